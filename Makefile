@@ -1,0 +1,248 @@
+# Builds the order service, the load test and their tests, and runs them against a private stack.
+#
+#   make              build everything            make BUILD=build/asan SANITIZE=address,undefined
+#   make help         list the targets            make CC=clang · make V=1 (whole commands) · make WERROR=1 (warnings are errors)
+
+BUILD    ?= build
+SANITIZE ?=
+WERROR   ?=
+PREFIX   ?= /usr/local
+DESTDIR  ?=
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+PKG_CONFIG ?= pkg-config
+
+# ---- what is built from what ----------------------------------------------------------------------
+
+comma := ,
+
+LAYERS       := db lock service loadtest
+c_sources     = $(wildcard $(1)/*.c)
+asm_sources   = $(wildcard $(1)/*.S)
+objects       = $(patsubst %.c,$(BUILD)/obj/%.o,$(call c_sources,$(1))) \
+                $(patsubst %,$(BUILD)/obj/%.o,$(call asm_sources,$(1)))
+library       = $(BUILD)/liboversell-$(1).a
+
+MAINS        := $(BUILD)/obj/service/main.o $(BUILD)/obj/loadtest/main.o
+LIBRARIES    := $(foreach l,$(LAYERS),$(call library,$(l)))
+# Helpers that several unit tests share: every file in tests/unit that is not itself a test.
+TEST_HELPERS := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c))
+TEST_SOURCES := $(wildcard tests/unit/test_*.c)
+TESTS        := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(TEST_SOURCES))
+ALL_OBJECTS  := $(foreach l,$(LAYERS),$(call objects,$(l))) \
+                $(patsubst %.c,$(BUILD)/obj/%.o,$(TEST_SOURCES) $(TEST_HELPERS))
+
+# A program is built once its main file exists.
+PROGRAMS     := $(if $(wildcard service/main.c),$(BUILD)/order-service) \
+                $(if $(wildcard loadtest/main.c),$(BUILD)/loadtest)
+
+# ---- packages -------------------------------------------------------------------------------------
+
+PKGS         := libmicrohttpd libpq jansson libcurl
+DEPS         := gcc libc6-dev pkg-config libmicrohttpd-dev libpq-dev libjansson-dev libcurl4-openssl-dev \
+                libcmocka-dev postgresql wrk gnuplot-nox curl python3 python3-pytest
+DEPS_LINT    := clang clang-tidy clang-format shellcheck
+
+# Asked once and only when something is compiled, since `make deps` may be what installs pkg-config.
+ask_packages  = $(or $(shell $(PKG_CONFIG) $(1) $(PKGS) 2>/dev/null),$(error libraries missing ($(PKGS)): run 'make deps'))
+PKG_CFLAGS    = $(eval PKG_CFLAGS := $$(call ask_packages,--cflags))$(PKG_CFLAGS)
+PKG_LIBS      = $(eval PKG_LIBS := $$(call ask_packages,--libs))$(PKG_LIBS)
+
+# ---- flags ----------------------------------------------------------------------------------------
+
+WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings -Wformat=2 \
+            -Wconversion $(if $(WERROR),-Werror)
+
+ifeq ($(SANITIZE),)
+# Level 3 needs gcc 12 or clang 9 and glibc 2.35; an older pair warns, and level 2 is used.
+FORTIFY   = $(eval FORTIFY := $$(shell $(CC) -O2 -Werror -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 \
+              -include features.h -E -x c /dev/null >/dev/null 2>&1 && echo 3 || echo 2))$(FORTIFY)
+OPTIMIZE  = -O2 -g -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(FORTIFY)
+else
+OPTIMIZE  = -O1 -g -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
+endif
+
+CFLAGS   ?=
+LDFLAGS  ?=
+OUR_CFLAGS  = -std=gnu17 -D_GNU_SOURCE -I. -Iservice -pthread -fPIE $(OPTIMIZE) $(WARNINGS) $(PKG_CFLAGS) $(CFLAGS)
+OUR_LDFLAGS = -pie -pthread -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
+
+# ---- building -------------------------------------------------------------------------------------
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.PHONY: all programs tests deps deps-lint demo run test bench lint lint-includes lint-shell lint-tidy \
+        format format-check asan tsan analyze install clean help FORCE
+
+all: $(PROGRAMS) $(TESTS) ## build the service, the load test and the unit tests (default)
+
+programs: $(PROGRAMS)
+
+tests: $(TESTS)
+
+# One short line for each step; V=1 shows the whole commands.
+say = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(2)' && )
+
+# Written only when they change, so that other flags or a removed source rebuild what they must.
+write_if_changed = @mkdir -p $(@D); printf '%s\n' '$(subst ','\'',$(1))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(1))' >$@
+
+$(BUILD)/obj/flags: FORCE
+	$(call write_if_changed,$(CC) $(OUR_CFLAGS))
+
+$(BUILD)/obj/link-flags: FORCE
+	$(call write_if_changed,$(CC) $(OUR_LDFLAGS) $(PKG_LIBS))
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/obj/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(OUR_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/obj/%.S.o: %.S $(BUILD)/obj/flags
+	@mkdir -p $(@D)
+	$(call say,AS,$<)$(CC) $(OUR_CFLAGS) -MMD -MP -c -o $@ $<
+
+# Assembly embeds whole files with .incbin, which the compiler's dependency output does not list.
+define embedded_files
+$(BUILD)/obj/$(1).o: $(shell sed -n 's/.*\.incbin[[:space:]]*"\([^"]*\)".*/\1/p' $(1))
+endef
+$(foreach s,$(foreach l,$(LAYERS),$(call asm_sources,$(l))),$(eval $(call embedded_files,$(s))))
+
+define layer_library
+$(call library,$(1)): $(filter-out $(MAINS),$(call objects,$(1))) $(BUILD)/obj/$(1).list
+	@rm -f $$@
+	$$(call say,AR,$$@)$$(AR) rcs $$@ $$(filter %.o,$$^)
+
+$(BUILD)/obj/$(1).list: FORCE
+	$$(call write_if_changed,$(call objects,$(1)))
+endef
+$(foreach l,$(LAYERS),$(eval $(call layer_library,$(l))))
+
+link = $(call say,LD,$@)$(CC) $(OUR_LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(1) $(PKG_LIBS) -lm
+
+$(BUILD)/order-service: $(BUILD)/obj/service/main.o $(call library,service) $(call library,lock) $(call library,db) \
+                        $(BUILD)/obj/link-flags
+	$(call link,)
+
+$(BUILD)/loadtest: $(BUILD)/obj/loadtest/main.o $(LIBRARIES) $(BUILD)/obj/link-flags
+	$(call link,)
+
+# A test's own object comes first, and the first definition of a symbol counts: so a test puts fakes in the
+# place of what a library defines, even where another symbol brings that member in.
+$(TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(patsubst %.c,$(BUILD)/obj/%.o,$(TEST_HELPERS)) \
+                            $(LIBRARIES) $(BUILD)/obj/link-flags
+	@mkdir -p $(@D)
+	$(call link,-Wl$(comma)-z$(comma)muldefs -lcmocka)
+
+-include $(ALL_OBJECTS:.o=.d)
+
+# ---- packages, running, testing -------------------------------------------------------------------
+
+# On as many cores as there are, unless the caller has said how many jobs.
+BUILD_NOW = +@$(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+MAKE_NOW  = +@$(MAKE) --no-print-directory
+
+# The load test looks beside its build folder, which may lie elsewhere.
+export OVERSELL_STACK     ?= $(CURDIR)/stack/stack
+export OVERSELL_ORDER_LUA ?= $(CURDIR)/loadtest/order.lua
+
+# $(1): packages. Installs what is missing of them; where there is no apt it says what is needed and goes on.
+define install_packages
+@missing=; for p in $(1); do \
+    dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q '^install ok installed' || missing="$$missing $$p"; \
+done; \
+[ -n "$$missing" ] || exit 0; \
+command -v apt-get >/dev/null || { echo "no apt-get here; these Debian packages are needed:$$missing" >&2; exit 0; }; \
+sudo=; if [ "$$(id -u)" -ne 0 ]; then \
+    command -v sudo >/dev/null || { echo "not root and no sudo: install$$missing" >&2; exit 1; }; sudo=sudo; \
+fi; \
+install() { $$sudo env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=120 "$$@" </dev/null; }; \
+echo "installing$$missing"; \
+ls /var/lib/apt/lists/*_Packages* >/dev/null 2>&1 || install update || exit; \
+install install -y --no-install-recommends $$missing || { install update && install install -y --no-install-recommends $$missing; }
+endef
+
+deps: ## install the Debian packages that are missing
+	$(call install_packages,$(DEPS))
+
+deps-lint: deps ## install the linters as well
+	$(call install_packages,$(DEPS_LINT))
+
+demo: ## oversell: packages, build, a private database, every strategy under load (ARGS="--instances 2")
+	$(MAKE_NOW) deps
+	$(BUILD_NOW) programs
+	@$(BUILD)/loadtest compare $(ARGS)
+
+run: ## the service with a private database in the foreground; Ctrl-C ends both (ARGS="--listen 127.0.0.1:8080")
+	$(MAKE_NOW) deps
+	$(BUILD_NOW) programs
+	@stack/stack run -- $(BUILD)/order-service $(ARGS)
+
+test: ## every test, on private servers
+	$(MAKE_NOW) deps
+	$(BUILD_NOW) all
+	@BUILD=$(BUILD) tests/run $(ARGS)
+
+bench: ## how far from the limit: ratios against pgbench
+	$(MAKE_NOW) deps
+	$(BUILD_NOW) programs
+	@$(BUILD)/loadtest bench $(ARGS)
+
+# ---- checking -------------------------------------------------------------------------------------
+
+asan: ## every test with the address and undefined-behaviour sanitizers
+	$(MAKE_NOW) test BUILD=$(BUILD)/asan SANITIZE=address,undefined
+
+tsan: ## every test with the thread sanitizer
+	$(MAKE_NOW) test BUILD=$(BUILD)/tsan SANITIZE=thread
+
+analyze: ## gcc's static analyzer over every program
+	$(MAKE_NOW) deps
+	$(BUILD_NOW) --keep-going programs BUILD=$(BUILD)/analyze CC=gcc CFLAGS='$(CFLAGS) -fanalyzer -Werror'
+
+SOURCES  := $(foreach l,$(LAYERS),$(call c_sources,$(l))) $(TEST_SOURCES) $(TEST_HELPERS)
+HEADERS  := $(foreach l,$(LAYERS),$(wildcard $(l)/*.h)) $(wildcard tests/unit/*.h)
+SCRIPTS  := stack/stack tests/run .ci/run
+
+lint: ## clang-tidy, shellcheck, and who may include whom
+	$(MAKE_NOW) deps-lint
+	$(MAKE_NOW) lint-includes lint-shell
+	$(BUILD_NOW) lint-tidy
+
+lint-includes:
+	tests/lint/includes
+
+lint-shell:
+	shellcheck $(SCRIPTS)
+
+# A source is looked at again when it, a header of it or the list of checks has changed, as its object says.
+lint-tidy: $(patsubst %.c,$(BUILD)/tidy/%.clean,$(SOURCES))
+
+$(BUILD)/tidy/%.clean: $(BUILD)/obj/%.o .clang-tidy
+	@mkdir -p $(@D)
+	$(call say,TIDY,$*.c)clang-tidy --quiet $*.c -- $(OUR_CFLAGS) >$@.log 2>&1 || { grep -v 'warnings.* generated' $@.log; exit 1; }
+	@mv $@.log $@
+
+format: deps-lint ## lay out every source as .clang-format says
+	clang-format -i $(SOURCES) $(HEADERS)
+
+format-check: deps-lint ## fail if `make format` would change anything
+	clang-format --dry-run -Werror $(SOURCES) $(HEADERS)
+
+# ---- installing, cleaning -------------------------------------------------------------------------
+
+SHARE = $(DESTDIR)$(PREFIX)/share/oversell
+
+install: programs ## into $(DESTDIR)$(PREFIX), /usr/local by default
+	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(PROGRAMS)
+	install -D -m 755 -t $(SHARE)/stack stack/stack
+	install -D -m 644 -t $(SHARE)/loadtest loadtest/order.lua
+
+clean: ## remove what was built, and the private servers with their data
+	@if [ -d $(BUILD)/stack ]; then stack/stack down --purge --dir $(BUILD)/stack; fi
+	rm -rf $(BUILD)
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	    while IFS="$$(printf '\t')" read -r target text; do printf '%-14s %s\n' "$$target" "$$text"; done
