@@ -1,0 +1,121 @@
+/* What the database knows, read as JSON that PostgreSQL itself has made: one statement each, so that every
+ * answer is of one moment. Money leaves as decimal text, never as a number that a reader could round. */
+#include "db/books.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RFC3339(column) "to_char(" column ", 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')" /* sessions are in UTC */
+
+#define PRODUCT_COLUMNS                                                                                                \
+    "id, name, price::text AS price, count AS stock, initial_count AS initial, stock_kind AS kind, version,"           \
+    " fence_redis, fence_zookeeper, fence_etcd, " RFC3339("updated_at") " AS updated_at"
+
+#define ORDER_COLUMNS                                                                                                  \
+    "o.id, i.product_id, i.purchase_num AS quantity, o.amount::text AS amount, o.status, i.strategy, i.stock_seen,"    \
+    " o.receiver_name, o.receiver_mobile, " RFC3339("o.created_at") " AS created_at"
+
+static const struct statement ST_PRODUCTS = {
+    "books_products",
+    "SELECT json_build_object('products', coalesce(json_agg(p), '[]'))"
+    "FROM (SELECT " PRODUCT_COLUMNS " FROM product ORDER BY id LIMIT 1000) p",
+    0};
+
+static const struct statement ST_PRODUCT = {
+    "books_product", "SELECT row_to_json(p) FROM (SELECT " PRODUCT_COLUMNS " FROM product WHERE id = $1) p", 1};
+
+static const struct statement ST_ORDER = {
+    "books_order",
+    "SELECT row_to_json(r) FROM ("
+    "  SELECT " ORDER_COLUMNS ", (SELECT json_agg(n) FROM ("
+    "      SELECT product_id, purchase_num AS quantity, purchase_price::text AS price, stock_seen, strategy,"
+    "             instance, " RFC3339("read_at") " AS read_at, " RFC3339("t.committed_at") " AS committed_at"
+    "      FROM order_item JOIN (SELECT order_id, product_id, committed_at FROM order_times) t USING (order_id, product_id)"
+    "      WHERE order_id = o.id ORDER BY product_id) n) AS items"
+    "  FROM orders o JOIN order_item i ON i.order_id = o.id WHERE o.id = $1 ORDER BY i.product_id LIMIT 1) r",
+    1};
+
+static const struct statement ST_ORDERS = {
+    "books_orders",
+    "WITH page AS ("
+    "  SELECT " ORDER_COLUMNS " FROM orders o JOIN order_item i ON i.order_id = o.id"
+    "  WHERE o.id > $2 AND ($1::bigint = 0 OR i.product_id = $1::bigint) ORDER BY o.id LIMIT $3::bigint"
+    ") SELECT json_build_object('orders', coalesce((SELECT json_agg(page) FROM page), '[]'),"
+    "    'next', (SELECT max(id) FROM page HAVING count(*) = $3::bigint))",
+    3};
+
+/* The witness: two orders that saw the same stock, neither of which could see what the other wrote. The database
+ * says so by snapshot and transaction id; where an order's read was not under a lock. The lowest stock seen comes
+ * first, because for a check-then-act flaw only the last pairs did harm; 2,000 orders bound the search. */
+static const struct statement ST_AUDIT = {
+    "books_audit",
+    "WITH p AS (SELECT * FROM product WHERE id = $1), item AS MATERIALIZED ("
+    "  SELECT * FROM order_item WHERE product_id = $1"
+    "), s AS (SELECT coalesce(sum(purchase_num), 0)::bigint AS sold, count(*) AS orders,"
+    "                coalesce(json_agg(DISTINCT strategy), '[]') AS strategies, count(DISTINCT strategy) > 1 AS mixed"
+    "         FROM item"
+    "), b AS (SELECT *, greatest(0, sold - initial_count) AS oversold, sold - (initial_count - count) AS drift,"
+    "                greatest(0, -count) AS negative FROM p, s"
+    "), suspect AS MATERIALIZED ("
+    "  SELECT * FROM item WHERE read_snapshot IS NOT NULL ORDER BY stock_seen, order_id LIMIT 2000"
+    "), witness AS ("
+    "  SELECT a.stock_seen, json_build_array(a.order_id, z.order_id) AS orders"
+    "  FROM suspect a JOIN suspect z ON a.stock_seen = z.stock_seen AND a.order_id < z.order_id, b"
+    "  WHERE (oversold > 0 OR drift <> 0 OR negative > 0)"
+    "    AND NOT pg_visible_in_snapshot(a.stock_xid, z.read_snapshot)"
+    "    AND NOT pg_visible_in_snapshot(z.stock_xid, a.read_snapshot)"
+    "  ORDER BY a.stock_seen, a.order_id, z.order_id LIMIT 1"
+    ") SELECT json_build_object('product_id', id, 'initial', initial_count, 'left', count, 'sold', sold,"
+    "    'orders', orders, 'oversold', oversold, 'drift', drift, 'negative', negative,"
+    "    'balanced', oversold = 0 AND drift = 0 AND negative = 0, 'mixed', mixed, 'strategies', strategies,"
+    "    'in_flight', 0, 'kind', stock_kind, 'witness', (SELECT row_to_json(witness) FROM witness)) FROM b",
+    1};
+
+static enum db_status read_json(struct db *db, const struct statement *statement, const char *const *values,
+                                char **ret_json)
+{
+    AUTO_RESULT row = NULL;
+    *ret_json = NULL;
+    enum db_status status = db_run(db, statement, values, &row);
+    if (status != DB_OK || PQntuples(row) == 0)
+        return status;
+    *ret_json = strdup(PQgetvalue(row, 0, 0));
+    return *ret_json ? DB_OK : DB_ERROR;
+}
+
+static enum db_status read_json_by_id(struct db *db, const struct statement *statement, int64_t id, char **ret_json)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)id);
+    return read_json(db, statement, (const char *const[]){text}, ret_json);
+}
+
+enum db_status books_products(struct db *db, char **ret_json)
+{
+    return read_json(db, &ST_PRODUCTS, NULL, ret_json);
+}
+
+enum db_status books_product(struct db *db, int64_t id, char **ret_json)
+{
+    return read_json_by_id(db, &ST_PRODUCT, id, ret_json);
+}
+
+enum db_status books_order(struct db *db, int64_t id, char **ret_json)
+{
+    return read_json_by_id(db, &ST_ORDER, id, ret_json);
+}
+
+enum db_status books_orders(struct db *db, int64_t product_id, int64_t after, int limit, char **ret_json)
+{
+    char product[24], from[24], count[24];
+    snprintf(product, sizeof product, "%lld", (long long)product_id);
+    snprintf(from, sizeof from, "%lld", (long long)after);
+    snprintf(count, sizeof count, "%d", limit);
+    return read_json(db, &ST_ORDERS, (const char *const[]){product, from, count}, ret_json);
+}
+
+enum db_status books_audit(struct db *db, int64_t product_id, char **ret_json)
+{
+    return read_json_by_id(db, &ST_AUDIT, product_id, ret_json);
+}

@@ -1,0 +1,19 @@
+/* What the database knows, read as JSON that PostgreSQL itself has made: products, orders, and the audit. */
+#ifndef OVERSELL_DB_BOOKS_H
+#define OVERSELL_DB_BOOKS_H
+
+#include "db/conn.h"
+
+/* Each returns malloc'ed JSON text in *ret_json, the caller's to free, or NULL there when there is no such row. */
+
+/* {"products":[…]} */
+enum db_status books_products(struct db *db, char **ret_json);
+enum db_status books_product(struct db *db, int64_t id, char **ret_json);
+/* One order with its items. */
+enum db_status books_order(struct db *db, int64_t id, char **ret_json);
+/* {"orders":[…],"next":ID or null}: by id, those after AFTER, LIMIT at most; PRODUCT_ID 0 for all products. */
+enum db_status books_orders(struct db *db, int64_t product_id, int64_t after, int limit, char **ret_json);
+/* The books of one product, with a witness where they say that too much was sold or an update was lost. */
+enum db_status books_audit(struct db *db, int64_t product_id, char **ret_json);
+
+#endif

@@ -1,0 +1,7 @@
+/* The SQL files of the schema, carried in the binary. */
+	.section .rodata
+	.global db_schema_sql
+db_schema_sql:
+	.incbin "db/schema.sql"
+	.byte 0
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,18 @@
+/* The statements that orders are made of, for programs that measure PostgreSQL with the very same SQL. */
+#ifndef OVERSELL_DB_STATEMENTS_H
+#define OVERSELL_DB_STATEMENTS_H
+
+#include "db/conn.h"
+
+extern const struct statement ST_BEGIN[];        /* by enum db_isolation */
+extern const struct statement ST_COMMIT;
+extern const struct statement ST_READ_FOR_UPDATE;    /* $1 product */
+extern const struct statement ST_STOCK_WRITE_TARGET; /* $1 product, $2 what shall be left, $3 by whom */
+extern const struct statement ST_GUARDED;            /* $1 product, $2 quantity, $3 by whom */
+/* $1 product, $2 quantity, $3 price, $4 receiver's name, $5 mobile, $6 Idempotency-Key, $7 instance, $8 stock seen,
+ * $9 strategy, $10 when it was read, $11 snapshot of the read, $12 transaction that wrote the stock */
+extern const struct statement ST_INSERT_ORDER;
+/* $1 product, $2 quantity, $3 receiver's name, $4 mobile, $5 Idempotency-Key, $6 instance, $7 strategy */
+extern const struct statement ST_PLACE_IN_ONE;
+
+#endif

@@ -1,0 +1,91 @@
+/* What the stock policies share: reading the row, writing it, and turning a reply into a take_status. */
+#include "db/stock_impl.h"
+
+#include "db/statements.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct statement ST_STOCK_READ = {
+    "stock_read",
+    "SELECT count, price, version, stock_kind, clock_timestamp(), pg_current_snapshot() FROM product WHERE id = $1",
+    1};
+
+const struct statement ST_STOCK_WRITE_TARGET = {
+    "stock_write_target",
+    "UPDATE product SET count = $2, version = version + 1, refuse_negative = false,"
+    "       updated_at = clock_timestamp(), updated_by = $3 "
+    "WHERE id = $1 RETURNING pg_current_xact_id(), count",
+    3};
+
+enum take_status stock_failed(enum db_status status, struct stock_taken *taken)
+{
+    taken->db_status = status;
+    return TAKE_FAILED;
+}
+
+enum take_status stock_read(struct db *db, const struct statement *read, const struct stock_want *want,
+                            struct stock_taken *ret_taken)
+{
+    char id[24];
+    snprintf(id, sizeof id, "%lld", (long long)want->product_id);
+    AUTO_RESULT row = NULL;
+    enum db_status status = db_run(db, read, (const char *const[]){id}, &row);
+    if (status != DB_OK)
+        return stock_failed(status, ret_taken);
+    if (PQntuples(row) == 0)
+        return TAKE_NO_PRODUCT;
+
+    ret_taken->seen = strtoll(PQgetvalue(row, 0, 0), NULL, 10);
+    snprintf(ret_taken->price, sizeof ret_taken->price, "%s", PQgetvalue(row, 0, 1));
+    ret_taken->version = strtoll(PQgetvalue(row, 0, 2), NULL, 10);
+    snprintf(ret_taken->kind, sizeof ret_taken->kind, "%s", PQgetvalue(row, 0, 3));
+    snprintf(ret_taken->read_at, sizeof ret_taken->read_at, "%s", PQgetvalue(row, 0, 4));
+    /* A snapshot names every transaction then running; one that does not fit is left out, never cut. */
+    if ((size_t)PQgetlength(row, 0, 5) < sizeof ret_taken->snapshot)
+        snprintf(ret_taken->snapshot, sizeof ret_taken->snapshot, "%s", PQgetvalue(row, 0, 5));
+    report_step(want->observer, STEP_READ, ret_taken->seen);
+
+    if (strcmp(ret_taken->kind, "counter") != 0)
+        return TAKE_WRONG_KIND;
+    if (ret_taken->seen < want->quantity) {
+        ret_taken->available = ret_taken->seen;
+        return TAKE_SOLD_OUT;
+    }
+    return TAKE_OK;
+}
+
+enum take_status stock_write(struct db *db, const struct statement *write, const struct stock_want *want,
+                             int64_t value, struct stock_taken *taken)
+{
+    char id[24], number[24], version[24];
+    snprintf(id, sizeof id, "%lld", (long long)want->product_id);
+    snprintf(number, sizeof number, "%lld", (long long)value);
+    snprintf(version, sizeof version, "%lld", (long long)taken->version);
+    AUTO_RESULT row = NULL;
+    enum db_status status = db_run(db, write, (const char *const[]){id, number, want->updated_by, version}, &row);
+    if (status != DB_OK)
+        return stock_failed(status, taken);
+    if (PQntuples(row) == 0)
+        return TAKE_CONFLICT;
+    snprintf(taken->xid, sizeof taken->xid, "%s", PQgetvalue(row, 0, 0));
+    report_step(want->observer, STEP_WRITE, strtoll(PQgetvalue(row, 0, 1), NULL, 10));
+    return TAKE_OK;
+}
+
+enum take_status stock_write_target(struct db *db, const struct stock_want *want, struct stock_taken *taken)
+{
+    return stock_write(db, &ST_STOCK_WRITE_TARGET, want, taken->seen - want->quantity, taken);
+}
+
+enum db_status stock_available(struct db *db, int64_t product_id, int64_t *ret_available)
+{
+    char id[24];
+    snprintf(id, sizeof id, "%lld", (long long)product_id);
+    AUTO_RESULT row = NULL;
+    enum db_status status = db_run(db, &ST_STOCK_READ, (const char *const[]){id}, &row);
+    if (status == DB_OK && PQntuples(row) == 1)
+        *ret_available = strtoll(PQgetvalue(row, 0, 0), NULL, 10);
+    return status;
+}

@@ -1,0 +1,25 @@
+/* What the stock policies share: reading the row, writing it, and turning a reply into a take_status. */
+#ifndef OVERSELL_DB_STOCK_IMPL_H
+#define OVERSELL_DB_STOCK_IMPL_H
+
+#include "db/stock.h"
+
+/* Runs READ (ST_STOCK_READ or one with the same columns), checks that enough is left, reports STEP_READ. */
+enum take_status stock_read(struct db *db, const struct statement *read, const struct stock_want *want,
+                            struct stock_taken *ret_taken);
+
+/* Runs WRITE ($1 product, $2 VALUE, $3 updated_by, $4 VERSION where the statement has one), which returns the
+ * transaction's id and the new count; reports STEP_WRITE. No row written is TAKE_CONFLICT. */
+enum take_status stock_write(struct db *db, const struct statement *write, const struct stock_want *want,
+                             int64_t value, struct stock_taken *taken);
+
+/* As read-write from here on: writes the target count that the program has computed. */
+enum take_status stock_write_target(struct db *db, const struct stock_want *want, struct stock_taken *taken);
+
+/* Reads under READ COMMITTED without any lock. */
+extern const struct statement ST_STOCK_READ;
+
+/* The TAKE_FAILED for STATUS. */
+enum take_status stock_failed(enum db_status status, struct stock_taken *taken);
+
+#endif
