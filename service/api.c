@@ -1,0 +1,294 @@
+/* The table of routes, what every request is checked for, and strict reading of bodies and parameters. */
+#include "service/api.h"
+
+#include "service/router.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* clang-format off */
+const struct route routes[] = {
+    {"POST", "/orders",           LANE_ORDERS,  false, orders_create},
+    {"POST", "/echo",             LANE_ORDERS,  false, orders_echo},
+    {"GET",  "/orders",           LANE_READS,   false, orders_list},
+    {"GET",  "/orders/:",         LANE_READS,   false, orders_get},
+    {"GET",  "/products",         LANE_READS,   false, products_list},
+    {"GET",  "/products/:",       LANE_READS,   false, products_get},
+    {"PUT",  "/products/:",       LANE_CHANGES, true,  products_replace},
+    {"POST", "/products/:/reset", LANE_CHANGES, true,  products_set_stock},
+    {"GET",  "/audit",            LANE_READS,   false, audit_get},
+    {"GET",  "/strategies",       LANE_HTTP,    false, strategies_list},
+    {"GET",  "/strategies/:",     LANE_HTTP,    false, strategies_get},
+    {"GET",  "/strategy",         LANE_HTTP,    false, strategy_get},
+    {"PUT",  "/strategy",         LANE_CHANGES, true,  strategy_set},
+    {"GET",  "/traces",           LANE_READS,   false, traces_get},
+    {"GET",  "/metrics",          LANE_HTTP,    false, metrics_get},
+    {"GET",  "/healthz",          LANE_HTTP,    false, health_get},
+    {"GET",  "/readyz",           LANE_READS,   false, ready_get},
+    {"GET",  "/openapi.yaml",     LANE_HTTP,    false, openapi_get},
+    {0},
+};
+/* clang-format on */
+
+/* Compares in a time that does not tell how much of the token was right. */
+static bool same_secret(const char *given, const char *secret)
+{
+    size_t given_length = strlen(given), length = strlen(secret);
+    unsigned char difference = given_length != length;
+    for (size_t i = 0; i < given_length; i++)
+        difference |= (unsigned char)(given[i] ^ secret[i % (length + 1)]);
+    return difference == 0;
+}
+
+static bool is_authorized(const struct exchange *x, const struct service *service)
+{
+    if (!service->config.admin_token[0])
+        return true;
+    const char *header = http_header(x, "Authorization");
+    return header && strncasecmp(header, "Bearer ", 7) == 0 && same_secret(header + 7, service->config.admin_token);
+}
+
+/* A page of another origin can send us requests through its visitor's browser, which then says where it is from. */
+static bool is_foreign_origin(const struct exchange *x)
+{
+    const char *origin = http_header(x, "Origin"), *host = http_header(x, "Host");
+    if (!origin)
+        return false;
+    const char *scheme_end = strstr(origin, "://");
+    return !host || !scheme_end || strcasecmp(scheme_end + 3, host) != 0;
+}
+
+/* A page whose own name was made to resolve to this machine has the same Origin as Host. Where the service is meant
+ * for this machine alone and asks for no token, the name it was called by must be this machine's. */
+static bool is_foreign_host(const struct exchange *x, const struct service *service)
+{
+    static const char *const local[] = {"localhost", "[::1]", NULL};
+    const char *host = http_header(x, "Host");
+    if (service->config.admin_token[0] || !host)
+        return false;
+    for (const char *const *name = local; *name; name++) {
+        size_t length = strlen(*name);
+        if (strncasecmp(host, *name, length) == 0 && (!host[length] || host[length] == ':'))
+            return false;
+    }
+    char address[INET_ADDRSTRLEN];
+    struct in_addr ip;
+    snprintf(address, sizeof address, "%.*s", (int)strcspn(host, ":"), host);
+    return inet_pton(AF_INET, address, &ip) != 1 || ntohl(ip.s_addr) >> 24 != 127;
+}
+
+static bool is_json(const struct exchange *x)
+{
+    const char *type = http_header(x, "Content-Type");
+    return type && strncasecmp(type, "application/json", 16) == 0 && (type[16] == '\0' || strchr("; \t", type[16]));
+}
+
+/* What is wrong with a request whatever it asks for; true where a reply was made. */
+static bool refused(struct exchange *x, struct service *service)
+{
+    char allow[64];
+    switch (route_find(routes, x->method, x->path, &x->route, x->argument, sizeof x->argument, allow, sizeof allow)) {
+    case ROUTED: break;
+    case NO_SUCH_PATH: reply_problem(x, NOT_FOUND, NULL, "no resource has this path"); return true;
+    case NO_SUCH_METHOD:
+        http_set_header(x, "Allow", "%s", allow);
+        reply_problem(x, METHOD_NOT_ALLOWED, NULL, "this path takes %s", allow);
+        return true;
+    }
+    bool changes = strcmp(x->route->method, "GET") != 0;
+    if (changes && (is_foreign_origin(x) || is_foreign_host(x, service)))
+        reply_problem(x, FORBIDDEN_ORIGIN, NULL, "the Origin of this call is another than its Host, or its Host not local");
+    else if (x->route->control && !is_authorized(x, service))
+        reply_problem(x, UNAUTHORIZED, NULL, "send the header Authorization: Bearer TOKEN with the admin token");
+    else if (changes && !is_json(x))
+        reply_problem(x, UNSUPPORTED_MEDIA_TYPE, NULL, "send the header Content-Type: application/json");
+    return x->status != 0;
+}
+
+bool service_dispatch(struct exchange *x)
+{
+    struct service *service = x->app;
+    if (refused(x, service))
+        return true;
+    if (atomic_load(&service->draining)) {
+        x->close = true;
+        reply_problem(x, OVERLOADED, NULL, "the service is shutting down");
+        return true;
+    }
+    enum lane lane = x->route->lane;
+    if (lane == LANE_HTTP) {
+        x->route->handle(x, NULL);
+        return true;
+    }
+    http_hand_over(x);
+    if (!queue_push(service->queues[lane], x)) {
+        reply_problem(x, OVERLOADED, NULL, "%zu requests are waiting already", queue_depth(service->queues[lane]));
+        http_finish(x);
+    }
+    return false;
+}
+
+void service_refuse(struct exchange *x, int status, const char *detail)
+{
+    reply_problem(x, status == 413 ? PAYLOAD_TOO_LARGE : BAD_REQUEST, NULL, "%s", detail);
+}
+
+/* How many characters (code points) a string of valid UTF-8 has; 0 for NULL. */
+static int64_t characters(const char *text)
+{
+    int64_t count = 0;
+    for (; text && *text; text++)
+        count += ((unsigned char)*text & 0xc0) != 0x80;
+    return count;
+}
+
+/* Reads one member; false with a reply made. */
+static bool read_member(struct exchange *x, const struct member *member, json_t *value)
+{
+    if (!value || (json_is_null(value) && !member->required && member->type == STRING)) {
+        if (member->required)
+            reply_problem(x, BAD_REQUEST, NULL, "the member %s is missing", member->name);
+        return !member->required;
+    }
+    if (member->type == INTEGER) {
+        int64_t number = json_integer_value(value);
+        if (!json_is_integer(value))
+            reply_problem(x, BAD_REQUEST, NULL, "the member %s must be an integer", member->name);
+        else if (number < member->least || number > member->most)
+            reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", member->name), "%s must be from %lld to %lld",
+                          member->name, (long long)member->least, (long long)member->most);
+        else
+            *(int64_t *)member->to = number;
+    } else {
+        int64_t length = characters(json_string_value(value));
+        if (!json_is_string(value))
+            reply_problem(x, BAD_REQUEST, NULL, "the member %s must be a string", member->name);
+        else if (length < member->least || length > member->most)
+            reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", member->name),
+                          "%s must have from %lld to %lld characters", member->name, (long long)member->least,
+                          (long long)member->most);
+        else
+            *(const char **)member->to = json_string_value(value);
+    }
+    return x->status == 0;
+}
+
+static bool is_member(const struct member *members, const char *name)
+{
+    for (; members->name; members++)
+        if (strcmp(members->name, name) == 0)
+            return true;
+    return false;
+}
+
+json_t *api_body(struct exchange *x, const struct member *members)
+{
+    json_error_t error;
+    json_t *body = json_loadb(x->body ? x->body : "", x->body_size, JSON_REJECT_DUPLICATES, &error);
+    if (!body) {
+        reply_problem(x, BAD_REQUEST, NULL, "the body is not JSON: %s at line %d, column %d", error.text, error.line,
+                      error.column);
+        return NULL;
+    }
+    if (!json_is_object(body)) {
+        reply_problem(x, BAD_REQUEST, NULL, "the body must be a JSON object");
+        goto bad;
+    }
+    const char *name;
+    json_t *value;
+    json_object_foreach(body, name, value) {
+        if (!is_member(members, name)) {
+            reply_problem(x, BAD_REQUEST, NULL, "there is no member '%.60s'", name);
+            goto bad;
+        }
+    }
+    for (; members->name; members++)
+        if (!read_member(x, members, json_object_get(body, members->name)))
+            goto bad;
+    return body;
+bad:
+    json_decref(body);
+    return NULL;
+}
+
+/* A positive decimal number without signs or leading zeros that fits 63 bits. */
+static bool parse_id(const char *text, int64_t *ret_id)
+{
+    if (text[0] < '1' || text[0] > '9' || strspn(text, "0123456789") != strlen(text))
+        return false;
+    errno = 0;
+    *ret_id = strtoll(text, NULL, 10);
+    return errno == 0;
+}
+
+bool api_path_id(struct exchange *x, enum problem problem, int64_t *ret_id)
+{
+    if (parse_id(x->argument, ret_id))
+        return true;
+    reply_problem(x, problem, NULL, "'%s' is not an id", x->argument);
+    return false;
+}
+
+bool api_query_integer(struct exchange *x, const char *name, int64_t preset, int64_t least, int64_t most,
+                       int64_t *ret_value)
+{
+    char text[32], *end;
+    int found = http_query(x, name, text, sizeof text);
+    *ret_value = preset;
+    if (found == 0)
+        return true;
+    errno = 0;
+    if (found > 0 && (text[0] == '-' || (text[0] >= '0' && text[0] <= '9'))) {
+        *ret_value = strtoll(text, &end, 10);
+        if (!errno && !*end && *ret_value >= least && *ret_value <= most)
+            return true;
+    }
+    reply_problem(x, BAD_REQUEST, NULL, "the parameter %s must be an integer from %lld to %lld", name, (long long)least,
+                  (long long)most);
+    return false;
+}
+
+const char *api_strategy_names(void)
+{
+    static _Thread_local char names[2048];
+    size_t used = 0;
+    for (size_t i = 0; i < strategy_count && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", strategies[i].name);
+    return names;
+}
+
+void api_reply_db(struct exchange *x, struct worker *worker, enum db_status status)
+{
+    switch (status) {
+    case DB_AWAY:
+    case DB_REFUSED:
+    case DB_UNKNOWN:
+        reply_problem(x, BACKEND_UNAVAILABLE, json_pack("{s:s}", "backend", "postgresql"),
+                      "postgresql cannot be reached or does not serve");
+        return;
+    case DB_LOCK_TIMEOUT:
+    case DB_TIMEOUT:
+    case DB_SERIALIZATION:
+    case DB_DEADLOCK: reply_problem(x, LOCK_WAIT_OVER, NULL, "the database was busy until the deadline"); return;
+    case DB_OUT_OF_RANGE: reply_problem(x, INVALID_ORDER, NULL, "a number does not fit"); return;
+    default: reply_problem(x, INTERNAL_ERROR, NULL, "%s", db_error(worker->db)); return;
+    }
+}
+
+enum db_status api_database(struct worker *worker)
+{
+    int64_t now_us = monotonic_us();
+    return worker_database(worker, now_us + worker->service->config.order_timeout_ms * 1000,
+                           now_us + gate_settings(worker->service->gate).lock_wait_ms * 1000);
+}
+
+void api_reply_json_text(struct exchange *x, char *json, enum problem missing, const char *what)
+{
+    if (json)
+        http_reply_body(x, 200, "application/json", json, strlen(json));
+    else
+        reply_problem(x, missing, NULL, "no %s has this id", what);
+}

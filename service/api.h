@@ -1,0 +1,51 @@
+/* The handlers of the HTTP API, and what they share: reading a request strictly. */
+#ifndef OVERSELL_SERVICE_API_H
+#define OVERSELL_SERVICE_API_H
+
+#include "service/problem.h"
+#include "service/service.h"
+
+typedef void handler_fn(struct exchange *x, struct worker *worker);
+
+handler_fn orders_create, orders_echo, orders_get, orders_list;               /* orders_api.c */
+handler_fn products_list, products_get, products_replace, products_set_stock; /* products_api.c */
+handler_fn audit_get;
+handler_fn strategies_list, strategies_get, strategy_get, strategy_set; /* strategies_api.c */
+handler_fn health_get, ready_get, metrics_get, traces_get, openapi_get; /* status_api.c */
+
+/* A member of a JSON object, read into the memory that TO points at. */
+enum member_type { INTEGER, STRING };
+struct member {
+    const char *name;
+    enum member_type type;
+    bool required;
+    void *to;            /* int64_t, or const char * (borrowed from the JSON) */
+    int64_t least, most; /* INTEGER: the range; STRING: the length in characters */
+};
+
+/* Parses the body as an object with these members and no others (MEMBERS ends with a NULL name); optional ones that
+ * are absent or null leave their memory as it is. Returns it, the caller's to json_decref, or NULL with a reply made. */
+json_t *api_body(struct exchange *x, const struct member *members);
+
+/* The path's argument as an id; false with 404 replied. */
+bool api_path_id(struct exchange *x, enum problem problem, int64_t *ret_id);
+/* A query parameter as an integer of a range, PRESET where absent; false with a reply made. */
+bool api_query_integer(struct exchange *x, const char *name, int64_t preset, int64_t least, int64_t most,
+                       int64_t *ret_value);
+/* The strategies' names, for an error that lists what is valid. */
+const char *api_strategy_names(void);
+
+/* The worker's database for a call other than an order: with an order's deadlines. */
+enum db_status api_database(struct worker *worker);
+/* Replies for a database that did not serve. */
+void api_reply_db(struct exchange *x, struct worker *worker, enum db_status status);
+/* Replies with JSON text that the database has made (stolen); NULL is the problem MISSING. */
+void api_reply_json_text(struct exchange *x, char *json, enum problem missing, const char *what);
+
+static inline void api_decref(json_t **json)
+{
+    json_decref(*json);
+}
+#define AUTO_JSON __attribute__((cleanup(api_decref))) json_t *
+
+#endif

@@ -1,0 +1,54 @@
+/* createOrder: read the product, check the stock, take some, insert the order and its item — under a strategy. */
+#ifndef OVERSELL_SERVICE_CREATE_ORDER_H
+#define OVERSELL_SERVICE_CREATE_ORDER_H
+
+#include "db/orders.h"
+#include "service/outcome.h"
+#include "service/strategy.h"
+
+struct order_result {
+    enum outcome outcome;
+    struct order order;          /* CREATED, REPLAYED */
+    int tries;                   /* how often it was tried, at least 1 */
+    int64_t available;           /* SOLD_OUT: what is left, or STOCK_UNSEEN */
+    char kind[16];               /* WRONG_STOCK_KIND: the product's */
+    const char *backend;         /* BACKEND_AWAY: its name; static */
+    bool lock_lost_after_commit; /* the order stands, but its lock had ended before it was released */
+    char error[320];             /* for the log: what went wrong below */
+};
+
+/* One order being placed, by one thread, with things that this thread owns. */
+struct placing {
+    const struct strategy *strategy;
+    const struct order_request *request;
+    struct db *db;
+    struct lock *lock;         /* a handle of the strategy's lock, or NULL where it has none */
+    struct observer *observer; /* told of every step; may be NULL */
+    const char *instance;      /* this process's name, recorded with the order */
+    int64_t deadline_us;       /* every wait ends here */
+    int64_t lock_deadline_us;  /* every wait for a lock ends here */
+
+    struct order_result result;     /* out */
+    struct stock_taken taken;       /* of the current try */
+    struct lock_grant grants[2];    /* what is held now */
+    int held;
+};
+
+/* Places the order; the answer is in placing->result. Bounded by the deadlines, and by a second or so more where
+ * a lost COMMIT has to be settled. The lock is released on every path, the transaction ended. */
+void create_order(struct placing *placing);
+
+/* What a database status means for an order; also notes what the log and the client need to know. */
+enum outcome outcome_of_db(struct placing *placing, enum db_status status);
+/* What the taking of stock means for it. */
+enum outcome outcome_of_take(struct placing *placing, enum take_status status);
+/* Claims the request's Idempotency-Key, if it has one, in the open transaction; CREATED: go on. */
+enum outcome claim_key(struct placing *placing);
+/* Commits where OUTCOME is CREATED, reporting STEP, else rolls back; settles a commit without a reply. */
+enum outcome end_transaction(struct placing *placing, enum outcome outcome, enum step step, const char *xid);
+
+/* Ways of placing an order once, for the strategy table. */
+enum outcome place_by_steps(struct placing *placing); /* lock, read, write, insert, commit, unlock */
+enum outcome place_in_one_statement(struct placing *placing);
+
+#endif

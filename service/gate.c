@@ -1,0 +1,135 @@
+/* Keeps orders and changes of what they stand on apart.
+ *
+ * One mutex, held for a few instructions. Running orders are counted, all of them and by product (in stripes: two
+ * products may share one, which delays a reset, never an order). A change keeps new orders out first and then waits
+ * for the running ones, so that a stream of orders cannot put it off for ever. */
+#include "service/gate.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { STRIPES = 256 };
+
+struct gate {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    int running[STRIPES];
+    int closing[STRIPES]; /* resets that wait or run: 1 at most has the stripe, the others wait too */
+    bool closed[STRIPES];
+    int running_total;
+    int switching; /* changes of the settings that wait */
+    struct settings settings;
+};
+
+static size_t stripe_of(int64_t product_id)
+{
+    return (uint64_t)product_id % STRIPES;
+}
+
+/* Waits for a change; false when DEADLINE has come. */
+static bool wait_for_change(struct gate *gate, int64_t deadline_us)
+{
+    struct timespec until = {.tv_sec = deadline_us / 1000000, .tv_nsec = deadline_us % 1000000 * 1000};
+    return pthread_cond_clockwait(&gate->changed, &gate->mutex, CLOCK_MONOTONIC, &until) != ETIMEDOUT;
+}
+
+struct gate *gate_new(const struct settings *settings)
+{
+    struct gate *gate = calloc(1, sizeof *gate);
+    if (!gate)
+        return NULL;
+    pthread_mutex_init(&gate->mutex, NULL);
+    pthread_cond_init(&gate->changed, NULL);
+    gate->settings = *settings;
+    return gate;
+}
+
+void gate_free(struct gate *gate)
+{
+    if (!gate)
+        return;
+    pthread_cond_destroy(&gate->changed);
+    pthread_mutex_destroy(&gate->mutex);
+    free(gate);
+}
+
+bool gate_enter(struct gate *gate, int64_t product_id, int64_t deadline_us, struct settings *ret_settings)
+{
+    size_t stripe = stripe_of(product_id);
+    bool in_time = true;
+    pthread_mutex_lock(&gate->mutex);
+    while ((gate->closing[stripe] > 0 || gate->switching > 0) && in_time)
+        in_time = wait_for_change(gate, deadline_us);
+    if (in_time) {
+        gate->running[stripe]++;
+        gate->running_total++;
+        *ret_settings = gate->settings;
+    }
+    pthread_mutex_unlock(&gate->mutex);
+    return in_time;
+}
+
+void gate_leave(struct gate *gate, int64_t product_id)
+{
+    size_t stripe = stripe_of(product_id);
+    pthread_mutex_lock(&gate->mutex);
+    gate->running[stripe]--;
+    gate->running_total--;
+    bool awaited = (gate->closing[stripe] > 0 && gate->running[stripe] == 0) ||
+                   (gate->switching > 0 && gate->running_total == 0);
+    pthread_mutex_unlock(&gate->mutex);
+    if (awaited)
+        pthread_cond_broadcast(&gate->changed);
+}
+
+bool gate_close(struct gate *gate, int64_t product_id, int64_t deadline_us)
+{
+    size_t stripe = stripe_of(product_id);
+    bool in_time = true;
+    pthread_mutex_lock(&gate->mutex);
+    gate->closing[stripe]++;
+    while ((gate->closed[stripe] || gate->running[stripe] > 0) && in_time)
+        in_time = wait_for_change(gate, deadline_us);
+    if (in_time)
+        gate->closed[stripe] = true;
+    else
+        gate->closing[stripe]--;
+    pthread_mutex_unlock(&gate->mutex);
+    if (!in_time)
+        pthread_cond_broadcast(&gate->changed);
+    return in_time;
+}
+
+void gate_open(struct gate *gate, int64_t product_id)
+{
+    size_t stripe = stripe_of(product_id);
+    pthread_mutex_lock(&gate->mutex);
+    gate->closed[stripe] = false;
+    gate->closing[stripe]--;
+    pthread_mutex_unlock(&gate->mutex);
+    pthread_cond_broadcast(&gate->changed);
+}
+
+struct settings gate_settings(struct gate *gate)
+{
+    pthread_mutex_lock(&gate->mutex);
+    struct settings settings = gate->settings;
+    pthread_mutex_unlock(&gate->mutex);
+    return settings;
+}
+
+bool gate_switch(struct gate *gate, const struct settings *new_settings, int64_t deadline_us)
+{
+    bool in_time = true;
+    pthread_mutex_lock(&gate->mutex);
+    gate->switching++;
+    while (gate->running_total > 0 && in_time)
+        in_time = wait_for_change(gate, deadline_us);
+    if (in_time)
+        gate->settings = *new_settings;
+    gate->switching--;
+    pthread_mutex_unlock(&gate->mutex);
+    pthread_cond_broadcast(&gate->changed);
+    return in_time;
+}

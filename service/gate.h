@@ -1,0 +1,36 @@
+/* Keeps orders and changes of what they stand on apart: a reset waits until no order of the product runs, and a
+ * switch of the strategy until none runs at all, so that no two strategies ever write side by side in a process. */
+#ifndef OVERSELL_SERVICE_GATE_H
+#define OVERSELL_SERVICE_GATE_H
+
+#include "service/strategy.h"
+
+/* What PUT /strategy sets. */
+struct settings {
+    const struct strategy *strategy;
+    int64_t lock_ttl_ms;
+    int64_t lock_wait_ms;
+    int64_t think_ms;
+};
+
+struct gate;
+
+struct gate *gate_new(const struct settings *settings);
+void gate_free(struct gate *gate);
+
+/* An order of PRODUCT begins: waits while the product is being reset or the settings are being switched, until
+ * DEADLINE (monotonic_us) at most; false if that came first. *ret_settings is a copy. */
+bool gate_enter(struct gate *gate, int64_t product_id, int64_t deadline_us, struct settings *ret_settings);
+void gate_leave(struct gate *gate, int64_t product_id);
+
+/* Keeps new orders of the product out and waits for the running ones; false if DEADLINE came first (then nothing is
+ * kept out). Ended by gate_open. */
+bool gate_close(struct gate *gate, int64_t product_id, int64_t deadline_us);
+void gate_open(struct gate *gate, int64_t product_id);
+
+struct settings gate_settings(struct gate *gate);
+/* Waits for the running orders while new ones are kept out, then switches. False if DEADLINE came first: nothing is
+ * changed. */
+bool gate_switch(struct gate *gate, const struct settings *new_settings, int64_t deadline_us);
+
+#endif

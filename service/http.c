@@ -1,0 +1,371 @@
+/* HTTP by libmicrohttpd: the only file that knows it.
+ *
+ * Its epoll threads call on_request for every piece of a request. A complete one is dispatched; where that hands it
+ * to a worker the connection is suspended, and resumed when the worker is done, which makes the library call
+ * on_request once more to take the reply. */
+#include "service/http.h"
+
+#include "service/http_watch.h"
+#include "service/log.h"
+#include "steps.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum {
+    CONNECTION_MEMORY = 16 * 1024, /* per connection: bounds the headers of a request */
+    ACCEPT_BACKLOG = 4096,
+};
+
+struct http {
+    struct MHD_Daemon *daemon;
+    struct http_watch *watch;
+    struct http_options options;
+    MHD_socket listening;
+    uint64_t id_prefix;
+    atomic_ullong id_count;
+    atomic_int in_flight; /* requests that are complete and whose reply is not yet out */
+};
+
+/* Exchanges find their server through the one that runs: a process has one. */
+static struct http *server;
+
+static bool is_sane_id(const char *id)
+{
+    size_t length = strspn(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-");
+    return length >= 1 && length <= 64 && !id[length];
+}
+
+static void identify(struct exchange *x)
+{
+    const char *given = http_header(x, "X-Request-Id");
+    if (given && is_sane_id(given))
+        snprintf(x->request_id, sizeof x->request_id, "%s", given);
+    else
+        snprintf(x->request_id, sizeof x->request_id, "%016llx-%llu", (unsigned long long)server->id_prefix,
+                 atomic_fetch_add(&server->id_count, 1));
+}
+
+/* libmicrohttpd's first sign of a request: its URI as sent. What this returns comes back as *state. */
+static void *on_uri(void *unused, const char *uri, struct MHD_Connection *connection)
+{
+    (void)unused;
+    struct exchange *x = calloc(1, sizeof *x);
+    if (!x)
+        return NULL;
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    x->transport = connection;
+    x->connection = info ? info->socket_context : NULL;
+    x->app = server->options.app;
+    size_t path_length = strcspn(uri, "?");
+    x->path = strndup(uri, path_length);
+    x->query = uri[path_length] ? strdup(uri + path_length + 1) : NULL;
+    http_watch_phase(x->connection, HTTP_RECEIVING);
+    return x;
+}
+
+static void on_completed(void *unused, struct MHD_Connection *connection, void **state,
+                         enum MHD_RequestTerminationCode reason)
+{
+    (void)unused;
+    (void)connection;
+    (void)reason;
+    struct exchange *x = *state;
+    if (!x)
+        return;
+    http_watch_phase(x->connection, HTTP_IDLE);
+    if (x->received_us)
+        atomic_fetch_sub(&server->in_flight, 1);
+    free(x->path);
+    free(x->query);
+    free(x->body);
+    free(x->reply);
+    free(x);
+    *state = NULL;
+}
+
+static void on_connection(void *unused, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    (void)unused;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        *context = info ? http_watch_add(server->watch, info->connect_fd) : NULL;
+    } else {
+        http_watch_remove(server->watch, *context);
+        *context = NULL;
+    }
+}
+
+/* We decode what we need ourselves: a decoded path could hide a slash or end at a NUL. */
+static size_t leave_escapes(void *unused, struct MHD_Connection *connection, char *text)
+{
+    (void)unused;
+    (void)connection;
+    return strlen(text);
+}
+
+static void log_from_library(void *unused, const char *format, va_list args)
+{
+    (void)unused;
+    char text[256];
+    vsnprintf(text, sizeof text, format, args);
+    log_line(LOG_DEBUG, "libmicrohttpd: %s", text);
+}
+
+static enum MHD_Result send_reply(struct exchange *x)
+{
+    struct MHD_Response *response = MHD_create_response_from_buffer(x->reply_size, x->reply, MHD_RESPMEM_MUST_FREE);
+    if (!response)
+        return MHD_NO;
+    x->reply = NULL; /* the response's now */
+    MHD_add_response_header(response, "X-Request-Id", x->request_id);
+    if (x->content_type)
+        MHD_add_response_header(response, "Content-Type", x->content_type);
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    for (int i = 0; i < x->header_count; i++)
+        MHD_add_response_header(response, x->headers[i].name, x->headers[i].value);
+    if (x->close)
+        MHD_add_response_header(response, "Connection", "close");
+    http_watch_phase(x->connection, HTTP_REPLYING);
+    enum MHD_Result result = MHD_queue_response(x->transport, (unsigned)x->status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result refuse(struct exchange *x, int status, const char *detail)
+{
+    x->close = true;
+    server->options.refuse(x, status, detail);
+    return send_reply(x);
+}
+
+/* The headers are in: what can be refused now is not worth reading a body for. */
+static enum MHD_Result begin(struct exchange *x, const char *method)
+{
+    x->method = method;
+    identify(x);
+    if (!x->path)
+        return MHD_NO;
+    /* Two lengths, or a length beside chunks, are how requests are smuggled past a proxy. */
+    int lengths = http_header_count(x, "Content-Length");
+    int encodings = http_header_count(x, "Transfer-Encoding");
+    if (lengths + encodings > 1)
+        return refuse(x, 400, "the length of the body is given more than once");
+    if (encodings > 0 && strcasecmp(http_header(x, "Transfer-Encoding"), "chunked") != 0)
+        return refuse(x, 400, "the only Transfer-Encoding is chunked");
+    const char *length = http_header(x, "Content-Length");
+    if (length && strtoull(length, NULL, 10) > HTTP_DISCARD_MAX)
+        return refuse(x, 413, "the body may have 65536 bytes at most");
+    return MHD_YES;
+}
+
+/* Keeps what fits the bound of a body; beyond that reads on only for a while, so that the client sees its 413. */
+static enum MHD_Result collect(struct exchange *x, const char *data, size_t size)
+{
+    x->body_seen += size;
+    if (x->body_seen > HTTP_DISCARD_MAX)
+        return MHD_NO;
+    if (x->body_seen > HTTP_BODY_MAX)
+        return MHD_YES;
+    if (x->body_size + size + 1 > x->body_room) {
+        size_t room = x->body_room ? x->body_room * 2 : 512;
+        while (room < x->body_size + size + 1)
+            room *= 2;
+        char *body = realloc(x->body, room);
+        if (!body)
+            return MHD_NO;
+        x->body = body;
+        x->body_room = room;
+    }
+    memcpy(x->body + x->body_size, data, size);
+    x->body_size += size;
+    x->body[x->body_size] = '\0';
+    return MHD_YES;
+}
+
+static enum MHD_Result on_request(void *unused, struct MHD_Connection *connection, const char *url, const char *method,
+                                  const char *version, const char *data, size_t *size, void **state)
+{
+    (void)unused;
+    (void)connection;
+    (void)url;
+    (void)version;
+    struct exchange *x = *state;
+    if (!x)
+        return MHD_NO;
+    if (!x->method)
+        return begin(x, method);
+    if (*size > 0) {
+        enum MHD_Result result = collect(x, data, *size);
+        *size = 0;
+        return result;
+    }
+    if (x->status)
+        return send_reply(x);
+    if (x->body_seen > HTTP_BODY_MAX)
+        return refuse(x, 413, "the body may have 65536 bytes at most");
+
+    x->received_us = monotonic_us();
+    atomic_fetch_add(&server->in_flight, 1);
+    http_watch_phase(x->connection, HTTP_SERVING);
+    if (server->options.dispatch(x))
+        return send_reply(x);
+    return MHD_YES;
+}
+
+void http_hand_over(struct exchange *x)
+{
+    MHD_suspend_connection(x->transport);
+}
+
+void http_finish(struct exchange *x)
+{
+    MHD_resume_connection(x->transport);
+}
+
+const char *http_header(const struct exchange *x, const char *name)
+{
+    return MHD_lookup_connection_value(x->transport, MHD_HEADER_KIND, name);
+}
+
+struct header_counter {
+    const char *name;
+    int count;
+};
+
+static enum MHD_Result count_header(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    (void)kind;
+    (void)value;
+    struct header_counter *counter = arg;
+    if (strcasecmp(name, counter->name) == 0)
+        counter->count++;
+    return MHD_YES;
+}
+
+int http_header_count(const struct exchange *x, const char *name)
+{
+    struct header_counter counter = {name, 0};
+    MHD_get_connection_values(x->transport, MHD_HEADER_KIND, count_header, &counter);
+    return counter.count;
+}
+
+void http_set_header(struct exchange *x, const char *name, const char *format, ...)
+{
+    if (x->header_count == HTTP_HEADERS_MAX)
+        return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(x->headers[x->header_count].value, sizeof x->headers[0].value, format, args);
+    va_end(args);
+    x->headers[x->header_count++].name = name;
+}
+
+void http_reply_body(struct exchange *x, int status, const char *content_type, char *body, size_t size)
+{
+    free(x->reply);
+    x->status = status;
+    x->content_type = content_type;
+    x->reply = body;
+    x->reply_size = size;
+}
+
+void http_reply_json(struct exchange *x, int status, json_t *json)
+{
+    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    json_decref(json);
+    if (text)
+        http_reply_body(x, status, "application/json", text, strlen(text));
+    else
+        http_reply_body(x, 500, NULL, NULL, 0); /* out of memory */
+}
+
+struct http *http_start(const struct http_options *options, char *error, size_t error_size)
+{
+    struct http *http = calloc(1, sizeof *http);
+    if (!http)
+        return NULL;
+    http->options = *options;
+    http->listening = MHD_INVALID_SOCKET;
+    if (getrandom(&http->id_prefix, sizeof http->id_prefix, 0) != sizeof http->id_prefix)
+        http->id_prefix = (uint64_t)monotonic_us();
+    http->watch = http_watch_start(options->request_timeout_ms);
+    server = http;
+
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    if (options->address->sa_family == AF_INET6)
+        flags |= MHD_USE_IPv6;
+    struct MHD_OptionItem pool[] = {
+        {options->threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, options->threads, NULL},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    if (http->watch)
+        http->daemon = MHD_start_daemon(
+            flags, 0, NULL, NULL, on_request, NULL,                               /* */
+            MHD_OPTION_EXTERNAL_LOGGER, log_from_library, NULL,                   /* must be the first */
+            MHD_OPTION_SOCK_ADDR, options->address,                               /* */
+            MHD_OPTION_LISTEN_BACKLOG_SIZE, (unsigned)ACCEPT_BACKLOG,             /* */
+            MHD_OPTION_CONNECTION_LIMIT, options->connections,                    /* */
+            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,        /* */
+            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(options->idle_timeout_ms / 1000), /* */
+            MHD_OPTION_STRICT_FOR_CLIENT, 1,                                      /* */
+            MHD_OPTION_UNESCAPE_CALLBACK, leave_escapes, NULL,                    /* */
+            MHD_OPTION_URI_LOG_CALLBACK, on_uri, NULL,                            /* */
+            MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,                      /* */
+            MHD_OPTION_NOTIFY_CONNECTION, on_connection, NULL,                    /* */
+            MHD_OPTION_ARRAY, pool, MHD_OPTION_END);
+    if (http->daemon)
+        return http;
+    snprintf(error, error_size, "%s", errno ? strerrordesc_np(errno) : "libmicrohttpd did not start");
+    http_watch_stop(http->watch);
+    free(http);
+    server = NULL;
+    return NULL;
+}
+
+uint16_t http_port(const struct http *http)
+{
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    return info ? info->port : 0;
+}
+
+void http_stop_listening(struct http *http)
+{
+    http->listening = MHD_quiesce_daemon(http->daemon);
+}
+
+bool http_drain(struct http *http, int64_t ms)
+{
+    int64_t until_us = monotonic_us() + ms * 1000;
+    while (atomic_load(&http->in_flight) > 0) {
+        if (monotonic_us() >= until_us)
+            return false;
+        struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+void http_stop(struct http *http)
+{
+    MHD_stop_daemon(http->daemon);
+    if (http->listening != MHD_INVALID_SOCKET)
+        close(http->listening);
+    http_watch_stop(http->watch);
+    free(http);
+    server = NULL;
+}
+
+unsigned http_connections(const struct http *http)
+{
+    return http_watch_count(http->watch);
+}

@@ -1,0 +1,104 @@
+/* The HTTP server as the rest of the service sees it: an exchange comes in complete and goes out complete.
+ *
+ * Behind it libmicrohttpd's epoll threads read requests; a handler that may wait runs on a worker thread while
+ * the connection is suspended. Everything that a client can send or hold open has a bound and a deadline. */
+#ifndef OVERSELL_SERVICE_HTTP_H
+#define OVERSELL_SERVICE_HTTP_H
+
+#include <jansson.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    HTTP_BODY_MAX = 64 * 1024,      /* a larger body is answered 413 … */
+    HTTP_DISCARD_MAX = 1024 * 1024, /* … after up to this much of it was read and thrown away */
+    HTTP_HEADERS_MAX = 6,           /* headers of ours on a reply */
+    HTTP_ARGUMENT_MAX = 80          /* the variable part of a path */
+};
+
+struct route;
+struct http;
+struct http_connection;
+
+/* One request and its reply. Owned by one thread at a time: the HTTP thread, or the worker it was handed to. */
+struct exchange {
+    const char *method;
+    char *path;  /* as sent, without the query; not decoded */
+    char *query; /* as sent, or NULL */
+    char *body;  /* BODY_SIZE bytes and a NUL */
+    size_t body_size;
+    char request_id[65];
+    int64_t received_us; /* when it was complete */
+
+    const struct route *route;
+    char argument[HTTP_ARGUMENT_MAX];
+    void *app; /* the service's own: struct service */
+
+    int status; /* 0 until there is a reply */
+    const char *content_type;
+    char *reply; /* malloc'ed */
+    size_t reply_size;
+    struct {
+        const char *name;
+        char value[100];
+    } headers[HTTP_HEADERS_MAX];
+    int header_count;
+    bool close; /* end the connection after the reply */
+
+    /* http.c's own */
+    struct http_connection *connection;
+    void *transport;
+    size_t body_room, body_seen;
+};
+
+/* A request header of the client, or NULL; valid as long as the exchange. */
+const char *http_header(const struct exchange *x, const char *name);
+/* How many headers of that name there are. */
+int http_header_count(const struct exchange *x, const char *name);
+
+/* A query parameter, decoded, into VALUE. 1 found, 0 absent, -1 malformed, too long, or given twice. */
+int http_query(const struct exchange *x, const char *name, char *value, size_t size);
+/* Is every parameter's name one of NAMES (ended by NULL)? */
+bool http_query_names(const struct exchange *x, const char *const *names);
+
+/* Replies; each may be called once. JSON is stolen; BODY is malloc'ed and stolen. */
+void http_reply_json(struct exchange *x, int status, json_t *json);
+void http_reply_body(struct exchange *x, int status, const char *content_type, char *body, size_t size);
+/* Adds a header to the reply; NAME is static. */
+void http_set_header(struct exchange *x, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Within dispatch, before the exchange is given to another thread. */
+void http_hand_over(struct exchange *x);
+/* The other thread is done with it; from here on the exchange is not its any more. */
+void http_finish(struct exchange *x);
+
+struct http_options {
+    const struct sockaddr *address;
+    unsigned threads;
+    unsigned connections;
+    int64_t request_timeout_ms;
+    int64_t idle_timeout_ms;
+    /* Called on an HTTP thread for each complete request: replies at once and returns true, or keeps the exchange
+     * for a later http_finish and returns false. */
+    bool (*dispatch)(struct exchange *x);
+    /* Called on an HTTP thread where the request itself is bad (400, 413). */
+    void (*refuse)(struct exchange *x, int status, const char *detail);
+    void *app;
+};
+
+/* Listens and serves. NULL with a message in ERROR. */
+struct http *http_start(const struct http_options *options, char *error, size_t error_size);
+uint16_t http_port(const struct http *http);
+/* Takes no more connections; requests on open ones still come in. */
+void http_stop_listening(struct http *http);
+/* Waits until every request that has come in is answered; false when it took longer than MS. */
+bool http_drain(struct http *http, int64_t ms);
+/* Closes what is open. No worker may hold an exchange any more. */
+void http_stop(struct http *http);
+/* Connections open now. */
+unsigned http_connections(const struct http *http);
+
+#endif

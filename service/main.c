@@ -1,0 +1,123 @@
+/* Starts the order service, waits for a signal, and ends it so that every accepted order is answered. */
+#include "service/log.h"
+#include "service/service.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { DRAIN_EXTRA_MS = 5000 }; /* beyond the longest order */
+
+/* Every connection is a descriptor: take as many as the system grants. */
+static void raise_descriptor_limit(const struct config *config)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    rlim_t wanted = (rlim_t)(config->connections + config->workers + 64);
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < wanted)
+        log_line(LOG_WARNING, "%llu file descriptors are too few for --connections %lld",
+                 (unsigned long long)limit.rlim_cur, (long long)config->connections);
+}
+
+static bool write_port(const char *path, unsigned port)
+{
+    FILE *file = fopen(path, "we");
+    if (!file)
+        return false;
+    bool written = fprintf(file, "%u\n", port) > 0;
+    return fclose(file) == 0 && written;
+}
+
+static bool start(struct service *service)
+{
+    const struct config *config = &service->config;
+    const struct settings settings = {strategy_find(config->strategy), config->lock_ttl_ms, config->lock_wait_ms,
+                                      config->think_ms};
+    service->gate = gate_new(&settings);
+    if (!service->gate || !workers_start(service)) {
+        log_line(LOG_ERROR, "out of memory or threads");
+        return false;
+    }
+    char error[200] = "out of memory";
+    const struct http_options options = {
+        .address = (const struct sockaddr *)&config->address,
+        .threads = (unsigned)config->http_threads,
+        .connections = (unsigned)config->connections,
+        .request_timeout_ms = config->request_timeout_ms,
+        .idle_timeout_ms = config->idle_timeout_ms,
+        .dispatch = service_dispatch,
+        .refuse = service_refuse,
+        .app = service,
+    };
+    service->http = http_start(&options, error, sizeof error);
+    if (service->http)
+        return true;
+    log_line(LOG_ERROR, "cannot listen on %s: %s", config->listen, error);
+    workers_stop(service);
+    return false;
+}
+
+/* No new connections; requests that come in are turned away; those that are in are answered. */
+static void drain(struct service *service)
+{
+    log_line(LOG_INFO, "draining: %d orders run, %zu wait", atomic_load(&service->orders_running),
+             queue_depth(service->queues[LANE_ORDERS]));
+    http_stop_listening(service->http);
+    atomic_store(&service->draining, true);
+    if (!http_drain(service->http, service->config.order_timeout_ms + DRAIN_EXTRA_MS))
+        log_line(LOG_WARNING, "some clients were too slow to be answered");
+    workers_stop(service);
+    http_stop(service->http);
+    gate_free(service->gate);
+}
+
+int main(int argc, char *argv[])
+{
+    static struct service service;
+    struct config *config = &service.config;
+    switch (config_load(argc, argv, config, stderr)) {
+    case CONFIG_OK: break;
+    case CONFIG_HELP: config_print_help(stdout); return 0;
+    case CONFIG_BAD: return 2;
+    }
+    enum log_level level = LOG_ERROR;
+    while (strcmp(log_level_names[level], config->log_level) != 0)
+        level++;
+    log_setup(level, strcmp(config->log_format, "json") == 0, service.instance);
+    if (config->instance[0])
+        snprintf(service.instance, sizeof service.instance, "%s", config->instance);
+    else
+        snprintf(service.instance, sizeof service.instance, "order-service-%d", (int)getpid());
+    srandom((unsigned)monotonic_us());
+    raise_descriptor_limit(config);
+
+    /* Blocked before any thread is started, so that only sigwait below takes them. */
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+
+    if (!start(&service))
+        return 1;
+    unsigned port = http_port(service.http);
+    log_line(LOG_INFO, "listening on port %u, strategy %s, %lld workers", port, config->strategy,
+             (long long)config->workers);
+    bool announced = !config->port_file[0] || write_port(config->port_file, port);
+    int signal_number;
+    if (announced)
+        sigwait(&signals, &signal_number);
+    else
+        log_line(LOG_ERROR, "cannot write %s: %s", config->port_file, strerror(errno));
+    drain(&service);
+    log_line(LOG_INFO, "stopped");
+    return announced ? 0 : 1;
+}

@@ -1,0 +1,20 @@
+/* Counters and histograms of orders, by strategy and outcome, as Prometheus text. Any thread. */
+#ifndef OVERSELL_SERVICE_METRICS_H
+#define OVERSELL_SERVICE_METRICS_H
+
+#include "service/outcome.h"
+#include "service/strategy.h"
+
+#include <stdio.h>
+
+/* An order has ended, US after it arrived, with so many tries and round trips to the database. */
+void metrics_order(const struct strategy *strategy, enum outcome outcome, int64_t us, int tries, uint64_t round_trips);
+/* A lock was waited for, or held, for US. */
+void metrics_lock_wait(const struct strategy *strategy, int64_t us);
+void metrics_lock_held(const struct strategy *strategy, int64_t us);
+void metrics_lock_lost_after_commit(const struct strategy *strategy);
+
+/* All of it as Prometheus text. Of a histogram's buckets only those that hold something are printed. */
+void metrics_print(FILE *to);
+
+#endif

@@ -1,0 +1,78 @@
+/* The names of enums, as they stand in JSON, metrics and traces. */
+#include "service/outcome.h"
+#include "service/strategy.h"
+
+const char *outcome_name(enum outcome outcome)
+{
+    static const char *const names[OUTCOME_COUNT] = {
+        [CREATED] = "created",
+        [REPLAYED] = "replayed",
+        [NO_SUCH_PRODUCT] = "no-such-product",
+        [SOLD_OUT] = "sold-out",
+        [WRONG_STOCK_KIND] = "wrong-stock-kind",
+        [BUSY] = "lock-busy",
+        [CONFLICT] = "conflict",
+        [LOST_LOCK] = "lock-lost",
+        [KEY_MISMATCHED] = "idempotency-mismatch",
+        [KEY_IN_USE] = "idempotency-in-progress",
+        [BACKEND_AWAY] = "backend-unavailable",
+        [UNKNOWN] = "outcome-unknown",
+        [FAILED] = "internal-error",
+    };
+    return names[outcome];
+}
+
+const char *step_name(enum step step)
+{
+    static const char *const names[STEP_COUNT] = {
+        [STEP_WAIT] = "wait",
+        [STEP_LOCK] = "lock",
+        [STEP_FENCE] = "fence",
+        [STEP_READ] = "read",
+        [STEP_WRITE] = "write",
+        [STEP_TAKE] = "take",
+        [STEP_INSERT] = "insert",
+        [STEP_COMMIT] = "commit",
+        [STEP_COMMIT_STOCK] = "commit-stock",
+        [STEP_COMMIT_ORDER] = "commit-order",
+        [STEP_UNLOCK] = "unlock",
+    };
+    return names[step];
+}
+
+const char *guarantee_name(enum guarantee guarantee)
+{
+    static const char *const names[] = {
+        [UNSAFE] = "unsafe",
+        [ONE_PROCESS] = "one-process",
+        [WHILE_LEASE_HOLDS] = "while-lease-holds",
+        [SAFE] = "safe",
+    };
+    return names[guarantee];
+}
+
+const char *span_name(enum lock_span span)
+{
+    static const char *const names[] = {
+        [NO_LOCK] = "none",
+        [AROUND_TX] = "around-transaction",
+        [INSIDE_TX] = "inside-transaction",
+        [AROUND_TWICE] = "around-transaction-twice",
+    };
+    return names[span];
+}
+
+const char *scope_name(enum tx_scope scope)
+{
+    return scope == ONE_TX ? "one-transaction" : "two-transactions";
+}
+
+const char *isolation_name(enum db_isolation isolation)
+{
+    static const char *const names[] = {
+        [READ_COMMITTED] = "read-committed",
+        [REPEATABLE_READ] = "repeatable-read",
+        [SERIALIZABLE] = "serializable",
+    };
+    return names[isolation];
+}

@@ -1,0 +1,67 @@
+/* The running service: what all handlers share, and what each worker owns. */
+#ifndef OVERSELL_SERVICE_SERVICE_H
+#define OVERSELL_SERVICE_SERVICE_H
+
+#include "db/conn.h"
+#include "lock/lock.h"
+#include "service/config.h"
+#include "service/gate.h"
+#include "service/http.h"
+#include "service/queue.h"
+#include "service/trace.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* Where a handler runs. */
+enum lane {
+    LANE_HTTP,    /* at once, on the HTTP thread: nothing that waits */
+    LANE_ORDERS,  /* on the workers, bounded by the queue */
+    LANE_READS,   /* on threads of their own, so that a look at the books never waits behind orders … */
+    LANE_CHANGES, /* … nor behind a reset or a switch, which wait for orders to end */
+    LANE_COUNT
+};
+
+enum { READ_WORKERS = 2, CHANGE_WORKERS = 4, SIDE_QUEUE = 256 };
+
+/* A thread that handles exchanges of one lane, and what it alone uses. */
+struct worker {
+    struct service *service;
+    pthread_t thread;
+    enum lane lane;
+    int id; /* within its lane */
+    struct db *db;
+    struct lock **locks; /* by strategy index; opened when first needed */
+    struct trace_ring *traces; /* LANE_ORDERS */
+};
+
+struct service {
+    struct config config;
+    char instance[120];
+    struct gate *gate;
+    struct http *http;
+    struct queue *queues[LANE_COUNT];
+    struct worker *workers; /* lane by lane, those of LANE_ORDERS first */
+    int worker_count;
+    struct trace_ring **traces; /* of the order workers */
+    atomic_bool draining;
+    atomic_bool migrated; /* the schema is known to be in place */
+    atomic_int orders_running;
+};
+
+/* Starts the workers; false with nothing left running. */
+bool workers_start(struct service *service);
+/* Lets what is queued be handled, then ends the threads. */
+void workers_stop(struct service *service);
+
+/* The worker's database, connected and with its schema in place, and with these deadlines (see db_set_deadline).
+ * DB_OK, or why not. */
+enum db_status worker_database(struct worker *worker, int64_t deadline_us, int64_t lock_deadline_us);
+/* The worker's handle of the strategy's lock; NULL where it has none. *ret_status tells if it could be opened. */
+struct lock *worker_lock(struct worker *worker, const struct strategy *strategy, enum lock_status *ret_status);
+
+/* Takes a complete request from http.c: routes it, checks what is common to all, and hands it to its lane. */
+bool service_dispatch(struct exchange *x);
+void service_refuse(struct exchange *x, int status, const char *detail);
+
+#endif

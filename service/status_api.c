@@ -1,0 +1,84 @@
+/* How the service is: health, readiness, metrics, traces, and its own description. */
+#include "service/api.h"
+
+#include "service/metrics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const char openapi_yaml[]; /* openapi.S */
+
+void health_get(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    http_reply_json(x, 200, json_pack("{s:s}", "status", "alive"));
+}
+
+void ready_get(struct exchange *x, struct worker *worker)
+{
+    bool ready = api_database(worker) == DB_OK;
+    json_t *states = json_pack("{s:b, s:{s:{s:b}}}", "ready", ready, "backends", "postgresql", "up", ready);
+    if (ready) {
+        http_reply_json(x, 200, states);
+    } else {
+        json_object_set_new(states, "backend", json_string("postgresql"));
+        reply_problem(x, BACKEND_UNAVAILABLE, states, "postgresql cannot be reached or does not serve");
+    }
+}
+
+void metrics_get(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    struct service *service = x->app;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    if (!to) {
+        reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
+        return;
+    }
+    metrics_print(to);
+    fprintf(to, "# HELP oversell_queue_depth Orders that wait for a worker.\n# TYPE oversell_queue_depth gauge\n"
+                "oversell_queue_depth %zu\n", queue_depth(service->queues[LANE_ORDERS]));
+    fprintf(to, "# HELP oversell_workers Order workers, each with a connection of its own.\n"
+                "# TYPE oversell_workers gauge\noversell_workers %d\n", (int)service->config.workers);
+    fprintf(to, "# HELP oversell_workers_busy Order workers that have an order.\n# TYPE oversell_workers_busy gauge\n"
+                "oversell_workers_busy %d\n", atomic_load(&service->orders_running));
+    fprintf(to, "# HELP oversell_http_connections Open HTTP connections.\n# TYPE oversell_http_connections gauge\n"
+                "oversell_http_connections %u\n", http_connections(service->http));
+    fclose(to);
+    http_reply_body(x, 200, "text/plain; version=0.0.4; charset=utf-8", text, size);
+}
+
+void traces_get(struct exchange *x, struct worker *worker)
+{
+    struct service *service = worker->service;
+    int64_t limit;
+    char format[16] = "json";
+    if (!http_query_names(x, (const char *const[]){"limit", "format", NULL})) {
+        reply_problem(x, BAD_REQUEST, NULL, "the parameters are limit and format");
+        return;
+    }
+    if (!api_query_integer(x, "limit", 100, 1, 1000, &limit))
+        return;
+    int found = http_query(x, "format", format, sizeof format);
+    bool chrome = strcmp(format, "chrome") == 0;
+    if (found < 0 || (!chrome && strcmp(format, "json") != 0)) {
+        reply_problem(x, BAD_REQUEST, NULL, "the parameter format must be json or chrome");
+        return;
+    }
+    json_t *json = (chrome ? traces_chrome_json : traces_json)(service->traces, (int)service->config.workers, (int)limit,
+                                                               service->instance);
+    http_reply_json(x, 200, json);
+}
+
+void openapi_get(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    char *text = strdup(openapi_yaml);
+    if (text)
+        http_reply_body(x, 200, "application/yaml", text, strlen(text));
+    else
+        reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
+}

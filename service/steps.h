@@ -1,0 +1,53 @@
+/* The named steps of an order, those who watch them, and the clock that they are timed with.
+ *
+ * Every boundary of createOrder is a step, named by what has just been done. The trace, the think time, the
+ * fault injector and the interleaving explorer are all observers; without one a step costs a branch.
+ * This is the one header that every layer may include. */
+#ifndef OVERSELL_STEPS_H
+#define OVERSELL_STEPS_H
+
+#include <stdint.h>
+#include <time.h>
+
+enum step {
+    STEP_WAIT,         /* a lock is taken by somebody else, and the order starts to wait for it */
+    STEP_LOCK,         /* the lock is held */
+    STEP_FENCE,        /* the fencing token is registered on the product's row */
+    STEP_READ,         /* the transaction is open and the stock has been read */
+    STEP_WRITE,        /* the new stock is written */
+    STEP_TAKE,         /* one guarded statement did the work of read and write */
+    STEP_INSERT,       /* the order and its item are inserted */
+    STEP_COMMIT,       /* the transaction is committed */
+    STEP_COMMIT_STOCK, /* the first of two transactions is committed: stock taken, no order yet */
+    STEP_COMMIT_ORDER, /* the second of two transactions is committed */
+    STEP_UNLOCK,       /* the lock is released */
+    STEP_COUNT
+};
+
+/* The step's name in the notation of the explorer and in traces; static storage. */
+const char *step_name(enum step step);
+
+/* The value of a step that has none. */
+#define STEP_NO_VALUE INT64_MIN
+
+struct observer {
+    /* Called by the order's own thread after each step; may sleep or block. VALUE is the stock read (READ),
+     * the stock written or left (WRITE, TAKE), the fencing token (LOCK, FENCE), else STEP_NO_VALUE. */
+    void (*on_step)(struct observer *self, enum step step, int64_t value);
+};
+
+static inline void report_step(struct observer *observer, enum step step, int64_t value)
+{
+    if (observer)
+        observer->on_step(observer, step, value);
+}
+
+/* Microseconds of the monotonic clock: what every deadline and every trace is in. */
+static inline int64_t monotonic_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+#endif

@@ -1,0 +1,116 @@
+/* The strategy table over HTTP, and switching between its rows. */
+#include "service/api.h"
+
+#include "service/log.h"
+
+static json_t *perils_json(unsigned perils)
+{
+    static const struct {
+        enum lock_peril peril;
+        const char *name;
+    } names[] = {{PERIL_PAUSE, "pause"}, {PERIL_DISCONNECT, "disconnect"}, {PERIL_CLOCK, "clock"},
+                 {PERIL_RESTART, "restart"}};
+    json_t *list = json_array();
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (perils & names[i].peril)
+            json_array_append_new(list, json_string(names[i].name));
+    return list;
+}
+
+static json_t *lock_json(const struct lock_ops *lock)
+{
+    if (!lock)
+        return json_null();
+    const struct lock_properties *p = &lock->properties;
+    return json_pack("{s:s, s:s, s:s?, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:o}", "name", lock->name, "mechanism",
+                     p->mechanism, "server", lock->server, "reentrant", p->reentrant, "blocking", p->blocking, "fair",
+                     p->fair, "leased", p->leased, "renewed", p->renewed, "fenced", p->fenced, "survives_crash",
+                     p->survives_crash, "survives_minority", p->survives_minority, "ended_by", perils_json(p->perils));
+}
+
+/* What shows the flaw, joined by "+", as "second-process+crash". */
+static void describe_shown_by(unsigned shown_by, char *text, size_t size)
+{
+    static const struct {
+        enum shown_by what;
+        const char *name;
+    } names[] = {{LOAD, "load"}, {SECOND_PROCESS, "second-process"}, {EXPIRY, "expire"}, {CRASH, "crash"}};
+    size_t used = 0;
+    snprintf(text, size, "nothing");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (shown_by & names[i].what)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? "+" : "", names[i].name);
+}
+
+static json_t *strategy_json(const struct strategy *s)
+{
+    char shown_by[64];
+    describe_shown_by(s->shown_by, shown_by, sizeof shown_by);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:i, s:b, s:n}", "name", s->name, "title", s->title,
+                     "why", s->why, "guarantee", guarantee_name(s->guarantee), "shown_by", shown_by, "lock",
+                     lock_json(s->lock), "span", span_name(s->span), "scope", scope_name(s->scope), "isolation",
+                     isolation_name(s->isolation), "max_tries", s->max_tries, "available", 1, "reason");
+}
+
+static json_t *settings_json(const struct settings *settings)
+{
+    return json_pack("{s:s, s:s, s:I, s:I, s:I}", "name", settings->strategy->name, "guarantee",
+                     guarantee_name(settings->strategy->guarantee), "lock_ttl_ms", (json_int_t)settings->lock_ttl_ms,
+                     "lock_wait_ms", (json_int_t)settings->lock_wait_ms, "think_ms", (json_int_t)settings->think_ms);
+}
+
+void strategies_list(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    json_t *list = json_array();
+    for (size_t i = 0; i < strategy_count; i++)
+        json_array_append_new(list, strategy_json(&strategies[i]));
+    http_reply_json(x, 200, json_pack("{s:o}", "strategies", list));
+}
+
+void strategies_get(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    const struct strategy *strategy = strategy_find(x->argument);
+    if (strategy)
+        http_reply_json(x, 200, strategy_json(strategy));
+    else
+        reply_problem(x, NOT_FOUND, NULL, "there is no strategy '%s'; valid: %s", x->argument, api_strategy_names());
+}
+
+void strategy_get(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    struct settings settings = gate_settings(((struct service *)x->app)->gate);
+    http_reply_json(x, 200, settings_json(&settings));
+}
+
+void strategy_set(struct exchange *x, struct worker *worker)
+{
+    struct service *service = worker->service;
+    struct settings settings = gate_settings(service->gate);
+    const char *name = NULL;
+    const struct member members[] = {
+        {"name", STRING, true, &name, 1, 64},
+        {"lock_ttl_ms", INTEGER, false, &settings.lock_ttl_ms, 10, LOCK_TTL_MAX_MS},
+        {"lock_wait_ms", INTEGER, false, &settings.lock_wait_ms, 0, LOCK_WAIT_MAX_MS},
+        {"think_ms", INTEGER, false, &settings.think_ms, 0, THINK_MAX_MS},
+        {0},
+    };
+    AUTO_JSON body = api_body(x, members);
+    if (!body)
+        return;
+    settings.strategy = strategy_find(name);
+    if (!settings.strategy) {
+        reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "name"), "there is no strategy '%s'; valid: %s",
+                      name, api_strategy_names());
+        return;
+    }
+    if (!gate_switch(service->gate, &settings, monotonic_us() + 2 * service->config.order_timeout_ms * 1000)) {
+        reply_problem(x, LOCK_WAIT_OVER, NULL, "orders of the strategy before still run; nothing was changed");
+        return;
+    }
+    log_line(LOG_INFO, "strategy %s, lock ttl %lld ms, lock wait %lld ms, think %lld ms", settings.strategy->name,
+             (long long)settings.lock_ttl_ms, (long long)settings.lock_wait_ms, (long long)settings.think_ms);
+    http_reply_json(x, 200, settings_json(&settings));
+}

@@ -1,0 +1,178 @@
+/* The last orders of each worker, kept in a ring and shown as JSON. */
+#include "service/trace.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct trace_ring {
+    pthread_mutex_t mutex;
+    uint64_t added;
+    struct trace traces[TRACES_PER_WORKER];
+};
+
+struct trace_ring *trace_ring_new(void)
+{
+    struct trace_ring *ring = calloc(1, sizeof *ring);
+    if (ring)
+        pthread_mutex_init(&ring->mutex, NULL);
+    return ring;
+}
+
+void trace_ring_free(struct trace_ring *ring)
+{
+    if (!ring)
+        return;
+    pthread_mutex_destroy(&ring->mutex);
+    free(ring);
+}
+
+void trace_ring_add(struct trace_ring *ring, const struct trace *trace)
+{
+    pthread_mutex_lock(&ring->mutex);
+    ring->traces[ring->added++ % TRACES_PER_WORKER] = *trace;
+    pthread_mutex_unlock(&ring->mutex);
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct trace *x = a, *y = b;
+    return (x->started_us > y->started_us) - (x->started_us < y->started_us);
+}
+
+/* A sorted copy of the newest LIMIT traces; *ret_count of them. The caller frees. */
+static struct trace *collect(struct trace_ring *const *rings, int count, int limit, int *ret_count)
+{
+    struct trace *all = malloc((size_t)count * TRACES_PER_WORKER * sizeof *all);
+    if (!all)
+        return NULL;
+    int found = 0;
+    for (int i = 0; i < count; i++) {
+        pthread_mutex_lock(&rings[i]->mutex);
+        int kept = rings[i]->added < TRACES_PER_WORKER ? (int)rings[i]->added : TRACES_PER_WORKER;
+        for (int j = 0; j < kept; j++)
+            all[found++] = rings[i]->traces[j];
+        pthread_mutex_unlock(&rings[i]->mutex);
+    }
+    qsort(all, (size_t)found, sizeof *all, by_start);
+    int skipped = found > limit ? found - limit : 0;
+    for (int i = skipped; i < found; i++)
+        all[i - skipped] = all[i];
+    *ret_count = found - skipped;
+    return all;
+}
+
+static int kept_steps(const struct trace *t)
+{
+    return t->step_count < TRACE_STEPS ? t->step_count : TRACE_STEPS;
+}
+
+static json_t *value_json(int64_t value)
+{
+    return value == STEP_NO_VALUE ? json_null() : json_integer(value);
+}
+
+static json_t *steps_json(const struct trace *t)
+{
+    json_t *steps = json_array();
+    int64_t begun_us = t->started_us;
+    for (int i = 0; i < kept_steps(t); i++) {
+        json_array_append_new(steps, json_pack("{s:s, s:I, s:I, s:o}", "step", step_name(t->steps[i].step), "begin_us",
+                                               (json_int_t)begun_us, "end_us", (json_int_t)t->steps[i].at_us, "value",
+                                               value_json(t->steps[i].value)));
+        begun_us = t->steps[i].at_us;
+    }
+    return steps;
+}
+
+json_t *traces_json(struct trace_ring *const *rings, int count, int limit, const char *instance)
+{
+    int found = 0;
+    struct trace *traces = collect(rings, count, limit, &found);
+    if (!traces)
+        return NULL;
+    json_t *list = json_array();
+    for (int i = 0; i < found; i++) {
+        const struct trace *t = &traces[i];
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:i, s:I, s:I, s:o, s:s, s:i, s:o, s:I, s:I, s:I, s:b, s:o}", "request_id",
+                            t->request_id, "strategy", t->strategy->name, "worker", t->worker, "product_id",
+                            (json_int_t)t->product_id, "quantity", (json_int_t)t->quantity, "order_id",
+                            t->order_id ? json_integer(t->order_id) : json_null(), "outcome", outcome_name(t->outcome),
+                            "tries", t->tries, "fence", t->fence ? json_integer(t->fence) : json_null(), "received_us",
+                            (json_int_t)t->received_us, "started_us", (json_int_t)t->started_us, "ended_us",
+                            (json_int_t)t->ended_us, "truncated", t->step_count > TRACE_STEPS, "steps", steps_json(t)));
+    }
+    free(traces);
+    return json_pack("{s:s, s:i, s:I, s:o}", "instance", instance, "pid", (int)getpid(), "now_us",
+                     (json_int_t)monotonic_us(), "traces", list);
+}
+
+/* Names the process (LANE 0) or one of its lanes. */
+static json_t *chrome_name(const char *what, int lane, const char *name)
+{
+    json_t *event = json_pack("{s:s, s:i, s:s, s:{s:s}}", "ph", "M", "pid", (int)getpid(), "name", what, "args", "name",
+                              name);
+    if (lane > 0)
+        json_object_set_new(event, "tid", json_integer(lane));
+    return event;
+}
+
+/* A span on the worker's lane; spans of one lane nest. */
+static json_t *chrome_span(int worker, int64_t from_us, int64_t to_us, const char *category, const char *name,
+                           json_t *args)
+{
+    return json_pack("{s:s, s:i, s:i, s:I, s:I, s:s, s:s, s:o}", "ph", "X", "pid", (int)getpid(), "tid", worker, "ts",
+                     (json_int_t)from_us, "dur", (json_int_t)(to_us - from_us), "cat", category, "name", name, "args",
+                     args);
+}
+
+/* Holding a lock overlaps other lanes, so it is an asynchronous pair. */
+static json_t *chrome_hold(const char *phase, int worker, int64_t at_us, const struct trace *t)
+{
+    return json_pack("{s:s, s:i, s:i, s:I, s:s, s:s, s:s}", "ph", phase, "pid", (int)getpid(), "tid", worker, "ts",
+                     (json_int_t)at_us, "cat", "lock", "name", t->strategy->name, "id", t->request_id);
+}
+
+static void append_chrome_trace(json_t *events, const struct trace *t)
+{
+    int lane = t->worker + 1; /* 0 means "none" to the viewers */
+    json_array_append_new(
+        events, chrome_span(lane, t->started_us, t->ended_us, "order", t->strategy->name,
+                            json_pack("{s:s, s:s, s:I, s:I, s:I}", "request_id", t->request_id, "outcome",
+                                      outcome_name(t->outcome), "order_id", (json_int_t)t->order_id, "product_id",
+                                      (json_int_t)t->product_id, "quantity", (json_int_t)t->quantity)));
+    int64_t begun_us = t->started_us;
+    for (int i = 0; i < kept_steps(t); i++) {
+        enum step step = t->steps[i].step;
+        int64_t at_us = t->steps[i].at_us, value = t->steps[i].value;
+        json_t *args = value == STEP_NO_VALUE ? json_object() : json_pack("{s:I}", "value", (json_int_t)value);
+        json_array_append_new(events, chrome_span(lane, begun_us, at_us, "step", step_name(step), args));
+        if (step == STEP_LOCK || step == STEP_UNLOCK)
+            json_array_append_new(events, chrome_hold(step == STEP_LOCK ? "b" : "e", lane, at_us, t));
+        if (step == STEP_WRITE || step == STEP_TAKE)
+            json_array_append_new(events, json_pack("{s:s, s:i, s:I, s:s, s:{s:I}}", "ph", "C", "pid", (int)getpid(),
+                                                    "ts", (json_int_t)at_us, "name", "stock", "args", "count",
+                                                    (json_int_t)value));
+        begun_us = at_us;
+    }
+}
+
+json_t *traces_chrome_json(struct trace_ring *const *rings, int count, int limit, const char *instance)
+{
+    int found = 0;
+    struct trace *traces = collect(rings, count, limit, &found);
+    if (!traces)
+        return NULL;
+    json_t *events = json_array();
+    json_array_append_new(events, chrome_name("process_name", 0, instance));
+    for (int i = 0; i < count; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "worker %d", i);
+        json_array_append_new(events, chrome_name("thread_name", i + 1, name));
+    }
+    for (int i = 0; i < found; i++)
+        append_chrome_trace(events, &traces[i]);
+    free(traces);
+    return json_pack("{s:o}", "traceEvents", events);
+}

@@ -1,0 +1,40 @@
+/* The last orders of each worker, step by step: what GET /traces shows. */
+#ifndef OVERSELL_SERVICE_TRACE_H
+#define OVERSELL_SERVICE_TRACE_H
+
+#include "service/create_order.h"
+
+#include <jansson.h>
+
+enum { TRACE_STEPS = 48, TRACES_PER_WORKER = 256 };
+
+struct trace {
+    char request_id[65];
+    const struct strategy *strategy;
+    int worker;
+    int64_t product_id, quantity;
+    int64_t order_id; /* 0: none was created */
+    enum outcome outcome;
+    int tries;
+    int64_t fence;
+    int64_t received_us, started_us, ended_us;
+    int step_count; /* may exceed TRACE_STEPS: the later ones were not kept */
+    struct {
+        enum step step;
+        int64_t at_us; /* when it was done; it began when the one before was done */
+        int64_t value;
+    } steps[TRACE_STEPS];
+};
+
+/* The recent traces of one worker, which alone adds to it; any thread may read. */
+struct trace_ring;
+struct trace_ring *trace_ring_new(void);
+void trace_ring_free(struct trace_ring *ring);
+void trace_ring_add(struct trace_ring *ring, const struct trace *trace);
+
+/* The newest LIMIT traces of all RINGS, oldest first; NULL when out of memory. */
+json_t *traces_json(struct trace_ring *const *rings, int count, int limit, const char *instance);
+/* The same as Chrome's trace events, which ui.perfetto.dev opens. */
+json_t *traces_chrome_json(struct trace_ring *const *rings, int count, int limit, const char *instance);
+
+#endif

@@ -1,0 +1,122 @@
+/* Workers: threads that each own a connection and locks, and share nothing but their lane's queue. */
+#include "service/service.h"
+
+#include "db/migrate.h"
+#include "service/log.h"
+#include "service/router.h"
+
+#include <stdlib.h>
+
+static void *work(void *arg)
+{
+    struct worker *worker = arg;
+    struct exchange *x;
+    while ((x = queue_pop(worker->service->queues[worker->lane])) != NULL) {
+        x->route->handle(x, worker);
+        http_finish(x);
+    }
+    return NULL;
+}
+
+static bool worker_init(struct worker *worker, struct service *service, enum lane lane, int id)
+{
+    char name[64];
+    static const char *const lanes[LANE_COUNT] = {"http", "orders", "reads", "changes"};
+    snprintf(name, sizeof name, "oversell %s %d", lanes[lane], id);
+    *worker = (struct worker){.service = service, .lane = lane, .id = id};
+    worker->db = db_new(service->config.database_url, name);
+    worker->locks = calloc(strategy_count, sizeof worker->locks[0]);
+    if (lane == LANE_ORDERS)
+        worker->traces = service->traces[id] = trace_ring_new();
+    return worker->db && worker->locks && (lane != LANE_ORDERS || worker->traces);
+}
+
+static void worker_release(struct worker *worker)
+{
+    for (size_t i = 0; worker->locks && i < strategy_count; i++)
+        if (worker->locks[i])
+            worker->locks[i]->ops->close(worker->locks[i]);
+    free(worker->locks);
+    db_free(worker->db);
+    trace_ring_free(worker->traces);
+}
+
+/* Ends the first COUNT threads and frees everything. */
+static void stop(struct service *service, int count)
+{
+    for (int lane = LANE_ORDERS; lane < LANE_COUNT; lane++)
+        if (service->queues[lane])
+            queue_close(service->queues[lane]);
+    for (int i = 0; i < count; i++)
+        pthread_join(service->workers[i].thread, NULL);
+    for (int i = 0; service->workers && i < service->worker_count; i++)
+        worker_release(&service->workers[i]);
+    for (int lane = LANE_ORDERS; lane < LANE_COUNT; lane++)
+        queue_free(service->queues[lane]);
+    free(service->workers);
+    free(service->traces);
+}
+
+bool workers_start(struct service *service)
+{
+    const struct {
+        int workers;
+        size_t queue;
+    } lanes[LANE_COUNT] = {
+        [LANE_ORDERS] = {(int)service->config.workers, (size_t)service->config.queue},
+        [LANE_READS] = {READ_WORKERS, SIDE_QUEUE},
+        [LANE_CHANGES] = {CHANGE_WORKERS, SIDE_QUEUE},
+    };
+    for (int lane = LANE_ORDERS; lane < LANE_COUNT; lane++)
+        service->worker_count += lanes[lane].workers;
+    service->workers = calloc((size_t)service->worker_count, sizeof service->workers[0]);
+    service->traces = calloc((size_t)service->config.workers, sizeof service->traces[0]);
+    bool ready = service->workers && service->traces;
+    struct worker *next = service->workers;
+    for (int lane = LANE_ORDERS; lane < LANE_COUNT && ready; lane++) {
+        service->queues[lane] = queue_new(lanes[lane].queue);
+        ready = service->queues[lane] != NULL;
+        for (int id = 0; id < lanes[lane].workers && ready; id++)
+            ready = worker_init(next++, service, (enum lane)lane, id);
+    }
+    for (int i = 0; i < service->worker_count; i++)
+        if (!ready || pthread_create(&service->workers[i].thread, NULL, work, &service->workers[i]) != 0) {
+            stop(service, ready ? i : 0);
+            return false;
+        }
+    return true;
+}
+
+void workers_stop(struct service *service)
+{
+    stop(service, service->worker_count);
+}
+
+enum db_status worker_database(struct worker *worker, int64_t deadline_us, int64_t lock_deadline_us)
+{
+    static pthread_mutex_t migrating = PTHREAD_MUTEX_INITIALIZER;
+    db_set_deadline(worker->db, deadline_us, lock_deadline_us);
+    enum db_status status = db_ready(worker->db);
+    if (status == DB_OK && !atomic_load(&worker->service->migrated)) {
+        pthread_mutex_lock(&migrating);
+        if (!atomic_load(&worker->service->migrated)) {
+            status = db_migrate(worker->db);
+            atomic_store(&worker->service->migrated, status == DB_OK);
+        }
+        pthread_mutex_unlock(&migrating);
+    }
+    if (status != DB_OK)
+        log_seldom(LOG_WARNING, "postgresql: %s", db_error(worker->db));
+    return status;
+}
+
+struct lock *worker_lock(struct worker *worker, const struct strategy *strategy, enum lock_status *ret_status)
+{
+    *ret_status = LOCK_OK;
+    if (!strategy->lock)
+        return NULL;
+    struct lock **lock = &worker->locks[strategy_index(strategy)];
+    if (!*lock)
+        *ret_status = strategy->lock->open(strategy->lock, lock);
+    return *lock;
+}
