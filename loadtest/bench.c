@@ -1,0 +1,221 @@
+/* loadtest bench: how far the service is from its limits, as ratios whose two sides are measured in turns. */
+#include "loadtest/bench_cases.h"
+#include "loadtest/bench_profile.h"
+#include "loadtest/commands.h"
+#include "loadtest/interrupt.h"
+#include "loadtest/output.h"
+#include "loadtest/result.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CASES_MAX 32
+
+struct bench_settings {
+    int64_t rounds, duration_ms, connections;
+    int64_t workers, clients; /* 0: the best are searched */
+    struct texts only;
+    bool profile;
+    struct output_settings output;
+};
+
+#define AT(member) offsetof(struct bench_settings, member)
+
+static const struct option_row ROWS[] = {
+    {"--only", "PATTERN", OPTION_TEXTS, AT(only), 0, 0, NULL, "run those that match, such as 'hot/*' or sold-out; repeat it for more"},
+    {"--rounds", "N", OPTION_NUMBER, AT(rounds), 1, 99, NULL, "how often both sides of every ratio are measured"},
+    {"--duration", "TIME", OPTION_DURATION, AT(duration_ms), 1000, 600000, NULL, "of each measurement, in whole seconds"},
+    {"--connections", "N", OPTION_NUMBER, AT(connections), 1, 10000, NULL, "of wrk, where the ratio's name does not say"},
+    {"--workers", "N", OPTION_NUMBER, AT(workers), 0, 256, NULL, "of the service (0: as many as are best, found by trying)"},
+    {"--clients", "N", OPTION_NUMBER, AT(clients), 0, 100, NULL, "of pgbench (0: as many as are best, found by trying)"},
+    {"--profile", NULL, OPTION_FLAG, AT(profile), 0, 0, NULL,
+     "then also record with perf where the service's CPU time goes, in each\nratio against pgbench"},
+    OUTPUT_OPTIONS(struct bench_settings, output),
+};
+
+static const struct command_line LINE = {
+    .name = "bench",
+    .operands = "",
+    .summary = "Measures how far the service is from its limits: orders a second against what pgbench does with\n"
+               "the same SQL on the same database, and other ratios. Both sides are measured in turns in one run;\n"
+               "medians are shown, with the least and the most. A goal that is missed is shown, not an error.",
+    .rows = ROWS,
+    .row_count = sizeof ROWS / sizeof ROWS[0],
+};
+
+struct run {
+    const struct bench_case *row;
+    struct tuning tuning;
+    struct sample *samples; /* one a round */
+};
+
+struct bench {
+    const struct bench_settings *settings;
+    struct stage stage;
+    struct run runs[CASES_MAX];
+    size_t count;
+    double load_average; /* of the machine, before anything was started */
+};
+
+/* ---- what is run ---------------------------------------------------------------------------------------------- */
+
+static bool is_wanted(const struct bench_case *row, const struct texts *only)
+{
+    for (size_t i = 0; i < only->count; i++)
+        if (bench_case_matches(row, only->item[i]))
+            return true;
+    return only->count == 0;
+}
+
+/* Picks the cases and checks the rest of the settings; says on stderr what is wrong. */
+static bool choose(struct bench *bench)
+{
+    const struct bench_settings *settings = bench->settings;
+    for (size_t i = 0; i < bench_case_count && bench->count < CASES_MAX; i++)
+        if (is_wanted(&bench_cases[i], &settings->only))
+            bench->runs[bench->count++].row = &bench_cases[i];
+    if (bench->count == 0) {
+        fputs("loadtest bench: --only matches nothing (valid:", stderr);
+        for (size_t i = 0; i < bench_case_count; i++)
+            fprintf(stderr, " %s", bench_cases[i].name);
+        fputs(")\n", stderr);
+        return false;
+    }
+    if (settings->duration_ms % 1000 != 0) {
+        fputs("loadtest bench: --duration must be whole seconds: pgbench counts in them\n", stderr);
+        return false;
+    }
+    return output_valid(&settings->output) && (!settings->profile || profile_valid());
+}
+
+static size_t steps_of(const struct bench *bench)
+{
+    size_t steps = 0;
+    for (size_t i = 0; i < bench->count; i++)
+        steps += bench->runs[i].row->tune_steps + (size_t)bench->settings->rounds * bench->runs[i].row->measure_steps +
+                 (bench->settings->profile ? bench->runs[i].row->measure_steps : 0);
+    return steps;
+}
+
+/* ---- running -------------------------------------------------------------------------------------------------- */
+
+/* The counts that the command line gives are not searched. */
+static bool tune(struct bench *bench, struct run *run)
+{
+    const struct bench_settings *settings = bench->settings;
+    if (!run->row->tune)
+        return true;
+    if ((!settings->workers || !settings->clients) && !run->row->tune(&bench->stage, run->row, &run->tuning))
+        return false;
+    if (settings->workers)
+        run->tuning.workers = settings->workers;
+    if (settings->clients)
+        run->tuning.clients = settings->clients;
+    return true;
+}
+
+/* One more measurement under perf, which would disturb those that count. */
+static bool profile(struct bench *bench, const struct run *run)
+{
+    struct sample ignored = {0};
+    bench->stage.profile = run->row->name;
+    bool well = !run->row->tune || run->row->measure(&bench->stage, run->row, &run->tuning, &ignored);
+    bench->stage.profile = NULL;
+    return well;
+}
+
+/* Rounds are outside, so that whatever changes on the machine meets all ratios and both of their sides. */
+static bool measure_all(struct bench *bench)
+{
+    for (size_t i = 0; i < bench->count; i++)
+        if (!tune(bench, &bench->runs[i]))
+            return false;
+    for (int64_t round = 0; round < bench->settings->rounds; round++)
+        for (size_t i = 0; i < bench->count; i++) {
+            struct run *run = &bench->runs[i];
+            if (!run->row->measure(&bench->stage, run->row, &run->tuning, &run->samples[round]))
+                return false;
+        }
+    for (size_t i = 0; bench->settings->profile && i < bench->count; i++)
+        if (!profile(bench, &bench->runs[i]))
+            return false;
+    return true;
+}
+
+static json_t *document_of(const struct bench *bench)
+{
+    const struct bench_settings *settings = bench->settings;
+    json_t *ratios = json_array();
+    for (size_t i = 0; i < bench->count; i++) {
+        const struct run *run = &bench->runs[i];
+        json_t *row = bench_case_json(run->row, &run->tuning, run->samples, (size_t)settings->rounds);
+        if (!row || json_array_append_new(ratios, row) != 0) {
+            json_decref(ratios);
+            return NULL;
+        }
+    }
+    json_t *document =
+        result_new("bench", json_pack("{s:I, s:I, s:I, s:f}", "rounds", (json_int_t)settings->rounds, "duration_ms",
+                                      (json_int_t)settings->duration_ms, "connections",
+                                      (json_int_t)settings->connections, "load_average", bench->load_average));
+    if (document && json_object_set(document, "ratios", ratios) != 0) {
+        json_decref(document);
+        document = NULL;
+    }
+    json_decref(ratios);
+    return document;
+}
+
+/* ---- the command ---------------------------------------------------------------------------------------------- */
+
+static int run(struct bench *bench)
+{
+    struct progress progress = progress_begin(steps_of(bench));
+    bench->stage.progress = &progress;
+    bench->stage.seconds = bench->settings->duration_ms / 1000;
+    bench->stage.connections = bench->settings->connections;
+    progress_label(&progress, "starting PostgreSQL and the service");
+    if (!stage_open(&bench->stage))
+        return interrupted() ? 128 + interrupted() : ENDED_ENVIRONMENT;
+    bool measured = measure_all(bench);
+    progress_clear(&progress);
+    stage_close(&bench->stage);
+    if (!measured)
+        return interrupted() ? 128 + interrupted() : bench->stage.broken ? ENDED_BROKEN : ENDED_ENVIRONMENT;
+
+    json_t *document = document_of(bench);
+    bool written = document && output_write(document, &bench->settings->output);
+    if (!document)
+        fputs("loadtest: out of memory\n", stderr);
+    json_decref(document);
+    return written ? ENDED_AS_EXPECTED : ENDED_ENVIRONMENT;
+}
+
+int bench_main(int argc, char **argv)
+{
+    struct bench_settings settings = {.rounds = 3, .duration_ms = 2000, .connections = 32, .output = OUTPUT_DEFAULTS};
+    struct bench bench = {.settings = &settings};
+    struct texts operands;
+    enum options_outcome parsed = options_parse(&LINE, argc, argv, &settings, &operands);
+    if (parsed != OPTIONS_OK)
+        return parsed == OPTIONS_HELP ? ENDED_AS_EXPECTED : ENDED_USAGE;
+    if (!choose(&bench))
+        return ENDED_USAGE;
+
+    int status = ENDED_ENVIRONMENT;
+    bool room = true;
+    for (size_t i = 0; i < bench.count; i++) {
+        bench.runs[i].samples = calloc((size_t)settings.rounds, sizeof bench.runs[i].samples[0]);
+        room = room && bench.runs[i].samples;
+    }
+    if (getloadavg(&bench.load_average, 1) != 1)
+        bench.load_average = 0;
+    interrupt_watch();
+    if (room)
+        status = run(&bench);
+    else
+        fputs("loadtest: out of memory\n", stderr);
+    for (size_t i = 0; i < bench.count; i++)
+        free(bench.runs[i].samples);
+    return status;
+}

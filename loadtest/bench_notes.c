@@ -1,0 +1,48 @@
+/* What stands beneath the benchmark's table: rates beside a ratio, what disturbed it, and which goals were missed. */
+#include "loadtest/notes.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define BUSY_SHARE 0.25 /* of the processors, that somebody else used before the start */
+
+static double real(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+static bool note_rates(struct notes *notes, const json_t *row)
+{
+    if (!json_object_get(row, "echo_per_s"))
+        return true;
+    return notes_add(notes, NOTE_ADVICE,
+                     "%s: beside it, the same request without the database (POST /echo) %.0f/s, the same statement in "
+                     "pgbench %.0f/s, GET /products/1 %.0f/s.",
+                     json_string_value(json_object_get(row, "name")), real(row, "echo_per_s"),
+                     real(row, "pgbench_per_s"), real(row, "get_product_per_s"));
+}
+
+static bool note_busy_machine(struct notes *notes, const json_t *document)
+{
+    double load = real(json_object_get(document, "settings"), "load_average");
+    double cpus = real(json_object_get(document, "machine"), "cpus");
+    if (load <= BUSY_SHARE * fmax(cpus, 1))
+        return true;
+    return notes_add(notes, NOTE_WARNING,
+                     "The machine was busy before the start (load average %.1f on %.0f processors): run it again when "
+                     "it is quiet.",
+                     load, cpus);
+}
+
+bool notes_of_bench(const json_t *document, struct notes *notes)
+{
+    size_t i, reached = 0;
+    const json_t *row, *ratios = json_object_get(document, "ratios");
+    json_array_foreach(ratios, i, row) {
+        reached += json_is_true(json_object_get(row, "reached"));
+        if (!note_rates(notes, row))
+            return false;
+    }
+    return note_busy_machine(notes, document) &&
+           notes_add(notes, NOTE_CLOSING, "%zu of %zu goals reached.", reached, json_array_size(ratios));
+}

@@ -1,0 +1,99 @@
+/* pgbench: what PostgreSQL itself does with the service's SQL, without the service. */
+#include "loadtest/bench_pgbench.h"
+
+#include "loadtest/child.h"
+#include "loadtest/interrupt.h"
+#include "loadtest/output.h"
+
+#include <inttypes.h>
+#include <libpq-fe.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXTRA_MS 30000 /* for connecting, and for ending */
+#define REPORT_MAX 65536
+#define ENV_MAX 8
+
+bool pgbench_parse(const char *report, struct pgbench_result *ret_result)
+{
+    static const char RATE[] = "\ntps = ", DONE[] = "\nnumber of transactions actually processed: ",
+                      FAILED[] = "\nnumber of failed transactions: ";
+    const char *rate = strstr(report, RATE), *done = strstr(report, DONE), *failed = strstr(report, FAILED);
+    int64_t failures;
+    return rate && done && sscanf(rate + sizeof RATE - 1, "%lf", &ret_result->per_s) == 1 &&
+           sscanf(done + sizeof DONE - 1, "%" SCNd64, &ret_result->transactions) == 1 &&
+           (!failed || (sscanf(failed + sizeof FAILED - 1, "%" SCNd64, &failures) == 1 && failures == 0));
+}
+
+/* The parts of a connection string as the variables that libpq reads: an argument could be seen by everybody. */
+static bool set_env(char **env, const char *url)
+{
+    static const struct {
+        const char *keyword, *variable;
+    } PARTS[] = {{"host", "PGHOST"}, {"port", "PGPORT"}, {"user", "PGUSER"}, {"password", "PGPASSWORD"},
+                 {"dbname", "PGDATABASE"}};
+    char *error = NULL;
+    PQconninfoOption *options = PQconninfoParse(url, &error);
+    size_t count = 0;
+    bool well = options != NULL;
+    for (PQconninfoOption *option = options; option && option->keyword; option++)
+        for (size_t i = 0; i < sizeof PARTS / sizeof PARTS[0]; i++)
+            if (option->val && strcmp(option->keyword, PARTS[i].keyword) == 0) {
+                if (asprintf(&env[count], "%s=%s", PARTS[i].variable, option->val) < 0)
+                    env[count] = NULL;
+                well &= env[count++] != NULL;
+            }
+    if (!options)
+        fprintf(stderr, "loadtest: the database's address cannot be read: %s\n", error ? error : "out of memory");
+    PQfreemem(error);
+    PQconninfoFree(options);
+    return well;
+}
+
+static bool write_script(const struct script *script, const char *path)
+{
+    char *text = script_text(script);
+    bool written = text && output_file(path, text, strlen(text));
+    if (!text)
+        fprintf(stderr, "loadtest: no script for pgbench can be made of the statements of %s\n", script->strategy);
+    free(text);
+    return written;
+}
+
+bool pgbench_run(const struct pgbench_run *run, struct pgbench_result *ret_result)
+{
+    char path[PATH_MAX], clients[24], seconds[24], first[40], last[40], instance[160], strategy[80];
+    char *env[ENV_MAX] = {NULL};
+    if (snprintf(path, sizeof path, "%s/%s.pgbench", run->dir, run->script->strategy) >= (int)sizeof path ||
+        !write_script(run->script, path))
+        return false;
+    snprintf(clients, sizeof clients, "%" PRId64, run->clients);
+    snprintf(seconds, sizeof seconds, "%" PRId64, run->seconds);
+    snprintf(first, sizeof first, "first=%" PRId64, run->first);
+    snprintf(last, sizeof last, "last=%" PRId64, run->first + run->products - 1);
+    snprintf(instance, sizeof instance, "instance=%s", run->instance);
+    snprintf(strategy, sizeof strategy, "strategy=%s", run->script->strategy);
+
+    char *report = NULL;
+    if (set_env(env, run->database_url)) {
+        const struct child_plan plan = {
+            .argv = (const char *[]){"pgbench", "--no-vacuum", "--protocol=prepared", "--client", clients, "--time",
+                                     seconds, "--file", path, "--define", first, "--define", last, "--define",
+                                     "quantity=1", "--define", instance, "--define", strategy, NULL},
+            .env = (const char *const *)env,
+            .death_signal = SIGTERM,
+        };
+        report = child_output(plan, run->seconds * 1000 + EXTRA_MS, REPORT_MAX);
+    }
+    for (size_t i = 0; i < ENV_MAX; i++)
+        free(env[i]);
+    bool well = report && pgbench_parse(report, ret_result);
+    if (!well && !interrupted())
+        fprintf(stderr, "loadtest: pgbench has failed%s%s\n", report ? ":\n" : "; it belongs to PostgreSQL's server",
+                report ? report : "");
+    free(report);
+    return well;
+}

@@ -1,0 +1,308 @@
+/* Where the benchmark's measurements happen: a private stack, its shop always in the same fresh state, and on it now
+ * a service with so many workers, now pgbench.
+ *
+ * Both sides of a ratio find the same: no orders, a product table without dead rows, a checkpoint just made. */
+#include "loadtest/bench_stage.h"
+
+#include "loadtest/bench_memory.h"
+#include "loadtest/bench_pgbench.h"
+#include "loadtest/bench_profile.h"
+#include "loadtest/interrupt.h"
+#include "loadtest/paths.h"
+#include "loadtest/wrk.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DATABASE_US (60 * 1000000)
+#define STACK_ENV_MS 30000
+#define TEXT_MAX 65536
+#define PATIENCE_MS 30000
+#define WARM_UP_ORDERS 200 /* connects every worker and prepares its statements */
+#define WRK_EXTRA_MS 15000
+#define MEMORY_ORDERS 5    /* over each connection, so that what fills with use is full */
+
+/* ---- the database --------------------------------------------------------------------------------------------- */
+
+static bool database_failed(struct stage *stage)
+{
+    if (!interrupted())
+        fprintf(stderr, "loadtest: the database: %s\n", db_error(stage->db));
+    return false;
+}
+
+static bool run_sql(struct stage *stage, const char *sql)
+{
+    int64_t deadline = monotonic_us() + DATABASE_US;
+    db_set_deadline(stage->db, deadline, deadline);
+    return (db_ready(stage->db) == DB_OK && db_run_script(stage->db, sql) == DB_OK) || database_failed(stage);
+}
+
+static bool refresh(struct stage *stage, int64_t stock)
+{
+    char sql[400];
+    snprintf(sql, sizeof sql,
+             "TRUNCATE order_item, orders; UPDATE product SET count = %" PRId64 ", initial_count = %" PRId64
+             ", version = 0, stock_kind = 'counter', refuse_negative = false",
+             stock, stock);
+    return run_sql(stage, sql) && run_sql(stage, "VACUUM (FULL, ANALYZE) product") && run_sql(stage, "CHECKPOINT");
+}
+
+struct totals {
+    int64_t orders, sold, missing; /* rows; units in them; units that the stock lacks */
+};
+
+/* The audit's sums, over all products at once. */
+static bool read_totals(struct stage *stage, struct totals *ret_totals)
+{
+    static const struct statement ST_TOTALS = {
+        "bench_totals",
+        "SELECT count(*), coalesce(sum(purchase_num), 0), (SELECT sum(initial_count - count) FROM product) FROM order_item",
+        0};
+    int64_t deadline = monotonic_us() + DATABASE_US;
+    db_set_deadline(stage->db, deadline, deadline);
+    AUTO_RESULT row = NULL;
+    if (db_ready(stage->db) != DB_OK || db_run(stage->db, &ST_TOTALS, NULL, &row) != DB_OK)
+        return database_failed(stage);
+    return parse_number(PQgetvalue(row, 0, 0), &ret_totals->orders) &&
+           parse_number(PQgetvalue(row, 0, 1), &ret_totals->sold) &&
+           parse_number(PQgetvalue(row, 0, 2), &ret_totals->missing);
+}
+
+/* There are exactly the orders that clients were told of, and the stock lacks exactly what they took. */
+static bool books_are_right(struct stage *stage, const char *who, int64_t told)
+{
+    struct totals totals;
+    if (!read_totals(stage, &totals))
+        return false;
+    if (totals.orders == told && totals.sold == totals.missing)
+        return true;
+    stage->broken = true;
+    fprintf(stderr,
+            "loadtest: %s was told of %" PRId64 " orders; the database has %" PRId64 ", of %" PRId64
+            " units, and its stock lacks %" PRId64 "\n",
+            who, told, totals.orders, totals.sold, totals.missing);
+    return false;
+}
+
+/* ---- opening and closing -------------------------------------------------------------------------------------- */
+
+/* Asks the stack where its database is, and sets DATABASE_URL for the services to come. */
+static bool learn_address(struct stage *stage)
+{
+    char script[PATH_MAX], dir[PATH_MAX];
+    if (!path_of_stack(script) || !lab_stack_dir(&stage->lab, dir))
+        return false;
+    const struct child_plan plan = {
+        .argv = (const char *[]){"sh", "-c", "addresses=$(\"$0\" env --dir \"$1\") && eval \"$addresses\" && echo \"$DATABASE_URL\"",
+                                 script, dir, NULL},
+        .death_signal = SIGTERM,
+    };
+    stage->database_url = child_output(plan, STACK_ENV_MS, TEXT_MAX);
+    if (!stage->database_url) {
+        if (!interrupted())
+            fputs("loadtest: the private stack does not tell its address\n", stderr);
+        return false;
+    }
+    stage->database_url[strcspn(stage->database_url, "\n")] = 0;
+    return setenv("DATABASE_URL", stage->database_url, 1) == 0 && unsetenv("LOCK_DATABASE_URL") == 0;
+}
+
+static bool make_products(struct stage *stage)
+{
+    char sql[400];
+    snprintf(sql, sizeof sql,
+             "INSERT INTO product (id, name, price, count, initial_count, created_by, updated_by)"
+             "SELECT id, 'Benchmark', 19.90, 0, 0, 'bench', 'bench' FROM generate_series(%d, %d) AS id",
+             SPREAD_FIRST, SPREAD_FIRST + SPREAD_PRODUCTS - 1);
+    /* The first call that needs the schema makes it. */
+    if (!shop_reset(stage->lab.shops[0], HOT_PRODUCT, 0, "counter")) {
+        fprintf(stderr, "loadtest: %s\n", shop_error(stage->lab.shops[0]));
+        return false;
+    }
+    return run_sql(stage, sql);
+}
+
+bool stage_open(struct stage *stage)
+{
+    const struct lab_settings settings = LAB_DEFAULTS;
+    if (!lab_open(&settings, &stage->lab))
+        return false;
+    if (learn_address(stage)) {
+        stage->db = db_new(stage->database_url, "oversell bench");
+        if (stage->db && make_products(stage))
+            return true;
+    }
+    stage_close(stage);
+    return false;
+}
+
+void stage_close(struct stage *stage)
+{
+    db_free(stage->db);
+    stage->db = NULL;
+    lab_close(&stage->lab);
+    free(stage->database_url);
+    stage->database_url = NULL;
+}
+
+/* ---- the service ---------------------------------------------------------------------------------------------- */
+
+/* A service of its own for one measurement: what the last one left in its memory is of no account. */
+static bool open_service(int64_t workers, const char *strategy, struct lab *ret_lab)
+{
+    const struct lab_settings settings = {.instances = 1, .workers = workers, .servers = "environment"};
+    if (!lab_open(&settings, ret_lab))
+        return false;
+    if (!strategy || shop_switch(ret_lab->shops[0], strategy, 0))
+        return true;
+    fprintf(stderr, "loadtest: %s\n", shop_error(ret_lab->shops[0]));
+    lab_close(ret_lab);
+    return false;
+}
+
+static void show_load(void *context, int64_t answers, int64_t created, double elapsed_s)
+{
+    struct stage *stage = context;
+    (void)created;
+    char detail[64];
+    snprintf(detail, sizeof detail, ": %" PRId64 " answers", answers);
+    progress_update(stage->progress, elapsed_s / (double)stage->seconds, detail);
+}
+
+static int64_t counted_answers(const struct answers *answers, enum counted counted)
+{
+    switch (counted) {
+    case COUNT_CREATED: return answers->created;
+    case COUNT_SOLD_OUT: return answers->sold_out;
+    case COUNT_ECHOED: break;
+    }
+    return answers->other; /* 200 is none of an order's answers */
+}
+
+static double answers_per_s(const struct load_result *result, enum counted counted)
+{
+    if (counted == COUNT_CREATED)
+        return (double)result->window_created / result->window_s;
+    return result->elapsed_s > 0 ? (double)counted_answers(&result->answers, counted) / result->elapsed_s : 0;
+}
+
+static bool drive(struct stage *stage, struct lab *lab, const struct service_load *load, double *ret_per_s)
+{
+    struct load wrk = {
+        .lab = lab,
+        .path = load->path,
+        .connections = load->connections ? load->connections : stage->connections,
+        .quantity = 1,
+        .product = load->first,
+        .products = load->products,
+        .requests = WARM_UP_ORDERS,
+        .patience_ms = PATIENCE_MS,
+    };
+    struct load_result warm_up, result;
+    struct child recorder = {0};
+    if (!load_run(&wrk, &warm_up))
+        return false;
+    wrk.requests = 0;
+    wrk.window_ms = load->seconds * 1000;
+    wrk.progress = show_load;
+    wrk.context = stage;
+    if (stage->profile && !profile_start(lab->services[0].pid, lab->dir, &recorder))
+        return false;
+    bool ran = load_run(&wrk, &result);
+    if (stage->profile)
+        ran = profile_end(&recorder, lab->dir, stage->profile) && ran;
+    if (!ran)
+        return false;
+
+    int64_t others = result.answers.requests - counted_answers(&result.answers, load->counted);
+    if (others > 0) {
+        stage->broken = true;
+        fprintf(stderr, "loadtest: %" PRId64 " of %" PRId64 " answers to %s were not the expected ones\n", others,
+                result.answers.requests, load->path ? load->path : "/orders");
+        return false;
+    }
+    *ret_per_s = answers_per_s(&result, load->counted);
+    return books_are_right(stage, "wrk", warm_up.answers.created + result.answers.created);
+}
+
+bool stage_service(struct stage *stage, const struct service_load *load, double *ret_per_s)
+{
+    struct lab lab;
+    progress_label(stage->progress, "the service, %s", load->path ? load->path : load->strategy);
+    if (!refresh(stage, load->stock) || !open_service(load->workers, load->strategy, &lab))
+        return false;
+    bool well = drive(stage, &lab, load, ret_per_s);
+    lab_close(&lab);
+    progress_step_done(stage->progress);
+    return well;
+}
+
+bool stage_get(struct stage *stage, const char *path, double *ret_per_s)
+{
+    struct lab lab;
+    char url[300], seconds[24], connections[24];
+    progress_label(stage->progress, "the service, GET %s", path);
+    if (!refresh(stage, 0) || !open_service(0, NULL, &lab))
+        return false;
+    snprintf(url, sizeof url, "%s%s", shop_url(lab.shops[0]), path);
+    snprintf(seconds, sizeof seconds, "%" PRId64 "s", stage->seconds);
+    snprintf(connections, sizeof connections, "%" PRId64, stage->connections);
+    const struct child_plan plan = {
+        .argv = (const char *[]){"wrk", "--threads", "1", "--connections", connections, "--duration", seconds, url, NULL},
+        .death_signal = SIGKILL,
+    };
+    char *report = child_output(plan, stage->seconds * 1000 + WRK_EXTRA_MS, TEXT_MAX);
+    lab_close(&lab);
+    const char *rate = report ? strstr(report, "Requests/sec:") : NULL;
+    bool well = rate && !strstr(report, "Non-2xx") && sscanf(rate, "Requests/sec: %lf", ret_per_s) == 1;
+    if (!well && !interrupted())
+        fprintf(stderr, "loadtest: wrk has failed with GET %s%s%s\n", path, report ? ":\n" : "", report ? report : "");
+    free(report);
+    progress_step_done(stage->progress);
+    return well;
+}
+
+/* ---- pgbench -------------------------------------------------------------------------------------------------- */
+
+bool stage_pgbench(struct stage *stage, const struct script *script, int64_t first, int64_t products, int64_t stock,
+                   int64_t clients, int64_t seconds, double *ret_per_s)
+{
+    const struct pgbench_run run = {
+        .script = script,
+        .database_url = stage->database_url,
+        .dir = stage->lab.dir,
+        .instance = "service-1",
+        .first = first,
+        .products = products,
+        .clients = clients,
+        .seconds = seconds,
+    };
+    struct pgbench_result result;
+    progress_label(stage->progress, "pgbench, %s, %" PRId64 " clients", script->strategy, clients);
+    if (!refresh(stage, stock) || !pgbench_run(&run, &result) ||
+        !books_are_right(stage, "pgbench", stock > 0 ? result.transactions : 0))
+        return false;
+    *ret_per_s = result.per_s;
+    progress_step_done(stage->progress);
+    return true;
+}
+
+/* ---- memory --------------------------------------------------------------------------------------------------- */
+
+bool stage_memory(struct stage *stage, int64_t connections, double *ret_mib)
+{
+    struct lab lab;
+    progress_label(stage->progress, "the service, %" PRId64 " connections open", connections);
+    if (!refresh(stage, AMPLE_STOCK) || !open_service(0, NULL, &lab))
+        return false;
+    bool well = memory_with_connections(shop_url(lab.shops[0]), lab.services[0].pid, HOT_PRODUCT, connections,
+                                        MEMORY_ORDERS, ret_mib) &&
+                books_are_right(stage, "the client", connections * MEMORY_ORDERS);
+    lab_close(&lab);
+    progress_step_done(stage->progress);
+    return well;
+}

@@ -1,0 +1,57 @@
+/* Where the benchmark's measurements happen: a private stack, its shop always in the same fresh state, and on it now
+ * a service with so many workers, now pgbench. */
+#ifndef OVERSELL_LOADTEST_BENCH_STAGE_H
+#define OVERSELL_LOADTEST_BENCH_STAGE_H
+
+#include "loadtest/bench_script.h"
+#include "loadtest/lab.h"
+#include "loadtest/progress.h"
+
+#define AMPLE_STOCK 1000000000 /* more than a measurement can sell */
+#define HOT_PRODUCT 1
+#define SPREAD_FIRST 1001
+#define SPREAD_PRODUCTS 1000
+
+struct stage {
+    struct lab lab; /* the stack, with a service on it that has made the schema and rests */
+    char *database_url;
+    struct db *db;
+    int64_t seconds;     /* of each measurement */
+    int64_t connections; /* of wrk, where nothing else is said */
+    struct progress *progress;
+    const char *profile; /* record where the service's time goes under this name; NULL: do not */
+    bool broken;         /* a promise was broken: clients and database do not agree */
+};
+
+/* Starts the stack and makes the products. False, having said why on stderr; then there is nothing to close. */
+bool stage_open(struct stage *stage);
+void stage_close(struct stage *stage);
+
+/* The answers that a load should get, and that are counted. */
+enum counted { COUNT_CREATED, COUNT_SOLD_OUT, COUNT_ECHOED };
+
+/* Orders to one service, through wrk. */
+struct service_load {
+    const char *strategy;
+    const char *path;    /* NULL: /orders */
+    enum counted counted;
+    int64_t first, products, stock;
+    int64_t workers;     /* 0: the service's default */
+    int64_t connections; /* 0: the stage's */
+    int64_t seconds;
+};
+
+/* Each measures from a fresh state and checks afterwards that the books are right. False, having said why on stderr
+ * unless it was an interrupt. */
+
+/* Answers a second. Any other answer than those that should come is a broken promise. */
+bool stage_service(struct stage *stage, const struct service_load *load, double *ret_per_s);
+/* GET requests a second, of one path of a service with its default workers. */
+bool stage_get(struct stage *stage, const char *path, double *ret_per_s);
+/* Transactions a second. */
+bool stage_pgbench(struct stage *stage, const struct script *script, int64_t first, int64_t products, int64_t stock,
+                   int64_t clients, int64_t seconds, double *ret_per_s);
+/* Resident MiB of a service with its default workers while so many connections are open. */
+bool stage_memory(struct stage *stage, int64_t connections, double *ret_mib);
+
+#endif

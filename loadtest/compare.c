@@ -1,0 +1,134 @@
+/* `loadtest compare`: every strategy under the same load, its promise checked, its price measured. */
+#include "loadtest/commands.h"
+#include "loadtest/comparison.h"
+#include "loadtest/complain.h"
+#include "loadtest/interrupt.h"
+#include "loadtest/output.h"
+#include "loadtest/result.h"
+#include "loadtest/row.h"
+#include "loadtest/selection.h"
+#include "loadtest/traces.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct compare_settings {
+    const char *strategies;
+    const char *phases;
+    const char *trace_out; /* NULL: none */
+    struct comparison comparison;
+    struct output_settings output;
+};
+
+static const struct option_row OPTIONS[] = {
+    {"--strategies", "LIST", OPTION_TEXT, offsetof(struct compare_settings, strategies), 0, 0, NULL,
+     "names and groups with commas between; groups are all, unsafe,\none-process, "
+     "while-lease-holds and safe"},
+    COMPARISON_OPTIONS(struct compare_settings, comparison),
+    {"--phases", "LIST", OPTION_TEXT, offsetof(struct compare_settings, phases), 0, 0, NULL,
+     "what is done with each strategy: sell-out, throughput, or both"},
+    {"--trace-out", "FILE", OPTION_TEXT, offsetof(struct compare_settings, trace_out), 0, 0, NULL,
+     "write the steps of the last orders, for ui.perfetto.dev"},
+    OUTPUT_OPTIONS(struct compare_settings, output),
+};
+
+static const struct command_line LINE = {
+    .name = "compare",
+    .operands = "",
+    .summary =
+        "Sells a product out under each strategy, then sells it as fast as it goes with ample stock, and\n"
+        "compares the books with what the clients were told. Without --url it starts a private database\n"
+        "and the services, and removes them again.",
+    .rows = OPTIONS,
+    .row_count = sizeof OPTIONS / sizeof OPTIONS[0],
+};
+
+static bool parse_phases(const char *list, struct plan *plan)
+{
+    plan->sell_out = strcmp(list, "throughput") != 0;
+    plan->throughput = strcmp(list, "sell-out") != 0;
+    static const char *const VALID[] = {"sell-out,throughput", "throughput,sell-out", "sell-out",
+                                        "throughput"};
+    for (size_t i = 0; i < sizeof VALID / sizeof VALID[0]; i++)
+        if (strcmp(list, VALID[i]) == 0)
+            return true;
+    fprintf(
+        stderr,
+        "loadtest compare: --phases '%s' is not valid (valid: sell-out, throughput, sell-out,throughput)\n",
+        list);
+    return false;
+}
+
+/* A strategy that is not available is only missed where it was asked for by name, or where nothing else
+ * ran. */
+static int status_of(const json_t *rows, const char *list)
+{
+    size_t i, unavailable = 0;
+    json_t *row;
+    bool missed = false, failed = false;
+    json_array_foreach(rows, i, row) {
+        enum verdict verdict = row_verdict(row);
+        failed |= verdict_fails(verdict);
+        if (verdict == VERDICT_UNAVAILABLE) {
+            unavailable++;
+            missed |= selection_names(list, json_string_value(json_object_get(row, "strategy")));
+        }
+    }
+    if (failed)
+        return ENDED_BROKEN;
+    return missed || unavailable == json_array_size(rows) ? ENDED_ENVIRONMENT : ENDED_AS_EXPECTED;
+}
+
+/* Measures and prints, with services that are up. */
+static int compare_in(struct lab *lab, const struct compare_settings *settings)
+{
+    json_auto_t *table = shop_strategies(lab->shops[0]);
+    if (!table) {
+        if (!interrupted())
+            complain("%s", shop_error(lab->shops[0]));
+        return ENDED_ENVIRONMENT;
+    }
+    json_auto_t *strategies = selection_rows(table, settings->strategies);
+    if (!strategies)
+        return ENDED_USAGE;
+    json_auto_t *rows = comparison_run(&settings->comparison, lab, strategies);
+    if (!rows || (settings->trace_out && !traces_write(lab, settings->trace_out)))
+        return ENDED_ENVIRONMENT;
+    json_auto_t *document = result_new("compare",
+                                       comparison_settings(&settings->comparison, lab, strategies));
+    if (!document || json_object_set(document, "rows", rows) != 0) {
+        complain("out of memory");
+        return ENDED_ENVIRONMENT;
+    }
+    return output_write(document, &settings->output) ? status_of(rows, settings->strategies)
+                                                     : ENDED_ENVIRONMENT;
+}
+
+int compare_main(int argc, char **argv)
+{
+    struct compare_settings settings = {
+        .strategies = "all",
+        .phases = "sell-out,throughput",
+        .comparison = COMPARISON_DEFAULTS,
+        .output = OUTPUT_DEFAULTS,
+    };
+    struct texts operands;
+    switch (options_parse(&LINE, argc, argv, &settings, &operands)) {
+    case OPTIONS_OK: break;
+    case OPTIONS_HELP: return ENDED_AS_EXPECTED;
+    case OPTIONS_BAD: return ENDED_USAGE;
+    }
+    if (!parse_phases(settings.phases, &settings.comparison.plan) ||
+        !comparison_valid(&settings.comparison) || !output_valid(&settings.output) ||
+        (settings.trace_out && !output_file_valid(settings.trace_out)))
+        return ENDED_USAGE;
+
+    interrupt_watch();
+    struct lab lab;
+    int status = ENDED_ENVIRONMENT;
+    if (lab_open(&settings.comparison.lab, &lab)) {
+        status = compare_in(&lab, &settings);
+        lab_close(&lab);
+    }
+    return interrupted() ? 128 + interrupted() : status;
+}

@@ -1,0 +1,109 @@
+/* Several strategies measured one after the other: what compare and diff have in common. */
+#include "loadtest/comparison.h"
+
+#include "loadtest/complain.h"
+#include "loadtest/progress.h"
+#include "loadtest/row.h"
+
+#include <stdio.h>
+
+bool comparison_valid(const struct comparison *comparison)
+{
+    if (comparison->plan.quantity > comparison->plan.stock) {
+        complain("--quantity must not be more than --stock, or nothing can be sold");
+        return false;
+    }
+    return lab_settings_valid(&comparison->lab);
+}
+
+static json_t *names_of(const json_t *strategies)
+{
+    json_t *names = json_array(), *strategy;
+    size_t i;
+    json_array_foreach(strategies, i, strategy) {
+        if (json_array_append(names, json_object_get(strategy, "name")) != 0) {
+            json_decref(names);
+            return NULL;
+        }
+    }
+    return names;
+}
+
+json_t *comparison_settings(const struct comparison *comparison, const struct lab *lab,
+                            const json_t *strategies)
+{
+    const struct plan *plan = &comparison->plan;
+    struct load load = {.lab = (struct lab *)lab, .connections = plan->connections};
+    json_t *phases = json_array();
+    if (plan->sell_out)
+        json_array_append_new(phases, json_string("sell-out"));
+    if (plan->throughput)
+        json_array_append_new(phases, json_string("throughput"));
+    return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:s}", "strategies",
+                     names_of(strategies), "instances", (json_int_t)lab->count, "workers",
+                     (json_int_t)comparison->lab.workers, "connections", (json_int_t)load_connections(&load),
+                     "stock", (json_int_t)plan->stock, "quantity", (json_int_t)plan->quantity, "requests",
+                     (json_int_t)(plan->sell_out ? plan_requests(plan) : 0), "duration_ms",
+                     (json_int_t)(plan->throughput ? plan->duration_ms : 0), "think_ms",
+                     (json_int_t)plan->think_ms, "repeat", (json_int_t)comparison->repeat, "phases", phases,
+                     "servers", comparison->lab.urls.count > 0 ? "given" : comparison->lab.servers);
+}
+
+/* Measures one strategy as often as it should be, and returns its row. */
+static json_t *run_strategy(const struct comparison *comparison, struct lab *lab, const json_t *strategy,
+                            struct progress *progress)
+{
+    struct subject subject;
+    json_auto_t *runs = json_array();
+    if (!runs || !subject_read(strategy, &subject))
+        return NULL;
+    for (int64_t run = 0; run < comparison->repeat; run++) {
+        struct measurement measurement;
+        if (!measure(lab, &comparison->plan, &subject, progress, &measurement))
+            return NULL;
+        if (json_array_append_new(runs, row_new(lab, &comparison->plan, &subject, &measurement)) != 0) {
+            complain("out of memory");
+            return NULL;
+        }
+        progress_step_done(progress);
+    }
+    return row_of_runs(runs);
+}
+
+/* Services that were there before get their strategies back, also after an interrupt; NULL where it is not
+ * known. */
+static void restore(struct lab *lab, json_t *const *before)
+{
+    for (size_t i = 0; i < lab->count; i++) {
+        if (!before[i])
+            continue;
+        shop_begin_cleanup(lab->shops[i]);
+        if (!shop_set_strategy(lab->shops[i], before[i]))
+            complain("the strategy that was there before could not be set again: %s",
+                     shop_error(lab->shops[i]));
+    }
+}
+
+json_t *comparison_run(const struct comparison *comparison, struct lab *lab, const json_t *strategies)
+{
+    json_t *before[INSTANCES_MAX] = {NULL};
+    for (size_t i = 0; comparison->lab.urls.count > 0 && i < lab->count; i++)
+        before[i] = shop_strategy(lab->shops[i]);
+
+    struct progress progress = progress_begin(json_array_size(strategies) * (size_t)comparison->repeat);
+    json_t *rows = json_array(), *strategy;
+    size_t i;
+    json_array_foreach(strategies, i, strategy) {
+        json_t *row = run_strategy(comparison, lab, strategy, &progress);
+        if (!row || json_array_append_new(rows, row) != 0) {
+            json_decref(rows);
+            rows = NULL;
+            break;
+        }
+    }
+    progress_wipe();
+    restore(lab, before);
+    for (i = 0; i < INSTANCES_MAX; i++)
+        json_decref(before[i]);
+    return rows;
+}

@@ -1,0 +1,85 @@
+/* Where a load test happens: services that it starts on a private stack, or services that are already
+ * there. */
+#ifndef OVERSELL_LOADTEST_LAB_H
+#define OVERSELL_LOADTEST_LAB_H
+
+#include "loadtest/child.h"
+#include "loadtest/options.h"
+#include "loadtest/shop.h"
+
+#include <limits.h>
+
+#define INSTANCES_MAX TEXTS_MAX
+
+struct lab_settings {
+    struct texts urls; /* services that are already there; none: start our own */
+    int64_t instances; /* services to start */
+    int64_t workers;   /* of each of them; 0: the service's own default */
+    const char
+        *servers; /* "private": a stack of our own; "environment": those that DATABASE_URL and its kin name */
+};
+
+#define LAB_DEFAULTS                                                                                         \
+    {                                                                                                        \
+        .instances = 1, .servers = "private"                                                                 \
+    }
+
+extern const char *const lab_server_choices[];
+
+/* The rows of an option table that fill a struct lab_settings, MEMBER of TYPE. */
+#define LAB_OPTIONS(type, member)                                                                            \
+    {"--url",                                                                                                \
+     "URL",                                                                                                  \
+     OPTION_TEXTS,                                                                                           \
+     offsetof(type, member.urls),                                                                            \
+     0,                                                                                                      \
+     0,                                                                                                      \
+     NULL,                                                                                                   \
+     "use the service there, http://HOST:PORT; repeat it for several instances\n"                            \
+     "on one database (an admin token is taken from ADMIN_TOKEN)"},                                          \
+        {"--instances",                                                                                      \
+         "N",                                                                                                \
+         OPTION_NUMBER,                                                                                      \
+         offsetof(type, member.instances),                                                                   \
+         1,                                                                                                  \
+         INSTANCES_MAX,                                                                                      \
+         NULL,                                                                                               \
+         "services to start, on one database (without --url)"},                                              \
+        {"--workers",                                                                                        \
+         "N",                                                                                                \
+         OPTION_NUMBER,                                                                                      \
+         offsetof(type, member.workers),                                                                     \
+         0,                                                                                                  \
+         1024,                                                                                               \
+         NULL,                                                                                               \
+         "worker threads of each service started (0: the service's own default)"},                           \
+    {                                                                                                        \
+        "--servers", "WHICH", OPTION_CHOICE, offsetof(type, member.servers), 0, 0, lab_server_choices,       \
+            "what the services started use: a private stack, or the servers that\n"                          \
+            "DATABASE_URL and its kin in the environment name"                                               \
+    }
+
+struct lab {
+    size_t count;
+    struct shop *shops[INSTANCES_MAX];
+    /* The rest is empty where the services were there before. */
+    struct child services[INSTANCES_MAX];
+    char dir[PATH_MAX]; /* logs, port files and the stack; removed by lab_close */
+    bool own_stack;     /* there is a stack in DIR/stack */
+    bool stack_is_up;   /* and it came up as it should */
+};
+
+/* Checks what can be checked before anything is started; says on stderr what is wrong. */
+bool lab_settings_valid(const struct lab_settings *settings);
+/* Starts what is needed and waits until every service is ready. If that fails it says why on stderr, with
+ * the tail of the log that tells, and *ret_lab needs no closing. */
+bool lab_open(const struct lab_settings *settings, struct lab *ret_lab);
+/* All services that the lab started still run. If not it says which has died, with its log's tail. */
+bool lab_alive(struct lab *lab);
+/* Stops and removes all that lab_open has made, and nothing else. */
+void lab_close(struct lab *lab);
+
+/* The folder of the private stack, for `stack env --dir`; NULL if there is none. BUFFER of PATH_MAX bytes. */
+const char *lab_stack_dir(const struct lab *lab, char *buffer);
+
+#endif

@@ -1,0 +1,267 @@
+/* One strategy under load: sold out once, then sold as fast as it goes, and its books read after each. */
+#include "loadtest/measure.h"
+
+#include "loadtest/complain.h"
+#include "loadtest/interrupt.h"
+#include "service/steps.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REQUESTS_PER_SALE 4
+#define SETTLED 512            /* "sold out" in a row: nothing more is to come */
+#define AMPLE_STOCK 1000000000 /* more than a throughput phase can sell */
+#define AMPLE_UNITS 100000     /* the same where every unit is a row, which is all such a product can have */
+#define SETTLE_MS 15000        /* for orders still in flight after the last answer */
+#define SETTLE_POLL_MS 10
+
+/* Tried in turn, in ms, where plain speed does not catch a flaw. */
+static const int64_t THINK_LADDER[] = {2, 10, 30};
+
+#define LADDER_STEPS (sizeof THINK_LADDER / sizeof THINK_LADDER[0])
+
+/* ---- the subject --------------------------------------------------------------------------------------- */
+
+/* One name, several in one text, or an array of names; null for none. */
+static bool read_shown_by(const json_t *value, unsigned *ret_bits)
+{
+    size_t i;
+    json_t *item;
+    unsigned bits = 0, more;
+    if (json_is_string(value))
+        return shown_by_parse(json_string_value(value), ret_bits);
+    if (value && !json_is_null(value) && !json_is_array(value))
+        return false;
+    json_array_foreach(value, i, item) {
+        if (!json_is_string(item) || !shown_by_parse(json_string_value(item), &more))
+            return false;
+        bits |= more;
+    }
+    *ret_bits = bits;
+    return true;
+}
+
+bool subject_read(const json_t *strategy, struct subject *ret_subject)
+{
+    const json_t *available = json_object_get(strategy, "available");
+    const char *kind = json_string_value(json_object_get(strategy, "stock_kind"));
+    struct subject subject = {
+        .cells = strategy,
+        .name = json_string_value(json_object_get(strategy, "name")),
+        .available = !available || json_is_true(available),
+        .reason = json_string_value(json_object_get(strategy, "reason")),
+        .kind = kind ? kind : "counter",
+    };
+    if (!subject.name ||
+        !guarantee_parse(json_string_value(json_object_get(strategy, "guarantee")), &subject.guarantee) ||
+        !read_shown_by(json_object_get(strategy, "shown_by"), &subject.shown_by)) {
+        complain("the service has a strategy that cannot be read: %s",
+                 subject.name ? subject.name : "it has no name");
+        return false;
+    }
+    *ret_subject = subject;
+    return true;
+}
+
+int64_t plan_requests(const struct plan *plan)
+{
+    if (plan->requests > 0)
+        return plan->requests;
+    int64_t sales = (plan->stock + plan->quantity - 1) / plan->quantity;
+    int64_t requests = REQUESTS_PER_SALE * sales;
+    /* Every connection orders more than once, or orders would hardly meet. */
+    return requests > REQUESTS_PER_SALE * plan->connections ? requests
+                                                            : REQUESTS_PER_SALE * plan->connections;
+}
+
+/* ---- a phase ------------------------------------------------------------------------------------------- */
+
+static bool scrape_all(struct lab *lab, const char *strategy, struct scrape *ret_sum)
+{
+    memset(ret_sum, 0, sizeof *ret_sum);
+    for (size_t i = 0; i < lab->count; i++) {
+        char *text = shop_metrics(lab->shops[i]);
+        bool well = text && scrape_add(text, strategy, ret_sum);
+        if (!text)
+            complain("%s", shop_error(lab->shops[i]));
+        else if (!well)
+            complain("the metrics of %s cannot be read", shop_url(lab->shops[i]));
+        free(text);
+        if (!well)
+            return false;
+    }
+    return true;
+}
+
+/* Reads the books once no service is working on an order of the product any more. */
+static bool settled_books(struct lab *lab, int64_t product, struct books *ret_books)
+{
+    int64_t end = monotonic_us() + (int64_t)SETTLE_MS * 1000;
+    for (size_t i = 0; i < lab->count;) {
+        if (!shop_audit(lab->shops[i], product, ret_books)) {
+            complain("%s", shop_error(lab->shops[i]));
+            return false;
+        }
+        if (ret_books->in_flight == 0) {
+            i++;
+        } else if (monotonic_us() > end) {
+            complain("%s still works on %" PRId64 " orders", shop_url(lab->shops[i]), ret_books->in_flight);
+            return false;
+        } else if (!sleep_unless_interrupted(SETTLE_POLL_MS)) {
+            return false;
+        }
+    }
+    /* Only the last service's books were read after all had come to rest, and those are of one database. */
+    return true;
+}
+
+static bool prepare(struct lab *lab, const struct plan *plan, const struct subject *subject, int64_t stock,
+                    int64_t think_ms)
+{
+    for (size_t i = 0; i < lab->count; i++)
+        if (!shop_switch(lab->shops[i], subject->name, think_ms)) {
+            complain("%s", shop_error(lab->shops[i]));
+            return false;
+        }
+    if (shop_reset(lab->shops[0], plan->product, stock, subject->kind))
+        return true;
+    complain("%s", shop_error(lab->shops[0]));
+    return false;
+}
+
+/* What the bar shows while a load runs. */
+struct watched {
+    struct progress *progress;
+    int64_t requests, window_ms;
+    double from, to; /* the share of the strategy's step */
+};
+
+static void show_load(void *context, int64_t answers, int64_t created, double elapsed_s)
+{
+    const struct watched *watched = context;
+    char detail[64];
+    snprintf(detail, sizeof detail, ": %" PRId64 " orders", created);
+    double share = watched->requests > 0 ? (double)answers / (double)watched->requests
+                                         : elapsed_s * 1000 / (double)watched->window_ms;
+    progress_update(watched->progress,
+                    watched->from + (watched->to - watched->from) * (share < 1 ? share : 1), detail);
+}
+
+static bool run_phase(struct lab *lab, const struct plan *plan, const struct subject *subject, int64_t stock,
+                      int64_t requests, int64_t think_ms, struct watched *watched, struct phase *ret_phase)
+{
+    struct load load = {
+        .lab = lab,
+        .connections = plan->connections,
+        .quantity = plan->quantity,
+        .product = plan->product,
+        .products = 1,
+        .requests = requests,
+        .window_ms = requests > 0 ? 0 : plan->duration_ms,
+        .settled = requests > 0 ? SETTLED : 0,
+        .patience_ms = plan->patience_ms,
+        .progress = show_load,
+        .context = watched,
+    };
+    watched->requests = load.requests;
+    watched->window_ms = load.window_ms;
+
+    struct scrape before, after;
+    struct phase phase = {.ran = true};
+    if (!prepare(lab, plan, subject, stock, think_ms) || !scrape_all(lab, subject->name, &before) ||
+        !load_run(&load, &phase.load) || !settled_books(lab, plan->product, &phase.books) ||
+        !scrape_all(lab, subject->name, &after))
+        return false;
+    scrape_difference(&before, &after, &phase.scrape);
+    *ret_phase = phase;
+    return true;
+}
+
+/* ---- the verdict --------------------------------------------------------------------------------------- */
+
+bool phase_answers_match(const struct phase *phase)
+{
+    const struct answers *answers = &phase->load.answers;
+    return phase->books.orders >= answers->created &&
+           phase->books.orders <= answers->created + answers->unknown + answers->unanswered;
+}
+
+static void add_evidence(struct evidence *evidence, const struct phase *phase, int64_t stock,
+                         int64_t quantity)
+{
+    if (!phase->ran)
+        return;
+    const struct books *books = &phase->books;
+    evidence->mixed |= books->mixed;
+    evidence->oversold |= books->oversold > 0 || books->drift > 0;
+    evidence->books_off |= books->oversold > 0 || books->drift != 0 || books->negative > 0 ||
+                           !books->balanced;
+    evidence->answers_wrong |= !phase_answers_match(phase);
+    evidence->sold_nothing |= phase->load.answers.created == 0 && stock >= quantity;
+}
+
+static enum verdict judge(const struct lab *lab, const struct plan *plan, const struct subject *subject,
+                          const struct measurement *measurement)
+{
+    struct evidence evidence = {
+        .guarantee = subject->guarantee,
+        .shown_by = subject->shown_by,
+        .instances = (int)lab->count,
+        .available = subject->available,
+    };
+    add_evidence(&evidence, &measurement->sell_out, plan->stock, plan->quantity);
+    add_evidence(&evidence, &measurement->throughput, AMPLE_STOCK, plan->quantity);
+    return verdict_of(&evidence);
+}
+
+static bool sell_out(struct lab *lab, const struct plan *plan, const struct subject *subject,
+                     struct watched *watched, struct measurement *measurement)
+{
+    measurement->think_ms = plan->think_ms;
+    for (size_t step = 0;; step++) {
+        if (!run_phase(lab, plan, subject, plan->stock, plan_requests(plan), measurement->think_ms, watched,
+                       &measurement->sell_out))
+            return false;
+        /* A lost update that sold nothing too much is worth another try, too. */
+        bool should_show = subject->guarantee != SAFE &&
+                           verdict_flaw_is_shown(subject->shown_by, (int)lab->count);
+        if (!should_show || measurement->sell_out.books.oversold > 0)
+            return true;
+        while (step < LADDER_STEPS && THINK_LADDER[step] <= measurement->think_ms)
+            step++;
+        if (step == LADDER_STEPS)
+            return true;
+        measurement->think_ms = THINK_LADDER[step];
+        progress_label(watched->progress, "%s, again with %" PRId64 " ms to think", subject->name,
+                       measurement->think_ms);
+    }
+}
+
+bool measure(struct lab *lab, const struct plan *plan, const struct subject *subject,
+             struct progress *progress, struct measurement *ret_measurement)
+{
+    struct measurement measurement = {.think_ms = plan->think_ms};
+    double middle = !plan->throughput ? 1 : !plan->sell_out ? 0 : 0.3; /* of the strategy's time; a guess */
+    struct watched watched = {.progress = progress, .from = 0, .to = middle};
+    if (subject->available) {
+        if (plan->sell_out) {
+            progress_label(progress, "%s, selling out", subject->name);
+            if (!sell_out(lab, plan, subject, &watched, &measurement))
+                return false;
+        }
+        if (plan->throughput) {
+            progress_label(progress, "%s, throughput", subject->name);
+            watched.from = middle;
+            watched.to = 1;
+            bool units = strcmp(subject->kind, "units") == 0;
+            if (!run_phase(lab, plan, subject, units ? AMPLE_UNITS : AMPLE_STOCK, 0, plan->think_ms, &watched,
+                           &measurement.throughput))
+                return false;
+        }
+    }
+    measurement.verdict = judge(lab, plan, subject, &measurement);
+    *ret_measurement = measurement;
+    return true;
+}

@@ -1,0 +1,66 @@
+/* One strategy under load: sold out once, then sold as fast as it goes, and its books read after each. */
+#ifndef OVERSELL_LOADTEST_MEASURE_H
+#define OVERSELL_LOADTEST_MEASURE_H
+
+#include "loadtest/lab.h"
+#include "loadtest/progress.h"
+#include "loadtest/scrape.h"
+#include "loadtest/verdict.h"
+#include "loadtest/wrk.h"
+
+#include <jansson.h>
+
+/* What is done with every strategy alike. */
+struct plan {
+    bool sell_out, throughput; /* the phases */
+    int64_t connections;
+    int64_t stock;       /* units to sell out */
+    int64_t quantity;    /* units an order */
+    int64_t requests;    /* orders sent to sell out; 0: four times as many as the stock is good for */
+    int64_t duration_ms; /* of the throughput phase */
+    int64_t think_ms;    /* pause inside the critical section */
+    int64_t product;     /* whose orders are deleted */
+    int64_t patience_ms; /* give up after so long without an answer */
+};
+
+/* A strategy as GET /strategies has it; points into that JSON. */
+struct subject {
+    const json_t *cells;
+    const char *name;
+    enum guarantee guarantee;
+    unsigned shown_by; /* enum shown_by, or-ed */
+    bool available;
+    const char *reason; /* why it is not, or NULL */
+    const char *kind;   /* of stock */
+};
+
+struct phase {
+    bool ran;
+    struct load_result load;
+    struct books books;
+    struct scrape scrape; /* what the services' metrics gained */
+};
+
+struct measurement {
+    struct phase sell_out, throughput;
+    int64_t think_ms; /* what the selling out ran with in the end */
+    enum verdict verdict;
+};
+
+/* False, having said so on stderr: the JSON is not a strategy of the contract. */
+bool subject_read(const json_t *strategy, struct subject *ret_subject);
+
+/* Orders that the plan sends to sell out. */
+int64_t plan_requests(const struct plan *plan);
+
+/* Measures one strategy. Where plain speed does not catch a flaw that this run should show, the selling
+ * out is done again with longer and longer think times. False, having said why on stderr unless it was an
+ * interrupt. */
+bool measure(struct lab *lab, const struct plan *plan, const struct subject *subject,
+             struct progress *progress, struct measurement *ret_measurement);
+
+/* Clients were told of exactly those orders that there are; an order whose outcome was unknown may be
+ * either. */
+bool phase_answers_match(const struct phase *phase);
+
+#endif

@@ -1,0 +1,209 @@
+-- What wrk sends and counts: orders, told apart by how they were answered.
+--
+-- wrk drops the answers that are in flight when its time is up, and with them the knowledge whether those
+-- orders were made. So a connection that has nothing more to send is parked with delay(); once all of a
+-- thread's connections are parked, every order it sent has been answered, and it says so on stdout. The load
+-- test then ends wrk with SIGINT, and done() prints the counts.
+--
+-- The environment says what to do (wrk reads this file before it hands over arguments):
+--   LOAD_TARGETS      "host port,host port,…": the services; threads take them in turn
+--   LOAD_THREADS      how many threads there are
+--   LOAD_CONNECTIONS  connections of each thread
+--   LOAD_PATH         what is posted to (default /orders)
+--   LOAD_PRODUCT      the first product's id (default 1)
+--   LOAD_PRODUCTS     how many products are ordered in turn (default 1)
+--   LOAD_QUANTITY     units an order (default 1)
+--   LOAD_REQUESTS     orders to send in all; 0: no such limit
+--   LOAD_WINDOW_MS    how long to send; 0: no such limit
+--   LOAD_SETTLED      stop after so many "sold out" in a row in each thread; 0: never
+-- Without a limit nothing is parked and nothing reported: wrk runs until the end of its -d.
+
+local ffi = require("ffi")
+ffi.cdef [[
+   typedef struct { long seconds; long nanoseconds; } oversell_timespec;
+   int clock_gettime(int clock, oversell_timespec *ret_now);
+]]
+
+local CLOCK_MONOTONIC = 1
+local PARKED_MS = 24 * 3600 * 1000
+local REPORT_US = 100000
+
+-- Each is a global of the thread, since wrk hands over globals only: thread:get("created").
+local COUNTERS = {
+   "sent", "created", "sold_out", "lock_busy", "conflict", "overloaded", "lock_lost", "unavailable", "unknown",
+   "other", "window_created", "answered",
+}
+
+local PROBLEM_COUNTERS = {
+   ["sold-out"] = "sold_out",
+   ["lock-busy"] = "lock_busy",
+   ["conflict"] = "conflict",
+   ["overloaded"] = "overloaded",
+   ["lock-lost"] = "lock_lost",
+   ["backend-unavailable"] = "unavailable",
+   ["outcome-unknown"] = "unknown",
+}
+
+local function setting(name, default)
+   return tonumber(os.getenv(name)) or default
+end
+
+local function targets()
+   local list = {}
+   for host, port in (os.getenv("LOAD_TARGETS") or ""):gmatch("([^ ,]+) (%d+)") do
+      list[#list + 1] = { host = host, port = port }
+   end
+   return list
+end
+
+local now_buffer = ffi.new("oversell_timespec")
+
+local function now_us()
+   ffi.C.clock_gettime(CLOCK_MONOTONIC, now_buffer)
+   return tonumber(now_buffer.seconds) * 1e6 + math.floor(tonumber(now_buffer.nanoseconds) / 1e3)
+end
+
+-- ---- in wrk's main state --------------------------------------------------------------------------
+
+local threads = {}
+
+function setup(thread)
+   local list = targets()
+   local target = list[#threads % #list + 1]
+   local addresses = wrk.lookup(target.host, target.port)
+   thread.addr = addresses[1]
+   for _, address in ipairs(addresses) do -- a name may stand for several, and one of them may answer
+      if wrk.connect(address) then
+         thread.addr = address
+         break
+      end
+   end
+   thread:set("index", #threads)
+   threads[#threads + 1] = thread
+end
+
+function done(summary, latency, requests)
+   local total = {}
+   for _, name in ipairs(COUNTERS) do
+      total[name] = 0
+   end
+   local first, last = math.huge, 0
+   for _, thread in ipairs(threads) do
+      for _, name in ipairs(COUNTERS) do
+         total[name] = total[name] + thread:get(name)
+      end
+      if thread:get("first_us") > 0 then
+         first = math.min(first, thread:get("first_us"))
+      end
+      last = math.max(last, thread:get("last_us"))
+   end
+   local fields = {}
+   for _, name in ipairs(COUNTERS) do
+      fields[#fields + 1] = string.format('"%s":%d', name, total[name])
+   end
+   fields[#fields + 1] = string.format('"elapsed_us":%d', math.max(0, last - math.min(first, last)))
+   fields[#fields + 1] = string.format('"window_us":%d', setting("LOAD_WINDOW_MS", 0) * 1000)
+   for name, count in pairs({
+      socket_connect = summary.errors.connect,
+      socket_read = summary.errors.read,
+      socket_write = summary.errors.write,
+      slow = summary.errors.timeout,
+   }) do
+      fields[#fields + 1] = string.format('"%s":%d', name, count)
+   end
+   io.write("\noversell result {", table.concat(fields, ","), "}\n")
+   io.flush()
+end
+
+-- ---- in each thread's state -----------------------------------------------------------------------
+
+local limited = setting("LOAD_REQUESTS", 0) > 0 or setting("LOAD_WINDOW_MS", 0) > 0
+local connections = setting("LOAD_CONNECTIONS", 0)
+local bodies = {}
+local quota, window_us, settled
+local turn, budgeted, parked, sold_out_in_a_row, next_report = 0, 0, 0, 0, 0
+
+first_us, last_us = 0, 0
+for _, name in ipairs(COUNTERS) do
+   _G[name] = 0
+end
+
+function init(args)
+   local list = targets()
+   local target = list[index % #list + 1]
+   local host = target.host:find(":") and "[" .. target.host .. "]" or target.host
+   wrk.headers["Host"] = host .. ":" .. target.port
+   wrk.headers["Content-Type"] = "application/json"
+
+   local all, count = setting("LOAD_REQUESTS", 0), setting("LOAD_THREADS", 1)
+   quota = all > 0 and math.floor(all / count) + (index < all % count and 1 or 0) or math.huge
+   window_us = setting("LOAD_WINDOW_MS", 0) > 0 and setting("LOAD_WINDOW_MS", 0) * 1000 or math.huge
+   settled = setting("LOAD_SETTLED", 0) > 0 and setting("LOAD_SETTLED", 0) or math.huge
+
+   local first, products = setting("LOAD_PRODUCT", 1), setting("LOAD_PRODUCTS", 1)
+   for i = 1, products do
+      local body = string.format('{"product_id":%d,"quantity":%d}', first + i - 1, setting("LOAD_QUANTITY", 1))
+      bodies[i] = wrk.format("POST", os.getenv("LOAD_PATH") or "/orders", nil, body)
+   end
+   turn = math.floor(index * products / count) -- threads start apart
+end
+
+local function report(now)
+   next_report = now + REPORT_US
+   io.write(string.format("\noversell progress %d %d %d\n", index, answered, created))
+   io.flush()
+end
+
+-- Called before every order of a connection; not before the one that a broken connection sends again.
+local function before_order()
+   local now = now_us()
+   if first_us == 0 then
+      first_us = now
+   end
+   if budgeted < quota and now - first_us < window_us and sold_out_in_a_row < settled then
+      budgeted = budgeted + 1
+      return 0
+   end
+   parked = parked + 1
+   if parked == connections then
+      report(now)
+      io.write(string.format("\noversell parked %d\n", index))
+      io.flush()
+   end
+   return PARKED_MS
+end
+
+if limited then
+   delay = before_order
+end
+
+function request()
+   -- wrk also calls this once to look at the request, before anything is sent.
+   if first_us > 0 or not limited then
+      sent = sent + 1
+   end
+   turn = turn % #bodies + 1
+   return bodies[turn]
+end
+
+function response(status, headers, body)
+   local name
+   if status == 201 or status == 202 then
+      name = "created"
+   else
+      local problem = body:match('"type"%s*:%s*"[^"]*/problems/([%w-]+)"')
+      name = problem and PROBLEM_COUNTERS[problem] or "other"
+   end
+   _G[name] = _G[name] + 1
+   answered = answered + 1
+   sold_out_in_a_row = name == "sold_out" and sold_out_in_a_row + 1 or 0
+   if limited then
+      last_us = now_us()
+      if name == "created" and last_us - first_us < window_us then
+         window_created = window_created + 1
+      end
+      if last_us >= next_report then
+         report(last_us)
+      end
+   end
+end

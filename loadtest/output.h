@@ -1,0 +1,54 @@
+/* Where results go: to stdout or a file in one format, and to more files in others. */
+#ifndef OVERSELL_LOADTEST_OUTPUT_H
+#define OVERSELL_LOADTEST_OUTPUT_H
+
+#include "loadtest/options.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV, FORMAT_MARKDOWN, FORMAT_HTML, FORMAT_SVG, FORMAT_COUNT };
+
+struct output_settings {
+    const char *format;                /* by name */
+    const char *output;                /* a file; NULL: stdout */
+    const char *exports[FORMAT_COUNT]; /* more files; NULL: none */
+};
+
+#define OUTPUT_DEFAULTS                                                                                      \
+    {                                                                                                        \
+        .format = "table"                                                                                    \
+    }
+
+extern const char *const output_format_choices[];
+
+#define OUTPUT_EXPORT_OPTION(type, member, name, which)                                                      \
+    {                                                                                                        \
+        "--export-" name, "FILE", OPTION_TEXT, offsetof(type, member.exports[which]), 0, 0, NULL,            \
+            "write " name " as well"                                                                         \
+    }
+
+/* The rows of an option table that fill a struct output_settings, MEMBER of TYPE. */
+#define OUTPUT_OPTIONS(type, member)                                                                         \
+    {"--format", "FORMAT", OPTION_CHOICE,         offsetof(type, member.format),                             \
+     0,          0,        output_format_choices, "what to print"},                                          \
+        {"--output", "FILE", OPTION_TEXT, offsetof(type, member.output),                                     \
+         0,          0,      NULL,        "print to a file instead of stdout"},                              \
+        OUTPUT_EXPORT_OPTION(type, member, "table", FORMAT_TABLE),                                           \
+        OUTPUT_EXPORT_OPTION(type, member, "json", FORMAT_JSON),                                             \
+        OUTPUT_EXPORT_OPTION(type, member, "csv", FORMAT_CSV),                                               \
+        OUTPUT_EXPORT_OPTION(type, member, "markdown", FORMAT_MARKDOWN),                                     \
+        OUTPUT_EXPORT_OPTION(type, member, "html", FORMAT_HTML),                                             \
+        OUTPUT_EXPORT_OPTION(type, member, "svg", FORMAT_SVG)
+
+/* Checks, before anything is started, that the files can be written and the plot drawn; says why not on
+ * stderr. */
+bool output_valid(const struct output_settings *settings);
+/* Writes the document everywhere it should go; false, having said on stderr what could not be written. A
+ * file is replaced as a whole or not at all. */
+bool output_write(const json_t *document, const struct output_settings *settings);
+/* The same two for one file of TEXT. */
+bool output_file_valid(const char *path);
+bool output_file(const char *path, const char *text, size_t length);
+
+#endif

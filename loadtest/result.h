@@ -1,0 +1,14 @@
+/* A stored result: one JSON document with its settings, its machine and its rows. */
+#ifndef OVERSELL_LOADTEST_RESULT_H
+#define OVERSELL_LOADTEST_RESULT_H
+
+#include <jansson.h>
+
+/* A new document: version, kind ("compare", "bench", …), the time, this machine, and SETTINGS (stolen).
+ * NULL when out of memory. */
+json_t *result_new(const char *kind, json_t *settings);
+/* Reads a document from a file, "-" for stdin. NULL, having said why on stderr. */
+json_t *result_load(const char *path);
+/* The kind of a document: what it says, or what its members tell; "" if it is none that we know. */
+const char *result_kind(const json_t *document);
+#endif

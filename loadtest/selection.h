@@ -1,0 +1,14 @@
+/* Which strategies of the service's table are meant by names and groups. */
+#ifndef OVERSELL_LOADTEST_SELECTION_H
+#define OVERSELL_LOADTEST_SELECTION_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/* The rows of TABLE (from GET /strategies) that LIST means, in the table's order, each once: names and
+ * groups (a guarantee, or "all") with commas between. NULL, having said on stderr what is valid. */
+json_t *selection_rows(const json_t *table, const char *list);
+/* LIST calls this strategy by its own name, not by a group. */
+bool selection_names(const char *list, const char *name);
+
+#endif

@@ -1,0 +1,52 @@
+/* One order service, seen from outside: the calls of its HTTP API that a load test needs. One thread at a
+ * time. */
+#ifndef OVERSELL_LOADTEST_SHOP_H
+#define OVERSELL_LOADTEST_SHOP_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct shop;
+
+/* The audit of one product, in units; see GET /audit. */
+struct books {
+    int64_t initial, left, sold, orders, oversold, drift, negative, in_flight;
+    bool balanced, mixed;
+    bool has_witness;
+    int64_t witness_seen, witness_orders[2];
+};
+
+/* A client of the service at URL ("http://host:port", copied) with the admin TOKEN, or NULL. NULL: out of
+ * memory. */
+struct shop *shop_open(const char *url, const char *token);
+void shop_close(struct shop *shop);
+const char *shop_url(const struct shop *shop);
+/* What went wrong in the call that failed last: one sentence that names the call. */
+const char *shop_error(const struct shop *shop);
+
+/* The calls from now on are for cleaning up: an interrupt does not end them, and their deadline is short. */
+void shop_begin_cleanup(struct shop *shop);
+
+/* Every call below has a deadline, ends at an interrupt, and returns false or NULL when it failed (see
+ * shop_error). JSON that is returned is the caller's. */
+
+/* Every backend that the service needs answers. */
+bool shop_ready(struct shop *shop);
+/* The strategy table: the array of GET /strategies. */
+json_t *shop_strategies(struct shop *shop);
+/* The current strategy and its settings. */
+json_t *shop_strategy(struct shop *shop);
+/* Switches to the strategy, with its settings, of an object such as shop_strategy returns. */
+bool shop_set_strategy(struct shop *shop, const json_t *settings);
+bool shop_switch(struct shop *shop, const char *strategy, int64_t think_ms);
+/* Deletes the product's orders and sets its stock; makes the product if there is none. */
+bool shop_reset(struct shop *shop, int64_t product, int64_t stock, const char *kind);
+bool shop_audit(struct shop *shop, int64_t product, struct books *ret_books);
+/* The metrics in Prometheus' text format, to be freed. */
+char *shop_metrics(struct shop *shop);
+/* Recent orders' steps as Chrome trace JSON. */
+json_t *shop_traces(struct shop *shop);
+
+#endif

@@ -1,0 +1,55 @@
+/* What a row's figures say about its promise. Pure: the truth table of the load test. */
+#ifndef OVERSELL_LOADTEST_VERDICT_H
+#define OVERSELL_LOADTEST_VERDICT_H
+
+#include <stdbool.h>
+
+/* What a strategy promises; as text in GET /strategies. */
+enum guarantee { UNSAFE, ONE_PROCESS, WHILE_LEASE_HOLDS, SAFE };
+/* What shows its flaw; several may, or-ed. */
+enum shown_by {
+    SHOWN_BY_NOTHING = 0,
+    SHOWN_BY_LOAD = 1 << 0,
+    SHOWN_BY_SECOND_PROCESS = 1 << 1,
+    SHOWN_BY_EXPIRY = 1 << 2,
+    SHOWN_BY_CRASH = 1 << 3,
+};
+
+/* From the best to the worst, so that the greatest of several counts. */
+enum verdict {
+    VERDICT_OK,
+    VERDICT_OVERSOLD_AS_EXPECTED,
+    VERDICT_FLAWED,      /* clean here; its flaw is shown by what this run did not do */
+    VERDICT_UNAVAILABLE, /* its lock's server is not there */
+    VERDICT_NOT_CAUGHT,  /* this run should have shown its flaw, and did not */
+    VERDICT_MIXED,       /* other writers were at work: nothing can be said */
+    VERDICT_BROKEN,      /* it promised more than it kept */
+    VERDICT_COUNT
+};
+
+struct evidence {
+    enum guarantee guarantee;
+    unsigned shown_by; /* enum shown_by, or-ed */
+    int instances;     /* service processes at work */
+    bool available;
+    bool mixed;         /* orders of several strategies on one product */
+    bool oversold;      /* more units sold than there were, or an update of the stock lost */
+    bool books_off;     /* oversold, or any other figure of the audit that does not balance */
+    bool answers_wrong; /* orders that no client was told of, or told of and not there */
+    bool sold_nothing;  /* there was stock and there were orders, and none was created */
+};
+
+enum verdict verdict_of(const struct evidence *evidence);
+/* The run is one that shows this flaw. */
+bool verdict_flaw_is_shown(unsigned shown_by, int instances);
+/* A run with such a verdict is a failure of the product. */
+bool verdict_fails(enum verdict verdict);
+
+const char *verdict_name(enum verdict verdict);
+/* Each returns false for a name that is none. */
+bool verdict_parse(const char *name, enum verdict *ret_verdict);
+bool guarantee_parse(const char *name, enum guarantee *ret_guarantee);
+/* Names with anything but letters and dashes between them. */
+bool shown_by_parse(const char *names, unsigned *ret_shown_by);
+
+#endif

@@ -1,0 +1,196 @@
+"""Who may call: the admin token, addresses beyond loopback, other sites' pages; and the request id."""
+
+import re
+
+import pytest
+
+from lab import password, psql, request_bytes, run_service, with_database
+
+TOKEN = "correct-horse-battery-staple"
+CONTROL = [("PUT", "/strategy", {"name": "mutex"}), ("PUT", "/products/1", {"name": "x", "price": "1.00", "stock": 1}),
+           ("PUT", "/products/77", {"name": "x", "price": "1.00", "stock": 1}),
+           ("POST", "/products/1/reset", {"stock": 1})]
+
+
+@pytest.fixture(scope="module")
+def guarded(stack, folder):
+    """A service with an admin token."""
+    import lab
+    started = lab.Services(folder)
+    try:
+        yield started.start(stack.database(), token=TOKEN)
+    finally:
+        started.end()
+
+
+def state(service):
+    return (service.get("/strategy").json, service.get("/products").json)
+
+
+@pytest.mark.parametrize("method, target, body", CONTROL)
+@pytest.mark.parametrize("given", [
+    None, "", "Bearer", "Bearer ", f"Basic {TOKEN}", TOKEN, "Bearer wrong", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}",
+    f"Bearer {TOKEN.upper()}", f"Bearer {TOKEN} {TOKEN}", f"Token {TOKEN}", f'Bearer "{TOKEN}"', "Bearer " + "x" * 4000])
+def test_without_the_token(guarded, method, target, body, given):
+    before = state(guarded)
+    reply = guarded.call(method, target, body, {"Authorization": given})
+    assert reply.problem == "unauthorized", str(reply)
+    assert re.match("Bearer", reply.header("WWW-Authenticate")), f"{reply.headers}"
+    assert TOKEN not in reply.text
+    assert state(guarded) == before, "a refused call changed something"
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
+def test_with_the_token(guarded, scheme):
+    """The scheme's name is not case-sensitive (RFC 9110)."""
+    for method, target, body in CONTROL:
+        reply = guarded.call(method, target, body, {"Authorization": f"{scheme} {TOKEN}"})
+        assert reply.status in (200, 201), f"{method} {target}: {reply}"
+
+
+def test_two_authorizations_are_not_two_chances(guarded):
+    with guarded.wire() as wire:
+        wire.send(request_bytes("PUT", "/strategy", b'{"name":"optimistic"}',
+                                [("Authorization", "Bearer wrong"), ("Authorization", f"Bearer {TOKEN}")]))
+        reply = wire.reply()
+    assert reply.status in (400, 401), str(reply)
+    assert guarded.get("/strategy").json["name"] != "optimistic"
+
+
+def test_the_token_is_asked_for_before_the_body_is_judged(guarded):
+    for body in (b"not json", b"{}"):
+        assert guarded.call("PUT", "/strategy", body, {"Authorization": None}).problem == "unauthorized"
+
+
+def test_everything_else_needs_no_token(guarded):
+    product = guarded.product()
+    reply = guarded.call("POST", "/orders", {"product_id": product, "quantity": 1}, {"Authorization": None})
+    assert reply.status == 201, str(reply)
+    for target in ("/products", "/products/1", "/orders", "/strategies", "/strategy", "/audit?product_id=1", "/metrics",
+                   "/healthz", "/readyz", "/traces", "/openapi.yaml"):
+        assert guarded.call("GET", target, None, {"Authorization": None}).status == 200, target
+
+
+def test_without_a_configured_token_control_is_free_on_loopback(shop):
+    assert shop.call("PUT", "/strategy", {"name": "atomic-decrement"}, {"Authorization": None}).status == 200
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", ":0"])
+def test_no_other_address_without_a_token(stack, address):
+    status, out, err = run_service("--listen", address, env={"DATABASE_URL": stack.url})
+    assert status == 2, f"exit {status}\n{out}{err}"
+    if address != ":0":
+        assert "token" in (out + err).lower(), f"the reason is not given: {out}{err}"
+
+
+def test_an_empty_token_is_no_token(stack):
+    status, out, err = run_service("--listen", "0.0.0.0:0", env={"DATABASE_URL": stack.url, "ADMIN_TOKEN": ""})
+    assert status == 2, f"exit {status}\n{out}{err}"
+
+
+def test_any_address_with_a_token(services, database):
+    service = services.start(database, token=TOKEN, listen="0.0.0.0:0")
+    assert service.call("PUT", "/strategy", {"name": "mutex"}, {"Authorization": None}).problem == "unauthorized"
+    assert service.put("/strategy", {"name": "mutex"}).status == 200
+
+
+# ── pages of other sites ──────────────────────────────────────────────────────────────────────────────────────
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "https://evil.example:8080", "null", "http://127.0.0.1:1",
+                                    "http://localhost.evil.example", "http://127.0.0.1.evil.example", "x"])
+@pytest.mark.parametrize("method, target, body", [
+    ("POST", "/orders", {"product_id": 1, "quantity": 1}), *CONTROL])
+def test_another_sites_page_is_refused(shop, method, target, body, origin):
+    shop.strategy("atomic-decrement")
+    before = (state(shop), shop.audit(1))
+    reply = shop.call(method, target, body, {"Origin": origin})
+    assert reply.problem == "forbidden-origin", str(reply)
+    assert (state(shop), shop.audit(1)) == before, "a refused call changed something"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_our_own_page_is_served(shop, host):
+    authority = f"{host}:{shop.port}"
+    reply = shop.put("/strategy", {"name": "atomic-decrement"}, {"Host": authority, "Origin": f"http://{authority}"})
+    assert reply.status == 200, str(reply)
+
+
+def test_a_name_that_was_bound_to_loopback_is_not_our_own_page(shop):
+    """DNS rebinding: the page's own host resolves to 127.0.0.1, so that Origin and Host agree."""
+    authority = f"evil.example:{shop.port}"
+    before = shop.audit(1)["orders"]
+    reply = shop.post("/orders", {"product_id": 1, "quantity": 1}, {"Host": authority, "Origin": f"http://{authority}"})
+    assert reply.problem == "forbidden-origin", str(reply)
+    assert shop.audit(1)["orders"] == before
+
+
+def test_a_form_cannot_order(shop):
+    """A form can send these three without asking first."""
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
+        reply = shop.post("/orders", b'{"product_id":1,"quantity":1}', {"Content-Type": kind})
+        assert reply.problem == "unsupported-media-type", str(reply)
+
+
+# ── request ids ───────────────────────────────────────────────────────────────────────────────────────────────
+
+@pytest.mark.parametrize("given", ["a", "0123-abcd", "7b1f4d3e-55a8-4e7a-9d55-a1d1c2f3b4a5", "A_b.c:d-1"])
+def test_a_sane_request_id_is_kept(shop, given):
+    for target in ("/healthz", "/products/1", "/nothing"):
+        assert shop.get(target, {"X-Request-Id": given}).header("X-Request-Id") == given
+
+
+@pytest.mark.parametrize("given", ["", "x" * 2000, "two words", "ümlaut", "a\x01b", "a\tb", "<script>" + "x" * 500, "\x7f"])
+def test_another_request_id_is_replaced(shop, given):
+    reply = shop.get("/healthz", {"X-Request-Id": given})
+    assert reply.status == 200, str(reply)
+    new = reply.header("X-Request-Id")
+    assert new != given and re.fullmatch("[!-~]{4,128}", new), f"{new!r}"
+
+
+def test_a_request_id_cannot_forge_a_log_line(services, database):
+    service = services.start(database, "--log-format", "json", "--log-level", "debug")
+    with service.wire() as wire:
+        wire.send(b'GET /nothing HTTP/1.1\r\nHost: x\r\nX-Request-Id: a","forged":"yes\r\n\r\n')
+        assert wire.reply().status == 404
+    service.stop()
+    for line in service.log.splitlines():
+        assert '"forged":"yes"' not in line, line
+
+
+# ── secrets ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_secrets_are_told_to_nobody(services, database, log_format):
+    """Not in the log at its finest, not in any answer, also while the database refuses."""
+    secret = password(database)
+    assert len(secret) > 8, "the private server's password is worth looking for"
+    service = services.start(database, "--log-level", "debug", "--log-format", log_format, token=TOKEN)
+    texts = [service.get(target).text for target in ("/readyz", "/strategy", "/metrics", "/traces", "/nothing")]
+    service.order(1, 1, receiver_name="Ada", key="some-key")
+    service.call("PUT", "/strategy", {"name": "mutex"}, {"Authorization": "Bearer wrong-but-secret-too"})
+    texts.append(service.put("/strategy", {"name": "mutex"}).text)
+    name, elsewhere = database.rsplit("/", 1)[1], with_database(database, "postgres")
+    psql(elsewhere, f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+    psql(elsewhere, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+    for _ in range(3):
+        reply = service.order(1, 1)
+        assert reply.problem == "backend-unavailable", str(reply)
+        texts.append(reply.text)
+    service.stop()
+    texts.append(service.log)
+    for text in texts:
+        for word in (secret, TOKEN, "wrong-but-secret-too"):
+            assert word not in text, f"{word} in {text[:2000]}"
+    assert service.log.strip(), "nothing was logged at all"
+
+
+def test_logs_in_json_are_json(services, database):
+    from contract import strict_json
+    service = services.start(database, "--log-format", "json", "--log-level", "debug")
+    service.order(1, 1, receiver_name='"\\ \n\t é 🦊')
+    service.get("/nothing")
+    service.stop()
+    lines = service.log.splitlines()
+    assert lines
+    for line in lines:
+        assert isinstance(strict_json(line), dict), line

@@ -1,0 +1,330 @@
+"""PostgreSQL away, slow, cut off or restarted: typed problems in bounded time, nothing lost, recovery by itself."""
+
+import threading
+import time
+
+import pytest
+
+import lab
+from lab import (Background, PATIENCE, Proxy, expect_balanced, hammer, holding_row, number, psql, wait_until,
+                 waiting_backends)
+from test_strategies import STRATEGIES
+
+NEEDS_DATABASE = [("POST", "/orders", {"product_id": 1, "quantity": 1}), ("GET", "/orders", None),
+                  ("GET", "/orders/1", None), ("GET", "/products", None), ("GET", "/products/1", None),
+                  ("PUT", "/products/1", {"name": "x", "price": "1.00", "stock": 1}),
+                  ("POST", "/products/1/reset", {"stock": 1}), ("GET", "/audit?product_id=1", None),
+                  ("GET", "/readyz", None)]
+NEEDS_NOTHING = ["/healthz", "/metrics", "/strategies", "/strategies/mutex", "/strategy", "/traces", "/openapi.yaml"]
+
+
+@pytest.fixture
+def proxy(database):
+    """A network before PostgreSQL that the test can break."""
+    relay = Proxy(database)
+    yield relay
+    relay.close()
+
+
+def expect_away(service, within_s=3.0):
+    """Every call that needs PostgreSQL says so, soon; the others work."""
+    for method, target, body in NEEDS_DATABASE:
+        start = time.monotonic()
+        reply = service.call(method, target, body)
+        seconds = time.monotonic() - start
+        assert reply.problem == "backend-unavailable", f"{method} {target}: {reply}"
+        assert reply.json["backend"] == "postgresql", f"{method} {target}: {reply}"
+        assert seconds < within_s * PATIENCE, f"{method} {target} took {seconds:.1f} s"
+    for target in NEEDS_NOTHING:
+        assert service.get(target).status == 200, target
+
+
+def expect_back(service, within_s=5.0):
+    """Orders flow again without anybody's help."""
+    start = time.monotonic()
+    wait_until(lambda: service.get("/readyz").status == 200, "ready again", seconds=within_s)
+    product = service.product(stock=1)
+    assert service.order(product).status == 201
+    return time.monotonic() - start
+
+
+def test_a_server_that_is_stopped_and_started_again(services, folder):
+    """The real thing: a stack of its own goes down under a running service, twice."""
+    own = lab.Stack()
+    try:
+        own.up()
+        url = own.url
+        service = services.start(own.database(), "--workers", "4")
+        product = service.product(stock=1000)
+        told = []
+        for _ in range(2):
+            told.append(service.order(product).json)
+            own.stop()
+            wait_until(lambda: service.get("/readyz").status == 503, "it notices")
+            expect_away(service)
+            own.up()
+            assert own.url == url, "a restart keeps the address"
+            expect_back(service)
+        for order in told:
+            assert service.get(f"/orders/{order['id']}").json["id"] == order["id"]
+        audit = service.audit(product)
+        assert (audit["orders"], audit["balanced"]) == (2, True), f"{audit}"
+        service.stop()
+    finally:
+        own.down()
+
+
+def test_not_there_at_start(services, proxy):
+    """It starts all the same, says what is missing, and takes orders once PostgreSQL is there."""
+    proxy.refuse = True
+    service = services.start(proxy.url, ready=False)
+    assert service.get("/healthz").status == 200
+    expect_away(service)
+    proxy.refuse = False
+    expect_back(service)
+    assert [product["stock"] for product in service.get("/products").json["products"]][:1] == [100]
+
+
+def test_all_connections_cut(services, proxy):
+    """The next order is served on a new connection; nobody is told of the cut unless an order was under way."""
+    service = services.start(proxy.url, "--workers", "4")
+    product = service.product()
+    lab.together(*[lambda: service.order(product)] * 8)
+    before = service.audit(product)["orders"]
+    proxy.cut()
+    wait_until(lambda: service.order(product).status == 201, "an order is served", seconds=3)
+    audit = service.audit(product)
+    assert audit["orders"] == before + 1 and audit["balanced"], f"{audit}"
+
+
+def test_refused_for_a_while(services, proxy):
+    service = services.start(proxy.url, "--workers", "4")
+    service.order(1)
+    proxy.refuse = True
+    proxy.cut()
+    expect_away(service)
+    proxy.refuse = False
+    seconds = expect_back(service)
+    assert seconds < 3 * PATIENCE, f"back after {seconds:.1f} s"
+
+
+def test_it_does_not_hammer_a_server_that_refuses(services, proxy):
+    """The pause between two tries grows, so that a server that comes up is not met by a crowd."""
+    service = services.start(proxy.url, "--workers", "4")
+    proxy.refuse = True
+    proxy.cut()
+    wait_until(lambda: service.get("/readyz").status == 503, "it notices")
+    before = proxy.accepted
+    end = time.monotonic() + 2
+    asked = 0
+    while time.monotonic() < end:
+        service.order(1)
+        asked += 1
+    tried = proxy.accepted - before
+    assert asked > 50, f"{asked} orders were answered"
+    assert tried < asked / 2 and tried < 200, f"{tried} connections for {asked} orders"
+
+
+def test_a_server_that_says_nothing_any_more(services, proxy):
+    """Half open: no reply, no reset. The order's deadline ends the wait."""
+    service = services.start(proxy.url, "--workers", "2", "--order-timeout-ms", "1000", "--lock-wait-ms", "500")
+    product = service.product()
+    assert service.order(product).status == 201
+    proxy.stalled.set()
+    start = time.monotonic()
+    reply = service.order(product)
+    seconds = time.monotonic() - start
+    assert reply.problem in ("backend-unavailable", "lock-busy", "outcome-unknown"), str(reply)
+    assert seconds < 6 * PATIENCE, f"answered after {seconds:.1f} s, its deadline was 1 s"
+    assert service.get("/healthz").status == 200
+    proxy.stalled.clear()
+    expect_back(service)
+    assert service.audit(product)["balanced"]
+
+
+@pytest.mark.parametrize("method, target, body", [call for call in NEEDS_DATABASE if call[1] != "/orders"],
+                         ids=lambda value: value if isinstance(value, str) else "")
+def test_no_other_call_waits_for_ever_either(services, proxy, method, target, body):
+    service = services.start(proxy.url, "--workers", "2", "--order-timeout-ms", "500", "--lock-wait-ms", "500")
+    service.product()
+    proxy.stalled.set()
+    reply = service.call(method, target, body)
+    assert reply.problem in ("backend-unavailable", "lock-busy"), str(reply)
+    assert reply.seconds < 5 * PATIENCE, f"answered after {reply.seconds:.1f} s"
+    proxy.stalled.clear()
+
+
+def test_a_reset_leaves_no_deadline_behind(services, database):
+    """Calls that come long after a reset have their own time, on the same connections."""
+    service = services.start(database, "--order-timeout-ms", "200", "--lock-wait-ms", "100")
+    product = service.product()
+    for _ in range(8):
+        service.reset(product, 5)
+    time.sleep(0.8)
+    for _ in range(8):
+        for target in ("/products", f"/products/{product}", f"/orders?product_id={product}", "/readyz",
+                       f"/audit?product_id={product}"):
+            reply = service.get(target)
+            assert reply.status == 200, f"{target}: {reply}"
+
+
+def test_a_network_in_single_bytes(services, proxy):
+    """However the replies are cut up, they are read."""
+    service = services.start(proxy.url, "--workers", "2")
+    product = service.product(stock=20)
+    proxy.pieces = 1
+    load = hammer([service], product, threads=2)
+    expect_balanced(service, product, load, 20)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_backend_that_is_terminated_in_the_middle_of_an_order(shop, strategy):
+    """The order waits for its row when its server process is ended: nothing is sold, and the next order is served."""
+    product = shop.product(stock=5)
+    with holding_row(shop.database_url, product):
+        order = Background(lambda: shop.order(product, 1, strategy))
+        wait_until(lambda: waiting_backends(shop.database_url) == 1, "the order waits for the row")
+        psql(shop.database_url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                                " WHERE datname = current_database() AND wait_event_type = 'Lock'")
+        reply = order.result()
+    assert reply.problem == "backend-unavailable", str(reply)
+    assert reply.json["backend"] == "postgresql"
+    wait_until(lambda: shop.order(product, 1, strategy).status == 201, "the next order is served", seconds=2)
+    audit = shop.audit(product)
+    assert (audit["orders"], audit["left"], audit["balanced"]) == (1, 4, True), f"{audit}"
+
+
+@pytest.mark.parametrize("strategy", ["atomic-decrement", "atomic-statement", "select-for-update", "mutex", "serializable"])
+def test_backends_terminated_under_load(services, database, strategy):
+    """Again and again: whoever was told 201 has an order, and nobody else does but for unknown outcomes."""
+    service = services.start(database, "--workers", "8", "--strategy", strategy)
+    product = service.product(stock=1000000)
+    stop = threading.Event()
+    load = Background(lambda: hammer([service], product, threads=8, stop=stop))
+    try:
+        for _ in range(8):
+            time.sleep(0.08)
+            psql(database, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                           " WHERE datname = current_database() AND pid <> pg_backend_pid()")
+    finally:
+        stop.set()
+        told = load.result()
+    assert set(told.outcomes) <= {"created", "backend-unavailable", "outcome-unknown", "conflict"}, f"{told.outcomes}"
+    assert told.outcomes["created"] > 20, f"{told.outcomes}"
+    wait_until(lambda: service.get("/readyz").status == 200, "ready again")
+    stored = {int(row[0]) for row in psql(database, f"SELECT order_id FROM order_item WHERE product_id = {product}")}
+    assert told.ids <= stored, f"promised and lost: {sorted(told.ids - stored)}"
+    assert len(stored - told.ids) <= told.outcomes["outcome-unknown"], f"{stored - told.ids}, {told.outcomes}"
+    audit = service.audit(product)
+    assert (audit["drift"], audit["balanced"]) == (0, True), f"{audit}"
+
+
+# ── a COMMIT without a reply ──────────────────────────────────────────────────────────────────────────────────
+
+COMMIT = b"\0commit\0"      # the prepared statement's name, as it goes over the wire
+
+
+def start_and_warm_up(services, proxy, strategy):
+    """A service of one worker whose statements are all prepared."""
+    service = services.start(proxy.url, "--workers", "1", "--strategy", strategy)
+    product = service.product(stock=10)
+    assert service.order(product, key="warm-up").status == 201
+    return service, product
+
+
+@pytest.mark.parametrize("strategy", ["atomic-decrement", "select-for-update", "mutex"])
+def test_a_commit_whose_reply_is_lost_is_settled(services, proxy, strategy):
+    """It happened; the service finds out, and says 201."""
+    service, product = start_and_warm_up(services, proxy, strategy)
+    proxy.arm(COMMIT, lose="reply")
+    reply = service.order(product, 2, key="key")
+    assert proxy.triggered.is_set()
+    assert reply.status == 201, str(reply)
+    assert service.order(product, 2, key="key").json == reply.json
+    audit = service.audit(product)
+    assert (audit["orders"], audit["left"], audit["balanced"]) == (2, 7, True), f"{audit}"
+
+
+@pytest.mark.parametrize("strategy", ["atomic-decrement", "select-for-update", "mutex"])
+def test_a_commit_that_never_arrived_is_settled(services, proxy, strategy):
+    """It did not happen; the service finds out, says so, and a retry sells."""
+    service, product = start_and_warm_up(services, proxy, strategy)
+    proxy.arm(COMMIT, lose="request")
+    reply = service.order(product, 2, key="key")
+    assert proxy.triggered.is_set()
+    assert reply.problem == "backend-unavailable", str(reply)
+    assert service.audit(product)["orders"] == 1
+    again = wait_until(lambda: (lambda it: it if it.status == 201 else None)(service.order(product, 2, key="key")),
+                       "a retry sells")
+    assert again.header("Idempotency-Replayed") is None
+    audit = service.audit(product)
+    assert (audit["orders"], audit["left"], audit["balanced"]) == (2, 7, True), f"{audit}"
+
+
+@pytest.mark.parametrize("strategy", ["atomic-decrement", "atomic-statement", "mutex"])
+@pytest.mark.parametrize("lose", ["reply", "request"])
+def test_an_outcome_that_cannot_be_found_out(services, proxy, database, strategy, lose):
+    """And then PostgreSQL is away for longer: 504, and the same key later tells, whatever it was."""
+    service, product = start_and_warm_up(services, proxy, strategy)
+    proxy.refuse = True              # for new connections only: this one carries the order as far as its end
+    proxy.arm(COMMIT, lose=lose)
+    reply = service.order(product, 2, key="key")
+    assert proxy.triggered.is_set()
+    assert reply.problem == "outcome-unknown", str(reply)
+    happened = number(database, f"SELECT count(*) FROM order_item WHERE product_id = {product}") == 2
+    assert happened == (lose == "reply")
+    proxy.refuse = False
+    again = wait_until(lambda: (lambda it: it if it.status == 201 else None)(service.order(product, 2, key="key")),
+                       "the same key tells")
+    assert again.header("Idempotency-Replayed") == ("true" if happened else None), str(again)
+    audit = service.audit(product)
+    assert (audit["orders"], audit["left"], audit["balanced"]) == (2, 7, True), f"{audit}"
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_commit_that_fails(services, database, strategy):
+    """Every statement succeeds, and then COMMIT itself is refused, as when the disk is full: nothing was sold, and
+    the next order on the same connection is served. A statement on its own fails after its rows have come."""
+    service = services.start(database, "--workers", "1", "--strategy", strategy)
+    product = service.product(stock=10)
+    psql(database, "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+                   " $$ BEGIN RAISE EXCEPTION 'disk full' USING ERRCODE = '53100'; END $$;"
+                   " CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON orders DEFERRABLE INITIALLY DEFERRED"
+                   " FOR EACH ROW EXECUTE FUNCTION refuse()")
+    for key in (None, "key"):
+        reply = service.order(product, 2, key=key)
+        assert reply.problem == "backend-unavailable", str(reply)
+    psql(database, "DROP TRIGGER refuse ON orders")
+    orders = [service.order(product, 1, key=key) for key in (None, "key")]
+    assert [order.status for order in orders] == [201, 201], f"{[str(order) for order in orders]}"
+    audit = service.audit(product)
+    lost = 4 if strategy == "reentrant-mutex" else 0      # its stock was committed before
+    assert (audit["orders"], audit["sold"], audit["left"], audit["drift"]) == (2, 2, 8 - lost, -lost), f"{audit}"
+
+
+@pytest.mark.parametrize("lose", ["reply", "request"])
+def test_a_lone_statement_whose_reply_is_lost(services, proxy, database, lose):
+    """atomic-statement without a key commits by itself: nobody can tell, and the service does not pretend to."""
+    service = services.start(proxy.url, "--workers", "1", "--strategy", "atomic-statement")
+    product = service.product(stock=10)
+    assert service.order(product).status == 201
+    proxy.arm(b"Ada of the lost reply", lose=lose)
+    reply = service.order(product, 2, receiver_name="Ada of the lost reply")
+    assert proxy.triggered.is_set()
+    assert reply.problem == "outcome-unknown", str(reply)
+    audit = wait_until(lambda: (lambda it: it.json if it.status == 200 else None)(
+        service.get(f"/audit?product_id={product}")), "the audit is there")
+    assert (audit["orders"], audit["balanced"]) == (2 if lose == "reply" else 1, True), f"{audit}"
+
+
+def test_signals_are_heard_while_the_database_says_nothing(services, proxy):
+    service = services.start(proxy.url, "--workers", "2", "--order-timeout-ms", "1000")
+    product = service.product()
+    proxy.stalled.set()
+    order = Background(lambda: service.order(product))
+    time.sleep(0.2)
+    start = time.monotonic()
+    service.stop()
+    seconds = time.monotonic() - start
+    assert seconds < 10 * PATIENCE, f"it took {seconds:.1f} s to end"
+    assert order.result().status in (503, 504)

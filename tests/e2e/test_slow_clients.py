@@ -1,0 +1,237 @@
+"""Clients that are slow on purpose: one deadline cuts them all, and nobody else waits for them."""
+
+import socket
+import time
+
+import pytest
+
+from lab import Closed, PATIENCE, SANITIZED, as_body, psql, request_bytes, together, wait_until
+
+DEADLINE_S = 1.5
+LATEST_S = 4.0 * PATIENCE      # cut by then
+
+
+@pytest.fixture(scope="module")
+def hasty(stack, folder):
+    """A service whose requests must be over within 1.5 s."""
+    import lab
+    started = lab.Services(folder)
+    try:
+        yield started.start(stack.database(), "--workers", "4", "--request-timeout-ms", "1500")
+    finally:
+        started.end()
+
+
+def drip(service, data, every, most_s):
+    """Sends DATA byte by byte; returns (seconds until closed, what came back)."""
+    start = time.monotonic()
+    with service.wire() as wire:
+        wire.socket.settimeout(every)
+        for byte in data:
+            try:
+                wire.send(bytes([byte]))
+                wire.fill()
+            except socket.timeout:
+                pass
+            except Closed as closed:
+                return time.monotonic() - start, closed.partial
+            if time.monotonic() - start > most_s:
+                break
+    raise AssertionError(f"still open after {time.monotonic() - start:.1f} s of dripping")
+
+
+SLOW = {
+    "request line": b"GET /" + b"x" * 10000,
+    "header": b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: " + b"y" * 10000,
+    "many headers": b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + b"X: y\r\n" * 2000,
+    "body by length": request_bytes("POST", "/orders", b"", {"Content-Length": "10000"}) + b" " * 10000,
+    "body in chunks": request_bytes("POST", "/orders", b"", {"Content-Length": None, "Transfer-Encoding": "chunked"})
+                      + b"1\r\n \r\n" * 2000,
+}
+
+
+def test_every_drip_is_cut_by_the_deadline(hasty):
+    """Bytes keep coming, so the connection is never idle; only a deadline for the whole ends it."""
+    quick = request_bytes("POST", "/orders", b"", {"Content-Length": "10000"})
+    results = together(*[lambda data=data: drip(hasty, data, 0.05, LATEST_S) for data in SLOW.values()],
+                       lambda: drip(hasty, quick + b" " * 100, 0.2, LATEST_S))
+    for name, (seconds, partial) in zip([*SLOW, "long pauses"], results):
+        assert DEADLINE_S * 0.6 < seconds < LATEST_S, f"{name}: cut after {seconds:.2f} s"
+        assert partial == b"" or partial.startswith((b"HTTP/1.1 4", b"HTTP/1.1 5")), f"{name}: {partial!r}"
+
+
+def test_silence_in_the_middle_is_cut_too(hasty):
+    for data in (b"G", b"GET /healthz HTTP/1.1\r\n", request_bytes("POST", "/orders", b"", {"Content-Length": "10"}) + b"{"):
+        with hasty.wire() as wire:
+            wire.send(data)
+            start = time.monotonic()
+            wire.ends(seconds=LATEST_S)
+            seconds = time.monotonic() - start
+        assert DEADLINE_S * 0.6 < seconds < LATEST_S, f"{data[:30]!r}: cut after {seconds:.2f} s"
+
+
+def test_an_idle_connection_is_not_cut_by_that_deadline(hasty):
+    """It counts from a request's first byte, and between two requests there is none."""
+    with hasty.wire() as wire:
+        for _ in range(3):
+            wire.send(request_bytes("GET", "/healthz"))
+            assert wire.reply().status == 200
+            time.sleep(DEADLINE_S + 0.4)
+        wire.send(request_bytes("GET", "/healthz"))
+        assert wire.reply().status == 200
+
+
+def test_each_request_of_a_connection_has_a_deadline_of_its_own(hasty):
+    """Eight requests of 0.3 s each take longer than one may, and a slow one after them is cut."""
+    with hasty.wire() as wire:
+        data = request_bytes("GET", "/healthz")
+        for _ in range(8):
+            wire.send(data[:10])
+            time.sleep(0.3)
+            wire.send(data[10:])
+            assert wire.reply().status == 200
+        time.sleep(0.1)
+        wire.send(data[:10])
+        start = time.monotonic()
+        wire.ends(seconds=LATEST_S)
+        seconds = time.monotonic() - start
+        assert DEADLINE_S * 0.6 < seconds < LATEST_S, f"cut after {seconds:.2f} s"
+
+
+def test_first_bytes_on_the_heels_of_a_reply(services, database):
+    """They cannot be told from the last request's, so silence after them is cut as an idle connection is."""
+    service = services.start(database, "--request-timeout-ms", "1000", "--idle-timeout-ms", "2000")
+    with service.wire() as wire:
+        data = request_bytes("GET", "/healthz")
+        wire.send(data)
+        assert wire.reply().status == 200
+        wire.send(data[:10])
+        wire.ends(seconds=6 * PATIENCE)
+
+
+def test_a_client_that_has_said_all_and_closes_its_side_is_answered(hasty):
+    """As netcat does: half closed is not gone."""
+    for _ in range(100):
+        with hasty.wire() as wire:
+            wire.send(request_bytes("GET", "/products"))
+            wire.socket.shutdown(socket.SHUT_WR)
+            assert wire.reply().status == 200
+
+
+@pytest.fixture(scope="module")
+def large_page(hasty):
+    """The target of a reply that is larger than what the sockets buffer, and its size."""
+    product = hasty.product(stock=2000)
+    psql(hasty.database_url,
+         "WITH o AS (INSERT INTO orders (amount, receiver_name, created_by, updated_by)"
+         " SELECT 19.90, repeat('x', 200), 'test', 'test' FROM generate_series(1, 1000) RETURNING id)"
+         " INSERT INTO order_item (order_id, product_id, purchase_price, purchase_num, strategy, instance,"
+         f" stock_xid, created_by, updated_by) SELECT id, {product}, 19.90, 1, 'test', 'test',"
+         " pg_current_xact_id(), 'test', 'test' FROM o")
+    target = f"/orders?product_id={product}&limit=1000"
+    size = len(hasty.get(target).body)
+    assert size > 300000
+    return target, size
+
+
+def test_a_client_that_does_not_read_is_cut(hasty, large_page):
+    """Its sockets are full, so that the replies wait for it; others do not."""
+    target, size = large_page
+    requests = 20       # more than the kernel keeps for a slow reader
+    wires = [hasty.wire(receive_buffer=2048) for _ in range(4)]
+    try:
+        for wire in wires:
+            wire.send(request_bytes("GET", target) * requests)
+        time.sleep(0.3)
+        assert hasty.order(1, 1).status == 201, "others are served meanwhile"
+        time.sleep(LATEST_S)
+        for wire in wires:
+            taken = len(wire.ends(seconds=1))      # what the kernel had already, then the end
+            assert taken < size * requests, f"all of {taken} bytes came: it was not cut"
+    finally:
+        for wire in wires:
+            wire.close()
+
+
+def test_a_slow_reader_that_keeps_up_gets_it_all(hasty, large_page):
+    with hasty.wire(receive_buffer=65536) as wire:
+        wire.send(request_bytes("GET", large_page[0]))
+        time.sleep(0.5)
+        assert len(wire.reply().json["orders"]) == 1000
+
+
+def test_500_slow_clients_and_others_are_served(services, database):
+    service = services.start(database, "--workers", "4")
+    product = service.product(stock=100000)
+    body = as_body({"product_id": product, "quantity": 1})
+    before = service.resident_bytes
+    slow = [service.wire() for _ in range(500)]
+    try:
+        for index, wire in enumerate(slow):
+            wire.send((b"POST /orders HTTP/1.1\r\nHost: x\r\n", b"G", SLOW["body by length"][:200],
+                       request_bytes("POST", "/orders", body)[:-5])[index % 4])
+        latencies = []
+        with service.wire() as wire:
+            for round_ in range(200):
+                for other in slow[round_::200]:
+                    other.send(b"x")
+                start = time.monotonic()
+                wire.send(request_bytes("POST", "/orders", body))
+                assert wire.reply().status == 201
+                latencies.append(time.monotonic() - start)
+        worst = sorted(latencies)[-3]
+        assert worst < 0.5 * PATIENCE, f"an order waited {worst:.3f} s"
+        grown = service.resident_bytes - before
+        assert SANITIZED or grown < 500 * 64 * 1024, f"{grown} bytes for 500 slow clients"
+    finally:
+        for wire in slow:
+            wire.close()
+    assert service.audit(product)["orders"] == 200
+
+
+def test_1000_open_connections(services, database):
+    service = services.start(database, "--workers", "4")
+    wires = []
+    try:
+        for _ in range(1000):
+            wire = service.wire()
+            wires.append(wire)
+            wire.send(request_bytes("GET", "/healthz"))
+            assert wire.reply().status == 200
+        assert SANITIZED or service.resident_bytes < 32 * 1024 * 1024, f"{service.resident_bytes} bytes resident"
+        product = service.product(stock=1000)
+        for wire in wires:
+            wire.send(request_bytes("POST", "/orders", as_body({"product_id": product, "quantity": 1})))
+        outcomes = [wire.reply() for wire in wires]
+        created = [reply for reply in outcomes if reply.status == 201]
+        others = {reply.problem for reply in outcomes if reply.status != 201}
+        assert others <= {"overloaded"}, f"{others}"
+        audit = service.audit(product)
+        assert (audit["orders"], audit["balanced"]) == (len(created), True), f"{audit}"
+        assert len(created) >= 100, f"only {len(created)} of 1000"
+    finally:
+        for wire in wires:
+            wire.close()
+    wait_until(lambda: service.get("/healthz").status == 200, "it still answers")
+
+
+def test_connections_that_come_and_go_leave_nothing_behind(services, database):
+    import os
+    service = services.start(database)
+
+    def files():
+        return len(os.listdir(f"/proc/{service.process.pid}/fd"))
+
+    service.get("/products")
+    before = files()
+    for start in (b"", b"GET /pro", b"GET /products HTTP/1.1\r\nHost: ", SLOW["body by length"][:200]):
+        for _ in range(100):
+            with service.wire() as wire:
+                wire.send(start)
+    for _ in range(300):
+        with service.wire() as wire:
+            wire.send(request_bytes("GET", "/products"))
+    wait_until(lambda: files() <= before + 2, f"{before} open files as before", seconds=10)
+    start = time.monotonic()
+    service.stop()
+    assert time.monotonic() - start < 5 * PATIENCE, "it waits for requests of clients that have long gone"

@@ -1,0 +1,160 @@
+"""Every strategy from end to end: the safe ones never oversell, the unsafe ones are caught."""
+
+import pytest
+
+from lab import expect_balanced, expect_books, hammer
+
+# name → (guarantee, what shows its flaw)
+STRATEGIES = {
+    "read-write": ("unsafe", "load"),
+    "decrement": ("unsafe", "load"),
+    "mutex-early-release": ("unsafe", "load"),
+    "mutex-wrong-object": ("unsafe", "load"),
+    "mutex": ("one-process", "second-process"),
+    "mutex-per-product": ("one-process", "second-process"),
+    "reentrant-mutex": ("one-process", "second-process+crash"),
+    "select-for-update": ("safe", "nothing"),
+    "atomic-decrement": ("safe", "nothing"),
+    "atomic-statement": ("safe", "nothing"),
+    "check-constraint": ("safe", "nothing"),
+    "optimistic": ("safe", "nothing"),
+    "repeatable-read": ("safe", "nothing"),
+    "serializable": ("safe", "nothing"),
+    "table-lock": ("safe", "nothing"),
+    "advisory-lock": ("safe", "nothing"),
+}
+CLEAN_HERE = [name for name, (guarantee, _) in STRATEGIES.items() if guarantee in ("safe", "one-process")]
+SHOWN_BY_LOAD = [name for name, (_, shown_by) in STRATEGIES.items() if "load" in shown_by]
+SHOWN_BY_SECOND_PROCESS = [name for name, (_, shown_by) in STRATEGIES.items() if "second-process" in shown_by]
+SAFE = [name for name, (guarantee, _) in STRATEGIES.items() if guarantee == "safe"]
+
+# The two guarded statements and the plain one read nothing that they then rely on.
+READS_NOTHING = {"atomic-decrement", "atomic-statement"}
+
+
+@pytest.fixture(scope="module")
+def pair(stack, folder):
+    """Two service processes on one database."""
+    import lab
+    started = lab.Services(folder)
+    database = stack.database()
+    try:
+        yield [started.start(database, "--workers", "8") for _ in range(2)]
+    finally:
+        started.end()
+
+
+def test_the_table_is_data(shop):
+    rows = {row["name"]: row for row in shop.get("/strategies").json["strategies"]}
+    for name, (guarantee, shown_by) in STRATEGIES.items():
+        assert (rows[name]["guarantee"], rows[name]["shown_by"]) == (guarantee, shown_by), name
+        assert rows[name]["available"] is True, f"{rows[name]}"
+    for name, row in rows.items():
+        assert shop.get(f"/strategies/{name}").json == row
+        assert (row["guarantee"] == "safe") == (row["shown_by"] == "nothing"), f"{row}"
+        assert row["available"] or row["reason"], f"{name} is not available, for no reason"
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_one_client_at_a_time_is_always_right(shop, strategy):
+    product = shop.product(stock=4, price="2.50")
+    order = shop.order(product, 3, strategy)
+    assert order.status == 201, str(order)
+    body = order.json
+    assert (body["strategy"], body["quantity"], body["amount"]) == (strategy, 3, "7.50")
+    if strategy not in READS_NOTHING:
+        assert body["stock_seen"] == 4
+    refused = shop.order(product, 2, strategy)
+    assert (refused.problem, refused.json.get("available")) == ("sold-out", 1), str(refused)
+    last = shop.order(product, 1, strategy)
+    assert last.status == 201, str(last)
+    refused = shop.order(product, 1, strategy)
+    assert (refused.problem, refused.json.get("available")) == ("sold-out", 0), str(refused)
+
+    audit = shop.audit(product)
+    wanted = {"initial": 4, "left": 0, "sold": 4, "orders": 2, "oversold": 0, "drift": 0, "negative": 0,
+              "balanced": True, "mixed": False, "strategies": [strategy], "witness": None}
+    assert {name: audit[name] for name in wanted} == wanted
+    read = shop.get(f"/orders/{body['id']}").json
+    assert [(item["product_id"], item["quantity"], item["strategy"]) for item in read["items"]] \
+        == [(product, 3, strategy)]
+    assert shop.order(999999999, 1, strategy).problem == "no-such-product"
+
+
+@pytest.mark.parametrize("strategy", CLEAN_HERE)
+def test_sixteen_clients_of_one_process_never_oversell(shop, strategy):
+    product = shop.product(stock=60)
+    load = hammer([shop], product, strategy=strategy, quantities=(1, 2, 3))
+    audit = expect_balanced(shop, product, load, 60)
+    assert (audit["sold"], audit["left"]) == (60, 0), f"sold out means sold: {audit}, {load.outcomes}"
+    assert audit["strategies"] == [strategy]
+
+
+@pytest.mark.parametrize("strategy", SAFE)
+def test_two_processes_never_oversell_where_it_is_safe(pair, strategy):
+    product = pair[0].product(stock=40)
+    load = hammer(pair, product, strategy=strategy, quantities=(1, 2))
+    audit = expect_balanced(pair[1], product, load, 40)
+    assert (audit["sold"], audit["left"]) == (40, 0), f"sold out means sold: {audit}, {load.outcomes}"
+
+
+@pytest.mark.parametrize("strategy", SHOWN_BY_LOAD)
+def test_load_shows_the_flaw(services, database, strategy):
+    service = services.start(database, "--workers", "16")
+    product = service.product(stock=20)
+    service.strategy(strategy, think_ms=10)
+    load = hammer([service], product, most=300)
+    audit = expect_books(service, product, load, 20)
+    assert audit["oversold"] > 0, f"{strategy} was not caught: {audit}, {load.outcomes}"
+    assert audit["balanced"] is False and audit["strategies"] == [strategy], f"{audit}"
+    if strategy == "decrement":
+        assert audit["negative"] > 0 and audit["drift"] == 0, f"its stock goes below zero, nothing is lost: {audit}"
+    else:
+        assert audit["drift"] > 0, f"updates are lost: {audit}"
+    witness = audit["witness"]
+    assert witness, f"{audit}"
+    told = {order["id"]: order["stock_seen"] for order in load.created}
+    assert [told[order] for order in witness["orders"]] == [witness["stock_seen"]] * 2, f"{witness}"
+
+
+@pytest.mark.parametrize("strategy", SHOWN_BY_SECOND_PROCESS)
+def test_a_second_process_shows_the_flaw(pair, strategy):
+    one, two = pair
+    product = one.product(stock=20)
+    for service in pair:
+        service.strategy(strategy, think_ms=10)
+    load = hammer(pair, product, most=300)
+    for service in pair:
+        service.strategy("atomic-decrement", think_ms=0)
+    audit = expect_books(two, product, load, 20)
+    assert audit["oversold"] > 0 and audit["drift"] > 0, f"{strategy} was not caught: {audit}, {load.outcomes}"
+    instances = {item["instance"] for order in audit["witness"]["orders"]
+                 for item in one.get(f"/orders/{order}").json["items"]}
+    assert instances == {one.name, two.name}, f"the witness is of one process: {audit['witness']}"
+
+
+@pytest.mark.parametrize("strategy", SHOWN_BY_SECOND_PROCESS)
+def test_the_same_think_time_in_one_process_is_harmless(services, database, strategy):
+    service = services.start(database, "--workers", "16")
+    product = service.product(stock=20)
+    service.strategy(strategy, think_ms=10)
+    load = hammer([service], product)
+    audit = expect_balanced(service, product, load, 20)
+    assert audit["sold"] == 20, f"{audit}"
+
+
+def test_a_lock_for_each_product_lets_other_products_pass(services, database):
+    """mutex makes orders of two products wait for each other, mutex-per-product does not."""
+    from lab import Background, holding_row, wait_until, waiting_backends
+    service = services.start(database, "--workers", "4")
+    held, free = service.product(), service.product()
+    service.strategy("mutex", lock_wait_ms=20000)
+    for strategy, passes in (("mutex-per-product", True), ("mutex", False)):
+        with holding_row(database, held) as row:
+            first = Background(lambda strategy=strategy: service.order(held, 1, strategy))
+            wait_until(lambda: waiting_backends(database) == 1, "the first order waits for the row")
+            second = Background(lambda strategy=strategy: service.order(free, 1, strategy))
+            second.thread.join(timeout=1.5)
+            assert second.running == (not passes), f"{strategy}: the other product's order waits: {second.running}"
+            row.run("ROLLBACK")
+            assert (first.result().status, second.result().status) == (201, 201)

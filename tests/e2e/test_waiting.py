@@ -1,0 +1,405 @@
+"""Waits that end: full queues, busy locks, used-up tries; and switches and resets that wait for running orders."""
+
+import time
+
+import pytest
+
+from lab import (Background, DOCUMENT, PATIENCE, Session, expect_balanced, expect_books, hammer, holding, holding_row,
+                 number, psql, request_bytes, together, wait_until, waiting_backends)
+from test_strategies import STRATEGIES
+
+# Rows whose orders wait for one another in the database, not in the process.
+IN_DATABASE = [name for name, (guarantee, _) in STRATEGIES.items() if guarantee == "safe"]
+
+
+# ── the queue ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+def test_a_full_queue_refuses_and_says_when_to_come_back(services, database):
+    service = services.start(database, "--workers", "1", "--queue", "2")
+    product = service.product()
+    service.strategy("select-for-update", think_ms=400)
+    start = time.monotonic()
+    replies = together(*[lambda: service.order(product)] * 12)
+    outcomes = sorted(reply.problem or "created" for reply in replies)
+    created = outcomes.count("created")
+    assert set(outcomes) == {"created", "overloaded"}, f"{outcomes}"
+    assert 1 <= created <= 4, f"one at work, two in the queue: {outcomes}"
+    refused = [reply for reply in replies if reply.problem == "overloaded"]
+    assert max(reply.seconds for reply in refused) < 0.35 * PATIENCE, "it refuses at once"
+    assert time.monotonic() - start < (0.4 * created + 2) * PATIENCE
+    audit = service.audit(product)
+    assert (audit["orders"], audit["balanced"]) == (created, True), f"{audit}"
+
+
+def test_a_full_queue_of_orders_leaves_the_books_open(services, database):
+    """While every worker waits and the queue is full, everything but orders is answered."""
+    service = services.start(database, "--workers", "1", "--queue", "2")
+    product = service.product()
+    service.strategy("select-for-update", lock_wait_ms=30000)
+    with holding_row(database, product) as row:
+        first = Background(lambda: service.order(product))
+        wait_until(lambda: waiting_backends(database) == 1, "the first order waits for the row")
+        queued = [Background(lambda: service.order(product)) for _ in range(2)]
+        wait_until(lambda: "oversell_queue_depth 2\n" in service.get("/metrics").text, "the queue is full")
+        assert service.order(product).problem == "overloaded"
+        for target in ("/healthz", "/readyz", "/metrics", "/strategies", "/strategy", "/traces", "/openapi.yaml",
+                       "/products", "/products/1", "/orders", f"/audit?product_id={product}"):
+            reply = service.call("GET", target, seconds=5 * PATIENCE)
+            assert reply.status == 200, f"{target}: {reply}"
+        row.run("ROLLBACK")
+        assert [call.result().status for call in (first, *queued)] == [201] * 3
+    assert service.order(product).status == 201, "there is room again"
+    assert service.audit(product)["orders"] == 4
+
+
+def test_a_crowd_of_control_calls_is_bounded_too(services, database):
+    """Three hundred resets of a product whose row is locked: most are refused at once, all are answered in the end."""
+    service = services.start(database, "--lock-wait-ms", "2000")
+    product = service.product(stock=1)
+    wires = [service.wire() for _ in range(300)]
+    try:
+        with holding_row(database, product) as row:
+            for wire in wires:
+                wire.send(request_bytes("POST", f"/products/{product}/reset", b'{"stock":3}'))
+            refused = [wire for wire in wires if wire.reply_within(0.02)]
+            assert {wire.last.problem for wire in refused} == {"overloaded"}, f"{[str(wire.last) for wire in refused[:3]]}"
+            assert 20 <= len(refused) <= 60, f"{len(refused)} of 300 were refused"
+            row.run("ROLLBACK")
+        for wire in wires:
+            if wire not in refused:
+                reply = wire.reply()
+                assert reply.status == 200 or reply.problem in ("lock-busy", "overloaded"), str(reply)
+    finally:
+        for wire in wires:
+            wire.close()
+    assert service.reset(product, 5)["stock"] == 5
+
+
+# ── locks ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+@pytest.mark.parametrize("strategy", [name for name in STRATEGIES if name != "advisory-lock"])
+def test_a_row_that_stays_locked(shop, strategy):
+    """Somebody else holds the product's row: lock-busy after the wait, not before it and not long after."""
+    product = shop.product(stock=5)
+    before = shop.get("/strategy").json
+    shop.strategy(strategy, lock_wait_ms=200)
+    try:
+        with holding_row(shop.database_url, product):
+            start = time.monotonic()
+            reply = shop.order(product)
+            seconds = time.monotonic() - start
+        assert reply.problem == "lock-busy", str(reply)
+        assert 0.18 < seconds < 1.5 * PATIENCE, f"the wait was 0.2 s, the answer took {seconds:.3f} s"
+        assert shop.order(product).status == 201
+        audit = shop.audit(product)
+        assert (audit["orders"], audit["left"], audit["balanced"]) == (1, 4, True), f"{audit}"
+    finally:
+        shop.strategy(before["name"], lock_wait_ms=before["lock_wait_ms"])
+
+
+@pytest.mark.parametrize("strategy", ["mutex", "mutex-per-product", "reentrant-mutex"])
+def test_a_mutex_that_stays_locked(shop, strategy):
+    """The first order holds the mutex and waits for the row; the second waits for the mutex, and not for ever."""
+    product = shop.product(stock=5)
+    before = shop.get("/strategy").json
+    shop.strategy(strategy, lock_wait_ms=1000)
+    try:
+        with holding_row(shop.database_url, product) as row:
+            first = Background(lambda: shop.order(product))
+            wait_until(lambda: waiting_backends(shop.database_url) == 1, "the first order waits for the row")
+            second = Background(lambda: shop.order(product))
+            replies = first.result(), second.result()
+            row.run("ROLLBACK")
+        assert [reply.problem for reply in replies] == ["lock-busy"] * 2, f"{[str(reply) for reply in replies]}"
+        assert shop.order(product).status == 201
+    finally:
+        shop.strategy(before["name"], lock_wait_ms=before["lock_wait_ms"])
+
+
+def test_an_advisory_lock_that_stays_locked(shop):
+    """Whoever holds it, here the order of another client, which waits for the row."""
+    product = shop.product(stock=5)
+    before = shop.get("/strategy").json
+    shop.strategy("advisory-lock", lock_wait_ms=400)
+    try:
+        with holding_row(shop.database_url, product):
+            assert shop.order(product).problem == "lock-busy"
+        assert shop.order(product).status == 201
+    finally:
+        shop.strategy(before["name"], lock_wait_ms=before["lock_wait_ms"])
+
+
+def test_a_table_that_stays_locked(shop):
+    product = shop.product(stock=5)
+    before = shop.get("/strategy").json
+    shop.strategy("table-lock", lock_wait_ms=200)
+    try:
+        with holding(shop.database_url, "LOCK TABLE product IN EXCLUSIVE MODE"):
+            assert shop.order(product).problem == "lock-busy"
+        assert shop.order(product).status == 201
+    finally:
+        shop.strategy(before["name"], lock_wait_ms=before["lock_wait_ms"])
+
+
+def test_a_wait_of_nothing_does_not_wait(shop):
+    """lock_wait_ms 0: what is free is taken, what is not is busy at once."""
+    product = shop.product(stock=5)
+    before = shop.get("/strategy").json
+    shop.strategy("select-for-update", lock_wait_ms=0)
+    try:
+        assert shop.order(product).status == 201
+        with holding_row(shop.database_url, product):
+            start = time.monotonic()
+            assert shop.order(product).problem == "lock-busy"
+            assert time.monotonic() - start < 0.5 * PATIENCE
+    finally:
+        shop.strategy(before["name"], lock_wait_ms=before["lock_wait_ms"])
+
+
+def test_a_product_that_stays_locked_cannot_be_changed(shop):
+    """Control calls wait no longer than orders do; nothing is half done."""
+    product = shop.product(stock=5)
+    shop.order(product)
+    before = shop.get("/strategy").json
+    shop.strategy(before["name"], lock_wait_ms=300)
+    try:
+        with holding_row(shop.database_url, product):
+            for method, target, body in (("POST", f"/products/{product}/reset", {"stock": 9}),
+                                         ("PUT", f"/products/{product}", {"name": "new", "price": "1.00", "stock": 9})):
+                reply = shop.call(method, target, body)
+                assert reply.problem == "lock-busy", str(reply)
+                assert reply.seconds < 2 * PATIENCE, f"the wait was 0.3 s, the answer took {reply.seconds:.1f} s"
+    finally:
+        shop.strategy(before["name"], lock_wait_ms=before["lock_wait_ms"])
+    audit = shop.audit(product)
+    assert (audit["orders"], audit["left"], audit["initial"]) == (1, 4, 5), f"{audit}"
+
+
+def test_an_order_that_waits_is_served_when_the_row_is_free(shop):
+    product = shop.product(stock=5)
+    with holding_row(shop.database_url, product) as row:
+        waiting = Background(lambda: shop.order(product, 1, "select-for-update"))
+        wait_until(lambda: waiting_backends(shop.database_url) == 1, "the order waits for the row")
+        row.run(f"UPDATE product SET count = 2, initial_count = 2 WHERE id = {product}")
+        row.run("COMMIT")
+        order = waiting.result()
+    assert (order.status, order.json["stock_seen"]) == (201, 2), "it reads what the holder wrote"
+
+
+# ── tries ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+@pytest.mark.parametrize("strategy", ["optimistic", "repeatable-read", "serializable"])
+def test_tries_are_used_up(shop, strategy):
+    """Somebody writes the row again and again, each time between the order's read and its write."""
+    product = shop.product(stock=5)
+    before = shop.get("/strategy").json
+    shop.strategy(strategy, think_ms=10)
+    version = f"SELECT version FROM product WHERE id = {product}"
+    session = Session(shop.database_url)
+    writer = Background(lambda: session.run(
+        "DO $$ BEGIN FOR i IN 1..20000 LOOP"
+        f" UPDATE product SET version = version + 1 WHERE id = {product} AND name <> 'stop';"
+        " EXIT WHEN NOT FOUND; COMMIT; PERFORM pg_sleep(0.001); END LOOP; END $$"))
+    try:
+        wait_until(lambda: number(shop.database_url, version) > 10, "somebody writes")
+        reply = shop.order(product)
+        assert reply.problem == "conflict", str(reply)
+        assert reply.json["tries"] > 1, f"{reply.json}"
+    finally:
+        psql(shop.database_url, f"UPDATE product SET name = 'stop' WHERE id = {product}")
+        writer.result()
+        session.end()
+        shop.strategy(before["name"], think_ms=before["think_ms"])
+    assert shop.order(product, 1, strategy).status == 201, "as soon as it is quiet"
+    audit = shop.audit(product)
+    assert (audit["orders"], audit["left"], audit["balanced"]) == (1, 4, True), f"{audit}"
+
+
+# ── kinds of stock ────────────────────────────────────────────────────────────────────────────────────────────
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_stock_of_another_kind(shop, strategy):
+    product = shop.product(stock=5)
+    psql(shop.database_url, f"UPDATE product SET stock_kind = 'units' WHERE id = {product}")
+    reply = shop.order(product, 1, strategy)
+    assert reply.problem == "wrong-stock-kind", str(reply)
+    assert reply.json["kind"] == "units", f"the kind that the product has: {reply.json}"
+    assert shop.audit(product)["orders"] == 0
+    shop.reset(product, 5, kind="counter")
+    assert shop.order(product, 1, strategy).status == 201
+
+
+# ── switches and resets ───────────────────────────────────────────────────────────────────────────────────────
+
+def test_a_switch_waits_for_the_orders_before_it(services, database):
+    service = services.start(database, "--workers", "4")
+    product = service.product()
+    service.strategy("select-for-update", lock_wait_ms=20000)
+    with holding_row(database, product) as row:
+        orders = [Background(lambda: service.order(product)) for _ in range(2)]
+        wait_until(lambda: waiting_backends(database) == 2, "two orders wait for the row")
+        switch = Background(lambda: service.put("/strategy", {"name": "optimistic"}))
+        time.sleep(0.5)
+        assert switch.running, f"answered while old orders run: {switch.value}"
+        assert service.get("/healthz").status == 200, "others are served meanwhile"
+        row.run("ROLLBACK")
+        assert [order.result().json["strategy"] for order in orders] == ["select-for-update"] * 2
+        assert switch.result().json["name"] == "optimistic"
+    assert service.order(product).json["strategy"] == "optimistic"
+
+
+def test_after_a_switch_no_order_of_the_old_strategy_follows(services, database):
+    service = services.start(database, "--workers", "1")
+    product = service.product()
+    service.strategy("select-for-update", think_ms=150)
+    orders = [Background(lambda: service.order(product)) for _ in range(6)]
+    wait_until(lambda: number(database, "SELECT count(*) FROM order_item") >= 1, "the first is done")
+    service.strategy("atomic-decrement", think_ms=0)
+    old = "SELECT count(*) FROM order_item WHERE strategy = 'select-for-update'"
+    when_answered = number(database, old)
+    assert [order.result().status for order in orders] == [201] * 6
+    assert number(database, old) == when_answered, "an order of the old strategy came after the answer"
+
+
+def test_switching_all_the_time_loses_no_answer(services, database):
+    """Whatever the strategy of the moment is, who is told 201 has an order; and the audit says that it was mixed."""
+    import threading
+    service = services.start(database, "--workers", "8")
+    product = service.product(stock=100000)
+    stop = threading.Event()
+    load = Background(lambda: hammer([service], product, threads=8, stop=stop))
+    try:
+        for index in range(20):
+            service.strategy(("mutex", "select-for-update", "optimistic")[index % 3])
+            time.sleep(0.03)
+    finally:
+        stop.set()
+        told = load.result()
+    audit = expect_books(service, product, told, 100000)
+    assert audit["mixed"] is True and len(audit["strategies"]) == 3, f"{audit}"
+
+
+def test_a_switch_that_is_refused_changes_nothing(services, database):
+    """The orders before it do not end in time: lock-busy, and the strategy is the old one."""
+    service = services.start(database, "--workers", "2", "--order-timeout-ms", "100", "--think-ms", "2000",
+                             "--strategy", "select-for-update")
+    product = service.product()
+    before = service.get("/strategy").json
+    order = Background(lambda: service.order(product))
+    wait_until(lambda: "oversell_workers_busy 1\n" in service.get("/metrics").text, "the order runs")
+    reply = service.put("/strategy", {"name": "optimistic"})
+    assert order.running
+    assert reply.problem == "lock-busy", str(reply)
+    assert service.get("/strategy").json == before
+    order.result()
+
+
+def test_two_switches_at_once(services, database):
+    service = services.start(database, "--workers", "4")
+    names = ["mutex", "optimistic", "table-lock", "serializable"]
+    replies = together(*[lambda name=name: service.strategy(name) for name in names])
+    assert [reply["name"] for reply in replies] == names
+    assert service.get("/strategy").json["name"] in names
+
+
+def test_a_reset_waits_for_the_orders_of_its_product(services, database):
+    service = services.start(database, "--workers", "4")
+    product, other = service.product(stock=10), service.product(stock=10)
+    service.strategy("select-for-update", lock_wait_ms=20000)
+    kept = service.order(other).json["id"]
+    with holding_row(database, product) as row:
+        order = Background(lambda: service.order(product, 2))
+        wait_until(lambda: waiting_backends(database) == 1, "an order waits for the row")
+        reset = Background(lambda: service.post(f"/products/{product}/reset", {"stock": 7}))
+        time.sleep(0.5)
+        assert reset.running, f"answered while an order runs: {reset.value}"
+        assert service.order(other).status == 201, "other products are sold meanwhile"
+        row.run("ROLLBACK")
+        assert order.result().status == 201
+        assert reset.result().status == 200
+    audit = service.audit(product)
+    assert (audit["initial"], audit["left"], audit["orders"]) == (7, 7, 0), f"{audit}"
+    assert service.get(f"/orders/{kept}").status == 200, "another product's orders stay"
+
+
+def test_a_reset_in_the_middle_of_a_rush_leaves_balanced_books(services, database):
+    import threading
+    service = services.start(database, "--workers", "8")
+    for strategy in ("mutex", "atomic-decrement", "optimistic"):
+        service.strategy(strategy)
+        product = service.product(stock=50)
+        stop = threading.Event()
+        load = Background(lambda product=product, stop=stop: hammer([service], product, threads=8, stop=stop))
+        try:
+            for _ in range(5):
+                time.sleep(0.05)
+                service.reset(product, 50)
+        finally:
+            stop.set()
+            load.result()
+        audit = service.audit(product)
+        assert (audit["drift"], audit["oversold"], audit["initial"]) == (0, 0, 50), f"{strategy}: {audit}"
+
+
+def test_a_reset_lowers_no_version_and_no_fence(shop):
+    product = shop.product(stock=10)
+    shop.order(product, 1, "optimistic")
+    psql(shop.database_url, "UPDATE product SET version = 1000, fence_redis = 1001, fence_zookeeper = 1002,"
+                            f" fence_etcd = 1003 WHERE id = {product}")
+    read = f"SELECT version, fence_redis, fence_zookeeper, fence_etcd FROM product WHERE id = {product}"
+
+    def fences():
+        return [int(value) for value in psql(shop.database_url, read)[0]]
+
+    for change in (lambda: shop.reset(product, 10), lambda: shop.order(product, 1, "read-write"),
+                   lambda: shop.put(f"/products/{product}", {"name": "x", "price": "1.00", "stock": 3}),
+                   lambda: shop.reset(product, 0, kind="counter")):
+        before = fences()
+        change()
+        after = fences()
+        assert after[1:] == [1001, 1002, 1003], f"fences {before[1:]} became {after[1:]}"
+        assert after[0] > before[0], f"version {before[0]} became {after[0]}"
+
+
+def test_a_reset_takes_no_lock_away(shop):
+    """An order that waits behind a reset's own row lock is served after it, by the new stock."""
+    product = shop.product(stock=0)
+    with holding_row(shop.database_url, product) as row:
+        reset = Background(lambda: shop.post(f"/products/{product}/reset", {"stock": 5}))
+        wait_until(lambda: waiting_backends(shop.database_url) == 1, "the reset waits for the row")
+        row.run("ROLLBACK")
+        assert reset.result().status == 200
+    order = shop.order(product, 5, "select-for-update")
+    assert (order.status, order.json["stock_seen"]) == (201, 5)
+
+
+def test_after_an_unsafe_strategy_a_reset_makes_the_books_right_again(services, database):
+    service = services.start(database, "--workers", "16")
+    product = service.product(stock=10)
+    service.strategy("read-write", think_ms=10)
+    hammer([service], product, most=60)
+    assert service.audit(product)["oversold"] > 0
+    service.strategy("atomic-decrement", think_ms=0)
+    service.reset(product, 10)
+    expect_balanced(service, product, hammer([service], product), 10)
+
+
+def test_check_constraint_leaves_nothing_switched_on(shop):
+    """Its CHECK is for its own orders; the next strategy of the product is as unprotected as it says."""
+    product = shop.product(stock=1)
+    assert shop.order(product, 1, "check-constraint").status == 201
+    shop.reset(product, 5)
+    assert psql(shop.database_url, f"SELECT refuse_negative FROM product WHERE id = {product}") == [["f"]]
+
+
+def test_the_documents_bounds_are_those_of_the_service(shop):
+    before = shop.get("/strategy").json
+    try:
+        for member, schema in (("lock_ttl_ms", "LockTtl"), ("lock_wait_ms", "LockWait"), ("think_ms", "Think")):
+            bounds = DOCUMENT.tree["components"]["schemas"][schema]
+            for value in (bounds["minimum"], bounds["maximum"]):
+                assert shop.strategy("mutex", **{member: value})[member] == value
+            for value in (bounds["minimum"] - 1, bounds["maximum"] + 1):
+                assert shop.put("/strategy", {"name": "mutex", member: value}).problem == "invalid-order"
+    finally:
+        shop.strategy(before["name"], **{name: before[name] for name in ("lock_wait_ms", "lock_ttl_ms", "think_ms")})

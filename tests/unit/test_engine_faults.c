@@ -1,0 +1,208 @@
+/* The engine with every failure, and every pair of failures, at every call it makes: whatever happens, what was taken
+ * is given back once and in the right order, nothing is committed after a failure, and the outcome is the failure's.
+ * The rules are checked by the fakes; the outcome is worked out here from the calls that were made. */
+#include "tests/unit/engine_fakes.h"
+
+/* How each call can fail. Unique violations need a key of the client's; a reply can be lost where it commits. */
+static const struct {
+    const char *call;
+    const char *results[16];
+} failures[] = {
+    {"ready", {"away", "refused", "error", "timeout"}},
+    {"acquire", {"busy", "lost", "not-owner", "away", "refused", "unavailable", "failed"}},
+    {"key", {"replay", "mismatch", "in-progress", "serialization", "deadlock", "lock-timeout", "timeout", "away", "error"}},
+    {"read", {"no-product", "wrong-kind", "sold-out", "serialization", "deadlock", "lock-timeout", "timeout", "away",
+              "refused", "error"}},
+    {"take", {"no-product", "wrong-kind", "sold-out", "conflict", "serialization", "lock-timeout", "away", "error"}},
+    {"write", {"conflict", "sold-out", "serialization", "deadlock", "lock-timeout", "timeout", "check", "out-of-range",
+               "away", "error"}},
+    {"insert", {"serialization", "deadlock", "timeout", "unique", "foreign-key", "out-of-range", "away", "error"}},
+    {"one", {"no-product", "wrong-kind", "sold-out", "serialization", "deadlock", "lock-timeout", "timeout", "unique",
+             "away", "unknown", "error"}},
+    {"commit", {"serialization", "deadlock", "unknown", "away", "error", "timeout"}},
+    {"settle", {"committed", "rolled-back", "unknown"}},
+    {"release", {"lost", "not-owner", "away", "failed"}},
+    {"look", {"away", "timeout"}},
+};
+
+static const char *const *failures_of(const char *call)
+{
+    static const char *const none[] = {NULL};
+    for (size_t i = 0; i < COUNT(failures); i++)
+        if (strcmp(failures[i].call, call) == 0)
+            return failures[i].results;
+    return none;
+}
+
+static bool can_happen(const char *call, const char *result, bool keyed)
+{
+    if (strcmp(result, "unique") == 0)
+        return keyed;
+    if (strcmp(result, "unknown") == 0 && strcmp(call, "one") == 0)
+        return !keyed;
+    return true;
+}
+
+/* ---- what the outcome has to be -------------------------------------------------------------------------- */
+
+static bool is(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+static enum outcome outcome_of_failure(const char *result)
+{
+    static const struct {
+        const char *result;
+        enum outcome outcome;
+    } meanings[] = {
+        {"no-product", NO_SUCH_PRODUCT}, {"wrong-kind", WRONG_STOCK_KIND}, {"sold-out", SOLD_OUT},
+        {"conflict", CONFLICT},          {"serialization", CONFLICT},      {"deadlock", CONFLICT},
+        {"lock-timeout", BUSY},          {"timeout", BUSY},                {"busy", BUSY},
+        {"lost", LOST_LOCK},             {"not-owner", LOST_LOCK},         {"away", BACKEND_AWAY},
+        {"refused", BACKEND_AWAY},       {"unavailable", BACKEND_AWAY},    {"replay", REPLAYED},
+        {"mismatch", KEY_MISMATCHED},    {"in-progress", KEY_IN_USE},      {"unique", KEY_IN_USE},
+        {"unknown", UNKNOWN},            {"rolled-back", BACKEND_AWAY},
+    };
+    for (size_t i = 0; i < COUNT(meanings); i++)
+        if (is(meanings[i].result, result))
+            return meanings[i].outcome;
+    return FAILED;
+}
+
+/* The outcome of the try that ends before call END: that of its first failure. A lock that could not be released
+ * and a look that found nothing decide nothing, and a lost reply is decided by its settling. */
+static enum outcome outcome_of_try(int from, int end)
+{
+    for (int i = from; i < end; i++) {
+        const struct recorded_call *c = &fake.calls[i];
+        bool settled = i + 1 < end && is(fake.calls[i + 1].name, "settle");
+        bool success = is(c->result, "ok") || (is(c->name, "settle") && is(c->result, "committed"));
+        if (success || is(c->name, "release") || is(c->name, "look") || (is(c->name, "commit") && settled))
+            continue;
+        return outcome_of_failure(c->result);
+    }
+    return CREATED;
+}
+
+static void check_outcome(const struct fake_order *order)
+{
+    const struct order_result *result = &order->placing.result;
+    int tries = 0, begun = 0;
+    for (int i = 0; i <= fake.call_count; i++) {
+        bool ends = i == fake.call_count || is(fake.calls[i].name, "ready");
+        if (ends && i > 0) {
+            enum outcome outcome = outcome_of_try(begun, i);
+            rule(i == fake.call_count || outcome == CONFLICT, "a try after one that met no conflict");
+            rule(i < fake.call_count || outcome == result->outcome, "another outcome than its first failure's");
+        }
+        if (ends && i < fake.call_count) {
+            begun = i;
+            tries++;
+        }
+    }
+    rule(tries == result->tries, "tries are counted wrong");
+    rule(result->outcome != CONFLICT || tries == order->strategy.max_tries, "tries are left");
+    rule(result->outcome != BACKEND_AWAY || result->backend, "nobody is named that is away");
+}
+
+/* Every commit=unknown is followed by its settling, at once. */
+static void check_settling(void)
+{
+    for (int i = 0; i < fake.call_count; i++) {
+        const struct recorded_call *c = &fake.calls[i];
+        if (is(c->name, "commit") && is(c->result, "unknown"))
+            rule(i + 1 < fake.call_count && is(fake.calls[i + 1].name, "settle"), "a lost COMMIT is not settled");
+        if (is(c->name, "settle"))
+            rule(i > 0 && is(fake.calls[i - 1].name, "commit") && is(fake.calls[i - 1].result, "unknown"),
+                 "something is settled that was not lost");
+    }
+}
+
+/* ---- all faults ------------------------------------------------------------------------------------------ */
+
+static long runs;
+
+static void run(const struct shape *shape, bool keyed, bool guarded, const struct fault *faults, int count)
+{
+    struct fake_order order;
+    fake_prepare(&order, shape, keyed, true);
+    fake.guarded = guarded;
+    memcpy(fake.faults, faults, (size_t)count * sizeof *faults);
+    fake.fault_count = count;
+    fake_place(&order);
+    check_outcome(&order);
+    check_settling();
+    runs++;
+    if (fake.broken[0])
+        fail_msg("%s%s: %s\n  the calls were: %s\n  the outcome: %s", shape->name, keyed ? ", keyed" : "", fake.broken,
+                 fake.log, outcome_name(order.placing.result.outcome));
+}
+
+/* Runs with FAULTS, and then with each fault that can be added after the last of them. */
+static void run_all(const struct shape *shape, bool keyed, bool guarded, const struct fault *faults, int count)
+{
+    run(shape, keyed, guarded, faults, count);
+    if (count == FAULTS_MAX)
+        return;
+    const char *names[CALLS_MAX];
+    int name_count = fake.call_count;
+    for (int i = 0; i < name_count; i++)
+        names[i] = fake.calls[i].name;
+    for (int i = count ? faults[count - 1].at + 1 : 0; i < name_count; i++)
+        for (const char *const *result = failures_of(names[i]); *result; result++) {
+            if (!can_happen(names[i], *result, keyed))
+                continue;
+            struct fault more[FAULTS_MAX];
+            memcpy(more, faults, (size_t)count * sizeof *faults);
+            more[count] = (struct fault){i, *result};
+            run_all(shape, keyed, guarded, more, count + 1);
+        }
+}
+
+static void test_every_pair_of_faults(void **state)
+{
+    (void)state;
+    const struct fault none[FAULTS_MAX] = {{-1, NULL}};
+    for (size_t i = 0; i < COUNT(shapes); i++)
+        for (int keyed = 0; keyed <= 1; keyed++)
+            for (int guarded = 0; guarded <= 1; guarded++)
+                run_all(&shapes[i], keyed, guarded, none, 0);
+    assert_true(runs > 10000);
+    print_message("%ld orders with up to %d faults each\n", runs, FAULTS_MAX);
+}
+
+/* A conflict at every try, wherever it comes from: there is an end to it. */
+static void test_endless_conflicts_end(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(shapes); i++) {
+        struct fake_order order;
+        fake_prepare(&order, &shapes[i], false, true);
+        /* A failure of the same call in all tries: as many as the fakes can record. */
+        static char script[8192];
+        script[0] = '\0';
+        const char *one = shapes[i].place == place_in_one_statement ? "ready one=conflict"
+                          : shapes[i].span == INSIDE_TX ? "ready begin acquire LOCK read=serialization release UNLOCK rollback"
+                          : shapes[i].span == AROUND_TWICE
+                              ? "ready acquire LOCK begin acquire read=serialization rollback release release UNLOCK"
+                          : shapes[i].span == AROUND_TX ? "ready acquire LOCK begin read=serialization rollback release UNLOCK"
+                                                        : "ready begin read=serialization rollback";
+        for (int j = 0; j < 20; j++)
+            fake_append(script, sizeof script, one);
+        fake.script = script;
+        fake_place(&order);
+        assert_string_equal(fake.broken, "");
+        assert_int_equal(order.placing.result.outcome, CONFLICT);
+        assert_int_equal(order.placing.result.tries, order.strategy.max_tries);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_pair_of_faults),
+        cmocka_unit_test(test_endless_conflicts_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

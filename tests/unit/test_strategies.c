@@ -1,0 +1,265 @@
+/* The table of strategies: that its rows are the ones promised, and that no row contradicts itself. */
+#include "tests/unit/shapes.h"
+#include "tests/unit/unit.h"
+
+#include "service/strategy.h"
+
+/* What the design promises of each row; the table may have more rows, never other ones under these names. */
+static const struct {
+    const char *name;
+    enum guarantee guarantee;
+    unsigned shown_by;
+    enum lock_span span;
+    enum tx_scope scope;
+    enum db_isolation isolation;
+} promised[] = {
+    {"read-write", UNSAFE, LOAD, NO_LOCK, ONE_TX, READ_COMMITTED},
+    {"decrement", UNSAFE, LOAD, NO_LOCK, ONE_TX, READ_COMMITTED},
+    {"mutex-early-release", UNSAFE, LOAD, INSIDE_TX, ONE_TX, READ_COMMITTED},
+    {"mutex-wrong-object", UNSAFE, LOAD, AROUND_TX, ONE_TX, READ_COMMITTED},
+    {"mutex", ONE_PROCESS, SECOND_PROCESS, AROUND_TX, ONE_TX, READ_COMMITTED},
+    {"mutex-per-product", ONE_PROCESS, SECOND_PROCESS, AROUND_TX, ONE_TX, READ_COMMITTED},
+    {"reentrant-mutex", ONE_PROCESS, SECOND_PROCESS | CRASH, AROUND_TWICE, TWO_TX, READ_COMMITTED},
+    {"select-for-update", SAFE, NOTHING, NO_LOCK, ONE_TX, READ_COMMITTED},
+    {"atomic-decrement", SAFE, NOTHING, NO_LOCK, ONE_TX, READ_COMMITTED},
+    {"atomic-statement", SAFE, NOTHING, NO_LOCK, ONE_TX, READ_COMMITTED},
+    {"check-constraint", SAFE, NOTHING, NO_LOCK, ONE_TX, READ_COMMITTED},
+    {"optimistic", SAFE, NOTHING, NO_LOCK, ONE_TX, READ_COMMITTED},
+    {"repeatable-read", SAFE, NOTHING, NO_LOCK, ONE_TX, REPEATABLE_READ},
+    {"serializable", SAFE, NOTHING, NO_LOCK, ONE_TX, SERIALIZABLE},
+    {"table-lock", SAFE, NOTHING, NO_LOCK, ONE_TX, READ_COMMITTED},
+    {"advisory-lock", SAFE, NOTHING, NO_LOCK, ONE_TX, READ_COMMITTED},
+};
+
+static void test_every_promised_row_is_there(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(promised); i++) {
+        const struct strategy *s = strategy_find(promised[i].name);
+        if (!s)
+            fail_msg("there is no row '%s'", promised[i].name);
+        if (s->guarantee != promised[i].guarantee || s->shown_by != promised[i].shown_by ||
+            s->span != promised[i].span || s->scope != promised[i].scope || s->isolation != promised[i].isolation)
+            fail_msg("the row '%s' is not what was promised", s->name);
+    }
+}
+
+/* A condition that a row must keep; the message names the row. */
+#define ROW(s, condition)                                                                                              \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            fail_msg("the row '%s' breaks: %s", (s)->name, #condition);                                                \
+    } while (0)
+
+/* Lower-case words joined by single dashes. */
+static bool is_kebab(const char *name)
+{
+    size_t length = strlen(name);
+    return length > 0 && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == length && name[0] >= 'a' &&
+           name[0] <= 'z' && name[length - 1] != '-' && !strstr(name, "--");
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    assert_true(strategy_count >= COUNT(promised));
+    for (size_t i = 0; i < strategy_count; i++) {
+        const struct strategy *s = &strategies[i];
+        ROW(s, is_kebab(s->name));
+        ROW(s, strlen(s->name) < sizeof((struct order *)NULL)->strategy); /* an order carries it whole */
+        ROW(s, strategy_find(s->name) == s);                              /* so there is no other of this name */
+        ROW(s, strategy_index(s) == i);
+        ROW(s, s->title && s->title[0]);
+        ROW(s, s->why && strlen(s->why) > 20 && s->why[strlen(s->why) - 1] == '.');
+    }
+}
+
+static void test_names_that_are_not_there(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"", "mute", "mutexx", "Mutex", "MUTEX", " mutex", "mutex ", "mutex\n", "none"};
+    for (size_t i = 0; i < COUNT(names); i++)
+        assert_null(strategy_find(names[i]));
+}
+
+static void test_guarantees(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < strategy_count; i++) {
+        const struct strategy *s = &strategies[i];
+        ROW(s, s->guarantee >= UNSAFE && s->guarantee <= SAFE);
+        ROW(s, (s->guarantee == SAFE) == (s->shown_by == NOTHING));
+        ROW(s, (s->shown_by & ~(unsigned)(LOAD | SECOND_PROCESS | EXPIRY | CRASH)) == 0);
+        ROW(s, s->guarantee != ONE_PROCESS || s->shown_by & SECOND_PROCESS);
+        ROW(s, s->guarantee != WHILE_LEASE_HOLDS || s->shown_by & EXPIRY);
+        ROW(s, s->guarantee == UNSAFE || !(s->shown_by & LOAD)); /* else plain load would break its promise */
+    }
+}
+
+static void test_locks_and_spans(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < strategy_count; i++) {
+        const struct strategy *s = &strategies[i];
+        ROW(s, (s->lock != NULL) == (s->span != NO_LOCK));
+        ROW(s, s->span != INSIDE_TX || s->guarantee == UNSAFE); /* the deliberate mistake */
+        if (!s->lock)
+            continue;
+        ROW(s, s->span != AROUND_TWICE || s->lock->properties.reentrant);
+        ROW(s, s->guarantee != ONE_PROCESS || !s->lock->server);      /* a lock in the process's memory … */
+        ROW(s, s->guarantee != WHILE_LEASE_HOLDS || s->lock->server); /* … and one outside it */
+    }
+}
+
+static void test_transactions(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < strategy_count; i++) {
+        const struct strategy *s = &strategies[i];
+        ROW(s, s->max_tries >= 1 && s->max_tries <= 1000);
+        /* Where the stock is committed first, another try would take it again, and a crash in between loses it. */
+        ROW(s, s->scope == ONE_TX || s->max_tries == 1);
+        ROW(s, s->scope == ONE_TX || s->shown_by & CRASH);
+        ROW(s, s->scope == ONE_TX || s->guarantee != SAFE);
+        /* What is refused for the sake of another order is worth another try. */
+        ROW(s, s->isolation == READ_COMMITTED || s->max_tries > 1);
+        ROW(s, s->take_stock != take_optimistic || s->max_tries > 1);
+        ROW(s, s->place);
+        ROW(s, s->place != place_by_steps || s->take_stock);
+        ROW(s, s->place != place_in_one_statement || (!s->take_stock && s->span == NO_LOCK && s->scope == ONE_TX));
+    }
+}
+
+/* The policy decides what is unsafe without a lock around it. */
+static void test_unguarded_policies_need_protection(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < strategy_count; i++) {
+        const struct strategy *s = &strategies[i];
+        bool trusts_its_read = s->take_stock == take_read_write || s->take_stock == take_decrement;
+        bool database_refuses = s->isolation != READ_COMMITTED && s->take_stock == take_read_write;
+        ROW(s, s->guarantee != SAFE || !trusts_its_read || database_refuses);
+    }
+}
+
+static void test_the_engine_is_tested_with_every_shape(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < strategy_count; i++) {
+        const struct strategy *s = &strategies[i];
+        bool has_shape = false;
+        for (size_t j = 0; j < COUNT(shapes); j++)
+            has_shape = has_shape || (shapes[j].span == s->span && shapes[j].scope == s->scope &&
+                                      shapes[j].tries_again == (s->max_tries > 1) && shapes[j].place == s->place);
+        ROW(s, has_shape);
+    }
+}
+
+/* ---- the table of locks ---------------------------------------------------------------------------------- */
+
+static void test_locks(void **state)
+{
+    (void)state;
+    for (const struct lock_ops *const *lock = all_locks; *lock; lock++) {
+        const struct lock_ops *ops = *lock;
+        assert_true(is_kebab(ops->name));
+        assert_non_null(ops->open);
+        assert_non_null(ops->acquire);
+        assert_non_null(ops->release);
+        assert_non_null(ops->still_held);
+        assert_non_null(ops->close);
+        assert_true(ops->properties.mechanism && ops->properties.mechanism[0]);
+        assert_true(!ops->properties.renewed || ops->properties.leased);
+        for (const struct lock_ops *const *other = all_locks; *other; other++)
+            assert_true(other == lock || strcmp((*other)->name, ops->name) != 0);
+        const struct strategy *named = strategy_find(ops->name); /* "the strategy's name that uses it" */
+        if (!named || named->lock != ops)
+            fail_msg("the lock '%s' is not that of the strategy of its name", ops->name);
+    }
+    for (size_t i = 0; i < strategy_count; i++) {
+        const struct lock_ops *const *lock = all_locks;
+        while (strategies[i].lock && *lock && *lock != strategies[i].lock)
+            lock++;
+        ROW(&strategies[i], !strategies[i].lock || *lock);
+    }
+}
+
+/* ---- names of enums -------------------------------------------------------------------------------------- */
+
+static void check_names(const char *(*name_of)(int), int count)
+{
+    for (int i = 0; i < count; i++) {
+        assert_non_null(name_of(i));
+        assert_true(is_kebab(name_of(i)));
+        for (int j = 0; j < i; j++)
+            assert_string_not_equal(name_of(i), name_of(j));
+    }
+}
+
+static const char *outcome_of(int i)
+{
+    return outcome_name((enum outcome)i);
+}
+
+static const char *step_of(int i)
+{
+    return step_name((enum step)i);
+}
+
+static const char *guarantee_of(int i)
+{
+    return guarantee_name((enum guarantee)i);
+}
+
+static const char *span_of(int i)
+{
+    return span_name((enum lock_span)i);
+}
+
+static const char *scope_of(int i)
+{
+    return scope_name((enum tx_scope)i);
+}
+
+static const char *isolation_of(int i)
+{
+    return isolation_name((enum db_isolation)i);
+}
+
+static void test_names_of_enums(void **state)
+{
+    (void)state;
+    check_names(outcome_of, OUTCOME_COUNT);
+    check_names(step_of, STEP_COUNT);
+    check_names(guarantee_of, SAFE + 1);
+    check_names(span_of, AROUND_TWICE + 1);
+    check_names(scope_of, TWO_TX + 1);
+    check_names(isolation_of, SERIALIZABLE + 1);
+    /* Those that the design spells out. */
+    assert_string_equal(guarantee_name(UNSAFE), "unsafe");
+    assert_string_equal(guarantee_name(ONE_PROCESS), "one-process");
+    assert_string_equal(guarantee_name(WHILE_LEASE_HOLDS), "while-lease-holds");
+    assert_string_equal(guarantee_name(SAFE), "safe");
+    static const char *const steps[] = {"wait", "lock", "fence", "read", "write", "take", "insert", "commit",
+                                        "commit-stock", "commit-order", "unlock"};
+    assert_int_equal(COUNT(steps), STEP_COUNT);
+    for (int i = 0; i < STEP_COUNT; i++)
+        assert_string_equal(step_name((enum step)i), steps[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_promised_row_is_there),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_names_that_are_not_there),
+        cmocka_unit_test(test_guarantees),
+        cmocka_unit_test(test_locks_and_spans),
+        cmocka_unit_test(test_transactions),
+        cmocka_unit_test(test_unguarded_policies_need_protection),
+        cmocka_unit_test(test_the_engine_is_tested_with_every_shape),
+        cmocka_unit_test(test_locks),
+        cmocka_unit_test(test_names_of_enums),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
