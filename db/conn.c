@@ -62,16 +62,14 @@ static const struct statement ST_TIME_LIMITS = {
 static const struct statement ST_SESSION = {
     "session", "SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()", 0};
 
-bool db_url_is_valid(const char *url, char **ret_error)
+bool db_url_is_valid(const char *url)
 {
-    /* The same reading as that of dbname in start_connecting: a bare word there is a database's name. */
-    char *error = NULL;
-    PQconninfoOption *options = strchr(url, '=') || strstr(url, "://") ? PQconninfoParse(url, &error) : NULL;
-    bool valid = options != NULL;
+    /* Where libpq finds neither, it takes a bare word for a database's name: a typing error, here. */
+    if (!strchr(url, '=') && !strstr(url, "://"))
+        return false;
+    PQconninfoOption *options = PQconninfoParse(url, NULL);
     PQconninfoFree(options);
-    *ret_error = valid ? NULL : strdup(error ? error : "it is no URI postgresql://… and has no KEY=VALUE");
-    PQfreemem(error);
-    return valid;
+    return options != NULL;
 }
 
 struct db *db_new(const char *url, const char *application_name)

@@ -25,8 +25,8 @@ struct statement {
 
 enum db_isolation { READ_COMMITTED, REPEATABLE_READ, SERIALIZABLE };
 
-/* Can libpq read this connection string or URI? If not, *ret_error says why, the caller's to free. */
-bool db_url_is_valid(const char *url, char **ret_error);
+/* Can libpq read this connection string or URI? */
+bool db_url_is_valid(const char *url);
 
 /* URL is a libpq connection string or URI; both are copied. No I/O. NULL when out of memory. */
 struct db *db_new(const char *url, const char *application_name);

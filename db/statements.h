@@ -4,7 +4,7 @@
 
 #include "db/conn.h"
 
-extern const struct statement ST_BEGIN[];        /* by enum db_isolation */
+extern const struct statement ST_BEGIN[]; /* by enum db_isolation */
 extern const struct statement ST_COMMIT;
 extern const struct statement ST_READ_FOR_UPDATE;    /* $1 product */
 extern const struct statement ST_STOCK_WRITE_TARGET; /* $1 product, $2 what shall be left, $3 by whom */

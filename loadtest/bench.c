@@ -2,6 +2,7 @@
 #include "loadtest/bench_cases.h"
 #include "loadtest/bench_profile.h"
 #include "loadtest/commands.h"
+#include "loadtest/complain.h"
 #include "loadtest/interrupt.h"
 #include "loadtest/output.h"
 #include "loadtest/result.h"
@@ -22,12 +23,18 @@ struct bench_settings {
 #define AT(member) offsetof(struct bench_settings, member)
 
 static const struct option_row ROWS[] = {
-    {"--only", "PATTERN", OPTION_TEXTS, AT(only), 0, 0, NULL, "run those that match, such as 'hot/*' or sold-out; repeat it for more"},
-    {"--rounds", "N", OPTION_NUMBER, AT(rounds), 1, 99, NULL, "how often both sides of every ratio are measured"},
-    {"--duration", "TIME", OPTION_DURATION, AT(duration_ms), 1000, 600000, NULL, "of each measurement, in whole seconds"},
-    {"--connections", "N", OPTION_NUMBER, AT(connections), 1, 10000, NULL, "of wrk, where the ratio's name does not say"},
-    {"--workers", "N", OPTION_NUMBER, AT(workers), 0, 256, NULL, "of the service (0: as many as are best, found by trying)"},
-    {"--clients", "N", OPTION_NUMBER, AT(clients), 0, 100, NULL, "of pgbench (0: as many as are best, found by trying)"},
+    {"--only", "PATTERN", OPTION_TEXTS, AT(only), 0, 0, NULL,
+     "run those that match, such as 'hot/*' or sold-out; repeat it for more"},
+    {"--rounds", "N", OPTION_NUMBER, AT(rounds), 1, 99, NULL,
+     "how often both sides of every ratio are measured"},
+    {"--duration", "TIME", OPTION_DURATION, AT(duration_ms), 1000, 600000, NULL,
+     "of each measurement, in whole seconds"},
+    {"--connections", "N", OPTION_NUMBER, AT(connections), 1, 10000, NULL,
+     "of wrk, where the ratio's name does not say"},
+    {"--workers", "N", OPTION_NUMBER, AT(workers), 0, 256, NULL,
+     "of the service (0: as many as are best, found by trying)"},
+    {"--clients", "N", OPTION_NUMBER, AT(clients), 0, 100, NULL,
+     "of pgbench (0: as many as are best, found by trying)"},
     {"--profile", NULL, OPTION_FLAG, AT(profile), 0, 0, NULL,
      "then also record with perf where the service's CPU time goes, in each\nratio against pgbench"},
     OUTPUT_OPTIONS(struct bench_settings, output),
@@ -36,9 +43,10 @@ static const struct option_row ROWS[] = {
 static const struct command_line LINE = {
     .name = "bench",
     .operands = "",
-    .summary = "Measures how far the service is from its limits: orders a second against what pgbench does with\n"
-               "the same SQL on the same database, and other ratios. Both sides are measured in turns in one run;\n"
-               "medians are shown, with the least and the most. A goal that is missed is shown, not an error.",
+    .summary =
+        "Measures how far the service is from its limits: orders a second against what pgbench does with\n"
+        "the same SQL on the same database, and other ratios. Both sides are measured in turns in one run;\n"
+        "medians are shown, with the least and the most. A goal that is missed is shown, not an error.",
     .rows = ROWS,
     .row_count = sizeof ROWS / sizeof ROWS[0],
 };
@@ -92,7 +100,8 @@ static size_t steps_of(const struct bench *bench)
 {
     size_t steps = 0;
     for (size_t i = 0; i < bench->count; i++)
-        steps += bench->runs[i].row->tune_steps + (size_t)bench->settings->rounds * bench->runs[i].row->measure_steps +
+        steps += bench->runs[i].row->tune_steps +
+                 (size_t)bench->settings->rounds * bench->runs[i].row->measure_steps +
                  (bench->settings->profile ? bench->runs[i].row->measure_steps : 0);
     return steps;
 }
@@ -154,10 +163,10 @@ static json_t *document_of(const struct bench *bench)
             return NULL;
         }
     }
-    json_t *document =
-        result_new("bench", json_pack("{s:I, s:I, s:I, s:f}", "rounds", (json_int_t)settings->rounds, "duration_ms",
-                                      (json_int_t)settings->duration_ms, "connections",
-                                      (json_int_t)settings->connections, "load_average", bench->load_average));
+    json_t *document = result_new(
+        "bench", json_pack("{s:I, s:I, s:I, s:f}", "rounds", (json_int_t)settings->rounds, "duration_ms",
+                           (json_int_t)settings->duration_ms, "connections",
+                           (json_int_t)settings->connections, "load_average", bench->load_average));
     if (document && json_object_set(document, "ratios", ratios) != 0) {
         json_decref(document);
         document = NULL;
@@ -178,7 +187,7 @@ static int run(struct bench *bench)
     if (!stage_open(&bench->stage))
         return interrupted() ? 128 + interrupted() : ENDED_ENVIRONMENT;
     bool measured = measure_all(bench);
-    progress_clear(&progress);
+    progress_wipe();
     stage_close(&bench->stage);
     if (!measured)
         return interrupted() ? 128 + interrupted() : bench->stage.broken ? ENDED_BROKEN : ENDED_ENVIRONMENT;
@@ -186,14 +195,15 @@ static int run(struct bench *bench)
     json_t *document = document_of(bench);
     bool written = document && output_write(document, &bench->settings->output);
     if (!document)
-        fputs("loadtest: out of memory\n", stderr);
+        complain("out of memory");
     json_decref(document);
     return written ? ENDED_AS_EXPECTED : ENDED_ENVIRONMENT;
 }
 
 int bench_main(int argc, char **argv)
 {
-    struct bench_settings settings = {.rounds = 3, .duration_ms = 2000, .connections = 32, .output = OUTPUT_DEFAULTS};
+    struct bench_settings settings = {
+        .rounds = 3, .duration_ms = 2000, .connections = 32, .output = OUTPUT_DEFAULTS};
     struct bench bench = {.settings = &settings};
     struct texts operands;
     enum options_outcome parsed = options_parse(&LINE, argc, argv, &settings, &operands);
@@ -214,7 +224,7 @@ int bench_main(int argc, char **argv)
     if (room)
         status = run(&bench);
     else
-        fputs("loadtest: out of memory\n", stderr);
+        complain("out of memory");
     for (size_t i = 0; i < bench.count; i++)
         free(bench.runs[i].samples);
     return status;

@@ -39,14 +39,15 @@ static bool service_side(struct stage *stage, const struct bench_case *row, int6
 static bool pgbench_side(struct stage *stage, const struct bench_case *row, int64_t clients, int64_t seconds,
                          double *ret_per_s)
 {
-    return stage_pgbench(stage, row->script, row->first, row->products, row->stock, clients, seconds, ret_per_s);
+    return stage_pgbench(stage, row->script, row->first, row->products, row->stock, clients, seconds,
+                         ret_per_s);
 }
 
 typedef bool side_fn(struct stage *stage, const struct bench_case *row, int64_t count, int64_t seconds,
                      double *ret_per_s);
 
-static bool best_count(struct stage *stage, const struct bench_case *row, side_fn *side, const int64_t *counts,
-                       size_t count, int64_t *ret_best)
+static bool best_count(struct stage *stage, const struct bench_case *row, side_fn *side,
+                       const int64_t *counts, size_t count, int64_t *ret_best)
 {
     double best = 0, per_s;
     for (size_t i = 0; i < count; i++) {
@@ -101,8 +102,8 @@ static bool many_against_few(struct stage *stage, const struct bench_case *row, 
 }
 
 /* The service, wrk and PostgreSQL share the same processors, so the times that an answer takes of each add up. */
-static bool against_additive_ceiling(struct stage *stage, const struct bench_case *row, const struct tuning *tuning,
-                                     struct sample *sample)
+static bool against_additive_ceiling(struct stage *stage, const struct bench_case *row,
+                                     const struct tuning *tuning, struct sample *sample)
 {
     const struct service_load echo = {
         .strategy = row->script->strategy,
@@ -115,7 +116,8 @@ static bool against_additive_ceiling(struct stage *stage, const struct bench_cas
     };
     char product[40];
     snprintf(product, sizeof product, "/products/%" PRId64, row->first);
-    double *echo_per_s = &sample->facts[0], *pgbench_per_s = &sample->facts[1], *product_per_s = &sample->facts[2];
+    double *echo_per_s = &sample->facts[0], *pgbench_per_s = &sample->facts[1],
+           *product_per_s = &sample->facts[2];
     if (!service_side(stage, row, tuning->workers, stage->seconds, &sample->numerator) ||
         !pgbench_side(stage, row, tuning->clients, stage->seconds, pgbench_per_s) ||
         !stage_service(stage, &echo, echo_per_s) || !stage_get(stage, product, product_per_s))
@@ -147,10 +149,10 @@ const struct bench_case bench_cases[] = {
      .script = &SCRIPT_ATOMIC_STATEMENT, .first = SPREAD_FIRST, .products = SPREAD_PRODUCTS, .stock = AMPLE_STOCK, TUNE_BOTH},
     {.name = "crowd/512-vs-16", .goal = 0.95, .held_against = "16 connections", .measure = many_against_few, .measure_steps = 2,
      .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, .stock = AMPLE_STOCK},
-    {.name = "sold-out", .goal = 0.80, .held_against = "1/(1/echo + 1/pgbench)", .measure = against_additive_ceiling,
+    {.name = "sold-out", .goal = 0.80, .held_against = "echo + pgbench", .measure = against_additive_ceiling,
      .measure_steps = 4, .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, .stock = 0, TUNE_BOTH,
      .facts = {"echo_per_s", "pgbench_per_s", "get_product_per_s"}},
-    {.name = "memory/1000-connections", .goal = 32, .lower_is_better = true, .held_against = "MiB", .measure = resident_memory,
+    {.name = "memory/1000-connections", .goal = 32, .lower_is_better = true, .held_against = "resident MiB", .measure = resident_memory,
      .measure_steps = 1},
 };
 /* clang-format on */
@@ -180,14 +182,13 @@ static double median(const struct sample *samples, size_t count, size_t offset)
     return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
 }
 
-/* "3 workers against 2 clients": the counts that were used. */
+/* "3 workers; pgbench, 2 clients": the counts that were used. */
 static void describe(const struct bench_case *row, const struct tuning *tuning, char *ret_text, size_t size)
 {
     size_t used = 0;
-    ret_text[0] = 0;
     if (tuning->workers)
-        used += (size_t)snprintf(ret_text, size, "%" PRId64 " worker%s against ", tuning->workers,
-                                 tuning->workers == 1 ? "" : "s");
+        used = (size_t)snprintf(ret_text, size, "%" PRId64 " worker%s; ", tuning->workers,
+                                tuning->workers == 1 ? "" : "s");
     used += (size_t)snprintf(ret_text + used, size - used, "%s", row->held_against);
     if (tuning->clients)
         snprintf(ret_text + used, size - used, ", %" PRId64 " client%s", tuning->clients,
@@ -199,25 +200,30 @@ static bool set_per_s(json_t *json, const char *name, double per_s)
     return per_s <= 0 || json_object_set_new(json, name, json_real(per_s)) == 0;
 }
 
-json_t *bench_case_json(const struct bench_case *row, const struct tuning *tuning, const struct sample *samples,
-                        size_t count)
+json_t *bench_case_json(const struct bench_case *row, const struct tuning *tuning,
+                        const struct sample *samples, size_t count)
 {
     char with[120];
-    double value = median(samples, count, offsetof(struct sample, value)), least = samples[0].value, most = least;
+    double value = median(samples, count, offsetof(struct sample, value)), least = samples[0].value,
+           most = least;
     for (size_t i = 1; i < count; i++) {
         least = samples[i].value < least ? samples[i].value : least;
         most = samples[i].value > most ? samples[i].value : most;
     }
     describe(row, tuning, with, sizeof with);
     bool reached = row->lower_is_better ? value <= row->goal : value >= row->goal;
-    json_t *json = json_pack("{s:s, s:f, s:f, s:f, s:f, s:s, s:b, s:s}", "name", row->name, "value", value, "min",
-                             least, "max", most, "goal", row->goal, "better", row->lower_is_better ? "lower" : "higher",
-                             "reached", reached, "with", with);
-    bool well = json && set_per_s(json, "numerator_per_s", median(samples, count, offsetof(struct sample, numerator))) &&
-                set_per_s(json, "denominator_per_s", median(samples, count, offsetof(struct sample, denominator)));
+    json_t *json = json_pack("{s:s, s:f, s:f, s:f, s:f, s:s, s:b, s:s}", "name", row->name, "value", value,
+                             "min", least, "max", most, "goal", row->goal, "better",
+                             row->lower_is_better ? "lower" : "higher", "reached", reached, "with", with);
+    bool well = json &&
+                set_per_s(json, "numerator_per_s",
+                          median(samples, count, offsetof(struct sample, numerator))) &&
+                set_per_s(json, "denominator_per_s",
+                          median(samples, count, offsetof(struct sample, denominator)));
     for (size_t i = 0; i < FACTS_MAX && row->facts[i] && well; i++)
-        well = set_per_s(json, row->facts[i],
-                         median(samples, count, offsetof(struct sample, facts) + i * sizeof samples[0].facts[0]));
+        well = set_per_s(
+            json, row->facts[i],
+            median(samples, count, offsetof(struct sample, facts) + i * sizeof samples[0].facts[0]));
     if (well && tuning->workers)
         well = json_object_set_new(json, "workers", json_integer(tuning->workers)) == 0;
     if (well && tuning->clients)

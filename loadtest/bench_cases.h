@@ -25,7 +25,8 @@ struct bench_case {
     double goal;
     bool lower_is_better;
     const char *held_against; /* "pgbench", for people */
-    bool (*tune)(struct stage *stage, const struct bench_case *row, struct tuning *ret_tuning); /* NULL: nothing to find */
+    bool (*tune)(struct stage *stage, const struct bench_case *row,
+                 struct tuning *ret_tuning); /* NULL: nothing to find */
     bool (*measure)(struct stage *stage, const struct bench_case *row, const struct tuning *tuning,
                     struct sample *ret_sample);
     size_t tune_steps, measure_steps; /* measurements in each, for the progress bar */
@@ -41,7 +42,7 @@ extern const size_t bench_case_count;
 bool bench_case_matches(const struct bench_case *row, const char *pattern);
 
 /* The row's result, from the samples of all rounds; NULL when out of memory. */
-json_t *bench_case_json(const struct bench_case *row, const struct tuning *tuning, const struct sample *samples,
-                        size_t count);
+json_t *bench_case_json(const struct bench_case *row, const struct tuning *tuning,
+                        const struct sample *samples, size_t count);
 
 #endif

@@ -1,6 +1,7 @@
 /* What a service keeps in memory while many clients stay connected. */
 #include "loadtest/bench_memory.h"
 
+#include "loadtest/complain.h"
 #include "loadtest/interrupt.h"
 #include "loadtest/options.h"
 
@@ -21,7 +22,7 @@
 static bool failed(const char *what)
 {
     if (!interrupted())
-        fprintf(stderr, "loadtest: %s: %s\n", what, strerror(errno));
+        complain("%s: %s", what, strerror(errno));
     return false;
 }
 
@@ -44,8 +45,8 @@ static bool connect_all(const char *url, int *sockets, int64_t count)
     int64_t port;
     if (!colon || !parse_number(colon + 1, &port))
         return false;
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct timeval patience = {.tv_sec = PATIENCE_S};
     for (int64_t i = 0; i < count; i++) {
         sockets[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -72,10 +73,11 @@ static bool read_reply(int socket)
         const char *end = strstr(reply, "\r\n\r\n");
         const char *size = strcasestr(reply, "\r\nContent-Length:");
         if (end && (!size || size > end || strncmp(reply, "HTTP/1.1 201", 12) != 0)) {
-            fprintf(stderr, "loadtest: not an order's reply: %.*s\n", (int)strcspn(reply, "\r"), reply);
+            complain("not an order's reply: %.*s", (int)strcspn(reply, "\r"), reply);
             return false;
         }
-        if (end && (size_t)(end + 4 - reply) + strtoul(size + strlen("\r\nContent-Length:"), NULL, 10) <= length)
+        if (end &&
+            (size_t)(end + 4 - reply) + strtoul(size + strlen("\r\nContent-Length:"), NULL, 10) <= length)
             return true;
         if (length == sizeof reply - 1) {
             errno = EMSGSIZE;

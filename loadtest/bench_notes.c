@@ -15,11 +15,12 @@ static bool note_rates(struct notes *notes, const json_t *row)
 {
     if (!json_object_get(row, "echo_per_s"))
         return true;
-    return notes_add(notes, NOTE_ADVICE,
-                     "%s: beside it, the same request without the database (POST /echo) %.0f/s, the same statement in "
-                     "pgbench %.0f/s, GET /products/1 %.0f/s.",
-                     json_string_value(json_object_get(row, "name")), real(row, "echo_per_s"),
-                     real(row, "pgbench_per_s"), real(row, "get_product_per_s"));
+    return notes_add(
+        notes, NOTE_ADVICE,
+        "%s: beside it, the same request without the database (POST /echo) %.0f/s, the same statement in "
+        "pgbench %.0f/s, GET /products/1 %.0f/s.",
+        json_string_value(json_object_get(row, "name")), real(row, "echo_per_s"), real(row, "pgbench_per_s"),
+        real(row, "get_product_per_s"));
 }
 
 static bool note_busy_machine(struct notes *notes, const json_t *document)
@@ -28,10 +29,11 @@ static bool note_busy_machine(struct notes *notes, const json_t *document)
     double cpus = real(json_object_get(document, "machine"), "cpus");
     if (load <= BUSY_SHARE * fmax(cpus, 1))
         return true;
-    return notes_add(notes, NOTE_WARNING,
-                     "The machine was busy before the start (load average %.1f on %.0f processors): run it again when "
-                     "it is quiet.",
-                     load, cpus);
+    return notes_add(
+        notes, NOTE_WARNING,
+        "The machine was busy before the start (load average %.1f on %.0f processors): run it again when "
+        "it is quiet.",
+        load, cpus);
 }
 
 bool notes_of_bench(const json_t *document, struct notes *notes)

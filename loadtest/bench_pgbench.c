@@ -2,6 +2,7 @@
 #include "loadtest/bench_pgbench.h"
 
 #include "loadtest/child.h"
+#include "loadtest/complain.h"
 #include "loadtest/interrupt.h"
 #include "loadtest/output.h"
 
@@ -33,7 +34,10 @@ static bool set_env(char **env, const char *url)
 {
     static const struct {
         const char *keyword, *variable;
-    } PARTS[] = {{"host", "PGHOST"}, {"port", "PGPORT"}, {"user", "PGUSER"}, {"password", "PGPASSWORD"},
+    } PARTS[] = {{"host", "PGHOST"},
+                 {"port", "PGPORT"},
+                 {"user", "PGUSER"},
+                 {"password", "PGPASSWORD"},
                  {"dbname", "PGDATABASE"}};
     char *error = NULL;
     PQconninfoOption *options = PQconninfoParse(url, &error);
@@ -47,7 +51,7 @@ static bool set_env(char **env, const char *url)
                 well &= env[count++] != NULL;
             }
     if (!options)
-        fprintf(stderr, "loadtest: the database's address cannot be read: %s\n", error ? error : "out of memory");
+        complain("the database's address cannot be read: %s", error ? error : "out of memory");
     PQfreemem(error);
     PQconninfoFree(options);
     return well;
@@ -58,7 +62,7 @@ static bool write_script(const struct script *script, const char *path)
     char *text = script_text(script);
     bool written = text && output_file(path, text, strlen(text));
     if (!text)
-        fprintf(stderr, "loadtest: no script for pgbench can be made of the statements of %s\n", script->strategy);
+        complain("no script for pgbench can be made of the statements of %s", script->strategy);
     free(text);
     return written;
 }
@@ -80,9 +84,13 @@ bool pgbench_run(const struct pgbench_run *run, struct pgbench_result *ret_resul
     char *report = NULL;
     if (set_env(env, run->database_url)) {
         const struct child_plan plan = {
-            .argv = (const char *[]){"pgbench", "--no-vacuum", "--protocol=prepared", "--client", clients, "--time",
-                                     seconds, "--file", path, "--define", first, "--define", last, "--define",
-                                     "quantity=1", "--define", instance, "--define", strategy, NULL},
+            .argv = (const char *[]){"pgbench",  "--no-vacuum", "--protocol=prepared",
+                                     "--client", clients,       "--time",
+                                     seconds,    "--file",      path,
+                                     "--define", first,         "--define",
+                                     last,       "--define",    "quantity=1",
+                                     "--define", instance,      "--define",
+                                     strategy,   NULL},
             .env = (const char *const *)env,
             .death_signal = SIGTERM,
         };
@@ -92,8 +100,8 @@ bool pgbench_run(const struct pgbench_run *run, struct pgbench_result *ret_resul
         free(env[i]);
     bool well = report && pgbench_parse(report, ret_result);
     if (!well && !interrupted())
-        fprintf(stderr, "loadtest: pgbench has failed%s%s\n", report ? ":\n" : "; it belongs to PostgreSQL's server",
-                report ? report : "");
+        complain("pgbench has failed%s%s", report ? ":\n" : "; it belongs to PostgreSQL's server",
+                 report ? report : "");
     free(report);
     return well;
 }

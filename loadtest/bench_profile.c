@@ -1,7 +1,9 @@
 /* Where a process's CPU time goes, told by perf. */
 #include "loadtest/bench_profile.h"
 
+#include "loadtest/complain.h"
 #include "loadtest/interrupt.h"
+#include "loadtest/progress.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -21,10 +23,11 @@ static void data_file(const char *dir, char *ret_path)
 
 bool profile_valid(void)
 {
-    const struct child_plan plan = {.argv = (const char *[]){"perf", "--version", NULL}, .death_signal = SIGKILL};
+    const struct child_plan plan = {.argv = (const char *[]){"perf", "--version", NULL},
+                                    .death_signal = SIGKILL};
     char *version = child_output(plan, END_MS, 4096);
     if (!version)
-        fputs("loadtest: --profile needs perf (Debian's package is linux-perf)\n", stderr);
+        complain("--profile needs perf (Debian's package is linux-perf)");
     free(version);
     return version != NULL;
 }
@@ -36,7 +39,8 @@ bool profile_start(pid_t pid, const char *dir, struct child *ret_recorder)
     snprintf(log, sizeof log, "%s/perf.log", dir);
     snprintf(id, sizeof id, "%d", (int)pid);
     const struct child_plan plan = {
-        .argv = (const char *[]){"perf", "record", "--freq", SAMPLES_PER_S, "--pid", id, "--output", path, NULL},
+        .argv = (const char *[]){"perf", "record", "--freq", SAMPLES_PER_S, "--pid", id, "--output", path,
+                                 NULL},
         .log = log,
         .death_signal = SIGKILL,
     };
@@ -51,16 +55,17 @@ bool profile_end(struct child *recorder, const char *dir, const char *title)
     bool ended = child_wait(recorder, END_MS, true);
     child_stop(recorder, 0);
     const struct child_plan plan = {
-        .argv = (const char *[]){"perf", "report", "--stdio", "--input", path, "--sort", "dso,symbol", "--percent-limit",
-                                 LEAST_PERCENT, NULL},
+        .argv = (const char *[]){"perf", "report", "--stdio", "--input", path, "--sort", "dso,symbol",
+                                 "--percent-limit", LEAST_PERCENT, NULL},
         .log = "/dev/null",
         .death_signal = SIGKILL,
     };
     char *report = ended ? child_output(plan, REPORT_MS, REPORT_MAX) : NULL;
+    progress_wipe();
     if (report)
         fprintf(stderr, "\nWhere the service's CPU time went: %s\n%s", title, report);
     else if (!interrupted())
-        fprintf(stderr, "loadtest: perf has failed, or found too much to tell\n");
+        complain("perf has failed, or found too much to tell");
     free(report);
     return report != NULL;
 }

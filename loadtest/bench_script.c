@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* clang-format off */
 #define BEGINS {.statement = &ST_BEGIN[READ_COMMITTED]}
 #define COMMITS {.statement = &ST_COMMIT}
 
@@ -48,6 +49,8 @@ const struct script SCRIPT_ATOMIC_STATEMENT = {
         {&ST_PLACE_IN_ONE, {":product", ":quantity", "NULL", "NULL", "NULL", ":instance", ":strategy"}, NULL, NULL},
     },
 };
+
+/* clang-format on */
 
 /* A literal, from its opening quote on. pgbench looks for variables inside of them, too, so a literal with a colon
  * is written as one with escapes. Returns what follows it. */

@@ -7,6 +7,7 @@
 #include "loadtest/bench_memory.h"
 #include "loadtest/bench_pgbench.h"
 #include "loadtest/bench_profile.h"
+#include "loadtest/complain.h"
 #include "loadtest/interrupt.h"
 #include "loadtest/paths.h"
 #include "loadtest/wrk.h"
@@ -23,14 +24,14 @@
 #define PATIENCE_MS 30000
 #define WARM_UP_ORDERS 200 /* connects every worker and prepares its statements */
 #define WRK_EXTRA_MS 15000
-#define MEMORY_ORDERS 5    /* over each connection, so that what fills with use is full */
+#define MEMORY_ORDERS 5 /* over each connection, so that what fills with use is full */
 
 /* ---- the database --------------------------------------------------------------------------------------------- */
 
 static bool database_failed(struct stage *stage)
 {
     if (!interrupted())
-        fprintf(stderr, "loadtest: the database: %s\n", db_error(stage->db));
+        complain("the database: %s", db_error(stage->db));
     return false;
 }
 
@@ -48,7 +49,8 @@ static bool refresh(struct stage *stage, int64_t stock)
              "TRUNCATE order_item, orders; UPDATE product SET count = %" PRId64 ", initial_count = %" PRId64
              ", version = 0, stock_kind = 'counter', refuse_negative = false",
              stock, stock);
-    return run_sql(stage, sql) && run_sql(stage, "VACUUM (FULL, ANALYZE) product") && run_sql(stage, "CHECKPOINT");
+    return run_sql(stage, sql) && run_sql(stage, "VACUUM (FULL, ANALYZE) product") &&
+           run_sql(stage, "CHECKPOINT");
 }
 
 struct totals {
@@ -81,10 +83,9 @@ static bool books_are_right(struct stage *stage, const char *who, int64_t told)
     if (totals.orders == told && totals.sold == totals.missing)
         return true;
     stage->broken = true;
-    fprintf(stderr,
-            "loadtest: %s was told of %" PRId64 " orders; the database has %" PRId64 ", of %" PRId64
-            " units, and its stock lacks %" PRId64 "\n",
-            who, told, totals.orders, totals.sold, totals.missing);
+    complain("%s was told of %" PRId64 " orders; the database has %" PRId64 ", of %" PRId64
+             " units, and its stock lacks %" PRId64,
+             who, told, totals.orders, totals.sold, totals.missing);
     return false;
 }
 
@@ -97,14 +98,17 @@ static bool learn_address(struct stage *stage)
     if (!path_of_stack(script) || !lab_stack_dir(&stage->lab, dir))
         return false;
     const struct child_plan plan = {
-        .argv = (const char *[]){"sh", "-c", "addresses=$(\"$0\" env --dir \"$1\") && eval \"$addresses\" && echo \"$DATABASE_URL\"",
-                                 script, dir, NULL},
+        .argv =
+            (const char *[]){
+                "sh", "-c",
+                "addresses=$(\"$0\" env --dir \"$1\") && eval \"$addresses\" && echo \"$DATABASE_URL\"",
+                script, dir, NULL},
         .death_signal = SIGTERM,
     };
     stage->database_url = child_output(plan, STACK_ENV_MS, TEXT_MAX);
     if (!stage->database_url) {
         if (!interrupted())
-            fputs("loadtest: the private stack does not tell its address\n", stderr);
+            complain("the private stack does not tell its address");
         return false;
     }
     stage->database_url[strcspn(stage->database_url, "\n")] = 0;
@@ -120,7 +124,7 @@ static bool make_products(struct stage *stage)
              SPREAD_FIRST, SPREAD_FIRST + SPREAD_PRODUCTS - 1);
     /* The first call that needs the schema makes it. */
     if (!shop_reset(stage->lab.shops[0], HOT_PRODUCT, 0, "counter")) {
-        fprintf(stderr, "loadtest: %s\n", shop_error(stage->lab.shops[0]));
+        complain("%s", shop_error(stage->lab.shops[0]));
         return false;
     }
     return run_sql(stage, sql);
@@ -159,7 +163,7 @@ static bool open_service(int64_t workers, const char *strategy, struct lab *ret_
         return false;
     if (!strategy || shop_switch(ret_lab->shops[0], strategy, 0))
         return true;
-    fprintf(stderr, "loadtest: %s\n", shop_error(ret_lab->shops[0]));
+    complain("%s", shop_error(ret_lab->shops[0]));
     lab_close(ret_lab);
     return false;
 }
@@ -221,8 +225,8 @@ static bool drive(struct stage *stage, struct lab *lab, const struct service_loa
     int64_t others = result.answers.requests - counted_answers(&result.answers, load->counted);
     if (others > 0) {
         stage->broken = true;
-        fprintf(stderr, "loadtest: %" PRId64 " of %" PRId64 " answers to %s were not the expected ones\n", others,
-                result.answers.requests, load->path ? load->path : "/orders");
+        complain("%" PRId64 " of %" PRId64 " answers to %s were not the expected ones", others,
+                 result.answers.requests, load->path ? load->path : "/orders");
         return false;
     }
     *ret_per_s = answers_per_s(&result, load->counted);
@@ -252,7 +256,8 @@ bool stage_get(struct stage *stage, const char *path, double *ret_per_s)
     snprintf(seconds, sizeof seconds, "%" PRId64 "s", stage->seconds);
     snprintf(connections, sizeof connections, "%" PRId64, stage->connections);
     const struct child_plan plan = {
-        .argv = (const char *[]){"wrk", "--threads", "1", "--connections", connections, "--duration", seconds, url, NULL},
+        .argv = (const char *[]){"wrk", "--threads", "1", "--connections", connections, "--duration", seconds,
+                                 url, NULL},
         .death_signal = SIGKILL,
     };
     char *report = child_output(plan, stage->seconds * 1000 + WRK_EXTRA_MS, TEXT_MAX);
@@ -260,7 +265,7 @@ bool stage_get(struct stage *stage, const char *path, double *ret_per_s)
     const char *rate = report ? strstr(report, "Requests/sec:") : NULL;
     bool well = rate && !strstr(report, "Non-2xx") && sscanf(rate, "Requests/sec: %lf", ret_per_s) == 1;
     if (!well && !interrupted())
-        fprintf(stderr, "loadtest: wrk has failed with GET %s%s%s\n", path, report ? ":\n" : "", report ? report : "");
+        complain("wrk has failed with GET %s%s%s", path, report ? ":\n" : "", report ? report : "");
     free(report);
     progress_step_done(stage->progress);
     return well;
@@ -268,8 +273,8 @@ bool stage_get(struct stage *stage, const char *path, double *ret_per_s)
 
 /* ---- pgbench -------------------------------------------------------------------------------------------------- */
 
-bool stage_pgbench(struct stage *stage, const struct script *script, int64_t first, int64_t products, int64_t stock,
-                   int64_t clients, int64_t seconds, double *ret_per_s)
+bool stage_pgbench(struct stage *stage, const struct script *script, int64_t first, int64_t products,
+                   int64_t stock, int64_t clients, int64_t seconds, double *ret_per_s)
 {
     const struct pgbench_run run = {
         .script = script,

@@ -33,7 +33,7 @@ enum counted { COUNT_CREATED, COUNT_SOLD_OUT, COUNT_ECHOED };
 /* Orders to one service, through wrk. */
 struct service_load {
     const char *strategy;
-    const char *path;    /* NULL: /orders */
+    const char *path; /* NULL: /orders */
     enum counted counted;
     int64_t first, products, stock;
     int64_t workers;     /* 0: the service's default */
@@ -49,8 +49,8 @@ bool stage_service(struct stage *stage, const struct service_load *load, double 
 /* GET requests a second, of one path of a service with its default workers. */
 bool stage_get(struct stage *stage, const char *path, double *ret_per_s);
 /* Transactions a second. */
-bool stage_pgbench(struct stage *stage, const struct script *script, int64_t first, int64_t products, int64_t stock,
-                   int64_t clients, int64_t seconds, double *ret_per_s);
+bool stage_pgbench(struct stage *stage, const struct script *script, int64_t first, int64_t products,
+                   int64_t stock, int64_t clients, int64_t seconds, double *ret_per_s);
 /* Resident MiB of a service with its default workers while so many connections are open. */
 bool stage_memory(struct stage *stage, int64_t connections, double *ret_mib);
 

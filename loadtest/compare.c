@@ -22,8 +22,8 @@ struct compare_settings {
 
 static const struct option_row OPTIONS[] = {
     {"--strategies", "LIST", OPTION_TEXT, offsetof(struct compare_settings, strategies), 0, 0, NULL,
-     "names and groups with commas between; groups are all, unsafe,\none-process, "
-     "while-lease-holds and safe"},
+     "names and groups with commas between; groups are all, unsafe,\n"
+     "one-process, while-lease-holds and safe"},
     COMPARISON_OPTIONS(struct compare_settings, comparison),
     {"--phases", "LIST", OPTION_TEXT, offsetof(struct compare_settings, phases), 0, 0, NULL,
      "what is done with each strategy: sell-out, throughput, or both"},

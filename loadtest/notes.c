@@ -107,28 +107,24 @@ static const struct rule {
     const char *text;
 } RULES[] = {
     {oversold_unsafe, NOTE_ADVICE,
-     "as it must be, these sell what is not there. Let the database check and write in one "
-     "step, as atomic-decrement "
-     "does, or hold the row from the read to the commit, as select-for-update does."},
+     "as it must be, these sell what is not there. Let the database check and write in one step, as "
+     "atomic-decrement does, or hold the row from the read to the commit, as select-for-update does."},
     {oversold_by_second_process, NOTE_ADVICE,
-     "right within one process, and each process has a mutex of its own. Keep the lock where "
-     "the stock is: in the "
-     "database."},
+     "right within one process, and each process has a mutex of its own. Keep the lock where the stock "
+     "is: in the database."},
     {needs_second_process, NOTE_ADVICE,
      "clean in one process. See a second one sell the same stock: --instances 2."},
     {needs_more_than_load, NOTE_ADVICE,
-     "clean under plain load, which does not do what shows their flaw (the column shown_by of "
-     "the CSV and JSON)."},
+     "clean under plain load, which does not do what shows their flaw (the column shown_by of the CSV and "
+     "JSON)."},
     {has_errors, NOTE_WARNING,
      "some orders ended in errors. The service's log says why; fewer connections may help."},
     {lost_answers, NOTE_WARNING,
-     "the orders that clients were told of are not those in the database. Is somebody else "
-     "ordering the same product? "
-     "If not, this is a bug."},
+     "the orders that clients were told of are not those in the database. Is somebody else ordering the "
+     "same product? If not, this is a bug."},
     {mixed, NOTE_WARNING,
-     "orders of other strategies came between, so nothing can be said. Give the load test a "
-     "product of its own: "
-     "--product."},
+     "orders of other strategies came between, so nothing can be said. Give the load test a product of "
+     "its own: --product."},
     {not_caught, NOTE_WARNING,
      "should have oversold under this load, and did not. Try more --connections, or a longer --think-ms."},
     {broken, NOTE_WARNING,

@@ -94,8 +94,8 @@ static int script_file(const struct sheet *sheet)
                                                                             : fastest;
     }
     fprintf(script,
-            "set terminal svg size %d,%zu font 'sans-serif,12' background rgb 'white' name "
-            "'oversell' noenhanced\n"
+            "set terminal svg size %d,%zu font 'sans-serif,12' background rgb 'white' "
+            "name 'oversell' noenhanced\n"
             "set datafile missing '?'\n"
             "set key off\nset border 3 linecolor rgb '#888888'\nset tics nomirror out\n"
             "set grid xtics linecolor rgb '#dddddd'\nset format x '%%.0f'\nset xtics autofreq\n"

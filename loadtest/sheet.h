@@ -21,11 +21,11 @@ enum { SHOW_TABLE = 1, SHOW_PAGE = 2 /* Markdown and HTML */, SHOW_CSV = 4, SHOW
 struct column {
     const char *path;    /* in a row: "oversold", "latency_ms.p50" */
     const char *heading; /* two lines at most; "$a": what the document's member "a" says */
-    const char *meaning; /* one sentence */
     enum column_type type;
     int decimals;
     unsigned shown;
     int rank; /* where there is no room the highest rank goes first; 0 stays */
+    const char *meaning;
 };
 
 struct sheet {
@@ -47,8 +47,8 @@ void sheet_close(struct sheet *sheet);
 const char *sheet_heading(const struct sheet *sheet, const struct column *column);
 /* The cell's value, NULL where the row has none. */
 const json_t *cell_value(const struct column *column, const json_t *row);
-/* The cell as people read it: digits in groups, ✓ and ✗ beside words, "–" for nothing. BUFFER of CELL_MAX,
- * returned. */
+/* The cell as people read it: digits in groups, ✓ and ✗ beside words, "–" for nothing. BUFFER of
+ * CELL_MAX bytes, returned. */
 const char *cell_text(const struct column *column, const json_t *row, char *buffer);
 /* The cell as programs read it: plain numbers, "" for nothing. BUFFER of CELL_MAX, returned. */
 const char *cell_plain(const struct column *column, const json_t *row, char *buffer);

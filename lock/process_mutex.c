@@ -94,7 +94,7 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
     if (!error)
         return LOCK_OK;
     snprintf(lock->error, sizeof lock->error, "pthread_mutex_unlock: %s", strerrordesc_np(error));
-    return LOCK_FAILED;
+    return error == EPERM ? LOCK_NOT_OWNER : LOCK_FAILED;
 }
 
 static enum lock_status still_held(struct lock *lock, const struct lock_grant *grant)

@@ -6,6 +6,7 @@
 #include "service/strategy.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -116,7 +117,7 @@ static bool parse_address(const char *text, struct config *config)
     char *end;
     errno = 0;
     long port = strtol(colon + 1, &end, 10);
-    if (errno || end == colon + 1 || *end || colon[1] == '-' || colon[1] == '+' || port > 65535)
+    if (errno || *end || !isdigit((unsigned char)colon[1]) || port > 65535)
         return false;
 
     struct sockaddr_in *v4 = (struct sockaddr_in *)&config->address;
@@ -166,7 +167,8 @@ static bool set(struct config *config, const struct setting *s, const char *valu
         char *end;
         errno = 0;
         long long number = strtoll(value, &end, 10);
-        if (errno || end == value || *end || number < s->least || number > s->most) {
+        bool whole = !errno && *end == '\0' && (isdigit((unsigned char)value[0]) || value[0] == '-');
+        if (!whole || number < s->least || number > s->most) {
             fprintf(errors, "order-service: %s: '%s' is not valid; valid: a whole number from %lld to %lld (%s)\n", name,
                     value, (long long)s->least, (long long)s->most, s->unit);
             return false;
@@ -246,12 +248,13 @@ static bool read_token_file(struct config *config, FILE *errors)
 {
     static char token[256];
     FILE *file = fopen(config->admin_token_file, "re");
-    bool read = file && fgets(token, sizeof token, file);
+    size_t size = file ? fread(token, 1, sizeof token - 1, file) : 0;
     if (file)
         fclose(file);
-    bool whole = strlen(token) < sizeof token - 1; /* a longer one would be cut, and so easier to guess */
+    /* One that was cut, at the buffer's end or at a NUL, would be easier to guess. */
+    bool whole = size < sizeof token - 1 && strlen(token) == size;
     token[strcspn(token, "\r\n")] = '\0';
-    if (!read || !token[0] || !whole) {
+    if (!token[0] || !whole) {
         fprintf(errors, "order-service: '%s' has no token of 1 to %zu characters\n", config->admin_token_file,
                 sizeof token - 2);
         return false;
@@ -260,15 +263,13 @@ static bool read_token_file(struct config *config, FILE *errors)
     return true;
 }
 
-/* The value itself stays out of the message: it may contain a password. */
+/* The value stays out of the message, and so does libpq's, which quotes it: it may contain a password. */
 static bool check_database_url(const char *name, const char *url, FILE *errors)
 {
-    char *why;
-    if (db_url_is_valid(url, &why))
+    if (db_url_is_valid(url))
         return true;
-    fprintf(errors, "order-service: %s is not valid: %s; valid: postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or "
-                    "KEY=VALUE words of libpq\n", name, why ? why : "out of memory");
-    free(why);
+    fprintf(errors, "order-service: %s is not valid; valid: postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or "
+                    "KEY=VALUE words of libpq\n", name);
     return false;
 }
 

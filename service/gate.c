@@ -5,7 +5,6 @@
  * for the running ones, so that a stream of orders cannot put it off for ever. */
 #include "service/gate.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -31,7 +30,7 @@ static size_t stripe_of(int64_t product_id)
 static bool wait_for_change(struct gate *gate, int64_t deadline_us)
 {
     struct timespec until = {.tv_sec = deadline_us / 1000000, .tv_nsec = deadline_us % 1000000 * 1000};
-    return pthread_cond_clockwait(&gate->changed, &gate->mutex, CLOCK_MONOTONIC, &until) != ETIMEDOUT;
+    return pthread_cond_clockwait(&gate->changed, &gate->mutex, CLOCK_MONOTONIC, &until) == 0;
 }
 
 struct gate *gate_new(const struct settings *settings)

@@ -7,7 +7,7 @@ import pytest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).parent))
-pytest.register_assert_rewrite("contract", "lab")
+pytest.register_assert_rewrite("basics", "contract", "lab", "load", "proxy", "servers", "service", "wire")
 
 import lab  # noqa: E402  after its assertions are set to be explained
 
@@ -18,8 +18,11 @@ def pytest_collection_modifyitems(config, items):
     rest = [item for item in items if item not in last]
     files = {path.name for path in Path(__file__).parent.glob("test_*.py")}
     option = config.option
-    whole = files == {item.path.name for item in items} and not (option.keyword or option.markexpr) \
+    whole = (
+        files == {item.path.name for item in items}
+        and not (option.keyword or option.markexpr)
         and not any("::" in argument for argument in config.args)
+    )
     if not whole and last:
         config.hook.pytest_deselected(items=last)
         last = []
@@ -28,7 +31,11 @@ def pytest_collection_modifyitems(config, items):
 
 def pytest_make_parametrize_id(val):
     """Long and unprintable values make short names."""
-    return repr(val)[:40] if isinstance(val, (str, bytes)) and (len(val) > 40 or not str(val).isprintable()) else None
+    return (
+        repr(val)[:40]
+        if isinstance(val, (str, bytes)) and (len(val) > 40 or not str(val).isprintable())
+        else None
+    )
 
 
 @pytest.fixture(scope="session")
@@ -56,13 +63,24 @@ def services(folder):
 
 
 @pytest.fixture(scope="module")
-def shop(stack, folder):
-    """One service with plain settings and a database of its own, for the tests of a file."""
+def file_services(folder):
+    """Starts services for all tests of a file."""
     started = lab.Services(folder)
-    try:
-        yield started.start(stack.database(), "--workers", "16")
-    finally:
-        started.end()
+    yield started
+    started.end()
+
+
+@pytest.fixture(scope="module")
+def shop(stack, file_services):
+    """One service with plain settings and a database of its own."""
+    return file_services.start(stack.database(), "--workers", "16")
+
+
+@pytest.fixture(scope="module")
+def pair(stack, file_services):
+    """Two service processes on one database."""
+    database = stack.database()
+    return [file_services.start(database, "--workers", "8") for _ in range(2)]
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Holds every reply of the test run against docs/openapi.yaml, and remembers which documented answers were seen."""
+"""Holds every reply of a run against docs/openapi.yaml, and remembers which documented answers were seen."""
 
 import json
 import re
@@ -115,14 +115,19 @@ class Document:
                 return
             assert reply.status == 405, f"{what}: a method that is not documented; {reply.text}"
             allowed = {name.strip() for name in (reply.header("Allow") or "").split(",")}
-            assert allowed - {"HEAD", "OPTIONS"} == self.methods(template), \
-                f"{what}: Allow {allowed}, documented {self.methods(template)}"
+            assert allowed - {"HEAD", "OPTIONS"} == self.methods(
+                template
+            ), f"{what}: Allow {allowed}, documented {self.methods(template)}"
             return
         responses = self.tree["paths"][template][method.lower()]["responses"]
-        assert str(reply.status) in responses, f"{what}: not documented, only {sorted(responses)}; {reply.text}"
+        assert (
+            str(reply.status) in responses
+        ), f"{what}: not documented, only {sorted(responses)}; {reply.text}"
         response = self.resolve(responses[str(reply.status)])
         kind = reply.media_type
-        assert kind in response["content"], f"{what}: content type {kind}, documented {list(response['content'])}"
+        assert (
+            kind in response["content"]
+        ), f"{what}: content type {kind}, documented {list(response['content'])}"
         if kind.endswith("json"):
             schema = response["content"][kind]["schema"]
             self.validate(schema, reply.json, what)
@@ -136,21 +141,26 @@ class Document:
 
     def check_problem(self, what, reply):
         """Fails unless REPLY is a problem of the table; returns its name."""
-        assert reply.media_type == "application/problem+json", f"{what}: content type {reply.media_type}: {reply.text}"
+        assert (
+            reply.media_type == "application/problem+json"
+        ), f"{what}: content type {reply.media_type}: {reply.text}"
         body = reply.json
         self.validate(self.tree["components"]["schemas"]["Problem"], body, what)
         name = body["type"].removeprefix("/problems/")
         assert name in PROBLEMS, f"{what}: no such problem in the table: {name}"
-        assert reply.status == body["status"] == PROBLEMS[name], \
-            f"{what}: {name} is {PROBLEMS[name]}, the body says {body['status']}"
+        assert (
+            reply.status == body["status"] == PROBLEMS[name]
+        ), f"{what}: {name} is {PROBLEMS[name]}, the body says {body['status']}"
         if name in RETRY_AFTER:
-            assert re.fullmatch("[1-9][0-9]*", reply.header("Retry-After") or ""), \
-                f"{what}: {name} without a Retry-After in seconds: {reply.headers}"
+            assert re.fullmatch(
+                "[1-9][0-9]*", reply.header("Retry-After") or ""
+            ), f"{what}: {name} without a Retry-After in seconds: {reply.headers}"
         return name
 
 
 def strict_json(text):
     """JSON as RFC 8259 has it: no NaN, no member twice."""
+
     def refuse(constant):
         raise ValueError(f"{constant} is not JSON")
 

@@ -4,23 +4,22 @@ import re
 
 import pytest
 
+from contract import strict_json
 from lab import password, psql, request_bytes, run_service, with_database
 
 TOKEN = "correct-horse-battery-staple"
-CONTROL = [("PUT", "/strategy", {"name": "mutex"}), ("PUT", "/products/1", {"name": "x", "price": "1.00", "stock": 1}),
-           ("PUT", "/products/77", {"name": "x", "price": "1.00", "stock": 1}),
-           ("POST", "/products/1/reset", {"stock": 1})]
+CONTROL = [
+    ("PUT", "/strategy", {"name": "mutex"}),
+    ("PUT", "/products/1", {"name": "x", "price": "1.00", "stock": 1}),
+    ("PUT", "/products/77", {"name": "x", "price": "1.00", "stock": 1}),
+    ("POST", "/products/1/reset", {"stock": 1}),
+]
 
 
 @pytest.fixture(scope="module")
-def guarded(stack, folder):
+def guarded(stack, file_services):
     """A service with an admin token."""
-    import lab
-    started = lab.Services(folder)
-    try:
-        yield started.start(stack.database(), token=TOKEN)
-    finally:
-        started.end()
+    return file_services.start(stack.database(), token=TOKEN)
 
 
 def state(service):
@@ -28,9 +27,25 @@ def state(service):
 
 
 @pytest.mark.parametrize("method, target, body", CONTROL)
-@pytest.mark.parametrize("given", [
-    None, "", "Bearer", "Bearer ", f"Basic {TOKEN}", TOKEN, "Bearer wrong", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}",
-    f"Bearer {TOKEN.upper()}", f"Bearer {TOKEN} {TOKEN}", f"Token {TOKEN}", f'Bearer "{TOKEN}"', "Bearer " + "x" * 4000])
+@pytest.mark.parametrize(
+    "given",
+    [
+        None,
+        "",
+        "Bearer",
+        "Bearer ",
+        f"Basic {TOKEN}",
+        TOKEN,
+        "Bearer wrong",
+        f"Bearer {TOKEN}x",
+        f"Bearer {TOKEN[:-1]}",
+        f"Bearer {TOKEN.upper()}",
+        f"Bearer {TOKEN} {TOKEN}",
+        f"Token {TOKEN}",
+        f'Bearer "{TOKEN}"',
+        "Bearer " + "x" * 4000,
+    ],
+)
 def test_without_the_token(guarded, method, target, body, given):
     before = state(guarded)
     reply = guarded.call(method, target, body, {"Authorization": given})
@@ -50,8 +65,14 @@ def test_with_the_token(guarded, scheme):
 
 def test_two_authorizations_are_not_two_chances(guarded):
     with guarded.wire() as wire:
-        wire.send(request_bytes("PUT", "/strategy", b'{"name":"optimistic"}',
-                                [("Authorization", "Bearer wrong"), ("Authorization", f"Bearer {TOKEN}")]))
+        wire.send(
+            request_bytes(
+                "PUT",
+                "/strategy",
+                b'{"name":"optimistic"}',
+                [("Authorization", "Bearer wrong"), ("Authorization", f"Bearer {TOKEN}")],
+            )
+        )
         reply = wire.reply()
     assert reply.status in (400, 401), str(reply)
     assert guarded.get("/strategy").json["name"] != "optimistic"
@@ -66,8 +87,19 @@ def test_everything_else_needs_no_token(guarded):
     product = guarded.product()
     reply = guarded.call("POST", "/orders", {"product_id": product, "quantity": 1}, {"Authorization": None})
     assert reply.status == 201, str(reply)
-    for target in ("/products", "/products/1", "/orders", "/strategies", "/strategy", "/audit?product_id=1", "/metrics",
-                   "/healthz", "/readyz", "/traces", "/openapi.yaml"):
+    for target in (
+        "/products",
+        "/products/1",
+        "/orders",
+        "/strategies",
+        "/strategy",
+        "/audit?product_id=1",
+        "/metrics",
+        "/healthz",
+        "/readyz",
+        "/traces",
+        "/openapi.yaml",
+    ):
         assert guarded.call("GET", target, None, {"Authorization": None}).status == 200, target
 
 
@@ -84,22 +116,38 @@ def test_no_other_address_without_a_token(stack, address):
 
 
 def test_an_empty_token_is_no_token(stack):
-    status, out, err = run_service("--listen", "0.0.0.0:0", env={"DATABASE_URL": stack.url, "ADMIN_TOKEN": ""})
+    status, out, err = run_service(
+        "--listen", "0.0.0.0:0", env={"DATABASE_URL": stack.url, "ADMIN_TOKEN": ""}
+    )
     assert status == 2, f"exit {status}\n{out}{err}"
 
 
 def test_any_address_with_a_token(services, database):
     service = services.start(database, token=TOKEN, listen="0.0.0.0:0")
-    assert service.call("PUT", "/strategy", {"name": "mutex"}, {"Authorization": None}).problem == "unauthorized"
+    assert (
+        service.call("PUT", "/strategy", {"name": "mutex"}, {"Authorization": None}).problem == "unauthorized"
+    )
     assert service.put("/strategy", {"name": "mutex"}).status == 200
 
 
-# ── pages of other sites ──────────────────────────────────────────────────────────────────────────────────────
+# ── pages of other sites ────────────────────────────────────────────────────────────────────────────────────
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "https://evil.example:8080", "null", "http://127.0.0.1:1",
-                                    "http://localhost.evil.example", "http://127.0.0.1.evil.example", "x"])
-@pytest.mark.parametrize("method, target, body", [
-    ("POST", "/orders", {"product_id": 1, "quantity": 1}), *CONTROL])
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://evil.example",
+        "https://evil.example:8080",
+        "null",
+        "http://127.0.0.1:1",
+        "http://localhost.evil.example",
+        "http://127.0.0.1.evil.example",
+        "x",
+    ],
+)
+@pytest.mark.parametrize(
+    "method, target, body", [("POST", "/orders", {"product_id": 1, "quantity": 1}), *CONTROL]
+)
 def test_another_sites_page_is_refused(shop, method, target, body, origin):
     shop.strategy("atomic-decrement")
     before = (state(shop), shop.audit(1))
@@ -111,7 +159,9 @@ def test_another_sites_page_is_refused(shop, method, target, body, origin):
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_our_own_page_is_served(shop, host):
     authority = f"{host}:{shop.port}"
-    reply = shop.put("/strategy", {"name": "atomic-decrement"}, {"Host": authority, "Origin": f"http://{authority}"})
+    reply = shop.put(
+        "/strategy", {"name": "atomic-decrement"}, {"Host": authority, "Origin": f"http://{authority}"}
+    )
     assert reply.status == 200, str(reply)
 
 
@@ -119,7 +169,9 @@ def test_a_name_that_was_bound_to_loopback_is_not_our_own_page(shop):
     """DNS rebinding: the page's own host resolves to 127.0.0.1, so that Origin and Host agree."""
     authority = f"evil.example:{shop.port}"
     before = shop.audit(1)["orders"]
-    reply = shop.post("/orders", {"product_id": 1, "quantity": 1}, {"Host": authority, "Origin": f"http://{authority}"})
+    reply = shop.post(
+        "/orders", {"product_id": 1, "quantity": 1}, {"Host": authority, "Origin": f"http://{authority}"}
+    )
     assert reply.problem == "forbidden-origin", str(reply)
     assert shop.audit(1)["orders"] == before
 
@@ -131,7 +183,8 @@ def test_a_form_cannot_order(shop):
         assert reply.problem == "unsupported-media-type", str(reply)
 
 
-# ── request ids ───────────────────────────────────────────────────────────────────────────────────────────────
+# ── request ids ─────────────────────────────────────────────────────────────────────────────────────────────
+
 
 @pytest.mark.parametrize("given", ["a", "0123-abcd", "7b1f4d3e-55a8-4e7a-9d55-a1d1c2f3b4a5", "A_b.c:d-1"])
 def test_a_sane_request_id_is_kept(shop, given):
@@ -139,7 +192,9 @@ def test_a_sane_request_id_is_kept(shop, given):
         assert shop.get(target, {"X-Request-Id": given}).header("X-Request-Id") == given
 
 
-@pytest.mark.parametrize("given", ["", "x" * 2000, "two words", "ümlaut", "a\x01b", "a\tb", "<script>" + "x" * 500, "\x7f"])
+@pytest.mark.parametrize(
+    "given", ["", "x" * 2000, "two words", "ümlaut", "a\x01b", "a\tb", "<script>" + "x" * 500, "\x7f"]
+)
 def test_another_request_id_is_replaced(shop, given):
     reply = shop.get("/healthz", {"X-Request-Id": given})
     assert reply.status == 200, str(reply)
@@ -157,7 +212,8 @@ def test_a_request_id_cannot_forge_a_log_line(services, database):
         assert '"forged":"yes"' not in line, line
 
 
-# ── secrets ───────────────────────────────────────────────────────────────────────────────────────────────────
+# ── secrets ─────────────────────────────────────────────────────────────────────────────────────────────────
+
 
 @pytest.mark.parametrize("log_format", ["text", "json"])
 def test_secrets_are_told_to_nobody(services, database, log_format):
@@ -165,7 +221,9 @@ def test_secrets_are_told_to_nobody(services, database, log_format):
     secret = password(database)
     assert len(secret) > 8, "the private server's password is worth looking for"
     service = services.start(database, "--log-level", "debug", "--log-format", log_format, token=TOKEN)
-    texts = [service.get(target).text for target in ("/readyz", "/strategy", "/metrics", "/traces", "/nothing")]
+    texts = [
+        service.get(target).text for target in ("/readyz", "/strategy", "/metrics", "/traces", "/nothing")
+    ]
     service.order(1, 1, receiver_name="Ada", key="some-key")
     service.call("PUT", "/strategy", {"name": "mutex"}, {"Authorization": "Bearer wrong-but-secret-too"})
     texts.append(service.put("/strategy", {"name": "mutex"}).text)
@@ -185,7 +243,6 @@ def test_secrets_are_told_to_nobody(services, database, log_format):
 
 
 def test_logs_in_json_are_json(services, database):
-    from contract import strict_json
     service = services.start(database, "--log-format", "json", "--log-level", "debug")
     service.order(1, 1, receiver_name='"\\ \n\t é 🦊')
     service.get("/nothing")

@@ -1,5 +1,7 @@
 """The books: what they say when all is well, and what they say of each way in which they can be wrong."""
 
+import threading
+
 import pytest
 
 from lab import Background, hammer, holding, number, psql, together, wait_until, waiting_backends
@@ -8,8 +10,21 @@ from lab import Background, hammer, holding, number, psql, together, wait_until,
 def test_a_product_that_was_never_sold(shop):
     product = shop.product(stock=7)
     audit = shop.audit(product)
-    wanted = {"product_id": product, "initial": 7, "left": 7, "sold": 0, "orders": 0, "oversold": 0, "drift": 0,
-              "negative": 0, "balanced": True, "mixed": False, "strategies": [], "in_flight": 0, "witness": None}
+    wanted = {
+        "product_id": product,
+        "initial": 7,
+        "left": 7,
+        "sold": 0,
+        "orders": 0,
+        "oversold": 0,
+        "drift": 0,
+        "negative": 0,
+        "balanced": True,
+        "mixed": False,
+        "strategies": [],
+        "in_flight": 0,
+        "witness": None,
+    }
     assert {name: audit[name] for name in wanted} == wanted
 
 
@@ -40,11 +55,15 @@ def test_one_strategy_is_not_mixed_two_are(shop):
     assert (audit["mixed"], audit["strategies"]) == (False, [])
 
 
-@pytest.mark.parametrize("change, wanted", [
-    ("count = count + 2", {"left": 9, "drift": 2, "oversold": 0, "negative": 0}),
-    ("count = count - 2", {"left": 5, "drift": -2, "oversold": 0, "negative": 0}),
-    ("count = -4", {"left": -4, "drift": -11, "oversold": 0, "negative": 4}),
-    ("initial_count = 2", {"left": 7, "drift": 8, "oversold": 1, "negative": 0})])
+@pytest.mark.parametrize(
+    "change, wanted",
+    [
+        ("count = count + 2", {"left": 9, "drift": 2, "oversold": 0, "negative": 0}),
+        ("count = count - 2", {"left": 5, "drift": -2, "oversold": 0, "negative": 0}),
+        ("count = -4", {"left": -4, "drift": -11, "oversold": 0, "negative": 4}),
+        ("initial_count = 2", {"left": 7, "drift": 8, "oversold": 1, "negative": 0}),
+    ],
+)
 def test_books_that_somebody_else_made_wrong(shop, change, wanted):
     """Ten units, three of them sold, and then a hand in the till."""
     product = shop.product(stock=10)
@@ -63,8 +82,18 @@ def test_a_lost_update_by_hand(services, database):
     one, two = (reply.json for reply in together(*[lambda: service.order(product, 2)] * 2))
     assert (one["stock_seen"], two["stock_seen"]) == (5, 5)
     audit = service.audit(product)
-    wanted = {"initial": 5, "left": 3, "sold": 4, "orders": 2, "oversold": 0, "drift": 2, "negative": 0, "balanced": False,
-              "strategies": ["read-write"], "witness": {"stock_seen": 5, "orders": sorted([one["id"], two["id"]])}}
+    wanted = {
+        "initial": 5,
+        "left": 3,
+        "sold": 4,
+        "orders": 2,
+        "oversold": 0,
+        "drift": 2,
+        "negative": 0,
+        "balanced": False,
+        "strategies": ["read-write"],
+        "witness": {"stock_seen": 5, "orders": sorted([one["id"], two["id"]])},
+    }
     assert {name: audit[name] for name in wanted} == wanted
 
 
@@ -75,8 +104,16 @@ def test_a_negative_stock_by_hand(services, database):
     service.strategy("decrement", think_ms=300)
     one, two = (reply.json for reply in together(*[lambda: service.order(product, 2)] * 2))
     audit = service.audit(product)
-    wanted = {"initial": 3, "left": -1, "sold": 4, "oversold": 1, "drift": 0, "negative": 1, "balanced": False,
-              "witness": {"stock_seen": 3, "orders": sorted([one["id"], two["id"]])}}
+    wanted = {
+        "initial": 3,
+        "left": -1,
+        "sold": 4,
+        "oversold": 1,
+        "drift": 0,
+        "negative": 1,
+        "balanced": False,
+        "witness": {"stock_seen": 3, "orders": sorted([one["id"], two["id"]])},
+    }
     assert {name: audit[name] for name in wanted} == wanted
 
 
@@ -91,28 +128,43 @@ def test_orders_one_after_the_other_are_no_witness(services, database):
 
 
 def test_a_crash_between_two_transactions_loses_units(services, database):
-    """reentrant-mutex commits the stock, then the order. Whoever kills it in between has fewer units than were sold."""
+    """reentrant-mutex commits the stock, then the order. What is killed in between has lost its units."""
     service = services.start(database, "--workers", "2", "--strategy", "reentrant-mutex")
     product = service.product(stock=10)
     assert service.order(product, 2).status == 201
     with holding(database, "LOCK TABLE orders IN ACCESS EXCLUSIVE MODE") as table:
         order = Background(lambda: service.order(product, 3))
-        wait_until(lambda: waiting_backends(database) == 1, "the second transaction waits for the table of orders")
-        assert number(database, f"SELECT count FROM product WHERE id = {product}") == 5, "the first is committed"
+        wait_until(
+            lambda: waiting_backends(database) == 1, "the second transaction waits for the table of orders"
+        )
+        assert (
+            number(database, f"SELECT count FROM product WHERE id = {product}") == 5
+        ), "the first is committed"
         service.kill()
-        psql(database, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                       " WHERE datname = current_database() AND wait_event_type = 'Lock'")
+        psql(
+            database,
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND wait_event_type = 'Lock'",
+        )
         table.run("ROLLBACK")
         order.thread.join(timeout=10)
     survivor = services.start(database)
     audit = survivor.audit(product)
-    wanted = {"initial": 10, "left": 5, "sold": 2, "orders": 1, "oversold": 0, "drift": -3, "negative": 0,
-              "balanced": False}
+    wanted = {
+        "initial": 10,
+        "left": 5,
+        "sold": 2,
+        "orders": 1,
+        "oversold": 0,
+        "drift": -3,
+        "negative": 0,
+        "balanced": False,
+    }
     assert {name: audit[name] for name in wanted} == wanted, f"{audit}"
 
 
 def test_a_failure_between_two_transactions_loses_units_too(shop):
-    """No crash is needed: a second transaction that cannot get its lock is enough. One transaction loses nothing."""
+    """No crash is needed: it is enough that the second transaction cannot get its lock."""
     before = shop.get("/strategy").json
     try:
         for strategy, drift in (("reentrant-mutex", -3), ("mutex", 0)):
@@ -122,13 +174,19 @@ def test_a_failure_between_two_transactions_loses_units_too(shop):
                 reply = shop.order(product, 3)
             assert reply.problem == "lock-busy", f"{strategy}: {reply}"
             audit = shop.audit(product)
-            assert (audit["drift"], audit["sold"], audit["balanced"]) == (drift, 0, drift == 0), f"{strategy}: {audit}"
+            assert (audit["drift"], audit["sold"], audit["balanced"]) == (
+                drift,
+                0,
+                drift == 0,
+            ), f"{strategy}: {audit}"
     finally:
         shop.strategy(before["name"], lock_wait_ms=before["lock_wait_ms"])
 
 
 def test_orders_in_flight_are_counted(services, database):
-    service = services.start(database, "--workers", "8", "--strategy", "select-for-update", "--lock-wait-ms", "20000")
+    service = services.start(
+        database, "--workers", "8", "--strategy", "select-for-update", "--lock-wait-ms", "20000"
+    )
     product, other = service.product(), service.product()
     with holding(database, f"SELECT 1 FROM product WHERE id = {product} FOR UPDATE") as row:
         orders = [Background(lambda: service.order(product)) for _ in range(3)]
@@ -142,12 +200,15 @@ def test_orders_in_flight_are_counted(services, database):
 def test_an_audit_of_many_orders_is_quick(shop):
     """A witness is searched for within bounds: thousands of orders on one stock seen, in a moment."""
     product = shop.product(stock=5)
-    psql(shop.database_url,
-         "WITH o AS (INSERT INTO orders (amount, created_by, updated_by)"
-         " SELECT 1, 'test', 'test' FROM generate_series(1, 20000) RETURNING id)"
-         " INSERT INTO order_item (order_id, product_id, purchase_price, purchase_num, stock_seen, strategy, instance,"
-         f" read_snapshot, stock_xid, created_by, updated_by) SELECT id, {product}, 1, 1, 5, 'read-write', 'test',"
-         " pg_current_snapshot(), pg_current_xact_id(), 'test', 'test' FROM o")
+    psql(
+        shop.database_url,
+        "WITH o AS (INSERT INTO orders (amount, created_by, updated_by)"
+        " SELECT 1, 'test', 'test' FROM generate_series(1, 20000) RETURNING id)"
+        " INSERT INTO order_item (order_id, product_id, purchase_price, purchase_num, stock_seen, strategy,"
+        " instance, read_snapshot, stock_xid, created_by, updated_by)"
+        f" SELECT id, {product}, 1, 1, 5, 'test', 'test',"
+        " pg_current_snapshot(), pg_current_xact_id(), 'test', 'test' FROM o",
+    )
     reply = shop.get(f"/audit?product_id={product}")
     assert reply.json["oversold"] == 19995
     assert reply.seconds < 5, f"{reply.seconds:.1f} s"
@@ -155,7 +216,6 @@ def test_an_audit_of_many_orders_is_quick(shop):
 
 def test_the_audit_is_of_one_moment(shop):
     """While safe orders rush, no audit ever sees stock and orders disagree."""
-    import threading
     product = shop.product(stock=100000)
     stop = threading.Event()
     load = Background(lambda: hammer([shop], product, threads=8, stop=stop))

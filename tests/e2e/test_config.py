@@ -1,10 +1,11 @@
-"""Configuration: what --help prints is what there is; a mistake ends the start with exit 2 and says what is valid."""
+"""Configuration: --help prints what there is; a mistake ends the start with exit 2 and says what is valid."""
 
 import re
+import socket
 
 import pytest
 
-from lab import run_service
+from lab import run_service, wait_until
 from test_strategies import STRATEGIES
 
 FLAG = re.compile(r"^\s+--([a-z-]+)\s+([A-Z_]+)\s", re.MULTILINE)
@@ -19,12 +20,26 @@ def flags():
 
 
 def test_help_tells_every_flag_and_variable(flags):
-    wanted = {"listen": "LISTEN", "port-file": "PORT_FILE", "instance": "INSTANCE", "database-url": "DATABASE_URL",
-              "lock-database-url": "LOCK_DATABASE_URL", "redis-url": "REDIS_URL", "redlock-urls": "REDLOCK_URLS",
-              "zookeeper-connect": "ZOOKEEPER_CONNECT", "etcd-endpoints": "ETCD_ENDPOINTS", "strategy": "STRATEGY",
-              "workers": "WORKERS", "queue": "QUEUE", "lock-ttl-ms": "LOCK_TTL_MS", "lock-wait-ms": "LOCK_WAIT_MS",
-              "think-ms": "THINK_MS", "request-timeout-ms": "REQUEST_TIMEOUT_MS", "log-level": "LOG_LEVEL",
-              "log-format": "LOG_FORMAT"}
+    wanted = {
+        "listen": "LISTEN",
+        "port-file": "PORT_FILE",
+        "instance": "INSTANCE",
+        "database-url": "DATABASE_URL",
+        "lock-database-url": "LOCK_DATABASE_URL",
+        "redis-url": "REDIS_URL",
+        "redlock-urls": "REDLOCK_URLS",
+        "zookeeper-connect": "ZOOKEEPER_CONNECT",
+        "etcd-endpoints": "ETCD_ENDPOINTS",
+        "strategy": "STRATEGY",
+        "workers": "WORKERS",
+        "queue": "QUEUE",
+        "lock-ttl-ms": "LOCK_TTL_MS",
+        "lock-wait-ms": "LOCK_WAIT_MS",
+        "think-ms": "THINK_MS",
+        "request-timeout-ms": "REQUEST_TIMEOUT_MS",
+        "log-level": "LOG_LEVEL",
+        "log-format": "LOG_FORMAT",
+    }
     assert {flag: flags.get(flag) for flag in wanted} == wanted
     _, out, _ = run_service("--help")
     assert "ADMIN_TOKEN" in out
@@ -44,8 +59,20 @@ def test_every_flag_is_known_and_wants_a_value(flags):
         assert flag in err, f"--{flag}: {err}"
 
 
-@pytest.mark.parametrize("arguments", [["--nonsense", "1"], ["--listne", "127.0.0.1:0"], ["nonsense"], ["-x"], ["--"],
-                                       ["--workers=2", "extra"], ["--WORKERS", "2"], ["--nonsense=1"], [""]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--nonsense", "1"],
+        ["--listne", "127.0.0.1:0"],
+        ["nonsense"],
+        ["-x"],
+        ["--"],
+        ["--workers=2", "extra"],
+        ["--WORKERS", "2"],
+        ["--nonsense=1"],
+        [""],
+    ],
+)
 def test_an_unknown_argument_lists_the_valid_ones(flags, arguments):
     status, out, err = run_service(*arguments)
     assert (status, out) == (2, ""), f"exit {status}: {out}{err}"
@@ -55,11 +82,32 @@ def test_an_unknown_argument_lists_the_valid_ones(flags, arguments):
 
 BAD_VALUES = [
     ("workers", ["0", "-1", "x", "", "1.5", "1e2", "99999999999999999999", "2 ", "0x10", "100000"]),
-    ("queue", ["0", "-1", "x", "1000000000"]), ("lock-ttl-ms", ["0", "-5", "10s", "x"]), ("lock-wait-ms", ["-1", "x"]),
-    ("think-ms", ["-1", "x", "100000000"]), ("request-timeout-ms", ["0", "-1", "x"]),
-    ("strategy", ["nobody", "MUTEX", ""]), ("log-level", ["loud", "INFO", ""]), ("log-format", ["xml", ""]),
-    ("listen", ["nowhere", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000", "127.0.0.1:-1", "300.0.0.1:80",
-                "example.org:80", "::1:80", "[::1", "", "127.0.0.1:1:2"])]
+    ("queue", ["0", "-1", "x", "1000000000"]),
+    ("lock-ttl-ms", ["0", "-5", "10s", "x"]),
+    ("lock-wait-ms", ["-1", "x"]),
+    ("think-ms", ["-1", "x", "100000000"]),
+    ("request-timeout-ms", ["0", "-1", "x"]),
+    ("strategy", ["nobody", "MUTEX", ""]),
+    ("log-level", ["loud", "INFO", ""]),
+    ("log-format", ["xml", ""]),
+    (
+        "listen",
+        [
+            "nowhere",
+            "127.0.0.1",
+            "127.0.0.1:",
+            "127.0.0.1:x",
+            "127.0.0.1:70000",
+            "127.0.0.1:-1",
+            "300.0.0.1:80",
+            "example.org:80",
+            "::1:80",
+            "[::1",
+            "",
+            "127.0.0.1:1:2",
+        ],
+    ),
+]
 
 
 @pytest.mark.parametrize("flag, value", [(flag, value) for flag, values in BAD_VALUES for value in values])
@@ -86,8 +134,13 @@ def test_the_environment_counts(services, database):
 
 
 def test_a_flag_wins_over_the_environment(services, database):
-    service = services.start(database, "--strategy", "mutex", "--think-ms=4",
-                             env={"STRATEGY": "optimistic", "THINK_MS": "3", "LOCK_WAIT_MS": "777"})
+    service = services.start(
+        database,
+        "--strategy",
+        "mutex",
+        "--think-ms=4",
+        env={"STRATEGY": "optimistic", "THINK_MS": "3", "LOCK_WAIT_MS": "777"},
+    )
     now = service.get("/strategy").json
     assert (now["name"], now["think_ms"], now["lock_wait_ms"]) == ("mutex", 4, 777)
 
@@ -109,15 +162,15 @@ def test_the_listen_variable(services, database):
 
 
 def test_an_address_that_is_not_ours(database):
-    status, out, err = run_service("--listen", "203.0.113.1:8080", env={"DATABASE_URL": database, "ADMIN_TOKEN": "x" * 20})
+    status, out, err = run_service(
+        "--listen", "203.0.113.1:8080", env={"DATABASE_URL": database, "ADMIN_TOKEN": "x" * 20}
+    )
     assert status not in (0, None) and status > 0, f"exit {status}"
     assert "203.0.113.1" in out + err, out + err
 
 
 def test_ipv6_loopback_needs_no_token(services, database):
-    import socket
     service = services.start(database, listen="[::1]:0", ready=None)
-    from lab import wait_until
     port = int(wait_until(service._port, "it listens"))
     with socket.create_connection(("::1", port), timeout=5) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: [::1]\r\n\r\n")
@@ -168,8 +221,9 @@ def test_the_port_file_is_whole(services, database):
 
 
 def test_a_port_file_that_cannot_be_written(database):
-    status, out, err = run_service("--listen", "127.0.0.1:0", "--port-file", "/nonexistent/folder/port",
-                                   env={"DATABASE_URL": database})
+    status, out, err = run_service(
+        "--listen", "127.0.0.1:0", "--port-file", "/nonexistent/folder/port", env={"DATABASE_URL": database}
+    )
     assert status > 0 and "/nonexistent/folder/port" in out + err, f"exit {status}: {out}{err}"
 
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from contract import PROBLEMS
-from lab import Closed, DOCUMENT, as_body, chunked, request_bytes
+from lab import Closed, DOCUMENT, as_body, chunked, request_bytes, wait_until
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -17,14 +17,9 @@ def product(shop):
 
 
 @pytest.fixture(scope="module")
-def hasty(stack, folder):
+def hasty(stack, file_services):
     """A service that ends what is not over within a second."""
-    import lab
-    started = lab.Services(folder)
-    try:
-        yield started.start(stack.database(), "--request-timeout-ms", "1000")
-    finally:
-        started.end()
+    return file_services.start(stack.database(), "--request-timeout-ms", "1000")
 
 
 @pytest.fixture(autouse=True)
@@ -51,30 +46,35 @@ def answer(shop, data):
             return reply, True
 
 
+ORDER_HEAD = b"POST /orders HTTP/1.1\r\nHost: x\r\n"
+CHUNKED_HEAD = ORDER_HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 BROKEN = {
-    "no words": b"GARBAGE\r\n\r\n", "one word": b"GET\r\n\r\n", "no version": b"GET /healthz\r\n\r\n",
-    "another protocol": b"GET /healthz FTP/1.1\r\nHost: x\r\n\r\n", "another version": b"GET /healthz HTTP/9.9\r\nHost: x\r\n\r\n",
+    "no words": b"GARBAGE\r\n\r\n",
+    "one word": b"GET\r\n\r\n",
+    "no version": b"GET /healthz\r\n\r\n",
+    "another protocol": b"GET /healthz FTP/1.1\r\nHost: x\r\n\r\n",
+    "another version": b"GET /healthz HTTP/9.9\r\nHost: x\r\n\r\n",
     "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(64)) + b"\r\n\r\n",
-    "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "NULs": b"\0" * 200 + b"\r\n\r\n",
+    "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "NULs": b"\0" * 200 + b"\r\n\r\n",
     "NUL in the method": b"G\0ET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
     "no Host": b"GET /nothing HTTP/1.1\r\n\r\n",
     "header without a colon": b"GET /nothing HTTP/1.1\r\nHost: x\r\nnonsense\r\n\r\n",
-    "space before the colon": b"POST /orders HTTP/1.1\r\nHost: x\r\nContent-Length : 5\r\n\r\nhello",
+    "space before the colon": ORDER_HEAD + b"Content-Length : 5\r\n\r\nhello",
     "a huge header": b"GET /nothing HTTP/1.1\r\nHost: x\r\nX-Big: " + b"x" * 200000 + b"\r\n\r\n",
     "10,000 headers": b"GET /nothing HTTP/1.1\r\nHost: x\r\n" + b"X-Many: y\r\n" * 10000 + b"\r\n",
     "a huge method": b"G" * 100000 + b" / HTTP/1.1\r\nHost: x\r\n\r\n",
-    "a length that is no number": b"POST /orders HTTP/1.1\r\nHost: x\r\nContent-Length: five\r\n\r\nhello",
-    "a negative length": b"POST /orders HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\nhello",
-    "a length with a sign": b"POST /orders HTTP/1.1\r\nHost: x\r\nContent-Length: +5\r\n\r\nhello",
-    "a length beyond 64 bits": b"POST /orders HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999\r\n\r\nhello",
-    "a list of lengths": b"POST /orders HTTP/1.1\r\nHost: x\r\nContent-Length: 5, 5\r\n\r\nhello",
-    "a chunk size that is no number": b"POST /orders HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n",
-    "a negative chunk size": b"POST /orders HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nhello\r\n0\r\n\r\n",
-    "a chunk size beyond 64 bits": b"POST /orders HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-                                   b"fffffffffffffffffffff\r\nhello\r\n0\r\n\r\n",
-    "a chunk longer than it says": b"POST /orders HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhello\r\n0\r\n\r\n",
+    "a length that is no number": ORDER_HEAD + b"Content-Length: five\r\n\r\nhello",
+    "a negative length": ORDER_HEAD + b"Content-Length: -5\r\n\r\nhello",
+    "a length with a sign": ORDER_HEAD + b"Content-Length: +5\r\n\r\nhello",
+    "a length beyond 64 bits": ORDER_HEAD + b"Content-Length: 99999999999999999999999\r\n\r\nhello",
+    "a list of lengths": ORDER_HEAD + b"Content-Length: 5, 5\r\n\r\nhello",
+    "a chunk size that is no number": CHUNKED_HEAD + b"zz\r\nhello\r\n0\r\n\r\n",
+    "a negative chunk size": CHUNKED_HEAD + b"-5\r\nhello\r\n0\r\n\r\n",
+    "a chunk size beyond 64 bits": CHUNKED_HEAD + b"fffffffffffffffffffff\r\nhello\r\n0\r\n\r\n",
+    "a chunk longer than it says": CHUNKED_HEAD + b"2\r\nhello\r\n0\r\n\r\n",
     "another transfer coding": b"POST /orders HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-                               b"Transfer-Encoding: gzip\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    b"Transfer-Encoding: gzip\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
 }
 
 
@@ -94,16 +94,23 @@ def test_random_bytes(hasty):
         assert reply is None or 400 <= reply.status < 500 or reply.status in (501, 505), f"{data!r}: {reply}"
 
 
-@pytest.mark.parametrize("method, template", sorted((method, template) for method, template, _ in DOCUMENT.operations()))
+@pytest.mark.parametrize(
+    "method, template", sorted((method, template) for method, template, _ in DOCUMENT.operations())
+)
 @pytest.mark.parametrize("second", ["another length", "the same length", "chunks"])
 def test_two_ways_of_saying_where_the_body_ends(shop, method, template, second):
     """Somebody before us may read it the other way, and take our next request for the rest of this body."""
     target = template.replace("{id}", "1").replace("{name}", "mutex")
-    extra = {"another length": ("Content-Length", "3"), "the same length": ("Content-Length", "5"),
-             "chunks": ("Transfer-Encoding", "chunked")}[second]
-    data = request_bytes(method, target, b"", [("Content-Length", None), ("Content-Type", "application/json")])[:-2]
+    extra = {
+        "another length": ("Content-Length", "3"),
+        "the same length": ("Content-Length", "5"),
+        "chunks": ("Transfer-Encoding", "chunked"),
+    }[second]
+    data = request_bytes(
+        method, target, b"", [("Content-Length", None), ("Content-Type", "application/json")]
+    )[:-2]
     data += b"Content-Length: 5\r\n" + f"{extra[0]}: {extra[1]}\r\n\r\n".encode() + b"0\r\n\r\n"
-    data += request_bytes("GET", "/products/1")      # smuggled
+    data += request_bytes("GET", "/products/1")  # smuggled
     with shop.wire() as wire:
         wire.send(data)
         reply = wire.reply()
@@ -142,14 +149,18 @@ def test_a_body_in_single_bytes(shop, product):
         assert wire.reply().status == 201
 
 
-@pytest.mark.parametrize("method, target", [("POST", "/orders"), ("PUT", "/products/1"), ("POST", "/products/1/reset"),
-                                            ("PUT", "/strategy")])
+@pytest.mark.parametrize(
+    "method, target",
+    [("POST", "/orders"), ("PUT", "/products/1"), ("POST", "/products/1/reset"), ("PUT", "/strategy")],
+)
 @pytest.mark.parametrize("size", [64 * KIB + 1, 70 * KIB, 500 * KIB])
 def test_a_body_that_is_too_large(shop, method, target, size):
     body = b"{" + b" " * (size - 1)
-    for framed in (request_bytes(method, target, body),
-                   request_bytes(method, target, b"", {**CHUNKED}) +
-                   chunked(*[body[at:at + 16 * KIB] for at in range(0, size, 16 * KIB)])):
+    for framed in (
+        request_bytes(method, target, body),
+        request_bytes(method, target, b"", {**CHUNKED})
+        + chunked(*[body[at : at + 16 * KIB] for at in range(0, size, 16 * KIB)]),
+    ):
         with shop.wire() as wire:
             wire.send(framed)
             reply = wire.reply()
@@ -169,7 +180,11 @@ def test_an_expectation_is_answered(shop, product):
     """curl asks first when a body is large."""
     body = order(product)
     with shop.wire() as wire:
-        wire.send(request_bytes("POST", "/orders", b"", {"Content-Length": str(len(body)), "Expect": "100-continue"}))
+        wire.send(
+            request_bytes(
+                "POST", "/orders", b"", {"Content-Length": str(len(body)), "Expect": "100-continue"}
+            )
+        )
         wire.fill()
         assert wire.buffer.startswith(b"HTTP/1.1 100"), f"{wire.buffer!r}"
         wire.send(body)
@@ -198,8 +213,12 @@ def test_a_body_over_a_mebibyte_ends_the_connection(shop):
 
 
 def test_endless_headers_and_trailers(shop):
-    for start in (b"GET /healthz HTTP/1.1\r\nHost: x\r\n", b"GET /healthz HTTP/1.1\r\nX: ", b"GET /",
-                  request_bytes("POST", "/orders", b"", {**CHUNKED}) + b"0\r\n"):
+    for start in (
+        b"GET /healthz HTTP/1.1\r\nHost: x\r\n",
+        b"GET /healthz HTTP/1.1\r\nX: ",
+        b"GET /",
+        request_bytes("POST", "/orders", b"", {**CHUNKED}) + b"0\r\n",
+    ):
         with shop.wire() as wire:
             wire.send(start)
             piece = b"X-More: " + b"y" * 1000 + (b"\r\n" if start.endswith(b"\n") else b"")
@@ -207,21 +226,30 @@ def test_endless_headers_and_trailers(shop):
         assert taken < 32 * MIB, f"it took {taken} bytes after {start[:40]!r}"
 
 
-# ── pipelining and versions ───────────────────────────────────────────────────────────────────────────────────
+# ── pipelining and versions ─────────────────────────────────────────────────────────────────────────────────
+
 
 def test_sixteen_pipelined_requests_are_answered_in_order(shop, product):
     """Orders and reads, fast and slow, right and wrong, in one write."""
     requests = []
     for index in range(16):
         headers = {"X-Request-Id": f"pipelined-{index}"}
-        requests.append([
-            ("POST", "/orders", order(product), headers, 201), ("GET", "/healthz", b"", headers, 200),
-            ("POST", "/orders", b"not json", headers, 400), ("GET", f"/products/{product}", b"", headers, 200),
-            ("POST", "/orders?strategy=mutex", order(product), headers, 201), ("GET", "/nothing", b"", headers, 404),
-        ][index % 6])
+        requests.append(
+            [
+                ("POST", "/orders", order(product), headers, 201),
+                ("GET", "/healthz", b"", headers, 200),
+                ("POST", "/orders", b"not json", headers, 400),
+                ("GET", f"/products/{product}", b"", headers, 200),
+                ("POST", "/orders?strategy=mutex", order(product), headers, 201),
+                ("GET", "/nothing", b"", headers, 404),
+            ][index % 6]
+        )
     with shop.wire() as wire:
-        wire.send(b"".join(request_bytes(method, target, body, headers)
-                           for method, target, body, headers, _ in requests))
+        wire.send(
+            b"".join(
+                request_bytes(method, target, body, headers) for method, target, body, headers, _ in requests
+            )
+        )
         got = []
         for method, target, _, _, _ in requests:
             reply = wire.reply()
@@ -235,7 +263,7 @@ def test_pipelined_orders_that_arrive_in_pieces(shop, product):
     data = request_bytes("POST", "/orders", order(product)) * 16
     with shop.wire() as wire:
         for at in range(0, len(data), 97):
-            wire.send(data[at:at + 97])
+            wire.send(data[at : at + 97])
         ids = [wire.reply().json["id"] for _ in range(16)]
     assert ids == sorted(ids) and len(set(ids)) == 16
     assert shop.audit(product)["orders"] == before + 16
@@ -247,7 +275,6 @@ def test_a_client_that_does_not_wait_for_its_answers(shop, product):
         with shop.wire() as wire:
             wire.send(request_bytes("POST", "/orders", order(product)) * 4)
     assert shop.order(product, 1).status == 201
-    from lab import wait_until
     wait_until(lambda: shop.audit(product)["in_flight"] == 0, "those orders have ended")
     assert shop.audit(product)["balanced"]
 
@@ -282,7 +309,10 @@ def test_connection_close(shop):
 def test_head(shop, target):
     """As GET without the body, or not supported; never a body."""
     with shop.wire() as wire:
-        wire.send(request_bytes("HEAD", target) + request_bytes("GET", "/healthz", b"", {"X-Request-Id": "the-next"}))
+        wire.send(
+            request_bytes("HEAD", target)
+            + request_bytes("GET", "/healthz", b"", {"X-Request-Id": "the-next"})
+        )
         reply = wire.reply(head=True)
         assert reply.status in ((404,) if target == "/nothing" else (200, 405)), str(reply)
         if reply.status == 405:
@@ -322,9 +352,24 @@ def test_replies_carry_no_more_than_they_say(shop, product):
 
 
 def test_problems_have_the_types_of_the_table(shop):
-    """The table of this suite and the one of the service meet in the documents; here is one of each that is cheap."""
-    seen = {shop.call(method, target, body).problem for method, target, body in (
-        ("POST", "/orders", b"{"), ("POST", "/orders", b'{"product_id":1,"quantity":0}'), ("GET", "/nothing", None),
-        ("GET", "/orders/999999999", None), ("GET", "/products/999999999", None), ("DELETE", "/orders", None))}
-    assert seen == {"bad-request", "invalid-order", "not-found", "no-such-order", "no-such-product", "method-not-allowed"}
+    """The table of this suite and the one of the service, one of each that is cheap."""
+    seen = {
+        shop.call(method, target, body).problem
+        for method, target, body in (
+            ("POST", "/orders", b"{"),
+            ("POST", "/orders", b'{"product_id":1,"quantity":0}'),
+            ("GET", "/nothing", None),
+            ("GET", "/orders/999999999", None),
+            ("GET", "/products/999999999", None),
+            ("DELETE", "/orders", None),
+        )
+    }
+    assert seen == {
+        "bad-request",
+        "invalid-order",
+        "not-found",
+        "no-such-order",
+        "no-such-product",
+        "method-not-allowed",
+    }
     assert seen < set(PROBLEMS)

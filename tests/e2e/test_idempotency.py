@@ -4,20 +4,18 @@ import uuid
 
 import pytest
 
-from lab import Background, holding_row, hammer, number, together, wait_until, waiting_backends
+from lab import (
+    Background,
+    as_body,
+    holding_row,
+    hammer,
+    number,
+    request_bytes,
+    together,
+    wait_until,
+    waiting_backends,
+)
 from test_strategies import STRATEGIES
-
-
-@pytest.fixture(scope="module")
-def pair(stack, folder):
-    """Two service processes on one database."""
-    import lab
-    started = lab.Services(folder)
-    database = stack.database()
-    try:
-        yield [started.start(database, "--workers", "8") for _ in range(2)]
-    finally:
-        started.end()
 
 
 def new_key():
@@ -51,8 +49,16 @@ def test_no_key_is_no_promise(pair):
     assert pair[0].order(product).json["id"] != pair[0].order(product).json["id"]
 
 
-@pytest.mark.parametrize("other", [{"quantity": 3}, {"receiver_name": "Bob"}, {"receiver_name": None},
-                                   {"receiver_mobile": "1"}, {"product": "other"}])
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"quantity": 3},
+        {"receiver_name": "Bob"},
+        {"receiver_name": None},
+        {"receiver_mobile": "1"},
+        {"product": "other"},
+    ],
+)
 def test_the_same_key_for_another_order(pair, other):
     one, two = pair
     product, key = one.product(stock=10), new_key()
@@ -84,10 +90,20 @@ def test_a_retry_of_the_last_unit_is_not_sold_out(pair):
     assert pair[1].order(product, 1, key=key).json == first.json
 
 
-@pytest.mark.parametrize("strategy", ["atomic-decrement", "atomic-statement", "select-for-update", "mutex", "optimistic",
-                                      "serializable", "reentrant-mutex"])
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        "atomic-decrement",
+        "atomic-statement",
+        "select-for-update",
+        "mutex",
+        "optimistic",
+        "serializable",
+        "reentrant-mutex",
+    ],
+)
 def test_the_first_is_still_running(pair, strategy):
-    """The first order waits for its row; meanwhile its key is in progress, in this process and in the other."""
+    """The first order waits for its row; meanwhile its key is in progress, here and in the other process."""
     one, two = pair
     product, key = one.product(stock=10), new_key()
     with holding_row(one.database_url, product) as row:
@@ -97,7 +113,7 @@ def test_the_first_is_still_running(pair, strategy):
         assert reply.problem == "idempotency-in-progress", str(reply)
         reply = two.order(product, 1, "advisory-lock", key=key)
         assert reply.problem == "idempotency-in-progress", str(reply)
-        if strategy not in ("mutex", "reentrant-mutex"):      # there it waits for the mutex before it can know
+        if strategy not in ("mutex", "reentrant-mutex"):  # there it waits for the mutex before it can know
             reply = one.order(product, 1, strategy, key=key)
             assert reply.problem == "idempotency-in-progress", str(reply)
         assert first.running
@@ -116,8 +132,15 @@ def test_the_first_thinks_for_a_while(pair):
     one.strategy("select-for-update", think_ms=700)
     try:
         first = Background(lambda: one.order(product, 1, key=key))
-        wait_until(lambda: number(one.database_url, "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in"
-                                                    " transaction' AND datname = current_database()") == 1, "it thinks")
+        wait_until(
+            lambda: number(
+                one.database_url,
+                "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in"
+                " transaction' AND datname = current_database()",
+            )
+            == 1,
+            "it thinks",
+        )
         for service in pair:
             assert service.order(product, 1, key=key).problem == "idempotency-in-progress"
         assert first.running
@@ -127,18 +150,22 @@ def test_the_first_thinks_for_a_while(pair):
         one.strategy(before["name"], think_ms=before["think_ms"])
 
 
-@pytest.mark.parametrize("strategy", ["atomic-decrement", "atomic-statement", "select-for-update", "mutex",
-                                      "check-constraint"])
+@pytest.mark.parametrize(
+    "strategy", ["atomic-decrement", "atomic-statement", "select-for-update", "mutex", "check-constraint"]
+)
 def test_sixteen_at_once_make_one_order(pair, strategy):
     """Whoever is not told the order is told that it is in progress."""
     product, key = pair[0].product(stock=10), new_key()
-    replies = together(*[lambda service=pair[index % 2]: service.order(product, 1, strategy, key=key)
-                         for index in range(16)])
+    replies = together(
+        *[lambda service=pair[index % 2]: service.order(product, 1, strategy, key=key) for index in range(16)]
+    )
     orders = [reply for reply in replies if reply.status == 201]
     others = {reply.problem for reply in replies if reply.status != 201}
     assert others <= {"idempotency-in-progress"}, f"{others}"
     assert len({order.json["id"] for order in orders}) == 1, f"{[order.json for order in orders]}"
-    assert sum(order.header("Idempotency-Replayed") is None for order in orders) == 1, "one of them is the first"
+    assert (
+        sum(order.header("Idempotency-Replayed") is None for order in orders) == 1
+    ), "one of them is the first"
     audit = pair[0].audit(product)
     assert (audit["orders"], audit["left"], audit["balanced"]) == (1, 9, True), f"{audit}"
 
@@ -148,10 +175,15 @@ def test_keys_that_are_taken(pair, key):
     product = pair[0].product(stock=10)
     stored = number(pair[0].database_url, "SELECT count(*) FROM orders WHERE idempotency_key IS NOT NULL")
     assert pair[0].order(product, 1, key=key).status == 201
-    assert number(pair[0].database_url, "SELECT count(*) FROM orders WHERE idempotency_key IS NOT NULL") == stored + 1
+    assert (
+        number(pair[0].database_url, "SELECT count(*) FROM orders WHERE idempotency_key IS NOT NULL")
+        == stored + 1
+    )
 
 
-@pytest.mark.parametrize("key", ["", "k" * 256, "k" * 4000, "two words", "tab\there", "ümlaut", "\x7f", "a\x01b", "\xff"])
+@pytest.mark.parametrize(
+    "key", ["", "k" * 256, "k" * 4000, "two words", "tab\there", "ümlaut", "\x7f", "a\x01b", "\xff"]
+)
 def test_keys_that_are_refused(pair, key):
     product = pair[0].product(stock=10)
     reply = pair[0].post("/orders", {"product_id": product, "quantity": 1}, {"Idempotency-Key": key})
@@ -160,11 +192,16 @@ def test_keys_that_are_refused(pair, key):
 
 
 def test_two_keys_at_once_are_refused(pair):
-    from lab import as_body, request_bytes
     product = pair[0].product(stock=10)
     with pair[0].wire() as wire:
-        wire.send(request_bytes("POST", "/orders", as_body({"product_id": product, "quantity": 1}),
-                                [("Idempotency-Key", "one-" + new_key()), ("Idempotency-Key", "two-" + new_key())]))
+        wire.send(
+            request_bytes(
+                "POST",
+                "/orders",
+                as_body({"product_id": product, "quantity": 1}),
+                [("Idempotency-Key", "one-" + new_key()), ("Idempotency-Key", "two-" + new_key())],
+            )
+        )
         reply = wire.reply()
     assert reply.problem == "bad-request", str(reply)
     assert pair[0].audit(product)["orders"] == 0
@@ -174,8 +211,10 @@ def test_keys_do_not_slow_down_the_books(pair):
     """Orders with and without keys side by side still balance."""
     product = pair[0].product(stock=30)
     keyed = [new_key() for _ in range(10)]
-    load, *replies = together(lambda: hammer(pair, product, threads=6),
-                              *[lambda key=key: pair[0].order(product, 1, key=key) for key in keyed])
+    load, *replies = together(
+        lambda: hammer(pair, product, threads=6),
+        *[lambda key=key: pair[0].order(product, 1, key=key) for key in keyed],
+    )
     created = [reply for reply in replies if reply.status == 201]
     audit = pair[0].audit(product)
     assert audit["sold"] == load.sold + len(created) == 30, f"{audit}"

@@ -10,27 +10,40 @@ from test_strategies import STRATEGIES
 
 # The steps of an undisturbed order that is created.
 STEPS = {
-    "read-write": "read write insert commit", "decrement": "read write insert commit",
+    "read-write": "read write insert commit",
+    "decrement": "read write insert commit",
     "mutex-early-release": "lock read write insert unlock commit",
-    "mutex-wrong-object": "lock read write insert commit unlock", "mutex": "lock read write insert commit unlock",
+    "mutex-wrong-object": "lock read write insert commit unlock",
+    "mutex": "lock read write insert commit unlock",
     "mutex-per-product": "lock read write insert commit unlock",
     "reentrant-mutex": "lock read write commit-stock unlock insert commit-order",
-    "select-for-update": "read write insert commit", "atomic-decrement": "take insert commit",
-    "check-constraint": "read write insert commit", "optimistic": "read write insert commit",
-    "repeatable-read": "read write insert commit", "serializable": "read write insert commit",
-    "table-lock": "lock read write insert commit", "advisory-lock": "lock read write insert commit",
+    "select-for-update": "read write insert commit",
+    "atomic-decrement": "take insert commit",
+    "check-constraint": "read write insert commit",
+    "optimistic": "read write insert commit",
+    "repeatable-read": "read write insert commit",
+    "serializable": "read write insert commit",
+    "table-lock": "lock read write insert commit",
+    "advisory-lock": "lock read write insert commit",
 }
 
 
 def trace_of(service, request_id, limit=1000):
-    found = [trace for trace in service.get(f"/traces?limit={limit}").json["traces"] if trace["request_id"] == request_id]
+    found = [
+        trace
+        for trace in service.get(f"/traces?limit={limit}").json["traces"]
+        if trace["request_id"] == request_id
+    ]
     assert len(found) == 1, f"{len(found)} traces of {request_id}"
     return found[0]
 
 
 def order_as(service, request_id, product, quantity, strategy):
-    return service.post(f"/orders?strategy={strategy}", {"product_id": product, "quantity": quantity},
-                        {"X-Request-Id": request_id})
+    return service.post(
+        f"/orders?strategy={strategy}",
+        {"product_id": product, "quantity": quantity},
+        {"X-Request-Id": request_id},
+    )
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -38,8 +51,15 @@ def test_the_steps_of_an_order(shop, strategy):
     product = shop.product(stock=9)
     order = order_as(shop, f"trace-{strategy}", product, 2, strategy).json
     trace = trace_of(shop, f"trace-{strategy}")
-    wanted = {"strategy": strategy, "product_id": product, "quantity": 2, "order_id": order["id"], "outcome": "created",
-              "tries": 1, "truncated": False}
+    wanted = {
+        "strategy": strategy,
+        "product_id": product,
+        "quantity": 2,
+        "order_id": order["id"],
+        "outcome": "created",
+        "tries": 1,
+        "truncated": False,
+    }
     assert {name: trace[name] for name in wanted} == wanted
     steps = trace["steps"]
     names = [step["step"] for step in steps if step["step"] != "wait"]
@@ -133,7 +153,9 @@ def test_traces_are_bounded(services, database):
     default = len(service.get("/traces").json["traces"])
     reply = service.call("GET", "/traces?limit=1000000")
     kept = len(reply.json["traces"]) if reply.status == 200 else 0
-    assert reply.status == 200 and 0 < default <= kept < 1200 or reply.problem == "bad-request", f"{default}, {kept}"
+    assert (
+        reply.status == 200 and 0 < default <= kept < 1200 or reply.problem == "bad-request"
+    ), f"{default}, {kept}"
 
 
 def test_the_chrome_trace(services, database):
@@ -146,9 +168,14 @@ def test_the_chrome_trace(services, database):
     pid = service.process.pid
     assert {event["pid"] for event in events} == {pid}
 
-    names = {event["tid"]: event["args"]["name"] for event in events
-             if event["ph"] == "M" and event["name"] == "thread_name"}
-    process, = [event["args"]["name"] for event in events if event["ph"] == "M" and event["name"] == "process_name"]
+    names = {
+        event["tid"]: event["args"]["name"]
+        for event in events
+        if event["ph"] == "M" and event["name"] == "thread_name"
+    }
+    (process,) = [
+        event["args"]["name"] for event in events if event["ph"] == "M" and event["name"] == "process_name"
+    ]
     assert service.name in process
 
     lanes = defaultdict(list)
@@ -159,10 +186,14 @@ def test_the_chrome_trace(services, database):
     assert sum(span[2] == "order" for spans in lanes.values() for span in spans) >= 30
     for tid, spans in lanes.items():
         open_spans = []
-        for start, end, category, name in sorted(spans, key=lambda span: (span[0], -span[1], span[2] != "order")):
+        for start, end, category, name in sorted(
+            spans, key=lambda span: (span[0], -span[1], span[2] != "order")
+        ):
             while open_spans and open_spans[-1] <= start:
                 open_spans.pop()
-            assert not open_spans or end <= open_spans[-1], f"lane {tid}: {category} {name} is cut by another span"
+            assert (
+                not open_spans or end <= open_spans[-1]
+            ), f"lane {tid}: {category} {name} is cut by another span"
             open_spans.append(end)
 
     holds = defaultdict(list)
@@ -178,19 +209,21 @@ def test_the_chrome_trace(services, database):
     order = "".join(kind for _, kind in sorted(taken + given))
     assert order == "ba" * len(holds), f"two orders hold the one mutex: {order}"
 
-    stock = [event["args"]["count"] for event in sorted((event for event in events if event["ph"] == "C"),
-                                                        key=lambda event: event["ts"])]
+    stock = [
+        event["args"]["count"]
+        for event in sorted((event for event in events if event["ph"] == "C"), key=lambda event: event["ts"])
+    ]
     assert stock == list(range(29, -1, -1)), "the stock falls one by one"
 
 
-# ── metrics ───────────────────────────────────────────────────────────────────────────────────────────────────
+# ── metrics ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 SAMPLE = re.compile(r"^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? ([^ ]+)$")
 LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\"n])*)"(?:,|$)')
 
 
 def parse(text):
-    """Prometheus text → {family: type}, {(name, frozenset of labels): value}; fails on what Prometheus would refuse."""
+    """Prometheus text → {family: type}, {(name, labels): value}; fails on what Prometheus would refuse."""
     types, helps, samples, family = {}, set(), {}, None
     assert text.endswith("\n")
     for line in text.splitlines():
@@ -208,9 +241,14 @@ def parse(text):
             assert match, f"not a sample: {line!r}"
             name, labels, value = match.groups()
             pairs = LABEL.findall(labels or "")
-            assert "".join(f'{key}="{text}",' for key, text in pairs).rstrip(",") == (labels or "").rstrip(","), line
-            allowed = {family} | ({f"{family}_{part}" for part in ("bucket", "sum", "count")}
-                                  if types.get(family) == "histogram" else set())
+            assert "".join(f'{key}="{text}",' for key, text in pairs).rstrip(",") == (labels or "").rstrip(
+                ","
+            ), line
+            allowed = {family} | (
+                {f"{family}_{part}" for part in ("bucket", "sum", "count")}
+                if types.get(family) == "histogram"
+                else set()
+            )
             assert name in allowed, f"{name} stands under {family}"
             key = (name, frozenset(pairs))
             assert key not in samples, f"{line} twice"
@@ -221,8 +259,11 @@ def parse(text):
 
 def orders_total(samples):
     """{(strategy, outcome): count}, without those that are 0."""
-    return {(dict(labels)["strategy"], dict(labels)["outcome"]): int(value)
-            for (name, labels), value in samples.items() if name == "oversell_orders_total" and value}
+    return {
+        (dict(labels)["strategy"], dict(labels)["outcome"]): int(value)
+        for (name, labels), value in samples.items()
+        if name == "oversell_orders_total" and value
+    }
 
 
 def check_histograms(types, samples):
@@ -251,11 +292,17 @@ def test_metrics_are_prometheus_text(shop):
     assert re.match(r"text/plain; version=0\.0\.4", reply.header("Content-Type")), f"{reply.headers}"
     types, samples = parse(reply.text)
     check_histograms(types, samples)
-    assert {"oversell_orders_total": "counter", "oversell_order_seconds": "histogram",
-            "oversell_lock_wait_seconds": "histogram", "oversell_lock_held_seconds": "histogram"}.items() <= types.items()
+    assert {
+        "oversell_orders_total": "counter",
+        "oversell_order_seconds": "histogram",
+        "oversell_lock_wait_seconds": "histogram",
+        "oversell_lock_held_seconds": "histogram",
+    }.items() <= types.items()
     gauges = [family for family, kind in types.items() if kind == "gauge"]
     assert any("queue" in family for family in gauges), f"queue depth: {gauges}"
-    assert any("pool" in family or "connection" in family or "worker" in family for family in gauges), f"pool use: {gauges}"
+    assert any(
+        "pool" in family or "connection" in family or "worker" in family for family in gauges
+    ), f"pool use: {gauges}"
 
 
 def test_counts_agree_with_the_answers(services, database):
@@ -267,15 +314,22 @@ def test_counts_agree_with_the_answers(services, database):
         load = hammer([service], product, threads=4, strategy=strategy)
         told.update({(strategy, outcome): count for outcome, count in load.outcomes.items()})
     product = service.product()
-    for reply in (service.order(999999999, 1, "mutex"), service.order(product, 1, "mutex", key="k"),
-                  service.order(product, 1, "mutex", key="k"), service.order(product, 2, "mutex", key="k")):
+    for reply in (
+        service.order(999999999, 1, "mutex"),
+        service.order(product, 1, "mutex", key="k"),
+        service.order(product, 1, "mutex", key="k"),
+        service.order(product, 2, "mutex", key="k"),
+    ):
         outcome = reply.problem or ("replayed" if reply.header("Idempotency-Replayed") else "created")
         told[("mutex", outcome)] += 1
     types, samples = parse(service.get("/metrics").text)
     assert orders_total(samples) == dict(told)
     check_histograms(types, samples)
-    counted = {(dict(labels)["strategy"], dict(labels)["outcome"]): int(value)
-               for (name, labels), value in samples.items() if name == "oversell_order_seconds_count"}
+    counted = {
+        (dict(labels)["strategy"], dict(labels)["outcome"]): int(value)
+        for (name, labels), value in samples.items()
+        if name == "oversell_order_seconds_count"
+    }
     assert counted == dict(told), "the histogram knows as many"
 
 
@@ -305,8 +359,17 @@ def test_latencies_are_plausible(services, database):
 
 
 def test_a_full_queue_can_be_seen(services, database):
-    service = services.start(database, "--workers", "1", "--queue", "8", "--strategy", "select-for-update",
-                             "--lock-wait-ms", "20000")
+    service = services.start(
+        database,
+        "--workers",
+        "1",
+        "--queue",
+        "8",
+        "--strategy",
+        "select-for-update",
+        "--lock-wait-ms",
+        "20000",
+    )
     product = service.product()
 
     def depth():
@@ -322,7 +385,8 @@ def test_a_full_queue_can_be_seen(services, database):
     assert depth() == [0]
 
 
-# ── health ────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── health ──────────────────────────────────────────────────────────────────────────────────────────────────
+
 
 def test_health_and_readiness(shop):
     assert shop.get("/healthz").status == 200

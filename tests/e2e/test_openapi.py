@@ -7,8 +7,11 @@ from contract import PROBLEMS
 from lab import DOCUMENT, ROOT
 
 OPERATIONS = sorted((method, template) for method, template, _ in DOCUMENT.operations())
-OTHER_METHODS = sorted((method, template) for template in DOCUMENT.tree["paths"]
-                       for method in {"DELETE", "PATCH", "PUT", "POST", "GET"} - DOCUMENT.methods(template))
+OTHER_METHODS = sorted(
+    (method, template)
+    for template in DOCUMENT.tree["paths"]
+    for method in {"DELETE", "PATCH", "PUT", "POST", "GET"} - DOCUMENT.methods(template)
+)
 
 
 def references(node):
@@ -35,7 +38,7 @@ def test_every_component_is_used():
         if kind == "securitySchemes":
             continue
         for name in components:
-            if (kind, name) == ("responses", "MethodNotAllowed"):     # of every path, so of no operation
+            if (kind, name) == ("responses", "MethodNotAllowed"):  # of every path, so of no operation
                 continue
             assert f"#/components/{kind}/{name}" in used, f"{kind}/{name} is referred to by nothing"
 
@@ -55,8 +58,11 @@ def test_every_operation_is_described():
         assert operation["summary"] and operation["tags"], what
         names.append(operation["operationId"])
         wanted = {part[1:-1] for part in template.split("/") if part.startswith("{")}
-        given = {DOCUMENT.resolve(parameter)["name"] for parameter in operation.get("parameters", ())
-                 if DOCUMENT.resolve(parameter)["in"] == "path"}
+        given = {
+            DOCUMENT.resolve(parameter)["name"]
+            for parameter in operation.get("parameters", ())
+            if DOCUMENT.resolve(parameter)["in"] == "path"
+        }
         assert given == wanted, f"{what}: path parameters {given}, the path has {wanted}"
         for status, response in operation["responses"].items():
             response = DOCUMENT.resolve(response)
@@ -101,12 +107,24 @@ def test_every_operation_is_there(shop, method, template):
 @pytest.mark.parametrize("method, template", OTHER_METHODS)
 def test_every_other_method_is_refused(shop, method, template):
     target = template.replace("{id}", "1").replace("{name}", "mutex")
-    reply = shop.call(method, target, None if method == "GET" else b"{}")     # DOCUMENT.check holds Allow against it
+    reply = shop.call(
+        method, target, None if method == "GET" else b"{}"
+    )  # DOCUMENT.check holds Allow against it
     assert reply.problem == "method-not-allowed", str(reply)
 
 
 def test_no_secret_paths_beside_it(shop):
-    for path in ("/orders/", "/orders/1/", "/orders/1/items", "/products/1/reset/now", "/nothing", "//orders",
-                 "/strategies/mutex/x", "/metrics/", "/openapi.yml", "/../orders"):
+    for path in (
+        "/orders/",
+        "/orders/1/",
+        "/orders/1/items",
+        "/products/1/reset/now",
+        "/nothing",
+        "//orders",
+        "/strategies/mutex/x",
+        "/metrics/",
+        "/openapi.yml",
+        "/../orders",
+    ):
         reply = shop.get(path)
         assert reply.status == 404, f"{path}: {reply}"

@@ -9,7 +9,9 @@ from lab import expect_balanced, hammer, next_free_id, number, psql
 def test_the_shop_opens_with_one_product_of_stock_100(services, database):
     service = services.start(database)
     products = service.get("/products").json["products"]
-    assert [(product["id"], product["stock"], product["kind"]) for product in products] == [(1, 100, "counter")]
+    assert [(product["id"], product["stock"], product["kind"]) for product in products] == [
+        (1, 100, "counter")
+    ]
     assert service.get("/strategy").json["name"] == "atomic-decrement"
 
 
@@ -20,7 +22,12 @@ def test_an_order_says_what_was_sold(shop):
     assert reply.status == 201, str(reply)
     order = reply.json
     assert {name: order[name] for name in ("product_id", "quantity", "amount", "status", "strategy")} == {
-        "product_id": product, "quantity": 2, "amount": "39.80", "status": "pending", "strategy": "atomic-decrement"}
+        "product_id": product,
+        "quantity": 2,
+        "amount": "39.80",
+        "status": "pending",
+        "strategy": "atomic-decrement",
+    }
     assert reply.header("Location") == f"/orders/{order['id']}"
     assert reply.header("Idempotency-Replayed") is None
     created = datetime.fromisoformat(order["created_at"].replace("Z", "+00:00"))
@@ -29,14 +36,22 @@ def test_an_order_says_what_was_sold(shop):
 
 def test_an_order_reads_back_with_its_items(shop):
     product = shop.product(stock=10, price="7.05")
-    order = shop.order(product, 3, "read-write", receiver_name="Zoë 🦊 \"O'Neil\" \\ / \t", receiver_mobile="").json
+    order = shop.order(
+        product, 3, "read-write", receiver_name="Zoë 🦊 \"O'Neil\" \\ / \t", receiver_mobile=""
+    ).json
     read = shop.get(f"/orders/{order['id']}").json
     assert {name: read[name] for name in order} == order
     assert read["receiver_name"] == "Zoë 🦊 \"O'Neil\" \\ / \t"
     assert read["receiver_mobile"] in ("", None)
-    item, = read["items"]
-    wanted = {"product_id": product, "quantity": 3, "price": "7.05", "strategy": "read-write", "stock_seen": 10,
-              "instance": shop.name}
+    (item,) = read["items"]
+    wanted = {
+        "product_id": product,
+        "quantity": 3,
+        "price": "7.05",
+        "strategy": "read-write",
+        "stock_seen": 10,
+        "instance": shop.name,
+    }
     assert {name: item[name] for name in wanted} == wanted
     assert item["read_at"] and item["committed_at"], f"{item}"
     assert item["read_at"] < item["committed_at"], f"{item}"
@@ -49,9 +64,14 @@ def test_a_receiver_is_optional(shop):
 
 
 def test_money_is_exact(shop):
-    for price, quantity, amount in (("0.10", 3, "0.30"), ("9999999999.99", 1000000, "9999999999990000.00"),
-                                    ("0.00", 7, "0.00"), ("0.01", 1, "0.01"), ("19.9", 10, "199.00"),
-                                    ("12345678.91", 99, "1222222212.09")):
+    for price, quantity, amount in (
+        ("0.10", 3, "0.30"),
+        ("9999999999.99", 1000000, "9999999999990000.00"),
+        ("0.00", 7, "0.00"),
+        ("0.01", 1, "0.01"),
+        ("19.9", 10, "199.00"),
+        ("12345678.91", 99, "1222222212.09"),
+    ):
         order = shop.order(shop.product(stock=1000000, price=price), quantity)
         assert order.status == 201, str(order)
         assert order.json["amount"] == amount, f"{quantity} × {price}"
@@ -125,11 +145,14 @@ def test_pages_by_id(shop):
 def test_a_page_is_of_100_orders_and_at_most_1000(shop):
     product = shop.product(stock=2000)
     url = shop.database_url
-    psql(url, "WITH o AS (INSERT INTO orders (amount, created_by, updated_by)"
-              " SELECT 19.90, 'test', 'test' FROM generate_series(1, 1005) RETURNING id)"
-              " INSERT INTO order_item (order_id, product_id, purchase_price, purchase_num, strategy, instance,"
-              f" stock_xid, created_by, updated_by) SELECT id, {product}, 19.90, 1, 'test', 'test',"
-              " pg_current_xact_id(), 'test', 'test' FROM o")
+    psql(
+        url,
+        "WITH o AS (INSERT INTO orders (amount, created_by, updated_by)"
+        " SELECT 19.90, 'test', 'test' FROM generate_series(1, 1005) RETURNING id)"
+        " INSERT INTO order_item (order_id, product_id, purchase_price, purchase_num, strategy, instance,"
+        f" stock_xid, created_by, updated_by) SELECT id, {product}, 19.90, 1, 'test', 'test',"
+        " pg_current_xact_id(), 'test', 'test' FROM o",
+    )
     assert len(shop.get(f"/orders?product_id={product}").json["orders"]) == 100
     page = shop.get(f"/orders?product_id={product}&limit=1000").json
     assert len(page["orders"]) == 1000
@@ -148,10 +171,19 @@ def test_many_clients_and_quantities_leave_nothing_over(shop):
     load = hammer([shop], product, threads=16, quantities=(3, 1, 2, 5))
     audit = expect_balanced(shop, product, load, 97)
     assert (audit["left"], audit["sold"]) == (0, 97)
-    assert number(shop.database_url, "SELECT count(*) FROM orders o LEFT JOIN order_item i ON i.order_id = o.id"
-                                     " WHERE i.order_id IS NULL") == 0
-    amounts = psql(shop.database_url, "SELECT DISTINCT o.amount = i.purchase_price * i.purchase_num FROM orders o"
-                                      f" JOIN order_item i ON i.order_id = o.id WHERE i.product_id = {product}")
+    assert (
+        number(
+            shop.database_url,
+            "SELECT count(*) FROM orders o LEFT JOIN order_item i ON i.order_id = o.id"
+            " WHERE i.order_id IS NULL",
+        )
+        == 0
+    )
+    amounts = psql(
+        shop.database_url,
+        "SELECT DISTINCT o.amount = i.purchase_price * i.purchase_num FROM orders o"
+        f" JOIN order_item i ON i.order_id = o.id WHERE i.product_id = {product}",
+    )
     assert amounts == [["t"]]
 
 

@@ -5,8 +5,33 @@ import pytest
 from lab import DOCUMENT, Closed, request_bytes
 
 # Not a number, or none that an id can be: there is nothing at such a path.
-NOT_AN_ID = ["0", "-1", "abc", "9223372036854775808", "99999999999999999999999999", "1e3", "1.0", "0x1", "+1", "1%20",
-             "%31x", "1;2", "1,2", "%2F", "%2E%2E", "%00", "1%00", "%FF", "ⅷ", "1'", "", "%", "%zz", "1%", "x" * 90]
+NOT_AN_ID = [
+    "0",
+    "-1",
+    "abc",
+    "9223372036854775808",
+    "99999999999999999999999999",
+    "1e3",
+    "1.0",
+    "0x1",
+    "+1",
+    "1%20",
+    "%31x",
+    "1;2",
+    "1,2",
+    "%2F",
+    "%2E%2E",
+    "%00",
+    "1%00",
+    "%FF",
+    "ⅷ",
+    "1'",
+    "",
+    "%",
+    "%zz",
+    "1%",
+    "x" * 90,
+]
 
 
 def get(service, method, target, body=b""):
@@ -15,7 +40,7 @@ def get(service, method, target, body=b""):
         wire.send(request_bytes(method, target.encode("utf-8"), body))
         try:
             reply = wire.reply()
-            if reply.header("X-Request-Id"):      # ours, not the library's
+            if reply.header("X-Request-Id"):  # ours, not the library's
                 DOCUMENT.check(method, target, reply)
             return reply
         except Closed as closed:
@@ -24,11 +49,21 @@ def get(service, method, target, body=b""):
 
 
 @pytest.mark.parametrize("value", NOT_AN_ID)
-@pytest.mark.parametrize("method, path", [("GET", "/orders/{}"), ("GET", "/products/{}"), ("PUT", "/products/{}"),
-                                          ("POST", "/products/{}/reset")])
+@pytest.mark.parametrize(
+    "method, path",
+    [("GET", "/orders/{}"), ("GET", "/products/{}"), ("PUT", "/products/{}"), ("POST", "/products/{}/reset")],
+)
 def test_a_path_that_is_not_an_id(shop, method, path, value):
-    reply = get(shop, method, path.format(value), b'{"name":"x","price":"1.00","stock":1}' if method == "PUT" else
-                b'{"stock":1}' if method == "POST" else b"")
+    reply = get(
+        shop,
+        method,
+        path.format(value),
+        b'{"name":"x","price":"1.00","stock":1}'
+        if method == "PUT"
+        else b'{"stock":1}'
+        if method == "POST"
+        else b"",
+    )
     assert reply is not None, "closed without an answer"
     assert reply.status in (400, 404), str(reply)
     if not any(mark in value for mark in "%ⅷ"):
@@ -43,20 +78,43 @@ def test_one_product_has_one_path(shop, value):
     assert get(shop, "GET", f"/products/{value}").status == 404
 
 
-@pytest.mark.parametrize("name", ["nobody", "MUTEX", "mutex%00", "mutex%2F", "%6Dutex%20", "x" * 3000, "-", "mutex;"])
+@pytest.mark.parametrize(
+    "name", ["nobody", "MUTEX", "mutex%00", "mutex%2F", "%6Dutex%20", "x" * 3000, "-", "mutex;"]
+)
 def test_no_such_strategy_in_a_path(shop, name):
     reply = get(shop, "GET", f"/strategies/{name}")
     assert reply is not None and reply.status == 404 or "%" in name and reply.status == 400, str(reply)
 
 
 BAD_QUERIES = [
-    *[("GET", f"/orders?limit={value}") for value in ("0", "1001", "-1", "x", "", "1.5", "1e2", "99999999999999999999",
-                                                     "10%20", "%31x", "+10", "0x10", "10%00")],
+    *[
+        ("GET", f"/orders?limit={value}")
+        for value in (
+            "0",
+            "1001",
+            "-1",
+            "x",
+            "",
+            "1.5",
+            "1e2",
+            "99999999999999999999",
+            "10%20",
+            "%31x",
+            "+10",
+            "0x10",
+            "10%00",
+        )
+    ],
     *[("GET", f"/orders?after={value}") for value in ("-1", "x", "", "1.5", "9223372036854775808", "1%002")],
     *[("GET", f"/orders?product_id={value}") for value in ("x", "", "-1", "0", "1.5", "9223372036854775808")],
-    *[("GET", f"/audit?product_id={value}") for value in ("x", "", "-1", "0", "1.5", "9223372036854775808", "1%00")],
+    *[
+        ("GET", f"/audit?product_id={value}")
+        for value in ("x", "", "-1", "0", "1.5", "9223372036854775808", "1%00")
+    ],
     *[("GET", f"/traces?limit={value}") for value in ("0", "-1", "x", "", "1.5", "99999999999999999999")],
-    ("GET", "/traces?format=xml"), ("GET", "/traces?format="), ("GET", "/traces?format=JSON"),
+    ("GET", "/traces?format=xml"),
+    ("GET", "/traces?format="),
+    ("GET", "/traces?format=JSON"),
 ]
 
 
@@ -81,8 +139,20 @@ def test_no_strategy_at_all_in_a_query(shop, strategy):
     assert shop.audit(product)["orders"] == 0
 
 
-@pytest.mark.parametrize("query", ["strategy=mutex&strategy=mutex", "strategy=mutex&strategy=nobody", "strategy", "&&&",
-                                   "=", "=mutex", "unknown=1", "%00=%00", "strategy=mutex&x=" + "y" * 3000])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "strategy=mutex&strategy=mutex",
+        "strategy=mutex&strategy=nobody",
+        "strategy",
+        "&&&",
+        "=",
+        "=mutex",
+        "unknown=1",
+        "%00=%00",
+        "strategy=mutex&x=" + "y" * 3000,
+    ],
+)
 def test_odd_queries_are_no_failure(shop, query):
     product = shop.product(stock=5)
     reply = shop.post(f"/orders?{query}", {"product_id": product, "quantity": 1})

@@ -1,4 +1,4 @@
-"""PostgreSQL away, slow, cut off or restarted: typed problems in bounded time, nothing lost, recovery by itself."""
+"""PostgreSQL away, slow, cut off or restarted: typed problems in bounded time, nothing lost, recovery."""
 
 import threading
 import time
@@ -6,16 +6,40 @@ import time
 import pytest
 
 import lab
-from lab import (Background, PATIENCE, Proxy, expect_balanced, hammer, holding_row, number, psql, wait_until,
-                 waiting_backends)
+from lab import (
+    Background,
+    PATIENCE,
+    Proxy,
+    expect_balanced,
+    hammer,
+    holding_row,
+    number,
+    psql,
+    wait_until,
+    waiting_backends,
+)
 from test_strategies import STRATEGIES
 
-NEEDS_DATABASE = [("POST", "/orders", {"product_id": 1, "quantity": 1}), ("GET", "/orders", None),
-                  ("GET", "/orders/1", None), ("GET", "/products", None), ("GET", "/products/1", None),
-                  ("PUT", "/products/1", {"name": "x", "price": "1.00", "stock": 1}),
-                  ("POST", "/products/1/reset", {"stock": 1}), ("GET", "/audit?product_id=1", None),
-                  ("GET", "/readyz", None)]
-NEEDS_NOTHING = ["/healthz", "/metrics", "/strategies", "/strategies/mutex", "/strategy", "/traces", "/openapi.yaml"]
+NEEDS_DATABASE = [
+    ("POST", "/orders", {"product_id": 1, "quantity": 1}),
+    ("GET", "/orders", None),
+    ("GET", "/orders/1", None),
+    ("GET", "/products", None),
+    ("GET", "/products/1", None),
+    ("PUT", "/products/1", {"name": "x", "price": "1.00", "stock": 1}),
+    ("POST", "/products/1/reset", {"stock": 1}),
+    ("GET", "/audit?product_id=1", None),
+    ("GET", "/readyz", None),
+]
+NEEDS_NOTHING = [
+    "/healthz",
+    "/metrics",
+    "/strategies",
+    "/strategies/mutex",
+    "/strategy",
+    "/traces",
+    "/openapi.yaml",
+]
 
 
 @pytest.fixture
@@ -86,7 +110,7 @@ def test_not_there_at_start(services, proxy):
 
 
 def test_all_connections_cut(services, proxy):
-    """The next order is served on a new connection; nobody is told of the cut unless an order was under way."""
+    """The next order is served on a new connection."""
     service = services.start(proxy.url, "--workers", "4")
     product = service.product()
     lab.together(*[lambda: service.order(product)] * 8)
@@ -127,7 +151,9 @@ def test_it_does_not_hammer_a_server_that_refuses(services, proxy):
 
 def test_a_server_that_says_nothing_any_more(services, proxy):
     """Half open: no reply, no reset. The order's deadline ends the wait."""
-    service = services.start(proxy.url, "--workers", "2", "--order-timeout-ms", "1000", "--lock-wait-ms", "500")
+    service = services.start(
+        proxy.url, "--workers", "2", "--order-timeout-ms", "1000", "--lock-wait-ms", "500"
+    )
     product = service.product()
     assert service.order(product).status == 201
     proxy.stalled.set()
@@ -142,10 +168,15 @@ def test_a_server_that_says_nothing_any_more(services, proxy):
     assert service.audit(product)["balanced"]
 
 
-@pytest.mark.parametrize("method, target, body", [call for call in NEEDS_DATABASE if call[1] != "/orders"],
-                         ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    "method, target, body",
+    [call for call in NEEDS_DATABASE if call[1] != "/orders"],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_no_other_call_waits_for_ever_either(services, proxy, method, target, body):
-    service = services.start(proxy.url, "--workers", "2", "--order-timeout-ms", "500", "--lock-wait-ms", "500")
+    service = services.start(
+        proxy.url, "--workers", "2", "--order-timeout-ms", "500", "--lock-wait-ms", "500"
+    )
     service.product()
     proxy.stalled.set()
     reply = service.call(method, target, body)
@@ -162,8 +193,13 @@ def test_a_reset_leaves_no_deadline_behind(services, database):
         service.reset(product, 5)
     time.sleep(0.8)
     for _ in range(8):
-        for target in ("/products", f"/products/{product}", f"/orders?product_id={product}", "/readyz",
-                       f"/audit?product_id={product}"):
+        for target in (
+            "/products",
+            f"/products/{product}",
+            f"/orders?product_id={product}",
+            "/readyz",
+            f"/audit?product_id={product}",
+        ):
             reply = service.get(target)
             assert reply.status == 200, f"{target}: {reply}"
 
@@ -179,13 +215,16 @@ def test_a_network_in_single_bytes(services, proxy):
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_backend_that_is_terminated_in_the_middle_of_an_order(shop, strategy):
-    """The order waits for its row when its server process is ended: nothing is sold, and the next order is served."""
+    """The order waits for its row when its backend is ended: nothing is sold, and the next is served."""
     product = shop.product(stock=5)
     with holding_row(shop.database_url, product):
         order = Background(lambda: shop.order(product, 1, strategy))
         wait_until(lambda: waiting_backends(shop.database_url) == 1, "the order waits for the row")
-        psql(shop.database_url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                                " WHERE datname = current_database() AND wait_event_type = 'Lock'")
+        psql(
+            shop.database_url,
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND wait_event_type = 'Lock'",
+        )
         reply = order.result()
     assert reply.problem == "backend-unavailable", str(reply)
     assert reply.json["backend"] == "postgresql"
@@ -194,7 +233,9 @@ def test_a_backend_that_is_terminated_in_the_middle_of_an_order(shop, strategy):
     assert (audit["orders"], audit["left"], audit["balanced"]) == (1, 4, True), f"{audit}"
 
 
-@pytest.mark.parametrize("strategy", ["atomic-decrement", "atomic-statement", "select-for-update", "mutex", "serializable"])
+@pytest.mark.parametrize(
+    "strategy", ["atomic-decrement", "atomic-statement", "select-for-update", "mutex", "serializable"]
+)
 def test_backends_terminated_under_load(services, database, strategy):
     """Again and again: whoever was told 201 has an order, and nobody else does but for unknown outcomes."""
     service = services.start(database, "--workers", "8", "--strategy", strategy)
@@ -204,24 +245,34 @@ def test_backends_terminated_under_load(services, database, strategy):
     try:
         for _ in range(8):
             time.sleep(0.08)
-            psql(database, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                           " WHERE datname = current_database() AND pid <> pg_backend_pid()")
+            psql(
+                database,
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()",
+            )
     finally:
         stop.set()
         told = load.result()
-    assert set(told.outcomes) <= {"created", "backend-unavailable", "outcome-unknown", "conflict"}, f"{told.outcomes}"
+    assert set(told.outcomes) <= {
+        "created",
+        "backend-unavailable",
+        "outcome-unknown",
+        "conflict",
+    }, f"{told.outcomes}"
     assert told.outcomes["created"] > 20, f"{told.outcomes}"
     wait_until(lambda: service.get("/readyz").status == 200, "ready again")
-    stored = {int(row[0]) for row in psql(database, f"SELECT order_id FROM order_item WHERE product_id = {product}")}
+    stored = {
+        int(row[0]) for row in psql(database, f"SELECT order_id FROM order_item WHERE product_id = {product}")
+    }
     assert told.ids <= stored, f"promised and lost: {sorted(told.ids - stored)}"
     assert len(stored - told.ids) <= told.outcomes["outcome-unknown"], f"{stored - told.ids}, {told.outcomes}"
     audit = service.audit(product)
     assert (audit["drift"], audit["balanced"]) == (0, True), f"{audit}"
 
 
-# ── a COMMIT without a reply ──────────────────────────────────────────────────────────────────────────────────
+# ── a COMMIT without a reply ────────────────────────────────────────────────────────────────────────────────
 
-COMMIT = b"\0commit\0"      # the prepared statement's name, as it goes over the wire
+COMMIT = b"\0commit\0"  # the prepared statement's name, as it goes over the wire
 
 
 def start_and_warm_up(services, proxy, strategy):
@@ -254,8 +305,10 @@ def test_a_commit_that_never_arrived_is_settled(services, proxy, strategy):
     assert proxy.triggered.is_set()
     assert reply.problem == "backend-unavailable", str(reply)
     assert service.audit(product)["orders"] == 1
-    again = wait_until(lambda: (lambda it: it if it.status == 201 else None)(service.order(product, 2, key="key")),
-                       "a retry sells")
+    again = wait_until(
+        lambda: (lambda it: it if it.status == 201 else None)(service.order(product, 2, key="key")),
+        "a retry sells",
+    )
     assert again.header("Idempotency-Replayed") is None
     audit = service.audit(product)
     assert (audit["orders"], audit["left"], audit["balanced"]) == (2, 7, True), f"{audit}"
@@ -266,7 +319,7 @@ def test_a_commit_that_never_arrived_is_settled(services, proxy, strategy):
 def test_an_outcome_that_cannot_be_found_out(services, proxy, database, strategy, lose):
     """And then PostgreSQL is away for longer: 504, and the same key later tells, whatever it was."""
     service, product = start_and_warm_up(services, proxy, strategy)
-    proxy.refuse = True              # for new connections only: this one carries the order as far as its end
+    proxy.refuse = True  # for new connections only: this one carries the order as far as its end
     proxy.arm(COMMIT, lose=lose)
     reply = service.order(product, 2, key="key")
     assert proxy.triggered.is_set()
@@ -274,8 +327,10 @@ def test_an_outcome_that_cannot_be_found_out(services, proxy, database, strategy
     happened = number(database, f"SELECT count(*) FROM order_item WHERE product_id = {product}") == 2
     assert happened == (lose == "reply")
     proxy.refuse = False
-    again = wait_until(lambda: (lambda it: it if it.status == 201 else None)(service.order(product, 2, key="key")),
-                       "the same key tells")
+    again = wait_until(
+        lambda: (lambda it: it if it.status == 201 else None)(service.order(product, 2, key="key")),
+        "the same key tells",
+    )
     assert again.header("Idempotency-Replayed") == ("true" if happened else None), str(again)
     audit = service.audit(product)
     assert (audit["orders"], audit["left"], audit["balanced"]) == (2, 7, True), f"{audit}"
@@ -283,14 +338,17 @@ def test_an_outcome_that_cannot_be_found_out(services, proxy, database, strategy
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_commit_that_fails(services, database, strategy):
-    """Every statement succeeds, and then COMMIT itself is refused, as when the disk is full: nothing was sold, and
-    the next order on the same connection is served. A statement on its own fails after its rows have come."""
+    """Every statement succeeds, and then COMMIT is refused, as by a full disk: nothing was sold, and the
+    next order on that connection is served. A statement on its own fails after its rows have come."""
     service = services.start(database, "--workers", "1", "--strategy", strategy)
     product = service.product(stock=10)
-    psql(database, "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
-                   " $$ BEGIN RAISE EXCEPTION 'disk full' USING ERRCODE = '53100'; END $$;"
-                   " CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON orders DEFERRABLE INITIALLY DEFERRED"
-                   " FOR EACH ROW EXECUTE FUNCTION refuse()")
+    psql(
+        database,
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE EXCEPTION 'disk full' USING ERRCODE = '53100'; END $$;"
+        " CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON orders DEFERRABLE INITIALLY DEFERRED"
+        " FOR EACH ROW EXECUTE FUNCTION refuse()",
+    )
     for key in (None, "key"):
         reply = service.order(product, 2, key=key)
         assert reply.problem == "backend-unavailable", str(reply)
@@ -298,13 +356,18 @@ def test_a_commit_that_fails(services, database, strategy):
     orders = [service.order(product, 1, key=key) for key in (None, "key")]
     assert [order.status for order in orders] == [201, 201], f"{[str(order) for order in orders]}"
     audit = service.audit(product)
-    lost = 4 if strategy == "reentrant-mutex" else 0      # its stock was committed before
-    assert (audit["orders"], audit["sold"], audit["left"], audit["drift"]) == (2, 2, 8 - lost, -lost), f"{audit}"
+    lost = 4 if strategy == "reentrant-mutex" else 0  # its stock was committed before
+    assert (audit["orders"], audit["sold"], audit["left"], audit["drift"]) == (
+        2,
+        2,
+        8 - lost,
+        -lost,
+    ), f"{audit}"
 
 
 @pytest.mark.parametrize("lose", ["reply", "request"])
 def test_a_lone_statement_whose_reply_is_lost(services, proxy, database, lose):
-    """atomic-statement without a key commits by itself: nobody can tell, and the service does not pretend to."""
+    """atomic-statement without a key commits by itself: nobody can tell, and the service says so."""
     service = services.start(proxy.url, "--workers", "1", "--strategy", "atomic-statement")
     product = service.product(stock=10)
     assert service.order(product).status == 201
@@ -312,8 +375,12 @@ def test_a_lone_statement_whose_reply_is_lost(services, proxy, database, lose):
     reply = service.order(product, 2, receiver_name="Ada of the lost reply")
     assert proxy.triggered.is_set()
     assert reply.problem == "outcome-unknown", str(reply)
-    audit = wait_until(lambda: (lambda it: it.json if it.status == 200 else None)(
-        service.get(f"/audit?product_id={product}")), "the audit is there")
+    audit = wait_until(
+        lambda: (lambda it: it.json if it.status == 200 else None)(
+            service.get(f"/audit?product_id={product}")
+        ),
+        "the audit is there",
+    )
     assert (audit["orders"], audit["balanced"]) == (2 if lose == "reply" else 1, True), f"{audit}"
 
 

@@ -7,19 +7,41 @@ import time
 
 import pytest
 
-from lab import (Background, Closed, DOCUMENT, Load, PATIENCE, SANITIZED, expect_balanced, expect_books, hammer, holding_row, psql,
-                 request_bytes, run_service, wait_until, waiting_backends)
+from lab import (
+    Background,
+    Closed,
+    DOCUMENT,
+    Load,
+    PATIENCE,
+    Proxy,
+    SANITIZED,
+    expect_balanced,
+    expect_books,
+    hammer,
+    holding_row,
+    psql,
+    request_bytes,
+    run_service,
+    wait_until,
+    waiting_backends,
+)
 
 
 def told_is_stored(url, product, load):
     """Every 201 is in the database, and nothing is there that nobody was told of."""
-    stored = {int(row[0]) for row in psql(url, f"SELECT order_id FROM order_item WHERE product_id = {product}")}
-    assert stored == load.ids, f"only stored: {sorted(stored - load.ids)}, only told: {sorted(load.ids - stored)}"
+    stored = {
+        int(row[0]) for row in psql(url, f"SELECT order_id FROM order_item WHERE product_id = {product}")
+    }
+    assert (
+        stored == load.ids
+    ), f"only stored: {sorted(stored - load.ids)}, only told: {sorted(load.ids - stored)}"
 
 
 @pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("strategy, think_ms", [("atomic-statement", 0), ("atomic-decrement", 2), ("mutex", 5),
-                                                ("reentrant-mutex", 0)])
+@pytest.mark.parametrize(
+    "strategy, think_ms",
+    [("atomic-statement", 0), ("atomic-decrement", 2), ("mutex", 5), ("reentrant-mutex", 0)],
+)
 def test_under_load_every_accepted_order_is_answered(services, database, strategy, think_ms, by):
     service = services.start(database, "--workers", "8", "--strategy", strategy, "--think-ms", str(think_ms))
     witness = services.start(database)
@@ -38,12 +60,15 @@ def test_under_load_every_accepted_order_is_answered(services, database, strateg
 
 def test_orders_in_the_queue_are_answered(services, database):
     """One worker, ten orders waiting: all of them are sold before the process ends."""
-    service = services.start(database, "--workers", "1", "--queue", "64", "--strategy", "select-for-update",
-                             "--think-ms", "60")
+    service = services.start(
+        database, "--workers", "1", "--queue", "64", "--strategy", "select-for-update", "--think-ms", "60"
+    )
     product = service.product()
     orders = [Background(lambda: service.order(product)) for _ in range(10)]
-    wait_until(lambda: service.get("/audit?product_id=1").status == 200 and
-               number_of_orders(database, product) >= 1, "the first is done")
+    wait_until(
+        lambda: service.get("/audit?product_id=1").status == 200 and number_of_orders(database, product) >= 1,
+        "the first is done",
+    )
     service.stop()
     replies = [order.result() for order in orders]
     assert {reply.status for reply in replies} == {201}, f"{[str(reply) for reply in replies]}"
@@ -88,8 +113,10 @@ def test_while_it_drains_nothing_more_is_accepted(services, database):
     """New connections are not taken; what comes on open ones is refused, whatever it asks for."""
     service = services.start(database, "--workers", "2", "--lock-wait-ms", "10000")
     product = service.product()
-    calls = [(method, template.replace("{id}", "1").replace("{name}", "mutex"), service.wire())
-             for method, template, _ in DOCUMENT.operations()]
+    calls = [
+        (method, template.replace("{id}", "1").replace("{name}", "mutex"), service.wire())
+        for method, template, _ in DOCUMENT.operations()
+    ]
     with holding_row(database, product) as row:
         order = Background(lambda: service.order(product))
         wait_until(lambda: waiting_backends(database) == 1, "an order waits for the row")
@@ -111,7 +138,7 @@ def test_while_it_drains_nothing_more_is_accepted(services, database):
                 wire.send(request_bytes("POST", "/orders", b'{"product_id":%d,"quantity":1}' % product))
                 assert wire.reply(seconds=1).status == 503
         except (ConnectionRefusedError, Closed, socket.timeout):
-            pass     # nobody takes it
+            pass  # nobody takes it
         assert service.process.poll() is None, "it left before the order was answered"
         row.run("ROLLBACK")
         accepted = order.result()
@@ -135,7 +162,6 @@ def test_a_second_signal_changes_nothing(services, database):
 
 
 def test_a_signal_while_it_starts(services, database):
-    from lab import Proxy
     proxy = Proxy(database)
     proxy.refuse = True
     try:
@@ -147,7 +173,7 @@ def test_a_signal_while_it_starts(services, database):
 
 def test_the_next_process_takes_the_port_at_once(services, database):
     first = services.start(database)
-    with first.wire() as wire:      # a connection that was open leaves the port in TIME_WAIT
+    with first.wire() as wire:  # a connection that was open leaves the port in TIME_WAIT
         wire.send(request_bytes("GET", "/healthz"))
         assert wire.reply().status == 200
         port = first.port
@@ -175,16 +201,20 @@ def test_two_instances_start_on_one_empty_database(services, database):
     assert instances[0].audit(1)["sold"] == 4
 
 
-@pytest.mark.parametrize("strategy", ["atomic-statement", "select-for-update", "optimistic", "mutex", "atomic-decrement"])
+@pytest.mark.parametrize(
+    "strategy", ["atomic-statement", "select-for-update", "optimistic", "mutex", "atomic-decrement"]
+)
 def test_killed_under_load(services, database, strategy):
-    """kill -9: every 201 that was read is in the database, stock and orders agree, the next process goes on."""
+    """kill -9: every 201 that was read is in the database, stock and orders agree, the next one goes on."""
     product, load, cycles = None, Load(), 2
     for _ in range(cycles):
         service = services.start(database, "--workers", "8", "--strategy", strategy)
         if product is None:
             product = service.product(stock=1000000)
         stop = threading.Event()
-        running = Background(lambda service=service, stop=stop: hammer([service], product, threads=16, stop=stop))
+        running = Background(
+            lambda service=service, stop=stop: hammer([service], product, threads=16, stop=stop)
+        )
         before = number_of_orders(database, product)
         wait_until(lambda before=before: number_of_orders(database, product) > before + 20, "orders flow")
         service.kill()
@@ -193,12 +223,23 @@ def test_killed_under_load(services, database, strategy):
         load.created += part.created
         load.unanswered += part.unanswered
     survivor = services.start(database, "--strategy", strategy)
-    wait_until(lambda: psql(database, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-                                      " AND state LIKE '%transaction%'") == [["0"]], "the dead one's transactions end")
-    stored = {int(row[0]) for row in psql(database, f"SELECT order_id FROM order_item WHERE product_id = {product}")}
+    wait_until(
+        lambda: psql(
+            database,
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND state LIKE '%transaction%'",
+        )
+        == [["0"]],
+        "the dead one's transactions end",
+    )
+    stored = {
+        int(row[0]) for row in psql(database, f"SELECT order_id FROM order_item WHERE product_id = {product}")
+    }
     assert load.ids <= stored, f"promised and lost: {sorted(load.ids - stored)}"
     untold = len(stored - load.ids)
-    assert untold <= load.unanswered, f"{untold} orders that nobody was told of, {load.unanswered} without an answer"
+    assert (
+        untold <= load.unanswered
+    ), f"{untold} orders that nobody was told of, {load.unanswered} without an answer"
     audit = survivor.audit(product)
     assert (audit["drift"], audit["oversold"], audit["balanced"]) == (0, 0, True), f"{audit}"
     assert survivor.order(product).status == 201
@@ -208,9 +249,13 @@ def test_it_leaks_nothing_worth_speaking_of(services, database):
     """Ten thousand requests later it is as large as it was after the first thousand."""
     service = services.start(database, "--workers", "4")
     product = service.product(stock=1000000)
-    bodies = [request_bytes("POST", "/orders", b'{"product_id":%d,"quantity":1,"receiver_name":"Ada"}' % product),
-              request_bytes("POST", "/orders", b"{"), request_bytes("GET", f"/products/{product}"),
-              request_bytes("GET", "/nothing"), request_bytes("POST", "/orders?strategy=nobody", b"{}")]
+    bodies = [
+        request_bytes("POST", "/orders", b'{"product_id":%d,"quantity":1,"receiver_name":"Ada"}' % product),
+        request_bytes("POST", "/orders", b"{"),
+        request_bytes("GET", f"/products/{product}"),
+        request_bytes("GET", "/nothing"),
+        request_bytes("POST", "/orders?strategy=nobody", b"{}"),
+    ]
     size = None
     with service.wire() as wire:
         for round_ in range(200 if SANITIZED else 1000):

@@ -1,5 +1,6 @@
 """Clients that are slow on purpose: one deadline cuts them all, and nobody else waits for them."""
 
+import os
 import socket
 import time
 
@@ -8,18 +9,13 @@ import pytest
 from lab import Closed, PATIENCE, SANITIZED, as_body, psql, request_bytes, together, wait_until
 
 DEADLINE_S = 1.5
-LATEST_S = 4.0 * PATIENCE      # cut by then
+LATEST_S = 4.0 * PATIENCE  # cut by then
 
 
 @pytest.fixture(scope="module")
-def hasty(stack, folder):
+def hasty(stack, file_services):
     """A service whose requests must be over within 1.5 s."""
-    import lab
-    started = lab.Services(folder)
-    try:
-        yield started.start(stack.database(), "--workers", "4", "--request-timeout-ms", "1500")
-    finally:
-        started.end()
+    return file_services.start(stack.database(), "--workers", "4", "--request-timeout-ms", "1500")
 
 
 def drip(service, data, every, most_s):
@@ -45,23 +41,31 @@ SLOW = {
     "header": b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: " + b"y" * 10000,
     "many headers": b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + b"X: y\r\n" * 2000,
     "body by length": request_bytes("POST", "/orders", b"", {"Content-Length": "10000"}) + b" " * 10000,
-    "body in chunks": request_bytes("POST", "/orders", b"", {"Content-Length": None, "Transfer-Encoding": "chunked"})
-                      + b"1\r\n \r\n" * 2000,
+    "body in chunks": request_bytes(
+        "POST", "/orders", b"", {"Content-Length": None, "Transfer-Encoding": "chunked"}
+    )
+    + b"1\r\n \r\n" * 2000,
 }
 
 
 def test_every_drip_is_cut_by_the_deadline(hasty):
     """Bytes keep coming, so the connection is never idle; only a deadline for the whole ends it."""
     quick = request_bytes("POST", "/orders", b"", {"Content-Length": "10000"})
-    results = together(*[lambda data=data: drip(hasty, data, 0.05, LATEST_S) for data in SLOW.values()],
-                       lambda: drip(hasty, quick + b" " * 100, 0.2, LATEST_S))
+    results = together(
+        *[lambda data=data: drip(hasty, data, 0.05, LATEST_S) for data in SLOW.values()],
+        lambda: drip(hasty, quick + b" " * 100, 0.2, LATEST_S),
+    )
     for name, (seconds, partial) in zip([*SLOW, "long pauses"], results):
         assert DEADLINE_S * 0.6 < seconds < LATEST_S, f"{name}: cut after {seconds:.2f} s"
         assert partial == b"" or partial.startswith((b"HTTP/1.1 4", b"HTTP/1.1 5")), f"{name}: {partial!r}"
 
 
 def test_silence_in_the_middle_is_cut_too(hasty):
-    for data in (b"G", b"GET /healthz HTTP/1.1\r\n", request_bytes("POST", "/orders", b"", {"Content-Length": "10"}) + b"{"):
+    for data in (
+        b"G",
+        b"GET /healthz HTTP/1.1\r\n",
+        request_bytes("POST", "/orders", b"", {"Content-Length": "10"}) + b"{",
+    ):
         with hasty.wire() as wire:
             wire.send(data)
             start = time.monotonic()
@@ -122,12 +126,14 @@ def test_a_client_that_has_said_all_and_closes_its_side_is_answered(hasty):
 def large_page(hasty):
     """The target of a reply that is larger than what the sockets buffer, and its size."""
     product = hasty.product(stock=2000)
-    psql(hasty.database_url,
-         "WITH o AS (INSERT INTO orders (amount, receiver_name, created_by, updated_by)"
-         " SELECT 19.90, repeat('x', 200), 'test', 'test' FROM generate_series(1, 1000) RETURNING id)"
-         " INSERT INTO order_item (order_id, product_id, purchase_price, purchase_num, strategy, instance,"
-         f" stock_xid, created_by, updated_by) SELECT id, {product}, 19.90, 1, 'test', 'test',"
-         " pg_current_xact_id(), 'test', 'test' FROM o")
+    psql(
+        hasty.database_url,
+        "WITH o AS (INSERT INTO orders (amount, receiver_name, created_by, updated_by)"
+        " SELECT 19.90, repeat('x', 200), 'test', 'test' FROM generate_series(1, 1000) RETURNING id)"
+        " INSERT INTO order_item (order_id, product_id, purchase_price, purchase_num, strategy, instance,"
+        f" stock_xid, created_by, updated_by) SELECT id, {product}, 19.90, 1, 'test', 'test',"
+        " pg_current_xact_id(), 'test', 'test' FROM o",
+    )
     target = f"/orders?product_id={product}&limit=1000"
     size = len(hasty.get(target).body)
     assert size > 300000
@@ -137,7 +143,7 @@ def large_page(hasty):
 def test_a_client_that_does_not_read_is_cut(hasty, large_page):
     """Its sockets are full, so that the replies wait for it; others do not."""
     target, size = large_page
-    requests = 20       # more than the kernel keeps for a slow reader
+    requests = 20  # more than the kernel keeps for a slow reader
     wires = [hasty.wire(receive_buffer=2048) for _ in range(4)]
     try:
         for wire in wires:
@@ -146,7 +152,7 @@ def test_a_client_that_does_not_read_is_cut(hasty, large_page):
         assert hasty.order(1, 1).status == 201, "others are served meanwhile"
         time.sleep(LATEST_S)
         for wire in wires:
-            taken = len(wire.ends(seconds=1))      # what the kernel had already, then the end
+            taken = len(wire.ends(seconds=1))  # what the kernel had already, then the end
             assert taken < size * requests, f"all of {taken} bytes came: it was not cut"
     finally:
         for wire in wires:
@@ -168,8 +174,14 @@ def test_500_slow_clients_and_others_are_served(services, database):
     slow = [service.wire() for _ in range(500)]
     try:
         for index, wire in enumerate(slow):
-            wire.send((b"POST /orders HTTP/1.1\r\nHost: x\r\n", b"G", SLOW["body by length"][:200],
-                       request_bytes("POST", "/orders", body)[:-5])[index % 4])
+            wire.send(
+                (
+                    b"POST /orders HTTP/1.1\r\nHost: x\r\n",
+                    b"G",
+                    SLOW["body by length"][:200],
+                    request_bytes("POST", "/orders", body)[:-5],
+                )[index % 4]
+            )
         latencies = []
         with service.wire() as wire:
             for round_ in range(200):
@@ -198,7 +210,9 @@ def test_1000_open_connections(services, database):
             wires.append(wire)
             wire.send(request_bytes("GET", "/healthz"))
             assert wire.reply().status == 200
-        assert SANITIZED or service.resident_bytes < 32 * 1024 * 1024, f"{service.resident_bytes} bytes resident"
+        assert (
+            SANITIZED or service.resident_bytes < 32 * 1024 * 1024
+        ), f"{service.resident_bytes} bytes resident"
         product = service.product(stock=1000)
         for wire in wires:
             wire.send(request_bytes("POST", "/orders", as_body({"product_id": product, "quantity": 1})))
@@ -216,7 +230,6 @@ def test_1000_open_connections(services, database):
 
 
 def test_connections_that_come_and_go_leave_nothing_behind(services, database):
-    import os
     service = services.start(database)
 
     def files():

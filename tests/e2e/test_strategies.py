@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab import expect_balanced, expect_books, hammer
+from lab import Background, expect_balanced, expect_books, hammer, holding_row, wait_until, waiting_backends
 
 # name → (guarantee, what shows its flaw)
 STRATEGIES = {
@@ -30,18 +30,6 @@ SAFE = [name for name, (guarantee, _) in STRATEGIES.items() if guarantee == "saf
 
 # The two guarded statements and the plain one read nothing that they then rely on.
 READS_NOTHING = {"atomic-decrement", "atomic-statement"}
-
-
-@pytest.fixture(scope="module")
-def pair(stack, folder):
-    """Two service processes on one database."""
-    import lab
-    started = lab.Services(folder)
-    database = stack.database()
-    try:
-        yield [started.start(database, "--workers", "8") for _ in range(2)]
-    finally:
-        started.end()
 
 
 def test_the_table_is_data(shop):
@@ -72,12 +60,24 @@ def test_one_client_at_a_time_is_always_right(shop, strategy):
     assert (refused.problem, refused.json.get("available")) == ("sold-out", 0), str(refused)
 
     audit = shop.audit(product)
-    wanted = {"initial": 4, "left": 0, "sold": 4, "orders": 2, "oversold": 0, "drift": 0, "negative": 0,
-              "balanced": True, "mixed": False, "strategies": [strategy], "witness": None}
+    wanted = {
+        "initial": 4,
+        "left": 0,
+        "sold": 4,
+        "orders": 2,
+        "oversold": 0,
+        "drift": 0,
+        "negative": 0,
+        "balanced": True,
+        "mixed": False,
+        "strategies": [strategy],
+        "witness": None,
+    }
     assert {name: audit[name] for name in wanted} == wanted
     read = shop.get(f"/orders/{body['id']}").json
-    assert [(item["product_id"], item["quantity"], item["strategy"]) for item in read["items"]] \
-        == [(product, 3, strategy)]
+    assert [(item["product_id"], item["quantity"], item["strategy"]) for item in read["items"]] == [
+        (product, 3, strategy)
+    ]
     assert shop.order(999999999, 1, strategy).problem == "no-such-product"
 
 
@@ -108,7 +108,9 @@ def test_load_shows_the_flaw(services, database, strategy):
     assert audit["oversold"] > 0, f"{strategy} was not caught: {audit}, {load.outcomes}"
     assert audit["balanced"] is False and audit["strategies"] == [strategy], f"{audit}"
     if strategy == "decrement":
-        assert audit["negative"] > 0 and audit["drift"] == 0, f"its stock goes below zero, nothing is lost: {audit}"
+        assert (
+            audit["negative"] > 0 and audit["drift"] == 0
+        ), f"its stock goes below zero, nothing is lost: {audit}"
     else:
         assert audit["drift"] > 0, f"updates are lost: {audit}"
     witness = audit["witness"]
@@ -127,9 +129,14 @@ def test_a_second_process_shows_the_flaw(pair, strategy):
     for service in pair:
         service.strategy("atomic-decrement", think_ms=0)
     audit = expect_books(two, product, load, 20)
-    assert audit["oversold"] > 0 and audit["drift"] > 0, f"{strategy} was not caught: {audit}, {load.outcomes}"
-    instances = {item["instance"] for order in audit["witness"]["orders"]
-                 for item in one.get(f"/orders/{order}").json["items"]}
+    assert (
+        audit["oversold"] > 0 and audit["drift"] > 0
+    ), f"{strategy} was not caught: {audit}, {load.outcomes}"
+    instances = {
+        item["instance"]
+        for order in audit["witness"]["orders"]
+        for item in one.get(f"/orders/{order}").json["items"]
+    }
     assert instances == {one.name, two.name}, f"the witness is of one process: {audit['witness']}"
 
 
@@ -145,7 +152,6 @@ def test_the_same_think_time_in_one_process_is_harmless(services, database, stra
 
 def test_a_lock_for_each_product_lets_other_products_pass(services, database):
     """mutex makes orders of two products wait for each other, mutex-per-product does not."""
-    from lab import Background, holding_row, wait_until, waiting_backends
     service = services.start(database, "--workers", "4")
     held, free = service.product(), service.product()
     service.strategy("mutex", lock_wait_ms=20000)
@@ -155,6 +161,8 @@ def test_a_lock_for_each_product_lets_other_products_pass(services, database):
             wait_until(lambda: waiting_backends(database) == 1, "the first order waits for the row")
             second = Background(lambda strategy=strategy: service.order(free, 1, strategy))
             second.thread.join(timeout=1.5)
-            assert second.running == (not passes), f"{strategy}: the other product's order waits: {second.running}"
+            assert second.running == (
+                not passes
+            ), f"{strategy}: the other product's order waits: {second.running}"
             row.run("ROLLBACK")
             assert (first.result().status, second.result().status) == (201, 201)

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FAKE_PRODUCT = 7, FAKE_QUANTITY = 2, FAKE_SEEN = 12, FAKE_TRIES = 3, FAULTS_MAX = 2, CALLS_MAX = 200 };
+enum { FAKE_PRODUCT = 7, FAKE_QUANTITY = 2, FAKE_SEEN = 12, FAKE_TRIES = 3, FAULTS_MAX = 3, CALLS_MAX = 200 };
 
 static const char FAKE_INSTANCE[] = "instance under test";
 static const char FAKE_DB_ERROR[] = "the database's words";
@@ -41,7 +41,8 @@ static struct fake_shop {
     int64_t available;  /* with sold-out: what the take says is left */
     int64_t look_finds; /* what stock_available finds */
     long random_value;
-    bool guarded; /* the policy is one guarded statement */
+    bool guarded;          /* the policy is one guarded statement */
+    bool other_constraint; /* "unique" is not about the Idempotency-Key */
 
     /* what has come */
     struct recorded_call calls[CALLS_MAX];
@@ -409,7 +410,7 @@ const char *db_error(const struct db *db)
 const char *db_error_constraint(const struct db *db)
 {
     (void)db;
-    return fake.placing->request->idempotency_key ? "orders_idempotency_key" : "orders_pkey";
+    return fake.placing->request->idempotency_key && !fake.other_constraint ? "orders_idempotency_key" : "orders_pkey";
 }
 
 /* ---- the lock --------------------------------------------------------------------------------------- */

@@ -426,6 +426,22 @@ static void test_keys_that_were_used_before(void **state)
     assert_int_equal(order.placing.result.order.id, 4711); /* the first order's */
 }
 
+static void other_constraint(void)
+{
+    fake.other_constraint = true;
+}
+
+/* A number that is there already is a bug of ours, not a first order that still runs. */
+static void test_a_unique_violation_that_is_not_the_keys(void **state)
+{
+    (void)state;
+    struct fake_order order;
+    play_with(&(struct expected){"plain", true, FAILED, .script = "ready begin key " TAKE " insert=unique rollback"},
+              other_constraint, &order);
+    play_with(&(struct expected){"in-one", true, FAILED, .script = "ready begin key one=unique rollback"},
+              other_constraint, &order);
+}
+
 /* ---- conflicts, and other tries -------------------------------------------------------------------------- */
 
 #define LOST_RACE "ready begin read READ write=conflict rollback "
@@ -646,6 +662,7 @@ int main(void)
         ENGINE_TEST(test_what_a_refused_order_tells),
         ENGINE_TEST(test_a_second_look_at_what_is_left),
         ENGINE_TEST(test_keys_that_were_used_before),
+        ENGINE_TEST(test_a_unique_violation_that_is_not_the_keys),
         ENGINE_TEST(test_tries),
         ENGINE_TEST(test_tries_are_used_up),
         ENGINE_TEST(test_pauses_between_tries),

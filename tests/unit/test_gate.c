@@ -36,7 +36,7 @@ struct waiter {
     enum action action;
     int64_t product_id, deadline_us;
     struct settings new_settings;
-    atomic_bool done;
+    atomic_bool started, done;
     pthread_t thread;
     /* out */
     bool in_time;
@@ -47,6 +47,7 @@ struct waiter {
 static void *wait_at_gate(void *arg)
 {
     struct waiter *w = arg;
+    atomic_store(&w->started, true);
     switch (w->action) {
     case ENTER: w->in_time = gate_enter(w->gate, w->product_id, w->deadline_us, &w->settings); break;
     case CLOSE: w->in_time = gate_close(w->gate, w->product_id, w->deadline_us); break;
@@ -63,8 +64,11 @@ static void begin(struct waiter *w, struct gate *gate, enum action action, int64
     w->action = action;
     w->product_id = product_id;
     w->deadline_us = deadline_us;
+    atomic_store(&w->started, false);
     atomic_store(&w->done, false);
     assert_int_equal(pthread_create(&w->thread, NULL, wait_at_gate, w), 0);
+    while (!atomic_load(&w->started))
+        sleep_us(50);
 }
 
 static void assert_waits(struct waiter *w)
@@ -348,12 +352,12 @@ static void test_changes_at_once(void **state)
         sleep_us(1000);
         gate_leave(gate, 1);
         begin(&order, gate, ENTER, 2, soon());
-        assert_true(end(&first));
-        assert_true(end(&reset));
-        gate_open(gate, 1);
         assert_true(end(&order));
         gate_leave(gate, 2);
+        assert_true(end(&first));
         assert_true(end(&second));
+        assert_true(end(&reset));
+        gate_open(gate, 1);
         int64_t stands = gate_settings(gate).think_ms;
         assert_true(stands == 1 || stands == 2);
         gate_free(gate);

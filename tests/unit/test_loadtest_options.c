@@ -1,0 +1,199 @@
+/* Command lines: durations, numbers, every type of option, and what is refused. */
+#include "tests/unit/unit.h"
+
+#include "loadtest/lab.h"
+#include "loadtest/options.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct settings {
+    bool loud;
+    int64_t count, pause_ms;
+    const char *name, *colour;
+    struct texts urls;
+};
+
+static const char *const COLOURS[] = {"red", "green", NULL};
+
+static const struct option_row ROWS[] = {
+    {"--loud", NULL, OPTION_FLAG, offsetof(struct settings, loud), 0, 0, NULL, "shout"},
+    {"--count", "N", OPTION_NUMBER, offsetof(struct settings, count), 1, 10, NULL, "how many"},
+    {"--pause", "T", OPTION_DURATION, offsetof(struct settings, pause_ms), 10, 60000, NULL, "how long"},
+    {"--name", "TEXT", OPTION_TEXT, offsetof(struct settings, name), 0, 0, NULL, "who"},
+    {"--colour", "C", OPTION_CHOICE, offsetof(struct settings, colour), 0, 0, COLOURS, "which"},
+    {"--url", "URL", OPTION_TEXTS, offsetof(struct settings, urls), 0, 0, NULL, "where"},
+};
+
+static const struct command_line LINE = {
+    .name = "test",
+    .operands = "A B",
+    .min_operands = 1,
+    .max_operands = 2,
+    .summary = "Tests.",
+    .rows = ROWS,
+    .row_count = COUNT(ROWS),
+};
+
+static struct settings settings;
+static struct texts operands;
+
+/* Parses the words of TEXT, which are separated by single blanks. */
+static enum options_outcome parse(const char *text)
+{
+    static char copy[256];
+    char *argv[32] = {"test"}, *rest = copy;
+    int argc = 1;
+    snprintf(copy, sizeof copy, "%s", text);
+    while (rest && *rest)
+        argv[argc++] = strsep(&rest, " ");
+    settings = (struct settings){.count = 3, .pause_ms = 250, .colour = "green"};
+    operands = (struct texts){.count = 0};
+    return options_parse(&LINE, argc, argv, &settings, &operands);
+}
+
+static void test_durations(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t ms;
+    } GOOD[] = {{"250ms", 250}, {"2s", 2000}, {"1m", 60000}, {"3h", 10800000}, {"0s", 0}};
+    static const char *const BAD[] = {"",   "s",    "2",  "2 s",  "-2s",
+                                      "2S", "1.5s", "+2s", "2sec", "9223372036854775807h", "99999999999999999999s"};
+    int64_t ms;
+    for (size_t i = 0; i < COUNT(GOOD); i++) {
+        assert_true(parse_duration(GOOD[i].text, &ms));
+        assert_int_equal(ms, GOOD[i].ms);
+    }
+    for (size_t i = 0; i < COUNT(BAD); i++)
+        if (parse_duration(BAD[i], &ms))
+            fail_msg("'%s' was taken for %lld ms", BAD[i], (long long)ms);
+
+    static const int64_t ROUND_TRIP[] = {0, 1, 250, 999, 1000, 1500, 60000, 61000, 3600000, 7200000};
+    char buffer[32];
+    for (size_t i = 0; i < COUNT(ROUND_TRIP); i++) {
+        assert_true(parse_duration(duration_text(ROUND_TRIP[i], buffer), &ms));
+        assert_int_equal(ms, ROUND_TRIP[i]);
+    }
+    assert_string_equal(duration_text(90000, buffer), "90s");
+    assert_string_equal(duration_text(120000, buffer), "2m");
+}
+
+static void test_numbers(void **state)
+{
+    (void)state;
+    int64_t number;
+    assert_true(parse_number("9223372036854775807", &number));
+    assert_true(number == INT64_MAX);
+    static const char *const BAD[] = {"", " 1", "1 ", "+1", "-1", "0x1", "1e3", "1.0", "9223372036854775808"};
+    for (size_t i = 0; i < COUNT(BAD); i++)
+        if (parse_number(BAD[i], &number))
+            fail_msg("'%s' was taken for %lld", BAD[i], (long long)number);
+}
+
+static void test_every_type(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("--loud --count 7 --pause=2s --name Ada --colour red --url a --url=b one two"), OPTIONS_OK);
+    assert_true(settings.loud);
+    assert_int_equal(settings.count, 7);
+    assert_int_equal(settings.pause_ms, 2000);
+    assert_string_equal(settings.name, "Ada");
+    assert_string_equal(settings.colour, "red");
+    assert_int_equal(settings.urls.count, 2);
+    assert_string_equal(settings.urls.item[1], "b");
+    assert_int_equal(operands.count, 2);
+    assert_string_equal(operands.item[0], "one");
+}
+
+static void test_defaults_stay(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("one"), OPTIONS_OK);
+    assert_false(settings.loud);
+    assert_int_equal(settings.count, 3);
+    assert_int_equal(settings.pause_ms, 250);
+    assert_null(settings.name);
+    assert_string_equal(settings.colour, "green");
+}
+
+static void test_words_that_look_like_options(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("- --name -x"), OPTIONS_OK); /* stdin, and a value that starts with a dash */
+    assert_string_equal(operands.item[0], "-");
+    assert_string_equal(settings.name, "-x");
+    assert_int_equal(parse("-- --loud"), OPTIONS_OK);
+    assert_string_equal(operands.item[0], "--loud");
+    assert_false(settings.loud);
+}
+
+static void test_what_is_refused(void **state)
+{
+    (void)state;
+    static const char *const BAD[] = {
+        "one --nosuch",  "one --coun 3",     "one --count",     "one --count 0",  "one --count 11", "one --count x",
+        "one --count=",  "one --pause 5ms",  "one --pause 2m",  "one --pause 2",  "one --name=",    "one --colour blue",
+        "one --loud=yes", "one two three",   "--loud",          "one -x",
+    };
+    for (size_t i = 0; i < COUNT(BAD); i++)
+        if (parse(BAD[i]) != OPTIONS_BAD)
+            fail_msg("'%s' was not refused", BAD[i]);
+}
+
+static void test_help(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("--help"), OPTIONS_HELP);
+    assert_int_equal(parse("--count 99 --help"), OPTIONS_HELP); /* asked for, whatever else is wrong */
+    assert_int_equal(parse("-- --help"), OPTIONS_OK);
+}
+
+static void test_service_addresses(void **state)
+{
+    (void)state;
+    static const char *const GOOD[] = {"http://127.0.0.1:8080", "http://localhost:1/", "http://[::1]:8080"};
+    static const char *const BAD[] = {
+        "127.0.0.1:8080",   "https://a:1",       "http://a",          "http://:80",
+        "http://a:x",       "http://a:1/orders", "http://a:1?x",      "http://u:p@a:1",
+        "http://[::1:8080", "http://a:123456",   "http://a:1 http://b:2", "",
+    };
+    struct lab_settings lab = LAB_DEFAULTS;
+    lab.urls.count = 1;
+    for (size_t i = 0; i < COUNT(GOOD); i++) {
+        lab.urls.item[0] = GOOD[i];
+        if (!lab_settings_valid(&lab))
+            fail_msg("%s was refused", GOOD[i]);
+    }
+    for (size_t i = 0; i < COUNT(BAD); i++) {
+        lab.urls.item[0] = BAD[i];
+        if (lab_settings_valid(&lab))
+            fail_msg("%s was not refused", BAD[i]);
+    }
+}
+
+/* What is refused is explained, at length: not to the reader of the test's output. */
+static int hush(void **state)
+{
+    (void)state;
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    return nowhere < 0 || dup2(nowhere, STDERR_FILENO) < 0 || close(nowhere) != 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_every_type),
+        cmocka_unit_test(test_defaults_stay),
+        cmocka_unit_test(test_words_that_look_like_options),
+        cmocka_unit_test_setup_teardown(test_what_is_refused, hush, NULL),
+        cmocka_unit_test_setup_teardown(test_service_addresses, hush, NULL),
+        cmocka_unit_test(test_help),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
