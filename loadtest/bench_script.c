@@ -56,7 +56,9 @@ const struct script SCRIPT_ATOMIC_STATEMENT = {
  * is written as one with escapes. Returns what follows it. */
 static const char *put_literal(FILE *out, const char *sql)
 {
-    size_t length = 1 + strcspn(sql + 1, "'");
+    size_t length = 1; /* without the closing quote; two quotes are one inside of it */
+    while (sql[length] && (sql[length] != '\'' || sql[length + 1] == '\''))
+        length += sql[length] == '\'' ? 2 : 1;
     bool escapes = memchr(sql, ':', length) != NULL;
     fputs(escapes ? "E'" : "'", out);
     for (size_t i = 1; i < length; i++) {
@@ -67,10 +69,8 @@ static const char *put_literal(FILE *out, const char *sql)
         else
             fputc(sql[i], out);
     }
-    const char *rest = sql + length;
-    if (*rest)
-        fputc(*rest++, out);
-    return rest;
+    fputc('\'', out);
+    return sql + length + (sql[length] == '\'');
 }
 
 /* Writes the statement with its values in the places of $1…; false where there is no value for one. */

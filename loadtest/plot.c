@@ -15,7 +15,8 @@
 #define GNUPLOT_MS 20000
 #define SVG_MAX_BYTES (4u << 20)
 #define ROW_PIXELS 26
-#define FRAME_PIXELS 110 /* title, axis and its label */
+#define FRAME_PIXELS 110 /* title, axis and its labels */
+#define ROWS_MIN 5       /* gnuplot needs some room */
 #define WIDTH_PIXELS 960
 
 /* Only such characters get into the script: a stored result is somebody's file, and gnuplot can run
@@ -100,7 +101,7 @@ static int script_file(const struct sheet *sheet)
             "set key off\nset border 3 linecolor rgb '#888888'\nset tics nomirror out\n"
             "set grid xtics linecolor rgb '#dddddd'\nset format x '%%.0f'\nset xtics autofreq\n"
             "set yrange [%zu.6:0.4]\n",
-            WIDTH_PIXELS, rows * ROW_PIXELS + FRAME_PIXELS, rows);
+            WIDTH_PIXELS, (rows > ROWS_MIN ? rows : ROWS_MIN) * ROW_PIXELS + FRAME_PIXELS, rows);
     print_data(script, sheet);
     fputs("set multiplot layout 1,2\n", script);
     fprintf(script, "set xrange [0:%.0f]\n", most * 1.15 + 1);

@@ -47,14 +47,23 @@ static bool cut_sample(char *line, struct sample *ret_sample)
     return true;
 }
 
-/* Finds the value of a label, which our metrics never need to escape; NULL if it is not there. */
+/* The quote that ends a value; NULL if none does. */
+static const char *find_quote(const char *value)
+{
+    for (; *value && *value != '"'; value++)
+        if (*value == '\\' && value[1])
+            value++;
+    return *value ? value : NULL;
+}
+
+/* Finds the value of a label, escapes and all; NULL if it is not there. */
 static const char *find_label(const char *labels, const char *label, size_t *ret_length)
 {
     size_t length = strlen(label);
     for (const char *c = labels; *c;) {
         const char *name = c + strspn(c, ", ");
         const char *open = strstr(name, "=\"");
-        const char *close = open ? strchr(open + 2, '"') : NULL;
+        const char *close = open ? find_quote(open + 2) : NULL;
         if (!close)
             return NULL;
         if ((size_t)(open - name) == length && strncmp(name, label, length) == 0) {

@@ -251,9 +251,11 @@ static bool read_token_file(struct config *config, FILE *errors)
     size_t size = file ? fread(token, 1, sizeof token - 1, file) : 0;
     if (file)
         fclose(file);
+    token[size] = '\0';
     /* One that was cut, at the buffer's end or at a NUL, would be easier to guess. */
-    bool whole = size < sizeof token - 1 && strlen(token) == size;
-    token[strcspn(token, "\r\n")] = '\0';
+    size_t length = strcspn(token, "\r\n");
+    bool whole = strlen(token) == size && length < sizeof token - 1;
+    token[length] = '\0';
     if (!token[0] || !whole) {
         fprintf(errors, "order-service: '%s' has no token of 1 to %zu characters\n", config->admin_token_file,
                 sizeof token - 2);

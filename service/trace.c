@@ -7,15 +7,18 @@
 
 struct trace_ring {
     pthread_mutex_t mutex;
+    int capacity;
     uint64_t added;
-    struct trace traces[TRACES_PER_WORKER];
+    struct trace traces[];
 };
 
-struct trace_ring *trace_ring_new(void)
+struct trace_ring *trace_ring_new(int capacity)
 {
-    struct trace_ring *ring = calloc(1, sizeof *ring);
-    if (ring)
-        pthread_mutex_init(&ring->mutex, NULL);
+    struct trace_ring *ring = calloc(1, sizeof *ring + (size_t)capacity * sizeof ring->traces[0]);
+    if (!ring)
+        return NULL;
+    pthread_mutex_init(&ring->mutex, NULL);
+    ring->capacity = capacity;
     return ring;
 }
 
@@ -30,7 +33,7 @@ void trace_ring_free(struct trace_ring *ring)
 void trace_ring_add(struct trace_ring *ring, const struct trace *trace)
 {
     pthread_mutex_lock(&ring->mutex);
-    ring->traces[ring->added++ % TRACES_PER_WORKER] = *trace;
+    ring->traces[ring->added++ % (uint64_t)ring->capacity] = *trace;
     pthread_mutex_unlock(&ring->mutex);
 }
 
@@ -43,13 +46,15 @@ static int by_start(const void *a, const void *b)
 /* A sorted copy of the newest LIMIT traces; *ret_count of them. The caller frees. */
 static struct trace *collect(struct trace_ring *const *rings, int count, int limit, int *ret_count)
 {
-    struct trace *all = malloc((size_t)count * TRACES_PER_WORKER * sizeof *all);
+    int room = 0, found = 0;
+    for (int i = 0; i < count; i++)
+        room += rings[i]->capacity;
+    struct trace *all = malloc((size_t)room * sizeof *all);
     if (!all)
         return NULL;
-    int found = 0;
     for (int i = 0; i < count; i++) {
         pthread_mutex_lock(&rings[i]->mutex);
-        int kept = rings[i]->added < TRACES_PER_WORKER ? (int)rings[i]->added : TRACES_PER_WORKER;
+        int kept = rings[i]->added < (uint64_t)rings[i]->capacity ? (int)rings[i]->added : rings[i]->capacity;
         for (int j = 0; j < kept; j++)
             all[found++] = rings[i]->traces[j];
         pthread_mutex_unlock(&rings[i]->mutex);

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-enum { TRACE_STEPS = 48, TRACES_PER_WORKER = 256 };
+enum { TRACE_STEPS = 32, TRACES_MAX = 1024 }; /* of all workers together */
 
 struct trace {
     char request_id[65];
@@ -28,7 +28,7 @@ struct trace {
 
 /* The recent traces of one worker, which alone adds to it; any thread may read. */
 struct trace_ring;
-struct trace_ring *trace_ring_new(void);
+struct trace_ring *trace_ring_new(int capacity);
 void trace_ring_free(struct trace_ring *ring);
 void trace_ring_add(struct trace_ring *ring, const struct trace *trace);
 

@@ -27,7 +27,7 @@ static bool worker_init(struct worker *worker, struct service *service, enum lan
     worker->db = db_new(service->config.database_url, name);
     worker->locks = calloc(strategy_count, sizeof worker->locks[0]);
     if (lane == LANE_ORDERS)
-        worker->traces = service->traces[id] = trace_ring_new();
+        worker->traces = service->traces[id] = trace_ring_new(1 + TRACES_MAX / (int)service->config.workers);
     return worker->db && worker->locks && (lane != LANE_ORDERS || worker->traces);
 }
 

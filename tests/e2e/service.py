@@ -10,6 +10,11 @@ from pathlib import Path
 from basics import DOCUMENT, PATIENCE, REPLY_S, SERVICE, START_S, die_with_parent, wait_until
 from wire import Wire, as_body, request_bytes
 
+SANITIZER_OPTIONS = {
+    "ASAN_OPTIONS": "detect_leaks=1:exitcode=99",
+    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1:exitcode=99",
+    "TSAN_OPTIONS": "exitcode=99",
+}
 SANITIZER_REPORT = re.compile(r"(ERROR|WARNING): \w+Sanitizer|runtime error:")
 
 PRODUCT_IDS = itertools.count(1000)  # fresh products, so that tests do not meet
@@ -33,9 +38,7 @@ class Service:
         self.token = token
         environment = {
             "PATH": os.environ["PATH"],
-            "ASAN_OPTIONS": "detect_leaks=1:exitcode=99",
-            "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1:exitcode=99",
-            "TSAN_OPTIONS": "exitcode=99",
+            **{name: f"{os.environ.get(name, '')}:{options}" for name, options in SANITIZER_OPTIONS.items()},
             "DATABASE_URL": database_url,
             **({"ADMIN_TOKEN": token} if token else {}),
             **(env or {}),

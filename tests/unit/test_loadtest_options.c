@@ -43,8 +43,8 @@ static struct texts operands;
 /* Parses the words of TEXT, which are separated by single blanks. */
 static enum options_outcome parse(const char *text)
 {
-    static char copy[256];
-    char *argv[32] = {"test"}, *rest = copy;
+    static char word[] = "test", copy[256];
+    char *argv[32] = {word}, *rest = copy;
     int argc = 1;
     snprintf(copy, sizeof copy, "%s", text);
     while (rest && *rest)
@@ -61,8 +61,17 @@ static void test_durations(void **state)
         const char *text;
         int64_t ms;
     } GOOD[] = {{"250ms", 250}, {"2s", 2000}, {"1m", 60000}, {"3h", 10800000}, {"0s", 0}};
-    static const char *const BAD[] = {"",   "s",    "2",  "2 s",  "-2s",
-                                      "2S", "1.5s", "+2s", "2sec", "9223372036854775807h", "99999999999999999999s"};
+    static const char *const BAD[] = {"",
+                                      "s",
+                                      "2",
+                                      "2 s",
+                                      "-2s",
+                                      "2S",
+                                      "1.5s",
+                                      "+2s",
+                                      "2sec",
+                                      "9223372036854775807h",
+                                      "99999999999999999999s"};
     int64_t ms;
     for (size_t i = 0; i < COUNT(GOOD); i++) {
         assert_true(parse_duration(GOOD[i].text, &ms));
@@ -97,7 +106,8 @@ static void test_numbers(void **state)
 static void test_every_type(void **state)
 {
     (void)state;
-    assert_int_equal(parse("--loud --count 7 --pause=2s --name Ada --colour red --url a --url=b one two"), OPTIONS_OK);
+    assert_int_equal(parse("--loud --count 7 --pause=2s --name Ada --colour red --url a --url=b one two"),
+                     OPTIONS_OK);
     assert_true(settings.loud);
     assert_int_equal(settings.count, 7);
     assert_int_equal(settings.pause_ms, 2000);
@@ -135,9 +145,10 @@ static void test_what_is_refused(void **state)
 {
     (void)state;
     static const char *const BAD[] = {
-        "one --nosuch",  "one --coun 3",     "one --count",     "one --count 0",  "one --count 11", "one --count x",
-        "one --count=",  "one --pause 5ms",  "one --pause 2m",  "one --pause 2",  "one --name=",    "one --colour blue",
-        "one --loud=yes", "one two three",   "--loud",          "one -x",
+        "one --nosuch",   "one --coun 3",  "one --count",  "one --count 0",
+        "one --count 11", "one --count x", "one --count=", "one --pause 5ms",
+        "one --pause 2m", "one --pause 2", "one --name=",  "one --colour blue",
+        "one --loud=yes", "one two three", "--loud",       "one -x",
     };
     for (size_t i = 0; i < COUNT(BAD); i++)
         if (parse(BAD[i]) != OPTIONS_BAD)
@@ -157,9 +168,18 @@ static void test_service_addresses(void **state)
     (void)state;
     static const char *const GOOD[] = {"http://127.0.0.1:8080", "http://localhost:1/", "http://[::1]:8080"};
     static const char *const BAD[] = {
-        "127.0.0.1:8080",   "https://a:1",       "http://a",          "http://:80",
-        "http://a:x",       "http://a:1/orders", "http://a:1?x",      "http://u:p@a:1",
-        "http://[::1:8080", "http://a:123456",   "http://a:1 http://b:2", "",
+        "127.0.0.1:8080",
+        "https://a:1",
+        "http://a",
+        "http://:80",
+        "http://a:x",
+        "http://a:1/orders",
+        "http://a:1?x",
+        "http://u:p@a:1",
+        "http://[::1:8080",
+        "http://a:123456",
+        "http://a:1 http://b:2",
+        "",
     };
     struct lab_settings lab = LAB_DEFAULTS;
     lab.urls.count = 1;
@@ -176,11 +196,20 @@ static void test_service_addresses(void **state)
 }
 
 /* What is refused is explained, at length: not to the reader of the test's output. */
+static int own_stderr;
+
 static int hush(void **state)
 {
     (void)state;
+    own_stderr = dup(STDERR_FILENO);
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    return nowhere < 0 || dup2(nowhere, STDERR_FILENO) < 0 || close(nowhere) != 0;
+    return own_stderr < 0 || nowhere < 0 || dup2(nowhere, STDERR_FILENO) < 0 || close(nowhere) != 0;
+}
+
+static int speak_again(void **state)
+{
+    (void)state;
+    return dup2(own_stderr, STDERR_FILENO) < 0 || close(own_stderr) != 0;
 }
 
 int main(void)
@@ -191,8 +220,8 @@ int main(void)
         cmocka_unit_test(test_every_type),
         cmocka_unit_test(test_defaults_stay),
         cmocka_unit_test(test_words_that_look_like_options),
-        cmocka_unit_test_setup_teardown(test_what_is_refused, hush, NULL),
-        cmocka_unit_test_setup_teardown(test_service_addresses, hush, NULL),
+        cmocka_unit_test_setup_teardown(test_what_is_refused, hush, speak_again),
+        cmocka_unit_test_setup_teardown(test_service_addresses, hush, speak_again),
         cmocka_unit_test(test_help),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-/* ---- the cases that people think in ---------------------------------------------------------------------- */
+/* ---- the cases that people think in -------------------------------------------------------------------- */
 
 #define CLEAN .available = true
 #define OVERSOLD .available = true, .oversold = true, .books_off = true
@@ -60,14 +60,15 @@ static void test_cases(void **state)
     }
 }
 
-/* ---- every input with every other ------------------------------------------------------------------------ */
+/* ---- every input with every other ---------------------------------------------------------------------- */
 
 /* What must hold, said from the verdict's side; NULL if it does. */
 static const char *violated(const struct evidence *e, enum verdict v)
 {
     bool covered = e->guarantee == SAFE || e->guarantee == WHILE_LEASE_HOLDS ||
                    (e->guarantee == ONE_PROCESS && e->instances == 1);
-    bool shown = (e->shown_by & SHOWN_BY_LOAD) || ((e->shown_by & SHOWN_BY_SECOND_PROCESS) && e->instances > 1);
+    bool shown = (e->shown_by & SHOWN_BY_LOAD) ||
+                 ((e->shown_by & SHOWN_BY_SECOND_PROCESS) && e->instances > 1);
     bool sound = e->available && !e->mixed && !e->answers_wrong && !e->sold_nothing;
     if ((v == VERDICT_UNAVAILABLE) != !e->available)
         return "unavailable means not available";
@@ -113,12 +114,12 @@ static void test_every_combination(void **state)
                     enum verdict verdict = verdict_of(&e);
                     const char *rule = violated(&e, verdict);
                     if (rule)
-                        fail_msg("guarantee %d, shown by %u, %d instances, bits %u: %s: %s", guarantee, shown_by,
-                                 instances, bits, verdict_name(verdict), rule);
+                        fail_msg("guarantee %d, shown by %u, %d instances, bits %u: %s: %s", guarantee,
+                                 shown_by, instances, bits, verdict_name(verdict), rule);
                 }
 }
 
-/* ---- names ----------------------------------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------------------------------------- */
 
 static void test_names(void **state)
 {
@@ -168,8 +169,10 @@ static void test_what_fails_a_run(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),    cmocka_unit_test(test_every_combination),
-        cmocka_unit_test(test_names),    cmocka_unit_test(test_shown_by),
+        cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_every_combination),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_shown_by),
         cmocka_unit_test(test_what_fails_a_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,7 +101,7 @@ static void test_no_code_is_unknown_or_success(void **state)
         for (const char *b = letters; *b; b++)
             for (const char *c = letters; *c; c++)
                 for (const char *d = letters; *d; d++)
-                    for (const char *e = letters; *e; e += 7) {
+                    for (const char *e = letters; *e; e += 6) {
                         code[0] = *a, code[1] = *b, code[2] = *c, code[3] = *d, code[4] = *e;
                         enum db_status status = db_status_of(code);
                         if (status <= DB_OK || status > DB_ERROR || status == DB_UNKNOWN)

@@ -1,0 +1,274 @@
+/* What every request is checked for before anything is done: path, method, origin, token, type of the body. */
+#include "tests/unit/fake_exchange.h"
+
+#include "service/router.h"
+
+static struct service service;
+
+static int start(void **state)
+{
+    (void)state;
+    service.config.admin_token = "";
+    atomic_store(&service.draining, false);
+    for (int lane = 0; lane < LANE_COUNT; lane++)
+        service.queues[lane] = queue_new(2);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    for (int lane = 0; lane < LANE_COUNT; lane++)
+        queue_free(service.queues[lane]);
+    return 0;
+}
+
+struct header {
+    const char *name, *value;
+};
+
+/* Dispatches a request with these headers (ended by one without a name); what comes of it is in FAKE. */
+static bool dispatch(struct fake_exchange *fake, const char *method, const char *path, const struct header *headers)
+{
+    *fake = (struct fake_exchange){.service = &service};
+    fake_request(fake, method, path, NULL, 0);
+    for (; headers && headers->name; headers++)
+        fake_header(fake, headers->name, headers->value);
+    return service_dispatch(&fake->x);
+}
+
+/* It gets through: it is in its lane's queue, suspended, with no reply yet. */
+static void assert_admitted(const char *method, const char *path, const struct header *headers, const char *what)
+{
+    struct fake_exchange fake;
+    bool replied = dispatch(&fake, method, path, headers);
+    if (replied)
+        fail_msg("%s %s with %s: %d %.*s", method, path, what, fake.x.status, (int)fake.x.reply_size, fake.x.reply);
+    assert_int_equal(fake.x.status, 0);
+    assert_int_equal(fake.connection.suspended, 1);
+    assert_int_equal(fake.connection.resumed, 0);
+    assert_int_equal(queue_depth(service.queues[fake.x.route->lane]), 1);
+    assert_ptr_equal(queue_pop(service.queues[fake.x.route->lane]), &fake.x);
+    fake_free(&fake);
+}
+
+static void assert_stopped(const char *method, const char *path, const struct header *headers, int status,
+                           const char *type, const char *what)
+{
+    struct fake_exchange fake;
+    bool replied = dispatch(&fake, method, path, headers);
+    if (!replied)
+        fail_msg("%s %s with %s is admitted", method, path, what);
+    assert_problem(&fake, status, type, what);
+    assert_int_equal(fake.connection.suspended, 0);
+    for (int lane = 0; lane < LANE_COUNT; lane++)
+        assert_int_equal(queue_depth(service.queues[lane]), 0);
+    fake_free(&fake);
+}
+
+#define JSON {"Content-Type", "application/json"}
+#define LOCAL {"Host", "127.0.0.1:8080"}
+#define END {NULL, NULL}
+
+static const struct {
+    const char *method, *path;
+    bool control;
+} changes[] = {
+    {"POST", "/orders", false}, {"POST", "/echo", false}, {"PUT", "/products/1", true}, {"POST", "/products/1/reset", true},
+    {"PUT", "/strategy", true},
+};
+
+static void test_paths_and_methods(void **state)
+{
+    (void)state;
+    assert_stopped("GET", "/nothing", NULL, 404, "not-found", "no such path");
+    assert_stopped("DELETE", "/orders", NULL, 405, "method-not-allowed", "no such method");
+    struct fake_exchange fake;
+    assert_true(dispatch(&fake, "PATCH", "/products/1", NULL));
+    assert_int_equal(fake.x.header_count, 1);
+    assert_string_equal(fake.x.headers[0].name, "Allow");
+    assert_string_equal(fake.x.headers[0].value, "GET, HEAD, PUT");
+    fake_free(&fake);
+    assert_true(dispatch(&fake, "GET", "/healthz", NULL)); /* replied to at once */
+    assert_int_equal(fake.x.status, 200);
+    fake_free(&fake);
+    assert_admitted("GET", "/orders/1", NULL, "nothing");
+}
+
+static void test_content_types(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"application/json", "APPLICATION/JSON", "application/json; charset=utf-8",
+                                       "application/json;charset=utf-8", "application/json ", "application/json\t;x"};
+    static const char *const bad[] = {"", "text/plain", "application/jsonp", "application/json-patch+json", "application/json,",
+                                      "application/x-www-form-urlencoded", "multipart/form-data", " application/json", "json",
+                                      "application", "text/plain; application/json", "application/jso", "application /json"};
+    for (size_t i = 0; i < COUNT(changes); i++) {
+        for (size_t j = 0; j < COUNT(good); j++)
+            assert_admitted(changes[i].method, changes[i].path,
+                            (const struct header[]){LOCAL, {"content-type", good[j]}, END}, good[j]);
+        for (size_t j = 0; j < COUNT(bad); j++)
+            assert_stopped(changes[i].method, changes[i].path, (const struct header[]){LOCAL, {"Content-Type", bad[j]}, END},
+                           415, "unsupported-media-type", bad[j]);
+        assert_stopped(changes[i].method, changes[i].path, (const struct header[]){LOCAL, END}, 415,
+                       "unsupported-media-type", "no type");
+    }
+}
+
+/* A page of another origin cannot place orders through its visitor's browser. */
+static void test_origins(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *origin, *host;
+        bool good;
+    } origins[] = {
+        {"http://127.0.0.1:8080", "127.0.0.1:8080", true},
+        {"http://localhost:8080", "localhost:8080", true},
+        {"HTTP://LOCALHOST:8080", "localhost:8080", true},
+        {"https://localhost", "localhost", true},
+        {"http://[::1]:8080", "[::1]:8080", true},
+        {"http://localhost:8081", "localhost:8080", false},
+        {"http://localhost", "localhost:8080", false},
+        {"http://127.0.0.1:8080", "localhost:8080", false},
+        {"http://evil.example", "localhost:8080", false},
+        {"http://localhost:8080.evil.example", "localhost:8080", false},
+        {"http://evil.example/localhost:8080", "localhost:8080", false},
+        {"http://localhost:8080/", "localhost:8080", false},
+        {"null", "localhost:8080", false},
+        {"", "localhost:8080", false},
+        {"localhost:8080", "localhost:8080", false},
+        {"://", "localhost:8080", false},
+        {"file://", "localhost:8080", false},
+        {"http://localhost:8080", NULL, false},
+    };
+    for (size_t i = 0; i < COUNT(changes); i++)
+        for (size_t j = 0; j < COUNT(origins); j++) {
+            const struct header headers[] = {JSON, {"Origin", origins[j].origin},
+                                             {origins[j].host ? "Host" : NULL, origins[j].host}, END};
+            if (origins[j].good)
+                assert_admitted(changes[i].method, changes[i].path, headers, origins[j].origin);
+            else
+                assert_stopped(changes[i].method, changes[i].path, headers, 403, "forbidden-origin", origins[j].origin);
+        }
+}
+
+/* A name that its owner lets resolve to this machine makes a page there of the same origin: without a token the
+ * service takes changes by this machine's own names alone. */
+static void test_hosts(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"localhost", "localhost:8080", "LocalHost:8080", "127.0.0.1", "127.0.0.1:8080",
+                                       "127.1.2.3:80", "127.100.100.100:8080", "[::1]", "[::1]:8080"};
+    static const char *const bad[] = {
+        "evil.example", "evil.example:8080", "127.0.0.1.evil.example", "127.0.0.1.evil.example:8080", "127.evil.example",
+        "127.100.100.100.evil.example:8080", "127.000.000.001.evil.example", "localhost.evil.example", "localhostevil.example",
+        "[::1].evil.example", "[::1]evil", "192.168.1.2", "128.0.0.1", "0.0.0.0", "evil.example.127.0.0.1", "", ":8080",
+        "127.0.0.1@evil.example", "127.0.0.1 evil.example", "127", "2130706433",
+        "127.0.0.1.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.evil.example",
+    };
+    for (size_t i = 0; i < COUNT(changes); i++) {
+        for (size_t j = 0; j < COUNT(good); j++)
+            assert_admitted(changes[i].method, changes[i].path, (const struct header[]){JSON, {"Host", good[j]}, END}, good[j]);
+        for (size_t j = 0; j < COUNT(bad); j++) {
+            char origin[200];
+            snprintf(origin, sizeof origin, "http://%s", bad[j]);
+            assert_stopped(changes[i].method, changes[i].path,
+                           (const struct header[]){JSON, {"Host", bad[j]}, {"Origin", origin}, END}, 403, "forbidden-origin",
+                           bad[j]);
+        }
+    }
+    assert_admitted("POST", "/orders", (const struct header[]){JSON, END}, "no host (HTTP/1.0)");
+}
+
+static void test_tokens(void **state)
+{
+    (void)state;
+    service.config.admin_token = "a secret";
+    static const char *const bad[] = {"", "Bearer", "Bearer ", "Bearer a", "Bearer a secre", "Bearer a secret ", "Bearer  a secret",
+                                      "Bearer a secrets", "Bearer A secret", "a secret", "Basic a secret", "Bearera secret",
+                                      "Bearer a secreta secret", "Bearer \xff"};
+    for (size_t i = 0; i < COUNT(changes); i++) {
+        if (!changes[i].control) {
+            assert_admitted(changes[i].method, changes[i].path, (const struct header[]){LOCAL, JSON, END}, "no token");
+            continue;
+        }
+        assert_stopped(changes[i].method, changes[i].path, (const struct header[]){LOCAL, JSON, END}, 401, "unauthorized",
+                       "no token");
+        for (size_t j = 0; j < COUNT(bad); j++)
+            assert_stopped(changes[i].method, changes[i].path,
+                           (const struct header[]){LOCAL, JSON, {"Authorization", bad[j]}, END}, 401, "unauthorized", bad[j]);
+        assert_admitted(changes[i].method, changes[i].path,
+                        (const struct header[]){LOCAL, JSON, {"Authorization", "Bearer a secret"}, END}, "the token");
+        assert_admitted(changes[i].method, changes[i].path,
+                        (const struct header[]){LOCAL, JSON, {"authorization", "bearer a secret"}, END}, "the token");
+        /* With a token the service may be called by any name. */
+        assert_admitted(changes[i].method, changes[i].path,
+                        (const struct header[]){{"Host", "shop.example"}, JSON, {"Authorization", "Bearer a secret"}, END},
+                        "the token and a name");
+    }
+    struct fake_exchange fake;
+    assert_true(dispatch(&fake, "PUT", "/strategy", (const struct header[]){LOCAL, JSON, END}));
+    assert_string_equal(fake.x.headers[0].name, "WWW-Authenticate");
+    assert_int_equal(strncmp(fake.x.headers[0].value, "Bearer", 6), 0);
+    fake_free(&fake);
+    assert_admitted("GET", "/orders", NULL, "no token"); /* the books are open */
+}
+
+static void test_a_full_queue(void **state)
+{
+    (void)state;
+    struct fake_exchange fakes[3];
+    const struct header headers[] = {LOCAL, JSON, END};
+    for (int i = 0; i < 2; i++)
+        assert_false(dispatch(&fakes[i], "POST", "/orders", headers));
+    assert_false(dispatch(&fakes[2], "POST", "/orders", headers)); /* handed over, and back at once */
+    assert_problem(&fakes[2], 503, "overloaded", "a full queue");
+    assert_int_equal(fakes[2].connection.suspended, 1);
+    assert_int_equal(fakes[2].connection.resumed, 1);
+    assert_string_equal(fakes[2].x.headers[0].name, "Retry-After");
+    for (int i = 0; i < 2; i++) {
+        assert_ptr_equal(queue_pop(service.queues[LANE_ORDERS]), &fakes[i].x);
+        assert_int_equal(fakes[i].connection.resumed, 0);
+    }
+    for (int i = 0; i < 3; i++)
+        fake_free(&fakes[i]);
+    assert_admitted("GET", "/orders", NULL, "a lane of its own");
+}
+
+static void test_draining(void **state)
+{
+    (void)state;
+    atomic_store(&service.draining, true);
+    struct fake_exchange fake;
+    assert_true(dispatch(&fake, "POST", "/orders", (const struct header[]){LOCAL, JSON, END}));
+    assert_problem(&fake, 503, "overloaded", "draining");
+    assert_true(fake.x.close);
+    fake_free(&fake);
+}
+
+static void test_refusals_of_http(void **state)
+{
+    (void)state;
+    struct fake_exchange fake = {.service = &service};
+    fake_request(&fake, "POST", "/orders", NULL, 0);
+    service_refuse(&fake.x, 413, "too much");
+    assert_problem(&fake, 413, "payload-too-large", "413");
+    fake_free(&fake);
+    fake_request(&fake, "POST", "/orders", NULL, 0);
+    service_refuse(&fake.x, 400, "two lengths");
+    assert_problem(&fake, 400, "bad-request", "400");
+    fake_free(&fake);
+}
+
+#define ACCESS_TEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ACCESS_TEST(test_paths_and_methods), ACCESS_TEST(test_content_types), ACCESS_TEST(test_origins),
+        ACCESS_TEST(test_hosts),             ACCESS_TEST(test_tokens),        ACCESS_TEST(test_a_full_queue),
+        ACCESS_TEST(test_draining),          ACCESS_TEST(test_refusals_of_http),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

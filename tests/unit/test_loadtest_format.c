@@ -1,0 +1,251 @@
+/* The formats: every one of them with names and texts that try to break out of it, and the table at every
+ * width. */
+#include "tests/unit/unit.h"
+
+#include "loadtest/format.h"
+#include "loadtest/plot.h"
+#include "loadtest/terminal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char EVIL[] = "<script>alert(\"1\")</script>&|`x`,';set output '/evil'\n=cmd";
+
+/* A result of two rows, the second of which has the name and the witness given. */
+static json_t *document_with(const char *name, const char *witness)
+{
+    json_t *document = json_pack(
+        "{s:i, s:s, s:{s:i, s:i, s:i, s:i, s:i, s:i, s:s}, s:{s:i}, s:["
+        "{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:f, s:{s:f}, s:{s:b, s:b, s:b}, s:n},"
+        "{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:n, s:n, s:{s:b, s:b, s:b}, s:s}]}",
+        "version", 1, "kind", "compare", "settings", "requests", 400, "quantity", 1, "stock", 100,
+        "duration_ms", 1000, "connections", 16, "instances", 1, "note", name, "machine", "cpus", 2, "rows", //
+        "strategy", "atomic-statement", "guarantee", "safe", "verdict", "ok", "stock", 100, "sold", 100,
+        "oversold", 0, "drift", 0, "orders_per_s", 12345.6, "latency_ms", "p99", 0.04, "kept", "stock", 1,
+        "books", 1, "answers", 1,
+        "witness", //
+        "strategy", name, "guarantee", "unsafe", "verdict", "oversold-as-expected", "stock", 100, "sold",
+        1400, "oversold", 1300, "drift", -7, "orders_per_s", "latency_ms", "kept", "stock", 0, "books", 0,
+        "answers", 1, "witness", witness);
+    assert_non_null(document);
+    return document;
+}
+
+/* What FORMAT makes of it, to be freed. */
+static char *print(format_fn *format, const json_t *document, struct page page)
+{
+    struct sheet sheet;
+    char *text = NULL;
+    size_t size;
+    assert_true(sheet_open(document, &sheet));
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    assert_true(format(&sheet, &page, out));
+    assert_int_equal(fclose(out), 0);
+    sheet_close(&sheet);
+    return text;
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("'%s' is not in:\n%s", part, text);
+}
+
+static void assert_has_not(const char *text, const char *part)
+{
+    if (strstr(text, part))
+        fail_msg("'%s' is in:\n%s", part, text);
+}
+
+/* ---- the table ----------------------------------------------------------------------------------------- */
+
+static void test_table(void **state)
+{
+    (void)state;
+    json_auto_t *document = document_with("read-write", "orders 41 and 57 both saw 12 left");
+    char *text = print(format_table, document, (struct page){.width = 0});
+    assert_has(text, "✗ oversold-as-expected");
+    assert_has(text, "✓ ok");
+    assert_has(text, "✗ no");
+    assert_has(text, "12,346"); /* digits in groups, rounded */
+    assert_has(text, "1,300");
+    assert_has(text, "–");   /* no rate */
+    assert_has(text, "0.0"); /* 0.04 ms to one place, and no minus sign */
+    assert_has(text, "read-write: sold 1400 of 100; orders 41 and 57 both saw 12 left.");
+    assert_has(text, "2 strategies: 1 ok, 1 oversold-as-expected. All as expected.");
+    assert_has_not(text, "Left out");
+    assert_has_not(text, "\033");
+    free(text);
+}
+
+static void test_colour_comes_beside_words(void **state)
+{
+    (void)state;
+    json_auto_t *document = document_with("read-write", "…");
+    char *text = print(format_table, document, (struct page){.colour = true});
+    assert_has(text, "\033[32m✓ ok\033[0m");
+    free(text);
+}
+
+/* Whatever the width, no line of a table is longer, unless what must be shown is; and what was left out is
+ * named. */
+static void test_every_width(void **state)
+{
+    (void)state;
+    json_auto_t *document = document_with("read-write", "orders 41 and 57 both saw 12 left");
+    for (size_t width = 60; width <= 260; width++) {
+        char *text = print(format_table, document, (struct page){.width = width});
+        bool complete = strstr(text, "retries") && !strstr(text, "Left out");
+        for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
+            if (display_width(line) > width)
+                fail_msg("%zu columns where there are %zu: %s", display_width(line), width, line);
+        free(text);
+        assert_true(complete || width < 200);
+    }
+}
+
+static void test_what_had_to_be_slowed_down_says_so(void **state)
+{
+    (void)state;
+    json_auto_t *document = document_with("read-write", "…");
+    json_t *row = json_array_get(json_object_get(document, "rows"), 1);
+    assert_int_equal(json_object_set_new(row, "slowed_down", json_true()), 0);
+    assert_int_equal(json_object_set_new(row, "think_ms", json_integer(10)), 0);
+    char *text = print(format_table, document, (struct page){0});
+    assert_has(text, "✗ oversold-as-expected (think 10 ms)");
+    assert_has(text, "plain speed did not catch it");
+    free(text);
+}
+
+static void test_failures_are_said(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *verdict, *says;
+    } CASES[] = {
+        {"broken", "This is a bug"},
+        {"not-caught", "Try more --connections"},
+        {"mixed", "--product"},
+        {"unavailable", "not available: no server"},
+        {"nonsense", "NOT all as expected"},
+    };
+    for (size_t i = 0; i < COUNT(CASES); i++) {
+        json_auto_t *document = document_with("read-write", "…");
+        json_t *row = json_array_get(json_object_get(document, "rows"), 1);
+        json_object_set_new(row, "verdict", json_string(CASES[i].verdict));
+        json_object_set_new(row, "reason", json_string("no server"));
+        char *text = print(format_table, document, (struct page){0});
+        assert_has(text, CASES[i].says);
+        free(text);
+    }
+}
+
+/* ---- what others read ---------------------------------------------------------------------------------- */
+
+static void test_json_is_the_document(void **state)
+{
+    (void)state;
+    json_auto_t *document = document_with(EVIL, EVIL);
+    char *text = print(format_json, document, (struct page){0});
+    json_auto_t *again = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    assert_true(json_equal(document, again));
+    free(text);
+}
+
+static void test_csv(void **state)
+{
+    (void)state;
+    json_auto_t *document = document_with("a \"b\", c", "=1+2");
+    char *text = print(format_csv, document, (struct page){0});
+    assert_true(strncmp(text, "strategy,guarantee,", 19) == 0);
+    assert_has(text, "\r\n\"a \"\"b\"\", c\",unsafe,false,");
+    assert_has(text, ",\"'=1+2\","); /* no spreadsheet takes it for a formula */
+    assert_has(text, ",1300,-7,");   /* a negative number is a number */
+    assert_has(text, ",12345.6,");
+    free(text);
+}
+
+static void test_markdown_cells_stay_cells(void **state)
+{
+    (void)state;
+    json_auto_t *document = document_with(EVIL, EVIL);
+    char *text = print(format_markdown, document, (struct page){0});
+    assert_has_not(text, "<script");
+    assert_has(text, "&lt;script");
+    assert_has(text, "\\|\\`x\\`");
+    int columns = 0;
+    for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
+        int bars = 0;
+        for (char *c = line; *c; c++)
+            bars += *c == '|' && (c == line || c[-1] != '\\');
+        if (*line != '|')
+            continue;
+        if (columns == 0)
+            columns = bars;
+        assert_int_equal(bars, columns);
+    }
+    assert_true(columns > 10);
+    free(text);
+}
+
+static void test_html_is_escaped(void **state)
+{
+    (void)state;
+    json_auto_t *document = document_with(EVIL, EVIL);
+    char *text = print(format_html, document, (struct page){0});
+    assert_has_not(text, "<script");
+    assert_has(text, "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;|");
+    assert_has(text, "<!DOCTYPE html>");
+    assert_has_not(text, "src="); /* nothing is loaded from elsewhere */
+    assert_has_not(text, "url(");
+    free(text);
+}
+
+static void test_a_plot_takes_no_orders_from_a_name(void **state)
+{
+    (void)state;
+    if (!plot_is_possible())
+        skip();
+    json_auto_t *document = document_with(EVIL, EVIL);
+    char *text = print(format_svg, document, (struct page){0});
+    assert_has(text, "<svg");
+    assert_has(text, "</svg>");
+    assert_has(text, "atomic-statement");
+    assert_has(text, "?script?alert");
+    free(text);
+}
+
+static void test_other_documents(void **state)
+{
+    (void)state;
+    struct sheet sheet;
+    json_auto_t *bench = json_pack("{s:i, s:[{s:s, s:f}]}", "version", 1, "ratios", "name", "sold-out",
+                                   "value", 0.9123);
+    char *text = print(format_table, bench, (struct page){0});
+    assert_has(text, "sold-out");
+    assert_has(text, "0.912");
+    free(text);
+    json_auto_t *unknown = json_pack("{s:i, s:s, s:[]}", "version", 1, "kind", "poem", "rows");
+    assert_false(sheet_open(unknown, &sheet));
+    json_auto_t *empty = json_pack("{s:i, s:s}", "version", 1, "kind", "compare");
+    assert_false(sheet_open(empty, &sheet));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_colour_comes_beside_words),
+        cmocka_unit_test(test_every_width),
+        cmocka_unit_test(test_what_had_to_be_slowed_down_says_so),
+        cmocka_unit_test(test_failures_are_said),
+        cmocka_unit_test(test_json_is_the_document),
+        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_markdown_cells_stay_cells),
+        cmocka_unit_test(test_html_is_escaped),
+        cmocka_unit_test(test_a_plot_takes_no_orders_from_a_name),
+        cmocka_unit_test(test_other_documents),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
