@@ -69,8 +69,8 @@ static const struct statement ST_AUDIT = {
     ") SELECT json_build_object('product_id', id, 'initial', initial_count, 'left', count, 'sold', sold,"
     "    'orders', orders, 'oversold', oversold, 'drift', drift, 'negative', negative,"
     "    'balanced', oversold = 0 AND drift = 0 AND negative = 0, 'mixed', mixed, 'strategies', strategies,"
-    "    'in_flight', 0, 'kind', stock_kind, 'witness', (SELECT row_to_json(witness) FROM witness)) FROM b",
-    1};
+    "    'in_flight', $2::int, 'kind', stock_kind, 'witness', (SELECT row_to_json(witness) FROM witness)) FROM b",
+    2};
 
 static enum db_status read_json(struct db *db, const struct statement *statement, const char *const *values,
                                 char **ret_json)
@@ -115,7 +115,10 @@ enum db_status books_orders(struct db *db, int64_t product_id, int64_t after, in
     return read_json(db, &ST_ORDERS, (const char *const[]){product, from, count}, ret_json);
 }
 
-enum db_status books_audit(struct db *db, int64_t product_id, char **ret_json)
+enum db_status books_audit(struct db *db, int64_t product_id, int in_flight, char **ret_json)
 {
-    return read_json_by_id(db, &ST_AUDIT, product_id, ret_json);
+    char id[24], count[12];
+    snprintf(id, sizeof id, "%lld", (long long)product_id);
+    snprintf(count, sizeof count, "%d", in_flight);
+    return read_json(db, &ST_AUDIT, (const char *const[]){id, count}, ret_json);
 }

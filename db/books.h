@@ -13,7 +13,8 @@ enum db_status books_product(struct db *db, int64_t id, char **ret_json);
 enum db_status books_order(struct db *db, int64_t id, char **ret_json);
 /* {"orders":[…],"next":ID or null}: by id, those after AFTER, LIMIT at most; PRODUCT_ID 0 for all products. */
 enum db_status books_orders(struct db *db, int64_t product_id, int64_t after, int limit, char **ret_json);
-/* The books of one product, with a witness where they say that too much was sold or an update was lost. */
-enum db_status books_audit(struct db *db, int64_t product_id, char **ret_json);
+/* The books of one product, with a witness where they say that too much was sold or an update was lost. IN_FLIGHT:
+ * orders that the caller knows to be under way, and which the books may therefore show half. */
+enum db_status books_audit(struct db *db, int64_t product_id, int in_flight, char **ret_json);
 
 #endif

@@ -67,7 +67,7 @@ static bool start(struct service *service)
 /* No new connections; requests that come in are turned away; those that are in are answered. */
 static void drain(struct service *service)
 {
-    log_line(LOG_INFO, "draining: %d orders run, %zu wait", atomic_load(&service->orders_running),
+    log_line(LOG_INFO, "draining: %d orders run, %zu wait", orders_running(service, 0),
              queue_depth(service->queues[LANE_ORDERS]));
     http_stop_listening(service->http);
     atomic_store(&service->draining, true);

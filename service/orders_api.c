@@ -228,9 +228,9 @@ void orders_create(struct exchange *x, struct worker *worker)
     }
     if (asked)
         settings.strategy = asked;
-    atomic_fetch_add(&service->orders_running, 1);
+    atomic_store(&worker->product_id, request.product_id);
     place(x, worker, &request, &settings);
-    atomic_fetch_sub(&service->orders_running, 1);
+    atomic_store(&worker->product_id, 0);
     gate_leave(service->gate, request.product_id);
 }
 

@@ -153,7 +153,7 @@ void audit_get(struct exchange *x, struct worker *worker)
         return;
     enum db_status status = api_database(worker);
     if (status == DB_OK)
-        status = books_audit(worker->db, id, &json);
+        status = books_audit(worker->db, id, orders_running(worker->service, id), &json);
     if (status == DB_OK)
         api_reply_json_text(x, json, UNKNOWN_PRODUCT, "product");
     else

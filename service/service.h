@@ -33,6 +33,7 @@ struct worker {
     struct db *db;
     struct lock **locks; /* by strategy index; opened when first needed */
     struct trace_ring *traces; /* LANE_ORDERS */
+    atomic_llong product_id;   /* LANE_ORDERS: of the order that it is placing; 0: none */
 };
 
 struct service {
@@ -46,13 +47,15 @@ struct service {
     struct trace_ring **traces; /* of the order workers */
     atomic_bool draining;
     atomic_bool migrated; /* the schema is known to be in place */
-    atomic_int orders_running;
 };
 
 /* Starts the workers; false with nothing left running. */
 bool workers_start(struct service *service);
 /* Lets what is queued be handled, then ends the threads. */
 void workers_stop(struct service *service);
+
+/* How many orders are being placed: of one product, or of all (0). */
+int orders_running(const struct service *service, int64_t product_id);
 
 /* The worker's database, connected and with its schema in place, and with these deadlines (see db_set_deadline).
  * DB_OK, or why not. */

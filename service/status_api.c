@@ -44,7 +44,7 @@ void metrics_get(struct exchange *x, struct worker *worker)
     fprintf(to, "# HELP oversell_workers Order workers, each with a connection of its own.\n"
                 "# TYPE oversell_workers gauge\noversell_workers %d\n", (int)service->config.workers);
     fprintf(to, "# HELP oversell_workers_busy Order workers that have an order.\n# TYPE oversell_workers_busy gauge\n"
-                "oversell_workers_busy %d\n", atomic_load(&service->orders_running));
+                "oversell_workers_busy %d\n", orders_running(service, 0));
     fprintf(to, "# HELP oversell_http_connections Open HTTP connections.\n# TYPE oversell_http_connections gauge\n"
                 "oversell_http_connections %u\n", http_connections(service->http));
     fclose(to);

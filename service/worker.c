@@ -23,7 +23,9 @@ static bool worker_init(struct worker *worker, struct service *service, enum lan
     char name[64];
     static const char *const lanes[LANE_COUNT] = {"http", "orders", "reads", "changes"};
     snprintf(name, sizeof name, "oversell %s %d", lanes[lane], id);
-    *worker = (struct worker){.service = service, .lane = lane, .id = id};
+    worker->service = service;
+    worker->lane = lane;
+    worker->id = id;
     worker->db = db_new(service->config.database_url, name);
     worker->locks = calloc(strategy_count, sizeof worker->locks[0]);
     if (lane == LANE_ORDERS)
@@ -90,6 +92,16 @@ bool workers_start(struct service *service)
 void workers_stop(struct service *service)
 {
     stop(service, service->worker_count);
+}
+
+int orders_running(const struct service *service, int64_t product_id)
+{
+    int count = 0;
+    for (int i = 0; i < service->worker_count; i++) {
+        int64_t placing = atomic_load(&service->workers[i].product_id);
+        count += placing != 0 && (product_id == 0 || placing == product_id);
+    }
+    return count;
 }
 
 enum db_status worker_database(struct worker *worker, int64_t deadline_us, int64_t lock_deadline_us)
