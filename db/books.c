@@ -8,12 +8,12 @@
 
 #define RFC3339(column) "to_char(" column ", 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')" /* sessions are in UTC */
 
-#define PRODUCT_COLUMNS                                                                                                \
-    "id, name, price::text AS price, count AS stock, initial_count AS initial, stock_kind AS kind, version,"           \
+#define PRODUCT_COLUMNS                                                                                      \
+    "id, name, price::text AS price, count AS stock, initial_count AS initial, stock_kind AS kind, version," \
     " fence_redis, fence_zookeeper, fence_etcd, " RFC3339("updated_at") " AS updated_at"
 
-#define ORDER_COLUMNS                                                                                                  \
-    "o.id, i.product_id, i.purchase_num AS quantity, o.amount::text AS amount, o.status, i.strategy, i.stock_seen,"    \
+#define ORDER_COLUMNS                                                                                               \
+    "o.id, i.product_id, i.purchase_num AS quantity, o.amount::text AS amount, o.status, i.strategy, i.stock_seen," \
     " o.receiver_name, o.receiver_mobile, " RFC3339("o.created_at") " AS created_at"
 
 static const struct statement ST_PRODUCTS = {
@@ -23,17 +23,19 @@ static const struct statement ST_PRODUCTS = {
     0};
 
 static const struct statement ST_PRODUCT = {
-    "books_product", "SELECT row_to_json(p) FROM (SELECT " PRODUCT_COLUMNS " FROM product WHERE id = $1) p", 1};
+    "books_product", "SELECT row_to_json(p) FROM (SELECT " PRODUCT_COLUMNS " FROM product WHERE id = $1) p",
+    1};
 
 static const struct statement ST_ORDER = {
     "books_order",
     "SELECT row_to_json(r) FROM ("
     "  SELECT " ORDER_COLUMNS ", (SELECT json_agg(n) FROM ("
     "      SELECT product_id, purchase_num AS quantity, purchase_price::text AS price, stock_seen, strategy,"
-    "             instance, " RFC3339("read_at") " AS read_at, " RFC3339("t.committed_at") " AS committed_at"
-    "      FROM order_item JOIN (SELECT order_id, product_id, committed_at FROM order_times) t USING (order_id, product_id)"
-    "      WHERE order_id = o.id ORDER BY product_id) n) AS items"
-    "  FROM orders o JOIN order_item i ON i.order_id = o.id WHERE o.id = $1 ORDER BY i.product_id LIMIT 1) r",
+    "             instance, " RFC3339("read_at") " AS read_at, " RFC3339(
+        "t.committed_at") " AS committed_at"
+                          "      FROM order_item JOIN (SELECT order_id, product_id, committed_at FROM order_times) t USING (order_id, product_id)"
+                          "      WHERE order_id = o.id ORDER BY product_id) n) AS items"
+                          "  FROM orders o JOIN order_item i ON i.order_id = o.id WHERE o.id = $1 ORDER BY i.product_id LIMIT 1) r",
     1};
 
 static const struct statement ST_ORDERS = {
@@ -84,7 +86,8 @@ static enum db_status read_json(struct db *db, const struct statement *statement
     return *ret_json ? DB_OK : DB_ERROR;
 }
 
-static enum db_status read_json_by_id(struct db *db, const struct statement *statement, int64_t id, char **ret_json)
+static enum db_status read_json_by_id(struct db *db, const struct statement *statement, int64_t id,
+                                      char **ret_json)
 {
     char text[24];
     snprintf(text, sizeof text, "%lld", (long long)id);

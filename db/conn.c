@@ -14,6 +14,7 @@ enum {
     PAUSE_FIRST_US = 50 * 1000, /* after a failure to connect; doubled up to PAUSE_MAX_US */
     PAUSE_MAX_US = 500 * 1000,
     CONNECT_US = 3000 * 1000,  /* the longest that connecting may take */
+    LIMIT_MAX_MS = 3600000,    /* an hour: a time limit that is never met */
     GRACE_US = 500 * 1000,     /* PostgreSQL ends a late statement itself; later than this we hang up */
     ROLLBACK_US = 1000 * 1000, /* rolling back is quick, and due even after the order's deadline */
     IDLE_CHECK_US = 100 * 1000 /* a connection unused for longer is looked at before it is used */
@@ -58,7 +59,8 @@ const struct statement ST_BEGIN[] = {
 const struct statement ST_COMMIT = {"commit", "COMMIT", 0};
 static const struct statement ST_ROLLBACK = {"rollback", "ROLLBACK", 0};
 static const struct statement ST_TIME_LIMITS = {
-    "time_limits", "SELECT set_config('lock_timeout', $1, false), set_config('statement_timeout', $2, false)", 2};
+    "time_limits", "SELECT set_config('lock_timeout', $1, false), set_config('statement_timeout', $2, false)",
+    2};
 static const struct statement ST_SESSION = {
     "session", "SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()", 0};
 
@@ -149,8 +151,10 @@ static void ignore_notice(void *unused, const PGresult *result)
 
 static PGconn *start_connecting(const struct db *db)
 {
-    const char *keys[] = {"dbname", "application_name", "client_encoding", "tcp_user_timeout", "options", NULL};
-    const char *values[] = {db->url, db->application_name, "UTF8", "5000", "-c TimeZone=UTC -c DateStyle=ISO", NULL};
+    const char *keys[] = {"dbname",           "application_name", "client_encoding",
+                          "tcp_user_timeout", "options",          NULL};
+    const char *values[] = {db->url, db->application_name, "UTF8", "5000", "-c TimeZone=UTC -c DateStyle=ISO",
+                            NULL};
     return PQconnectStartParams(keys, values, 1);
 }
 
@@ -175,7 +179,8 @@ static enum db_status try_connect(struct db *db)
     if (!db->pg)
         return hang_up(db, "out of memory");
     PQsetNoticeReceiver(db->pg, ignore_notice, NULL);
-    PostgresPollingStatusType state = PQstatus(db->pg) == CONNECTION_BAD ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING;
+    PostgresPollingStatusType state = PQstatus(db->pg) == CONNECTION_BAD ? PGRES_POLLING_FAILED
+                                                                         : PGRES_POLLING_WRITING;
     while (state != PGRES_POLLING_OK) {
         if (state == PGRES_POLLING_FAILED)
             return connect_failure(db);
@@ -263,8 +268,8 @@ static bool enqueue(struct db *db, const struct statement *statement, const char
 static long rounded_limit_ms(int64_t us)
 {
     int64_t ms = us <= 0 ? 1 : us / 1000 + 1, grain = 1;
-    if (ms > 3600 * 1000)
-        ms = 3600 * 1000;
+    if (ms > LIMIT_MAX_MS)
+        ms = LIMIT_MAX_MS;
     while (ms / grain >= 16)
         grain *= 2;
     return (long)((ms + grain - 1) / grain * grain);
@@ -317,7 +322,8 @@ static PGresult *next_result(struct db *db, int64_t until_us, bool *ret_lost)
 static enum db_status note_failure(struct db *db, const PGresult *result)
 {
     const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-    note_error(db, text ? text : PQresultErrorMessage(result), PQresultErrorField(result, PG_DIAG_CONSTRAINT_NAME));
+    note_error(db, text ? text : PQresultErrorMessage(result),
+               PQresultErrorField(result, PG_DIAG_CONSTRAINT_NAME));
     return db_status_of(PQresultErrorField(result, PG_DIAG_SQLSTATE));
 }
 
@@ -460,7 +466,8 @@ enum db_status db_run_script(struct db *db, const char *sql)
     bool lost = false;
     PGresult *result;
     while ((result = next_result(db, db->deadline_us, &lost)) != NULL) {
-        if (status == DB_OK && PQresultStatus(result) != PGRES_COMMAND_OK && PQresultStatus(result) != PGRES_TUPLES_OK) {
+        if (status == DB_OK && PQresultStatus(result) != PGRES_COMMAND_OK &&
+            PQresultStatus(result) != PGRES_TUPLES_OK) {
             status = db_status_of(PQresultErrorField(result, PG_DIAG_SQLSTATE));
             note_error(db, PQresultErrorMessage(result), NULL);
         }

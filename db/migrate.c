@@ -14,16 +14,19 @@ static const struct {
     {1, db_schema_sql},
 };
 
-static const char before[] = "BEGIN;"
-                             "SELECT pg_advisory_xact_lock(hashtextextended('oversell schema', 0));"
-                             "CREATE TABLE IF NOT EXISTS schema_version ("
-                             "  version int PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT clock_timestamp())";
+static const char before[] =
+    "BEGIN;"
+    "SELECT pg_advisory_xact_lock(hashtextextended('oversell schema', 0));"
+    "CREATE TABLE IF NOT EXISTS schema_version ("
+    "  version int PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT clock_timestamp())";
 
-static const char first_product[] = "INSERT INTO product (name, price, count, initial_count, created_by, updated_by) "
-                                    "SELECT 'Concert ticket', 19.90, 100, 100, 'oversell', 'oversell' "
-                                    "WHERE NOT EXISTS (SELECT 1 FROM product); COMMIT";
+static const char first_product[] =
+    "INSERT INTO product (name, price, count, initial_count, created_by, updated_by) "
+    "SELECT 'Concert ticket', 19.90, 100, 100, 'oversell', 'oversell' "
+    "WHERE NOT EXISTS (SELECT 1 FROM product); COMMIT";
 
-static const struct statement ST_VERSION = {"schema_version", "SELECT coalesce(max(version), 0) FROM schema_version", 0};
+static const struct statement ST_VERSION = {"schema_version",
+                                            "SELECT coalesce(max(version), 0) FROM schema_version", 0};
 
 static enum db_status apply(struct db *db, int version, const char *sql)
 {
@@ -35,25 +38,28 @@ static enum db_status apply(struct db *db, int version, const char *sql)
     return db_run_script(db, note);
 }
 
-enum db_status db_migrate(struct db *db)
+/* Within the transaction that BEFORE has opened. */
+static enum db_status apply_missing(struct db *db)
 {
-    enum db_status status = db_run_script(db, before);
-    if (status != DB_OK)
-        goto undo;
     AUTO_RESULT row = NULL;
-    status = db_run(db, &ST_VERSION, NULL, &row);
+    enum db_status status = db_run(db, &ST_VERSION, NULL, &row);
     if (status != DB_OK)
-        goto undo;
+        return status;
     int have = atoi(PQgetvalue(row, 0, 0));
     for (size_t i = 0; i < sizeof migrations / sizeof migrations[0] && status == DB_OK; i++)
         if (migrations[i].version > have)
             status = apply(db, migrations[i].version, migrations[i].sql);
+    return status;
+}
+
+enum db_status db_migrate(struct db *db)
+{
+    enum db_status status = db_run_script(db, before);
+    if (status == DB_OK)
+        status = apply_missing(db);
     if (status == DB_OK)
         status = db_run_script(db, first_product);
-    if (status == DB_OK)
-        return DB_OK;
-undo:
-    if (status != DB_AWAY)
+    if (status != DB_OK && status != DB_AWAY)
         (void)db_run_script(db, "ROLLBACK"); /* the first error is the one to report */
     return status;
 }

@@ -25,11 +25,12 @@ const struct statement ST_INSERT_ORDER = {
 static const struct statement ST_CLAIM_KEY = {
     "order_claim_key",
     "SELECT pg_try_advisory_xact_lock(hashtextextended('idempotency:' || $1::text, 0)),"
-    "       o.id, o.amount, o.status, " RFC3339("o.created_at") ", i.product_id, i.purchase_num, i.stock_seen,"
-    "       i.strategy, i.product_id = $2 AND i.purchase_num = $3 AND o.receiver_name IS NOT DISTINCT FROM $4"
-    "                   AND o.receiver_mobile IS NOT DISTINCT FROM $5 "
-    "FROM (SELECT 1) AS always LEFT JOIN orders o ON o.idempotency_key = $1::text"
-    "                          LEFT JOIN order_item i ON i.order_id = o.id",
+    "       o.id, o.amount, o.status, " RFC3339(
+        "o.created_at") ", i.product_id, i.purchase_num, i.stock_seen,"
+                        "       i.strategy, i.product_id = $2 AND i.purchase_num = $3 AND o.receiver_name IS NOT DISTINCT FROM $4"
+                        "                   AND o.receiver_mobile IS NOT DISTINCT FROM $5 "
+                        "FROM (SELECT 1) AS always LEFT JOIN orders o ON o.idempotency_key = $1::text"
+                        "                          LEFT JOIN order_item i ON i.order_id = o.id",
     5};
 
 /* The last line looks at the product's row even if nothing was taken, so that one round trip also tells a
@@ -48,8 +49,9 @@ const struct statement ST_PLACE_IN_ONE = {
     "  INSERT INTO order_item (order_id, product_id, purchase_price, purchase_num, strategy, instance, stock_xid,"
     "                          created_by, updated_by)"
     "  SELECT o.id, taken.id, price, $2::bigint, $7, $6, o.xid, $6, $6 FROM o, taken"
-    ") SELECT o.id, o.amount, o.status, " RFC3339("o.created_at") ", o.xid, p.count, p.stock_kind "
-    "FROM product p LEFT JOIN o ON true WHERE p.id = $1::bigint",
+    ") SELECT o.id, o.amount, o.status, " RFC3339(
+        "o.created_at") ", o.xid, p.count, p.stock_kind "
+                        "FROM product p LEFT JOIN o ON true WHERE p.id = $1::bigint",
     7};
 
 static void copy(char *to, size_t size, const PGresult *result, int column)
@@ -85,8 +87,9 @@ static const char *null_if_empty(const char *text)
     return text[0] ? text : NULL;
 }
 
-enum db_status orders_insert(struct db *db, const struct order_request *request, const struct order_origin *origin,
-                             const struct stock_taken *taken, struct order *ret_order)
+enum db_status orders_insert(struct db *db, const struct order_request *request,
+                             const struct order_origin *origin, const struct stock_taken *taken,
+                             struct order *ret_order)
 {
     char product[24], quantity[24], seen[24];
     snprintf(product, sizeof product, "%lld", (long long)request->product_id);
@@ -151,8 +154,13 @@ enum take_status orders_place_in_one(struct db *db, bool in_transaction, const s
     char product[24], quantity[24];
     snprintf(product, sizeof product, "%lld", (long long)request->product_id);
     snprintf(quantity, sizeof quantity, "%lld", (long long)request->quantity);
-    const char *const values[] = {product, quantity, request->receiver_name, request->receiver_mobile,
-                                  request->idempotency_key, origin->instance, origin->strategy};
+    const char *const values[] = {product,
+                                  quantity,
+                                  request->receiver_name,
+                                  request->receiver_mobile,
+                                  request->idempotency_key,
+                                  origin->instance,
+                                  origin->strategy};
     AUTO_RESULT row = NULL;
     enum db_status status = in_transaction ? db_run(db, &ST_PLACE_IN_ONE, values, &row)
                                            : db_run_once(db, &ST_PLACE_IN_ONE, values, &row);

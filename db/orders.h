@@ -26,7 +26,7 @@ struct order {
     char status[16];
     char strategy[40];
     char created_at[40]; /* RFC 3339, UTC */
-    char xid[24];        /* the transaction that inserted it, for db_settle; "" when it was found, not inserted */
+    char xid[24]; /* the transaction that inserted it, for db_settle; "" when it was found, not inserted */
 };
 
 /* Who places the order: recorded with it. */
@@ -36,8 +36,9 @@ struct order_origin {
 };
 
 /* Inserts the order and its item for the stock that was TAKEN, in the open transaction. */
-enum db_status orders_insert(struct db *db, const struct order_request *request, const struct order_origin *origin,
-                             const struct stock_taken *taken, struct order *ret_order);
+enum db_status orders_insert(struct db *db, const struct order_request *request,
+                             const struct order_origin *origin, const struct stock_taken *taken,
+                             struct order *ret_order);
 
 enum key_claim {
     KEY_NEW,         /* ours to use, until the transaction ends */

@@ -7,7 +7,8 @@
 const char *const stock_kinds[] = {"counter", NULL};
 
 /* The row is locked first, so that no order of another process slips in between the sum and the update. */
-static const struct statement ST_LOCK_PRODUCT = {"product_lock", "SELECT 1 FROM product WHERE id = $1 FOR UPDATE", 1};
+static const struct statement ST_LOCK_PRODUCT = {"product_lock",
+                                                 "SELECT 1 FROM product WHERE id = $1 FOR UPDATE", 1};
 static const struct statement ST_PUT_PRODUCT = {
     "product_put",
     "INSERT INTO product (id, name, price, count, initial_count, created_by, updated_by)"

@@ -26,26 +26,28 @@ struct stock_want {
 
 struct stock_taken {
     enum db_status db_status;
-    int64_t seen;       /* the stock that was read, or STOCK_UNSEEN */
-    int64_t version;    /* of the row that was read */
-    int64_t available;  /* with TAKE_SOLD_OUT: what is left, or STOCK_UNSEEN where it could not be read */
-    char kind[16];      /* with TAKE_WRONG_KIND: what the product's stock is */
-    char price[20];     /* decimal */
-    char read_at[40];   /* when it was read, or "" */
-    char snapshot[600]; /* what the read could see, or "" where it waited for the newest version, see schema.sql */
-    char xid[24];       /* the transaction that wrote the stock: db_settle and the audit want it */
+    int64_t seen;      /* the stock that was read, or STOCK_UNSEEN */
+    int64_t version;   /* of the row that was read */
+    int64_t available; /* with TAKE_SOLD_OUT: what is left, or STOCK_UNSEEN where it could not be read */
+    char kind[16];     /* with TAKE_WRONG_KIND: what the product's stock is */
+    char price[20];    /* decimal */
+    char read_at[40];  /* when it was read, or "" */
+    char snapshot
+        [600];    /* what the read could see, or "" where it waited for the newest version, see schema.sql */
+    char xid[24]; /* the transaction that wrote the stock: db_settle and the audit want it */
 };
 
-typedef enum take_status stock_take_fn(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken);
+typedef enum take_status stock_take_fn(struct db *db, const struct stock_want *want,
+                                       struct stock_taken *ret_taken);
 
-stock_take_fn take_read_write;      /* read, check and subtract in the program, write the result: loses updates */
-stock_take_fn take_decrement;       /* check in the program, then subtract in the database, unguarded */
+stock_take_fn take_read_write; /* read, check and subtract in the program, write the result: loses updates */
+stock_take_fn take_decrement;  /* check in the program, then subtract in the database, unguarded */
 stock_take_fn take_decrement_checked; /* the same, with CHECK (count >= 0) switched on for the row */
-stock_take_fn take_guarded;         /* one UPDATE that subtracts only where enough is left */
-stock_take_fn take_for_update;      /* SELECT … FOR UPDATE, then as read-write */
-stock_take_fn take_optimistic;      /* as read-write, but only where the version is still the one read */
-stock_take_fn take_table_lock;      /* LOCK TABLE … IN EXCLUSIVE MODE, then as read-write */
-stock_take_fn take_advisory_lock;   /* pg_advisory_xact_lock, then as read-write */
+stock_take_fn take_guarded;           /* one UPDATE that subtracts only where enough is left */
+stock_take_fn take_for_update;        /* SELECT … FOR UPDATE, then as read-write */
+stock_take_fn take_optimistic;        /* as read-write, but only where the version is still the one read */
+stock_take_fn take_table_lock;        /* LOCK TABLE … IN EXCLUSIVE MODE, then as read-write */
+stock_take_fn take_advisory_lock;     /* pg_advisory_xact_lock, then as read-write */
 
 /* How many are left, read on its own, outside a transaction: for a sold-out answer after a failed statement. */
 enum db_status stock_available(struct db *db, int64_t product_id, int64_t *ret_available);

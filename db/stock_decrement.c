@@ -23,7 +23,8 @@ enum take_status take_decrement(struct db *db, const struct stock_want *want, st
     return stock_write(db, &ST_DECREMENT, want, want->quantity, ret_taken);
 }
 
-enum take_status take_decrement_checked(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
+enum take_status take_decrement_checked(struct db *db, const struct stock_want *want,
+                                        struct stock_taken *ret_taken)
 {
     enum take_status status = stock_read(db, &ST_STOCK_READ, want, ret_taken);
     if (status != TAKE_OK)

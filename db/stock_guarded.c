@@ -20,7 +20,8 @@ enum take_status take_guarded(struct db *db, const struct stock_want *want, stru
     snprintf(id, sizeof id, "%lld", (long long)want->product_id);
     snprintf(quantity, sizeof quantity, "%lld", (long long)want->quantity);
     AUTO_RESULT row = NULL;
-    enum db_status status = db_run(db, &ST_GUARDED, (const char *const[]){id, quantity, want->updated_by}, &row);
+    enum db_status status = db_run(db, &ST_GUARDED, (const char *const[]){id, quantity, want->updated_by},
+                                   &row);
     if (status != DB_OK)
         return stock_failed(status, ret_taken);
     if (PQntuples(row) == 0) {

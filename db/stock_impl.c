@@ -64,7 +64,8 @@ enum take_status stock_write(struct db *db, const struct statement *write, const
     snprintf(number, sizeof number, "%lld", (long long)value);
     snprintf(version, sizeof version, "%lld", (long long)taken->version);
     AUTO_RESULT row = NULL;
-    enum db_status status = db_run(db, write, (const char *const[]){id, number, want->updated_by, version}, &row);
+    enum db_status status = db_run(db, write, (const char *const[]){id, number, want->updated_by, version},
+                                   &row);
     if (status != DB_OK)
         return stock_failed(status, taken);
     if (PQntuples(row) == 0)

@@ -4,12 +4,13 @@
 
 #include <stdio.h>
 
-static const struct statement ST_LOCK_TABLE = {"lock_table_product", "LOCK TABLE product IN EXCLUSIVE MODE", 0};
+static const struct statement ST_LOCK_TABLE = {"lock_table_product", "LOCK TABLE product IN EXCLUSIVE MODE",
+                                               0};
 static const struct statement ST_ADVISORY_LOCK = {
     "advisory_lock_product", "SELECT pg_advisory_xact_lock(hashtextextended('product:' || $1::text, 0))", 1};
 
-static enum take_status lock_then_take(struct db *db, const struct statement *lock, const struct stock_want *want,
-                                       struct stock_taken *ret_taken)
+static enum take_status lock_then_take(struct db *db, const struct statement *lock,
+                                       const struct stock_want *want, struct stock_taken *ret_taken)
 {
     char id[24];
     snprintf(id, sizeof id, "%lld", (long long)want->product_id);
@@ -26,7 +27,8 @@ enum take_status take_table_lock(struct db *db, const struct stock_want *want, s
     return lock_then_take(db, &ST_LOCK_TABLE, want, ret_taken);
 }
 
-enum take_status take_advisory_lock(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
+enum take_status take_advisory_lock(struct db *db, const struct stock_want *want,
+                                    struct stock_taken *ret_taken)
 {
     return lock_then_take(db, &ST_ADVISORY_LOCK, want, ret_taken);
 }

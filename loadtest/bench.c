@@ -37,8 +37,9 @@ static const struct option_row ROWS[] = {
      "of pgbench (0: as many as are best, found by trying)"},
     {"--profile", NULL, OPTION_FLAG, AT(profile), 0, 0, NULL,
      "then also record with perf where the service's CPU time goes, in each\nratio against pgbench"},
-    OUTPUT_OPTIONS(struct bench_settings, output),
 };
+
+static const struct option_rows OPTIONS = OPTION_ROWS(ROWS);
 
 static const struct command_line LINE = {
     .name = "bench",
@@ -47,8 +48,7 @@ static const struct command_line LINE = {
         "Measures how far the service is from its limits: orders a second against what pgbench does with\n"
         "the same SQL on the same database, and other ratios. Both sides are measured in turns in one run;\n"
         "medians are shown, with the least and the most. A goal that is missed is shown, not an error.",
-    .rows = ROWS,
-    .row_count = sizeof ROWS / sizeof ROWS[0],
+    .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
 };
 
 struct run {

@@ -20,17 +20,19 @@ struct compare_settings {
     struct output_settings output;
 };
 
-static const struct option_row OPTIONS[] = {
-    {"--strategies", "LIST", OPTION_TEXT, offsetof(struct compare_settings, strategies), 0, 0, NULL,
+#define AT(member) offsetof(struct compare_settings, member)
+
+static const struct option_row ROWS[] = {
+    {"--strategies", "LIST", OPTION_TEXT, AT(strategies), 0, 0, NULL,
      "names and groups with commas between; groups are all, unsafe,\n"
      "one-process, while-lease-holds and safe"},
-    COMPARISON_OPTIONS(struct compare_settings, comparison),
-    {"--phases", "LIST", OPTION_TEXT, offsetof(struct compare_settings, phases), 0, 0, NULL,
+    {"--phases", "LIST", OPTION_TEXT, AT(phases), 0, 0, NULL,
      "what is done with each strategy: sell-out, throughput, or both"},
-    {"--trace-out", "FILE", OPTION_TEXT, offsetof(struct compare_settings, trace_out), 0, 0, NULL,
+    {"--trace-out", "FILE", OPTION_TEXT, AT(trace_out), 0, 0, NULL,
      "write the steps of the last orders, for ui.perfetto.dev"},
-    OUTPUT_OPTIONS(struct compare_settings, output),
 };
+
+static const struct option_rows OPTIONS = OPTION_ROWS(ROWS);
 
 static const struct command_line LINE = {
     .name = "compare",
@@ -39,8 +41,10 @@ static const struct command_line LINE = {
         "Sells a product out under each strategy, then sells it as fast as it goes with ample stock, and\n"
         "compares the books with what the clients were told. Without --url it starts a private database\n"
         "and the services, and removes them again.",
-    .rows = OPTIONS,
-    .row_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .groups = {{&OPTIONS, 0},
+               {&lab_options, AT(comparison.lab)},
+               {&comparison_options, AT(comparison)},
+               {&output_options, AT(output)}},
 };
 
 static bool parse_phases(const char *list, struct plan *plan)
@@ -109,7 +113,7 @@ int compare_main(int argc, char **argv)
     struct compare_settings settings = {
         .strategies = "all",
         .phases = "sell-out,throughput",
-        .comparison = COMPARISON_DEFAULTS,
+        .comparison = comparison_defaults(1),
         .output = OUTPUT_DEFAULTS,
     };
     struct texts operands;

@@ -7,6 +7,46 @@
 
 #include <stdio.h>
 
+#define AT(member) offsetof(struct comparison, member)
+
+static const struct option_row ROWS[] = {
+    {"--connections", "C", OPTION_NUMBER, AT(plan.connections), 1, 10000, NULL,
+     "connections in all, each with one order at a time"},
+    {"--stock", "S", OPTION_NUMBER, AT(plan.stock), 1, 100000000, NULL, "units to sell out"},
+    {"--quantity", "Q", OPTION_NUMBER, AT(plan.quantity), 1, 1000000, NULL, "units an order"},
+    {"--requests", "R", OPTION_NUMBER, AT(plan.requests), 0, 100000000, NULL,
+     "orders sent to sell out; 0: four times what the stock is good for.\n"
+     "It ends earlier once 512 in a row were told \"sold out\""},
+    {"--duration", "T", OPTION_DURATION, AT(plan.duration_ms), 100, 3600000, NULL,
+     "how long the throughput phase measures"},
+    {"--think-ms", "M", OPTION_NUMBER, AT(plan.think_ms), 0, 60000, NULL,
+     "pause of every order inside its critical section, between read and write"},
+    {"--repeat", "K", OPTION_NUMBER, AT(repeat), 1, 100, NULL,
+     "run everything K times; the worst verdict counts, and medians"},
+    {"--product", "ID", OPTION_NUMBER, AT(plan.product), 1, INT64_MAX, NULL,
+     "the product that is ordered; its orders are DELETED before each phase"},
+    {"--patience", "T", OPTION_DURATION, AT(plan.patience_ms), 1000, 3600000, NULL,
+     "give up after so long without a single answer"},
+};
+
+const struct option_rows comparison_options = OPTION_ROWS(ROWS);
+
+struct comparison comparison_defaults(int64_t instances)
+{
+    return (struct comparison){
+        .lab = {.instances = instances, .servers = "private"},
+        .plan = {.sell_out = true,
+                 .throughput = true,
+                 .connections = 16,
+                 .stock = 100,
+                 .quantity = 1,
+                 .duration_ms = 1000,
+                 .product = 1,
+                 .patience_ms = 60000},
+        .repeat = 1,
+    };
+}
+
 bool comparison_valid(const struct comparison *comparison)
 {
     if (comparison->plan.quantity > comparison->plan.stock) {

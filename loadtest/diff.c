@@ -18,12 +18,14 @@ struct diff_settings {
     struct output_settings output;
 };
 
-static const struct option_row OPTIONS[] = {
-    {"--results", "FILE", OPTION_TEXT, offsetof(struct diff_settings, results), 0, 0, NULL,
+#define AT(member) offsetof(struct diff_settings, member)
+
+static const struct option_row ROWS[] = {
+    {"--results", "FILE", OPTION_TEXT, AT(results), 0, 0, NULL,
      "take all from a stored result of compare, and run nothing"},
-    COMPARISON_OPTIONS(struct diff_settings, comparison),
-    OUTPUT_OPTIONS(struct diff_settings, output),
 };
+
+static const struct option_rows OPTIONS = OPTION_ROWS(ROWS);
 
 static const struct command_line LINE = {
     .name = "diff",
@@ -33,8 +35,10 @@ static const struct command_line LINE = {
     .summary = "Shows the cells of the strategy table in which strategies A and B differ, and what "
                "each of them ends\n"
                "in: from a stored result, or from a run of the two.",
-    .rows = OPTIONS,
-    .row_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .groups = {{&OPTIONS, 0},
+               {&lab_options, AT(comparison.lab)},
+               {&comparison_options, AT(comparison)},
+               {&output_options, AT(output)}},
 };
 
 /* ---- the cells ----------------------------------------------------------------------------------------- */
@@ -178,8 +182,8 @@ static int diff_in(struct lab *lab, const struct diff_settings *settings, const 
 
 int diff_main(int argc, char **argv)
 {
-    struct diff_settings settings = {.comparison = COMPARISON_DEFAULTS, .output = OUTPUT_DEFAULTS};
-    settings.comparison.lab.instances = 2; /* which also shows what a lock inside one process is worth */
+    /* Two services, which also shows what a lock inside one process is worth. */
+    struct diff_settings settings = {.comparison = comparison_defaults(2), .output = OUTPUT_DEFAULTS};
     struct texts names;
     switch (options_parse(&LINE, argc, argv, &settings, &names)) {
     case OPTIONS_OK: break;

@@ -24,7 +24,22 @@
 #define POLL_MS 20
 #define TAIL_LINES 20
 
-const char *const lab_server_choices[] = {"private", "environment", NULL};
+static const char *const SERVER_CHOICES[] = {"private", "environment", NULL};
+
+static const struct option_row ROWS[] = {
+    {"--url", "URL", OPTION_TEXTS, offsetof(struct lab_settings, urls), 0, 0, NULL,
+     "use the service there, http://HOST:PORT; repeat it for several instances\n"
+     "on one database (an admin token is taken from ADMIN_TOKEN)"},
+    {"--instances", "N", OPTION_NUMBER, offsetof(struct lab_settings, instances), 1, INSTANCES_MAX, NULL,
+     "services to start, on one database (without --url)"},
+    {"--workers", "N", OPTION_NUMBER, offsetof(struct lab_settings, workers), 0, 1024, NULL,
+     "worker threads of each service started; 0: as many as the service likes"},
+    {"--servers", "WHICH", OPTION_CHOICE, offsetof(struct lab_settings, servers), 0, 0, SERVER_CHOICES,
+     "what the services started use: a private stack, or the servers that\n"
+     "DATABASE_URL and its kin in the environment name"},
+};
+
+const struct option_rows lab_options = OPTION_ROWS(ROWS);
 
 static bool uses_private_stack(const struct lab_settings *settings)
 {

@@ -24,40 +24,7 @@ struct lab_settings {
         .instances = 1, .servers = "private"                                                                 \
     }
 
-extern const char *const lab_server_choices[];
-
-/* The rows of an option table that fill a struct lab_settings, MEMBER of TYPE. */
-#define LAB_OPTIONS(type, member)                                                                            \
-    {"--url",                                                                                                \
-     "URL",                                                                                                  \
-     OPTION_TEXTS,                                                                                           \
-     offsetof(type, member.urls),                                                                            \
-     0,                                                                                                      \
-     0,                                                                                                      \
-     NULL,                                                                                                   \
-     "use the service there, http://HOST:PORT; repeat it for several instances\n"                            \
-     "on one database (an admin token is taken from ADMIN_TOKEN)"},                                          \
-        {"--instances",                                                                                      \
-         "N",                                                                                                \
-         OPTION_NUMBER,                                                                                      \
-         offsetof(type, member.instances),                                                                   \
-         1,                                                                                                  \
-         INSTANCES_MAX,                                                                                      \
-         NULL,                                                                                               \
-         "services to start, on one database (without --url)"},                                              \
-        {"--workers",                                                                                        \
-         "N",                                                                                                \
-         OPTION_NUMBER,                                                                                      \
-         offsetof(type, member.workers),                                                                     \
-         0,                                                                                                  \
-         1024,                                                                                               \
-         NULL,                                                                                               \
-         "worker threads of each service started (0: the service's own default)"},                           \
-    {                                                                                                        \
-        "--servers", "WHICH", OPTION_CHOICE, offsetof(type, member.servers), 0, 0, lab_server_choices,       \
-            "what the services started use: a private stack, or the servers that\n"                          \
-            "DATABASE_URL and its kin in the environment name"                                               \
-    }
+extern const struct option_rows lab_options; /* fill a struct lab_settings */
 
 struct lab {
     size_t count;

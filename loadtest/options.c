@@ -60,13 +60,36 @@ const char *duration_text(int64_t ms, char *buffer)
     return buffer;
 }
 
+/* ---- rows -----------------------------------------------------------------------------------------------*/
+
+/* Where a walk over a command's rows is; starts zeroed. */
+struct cursor {
+    size_t group, row;
+};
+
+/* The next row, and where its values lie from the beginning of the settings; NULL after the last. */
+static const struct option_row *next_row(const struct command_line *line, struct cursor *cursor,
+                                         size_t *ret_offset)
+{
+    while (cursor->group < OPTION_GROUPS_MAX && line->groups[cursor->group].rows) {
+        const struct option_group *group = &line->groups[cursor->group];
+        if (cursor->row < group->rows->count) {
+            const struct option_row *row = &group->rows->row[cursor->row++];
+            *ret_offset = group->base + row->offset;
+            return row;
+        }
+        *cursor = (struct cursor){.group = cursor->group + 1};
+    }
+    return NULL;
+}
+
 /* ---- help ---------------------------------------------------------------------------------------------- */
 
 #define HELP_COLUMN 28
 
-static void print_default(const struct option_row *row, const void *settings)
+/* AT is where the value lies. */
+static void print_default(const struct option_row *row, const char *at)
 {
-    const char *at = (const char *)settings + row->offset;
     char duration[32];
     switch (row->type) {
     case OPTION_NUMBER: printf(" (default: %" PRId64 ")", *(const int64_t *)(const void *)at); break;
@@ -89,7 +112,7 @@ static void print_choices(FILE *out, const struct option_row *row)
         fprintf(out, "%s%s", i ? ", " : "", row->choices[i]);
 }
 
-static void print_row(const struct option_row *row, const void *settings)
+static void print_row(const struct option_row *row, const char *at)
 {
     char head[HELP_COLUMN + 40];
     int width = snprintf(head, sizeof head, "  %s%s%s", row->name, row->value ? " " : "",
@@ -106,7 +129,7 @@ static void print_row(const struct option_row *row, const void *settings)
         fputs(": ", stdout);
         print_choices(stdout, row);
     }
-    print_default(row, settings);
+    print_default(row, at);
     putchar('\n');
 }
 
@@ -114,8 +137,10 @@ static void print_help(const struct command_line *line, const void *settings)
 {
     printf("usage: loadtest %s [OPTION…]%s%s\n\n%s\n\n", line->name, *line->operands ? " " : "",
            line->operands, line->summary);
-    for (size_t i = 0; i < line->row_count; i++)
-        print_row(&line->rows[i], settings);
+    struct cursor cursor = {0};
+    size_t offset;
+    for (const struct option_row *row; (row = next_row(line, &cursor, &offset));)
+        print_row(row, (const char *)settings + offset);
     printf("%-*s%s\n\nDurations are such as 250ms, 2s, 1m.\n", HELP_COLUMN, "  --help", "this text");
 }
 
@@ -133,27 +158,32 @@ __attribute__((format(printf, 2, 3))) static enum options_outcome bad(const stru
     return OPTIONS_BAD;
 }
 
-static const struct option_row *find_row(const struct command_line *line, const char *name, size_t length)
+static const struct option_row *find_row(const struct command_line *line, const char *name, size_t length,
+                                         size_t *ret_offset)
 {
-    for (size_t i = 0; i < line->row_count; i++)
-        if (strlen(line->rows[i].name) == length && strncmp(line->rows[i].name, name, length) == 0)
-            return &line->rows[i];
-    return NULL;
+    struct cursor cursor = {0};
+    const struct option_row *row;
+    while ((row = next_row(line, &cursor, ret_offset)))
+        if (strlen(row->name) == length && strncmp(row->name, name, length) == 0)
+            break;
+    return row;
 }
 
 static enum options_outcome unknown_option(const struct command_line *line, const char *word)
 {
     fprintf(stderr, "loadtest %s: unknown option '%s' (valid:", line->name, word);
-    for (size_t i = 0; i < line->row_count; i++)
-        fprintf(stderr, " %s", line->rows[i].name);
+    struct cursor cursor = {0};
+    size_t offset;
+    for (const struct option_row *row; (row = next_row(line, &cursor, &offset));)
+        fprintf(stderr, " %s", row->name);
     fputs(" --help)\n", stderr);
     return OPTIONS_BAD;
 }
 
+/* Checks VALUE and stores it AT. */
 static enum options_outcome store(const struct command_line *line, const struct option_row *row,
-                                  const char *value, void *settings)
+                                  const char *value, void *at)
 {
-    void *at = (char *)settings + row->offset;
     int64_t number;
     char low[32], high[32];
 
@@ -225,7 +255,8 @@ enum options_outcome options_parse(const struct command_line *line, int argc, ch
             continue;
         }
         size_t length = strcspn(word, "=");
-        const struct option_row *row = find_row(line, word, length);
+        size_t offset;
+        const struct option_row *row = find_row(line, word, length, &offset);
         if (!row)
             return unknown_option(line, word);
         const char *value = word[length] ? word + length + 1 : NULL;
@@ -236,7 +267,7 @@ enum options_outcome options_parse(const struct command_line *line, int argc, ch
                 return bad(line, "%s needs a value: %s", row->name, row->value);
             value = argv[i];
         }
-        if (store(line, row, value, settings) != OPTIONS_OK)
+        if (store(line, row, value, (char *)settings + offset) != OPTIONS_OK)
             return OPTIONS_BAD;
     }
     if (operands.count < line->min_operands)

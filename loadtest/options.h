@@ -33,13 +33,30 @@ struct option_row {
     const char *help;
 };
 
+/* Rows that fill one struct: their offsets are in that struct. */
+struct option_rows {
+    const struct option_row *row;
+    size_t count;
+};
+
+#define OPTION_ROWS(array)                                                                                   \
+    {                                                                                                        \
+        array, sizeof(array) / sizeof(array)[0]                                                              \
+    }
+#define OPTION_GROUPS_MAX 8
+
+/* Such rows, and where in a command's settings their struct lies. */
+struct option_group {
+    const struct option_rows *rows;
+    size_t base;
+};
+
 struct command_line {
     const char *name;     /* the command's word */
     const char *operands; /* what the help calls them; "" for none */
     size_t min_operands, max_operands;
     const char *summary; /* what the command does, wrapped, without a last line end */
-    const struct option_row *rows;
-    size_t row_count;
+    struct option_group groups[OPTION_GROUPS_MAX]; /* the rest have no rows */
 };
 
 enum options_outcome {

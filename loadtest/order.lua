@@ -30,8 +30,8 @@ local REPORT_US = 100000
 
 -- Each is a global of the thread, since wrk hands over globals only: thread:get("created").
 local COUNTERS = {
-   "sent", "created", "sold_out", "lock_busy", "conflict", "overloaded", "lock_lost", "unavailable", "unknown",
-   "other", "window_created", "answered",
+   "sent", "answered", "created", "sold_out", "lock_busy", "conflict", "overloaded", "lock_lost",
+   "unavailable", "unknown", "other", "window_created",
 }
 
 local PROBLEM_COUNTERS = {
@@ -141,8 +141,9 @@ function init(args)
    settled = setting("LOAD_SETTLED", 0) > 0 and setting("LOAD_SETTLED", 0) or math.huge
 
    local first, products = setting("LOAD_PRODUCT", 1), setting("LOAD_PRODUCTS", 1)
+   local quantity = setting("LOAD_QUANTITY", 1)
    for i = 1, products do
-      local body = string.format('{"product_id":%d,"quantity":%d}', first + i - 1, setting("LOAD_QUANTITY", 1))
+      local body = string.format('{"product_id":%d,"quantity":%d}', first + i - 1, quantity)
       bodies[i] = wrk.format("POST", os.getenv("LOAD_PATH") or "/orders", nil, body)
    end
    turn = math.floor(index * products / count) -- threads start apart

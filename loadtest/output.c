@@ -16,7 +16,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const char *const output_format_choices[] = {"table", "json", "csv", "markdown", "html", "svg", NULL};
+static const char *const NAMES[] = {"table", "json", "csv", "markdown", "html", "svg", NULL};
+
+#define AT(member) offsetof(struct output_settings, member)
+
+static const struct option_row ROWS[] = {
+    {"--format", "FORMAT", OPTION_CHOICE, AT(format), 0, 0, NAMES, "what to print"},
+    {"--output", "FILE", OPTION_TEXT, AT(output), 0, 0, NULL, "print to a file instead of stdout"},
+    {"--export-table", "FILE", OPTION_TEXT, AT(exports[FORMAT_TABLE]), 0, 0, NULL, "write this as well"},
+    {"--export-json", "FILE", OPTION_TEXT, AT(exports[FORMAT_JSON]), 0, 0, NULL, "and this"},
+    {"--export-csv", "FILE", OPTION_TEXT, AT(exports[FORMAT_CSV]), 0, 0, NULL, "and this"},
+    {"--export-markdown", "FILE", OPTION_TEXT, AT(exports[FORMAT_MARKDOWN]), 0, 0, NULL, "and this"},
+    {"--export-html", "FILE", OPTION_TEXT, AT(exports[FORMAT_HTML]), 0, 0, NULL, "and this, with the plot"},
+    {"--export-svg", "FILE", OPTION_TEXT, AT(exports[FORMAT_SVG]), 0, 0, NULL, "and the plot alone"},
+};
+
+const struct option_rows output_options = OPTION_ROWS(ROWS);
 
 static format_fn *const FORMATS[FORMAT_COUNT] = {
     [FORMAT_TABLE] = format_table,       [FORMAT_JSON] = format_json, [FORMAT_CSV] = format_csv,
@@ -26,7 +41,7 @@ static format_fn *const FORMATS[FORMAT_COUNT] = {
 static enum format format_by_name(const char *name)
 {
     enum format format = FORMAT_TABLE;
-    while (format < FORMAT_COUNT - 1 && strcmp(output_format_choices[format], name) != 0)
+    while (format < FORMAT_COUNT - 1 && strcmp(NAMES[format], name) != 0)
         format++;
     return format;
 }

@@ -20,26 +20,7 @@ struct output_settings {
         .format = "table"                                                                                    \
     }
 
-extern const char *const output_format_choices[];
-
-#define OUTPUT_EXPORT_OPTION(type, member, name, which)                                                      \
-    {                                                                                                        \
-        "--export-" name, "FILE", OPTION_TEXT, offsetof(type, member.exports[which]), 0, 0, NULL,            \
-            "write " name " as well"                                                                         \
-    }
-
-/* The rows of an option table that fill a struct output_settings, MEMBER of TYPE. */
-#define OUTPUT_OPTIONS(type, member)                                                                         \
-    {"--format", "FORMAT", OPTION_CHOICE,         offsetof(type, member.format),                             \
-     0,          0,        output_format_choices, "what to print"},                                          \
-        {"--output", "FILE", OPTION_TEXT, offsetof(type, member.output),                                     \
-         0,          0,      NULL,        "print to a file instead of stdout"},                              \
-        OUTPUT_EXPORT_OPTION(type, member, "table", FORMAT_TABLE),                                           \
-        OUTPUT_EXPORT_OPTION(type, member, "json", FORMAT_JSON),                                             \
-        OUTPUT_EXPORT_OPTION(type, member, "csv", FORMAT_CSV),                                               \
-        OUTPUT_EXPORT_OPTION(type, member, "markdown", FORMAT_MARKDOWN),                                     \
-        OUTPUT_EXPORT_OPTION(type, member, "html", FORMAT_HTML),                                             \
-        OUTPUT_EXPORT_OPTION(type, member, "svg", FORMAT_SVG)
+extern const struct option_rows output_options; /* fill a struct output_settings */
 
 /* Checks, before anything is started, that the files can be written and the plot drawn; says why not on
  * stderr. */

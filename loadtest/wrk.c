@@ -222,7 +222,7 @@ static bool attend(struct listener *listener, struct child *wrk)
         if (ended_us == 0 && all_parked(listener))
             ended_us = now;
         if (ended_us != 0) {
-            if (now - told_us > AGAIN_MS * 1000) {
+            if (now - told_us > (int64_t)AGAIN_MS * 1000) {
                 child_signal(wrk, SIGINT);
                 told_us = now;
             }

@@ -32,16 +32,16 @@ enum lock_peril {
 
 /* A lock's declared properties: shown to users, and asserted one by one in the contract tests. */
 struct lock_properties {
-    const char *mechanism; /* in a few words */
-    bool reentrant;        /* its holder may take it again */
-    bool blocking;         /* a waiter is woken; otherwise it polls */
-    bool fair;             /* first come, first served */
-    bool leased;           /* ends by itself after a time */
-    bool renewed;          /* a watchdog prolongs the lease while its holder lives */
-    bool fenced;           /* a grant carries a token that only grows */
-    bool survives_crash;   /* a holder's death frees it */
+    const char *mechanism;  /* in a few words */
+    bool reentrant;         /* its holder may take it again */
+    bool blocking;          /* a waiter is woken; otherwise it polls */
+    bool fair;              /* first come, first served */
+    bool leased;            /* ends by itself after a time */
+    bool renewed;           /* a watchdog prolongs the lease while its holder lives */
+    bool fenced;            /* a grant carries a token that only grows */
+    bool survives_crash;    /* a holder's death frees it */
     bool survives_minority; /* of its servers, any minority may die */
-    unsigned perils;       /* enum lock_peril, or-ed */
+    unsigned perils;        /* enum lock_peril, or-ed */
 };
 
 /* One acquisition. Filled by acquire, handed back to release. */

@@ -63,7 +63,8 @@ static enum lock_status open_mutex(const struct lock_ops *ops, struct lock **ret
     return LOCK_OK;
 }
 
-static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us, struct lock_grant *ret_grant)
+static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
+                                struct lock_grant *ret_grant)
 {
     pthread_mutex_t *mutex = mutex_of(lock, key);
     int error = pthread_mutex_trylock(mutex);
@@ -112,27 +113,35 @@ static void close_mutex(struct lock *lock)
     free(lock);
 }
 
-#define MUTEX_FUNCTIONS                                                                                                \
+#define MUTEX_FUNCTIONS                                                                                      \
     .open = open_mutex, .acquire = acquire, .release = release, .still_held = still_held, .close = close_mutex
 
 const struct lock_ops process_mutex = {
     .name = "mutex",
-    .properties = {.mechanism = "one pthread mutex for the whole shop", .blocking = true, .survives_crash = true},
+    .properties = {.mechanism = "one pthread mutex for the whole shop",
+                   .blocking = true,
+                   .survives_crash = true},
     MUTEX_FUNCTIONS,
 };
 const struct lock_ops process_mutex_per_product = {
     .name = "mutex-per-product",
-    .properties = {.mechanism = "a pthread mutex for each product, striped", .blocking = true, .survives_crash = true},
+    .properties = {.mechanism = "a pthread mutex for each product, striped",
+                   .blocking = true,
+                   .survives_crash = true},
     MUTEX_FUNCTIONS,
 };
 const struct lock_ops process_mutex_wrong_object = {
     .name = "mutex-wrong-object",
-    .properties = {.mechanism = "a pthread mutex of each worker's own", .blocking = true, .survives_crash = true},
+    .properties = {.mechanism = "a pthread mutex of each worker's own",
+                   .blocking = true,
+                   .survives_crash = true},
     MUTEX_FUNCTIONS,
 };
 const struct lock_ops process_mutex_reentrant = {
     .name = "reentrant-mutex",
-    .properties = {.mechanism = "one recursive pthread mutex", .reentrant = true, .blocking = true,
+    .properties = {.mechanism = "one recursive pthread mutex",
+                   .reentrant = true,
+                   .blocking = true,
                    .survives_crash = true},
     MUTEX_FUNCTIONS,
 };

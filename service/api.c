@@ -48,7 +48,8 @@ static bool is_authorized(const struct exchange *x, const struct service *servic
     if (!service->config.admin_token[0])
         return true;
     const char *header = http_header(x, "Authorization");
-    return header && strncasecmp(header, "Bearer ", 7) == 0 && same_secret(header + 7, service->config.admin_token);
+    return header && strncasecmp(header, "Bearer ", 7) == 0 &&
+           same_secret(header + 7, service->config.admin_token);
 }
 
 /* A page of another origin can send us requests through its visitor's browser, which then says where it is from. */
@@ -83,14 +84,16 @@ static bool is_foreign_host(const struct exchange *x, const struct service *serv
 static bool is_json(const struct exchange *x)
 {
     const char *type = http_header(x, "Content-Type");
-    return type && strncasecmp(type, "application/json", 16) == 0 && (type[16] == '\0' || strchr("; \t", type[16]));
+    return type && strncasecmp(type, "application/json", 16) == 0 &&
+           (type[16] == '\0' || strchr("; \t", type[16]));
 }
 
 /* What is wrong with a request whatever it asks for; true where a reply was made. */
 static bool refused(struct exchange *x, struct service *service)
 {
     char allow[64];
-    switch (route_find(routes, x->method, x->path, &x->route, x->argument, sizeof x->argument, allow, sizeof allow)) {
+    switch (route_find(routes, x->method, x->path, &x->route, x->argument, sizeof x->argument, allow,
+                       sizeof allow)) {
     case ROUTED: break;
     case NO_SUCH_PATH: reply_problem(x, NOT_FOUND, NULL, "no resource has this path"); return true;
     case NO_SUCH_METHOD:
@@ -100,9 +103,11 @@ static bool refused(struct exchange *x, struct service *service)
     }
     bool changes = strcmp(x->route->method, "GET") != 0;
     if (changes && (is_foreign_origin(x) || is_foreign_host(x, service)))
-        reply_problem(x, FORBIDDEN_ORIGIN, NULL, "the Origin of this call is another than its Host, or its Host not local");
+        reply_problem(x, FORBIDDEN_ORIGIN, NULL,
+                      "the Origin of this call is another than its Host, or its Host not local");
     else if (x->route->control && !is_authorized(x, service))
-        reply_problem(x, UNAUTHORIZED, NULL, "send the header Authorization: Bearer TOKEN with the admin token");
+        reply_problem(x, UNAUTHORIZED, NULL,
+                      "send the header Authorization: Bearer TOKEN with the admin token");
     else if (changes && !is_json(x))
         reply_problem(x, UNSUPPORTED_MEDIA_TYPE, NULL, "send the header Content-Type: application/json");
     return x->status != 0;
@@ -125,7 +130,8 @@ bool service_dispatch(struct exchange *x)
     }
     http_hand_over(x);
     if (!queue_push(service->queues[lane], x)) {
-        reply_problem(x, OVERLOADED, NULL, "%zu requests are waiting already", queue_depth(service->queues[lane]));
+        reply_problem(x, OVERLOADED, NULL, "%zu requests are waiting already",
+                      queue_depth(service->queues[lane]));
         http_finish(x);
     }
     return false;
@@ -158,8 +164,9 @@ static bool read_member(struct exchange *x, const struct member *member, json_t 
         if (!json_is_integer(value))
             reply_problem(x, BAD_REQUEST, NULL, "the member %s must be an integer", member->name);
         else if (number < member->least || number > member->most)
-            reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", member->name), "%s must be from %lld to %lld",
-                          member->name, (long long)member->least, (long long)member->most);
+            reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", member->name),
+                          "%s must be from %lld to %lld", member->name, (long long)member->least,
+                          (long long)member->most);
         else
             *(int64_t *)member->to = number;
     } else {
@@ -189,8 +196,8 @@ json_t *api_body(struct exchange *x, const struct member *members)
     json_error_t error;
     json_t *body = json_loadb(x->body ? x->body : "", x->body_size, JSON_REJECT_DUPLICATES, &error);
     if (!body) {
-        reply_problem(x, BAD_REQUEST, NULL, "the body is not JSON: %s at line %d, column %d", error.text, error.line,
-                      error.column);
+        reply_problem(x, BAD_REQUEST, NULL, "the body is not JSON: %s at line %d, column %d", error.text,
+                      error.line, error.column);
         return NULL;
     }
     if (!json_is_object(body)) {
@@ -246,8 +253,8 @@ bool api_query_integer(struct exchange *x, const char *name, int64_t preset, int
         if (!errno && !*end && *ret_value >= least && *ret_value <= most)
             return true;
     }
-    reply_problem(x, BAD_REQUEST, NULL, "the parameter %s must be an integer from %lld to %lld", name, (long long)least,
-                  (long long)most);
+    reply_problem(x, BAD_REQUEST, NULL, "the parameter %s must be an integer from %lld to %lld", name,
+                  (long long)least, (long long)most);
     return false;
 }
 
@@ -256,7 +263,8 @@ const char *api_strategy_names(void)
     static _Thread_local char names[2048];
     size_t used = 0;
     for (size_t i = 0; i < strategy_count && used < sizeof names; i++)
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", strategies[i].name);
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                                 strategies[i].name);
     return names;
 }
 
@@ -272,7 +280,9 @@ void api_reply_db(struct exchange *x, struct worker *worker, enum db_status stat
     case DB_LOCK_TIMEOUT:
     case DB_TIMEOUT:
     case DB_SERIALIZATION:
-    case DB_DEADLOCK: reply_problem(x, LOCK_WAIT_OVER, NULL, "the database was busy until the deadline"); return;
+    case DB_DEADLOCK:
+        reply_problem(x, LOCK_WAIT_OVER, NULL, "the database was busy until the deadline");
+        return;
     case DB_OUT_OF_RANGE: reply_problem(x, INVALID_ORDER, NULL, "a number does not fit"); return;
     default: reply_problem(x, INTERNAL_ERROR, NULL, "%s", db_error(worker->db)); return;
     }

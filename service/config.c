@@ -20,7 +20,8 @@ enum type { TEXT, NUMBER, STRATEGY, LEVEL, FORMAT, ADDRESS };
 static const char *const log_formats[] = {"text", "json", NULL};
 
 struct setting {
-    const char *flag; /* without the dashes; NULL: by environment only, because arguments can be seen by all */
+    const char
+        *flag; /* without the dashes; NULL: by environment only, because arguments can be seen by all */
     const char *variable;
     enum type type;
     size_t offset;
@@ -84,8 +85,8 @@ void config_print_help(FILE *to)
                 "A flag wins over its environment variable, which wins over the default.\n\n");
     for (size_t i = 0; i < SETTINGS; i++) {
         const struct setting *s = &settings[i];
-        fprintf(to, "  %s%-20s %-19s %s", s->flag ? "--" : "  ", s->flag ? s->flag : "(environment only)", s->variable,
-                s->unit);
+        fprintf(to, "  %s%-20s %-19s %s", s->flag ? "--" : "  ", s->flag ? s->flag : "(environment only)",
+                s->variable, s->unit);
         if (s->type == NUMBER)
             fprintf(to, " %lld to %lld", (long long)s->least, (long long)s->most);
         if (s->preset[0])
@@ -159,7 +160,8 @@ static void print_names(FILE *to, const char *const *names)
 }
 
 /* Checks VALUE and stores it; false with the reason on ERRORS. */
-static bool set(struct config *config, const struct setting *s, const char *value, bool from_flag, FILE *errors)
+static bool set(struct config *config, const struct setting *s, const char *value, bool from_flag,
+                FILE *errors)
 {
     const char *name = setting_name(s, from_flag);
     void *field = (char *)config + s->offset;
@@ -169,8 +171,9 @@ static bool set(struct config *config, const struct setting *s, const char *valu
         long long number = strtoll(value, &end, 10);
         bool whole = !errno && *end == '\0' && (isdigit((unsigned char)value[0]) || value[0] == '-');
         if (!whole || number < s->least || number > s->most) {
-            fprintf(errors, "order-service: %s: '%s' is not valid; valid: a whole number from %lld to %lld (%s)\n", name,
-                    value, (long long)s->least, (long long)s->most, s->unit);
+            fprintf(errors,
+                    "order-service: %s: '%s' is not valid; valid: a whole number from %lld to %lld (%s)\n",
+                    name, value, (long long)s->least, (long long)s->most, s->unit);
             return false;
         }
         *(int64_t *)field = number;
@@ -194,8 +197,10 @@ static bool set(struct config *config, const struct setting *s, const char *valu
         return false;
     }
     if (s->type == ADDRESS && !parse_address(value, config)) {
-        fprintf(errors, "order-service: %s: '%s' is not valid; valid: ADDRESS:PORT with a numeric address, as "
-                        "127.0.0.1:8080 or [::1]:8080\n", name, value);
+        fprintf(errors,
+                "order-service: %s: '%s' is not valid; valid: ADDRESS:PORT with a numeric address, as "
+                "127.0.0.1:8080 or [::1]:8080\n",
+                name, value);
         return false;
     }
     *(const char **)field = value;
@@ -205,7 +210,8 @@ static bool set(struct config *config, const struct setting *s, const char *valu
 static const struct setting *find_flag(const char *name, size_t length)
 {
     for (size_t i = 0; i < SETTINGS; i++)
-        if (settings[i].flag && strlen(settings[i].flag) == length && strncmp(settings[i].flag, name, length) == 0)
+        if (settings[i].flag && strlen(settings[i].flag) == length &&
+            strncmp(settings[i].flag, name, length) == 0)
             return &settings[i];
     return NULL;
 }
@@ -270,8 +276,10 @@ static bool check_database_url(const char *name, const char *url, FILE *errors)
 {
     if (db_url_is_valid(url))
         return true;
-    fprintf(errors, "order-service: %s is not valid; valid: postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or "
-                    "KEY=VALUE words of libpq\n", name);
+    fprintf(errors,
+            "order-service: %s is not valid; valid: postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or "
+            "KEY=VALUE words of libpq\n",
+            name);
     return false;
 }
 
@@ -290,8 +298,10 @@ enum config_result config_load(int argc, char *const argv[], struct config *ret_
     if (ret_config->admin_token_file[0] && !read_token_file(ret_config, errors))
         return CONFIG_BAD;
     if (!is_loopback(ret_config) && !ret_config->admin_token[0]) {
-        fprintf(errors, "order-service: --listen %s can be reached from elsewhere, and then needs ADMIN_TOKEN; valid "
-                        "without: 127.0.0.1:PORT, [::1]:PORT\n", ret_config->listen);
+        fprintf(errors,
+                "order-service: --listen %s can be reached from elsewhere, and then needs ADMIN_TOKEN; valid "
+                "without: 127.0.0.1:PORT, [::1]:PORT\n",
+                ret_config->listen);
         return CONFIG_BAD;
     }
     if (!ret_config->lock_database_url[0])

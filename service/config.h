@@ -9,7 +9,7 @@
 struct config {
     const char *listen;
     const char *port_file;
-    const char *instance; /* "" for one made from the process id */
+    const char *instance;    /* "" for one made from the process id */
     const char *admin_token; /* "" for none */
     const char *admin_token_file;
     const char *database_url;

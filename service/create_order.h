@@ -28,9 +28,9 @@ struct placing {
     int64_t deadline_us;       /* every wait ends here */
     int64_t lock_deadline_us;  /* every wait for a lock ends here */
 
-    struct order_result result;     /* out */
-    struct stock_taken taken;       /* of the current try */
-    struct lock_grant grants[2];    /* what is held now */
+    struct order_result result;  /* out */
+    struct stock_taken taken;    /* of the current try */
+    struct lock_grant grants[2]; /* what is held now */
     int held;
 };
 

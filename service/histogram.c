@@ -24,5 +24,6 @@ void histogram_add(struct histogram *histogram, int64_t us)
 {
     atomic_fetch_add_explicit(&histogram->buckets[histogram_bucket(us)], 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&histogram->count, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&histogram->sum_us, (unsigned long long)(us < 0 ? 0 : us), memory_order_relaxed);
+    atomic_fetch_add_explicit(&histogram->sum_us, (unsigned long long)(us < 0 ? 0 : us),
+                              memory_order_relaxed);
 }

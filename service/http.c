@@ -23,6 +23,7 @@
 enum {
     CONNECTION_MEMORY = 16 * 1024, /* per connection: bounds the headers of a request */
     ACCEPT_BACKLOG = 4096,
+    DRAIN_LOOK_NS = 2000000,
 };
 
 struct http {
@@ -61,7 +62,8 @@ static void *on_uri(void *unused, const char *uri, struct MHD_Connection *connec
     struct exchange *x = calloc(1, sizeof *x);
     if (!x)
         return NULL;
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection,
+                                                                   MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     x->transport = connection;
     x->connection = info ? info->socket_context : NULL;
     x->app = server->options.app;
@@ -97,7 +99,8 @@ static void on_connection(void *unused, struct MHD_Connection *connection, void 
 {
     (void)unused;
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-        const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection,
+                                                                       MHD_CONNECTION_INFO_CONNECTION_FD);
         *context = info ? http_watch_add(server->watch, info->connect_fd) : NULL;
     } else {
         http_watch_remove(server->watch, *context);
@@ -123,7 +126,8 @@ static void log_from_library(void *unused, const char *format, va_list args)
 
 static enum MHD_Result send_reply(struct exchange *x)
 {
-    struct MHD_Response *response = MHD_create_response_from_buffer(x->reply_size, x->reply, MHD_RESPMEM_MUST_FREE);
+    struct MHD_Response *response = MHD_create_response_from_buffer(x->reply_size, x->reply,
+                                                                    MHD_RESPMEM_MUST_FREE);
     if (!response)
         return MHD_NO;
     x->reply = NULL; /* the response's now */
@@ -192,8 +196,9 @@ static enum MHD_Result collect(struct exchange *x, const char *data, size_t size
     return MHD_YES;
 }
 
-static enum MHD_Result on_request(void *unused, struct MHD_Connection *connection, const char *url, const char *method,
-                                  const char *version, const char *data, size_t *size, void **state)
+static enum MHD_Result on_request(void *unused, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *data, size_t *size,
+                                  void **state)
 {
     (void)unused;
     (void)connection;
@@ -304,25 +309,25 @@ struct http *http_start(const struct http_options *options, char *error, size_t 
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
     if (options->address->sa_family == AF_INET6)
         flags |= MHD_USE_IPv6;
-    struct MHD_OptionItem pool[] = {
+    struct sockaddr_storage address = {0}; /* the library takes no const one */
+    memcpy(&address, options->address, options->address_size);
+    struct MHD_OptionItem items[] = {
+        {MHD_OPTION_SOCK_ADDR, 0, (void *)&address},
+        {MHD_OPTION_LISTEN_BACKLOG_SIZE, ACCEPT_BACKLOG, NULL},
+        {MHD_OPTION_CONNECTION_LIMIT, options->connections, NULL},
+        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, NULL},
+        {MHD_OPTION_CONNECTION_TIMEOUT, options->idle_timeout_ms / 1000, NULL},
+        {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
+        {MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)leave_escapes, NULL},
+        {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_uri, NULL},
+        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, NULL},
+        {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, NULL},
         {options->threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, options->threads, NULL},
         {MHD_OPTION_END, 0, NULL},
     };
     if (http->watch)
-        http->daemon = MHD_start_daemon(
-            flags, 0, NULL, NULL, on_request, NULL,                               /* */
-            MHD_OPTION_EXTERNAL_LOGGER, log_from_library, NULL,                   /* must be the first */
-            MHD_OPTION_SOCK_ADDR, options->address,                               /* */
-            MHD_OPTION_LISTEN_BACKLOG_SIZE, (unsigned)ACCEPT_BACKLOG,             /* */
-            MHD_OPTION_CONNECTION_LIMIT, options->connections,                    /* */
-            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,        /* */
-            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(options->idle_timeout_ms / 1000), /* */
-            MHD_OPTION_STRICT_FOR_CLIENT, 1,                                      /* */
-            MHD_OPTION_UNESCAPE_CALLBACK, leave_escapes, NULL,                    /* */
-            MHD_OPTION_URI_LOG_CALLBACK, on_uri, NULL,                            /* */
-            MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,                      /* */
-            MHD_OPTION_NOTIFY_CONNECTION, on_connection, NULL,                    /* */
-            MHD_OPTION_ARRAY, pool, MHD_OPTION_END);
+        http->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, NULL, MHD_OPTION_EXTERNAL_LOGGER,
+                                        log_from_library, NULL, MHD_OPTION_ARRAY, items, MHD_OPTION_END);
     if (http->daemon)
         return http;
     snprintf(error, error_size, "%s", errno ? strerrordesc_np(errno) : "libmicrohttpd did not start");
@@ -349,7 +354,7 @@ bool http_drain(struct http *http, int64_t ms)
     while (atomic_load(&http->in_flight) > 0) {
         if (monotonic_us() >= until_us)
             return false;
-        struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
+        struct timespec pause = {.tv_nsec = DRAIN_LOOK_NS};
         nanosleep(&pause, NULL);
     }
     return true;

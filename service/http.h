@@ -77,6 +77,7 @@ void http_finish(struct exchange *x);
 
 struct http_options {
     const struct sockaddr *address;
+    size_t address_size;
     unsigned threads;
     unsigned connections;
     int64_t request_timeout_ms;

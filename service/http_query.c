@@ -39,8 +39,8 @@ static bool decode(const char *from, size_t length, char *to, size_t size)
 }
 
 /* The parameter at *CURSOR, which moves on; false at the end. */
-static bool next_parameter(const char **cursor, const char **ret_name, size_t *ret_name_length, const char **ret_value,
-                           size_t *ret_value_length)
+static bool next_parameter(const char **cursor, const char **ret_name, size_t *ret_name_length,
+                           const char **ret_value, size_t *ret_value_length)
 {
     while (**cursor == '&')
         (*cursor)++;

@@ -21,7 +21,7 @@ struct http_connection {
     atomic_llong since_us; /* when the phase began */
 
     struct http_connection *next, *previous; /* under the watch's mutex, as all below */
-    int64_t begun_us;                        /* when an idle one was first seen to have received more; 0: not */
+    int64_t begun_us; /* when an idle one was first seen to have received more; 0: not */
 };
 
 struct http_watch;

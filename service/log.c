@@ -33,8 +33,8 @@ static void write_json(const char *when, enum log_level level, char *text)
                 *c = '?';
         message = json_string(text);
     }
-    json_t *line = json_pack("{s:s, s:s, s:s, s:o}", "time", when, "level", log_level_names[level], "instance",
-                             instance_name, "message", message);
+    json_t *line = json_pack("{s:s, s:s, s:s, s:o}", "time", when, "level", log_level_names[level],
+                             "instance", instance_name, "message", message);
     char *dump = line ? json_dumps(line, JSON_COMPACT) : NULL;
     if (dump)
         fprintf(stderr, "%s\n", dump);

@@ -13,11 +13,11 @@ void log_setup(enum log_level least, bool json, const char *instance);
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* As log_line, at most once a second for each place that calls it. */
-#define log_seldom(level, ...)                                                                                         \
-    do {                                                                                                               \
-        static struct log_valve valve_;                                                                                \
-        if (log_valve_opens(&valve_))                                                                                  \
-            log_line(level, __VA_ARGS__);                                                                              \
+#define log_seldom(level, ...)                                                                               \
+    do {                                                                                                     \
+        static struct log_valve valve_;                                                                      \
+        if (log_valve_opens(&valve_))                                                                        \
+            log_line(level, __VA_ARGS__);                                                                    \
     } while (0)
 
 struct log_valve {

@@ -38,8 +38,8 @@ static bool write_port(const char *path, unsigned port)
 static bool start(struct service *service)
 {
     const struct config *config = &service->config;
-    const struct settings settings = {strategy_find(config->strategy), config->lock_ttl_ms, config->lock_wait_ms,
-                                      config->think_ms};
+    const struct settings settings = {strategy_find(config->strategy), config->lock_ttl_ms,
+                                      config->lock_wait_ms, config->think_ms};
     service->gate = gate_new(&settings);
     if (!service->gate || !workers_start(service)) {
         log_line(LOG_ERROR, "out of memory or threads");
@@ -48,6 +48,7 @@ static bool start(struct service *service)
     char error[200] = "out of memory";
     const struct http_options options = {
         .address = (const struct sockaddr *)&config->address,
+        .address_size = config->address_size,
         .threads = (unsigned)config->http_threads,
         .connections = (unsigned)config->connections,
         .request_timeout_ms = config->request_timeout_ms,

@@ -14,7 +14,8 @@ static struct {
     struct histogram lock_wait, lock_held;
 } metrics[STRATEGIES_MAX];
 
-void metrics_order(const struct strategy *strategy, enum outcome outcome, int64_t us, int tries, uint64_t round_trips)
+void metrics_order(const struct strategy *strategy, enum outcome outcome, int64_t us, int tries,
+                   uint64_t round_trips)
 {
     size_t i = strategy_index(strategy);
     atomic_fetch_add_explicit(&metrics[i].outcomes[outcome], 1, memory_order_relaxed);
@@ -47,7 +48,8 @@ static void print_histogram(FILE *to, const char *name, const char *labels, stru
         unsigned long long here = atomic_load(&h->buckets[i]);
         seen += here;
         if (here > 0)
-            fprintf(to, "%s_bucket{%s,le=\"%.6f\"} %llu\n", name, labels, (double)histogram_upper_us(i) / 1e6, seen);
+            fprintf(to, "%s_bucket{%s,le=\"%.6f\"} %llu\n", name, labels, (double)histogram_upper_us(i) / 1e6,
+                    seen);
     }
     seen += atomic_load(&h->buckets[HISTOGRAM_BUCKETS - 1]);
     fprintf(to, "%s_bucket{%s,le=\"+Inf\"} %llu\n", name, labels, seen);
@@ -85,9 +87,11 @@ void metrics_print(FILE *to)
     for (size_t i = 0; i < strategy_count; i++)
         for (int o = 0; o < OUTCOME_COUNT; o++)
             if (o == CREATED || atomic_load(&metrics[i].outcomes[o]) > 0)
-                fprintf(to, "oversell_orders_total{strategy=\"%s\",outcome=\"%s\"} %llu\n", strategies[i].name,
-                        outcome_name((enum outcome)o), atomic_load(&metrics[i].outcomes[o]));
-    print_counter(to, "oversell_order_tries_total", "Tries of orders; more than orders where some were retried.",
+                fprintf(to, "oversell_orders_total{strategy=\"%s\",outcome=\"%s\"} %llu\n",
+                        strategies[i].name, outcome_name((enum outcome)o),
+                        atomic_load(&metrics[i].outcomes[o]));
+    print_counter(to, "oversell_order_tries_total",
+                  "Tries of orders; more than orders where some were retried.",
                   (size_t)((char *)&metrics[0].tries - (char *)&metrics[0]));
     print_counter(to, "oversell_db_round_trips_total", "Round trips to PostgreSQL for orders.",
                   (size_t)((char *)&metrics[0].round_trips - (char *)&metrics[0]));

@@ -8,7 +8,8 @@
 #include <stdio.h>
 
 /* An order has ended, US after it arrived, with so many tries and round trips to the database. */
-void metrics_order(const struct strategy *strategy, enum outcome outcome, int64_t us, int tries, uint64_t round_trips);
+void metrics_order(const struct strategy *strategy, enum outcome outcome, int64_t us, int tries,
+                   uint64_t round_trips);
 /* A lock was waited for, or held, for US. */
 void metrics_lock_wait(const struct strategy *strategy, int64_t us);
 void metrics_lock_held(const struct strategy *strategy, int64_t us);

@@ -14,7 +14,7 @@ struct order_observer {
     struct trace trace;
     int64_t think_us;
     bool think_unlocked; /* the row's race begins where it lets its lock go */
-    int64_t locked_us; /* since when the lock is held; 0: not */
+    int64_t locked_us;   /* since when the lock is held; 0: not */
 };
 
 static void on_step(struct observer *self, enum step step, int64_t value)
@@ -46,10 +46,10 @@ static void on_step(struct observer *self, enum step step, int64_t value)
 static json_t *order_json(const struct order *order)
 {
     return json_pack("{s:I, s:I, s:I, s:s, s:s, s:s, s:o, s:s}", "id", (json_int_t)order->id, "product_id",
-                     (json_int_t)order->product_id, "quantity", (json_int_t)order->quantity, "amount", order->amount,
-                     "status", order->status, "strategy", order->strategy, "stock_seen",
-                     order->stock_seen == STOCK_UNSEEN ? json_null() : json_integer(order->stock_seen), "created_at",
-                     order->created_at);
+                     (json_int_t)order->product_id, "quantity", (json_int_t)order->quantity, "amount",
+                     order->amount, "status", order->status, "strategy", order->strategy, "stock_seen",
+                     order->stock_seen == STOCK_UNSEEN ? json_null() : json_integer(order->stock_seen),
+                     "created_at", order->created_at);
 }
 
 static void reply_outcome(struct exchange *x, const struct placing *p)
@@ -66,12 +66,14 @@ static void reply_outcome(struct exchange *x, const struct placing *p)
         http_reply_json(x, 201, order_json(&result->order));
         return;
     case NO_SUCH_PRODUCT:
-        reply_problem(x, UNKNOWN_PRODUCT, members, "there is no product %lld", (long long)p->request->product_id);
+        reply_problem(x, UNKNOWN_PRODUCT, members, "there is no product %lld",
+                      (long long)p->request->product_id);
         return;
     case SOLD_OUT:
         if (result->available != STOCK_UNSEEN)
             json_object_set_new(members, "available", json_integer(result->available));
-        reply_problem(x, STOCK_SOLD_OUT, members, "fewer than %lld are left", (long long)p->request->quantity);
+        reply_problem(x, STOCK_SOLD_OUT, members, "fewer than %lld are left",
+                      (long long)p->request->quantity);
         return;
     case WRONG_STOCK_KIND:
         json_object_set_new(members, "kind", json_string(result->kind));
@@ -80,14 +82,20 @@ static void reply_outcome(struct exchange *x, const struct placing *p)
     case BUSY: reply_problem(x, LOCK_WAIT_OVER, members, "no lock within the wait; nothing was sold"); return;
     case CONFLICT:
         json_object_set_new(members, "tries", json_integer(result->tries));
-        reply_problem(x, TRIES_USED_UP, members, "%d tries met other orders; nothing was sold", result->tries);
+        reply_problem(x, TRIES_USED_UP, members, "%d tries met other orders; nothing was sold",
+                      result->tries);
         return;
     case LOST_LOCK: reply_problem(x, LOCK_WAS_LOST, members, "nothing was sold"); return;
-    case KEY_MISMATCHED: reply_problem(x, IDEMPOTENCY_MISMATCH, members, "the order with this key is another"); return;
-    case KEY_IN_USE: reply_problem(x, IDEMPOTENCY_IN_PROGRESS, members, "ask again with the same key"); return;
+    case KEY_MISMATCHED:
+        reply_problem(x, IDEMPOTENCY_MISMATCH, members, "the order with this key is another");
+        return;
+    case KEY_IN_USE:
+        reply_problem(x, IDEMPOTENCY_IN_PROGRESS, members, "ask again with the same key");
+        return;
     case BACKEND_AWAY:
         json_object_set_new(members, "backend", json_string(result->backend ? result->backend : "unknown"));
-        reply_problem(x, BACKEND_UNAVAILABLE, members, "%s cannot be reached or does not serve; nothing was sold",
+        reply_problem(x, BACKEND_UNAVAILABLE, members,
+                      "%s cannot be reached or does not serve; nothing was sold",
                       result->backend ? result->backend : "a server");
         return;
     case UNKNOWN:
@@ -133,8 +141,9 @@ static void place(struct exchange *x, struct worker *worker, const struct order_
 
     uint64_t trips = db_round_trips(worker->db);
     if (lock_status != LOCK_OK)
-        placing.result = (struct order_result){
-            .outcome = lock_status == LOCK_FAILED ? FAILED : BACKEND_AWAY, .tries = 1, .backend = strategy->lock->server};
+        placing.result = (struct order_result){.outcome = lock_status == LOCK_FAILED ? FAILED : BACKEND_AWAY,
+                                               .tries = 1,
+                                               .backend = strategy->lock->server};
     else if (worker_database(worker, placing.deadline_us, placing.lock_deadline_us) != DB_OK)
         placing.result = (struct order_result){.outcome = BACKEND_AWAY, .tries = 1, .backend = "postgresql"};
     else
@@ -154,8 +163,8 @@ static void place(struct exchange *x, struct worker *worker, const struct order_
                    strategy->name, (long long)result->order.id, x->request_id);
     }
     if (result->outcome == FAILED || result->outcome == UNKNOWN || result->outcome == BACKEND_AWAY)
-        log_seldom(LOG_WARNING, "%s: order %s: %s (request %s)", strategy->name, outcome_name(result->outcome),
-                   result->error, x->request_id);
+        log_seldom(LOG_WARNING, "%s: order %s: %s (request %s)", strategy->name,
+                   outcome_name(result->outcome), result->error, x->request_id);
     reply_outcome(x, &placing);
 }
 
@@ -177,7 +186,8 @@ static bool asked_strategy(struct exchange *x, const struct strategy **ret_strat
     }
     *ret_strategy = strategy_find(name);
     if (!*ret_strategy)
-        reply_problem(x, INVALID_ORDER, NULL, "there is no strategy '%s'; valid: %s", name, api_strategy_names());
+        reply_problem(x, INVALID_ORDER, NULL, "there is no strategy '%s'; valid: %s", name,
+                      api_strategy_names());
     return *ret_strategy != NULL;
 }
 
@@ -190,9 +200,11 @@ static bool asked_key(struct exchange *x, const char **ret_key)
     size_t length = 0;
     while ((*ret_key)[length] > ' ' && (*ret_key)[length] < 0x7f)
         length++;
-    if (length >= 1 && length <= ORDER_KEY_MAX && !(*ret_key)[length] && http_header_count(x, "Idempotency-Key") == 1)
+    if (length >= 1 && length <= ORDER_KEY_MAX && !(*ret_key)[length] &&
+        http_header_count(x, "Idempotency-Key") == 1)
         return true;
-    reply_problem(x, BAD_REQUEST, NULL, "Idempotency-Key must be one header of 1 to 255 visible ASCII characters");
+    reply_problem(x, BAD_REQUEST, NULL,
+                  "Idempotency-Key must be one header of 1 to 255 visible ASCII characters");
     return false;
 }
 
@@ -222,7 +234,8 @@ void orders_create(struct exchange *x, struct worker *worker)
 
     struct settings settings;
     int64_t deadline_us = x->received_us + service->config.order_timeout_ms * 1000;
-    if (monotonic_us() >= deadline_us || !gate_enter(service->gate, request.product_id, deadline_us, &settings)) {
+    if (monotonic_us() >= deadline_us ||
+        !gate_enter(service->gate, request.product_id, deadline_us, &settings)) {
         reply_problem(x, OVERLOADED, NULL, "the order's deadline passed while it waited for its turn");
         return;
     }
@@ -243,8 +256,12 @@ void orders_echo(struct exchange *x, struct worker *worker)
     AUTO_JSON body = read_order(x, &request);
     if (!body)
         return;
-    struct order order = {.product_id = request.product_id, .quantity = request.quantity, .stock_seen = STOCK_UNSEEN,
-                          .amount = "0.00", .status = "echo", .strategy = "none",
+    struct order order = {.product_id = request.product_id,
+                          .quantity = request.quantity,
+                          .stock_seen = STOCK_UNSEEN,
+                          .amount = "0.00",
+                          .status = "echo",
+                          .strategy = "none",
                           .created_at = "1970-01-01T00:00:00.000000Z"};
     http_reply_json(x, 200, order_json(&order));
 }
@@ -273,7 +290,8 @@ void orders_list(struct exchange *x, struct worker *worker)
         return;
     }
     if (!api_query_integer(x, "product_id", 0, 1, INT64_MAX, &product_id) ||
-        !api_query_integer(x, "after", 0, 0, INT64_MAX, &after) || !api_query_integer(x, "limit", 100, 1, 1000, &limit))
+        !api_query_integer(x, "after", 0, 0, INT64_MAX, &after) ||
+        !api_query_integer(x, "limit", 100, 1, 1000, &limit))
         return;
     enum db_status status = api_database(worker);
     if (status == DB_OK)

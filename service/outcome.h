@@ -8,14 +8,14 @@ enum outcome {
     NO_SUCH_PRODUCT,
     SOLD_OUT,
     WRONG_STOCK_KIND,
-    BUSY,          /* no lock within the wait, in the database or outside it */
-    CONFLICT,      /* tries used up */
-    LOST_LOCK,     /* the lock ended before the write: nothing was sold */
+    BUSY,           /* no lock within the wait, in the database or outside it */
+    CONFLICT,       /* tries used up */
+    LOST_LOCK,      /* the lock ended before the write: nothing was sold */
     KEY_MISMATCHED, /* the Idempotency-Key belongs to another order */
     KEY_IN_USE,     /* the first order with this Idempotency-Key is still running */
-    BACKEND_AWAY,  /* order_result.backend is not reachable: nothing was sold */
-    UNKNOWN,       /* COMMIT was sent, and whether it happened cannot be found out in time */
-    FAILED,        /* a bug, ours or below us: nothing was sold */
+    BACKEND_AWAY,   /* order_result.backend is not reachable: nothing was sold */
+    UNKNOWN,        /* COMMIT was sent, and whether it happened cannot be found out in time */
+    FAILED,         /* a bug, ours or below us: nothing was sold */
     OUTCOME_COUNT
 };
 

@@ -27,7 +27,8 @@ static const struct {
     [LOCK_WAIT_OVER] = {"lock-busy", 503, "The lock was not got within the wait", 1},
     [LOCK_WAS_LOST] = {"lock-lost", 503, "The lock ended before the write; nothing was sold", 1},
     [OVERLOADED] = {"overloaded", 503, "Too many orders are waiting", 1},
-    [WRONG_KIND_OF_STOCK] = {"wrong-stock-kind", 409, "The product's stock is not kept as this strategy needs it", 0},
+    [WRONG_KIND_OF_STOCK] = {"wrong-stock-kind", 409,
+                             "The product's stock is not kept as this strategy needs it", 0},
     [OUTCOME_NOT_KNOWN] = {"outcome-unknown", 504, "Whether the order was placed is not known", 0},
     [BACKEND_UNAVAILABLE] = {"backend-unavailable", 503, "A server that is needed cannot be reached", 1},
     [UNAUTHORIZED] = {"unauthorized", 401, "This call needs the admin token", 0},
@@ -46,8 +47,8 @@ void reply_problem(struct exchange *x, enum problem problem, json_t *members, co
 
     /* A detail that quotes a client may not be valid UTF-8, or be cut inside a character. */
     json_t *detail_json = json_string(detail);
-    json_t *json = json_pack("{s:s, s:s, s:i, s:o, s:s}", "type", type, "title", problems[problem].title, "status",
-                             problems[problem].status, "detail",
+    json_t *json = json_pack("{s:s, s:s, s:i, s:o, s:s}", "type", type, "title", problems[problem].title,
+                             "status", problems[problem].status, "detail",
                              detail_json ? detail_json : json_string(problems[problem].title), "request_id",
                              x->request_id);
     if (json && members)

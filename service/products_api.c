@@ -123,7 +123,8 @@ void products_set_stock(struct exchange *x, struct worker *worker)
     if (!body)
         return;
     if (!is_stock_kind(kind)) {
-        reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "kind"), "there is no stock kind '%s'", kind);
+        reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "kind"), "there is no stock kind '%s'",
+                      kind);
         return;
     }
     if (!close_gate(x, worker, id))

@@ -25,12 +25,13 @@ static bool matches(const char *pattern, const char *path, char *argument, size_
 
 static bool takes(const struct route *route, const char *method)
 {
-    return strcmp(route->method, method) == 0 || (strcmp(route->method, "GET") == 0 && strcmp(method, "HEAD") == 0);
+    return strcmp(route->method, method) == 0 ||
+           (strcmp(route->method, "GET") == 0 && strcmp(method, "HEAD") == 0);
 }
 
 enum routing route_find(const struct route *table, const char *method, const char *path,
-                        const struct route **ret_route, char *ret_argument, size_t argument_size, char *ret_allow,
-                        size_t allow_size)
+                        const struct route **ret_route, char *ret_argument, size_t argument_size,
+                        char *ret_allow, size_t allow_size)
 {
     size_t used = 0;
     for (const struct route *route = table; route->method; route++) {

@@ -31,7 +31,7 @@ struct worker {
     enum lane lane;
     int id; /* within its lane */
     struct db *db;
-    struct lock **locks; /* by strategy index; opened when first needed */
+    struct lock **locks;       /* by strategy index; opened when first needed */
     struct trace_ring *traces; /* LANE_ORDERS */
     atomic_llong product_id;   /* LANE_ORDERS: of the order that it is placing; 0: none */
 };
@@ -61,7 +61,8 @@ int orders_running(const struct service *service, int64_t product_id);
  * DB_OK, or why not. */
 enum db_status worker_database(struct worker *worker, int64_t deadline_us, int64_t lock_deadline_us);
 /* The worker's handle of the strategy's lock; NULL where it has none. *ret_status tells if it could be opened. */
-struct lock *worker_lock(struct worker *worker, const struct strategy *strategy, enum lock_status *ret_status);
+struct lock *worker_lock(struct worker *worker, const struct strategy *strategy,
+                         enum lock_status *ret_status);
 
 /* Takes a complete request from http.c: routes it, checks what is common to all, and hands it to its lane. */
 bool service_dispatch(struct exchange *x);

@@ -39,14 +39,24 @@ void metrics_get(struct exchange *x, struct worker *worker)
         return;
     }
     metrics_print(to);
-    fprintf(to, "# HELP oversell_queue_depth Orders that wait for a worker.\n# TYPE oversell_queue_depth gauge\n"
-                "oversell_queue_depth %zu\n", queue_depth(service->queues[LANE_ORDERS]));
-    fprintf(to, "# HELP oversell_workers Order workers, each with a connection of its own.\n"
-                "# TYPE oversell_workers gauge\noversell_workers %d\n", (int)service->config.workers);
-    fprintf(to, "# HELP oversell_workers_busy Order workers that have an order.\n# TYPE oversell_workers_busy gauge\n"
-                "oversell_workers_busy %d\n", orders_running(service, 0));
-    fprintf(to, "# HELP oversell_http_connections Open HTTP connections.\n# TYPE oversell_http_connections gauge\n"
-                "oversell_http_connections %u\n", http_connections(service->http));
+    fprintf(to,
+            "# HELP oversell_queue_depth Orders that wait for a worker.\n# TYPE oversell_queue_depth gauge\n"
+            "oversell_queue_depth %zu\n",
+            queue_depth(service->queues[LANE_ORDERS]));
+    fprintf(to,
+            "# HELP oversell_workers Order workers, each with a connection of its own.\n"
+            "# TYPE oversell_workers gauge\noversell_workers %d\n",
+            (int)service->config.workers);
+    fprintf(
+        to,
+        "# HELP oversell_workers_busy Order workers that have an order.\n# TYPE oversell_workers_busy gauge\n"
+        "oversell_workers_busy %d\n",
+        orders_running(service, 0));
+    fprintf(
+        to,
+        "# HELP oversell_http_connections Open HTTP connections.\n# TYPE oversell_http_connections gauge\n"
+        "oversell_http_connections %u\n",
+        http_connections(service->http));
     fclose(to);
     http_reply_body(x, 200, "text/plain; version=0.0.4; charset=utf-8", text, size);
 }
@@ -68,8 +78,8 @@ void traces_get(struct exchange *x, struct worker *worker)
         reply_problem(x, BAD_REQUEST, NULL, "the parameter format must be json or chrome");
         return;
     }
-    json_t *json = (chrome ? traces_chrome_json : traces_json)(service->traces, (int)service->config.workers, (int)limit,
-                                                               service->instance);
+    json_t *json = (chrome ? traces_chrome_json : traces_json)(service->traces, (int)service->config.workers,
+                                                               (int)limit, service->instance);
     http_reply_json(x, 200, json);
 }
 

@@ -8,7 +8,9 @@ static json_t *perils_json(unsigned perils)
     static const struct {
         enum lock_peril peril;
         const char *name;
-    } names[] = {{PERIL_PAUSE, "pause"}, {PERIL_DISCONNECT, "disconnect"}, {PERIL_CLOCK, "clock"},
+    } names[] = {{PERIL_PAUSE, "pause"},
+                 {PERIL_DISCONNECT, "disconnect"},
+                 {PERIL_CLOCK, "clock"},
                  {PERIL_RESTART, "restart"}};
     json_t *list = json_array();
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -22,10 +24,11 @@ static json_t *lock_json(const struct lock_ops *lock)
     if (!lock)
         return json_null();
     const struct lock_properties *p = &lock->properties;
-    return json_pack("{s:s, s:s, s:s?, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:o}", "name", lock->name, "mechanism",
-                     p->mechanism, "server", lock->server, "reentrant", p->reentrant, "blocking", p->blocking, "fair",
-                     p->fair, "leased", p->leased, "renewed", p->renewed, "fenced", p->fenced, "survives_crash",
-                     p->survives_crash, "survives_minority", p->survives_minority, "ended_by", perils_json(p->perils));
+    return json_pack("{s:s, s:s, s:s?, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:o}", "name", lock->name,
+                     "mechanism", p->mechanism, "server", lock->server, "reentrant", p->reentrant, "blocking",
+                     p->blocking, "fair", p->fair, "leased", p->leased, "renewed", p->renewed, "fenced",
+                     p->fenced, "survives_crash", p->survives_crash, "survives_minority",
+                     p->survives_minority, "ended_by", perils_json(p->perils));
 }
 
 /* What shows the flaw, joined by "+", as "second-process+crash". */
@@ -46,17 +49,19 @@ static json_t *strategy_json(const struct strategy *s)
 {
     char shown_by[64];
     describe_shown_by(s->shown_by, shown_by, sizeof shown_by);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:i, s:b, s:n}", "name", s->name, "title", s->title,
-                     "why", s->why, "guarantee", guarantee_name(s->guarantee), "shown_by", shown_by, "lock",
-                     lock_json(s->lock), "span", span_name(s->span), "scope", scope_name(s->scope), "isolation",
-                     isolation_name(s->isolation), "max_tries", s->max_tries, "available", 1, "reason");
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:i, s:b, s:n}", "name", s->name, "title",
+                     s->title, "why", s->why, "guarantee", guarantee_name(s->guarantee), "shown_by", shown_by,
+                     "lock", lock_json(s->lock), "span", span_name(s->span), "scope", scope_name(s->scope),
+                     "isolation", isolation_name(s->isolation), "max_tries", s->max_tries, "available", 1,
+                     "reason");
 }
 
 static json_t *settings_json(const struct settings *settings)
 {
     return json_pack("{s:s, s:s, s:I, s:I, s:I}", "name", settings->strategy->name, "guarantee",
-                     guarantee_name(settings->strategy->guarantee), "lock_ttl_ms", (json_int_t)settings->lock_ttl_ms,
-                     "lock_wait_ms", (json_int_t)settings->lock_wait_ms, "think_ms", (json_int_t)settings->think_ms);
+                     guarantee_name(settings->strategy->guarantee), "lock_ttl_ms",
+                     (json_int_t)settings->lock_ttl_ms, "lock_wait_ms", (json_int_t)settings->lock_wait_ms,
+                     "think_ms", (json_int_t)settings->think_ms);
 }
 
 void strategies_list(struct exchange *x, struct worker *worker)
@@ -75,7 +80,8 @@ void strategies_get(struct exchange *x, struct worker *worker)
     if (strategy)
         http_reply_json(x, 200, strategy_json(strategy));
     else
-        reply_problem(x, NOT_FOUND, NULL, "there is no strategy '%s'; valid: %s", x->argument, api_strategy_names());
+        reply_problem(x, NOT_FOUND, NULL, "there is no strategy '%s'; valid: %s", x->argument,
+                      api_strategy_names());
 }
 
 void strategy_get(struct exchange *x, struct worker *worker)
@@ -102,15 +108,18 @@ void strategy_set(struct exchange *x, struct worker *worker)
         return;
     settings.strategy = strategy_find(name);
     if (!settings.strategy) {
-        reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "name"), "there is no strategy '%s'; valid: %s",
-                      name, api_strategy_names());
+        reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "name"),
+                      "there is no strategy '%s'; valid: %s", name, api_strategy_names());
         return;
     }
-    if (!gate_switch(service->gate, &settings, monotonic_us() + 2 * service->config.order_timeout_ms * 1000)) {
-        reply_problem(x, LOCK_WAIT_OVER, NULL, "orders of the strategy before still run; nothing was changed");
+    if (!gate_switch(service->gate, &settings,
+                     monotonic_us() + 2 * service->config.order_timeout_ms * 1000)) {
+        reply_problem(x, LOCK_WAIT_OVER, NULL,
+                      "orders of the strategy before still run; nothing was changed");
         return;
     }
-    log_line(LOG_INFO, "strategy %s, lock ttl %lld ms, lock wait %lld ms, think %lld ms", settings.strategy->name,
-             (long long)settings.lock_ttl_ms, (long long)settings.lock_wait_ms, (long long)settings.think_ms);
+    log_line(LOG_INFO, "strategy %s, lock ttl %lld ms, lock wait %lld ms, think %lld ms",
+             settings.strategy->name, (long long)settings.lock_ttl_ms, (long long)settings.lock_wait_ms,
+             (long long)settings.think_ms);
     http_reply_json(x, 200, settings_json(&settings));
 }

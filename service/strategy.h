@@ -30,7 +30,7 @@ enum lock_span {
     NO_LOCK,      /* none outside the database */
     AROUND_TX,    /* released after COMMIT */
     INSIDE_TX,    /* released before COMMIT: the deliberate mistake */
-    AROUND_TWICE,       /* around, and taken again by the stock step: needs a reentrant lock */
+    AROUND_TWICE, /* around, and taken again by the stock step: needs a reentrant lock */
 };
 
 /* One transaction for all, or the stock committed first and the order after it. */
@@ -48,7 +48,7 @@ struct strategy {
     enum tx_scope scope;
     enum db_isolation isolation;
     stock_take_fn *take_stock;
-    int max_tries; /* more than one where a conflict is worth another try */
+    int max_tries;                                  /* more than one where a conflict is worth another try */
     enum outcome (*place)(struct placing *placing); /* place_by_steps, or a way that no other row shares */
     const char *title;
     const char *why; /* why it does, or does not, oversell */

@@ -46,7 +46,7 @@ static int by_start(const void *a, const void *b)
 /* A sorted copy of the newest LIMIT traces; *ret_count of them. The caller frees. */
 static struct trace *collect(struct trace_ring *const *rings, int count, int limit, int *ret_count)
 {
-    int room = 0, found = 0;
+    int room = 1, found = 0;
     for (int i = 0; i < count; i++)
         room += rings[i]->capacity;
     struct trace *all = malloc((size_t)room * sizeof *all);
@@ -82,8 +82,9 @@ static json_t *steps_json(const struct trace *t)
     json_t *steps = json_array();
     int64_t begun_us = t->started_us;
     for (int i = 0; i < kept_steps(t); i++) {
-        json_array_append_new(steps, json_pack("{s:s, s:I, s:I, s:o}", "step", step_name(t->steps[i].step), "begin_us",
-                                               (json_int_t)begun_us, "end_us", (json_int_t)t->steps[i].at_us, "value",
+        json_array_append_new(steps, json_pack("{s:s, s:I, s:I, s:o}", "step", step_name(t->steps[i].step),
+                                               "begin_us", (json_int_t)begun_us, "end_us",
+                                               (json_int_t)t->steps[i].at_us, "value",
                                                value_json(t->steps[i].value)));
         begun_us = t->steps[i].at_us;
     }
@@ -100,13 +101,15 @@ json_t *traces_json(struct trace_ring *const *rings, int count, int limit, const
     for (int i = 0; i < found; i++) {
         const struct trace *t = &traces[i];
         json_array_append_new(
-            list, json_pack("{s:s, s:s, s:i, s:I, s:I, s:o, s:s, s:i, s:o, s:I, s:I, s:I, s:b, s:o}", "request_id",
-                            t->request_id, "strategy", t->strategy->name, "worker", t->worker, "product_id",
-                            (json_int_t)t->product_id, "quantity", (json_int_t)t->quantity, "order_id",
-                            t->order_id ? json_integer(t->order_id) : json_null(), "outcome", outcome_name(t->outcome),
-                            "tries", t->tries, "fence", t->fence ? json_integer(t->fence) : json_null(), "received_us",
+            list, json_pack("{s:s, s:s, s:i, s:I, s:I, s:o, s:s, s:i, s:o, s:I, s:I, s:I, s:b, s:o}",
+                            "request_id", t->request_id, "strategy", t->strategy->name, "worker", t->worker,
+                            "product_id", (json_int_t)t->product_id, "quantity", (json_int_t)t->quantity,
+                            "order_id", t->order_id ? json_integer(t->order_id) : json_null(), "outcome",
+                            outcome_name(t->outcome), "tries", t->tries, "fence",
+                            t->fence ? json_integer(t->fence) : json_null(), "received_us",
                             (json_int_t)t->received_us, "started_us", (json_int_t)t->started_us, "ended_us",
-                            (json_int_t)t->ended_us, "truncated", t->step_count > TRACE_STEPS, "steps", steps_json(t)));
+                            (json_int_t)t->ended_us, "truncated", t->step_count > TRACE_STEPS, "steps",
+                            steps_json(t)));
     }
     free(traces);
     return json_pack("{s:s, s:i, s:I, s:o}", "instance", instance, "pid", (int)getpid(), "now_us",
@@ -116,8 +119,8 @@ json_t *traces_json(struct trace_ring *const *rings, int count, int limit, const
 /* Names the process (LANE 0) or one of its lanes. */
 static json_t *chrome_name(const char *what, int lane, const char *name)
 {
-    json_t *event = json_pack("{s:s, s:i, s:s, s:{s:s}}", "ph", "M", "pid", (int)getpid(), "name", what, "args", "name",
-                              name);
+    json_t *event = json_pack("{s:s, s:i, s:s, s:{s:s}}", "ph", "M", "pid", (int)getpid(), "name", what,
+                              "args", "name", name);
     if (lane > 0)
         json_object_set_new(event, "tid", json_integer(lane));
     return event;
@@ -127,38 +130,40 @@ static json_t *chrome_name(const char *what, int lane, const char *name)
 static json_t *chrome_span(int worker, int64_t from_us, int64_t to_us, const char *category, const char *name,
                            json_t *args)
 {
-    return json_pack("{s:s, s:i, s:i, s:I, s:I, s:s, s:s, s:o}", "ph", "X", "pid", (int)getpid(), "tid", worker, "ts",
-                     (json_int_t)from_us, "dur", (json_int_t)(to_us - from_us), "cat", category, "name", name, "args",
-                     args);
+    return json_pack("{s:s, s:i, s:i, s:I, s:I, s:s, s:s, s:o}", "ph", "X", "pid", (int)getpid(), "tid",
+                     worker, "ts", (json_int_t)from_us, "dur", (json_int_t)(to_us - from_us), "cat", category,
+                     "name", name, "args", args);
 }
 
 /* Holding a lock overlaps other lanes, so it is an asynchronous pair. */
 static json_t *chrome_hold(const char *phase, int worker, int64_t at_us, const struct trace *t)
 {
-    return json_pack("{s:s, s:i, s:i, s:I, s:s, s:s, s:s}", "ph", phase, "pid", (int)getpid(), "tid", worker, "ts",
-                     (json_int_t)at_us, "cat", "lock", "name", t->strategy->name, "id", t->request_id);
+    return json_pack("{s:s, s:i, s:i, s:I, s:s, s:s, s:s}", "ph", phase, "pid", (int)getpid(), "tid", worker,
+                     "ts", (json_int_t)at_us, "cat", "lock", "name", t->strategy->name, "id", t->request_id);
 }
 
 static void append_chrome_trace(json_t *events, const struct trace *t)
 {
     int lane = t->worker + 1; /* 0 means "none" to the viewers */
     json_array_append_new(
-        events, chrome_span(lane, t->started_us, t->ended_us, "order", t->strategy->name,
-                            json_pack("{s:s, s:s, s:I, s:I, s:I}", "request_id", t->request_id, "outcome",
-                                      outcome_name(t->outcome), "order_id", (json_int_t)t->order_id, "product_id",
-                                      (json_int_t)t->product_id, "quantity", (json_int_t)t->quantity)));
+        events,
+        chrome_span(lane, t->started_us, t->ended_us, "order", t->strategy->name,
+                    json_pack("{s:s, s:s, s:I, s:I, s:I}", "request_id", t->request_id, "outcome",
+                              outcome_name(t->outcome), "order_id", (json_int_t)t->order_id, "product_id",
+                              (json_int_t)t->product_id, "quantity", (json_int_t)t->quantity)));
     int64_t begun_us = t->started_us;
     for (int i = 0; i < kept_steps(t); i++) {
         enum step step = t->steps[i].step;
         int64_t at_us = t->steps[i].at_us, value = t->steps[i].value;
-        json_t *args = value == STEP_NO_VALUE ? json_object() : json_pack("{s:I}", "value", (json_int_t)value);
+        json_t *args = value == STEP_NO_VALUE ? json_object()
+                                              : json_pack("{s:I}", "value", (json_int_t)value);
         json_array_append_new(events, chrome_span(lane, begun_us, at_us, "step", step_name(step), args));
         if (step == STEP_LOCK || step == STEP_UNLOCK)
             json_array_append_new(events, chrome_hold(step == STEP_LOCK ? "b" : "e", lane, at_us, t));
         if (step == STEP_WRITE || step == STEP_TAKE)
-            json_array_append_new(events, json_pack("{s:s, s:i, s:I, s:s, s:{s:I}}", "ph", "C", "pid", (int)getpid(),
-                                                    "ts", (json_int_t)at_us, "name", "stock", "args", "count",
-                                                    (json_int_t)value));
+            json_array_append_new(events, json_pack("{s:s, s:i, s:I, s:s, s:{s:I}}", "ph", "C", "pid",
+                                                    (int)getpid(), "ts", (json_int_t)at_us, "name", "stock",
+                                                    "args", "count", (json_int_t)value));
         begun_us = at_us;
     }
 }

@@ -179,19 +179,33 @@ static const struct meaning db_results[] = {
     {NULL, -1},
 };
 static const struct meaning take_results[] = {
-    {"ok", TAKE_OK},           {"no-product", TAKE_NO_PRODUCT}, {"wrong-kind", TAKE_WRONG_KIND},
-    {"sold-out", TAKE_SOLD_OUT}, {"conflict", TAKE_CONFLICT},     {NULL, TAKE_FAILED},
+    {"ok", TAKE_OK},
+    {"no-product", TAKE_NO_PRODUCT},
+    {"wrong-kind", TAKE_WRONG_KIND},
+    {"sold-out", TAKE_SOLD_OUT},
+    {"conflict", TAKE_CONFLICT},
+    {NULL, TAKE_FAILED},
 };
 static const struct meaning key_results[] = {
-    {"ok", KEY_NEW}, {"replay", KEY_REPLAY}, {"mismatch", KEY_MISMATCH}, {"in-progress", KEY_IN_PROGRESS}, {NULL, -1},
+    {"ok", KEY_NEW}, {"replay", KEY_REPLAY}, {"mismatch", KEY_MISMATCH}, {"in-progress", KEY_IN_PROGRESS},
+    {NULL, -1},
 };
 static const struct meaning lock_results[] = {
-    {"ok", LOCK_OK},     {"busy", LOCK_BUSY},       {"lost", LOCK_LOST},
-    {"not-owner", LOCK_NOT_OWNER}, {"away", LOCK_AWAY},       {"refused", LOCK_REFUSED},
-    {"unavailable", LOCK_UNAVAILABLE}, {"failed", LOCK_FAILED}, {NULL, -1},
+    {"ok", LOCK_OK},
+    {"busy", LOCK_BUSY},
+    {"lost", LOCK_LOST},
+    {"not-owner", LOCK_NOT_OWNER},
+    {"away", LOCK_AWAY},
+    {"refused", LOCK_REFUSED},
+    {"unavailable", LOCK_UNAVAILABLE},
+    {"failed", LOCK_FAILED},
+    {NULL, -1},
 };
 static const struct meaning settle_results[] = {
-    {"committed", SETTLED_COMMITTED}, {"rolled-back", SETTLED_ROLLED_BACK}, {"unknown", SETTLED_UNKNOWN}, {NULL, -1},
+    {"committed", SETTLED_COMMITTED},
+    {"rolled-back", SETTLED_ROLLED_BACK},
+    {"unknown", SETTLED_UNKNOWN},
+    {NULL, -1},
 };
 
 static int meaning_of(const struct meaning *meanings, const char *name)
@@ -271,7 +285,8 @@ enum db_status orders_claim_key(struct db *db, const struct order_request *reque
                                 struct order *ret_order)
 {
     (void)db;
-    rule(request == fake.placing->request && request->idempotency_key, "a key that the request does not have");
+    rule(request == fake.placing->request && request->idempotency_key,
+         "a key that the request does not have");
     const char *result = tx_call("key");
     int claim = meaning_of(key_results, result);
     if (claim < 0)
@@ -298,7 +313,8 @@ static enum take_status take_result(const char *result, struct stock_taken *take
 /* The stock policy of the tests' rows: reads, then writes; or takes in one statement. */
 static enum take_status take_fake(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
 {
-    rule(db == &fake_db && want->product_id == FAKE_PRODUCT && want->quantity == FAKE_QUANTITY, "another order's stock");
+    rule(db == &fake_db && want->product_id == FAKE_PRODUCT && want->quantity == FAKE_QUANTITY,
+         "another order's stock");
     rule(strcmp(want->updated_by, FAKE_INSTANCE) == 0, "stock taken in another name");
     rule(want->observer == fake.placing->observer, "the policy has another observer");
     rule(ret_taken->seen == STOCK_UNSEEN && ret_taken->available == STOCK_UNSEEN && !ret_taken->xid[0],
@@ -331,8 +347,9 @@ static void fill_order(struct order *order)
     fake_xid(order->xid, sizeof order->xid);
 }
 
-enum db_status orders_insert(struct db *db, const struct order_request *request, const struct order_origin *origin,
-                             const struct stock_taken *taken, struct order *ret_order)
+enum db_status orders_insert(struct db *db, const struct order_request *request,
+                             const struct order_origin *origin, const struct stock_taken *taken,
+                             struct order *ret_order)
 {
     (void)db;
     check_origin(request, origin);
@@ -361,7 +378,8 @@ enum db_status db_commit(struct db *db)
     (void)db;
     rule(fake.tx_open, "a COMMIT without a transaction");
     rule(!fake.tx_failed, "a COMMIT after a failure");
-    rule(fake.placing->strategy->span != INSIDE_TX || !fake.grants, "a COMMIT before the inner lock is released");
+    rule(fake.placing->strategy->span != INSIDE_TX || !fake.grants,
+         "a COMMIT before the inner lock is released");
     rule(!holds_outside() || fake.tx_count == 2 || fake.grants, "a COMMIT after the outer lock was released");
     fake.tx_open = false;
     return (enum db_status)meaning_of(db_results, db_call("commit"));
@@ -371,7 +389,8 @@ void db_rollback(struct db *db)
 {
     (void)db;
     rule(fake.tx_open, "a ROLLBACK without a transaction");
-    rule(fake.placing->strategy->span != INSIDE_TX || !fake.grants, "a ROLLBACK before the inner lock is released");
+    rule(fake.placing->strategy->span != INSIDE_TX || !fake.grants,
+         "a ROLLBACK before the inner lock is released");
     fake.tx_open = false;
     db_call("rollback");
 }
@@ -410,7 +429,8 @@ const char *db_error(const struct db *db)
 const char *db_error_constraint(const struct db *db)
 {
     (void)db;
-    return fake.placing->request->idempotency_key && !fake.other_constraint ? "orders_idempotency_key" : "orders_pkey";
+    return fake.placing->request->idempotency_key && !fake.other_constraint ? "orders_idempotency_key"
+                                                                            : "orders_pkey";
 }
 
 /* ---- the lock --------------------------------------------------------------------------------------- */
@@ -423,11 +443,13 @@ static enum lock_status fake_acquire(struct lock *lock, const char *key, int64_t
     rule(strcmp(key, "product:7") == 0, "another product's lock");
     rule(deadline_us <= p->lock_deadline_us, "the wait for the lock is longer than the lock's deadline");
     rule(deadline_us <= p->deadline_us, "the wait for the lock is longer than the order's deadline");
-    rule(deadline_us == p->lock_deadline_us || deadline_us == p->deadline_us, "the wait for the lock is cut short");
+    rule(deadline_us == p->lock_deadline_us || deadline_us == p->deadline_us,
+         "the wait for the lock is cut short");
     rule(lock->observer == p->observer, "the lock has another observer");
     bool first = fake.grants == 0;
     rule(first || p->strategy->span == AROUND_TWICE, "a lock that is held is taken again");
-    rule(fake.tx_open == (p->strategy->span == INSIDE_TX || !first), "the lock is taken on the wrong side of BEGIN");
+    rule(fake.tx_open == (p->strategy->span == INSIDE_TX || !first),
+         "the lock is taken on the wrong side of BEGIN");
     rule(!fake.tx_failed || !fake.tx_open, "a lock is taken after a failure");
 
     enum lock_status status = (enum lock_status)meaning_of(lock_results, fake_call("acquire"));
@@ -451,7 +473,8 @@ static enum lock_status fake_release(struct lock *lock, struct lock_grant *grant
     rule(lock == fake.placing->lock, "another lock is released");
     rule(ours, "a lock is released that is not held");
     rule(!holds_outside() || !fake.tx_open, "the outer lock is released before the transaction has ended");
-    rule(fake.placing->strategy->span != INSIDE_TX || fake.tx_open, "the inner lock is released after the transaction");
+    rule(fake.placing->strategy->span != INSIDE_TX || fake.tx_open,
+         "the inner lock is released after the transaction");
     if (ours)
         fake.grants &= ~(1ul << number);
     memset(grant, 0xee, sizeof *grant); /* spent */
@@ -488,13 +511,16 @@ struct fake_order {
 /* Forgets the last order, and sets up one of this shape; the fakes' results may be changed before fake_place. */
 static void fake_prepare(struct fake_order *order, const struct shape *shape, bool keyed, bool observed)
 {
-    fake = (struct fake_shop){.now_us = 1000 * 1000000ll, .available = 1, .look_finds = 1, .random_value = 99991,
+    fake = (struct fake_shop){.now_us = 1000 * 1000000ll,
+                              .available = 1,
+                              .look_finds = 1,
+                              .random_value = 99991,
                               .lock_step_value = STEP_NO_VALUE};
     fake_lock.observer = NULL;
     fake_lock.error[0] = '\0';
     order->strategy = strategy_of(shape);
-    order->request = (struct order_request){.product_id = FAKE_PRODUCT, .quantity = FAKE_QUANTITY,
-                                            .idempotency_key = keyed ? "a key" : NULL};
+    order->request = (struct order_request){
+        .product_id = FAKE_PRODUCT, .quantity = FAKE_QUANTITY, .idempotency_key = keyed ? "a key" : NULL};
     memset(&order->placing, 0xee, sizeof order->placing);
     order->placing.strategy = &order->strategy;
     order->placing.request = &order->request;
@@ -516,7 +542,8 @@ static void fake_place(struct fake_order *order)
     rule(!fake.grants, "a lock is left held");
     rule(!result->lock_lost_after_commit || result->outcome == CREATED,
          "lock_lost_after_commit is said of an order that does not stand");
-    rule(result->tries >= 1 && result->tries <= order->strategy.max_tries, "more tries than the strategy has");
+    rule(result->tries >= 1 && result->tries <= order->strategy.max_tries,
+         "more tries than the strategy has");
     rule(memchr(result->error, '\0', sizeof result->error) != NULL, "the error has no end");
 }
 

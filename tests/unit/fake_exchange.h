@@ -28,7 +28,8 @@ struct fake_exchange {
     struct service *service;
 };
 
-const char *MHD_lookup_connection_value(struct MHD_Connection *connection, enum MHD_ValueKind kind, const char *key)
+const char *MHD_lookup_connection_value(struct MHD_Connection *connection, enum MHD_ValueKind kind,
+                                        const char *key)
 {
     const struct fake_connection *c = (const void *)connection;
     assert_int_equal(kind, MHD_HEADER_KIND);
@@ -38,8 +39,8 @@ const char *MHD_lookup_connection_value(struct MHD_Connection *connection, enum 
     return NULL;
 }
 
-int MHD_get_connection_values(struct MHD_Connection *connection, enum MHD_ValueKind kind, MHD_KeyValueIterator iterator,
-                              void *arg)
+int MHD_get_connection_values(struct MHD_Connection *connection, enum MHD_ValueKind kind,
+                              MHD_KeyValueIterator iterator, void *arg)
 {
     const struct fake_connection *c = (const void *)connection;
     int count = 0;
@@ -60,7 +61,8 @@ void MHD_resume_connection(struct MHD_Connection *connection)
 }
 
 /* Sets up an exchange with a body of SIZE bytes (copied with a NUL, as http.c does) or none. */
-static inline void fake_request(struct fake_exchange *fake, const char *method, const char *path, const char *body, size_t size)
+static inline void fake_request(struct fake_exchange *fake, const char *method, const char *path,
+                                const char *body, size_t size)
 {
     *fake = (struct fake_exchange){.service = fake->service};
     fake->x.method = method;
@@ -97,11 +99,13 @@ static inline void fake_free(struct fake_exchange *fake)
 }
 
 /* Is the reply the problem TYPE with STATUS, whole and well formed? WHAT is named where it is not. */
-static inline void assert_problem(const struct fake_exchange *fake, int status, const char *type, const char *what)
+static inline void assert_problem(const struct fake_exchange *fake, int status, const char *type,
+                                  const char *what)
 {
     const struct exchange *x = &fake->x;
     if (x->status != status)
-        fail_msg("%s: %d %.*s, not %d", what, x->status, (int)x->reply_size, x->reply ? x->reply : "", status);
+        fail_msg("%s: %d %.*s, not %d", what, x->status, (int)x->reply_size, x->reply ? x->reply : "",
+                 status);
     assert_string_equal(x->content_type, "application/problem+json");
     AUTO_JSON problem = json_loadb(x->reply, x->reply_size, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(problem);

@@ -20,7 +20,8 @@ static const struct shape shapes[] = {
     {"twice", AROUND_TWICE, TWO_TX, false, place_by_steps},
     {"retry", NO_LOCK, ONE_TX, true, place_by_steps},
     {"in-one", NO_LOCK, ONE_TX, false, place_in_one_statement},
-    {"around-retry", AROUND_TX, ONE_TX, true, place_by_steps}, /* no row yet; the engine must do it right anyway */
+    {"around-retry", AROUND_TX, ONE_TX, true,
+     place_by_steps}, /* no row yet; the engine must do it right anyway */
     {"inside-retry", INSIDE_TX, ONE_TX, true, place_by_steps}, /* likewise */
 };
 

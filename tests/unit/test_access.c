@@ -28,7 +28,8 @@ struct header {
 };
 
 /* Dispatches a request with these headers (ended by one without a name); what comes of it is in FAKE. */
-static bool dispatch(struct fake_exchange *fake, const char *method, const char *path, const struct header *headers)
+static bool dispatch(struct fake_exchange *fake, const char *method, const char *path,
+                     const struct header *headers)
 {
     *fake = (struct fake_exchange){.service = &service};
     fake_request(fake, method, path, NULL, 0);
@@ -38,12 +39,14 @@ static bool dispatch(struct fake_exchange *fake, const char *method, const char 
 }
 
 /* It gets through: it is in its lane's queue, suspended, with no reply yet. */
-static void assert_admitted(const char *method, const char *path, const struct header *headers, const char *what)
+static void assert_admitted(const char *method, const char *path, const struct header *headers,
+                            const char *what)
 {
     struct fake_exchange fake;
     bool replied = dispatch(&fake, method, path, headers);
     if (replied)
-        fail_msg("%s %s with %s: %d %.*s", method, path, what, fake.x.status, (int)fake.x.reply_size, fake.x.reply);
+        fail_msg("%s %s with %s: %d %.*s", method, path, what, fake.x.status, (int)fake.x.reply_size,
+                 fake.x.reply);
     assert_int_equal(fake.x.status, 0);
     assert_int_equal(fake.connection.suspended, 1);
     assert_int_equal(fake.connection.resumed, 0);
@@ -66,16 +69,25 @@ static void assert_stopped(const char *method, const char *path, const struct he
     fake_free(&fake);
 }
 
-#define JSON {"Content-Type", "application/json"}
-#define LOCAL {"Host", "127.0.0.1:8080"}
-#define END {NULL, NULL}
+#define JSON                                                                                                 \
+    {                                                                                                        \
+        "Content-Type", "application/json"                                                                   \
+    }
+#define LOCAL                                                                                                \
+    {                                                                                                        \
+        "Host", "127.0.0.1:8080"                                                                             \
+    }
+#define END                                                                                                  \
+    {                                                                                                        \
+        NULL, NULL                                                                                           \
+    }
 
 static const struct {
     const char *method, *path;
     bool control;
 } changes[] = {
-    {"POST", "/orders", false}, {"POST", "/echo", false}, {"PUT", "/products/1", true}, {"POST", "/products/1/reset", true},
-    {"PUT", "/strategy", true},
+    {"POST", "/orders", false},          {"POST", "/echo", false},   {"PUT", "/products/1", true},
+    {"POST", "/products/1/reset", true}, {"PUT", "/strategy", true},
 };
 
 static void test_paths_and_methods(void **state)
@@ -98,18 +110,33 @@ static void test_paths_and_methods(void **state)
 static void test_content_types(void **state)
 {
     (void)state;
-    static const char *const good[] = {"application/json", "APPLICATION/JSON", "application/json; charset=utf-8",
-                                       "application/json;charset=utf-8", "application/json ", "application/json\t;x"};
-    static const char *const bad[] = {"", "text/plain", "application/jsonp", "application/json-patch+json", "application/json,",
-                                      "application/x-www-form-urlencoded", "multipart/form-data", " application/json", "json",
-                                      "application", "text/plain; application/json", "application/jso", "application /json"};
+    static const char *const good[] = {"application/json",
+                                       "APPLICATION/JSON",
+                                       "application/json; charset=utf-8",
+                                       "application/json;charset=utf-8",
+                                       "application/json ",
+                                       "application/json\t;x"};
+    static const char *const bad[] = {"",
+                                      "text/plain",
+                                      "application/jsonp",
+                                      "application/json-patch+json",
+                                      "application/json,",
+                                      "application/x-www-form-urlencoded",
+                                      "multipart/form-data",
+                                      " application/json",
+                                      "json",
+                                      "application",
+                                      "text/plain; application/json",
+                                      "application/jso",
+                                      "application /json"};
     for (size_t i = 0; i < COUNT(changes); i++) {
         for (size_t j = 0; j < COUNT(good); j++)
             assert_admitted(changes[i].method, changes[i].path,
                             (const struct header[]){LOCAL, {"content-type", good[j]}, END}, good[j]);
         for (size_t j = 0; j < COUNT(bad); j++)
-            assert_stopped(changes[i].method, changes[i].path, (const struct header[]){LOCAL, {"Content-Type", bad[j]}, END},
-                           415, "unsupported-media-type", bad[j]);
+            assert_stopped(changes[i].method, changes[i].path,
+                           (const struct header[]){LOCAL, {"Content-Type", bad[j]}, END}, 415,
+                           "unsupported-media-type", bad[j]);
         assert_stopped(changes[i].method, changes[i].path, (const struct header[]){LOCAL, END}, 415,
                        "unsupported-media-type", "no type");
     }
@@ -144,12 +171,13 @@ static void test_origins(void **state)
     };
     for (size_t i = 0; i < COUNT(changes); i++)
         for (size_t j = 0; j < COUNT(origins); j++) {
-            const struct header headers[] = {JSON, {"Origin", origins[j].origin},
-                                             {origins[j].host ? "Host" : NULL, origins[j].host}, END};
+            const struct header headers[] = {
+                JSON, {"Origin", origins[j].origin}, {origins[j].host ? "Host" : NULL, origins[j].host}, END};
             if (origins[j].good)
                 assert_admitted(changes[i].method, changes[i].path, headers, origins[j].origin);
             else
-                assert_stopped(changes[i].method, changes[i].path, headers, 403, "forbidden-origin", origins[j].origin);
+                assert_stopped(changes[i].method, changes[i].path, headers, 403, "forbidden-origin",
+                               origins[j].origin);
         }
 }
 
@@ -158,24 +186,43 @@ static void test_origins(void **state)
 static void test_hosts(void **state)
 {
     (void)state;
-    static const char *const good[] = {"localhost", "localhost:8080", "LocalHost:8080", "127.0.0.1", "127.0.0.1:8080",
-                                       "127.1.2.3:80", "127.100.100.100:8080", "[::1]", "[::1]:8080"};
+    static const char *const good[] = {
+        "localhost",    "localhost:8080",       "LocalHost:8080", "127.0.0.1", "127.0.0.1:8080",
+        "127.1.2.3:80", "127.100.100.100:8080", "[::1]",          "[::1]:8080"};
     static const char *const bad[] = {
-        "evil.example", "evil.example:8080", "127.0.0.1.evil.example", "127.0.0.1.evil.example:8080", "127.evil.example",
-        "127.100.100.100.evil.example:8080", "127.000.000.001.evil.example", "localhost.evil.example", "localhostevil.example",
-        "[::1].evil.example", "[::1]evil", "192.168.1.2", "128.0.0.1", "0.0.0.0", "evil.example.127.0.0.1", "", ":8080",
-        "127.0.0.1@evil.example", "127.0.0.1 evil.example", "127", "2130706433",
+        "evil.example",
+        "evil.example:8080",
+        "127.0.0.1.evil.example",
+        "127.0.0.1.evil.example:8080",
+        "127.evil.example",
+        "127.100.100.100.evil.example:8080",
+        "127.000.000.001.evil.example",
+        "localhost.evil.example",
+        "localhostevil.example",
+        "[::1].evil.example",
+        "[::1]evil",
+        "192.168.1.2",
+        "128.0.0.1",
+        "0.0.0.0",
+        "evil.example.127.0.0.1",
+        "",
+        ":8080",
+        "127.0.0.1@evil.example",
+        "127.0.0.1 evil.example",
+        "127",
+        "2130706433",
         "127.0.0.1.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.evil.example",
     };
     for (size_t i = 0; i < COUNT(changes); i++) {
         for (size_t j = 0; j < COUNT(good); j++)
-            assert_admitted(changes[i].method, changes[i].path, (const struct header[]){JSON, {"Host", good[j]}, END}, good[j]);
+            assert_admitted(changes[i].method, changes[i].path,
+                            (const struct header[]){JSON, {"Host", good[j]}, END}, good[j]);
         for (size_t j = 0; j < COUNT(bad); j++) {
             char origin[200];
             snprintf(origin, sizeof origin, "http://%s", bad[j]);
             assert_stopped(changes[i].method, changes[i].path,
-                           (const struct header[]){JSON, {"Host", bad[j]}, {"Origin", origin}, END}, 403, "forbidden-origin",
-                           bad[j]);
+                           (const struct header[]){JSON, {"Host", bad[j]}, {"Origin", origin}, END}, 403,
+                           "forbidden-origin", bad[j]);
         }
     }
     assert_admitted("POST", "/orders", (const struct header[]){JSON, END}, "no host (HTTP/1.0)");
@@ -185,26 +232,42 @@ static void test_tokens(void **state)
 {
     (void)state;
     service.config.admin_token = "a secret";
-    static const char *const bad[] = {"", "Bearer", "Bearer ", "Bearer a", "Bearer a secre", "Bearer a secret ", "Bearer  a secret",
-                                      "Bearer a secrets", "Bearer A secret", "a secret", "Basic a secret", "Bearera secret",
-                                      "Bearer a secreta secret", "Bearer \xff"};
+    static const char *const bad[] = {"",
+                                      "Bearer",
+                                      "Bearer ",
+                                      "Bearer a",
+                                      "Bearer a secre",
+                                      "Bearer a secret ",
+                                      "Bearer  a secret",
+                                      "Bearer a secrets",
+                                      "Bearer A secret",
+                                      "a secret",
+                                      "Basic a secret",
+                                      "Bearera secret",
+                                      "Bearer a secreta secret",
+                                      "Bearer \xff"};
     for (size_t i = 0; i < COUNT(changes); i++) {
         if (!changes[i].control) {
-            assert_admitted(changes[i].method, changes[i].path, (const struct header[]){LOCAL, JSON, END}, "no token");
+            assert_admitted(changes[i].method, changes[i].path, (const struct header[]){LOCAL, JSON, END},
+                            "no token");
             continue;
         }
-        assert_stopped(changes[i].method, changes[i].path, (const struct header[]){LOCAL, JSON, END}, 401, "unauthorized",
-                       "no token");
+        assert_stopped(changes[i].method, changes[i].path, (const struct header[]){LOCAL, JSON, END}, 401,
+                       "unauthorized", "no token");
         for (size_t j = 0; j < COUNT(bad); j++)
             assert_stopped(changes[i].method, changes[i].path,
-                           (const struct header[]){LOCAL, JSON, {"Authorization", bad[j]}, END}, 401, "unauthorized", bad[j]);
+                           (const struct header[]){LOCAL, JSON, {"Authorization", bad[j]}, END}, 401,
+                           "unauthorized", bad[j]);
         assert_admitted(changes[i].method, changes[i].path,
-                        (const struct header[]){LOCAL, JSON, {"Authorization", "Bearer a secret"}, END}, "the token");
+                        (const struct header[]){LOCAL, JSON, {"Authorization", "Bearer a secret"}, END},
+                        "the token");
         assert_admitted(changes[i].method, changes[i].path,
-                        (const struct header[]){LOCAL, JSON, {"authorization", "bearer a secret"}, END}, "the token");
+                        (const struct header[]){LOCAL, JSON, {"authorization", "bearer a secret"}, END},
+                        "the token");
         /* With a token the service may be called by any name. */
         assert_admitted(changes[i].method, changes[i].path,
-                        (const struct header[]){{"Host", "shop.example"}, JSON, {"Authorization", "Bearer a secret"}, END},
+                        (const struct header[]){
+                            {"Host", "shop.example"}, JSON, {"Authorization", "Bearer a secret"}, END},
                         "the token and a name");
     }
     struct fake_exchange fake;
@@ -266,9 +329,14 @@ static void test_refusals_of_http(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ACCESS_TEST(test_paths_and_methods), ACCESS_TEST(test_content_types), ACCESS_TEST(test_origins),
-        ACCESS_TEST(test_hosts),             ACCESS_TEST(test_tokens),        ACCESS_TEST(test_a_full_queue),
-        ACCESS_TEST(test_draining),          ACCESS_TEST(test_refusals_of_http),
+        ACCESS_TEST(test_paths_and_methods),
+        ACCESS_TEST(test_content_types),
+        ACCESS_TEST(test_origins),
+        ACCESS_TEST(test_hosts),
+        ACCESS_TEST(test_tokens),
+        ACCESS_TEST(test_a_full_queue),
+        ACCESS_TEST(test_draining),
+        ACCESS_TEST(test_refusals_of_http),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

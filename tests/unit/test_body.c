@@ -79,7 +79,8 @@ static void test_strings(void **state)
     (void)state;
     struct fake_exchange fake = {.service = NULL};
     struct read_order order;
-    static const char body[] = ORDER ",\"receiver_name\":\"J\\u00f6rg \\ud83d\\ude00 \xc3\xb6\\n\",\"receiver_mobile\":\"123\"}";
+    static const char body[] = ORDER
+        ",\"receiver_name\":\"J\\u00f6rg \\ud83d\\ude00 \xc3\xb6\\n\",\"receiver_mobile\":\"123\"}";
     fake_request(&fake, "POST", "/orders", body, strlen(body));
     AUTO_JSON json = read_body(&fake, &order);
     assert_non_null(json);
@@ -91,7 +92,8 @@ static void test_strings(void **state)
 static void test_optional_members(void **state)
 {
     (void)state;
-    static const char *const bodies[] = {ORDER "}", ORDER ",\"receiver_name\":null,\"receiver_mobile\":null}"};
+    static const char *const bodies[] = {ORDER "}",
+                                         ORDER ",\"receiver_name\":null,\"receiver_mobile\":null}"};
     for (size_t i = 0; i < COUNT(bodies); i++) {
         struct fake_exchange fake = {.service = NULL};
         struct read_order order;
@@ -122,19 +124,58 @@ static void test_not_json(void **state)
 {
     (void)state;
     static const char *const bodies[] = {
-        "", " ", "\n", "{", "}", "{}x", "[", "]", "nonsense", "\"", "'", "{product_id:1}", "{'product_id':1}",
-        "{\"product_id\":1,}", "{,}", "{\"product_id\"}", "{\"product_id\":}", "{\"product_id\" 1}", "{:1}", "{1:1}",
-        ORDER "}{}", ORDER "} x", ORDER "}}", ORDER, ORDER ",}", "{\"product_id\":01,\"quantity\":2}",
-        "{\"product_id\":+1,\"quantity\":2}", "{\"product_id\":0x1,\"quantity\":2}", "{\"product_id\":1.,\"quantity\":2}",
-        "{\"product_id\":.5,\"quantity\":2}", "{\"product_id\":1e,\"quantity\":2}", "{\"product_id\":NaN,\"quantity\":2}",
-        "{\"product_id\":Infinity,\"quantity\":2}", "{\"product_id\":-,\"quantity\":2}",
-        "{\"product_id\":True,\"quantity\":2}", ORDER ",\"receiver_name\":\"\\x\"}", ORDER ",\"receiver_name\":\"\\u12\"}",
-        ORDER ",\"receiver_name\":\"\n\"}", ORDER ",\"receiver_name\":\"\x01\"}", ORDER ",\"receiver_name\":\"open}",
-        ORDER "/* comment */}", ORDER "} // comment", "\xef\xbb\xbf" ORDER "}", /* a byte order mark */
+        "",
+        " ",
+        "\n",
+        "{",
+        "}",
+        "{}x",
+        "[",
+        "]",
+        "nonsense",
+        "\"",
+        "'",
+        "{product_id:1}",
+        "{'product_id':1}",
+        "{\"product_id\":1,}",
+        "{,}",
+        "{\"product_id\"}",
+        "{\"product_id\":}",
+        "{\"product_id\" 1}",
+        "{:1}",
+        "{1:1}",
+        ORDER "}{}",
+        ORDER "} x",
+        ORDER "}}",
+        ORDER,
+        ORDER ",}",
+        "{\"product_id\":01,\"quantity\":2}",
+        "{\"product_id\":+1,\"quantity\":2}",
+        "{\"product_id\":0x1,\"quantity\":2}",
+        "{\"product_id\":1.,\"quantity\":2}",
+        "{\"product_id\":.5,\"quantity\":2}",
+        "{\"product_id\":1e,\"quantity\":2}",
+        "{\"product_id\":NaN,\"quantity\":2}",
+        "{\"product_id\":Infinity,\"quantity\":2}",
+        "{\"product_id\":-,\"quantity\":2}",
+        "{\"product_id\":True,\"quantity\":2}",
+        ORDER ",\"receiver_name\":\"\\x\"}",
+        ORDER ",\"receiver_name\":\"\\u12\"}",
+        ORDER ",\"receiver_name\":\"\n\"}",
+        ORDER ",\"receiver_name\":\"\x01\"}",
+        ORDER ",\"receiver_name\":\"open}",
+        ORDER "/* comment */}",
+        ORDER "} // comment",
+        "\xef\xbb\xbf" ORDER "}", /* a byte order mark */
         /* not UTF-8: a lone byte, cut short, overlong, a surrogate, beyond Unicode */
-        ORDER ",\"receiver_name\":\"\xff\"}", ORDER ",\"receiver_name\":\"\xc3\"}", ORDER ",\"receiver_name\":\"\xc0\xaf\"}",
-        ORDER ",\"receiver_name\":\"\xed\xa0\x80\"}", ORDER ",\"receiver_name\":\"\xf5\x80\x80\x80\"}", "\xff\xfe{\x01}",
-        ORDER ",\"receiver_name\":\"\\ud800\"}", ORDER ",\"receiver_name\":\"\\udc00\"}",
+        ORDER ",\"receiver_name\":\"\xff\"}",
+        ORDER ",\"receiver_name\":\"\xc3\"}",
+        ORDER ",\"receiver_name\":\"\xc0\xaf\"}",
+        ORDER ",\"receiver_name\":\"\xed\xa0\x80\"}",
+        ORDER ",\"receiver_name\":\"\xf5\x80\x80\x80\"}",
+        "\xff\xfe{\x01}",
+        ORDER ",\"receiver_name\":\"\\ud800\"}",
+        ORDER ",\"receiver_name\":\"\\udc00\"}",
         ORDER ",\"receiver_name\":\"\\ud800\\u0041\"}",
     };
     for (size_t i = 0; i < COUNT(bodies); i++)
@@ -150,7 +191,8 @@ static void test_not_json(void **state)
 static void test_not_an_object(void **state)
 {
     (void)state;
-    static const char *const bodies[] = {"[]", "[" ORDER "}]", "null", "true", "1", "\"a\"", "1.5", "[[[[]]]]"};
+    static const char *const bodies[] = {"[]", "[" ORDER "}]", "null", "true",
+                                         "1",  "\"a\"",        "1.5",  "[[[[]]]]"};
     for (size_t i = 0; i < COUNT(bodies); i++)
         assert_refused(bodies[i], 400);
 }
@@ -159,9 +201,18 @@ static void test_missing_and_unknown_members(void **state)
 {
     (void)state;
     static const char *const bodies[] = {
-        "{}", "{\"product_id\":1}", "{\"quantity\":1}", "{\"receiver_name\":\"x\"}", ORDER ",\"quantity \":1}",
-        ORDER ",\"Quantity\":1}", ORDER ",\"\":1}", ORDER ",\"price\":\"0.01\"}", ORDER ",\"price\":null}",
-        ORDER ",\"__proto__\":{}}", "{\"product_i\":1,\"quantity\":1}", "{\"product_idd\":1,\"quantity\":1}",
+        "{}",
+        "{\"product_id\":1}",
+        "{\"quantity\":1}",
+        "{\"receiver_name\":\"x\"}",
+        ORDER ",\"quantity \":1}",
+        ORDER ",\"Quantity\":1}",
+        ORDER ",\"\":1}",
+        ORDER ",\"price\":\"0.01\"}",
+        ORDER ",\"price\":null}",
+        ORDER ",\"__proto__\":{}}",
+        "{\"product_i\":1,\"quantity\":1}",
+        "{\"product_idd\":1,\"quantity\":1}",
     };
     for (size_t i = 0; i < COUNT(bodies); i++)
         assert_refused(bodies[i], 400);
@@ -179,8 +230,12 @@ static void test_duplicate_members(void **state)
 {
     (void)state;
     static const char *const bodies[] = {
-        ORDER ",\"quantity\":2}", ORDER ",\"quantity\":3}", ORDER ",\"quantity\":null}", ORDER ",\"\\u0071uantity\":2}",
-        ORDER ",\"receiver_name\":\"a\",\"receiver_name\":\"a\"}", ORDER ",\"x\":{\"a\":1,\"a\":1}}",
+        ORDER ",\"quantity\":2}",
+        ORDER ",\"quantity\":3}",
+        ORDER ",\"quantity\":null}",
+        ORDER ",\"\\u0071uantity\":2}",
+        ORDER ",\"receiver_name\":\"a\",\"receiver_name\":\"a\"}",
+        ORDER ",\"x\":{\"a\":1,\"a\":1}}",
     };
     for (size_t i = 0; i < COUNT(bodies); i++)
         assert_refused(bodies[i], 400);
@@ -189,9 +244,11 @@ static void test_duplicate_members(void **state)
 static void test_types(void **state)
 {
     (void)state;
-    static const char *const no_integers[] = {"1.5", "1.0", "1e0", "1E2", "-0.0", "\"1\"", "\"\"", "true", "false",
-                                              "null", "[]", "[1]", "{}", "{\"a\":1}", "1e400", "-1e400"};
-    static const char *const no_strings[] = {"1", "1.5", "true", "false", "[]", "[\"a\"]", "{}", "{\"a\":\"b\"}"};
+    static const char *const no_integers[] = {"1.5",  "1.0",       "1e0",   "1E2",   "-0.0", "\"1\"",
+                                              "\"\"", "true",      "false", "null",  "[]",   "[1]",
+                                              "{}",   "{\"a\":1}", "1e400", "-1e400"};
+    static const char *const no_strings[] = {"1",  "1.5",     "true", "false",
+                                             "[]", "[\"a\"]", "{}",   "{\"a\":\"b\"}"};
     char body[200];
     for (size_t i = 0; i < COUNT(no_integers); i++) {
         snprintf(body, sizeof body, "{\"product_id\":%s,\"quantity\":2}", no_integers[i]);
@@ -209,7 +266,8 @@ static void test_ranges(void **state)
 {
     (void)state;
     static const char *const out[] = {"0", "-1", "-0", "-9223372036854775808"};
-    static const char *const beyond[] = {"9223372036854775808", "-9223372036854775809", "18446744073709551617",
+    static const char *const beyond[] = {"9223372036854775808", "-9223372036854775809",
+                                         "18446744073709551617",
                                          "100000000000000000000000000000000000000000000000000"};
     char body[200];
     for (size_t i = 0; i < COUNT(out); i++) {
@@ -231,7 +289,8 @@ static void test_ranges(void **state)
 static void test_lengths_of_strings(void **state)
 {
     (void)state;
-    static const char *const characters[] = {"x", "\xc3\xb6", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\\u00f6", "\\ud83d\\ude00"};
+    static const char *const characters[] = {"x",       "\xc3\xb6",      "\xe2\x82\xac", "\xf0\x9f\x98\x80",
+                                             "\\u00f6", "\\ud83d\\ude00"};
     for (size_t i = 0; i < COUNT(characters); i++)
         for (int length = 0; length <= 202; length += length < 198 ? 66 : 1) {
             char body[200 + 13 * 202] = ORDER ",\"receiver_name\":\"";
@@ -258,8 +317,8 @@ static void test_nul(void **state)
     assert_refused(ORDER ",\"receiver_name\":\"a\\u0000b\"}", 400);
     assert_refused(ORDER ",\"receiver_name\\u0000x\":\"b\"}", 400);
     assert_refused(ORDER ",\"receiver_name\\u0000\":\"b\"}", 400);
-    static const char inside[] = ORDER "\0}", after[] = ORDER "}\0", in_string[] = ORDER ",\"receiver_name\":\"a\0b\"}",
-                      then_more[] = ORDER "}\0{}";
+    static const char inside[] = ORDER "\0}", after[] = ORDER "}\0",
+                      in_string[] = ORDER ",\"receiver_name\":\"a\0b\"}", then_more[] = ORDER "}\0{}";
     assert_refused_bytes(inside, sizeof inside - 1, 400);
     assert_refused_bytes(after, sizeof after - 1, 400);
     assert_refused_bytes(in_string, sizeof in_string - 1, 400);
@@ -313,7 +372,8 @@ static void test_the_largest_body(void **state)
 static void test_every_prefix(void **state)
 {
     (void)state;
-    static const char whole[] = ORDER ",\"receiver_name\":\"\\u00f6\xe2\x82\xac\",\"receiver_mobile\":\"12345\"}";
+    static const char whole[] = ORDER
+        ",\"receiver_name\":\"\\u00f6\xe2\x82\xac\",\"receiver_mobile\":\"12345\"}";
     struct read_order order;
     assert_taken_bytes(whole, strlen(whole), &order);
     for (size_t size = 0; size < strlen(whole); size++)
@@ -329,9 +389,30 @@ static void test_path_ids(void **state)
         const char *text;
         int64_t id; /* 0: it is none */
     } ids[] = {
-        {"1", 1}, {"42", 42}, {"9223372036854775807", INT64_MAX}, {"9223372036854775808", 0}, {"99999999999999999999", 0},
-        {"0", 0}, {"-1", 0}, {"+1", 0}, {"01", 0}, {"00", 0}, {"1.0", 0}, {"1e1", 0}, {"0x1", 0}, {"a", 0}, {"1a", 0},
-        {" 1", 0}, {"1 ", 0}, {"%31", 0}, {"1%00", 0}, {"", 0}, {"\xd9\xa1", 0}, {"\xff", 0}, {"'", 0}, {"--", 0},
+        {"1", 1},
+        {"42", 42},
+        {"9223372036854775807", INT64_MAX},
+        {"9223372036854775808", 0},
+        {"99999999999999999999", 0},
+        {"0", 0},
+        {"-1", 0},
+        {"+1", 0},
+        {"01", 0},
+        {"00", 0},
+        {"1.0", 0},
+        {"1e1", 0},
+        {"0x1", 0},
+        {"a", 0},
+        {"1a", 0},
+        {" 1", 0},
+        {"1 ", 0},
+        {"%31", 0},
+        {"1%00", 0},
+        {"", 0},
+        {"\xd9\xa1", 0},
+        {"\xff", 0},
+        {"'", 0},
+        {"--", 0},
     };
     for (size_t i = 0; i < COUNT(ids); i++) {
         struct fake_exchange fake = {.service = NULL};
@@ -361,11 +442,37 @@ static void test_query_integers(void **state)
     } queries[] = {
 #define PRESET 5
 #define BAD (-1000)
-        {NULL, PRESET}, {"", PRESET}, {"other=1", PRESET}, {"n=-3", -3}, {"n=0", 0}, {"n=100", 100}, {"n=%31%30", 10},
-        {"n=-4", BAD}, {"n=101", BAD}, {"n=", BAD}, {"n", BAD}, {"n=-", BAD}, {"n=%2B1", BAD}, {"n=+1", BAD},
-        {"n=%201", BAD}, {"n=1%20", BAD}, {"n=1+", BAD}, {"n=1x", BAD}, {"n=x", BAD}, {"n=0x10", BAD}, {"n=1e1", BAD},
-        {"n=1.0", BAD}, {"n=--1", BAD}, {"n=- 1", BAD}, {"n=99999999999999999999", BAD}, {"n=-99999999999999999999", BAD},
-        {"n=9223372036854775808", BAD}, {"n=1&n=1", BAD}, {"n=1%00", BAD}, {"n=%", BAD}, {"n=null", BAD},
+        {NULL, PRESET},
+        {"", PRESET},
+        {"other=1", PRESET},
+        {"n=-3", -3},
+        {"n=0", 0},
+        {"n=100", 100},
+        {"n=%31%30", 10},
+        {"n=-4", BAD},
+        {"n=101", BAD},
+        {"n=", BAD},
+        {"n", BAD},
+        {"n=-", BAD},
+        {"n=%2B1", BAD},
+        {"n=+1", BAD},
+        {"n=%201", BAD},
+        {"n=1%20", BAD},
+        {"n=1+", BAD},
+        {"n=1x", BAD},
+        {"n=x", BAD},
+        {"n=0x10", BAD},
+        {"n=1e1", BAD},
+        {"n=1.0", BAD},
+        {"n=--1", BAD},
+        {"n=- 1", BAD},
+        {"n=99999999999999999999", BAD},
+        {"n=-99999999999999999999", BAD},
+        {"n=9223372036854775808", BAD},
+        {"n=1&n=1", BAD},
+        {"n=1%00", BAD},
+        {"n=%", BAD},
+        {"n=null", BAD},
         {"n=00000000000000000000000000000000000000000000000000001", BAD},
     };
     for (size_t i = 0; i < COUNT(queries); i++) {

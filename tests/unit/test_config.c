@@ -19,9 +19,14 @@ static const struct {
     bool is_number;
     int64_t least, most; /* where it is a number */
 } settings[] = {
-#define TEXT(flag, variable, member, preset) {flag, variable, preset, offsetof(struct config, member), false, 0, 0}
-#define NUMBER(flag, variable, member, preset, least, most)                                                            \
-    {flag, variable, preset, offsetof(struct config, member), true, least, most}
+#define TEXT(flag, variable, member, preset)                                                                 \
+    {                                                                                                        \
+        flag, variable, preset, offsetof(struct config, member), false, 0, 0                                 \
+    }
+#define NUMBER(flag, variable, member, preset, least, most)                                                  \
+    {                                                                                                        \
+        flag, variable, preset, offsetof(struct config, member), true, least, most                           \
+    }
     TEXT("--listen", "LISTEN", listen, "127.0.0.1:8080"),
     TEXT("--port-file", "PORT_FILE", port_file, ""),
     TEXT("--instance", "INSTANCE", instance, ""),
@@ -92,7 +97,8 @@ static enum config_result load(const char *first, ...)
     va_list args;
     va_start(args, first);
     for (const char *arg = first; arg && argc <= ARGS_MAX; arg = va_arg(args, const char *))
-        argv[argc++] = strdup(arg); /* settings point into them; they live as long as a program's arguments do */
+        argv[argc++] = strdup(
+            arg); /* settings point into them; they live as long as a program's arguments do */
     va_end(args);
     static char *kept[10000]; /* so that they are not called leaks */
     static size_t kept_count;
@@ -187,13 +193,16 @@ static void test_flags_win_over_the_environment(void **state)
 static void test_forms_of_flags(void **state)
 {
     (void)state;
-    assert_int_equal(load("--workers", "3", "--queue=5", "--workers=7", NULL), CONFIG_OK); /* the last one counts */
+    assert_int_equal(load("--workers", "3", "--queue=5", "--workers=7", NULL),
+                     CONFIG_OK); /* the last one counts */
     assert_true(config.workers == 7 && config.queue == 5);
     static const char url[] = "postgresql://h/d?application_name=b&connect_timeout=5";
-    assert_int_equal(load("--database-url=postgresql://h/d?application_name=b&connect_timeout=5", NULL), CONFIG_OK);
+    assert_int_equal(load("--database-url=postgresql://h/d?application_name=b&connect_timeout=5", NULL),
+                     CONFIG_OK);
     assert_string_equal(config.database_url, url); /* an "=" in the value is the value's */
     assert_string_equal(config.lock_database_url, config.database_url);
-    assert_int_equal(load("--lock-database-url", "postgresql://l", "--database-url", "postgresql://d", NULL), CONFIG_OK);
+    assert_int_equal(load("--lock-database-url", "postgresql://l", "--database-url", "postgresql://d", NULL),
+                     CONFIG_OK);
     assert_string_equal(config.lock_database_url, "postgresql://l");
     assert_int_equal(load("--instance=", NULL), CONFIG_OK);
     assert_string_equal(config.instance, "");
@@ -204,8 +213,9 @@ static void test_forms_of_flags(void **state)
 static void test_unknown_arguments(void **state)
 {
     (void)state;
-    static const char *const unknown[] = {"--worker", "--workerss", "--WORKERS", "-workers", "--", "-", "-h", "workers",
-                                          "--help=1", "--=1", "", "--workers:3", "--no-workers", "--admin-token=x"};
+    static const char *const unknown[] = {"--worker", "--workerss",  "--WORKERS",    "-workers",       "--",
+                                          "-",        "-h",          "workers",      "--help=1",       "--=1",
+                                          "",         "--workers:3", "--no-workers", "--admin-token=x"};
     for (size_t i = 0; i < COUNT(unknown); i++) {
         assert_int_equal(load(unknown[i], NULL), CONFIG_BAD);
         assert_int_equal(load(unknown[i], "1", NULL), CONFIG_BAD);
@@ -227,9 +237,27 @@ static void test_unknown_arguments(void **state)
 static void test_bad_numbers(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"-1", "+5", "", " ", " 5", "5 ", "5x", "x5", "0x10", "1e3", "1.0", "1,000", "five",
-                                      "99999999999999999999", "-99999999999999999999", "9223372036854775808",
-                                      "18446744073709551621", "--", "5\n", "\t5", "\xd9\xa5"};
+    static const char *const bad[] = {"-1",
+                                      "+5",
+                                      "",
+                                      " ",
+                                      " 5",
+                                      "5 ",
+                                      "5x",
+                                      "x5",
+                                      "0x10",
+                                      "1e3",
+                                      "1.0",
+                                      "1,000",
+                                      "five",
+                                      "99999999999999999999",
+                                      "-99999999999999999999",
+                                      "9223372036854775808",
+                                      "18446744073709551621",
+                                      "--",
+                                      "5\n",
+                                      "\t5",
+                                      "\xd9\xa5"};
     for (size_t i = 0; i < COUNT(settings); i++) {
         if (!settings[i].is_number)
             continue;
@@ -239,7 +267,8 @@ static void test_bad_numbers(void **state)
             assert_said(settings[i].flag);
         }
         char range[80];
-        snprintf(range, sizeof range, "from %lld to %lld", (long long)settings[i].least, (long long)settings[i].most);
+        snprintf(range, sizeof range, "from %lld to %lld", (long long)settings[i].least,
+                 (long long)settings[i].most);
         assert_said(range);
         setenv(settings[i].variable, "5x", 1);
         assert_int_equal(load(NULL), CONFIG_BAD);
@@ -258,7 +287,9 @@ static void test_ranges(void **state)
         const struct {
             int64_t value;
             enum config_result result;
-        } tries[] = {{settings[i].least, CONFIG_OK}, {settings[i].least - 1, CONFIG_BAD}, {settings[i].most, CONFIG_OK},
+        } tries[] = {{settings[i].least, CONFIG_OK},
+                     {settings[i].least - 1, CONFIG_BAD},
+                     {settings[i].most, CONFIG_OK},
                      {settings[i].most + 1, CONFIG_BAD}};
         for (size_t j = 0; j < COUNT(tries); j++) {
             char text[32];
@@ -294,9 +325,14 @@ static void test_values_of_a_list(void **state)
 static void test_database_urls(void **state)
 {
     (void)state;
-    static const char *const good[] = {"postgresql://u:p@h:5432/d", "postgres:///d?host=/tmp", "host=h dbname=d", "dbname=d"};
-    static const char *const bad[] = {"hunter2", "mysql://u:hunter2@h/d", "postgresql://u:hunter2@[h/d",
-                                      "postgresql://u:hunter2@h/d?nonsense=1", "host='hunter2", "password=hunter2 nonsense"};
+    static const char *const good[] = {"postgresql://u:p@h:5432/d", "postgres:///d?host=/tmp",
+                                       "host=h dbname=d", "dbname=d"};
+    static const char *const bad[] = {"hunter2",
+                                      "mysql://u:hunter2@h/d",
+                                      "postgresql://u:hunter2@[h/d",
+                                      "postgresql://u:hunter2@h/d?nonsense=1",
+                                      "host='hunter2",
+                                      "password=hunter2 nonsense"};
     static const char *const flags[] = {"--database-url", "--lock-database-url"};
     for (size_t i = 0; i < COUNT(flags); i++) {
         for (size_t j = 0; j < COUNT(good); j++)
@@ -334,21 +370,57 @@ static void test_addresses(void **state)
             fail_msg("%s", said);
         char text[64] = "";
         assert_int_equal(config.address.ss_family, good[i].family);
-        const void *from = good[i].family == AF_INET ? (void *)&((struct sockaddr_in *)&config.address)->sin_addr
-                                                     : (void *)&((struct sockaddr_in6 *)&config.address)->sin6_addr;
+        const void *from = good[i].family == AF_INET
+                               ? (void *)&((struct sockaddr_in *)&config.address)->sin_addr
+                               : (void *)&((struct sockaddr_in6 *)&config.address)->sin6_addr;
         assert_non_null(inet_ntop(good[i].family, from, text, sizeof text));
         assert_string_equal(text, good[i].address);
-        assert_int_equal(ntohs(((struct sockaddr_in *)&config.address)->sin_port), good[i].port); /* the same place in both */
-        assert_int_equal(config.address_size,
-                         good[i].family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+        assert_int_equal(ntohs(((struct sockaddr_in *)&config.address)->sin_port),
+                         good[i].port); /* the same place in both */
+        assert_int_equal(config.address_size, good[i].family == AF_INET ? sizeof(struct sockaddr_in)
+                                                                        : sizeof(struct sockaddr_in6));
     }
     static const char *const bad[] = {
-        "", ":", "8080", ":8080", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:80x", "127.0.0.1:-1",
-        "127.0.0.1:+80", "127.0.0.1: 80", "127.0.0.1:80 ", "127.0.0.1:65536", "127.0.0.1:99999999999999999999",
-        "127.0.0.1:0x50", "127.0.0.1:80:80", "127.0.0:80", "127.0.0.256:80", "127.0.0.1.1:80", " 127.0.0.1:80", "1:80",
-        "::1:8080", "[::1]", "[::1]:", "[::1]8080", "[::1:8080", "::1]:8080", "[]:8080", "[:80", "]:80", "[[::1]]:80",
-        "[127.0.0.1]:80", "[::1%lo]:80", "[localhost]:80", "[12345::1]:80", "example.org:80", "LOCALHOST.:80", "*:80",
-        "[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0001]:80", "http://127.0.0.1:80",
+        "",
+        ":",
+        "8080",
+        ":8080",
+        "127.0.0.1",
+        "127.0.0.1:",
+        "127.0.0.1:x",
+        "127.0.0.1:80x",
+        "127.0.0.1:-1",
+        "127.0.0.1:+80",
+        "127.0.0.1: 80",
+        "127.0.0.1:80 ",
+        "127.0.0.1:65536",
+        "127.0.0.1:99999999999999999999",
+        "127.0.0.1:0x50",
+        "127.0.0.1:80:80",
+        "127.0.0:80",
+        "127.0.0.256:80",
+        "127.0.0.1.1:80",
+        " 127.0.0.1:80",
+        "1:80",
+        "::1:8080",
+        "[::1]",
+        "[::1]:",
+        "[::1]8080",
+        "[::1:8080",
+        "::1]:8080",
+        "[]:8080",
+        "[:80",
+        "]:80",
+        "[[::1]]:80",
+        "[127.0.0.1]:80",
+        "[::1%lo]:80",
+        "[localhost]:80",
+        "[12345::1]:80",
+        "example.org:80",
+        "LOCALHOST.:80",
+        "*:80",
+        "[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0001]:80",
+        "http://127.0.0.1:80",
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
         if (load("--listen", bad[i], NULL) != CONFIG_BAD)
@@ -360,8 +432,9 @@ static void test_addresses(void **state)
 static void test_other_than_loopback_needs_a_token(void **state)
 {
     (void)state;
-    static const char *const open[] = {"0.0.0.0:80", "192.168.1.2:80", "128.0.0.1:80", "126.255.255.255:80", "[::]:80",
-                                       "[2001:db8::1]:80", "[::ffff:127.0.0.1]:80", "[fe80::1]:80"};
+    static const char *const open[] = {
+        "0.0.0.0:80", "192.168.1.2:80",   "128.0.0.1:80",          "126.255.255.255:80",
+        "[::]:80",    "[2001:db8::1]:80", "[::ffff:127.0.0.1]:80", "[fe80::1]:80"};
     for (size_t i = 0; i < COUNT(open); i++) {
         assert_int_equal(load("--listen", open[i], NULL), CONFIG_BAD);
         assert_said("ADMIN_TOKEN");
@@ -396,8 +469,8 @@ static void test_token_files(void **state)
     (void)state;
     static const struct {
         const char *bytes, *token;
-    } good[] = {{"secret", "secret"}, {"secret\n", "secret"}, {"secret\r\n", "secret"}, {"secret\nmore\n", "secret"},
-                {"a b", "a b"}, {"x", "x"}};
+    } good[] = {{"secret", "secret"},         {"secret\n", "secret"}, {"secret\r\n", "secret"},
+                {"secret\nmore\n", "secret"}, {"a b", "a b"},         {"x", "x"}};
     for (size_t i = 0; i < COUNT(good); i++) {
         assert_int_equal(load_with_token_file(good[i].bytes, strlen(good[i].bytes)), CONFIG_OK);
         assert_string_equal(config.admin_token, good[i].token);
@@ -449,8 +522,9 @@ static void test_help(void **state)
     config_print_help(to);
     fclose(to);
     for (size_t i = 0; i < COUNT(settings); i++) {
-        const char *names[] = {settings[i].flag ? settings[i].flag : settings[i].variable, settings[i].variable,
-                               strcmp(settings[i].variable, "LOCK_DATABASE_URL") == 0 ? "" : settings[i].preset};
+        const char *names[] = {
+            settings[i].flag ? settings[i].flag : settings[i].variable, settings[i].variable,
+            strcmp(settings[i].variable, "LOCK_DATABASE_URL") == 0 ? "" : settings[i].preset};
         for (size_t j = 0; j < COUNT(names); j++)
             if (!strstr(text, names[j]))
                 fail_msg("the help does not tell of '%s'", names[j]);

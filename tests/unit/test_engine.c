@@ -52,20 +52,23 @@ static int has_no_mismatches(void **state)
     return mismatches;
 }
 
-static void compare(const struct expected *e, const char *script, const struct order_result *result, bool observed)
+static void compare(const struct expected *e, const char *script, const struct order_result *result,
+                    bool observed)
 {
     const char *backend = result->outcome == BACKEND_AWAY && result->backend ? result->backend : "none";
     const char *expected_backend = e->backend ? e->backend : "none";
     int tries = e->tries ? e->tries : 1;
-    if (strcmp(fake.log, script) == 0 && !fake.broken[0] && result->outcome == e->outcome && result->tries == tries &&
-        strcmp(backend, expected_backend) == 0 && result->lock_lost_after_commit == e->lost)
+    if (strcmp(fake.log, script) == 0 && !fake.broken[0] && result->outcome == e->outcome &&
+        result->tries == tries && strcmp(backend, expected_backend) == 0 &&
+        result->lock_lost_after_commit == e->lost)
         return;
     mismatches++;
     print_error("%s%s%s\n  expected: %s\n            %s, tries %d, backend %s%s\n  got:      %s\n"
                 "            %s, tries %d, backend %s%s\n  broken:   %s\n",
-                e->shape, e->keyed ? ", keyed" : "", observed ? "" : ", unobserved", script, outcome_name(e->outcome),
-                tries, expected_backend, e->lost ? ", lock lost" : "", fake.log, outcome_name(result->outcome),
-                result->tries, backend, result->lock_lost_after_commit ? ", lock lost" : "",
+                e->shape, e->keyed ? ", keyed" : "", observed ? "" : ", unobserved", script,
+                outcome_name(e->outcome), tries, expected_backend, e->lost ? ", lock lost" : "", fake.log,
+                outcome_name(result->outcome), result->tries, backend,
+                result->lock_lost_after_commit ? ", lock lost" : "",
                 fake.broken[0] ? fake.broken : "no rule");
 }
 
@@ -109,16 +112,20 @@ static void test_orders_that_succeed(void **state)
         {"plain", true, CREATED, .script = "ready begin key " TAKE " insert INSERT commit COMMIT"},
         {"retry", false, CREATED, .script = "ready begin " TAKE " insert INSERT commit COMMIT"},
         {"retry", true, CREATED, .script = "ready begin key " TAKE " insert INSERT commit COMMIT"},
-        {"around", false, CREATED, .script = "ready acquire LOCK begin " TAKE " insert INSERT commit COMMIT release UNLOCK"},
-        {"around", true, CREATED, .script = "ready acquire LOCK begin key " TAKE " insert INSERT commit COMMIT release UNLOCK"},
-        {"inside", false, CREATED, .script = "ready begin acquire LOCK " TAKE " insert INSERT release UNLOCK commit COMMIT"},
-        {"inside", true, CREATED, .script = "ready begin key acquire LOCK " TAKE " insert INSERT release UNLOCK commit COMMIT"},
+        {"around", false, CREATED,
+         .script = "ready acquire LOCK begin " TAKE " insert INSERT commit COMMIT release UNLOCK"},
+        {"around", true, CREATED,
+         .script = "ready acquire LOCK begin key " TAKE " insert INSERT commit COMMIT release UNLOCK"},
+        {"inside", false, CREATED,
+         .script = "ready begin acquire LOCK " TAKE " insert INSERT release UNLOCK commit COMMIT"},
+        {"inside", true, CREATED,
+         .script = "ready begin key acquire LOCK " TAKE " insert INSERT release UNLOCK commit COMMIT"},
         {"twice", false, CREATED,
          .script = "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
-         "begin insert INSERT commit COMMIT-ORDER"},
+                   "begin insert INSERT commit COMMIT-ORDER"},
         {"twice", true, CREATED,
          .script = "ready acquire LOCK begin key acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
-         "begin insert INSERT commit COMMIT-ORDER"},
+                   "begin insert INSERT commit COMMIT-ORDER"},
         {"in-one", false, CREATED, .script = "ready one COMMIT"},
         {"in-one", true, CREATED, .script = "ready begin key one commit COMMIT"},
     };
@@ -134,17 +141,20 @@ static void test_a_guarded_statement(void **state)
 {
     (void)state;
     struct fake_order order;
-    play_with(&(struct expected){"plain", false, CREATED, .script = "ready begin take TAKE insert INSERT commit COMMIT"}, guarded,
-              &order);
-    play_with(&(struct expected){"plain", false, SOLD_OUT, .script = "ready begin take=sold-out rollback"}, guarded, &order);
+    play_with(&(struct expected){"plain", false, CREATED,
+                                 .script = "ready begin take TAKE insert INSERT commit COMMIT"},
+              guarded, &order);
+    play_with(&(struct expected){"plain", false, SOLD_OUT, .script = "ready begin take=sold-out rollback"},
+              guarded, &order);
 }
 
 static void test_what_a_created_order_tells(void **state)
 {
     (void)state;
     struct fake_order order;
-    play_with(&(struct expected){"plain", false, CREATED, .script = "ready begin " TAKE " insert INSERT commit COMMIT"}, NULL,
-              &order);
+    play_with(&(struct expected){"plain", false, CREATED,
+                                 .script = "ready begin " TAKE " insert INSERT commit COMMIT"},
+              NULL, &order);
     assert_int_equal(order.placing.result.order.id, 4712);
     assert_int_equal(order.placing.result.order.product_id, FAKE_PRODUCT);
     play_with(&(struct expected){"in-one", false, CREATED, .script = "ready one COMMIT"}, NULL, &order);
@@ -160,7 +170,8 @@ static void test_the_fence_is_the_value_of_the_lock_step(void **state)
 {
     (void)state;
     const struct expected e = {"around", false, CREATED,
-                               .script = "ready acquire LOCK begin " TAKE " insert INSERT commit COMMIT release UNLOCK"};
+                               .script = "ready acquire LOCK begin " TAKE
+                                         " insert INSERT commit COMMIT release UNLOCK"};
     struct fake_order order;
     play_with(&e, fence_of_42, &order);
     assert_int_equal(fake.lock_step_value, 42);
@@ -208,8 +219,8 @@ static void test_a_lock_that_is_not_got(void **state)
             snprintf(script, sizeof script, "%.*s%s%s", (int)(at - points[i].script), points[i].script,
                      lock_failures[j].result, at + 2);
             struct fake_order order;
-            play_with(&(struct expected){points[i].shape, points[i].keyed, lock_failures[j].outcome, script, 0,
-                                         lock_failures[j].backend, false},
+            play_with(&(struct expected){points[i].shape, points[i].keyed, lock_failures[j].outcome, script,
+                                         0, lock_failures[j].backend, false},
                       NULL, &order);
             assert_string_equal(order.placing.result.error, FAKE_LOCK_ERROR);
         }
@@ -231,7 +242,8 @@ static const struct {
     {"away", BACKEND_AWAY, BACKEND_AWAY},
     {"refused", BACKEND_AWAY, BACKEND_AWAY},
     {"error", FAILED, FAILED},
-    {"unique", FAILED, KEY_IN_USE}, /* without a key of the client's it is a bug: nothing of its is in progress */
+    {"unique", FAILED,
+     KEY_IN_USE}, /* without a key of the client's it is a bug: nothing of its is in progress */
 };
 
 /* Lines with one %s, where any failure of the database may stand. */
@@ -270,7 +282,8 @@ static const struct {
     {"twice", false, "ready acquire LOCK begin acquire read READ write=%s rollback release release UNLOCK"},
     {"twice", false, "ready acquire LOCK begin acquire " TAKE " commit=%s release release UNLOCK"},
     {"twice", false,
-     "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release release UNLOCK begin insert=%s rollback"},
+     "ready acquire LOCK begin acquire " TAKE
+     " commit COMMIT-STOCK release release UNLOCK begin insert=%s rollback"},
     {"twice", false,
      "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
      "begin insert INSERT commit=%s"},
@@ -319,23 +332,35 @@ static void test_stock_that_cannot_be_taken(void **state)
         {"plain", false, SOLD_OUT, .script = "ready begin read READ write=sold-out rollback"},
         {"plain", false, CONFLICT, .script = "ready begin read READ write=conflict rollback"},
         {"plain", true, SOLD_OUT, .script = "ready begin key read=sold-out rollback"},
-        {"around", false, NO_SUCH_PRODUCT, .script = "ready acquire LOCK begin read=no-product rollback release UNLOCK"},
-        {"around", false, WRONG_STOCK_KIND, .script = "ready acquire LOCK begin read=wrong-kind rollback release UNLOCK"},
-        {"around", false, SOLD_OUT, .script = "ready acquire LOCK begin read=sold-out rollback release UNLOCK"},
-        {"around", false, CONFLICT, .script = "ready acquire LOCK begin read READ write=conflict rollback release UNLOCK"},
-        {"around", true, SOLD_OUT, .script = "ready acquire LOCK begin key read=sold-out rollback release UNLOCK"},
-        {"inside", false, NO_SUCH_PRODUCT, .script = "ready begin acquire LOCK read=no-product release UNLOCK rollback"},
-        {"inside", false, WRONG_STOCK_KIND, .script = "ready begin acquire LOCK read=wrong-kind release UNLOCK rollback"},
-        {"inside", false, SOLD_OUT, .script = "ready begin acquire LOCK read=sold-out release UNLOCK rollback"},
-        {"inside", false, CONFLICT, .script = "ready begin acquire LOCK read READ write=conflict release UNLOCK rollback"},
-        {"inside", true, SOLD_OUT, .script = "ready begin key acquire LOCK read=sold-out release UNLOCK rollback"},
+        {"around", false, NO_SUCH_PRODUCT,
+         .script = "ready acquire LOCK begin read=no-product rollback release UNLOCK"},
+        {"around", false, WRONG_STOCK_KIND,
+         .script = "ready acquire LOCK begin read=wrong-kind rollback release UNLOCK"},
+        {"around", false, SOLD_OUT,
+         .script = "ready acquire LOCK begin read=sold-out rollback release UNLOCK"},
+        {"around", false, CONFLICT,
+         .script = "ready acquire LOCK begin read READ write=conflict rollback release UNLOCK"},
+        {"around", true, SOLD_OUT,
+         .script = "ready acquire LOCK begin key read=sold-out rollback release UNLOCK"},
+        {"inside", false, NO_SUCH_PRODUCT,
+         .script = "ready begin acquire LOCK read=no-product release UNLOCK rollback"},
+        {"inside", false, WRONG_STOCK_KIND,
+         .script = "ready begin acquire LOCK read=wrong-kind release UNLOCK rollback"},
+        {"inside", false, SOLD_OUT,
+         .script = "ready begin acquire LOCK read=sold-out release UNLOCK rollback"},
+        {"inside", false, CONFLICT,
+         .script = "ready begin acquire LOCK read READ write=conflict release UNLOCK rollback"},
+        {"inside", true, SOLD_OUT,
+         .script = "ready begin key acquire LOCK read=sold-out release UNLOCK rollback"},
         {"twice", false, NO_SUCH_PRODUCT,
          .script = "ready acquire LOCK begin acquire read=no-product rollback release release UNLOCK"},
         {"twice", false, WRONG_STOCK_KIND,
          .script = "ready acquire LOCK begin acquire read=wrong-kind rollback release release UNLOCK"},
-        {"twice", false, SOLD_OUT, .script = "ready acquire LOCK begin acquire read=sold-out rollback release release UNLOCK"},
+        {"twice", false, SOLD_OUT,
+         .script = "ready acquire LOCK begin acquire read=sold-out rollback release release UNLOCK"},
         {"twice", false, CONFLICT,
-         .script = "ready acquire LOCK begin acquire read READ write=conflict rollback release release UNLOCK"},
+         .script =
+             "ready acquire LOCK begin acquire read READ write=conflict rollback release release UNLOCK"},
         {"twice", true, SOLD_OUT,
          .script = "ready acquire LOCK begin key acquire read=sold-out rollback release release UNLOCK"},
         {"in-one", false, NO_SUCH_PRODUCT, .script = "ready one=no-product"},
@@ -364,13 +389,19 @@ static void test_what_a_refused_order_tells(void **state)
     (void)state;
     struct fake_order order;
     const struct order_result *result = &order.placing.result;
-    play_with(&(struct expected){"plain", false, SOLD_OUT, .script = "ready begin read=sold-out rollback"}, one_is_left, &order);
+    play_with(&(struct expected){"plain", false, SOLD_OUT, .script = "ready begin read=sold-out rollback"},
+              one_is_left, &order);
     assert_int_equal(result->available, 1);
-    play_with(&(struct expected){"in-one", false, SOLD_OUT, .script = "ready one=sold-out"}, one_is_left, &order);
+    play_with(&(struct expected){"in-one", false, SOLD_OUT, .script = "ready one=sold-out"}, one_is_left,
+              &order);
     assert_int_equal(result->available, 1);
-    play_with(&(struct expected){"plain", false, WRONG_STOCK_KIND, .script = "ready begin read=wrong-kind rollback"}, NULL, &order);
+    play_with(&(struct expected){"plain", false, WRONG_STOCK_KIND,
+                                 .script = "ready begin read=wrong-kind rollback"},
+              NULL, &order);
     assert_string_equal(result->kind, "buckets");
-    play_with(&(struct expected){"plain", false, NO_SUCH_PRODUCT, .script = "ready begin read=no-product rollback"}, NULL, &order);
+    play_with(
+        &(struct expected){"plain", false, NO_SUCH_PRODUCT, .script = "ready begin read=no-product rollback"},
+        NULL, &order);
     assert_true(result->available == STOCK_UNSEEN);
     assert_string_equal(result->kind, "");
 }
@@ -381,17 +412,22 @@ static void test_a_second_look_at_what_is_left(void **state)
     (void)state;
     struct fake_order order;
     const struct order_result *result = &order.placing.result;
-    play_with(&(struct expected){"plain", false, SOLD_OUT, .script = "ready begin read READ write=sold-out rollback look"},
+    play_with(&(struct expected){"plain", false, SOLD_OUT,
+                                 .script = "ready begin read READ write=sold-out rollback look"},
               nothing_was_read, &order);
     assert_int_equal(result->available, 0);
-    play_with(&(struct expected){"around", false, SOLD_OUT,
-                                 .script = "ready acquire LOCK begin read READ write=sold-out rollback release UNLOCK look"},
-              nothing_was_read, &order);
+    play_with(
+        &(struct expected){
+            "around", false, SOLD_OUT,
+            .script = "ready acquire LOCK begin read READ write=sold-out rollback release UNLOCK look"},
+        nothing_was_read, &order);
     assert_int_equal(result->available, 0);
-    play_with(&(struct expected){"in-one", true, SOLD_OUT, .script = "ready begin key one=sold-out rollback look"},
-              nothing_was_read, &order);
+    play_with(
+        &(struct expected){"in-one", true, SOLD_OUT, .script = "ready begin key one=sold-out rollback look"},
+        nothing_was_read, &order);
     assert_int_equal(result->available, 0);
-    play_with(&(struct expected){"plain", false, SOLD_OUT, .script = "ready begin read READ write=sold-out rollback look=away"},
+    play_with(&(struct expected){"plain", false, SOLD_OUT,
+                                 .script = "ready begin read READ write=sold-out rollback look=away"},
               nothing_was_read, &order);
     assert_true(result->available == STOCK_UNSEEN);
 }
@@ -406,14 +442,18 @@ static void test_keys_that_were_used_before(void **state)
         {"plain", true, KEY_MISMATCHED, .script = "ready begin key=mismatch rollback"},
         {"plain", true, KEY_IN_USE, .script = "ready begin key=in-progress rollback"},
         {"around", true, REPLAYED, .script = "ready acquire LOCK begin key=replay rollback release UNLOCK"},
-        {"around", true, KEY_MISMATCHED, .script = "ready acquire LOCK begin key=mismatch rollback release UNLOCK"},
-        {"around", true, KEY_IN_USE, .script = "ready acquire LOCK begin key=in-progress rollback release UNLOCK"},
+        {"around", true, KEY_MISMATCHED,
+         .script = "ready acquire LOCK begin key=mismatch rollback release UNLOCK"},
+        {"around", true, KEY_IN_USE,
+         .script = "ready acquire LOCK begin key=in-progress rollback release UNLOCK"},
         {"inside", true, REPLAYED, .script = "ready begin key=replay rollback"},
         {"inside", true, KEY_MISMATCHED, .script = "ready begin key=mismatch rollback"},
         {"inside", true, KEY_IN_USE, .script = "ready begin key=in-progress rollback"},
         {"twice", true, REPLAYED, .script = "ready acquire LOCK begin key=replay rollback release UNLOCK"},
-        {"twice", true, KEY_MISMATCHED, .script = "ready acquire LOCK begin key=mismatch rollback release UNLOCK"},
-        {"twice", true, KEY_IN_USE, .script = "ready acquire LOCK begin key=in-progress rollback release UNLOCK"},
+        {"twice", true, KEY_MISMATCHED,
+         .script = "ready acquire LOCK begin key=mismatch rollback release UNLOCK"},
+        {"twice", true, KEY_IN_USE,
+         .script = "ready acquire LOCK begin key=in-progress rollback release UNLOCK"},
         {"retry", true, REPLAYED, .script = "ready begin key=replay rollback"},
         {"retry", true, KEY_IN_USE, .script = "ready begin key=in-progress rollback"},
         {"in-one", true, REPLAYED, .script = "ready begin key=replay rollback"},
@@ -436,7 +476,8 @@ static void test_a_unique_violation_that_is_not_the_keys(void **state)
 {
     (void)state;
     struct fake_order order;
-    play_with(&(struct expected){"plain", true, FAILED, .script = "ready begin key " TAKE " insert=unique rollback"},
+    play_with(&(struct expected){"plain", true, FAILED,
+                                 .script = "ready begin key " TAKE " insert=unique rollback"},
               other_constraint, &order);
     play_with(&(struct expected){"in-one", true, FAILED, .script = "ready begin key one=unique rollback"},
               other_constraint, &order);
@@ -451,28 +492,40 @@ static void test_tries(void **state)
 {
     (void)state;
     static const struct expected cases[] = {
-        {"retry", false, CREATED, .script = LOST_RACE "ready begin " TAKE " insert INSERT commit COMMIT", .tries = 2},
-        {"retry", false, CREATED, .script = LOST_RACE LOST_RACE "ready begin " TAKE " insert INSERT commit COMMIT", .tries = 3},
-        {"retry", false, CREATED, .script = REFUSED_COMMIT "ready begin " TAKE " insert INSERT commit COMMIT", .tries = 2},
+        {"retry", false, CREATED, .script = LOST_RACE "ready begin " TAKE " insert INSERT commit COMMIT",
+         .tries = 2},
+        {"retry", false, CREATED,
+         .script = LOST_RACE LOST_RACE "ready begin " TAKE " insert INSERT commit COMMIT", .tries = 3},
+        {"retry", false, CREATED, .script = REFUSED_COMMIT "ready begin " TAKE " insert INSERT commit COMMIT",
+         .tries = 2},
         {"retry", false, CREATED,
          .script = "ready begin read=deadlock rollback ready begin " TAKE " insert=serialization rollback "
-         "ready begin " TAKE " insert INSERT commit COMMIT", .tries = 3},
-        {"retry", false, CREATED, .script = "ready=serialization ready begin " TAKE " insert INSERT commit COMMIT", .tries = 2},
+                   "ready begin " TAKE " insert INSERT commit COMMIT",
+         .tries = 3},
+        {"retry", false, CREATED,
+         .script = "ready=serialization ready begin " TAKE " insert INSERT commit COMMIT", .tries = 2},
         {"retry", false, SOLD_OUT, .script = LOST_RACE "ready begin read=sold-out rollback", .tries = 2},
-        {"retry", false, NO_SUCH_PRODUCT, .script = LOST_RACE "ready begin read=no-product rollback", .tries = 2},
+        {"retry", false, NO_SUCH_PRODUCT, .script = LOST_RACE "ready begin read=no-product rollback",
+         .tries = 2},
         {"retry", false, BUSY, .script = LOST_RACE "ready begin read=timeout rollback", .tries = 2},
         {"retry", false, BACKEND_AWAY, .script = LOST_RACE "ready=away", .tries = 2, .backend = "postgresql"},
-        {"retry", false, FAILED, .script = LOST_RACE "ready begin read READ write=error rollback", .tries = 2},
+        {"retry", false, FAILED, .script = LOST_RACE "ready begin read READ write=error rollback",
+         .tries = 2},
         {"retry", true, REPLAYED,
-         .script = "ready begin key read READ write=conflict rollback ready begin key=replay rollback", .tries = 2},
+         .script = "ready begin key read READ write=conflict rollback ready begin key=replay rollback",
+         .tries = 2},
         {"around-retry", false, CREATED,
          .script = "ready acquire LOCK begin read READ write=conflict rollback release UNLOCK "
-         "ready acquire LOCK begin " TAKE " insert INSERT commit COMMIT release UNLOCK", .tries = 2},
+                   "ready acquire LOCK begin " TAKE " insert INSERT commit COMMIT release UNLOCK",
+         .tries = 2},
         {"around-retry", false, BUSY,
-         .script = "ready acquire LOCK begin read READ write=conflict rollback release UNLOCK ready acquire=busy", .tries = 2},
+         .script =
+             "ready acquire LOCK begin read READ write=conflict rollback release UNLOCK ready acquire=busy",
+         .tries = 2},
         {"inside-retry", false, CREATED,
          .script = "ready begin acquire LOCK read READ write=conflict release UNLOCK rollback "
-         "ready begin acquire LOCK " TAKE " insert INSERT release UNLOCK commit COMMIT", .tries = 2},
+                   "ready begin acquire LOCK " TAKE " insert INSERT release UNLOCK commit COMMIT",
+         .tries = 2},
     };
     play_all(cases, COUNT(cases));
 }
@@ -481,12 +534,16 @@ static void test_tries_are_used_up(void **state)
 {
     (void)state;
     static const struct expected cases[] = {
-        {"retry", false, CONFLICT, .script = LOST_RACE LOST_RACE "ready begin read READ write=conflict rollback", .tries = 3},
-        {"retry", false, CONFLICT, .script = REFUSED_COMMIT REFUSED_COMMIT "ready begin " TAKE " insert INSERT commit=deadlock", .tries = 3},
+        {"retry", false, CONFLICT,
+         .script = LOST_RACE LOST_RACE "ready begin read READ write=conflict rollback", .tries = 3},
+        {"retry", false, CONFLICT,
+         .script = REFUSED_COMMIT REFUSED_COMMIT "ready begin " TAKE " insert INSERT commit=deadlock",
+         .tries = 3},
         {"around-retry", false, CONFLICT,
          .script = "ready acquire LOCK begin read READ write=conflict rollback release UNLOCK "
-         "ready acquire LOCK begin read READ write=conflict rollback release UNLOCK "
-         "ready acquire LOCK begin read READ write=conflict rollback release UNLOCK", .tries = 3},
+                   "ready acquire LOCK begin read READ write=conflict rollback release UNLOCK "
+                   "ready acquire LOCK begin read READ write=conflict rollback release UNLOCK",
+         .tries = 3},
     };
     play_all(cases, COUNT(cases));
 }
@@ -496,9 +553,11 @@ static void test_pauses_between_tries(void **state)
 {
     (void)state;
     struct fake_order order;
-    play_with(&(struct expected){"retry", false, CONFLICT, .script = LOST_RACE LOST_RACE "ready begin read READ write=conflict rollback",
-                                 .tries = 3},
-              NULL, &order);
+    play_with(
+        &(struct expected){"retry", false, CONFLICT,
+                           .script = LOST_RACE LOST_RACE "ready begin read READ write=conflict rollback",
+                           .tries = 3},
+        NULL, &order);
     assert_int_equal(fake.pauses, 2);
     assert_true(fake.longest_pause_us > 0 && fake.longest_pause_us <= 20000);
 
@@ -530,7 +589,8 @@ static void test_no_try_after_the_deadline(void **state)
 {
     (void)state;
     struct fake_order order;
-    play_with(&(struct expected){"retry", false, CONFLICT, .script = "ready begin read READ write=conflict rollback", .tries = 1},
+    play_with(&(struct expected){"retry", false, CONFLICT,
+                                 .script = "ready begin read READ write=conflict rollback", .tries = 1},
               deadline_is_now, &order);
     assert_int_equal(fake.pauses, 0);
 }
@@ -541,43 +601,66 @@ static void test_a_commit_without_a_reply_is_settled(void **state)
 {
     (void)state;
     static const struct expected cases[] = {
-        {"plain", false, CREATED, .script = "ready begin " TAKE " insert INSERT commit=unknown settle=committed COMMIT"},
-        {"plain", false, BACKEND_AWAY, .script = "ready begin " TAKE " insert INSERT commit=unknown settle=rolled-back", .backend = "postgresql"},
-        {"plain", false, UNKNOWN, .script = "ready begin " TAKE " insert INSERT commit=unknown settle=unknown"},
-        {"plain", true, CREATED, .script = "ready begin key " TAKE " insert INSERT commit=unknown settle=committed COMMIT"},
-        {"retry", false, UNKNOWN, .script = "ready begin " TAKE " insert INSERT commit=unknown settle=unknown"},
-        {"retry", false, BACKEND_AWAY, .script = "ready begin " TAKE " insert INSERT commit=unknown settle=rolled-back", .backend = "postgresql"},
-        {"retry", false, CREATED, .script = LOST_RACE "ready begin " TAKE " insert INSERT commit=unknown settle=committed COMMIT", .tries = 2},
+        {"plain", false, CREATED,
+         .script = "ready begin " TAKE " insert INSERT commit=unknown settle=committed COMMIT"},
+        {"plain", false, BACKEND_AWAY,
+         .script = "ready begin " TAKE " insert INSERT commit=unknown settle=rolled-back",
+         .backend = "postgresql"},
+        {"plain", false, UNKNOWN,
+         .script = "ready begin " TAKE " insert INSERT commit=unknown settle=unknown"},
+        {"plain", true, CREATED,
+         .script = "ready begin key " TAKE " insert INSERT commit=unknown settle=committed COMMIT"},
+        {"retry", false, UNKNOWN,
+         .script = "ready begin " TAKE " insert INSERT commit=unknown settle=unknown"},
+        {"retry", false, BACKEND_AWAY,
+         .script = "ready begin " TAKE " insert INSERT commit=unknown settle=rolled-back",
+         .backend = "postgresql"},
+        {"retry", false, CREATED,
+         .script = LOST_RACE "ready begin " TAKE " insert INSERT commit=unknown settle=committed COMMIT",
+         .tries = 2},
         /* The lock is held until the fate is known: the next holder would read stock that is about to change. */
         {"around", false, CREATED,
-         .script = "ready acquire LOCK begin " TAKE " insert INSERT commit=unknown settle=committed COMMIT release UNLOCK"},
+         .script = "ready acquire LOCK begin " TAKE
+                   " insert INSERT commit=unknown settle=committed COMMIT release UNLOCK"},
         {"around", false, BACKEND_AWAY,
-         .script = "ready acquire LOCK begin " TAKE " insert INSERT commit=unknown settle=rolled-back release UNLOCK", .backend = "postgresql"},
+         .script = "ready acquire LOCK begin " TAKE
+                   " insert INSERT commit=unknown settle=rolled-back release UNLOCK",
+         .backend = "postgresql"},
         {"around", false, UNKNOWN,
-         .script = "ready acquire LOCK begin " TAKE " insert INSERT commit=unknown settle=unknown release UNLOCK"},
+         .script = "ready acquire LOCK begin " TAKE
+                   " insert INSERT commit=unknown settle=unknown release UNLOCK"},
         {"inside", false, CREATED,
-         .script = "ready begin acquire LOCK " TAKE " insert INSERT release UNLOCK commit=unknown settle=committed COMMIT"},
+         .script = "ready begin acquire LOCK " TAKE
+                   " insert INSERT release UNLOCK commit=unknown settle=committed COMMIT"},
         {"inside", false, UNKNOWN,
-         .script = "ready begin acquire LOCK " TAKE " insert INSERT release UNLOCK commit=unknown settle=unknown"},
+         .script = "ready begin acquire LOCK " TAKE
+                   " insert INSERT release UNLOCK commit=unknown settle=unknown"},
         {"twice", false, CREATED,
-         .script = "ready acquire LOCK begin acquire " TAKE " commit=unknown settle=committed COMMIT-STOCK release release UNLOCK "
-         "begin insert INSERT commit COMMIT-ORDER"},
+         .script = "ready acquire LOCK begin acquire " TAKE
+                   " commit=unknown settle=committed COMMIT-STOCK release release UNLOCK "
+                   "begin insert INSERT commit COMMIT-ORDER"},
         {"twice", false, BACKEND_AWAY,
-         .script = "ready acquire LOCK begin acquire " TAKE " commit=unknown settle=rolled-back release release UNLOCK", .backend = "postgresql"},
+         .script = "ready acquire LOCK begin acquire " TAKE
+                   " commit=unknown settle=rolled-back release release UNLOCK",
+         .backend = "postgresql"},
         {"twice", false, UNKNOWN,
-         .script = "ready acquire LOCK begin acquire " TAKE " commit=unknown settle=unknown release release UNLOCK"},
+         .script = "ready acquire LOCK begin acquire " TAKE
+                   " commit=unknown settle=unknown release release UNLOCK"},
         {"twice", false, CREATED,
          .script = "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
-         "begin insert INSERT commit=unknown settle=committed COMMIT-ORDER"},
+                   "begin insert INSERT commit=unknown settle=committed COMMIT-ORDER"},
         {"twice", false, BACKEND_AWAY,
          .script = "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
-         "begin insert INSERT commit=unknown settle=rolled-back", .backend = "postgresql"},
+                   "begin insert INSERT commit=unknown settle=rolled-back",
+         .backend = "postgresql"},
         {"twice", false, UNKNOWN,
          .script = "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
-         "begin insert INSERT commit=unknown settle=unknown"},
-        {"in-one", false, UNKNOWN, .script = "ready one=unknown"}, /* its transaction has no name that came back */
+                   "begin insert INSERT commit=unknown settle=unknown"},
+        {"in-one", false, UNKNOWN,
+         .script = "ready one=unknown"}, /* its transaction has no name that came back */
         {"in-one", true, CREATED, .script = "ready begin key one commit=unknown settle=committed COMMIT"},
-        {"in-one", true, BACKEND_AWAY, .script = "ready begin key one commit=unknown settle=rolled-back", .backend = "postgresql"},
+        {"in-one", true, BACKEND_AWAY, .script = "ready begin key one commit=unknown settle=rolled-back",
+         .backend = "postgresql"},
         {"in-one", true, UNKNOWN, .script = "ready begin key one commit=unknown settle=unknown"},
     };
     play_all(cases, COUNT(cases));
@@ -590,16 +673,22 @@ static void test_a_lock_that_was_lost_after_the_commit(void **state)
     (void)state;
     static const struct expected cases[] = {
         {"around", false, CREATED,
-         .script = "ready acquire LOCK begin " TAKE " insert INSERT commit COMMIT release=lost UNLOCK", .lost = true},
+         .script = "ready acquire LOCK begin " TAKE " insert INSERT commit COMMIT release=lost UNLOCK",
+         .lost = true},
         {"around", false, CREATED,
-         .script = "ready acquire LOCK begin " TAKE " insert INSERT commit=unknown settle=committed COMMIT release=lost UNLOCK",
+         .script = "ready acquire LOCK begin " TAKE
+                   " insert INSERT commit=unknown settle=committed COMMIT release=lost UNLOCK",
          .lost = true},
         {"twice", false, CREATED,
-         .script = "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release release=lost UNLOCK "
-         "begin insert INSERT commit COMMIT-ORDER", .lost = true},
+         .script = "ready acquire LOCK begin acquire " TAKE
+                   " commit COMMIT-STOCK release release=lost UNLOCK "
+                   "begin insert INSERT commit COMMIT-ORDER",
+         .lost = true},
         {"twice", false, CREATED,
-         .script = "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release=lost release UNLOCK "
-         "begin insert INSERT commit COMMIT-ORDER", .lost = true},
+         .script = "ready acquire LOCK begin acquire " TAKE
+                   " commit COMMIT-STOCK release=lost release UNLOCK "
+                   "begin insert INSERT commit COMMIT-ORDER",
+         .lost = true},
     };
     play_all(cases, COUNT(cases));
 }
@@ -609,23 +698,31 @@ static void test_a_lock_that_was_lost_without_a_commit(void **state)
 {
     (void)state;
     static const struct expected cases[] = {
-        {"around", false, SOLD_OUT, .script = "ready acquire LOCK begin read=sold-out rollback release=lost UNLOCK"},
-        {"around", false, BUSY, .script = "ready acquire LOCK begin read=timeout rollback release=lost UNLOCK"},
+        {"around", false, SOLD_OUT,
+         .script = "ready acquire LOCK begin read=sold-out rollback release=lost UNLOCK"},
+        {"around", false, BUSY,
+         .script = "ready acquire LOCK begin read=timeout rollback release=lost UNLOCK"},
         {"around", false, UNKNOWN,
-         .script = "ready acquire LOCK begin " TAKE " insert INSERT commit=unknown settle=unknown release=lost UNLOCK"},
+         .script = "ready acquire LOCK begin " TAKE
+                   " insert INSERT commit=unknown settle=unknown release=lost UNLOCK"},
         {"around", false, BACKEND_AWAY,
-         .script = "ready acquire LOCK begin " TAKE " insert INSERT commit=unknown settle=rolled-back release=lost UNLOCK",
+         .script = "ready acquire LOCK begin " TAKE
+                   " insert INSERT commit=unknown settle=rolled-back release=lost UNLOCK",
          .backend = "postgresql"},
         {"inside", false, CONFLICT,
-         .script = "ready begin acquire LOCK " TAKE " insert INSERT release=lost UNLOCK commit=serialization"},
+         .script = "ready begin acquire LOCK " TAKE
+                   " insert INSERT release=lost UNLOCK commit=serialization"},
         {"inside", false, UNKNOWN,
-         .script = "ready begin acquire LOCK " TAKE " insert INSERT release=lost UNLOCK commit=unknown settle=unknown"},
+         .script = "ready begin acquire LOCK " TAKE
+                   " insert INSERT release=lost UNLOCK commit=unknown settle=unknown"},
         {"twice", false, FAILED,
-         .script = "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release release=lost UNLOCK "
-         "begin insert=error rollback"},
+         .script = "ready acquire LOCK begin acquire " TAKE
+                   " commit COMMIT-STOCK release release=lost UNLOCK "
+                   "begin insert=error rollback"},
         {"twice", true, KEY_IN_USE,
-         .script = "ready acquire LOCK begin key acquire " TAKE " commit COMMIT-STOCK release release=lost UNLOCK "
-         "begin insert=unique rollback"},
+         .script = "ready acquire LOCK begin key acquire " TAKE
+                   " commit COMMIT-STOCK release release=lost UNLOCK "
+                   "begin insert=unique rollback"},
     };
     play_all(cases, COUNT(cases));
 }
@@ -643,7 +740,8 @@ static void test_the_wait_for_the_lock_ends_with_the_order(void **state)
     (void)state;
     struct fake_order order;
     play_with(&(struct expected){"around", false, CREATED,
-                                 .script = "ready acquire LOCK begin " TAKE " insert INSERT commit COMMIT release UNLOCK"},
+                                 .script = "ready acquire LOCK begin " TAKE
+                                           " insert INSERT commit COMMIT release UNLOCK"},
               lock_deadline_is_later, &order);
 }
 

@@ -10,15 +10,22 @@ static const struct {
 } failures[] = {
     {"ready", {"away", "refused", "error", "timeout"}},
     {"acquire", {"busy", "lost", "not-owner", "away", "refused", "unavailable", "failed"}},
-    {"key", {"replay", "mismatch", "in-progress", "serialization", "deadlock", "lock-timeout", "timeout", "away", "error"}},
-    {"read", {"no-product", "wrong-kind", "sold-out", "serialization", "deadlock", "lock-timeout", "timeout", "away",
-              "refused", "error"}},
-    {"take", {"no-product", "wrong-kind", "sold-out", "conflict", "serialization", "lock-timeout", "away", "error"}},
-    {"write", {"conflict", "sold-out", "serialization", "deadlock", "lock-timeout", "timeout", "check", "out-of-range",
-               "away", "error"}},
-    {"insert", {"serialization", "deadlock", "timeout", "unique", "foreign-key", "out-of-range", "away", "error"}},
-    {"one", {"no-product", "wrong-kind", "sold-out", "serialization", "deadlock", "lock-timeout", "timeout", "unique",
-             "away", "unknown", "error"}},
+    {"key",
+     {"replay", "mismatch", "in-progress", "serialization", "deadlock", "lock-timeout", "timeout", "away",
+      "error"}},
+    {"read",
+     {"no-product", "wrong-kind", "sold-out", "serialization", "deadlock", "lock-timeout", "timeout", "away",
+      "refused", "error"}},
+    {"take",
+     {"no-product", "wrong-kind", "sold-out", "conflict", "serialization", "lock-timeout", "away", "error"}},
+    {"write",
+     {"conflict", "sold-out", "serialization", "deadlock", "lock-timeout", "timeout", "check", "out-of-range",
+      "away", "error"}},
+    {"insert",
+     {"serialization", "deadlock", "timeout", "unique", "foreign-key", "out-of-range", "away", "error"}},
+    {"one",
+     {"no-product", "wrong-kind", "sold-out", "serialization", "deadlock", "lock-timeout", "timeout",
+      "unique", "away", "unknown", "error"}},
     {"commit", {"serialization", "deadlock", "unknown", "away", "error", "timeout"}},
     {"settle", {"committed", "rolled-back", "unknown"}},
     {"release", {"lost", "not-owner", "away", "failed"}},
@@ -56,13 +63,26 @@ static enum outcome outcome_of_failure(const char *result)
         const char *result;
         enum outcome outcome;
     } meanings[] = {
-        {"no-product", NO_SUCH_PRODUCT}, {"wrong-kind", WRONG_STOCK_KIND}, {"sold-out", SOLD_OUT},
-        {"conflict", CONFLICT},          {"serialization", CONFLICT},      {"deadlock", CONFLICT},
-        {"lock-timeout", BUSY},          {"timeout", BUSY},                {"busy", BUSY},
-        {"lost", LOST_LOCK},             {"not-owner", LOST_LOCK},         {"away", BACKEND_AWAY},
-        {"refused", BACKEND_AWAY},       {"unavailable", BACKEND_AWAY},    {"replay", REPLAYED},
-        {"mismatch", KEY_MISMATCHED},    {"in-progress", KEY_IN_USE},      {"unique", KEY_IN_USE},
-        {"unknown", UNKNOWN},            {"rolled-back", BACKEND_AWAY},
+        {"no-product", NO_SUCH_PRODUCT},
+        {"wrong-kind", WRONG_STOCK_KIND},
+        {"sold-out", SOLD_OUT},
+        {"conflict", CONFLICT},
+        {"serialization", CONFLICT},
+        {"deadlock", CONFLICT},
+        {"lock-timeout", BUSY},
+        {"timeout", BUSY},
+        {"busy", BUSY},
+        {"lost", LOST_LOCK},
+        {"not-owner", LOST_LOCK},
+        {"away", BACKEND_AWAY},
+        {"refused", BACKEND_AWAY},
+        {"unavailable", BACKEND_AWAY},
+        {"replay", REPLAYED},
+        {"mismatch", KEY_MISMATCHED},
+        {"in-progress", KEY_IN_USE},
+        {"unique", KEY_IN_USE},
+        {"unknown", UNKNOWN},
+        {"rolled-back", BACKEND_AWAY},
     };
     for (size_t i = 0; i < COUNT(meanings); i++)
         if (is(meanings[i].result, result))
@@ -94,7 +114,8 @@ static void check_outcome(const struct fake_order *order)
         if (ends && i > 0) {
             enum outcome outcome = outcome_of_try(begun, i);
             rule(i == fake.call_count || outcome == CONFLICT, "a try after one that met no conflict");
-            rule(i < fake.call_count || outcome == result->outcome, "another outcome than its first failure's");
+            rule(i < fake.call_count || outcome == result->outcome,
+                 "another outcome than its first failure's");
         }
         if (ends && i < fake.call_count) {
             begun = i;
@@ -112,7 +133,8 @@ static void check_settling(void)
     for (int i = 0; i < fake.call_count; i++) {
         const struct recorded_call *c = &fake.calls[i];
         if (is(c->name, "commit") && is(c->result, "unknown"))
-            rule(i + 1 < fake.call_count && is(fake.calls[i + 1].name, "settle"), "a lost COMMIT is not settled");
+            rule(i + 1 < fake.call_count && is(fake.calls[i + 1].name, "settle"),
+                 "a lost COMMIT is not settled");
         if (is(c->name, "settle"))
             rule(i > 0 && is(fake.calls[i - 1].name, "commit") && is(fake.calls[i - 1].result, "unknown"),
                  "something is settled that was not lost");
@@ -135,12 +157,13 @@ static void run(const struct shape *shape, bool keyed, bool guarded, const struc
     check_settling();
     runs++;
     if (fake.broken[0])
-        fail_msg("%s%s: %s\n  the calls were: %s\n  the outcome: %s", shape->name, keyed ? ", keyed" : "", fake.broken,
-                 fake.log, outcome_name(order.placing.result.outcome));
+        fail_msg("%s%s: %s\n  the calls were: %s\n  the outcome: %s", shape->name, keyed ? ", keyed" : "",
+                 fake.broken, fake.log, outcome_name(order.placing.result.outcome));
 }
 
 /* Runs with FAULTS, and then with each fault that can be added after the last of them. */
-static void run_all(const struct shape *shape, bool keyed, bool guarded, const struct fault *faults, int count)
+static void run_all(const struct shape *shape, bool keyed, bool guarded, const struct fault *faults,
+                    int count)
 {
     run(shape, keyed, guarded, faults, count);
     if (count == FAULTS_MAX)
@@ -182,12 +205,15 @@ static void test_endless_conflicts_end(void **state)
         /* A failure of the same call in all tries: as many as the fakes can record. */
         static char script[8192];
         script[0] = '\0';
-        const char *one = shapes[i].place == place_in_one_statement ? "ready one=conflict"
-                          : shapes[i].span == INSIDE_TX ? "ready begin acquire LOCK read=serialization release UNLOCK rollback"
-                          : shapes[i].span == AROUND_TWICE
-                              ? "ready acquire LOCK begin acquire read=serialization rollback release release UNLOCK"
-                          : shapes[i].span == AROUND_TX ? "ready acquire LOCK begin read=serialization rollback release UNLOCK"
-                                                        : "ready begin read=serialization rollback";
+        const char *one =
+            shapes[i].place == place_in_one_statement ? "ready one=conflict"
+            : shapes[i].span == INSIDE_TX
+                ? "ready begin acquire LOCK read=serialization release UNLOCK rollback"
+            : shapes[i].span == AROUND_TWICE
+                ? "ready acquire LOCK begin acquire read=serialization rollback release release UNLOCK"
+            : shapes[i].span == AROUND_TX
+                ? "ready acquire LOCK begin read=serialization rollback release UNLOCK"
+                : "ready begin read=serialization rollback";
         for (int j = 0; j < 20; j++)
             fake_append(script, sizeof script, one);
         fake.script = script;

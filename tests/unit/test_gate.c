@@ -19,7 +19,8 @@ static struct gate *new_gate(int64_t think_ms)
 
 static struct settings settings_of(int64_t think_ms)
 {
-    return (struct settings){.strategy = &strategies[1], .lock_ttl_ms = 10, .lock_wait_ms = 20, .think_ms = think_ms};
+    return (struct settings){
+        .strategy = &strategies[1], .lock_ttl_ms = 10, .lock_wait_ms = 20, .think_ms = think_ms};
 }
 
 static int64_t soon(void)
@@ -58,7 +59,8 @@ static void *wait_at_gate(void *arg)
     return NULL;
 }
 
-static void begin(struct waiter *w, struct gate *gate, enum action action, int64_t product_id, int64_t deadline_us)
+static void begin(struct waiter *w, struct gate *gate, enum action action, int64_t product_id,
+                  int64_t deadline_us)
 {
     w->gate = gate;
     w->action = action;
@@ -229,7 +231,7 @@ static void test_any_product_id(void **state)
     struct gate *gate = new_gate(0);
     for (size_t i = 0; i < COUNT(ids); i++) {
         struct settings settings;
-            assert_true(gate_close(gate, ids[i], 0));
+        assert_true(gate_close(gate, ids[i], 0));
         assert_false(gate_enter(gate, ids[i], 0, &settings));
         gate_open(gate, ids[i]);
         assert_true(gate_enter(gate, ids[i], 0, &settings));
@@ -247,7 +249,7 @@ static void test_a_switch_without_orders(void **state)
     struct gate *gate = new_gate(0);
     for (int64_t i = 1; i <= 5; i++) {
         struct settings settings = settings_of(i), seen;
-            assert_true(gate_switch(gate, &settings, 0));
+        assert_true(gate_switch(gate, &settings, 0));
         assert_true(gate_settings(gate).think_ms == i);
         assert_true(gate_enter(gate, 1, 0, &seen));
         assert_ptr_equal(seen.strategy, &strategies[1]);
@@ -345,7 +347,8 @@ static void test_changes_at_once(void **state)
         struct gate *gate = new_gate(0);
         struct settings settings;
         assert_true(gate_enter(gate, 1, soon(), &settings));
-        struct waiter first = {.new_settings = settings_of(1)}, second = {.new_settings = settings_of(2)}, reset, order;
+        struct waiter first = {.new_settings = settings_of(1)}, second = {.new_settings = settings_of(2)},
+                      reset, order;
         begin(&first, gate, SWITCH, 0, soon());
         begin(&second, gate, SWITCH, 0, soon());
         begin(&reset, gate, CLOSE, 1, soon());
@@ -379,7 +382,7 @@ static void *place_orders(void *arg)
     while (!atomic_load(&over)) {
         int64_t product = (dice = dice * 1103515245u + 12345u) / 65536u % PRODUCTS;
         struct settings settings;
-            if (!gate_enter(busy, product, soon(), &settings)) {
+        if (!gate_enter(busy, product, soon(), &settings)) {
             atomic_fetch_add(&late, 1);
             continue;
         }

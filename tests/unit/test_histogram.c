@@ -17,8 +17,8 @@ static void check(int64_t us)
     if (bucket < 0 || bucket >= HISTOGRAM_BUCKETS)
         fail_msg("%lld us falls into bucket %d of %d", (long long)us, bucket, (int)HISTOGRAM_BUCKETS);
     if (us < lower_us(bucket) || (us >= histogram_upper_us(bucket) && bucket < HISTOGRAM_BUCKETS - 1))
-        fail_msg("%lld us falls into bucket %d, from %lld to %lld", (long long)us, bucket, (long long)lower_us(bucket),
-                 (long long)histogram_upper_us(bucket));
+        fail_msg("%lld us falls into bucket %d, from %lld to %lld", (long long)us, bucket,
+                 (long long)lower_us(bucket), (long long)histogram_upper_us(bucket));
 }
 
 static void test_every_duration_up_to_a_second(void **state)
@@ -113,10 +113,8 @@ static void test_threads_lose_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_duration_up_to_a_second),
-        cmocka_unit_test(test_longer_durations),
-        cmocka_unit_test(test_bounds_grow_and_fit),
-        cmocka_unit_test(test_a_clock_that_goes_back),
+        cmocka_unit_test(test_every_duration_up_to_a_second), cmocka_unit_test(test_longer_durations),
+        cmocka_unit_test(test_bounds_grow_and_fit),           cmocka_unit_test(test_a_clock_that_goes_back),
         cmocka_unit_test(test_threads_lose_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,23 +9,32 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-struct settings {
-    bool loud;
-    int64_t count, pause_ms;
+struct inner {
     const char *name, *colour;
     struct texts urls;
 };
 
+struct settings {
+    bool loud;
+    int64_t count, pause_ms;
+    struct inner inner;
+};
+
 static const char *const COLOURS[] = {"red", "green", NULL};
 
-static const struct option_row ROWS[] = {
+static const struct option_row OUTER_ROWS[] = {
     {"--loud", NULL, OPTION_FLAG, offsetof(struct settings, loud), 0, 0, NULL, "shout"},
     {"--count", "N", OPTION_NUMBER, offsetof(struct settings, count), 1, 10, NULL, "how many"},
     {"--pause", "T", OPTION_DURATION, offsetof(struct settings, pause_ms), 10, 60000, NULL, "how long"},
-    {"--name", "TEXT", OPTION_TEXT, offsetof(struct settings, name), 0, 0, NULL, "who"},
-    {"--colour", "C", OPTION_CHOICE, offsetof(struct settings, colour), 0, 0, COLOURS, "which"},
-    {"--url", "URL", OPTION_TEXTS, offsetof(struct settings, urls), 0, 0, NULL, "where"},
 };
+
+static const struct option_row INNER_ROWS[] = {
+    {"--name", "TEXT", OPTION_TEXT, offsetof(struct inner, name), 0, 0, NULL, "who"},
+    {"--colour", "C", OPTION_CHOICE, offsetof(struct inner, colour), 0, 0, COLOURS, "which"},
+    {"--url", "URL", OPTION_TEXTS, offsetof(struct inner, urls), 0, 0, NULL, "where"},
+};
+
+static const struct option_rows OUTER = OPTION_ROWS(OUTER_ROWS), INNER = OPTION_ROWS(INNER_ROWS);
 
 static const struct command_line LINE = {
     .name = "test",
@@ -33,8 +42,7 @@ static const struct command_line LINE = {
     .min_operands = 1,
     .max_operands = 2,
     .summary = "Tests.",
-    .rows = ROWS,
-    .row_count = COUNT(ROWS),
+    .groups = {{&OUTER, 0}, {&INNER, offsetof(struct settings, inner)}},
 };
 
 static struct settings settings;
@@ -49,7 +57,7 @@ static enum options_outcome parse(const char *text)
     snprintf(copy, sizeof copy, "%s", text);
     while (rest && *rest)
         argv[argc++] = strsep(&rest, " ");
-    settings = (struct settings){.count = 3, .pause_ms = 250, .colour = "green"};
+    settings = (struct settings){.count = 3, .pause_ms = 250, .inner.colour = "green"};
     operands = (struct texts){.count = 0};
     return options_parse(&LINE, argc, argv, &settings, &operands);
 }
@@ -111,10 +119,10 @@ static void test_every_type(void **state)
     assert_true(settings.loud);
     assert_int_equal(settings.count, 7);
     assert_int_equal(settings.pause_ms, 2000);
-    assert_string_equal(settings.name, "Ada");
-    assert_string_equal(settings.colour, "red");
-    assert_int_equal(settings.urls.count, 2);
-    assert_string_equal(settings.urls.item[1], "b");
+    assert_string_equal(settings.inner.name, "Ada");
+    assert_string_equal(settings.inner.colour, "red");
+    assert_int_equal(settings.inner.urls.count, 2);
+    assert_string_equal(settings.inner.urls.item[1], "b");
     assert_int_equal(operands.count, 2);
     assert_string_equal(operands.item[0], "one");
 }
@@ -126,8 +134,8 @@ static void test_defaults_stay(void **state)
     assert_false(settings.loud);
     assert_int_equal(settings.count, 3);
     assert_int_equal(settings.pause_ms, 250);
-    assert_null(settings.name);
-    assert_string_equal(settings.colour, "green");
+    assert_null(settings.inner.name);
+    assert_string_equal(settings.inner.colour, "green");
 }
 
 static void test_words_that_look_like_options(void **state)
@@ -135,7 +143,7 @@ static void test_words_that_look_like_options(void **state)
     (void)state;
     assert_int_equal(parse("- --name -x"), OPTIONS_OK); /* stdin, and a value that starts with a dash */
     assert_string_equal(operands.item[0], "-");
-    assert_string_equal(settings.name, "-x");
+    assert_string_equal(settings.inner.name, "-x");
     assert_int_equal(parse("-- --loud"), OPTIONS_OK);
     assert_string_equal(operands.item[0], "--loud");
     assert_false(settings.loud);

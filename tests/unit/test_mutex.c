@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-static const struct lock_ops *const mutexes[] = {
-    &process_mutex, &process_mutex_per_product, &process_mutex_wrong_object, &process_mutex_reentrant};
+static const struct lock_ops *const mutexes[] = {&process_mutex, &process_mutex_per_product,
+                                                 &process_mutex_wrong_object, &process_mutex_reentrant};
 
 enum { SHORT_US = 60000, A_LOT_LATER_US = 5 * 1000 * 1000 };
 
@@ -26,7 +26,8 @@ static struct lock *open_lock(const struct lock_ops *ops)
     return lock;
 }
 
-static enum lock_status acquire_within(struct lock *lock, const char *key, int64_t us, struct lock_grant *ret_grant)
+static enum lock_status acquire_within(struct lock *lock, const char *key, int64_t us,
+                                       struct lock_grant *ret_grant)
 {
     return lock->ops->acquire(lock, key, monotonic_us() + us, ret_grant);
 }
@@ -60,7 +61,8 @@ static void *ask(void *arg)
     asking->observer.on_step = count_step;
     asking->lock->observer = &asking->observer;
     atomic_store(&asking->asks, true);
-    asking->status = asking->lock->ops->acquire(asking->lock, asking->key, asking->deadline_us, &asking->grant);
+    asking->status = asking->lock->ops->acquire(asking->lock, asking->key, asking->deadline_us,
+                                                &asking->grant);
     asking->ended_us = monotonic_us();
     if (asking->status == LOCK_OK) {
         asking->kept_key = strcmp(asking->grant.key, asking->key) == 0;
@@ -148,7 +150,8 @@ static void test_deadlines(void **state)
         struct lock *lock = open_lock(mutexes[i]);
         struct lock_grant grant;
         struct asking asking;
-        assert_int_equal(status_elsewhere(mutexes[i], "product:1", monotonic_us() + SHORT_US, &asking), LOCK_OK);
+        assert_int_equal(status_elsewhere(mutexes[i], "product:1", monotonic_us() + SHORT_US, &asking),
+                         LOCK_OK);
         assert_int_equal(atomic_load(&asking.waits), 0);
 
         assert_int_equal(acquire_within(lock, "product:1", SHORT_US, &grant), LOCK_OK);
@@ -201,8 +204,8 @@ static void test_a_waiter_is_woken(void **state)
         struct lock *lock = open_lock(mutexes[i]);
         struct lock_grant grant;
         assert_int_equal(acquire_within(lock, "product:1", SHORT_US, &grant), LOCK_OK);
-        struct asking asking = {.lock = open_lock(mutexes[i]), .key = "product:1",
-                                .deadline_us = monotonic_us() + PATIENCE_US};
+        struct asking asking = {
+            .lock = open_lock(mutexes[i]), .key = "product:1", .deadline_us = monotonic_us() + PATIENCE_US};
         pthread_t thread;
         assert_int_equal(pthread_create(&thread, NULL, ask, &asking), 0);
         while (atomic_load(&asking.waits) == 0 && monotonic_us() < asking.deadline_us)
@@ -354,7 +357,8 @@ static void *count_up(void *unused)
             atomic_fetch_add(&met, 1);
         plain_counter++;
         atomic_fetch_sub(&inside, 1);
-        if ((twice && lock->ops->release(lock, &inner) != LOCK_OK) || lock->ops->release(lock, &outer) != LOCK_OK)
+        if ((twice && lock->ops->release(lock, &inner) != LOCK_OK) ||
+            lock->ops->release(lock, &outer) != LOCK_OK)
             atomic_fetch_add(&failures, 1);
     }
     lock->ops->close(lock);

@@ -40,8 +40,8 @@ struct found {
 static struct found find(const char *method, const char *path)
 {
     struct found found = {.argument = "untouched"};
-    found.routing = route_find(routes, method, path, &found.route, found.argument, sizeof found.argument, found.allow,
-                               sizeof found.allow);
+    found.routing = route_find(routes, method, path, &found.route, found.argument, sizeof found.argument,
+                               found.allow, sizeof found.allow);
     return found;
 }
 
@@ -64,7 +64,8 @@ static void test_no_route_is_forgotten(void **state)
     (void)state;
     for (const struct route *route = routes; route->method; route++) {
         size_t i = 0;
-        while (i < COUNT(promised) && (promised[i].handle != route->handle || strcmp(promised[i].method, route->method)))
+        while (i < COUNT(promised) &&
+               (promised[i].handle != route->handle || strcmp(promised[i].method, route->method)))
             i++;
         if (i == COUNT(promised))
             fail_msg("%s %s is not tested", route->method, route->path);
@@ -98,17 +99,14 @@ static void test_allow_lists(void **state)
     static const struct {
         const char *path, *allow;
     } lists[] = {
-        {"/orders", "POST, GET, HEAD"},
-        {"/echo", "POST"},
-        {"/orders/1", "GET, HEAD"},
-        {"/products", "GET, HEAD"},
-        {"/products/1", "GET, HEAD, PUT"},
-        {"/products/1/reset", "POST"},
-        {"/strategy", "GET, HEAD, PUT"},
-        {"/strategies/mutex", "GET, HEAD"},
+        {"/orders", "POST, GET, HEAD"},    {"/echo", "POST"},
+        {"/orders/1", "GET, HEAD"},        {"/products", "GET, HEAD"},
+        {"/products/1", "GET, HEAD, PUT"}, {"/products/1/reset", "POST"},
+        {"/strategy", "GET, HEAD, PUT"},   {"/strategies/mutex", "GET, HEAD"},
         {"/healthz", "GET, HEAD"},
     };
-    static const char *const methods[] = {"DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "get", "Post", "", "GETX", "GE"};
+    static const char *const methods[] = {"DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT",
+                                          "get",    "Post",  "",        "GETX",  "GE"};
     for (size_t i = 0; i < COUNT(lists); i++)
         for (size_t j = 0; j < COUNT(methods); j++) {
             struct found found = find(methods[j], lists[i].path);
@@ -121,14 +119,49 @@ static void test_paths_that_are_not_there(void **state)
 {
     (void)state;
     static const char *const paths[] = {
-        "", "/", "//", "*", "orders", "/order", "/orderss", "/Orders", "/ORDERS", "/orders.json",
+        "",
+        "/",
+        "//",
+        "*",
+        "orders",
+        "/order",
+        "/orderss",
+        "/Orders",
+        "/ORDERS",
+        "/orders.json",
         /* trailing slashes and empty segments are other paths */
-        "/orders/", "//orders", "/orders//", "/orders//1", "/orders/1/", "/products/", "/products//reset",
-        "/products/1/", "/products/1/reset/", "/products/1//reset", "/products/1/rese", "/products/1/resett",
-        "/products/1/2/reset", "/strategies/", "/strategies/a/b", "/strategy/", "/strategy/mutex", "/healthz/x",
+        "/orders/",
+        "//orders",
+        "/orders//",
+        "/orders//1",
+        "/orders/1/",
+        "/products/",
+        "/products//reset",
+        "/products/1/",
+        "/products/1/reset/",
+        "/products/1//reset",
+        "/products/1/rese",
+        "/products/1/resett",
+        "/products/1/2/reset",
+        "/strategies/",
+        "/strategies/a/b",
+        "/strategy/",
+        "/strategy/mutex",
+        "/healthz/x",
         /* nothing is decoded or resolved */
-        "/orders%2f1", "/%6frders", "/orders/../orders", "/./orders", "/orders/1/../2", "/openapi", "/openapi.yaml/",
-        "/orders;a=b", "/orders\\1", " /orders", "/orders ", "/products/:/reset/x", "/:",
+        "/orders%2f1",
+        "/%6frders",
+        "/orders/../orders",
+        "/./orders",
+        "/orders/1/../2",
+        "/openapi",
+        "/openapi.yaml/",
+        "/orders;a=b",
+        "/orders\\1",
+        " /orders",
+        "/orders ",
+        "/products/:/reset/x",
+        "/:",
     };
     for (size_t i = 0; i < COUNT(paths); i++) {
         static const char *const methods[] = {"GET", "POST", "PUT", "HEAD", "DELETE"};
@@ -142,8 +175,9 @@ static void test_paths_that_are_not_there(void **state)
 static void test_arguments(void **state)
 {
     (void)state;
-    static const char *const arguments[] = {"1", "0", "-1", "abc", ":", "%00", "%2F", "..", ".", "a:b", "1 ", "\xc3\xb6",
-                                            "\xff", "reset", "99999999999999999999"};
+    static const char *const arguments[] = {"1",   "0",        "-1",   "abc",   ":",
+                                            "%00", "%2F",      "..",   ".",     "a:b",
+                                            "1 ",  "\xc3\xb6", "\xff", "reset", "99999999999999999999"};
     for (size_t i = 0; i < COUNT(arguments); i++) {
         char path[128];
         snprintf(path, sizeof path, "/orders/%s", arguments[i]);
@@ -170,10 +204,13 @@ static void test_bounds_of_arguments(void **state)
     }
     char argument[4], allow[64];
     const struct route *route;
-    assert_int_equal(route_find(routes, "GET", "/orders/123", &route, argument, sizeof argument, allow, sizeof allow), ROUTED);
+    assert_int_equal(
+        route_find(routes, "GET", "/orders/123", &route, argument, sizeof argument, allow, sizeof allow),
+        ROUTED);
     assert_string_equal(argument, "123");
-    assert_int_equal(route_find(routes, "GET", "/orders/1234", &route, argument, sizeof argument, allow, sizeof allow),
-                     NO_SUCH_PATH);
+    assert_int_equal(
+        route_find(routes, "GET", "/orders/1234", &route, argument, sizeof argument, allow, sizeof allow),
+        NO_SUCH_PATH);
 }
 
 /* A table of the test's own: the first route that fits is taken, and an empty table has none. */
@@ -190,16 +227,22 @@ static void test_other_tables(void **state)
     };
     const struct route *route = NULL;
     char argument[8], allow[32];
-    assert_int_equal(route_find(none, "GET", "/", &route, argument, sizeof argument, allow, sizeof allow), NO_SUCH_PATH);
-    assert_int_equal(route_find(table, "GET", "/a/b", &route, argument, sizeof argument, allow, sizeof allow), ROUTED);
+    assert_int_equal(route_find(none, "GET", "/", &route, argument, sizeof argument, allow, sizeof allow),
+                     NO_SUCH_PATH);
+    assert_int_equal(route_find(table, "GET", "/a/b", &route, argument, sizeof argument, allow, sizeof allow),
+                     ROUTED);
     assert_ptr_equal(route, &table[0]);
     assert_string_equal(argument, "b");
-    assert_int_equal(route_find(table, "GET", "/a/x/c/d", &route, argument, sizeof argument, allow, sizeof allow), ROUTED);
+    assert_int_equal(
+        route_find(table, "GET", "/a/x/c/d", &route, argument, sizeof argument, allow, sizeof allow), ROUTED);
     assert_ptr_equal(route, &table[3]);
     assert_string_equal(argument, "x");
-    assert_int_equal(route_find(table, "PUT", "/a/x", &route, argument, sizeof argument, allow, sizeof allow), NO_SUCH_METHOD);
+    assert_int_equal(route_find(table, "PUT", "/a/x", &route, argument, sizeof argument, allow, sizeof allow),
+                     NO_SUCH_METHOD);
     assert_string_equal(allow, "GET, HEAD, DELETE");
-    assert_int_equal(route_find(table, "GET", "/a/x/c", &route, argument, sizeof argument, allow, sizeof allow), NO_SUCH_PATH);
+    assert_int_equal(
+        route_find(table, "GET", "/a/x/c", &route, argument, sizeof argument, allow, sizeof allow),
+        NO_SUCH_PATH);
 }
 
 int main(void)

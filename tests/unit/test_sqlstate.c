@@ -73,7 +73,8 @@ static void test_codes(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(codes); i++)
         if (db_status_of(codes[i].code) != codes[i].status)
-            fail_msg("'%s' is %d, not %d", codes[i].code, (int)db_status_of(codes[i].code), (int)codes[i].status);
+            fail_msg("'%s' is %d, not %d", codes[i].code, (int)db_status_of(codes[i].code),
+                     (int)codes[i].status);
 }
 
 /* libpq's own errors have no code: there was no server to give one. */

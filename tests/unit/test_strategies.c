@@ -39,16 +39,17 @@ static void test_every_promised_row_is_there(void **state)
         if (!s)
             fail_msg("there is no row '%s'", promised[i].name);
         if (s->guarantee != promised[i].guarantee || s->shown_by != promised[i].shown_by ||
-            s->span != promised[i].span || s->scope != promised[i].scope || s->isolation != promised[i].isolation)
+            s->span != promised[i].span || s->scope != promised[i].scope ||
+            s->isolation != promised[i].isolation)
             fail_msg("the row '%s' is not what was promised", s->name);
     }
 }
 
 /* A condition that a row must keep; the message names the row. */
-#define ROW(s, condition)                                                                                              \
-    do {                                                                                                               \
-        if (!(condition))                                                                                              \
-            fail_msg("the row '%s' breaks: %s", (s)->name, #condition);                                                \
+#define ROW(s, condition)                                                                                    \
+    do {                                                                                                     \
+        if (!(condition))                                                                                    \
+            fail_msg("the row '%s' breaks: %s", (s)->name, #condition);                                      \
     } while (0)
 
 /* Lower-case words joined by single dashes. */
@@ -67,7 +68,7 @@ static void test_names(void **state)
         const struct strategy *s = &strategies[i];
         ROW(s, is_kebab(s->name));
         ROW(s, strlen(s->name) < sizeof((struct order *)NULL)->strategy); /* an order carries it whole */
-        ROW(s, strategy_find(s->name) == s);                              /* so there is no other of this name */
+        ROW(s, strategy_find(s->name) == s); /* so there is no other of this name */
         ROW(s, strategy_index(s) == i);
         ROW(s, s->title && s->title[0]);
         ROW(s, s->why && strlen(s->why) > 20 && s->why[strlen(s->why) - 1] == '.');
@@ -77,7 +78,8 @@ static void test_names(void **state)
 static void test_names_that_are_not_there(void **state)
 {
     (void)state;
-    static const char *const names[] = {"", "mute", "mutexx", "Mutex", "MUTEX", " mutex", "mutex ", "mutex\n", "none"};
+    static const char *const names[] = {"",       "mute",   "mutexx",  "Mutex", "MUTEX",
+                                        " mutex", "mutex ", "mutex\n", "none"};
     for (size_t i = 0; i < COUNT(names); i++)
         assert_null(strategy_find(names[i]));
 }
@@ -126,7 +128,8 @@ static void test_transactions(void **state)
         ROW(s, s->take_stock != take_optimistic || s->max_tries > 1);
         ROW(s, s->place);
         ROW(s, s->place != place_by_steps || s->take_stock);
-        ROW(s, s->place != place_in_one_statement || (!s->take_stock && s->span == NO_LOCK && s->scope == ONE_TX));
+        ROW(s, s->place != place_in_one_statement ||
+                   (!s->take_stock && s->span == NO_LOCK && s->scope == ONE_TX));
     }
 }
 
@@ -149,8 +152,9 @@ static void test_the_engine_is_tested_with_every_shape(void **state)
         const struct strategy *s = &strategies[i];
         bool has_shape = false;
         for (size_t j = 0; j < COUNT(shapes); j++)
-            has_shape = has_shape || (shapes[j].span == s->span && shapes[j].scope == s->scope &&
-                                      shapes[j].tries_again == (s->max_tries > 1) && shapes[j].place == s->place);
+            has_shape = has_shape ||
+                        (shapes[j].span == s->span && shapes[j].scope == s->scope &&
+                         shapes[j].tries_again == (s->max_tries > 1) && shapes[j].place == s->place);
         ROW(s, has_shape);
     }
 }
@@ -240,8 +244,8 @@ static void test_names_of_enums(void **state)
     assert_string_equal(guarantee_name(ONE_PROCESS), "one-process");
     assert_string_equal(guarantee_name(WHILE_LEASE_HOLDS), "while-lease-holds");
     assert_string_equal(guarantee_name(SAFE), "safe");
-    static const char *const steps[] = {"wait", "lock", "fence", "read", "write", "take", "insert", "commit",
-                                        "commit-stock", "commit-order", "unlock"};
+    static const char *const steps[] = {"wait",   "lock",   "fence",        "read",         "write", "take",
+                                        "insert", "commit", "commit-stock", "commit-order", "unlock"};
     assert_int_equal(COUNT(steps), STEP_COUNT);
     for (int i = 0; i < STEP_COUNT; i++)
         assert_string_equal(step_name((enum step)i), steps[i]);
