@@ -169,10 +169,10 @@ deps: ## install the Debian packages that are missing
 deps-lint: deps ## install the linters as well
 	$(call install_packages,$(DEPS_LINT))
 
-demo: ## oversell: packages, build, a private database, every strategy under load (ARGS="--instances 2")
+demo: ## oversell: packages, build, a private database, every strategy under load by two processes (ARGS="--help")
 	$(MAKE_NOW) deps
 	$(BUILD_NOW) programs
-	@$(BUILD)/loadtest compare $(ARGS)
+	@$(BUILD)/loadtest compare $(or $(ARGS),--instances 2)
 
 run: ## the service with a private database in the foreground; Ctrl-C ends both (ARGS="--listen 127.0.0.1:8080")
 	$(MAKE_NOW) deps

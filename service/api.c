@@ -77,7 +77,10 @@ static bool is_foreign_host(const struct exchange *x, const struct service *serv
     }
     char address[INET_ADDRSTRLEN];
     struct in_addr ip;
-    snprintf(address, sizeof address, "%.*s", (int)strcspn(host, ":"), host);
+    size_t length = strcspn(host, ":");
+    if (length >= sizeof address)
+        return true;
+    snprintf(address, sizeof address, "%.*s", (int)length, host);
     return inet_pton(AF_INET, address, &ip) != 1 || ntohl(ip.s_addr) >> 24 != 127;
 }
 
@@ -102,7 +105,7 @@ static bool refused(struct exchange *x, struct service *service)
         return true;
     }
     bool changes = strcmp(x->route->method, "GET") != 0;
-    if (changes && (is_foreign_origin(x) || is_foreign_host(x, service)))
+    if (is_foreign_host(x, service) || (changes && is_foreign_origin(x)))
         reply_problem(x, FORBIDDEN_ORIGIN, NULL,
                       "the Origin of this call is another than its Host, or its Host not local");
     else if (x->route->control && !is_authorized(x, service))
@@ -194,6 +197,10 @@ static bool is_member(const struct member *members, const char *name)
 json_t *api_body(struct exchange *x, const struct member *members)
 {
     json_error_t error;
+    if (x->body && memchr(x->body, '\0', x->body_size)) { /* jansson passes over some of them */
+        reply_problem(x, BAD_REQUEST, NULL, "the body is not JSON: it contains a NUL byte");
+        return NULL;
+    }
     json_t *body = json_loadb(x->body ? x->body : "", x->body_size, JSON_REJECT_DUPLICATES, &error);
     if (!body) {
         reply_problem(x, BAD_REQUEST, NULL, "the body is not JSON: %s at line %d, column %d", error.text,

@@ -116,7 +116,8 @@ static size_t leave_escapes(void *unused, struct MHD_Connection *connection, cha
     return strlen(text);
 }
 
-static void log_from_library(void *unused, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void log_from_library(void *unused, const char *format,
+                                                                   va_list args)
 {
     (void)unused;
     char text[256];

@@ -67,5 +67,6 @@ const char *guarantee_name(enum guarantee guarantee);
 const char *span_name(enum lock_span span);
 const char *scope_name(enum tx_scope scope);
 const char *isolation_name(enum db_isolation isolation);
+const char *stock_policy_name(stock_take_fn *take_stock);
 
 #endif

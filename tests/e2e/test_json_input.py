@@ -67,6 +67,7 @@ NOT_AN_OBJECT = {
     "NUL before": b'\0{"product_id":1,"quantity":1}',
     "NUL after": b'{"product_id":1,"quantity":1}\0',
     "NUL between": b'{"product_id":1,\0"quantity":1}',
+    "NUL after a number": b'{"product_id":1\0,"quantity":1\0}',
     "control character in a string": b'{"product_id":1,"quantity":1,"receiver_name":"a\x01b"}',
     "raw NUL in a string": b'{"product_id":1,"quantity":1,"receiver_name":"a\0b"}',
     "unclosed string": b'{"product_id":1,"quantity":1,"receiver_name":"a',

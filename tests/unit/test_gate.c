@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 enum { SHORT_US = 60000, A_LOT_LATER_US = 5 * 1000 * 1000 };
 
@@ -474,5 +475,6 @@ int main(void)
         cmocka_unit_test(test_changes_at_once),
         cmocka_unit_test(test_everything_at_once),
     };
+    alarm(STUCK_S);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

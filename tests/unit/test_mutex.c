@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static const struct lock_ops *const mutexes[] = {&process_mutex, &process_mutex_per_product,
                                                  &process_mutex_wrong_object, &process_mutex_reentrant};
@@ -416,5 +417,6 @@ int main(void)
         cmocka_unit_test(test_a_waiter_is_woken),
         cmocka_unit_test(test_a_spent_grant_frees_nobody_elses_lock),
     };
+    alarm(STUCK_S);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

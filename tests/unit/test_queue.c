@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 static void *item(uintptr_t number)
 {
@@ -176,5 +177,6 @@ int main(void)
         cmocka_unit_test(test_bound),   cmocka_unit_test(test_order),        cmocka_unit_test(test_close),
         cmocka_unit_test(test_waiting), cmocka_unit_test(test_many_threads),
     };
+    alarm(STUCK_S);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,6 +20,8 @@
 
 /* How late a thread of a busy machine may be before a test calls it stuck. */
 enum { PATIENCE_US = 20 * 1000 * 1000 };
+/* For alarm(): a test with threads that takes longer has lost a wake-up, and would wait for ever. */
+enum { STUCK_S = 300 };
 
 static inline void sleep_us(int64_t us)
 {
