@@ -42,7 +42,7 @@ PROGRAMS     := $(if $(wildcard service/main.c),$(BUILD)/order-service) \
 
 PKGS         := libmicrohttpd libpq jansson libcurl
 DEPS         := gcc libc6-dev pkg-config libmicrohttpd-dev libpq-dev libjansson-dev libcurl4-openssl-dev \
-                libcmocka-dev postgresql wrk gnuplot-nox curl python3 python3-pytest
+                libcmocka-dev postgresql wrk gnuplot-nox curl python3 python3-pytest python3-yaml python3-jsonschema
 DEPS_LINT    := clang clang-tidy clang-format shellcheck
 
 # Asked once and only when something is compiled, since `make deps` may be what installs pkg-config.

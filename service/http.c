@@ -371,7 +371,7 @@ void http_stop(struct http *http)
     server = NULL;
 }
 
-unsigned http_connections(const struct http *http)
+unsigned http_connections(void)
 {
-    return http_watch_count(http->watch);
+    return http_watch_count(server->watch);
 }

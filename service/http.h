@@ -99,7 +99,7 @@ void http_stop_listening(struct http *http);
 bool http_drain(struct http *http, int64_t ms);
 /* Closes what is open. No worker may hold an exchange any more. */
 void http_stop(struct http *http);
-/* Connections open now. */
-unsigned http_connections(const struct http *http);
+/* Connections open now; for handlers. */
+unsigned http_connections(void);
 
 #endif

@@ -108,6 +108,13 @@ static void reply_outcome(struct exchange *x, const struct placing *p)
     reply_problem(x, INTERNAL_ERROR, members, "%s", result->error);
 }
 
+/* The order has ended before it began. */
+static void fail(struct placing *placing, enum outcome outcome, const char *backend, const char *error)
+{
+    placing->result = (struct order_result){.outcome = outcome, .tries = 1, .backend = backend};
+    snprintf(placing->result.error, sizeof placing->result.error, "%s", error);
+}
+
 /* Places the order under the settings of the moment, or under the strategy asked for. */
 static void place(struct exchange *x, struct worker *worker, const struct order_request *request,
                   const struct settings *settings)
@@ -141,11 +148,10 @@ static void place(struct exchange *x, struct worker *worker, const struct order_
 
     uint64_t trips = db_round_trips(worker->db);
     if (lock_status != LOCK_OK)
-        placing.result = (struct order_result){.outcome = lock_status == LOCK_FAILED ? FAILED : BACKEND_AWAY,
-                                               .tries = 1,
-                                               .backend = strategy->lock->server};
+        fail(&placing, lock_status == LOCK_FAILED ? FAILED : BACKEND_AWAY, strategy->lock->server,
+             "its lock cannot be opened");
     else if (worker_database(worker, placing.deadline_us, placing.lock_deadline_us) != DB_OK)
-        placing.result = (struct order_result){.outcome = BACKEND_AWAY, .tries = 1, .backend = "postgresql"};
+        fail(&placing, BACKEND_AWAY, "postgresql", db_error(worker->db));
     else
         create_order(&placing);
 

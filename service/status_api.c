@@ -56,7 +56,7 @@ void metrics_get(struct exchange *x, struct worker *worker)
         to,
         "# HELP oversell_http_connections Open HTTP connections.\n# TYPE oversell_http_connections gauge\n"
         "oversell_http_connections %u\n",
-        http_connections(service->http));
+        http_connections());
     fclose(to);
     http_reply_body(x, 200, "text/plain; version=0.0.4; charset=utf-8", text, size);
 }
