@@ -86,11 +86,27 @@ static void print_markdown_heading(FILE *out, const char *heading)
     print_markdown(out, second + 1);
 }
 
+/* When and where it was measured: no figure is worth much without. */
+static void print_markdown_origin(const json_t *document, FILE *out)
+{
+    const json_t *machine = json_object_get(document, "machine");
+    const char *at = json_string_value(json_object_get(document, "at"));
+    const char *cpu = json_string_value(json_object_get(machine, "cpu"));
+    const char *system = json_string_value(json_object_get(machine, "system"));
+    if (!at || !cpu || !system)
+        return;
+    char origin[300];
+    snprintf(origin, sizeof origin, "; %.10s, %lld × %s, %s", at,
+             (long long)json_integer_value(json_object_get(machine, "cpus")), cpu, system);
+    print_markdown(out, origin);
+}
+
 bool format_markdown(const struct sheet *sheet, const struct page *page, FILE *out)
 {
     (void)page;
     char buffer[CELL_MAX];
     print_markdown(out, sheet->title);
+    print_markdown_origin(sheet->document, out);
     fputs("\n\n|", out);
     for (size_t i = 0; i < sheet->column_count; i++)
         if (sheet->columns[i].shown & SHOW_PAGE) {

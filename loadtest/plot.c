@@ -99,7 +99,7 @@ static int script_file(const struct sheet *sheet)
             "name 'oversell' noenhanced\n"
             "set datafile missing '?'\n"
             "set key off\nset border 3 linecolor rgb '#888888'\nset tics nomirror out\n"
-            "set grid xtics linecolor rgb '#dddddd'\nset format x '%%.0f'\nset xtics autofreq\n"
+            "set grid xtics linecolor rgb '#dddddd'\nset format x '%%.0f'\nset xtics autofreq rotate by -30\n"
             "set yrange [%zu.6:0.4]\n",
             WIDTH_PIXELS, (rows > ROWS_MIN ? rows : ROWS_MIN) * ROW_PIXELS + FRAME_PIXELS, rows);
     print_data(script, sheet);

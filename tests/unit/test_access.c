@@ -225,6 +225,12 @@ static void test_hosts(void **state)
                            "forbidden-origin", bad[j]);
         }
     }
+    /* Nor does such a page read what the books say of other people. */
+    for (size_t j = 0; j < COUNT(bad); j++)
+        assert_stopped("GET", "/orders", (const struct header[]){{"Host", bad[j]}, END}, 403,
+                       "forbidden-origin", bad[j]);
+    for (size_t j = 0; j < COUNT(good); j++)
+        assert_admitted("GET", "/orders", (const struct header[]){{"Host", good[j]}, END}, good[j]);
     assert_admitted("POST", "/orders", (const struct header[]){JSON, END}, "no host (HTTP/1.0)");
 }
 
