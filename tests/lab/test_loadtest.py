@@ -1,0 +1,157 @@
+"""The load lab from outside: what it catches, what it prints, and how it ends."""
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / os.environ.get("BUILD", "build")
+LOADTEST = BUILD / "loadtest"
+UNSAFE_BY_LOAD = {"read-write", "decrement", "mutex-early-release", "mutex-wrong-object"}
+ONE_PROCESS = {"mutex", "mutex-per-product", "reentrant-mutex"}
+
+
+def loadtest(*arguments, seconds=300):
+    return subprocess.run(
+        [LOADTEST, *arguments], capture_output=True, text=True, timeout=seconds, check=False, cwd=ROOT
+    )
+
+
+def children_of(session):
+    """Command lines of what still runs in the process session."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.getsid(int(folder.name)) == session:
+                found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        except (ProcessLookupError, FileNotFoundError):
+            continue
+    return found
+
+
+@pytest.fixture(scope="module")
+def one():
+    """Every strategy, sold by one process."""
+    ran = loadtest("compare", "--format", "json")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return json.loads(ran.stdout)
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """Every strategy, sold by two processes, with exports."""
+    folder = tmp_path_factory.mktemp("two")
+    ran = loadtest(
+        "compare", "--instances", "2", "--phases", "sell-out", "--format", "json",
+        "--export-csv", folder / "two.csv", "--export-markdown", folder / "two.md",
+        "--export-html", folder / "two.html", "--export-json", folder / "two.json",
+        "--trace-out", folder / "trace.json",
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return json.loads(ran.stdout), folder
+
+
+def rows(document):
+    return {row["strategy"]: row for row in document["rows"]}
+
+
+def test_unsafe_rows_are_caught_and_safe_ones_are_not(one):
+    assert len(rows(one)) >= 16
+    for name, row in rows(one).items():
+        if name in UNSAFE_BY_LOAD:
+            assert (row["verdict"], row["oversold"] > 0) == ("oversold-as-expected", True), row
+            assert row["witness"] is not None, row
+        elif name in ONE_PROCESS:
+            assert (row["verdict"], row["oversold"], row["drift"]) == ("flawed", 0, 0), row
+            assert row["shown_by"].startswith("second-process"), row
+        else:
+            assert (row["guarantee"], row["verdict"], row["oversold"], row["drift"]) == ("safe", "ok", 0, 0), row
+
+
+def test_every_answer_is_accounted_for(one):
+    for row in one["rows"]:
+        answers = row["created"] + row["sold_out"] + row["busy"] + row["errors"]
+        assert answers == row["requests"], row
+        assert row["sold"] == row["created"], row
+        assert row["orders_per_s"] > 0, row
+        assert 0 < row["latency_ms"]["p50"] <= row["latency_ms"]["p99"] <= row["latency_ms"]["max"], row
+
+
+def test_a_second_process_defeats_the_mutexes(two):
+    document, _ = two
+    for name in ONE_PROCESS:
+        row = rows(document)[name]
+        assert row["verdict"] == "oversold-as-expected", row
+        assert row["oversold"] > 0 and row["drift"] > 0, row
+    assert {row["verdict"] for row in document["rows"]} == {"ok", "oversold-as-expected"}
+
+
+def test_exports_say_the_same(two):
+    document, folder = two
+    table = list(csv.DictReader(io.StringIO((folder / "two.csv").read_text())))
+    assert [row["strategy"] for row in table] == [row["strategy"] for row in document["rows"]]
+    assert [int(row["oversold"]) for row in table] == [row["oversold"] for row in document["rows"]]
+    assert json.loads((folder / "two.json").read_text())["rows"] == document["rows"]
+    assert "<svg" in (folder / "two.html").read_text()
+    assert json.loads((folder / "trace.json").read_text())["traceEvents"]
+    again = loadtest("report", folder / "two.json", "--format", "markdown")
+    assert (again.returncode, again.stdout) == (0, (folder / "two.md").read_text()), again.stderr
+
+
+def test_diff_names_the_cell():
+    ran = loadtest("diff", "read-write", "select-for-update")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "stock" in ran.stdout and "both saw" in ran.stdout, ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "valid"),
+    [
+        (["nonsense"], "compare"),
+        (["compare", "--nonsense"], "--strategies"),
+        (["compare", "--strategies", "nonsense"], "read-write"),
+        (["compare", "--stock", "-1"], "--stock"),
+        (["compare", "--duration", "5 parsecs"], "--duration"),
+        (["compare", "--format", "xml"], "json"),
+    ],
+)
+def test_a_wrong_word_is_refused_before_any_load(arguments, valid):
+    ran = loadtest(*arguments, seconds=60)
+    assert ran.returncode == 2, ran.stdout + ran.stderr
+    assert valid in ran.stderr, ran.stderr
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_end_in_the_middle_leaves_nothing_behind(how):
+    run = subprocess.Popen(
+        [LOADTEST, "compare", "--strategies", "read-write", "--duration", "60s"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, cwd=ROOT,
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 60
+        while not any("wrk" in line for line in children_of(run.pid)):
+            assert time.monotonic() < deadline, f"no load: {children_of(run.pid)}"
+            time.sleep(0.1)
+        run.send_signal(how)
+        run.communicate(timeout=60)
+        assert run.returncode != 0
+        while children_of(run.pid):
+            assert time.monotonic() < deadline + 60, f"left behind: {children_of(run.pid)}"
+            time.sleep(0.1)
+    finally:
+        run.kill()
+        run.wait()
+
+
+def test_bench_prints_its_ratios():
+    ran = loadtest("bench", "--only", "memory", "--format", "json")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    ratios = {ratio["name"]: ratio for ratio in json.loads(ran.stdout)["ratios"]}
+    assert 1 < ratios["memory/1000-connections"]["value"], ratios
