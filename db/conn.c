@@ -64,16 +64,6 @@ static const struct statement ST_TIME_LIMITS = {
 static const struct statement ST_SESSION = {
     "session", "SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()", 0};
 
-bool db_url_is_valid(const char *url)
-{
-    /* Where libpq finds neither, it takes a bare word for a database's name: a typing error, here. */
-    if (!strchr(url, '=') && !strstr(url, "://"))
-        return false;
-    PQconninfoOption *options = PQconninfoParse(url, NULL);
-    PQconninfoFree(options);
-    return options != NULL;
-}
-
 struct db *db_new(const char *url, const char *application_name)
 {
     struct db *db = calloc(1, sizeof *db);

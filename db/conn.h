@@ -28,6 +28,10 @@ enum db_isolation { READ_COMMITTED, REPEATABLE_READ, SERIALIZABLE };
 /* Can libpq read this connection string or URI? */
 bool db_url_is_valid(const char *url);
 
+/* The parts of URL as the variables that libpq's programs read, PGHOST=… and so on, malloc'ed, at most MOST of them and
+ * a NULL behind the last where there is room. False when URL cannot be read or memory is out. */
+bool db_url_environment(const char *url, char **ret_variables, size_t most);
+
 /* URL is a libpq connection string or URI; both are copied. No I/O. NULL when out of memory. */
 struct db *db_new(const char *url, const char *application_name);
 /* Closes the connection; PostgreSQL then rolls back what was open. DB may be NULL. */

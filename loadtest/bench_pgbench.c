@@ -1,13 +1,13 @@
 /* pgbench: what PostgreSQL itself does with the service's SQL, without the service. */
 #include "loadtest/bench_pgbench.h"
 
+#include "db/conn.h"
 #include "loadtest/child.h"
 #include "loadtest/complain.h"
 #include "loadtest/interrupt.h"
 #include "loadtest/output.h"
 
 #include <inttypes.h>
-#include <libpq-fe.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,32 +29,13 @@ bool pgbench_parse(const char *report, struct pgbench_result *ret_result)
            (!failed || (sscanf(failed + sizeof FAILED - 1, "%" SCNd64, &failures) == 1 && failures == 0));
 }
 
-/* The parts of a connection string as the variables that libpq reads: an argument could be seen by everybody. */
+/* The database's address goes into the environment: an argument could be seen by everybody. */
 static bool set_env(char **env, const char *url)
 {
-    static const struct {
-        const char *keyword, *variable;
-    } PARTS[] = {{"host", "PGHOST"},
-                 {"port", "PGPORT"},
-                 {"user", "PGUSER"},
-                 {"password", "PGPASSWORD"},
-                 {"dbname", "PGDATABASE"}};
-    char *error = NULL;
-    PQconninfoOption *options = PQconninfoParse(url, &error);
-    size_t count = 0;
-    bool well = options != NULL;
-    for (PQconninfoOption *option = options; option && option->keyword; option++)
-        for (size_t i = 0; i < sizeof PARTS / sizeof PARTS[0]; i++)
-            if (option->val && strcmp(option->keyword, PARTS[i].keyword) == 0) {
-                if (asprintf(&env[count], "%s=%s", PARTS[i].variable, option->val) < 0)
-                    env[count] = NULL;
-                well &= env[count++] != NULL;
-            }
-    if (!options)
-        complain("the database's address cannot be read: %s", error ? error : "out of memory");
-    PQfreemem(error);
-    PQconninfoFree(options);
-    return well;
+    if (db_url_environment(url, env, ENV_MAX))
+        return true;
+    complain("the database's address cannot be read");
+    return false;
 }
 
 static bool write_script(const struct script *script, const char *path)
