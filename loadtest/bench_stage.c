@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DATABASE_US (60 * 1000000)
+#define DATABASE_US INT64_C(60000000)
 #define STACK_ENV_MS 30000
 #define TEXT_MAX 65536
 #define PATIENCE_MS 30000
