@@ -199,11 +199,11 @@ bench: ## how far from the limit: ratios against pgbench
 
 # ---- checking -------------------------------------------------------------------------------------
 
-asan: ## every test with the address and undefined-behaviour sanitizers
-	$(MAKE_NOW) test BUILD=$(BUILD)/asan SANITIZE=address,undefined
+asan: ## every test of the programs with the address and undefined-behaviour sanitizers
+	$(MAKE_NOW) test BUILD=$(BUILD)/asan SANITIZE=address,undefined ARGS='$(or $(ARGS),unit e2e)'
 
-tsan: ## every test with the thread sanitizer
-	$(MAKE_NOW) test BUILD=$(BUILD)/tsan SANITIZE=thread
+tsan: ## every test of the programs with the thread sanitizer
+	$(MAKE_NOW) test BUILD=$(BUILD)/tsan SANITIZE=thread ARGS='$(or $(ARGS),unit e2e)'
 
 # Without gcc 12's leak checks, which take what is stored through a pointer for lost: clang-tidy and the leak
 # sanitizer look for leaks.
@@ -218,8 +218,7 @@ SCRIPTS  := stack/stack tests/run .ci/run docs/insert
 
 lint: ## clang-tidy, shellcheck, and who may include whom
 	$(MAKE_NOW) deps-lint
-	$(MAKE_NOW) lint-includes lint-shell
-	$(BUILD_NOW) lint-tidy
+	$(BUILD_NOW) --keep-going lint-includes lint-shell lint-tidy
 
 lint-includes:
 	tests/lint/includes
