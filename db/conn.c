@@ -62,7 +62,10 @@ static const struct statement ST_TIME_LIMITS = {
     "time_limits", "SELECT set_config('lock_timeout', $1, false), set_config('statement_timeout', $2, false)",
     2};
 static const struct statement ST_SESSION = {
-    "session", "SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()", 0};
+    "session",
+    "SELECT pid, backend_start, set_config('TimeZone', 'UTC', false), set_config('DateStyle', 'ISO', false) "
+    "FROM pg_stat_activity WHERE pid = pg_backend_pid()",
+    0};
 
 struct db *db_new(const char *url, const char *application_name)
 {
@@ -141,10 +144,9 @@ static void ignore_notice(void *unused, const PGresult *result)
 
 static PGconn *start_connecting(const struct db *db)
 {
-    const char *keys[] = {"dbname",           "application_name", "client_encoding",
-                          "tcp_user_timeout", "options",          NULL};
-    const char *values[] = {db->url, db->application_name, "UTF8", "5000", "-c TimeZone=UTC -c DateStyle=ISO",
-                            NULL};
+    /* What stands before dbname is a default that the URL may change; what stands after it is ours to say. */
+    const char *keys[] = {"application_name", "tcp_user_timeout", "dbname", "client_encoding", NULL};
+    const char *values[] = {db->application_name, "5000", db->url, "UTF8", NULL};
     return PQconnectStartParams(keys, values, 1);
 }
 
@@ -254,13 +256,13 @@ static bool enqueue(struct db *db, const struct statement *statement, const char
 }
 
 /* A time limit in ms that is not below US and is one of few values, so that it seldom changes: rounded up to
- * four significant bits, thus at most an eighth late. */
+ * five significant bits, thus at most a sixteenth late. */
 static long rounded_limit_ms(int64_t us)
 {
     int64_t ms = us <= 0 ? 1 : us / 1000 + 1, grain = 1;
     if (ms > LIMIT_MAX_MS)
         ms = LIMIT_MAX_MS;
-    while (ms / grain >= 16)
+    while (ms / grain >= 32)
         grain *= 2;
     return (long)((ms + grain - 1) / grain * grain);
 }
@@ -270,8 +272,6 @@ static bool enqueue_preamble(struct db *db)
 {
     if (db->begin_due && !enqueue(db, &ST_BEGIN[db->isolation], NULL))
         return false;
-    if (db->in_transaction && !db->begin_due)
-        return true; /* limits were set when the transaction began */
     int64_t now_us = monotonic_us();
     if (db->deadline_us == INT64_MAX)
         return true;
@@ -382,6 +382,10 @@ enum db_status db_run(struct db *db, const struct statement *statement, const ch
     *ret_result = NULL;
     if (!db->pg)
         return DB_AWAY;
+    if (monotonic_us() >= db->deadline_us) {
+        note_error(db, "the deadline has passed", NULL);
+        return DB_TIMEOUT; /* and nothing was sent */
+    }
     if (!enqueue_preamble(db) || !enqueue(db, statement, values)) {
         hang_up(db, PQerrorMessage(db->pg));
         return DB_AWAY;
@@ -390,7 +394,10 @@ enum db_status db_run(struct db *db, const struct statement *statement, const ch
         db->begin_due = false;
         db->in_transaction = true;
     }
-    int64_t until_us = db->deadline_us == INT64_MAX ? INT64_MAX : db->deadline_us + GRACE_US;
+    /* PostgreSQL ends the statement itself, at its own, rounded limit: we wait for that word. */
+    int64_t until_us = INT64_MAX;
+    if (db->deadline_us != INT64_MAX)
+        until_us = monotonic_us() + (int64_t)db->statement_timeout_ms * 1000 + GRACE_US;
     return exchange(db, until_us, ret_result);
 }
 
@@ -404,6 +411,13 @@ enum db_status db_run_once(struct db *db, const struct statement *statement, con
     /* A statement that failed with a word from the server was not committed. COMMIT itself may fail with one after
      * it has taken effect, as when it then waits for a standby. */
     return db->turned_down && statement != &ST_COMMIT ? DB_AWAY : DB_UNKNOWN;
+}
+
+enum db_status db_ping(struct db *db)
+{
+    static const struct statement ST_PING = {"ping", "SELECT 1", 0};
+    AUTO_RESULT result = NULL;
+    return db_run(db, &ST_PING, NULL, &result);
 }
 
 void db_begin(struct db *db, enum db_isolation isolation)
@@ -420,6 +434,8 @@ enum db_status db_commit(struct db *db)
     }
     AUTO_RESULT result = NULL;
     enum db_status status = db_run_once(db, &ST_COMMIT, NULL, &result);
+    if (status == DB_TIMEOUT) /* it was not sent: the transaction is still open */
+        db_rollback(db);
     db->in_transaction = false;
     /* COMMIT of a failed transaction succeeds as ROLLBACK. */
     if (status == DB_OK && strcmp(PQcmdStatus(result), "COMMIT") != 0) {

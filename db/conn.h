@@ -38,11 +38,14 @@ struct db *db_new(const char *url, const char *application_name);
 void db_free(struct db *db);
 
 /* Every wait from here on ends at DEADLINE, and every wait for a lock at LOCK_DEADLINE (monotonic_us).
- * PostgreSQL is told so by statement_timeout and lock_timeout, a few per cent late at most, never early. */
+ * PostgreSQL is told so by statement_timeout and lock_timeout, a sixteenth late at most, never early. */
 void db_set_deadline(struct db *db, int64_t deadline_us, int64_t lock_deadline_us);
 
 /* Connects where there is no connection. DB_AWAY at once while the pause after a failure lasts. */
 enum db_status db_ready(struct db *db);
+
+/* A round trip that does nothing: does the server answer? */
+enum db_status db_ping(struct db *db);
 
 /* Opens a transaction: noted here, sent with the first statement. */
 void db_begin(struct db *db, enum db_isolation isolation);

@@ -271,6 +271,15 @@ static bool read_token_file(struct config *config, FILE *errors)
     return true;
 }
 
+/* It goes into the database, into JSON and into the log. */
+static bool is_name(const char *text)
+{
+    size_t length = 0;
+    while (text[length] >= ' ' && text[length] < 0x7f)
+        length++;
+    return !text[length] && length <= INSTANCE_MAX;
+}
+
 /* The value stays out of the message, and so does libpq's, which quotes it: it may contain a password. */
 static bool check_database_url(const char *name, const char *url, FILE *errors)
 {
@@ -302,6 +311,11 @@ enum config_result config_load(int argc, char *const argv[], struct config *ret_
                 "order-service: --listen %s can be reached from elsewhere, and then needs ADMIN_TOKEN; valid "
                 "without: 127.0.0.1:PORT, [::1]:PORT\n",
                 ret_config->listen);
+        return CONFIG_BAD;
+    }
+    if (!is_name(ret_config->instance)) {
+        fprintf(errors, "order-service: INSTANCE is not valid; valid: up to %d printable ASCII characters\n",
+                INSTANCE_MAX);
         return CONFIG_BAD;
     }
     if (!ret_config->lock_database_url[0])

@@ -36,6 +36,9 @@ struct config {
     socklen_t address_size;
 };
 
+/* Longest name of an instance, in bytes. */
+enum { INSTANCE_MAX = 100 };
+
 /* Bounds that PUT /strategy checks as well. */
 enum { LOCK_TTL_MAX_MS = 600000, LOCK_WAIT_MAX_MS = 60000, THINK_MAX_MS = 10000 };
 

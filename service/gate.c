@@ -118,15 +118,30 @@ struct settings gate_settings(struct gate *gate)
     return settings;
 }
 
-bool gate_switch(struct gate *gate, const struct settings *new_settings, int64_t deadline_us)
+static void merge(struct settings *settings, const struct settings *changes)
+{
+    if (changes->strategy)
+        settings->strategy = changes->strategy;
+    if (changes->lock_ttl_ms >= 0)
+        settings->lock_ttl_ms = changes->lock_ttl_ms;
+    if (changes->lock_wait_ms >= 0)
+        settings->lock_wait_ms = changes->lock_wait_ms;
+    if (changes->think_ms >= 0)
+        settings->think_ms = changes->think_ms;
+}
+
+bool gate_switch(struct gate *gate, const struct settings *changes, int64_t deadline_us,
+                 struct settings *ret_settings)
 {
     bool in_time = true;
     pthread_mutex_lock(&gate->mutex);
     gate->switching++;
     while (gate->running_total > 0 && in_time)
         in_time = wait_for_change(gate, deadline_us);
-    if (in_time)
-        gate->settings = *new_settings;
+    if (in_time) {
+        merge(&gate->settings, changes);
+        *ret_settings = gate->settings;
+    }
     gate->switching--;
     pthread_mutex_unlock(&gate->mutex);
     pthread_cond_broadcast(&gate->changed);

@@ -29,8 +29,10 @@ bool gate_close(struct gate *gate, int64_t product_id, int64_t deadline_us);
 void gate_open(struct gate *gate, int64_t product_id);
 
 struct settings gate_settings(struct gate *gate);
-/* Waits for the running orders while new ones are kept out, then switches. False if DEADLINE came first: nothing is
- * changed. */
-bool gate_switch(struct gate *gate, const struct settings *new_settings, int64_t deadline_us);
+/* Waits for the running orders while new ones are kept out, then changes what CHANGES has (a strategy that is not NULL,
+ * numbers that are not negative) and leaves the rest as another switch may just have set it; *ret_settings are the new
+ * ones. False if DEADLINE came first: nothing is changed. */
+bool gate_switch(struct gate *gate, const struct settings *changes, int64_t deadline_us,
+                 struct settings *ret_settings);
 
 #endif

@@ -347,6 +347,8 @@ uint16_t http_port(const struct http *http)
 void http_stop_listening(struct http *http)
 {
     http->listening = MHD_quiesce_daemon(http->daemon);
+    if (http->listening != MHD_INVALID_SOCKET)
+        shutdown(http->listening, SHUT_RDWR); /* or clients would connect, and wait for nobody */
 }
 
 bool http_drain(struct http *http, int64_t ms)

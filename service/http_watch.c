@@ -110,6 +110,7 @@ struct http_connection *http_watch_add(struct http_watch *watch, int fd)
     if (!c)
         return NULL;
     c->fd = fd;
+    atomic_init(&c->since_us, monotonic_us());
     pthread_mutex_lock(&watch->mutex);
     c->next = watch->first;
     if (watch->first)

@@ -38,7 +38,7 @@ struct worker {
 
 struct service {
     struct config config;
-    char instance[120];
+    char instance[INSTANCE_MAX + 1];
     struct gate *gate;
     struct http *http;
     struct queue *queues[LANE_COUNT];

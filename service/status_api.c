@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { READY_US = 1000000 }; /* a server that does not answer within a second is away */
+
 extern const char openapi_yaml[]; /* openapi.S */
 
 void health_get(struct exchange *x, struct worker *worker)
@@ -17,7 +19,8 @@ void health_get(struct exchange *x, struct worker *worker)
 
 void ready_get(struct exchange *x, struct worker *worker)
 {
-    bool ready = api_database(worker) == DB_OK;
+    int64_t until_us = monotonic_us() + READY_US;
+    bool ready = worker_database(worker, until_us, until_us) == DB_OK && db_ping(worker->db) == DB_OK;
     json_t *states = json_pack("{s:b, s:{s:{s:b}}}", "ready", ready, "backends", "postgresql", "up", ready);
     if (ready) {
         http_reply_json(x, 200, states);

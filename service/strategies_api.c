@@ -94,26 +94,26 @@ void strategy_get(struct exchange *x, struct worker *worker)
 void strategy_set(struct exchange *x, struct worker *worker)
 {
     struct service *service = worker->service;
-    struct settings settings = gate_settings(service->gate);
+    struct settings changes = {.lock_ttl_ms = -1, .lock_wait_ms = -1, .think_ms = -1}, settings;
     const char *name = NULL;
     const struct member members[] = {
         {"name", STRING, true, &name, 1, 64},
-        {"lock_ttl_ms", INTEGER, false, &settings.lock_ttl_ms, 10, LOCK_TTL_MAX_MS},
-        {"lock_wait_ms", INTEGER, false, &settings.lock_wait_ms, 0, LOCK_WAIT_MAX_MS},
-        {"think_ms", INTEGER, false, &settings.think_ms, 0, THINK_MAX_MS},
+        {"lock_ttl_ms", INTEGER, false, &changes.lock_ttl_ms, 10, LOCK_TTL_MAX_MS},
+        {"lock_wait_ms", INTEGER, false, &changes.lock_wait_ms, 0, LOCK_WAIT_MAX_MS},
+        {"think_ms", INTEGER, false, &changes.think_ms, 0, THINK_MAX_MS},
         {0},
     };
     AUTO_JSON body = api_body(x, members);
     if (!body)
         return;
-    settings.strategy = strategy_find(name);
-    if (!settings.strategy) {
+    changes.strategy = strategy_find(name);
+    if (!changes.strategy) {
         reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "name"),
                       "there is no strategy '%s'; valid: %s", name, api_strategy_names());
         return;
     }
-    if (!gate_switch(service->gate, &settings,
-                     monotonic_us() + 2 * service->config.order_timeout_ms * 1000)) {
+    if (!gate_switch(service->gate, &changes, monotonic_us() + 2 * service->config.order_timeout_ms * 1000,
+                     &settings)) {
         reply_problem(x, LOCK_WAIT_OVER, NULL,
                       "orders of the strategy before still run; nothing was changed");
         return;

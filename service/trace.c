@@ -152,12 +152,14 @@ static void append_chrome_trace(json_t *events, const struct trace *t)
                               outcome_name(t->outcome), "order_id", (json_int_t)t->order_id, "product_id",
                               (json_int_t)t->product_id, "quantity", (json_int_t)t->quantity)));
     int64_t begun_us = t->started_us;
+    bool held = false;
     for (int i = 0; i < kept_steps(t); i++) {
         enum step step = t->steps[i].step;
         int64_t at_us = t->steps[i].at_us, value = t->steps[i].value;
         json_t *args = value == STEP_NO_VALUE ? json_object()
                                               : json_pack("{s:I}", "value", (json_int_t)value);
         json_array_append_new(events, chrome_span(lane, begun_us, at_us, "step", step_name(step), args));
+        held = step == STEP_LOCK || (held && step != STEP_UNLOCK);
         if (step == STEP_LOCK || step == STEP_UNLOCK)
             json_array_append_new(events, chrome_hold(step == STEP_LOCK ? "b" : "e", lane, at_us, t));
         if (step == STEP_WRITE || step == STEP_TAKE)
@@ -166,6 +168,8 @@ static void append_chrome_trace(json_t *events, const struct trace *t)
                                                     "args", "count", (json_int_t)value));
         begun_us = at_us;
     }
+    if (held) /* a lock that ends with its transaction has no step of its own for that */
+        json_array_append_new(events, chrome_hold("e", lane, t->ended_us, t));
 }
 
 json_t *traces_chrome_json(struct trace_ring *const *rings, int count, int limit, const char *instance)

@@ -53,7 +53,9 @@ static void *wait_at_gate(void *arg)
     switch (w->action) {
     case ENTER: w->in_time = gate_enter(w->gate, w->product_id, w->deadline_us, &w->settings); break;
     case CLOSE: w->in_time = gate_close(w->gate, w->product_id, w->deadline_us); break;
-    case SWITCH: w->in_time = gate_switch(w->gate, &w->new_settings, w->deadline_us); break;
+    case SWITCH:
+        w->in_time = gate_switch(w->gate, &w->new_settings, w->deadline_us, &(struct settings){0});
+        break;
     }
     w->ended_us = monotonic_us();
     atomic_store(&w->done, true);
@@ -250,7 +252,7 @@ static void test_a_switch_without_orders(void **state)
     struct gate *gate = new_gate(0);
     for (int64_t i = 1; i <= 5; i++) {
         struct settings settings = settings_of(i), seen;
-        assert_true(gate_switch(gate, &settings, 0));
+        assert_true(gate_switch(gate, &settings, 0, &(struct settings){0}));
         assert_true(gate_settings(gate).think_ms == i);
         assert_true(gate_enter(gate, 1, 0, &seen));
         assert_ptr_equal(seen.strategy, &strategies[1]);
@@ -334,7 +336,7 @@ static void test_a_switch_does_not_wait_for_a_reset(void **state)
     struct gate *gate = new_gate(0);
     struct settings settings = settings_of(5);
     assert_true(gate_close(gate, 1, soon()));
-    assert_true(gate_switch(gate, &settings, 0));
+    assert_true(gate_switch(gate, &settings, 0, &(struct settings){0}));
     gate_open(gate, 1);
     gate_free(gate);
 }
@@ -427,7 +429,7 @@ static void *switch_settings(void *unused)
     (void)unused;
     for (int64_t i = 1; !atomic_load(&over); i++) {
         struct settings settings = settings_of(i);
-        if (!gate_switch(busy, &settings, soon()))
+        if (!gate_switch(busy, &settings, soon(), &(struct settings){0}))
             atomic_fetch_add(&late, 1);
         atomic_fetch_add(&switches, 1);
         sleep_us(200);
