@@ -150,17 +150,6 @@ static PGconn *start_connecting(const struct db *db)
     return PQconnectStartParams(keys, values, 1);
 }
 
-/* The error of a failed PQconnect has no SQLSTATE, but the server's words do tell a refusal from an absence. */
-static enum db_status connect_failure(struct db *db)
-{
-    const char *text = PQerrorMessage(db->pg);
-    bool refused = strstr(text, "FATAL:") && !strstr(text, "starting up") && !strstr(text, "shutting down") &&
-                   !strstr(text, "recovery mode") && !strstr(text, "not yet accepting") &&
-                   !strstr(text, "too many clients") && !strstr(text, "remaining connection slots");
-    hang_up(db, text);
-    return refused ? DB_REFUSED : DB_AWAY;
-}
-
 static enum db_status try_connect(struct db *db)
 {
     int64_t until_us = monotonic_us() + CONNECT_US;
@@ -175,7 +164,7 @@ static enum db_status try_connect(struct db *db)
                                                                          : PGRES_POLLING_WRITING;
     while (state != PGRES_POLLING_OK) {
         if (state == PGRES_POLLING_FAILED)
-            return connect_failure(db);
+            return hang_up(db, PQerrorMessage(db->pg));
         if (!wait_socket(db, state == PGRES_POLLING_READING ? POLLIN : POLLOUT, until_us))
             return hang_up(db, "no answer while connecting");
         state = PQconnectPoll(db->pg);

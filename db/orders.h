@@ -1,5 +1,4 @@
-/* Orders in the database: inserted inside a transaction, found again by Idempotency-Key, and settled when the
- * reply to their COMMIT was lost. */
+/* Orders in the database: inserted inside a transaction, and found again by Idempotency-Key. */
 #ifndef OVERSELL_DB_ORDERS_H
 #define OVERSELL_DB_ORDERS_H
 

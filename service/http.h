@@ -27,7 +27,7 @@ struct exchange {
     const char *method;
     char *path;  /* as sent, without the query; not decoded */
     char *query; /* as sent, or NULL */
-    char *body;  /* BODY_SIZE bytes and a NUL */
+    char *body;  /* BODY_SIZE bytes and a NUL; NULL without a body */
     size_t body_size;
     char request_id[65];
     int64_t received_us; /* when it was complete */

@@ -4,10 +4,9 @@
 #include "service/histogram.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 
-enum { STRATEGIES_MAX = 64 };
-
-static struct {
+static struct strategy_metrics {
     atomic_ullong outcomes[OUTCOME_COUNT];
     atomic_ullong tries, round_trips, lost_after_commit;
     struct histogram order[OUTCOME_COUNT];
@@ -92,12 +91,12 @@ void metrics_print(FILE *to)
                         atomic_load(&metrics[i].outcomes[o]));
     print_counter(to, "oversell_order_tries_total",
                   "Tries of orders; more than orders where some were retried.",
-                  (size_t)((char *)&metrics[0].tries - (char *)&metrics[0]));
+                  offsetof(struct strategy_metrics, tries));
     print_counter(to, "oversell_db_round_trips_total", "Round trips to PostgreSQL for orders.",
-                  (size_t)((char *)&metrics[0].round_trips - (char *)&metrics[0]));
+                  offsetof(struct strategy_metrics, round_trips));
     print_counter(to, "oversell_lock_lost_after_commit_total",
                   "Orders that stand although their lock was found lost after COMMIT.",
-                  (size_t)((char *)&metrics[0].lost_after_commit - (char *)&metrics[0]));
+                  offsetof(struct strategy_metrics, lost_after_commit));
     print_head(to, "oversell_order_seconds", "histogram", "From an order's arrival to its answer.");
     for (size_t i = 0; i < strategy_count; i++)
         for (int o = 0; o < OUTCOME_COUNT; o++) {

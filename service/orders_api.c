@@ -14,6 +14,7 @@ struct order_observer {
     struct trace trace;
     int64_t think_us;
     bool think_unlocked; /* the row's race begins where it lets its lock go */
+    int64_t before_us;   /* when the step before was done; waiting is no step of its own here */
     int64_t locked_us;   /* since when the lock is held; 0: not */
 };
 
@@ -30,12 +31,14 @@ static void on_step(struct observer *self, enum step step, int64_t value)
     t->step_count++;
 
     if (step == STEP_LOCK && t->strategy->lock) {
-        metrics_lock_wait(t->strategy, now_us - t->started_us);
+        metrics_lock_wait(t->strategy, now_us - o->before_us);
         o->locked_us = now_us;
         t->fence = value == STEP_NO_VALUE ? 0 : value;
     } else if (step == STEP_UNLOCK && o->locked_us) {
         metrics_lock_held(t->strategy, now_us - o->locked_us);
     }
+    if (step != STEP_WAIT)
+        o->before_us = now_us;
     bool in_race = o->think_unlocked ? step == STEP_UNLOCK : step == STEP_READ || step == STEP_TAKE;
     if (in_race && o->think_us > 0) {
         struct timespec pause = {.tv_sec = o->think_us / 1000000, .tv_nsec = o->think_us % 1000000 * 1000};
@@ -152,8 +155,10 @@ static void place(struct exchange *x, struct worker *worker, const struct order_
              "its lock cannot be opened");
     else if (worker_database(worker, placing.deadline_us, placing.lock_deadline_us) != DB_OK)
         fail(&placing, BACKEND_AWAY, "postgresql", db_error(worker->db));
-    else
+    else {
+        observer.before_us = monotonic_us();
         create_order(&placing);
+    }
 
     const struct order_result *result = &placing.result;
     trace->ended_us = monotonic_us();

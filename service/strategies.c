@@ -1,5 +1,6 @@
 /* The strategy table: what this program is about. Two strategies differ in a cell or two; read across. */
 #include "service/create_order.h"
+#include "service/metrics.h"
 #include "service/strategy.h"
 
 #include <string.h>
@@ -80,6 +81,8 @@ const struct strategy strategies[] = {
 /* clang-format on */
 
 const size_t strategy_count = sizeof strategies / sizeof strategies[0];
+_Static_assert(sizeof strategies / sizeof strategies[0] <= STRATEGIES_MAX,
+               "metrics have no room for so many");
 
 const struct strategy *strategy_find(const char *name)
 {
