@@ -19,7 +19,7 @@ static const struct option_row ROWS[] = {
      "It ends earlier once 512 in a row were told \"sold out\""},
     {"--duration", "T", OPTION_DURATION, AT(plan.duration_ms), 100, 3600000, NULL,
      "how long the throughput phase measures"},
-    {"--think-ms", "M", OPTION_NUMBER, AT(plan.think_ms), 0, 60000, NULL,
+    {"--think-ms", "M", OPTION_NUMBER, AT(plan.think_ms), 0, 10000, NULL,
      "pause of every order inside its critical section, between read and write"},
     {"--repeat", "K", OPTION_NUMBER, AT(repeat), 1, 100, NULL,
      "run everything K times; the worst verdict counts, and medians"},

@@ -38,6 +38,9 @@ void progress_update(struct progress *progress, double share, const char *detail
     progress->drawn_us = now;
 
     double done = ((double)progress->step + (share < 1 ? share : 1)) / (double)progress->steps;
+    if (done < progress->done) /* a new phase of a step begins anew, the bar does not */
+        done = progress->done;
+    progress->done = done;
     char bar[BAR_CELLS + 1];
     int full = (int)(done * BAR_CELLS);
     memset(bar, '-', BAR_CELLS);

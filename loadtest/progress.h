@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct progress {
+    double done; /* the share that was drawn last: it only grows */
     bool shown;
     size_t steps, step; /* of equal weight; STEP are done */
     char label[96];     /* what the current step is */

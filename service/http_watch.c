@@ -7,12 +7,13 @@
 
 #include "steps.h"
 
+#include <linux/tcp.h> /* its struct tcp_info counts the bytes; the one of libc does not */
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
+enum { TCP_CLOSE_WAIT = 8 };         /* the kernel's number for "the peer has closed its side" */
 enum { CLOCK_GRAIN_US = 10 * 1000 }; /* how coarsely the kernel remembers when data came */
 
 struct http_watch {
@@ -29,6 +30,8 @@ void http_watch_phase(struct http_connection *c, enum http_phase phase)
 {
     if (!c)
         return;
+    if (phase == HTTP_IDLE)
+        atomic_store(&c->used, true);
     atomic_store(&c->since_us, monotonic_us());
     atomic_store(&c->phase, phase);
 }
@@ -50,7 +53,9 @@ static bool is_to_be_cut(struct http_connection *c, int64_t now_us, int64_t limi
     if (info.tcpi_state == TCP_CLOSE_WAIT)
         return true;
     int64_t received_us = now_us - (int64_t)info.tcpi_last_data_recv * 1000;
-    if (phase == HTTP_IDLE && received_us <= since_us + CLOCK_GRAIN_US)
+    bool has_begun = atomic_load(&c->used) ? received_us > since_us + CLOCK_GRAIN_US
+                                           : info.tcpi_bytes_received > 0;
+    if (phase == HTTP_IDLE && !has_begun)
         c->begun_us = 0;
     else if (c->begun_us == 0)
         c->begun_us = since_us > received_us ? since_us : received_us;

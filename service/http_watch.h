@@ -19,6 +19,7 @@ struct http_connection {
     int fd;
     atomic_int phase;
     atomic_llong since_us; /* when the phase began */
+    atomic_bool used;      /* a request has been answered on it */
 
     struct http_connection *next, *previous; /* under the watch's mutex, as all below */
     int64_t begun_us; /* when an idle one was first seen to have received more; 0: not */
