@@ -118,7 +118,6 @@ int main(int argc, char *argv[])
         sigwait(&signals, &signal_number);
     else
         log_line(LOG_ERROR, "cannot write %s: %s", config->port_file, strerror(errno));
-    pthread_sigmask(SIG_UNBLOCK, &signals, NULL); /* a second Ctrl-C does not wait */
     drain(&service);
     log_line(LOG_INFO, "stopped");
     return announced ? 0 : 1;
