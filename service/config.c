@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum type { TEXT, NUMBER, STRATEGY, LEVEL, FORMAT, ADDRESS };
+enum type { TEXT, NUMBER, STRATEGY, LEVEL, FORMAT, ADDRESS, REDIS_LIST, ETCD_LIST, HOST_LIST };
 
 static const char *const log_formats[] = {"text", "json", NULL};
 
@@ -47,10 +47,10 @@ static const struct setting settings[] = {
      "the shop's PostgreSQL"},
     {"lock-database-url", "LOCK_DATABASE_URL", TEXT, AT(lock_database_url), "", "URL", 0, 0,
      "PostgreSQL for lock tables (default: the shop's)"},
-    {"redis-url", "REDIS_URL", TEXT, AT(redis_url), "", "URL", 0, 0, "Redis for locks and stock"},
-    {"redlock-urls", "REDLOCK_URLS", TEXT, AT(redlock_urls), "", "URL,URL,…", 0, 0, "independent Redis servers"},
-    {"zookeeper-connect", "ZOOKEEPER_CONNECT", TEXT, AT(zookeeper_connect), "", "HOST:PORT,…", 0, 0, "ZooKeeper"},
-    {"etcd-endpoints", "ETCD_ENDPOINTS", TEXT, AT(etcd_endpoints), "", "http://HOST:PORT,…", 0, 0, "etcd"},
+    {"redis-url", "REDIS_URL", REDIS_LIST, AT(redis_url), "", "redis://HOST:PORT/DB", 0, 0, "Redis for locks and stock"},
+    {"redlock-urls", "REDLOCK_URLS", REDIS_LIST, AT(redlock_urls), "", "redis://HOST:PORT,…", 0, 0, "independent Redis servers"},
+    {"zookeeper-connect", "ZOOKEEPER_CONNECT", HOST_LIST, AT(zookeeper_connect), "", "HOST:PORT,…", 0, 0, "ZooKeeper"},
+    {"etcd-endpoints", "ETCD_ENDPOINTS", ETCD_LIST, AT(etcd_endpoints), "", "http://HOST:PORT,…", 0, 0, "etcd"},
     {"strategy", "STRATEGY", STRATEGY, AT(strategy), "atomic-decrement", "NAME", 0, 0, "the strategy to start with"},
     {"workers", "WORKERS", NUMBER, AT(workers), "16", "threads", 1, 256,
      "orders in the database at the same time; each worker has a connection of its own"},
@@ -159,6 +159,30 @@ static void print_names(FILE *to, const char *const *names)
     fprintf(to, "\n");
 }
 
+/* Servers separated by commas, each with a scheme that the kind of server takes, or HOST:PORT. */
+static bool is_server_list(enum type type, const char *text)
+{
+    static const char *const schemes[][4] = {
+        [REDIS_LIST] = {"redis://", "rediss://", "unix://"},
+        [ETCD_LIST] = {"http://"},
+        [HOST_LIST] = {""},
+    };
+    for (;; text++) {
+        size_t length = strcspn(text, ","), scheme = 0;
+        const char *const *known = schemes[type];
+        while (*known && strncmp(text, *known, strlen(*known)) != 0)
+            known++;
+        if (!*known || strcspn(text, " \t") < length)
+            return false;
+        scheme = strlen(*known);
+        if (length <= scheme || (scheme == 0 && !memchr(text, ':', length)))
+            return false;
+        text += length;
+        if (!*text)
+            return true;
+    }
+}
+
 /* Checks VALUE and stores it; false with the reason on ERRORS. */
 static bool set(struct config *config, const struct setting *s, const char *value, bool from_flag,
                 FILE *errors)
@@ -178,6 +202,11 @@ static bool set(struct config *config, const struct setting *s, const char *valu
         }
         *(int64_t *)field = number;
         return true;
+    }
+    bool is_list = s->type == REDIS_LIST || s->type == ETCD_LIST || s->type == HOST_LIST;
+    if (is_list && value[0] && !is_server_list(s->type, value)) {
+        fprintf(errors, "order-service: %s is not valid; valid: %s\n", name, s->unit);
+        return false;
     }
     if (s->type == STRATEGY && !strategy_find(value)) {
         fprintf(errors, "order-service: %s: there is no strategy '%s'; valid:", name, value);
