@@ -37,7 +37,7 @@ static const struct {
     {"28000", DB_REFUSED}, /* invalid_authorization_specification */
     {"28P01", DB_REFUSED}, /* invalid_password */
     {"3D000", DB_REFUSED}, /* invalid_catalog_name */
-    {"25006", DB_AWAY}, /* read_only_sql_transaction */
+    {"25006", DB_AWAY},    /* read_only_sql_transaction */
     {"42501", DB_REFUSED}, /* insufficient_privilege */
     {"58000", DB_REFUSED}, /* system_error */
     {"58030", DB_REFUSED}, /* io_error */
