@@ -82,7 +82,7 @@ def test_a_full_queue_of_orders_leaves_the_books_open(services, database):
 
 def test_a_crowd_of_control_calls_is_bounded_too(services, database):
     """Three hundred resets of a product whose row is locked: some are refused at once, all are answered."""
-    service = services.start(database, "--lock-wait-ms", "2000")
+    service = services.start(database, "--lock-wait-ms", "20000")
     product = service.product(stock=1)
     wires = [service.wire() for _ in range(300)]
     try:
