@@ -2,11 +2,11 @@
  * answer is of one moment. Money leaves as decimal text, never as a number that a reader could round. */
 #include "db/books.h"
 
+#include "db/statements.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define RFC3339(column) "to_char(" column ", 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')" /* sessions are in UTC */
 
 #define PRODUCT_COLUMNS                                                                                      \
     "id, name, price::text AS price, count AS stock, initial_count AS initial, stock_kind AS kind, version," \
@@ -89,9 +89,7 @@ static enum db_status read_json(struct db *db, const struct statement *statement
 static enum db_status read_json_by_id(struct db *db, const struct statement *statement, int64_t id,
                                       char **ret_json)
 {
-    char text[24];
-    snprintf(text, sizeof text, "%lld", (long long)id);
-    return read_json(db, statement, (const char *const[]){text}, ret_json);
+    return read_json(db, statement, (const char *const[]){DB_NUMBER(id)}, ret_json);
 }
 
 enum db_status books_products(struct db *db, char **ret_json)
@@ -111,17 +109,13 @@ enum db_status books_order(struct db *db, int64_t id, char **ret_json)
 
 enum db_status books_orders(struct db *db, int64_t product_id, int64_t after, int limit, char **ret_json)
 {
-    char product[24], from[24], count[24];
-    snprintf(product, sizeof product, "%lld", (long long)product_id);
-    snprintf(from, sizeof from, "%lld", (long long)after);
-    snprintf(count, sizeof count, "%d", limit);
-    return read_json(db, &ST_ORDERS, (const char *const[]){product, from, count}, ret_json);
+    return read_json(db, &ST_ORDERS,
+                     (const char *const[]){DB_NUMBER(product_id), DB_NUMBER(after), DB_NUMBER(limit)},
+                     ret_json);
 }
 
 enum db_status books_audit(struct db *db, int64_t product_id, int in_flight, char **ret_json)
 {
-    char id[24], count[12];
-    snprintf(id, sizeof id, "%lld", (long long)product_id);
-    snprintf(count, sizeof count, "%d", in_flight);
-    return read_json(db, &ST_AUDIT, (const char *const[]){id, count}, ret_json);
+    return read_json(db, &ST_AUDIT, (const char *const[]){DB_NUMBER(product_id), DB_NUMBER(in_flight)},
+                     ret_json);
 }

@@ -9,9 +9,11 @@
 #include "db/sqlstate.h"
 #include "steps.h"
 
+#include <inttypes.h>
 #include <libpq-fe.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct db;
 
@@ -83,6 +85,15 @@ struct db_session {
     char started[64];
 };
 const struct db_session *db_session(const struct db *db);
+
+/* N in decimal, written to TEXT. */
+static inline const char *db_number(int64_t n, char text[static 24])
+{
+    snprintf(text, 24, "%" PRId64, n);
+    return text;
+}
+/* N as a statement's parameter, valid to the end of the enclosing block. */
+#define DB_NUMBER(n) db_number((n), (char[24]){0})
 
 static inline void clear_result(PGresult **result)
 {

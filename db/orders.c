@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RFC3339(column) "to_char(" column ", 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')" /* sessions are in UTC */
-
 const struct statement ST_INSERT_ORDER = {
     "order_insert",
     "WITH o AS ("
@@ -91,19 +89,15 @@ enum db_status orders_insert(struct db *db, const struct order_request *request,
                              const struct order_origin *origin, const struct stock_taken *taken,
                              struct order *ret_order)
 {
-    char product[24], quantity[24], seen[24];
-    snprintf(product, sizeof product, "%lld", (long long)request->product_id);
-    snprintf(quantity, sizeof quantity, "%lld", (long long)request->quantity);
-    snprintf(seen, sizeof seen, "%lld", (long long)taken->seen);
     const char *const values[] = {
-        product,
-        quantity,
+        DB_NUMBER(request->product_id),
+        DB_NUMBER(request->quantity),
         taken->price,
         request->receiver_name,
         request->receiver_mobile,
         request->idempotency_key,
         origin->instance,
-        taken->seen == STOCK_UNSEEN ? NULL : seen,
+        taken->seen == STOCK_UNSEEN ? NULL : DB_NUMBER(taken->seen),
         origin->strategy,
         null_if_empty(taken->read_at),
         null_if_empty(taken->snapshot),
@@ -122,10 +116,8 @@ enum db_status orders_insert(struct db *db, const struct order_request *request,
 enum db_status orders_claim_key(struct db *db, const struct order_request *request, enum key_claim *ret_claim,
                                 struct order *ret_order)
 {
-    char product[24], quantity[24];
-    snprintf(product, sizeof product, "%lld", (long long)request->product_id);
-    snprintf(quantity, sizeof quantity, "%lld", (long long)request->quantity);
-    const char *const values[] = {request->idempotency_key, product, quantity, request->receiver_name,
+    const char *const values[] = {request->idempotency_key, DB_NUMBER(request->product_id),
+                                  DB_NUMBER(request->quantity), request->receiver_name,
                                   request->receiver_mobile};
     AUTO_RESULT row = NULL;
     enum db_status status = db_run(db, &ST_CLAIM_KEY, values, &row);
@@ -151,11 +143,8 @@ enum take_status orders_place_in_one(struct db *db, bool in_transaction, const s
                                      const struct order_origin *origin, struct stock_taken *ret_taken,
                                      struct order *ret_order)
 {
-    char product[24], quantity[24];
-    snprintf(product, sizeof product, "%lld", (long long)request->product_id);
-    snprintf(quantity, sizeof quantity, "%lld", (long long)request->quantity);
-    const char *const values[] = {product,
-                                  quantity,
+    const char *const values[] = {DB_NUMBER(request->product_id),
+                                  DB_NUMBER(request->quantity),
                                   request->receiver_name,
                                   request->receiver_mobile,
                                   request->idempotency_key,

@@ -51,16 +51,14 @@ static enum db_status finish(struct db *db, enum db_status status)
 enum db_status products_put(struct db *db, int64_t id, const char *name, const char *price, int64_t stock,
                             const char *user, bool *ret_created)
 {
-    char id_text[24], stock_text[24];
-    snprintf(id_text, sizeof id_text, "%lld", (long long)id);
-    snprintf(stock_text, sizeof stock_text, "%lld", (long long)stock);
 
     db_begin(db, READ_COMMITTED);
-    enum db_status status = run_step(db, &ST_LOCK_PRODUCT, (const char *const[]){id_text}, NULL);
+    enum db_status status = run_step(db, &ST_LOCK_PRODUCT, (const char *const[]){DB_NUMBER(id)}, NULL);
     if (status != DB_OK)
         return finish(db, status);
     AUTO_RESULT row = NULL;
-    status = db_run(db, &ST_PUT_PRODUCT, (const char *const[]){id_text, name, price, stock_text, user}, &row);
+    status = db_run(db, &ST_PUT_PRODUCT,
+                    (const char *const[]){DB_NUMBER(id), name, price, DB_NUMBER(stock), user}, &row);
     if (status == DB_OK)
         *ret_created = strcmp(PQgetvalue(row, 0, 0), "t") == 0;
     return finish(db, status);
@@ -69,10 +67,7 @@ enum db_status products_put(struct db *db, int64_t id, const char *name, const c
 enum db_status products_reset(struct db *db, int64_t id, int64_t stock, const char *kind, const char *user,
                               bool *ret_found)
 {
-    char id_text[24], stock_text[24];
-    snprintf(id_text, sizeof id_text, "%lld", (long long)id);
-    snprintf(stock_text, sizeof stock_text, "%lld", (long long)stock);
-    const char *const values[] = {id_text, stock_text, kind, user};
+    const char *const values[] = {DB_NUMBER(id), DB_NUMBER(stock), kind, user};
 
     db_begin(db, READ_COMMITTED);
     int rows = 0;

@@ -4,6 +4,9 @@
 
 #include "db/conn.h"
 
+/* A timestamp column as text; sessions are in UTC. */
+#define RFC3339(column) "to_char(" column ", 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
+
 extern const struct statement ST_BEGIN[]; /* by enum db_isolation */
 extern const struct statement ST_COMMIT;
 extern const struct statement ST_READ_FOR_UPDATE;    /* $1 product */

@@ -16,12 +16,11 @@ const struct statement ST_GUARDED = {
 
 enum take_status take_guarded(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
 {
-    char id[24], quantity[24];
-    snprintf(id, sizeof id, "%lld", (long long)want->product_id);
-    snprintf(quantity, sizeof quantity, "%lld", (long long)want->quantity);
     AUTO_RESULT row = NULL;
-    enum db_status status = db_run(db, &ST_GUARDED, (const char *const[]){id, quantity, want->updated_by},
-                                   &row);
+    enum db_status status = db_run(
+        db, &ST_GUARDED,
+        (const char *const[]){DB_NUMBER(want->product_id), DB_NUMBER(want->quantity), want->updated_by},
+        &row);
     if (status != DB_OK)
         return stock_failed(status, ret_taken);
     if (PQntuples(row) == 0) {

@@ -28,10 +28,8 @@ enum take_status stock_failed(enum db_status status, struct stock_taken *taken)
 enum take_status stock_read(struct db *db, const struct statement *read, const struct stock_want *want,
                             struct stock_taken *ret_taken)
 {
-    char id[24];
-    snprintf(id, sizeof id, "%lld", (long long)want->product_id);
     AUTO_RESULT row = NULL;
-    enum db_status status = db_run(db, read, (const char *const[]){id}, &row);
+    enum db_status status = db_run(db, read, (const char *const[]){DB_NUMBER(want->product_id)}, &row);
     if (status != DB_OK)
         return stock_failed(status, ret_taken);
     if (PQntuples(row) == 0)
@@ -59,12 +57,10 @@ enum take_status stock_read(struct db *db, const struct statement *read, const s
 enum take_status stock_write(struct db *db, const struct statement *write, const struct stock_want *want,
                              int64_t value, struct stock_taken *taken)
 {
-    char id[24], number[24], version[24];
-    snprintf(id, sizeof id, "%lld", (long long)want->product_id);
-    snprintf(number, sizeof number, "%lld", (long long)value);
-    snprintf(version, sizeof version, "%lld", (long long)taken->version);
     AUTO_RESULT row = NULL;
-    enum db_status status = db_run(db, write, (const char *const[]){id, number, want->updated_by, version},
+    enum db_status status = db_run(db, write,
+                                   (const char *const[]){DB_NUMBER(want->product_id), DB_NUMBER(value),
+                                                         want->updated_by, DB_NUMBER(taken->version)},
                                    &row);
     if (status != DB_OK)
         return stock_failed(status, taken);
@@ -82,10 +78,8 @@ enum take_status stock_write_target(struct db *db, const struct stock_want *want
 
 enum db_status stock_available(struct db *db, int64_t product_id, int64_t *ret_available)
 {
-    char id[24];
-    snprintf(id, sizeof id, "%lld", (long long)product_id);
     AUTO_RESULT row = NULL;
-    enum db_status status = db_run(db, &ST_STOCK_READ, (const char *const[]){id}, &row);
+    enum db_status status = db_run(db, &ST_STOCK_READ, (const char *const[]){DB_NUMBER(product_id)}, &row);
     if (status == DB_OK && PQntuples(row) == 1)
         *ret_available = strtoll(PQgetvalue(row, 0, 0), NULL, 10);
     return status;

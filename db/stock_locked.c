@@ -12,10 +12,8 @@ static const struct statement ST_ADVISORY_LOCK = {
 static enum take_status lock_then_take(struct db *db, const struct statement *lock,
                                        const struct stock_want *want, struct stock_taken *ret_taken)
 {
-    char id[24];
-    snprintf(id, sizeof id, "%lld", (long long)want->product_id);
     AUTO_RESULT locked = NULL;
-    enum db_status status = db_run(db, lock, (const char *const[]){id}, &locked);
+    enum db_status status = db_run(db, lock, (const char *const[]){DB_NUMBER(want->product_id)}, &locked);
     if (status != DB_OK)
         return stock_failed(status, ret_taken);
     report_step(want->observer, STEP_LOCK, STEP_NO_VALUE);

@@ -34,7 +34,7 @@ const struct option_rows comparison_options = OPTION_ROWS(ROWS);
 struct comparison comparison_defaults(int64_t instances)
 {
     return (struct comparison){
-        .lab = {.instances = instances, .servers = "private"},
+        .lab = {.instances = instances, .instances_default = instances, .servers = "private"},
         .plan = {.sell_out = true,
                  .throughput = true,
                  .connections = 16,

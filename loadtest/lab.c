@@ -31,7 +31,7 @@ static const struct option_row ROWS[] = {
      "use the service there, http://HOST:PORT; repeat it for several instances\n"
      "on one database (an admin token is taken from ADMIN_TOKEN)"},
     {"--instances", "N", OPTION_NUMBER, offsetof(struct lab_settings, instances), 1, INSTANCES_MAX, NULL,
-     "services to start, on one database (without --url)"},
+     "services to start, on one database; with --url, as many as are named"},
     {"--workers", "N", OPTION_NUMBER, offsetof(struct lab_settings, workers), 0, 1024, NULL,
      "worker threads of each service started; 0: as many as the service likes"},
     {"--servers", "WHICH", OPTION_CHOICE, offsetof(struct lab_settings, servers), 0, 0, SERVER_CHOICES,
@@ -73,8 +73,15 @@ bool lab_settings_valid(const struct lab_settings *settings)
             complain("--url '%s' is not valid (http://HOST:PORT, nothing behind it)", settings->urls.item[i]);
             return false;
         }
+    size_t urls = settings->urls.count;
+    if (urls > 0 && settings->instances != settings->instances_default &&
+        settings->instances != (int64_t)urls) {
+        complain("--instances %" PRId64 " cannot be had: --url names %zu; give --url once for each",
+                 settings->instances, urls);
+        return false;
+    }
     const char *database = getenv("DATABASE_URL");
-    if (settings->urls.count == 0 && !uses_private_stack(settings) && (!database || !*database)) {
+    if (urls == 0 && !uses_private_stack(settings) && (!database || !*database)) {
         complain("--servers environment needs DATABASE_URL in the environment");
         return false;
     }

@@ -14,14 +14,15 @@
 struct lab_settings {
     struct texts urls; /* services that are already there; none: start our own */
     int64_t instances; /* services to start */
-    int64_t workers;   /* of each of them; 0: the service's own default */
+    int64_t instances_default;
+    int64_t workers; /* of each of them; 0: the service's own default */
     const char
         *servers; /* "private": a stack of our own; "environment": those that DATABASE_URL and its kin name */
 };
 
 #define LAB_DEFAULTS                                                                                         \
     {                                                                                                        \
-        .instances = 1, .servers = "private"                                                                 \
+        .instances = 1, .instances_default = 1, .servers = "private"                                         \
     }
 
 extern const struct option_rows lab_options; /* fill a struct lab_settings */
