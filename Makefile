@@ -40,9 +40,11 @@ PROGRAMS     := $(if $(wildcard service/main.c),$(BUILD)/order-service) \
 
 # ---- packages -------------------------------------------------------------------------------------
 
-PKGS         := libmicrohttpd libpq jansson libcurl
+PKGS         := libmicrohttpd libpq jansson libcurl hiredis
+OTHER_LIBS   := -lzookeeper_mt # which has no .pc file in Debian
 DEPS         := gcc libc6-dev pkg-config libmicrohttpd-dev libpq-dev libjansson-dev libcurl4-openssl-dev \
-                libcmocka-dev postgresql wrk gnuplot-nox curl python3 python3-pytest python3-yaml python3-jsonschema
+                libhiredis-dev libzookeeper-mt-dev libcmocka-dev postgresql redis-server zookeeper etcd-server etcd-client \
+                wrk gnuplot-nox curl python3 python3-pytest python3-yaml python3-jsonschema python3-redis python3-kazoo
 DEPS_LINT    := clang clang-tidy clang-format shellcheck
 
 # Asked once and only when something is compiled, since `make deps` may be what installs pkg-config.
@@ -119,7 +121,7 @@ $(BUILD)/obj/$(1).list: FORCE
 endef
 $(foreach l,$(LAYERS),$(eval $(call layer_library,$(l))))
 
-link = $(call say,LD,$@)$(CC) $(OUR_LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(1) $(PKG_LIBS) -lm
+link = $(call say,LD,$@)$(CC) $(OUR_LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(1) $(PKG_LIBS) $(OTHER_LIBS) -lm
 
 $(BUILD)/order-service: $(BUILD)/obj/service/main.o $(call library,service) $(call library,lock) $(call library,db) \
                         $(BUILD)/obj/link-flags

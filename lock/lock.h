@@ -9,6 +9,7 @@
 #include "steps.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum lock_status {
@@ -20,6 +21,30 @@ enum lock_status {
     LOCK_REFUSED,     /* the server is there and will not serve: password, a value of a foreign type, … */
     LOCK_UNAVAILABLE, /* no server of this kind is configured */
     LOCK_FAILED,      /* out of memory, or a bug; lock->error tells */
+};
+
+/* Static storage: "busy", "away", … */
+const char *lock_status_name(enum lock_status status);
+
+/* Where the servers are; "" for none. Set once by lock_configure, before the first lock is opened. */
+struct lock_config {
+    const char *database_url;      /* LOCK_DATABASE_URL */
+    const char *redis_url;         /* redis://…, rediss://… or unix://… */
+    const char *redlock_urls;      /* the same, comma-separated */
+    const char *zookeeper_connect; /* HOST:PORT,… */
+    const char *etcd_endpoints;    /* http://HOST:PORT,… */
+    const char *prefix;            /* what keys and paths begin with: "oversell" */
+};
+
+/* The strings are kept, not copied. */
+void lock_configure(const struct lock_config *config);
+
+/* A kind of server that locks live on. */
+struct lock_server {
+    const char *name;    /* "redis", …: what a client is told is away */
+    const char *setting; /* the environment variable that names it */
+    /* Does it answer before DEADLINE? LOCK_OK, or why not, in words, in RET_ERROR. Any thread may call. */
+    enum lock_status (*ping)(int64_t deadline_us, char *ret_error, size_t size);
 };
 
 /* What may end a lock under a holder who has done nothing wrong. */
@@ -37,7 +62,7 @@ struct lock_properties {
     bool blocking;          /* a waiter is woken; otherwise it polls */
     bool fair;              /* first come, first served */
     bool leased;            /* ends by itself after a time */
-    bool renewed;           /* a watchdog prolongs the lease while its holder lives */
+    bool renewed;           /* prolonged while its holder lives, unless the caller says otherwise */
     bool fenced;            /* a grant carries a token that only grows */
     bool survives_crash;    /* a holder's death frees it */
     bool survives_minority; /* of its servers, any minority may die */
@@ -47,29 +72,36 @@ struct lock_properties {
 /* One acquisition. Filled by acquire, handed back to release. */
 struct lock_grant {
     char key[65];
-    char token[65];       /* who holds it, as the server knows it */
+    char token[100];      /* who holds it, as the server knows it */
     int64_t fence;        /* the fencing token; 0 where the lock has none */
-    int64_t lease_end_us; /* monotonic; INT64_MAX where it has no end */
+    int64_t lease_end_us; /* monotonic, as first granted; INT64_MAX where it has no end */
     void *impl;           /* the lock's own */
 };
 
 struct lock;
 
+/* A lock's functions. Callers use lock_acquire and lock_release below for two of them. */
 struct lock_ops {
-    const char *name;   /* the strategy's name that uses it */
-    const char *server; /* what must be reachable: "redis", …; NULL for the process itself */
+    const char *name;                 /* the strategy's name that uses it */
+    const struct lock_server *server; /* what must be reachable; NULL for the process itself */
     struct lock_properties properties;
     /* Makes a handle for the lock OPS; connects when first used, not here. */
     enum lock_status (*open)(const struct lock_ops *ops, struct lock **ret_lock);
-    /* Waits until DEADLINE (monotonic_us) at most; a deadline in the past means one try. Tells the lock's observer
-     * when it starts to wait. On any status but LOCK_OK nothing is held and *ret_grant is undefined. */
+    /* Waits until DEADLINE (monotonic_us) at most: one in the past means one try, INT64_MAX until it comes. Tells
+     * the lock's observer when it starts to wait; a polling lock at every try that found it taken. On any status but
+     * LOCK_OK nothing is held (as far as a server that does not answer lets us know) and *ret_grant is undefined. */
     enum lock_status (*acquire)(struct lock *lock, const char *key, int64_t deadline_us,
                                 struct lock_grant *ret_grant);
-    /* LOCK_OK, or LOCK_LOST if it had ended before; either way the grant is spent. */
+    /* LOCK_OK, or LOCK_LOST if it had ended before; in either case the grant is spent. Bounded. */
     enum lock_status (*release)(struct lock *lock, struct lock_grant *grant);
     /* Asks whether the grant still holds: LOCK_OK, LOCK_LOST, or that the question got no answer. */
     enum lock_status (*still_held)(struct lock *lock, const struct lock_grant *grant);
-    /* Frees the handle; what it still holds is not released but left to its end. */
+    /* Prolongs the lease to lock->lease_ms from now; NULL where there is no lease. May be called with another handle
+     * than the grant's, by another thread, with a copy of the grant whose impl is NULL. */
+    enum lock_status (*renew)(struct lock *lock, const struct lock_grant *grant);
+    /* Makes the next token of KEY greater than FENCE, after the server has lost its counter; NULL where it cannot. */
+    enum lock_status (*raise_fence)(struct lock *lock, const char *key, int64_t fence);
+    /* Frees the handle; what it still holds is not released but left to its end. LOCK may be NULL. */
     void (*close)(struct lock *lock);
 };
 
@@ -78,8 +110,21 @@ struct lock {
     const struct lock_ops *ops;
     struct observer *observer; /* the caller's, or NULL: told of STEP_WAIT and the lock's own finer steps */
     int64_t lease_ms;          /* the caller's: TTL of what it acquires next, where the lock is leased */
+    bool lease_ends;           /* the caller's: let the lease end by itself even where the lock is renewed */
+    uint64_t round_trips;      /* requests to its server so far */
+    uint64_t wake_ups;         /* how often a waiter was woken so far, in vain or not */
     char error[200];           /* what went wrong last, for the log */
 };
+
+/* Makes a handle; LOCK_UNAVAILABLE where its server is not configured. */
+enum lock_status lock_open(const struct lock_ops *ops, struct lock **ret_lock);
+/* As ops->acquire; then a watchdog prolongs the lease at every third of it, where the lock is renewed. */
+enum lock_status lock_acquire(struct lock *lock, const char *key, int64_t deadline_us,
+                              struct lock_grant *ret_grant);
+/* Ends the watchdog's work, then as ops->release. */
+enum lock_status lock_release(struct lock *lock, struct lock_grant *grant);
+/* LOCK may be NULL. */
+void lock_close(struct lock *lock);
 
 /* All locks, by the name of the strategy that uses them; ended by NULL. */
 extern const struct lock_ops *const all_locks[];
@@ -88,5 +133,19 @@ extern const struct lock_ops process_mutex;
 extern const struct lock_ops process_mutex_per_product;
 extern const struct lock_ops process_mutex_wrong_object;
 extern const struct lock_ops process_mutex_reentrant;
+
+/* PostgreSQL */
+extern const struct lock_ops lock_row, lock_table, lock_shedlock;
+/* Redis, one server */
+extern const struct lock_ops redis_setnx_forever, redis_setnx, redis_setnx_repair, redis_del, redis_get_del;
+extern const struct lock_ops redis_lock, redis_fenced;
+extern const struct lock_ops redis_registry, redis_registry_shared;
+extern const struct lock_ops redis_reentrant, redis_fair;
+/* Redis, a majority of several */
+extern const struct lock_ops redlock, redisson_redlock;
+/* ZooKeeper */
+extern const struct lock_ops zookeeper_naive, zookeeper_herd, zookeeper_queue, curator;
+/* etcd */
+extern const struct lock_ops etcd_mutex, etcd_cas;
 
 #endif

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum type { TEXT, NUMBER, STRATEGY, LEVEL, FORMAT, ADDRESS, REDIS_LIST, ETCD_LIST, HOST_LIST };
+enum type { TEXT, NUMBER, STRATEGY, LEVEL, FORMAT, ADDRESS, PREFIX, REDIS_LIST, ETCD_LIST, HOST_LIST };
 
 static const char *const log_formats[] = {"text", "json", NULL};
 
@@ -51,6 +51,8 @@ static const struct setting settings[] = {
     {"redlock-urls", "REDLOCK_URLS", REDIS_LIST, AT(redlock_urls), "", "redis://HOST:PORT,…", 0, 0, "independent Redis servers"},
     {"zookeeper-connect", "ZOOKEEPER_CONNECT", HOST_LIST, AT(zookeeper_connect), "", "HOST:PORT,…", 0, 0, "ZooKeeper"},
     {"etcd-endpoints", "ETCD_ENDPOINTS", ETCD_LIST, AT(etcd_endpoints), "", "http://HOST:PORT,…", 0, 0, "etcd"},
+    {"lock-prefix", "LOCK_PREFIX", PREFIX, AT(lock_prefix), "oversell", "WORD", 0, 0,
+     "what the names of locks begin with on their servers"},
     {"strategy", "STRATEGY", STRATEGY, AT(strategy), "atomic-decrement", "NAME", 0, 0, "the strategy to start with"},
     {"workers", "WORKERS", NUMBER, AT(workers), "16", "threads", 1, 256,
      "orders in the database at the same time; each worker has a connection of its own"},
@@ -183,6 +185,12 @@ static bool is_server_list(enum type type, const char *text)
     }
 }
 
+static bool is_prefix(const char *text)
+{
+    size_t length = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
+    return length > 0 && length <= 32 && !text[length] && text[0] != '.';
+}
+
 /* Checks VALUE and stores it; false with the reason on ERRORS. */
 static bool set(struct config *config, const struct setting *s, const char *value, bool from_flag,
                 FILE *errors)
@@ -223,6 +231,11 @@ static bool set(struct config *config, const struct setting *s, const char *valu
     if (s->type == FORMAT && !listed(log_formats, value)) {
         fprintf(errors, "order-service: %s: '%s' is not valid; valid:", name, value);
         print_names(errors, log_formats);
+        return false;
+    }
+    if (s->type == PREFIX && !is_prefix(value)) {
+        fprintf(errors, "order-service: %s: '%s' is not valid; valid: 1 to 32 of A-Z a-z 0-9 . _ -\n", name,
+                value);
         return false;
     }
     if (s->type == ADDRESS && !parse_address(value, config)) {

@@ -18,6 +18,7 @@ struct config {
     const char *redlock_urls;
     const char *zookeeper_connect;
     const char *etcd_endpoints;
+    const char *lock_prefix;
     const char *strategy;
     const char *log_level;
     const char *log_format;

@@ -23,7 +23,9 @@ static enum outcome lock_outcome(struct placing *p, enum lock_status status)
     case LOCK_NOT_OWNER: return LOST_LOCK;
     case LOCK_AWAY:
     case LOCK_REFUSED:
-    case LOCK_UNAVAILABLE: p->result.backend = p->lock->ops->server; return BACKEND_AWAY;
+    case LOCK_UNAVAILABLE:
+        p->result.backend = p->lock->ops->server ? p->lock->ops->server->name : "lock";
+        return BACKEND_AWAY;
     case LOCK_FAILED: break;
     }
     return FAILED;
@@ -35,7 +37,7 @@ static enum outcome lock(struct placing *p)
     char key[40];
     snprintf(key, sizeof key, "product:%lld", (long long)p->request->product_id);
     int64_t until_us = p->lock_deadline_us < p->deadline_us ? p->lock_deadline_us : p->deadline_us;
-    enum lock_status status = p->lock->ops->acquire(p->lock, key, until_us, &p->grants[p->held]);
+    enum lock_status status = lock_acquire(p->lock, key, until_us, &p->grants[p->held]);
     if (status != LOCK_OK)
         return lock_outcome(p, status);
     p->held++;
@@ -50,7 +52,7 @@ static void unlock(struct placing *p, enum outcome outcome)
     if (p->held == 0)
         return;
     while (p->held > 0) {
-        enum lock_status status = p->lock->ops->release(p->lock, &p->grants[--p->held]);
+        enum lock_status status = lock_release(p->lock, &p->grants[--p->held]);
         if (status != LOCK_OK && outcome == CREATED)
             p->result.lock_lost_after_commit = true;
     }

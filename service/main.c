@@ -91,6 +91,14 @@ int main(int argc, char *argv[])
     enum log_level level = LOG_ERROR;
     while (strcmp(log_level_names[level], config->log_level) != 0)
         level++;
+    lock_configure(&(struct lock_config){
+        .database_url = config->lock_database_url,
+        .redis_url = config->redis_url,
+        .redlock_urls = config->redlock_urls,
+        .zookeeper_connect = config->zookeeper_connect,
+        .etcd_endpoints = config->etcd_endpoints,
+        .prefix = config->lock_prefix,
+    });
     log_setup(level, strcmp(config->log_format, "json") == 0, service.instance);
     if (config->instance[0])
         snprintf(service.instance, sizeof service.instance, "%s", config->instance);

@@ -36,6 +36,11 @@ const char *step_name(enum step step)
         [STEP_COMMIT_STOCK] = "commit-stock",
         [STEP_COMMIT_ORDER] = "commit-order",
         [STEP_UNLOCK] = "unlock",
+        [STEP_SETNX] = "setnx",
+        [STEP_EXPIRE] = "expire",
+        [STEP_GET] = "get",
+        [STEP_DEL] = "del",
+        [STEP_CHECK] = "check",
     };
     return names[step];
 }

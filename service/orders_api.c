@@ -151,8 +151,8 @@ static void place(struct exchange *x, struct worker *worker, const struct order_
 
     uint64_t trips = db_round_trips(worker->db);
     if (lock_status != LOCK_OK)
-        fail(&placing, lock_status == LOCK_FAILED ? FAILED : BACKEND_AWAY, strategy->lock->server,
-             "its lock cannot be opened");
+        fail(&placing, lock_status == LOCK_FAILED ? FAILED : BACKEND_AWAY,
+             strategy->lock->server ? strategy->lock->server->name : "lock", "its lock cannot be opened");
     else if (worker_database(worker, placing.deadline_us, placing.lock_deadline_us) != DB_OK)
         fail(&placing, BACKEND_AWAY, "postgresql", db_error(worker->db));
     else {

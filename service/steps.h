@@ -21,6 +21,11 @@ enum step {
     STEP_COMMIT_STOCK, /* the first of two transactions is committed: stock taken, no order yet */
     STEP_COMMIT_ORDER, /* the second of two transactions is committed */
     STEP_UNLOCK,       /* the lock is released */
+    STEP_SETNX,        /* a lock that takes two commands has done the first … */
+    STEP_EXPIRE,       /* … and given its key a time to live */
+    STEP_GET,          /* a release that takes two commands has read the key … */
+    STEP_DEL,          /* … and deleted it */
+    STEP_CHECK,        /* the lock was asked whether it is still ours */
     STEP_COUNT
 };
 

@@ -36,8 +36,7 @@ static bool worker_init(struct worker *worker, struct service *service, enum lan
 static void worker_release(struct worker *worker)
 {
     for (size_t i = 0; worker->locks && i < strategy_count; i++)
-        if (worker->locks[i])
-            worker->locks[i]->ops->close(worker->locks[i]);
+        lock_close(worker->locks[i]);
     free(worker->locks);
     db_free(worker->db);
     trace_ring_free(worker->traces);
@@ -129,6 +128,6 @@ struct lock *worker_lock(struct worker *worker, const struct strategy *strategy,
         return NULL;
     struct lock **lock = &worker->locks[strategy_index(strategy)];
     if (!*lock)
-        *ret_status = strategy->lock->open(strategy->lock, lock);
+        *ret_status = lock_open(strategy->lock, lock);
     return *lock;
 }

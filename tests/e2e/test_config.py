@@ -30,6 +30,7 @@ def test_help_tells_every_flag_and_variable(flags):
         "redlock-urls": "REDLOCK_URLS",
         "zookeeper-connect": "ZOOKEEPER_CONNECT",
         "etcd-endpoints": "ETCD_ENDPOINTS",
+        "lock-prefix": "LOCK_PREFIX",
         "strategy": "STRATEGY",
         "workers": "WORKERS",
         "queue": "QUEUE",

@@ -481,8 +481,9 @@ static enum lock_status fake_release(struct lock *lock, struct lock_grant *grant
     return (enum lock_status)meaning_of(lock_results, fake_call("release"));
 }
 
+static const struct lock_server fake_server = {.name = "fake server"};
 static const struct lock_ops fake_ops = {
-    .name = "fake", .server = "fake server", .acquire = fake_acquire, .release = fake_release};
+    .name = "fake", .server = &fake_server, .acquire = fake_acquire, .release = fake_release};
 static struct lock fake_lock = {.ops = &fake_ops};
 
 /* ---- running an order ------------------------------------------------------------------------------- */

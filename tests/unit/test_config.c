@@ -38,6 +38,7 @@ static const struct {
     TEXT("--redlock-urls", "REDLOCK_URLS", redlock_urls, ""),
     TEXT("--zookeeper-connect", "ZOOKEEPER_CONNECT", zookeeper_connect, ""),
     TEXT("--etcd-endpoints", "ETCD_ENDPOINTS", etcd_endpoints, ""),
+    TEXT("--lock-prefix", "LOCK_PREFIX", lock_prefix, "oversell"),
     TEXT("--strategy", "STRATEGY", strategy, "atomic-decrement"),
     TEXT("--log-level", "LOG_LEVEL", log_level, "info"),
     TEXT("--log-format", "LOG_FORMAT", log_format, "text"),

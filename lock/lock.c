@@ -1,0 +1,99 @@
+/* What all locks have in common: where their servers are, and a watchdog for what is renewed. */
+#include "lock/lock_impl.h"
+
+#include "lock/watchdog.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+struct lock_config lock_config = {"", "", "", "", "", "oversell"};
+
+void lock_configure(const struct lock_config *config)
+{
+    lock_config = *config;
+}
+
+const char *lock_status_name(enum lock_status status)
+{
+    static const char *const names[] = {"ok",   "busy",    "lost",        "not owner",
+                                        "away", "refused", "unavailable", "failed"};
+    return names[status];
+}
+
+enum lock_status lock_open(const struct lock_ops *ops, struct lock **ret_lock)
+{
+    return ops->open(ops, ret_lock);
+}
+
+enum lock_status lock_acquire(struct lock *lock, const char *key, int64_t deadline_us,
+                              struct lock_grant *ret_grant)
+{
+    enum lock_status status = lock->ops->acquire(lock, key, deadline_us, ret_grant);
+    if (status == LOCK_OK && lock->ops->properties.renewed && lock->ops->renew && !lock->lease_ends)
+        (void)watchdog_watch(lock->ops, ret_grant, lock->lease_ms); /* else it is a lease that ends */
+    return status;
+}
+
+enum lock_status lock_release(struct lock *lock, struct lock_grant *grant)
+{
+    if (lock->ops->properties.renewed && lock->ops->renew)
+        watchdog_forget(lock->ops, grant);
+    return lock->ops->release(lock, grant);
+}
+
+void lock_close(struct lock *lock)
+{
+    if (lock)
+        lock->ops->close(lock);
+}
+
+/* ---- for those who implement locks --------------------------------------------------------------------- */
+
+int64_t lock_command_ms(int64_t deadline_us)
+{
+    int64_t left_ms = (deadline_us - monotonic_us() + 999) / 1000;
+    if (left_ms < LOCK_TRY_MS)
+        return LOCK_TRY_MS;
+    return left_ms < LOCK_COMMAND_MS ? left_ms : LOCK_COMMAND_MS;
+}
+
+enum lock_status lock_fail(struct lock *lock, enum lock_status status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(lock->error, sizeof lock->error, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+bool lock_random_token(char ret_token[static LOCK_TOKEN_SIZE])
+{
+    unsigned char bytes[(LOCK_TOKEN_SIZE - 1) / 2];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return false;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(ret_token + 2 * i, 3, "%02x", bytes[i]);
+    return true;
+}
+
+bool lock_poll_pause(struct lock *lock, int64_t period_ms, int64_t deadline_us)
+{
+    report_step(lock->observer, STEP_WAIT, STEP_NO_VALUE);
+    int64_t left_us = deadline_us - monotonic_us();
+    if (left_us <= 0)
+        return false;
+    int64_t fifth_us = period_ms * 200;
+    int64_t pause_us = period_ms * 1000 - fifth_us + random() % (2 * fifth_us + 1);
+    if (pause_us > left_us)
+        pause_us = left_us;
+    struct timespec pause = {.tv_sec = pause_us / 1000000, .tv_nsec = pause_us % 1000000 * 1000};
+    nanosleep(&pause, NULL);
+    return true;
+}
+
+void lock_server_key(char *ret_key, size_t size, const char *before, const char *between, const char *key)
+{
+    snprintf(ret_key, size, "%s%s%s%s", before, lock_config.prefix, between, key);
+}

@@ -1,0 +1,52 @@
+/* Talking to one Redis server: one connection for each handle, one time limit for each request.
+ *
+ * URLs: redis://[[user]:password@]host[:port][/database], unix://[[user]:password@]path[?db=N], and rediss://… where
+ * the hiredis that this is built with can; where it cannot, using the URL is an error that says what is needed. */
+#ifndef OVERSELL_LOCK_REDIS_H
+#define OVERSELL_LOCK_REDIS_H
+
+#include "lock/lock_impl.h"
+
+#include <hiredis/hiredis.h>
+
+struct redis;
+
+/* A connection to URL (copied, SIZE bytes of it), made when first needed. NULL when out of memory. */
+struct redis *redis_new(const char *url, size_t size);
+/* REDIS may be NULL. */
+void redis_free(struct redis *redis);
+
+/* Sends one command (printf-like: %s for strings, %b for bytes and their length, %lld for numbers, as hiredis has it)
+ * and waits for its reply, LIMIT_MS at most. Reconnects before sending where the connection was lost; never sends a
+ * command twice. LOCK_OK: *ret_reply is the caller's, and no error reply. LOCK_AWAY: no connection, or no reply — the
+ * command may have been done. LOCK_REFUSED: an error reply, such as WRONGTYPE or NOAUTH. Counts the round trip and
+ * notes the error in LOCK, which may be NULL. */
+enum lock_status redis_command(struct redis *redis, struct lock *lock, int64_t limit_ms,
+                               redisReply **ret_reply, const char *format, ...);
+
+/* A Lua script, known by its SHA-1: sent whole only where the server does not know it. */
+struct redis_script {
+    const char *text;
+    char sha1[41]; /* filled when first used */
+};
+/* EVALSHA, then EVAL where the server has not seen it, with KEY_COUNT keys first in WORDS. */
+enum lock_status redis_eval(struct redis *redis, struct lock *lock, int64_t limit_ms, redisReply **ret_reply,
+                            struct redis_script *script, int key_count, const char *const *words,
+                            int word_count);
+
+/* The reply as a number; -1 where it is none. */
+int64_t redis_integer(const redisReply *reply);
+/* Is it the string VALUE? */
+bool redis_is(const redisReply *reply, const char *value);
+
+static inline void redis_clear_reply(redisReply **reply)
+{
+    if (*reply)
+        freeReplyObject(*reply);
+}
+#define AUTO_REPLY __attribute__((cleanup(redis_clear_reply))) redisReply *
+
+/* The server of REDIS_URL, and those of REDLOCK_URLS. */
+extern const struct lock_server redis_server, redlock_servers;
+
+#endif
