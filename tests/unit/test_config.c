@@ -68,6 +68,7 @@ static const char *other_value(size_t i)
         {"REDLOCK_URLS", "redis://127.0.0.1:6379,redis://127.0.0.1:6380,redis://127.0.0.1:6381"},
         {"ZOOKEEPER_CONNECT", "127.0.0.1:2181"},
         {"ETCD_ENDPOINTS", "http://127.0.0.1:2379"},
+        {"LOCK_PREFIX", "shop"},
     };
     for (size_t j = 0; j < COUNT(values); j++)
         if (strcmp(values[j].variable, settings[i].variable) == 0)
