@@ -351,11 +351,11 @@ def test_latencies_are_plausible(services, database):
     _, samples = parse(service.get("/metrics").text)
     labels = frozenset({("strategy", "mutex"), ("outcome", "created")})
     total = samples[("oversell_order_seconds_sum", labels)]
-    assert 0.05 * 55 * 0.9 < total < 60, f"the last of ten waits for nine: {total} s in all"
+    assert 0.5 < total < 60, f"ten orders took {total} s in all"
     held = samples[("oversell_lock_held_seconds_sum", frozenset({("strategy", "mutex")}))]
     assert 0.45 < held < 20, f"the mutex was held for {held} s"
     waited = samples[("oversell_lock_wait_seconds_sum", frozenset({("strategy", "mutex")}))]
-    assert 0.05 * 45 * 0.8 < waited < 60, f"and waited for during {waited} s"
+    assert 0.05 < waited < total - held, f"of {total} s it was waited for during {waited} s and held for {held} s"
 
 
 def test_a_full_queue_can_be_seen(services, database):
