@@ -14,14 +14,24 @@ enum take_status {
     TAKE_WRONG_KIND, /* the product's stock is not kept in the counter */
     TAKE_SOLD_OUT,   /* fewer than wanted are left: stock_taken.available */
     TAKE_CONFLICT,   /* somebody changed the row since it was read: try again */
+    TAKE_LOCK_LOST,  /* refused: a newer holder's fencing token was met, or the lock is no longer ours */
     TAKE_FAILED      /* stock_taken.db_status says why */
+};
+
+/* A fencing token, which only grows, and the lock service that it is of: "redis", "zookeeper" or "etcd". */
+struct fence {
+    const char *service;
+    int64_t token;
 };
 
 struct stock_want {
     int64_t product_id;
     int64_t quantity;
     const char *updated_by;
-    struct observer *observer; /* told of lock, read, write, take; may be NULL */
+    struct observer *observer;        /* told of lock, read, write, take; may be NULL */
+    struct fence fence;               /* for the fenced policies */
+    bool (*still_held)(void *holder); /* for take_checked: is the lock around it still ours? */
+    void *holder;
 };
 
 struct stock_taken {
@@ -48,6 +58,16 @@ stock_take_fn take_for_update;        /* SELECT … FOR UPDATE, then as read-wri
 stock_take_fn take_optimistic;        /* as read-write, but only where the version is still the one read */
 stock_take_fn take_table_lock;        /* LOCK TABLE … IN EXCLUSIVE MODE, then as read-write */
 stock_take_fn take_advisory_lock;     /* pg_advisory_xact_lock, then as read-write */
+stock_take_fn take_checked; /* as read-write, but the lock is asked in between whether it still holds */
+stock_take_fn take_fence_on_write; /* as read-write, but only where no newer token has written */
+stock_take_fn take_fenced; /* as read-write, but only while the token registered before is still ours */
+
+#define FENCE_NO_PRODUCT (-1)
+
+/* Registers the token on the product's row, for take_fenced, outside a transaction and so committed at once.
+ * *ret_registered: it is newer than all before; else *ret_stored is what was registered, or FENCE_NO_PRODUCT. */
+enum db_status fence_register(struct db *db, int64_t product_id, const struct fence *fence,
+                              int64_t *ret_stored, bool *ret_registered);
 
 /* How many are left, read on its own, outside a transaction: for a sold-out answer after a failed statement. */
 enum db_status stock_available(struct db *db, int64_t product_id, int64_t *ret_available);

@@ -20,7 +20,7 @@ enum take_status take_decrement(struct db *db, const struct stock_want *want, st
     enum take_status status = stock_read(db, &ST_STOCK_READ, want, ret_taken);
     if (status != TAKE_OK)
         return status;
-    return stock_write(db, &ST_DECREMENT, want, want->quantity, ret_taken);
+    return stock_write(db, &ST_DECREMENT, want, want->quantity, 0, ret_taken);
 }
 
 enum take_status take_decrement_checked(struct db *db, const struct stock_want *want,
@@ -29,6 +29,6 @@ enum take_status take_decrement_checked(struct db *db, const struct stock_want *
     enum take_status status = stock_read(db, &ST_STOCK_READ, want, ret_taken);
     if (status != TAKE_OK)
         return status;
-    status = stock_write(db, &ST_DECREMENT_CHECKED, want, want->quantity, ret_taken);
+    status = stock_write(db, &ST_DECREMENT_CHECKED, want, want->quantity, 0, ret_taken);
     return status == TAKE_FAILED && ret_taken->db_status == DB_CHECK ? TAKE_SOLD_OUT : status;
 }

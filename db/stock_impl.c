@@ -55,12 +55,12 @@ enum take_status stock_read(struct db *db, const struct statement *read, const s
 }
 
 enum take_status stock_write(struct db *db, const struct statement *write, const struct stock_want *want,
-                             int64_t value, struct stock_taken *taken)
+                             int64_t value, int64_t guard, struct stock_taken *taken)
 {
     AUTO_RESULT row = NULL;
     enum db_status status = db_run(db, write,
                                    (const char *const[]){DB_NUMBER(want->product_id), DB_NUMBER(value),
-                                                         want->updated_by, DB_NUMBER(taken->version)},
+                                                         want->updated_by, DB_NUMBER(guard)},
                                    &row);
     if (status != DB_OK)
         return stock_failed(status, taken);
@@ -73,7 +73,7 @@ enum take_status stock_write(struct db *db, const struct statement *write, const
 
 enum take_status stock_write_target(struct db *db, const struct stock_want *want, struct stock_taken *taken)
 {
-    return stock_write(db, &ST_STOCK_WRITE_TARGET, want, taken->seen - want->quantity, taken);
+    return stock_write(db, &ST_STOCK_WRITE_TARGET, want, taken->seen - want->quantity, 0, taken);
 }
 
 enum db_status stock_available(struct db *db, int64_t product_id, int64_t *ret_available)

@@ -8,10 +8,10 @@
 enum take_status stock_read(struct db *db, const struct statement *read, const struct stock_want *want,
                             struct stock_taken *ret_taken);
 
-/* Runs WRITE ($1 product, $2 VALUE, $3 updated_by, $4 VERSION where the statement has one), which returns the
+/* Runs WRITE ($1 product, $2 VALUE, $3 updated_by, $4 GUARD where the statement has one), which returns the
  * transaction's id and the new count; reports STEP_WRITE. No row written is TAKE_CONFLICT. */
 enum take_status stock_write(struct db *db, const struct statement *write, const struct stock_want *want,
-                             int64_t value, struct stock_taken *taken);
+                             int64_t value, int64_t guard, struct stock_taken *taken);
 
 /* As read-write from here on: writes the target count that the program has computed. */
 enum take_status stock_write_target(struct db *db, const struct stock_want *want, struct stock_taken *taken);

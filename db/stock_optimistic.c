@@ -13,5 +13,6 @@ enum take_status take_optimistic(struct db *db, const struct stock_want *want, s
     enum take_status status = stock_read(db, &ST_STOCK_READ, want, ret_taken);
     if (status != TAKE_OK)
         return status;
-    return stock_write(db, &ST_WRITE_IF_UNCHANGED, want, ret_taken->seen - want->quantity, ret_taken);
+    return stock_write(db, &ST_WRITE_IF_UNCHANGED, want, ret_taken->seen - want->quantity, ret_taken->version,
+                       ret_taken);
 }

@@ -46,6 +46,31 @@ static enum outcome lock(struct placing *p)
     return CREATED;
 }
 
+/* Registers the grant's token, which shuts out every older holder. A lock service that has lost its counter, and so
+ * grants what is old already, is told how far it was: the order is lost, the next one is not. */
+static enum outcome register_fence(struct placing *p)
+{
+    struct fence fence = {p->lock->ops->server->name, p->grants[0].fence};
+    int64_t stored = 0;
+    bool registered = false;
+    enum outcome outcome = outcome_of_db(
+        p, fence_register(p->db, p->request->product_id, &fence, &stored, &registered));
+    if (outcome != CREATED)
+        return outcome;
+    if (registered) {
+        report_step(p->observer, STEP_FENCE, fence.token);
+        return CREATED;
+    }
+    if (stored == FENCE_NO_PRODUCT)
+        return NO_SUCH_PRODUCT;
+    snprintf(p->result.error, sizeof p->result.error, "token %lld came after %lld", (long long)fence.token,
+             (long long)stored);
+    if (p->lock->ops->raise_fence)
+        (void)p->lock->ops->raise_fence(p->lock, p->grants[0].key,
+                                        stored); /* the next order tries it again */
+    return LOST_LOCK;
+}
+
 /* Releases all that is held. A lock that was lost meanwhile does not undo an order that is committed. */
 static void unlock(struct placing *p, enum outcome outcome)
 {
@@ -59,6 +84,12 @@ static void unlock(struct placing *p, enum outcome outcome)
     report_step(p->observer, STEP_UNLOCK, STEP_NO_VALUE);
 }
 
+static bool still_held(void *holder)
+{
+    struct placing *p = holder;
+    return p->lock->ops->still_held(p->lock, &p->grants[0]) == LOCK_OK;
+}
+
 static enum outcome take_stock(struct placing *p)
 {
     struct stock_want want = {
@@ -66,7 +97,11 @@ static enum outcome take_stock(struct placing *p)
         .quantity = p->request->quantity,
         .updated_by = p->instance,
         .observer = p->observer,
+        .still_held = still_held,
+        .holder = p,
     };
+    if (p->strategy->fencing != NO_FENCE)
+        want.fence = (struct fence){p->lock->ops->server->name, p->grants[0].fence};
     enum outcome outcome = p->strategy->span == AROUND_TWICE ? lock(p) : CREATED;
     if (outcome != CREATED)
         return outcome;
@@ -92,6 +127,10 @@ enum outcome place_by_steps(struct placing *p)
     enum outcome outcome = around ? lock(p) : CREATED;
     if (outcome != CREATED)
         return outcome;
+    if (s->fencing == BEFORE_READ && (outcome = register_fence(p)) != CREATED) {
+        unlock(p, outcome);
+        return outcome;
+    }
 
     db_begin(p->db, s->isolation);
     outcome = claim_key(p);
@@ -219,6 +258,9 @@ enum outcome outcome_of_take(struct placing *p, enum take_status status)
     case TAKE_WRONG_KIND: return WRONG_STOCK_KIND;
     case TAKE_SOLD_OUT: return SOLD_OUT;
     case TAKE_CONFLICT: return CONFLICT;
+    case TAKE_LOCK_LOST:
+        snprintf(p->result.error, sizeof p->result.error, "the lock had ended before the write");
+        return LOST_LOCK;
     case TAKE_FAILED: break;
     }
     return outcome_of_db(p, p->taken.db_status);

@@ -70,11 +70,24 @@ const char *stock_policy_name(stock_take_fn *take_stock)
         {take_optimistic, "write-if-version-unchanged"},
         {take_table_lock, "lock-table-then-read-write"},
         {take_advisory_lock, "advisory-lock-then-read-write"},
+        {take_checked, "read-ask-the-lock-write"},
+        {take_fence_on_write, "read-then-write-if-no-newer-fence"},
+        {take_fenced, "read-then-write-if-fence-is-ours"},
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (names[i].take_stock == take_stock)
             return names[i].name;
     return "own"; /* the row's place function takes it */
+}
+
+const char *fence_name(enum fencing fencing)
+{
+    static const char *const names[] = {
+        [NO_FENCE] = "none",
+        [ON_WRITE] = "on-write",
+        [BEFORE_READ] = "before-read",
+    };
+    return names[fencing];
 }
 
 const char *span_name(enum lock_span span)

@@ -7,73 +7,73 @@
 
 /* clang-format off */
 const struct strategy strategies[] = {
-    /* name                   guarantee     shown by          span          lock                         transactions
+    /* name                   guarantee     shown by          span          lock                         fence, transactions
        isolation              taking of the stock             tries, way of placing, title, why */
 
-    {"read-write",            UNSAFE,       LOAD,             NO_LOCK,      NULL,                        ONE_TX,
+    {"read-write",            UNSAFE,       LOAD,             NO_LOCK,      NULL,                        NO_FENCE, ONE_TX,
         READ_COMMITTED,       take_read_write,                1,  place_by_steps, "No protection: read, then write the result",
         "Two orders read the same stock, and the later write wipes out the earlier one: a lost update."},
 
-    {"decrement",             UNSAFE,       LOAD,             NO_LOCK,      NULL,                        ONE_TX,
+    {"decrement",             UNSAFE,       LOAD,             NO_LOCK,      NULL,                        NO_FENCE, ONE_TX,
         READ_COMMITTED,       take_decrement,                 1,  place_by_steps, "No protection: check, then subtract",
         "No update is lost, but two orders that both found the last unit both take it: the stock goes below zero."},
 
-    {"mutex-early-release",   UNSAFE,       LOAD,             INSIDE_TX,    &process_mutex,              ONE_TX,
+    {"mutex-early-release",   UNSAFE,       LOAD,             INSIDE_TX,    &process_mutex,              NO_FENCE, ONE_TX,
         READ_COMMITTED,       take_read_write,                1,  place_by_steps, "Process mutex, released before COMMIT",
         "The transaction outlives its lock: the next order reads before this one's write can be seen."},
 
-    {"mutex-wrong-object",    UNSAFE,       LOAD,             AROUND_TX,    &process_mutex_wrong_object, ONE_TX,
+    {"mutex-wrong-object",    UNSAFE,       LOAD,             AROUND_TX,    &process_mutex_wrong_object, NO_FENCE, ONE_TX,
         READ_COMMITTED,       take_read_write,                1,  place_by_steps, "A mutex, but everybody locks another one",
         "Each worker locks an object of its own, so nobody ever waits for anybody."},
 
-    {"mutex",                 ONE_PROCESS,  SECOND_PROCESS,   AROUND_TX,    &process_mutex,              ONE_TX,
+    {"mutex",                 ONE_PROCESS,  SECOND_PROCESS,   AROUND_TX,    &process_mutex,              NO_FENCE, ONE_TX,
         READ_COMMITTED,       take_read_write,                1,  place_by_steps, "Process mutex around the transaction",
         "The mutex outlives the transaction, so each order reads what the last one wrote. "
         "A second process has a mutex of its own, and sells the same stock again."},
 
-    {"mutex-per-product",     ONE_PROCESS,  SECOND_PROCESS,   AROUND_TX,    &process_mutex_per_product,  ONE_TX,
+    {"mutex-per-product",     ONE_PROCESS,  SECOND_PROCESS,   AROUND_TX,    &process_mutex_per_product,  NO_FENCE, ONE_TX,
         READ_COMMITTED,       take_read_write,                1,  place_by_steps, "Process mutex for each product",
         "As mutex, but orders of different products do not wait for each other."},
 
-    {"reentrant-mutex",       ONE_PROCESS,  SECOND_PROCESS | CRASH, AROUND_TWICE, &process_mutex_reentrant, TWO_TX,
+    {"reentrant-mutex",       ONE_PROCESS,  SECOND_PROCESS | CRASH, AROUND_TWICE, &process_mutex_reentrant,    NO_FENCE, TWO_TX,
         READ_COMMITTED,       take_read_write,                1,  place_by_steps, "Recursive mutex around the stock alone",
         "The critical section is short: the order follows in a second transaction, outside the mutex. "
         "A crash between the two loses units, and a second process has a mutex of its own."},
 
-    {"select-for-update",     SAFE,         NOTHING,          NO_LOCK,      NULL,                        ONE_TX,
+    {"select-for-update",     SAFE,         NOTHING,          NO_LOCK,      NULL,                        NO_FENCE, ONE_TX,
         READ_COMMITTED,       take_for_update,                1,  place_by_steps, "SELECT … FOR UPDATE",
         "Reading locks the row until COMMIT, so the next order waits and then reads the new stock."},
 
-    {"atomic-decrement",      SAFE,         NOTHING,          NO_LOCK,      NULL,                        ONE_TX,
+    {"atomic-decrement",      SAFE,         NOTHING,          NO_LOCK,      NULL,                        NO_FENCE, ONE_TX,
         READ_COMMITTED,       take_guarded,                   1,  place_by_steps, "UPDATE … WHERE count >= n",
         "The database checks and subtracts in one statement, on the newest version of the row."},
 
-    {"atomic-statement",      SAFE,         NOTHING,          NO_LOCK,      NULL,                        ONE_TX,
+    {"atomic-statement",      SAFE,         NOTHING,          NO_LOCK,      NULL,                        NO_FENCE, ONE_TX,
         READ_COMMITTED,       NULL,                           1,  place_in_one_statement, "The whole order as one statement",
         "As atomic-decrement, in one round trip: the row is held for a commit, not for a conversation."},
 
-    {"check-constraint",      SAFE,         NOTHING,          NO_LOCK,      NULL,                        ONE_TX,
+    {"check-constraint",      SAFE,         NOTHING,          NO_LOCK,      NULL,                        NO_FENCE, ONE_TX,
         READ_COMMITTED,       take_decrement_checked,         1,  place_by_steps, "Check, then subtract; CHECK (count >= 0)",
         "As decrement, but the schema refuses a stock below zero: the second of two last orders fails."},
 
-    {"optimistic",            SAFE,         NOTHING,          NO_LOCK,      NULL,                        ONE_TX,
+    {"optimistic",            SAFE,         NOTHING,          NO_LOCK,      NULL,                        NO_FENCE, ONE_TX,
         READ_COMMITTED,       take_optimistic,                50, place_by_steps, "Version column, compare and swap",
         "It writes only where the row's version is still the one that was read; else it reads again and retries."},
 
-    {"repeatable-read",       SAFE,         NOTHING,          NO_LOCK,      NULL,                        ONE_TX,
+    {"repeatable-read",       SAFE,         NOTHING,          NO_LOCK,      NULL,                        NO_FENCE, ONE_TX,
         REPEATABLE_READ,      take_read_write,                50, place_by_steps, "Read, then write, at REPEATABLE READ",
         "PostgreSQL refuses to overwrite a row that changed after the snapshot (40001); the order retries. "
         "MySQL, under the same name, loses the update."},
 
-    {"serializable",          SAFE,         NOTHING,          NO_LOCK,      NULL,                        ONE_TX,
+    {"serializable",          SAFE,         NOTHING,          NO_LOCK,      NULL,                        NO_FENCE, ONE_TX,
         SERIALIZABLE,         take_read_write,                50, place_by_steps, "Read, then write, at SERIALIZABLE",
         "The database finds the transactions that no serial order explains and refuses one; the order retries."},
 
-    {"table-lock",            SAFE,         NOTHING,          NO_LOCK,      NULL,                        ONE_TX,
+    {"table-lock",            SAFE,         NOTHING,          NO_LOCK,      NULL,                        NO_FENCE, ONE_TX,
         READ_COMMITTED,       take_table_lock,                1,  place_by_steps, "LOCK TABLE … IN EXCLUSIVE MODE",
         "Every order waits for every other, of any product: right, and much too coarse."},
 
-    {"advisory-lock",         SAFE,         NOTHING,          NO_LOCK,      NULL,                        ONE_TX,
+    {"advisory-lock",         SAFE,         NOTHING,          NO_LOCK,      NULL,                        NO_FENCE, ONE_TX,
         READ_COMMITTED,       take_advisory_lock,             1,  place_by_steps, "pg_advisory_xact_lock, then read, then write",
         "A lock on a number instead of a row, which ends with the transaction. "
         "The read is a statement of its own after it, so it sees what the last holder committed."},

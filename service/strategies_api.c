@@ -49,11 +49,12 @@ static json_t *strategy_json(const struct strategy *s)
 {
     char shown_by[64];
     describe_shown_by(s->shown_by, shown_by, sizeof shown_by);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:i, s:b, s:n}", "name", s->name,
-                     "title", s->title, "why", s->why, "guarantee", guarantee_name(s->guarantee), "shown_by",
-                     shown_by, "lock", lock_json(s->lock), "span", span_name(s->span), "scope",
-                     scope_name(s->scope), "isolation", isolation_name(s->isolation), "stock",
-                     stock_policy_name(s->take_stock), "max_tries", s->max_tries, "available", 1, "reason");
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:n}", "name",
+                     s->name, "title", s->title, "why", s->why, "guarantee", guarantee_name(s->guarantee),
+                     "shown_by", shown_by, "lock", lock_json(s->lock), "span", span_name(s->span), "scope",
+                     scope_name(s->scope), "fence", fence_name(s->fencing), "isolation",
+                     isolation_name(s->isolation), "stock", stock_policy_name(s->take_stock), "max_tries",
+                     s->max_tries, "available", 1, "reason");
 }
 
 static json_t *settings_json(const struct settings *settings)

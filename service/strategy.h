@@ -33,6 +33,13 @@ enum lock_span {
     AROUND_TWICE, /* around, and taken again by the stock step: needs a reentrant lock */
 };
 
+/* Where the lock's fencing token is checked by the product's row. */
+enum fencing {
+    NO_FENCE,
+    ON_WRITE,    /* by the write alone: the usual picture, which is not enough */
+    BEFORE_READ, /* registered before the read, demanded by the write */
+};
+
 /* One transaction for all, or the stock committed first and the order after it. */
 enum tx_scope { ONE_TX, TWO_TX };
 
@@ -45,6 +52,7 @@ struct strategy {
     unsigned shown_by; /* enum shown_by, or-ed */
     enum lock_span span;
     const struct lock_ops *lock; /* NULL: no lock outside the database transaction */
+    enum fencing fencing;
     enum tx_scope scope;
     enum db_isolation isolation;
     stock_take_fn *take_stock;
@@ -65,6 +73,7 @@ size_t strategy_index(const struct strategy *strategy);
 /* Names for JSON; static storage. */
 const char *guarantee_name(enum guarantee guarantee);
 const char *span_name(enum lock_span span);
+const char *fence_name(enum fencing fencing);
 const char *scope_name(enum tx_scope scope);
 const char *isolation_name(enum db_isolation isolation);
 const char *stock_policy_name(stock_take_fn *take_stock);

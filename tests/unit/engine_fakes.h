@@ -184,6 +184,7 @@ static const struct meaning take_results[] = {
     {"wrong-kind", TAKE_WRONG_KIND},
     {"sold-out", TAKE_SOLD_OUT},
     {"conflict", TAKE_CONFLICT},
+    {"lock-lost", TAKE_LOCK_LOST},
     {NULL, TAKE_FAILED},
 };
 static const struct meaning key_results[] = {
@@ -317,6 +318,10 @@ static enum take_status take_fake(struct db *db, const struct stock_want *want, 
          "another order's stock");
     rule(strcmp(want->updated_by, FAKE_INSTANCE) == 0, "stock taken in another name");
     rule(want->observer == fake.placing->observer, "the policy has another observer");
+    rule(fake.placing->strategy->fencing == NO_FENCE
+             ? !want->fence.service
+             : strcmp(want->fence.service, "fake server") == 0 && want->fence.token == fake.fence,
+         "the policy has another fence");
     rule(ret_taken->seen == STOCK_UNSEEN && ret_taken->available == STOCK_UNSEEN && !ret_taken->xid[0],
          "the try begins with what the last one saw");
     enum take_status status = take_result(tx_call(fake.guarded ? "take" : "read"), ret_taken);
@@ -332,6 +337,20 @@ static enum take_status take_fake(struct db *db, const struct stock_want *want, 
     report_step(want->observer, fake.guarded ? STEP_TAKE : STEP_WRITE, FAKE_SEEN - FAKE_QUANTITY);
     fake_xid(ret_taken->xid, sizeof ret_taken->xid);
     return TAKE_OK;
+}
+
+enum db_status fence_register(struct db *db, int64_t product_id, const struct fence *fence,
+                              int64_t *ret_stored, bool *ret_registered)
+{
+    rule(db == &fake_db && product_id == FAKE_PRODUCT, "another product's fence");
+    rule(strcmp(fence->service, "fake server") == 0 && fence->token == fake.fence, "another fence");
+    rule(fake.grants && !fake.tx_open, "a fence that is not committed by itself, under the lock");
+    rule(fake.placing->strategy->fencing == BEFORE_READ, "a fence that the strategy does not have");
+    const char *result = db_call("fence");
+    bool old = strcmp(result, "old") == 0, no_product = strcmp(result, "no-product") == 0;
+    *ret_registered = strcmp(result, "ok") == 0;
+    *ret_stored = no_product ? FENCE_NO_PRODUCT : fake.fence + (old ? 7 : 0);
+    return old || no_product ? DB_OK : (enum db_status)meaning_of(db_results, result);
 }
 
 static void check_origin(const struct order_request *request, const struct order_origin *origin)
@@ -460,6 +479,7 @@ static enum lock_status fake_acquire(struct lock *lock, const char *key, int64_t
         return status;
     }
     *ret_grant = (struct lock_grant){.fence = fake.fence, .lease_end_us = INT64_MAX};
+    snprintf(ret_grant->key, sizeof ret_grant->key, "%s", key);
     snprintf(ret_grant->token, sizeof ret_grant->token, "%d", fake.grant_count);
     fake.grants |= 1ul << fake.grant_count++;
     return LOCK_OK;
@@ -481,9 +501,19 @@ static enum lock_status fake_release(struct lock *lock, struct lock_grant *grant
     return (enum lock_status)meaning_of(lock_results, fake_call("release"));
 }
 
+static enum lock_status fake_raise_fence(struct lock *lock, const char *key, int64_t fence)
+{
+    rule(lock == fake.placing->lock && strcmp(key, "product:7") == 0, "another lock's counter is raised");
+    rule(fence == fake.fence + 7, "the counter is not raised to what was registered");
+    return (enum lock_status)meaning_of(lock_results, fake_call("raise"));
+}
+
 static const struct lock_server fake_server = {.name = "fake server"};
-static const struct lock_ops fake_ops = {
-    .name = "fake", .server = &fake_server, .acquire = fake_acquire, .release = fake_release};
+static const struct lock_ops fake_ops = {.name = "fake",
+                                         .server = &fake_server,
+                                         .acquire = fake_acquire,
+                                         .release = fake_release,
+                                         .raise_fence = fake_raise_fence};
 static struct lock fake_lock = {.ops = &fake_ops};
 
 /* ---- running an order ------------------------------------------------------------------------------- */
@@ -495,6 +525,7 @@ static struct strategy strategy_of(const struct shape *shape)
         .span = shape->span,
         .lock = shape->span == NO_LOCK ? NULL : &fake_ops,
         .scope = shape->scope,
+        .fencing = shape->fencing,
         .isolation = shape->tries_again ? SERIALIZABLE : READ_COMMITTED,
         .take_stock = shape->place == place_in_one_statement ? NULL : take_fake,
         .max_tries = shape->tries_again ? FAKE_TRIES : 1,

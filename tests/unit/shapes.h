@@ -9,20 +9,23 @@ struct shape {
     const char *name;
     enum lock_span span;
     enum tx_scope scope;
+    enum fencing fencing;
     bool tries_again;
     enum outcome (*place)(struct placing *placing);
 };
 
 static const struct shape shapes[] = {
-    {"plain", NO_LOCK, ONE_TX, false, place_by_steps},
-    {"around", AROUND_TX, ONE_TX, false, place_by_steps},
-    {"inside", INSIDE_TX, ONE_TX, false, place_by_steps},
-    {"twice", AROUND_TWICE, TWO_TX, false, place_by_steps},
-    {"retry", NO_LOCK, ONE_TX, true, place_by_steps},
-    {"in-one", NO_LOCK, ONE_TX, false, place_in_one_statement},
-    {"around-retry", AROUND_TX, ONE_TX, true,
+    {"plain", NO_LOCK, ONE_TX, NO_FENCE, false, place_by_steps},
+    {"around", AROUND_TX, ONE_TX, NO_FENCE, false, place_by_steps},
+    {"inside", INSIDE_TX, ONE_TX, NO_FENCE, false, place_by_steps},
+    {"twice", AROUND_TWICE, TWO_TX, NO_FENCE, false, place_by_steps},
+    {"fence-on-write", AROUND_TX, ONE_TX, ON_WRITE, false, place_by_steps},
+    {"fenced", AROUND_TX, ONE_TX, BEFORE_READ, false, place_by_steps},
+    {"retry", NO_LOCK, ONE_TX, NO_FENCE, true, place_by_steps},
+    {"in-one", NO_LOCK, ONE_TX, NO_FENCE, false, place_in_one_statement},
+    {"around-retry", AROUND_TX, ONE_TX, NO_FENCE, true,
      place_by_steps}, /* no row yet; the engine must do it right anyway */
-    {"inside-retry", INSIDE_TX, ONE_TX, true, place_by_steps}, /* likewise */
+    {"inside-retry", INSIDE_TX, ONE_TX, NO_FENCE, true, place_by_steps}, /* likewise */
 };
 
 #endif

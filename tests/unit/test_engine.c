@@ -179,6 +179,31 @@ static void test_the_fence_is_the_value_of_the_lock_step(void **state)
     assert_true(fake.lock_step_value == STEP_NO_VALUE);
 }
 
+#define FENCED "ready acquire LOCK fence FENCE begin "
+
+static void test_a_fence_shuts_out_older_holders(void **state)
+{
+    (void)state;
+    static const struct expected cases[] = {
+        {"fenced", false, CREATED, .script = FENCED TAKE " insert INSERT commit COMMIT release UNLOCK"},
+        {"fenced", true, CREATED, .script = FENCED "key " TAKE " insert INSERT commit COMMIT release UNLOCK"},
+        {"fenced", false, LOST_LOCK, .script = FENCED "read READ write=lock-lost rollback release UNLOCK"},
+        {"fenced", false, LOST_LOCK, .script = "ready acquire LOCK fence=old raise release UNLOCK"},
+        {"fenced", false, LOST_LOCK, .script = "ready acquire LOCK fence=old raise=away release UNLOCK"},
+        {"fenced", false, NO_SUCH_PRODUCT, .script = "ready acquire LOCK fence=no-product release UNLOCK"},
+        {"fenced", false, BUSY, .script = "ready acquire LOCK fence=lock-timeout release UNLOCK"},
+        {"fenced", false, BACKEND_AWAY, .script = "ready acquire LOCK fence=away release UNLOCK",
+         .backend = "postgresql"},
+        {"fence-on-write", false, CREATED,
+         .script = "ready acquire LOCK begin " TAKE " insert INSERT commit COMMIT release UNLOCK"},
+        {"fence-on-write", false, LOST_LOCK,
+         .script = "ready acquire LOCK begin read READ write=lock-lost rollback release UNLOCK"},
+    };
+    struct fake_order order;
+    for (size_t i = 0; i < COUNT(cases); i++)
+        play_with(&cases[i], fence_of_42, &order);
+}
+
 /* ---- the lock is not got --------------------------------------------------------------------------------- */
 
 static const struct {
@@ -754,6 +779,7 @@ int main(void)
         ENGINE_TEST(test_a_guarded_statement),
         ENGINE_TEST(test_what_a_created_order_tells),
         ENGINE_TEST(test_the_fence_is_the_value_of_the_lock_step),
+        ENGINE_TEST(test_a_fence_shuts_out_older_holders),
         ENGINE_TEST(test_a_lock_that_is_not_got),
         ENGINE_TEST(test_a_database_that_fails),
         ENGINE_TEST(test_stock_that_cannot_be_taken),

@@ -10,6 +10,8 @@ static const struct {
 } failures[] = {
     {"ready", {"away", "refused", "error", "timeout"}},
     {"acquire", {"busy", "lost", "not-owner", "away", "refused", "unavailable", "failed"}},
+    {"fence", {"old", "no-product", "lock-timeout", "timeout", "away", "error"}},
+    {"raise", {"away", "refused"}},
     {"key",
      {"replay", "mismatch", "in-progress", "serialization", "deadlock", "lock-timeout", "timeout", "away",
       "error"}},
@@ -19,8 +21,8 @@ static const struct {
     {"take",
      {"no-product", "wrong-kind", "sold-out", "conflict", "serialization", "lock-timeout", "away", "error"}},
     {"write",
-     {"conflict", "sold-out", "serialization", "deadlock", "lock-timeout", "timeout", "check", "out-of-range",
-      "away", "error"}},
+     {"conflict", "lock-lost", "sold-out", "serialization", "deadlock", "lock-timeout", "timeout", "check",
+      "out-of-range", "away", "error"}},
     {"insert",
      {"serialization", "deadlock", "timeout", "unique", "foreign-key", "out-of-range", "away", "error"}},
     {"one",
@@ -83,6 +85,8 @@ static enum outcome outcome_of_failure(const char *result)
         {"unique", KEY_IN_USE},
         {"unknown", UNKNOWN},
         {"rolled-back", BACKEND_AWAY},
+        {"lock-lost", LOST_LOCK},
+        {"old", LOST_LOCK},
     };
     for (size_t i = 0; i < COUNT(meanings); i++)
         if (is(meanings[i].result, result))
@@ -98,7 +102,8 @@ static enum outcome outcome_of_try(int from, int end)
         const struct recorded_call *c = &fake.calls[i];
         bool settled = i + 1 < end && is(fake.calls[i + 1].name, "settle");
         bool success = is(c->result, "ok") || (is(c->name, "settle") && is(c->result, "committed"));
-        if (success || is(c->name, "release") || is(c->name, "look") || (is(c->name, "commit") && settled))
+        if (success || is(c->name, "release") || is(c->name, "raise") || is(c->name, "look") ||
+            (is(c->name, "commit") && settled))
             continue;
         return outcome_of_failure(c->result);
     }
@@ -211,6 +216,8 @@ static void test_endless_conflicts_end(void **state)
                 ? "ready begin acquire LOCK read=serialization release UNLOCK rollback"
             : shapes[i].span == AROUND_TWICE
                 ? "ready acquire LOCK begin acquire read=serialization rollback release release UNLOCK"
+            : shapes[i].fencing == BEFORE_READ
+                ? "ready acquire LOCK fence FENCE begin read=serialization rollback release UNLOCK"
             : shapes[i].span == AROUND_TX
                 ? "ready acquire LOCK begin read=serialization rollback release UNLOCK"
                 : "ready begin read=serialization rollback";

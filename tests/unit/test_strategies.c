@@ -108,6 +108,12 @@ static void test_locks_and_spans(void **state)
         if (!s->lock)
             continue;
         ROW(s, s->span != AROUND_TWICE || s->lock->properties.reentrant);
+        ROW(s, s->fencing == NO_FENCE ||
+                   (s->lock->properties.fenced && s->lock->server && s->span == AROUND_TX));
+        ROW(s, (s->fencing == BEFORE_READ) == (s->take_stock == take_fenced));
+        ROW(s, (s->fencing == ON_WRITE) == (s->take_stock == take_fence_on_write));
+        ROW(s, s->fencing != ON_WRITE ||
+                   s->guarantee == WHILE_LEASE_HOLDS);                /* not enough, and the table says so */
         ROW(s, s->guarantee != ONE_PROCESS || !s->lock->server);      /* a lock in the process's memory … */
         ROW(s, s->guarantee != WHILE_LEASE_HOLDS || s->lock->server); /* … and one outside it */
     }
@@ -152,9 +158,9 @@ static void test_the_engine_is_tested_with_every_shape(void **state)
         const struct strategy *s = &strategies[i];
         bool has_shape = false;
         for (size_t j = 0; j < COUNT(shapes); j++)
-            has_shape = has_shape ||
-                        (shapes[j].span == s->span && shapes[j].scope == s->scope &&
-                         shapes[j].tries_again == (s->max_tries > 1) && shapes[j].place == s->place);
+            has_shape = has_shape || (shapes[j].span == s->span && shapes[j].scope == s->scope &&
+                                      shapes[j].tries_again == (s->max_tries > 1) &&
+                                      shapes[j].fencing == s->fencing && shapes[j].place == s->place);
         ROW(s, has_shape);
     }
 }

@@ -1,0 +1,94 @@
+/* Fencing: the token of a lock, checked by the very row that it protects. Two ways, of which one is right.
+ *
+ * Registered before the read, a token closes the row to every older holder, so what is read afterwards can only be
+ * changed by a newer one, and then our write is refused. Compared by the write alone, as the picture usually goes, it
+ * lets an older holder's late write through to a row that a newer holder has read but not yet written: the newer one
+ * then overwrites it with a stock computed from what it had read. See M. Kleppmann, How to do distributed locking. */
+#include "db/stock_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define REGISTER(service)                                                                                    \
+    {                                                                                                        \
+        "fence_register_" service,                                                                           \
+            "WITH registered AS (UPDATE product SET fence_" service " = $2 WHERE id = $1 AND fence_" service \
+            " < $2 RETURNING id) SELECT (SELECT count(*) FROM registered), fence_" service                   \
+            " FROM product WHERE id = $1",                                                                   \
+            2                                                                                                \
+    }
+#define WRITE(service, name, sets, condition)                                                                \
+    {                                                                                                        \
+        "stock_write_" name "_" service,                                                                     \
+            "UPDATE product SET count = $2, version = version + 1, refuse_negative = false,"                 \
+            "       updated_at = clock_timestamp(), updated_by = $3" sets " "                                \
+            "WHERE id = $1 AND fence_" service condition " RETURNING pg_current_xact_id(), count",           \
+            4                                                                                                \
+    }
+#define SERVICE(service)                                                                                     \
+    {                                                                                                        \
+        service, REGISTER(service), WRITE(service, "fenced", "", " = $4"),                                   \
+            WRITE(service, "fence_on_write", ", fence_" service " = $4", " <= $4")                           \
+    }
+
+/* One column for each lock service: their tokens cannot be compared. */
+static const struct {
+    const char *service;
+    struct statement registering, write_if_equal, write_if_not_newer;
+} SERVICES[] = {SERVICE("redis"), SERVICE("zookeeper"), SERVICE("etcd")};
+
+#define NO_SERVICE (sizeof SERVICES / sizeof SERVICES[0])
+
+static size_t find_service(const char *service)
+{
+    size_t i = 0;
+    while (i < NO_SERVICE && (!service || strcmp(SERVICES[i].service, service) != 0))
+        i++;
+    return i;
+}
+
+enum db_status fence_register(struct db *db, int64_t product_id, const struct fence *fence,
+                              int64_t *ret_stored, bool *ret_registered)
+{
+    size_t i = find_service(fence->service);
+    AUTO_RESULT row = NULL;
+    if (i == NO_SERVICE)
+        return DB_ERROR;
+    enum db_status status = db_run(db, &SERVICES[i].registering,
+                                   (const char *const[]){DB_NUMBER(product_id), DB_NUMBER(fence->token)},
+                                   &row);
+    if (status != DB_OK)
+        return status;
+    bool exists = PQntuples(row) == 1;
+    *ret_stored = exists ? strtoll(PQgetvalue(row, 0, 1), NULL, 10) : FENCE_NO_PRODUCT;
+    *ret_registered = exists && strcmp(PQgetvalue(row, 0, 0), "1") == 0;
+    return DB_OK;
+}
+
+/* A write that finds no row was refused for the sake of a newer holder. */
+static enum take_status write_fenced(struct db *db, const struct statement *write,
+                                     const struct stock_want *want, struct stock_taken *taken)
+{
+    enum take_status status = stock_write(db, write, want, taken->seen - want->quantity, want->fence.token,
+                                          taken);
+    return status == TAKE_CONFLICT ? TAKE_LOCK_LOST : status;
+}
+
+enum take_status take_fenced(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
+{
+    size_t i = find_service(want->fence.service);
+    if (i == NO_SERVICE)
+        return stock_failed(DB_ERROR, ret_taken);
+    enum take_status status = stock_read(db, &ST_STOCK_READ, want, ret_taken);
+    return status == TAKE_OK ? write_fenced(db, &SERVICES[i].write_if_equal, want, ret_taken) : status;
+}
+
+enum take_status take_fence_on_write(struct db *db, const struct stock_want *want,
+                                     struct stock_taken *ret_taken)
+{
+    size_t i = find_service(want->fence.service);
+    if (i == NO_SERVICE)
+        return stock_failed(DB_ERROR, ret_taken);
+    enum take_status status = stock_read(db, &ST_STOCK_READ, want, ret_taken);
+    return status == TAKE_OK ? write_fenced(db, &SERVICES[i].write_if_not_newer, want, ret_taken) : status;
+}
