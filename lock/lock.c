@@ -27,18 +27,23 @@ enum lock_status lock_open(const struct lock_ops *ops, struct lock **ret_lock)
     return ops->open(ops, ret_lock);
 }
 
+static bool is_renewed(const struct lock *lock)
+{
+    return lock->ops->renew && !lock->lease_ends && (lock->lease_renewed || lock->ops->properties.renewed);
+}
+
 enum lock_status lock_acquire(struct lock *lock, const char *key, int64_t deadline_us,
                               struct lock_grant *ret_grant)
 {
     enum lock_status status = lock->ops->acquire(lock, key, deadline_us, ret_grant);
-    if (status == LOCK_OK && lock->ops->properties.renewed && lock->ops->renew && !lock->lease_ends)
+    if (status == LOCK_OK && is_renewed(lock))
         (void)watchdog_watch(lock->ops, ret_grant, lock->lease_ms); /* else it is a lease that ends */
     return status;
 }
 
 enum lock_status lock_release(struct lock *lock, struct lock_grant *grant)
 {
-    if (lock->ops->properties.renewed && lock->ops->renew)
+    if (is_renewed(lock))
         watchdog_forget(lock->ops, grant);
     return lock->ops->release(lock, grant);
 }

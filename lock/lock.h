@@ -110,15 +110,17 @@ struct lock {
     const struct lock_ops *ops;
     struct observer *observer; /* the caller's, or NULL: told of STEP_WAIT and the lock's own finer steps */
     int64_t lease_ms;          /* the caller's: TTL of what it acquires next, where the lock is leased */
-    bool lease_ends;           /* the caller's: let the lease end by itself even where the lock is renewed */
-    uint64_t round_trips;      /* requests to its server so far */
-    uint64_t wake_ups;         /* how often a waiter was woken so far, in vain or not */
-    char error[200];           /* what went wrong last, for the log */
+    bool lease_ends;      /* the caller's: let the lease end by itself even where the lock is renewed … */
+    bool lease_renewed;   /* … or renew it even where it is not */
+    uint64_t round_trips; /* requests to its server so far */
+    uint64_t wake_ups;    /* how often a waiter was woken so far, in vain or not */
+    char error[200];      /* what went wrong last, for the log */
 };
 
 /* Makes a handle; LOCK_UNAVAILABLE where its server is not configured. */
 enum lock_status lock_open(const struct lock_ops *ops, struct lock **ret_lock);
-/* As ops->acquire; then a watchdog prolongs the lease at every third of it, where the lock is renewed. */
+/* As ops->acquire; then a watchdog prolongs the lease at every third of it, where the lock is renewed
+ * or its caller wants it to be. */
 enum lock_status lock_acquire(struct lock *lock, const char *key, int64_t deadline_us,
                               struct lock_grant *ret_grant);
 /* Ends the watchdog's work, then as ops->release. */

@@ -11,6 +11,7 @@ handler_fn orders_create, orders_echo, orders_get, orders_list;               /*
 handler_fn products_list, products_get, products_replace, products_set_stock; /* products_api.c */
 handler_fn audit_get;
 handler_fn strategies_list, strategies_get, strategy_get, strategy_set; /* strategies_api.c */
+handler_fn locks_hold;                                                  /* locks_api.c */
 handler_fn health_get, ready_get, metrics_get, traces_get, openapi_get; /* status_api.c */
 
 /* A member of a JSON object, read into the memory that TO points at. */

@@ -8,7 +8,7 @@
 
 static struct strategy_metrics {
     atomic_ullong outcomes[OUTCOME_COUNT];
-    atomic_ullong tries, round_trips, lost_after_commit;
+    atomic_ullong tries, round_trips, lost_after_commit, lock_round_trips, wake_ups;
     struct histogram order[OUTCOME_COUNT];
     struct histogram lock_wait, lock_held;
 } metrics[STRATEGIES_MAX];
@@ -31,6 +31,13 @@ void metrics_lock_wait(const struct strategy *strategy, int64_t us)
 void metrics_lock_held(const struct strategy *strategy, int64_t us)
 {
     histogram_add(&metrics[strategy_index(strategy)].lock_held, us);
+}
+
+void metrics_lock_work(const struct strategy *strategy, uint64_t round_trips, uint64_t wake_ups)
+{
+    size_t i = strategy_index(strategy);
+    atomic_fetch_add_explicit(&metrics[i].lock_round_trips, round_trips, memory_order_relaxed);
+    atomic_fetch_add_explicit(&metrics[i].wake_ups, wake_ups, memory_order_relaxed);
 }
 
 void metrics_lock_lost_after_commit(const struct strategy *strategy)
@@ -97,6 +104,11 @@ void metrics_print(FILE *to)
     print_counter(to, "oversell_lock_lost_after_commit_total",
                   "Orders that stand although their lock was found lost after COMMIT.",
                   offsetof(struct strategy_metrics, lost_after_commit));
+    print_counter(to, "oversell_lock_round_trips_total", "Requests to lock servers for orders.",
+                  offsetof(struct strategy_metrics, lock_round_trips));
+    print_counter(to, "oversell_lock_wake_ups_total",
+                  "How often an order that waited for its lock was woken.",
+                  offsetof(struct strategy_metrics, wake_ups));
     print_head(to, "oversell_order_seconds", "histogram", "From an order's arrival to its answer.");
     for (size_t i = 0; i < strategy_count; i++)
         for (int o = 0; o < OUTCOME_COUNT; o++) {

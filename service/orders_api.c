@@ -23,6 +23,10 @@ static void on_step(struct observer *self, enum step step, int64_t value)
     struct order_observer *o = (struct order_observer *)self;
     int64_t now_us = monotonic_us();
     struct trace *t = &o->trace;
+    bool waits_on = step == STEP_WAIT && t->step_count > 0 && t->step_count <= TRACE_STEPS &&
+                    t->steps[t->step_count - 1].step == STEP_WAIT;
+    if (waits_on)
+        return; /* a lock that polls says so at every try */
     if (t->step_count < TRACE_STEPS) {
         t->steps[t->step_count].step = step;
         t->steps[t->step_count].at_us = now_us;
@@ -150,6 +154,8 @@ static void place(struct exchange *x, struct worker *worker, const struct order_
         placing.lock->lease_ms = settings->lock_ttl_ms;
 
     uint64_t trips = db_round_trips(worker->db);
+    uint64_t lock_trips = placing.lock ? placing.lock->round_trips : 0;
+    uint64_t wake_ups = placing.lock ? placing.lock->wake_ups : 0;
     if (lock_status != LOCK_OK)
         fail(&placing, lock_status == LOCK_FAILED ? FAILED : BACKEND_AWAY,
              strategy->lock->server ? strategy->lock->server->name : "lock", "its lock cannot be opened");
@@ -168,6 +174,9 @@ static void place(struct exchange *x, struct worker *worker, const struct order_
     trace_ring_add(worker->traces, trace);
     metrics_order(strategy, result->outcome, trace->ended_us - x->received_us, result->tries,
                   db_round_trips(worker->db) - trips);
+    if (placing.lock)
+        metrics_lock_work(strategy, placing.lock->round_trips - lock_trips,
+                          placing.lock->wake_ups - wake_ups);
     if (result->lock_lost_after_commit) {
         metrics_lock_lost_after_commit(strategy);
         log_seldom(LOG_WARNING, "%s: order %lld was committed, but its lock had ended before (request %s)",

@@ -19,10 +19,11 @@ enum lane {
     LANE_ORDERS,  /* on the workers, bounded by the queue */
     LANE_READS,   /* on threads of their own, so that a look at the books never waits behind orders … */
     LANE_CHANGES, /* … nor behind a reset or a switch, which wait for orders to end */
+    LANE_HOLDS,   /* locks taken by hand, each of which keeps a thread */
     LANE_COUNT
 };
 
-enum { READ_WORKERS = 2, CHANGE_WORKERS = 4, SIDE_QUEUE = 256 };
+enum { READ_WORKERS = 2, CHANGE_WORKERS = 4, HOLD_WORKERS = 32, SIDE_QUEUE = 256 };
 
 /* A thread that handles exchanges of one lane, and what it alone uses. */
 struct worker {

@@ -1,6 +1,7 @@
 /* How the service is: health, readiness, metrics, traces, and its own description. */
 #include "service/api.h"
 
+#include "service/backends.h"
 #include "service/metrics.h"
 
 #include <stdio.h>
@@ -21,7 +22,14 @@ void ready_get(struct exchange *x, struct worker *worker)
 {
     int64_t until_us = monotonic_us() + READY_US;
     bool ready = worker_database(worker, until_us, until_us) == DB_OK && db_ping(worker->db) == DB_OK;
-    json_t *states = json_pack("{s:b, s:{s:{s:b}}}", "ready", ready, "backends", "postgresql", "up", ready);
+    json_t *backends = json_pack("{s:{s:b}}", "postgresql", "up", ready);
+    for (size_t i = 0; backend_at(i); i++) {
+        char reason[250];
+        bool up = backend_up(backend_at(i), reason, sizeof reason);
+        json_object_set_new(backends, backend_at(i)->name,
+                            json_pack("{s:b, s:s?}", "up", up, "reason", up ? NULL : reason));
+    }
+    json_t *states = json_pack("{s:b, s:o}", "ready", ready, "backends", backends);
     if (ready) {
         http_reply_json(x, 200, states);
     } else {

@@ -1,6 +1,7 @@
 /* The strategy table over HTTP, and switching between its rows. */
 #include "service/api.h"
 
+#include "service/backends.h"
 #include "service/log.h"
 
 static json_t *perils_json(unsigned perils)
@@ -47,14 +48,15 @@ static void describe_shown_by(unsigned shown_by, char *text, size_t size)
 
 static json_t *strategy_json(const struct strategy *s)
 {
-    char shown_by[64];
+    char shown_by[64], reason[250];
     describe_shown_by(s->shown_by, shown_by, sizeof shown_by);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:n}", "name",
+    bool available = backend_up(s->lock ? s->lock->server : NULL, reason, sizeof reason);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:s?}", "name",
                      s->name, "title", s->title, "why", s->why, "guarantee", guarantee_name(s->guarantee),
                      "shown_by", shown_by, "lock", lock_json(s->lock), "span", span_name(s->span), "scope",
                      scope_name(s->scope), "fence", fence_name(s->fencing), "isolation",
                      isolation_name(s->isolation), "stock", stock_policy_name(s->take_stock), "max_tries",
-                     s->max_tries, "available", 1, "reason");
+                     s->max_tries, "available", available, "reason", available ? NULL : reason);
 }
 
 static json_t *settings_json(const struct settings *settings)

@@ -21,7 +21,7 @@ static void *work(void *arg)
 static bool worker_init(struct worker *worker, struct service *service, enum lane lane, int id)
 {
     char name[64];
-    static const char *const lanes[LANE_COUNT] = {"http", "orders", "reads", "changes"};
+    static const char *const lanes[LANE_COUNT] = {"http", "orders", "reads", "changes", "holds"};
     snprintf(name, sizeof name, "oversell %s %d", lanes[lane], id);
     worker->service = service;
     worker->lane = lane;
@@ -67,6 +67,7 @@ bool workers_start(struct service *service)
         [LANE_ORDERS] = {(int)service->config.workers, (size_t)service->config.queue},
         [LANE_READS] = {READ_WORKERS, SIDE_QUEUE},
         [LANE_CHANGES] = {CHANGE_WORKERS, SIDE_QUEUE},
+        [LANE_HOLDS] = {HOLD_WORKERS, HOLD_WORKERS},
     };
     for (int lane = LANE_ORDERS; lane < LANE_COUNT; lane++)
         service->worker_count += lanes[lane].workers;

@@ -13,6 +13,7 @@ CONTROL = [
     ("PUT", "/products/1", {"name": "x", "price": "1.00", "stock": 1}),
     ("PUT", "/products/77", {"name": "x", "price": "1.00", "stock": 1}),
     ("POST", "/products/1/reset", {"stock": 1}),
+    ("POST", "/locks/door/hold", {"lock": "mutex", "hold_ms": 0}),
 ]
 
 

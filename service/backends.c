@@ -1,0 +1,63 @@
+/* The servers of the locks: which there are, and whether each answers, remembered for a second. */
+#include "service/backends.h"
+
+#include "service/strategy.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+enum { BACKENDS_MAX = 8, REMEMBER_US = 1000000, PATIENCE_US = 1000000 };
+
+static struct backend {
+    const struct lock_server *server;
+    pthread_mutex_t mutex; /* held while it is asked: others want the same answer */
+    int64_t asked_us;      /* 0: never */
+    enum lock_status status;
+    char reason[200];
+} backends[BACKENDS_MAX];
+
+static pthread_once_t listed = PTHREAD_ONCE_INIT;
+
+static void list(void)
+{
+    for (size_t i = 0; i < strategy_count; i++) {
+        const struct lock_server *server = strategies[i].lock ? strategies[i].lock->server : NULL;
+        size_t j = 0;
+        while (server && j < BACKENDS_MAX && backends[j].server && backends[j].server != server)
+            j++;
+        if (server && j < BACKENDS_MAX && !backends[j].server) {
+            backends[j].server = server;
+            pthread_mutex_init(&backends[j].mutex, NULL);
+        }
+    }
+}
+
+const struct lock_server *backend_at(size_t i)
+{
+    pthread_once(&listed, list);
+    return i < BACKENDS_MAX ? backends[i].server : NULL;
+}
+
+bool backend_up(const struct lock_server *server, char *ret_reason, size_t size)
+{
+    size_t i = 0;
+    ret_reason[0] = '\0';
+    while (server && backend_at(i) && backend_at(i) != server)
+        i++;
+    if (!server || !backend_at(i))
+        return !server;
+    struct backend *b = &backends[i];
+    pthread_mutex_lock(&b->mutex);
+    if (!b->asked_us || monotonic_us() - b->asked_us > REMEMBER_US) {
+        b->reason[0] = '\0';
+        b->status = server->ping(monotonic_us() + PATIENCE_US, b->reason, sizeof b->reason);
+        b->asked_us = monotonic_us();
+    }
+    bool up = b->status == LOCK_OK;
+    if (b->status == LOCK_UNAVAILABLE)
+        snprintf(ret_reason, size, "%s is not set", server->setting);
+    else if (!up)
+        snprintf(ret_reason, size, "%s: %s", server->name, b->reason);
+    pthread_mutex_unlock(&b->mutex);
+    return up;
+}

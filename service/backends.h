@@ -1,0 +1,14 @@
+/* Which lock servers are there: asked seldom, told often. */
+#ifndef OVERSELL_SERVICE_BACKENDS_H
+#define OVERSELL_SERVICE_BACKENDS_H
+
+#include "lock/lock.h"
+
+/* Does the server answer? What was found within the last second is told again; else it is asked, for a second at most.
+ * REASON (size bytes) says why not. SERVER may be NULL: the process itself, which is there. Any thread may call. */
+bool backend_up(const struct lock_server *server, char *ret_reason, size_t size);
+
+/* The I-th of the servers that the strategies' locks live on; NULL behind the last. */
+const struct lock_server *backend_at(size_t i);
+
+#endif

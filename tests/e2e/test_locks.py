@@ -1,0 +1,84 @@
+"""POST /locks/NAME/hold: taking a lock by hand."""
+
+import time
+
+import pytest
+
+from lab import Background
+
+LOCKS = ["mutex", "mutex-per-product", "reentrant-mutex"]
+
+
+def hold(service, lock, name="door", **more):
+    return service.post(f"/locks/{name}/hold", {"lock": lock, "hold_ms": 0, **more})
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_one_holds_and_the_other_waits(shop, lock):
+    first = Background(lambda: hold(shop, lock, hold_ms=1000))
+    time.sleep(0.1)
+    refused = hold(shop, lock, wait_ms=50)
+    assert refused.problem == "lock-busy", str(refused)
+    assert first.running, "it was told before the first had ended"
+    second = hold(shop, lock, wait_ms=5000)
+    assert first.result().json["held_ms"] >= 1000
+    assert second.status == 200, str(second)
+    assert second.json["acquired"] and second.json["released"], str(second)
+    assert 10 < second.json["waited_ms"] < 2000, str(second)
+
+
+def test_an_order_waits_for_a_lock_that_is_held_by_hand(shop):
+    product = shop.product(stock=5)
+    before = shop.get("/strategy").json
+    shop.strategy("mutex", lock_wait_ms=100)
+    try:
+        held = Background(lambda: hold(shop, "mutex", f"product:{product}", hold_ms=1000))
+        time.sleep(0.1)
+        assert shop.order(product).problem == "lock-busy"
+        assert held.result().status == 200
+        assert shop.order(product).status == 201
+    finally:
+        shop.strategy(before["name"], lock_wait_ms=before["lock_wait_ms"])
+
+
+def test_a_lock_that_is_not_there(shop):
+    for lock in ("nobody", "read-write", "select-for-update"):
+        refused = hold(shop, lock)
+        assert refused.problem == "invalid-order", str(refused)
+        assert "mutex-per-product" in refused.json["detail"], "valid names are listed"
+
+
+@pytest.mark.parametrize("name", ["a%20b", "ä", "x" * 65, "a;b", "a%2Fb"])
+def test_a_name_that_no_lock_can_have(shop, name):
+    assert hold(shop, "mutex", name).status == 404
+
+
+@pytest.mark.parametrize("name", ["x" * 64, "product:1", "A.b_c-d"])
+def test_names_that_locks_can_have(shop, name):
+    assert hold(shop, "mutex", name).status == 200
+
+
+@pytest.mark.parametrize(
+    "members, problem",
+    [
+        ({"hold_ms": -1}, "invalid-order"),
+        ({"hold_ms": 600001}, "invalid-order"),
+        ({"hold_ms": 1.5}, "bad-request"),
+        ({"wait_ms": 60001}, "invalid-order"),
+        ({"lease_ms": -1}, "invalid-order"),
+        ({"lock": 1}, "bad-request"),
+        ({"lock": ""}, "invalid-order"),
+        ({"more": 1}, "bad-request"),
+    ],
+)
+def test_members_that_are_wrong(shop, members, problem):
+    reply = shop.post("/locks/door/hold", {"lock": "mutex", "hold_ms": 0, **members})
+    assert reply.problem == problem, str(reply)
+
+
+def test_a_service_that_shuts_down_lets_go(services, database):
+    service = services.start(database)
+    held = Background(lambda: hold(service, "mutex", hold_ms=60000))
+    time.sleep(0.2)
+    service.stop()
+    assert held.result().json["held_ms"] < 20000
