@@ -324,7 +324,7 @@ def test_a_folder_that_the_servers_user_cannot_enter(tmp_path):
     try:
         servers.up()
         assert servers.sql("SELECT 1") == "1"
-        elsewhere = Path(os.readlink(servers.folder / "data"))
+        elsewhere = Path(os.readlink(servers.folder / "postgres"))
         assert elsewhere.is_dir()
         servers.down()
         servers.up()

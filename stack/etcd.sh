@@ -1,0 +1,53 @@
+# shellcheck shell=bash disable=SC2034,SC2154  # read by stack/stack, and set there
+# etcd: one server, or three that are a cluster. It asks for no password: everybody on this machine can use it.
+
+KINDS[etcd]='etcd etcd 5 TERM'
+
+etcd_installed()
+{
+    command -v etcd >/dev/null || not_installed etcd-server
+}
+
+etcd_prepare()
+{
+    as_user "$user" mkdir -m 700 "$folder/data"
+}
+
+# Its own name in its cluster, which no other stack's servers have. $1: which member; nothing where it is alone.
+etcd_name()
+{
+    echo "member${1:-}-$(fingerprint)"
+}
+
+etcd_peer_url()
+{
+    echo "http://$(peer_address):$((2380 + ${1:-0}))"
+}
+
+etcd_command()
+{
+    local each cluster=''
+    for each in $(members); do
+        cluster+=${cluster:+,}$(etcd_name "$each")=$(etcd_peer_url "$each")
+    done
+    unset "${!ETCD@}"  # a caller's settings for another etcd
+    # 10,000 revisions of history and as many entries of the log are kept, so that it does not grow with every lock.
+    command=("$(command -v etcd)" --data-dir "$folder/data" --name "$(etcd_name "$member")"
+        --listen-client-urls "http://127.0.0.1:$port" --advertise-client-urls "http://127.0.0.1:$port"
+        --listen-peer-urls "$(etcd_peer_url "$member")" --initial-advertise-peer-urls "$(etcd_peer_url "$member")"
+        --initial-cluster "${cluster:-$(etcd_name)=$(etcd_peer_url)}" --initial-cluster-token "$(fingerprint)"
+        --auto-compaction-mode revision --auto-compaction-retention 10000 --snapshot-count 10000
+        --logger zap --log-level error --log-outputs stderr)
+}
+
+# Healthy once its cluster has a leader; and its name shows that it is this server and not a stranger on the same port.
+etcd_ready()
+{
+    [[ $(ask "$port" $'GET /health HTTP/1.0\r\n\r\n') == *'"health":"true"'* ]] &&
+        [[ $(ask "$port" $'POST /v3/cluster/member/list HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}') == *"\"$(etcd_name "$member")\""* ]]
+}
+
+etcd_url()
+{
+    echo "http://127.0.0.1:$port"
+}
