@@ -179,7 +179,7 @@ demo: ## oversell: packages, build, a private database, every strategy under loa
 run: ## the service with a private database in the foreground; Ctrl-C ends both (ARGS="--listen 127.0.0.1:8080")
 	$(MAKE_NOW) deps
 	$(BUILD_NOW) programs
-	@stack/stack run -- $(BUILD)/order-service $(ARGS)
+	@stack/stack run all -- $(BUILD)/order-service $(ARGS)
 
 test: ## every test, on private servers
 	$(MAKE_NOW) deps
@@ -216,7 +216,7 @@ analyze: ## gcc's static analyzer over every program
 
 SOURCES  := $(foreach l,$(LAYERS),$(call c_sources,$(l))) $(TEST_SOURCES) $(TEST_HELPERS)
 HEADERS  := $(foreach l,$(LAYERS),$(wildcard $(l)/*.h)) $(wildcard tests/unit/*.h)
-SCRIPTS  := stack/stack tests/run .ci/run docs/insert
+SCRIPTS  := stack/stack $(wildcard stack/*.sh) tests/run .ci/run docs/insert
 
 lint: ## clang-tidy, shellcheck, and who may include whom
 	$(MAKE_NOW) deps-lint
@@ -249,6 +249,7 @@ SHARE = $(DESTDIR)$(PREFIX)/share/oversell
 install: programs ## into $(DESTDIR)$(PREFIX), /usr/local by default
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(PROGRAMS)
 	install -D -m 755 -t $(SHARE)/stack stack/stack
+	install -D -m 644 -t $(SHARE)/stack stack/*.sh
 	install -D -m 644 -t $(SHARE)/loadtest loadtest/order.lua
 
 clean: ## remove what was built, and the private servers with their data

@@ -127,6 +127,7 @@ int compare_main(int argc, char **argv)
         (settings.trace_out && !output_file_valid(settings.trace_out)))
         return ENDED_USAGE;
 
+    settings.comparison.lab.strategies = settings.strategies;
     interrupt_watch();
     struct lab lab;
     int status = ENDED_ENVIRONMENT;

@@ -161,16 +161,15 @@ static int diff_stored(const struct diff_settings *settings, const struct texts 
                       json_incref(json_object_get(stored, "settings")), settings);
 }
 
-static int diff_in(struct lab *lab, const struct diff_settings *settings, const struct texts *names)
+static int diff_in(struct lab *lab, const char *list, const struct diff_settings *settings,
+                   const struct texts *names)
 {
-    char list[160];
     json_auto_t *table = shop_strategies(lab->shops[0]);
     if (!table) {
         if (!interrupted())
             complain("%s", shop_error(lab->shops[0]));
         return ENDED_ENVIRONMENT;
     }
-    snprintf(list, sizeof list, "%s,%s", names->item[0], names->item[1]);
     json_auto_t *strategies = selection_rows(table, list);
     if (!strategies)
         return ENDED_USAGE;
@@ -195,11 +194,14 @@ int diff_main(int argc, char **argv)
     if (settings.results)
         return diff_stored(&settings, &names);
 
+    char list[160];
+    snprintf(list, sizeof list, "%s,%s", names.item[0], names.item[1]);
+    settings.comparison.lab.strategies = list;
     interrupt_watch();
     struct lab lab;
     int status = ENDED_ENVIRONMENT;
     if (lab_open(&settings.comparison.lab, &lab)) {
-        status = diff_in(&lab, &settings, &names);
+        status = diff_in(&lab, list, &settings, &names);
         lab_close(&lab);
     }
     return interrupted() ? 128 + interrupted() : status;

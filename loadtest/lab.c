@@ -5,6 +5,7 @@
 #include "loadtest/complain.h"
 #include "loadtest/interrupt.h"
 #include "loadtest/paths.h"
+#include "loadtest/servers.h"
 #include "service/steps.h"
 
 #include <errno.h>
@@ -124,17 +125,26 @@ static bool run_stack(const struct lab *lab, const char *const *argv, int64_t ms
 }
 
 /* The script's watcher takes the stack down should this process die without a word. */
-static bool stack_up(struct lab *lab)
+static bool stack_up(struct lab *lab, const char *strategies)
 {
     char script[PATH_MAX], dir[PATH_MAX], pid[24];
     if (!path_of_stack(script))
         return false;
     snprintf(pid, sizeof pid, "%d", (int)getpid());
     lab->own_stack = true;
-    lab->stack_is_up = lab_stack_dir(lab, dir) &&
-                       run_stack(
-                           lab, (const char *[]){script, "up", "--dir", dir, "--while", pid, "--purge", NULL},
-                           STACK_UP_MS, true, false);
+    if (!lab_stack_dir(lab, dir))
+        return false;
+    const char *words[9 + SERVERS_MAX] = {script, "up", "--dir", dir, "--while", pid, "--purge", "postgres"};
+    size_t needed = strategies ? servers_needed(strategies, &words[8]) : 0;
+    words[8 + needed] = NULL;
+    lab->stack_is_up = run_stack(lab, words, STACK_UP_MS, true, false);
+    /* Strategies whose server cannot be had are unavailable; the others can do without it. */
+    for (size_t i = 0; !lab->stack_is_up && i <= needed && needed > 0 && !interrupted(); i++) {
+        const char *one[] = {script, "up", "--dir", dir, "--while", pid, "--purge", words[7 + i], NULL};
+        if (!run_stack(lab, one, STACK_UP_MS, true, true) && i == 0)
+            return false;
+        lab->stack_is_up = i == needed;
+    }
     return lab->stack_is_up;
 }
 
@@ -286,7 +296,7 @@ static bool make_dir(struct lab *lab)
 
 static bool start_services(struct lab *lab, const struct lab_settings *settings)
 {
-    if (!make_dir(lab) || (uses_private_stack(settings) && !stack_up(lab)))
+    if (!make_dir(lab) || (uses_private_stack(settings) && !stack_up(lab, settings->strategies)))
         return false;
     for (lab->count = 0; lab->count < (size_t)settings->instances; lab->count++)
         if (!start_service(lab, settings, lab->count))

@@ -78,6 +78,8 @@ static bool set_missing_to_null(json_t *row)
         "latency_ms",
         "lock_wait_ms",
         "round_trips_per_order",
+        "lock_round_trips_per_order",
+        "wake_ups_per_release",
         "retries_per_order",
         "kept",
         "witness",
@@ -122,7 +124,7 @@ json_t *row_new(const struct lab *lab, const struct plan *plan, const struct sub
         figures = sales_json(sales);
         /* The pack steals what is made here, also when it fails. */
         json_auto_t *more = json_pack(
-            "{s:{s:b, s:b, s:b}, s:o, s:o, s:o, s:o, s:o}", "kept", "stock",
+            "{s:{s:b, s:b, s:b}, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "kept", "stock",
             stock_kept(sell_out) && stock_kept(throughput), "books",
             books_kept(sell_out) && books_kept(throughput), "answers",
             answers_kept(sell_out) && answers_kept(throughput), "orders_per_s",
@@ -132,7 +134,9 @@ json_t *row_new(const struct lab *lab, const struct plan *plan, const struct sub
             "latency_ms", times_ms(&times->scrape.created), "lock_wait_ms",
             times_ms(&times->scrape.lock_wait), "round_trips_per_order",
             ratio(times->scrape.round_trips, times->scrape.orders), "retries_per_order",
-            ratio(times->scrape.tries - times->scrape.orders, times->scrape.orders));
+            ratio(times->scrape.tries - times->scrape.orders, times->scrape.orders),
+            "lock_round_trips_per_order", ratio(times->scrape.lock_round_trips, times->scrape.orders),
+            "wake_ups_per_release", ratio(times->scrape.wake_ups, times->scrape.releases));
         if (!figures || !more || json_object_update(row, figures) != 0 || json_object_update(row, more) != 0)
             goto failed;
     }
@@ -225,7 +229,8 @@ json_t *row_of_runs(const json_t *runs)
         {"orders_per_s", NULL},          {"latency_ms", "p50"},       {"latency_ms", "p90"},
         {"latency_ms", "p99"},           {"latency_ms", "max"},       {"lock_wait_ms", "p50"},
         {"lock_wait_ms", "p90"},         {"lock_wait_ms", "p99"},     {"lock_wait_ms", "max"},
-        {"round_trips_per_order", NULL}, {"retries_per_order", NULL},
+        {"round_trips_per_order", NULL}, {"retries_per_order", NULL}, {"lock_round_trips_per_order", NULL},
+        {"wake_ups_per_release", NULL},
     };
     json_t *row = json_deep_copy(representative(runs));
     for (size_t i = 0; row && i < sizeof MEDIANS / sizeof MEDIANS[0]; i++) {

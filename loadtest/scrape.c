@@ -127,6 +127,26 @@ static bool add_histogram_sample(struct histogram *histogram, struct series *ser
     return count >= 0 && add_bucket(histogram, bound, count);
 }
 
+/* Samples that are simply added up, and where. */
+static const struct {
+    const char *name;
+    size_t offset;
+} COUNTERS[] = {
+    {"oversell_db_round_trips_total", offsetof(struct scrape, round_trips)},
+    {"oversell_order_tries_total", offsetof(struct scrape, tries)},
+    {"oversell_orders_total", offsetof(struct scrape, orders)},
+    {"oversell_lock_round_trips_total", offsetof(struct scrape, lock_round_trips)},
+    {"oversell_lock_held_seconds_count", offsetof(struct scrape, releases)},
+    {"oversell_lock_wake_ups_total", offsetof(struct scrape, wake_ups)},
+};
+
+#define COUNTER_COUNT (sizeof COUNTERS / sizeof COUNTERS[0])
+
+static double *counter(struct scrape *scrape, size_t i)
+{
+    return (double *)(void *)((char *)scrape + COUNTERS[i].offset);
+}
+
 bool scrape_add(const char *text, const char *strategy, struct scrape *sum)
 {
     struct series created = {0}, lock_wait = {0};
@@ -145,13 +165,10 @@ bool scrape_add(const char *text, const char *strategy, struct scrape *sum)
                 } else if (strcmp(sample.name, "oversell_lock_wait_seconds_bucket") == 0) {
                     if (!add_histogram_sample(&sum->lock_wait, &lock_wait, &sample))
                         return false;
-                } else if (strcmp(sample.name, "oversell_db_round_trips_total") == 0) {
-                    sum->round_trips += sample.value;
-                } else if (strcmp(sample.name, "oversell_order_tries_total") == 0) {
-                    sum->tries += sample.value;
-                } else if (strcmp(sample.name, "oversell_orders_total") == 0) {
-                    sum->orders += sample.value;
                 }
+                for (size_t i = 0; i < COUNTER_COUNT; i++)
+                    if (strcmp(sample.name, COUNTERS[i].name) == 0)
+                        *counter(sum, i) += sample.value;
             }
         }
         line += length + (line[length] == '\n');
@@ -171,9 +188,9 @@ void scrape_difference(const struct scrape *before, const struct scrape *after, 
     *ret_difference = *after;
     subtract(&ret_difference->created, &before->created);
     subtract(&ret_difference->lock_wait, &before->lock_wait);
-    ret_difference->round_trips -= before->round_trips;
-    ret_difference->tries -= before->tries;
-    ret_difference->orders -= before->orders;
+    struct scrape earlier = *before;
+    for (size_t i = 0; i < COUNTER_COUNT; i++)
+        *counter(ret_difference, i) -= *counter(&earlier, i);
 }
 
 /* ---- percentiles --------------------------------------------------------------------------------------- */

@@ -20,7 +20,10 @@ struct scrape {
     struct histogram lock_wait; /* seconds that orders waited for their lock */
     double round_trips;         /* to the database */
     double tries;
-    double orders; /* all outcomes */
+    double orders;           /* all outcomes */
+    double lock_round_trips; /* to the lock's server */
+    double releases;         /* of the lock outside the database */
+    double wake_ups;         /* of orders that waited for it */
 };
 
 /* Adds what TEXT, in Prometheus' format, says of the strategy; *sum starts zeroed. False if a histogram has

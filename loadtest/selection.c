@@ -13,11 +13,15 @@ static bool equals(const char *word, size_t length, const char *name)
     return name && strlen(name) == length && strncmp(word, name, length) == 0;
 }
 
+static bool word_means(const char *word, size_t length, const char *name, const char *guarantee)
+{
+    return equals(word, length, "all") || equals(word, length, name) || equals(word, length, guarantee);
+}
+
 static bool means(const char *word, size_t length, const json_t *row)
 {
-    return equals(word, length, "all") ||
-           equals(word, length, json_string_value(json_object_get(row, "name"))) ||
-           equals(word, length, json_string_value(json_object_get(row, "guarantee")));
+    return word_means(word, length, json_string_value(json_object_get(row, "name")),
+                      json_string_value(json_object_get(row, "guarantee")));
 }
 
 /* The next word of a list with commas between; false at its end. Empty words are words, and mean nothing. */
@@ -63,14 +67,20 @@ static void print_valid(const json_t *table)
     fputs(")\n", stderr);
 }
 
-static bool list_means(const char *list, const json_t *row)
+bool selection_means(const char *list, const char *name, const char *guarantee)
 {
     const char *word;
     size_t length;
     while (next_word(&list, &word, &length))
-        if (means(word, length, row))
+        if (word_means(word, length, name, guarantee))
             return true;
     return false;
+}
+
+static bool list_means(const char *list, const json_t *row)
+{
+    return selection_means(list, json_string_value(json_object_get(row, "name")),
+                           json_string_value(json_object_get(row, "guarantee")));
 }
 
 json_t *selection_rows(const json_t *table, const char *list)

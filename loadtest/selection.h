@@ -8,6 +8,8 @@
 /* The rows of TABLE (from GET /strategies) that LIST means, in the table's order, each once: names and
  * groups (a guarantee, or "all") with commas between. NULL, having said on stderr what is valid. */
 json_t *selection_rows(const json_t *table, const char *list);
+/* LIST means the strategy of this name and guarantee. */
+bool selection_means(const char *list, const char *name, const char *guarantee);
 /* LIST calls this strategy by its own name, not by a group. */
 bool selection_names(const char *list, const char *name);
 

@@ -19,6 +19,7 @@ static const struct {
     {"GET", "/products/1", "1", products_get, false},
     {"PUT", "/products/1", "1", products_replace, true},
     {"POST", "/products/1/reset", "1", products_set_stock, true},
+    {"POST", "/locks/door/hold", "door", locks_hold, true},
     {"GET", "/audit", NULL, audit_get, false},
     {"GET", "/strategies", NULL, strategies_list, false},
     {"GET", "/strategies/read-write", "read-write", strategies_get, false},

@@ -1,0 +1,36 @@
+/* From strategies to the servers of their locks: read off the strategy table. */
+#include "loadtest/servers.h"
+
+#include "loadtest/selection.h"
+#include "service/strategy.h"
+
+#include <string.h>
+
+/* A lock server and what the stack calls it; locks in PostgreSQL need no server more than the shop. */
+static const struct {
+    const char *server, *stack;
+} NAMES[] = {{"redis", "redis"}, {"redlock", "redlock"}, {"zookeeper", "zookeeper"}, {"etcd", "etcd"}};
+
+static const char *stack_name(const struct strategy *strategy)
+{
+    for (size_t i = 0; strategy->lock && strategy->lock->server && i < sizeof NAMES / sizeof NAMES[0]; i++)
+        if (strcmp(strategy->lock->server->name, NAMES[i].server) == 0)
+            return NAMES[i].stack;
+    return NULL;
+}
+
+size_t servers_needed(const char *list, const char *ret_names[SERVERS_MAX])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < strategy_count; i++) {
+        const char *name = stack_name(&strategies[i]);
+        if (!name || !selection_means(list, strategies[i].name, guarantee_name(strategies[i].guarantee)))
+            continue;
+        size_t j = 0;
+        while (j < count && ret_names[j] != name)
+            j++;
+        if (j == count && count < SERVERS_MAX)
+            ret_names[count++] = name;
+    }
+    return count;
+}
