@@ -24,10 +24,21 @@ void redis_free(struct redis *redis);
 enum lock_status redis_command(struct redis *redis, struct lock *lock, int64_t limit_ms,
                                redisReply **ret_reply, const char *format, ...);
 
+/* Did the last request, which got no reply, leave for the server? Then it may have been done. */
+bool redis_was_sent(const struct redis *redis);
+/* What went wrong last, for who has no struct lock; valid until the next call. */
+const char *redis_error(const struct redis *redis);
+
+/* For subscribers, who read what comes when it comes: connects where needed, and lends the connection, which does not
+ * block and belongs to REDIS. After an error on it: redis_drop. */
+enum lock_status redis_ready(struct redis *redis, struct lock *lock, int64_t limit_ms,
+                             redisContext **ret_context);
+void redis_drop(struct redis *redis);
+
 /* A Lua script, known by its SHA-1: sent whole only where the server does not know it. */
 struct redis_script {
     const char *text;
-    char sha1[41]; /* filled when first used */
+    char sha1[41]; /* filled when first used, by the server's own SCRIPT LOAD */
 };
 /* EVALSHA, then EVAL where the server has not seen it, with KEY_COUNT keys first in WORDS. */
 enum lock_status redis_eval(struct redis *redis, struct lock *lock, int64_t limit_ms, redisReply **ret_reply,
