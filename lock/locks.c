@@ -3,5 +3,17 @@
 
 const struct lock_ops *const all_locks[] = {
     /* the process itself */
-    &process_mutex, &process_mutex_per_product, &process_mutex_wrong_object, &process_mutex_reentrant, NULL,
+    &process_mutex,
+    &process_mutex_per_product,
+    &process_mutex_wrong_object,
+    &process_mutex_reentrant,
+    /* Redis, one server: plain values */
+    &redis_setnx_forever,
+    &redis_setnx,
+    &redis_setnx_repair,
+    &redis_del,
+    &redis_get_del,
+    &redis_lock,
+    &redis_fenced,
+    NULL,
 };

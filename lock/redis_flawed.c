@@ -1,0 +1,184 @@
+/* Locks on one Redis server as they are often written: each is right but for one thing.
+ *
+ *     lock                 it is taken by            it is released by     what is wrong
+ *     redis-setnx-forever  SETNX                     DEL                   a holder who dies leaves it behind for ever
+ *     redis-setnx          SETNX, then EXPIRE        DEL                   … if it dies between the two
+ *     redis-setnx-repair   SETNX, then PEXPIRE       GET, compare, DEL     that is mended by whoever waits; but when the
+ *                                                                          lease ends between GET and DEL, the DEL takes
+ *                                                                          the lock from the next holder
+ *     redis-del            SET NX PX                 DEL                   … if the lease ends at any time before the DEL:
+ *                                                                          A deletes B's lock, and C walks in
+ *     redis-get-del        SET NX PX                 GET, compare, DEL     … between GET and DEL: rarer, not gone
+ *
+ * (redis-setnx has redis-del's fault as well: its plain DEL.) redis_lock.c is the repaired neighbour of them all.
+ * After each command the observer is told: whoever holds it there sees the fault at will. */
+#include "lock/redis_lock.h"
+
+struct way {
+    const struct lock_ops *ops;
+    const char *expire; /* the command that gives the key a time to live after SETNX; NULL: none … */
+    int64_t unit_ms;    /* … and what it counts in */
+    bool at_once;       /* SET NX PX instead of SETNX */
+    bool mends;         /* a waiter gives a key without a time to live one */
+    bool compares;      /* before it deletes */
+};
+
+static const struct way ways[] = {
+    {.ops = &redis_setnx_forever},
+    {.ops = &redis_setnx, .expire = "EXPIRE %s %lld", .unit_ms = 1000},
+    {.ops = &redis_setnx_repair, .expire = "PEXPIRE %s %lld", .unit_ms = 1, .mends = true, .compares = true},
+    {.ops = &redis_del, .at_once = true},
+    {.ops = &redis_get_del, .at_once = true, .compares = true},
+};
+
+static const struct way *way_of(const struct lock *lock)
+{
+    const struct way *way = ways;
+    while (way->ops != lock->ops)
+        way++;
+    return way;
+}
+
+/* The first command, and often the only one: *ret_taken tells whether the key was absent and is ours now. */
+static enum lock_status take(struct lock *lock, const char *server_key, const char *token, int64_t limit_ms,
+                             bool *ret_taken)
+{
+    AUTO_REPLY reply = NULL;
+    enum lock_status status;
+    if (way_of(lock)->at_once) {
+        status = redis_command(redis_of(lock), lock, limit_ms, &reply, "SET %s %s NX PX %lld", server_key,
+                               token, (long long)lock->lease_ms);
+        *ret_taken = reply && reply->type != REDIS_REPLY_NIL;
+        return status;
+    }
+    status = redis_command(redis_of(lock), lock, limit_ms, &reply, "SETNX %s %s", server_key, token);
+    *ret_taken = redis_integer(reply) == 1;
+    if (*ret_taken)
+        report_step(lock->observer, STEP_SETNX, STEP_NO_VALUE);
+    return status;
+}
+
+/* The second command, where there is one: who dies before it leaves the key behind without an end. */
+static enum lock_status let_it_end(struct lock *lock, const char *server_key, int64_t limit_ms)
+{
+    AUTO_REPLY reply = NULL;
+    const struct way *way = way_of(lock);
+    if (!way->expire)
+        return LOCK_OK;
+    long long lease = (lock->lease_ms + way->unit_ms - 1) / way->unit_ms;
+    enum lock_status status = redis_command(redis_of(lock), lock, limit_ms, &reply, way->expire, server_key,
+                                            lease);
+    if (status == LOCK_OK)
+        report_step(lock->observer, STEP_EXPIRE, STEP_NO_VALUE);
+    return status;
+}
+
+/* What a waiter does about a holder who may have died between the two. */
+static enum lock_status mend(struct lock *lock, const char *server_key, int64_t limit_ms)
+{
+    enum { WITHOUT_END = -1 };
+    AUTO_REPLY left = NULL;
+    AUTO_REPLY reply = NULL;
+    enum lock_status status = redis_command(redis_of(lock), lock, limit_ms, &left, "PTTL %s", server_key);
+    if (status != LOCK_OK || !left || left->integer != WITHOUT_END)
+        return status;
+    return redis_command(redis_of(lock), lock, limit_ms, &reply, "PEXPIRE %s %lld", server_key,
+                         (long long)lock->lease_ms);
+}
+
+static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
+                                struct lock_grant *ret_grant)
+{
+    char server_key[REDIS_KEY_SIZE], token[LOCK_TOKEN_SIZE];
+    int64_t pause_ms = 0;
+    redis_plain_key(server_key, key);
+    if (!lock_random_token(token))
+        return lock_fail(lock, LOCK_FAILED, "no randomness");
+    do {
+        bool taken;
+        int64_t asked_us = monotonic_us();
+        enum lock_status status = take(lock, server_key, token, lock_command_ms(deadline_us), &taken);
+        if (status == LOCK_OK && taken)
+            status = let_it_end(lock, server_key, lock_command_ms(deadline_us));
+        else if (status == LOCK_OK && way_of(lock)->mends)
+            status = mend(lock, server_key, lock_command_ms(deadline_us));
+        if (status != LOCK_OK && taken) {
+            (void)redis_lock_give_back(lock, server_key, token);
+            return status;
+        }
+        if (status != LOCK_OK)
+            return redis_lock_not_got(lock, server_key, token, status);
+        if (taken) {
+            redis_plain_grant(lock, key, token, asked_us, ret_grant);
+            return LOCK_OK;
+        }
+    } while (redis_plain_pause(lock, &pause_ms, deadline_us));
+    return redis_plain_busy(lock, server_key);
+}
+
+/* The first half of a careful release; by the time its answer is here, it may be wrong. */
+static enum lock_status compare(struct lock *lock, const char *server_key, const char *token)
+{
+    AUTO_REPLY reply = NULL;
+    enum lock_status status = redis_command(redis_of(lock), lock, LOCK_COMMAND_MS, &reply, "GET %s",
+                                            server_key);
+    if (status != LOCK_OK)
+        return redis_plain_explain_lost(lock, server_key, status);
+    report_step(lock->observer, STEP_GET, STEP_NO_VALUE);
+    return redis_is(reply, token) ? LOCK_OK : LOCK_LOST;
+}
+
+static enum lock_status release(struct lock *lock, struct lock_grant *grant)
+{
+    AUTO_REPLY reply = NULL;
+    char server_key[REDIS_KEY_SIZE];
+    enum lock_status status = LOCK_OK;
+    redis_plain_key(server_key, grant->key);
+    if (way_of(lock)->compares)
+        status = compare(lock, server_key, grant->token);
+    if (status == LOCK_OK)
+        status = redis_command(redis_of(lock), lock, LOCK_COMMAND_MS, &reply, "DEL %s", server_key);
+    if (status == LOCK_AWAY)
+        return redis_lock_give_back(lock, server_key, grant->token) ? LOCK_OK : status;
+    if (status != LOCK_OK)
+        return status;
+    report_step(lock->observer, STEP_DEL, STEP_NO_VALUE);
+    return redis_integer(reply) == 1 ? LOCK_OK : LOCK_LOST;
+}
+
+#define FUNCTIONS                                                                                            \
+    .server = &redis_server, .open = redis_plain_open, .acquire = acquire, .release = release,               \
+    .still_held = redis_lock_still_held, .close = redis_plain_close
+#define LEASED .leased = true, .renewed = true, .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART
+
+const struct lock_ops redis_setnx_forever = {
+    .name = "redis-setnx-forever",
+    .properties = {.mechanism = "SETNX without an expiry, plain DEL", .perils = PERIL_RESTART},
+    FUNCTIONS,
+};
+const struct lock_ops redis_setnx = {
+    .name = "redis-setnx",
+    .properties = {.mechanism = "SETNX, then EXPIRE; plain DEL", LEASED},
+    FUNCTIONS,
+    .renew = redis_lock_renew,
+};
+const struct lock_ops redis_setnx_repair = {
+    .name = "redis-setnx-repair",
+    .properties = {.mechanism = "SETNX, then PEXPIRE, which waiters make good; GET, compare, DEL",
+                   .survives_crash = true,
+                   LEASED},
+    FUNCTIONS,
+    .renew = redis_lock_renew,
+};
+const struct lock_ops redis_del = {
+    .name = "redis-del",
+    .properties = {.mechanism = "SET NX PX; plain DEL", .survives_crash = true, LEASED},
+    FUNCTIONS,
+    .renew = redis_lock_renew,
+};
+const struct lock_ops redis_get_del = {
+    .name = "redis-get-del",
+    .properties = {.mechanism = "SET NX PX; GET, compare, DEL", .survives_crash = true, LEASED},
+    FUNCTIONS,
+    .renew = redis_lock_renew,
+};
