@@ -15,5 +15,8 @@ const struct lock_ops *const all_locks[] = {
     &redis_get_del,
     &redis_lock,
     &redis_fenced,
+    /* etcd */
+    &etcd_mutex,
+    &etcd_cas,
     NULL,
 };
