@@ -74,6 +74,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
             deadline_us = 0; /* long past, like any other */
         struct timespec until = {.tv_sec = deadline_us / 1000000, .tv_nsec = deadline_us % 1000000 * 1000};
         error = pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
+        lock->wake_ups += error == 0;
     }
     if (error == ETIMEDOUT)
         return LOCK_BUSY;

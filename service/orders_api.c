@@ -41,7 +41,7 @@ static void on_step(struct observer *self, enum step step, int64_t value)
     } else if (step == STEP_UNLOCK && o->locked_us) {
         metrics_lock_held(t->strategy, now_us - o->locked_us);
     }
-    if (step != STEP_WAIT)
+    if (step != STEP_WAIT && step != STEP_SETNX && step != STEP_EXPIRE) /* taking a lock is one wait */
         o->before_us = now_us;
     bool in_race = o->think_unlocked ? step == STEP_UNLOCK : step == STEP_READ || step == STEP_TAKE;
     if (in_race && o->think_us > 0) {

@@ -7,76 +7,134 @@
 
 /* clang-format off */
 const struct strategy strategies[] = {
-    /* name                   guarantee     shown by          span          lock                         fence, transactions
-       isolation              taking of the stock             tries, way of placing, title, why */
+    /* name                      guarantee          shown by                span          lock                         fence        transactions
+        isolation                taking of the stock      tries, way of placing, title, why */
 
-    {"read-write",            UNSAFE,       LOAD,             NO_LOCK,      NULL,                        NO_FENCE, ONE_TX,
-        READ_COMMITTED,       take_read_write,                1,  place_by_steps, "No protection: read, then write the result",
+    {"read-write",               UNSAFE,            LOAD,                   NO_LOCK,      NULL,                        NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "No protection: read, then write the result",
         "Two orders read the same stock, and the later write wipes out the earlier one: a lost update."},
 
-    {"decrement",             UNSAFE,       LOAD,             NO_LOCK,      NULL,                        NO_FENCE, ONE_TX,
-        READ_COMMITTED,       take_decrement,                 1,  place_by_steps, "No protection: check, then subtract",
+    {"decrement",                UNSAFE,            LOAD,                   NO_LOCK,      NULL,                        NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_decrement,          1,   place_by_steps, "No protection: check, then subtract",
         "No update is lost, but two orders that both found the last unit both take it: the stock goes below zero."},
 
-    {"mutex-early-release",   UNSAFE,       LOAD,             INSIDE_TX,    &process_mutex,              NO_FENCE, ONE_TX,
-        READ_COMMITTED,       take_read_write,                1,  place_by_steps, "Process mutex, released before COMMIT",
+    {"mutex-early-release",      UNSAFE,            LOAD,                   INSIDE_TX,    &process_mutex,              NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "Process mutex, released before COMMIT",
         "The transaction outlives its lock: the next order reads before this one's write can be seen."},
 
-    {"mutex-wrong-object",    UNSAFE,       LOAD,             AROUND_TX,    &process_mutex_wrong_object, NO_FENCE, ONE_TX,
-        READ_COMMITTED,       take_read_write,                1,  place_by_steps, "A mutex, but everybody locks another one",
+    {"mutex-wrong-object",       UNSAFE,            LOAD,                   AROUND_TX,    &process_mutex_wrong_object, NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "A mutex, but everybody locks another one",
         "Each worker locks an object of its own, so nobody ever waits for anybody."},
 
-    {"mutex",                 ONE_PROCESS,  SECOND_PROCESS,   AROUND_TX,    &process_mutex,              NO_FENCE, ONE_TX,
-        READ_COMMITTED,       take_read_write,                1,  place_by_steps, "Process mutex around the transaction",
+    {"mutex",                    ONE_PROCESS,       SECOND_PROCESS,         AROUND_TX,    &process_mutex,              NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "Process mutex around the transaction",
         "The mutex outlives the transaction, so each order reads what the last one wrote. "
         "A second process has a mutex of its own, and sells the same stock again."},
 
-    {"mutex-per-product",     ONE_PROCESS,  SECOND_PROCESS,   AROUND_TX,    &process_mutex_per_product,  NO_FENCE, ONE_TX,
-        READ_COMMITTED,       take_read_write,                1,  place_by_steps, "Process mutex for each product",
+    {"mutex-per-product",        ONE_PROCESS,       SECOND_PROCESS,         AROUND_TX,    &process_mutex_per_product,  NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "Process mutex for each product",
         "As mutex, but orders of different products do not wait for each other."},
 
-    {"reentrant-mutex",       ONE_PROCESS,  SECOND_PROCESS | CRASH, AROUND_TWICE, &process_mutex_reentrant,    NO_FENCE, TWO_TX,
-        READ_COMMITTED,       take_read_write,                1,  place_by_steps, "Recursive mutex around the stock alone",
+    {"reentrant-mutex",          ONE_PROCESS,       SECOND_PROCESS | CRASH, AROUND_TWICE, &process_mutex_reentrant,    NO_FENCE,    TWO_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "Recursive mutex around the stock alone",
         "The critical section is short: the order follows in a second transaction, outside the mutex. "
         "A crash between the two loses units, and a second process has a mutex of its own."},
 
-    {"select-for-update",     SAFE,         NOTHING,          NO_LOCK,      NULL,                        NO_FENCE, ONE_TX,
-        READ_COMMITTED,       take_for_update,                1,  place_by_steps, "SELECT … FOR UPDATE",
+    {"select-for-update",        SAFE,              NOTHING,                NO_LOCK,      NULL,                        NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_for_update,         1,   place_by_steps, "SELECT … FOR UPDATE",
         "Reading locks the row until COMMIT, so the next order waits and then reads the new stock."},
 
-    {"atomic-decrement",      SAFE,         NOTHING,          NO_LOCK,      NULL,                        NO_FENCE, ONE_TX,
-        READ_COMMITTED,       take_guarded,                   1,  place_by_steps, "UPDATE … WHERE count >= n",
+    {"atomic-decrement",         SAFE,              NOTHING,                NO_LOCK,      NULL,                        NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_guarded,            1,   place_by_steps, "UPDATE … WHERE count >= n",
         "The database checks and subtracts in one statement, on the newest version of the row."},
 
-    {"atomic-statement",      SAFE,         NOTHING,          NO_LOCK,      NULL,                        NO_FENCE, ONE_TX,
-        READ_COMMITTED,       NULL,                           1,  place_in_one_statement, "The whole order as one statement",
+    {"atomic-statement",         SAFE,              NOTHING,                NO_LOCK,      NULL,                        NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          NULL,                    1,   place_in_one_statement, "The whole order as one statement",
         "As atomic-decrement, in one round trip: the row is held for a commit, not for a conversation."},
 
-    {"check-constraint",      SAFE,         NOTHING,          NO_LOCK,      NULL,                        NO_FENCE, ONE_TX,
-        READ_COMMITTED,       take_decrement_checked,         1,  place_by_steps, "Check, then subtract; CHECK (count >= 0)",
+    {"check-constraint",         SAFE,              NOTHING,                NO_LOCK,      NULL,                        NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_decrement_checked,  1,   place_by_steps, "Check, then subtract; CHECK (count >= 0)",
         "As decrement, but the schema refuses a stock below zero: the second of two last orders fails."},
 
-    {"optimistic",            SAFE,         NOTHING,          NO_LOCK,      NULL,                        NO_FENCE, ONE_TX,
-        READ_COMMITTED,       take_optimistic,                50, place_by_steps, "Version column, compare and swap",
+    {"optimistic",               SAFE,              NOTHING,                NO_LOCK,      NULL,                        NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_optimistic,         50,  place_by_steps, "Version column, compare and swap",
         "It writes only where the row's version is still the one that was read; else it reads again and retries."},
 
-    {"repeatable-read",       SAFE,         NOTHING,          NO_LOCK,      NULL,                        NO_FENCE, ONE_TX,
-        REPEATABLE_READ,      take_read_write,                50, place_by_steps, "Read, then write, at REPEATABLE READ",
+    {"repeatable-read",          SAFE,              NOTHING,                NO_LOCK,      NULL,                        NO_FENCE,    ONE_TX,
+        REPEATABLE_READ,         take_read_write,         50,  place_by_steps, "Read, then write, at REPEATABLE READ",
         "PostgreSQL refuses to overwrite a row that changed after the snapshot (40001); the order retries. "
         "MySQL, under the same name, loses the update."},
 
-    {"serializable",          SAFE,         NOTHING,          NO_LOCK,      NULL,                        NO_FENCE, ONE_TX,
-        SERIALIZABLE,         take_read_write,                50, place_by_steps, "Read, then write, at SERIALIZABLE",
+    {"serializable",             SAFE,              NOTHING,                NO_LOCK,      NULL,                        NO_FENCE,    ONE_TX,
+        SERIALIZABLE,            take_read_write,         50,  place_by_steps, "Read, then write, at SERIALIZABLE",
         "The database finds the transactions that no serial order explains and refuses one; the order retries."},
 
-    {"table-lock",            SAFE,         NOTHING,          NO_LOCK,      NULL,                        NO_FENCE, ONE_TX,
-        READ_COMMITTED,       take_table_lock,                1,  place_by_steps, "LOCK TABLE … IN EXCLUSIVE MODE",
+    {"table-lock",               SAFE,              NOTHING,                NO_LOCK,      NULL,                        NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_table_lock,         1,   place_by_steps, "LOCK TABLE … IN EXCLUSIVE MODE",
         "Every order waits for every other, of any product: right, and much too coarse."},
 
-    {"advisory-lock",         SAFE,         NOTHING,          NO_LOCK,      NULL,                        NO_FENCE, ONE_TX,
-        READ_COMMITTED,       take_advisory_lock,             1,  place_by_steps, "pg_advisory_xact_lock, then read, then write",
+    {"advisory-lock",            SAFE,              NOTHING,                NO_LOCK,      NULL,                        NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_advisory_lock,      1,   place_by_steps, "pg_advisory_xact_lock, then read, then write",
         "A lock on a number instead of a row, which ends with the transaction. "
         "The read is a statement of its own after it, so it sees what the last holder committed."},
+
+    /* locks beyond the process */
+    {"redis-setnx-forever",      UNSAFE,            CRASH,                  AROUND_TX,    &redis_setnx_forever,        NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "SETNX, and DEL when done",
+        "Nothing ends the lock but its holder: one that dies keeps everybody out for ever."},
+
+    {"redis-setnx",              UNSAFE,            CRASH,                  AROUND_TX,    &redis_setnx,                NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "SETNX, then EXPIRE",
+        "Two commands: a holder that dies between them leaves a lock that never expires."},
+
+    {"redis-setnx-repair",       UNSAFE,            EXPIRY,                 AROUND_TX,    &redis_setnx_repair,         NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "SETNX and EXPIRE, with a repair",
+        "A loser gives a key without expiry one, so nothing is stuck; but the release still reads, compares and then deletes, "
+        "and by then the key may be somebody else's."},
+
+    {"redis-del",                UNSAFE,            EXPIRY,                 AROUND_TX,    &redis_del,                  NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "SET NX PX, released by DEL",
+        "Who comes late deletes whatever lock is there, also the next holder's, and lets a third one in."},
+
+    {"redis-get-del",            UNSAFE,            EXPIRY,                 AROUND_TX,    &redis_get_del,              NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "SET NX PX, released by GET, compare, DEL",
+        "The lock can end and be taken by another between the GET and the DEL: the same fault in a smaller window."},
+
+    {"redis-lock",               WHILE_LEASE_HOLDS, EXPIRY,                 AROUND_TX,    &redis_lock,                 NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "SET NX PX, released by a script that compares",
+        "Taken and released in one step each, by its owner only: right while the lease lasts. "
+        "A holder that pauses for longer writes what it had read, beside the next holder."},
+
+    {"redis-lock-checked",       WHILE_LEASE_HOLDS, EXPIRY,                 AROUND_TX,    &redis_lock,                 NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_checked,            1,   place_by_steps, "As redis-lock, asked again before the write",
+        "The lease may end between the answer and the write: the window is smaller, and still there."},
+
+    {"redis-lock-early-release", UNSAFE,            LOAD,                   INSIDE_TX,    &redis_lock,                 NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "As redis-lock, released before COMMIT",
+        "The right lock in the wrong place: the next order reads before this one's write can be seen."},
+
+    {"fence-on-write",           WHILE_LEASE_HOLDS, EXPIRY,                 AROUND_TX,    &redis_fenced,               ON_WRITE,    ONE_TX,
+        READ_COMMITTED,          take_fence_on_write,     1,   place_by_steps, "A fencing token, checked by the write alone",
+        "The token as usually drawn: a late write of an older holder passes while the newer one has read and not yet written, "
+        "and the newer one then overwrites it."},
+
+    {"redis-fenced",             SAFE,              NOTHING,                AROUND_TX,    &redis_fenced,               BEFORE_READ, ONE_TX,
+        READ_COMMITTED,          take_fenced,             1,   place_by_steps, "A fencing token, registered before the read",
+        "The row itself refuses whoever is not its newest holder, so what was read can only be changed by who shuts us out. "
+        "A pause costs the order, never the stock."},
+
+    {"etcd",                     WHILE_LEASE_HOLDS, EXPIRY,                 AROUND_TX,    &etcd_mutex,                 NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "A queue by create revision, on a lease",
+        "As etcd's own mutex: one release wakes one waiter, which looks once more whether its own key is still there. "
+        "A process that pauses for longer than its lease loses the lock without knowing."},
+
+    {"etcd-cas",                 WHILE_LEASE_HOLDS, EXPIRY,                 AROUND_TX,    &etcd_cas,                   NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "Put if absent, on a lease",
+        "The simplest lock in etcd. Without the \"if absent\" it would be none at all."},
+
+    {"etcd-fenced",              SAFE,              NOTHING,                AROUND_TX,    &etcd_mutex,                 BEFORE_READ, ONE_TX,
+        READ_COMMITTED,          take_fenced,             1,   place_by_steps, "The queue, and its revision as a fencing token",
+        "Create revisions only grow, and the row refuses whoever is not its newest holder."},
 };
 /* clang-format on */
 
