@@ -18,5 +18,7 @@ const struct lock_ops *const all_locks[] = {
     /* etcd */
     &etcd_mutex,
     &etcd_cas,
+    &redis_registry,
+    &redis_registry_shared,
     NULL,
 };

@@ -116,16 +116,13 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     return redis_plain_busy(lock, server_key);
 }
 
-/* The first half of a careful release; by the time its answer is here, it may be wrong. */
+/* The first half of a careful release: its answer may be out of date when it is here. */
 static enum lock_status compare(struct lock *lock, const char *server_key, const char *token)
 {
-    AUTO_REPLY reply = NULL;
-    enum lock_status status = redis_command(redis_of(lock), lock, LOCK_COMMAND_MS, &reply, "GET %s",
-                                            server_key);
-    if (status != LOCK_OK)
-        return redis_plain_explain_lost(lock, server_key, status);
-    report_step(lock->observer, STEP_GET, STEP_NO_VALUE);
-    return redis_is(reply, token) ? LOCK_OK : LOCK_LOST;
+    enum lock_status status = redis_lock_compare(lock, server_key, token);
+    if (status == LOCK_OK || status == LOCK_LOST)
+        report_step(lock->observer, STEP_GET, STEP_NO_VALUE);
+    return status;
 }
 
 static enum lock_status release(struct lock *lock, struct lock_grant *grant)

@@ -90,30 +90,41 @@ enum lock_status redis_lock_not_got(struct lock *lock, const char *server_key, c
     return redis_plain_explain(lock, server_key, status);
 }
 
-enum lock_status redis_lock_still_held(struct lock *lock, const struct lock_grant *grant)
+enum lock_status redis_lock_compare(struct lock *lock, const char *server_key, const char *token)
 {
     AUTO_REPLY reply = NULL;
-    char server_key[REDIS_KEY_SIZE];
-    redis_plain_key(server_key, grant->key);
     enum lock_status status = redis_command(redis_of(lock), lock, LOCK_COMMAND_MS, &reply, "GET %s",
                                             server_key);
     if (status != LOCK_OK)
         return redis_plain_explain_lost(lock, server_key, status);
-    return redis_is(reply, grant->token) ? LOCK_OK : LOCK_LOST;
+    return redis_is(reply, token) ? LOCK_OK : LOCK_LOST;
 }
 
-enum lock_status redis_lock_renew(struct lock *lock, const struct lock_grant *grant)
+enum lock_status redis_lock_still_held(struct lock *lock, const struct lock_grant *grant)
+{
+    char server_key[REDIS_KEY_SIZE];
+    redis_plain_key(server_key, grant->key);
+    return redis_lock_compare(lock, server_key, grant->token);
+}
+
+enum lock_status redis_lock_prolong(struct lock *lock, const char *server_key, const char *token)
 {
     AUTO_REPLY reply = NULL;
-    char server_key[REDIS_KEY_SIZE], lease[24];
-    const char *words[] = {server_key, grant->token, lease};
-    redis_plain_key(server_key, grant->key);
+    char lease[24];
+    const char *words[] = {server_key, token, lease};
     snprintf(lease, sizeof lease, "%lld", (long long)lock->lease_ms);
     enum lock_status status = redis_eval(redis_of(lock), lock, LOCK_COMMAND_MS, &reply, &renew_script, 1,
                                          words, 3);
     if (status != LOCK_OK)
         return redis_plain_explain_lost(lock, server_key, status);
     return redis_integer(reply) == 1 ? LOCK_OK : LOCK_LOST;
+}
+
+enum lock_status redis_lock_renew(struct lock *lock, const struct lock_grant *grant)
+{
+    char server_key[REDIS_KEY_SIZE];
+    redis_plain_key(server_key, grant->key);
+    return redis_lock_prolong(lock, server_key, grant->token);
 }
 
 const struct lock_ops redis_lock = {

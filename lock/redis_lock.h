@@ -10,6 +10,11 @@ enum lock_status redis_lock_release(struct lock *lock, struct lock_grant *grant)
 enum lock_status redis_lock_still_held(struct lock *lock, const struct lock_grant *grant);
 enum lock_status redis_lock_renew(struct lock *lock, const struct lock_grant *grant);
 
+/* Is SERVER_KEY's value TOKEN? LOCK_OK, LOCK_LOST, or no answer. */
+enum lock_status redis_lock_compare(struct lock *lock, const char *server_key, const char *token);
+/* If it is, it lives for lock->lease_ms from now on. */
+enum lock_status redis_lock_prolong(struct lock *lock, const char *server_key, const char *token);
+
 /* Where a reply was lost: deletes SERVER_KEY if its value is TOKEN, within LOCK_TRY_MS and on a new connection, and keeps
  * lock->error. True if it was there. */
 bool redis_lock_give_back(struct lock *lock, const char *server_key, const char *token);
