@@ -284,7 +284,7 @@ enum lock_status etcd_call(struct etcd *etcd, struct lock *lock, int64_t deadlin
     if (!body)
         return lock_fail(lock, LOCK_FAILED, "etcd: out of memory");
     int64_t end_us = monotonic_us() + lock_command_ms(deadline_us) * 1000;
-    enum lock_status status = lock_fail(lock, LOCK_UNAVAILABLE, "etcd: no endpoint");
+    enum lock_status status = LOCK_UNAVAILABLE;
     etcd->sent_before = false;
     for (int left = etcd->count; left > 0; left--) { /* one that is silent leaves time for the others */
         status = send_once(etcd, lock, path, body, (end_us - monotonic_us()) / 1000 / left, ret_reply);
@@ -375,17 +375,17 @@ enum lock_status etcd_give_up(struct etcd *etcd, struct lock *lock, int64_t leas
 
 /* ---- watching ------------------------------------------------------------------------------------------ */
 
-enum news { NO_NEWS, DELETED, BROKEN };
+enum news { NO_NEWS, MADE, DELETED, BROKEN };
 
-static bool begin_watch(struct etcd *etcd, const char *key, int64_t revision)
+/* Watches KEY from now on, not from an earlier revision: etcd tells those who ask for the past ten times a second only,
+ * the others at once. */
+static bool begin_watch(struct etcd *etcd, const char *key)
 {
     if (!etcd->multi)
         etcd->multi = curl_multi_init();
     if (!etcd->watch)
         etcd->watch = new_transfer(etcd, &etcd->stream, true);
-    AUTO_JSON request = json_pack("{s:{s:s,s:I,s:[s]}}", "create_request", "key", key, "start_revision",
-                                  (json_int_t)revision + 1, "filters",
-                                  "NOPUT"); /* so that all it tells are deletions */
+    AUTO_JSON request = json_pack("{s:{s:s,s:[s]}}", "create_request", "key", key, "filters", "NOPUT");
     char *body = request ? json_dumps(request, JSON_COMPACT) : NULL;
     bool begun = false;
     if (body && etcd->watch && etcd->multi) {
@@ -406,33 +406,43 @@ static void end_watch(struct etcd *etcd)
     curl_multi_remove_handle(etcd->multi, etcd->watch); /* closes the connection in the middle of its reply */
 }
 
-/* Reads the objects that have come whole, one a line. The first says that the watch is made. */
-static enum news read_stream(struct etcd *etcd)
+static enum news news_in(const json_t *object, int64_t *ret_revision)
+{
+    const json_t *result = json_object_get(object, "result");
+    if (!result || json_is_true(json_object_get(result, "canceled")))
+        return BROKEN; /* an error */
+    if (json_array_size(json_object_get(result, "events")) > 0)
+        return DELETED; /* of a key's changes we have asked for no others */
+    if (!json_is_true(json_object_get(result, "created")))
+        return NO_NEWS;
+    *ret_revision = etcd_revision(result);
+    return MADE;
+}
+
+/* Reads the next object that has come whole: one a line. */
+static enum news read_stream(struct etcd *etcd, int64_t *ret_revision)
 {
     struct received *s = &etcd->stream;
-    char *end;
+    const char *end;
     enum news news = NO_NEWS;
     while (news == NO_NEWS && s->length > 0 && (end = memchr(s->data, '\n', s->length))) {
         size_t line = (size_t)(end - s->data) + 1;
         AUTO_JSON object = json_loadb(s->data, line, 0, NULL);
-        const json_t *result = json_object_get(object, "result");
-        if (!result || json_is_true(json_object_get(result, "canceled")))
-            news = BROKEN; /* an error, or history that the watch starts from is compacted away */
-        else if (json_array_size(json_object_get(result, "events")) > 0)
-            news = DELETED;
-        memmove(s->data, s->data + line, s->length - line);
+        news = news_in(object, ret_revision);
         s->length -= line;
+        memmove(s->data, s->data + line, s->length);
     }
     return news;
 }
 
-static enum news listen_until(struct etcd *etcd, int64_t until_us)
+/* MADE: the watch tells of what happens after *ret_revision. */
+static enum news listen_until(struct etcd *etcd, int64_t until_us, int64_t *ret_revision)
 {
     while (true) {
         int running = 0;
         if (curl_multi_perform(etcd->multi, &running) != CURLM_OK)
             return BROKEN;
-        enum news news = read_stream(etcd);
+        enum news news = read_stream(etcd, ret_revision);
         if (news != NO_NEWS)
             return news;
         if (!running)
@@ -444,18 +454,32 @@ static enum news listen_until(struct etcd *etcd, int64_t until_us)
     }
 }
 
+/* The watch is made. Was the key deleted before that? */
+static enum lock_status look_back(struct etcd *etcd, struct lock *lock, int64_t deadline_us, const char *key,
+                                  bool *ret_absent)
+{
+    AUTO_JSON reply = NULL;
+    enum lock_status status = etcd_call(etcd, lock, deadline_us, "/v3/kv/range",
+                                        json_pack("{s:s,s:b}", "key", key, "count_only", 1), &reply);
+    *ret_absent = status == LOCK_OK && etcd_number(reply, "count") == 0;
+    return status;
+}
+
 enum lock_status etcd_await_deletion(struct etcd *etcd, struct lock *lock, int64_t deadline_us,
                                      const char *key, int64_t revision, struct etcd_lease *lease)
 {
-    if (!begin_watch(etcd, key, revision))
+    if (!begin_watch(etcd, key))
         return lock_fail(lock, LOCK_FAILED, "etcd: out of memory for a watch");
     lock->round_trips++;
     enum lock_status status = LOCK_OK;
     enum news news = NO_NEWS;
-    while (status == LOCK_OK && news == NO_NEWS) {
-        int64_t due_us = etcd_renewal_due_us(lease);
-        news = listen_until(etcd, deadline_us < due_us ? deadline_us : due_us);
-        if (news == NO_NEWS && monotonic_us() >= deadline_us)
+    bool is_absent = false;
+    while (status == LOCK_OK && !is_absent && news != DELETED && news != BROKEN) {
+        int64_t due_us = etcd_renewal_due_us(lease), made_at = 0;
+        news = listen_until(etcd, deadline_us < due_us ? deadline_us : due_us, &made_at);
+        if (news == MADE && made_at != revision)
+            status = look_back(etcd, lock, deadline_us, key, &is_absent);
+        else if (news == NO_NEWS && monotonic_us() >= deadline_us)
             status = LOCK_BUSY;
         else if (news == NO_NEWS)
             status = etcd_keep_alive(etcd, lock, deadline_us, lease);
