@@ -10,96 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-
-STACK = Path(__file__).resolve().parents[2] / "stack" / "stack"
-LIMIT_S = 120
-
-
-def stack(*arguments, **options):
-    return subprocess.run([STACK, *map(str, arguments)], capture_output=True, text=True, timeout=LIMIT_S,
-                          stdin=subprocess.DEVNULL, check=False, **options)
-
-
-def ok(*arguments, **options):
-    ran = stack(*arguments, **options)
-    assert ran.returncode == 0, f"{arguments}: exit {ran.returncode}\n{ran.stdout}{ran.stderr}"
-    return ran.stdout
-
-
-def eventually(condition, what, seconds=20):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"not within {seconds} s: {what}"
-        time.sleep(0.05)
-
-
-def alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
-
-
-class Servers:
-    """One stack in a folder of its own."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def up(self, *arguments, **options):
-        return ok("up", "--dir", self.folder, *arguments, **options)
-
-    def down(self, *arguments):
-        return ok("down", "--dir", self.folder, *arguments)
-
-    def is_up(self):
-        code = stack("status", "--dir", self.folder).returncode
-        assert code in (0, 3)
-        return code == 0
-
-    @property
-    def pid(self):
-        return int((self.folder / "postgres.pid").read_text())
-
-    @property
-    def url(self):
-        [line] = ok("env", "--dir", self.folder).splitlines()
-        assert line.startswith("export DATABASE_URL=postgresql://")
-        return line.split("=", 1)[1]
-
-    def sql(self, text):
-        ran = subprocess.run(["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", self.url, "-c", text], capture_output=True,
-                             text=True, timeout=LIMIT_S, check=False)
-        assert ran.returncode == 0, ran.stderr
-        return ran.stdout.strip()
-
-    def processes(self):
-        """Every process that names this folder in its command line or works in it, however it was started."""
-        found = []
-        for entry in Path("/proc").glob("[0-9]*"):
-            try:
-                words = (entry / "cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if any(str(self.folder).encode() in word for word in words) and alive(entry.name):
-                found.append(b" ".join(words).decode())
-        return found
-
-
-@pytest.fixture
-def servers(tmp_path):
-    # pytest's folders are closed to the servers' own user; this one is not.
-    folder = Path(subprocess.run(["mktemp", "-d", "-t", "oversell-stack-XXXXXX"], capture_output=True, text=True,
-                                 check=True).stdout.strip())
-    folder.chmod(0o755)
-    made = Servers(folder / "stack")
-    try:
-        yield made
-    finally:
-        stack("down", "--purge", "--dir", made.folder)
-        left = made.processes()
-        subprocess.run(["rm", "-rf", folder], check=True)
-    assert left == []
+from private_stack import LIMIT_S, STACK, Servers, eventually, hear_signals, ok, stack
 
 
 def test_words_that_are_not_known_list_what_is_valid(tmp_path):
@@ -107,7 +18,10 @@ def test_words_that_are_not_known_list_what_is_valid(tmp_path):
         ([], "up down status env run"),
         (["start"], "up down status env run"),
         (["up", "--folder", tmp_path], "--dir, --while, --purge"),
-        (["up", "oracle", "--dir", tmp_path], "postgres"),
+        (["up", "oracle", "--dir", tmp_path], "postgres redis redis-1"),
+        (["down", "oracle", "--dir", tmp_path], "redlock all"),
+        (["down", "redis", "--purge", "--dir", tmp_path], "--purge removes a whole stack"),
+        (["up", "etcd-2", "--dir", tmp_path], "up --ensemble etcd"),
         (["up", "--dir"], "needs a value"),
         (["up", "--dir", tmp_path, "--while", "me"], "not a process"),
         (["up", "--dir", tmp_path, "--while", "4194304999"], "no process"),
@@ -122,7 +36,8 @@ def test_words_that_are_not_known_list_what_is_valid(tmp_path):
 def test_help_names_every_command():
     for arguments in (["--help"], ["up", "--help"]):
         text = ok(*arguments)
-        assert all(word in text for word in ("up", "down", "status", "env", "run", "--dir", "--while", "--purge"))
+        assert all(word in text for word in ("up", "down", "status", "env", "run", "--dir", "--while", "--purge", "--ensemble",
+                                      "redlock", "zookeeper", "etcd", "all"))
 
 
 def test_a_stack_that_is_not_there(tmp_path):
@@ -146,7 +61,7 @@ def test_up_is_durable_private_and_idempotent(servers):
                              timeout=LIMIT_S, check=False)
     assert refused.returncode == 2 and "password authentication failed" in refused.stderr
     assert (servers.folder / "postgres.password").stat().st_mode & 0o077 == 0
-    assert os.geteuid() != 0 or Path(f"/proc/{servers.pid}").stat().st_uid != 0
+    assert os.geteuid() != 0 or Path(f"/proc/{servers.pid()}").stat().st_uid != 0
 
 
 def test_down_keeps_the_data_and_the_address_and_purge_removes_them(servers):
@@ -175,7 +90,7 @@ def test_a_killed_server_and_false_pid_files(servers):
     with subprocess.Popen(["psql", "-Xq", servers.url, "-c", "SELECT pg_sleep(60)"], stderr=subprocess.DEVNULL):
         eventually(lambda: servers.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == "1",
                    "a session at work")
-        os.kill(servers.pid, signal.SIGKILL)
+        os.kill(servers.pid(), signal.SIGKILL)
         eventually(lambda: not servers.is_up(), "the server is gone")
     servers.up()
     assert servers.sql("SELECT answer FROM kept") == "42"
@@ -189,7 +104,7 @@ def test_a_killed_server_and_false_pid_files(servers):
 
 def test_a_stopped_server_goes_down_in_time(servers):
     servers.up()
-    os.kill(servers.pid, signal.SIGSTOP)
+    os.kill(servers.pid(), signal.SIGSTOP)
     started = time.monotonic()
     servers.down()
     assert time.monotonic() - started < 20 and servers.processes() == []
@@ -198,27 +113,27 @@ def test_a_stopped_server_goes_down_in_time(servers):
 def test_a_port_that_is_taken_is_left_alone(servers):
     servers.up()
     servers.down()
-    port = int((servers.folder / "postgres.port").read_text())
+    port = servers.port()
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         other.bind(("127.0.0.1", port))
         other.listen()
         servers.up()
-        assert int((servers.folder / "postgres.port").read_text()) != port
+        assert servers.port() != port
         assert servers.sql("SELECT 1") == "1"
 
 
 def test_many_at_once_start_one_server(servers):
     with ThreadPoolExecutor(4) as pool:
-        outputs = set(pool.map(lambda _: servers.up(), range(4)))
+        outputs = set(pool.map(lambda _: servers.up("redis"), range(4)))
     assert len(outputs) == 1 and servers.is_up()
 
 
 def test_the_stack_ends_with_the_last_process_it_is_kept_for(servers):
     with subprocess.Popen(["sleep", "300"]) as one, subprocess.Popen(["sleep", "300"]) as two:
         try:
-            servers.up("--while", one.pid)
-            servers.up("--while", two.pid)
+            servers.up("redis", "--while", one.pid)
+            servers.up("redis", "--while", two.pid)
             one.kill()
             one.wait()
             time.sleep(1.5)
@@ -233,8 +148,8 @@ def test_the_stack_ends_with_the_last_process_it_is_kept_for(servers):
 def test_a_plain_up_outlives_the_watched(servers):
     with subprocess.Popen(["sleep", "300"]) as one:
         try:
-            servers.up("--while", one.pid)
-            servers.up()
+            servers.up("redis", "--while", one.pid)
+            servers.up("redis")
         finally:
             one.kill()
     time.sleep(1.5)
@@ -244,7 +159,7 @@ def test_a_plain_up_outlives_the_watched(servers):
 def test_while_with_purge_leaves_nothing(servers):
     with subprocess.Popen(["sleep", "300"]) as one:
         try:
-            servers.up("--while", one.pid, "--purge")
+            servers.up("redis", "--while", one.pid, "--purge")
         finally:
             one.kill()
     eventually(lambda: not servers.folder.exists(), "the folder is gone")
@@ -257,12 +172,6 @@ def test_run_gives_the_address_and_the_exit_status(servers):
     servers.up()
     ok("run", "--dir", servers.folder, "--", "true")
     assert servers.is_up(), "what was up before stays up"
-
-
-def hear_signals():
-    """A shell ignores them for what it starts in the background, and bash cannot undo that: perhaps we are there."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
 
 
 COMMAND = """
@@ -279,7 +188,7 @@ while True:
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_run_ends_its_command_and_the_stack_on_a_signal(servers, name):
-    with subprocess.Popen([STACK, "run", "--dir", servers.folder, "--", sys.executable, "-c", COMMAND],
+    with subprocess.Popen([STACK, "run", "--dir", servers.folder, "redis", "--", sys.executable, "-c", COMMAND],
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
                           preexec_fn=hear_signals) as run:
         try:
@@ -295,7 +204,7 @@ def test_run_ends_its_command_and_the_stack_on_a_signal(servers, name):
 
 
 def test_a_killed_run_leaves_nothing(servers):
-    with subprocess.Popen([STACK, "run", "--dir", servers.folder, "--", sys.executable, "-c", COMMAND],
+    with subprocess.Popen([STACK, "run", "--dir", servers.folder, "redis", "--", sys.executable, "-c", COMMAND],
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as run:
         assert run.stdout.readline() == "begun\n"
         run.kill()
@@ -304,8 +213,8 @@ def test_a_killed_run_leaves_nothing(servers):
 
 
 def test_an_interrupted_up_leaves_nothing_running(servers):
-    for seconds in (0.1, 0.3, 0.5, 0.7, 0.9):
-        with subprocess.Popen([STACK, "up", "--dir", servers.folder], stdout=subprocess.DEVNULL,
+    for seconds in (0.1, 0.4, 0.7, 1.0, 1.3):
+        with subprocess.Popen([STACK, "up", "all", "--dir", servers.folder], stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=hear_signals) as up:
             time.sleep(seconds)
             finished = up.poll() == 0
@@ -313,7 +222,7 @@ def test_an_interrupted_up_leaves_nothing_running(servers):
                 os.killpg(up.pid, signal.SIGINT)
         if not finished and up.returncode != 0:
             eventually(lambda: servers.processes() == [], f"nothing runs after {seconds} s")
-    servers.up()
+    servers.up("all")
     assert servers.sql("SELECT 1") == "1"
 
 
@@ -322,13 +231,12 @@ def test_a_folder_that_the_servers_user_cannot_enter(tmp_path):
     tmp_path.chmod(0o700)
     servers = Servers(tmp_path / "stack")
     try:
-        servers.up()
-        assert servers.sql("SELECT 1") == "1"
-        elsewhere = Path(os.readlink(servers.folder / "postgres"))
+        servers.up("redis", "etcd")
+        elsewhere = Path(os.readlink(servers.folder / "etcd"))
         assert elsewhere.is_dir()
         servers.down()
-        servers.up()
+        servers.up("redis", "etcd")
         servers.down("--purge")
-        assert not elsewhere.exists() and not servers.folder.exists()
+        assert not elsewhere.parent.exists() and not servers.folder.exists()
     finally:
         stack("down", "--purge", "--dir", servers.folder)
