@@ -20,5 +20,9 @@ const struct lock_ops *const all_locks[] = {
     &etcd_cas,
     &redis_registry,
     &redis_registry_shared,
+    /* PostgreSQL */
+    &lock_row,
+    &lock_table,
+    &lock_shedlock,
     NULL,
 };

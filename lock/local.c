@@ -1,0 +1,150 @@
+/* A list of the names that are held or waited for in this process; a release wakes one waiter of the same name.
+ * Who comes at that very moment may be quicker: this lock is not fair, no more than a mutex is. */
+#include "lock/local.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct name {
+    struct name *next;
+    char key[65];
+    const struct lock *holder; /* NULL: free */
+    unsigned holds, waiters;   /* the name is dropped when there is neither */
+    pthread_cond_t freed;
+};
+
+static pthread_once_t initialized = PTHREAD_ONCE_INIT;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_condattr_t monotonic;
+static struct name *all;
+
+static void drop_if_unused(struct name *name)
+{
+    if (name->holds || name->waiters)
+        return;
+    struct name **link = &all;
+    while (*link != name)
+        link = &(*link)->next;
+    *link = name->next;
+    pthread_cond_destroy(&name->freed);
+    free(name);
+}
+
+/* What the parent's threads held or waited for is nothing to a forked child, where they are not. */
+static void forget_the_parents(void)
+{
+    pthread_mutex_init(&mutex, NULL);
+    while (all) {
+        struct name *name = all;
+        all = name->next;
+        free(name);
+    }
+}
+
+static void initialize(void)
+{
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_atfork(NULL, NULL, forget_the_parents);
+}
+
+static struct name *find(const char *key)
+{
+    struct name *name = all;
+    while (name && strcmp(name->key, key) != 0)
+        name = name->next;
+    return name;
+}
+
+static struct name *find_or_add(const char *key)
+{
+    struct name *name = find(key);
+    if (name)
+        return name;
+    name = calloc(1, sizeof *name);
+    if (!name)
+        return NULL;
+    snprintf(name->key, sizeof name->key, "%s", key);
+    pthread_cond_init(&name->freed, &monotonic);
+    name->next = all;
+    all = name;
+    return name;
+}
+
+/* Until NAME is free or the deadline has come. The mutex is held, but not while the observer is told. */
+static void wait_until_free(struct name *name, struct lock *waiter, int64_t deadline_us)
+{
+    name->waiters++;
+    pthread_mutex_unlock(&mutex);
+    report_step(waiter->observer, STEP_WAIT, STEP_NO_VALUE);
+    pthread_mutex_lock(&mutex);
+    struct timespec until = {.tv_sec = deadline_us / 1000000, .tv_nsec = deadline_us % 1000000 * 1000};
+    while (name->holder && monotonic_us() < deadline_us)
+        if (pthread_cond_timedwait(&name->freed, &mutex, &until) == 0)
+            waiter->wake_ups++;
+    name->waiters--;
+}
+
+enum lock_status local_acquire(struct lock *holder, const char *key, int64_t deadline_us, unsigned *ret_holds)
+{
+    enum lock_status status = LOCK_BUSY;
+    pthread_once(&initialized, initialize);
+    pthread_mutex_lock(&mutex);
+    struct name *name = find_or_add(key);
+    if (!name) {
+        pthread_mutex_unlock(&mutex);
+        return lock_fail(holder, LOCK_FAILED, "out of memory");
+    }
+    if (name->holder && name->holder != holder)
+        wait_until_free(name, holder, deadline_us);
+    if (!name->holder || name->holder == holder) {
+        name->holder = holder;
+        *ret_holds = ++name->holds;
+        status = LOCK_OK;
+    }
+    drop_if_unused(name);
+    pthread_mutex_unlock(&mutex);
+    return status;
+}
+
+unsigned local_holds(const struct lock *holder, const char *key)
+{
+    pthread_mutex_lock(&mutex);
+    const struct name *name = find(key);
+    unsigned holds = name && name->holder == holder ? name->holds : 0;
+    pthread_mutex_unlock(&mutex);
+    return holds;
+}
+
+/* The mutex is held. */
+static void give_back(struct name *name, unsigned holds)
+{
+    name->holds -= holds;
+    if (name->holds == 0) {
+        name->holder = NULL;
+        pthread_cond_signal(&name->freed);
+    }
+    drop_if_unused(name);
+}
+
+void local_release(const struct lock *holder, const char *key)
+{
+    pthread_mutex_lock(&mutex);
+    struct name *name = find(key);
+    if (name && name->holder == holder)
+        give_back(name, 1);
+    pthread_mutex_unlock(&mutex);
+}
+
+void local_release_all(const struct lock *holder)
+{
+    pthread_mutex_lock(&mutex);
+    for (struct name *name = all, *next; name; name = next) {
+        next = name->next;
+        if (name->holder == holder)
+            give_back(name, name->holds);
+    }
+    pthread_mutex_unlock(&mutex);
+}

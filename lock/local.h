@@ -1,0 +1,19 @@
+/* A reentrant lock by name, inside the process: what stands before a lock whose identity is the process's, so that
+ * its threads do not share it. A holder is a handle, that is one thread at a time. */
+#ifndef OVERSELL_LOCK_LOCAL_H
+#define OVERSELL_LOCK_LOCAL_H
+
+#include "lock/lock_impl.h"
+
+/* LOCK_OK: HOLDER has KEY, for the *RET_HOLDS-th time. LOCK_BUSY: another had it until DEADLINE. LOCK_FAILED: out of
+ * memory. Tells the holder's observer when it starts to wait, and counts the wake-ups. */
+enum lock_status local_acquire(struct lock *holder, const char *key, int64_t deadline_us,
+                               unsigned *ret_holds);
+/* How often HOLDER has KEY. */
+unsigned local_holds(const struct lock *holder, const char *key);
+/* Gives back one of HOLDER's holds of KEY; nothing happens where it has none. */
+void local_release(const struct lock *holder, const char *key);
+/* Gives back all that HOLDER has: before it is freed. */
+void local_release_all(const struct lock *holder);
+
+#endif
