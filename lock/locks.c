@@ -24,5 +24,10 @@ const struct lock_ops *const all_locks[] = {
     &lock_row,
     &lock_table,
     &lock_shedlock,
+    /* ZooKeeper */
+    &zookeeper_naive,
+    &zookeeper_herd,
+    &zookeeper_queue,
+    &curator,
     NULL,
 };
