@@ -7,7 +7,11 @@ const struct lock_ops *const all_locks[] = {
     &process_mutex_per_product,
     &process_mutex_wrong_object,
     &process_mutex_reentrant,
-    /* Redis, one server: plain values */
+    /* PostgreSQL */
+    &lock_row,
+    &lock_table,
+    &lock_shedlock,
+    /* Redis: plain values */
     &redis_setnx_forever,
     &redis_setnx,
     &redis_setnx_repair,
@@ -15,19 +19,15 @@ const struct lock_ops *const all_locks[] = {
     &redis_get_del,
     &redis_lock,
     &redis_fenced,
-    /* etcd */
-    &etcd_mutex,
-    &etcd_cas,
     &redis_registry,
     &redis_registry_shared,
-    /* PostgreSQL */
-    &lock_row,
-    &lock_table,
-    &lock_shedlock,
     /* ZooKeeper */
     &zookeeper_naive,
     &zookeeper_herd,
     &zookeeper_queue,
     &curator,
+    /* etcd */
+    &etcd_mutex,
+    &etcd_cas,
     NULL,
 };

@@ -79,6 +79,18 @@ const struct strategy strategies[] = {
         "The read is a statement of its own after it, so it sees what the last holder committed."},
 
     /* locks beyond the process */
+    {"lock-row",                 WHILE_LEASE_HOLDS, EXPIRY,                 AROUND_TX,    &lock_row,                   NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "A row of a lock table, FOR UPDATE on its own connection",
+        "The lock lives on another connection than the order, and dies with that one: the order goes on without it."},
+
+    {"lock-table",               WHILE_LEASE_HOLDS, EXPIRY,                 AROUND_TX,    &lock_table,                 NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "As Spring's JdbcLockRegistry: INT_LOCK",
+        "A unique key and a time of expiry by the clients' clocks, asked for again and again."},
+
+    {"shedlock",                 WHILE_LEASE_HOLDS, EXPIRY,                 AROUND_TX,    &lock_shedlock,              NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "As ShedLock: lock_until",
+        "Made so that scheduled jobs run once, misused for orders: whoever is late finds the lock gone."},
+
     {"redis-setnx-forever",      UNSAFE,            CRASH,                  AROUND_TX,    &redis_setnx_forever,        NO_FENCE,    ONE_TX,
         READ_COMMITTED,          take_read_write,         1,   place_by_steps, "SETNX, and DEL when done",
         "Nothing ends the lock but its holder: one that dies keeps everybody out for ever."},
@@ -113,6 +125,14 @@ const struct strategy strategies[] = {
         READ_COMMITTED,          take_read_write,         1,   place_by_steps, "As redis-lock, released before COMMIT",
         "The right lock in the wrong place: the next order reads before this one's write can be seen."},
 
+    {"redis-registry",           WHILE_LEASE_HOLDS, EXPIRY,                 AROUND_TX,    &redis_registry,             NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "As Spring's RedisLockRegistry",
+        "One id for the whole process, so a lock of the process in front tells its threads apart."},
+
+    {"redis-registry-shared",    UNSAFE,            LOAD,                   AROUND_TX,    &redis_registry_shared,      NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "Two registries with one id",
+        "Both find their own id in the lock and take it for theirs: an owner's id must be its own."},
+
     {"fence-on-write",           WHILE_LEASE_HOLDS, EXPIRY,                 AROUND_TX,    &redis_fenced,               ON_WRITE,    ONE_TX,
         READ_COMMITTED,          take_fence_on_write,     1,   place_by_steps, "A fencing token, checked by the write alone",
         "The token as usually drawn: a late write of an older holder passes while the newer one has read and not yet written, "
@@ -122,6 +142,27 @@ const struct strategy strategies[] = {
         READ_COMMITTED,          take_fenced,             1,   place_by_steps, "A fencing token, registered before the read",
         "The row itself refuses whoever is not its newest holder, so what was read can only be changed by who shuts us out. "
         "A pause costs the order, never the stock."},
+
+    {"zookeeper-naive",          UNSAFE,            EXPIRY,                 AROUND_TX,    &zookeeper_naive,            NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "A queue of nodes, believed at the first wake-up",
+        "Woken by the end of the waiter before it, an order takes the lock while its holder still has it; "
+        "and who watches a node that is gone already waits for ever."},
+
+    {"zookeeper-herd",           WHILE_LEASE_HOLDS, EXPIRY,                 AROUND_TX,    &zookeeper_herd,             NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "A queue of nodes, all watching the first",
+        "Checked again after waking, so it is right; but every release wakes every waiter."},
+
+    {"zookeeper",                WHILE_LEASE_HOLDS, EXPIRY,                 AROUND_TX,    &zookeeper_queue,            NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "A queue of nodes, each watching the one before",
+        "One release wakes one waiter, first come, first served; the lock ends with the session."},
+
+    {"curator",                  WHILE_LEASE_HOLDS, EXPIRY,                 AROUND_TX,    &curator,                    NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "As Curator's InterProcessMutex",
+        "The same queue with what a library adds: a create that survives a lost reply, reentrancy, a delete that is made sure."},
+
+    {"zookeeper-fenced",         SAFE,              NOTHING,                AROUND_TX,    &zookeeper_queue,            BEFORE_READ, ONE_TX,
+        READ_COMMITTED,          take_fenced,             1,   place_by_steps, "The queue, and its czxid as a fencing token",
+        "The transaction id of the holder's node only grows, and the row refuses whoever is not its newest holder."},
 
     {"etcd",                     WHILE_LEASE_HOLDS, EXPIRY,                 AROUND_TX,    &etcd_mutex,                 NO_FENCE,    ONE_TX,
         READ_COMMITTED,          take_read_write,         1,   place_by_steps, "A queue by create revision, on a lease",
