@@ -29,5 +29,10 @@ const struct lock_ops *const all_locks[] = {
     /* etcd */
     &etcd_mutex,
     &etcd_cas,
+    /* Redis: locks that wake their waiters, and locks on a majority of several servers */
+    &redis_reentrant,
+    &redis_fair,
+    &redlock,
+    &redisson_redlock,
     NULL,
 };

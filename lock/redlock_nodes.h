@@ -1,0 +1,38 @@
+/* The servers of REDLOCK_URLS: the same question to all of them at once. */
+#ifndef OVERSELL_LOCK_REDLOCK_NODES_H
+#define OVERSELL_LOCK_REDLOCK_NODES_H
+
+#include "lock/redis.h"
+
+enum { REDLOCK_NODES_MOST = 15 };
+
+/* One URL of a list that is separated by commas; false at its end. */
+bool redlock_next_url(const char **list, const char **ret_url, size_t *ret_size);
+
+struct redlock_nodes;
+
+/* One connection to each, made when first needed. NULL when out of memory, or where the list names none or too many. */
+struct redlock_nodes *redlock_nodes_new(const char *urls);
+/* NODES may be NULL. */
+void redlock_nodes_free(struct redlock_nodes *nodes);
+
+int redlock_count(const struct redlock_nodes *nodes);
+/* How many are a majority. */
+int redlock_quorum(const struct redlock_nodes *nodes);
+
+/* What became of a question; the three add up to the number of servers, but those that had not answered when the matter
+ * was decided are counted as silent, too. */
+struct redlock_votes {
+    int yes;
+    int no;
+    int refused; /* an error reply: password, type, memory … */
+    int silent;
+};
+
+/* Sends the command in WORDS to all, then waits LIMIT_MS at most, until a majority has said yes or can no longer do so.
+ * Yes is the status OK, the number 1, or the string YES. A question goes even to those who still owe an answer to the
+ * last: in this order, what was asked of a sleeping server is undone again when it wakes. */
+struct redlock_votes redlock_ask(struct redlock_nodes *nodes, struct lock *lock, int64_t limit_ms,
+                                 const char *yes, const char *const *words, int word_count);
+
+#endif
