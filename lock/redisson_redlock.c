@@ -69,9 +69,13 @@ static void count(struct outcomes *outcomes, enum lock_status status)
         outcomes->worst = status;
 }
 
-static bool holds(const struct red_lock *r, int i)
+/* Is this grant, as far as the handle remembers, on server I? A handle that remembers nothing must ask all. */
+static bool may_hold(const struct red_lock *r, int i)
 {
-    return ((const struct rlock *)r->parts[i])->held > 0;
+    int held = 0;
+    for (int j = 0; j < r->count; j++)
+        held += ((const struct rlock *)r->parts[j])->held;
+    return held == 0 || ((const struct rlock *)r->parts[i])->held > 0;
 }
 
 static enum lock_status release_part(struct red_lock *r, int i, const struct lock_grant *whole)
@@ -142,8 +146,11 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
     struct outcomes outcomes = {0};
     if (!*grant->token)
         return lock_fail(lock, LOCK_NOT_OWNER, "released before");
+    unsigned held = 0; /* a bit for each server */
     for (int i = 0; i < r->count; i++)
-        count(&outcomes, holds(r, i) ? release_part(r, i, grant) : LOCK_LOST);
+        held |= (unsigned)may_hold(r, i) << i;
+    for (int i = 0; i < r->count; i++)
+        count(&outcomes, held & 1u << i ? release_part(r, i, grant) : LOCK_LOST);
     *grant->token = '\0'; /* spent */
     return verdict(r, &outcomes);
 }
