@@ -25,7 +25,8 @@ struct etcd {
     char *list; /* the endpoints' text, cut at its commas */
     const char *endpoints[MOST_ENDPOINTS];
     int count, current;
-    bool sent_before; /* the last request, to another endpoint */
+    bool sent_before;    /* the last request, to another endpoint */
+    int64_t left_behind; /* a lease that was to be revoked when no endpoint answered; 0 for none */
     struct curl_slist *headers;
     CURL *requests;
     struct received reply;
@@ -321,6 +322,15 @@ static enum lock_status read_lease(struct lock *lock, const json_t *reply, int64
     return LOCK_OK;
 }
 
+enum lock_status etcd_revoke(struct etcd *etcd, struct lock *lock, int64_t deadline_us, int64_t lease_id)
+{
+    AUTO_JSON reply = NULL;
+    enum lock_status status = etcd_call(etcd, lock, deadline_us, "/v3/lease/revoke",
+                                        json_pack("{s:I}", "ID", (json_int_t)lease_id), &reply);
+    etcd->left_behind = status == LOCK_AWAY ? lease_id : 0;
+    return status == LOCK_LOST && etcd_was_repeated(etcd) ? LOCK_OK : status;
+}
+
 enum lock_status etcd_grant(struct etcd *etcd, struct lock *lock, int64_t deadline_us,
                             struct etcd_lease *ret_lease)
 {
@@ -329,7 +339,11 @@ enum lock_status etcd_grant(struct etcd *etcd, struct lock *lock, int64_t deadli
     json_int_t seconds = lock->lease_ms <= 1000 ? 1 : (lock->lease_ms + 999) / 1000;
     enum lock_status status = etcd_call(etcd, lock, deadline_us, "/v3/lease/grant",
                                         json_pack("{s:I}", "TTL", seconds), &reply);
-    return status == LOCK_OK ? read_lease(lock, reply, asked_us, ret_lease) : status;
+    if (status != LOCK_OK)
+        return status;
+    if (etcd->left_behind) /* it is back: do not let everybody wait for the end of a lease that nobody needs */
+        (void)etcd_revoke(etcd, lock, deadline_us, etcd->left_behind);
+    return read_lease(lock, reply, asked_us, ret_lease);
 }
 
 enum lock_status etcd_keep_alive(struct etcd *etcd, struct lock *lock, int64_t deadline_us,
@@ -352,14 +366,6 @@ enum lock_status etcd_freshen(struct etcd *etcd, struct lock *lock, int64_t dead
 int64_t etcd_renewal_due_us(const struct etcd_lease *lease)
 {
     return lease->end_us - lease->length_us / 3 * 2;
-}
-
-enum lock_status etcd_revoke(struct etcd *etcd, struct lock *lock, int64_t deadline_us, int64_t lease_id)
-{
-    AUTO_JSON reply = NULL;
-    enum lock_status status = etcd_call(etcd, lock, deadline_us, "/v3/lease/revoke",
-                                        json_pack("{s:I}", "ID", (json_int_t)lease_id), &reply);
-    return status == LOCK_LOST && etcd_was_repeated(etcd) ? LOCK_OK : status;
 }
 
 enum lock_status etcd_give_up(struct etcd *etcd, struct lock *lock, int64_t lease_id, enum lock_status status)
