@@ -21,6 +21,11 @@ const struct lock_ops *const all_locks[] = {
     &redis_fenced,
     &redis_registry,
     &redis_registry_shared,
+    /* Redis: locks that wake their waiters, and locks on a majority of several servers */
+    &redis_reentrant,
+    &redis_fair,
+    &redlock,
+    &redisson_redlock,
     /* ZooKeeper */
     &zookeeper_naive,
     &zookeeper_herd,
@@ -29,10 +34,5 @@ const struct lock_ops *const all_locks[] = {
     /* etcd */
     &etcd_mutex,
     &etcd_cas,
-    /* Redis: locks that wake their waiters, and locks on a majority of several servers */
-    &redis_reentrant,
-    &redis_fair,
-    &redlock,
-    &redisson_redlock,
     NULL,
 };

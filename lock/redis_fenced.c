@@ -80,7 +80,6 @@ const struct lock_ops redis_fenced = {
     .server = &redis_server,
     .properties = {.mechanism = "as redis-lock, with a token counted by INCR in the script that takes it",
                    .leased = true,
-                   .renewed = true,
                    .fenced = true,
                    .survives_crash = true,
                    .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART},

@@ -146,7 +146,7 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 #define FUNCTIONS                                                                                            \
     .server = &redis_server, .open = redis_plain_open, .acquire = acquire, .release = release,               \
     .still_held = redis_lock_still_held, .close = redis_plain_close
-#define LEASED .leased = true, .renewed = true, .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART
+#define LEASED .leased = true, .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART
 
 const struct lock_ops redis_setnx_forever = {
     .name = "redis-setnx-forever",

@@ -132,7 +132,6 @@ const struct lock_ops redis_lock = {
     .server = &redis_server,
     .properties = {.mechanism = "SET NX PX with a random value; compared before it is deleted, in a script",
                    .leased = true,
-                   .renewed = true,
                    .survives_crash = true,
                    .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART},
     .open = redis_plain_open,

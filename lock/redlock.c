@@ -189,7 +189,6 @@ const struct lock_ops redlock = {
     .properties = {.mechanism =
                        "the same key on a majority of independent Redis servers, with a validity time",
                    .leased = true,
-                   .renewed = true,
                    .survives_crash = true,
                    .survives_minority = true,
                    .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART},

@@ -143,6 +143,24 @@ const struct strategy strategies[] = {
         "The row itself refuses whoever is not its newest holder, so what was read can only be changed by who shuts us out. "
         "A pause costs the order, never the stock."},
 
+    {"redis-reentrant",          WHILE_LEASE_HOLDS, EXPIRY,                 AROUND_TX,    &redis_reentrant,            NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "As Redisson's RLock: reentrant, woken, renewed",
+        "A hold count instead of a value; waiters are woken by a message, and a watchdog renews the lease while its holder runs. "
+        "When the whole process pauses, so does the watchdog."},
+
+    {"redis-fair",               WHILE_LEASE_HOLDS, EXPIRY,                 AROUND_TX,    &redis_fair,                 NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "As Redisson's fair lock: a queue in Redis",
+        "First come, first served, for more requests to Redis; its lease can still end under its holder."},
+
+    {"redlock",                  WHILE_LEASE_HOLDS, EXPIRY,                 AROUND_TX,    &redlock,                    NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "A majority of independent Redis servers",
+        "Two of five servers may be down. A pause ends it like any lease, "
+        "and a server that restarts without its memory votes twice."},
+
+    {"redisson-redlock",         WHILE_LEASE_HOLDS, EXPIRY,                 AROUND_TX,    &redisson_redlock,           NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, "As RedissonRedLock: a majority of RLocks",
+        "A majority, but the time that taking it took is not subtracted from the lease."},
+
     {"zookeeper-naive",          UNSAFE,            EXPIRY,                 AROUND_TX,    &zookeeper_naive,            NO_FENCE,    ONE_TX,
         READ_COMMITTED,          take_read_write,         1,   place_by_steps, "A queue of nodes, believed at the first wake-up",
         "Woken by the end of the waiter before it, an order takes the lock while its holder still has it; "

@@ -44,6 +44,9 @@ def stack():
     servers = lab.Stack()
     try:
         servers.up()
+        lab.Service.lock_servers = {
+            name: address for name, address in servers.environment.items() if name != "DATABASE_URL"
+        }
         yield servers
     finally:
         servers.down()

@@ -36,7 +36,7 @@ class Stack:
         return self.folder / "servers"
 
     def up(self):
-        self.run("up", "--dir", str(self.servers), "--while", str(os.getpid()))
+        self.run("up", "--dir", str(self.servers), "--while", str(os.getpid()), "all")
         self.environment = {}
         for line in self.run("env", "--dir", str(self.servers)).splitlines():
             if line.startswith("export "):

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from basics import DOCUMENT, PATIENCE, REPLY_S, SERVICE, START_S, die_with_parent, wait_until
 from wire import Wire, as_body, request_bytes
@@ -29,6 +30,7 @@ class Service:
     """One order-service process. To be started from the main thread: it dies with the thread that did."""
 
     count = itertools.count(1)
+    lock_servers = {}  # the variables that name them
 
     def __init__(self, folder, database_url, *flags, env=None, token=None, listen="127.0.0.1:0"):
         self.name = f"e2e-{next(Service.count)}"
@@ -40,6 +42,9 @@ class Service:
             "PATH": os.environ["PATH"],
             **{name: f"{os.environ.get(name, '')}:{options}" for name, options in SANITIZER_OPTIONS.items()},
             "DATABASE_URL": database_url,
+            # Instances of one shop share its locks; shops that share the servers do not.
+            "LOCK_PREFIX": urlsplit(database_url).path.strip("/") or "oversell",
+            **Service.lock_servers,
             **({"ADMIN_TOKEN": token} if token else {}),
             **(env or {}),
         }
