@@ -255,8 +255,10 @@ static enum lock_status name_script(struct redis *redis, struct lock *lock, int6
     redis->sent = false; /* it was not the script itself that was asked for */
     if (status != LOCK_OK)
         return status;
-    if (reply->type != REDIS_REPLY_STRING || reply->len != sizeof script->sha1 - 1)
-        return fail(redis, LOCK_REFUSED, "SCRIPT LOAD did not answer with a SHA-1");
+    if (reply->type != REDIS_REPLY_STRING || reply->len != sizeof script->sha1 - 1) {
+        redis_drop(redis);
+        return fail(redis, LOCK_AWAY, "SCRIPT LOAD was not answered with a SHA-1");
+    }
     pthread_mutex_lock(&names_mutex);
     memcpy(script->sha1, reply->str, sizeof script->sha1);
     pthread_mutex_unlock(&names_mutex);

@@ -51,7 +51,8 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
         int64_t asked_us = monotonic_us();
         enum lock_status status = redis_eval(redis_of(lock), lock, lock_command_ms(deadline_us), &reply,
                                              &take_script, 2, words, 4);
-        if (status != LOCK_OK || !reply)
+        status = redis_plain_check(lock, status, reply, A_STRING | A_NUMBER);
+        if (status != LOCK_OK)
             return redis_lock_not_got(lock, server_key, token, status);
         if (reply->type == REDIS_REPLY_STRING) {
             redis_plain_grant(lock, key, token, asked_us, ret_grant);

@@ -48,14 +48,14 @@ static enum lock_status take(struct lock *lock, const char *server_key, const ch
     if (way_of(lock)->at_once) {
         status = redis_command(redis_of(lock), lock, limit_ms, &reply, "SET %s %s NX PX %lld", server_key,
                                token, (long long)lock->lease_ms);
-        *ret_taken = reply && reply->type != REDIS_REPLY_NIL;
-        return status;
+        *ret_taken = reply && reply->type == REDIS_REPLY_STATUS;
+        return redis_plain_check(lock, status, reply, AN_OK | NOTHING);
     }
     status = redis_command(redis_of(lock), lock, limit_ms, &reply, "SETNX %s %s", server_key, token);
     *ret_taken = redis_integer(reply) == 1;
     if (*ret_taken)
         report_step(lock->observer, STEP_SETNX, STEP_NO_VALUE);
-    return status;
+    return redis_plain_check(lock, status, reply, A_NUMBER);
 }
 
 /* The second command, where there is one: who dies before it leaves the key behind without an end. */
@@ -68,6 +68,7 @@ static enum lock_status let_it_end(struct lock *lock, const char *server_key, in
     long long lease = (lock->lease_ms + way->unit_ms - 1) / way->unit_ms;
     enum lock_status status = redis_command(redis_of(lock), lock, limit_ms, &reply, way->expire, server_key,
                                             lease);
+    status = redis_plain_check(lock, status, reply, A_NUMBER);
     if (status == LOCK_OK)
         report_step(lock->observer, STEP_EXPIRE, STEP_NO_VALUE);
     return status;
@@ -80,7 +81,8 @@ static enum lock_status mend(struct lock *lock, const char *server_key, int64_t 
     AUTO_REPLY left = NULL;
     AUTO_REPLY reply = NULL;
     enum lock_status status = redis_command(redis_of(lock), lock, limit_ms, &left, "PTTL %s", server_key);
-    if (status != LOCK_OK || !left || left->integer != WITHOUT_END)
+    status = redis_plain_check(lock, status, left, A_NUMBER);
+    if (status != LOCK_OK || left->integer != WITHOUT_END)
         return status;
     return redis_command(redis_of(lock), lock, limit_ms, &reply, "PEXPIRE %s %lld", server_key,
                          (long long)lock->lease_ms);
@@ -133,8 +135,10 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
     redis_plain_key(server_key, grant->key);
     if (way_of(lock)->compares)
         status = compare(lock, server_key, grant->token);
-    if (status == LOCK_OK)
+    if (status == LOCK_OK) {
         status = redis_command(redis_of(lock), lock, LOCK_COMMAND_MS, &reply, "DEL %s", server_key);
+        status = redis_plain_check(lock, status, reply, A_NUMBER);
+    }
     if (status == LOCK_AWAY)
         return redis_lock_give_back(lock, server_key, grant->token) ? LOCK_OK : status;
     if (status != LOCK_OK)

@@ -35,9 +35,10 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
         enum lock_status status = redis_command(redis_of(lock), lock, lock_command_ms(deadline_us), &reply,
                                                 "SET %s %s NX PX %lld", server_key, token,
                                                 (long long)lock->lease_ms);
-        if (status != LOCK_OK || !reply)
+        status = redis_plain_check(lock, status, reply, AN_OK | NOTHING);
+        if (status != LOCK_OK)
             return redis_lock_not_got(lock, server_key, token, status);
-        if (reply->type != REDIS_REPLY_NIL) { /* nil: the key was there, so nothing was set */
+        if (reply->type == REDIS_REPLY_STATUS) { /* else the key was there, and nothing was set */
             redis_plain_grant(lock, key, token, asked_us, ret_grant);
             return LOCK_OK;
         }
@@ -54,7 +55,7 @@ static enum lock_status delete_mine(struct lock *lock, int64_t limit_ms, const c
     enum lock_status status = redis_eval(redis_of(lock), lock, limit_ms, &reply, &release_script, 1, words,
                                          2);
     *ret_deleted = redis_integer(reply) == 1;
-    return status;
+    return redis_plain_check(lock, status, reply, A_NUMBER);
 }
 
 enum lock_status redis_lock_release(struct lock *lock, struct lock_grant *grant)

@@ -21,6 +21,24 @@ enum lock_status redis_plain_make(const struct lock_ops *ops, size_t size, struc
 enum lock_status redis_plain_open(const struct lock_ops *ops, struct lock **ret_lock);
 void redis_plain_close(struct lock *lock);
 
+/* STATUS of a request whose reply must be of one of TYPES. Another reply is as good as none, and the connection is no
+ * longer to be trusted: then LOCK_AWAY. */
+static inline enum lock_status redis_plain_check(struct lock *lock, enum lock_status status,
+                                                 const redisReply *reply, unsigned types)
+{
+    if (status != LOCK_OK)
+        return status;
+    if (reply && (types & 1u << reply->type))
+        return LOCK_OK;
+    redis_drop(redis_of(lock));
+    (void)lock_fail(lock, LOCK_AWAY, "redis sent a reply to something else than was asked");
+    return LOCK_AWAY;
+}
+#define A_NUMBER (1u << REDIS_REPLY_INTEGER)
+#define A_STRING (1u << REDIS_REPLY_STRING)
+#define AN_OK (1u << REDIS_REPLY_STATUS)
+#define NOTHING (1u << REDIS_REPLY_NIL)
+
 enum { REDIS_KEY_SIZE = 160 };
 /* Where the lock KEY lies: "oversell:lock:product:1". */
 void redis_plain_key(char ret_key[static REDIS_KEY_SIZE], const char *key);

@@ -54,7 +54,7 @@ static enum lock_status give_back(struct lock *lock, int64_t limit_ms, const cha
     enum lock_status status = redis_eval(redis_of(lock), lock, limit_ms, &reply, &release_script, 1, words,
                                          3);
     *ret_deleted = redis_integer(reply) == 1;
-    return status;
+    return redis_plain_check(lock, status, reply, A_NUMBER);
 }
 
 /* Where a reply was lost, once more and briefly, without another word in lock->error. True if it was there. */
@@ -80,6 +80,7 @@ static enum lock_status obtain(struct lock *lock, const char *key, const char *s
         int64_t asked_us = monotonic_us();
         enum lock_status status = redis_eval(redis_of(lock), lock, lock_command_ms(deadline_us), &reply,
                                              &obtain_script, 1, words, 3);
+        status = redis_plain_check(lock, status, reply, A_NUMBER);
         if (status != LOCK_OK)
             return redis_plain_explain(lock, server_key, status);
         if (redis_integer(reply) == 1) {
