@@ -1,40 +1,14 @@
-/* Requests to etcd's JSON gateway, each with an absolute time limit, and a watch that ends when its waiter wants. */
-#include "lock/etcd.h"
+/* Requests to etcd's JSON gateway, each with an absolute time limit, and what the locks ask of it about leases. */
+#include "lock/etcd_impl.h"
 
-#include <curl/curl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-enum {
-    MOST_ENDPOINTS = 16,
-    MOST_REPLY = 1 << 20, /* bytes; what the locks ask for is far shorter */
-    URL_SIZE = 512,
-    BROKEN_WATCH_MS = 50, /* the pause before one who cannot watch looks again */
-};
-
-/* What has been received and not yet been read. */
-struct received {
-    char *data;
-    size_t length, size;
-};
-
-struct etcd {
-    char *list; /* the endpoints' text, cut at its commas */
-    const char *endpoints[MOST_ENDPOINTS];
-    int count, current;
-    bool sent_before;    /* the last request, to another endpoint */
-    int64_t left_behind; /* a lease that was to be revoked when no endpoint answered; 0 for none */
-    struct curl_slist *headers;
-    CURL *requests;
-    struct received reply;
-    CURLM *multi; /* made for the first watch */
-    CURL *watch;
-    struct received stream;
-    char reason[CURL_ERROR_SIZE];
-};
+enum { MOST_REPLY = 1 << 20 /* bytes; what the locks ask for is far shorter */ };
+#define LONGEST_LEASE_SECONDS 9000000000 /* etcd grants no longer ones */
 
 /* ---- what is received ---------------------------------------------------------------------------------- */
 
@@ -120,7 +94,7 @@ static curl_socket_t open_socket(void *is_watch, curlsocktype purpose, struct cu
     return fd;
 }
 
-static CURL *new_transfer(struct etcd *etcd, struct received *into, bool is_watch)
+CURL *etcd_new_transfer(struct etcd *etcd, struct received *into, bool is_watch)
 {
     CURL *curl = curl_easy_init();
     if (!curl)
@@ -143,7 +117,7 @@ static CURL *new_transfer(struct etcd *etcd, struct received *into, bool is_watc
 static void split_endpoints(struct etcd *etcd)
 {
     char *rest = NULL;
-    for (char *url = strtok_r(etcd->list, ", ", &rest); url && etcd->count < MOST_ENDPOINTS;
+    for (char *url = strtok_r(etcd->list, ", ", &rest); url && etcd->count < ETCD_MOST_ENDPOINTS;
          url = strtok_r(NULL, ", ", &rest)) {
         size_t length = strlen(url);
         if (url[length - 1] == '/')
@@ -177,7 +151,7 @@ static struct etcd *new_client(void)
     etcd->list = strdup(lock_config.etcd_endpoints);
     /* A member that has lost its leader ends our watch rather than fall silent. */
     etcd->headers = curl_slist_append(NULL, "Grpc-Metadata-hasleader: true");
-    etcd->requests = etcd->headers ? new_transfer(etcd, &etcd->reply, false) : NULL;
+    etcd->requests = etcd->headers ? etcd_new_transfer(etcd, &etcd->reply, false) : NULL;
     if (!etcd->list || !etcd->requests) {
         free_client(etcd);
         return NULL;
@@ -254,10 +228,18 @@ static enum lock_status read_reply(struct etcd *etcd, struct lock *lock, json_t 
                      "etcd: %s", words ? words : "an error without words");
 }
 
+/* Is there a server, which speaks something else or says too much? Every other error is of the connection. */
+static bool is_strange(CURLcode code)
+{
+    return code == CURLE_WRITE_ERROR || code == CURLE_UNSUPPORTED_PROTOCOL ||
+           code == CURLE_WEIRD_SERVER_REPLY || code == CURLE_BAD_CONTENT_ENCODING ||
+           code == CURLE_PEER_FAILED_VERIFICATION;
+}
+
 static enum lock_status send_once(struct etcd *etcd, struct lock *lock, const char *path, const char *body,
                                   int64_t limit_ms, json_t **ret_reply)
 {
-    char url[URL_SIZE];
+    char url[ETCD_URL_SIZE];
     snprintf(url, sizeof url, "%s%s", etcd->endpoints[etcd->current], path);
     etcd->reply.length = 0;
     *etcd->reason = '\0';
@@ -268,11 +250,11 @@ static enum lock_status send_once(struct etcd *etcd, struct lock *lock, const ch
     CURLcode code = curl_easy_perform(etcd->requests);
     if (code == CURLE_OK)
         return read_reply(etcd, lock, ret_reply);
-    return lock_fail(lock, code == CURLE_WRITE_ERROR ? LOCK_REFUSED : LOCK_AWAY, "etcd: %s",
+    return lock_fail(lock, is_strange(code) ? LOCK_REFUSED : LOCK_AWAY, "etcd: %s",
                      *etcd->reason ? etcd->reason : curl_easy_strerror(code));
 }
 
-static void turn_to_next_endpoint(struct etcd *etcd)
+void etcd_turn_to_next(struct etcd *etcd)
 {
     etcd->current = (etcd->current + 1) % etcd->count;
 }
@@ -294,7 +276,7 @@ enum lock_status etcd_call(struct etcd *etcd, struct lock *lock, int64_t deadlin
         long bytes_sent = 0;
         curl_easy_getinfo(etcd->requests, CURLINFO_REQUEST_SIZE, &bytes_sent);
         etcd->sent_before = etcd->sent_before || bytes_sent > 0;
-        turn_to_next_endpoint(etcd);
+        etcd_turn_to_next(etcd);
     }
     free(body);
     return status;
@@ -311,12 +293,13 @@ bool etcd_was_repeated(const struct etcd *etcd)
 static enum lock_status read_lease(struct lock *lock, const json_t *reply, int64_t asked_us,
                                    struct etcd_lease *ret_lease)
 {
-    struct etcd_lease lease = {.id = etcd_number(reply, "ID"),
-                               .length_us = etcd_number(reply, "TTL") * 1000000};
-    if (!lease.id)
-        return lock_fail(lock, LOCK_REFUSED, "etcd: a lease without a number");
-    if (lease.length_us <= 0)
+    int64_t seconds = etcd_number(reply, "TTL"); /* left out, thus zero, where the lease is not alive */
+    struct etcd_lease lease = {.id = etcd_number(reply, "ID")};
+    if (!lease.id || seconds < 0 || seconds > LONGEST_LEASE_SECONDS)
+        return lock_fail(lock, LOCK_REFUSED, "etcd: a lease without a number or a length");
+    if (seconds == 0)
         return lock_fail(lock, LOCK_LOST, "etcd: the lease has ended");
+    lease.length_us = seconds * 1000000;
     lease.end_us = asked_us + lease.length_us;
     *ret_lease = lease;
     return LOCK_OK;
@@ -327,7 +310,10 @@ enum lock_status etcd_revoke(struct etcd *etcd, struct lock *lock, int64_t deadl
     AUTO_JSON reply = NULL;
     enum lock_status status = etcd_call(etcd, lock, deadline_us, "/v3/lease/revoke",
                                         json_pack("{s:I}", "ID", (json_int_t)lease_id), &reply);
-    etcd->left_behind = status == LOCK_AWAY ? lease_id : 0;
+    if (status == LOCK_AWAY)
+        etcd->left_behind = lease_id;
+    else if (etcd->left_behind == lease_id)
+        etcd->left_behind = 0;
     return status == LOCK_LOST && etcd_was_repeated(etcd) ? LOCK_OK : status;
 }
 
@@ -336,7 +322,7 @@ enum lock_status etcd_grant(struct etcd *etcd, struct lock *lock, int64_t deadli
 {
     AUTO_JSON reply = NULL;
     int64_t asked_us = monotonic_us();
-    json_int_t seconds = lock->lease_ms <= 1000 ? 1 : (lock->lease_ms + 999) / 1000;
+    json_int_t seconds = lock->lease_ms <= 1000 ? 1 : (lock->lease_ms - 1) / 1000 + 1;
     enum lock_status status = etcd_call(etcd, lock, deadline_us, "/v3/lease/grant",
                                         json_pack("{s:I}", "TTL", seconds), &reply);
     if (status != LOCK_OK)
@@ -377,126 +363,6 @@ enum lock_status etcd_give_up(struct etcd *etcd, struct lock *lock, int64_t leas
         return revoked;
     memcpy(lock->error, error, sizeof error);
     return status;
-}
-
-/* ---- watching ------------------------------------------------------------------------------------------ */
-
-enum news { NO_NEWS, MADE, DELETED, BROKEN };
-
-/* Watches KEY from now on, not from an earlier revision: etcd tells those who ask for the past ten times a second only,
- * the others at once. */
-static bool begin_watch(struct etcd *etcd, const char *key)
-{
-    if (!etcd->multi)
-        etcd->multi = curl_multi_init();
-    if (!etcd->watch)
-        etcd->watch = new_transfer(etcd, &etcd->stream, true);
-    AUTO_JSON request = json_pack("{s:{s:s,s:[s]}}", "create_request", "key", key, "filters", "NOPUT");
-    char *body = request ? json_dumps(request, JSON_COMPACT) : NULL;
-    bool begun = false;
-    if (body && etcd->watch && etcd->multi) {
-        char url[URL_SIZE];
-        snprintf(url, sizeof url, "%s/v3/watch", etcd->endpoints[etcd->current]);
-        etcd->stream.length = 0;
-        curl_easy_setopt(etcd->watch, CURLOPT_URL, url);
-        curl_easy_setopt(etcd->watch, CURLOPT_COPYPOSTFIELDS, body);
-        curl_easy_setopt(etcd->watch, CURLOPT_CONNECTTIMEOUT_MS, (long)LOCK_COMMAND_MS);
-        begun = curl_multi_add_handle(etcd->multi, etcd->watch) == CURLM_OK;
-    }
-    free(body);
-    return begun;
-}
-
-static void end_watch(struct etcd *etcd)
-{
-    curl_multi_remove_handle(etcd->multi, etcd->watch); /* closes the connection in the middle of its reply */
-}
-
-static enum news news_in(const json_t *object, int64_t *ret_revision)
-{
-    const json_t *result = json_object_get(object, "result");
-    if (!result || json_is_true(json_object_get(result, "canceled")))
-        return BROKEN; /* an error */
-    if (json_array_size(json_object_get(result, "events")) > 0)
-        return DELETED; /* of a key's changes we have asked for no others */
-    if (!json_is_true(json_object_get(result, "created")))
-        return NO_NEWS;
-    *ret_revision = etcd_revision(result);
-    return MADE;
-}
-
-/* Reads the next object that has come whole: one a line. */
-static enum news read_stream(struct etcd *etcd, int64_t *ret_revision)
-{
-    struct received *s = &etcd->stream;
-    const char *end;
-    enum news news = NO_NEWS;
-    while (news == NO_NEWS && s->length > 0 && (end = memchr(s->data, '\n', s->length))) {
-        size_t line = (size_t)(end - s->data) + 1;
-        AUTO_JSON object = json_loadb(s->data, line, 0, NULL);
-        news = news_in(object, ret_revision);
-        s->length -= line;
-        memmove(s->data, s->data + line, s->length);
-    }
-    return news;
-}
-
-/* MADE: the watch tells of what happens after *ret_revision. */
-static enum news listen_until(struct etcd *etcd, int64_t until_us, int64_t *ret_revision)
-{
-    while (true) {
-        int running = 0;
-        if (curl_multi_perform(etcd->multi, &running) != CURLM_OK)
-            return BROKEN;
-        enum news news = read_stream(etcd, ret_revision);
-        if (news != NO_NEWS)
-            return news;
-        if (!running)
-            return BROKEN;
-        int64_t left_ms = (until_us - monotonic_us() + 999) / 1000;
-        if (left_ms <= 0)
-            return NO_NEWS;
-        curl_multi_poll(etcd->multi, NULL, 0, left_ms < 60000 ? (int)left_ms : 60000, NULL);
-    }
-}
-
-/* The watch is made. Was the key deleted before that? */
-static enum lock_status look_back(struct etcd *etcd, struct lock *lock, int64_t deadline_us, const char *key,
-                                  bool *ret_absent)
-{
-    AUTO_JSON reply = NULL;
-    enum lock_status status = etcd_call(etcd, lock, deadline_us, "/v3/kv/range",
-                                        json_pack("{s:s,s:b}", "key", key, "count_only", 1), &reply);
-    *ret_absent = status == LOCK_OK && etcd_number(reply, "count") == 0;
-    return status;
-}
-
-enum lock_status etcd_await_deletion(struct etcd *etcd, struct lock *lock, int64_t deadline_us,
-                                     const char *key, int64_t revision, struct etcd_lease *lease)
-{
-    if (!begin_watch(etcd, key))
-        return lock_fail(lock, LOCK_FAILED, "etcd: out of memory for a watch");
-    lock->round_trips++;
-    enum lock_status status = LOCK_OK;
-    enum news news = NO_NEWS;
-    bool is_absent = false;
-    while (status == LOCK_OK && !is_absent && news != DELETED && news != BROKEN) {
-        int64_t due_us = etcd_renewal_due_us(lease), made_at = 0;
-        news = listen_until(etcd, deadline_us < due_us ? deadline_us : due_us, &made_at);
-        if (news == MADE && made_at != revision)
-            status = look_back(etcd, lock, deadline_us, key, &is_absent);
-        else if (news == NO_NEWS && monotonic_us() >= deadline_us)
-            status = LOCK_BUSY;
-        else if (news == NO_NEWS)
-            status = etcd_keep_alive(etcd, lock, deadline_us, lease);
-    }
-    end_watch(etcd);
-    if (news == DELETED)
-        lock->wake_ups++;
-    if (news != BROKEN)
-        return status;
-    turn_to_next_endpoint(etcd);
-    return lock_poll_pause(lock, BROKEN_WATCH_MS, deadline_us) ? LOCK_OK : LOCK_BUSY;
 }
 
 /* ---- the server ---------------------------------------------------------------------------------------- */

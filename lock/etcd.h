@@ -26,7 +26,8 @@ static inline struct etcd *etcd_of(struct lock *lock)
     return ((struct etcd_lock *)lock)->etcd;
 }
 
-/* Posts REQUEST, whose reference it takes (NULL: out of memory), to PATH and waits as long as lock_command_ms allows.
+/* Posts REQUEST, whose reference it takes (NULL: out of memory), to PATH and waits as long as lock_command_ms allows
+ * (a deadline of INT64_MAX: LOCK_COMMAND_MS).
  * LOCK_OK: *ret_reply is the caller's. LOCK_LOST: a lease of that number does not exist (any more). LOCK_AWAY: no
  * endpoint answered, and the request may have been done. LOCK_REFUSED: etcd says no, or nothing that we understand. */
 enum lock_status etcd_call(struct etcd *etcd, struct lock *lock, int64_t deadline_us, const char *path,

@@ -205,7 +205,7 @@ static enum lock_status if_ours(struct lock *lock, const struct lock_grant *gran
                                     "result", "EQUAL", "key", etcd_bytes(key), "value",
                                     etcd_bytes(slash ? slash + 1 : ""), "success", change, "key",
                                     etcd_bytes(key));
-    enum lock_status status = etcd_call(etcd_of(lock), lock, 0, "/v3/kv/txn", transaction, &reply);
+    enum lock_status status = etcd_call(etcd_of(lock), lock, INT64_MAX, "/v3/kv/txn", transaction, &reply);
     if (status == LOCK_OK && !etcd_succeeded(reply))
         return lock_fail(lock, LOCK_LOST, "etcd: the key is not ours any more");
     return status;
@@ -237,7 +237,7 @@ static enum lock_status renew(struct lock *lock, const struct lock_grant *grant)
 {
     struct etcd_lease lease = {.id = lease_of(grant)};
     enum lock_status status = if_ours(lock, grant, "request_range");
-    return status == LOCK_OK ? etcd_keep_alive(etcd_of(lock), lock, 0, &lease) : status;
+    return status == LOCK_OK ? etcd_keep_alive(etcd_of(lock), lock, INT64_MAX, &lease) : status;
 }
 
 const struct lock_ops etcd_cas = {

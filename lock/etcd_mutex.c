@@ -40,22 +40,23 @@ static void name_keys(struct place *place, const char *key)
 
 static json_t *read_own(const struct place *place)
 {
-    return json_pack("{s:{s:o}}", "request_range", "key", etcd_bytes(place->own));
+    return json_pack("{s:{s:o,s:b}}", "request_range", "key", etcd_bytes(place->own), "keys_only", 1);
 }
 
 static json_t *read_first(const struct place *place)
 {
-    return json_pack("{s:{s:o,s:o,s:s,s:s,s:i}}", "request_range", "key", etcd_bytes(place->queue),
+    return json_pack("{s:{s:o,s:o,s:s,s:s,s:i,s:b}}", "request_range", "key", etcd_bytes(place->queue),
                      "range_end", etcd_bytes(place->queue_end), "sort_target", "CREATE", "sort_order",
-                     "ASCEND", "limit", 1);
+                     "ASCEND", "limit", 1, "keys_only", 1);
 }
 
 /* The last of those that were created before us. */
 static json_t *read_predecessor(const struct place *place)
 {
-    return json_pack("{s:{s:o,s:o,s:s,s:s,s:i,s:I}}", "request_range", "key", etcd_bytes(place->queue),
+    return json_pack("{s:{s:o,s:o,s:s,s:s,s:i,s:b,s:I}}", "request_range", "key", etcd_bytes(place->queue),
                      "range_end", etcd_bytes(place->queue_end), "sort_target", "CREATE", "sort_order",
-                     "DESCEND", "limit", 1, "max_create_revision", (json_int_t)place->created - 1);
+                     "DESCEND", "limit", 1, "keys_only", 1, "max_create_revision",
+                     (json_int_t)place->created - 1);
 }
 
 /* Step 2. LOCK_OK: we are the first, and hold the lock. LOCK_BUSY: we stand in the queue. */
@@ -74,7 +75,7 @@ static enum lock_status enter_queue(struct lock *lock, int64_t deadline_us, stru
     place->created = etcd_succeeded(reply) ? etcd_revision(reply)
                                            : etcd_number(etcd_found(reply, 0), "create_revision");
     const json_t *first = etcd_found(reply, 1);
-    if (!place->created || !first)
+    if (place->created <= 0 || !first)
         return lock_fail(lock, LOCK_REFUSED, "etcd: a transaction's reply without its results");
     return etcd_number(first, "create_revision") == place->created ? LOCK_OK : LOCK_BUSY;
 }
@@ -134,7 +135,7 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 {
     if (!*grant->token)
         return LOCK_NOT_OWNER; /* released before */
-    enum lock_status status = etcd_revoke(etcd_of(lock), lock, 0, lease_of(grant));
+    enum lock_status status = etcd_revoke(etcd_of(lock), lock, INT64_MAX, lease_of(grant));
     *grant->token = '\0';
     return status;
 }
@@ -144,7 +145,7 @@ static enum lock_status still_held(struct lock *lock, const struct lock_grant *g
     AUTO_JSON reply = NULL;
     struct place place = {.lease.id = lease_of(grant)};
     name_keys(&place, grant->key);
-    enum lock_status status = etcd_call(etcd_of(lock), lock, 0, "/v3/kv/txn",
+    enum lock_status status = etcd_call(etcd_of(lock), lock, INT64_MAX, "/v3/kv/txn",
                                         json_pack("{s:[o]}", "success", read_own(&place)), &reply);
     if (status != LOCK_OK)
         return status;
@@ -156,7 +157,7 @@ static enum lock_status still_held(struct lock *lock, const struct lock_grant *g
 static enum lock_status renew(struct lock *lock, const struct lock_grant *grant)
 {
     struct etcd_lease lease = {.id = lease_of(grant)};
-    return etcd_keep_alive(etcd_of(lock), lock, 0, &lease);
+    return etcd_keep_alive(etcd_of(lock), lock, INT64_MAX, &lease);
 }
 
 const struct lock_ops etcd_mutex = {
