@@ -57,18 +57,21 @@ static void note_holder(struct row_lock *row, const char *transaction)
     snprintf(row->token, sizeof row->token, "%s/%s", db_session(row->pg.db)->pid, transaction);
 }
 
-/* LOCK_OK: the row is ours. LOCK_BUSY: it is not; *ret_exists tells if there is one. The transaction is open. */
-static enum lock_status look(struct row_lock *row, const char *key, bool *ret_exists)
+enum row_state { ROW_MISSING, ROW_TAKEN, ROW_OURS };
+
+/* Opens the transaction; with LOCK_OK it goes on, and *ret_state tells of the row. */
+static enum lock_status look(struct row_lock *row, const char *key, enum row_state *ret_state)
 {
     AUTO_RESULT seen = NULL;
     db_begin(row->pg.db, READ_COMMITTED);
     enum lock_status status = pg_outcome(&row->pg, db_run(row->pg.db, &ST_LOOK, &key, &seen));
     if (status != LOCK_OK)
         return status;
-    *ret_exists = *PQgetvalue(seen, 0, 1) == 't';
-    if (PQgetisnull(seen, 0, 0))
-        return LOCK_BUSY;
-    note_holder(row, PQgetvalue(seen, 0, 0));
+    *ret_state = *PQgetvalue(seen, 0, 1) == 't' ? ROW_TAKEN : ROW_MISSING;
+    if (!PQgetisnull(seen, 0, 0)) {
+        *ret_state = ROW_OURS;
+        note_holder(row, PQgetvalue(seen, 0, 0));
+    }
     return LOCK_OK;
 }
 
@@ -80,11 +83,27 @@ static enum lock_status make(struct row_lock *row, const char *key)
     return pg_outcome(&row->pg, db_run(row->pg.db, &ST_MAKE, &key, &made));
 }
 
+/* As look, but the row is there. */
+static enum lock_status look_or_make(struct row_lock *row, const char *key, enum row_state *ret_state)
+{
+    enum lock_status status = look(row, key, ret_state);
+    if (status != LOCK_OK || *ret_state != ROW_MISSING)
+        return status;
+    status = make(row, key);
+    if (status == LOCK_OK)
+        status = look(row, key, ret_state);
+    if (status == LOCK_OK && *ret_state == ROW_MISSING)
+        return lock_fail(&row->pg.base, LOCK_REFUSED, "a row that was just made is not there");
+    return status;
+}
+
+/* In the transaction that look has opened. */
 static enum lock_status wait_for_row(struct row_lock *row, const char *key, int64_t deadline_us)
 {
     /* The wait may be for several holders, one after the other, and lock_timeout counts anew for each:
      * statement_timeout is what ends it, so that here it means "busy". */
     AUTO_RESULT got = NULL;
+    report_step(row->pg.base.observer, STEP_WAIT, STEP_NO_VALUE);
     db_set_deadline(row->pg.db, deadline_us, deadline_us);
     enum db_status answer = db_run(row->pg.db, &ST_WAIT, &key, &got);
     enum lock_status status = pg_outcome(&row->pg, answer);
@@ -97,31 +116,12 @@ static enum lock_status wait_for_row(struct row_lock *row, const char *key, int6
     return status;
 }
 
-static enum lock_status ask(struct row_lock *row, const char *key, int64_t deadline_us, bool *told)
-{
-    bool exists = false;
-    enum lock_status status = pg_ready(&row->pg, deadline_us);
-    if (status == LOCK_OK)
-        status = look(row, key, &exists);
-    if (status == LOCK_BUSY && !exists) {
-        status = make(row, key);
-        if (status == LOCK_OK)
-            status = look(row, key, &exists);
-    }
-    if (status != LOCK_BUSY)
-        return status;
-    if (!*told)
-        report_step(row->pg.base.observer, STEP_WAIT, STEP_NO_VALUE);
-    *told = true;
-    return monotonic_us() < deadline_us ? wait_for_row(row, key, deadline_us) : LOCK_BUSY;
-}
-
 static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
                                 struct lock_grant *ret_grant)
 {
     struct row_lock *row = (struct row_lock *)lock;
-    enum lock_status status = LOCK_BUSY;
-    bool told = false;
+    enum row_state state = ROW_MISSING;
+    enum lock_status status;
     if (deadline_us < 0)
         deadline_us = 0; /* long past, like any other */
     if (*row->token) {   /* our own row, which nobody will let go meanwhile */
@@ -131,9 +131,15 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     }
     do {
         int64_t until_us = monotonic_us() + ASK_AGAIN_US;
-        status = ask(row, key, deadline_us < until_us ? deadline_us : until_us, &told);
+        if (deadline_us < until_us)
+            until_us = deadline_us;
+        status = pg_ready(&row->pg, until_us);
+        if (status == LOCK_OK)
+            status = look_or_make(row, key, &state);
+        if (status == LOCK_OK && state == ROW_TAKEN)
+            status = wait_for_row(row, key, until_us);
         if (status != LOCK_OK)
-            db_rollback(row->pg.db);
+            db_rollback(row->pg.db); /* it may be open, or may have failed */
     } while (status == LOCK_BUSY && monotonic_us() < deadline_us);
     if (status != LOCK_OK)
         return status;
