@@ -108,10 +108,10 @@ static enum lock_status run(struct rlock *r, struct redis_script *script, const 
     return redis_eval(r->redis, &r->base, rlock_limit(r, limit_ms), ret_reply, script, 4, words, 8);
 }
 
-static void leave(struct rlock *r, const char *key)
+static void leave(struct rlock *r, const char *key, int64_t limit_ms)
 {
     AUTO_REPLY ignored = NULL;
-    (void)run(r, &leave_script, key, r->identity, 0, LOCK_TRY_MS, &ignored); /* else the place times out */
+    (void)run(r, &leave_script, key, r->identity, 0, limit_ms, &ignored); /* else the place times out */
 }
 
 /* One request, with a place in the queue for PLACE_MS where it is taken (0: without): LOCK_OK, or LOCK_BUSY with the time
@@ -125,7 +125,7 @@ static enum lock_status try_once(struct rlock *r, const char *key, int64_t deadl
                                   &reply);
     if (status == LOCK_AWAY &&
         redis_was_sent(r->redis)) /* it may be ours without our knowing: give it back */
-        leave(r, key);
+        leave(r, key, RLOCK_AMENDS_MS);
     if (status != LOCK_OK)
         return status;
     if (reply->type == REDIS_REPLY_NIL) {
@@ -166,7 +166,7 @@ static enum lock_status wait_for_turn(struct rlock *r, const char *key, int64_t 
         redis_wakeup_wait(&r->base, waiter, look_us < deadline_us ? look_us : deadline_us);
     }
     if (status == LOCK_BUSY || status == LOCK_REFUSED) /* where the server is away, try_once has tried to */
-        leave(r, key);
+        leave(r, key, LOCK_TRY_MS);
     redis_wakeup_leave(waiter, status);
     return status;
 }
@@ -196,7 +196,7 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
         status = lock_fail(lock, LOCK_LOST, "the lease had ended");
     if (status == LOCK_AWAY) { /* done or not: once more, in a way that can be repeated */
         AUTO_REPLY again = NULL;
-        if (run(r, &leave_script, grant->key, grant->token, 0, LOCK_TRY_MS, &again) == LOCK_OK &&
+        if (run(r, &leave_script, grant->key, grant->token, 0, RLOCK_AMENDS_MS, &again) == LOCK_OK &&
             redis_integer(again) == 1)
             status = LOCK_OK;
     }

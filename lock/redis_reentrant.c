@@ -69,7 +69,7 @@ static enum lock_status try_once(struct rlock *r, const char *key, int64_t deadl
     if (status == LOCK_AWAY &&
         redis_was_sent(r->redis)) { /* it may be ours without our knowing: give it back */
         AUTO_REPLY ignored = NULL;
-        (void)run(r, &settle_script, key, r->identity, LOCK_TRY_MS, &ignored);
+        (void)run(r, &settle_script, key, r->identity, RLOCK_AMENDS_MS, &ignored);
     }
     if (status != LOCK_OK)
         return status;
@@ -130,7 +130,7 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
         status = lock_fail(lock, LOCK_LOST, "the lease had ended");
     if (status == LOCK_AWAY) { /* done or not: once more, in a way that can be repeated */
         AUTO_REPLY again = NULL;
-        if (run(r, &settle_script, grant->key, grant->token, LOCK_TRY_MS, &again) == LOCK_OK &&
+        if (run(r, &settle_script, grant->key, grant->token, RLOCK_AMENDS_MS, &again) == LOCK_OK &&
             again->type != REDIS_REPLY_NIL)
             status = LOCK_OK;
     }

@@ -5,7 +5,10 @@
 
 #include "lock/redis.h"
 
-enum { RLOCK_NAME_SIZE = 200, RLOCK_WORDS_MOST = 8 };
+enum {
+    RLOCK_NAME_SIZE = 200,
+    RLOCK_AMENDS_MS = 50, /* what follows a lost reply is sent, and not waited for long */
+};
 
 struct rlock {
     struct lock base;
