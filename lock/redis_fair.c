@@ -17,7 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* All scripts: KEYS lock, queue, places, channel; ARGV who, lease in ms, count, how long a place is asked for in ms. */
+/* All scripts: KEYS lock, queue, places, channel; ARGV who, lease in ms, how many of his grants the holder knows of (see
+ * redis_reentrant.c), how long a place is asked for in ms. */
 #define NAMES                                                                                                \
     "local lock, queue, places, who = KEYS[1], KEYS[2], KEYS[3], ARGV[1] "                                   \
     "local clock = redis.call('time') "                                                                      \
@@ -45,7 +46,11 @@ static struct redis_script take_script = {
     "        redis.call('lpop', queue) "
     "        redis.call('zrem', places, who) "
     "    end "
-    "    redis.call('hincrby', lock, who, 1) "
+    "    if mine and ARGV[3] ~= '0' then "
+    "        redis.call('hincrby', lock, who, 1) "
+    "    else "
+    "        redis.call('hset', lock, who, 1) "
+    "    end "
     "    redis.call('pexpire', lock, ARGV[2]) "
     "    return nil "
     "end "
@@ -74,12 +79,11 @@ static struct redis_script take_script = {
 };
 static struct redis_script release_script = {
     .text = NAMES "if redis.call('hexists', lock, who) == 0 then return nil end "
-                  "local count = redis.call('hincrby', lock, who, -1) "
-                  "if count > 0 then "
+                  "if ARGV[3] ~= '0' and redis.call('hincrby', lock, who, -1) > 0 then "
                   "    redis.call('pexpire', lock, ARGV[2]) "
-                  "    return count "
+                  "    return 0 "
                   "end "
-                  "redis.call('del', lock) " DROP_DEAD_PLACES WAKE_FIRST "return 0",
+                  "redis.call('del', lock) " DROP_DEAD_PLACES WAKE_FIRST "return 1",
 };
 /* Out of the queue; and after a reply that was lost, the count is made what the holder knows it to be. */
 static struct redis_script leave_script = {

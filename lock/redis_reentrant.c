@@ -15,36 +15,40 @@
 #include <stdio.h>
 #include <string.h>
 
-/* All three: KEYS lock, channel; ARGV who, lease in ms, count. */
+/* All three: KEYS lock, channel; ARGV who, lease in ms, how many of his grants the holder knows of.
+ * A request whose reply was lost may be done after all, at any time. So the first grant sets the count, and the
+ * release of the last one ends the lock whatever the count is: such a request is forgotten with the next. */
+#define FREE_IT                                                                                              \
+    "redis.call('del', KEYS[1]) "                                                                            \
+    "redis.call('publish', KEYS[2], '0') "
+
 static struct redis_script take_script = {
-    .text = "if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[1]) == 1 then "
-            "    redis.call('hincrby', KEYS[1], ARGV[1], 1) "
-            "    redis.call('pexpire', KEYS[1], ARGV[2]) "
-            "    return nil "
+    .text = "local mine = redis.call('hexists', KEYS[1], ARGV[1]) == 1 "
+            "if not mine and redis.call('exists', KEYS[1]) == 1 then "
+            "    return redis.call('pttl', KEYS[1]) "
             "end "
-            "return redis.call('pttl', KEYS[1])",
+            "if mine and ARGV[3] ~= '0' then "
+            "    redis.call('hincrby', KEYS[1], ARGV[1], 1) "
+            "else "
+            "    redis.call('hset', KEYS[1], ARGV[1], 1) "
+            "end "
+            "redis.call('pexpire', KEYS[1], ARGV[2]) "
+            "return nil",
 };
 static struct redis_script release_script = {
     .text = "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return nil end "
-            "local count = redis.call('hincrby', KEYS[1], ARGV[1], -1) "
-            "if count > 0 then "
+            "if ARGV[3] ~= '0' and redis.call('hincrby', KEYS[1], ARGV[1], -1) > 0 then "
             "    redis.call('pexpire', KEYS[1], ARGV[2]) "
-            "else "
-            "    redis.call('del', KEYS[1]) "
-            "    redis.call('publish', KEYS[2], '0') "
-            "end "
-            "return count",
+            "    return 0 "
+            "end " FREE_IT "return 1",
 };
-/* After a reply that was lost: makes the count what the holder knows it to be, however often it is run. */
+/* After a lost reply: makes the count what the holder knows it to be, however often it is run. */
 static struct redis_script settle_script = {
     .text = "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return nil end "
             "if ARGV[3] ~= '0' then "
             "    redis.call('hset', KEYS[1], ARGV[1], ARGV[3]) "
-            "else "
-            "    redis.call('del', KEYS[1]) "
-            "    redis.call('publish', KEYS[2], '0') "
-            "end "
-            "return tonumber(ARGV[3])",
+            "    return 0 "
+            "end " FREE_IT "return 1",
 };
 
 static enum lock_status run(struct rlock *r, struct redis_script *script, const char *key, const char *who,
