@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154  # read by stack/stack, and set there
 # etcd: one server, or three that are a cluster. It asks for no password: everybody on this machine can use it.
 
-KINDS[etcd]='etcd etcd 5 TERM'
+KINDS[etcd]='etcd etcd 2 TERM'  # a leader would look for another for seconds, also while all are stopping
 
 etcd_installed()
 {

@@ -213,7 +213,7 @@ def test_a_killed_run_leaves_nothing(servers):
 
 
 def test_an_interrupted_up_leaves_nothing_running(servers):
-    for seconds in (0.1, 0.4, 0.7, 1.0, 1.3):
+    for seconds in (0.1, 0.5, 0.9):
         with subprocess.Popen([STACK, "up", "all", "--dir", servers.folder], stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=hear_signals) as up:
             time.sleep(seconds)
