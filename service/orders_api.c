@@ -13,9 +13,9 @@ struct order_observer {
     struct observer base;
     struct trace trace;
     int64_t think_us;
-    bool think_unlocked; /* the row's race begins where it lets its lock go */
-    int64_t before_us;   /* when the step before was done; waiting is no step of its own here */
-    int64_t locked_us;   /* since when the lock is held; 0: not */
+    enum step think_after; /* where the row's race begins */
+    int64_t before_us;     /* when the step before was done; waiting is no step of its own here */
+    int64_t locked_us;     /* since when the lock is held; 0: not */
 };
 
 static void on_step(struct observer *self, enum step step, int64_t value)
@@ -43,7 +43,7 @@ static void on_step(struct observer *self, enum step step, int64_t value)
     }
     if (step != STEP_WAIT && step != STEP_SETNX && step != STEP_EXPIRE) /* taking a lock is one wait */
         o->before_us = now_us;
-    bool in_race = o->think_unlocked ? step == STEP_UNLOCK : step == STEP_READ || step == STEP_TAKE;
+    bool in_race = step == o->think_after || (step == STEP_TAKE && o->think_after == STEP_READ);
     if (in_race && o->think_us > 0) {
         struct timespec pause = {.tv_sec = o->think_us / 1000000, .tv_nsec = o->think_us % 1000000 * 1000};
         nanosleep(&pause, NULL);
@@ -122,6 +122,15 @@ static void fail(struct placing *placing, enum outcome outcome, const char *back
     snprintf(placing->result.error, sizeof placing->result.error, "%s", error);
 }
 
+/* Where a pause widens the row's race: where it lets its lock go too early, where it has been told for the last time
+ * that the lock is its own, else where it has read. */
+static enum step think_after(const struct strategy *strategy)
+{
+    if (strategy->span == INSIDE_TX)
+        return STEP_UNLOCK;
+    return strategy->take_stock == take_checked ? STEP_CHECK : STEP_READ;
+}
+
 /* Places the order under the settings of the moment, or under the strategy asked for. */
 static void place(struct exchange *x, struct worker *worker, const struct order_request *request,
                   const struct settings *settings)
@@ -129,7 +138,7 @@ static void place(struct exchange *x, struct worker *worker, const struct order_
     struct order_observer observer = {.base.on_step = on_step, .think_us = settings->think_ms * 1000};
     struct trace *trace = &observer.trace;
     const struct strategy *strategy = settings->strategy;
-    observer.think_unlocked = strategy->span == INSIDE_TX;
+    observer.think_after = think_after(strategy);
     int64_t now_us = monotonic_us();
     trace->strategy = strategy;
     trace->worker = worker->id;

@@ -151,7 +151,13 @@ def test_a_body_in_single_bytes(shop, product):
 
 @pytest.mark.parametrize(
     "method, target",
-    [("POST", "/orders"), ("PUT", "/products/1"), ("POST", "/products/1/reset"), ("PUT", "/strategy")],
+    [
+        ("POST", "/orders"),
+        ("PUT", "/products/1"),
+        ("POST", "/products/1/reset"),
+        ("PUT", "/strategy"),
+        ("POST", "/locks/door/hold"),
+    ],
 )
 @pytest.mark.parametrize("size", [64 * KIB + 1, 70 * KIB, 500 * KIB])
 def test_a_body_that_is_too_large(shop, method, target, size):

@@ -83,7 +83,8 @@ def test_not_an_object(shop, name):
 
 
 @pytest.mark.parametrize(
-    "method, target", [("PUT", "/products/77"), ("POST", "/products/1/reset"), ("PUT", "/strategy")]
+    "method, target",
+    [("PUT", "/products/77"), ("POST", "/products/1/reset"), ("PUT", "/strategy"), ("POST", "/locks/door/hold")],
 )
 @pytest.mark.parametrize("name", ["nothing", "array", "null", "half", "trailing garbage", "NUL after"])
 def test_not_an_object_elsewhere(shop, method, target, name):
@@ -214,6 +215,7 @@ def test_an_empty_object(shop):
         ("PUT", "/products/77"),
         ("POST", "/products/1/reset"),
         ("PUT", "/strategy"),
+        ("POST", "/locks/door/hold"),
     ):
         assert shop.call(method, target, b"{}").problem == "bad-request"
 
@@ -448,7 +450,13 @@ def test_a_switch_keeps_what_it_does_not_name(shop):
 
 # ── media types ─────────────────────────────────────────────────────────────────────────────────────────────
 
-BODIES = [("POST", "/orders"), ("PUT", "/products/77"), ("POST", "/products/1/reset"), ("PUT", "/strategy")]
+BODIES = [
+    ("POST", "/orders"),
+    ("PUT", "/products/77"),
+    ("POST", "/products/1/reset"),
+    ("PUT", "/strategy"),
+    ("POST", "/locks/door/hold"),
+]
 
 
 @pytest.mark.parametrize("method, target", BODIES)

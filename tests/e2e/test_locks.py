@@ -82,3 +82,32 @@ def test_a_service_that_shuts_down_lets_go(services, database):
     time.sleep(0.2)
     service.stop()
     assert held.result().json["held_ms"] < 20000
+
+
+@pytest.mark.parametrize(
+    "lock, backend", [("redis-lock", "redis"), ("redlock", "redlock"), ("zookeeper", "zookeeper"), ("etcd", "etcd")]
+)
+def test_a_lock_whose_server_is_away(services, database, lock, backend):
+    nowhere = {
+        "REDIS_URL": "redis://127.0.0.1:1",
+        "REDLOCK_URLS": "redis://127.0.0.1:1,redis://127.0.0.1:2,redis://127.0.0.1:3",
+        "ZOOKEEPER_CONNECT": "127.0.0.1:1",
+        "ETCD_ENDPOINTS": "http://127.0.0.1:1",
+    }
+    service = services.start(database, env=nowhere)
+    product = service.product(stock=3)
+    for reply in (hold(service, lock, wait_ms=300), service.order(product, 1, lock)):
+        assert reply.problem == "backend-unavailable", str(reply)
+        assert reply.json["backend"] == backend
+    row = service.get(f"/strategies/{lock}").json
+    assert not row["available"] and row["reason"], f"{row}"
+    assert service.get("/readyz").json["backends"][backend]["up"] is False
+    assert service.order(product, 1, "atomic-decrement").status == 201
+
+
+def test_a_lock_whose_server_is_not_configured(services, database):
+    service = services.start(database, env={"REDIS_URL": "", "ETCD_ENDPOINTS": ""})
+    for lock, setting in (("redis-lock", "REDIS_URL"), ("etcd", "ETCD_ENDPOINTS")):
+        assert hold(service, lock).problem == "backend-unavailable"
+        row = service.get(f"/strategies/{lock}").json
+        assert (row["available"], row["reason"]) == (False, f"{setting} is not set"), f"{row}"

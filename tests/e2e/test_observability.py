@@ -25,6 +25,14 @@ STEPS = {
     "serializable": "read write insert commit",
     "table-lock": "lock read write insert commit",
     "advisory-lock": "lock read write insert commit",
+    "redis-setnx": "setnx expire lock read write insert commit del unlock",
+    "redis-get-del": "lock read write insert commit get del unlock",
+    "redis-lock-checked": "lock read check write insert commit unlock",
+    "redis-lock-early-release": "lock read write insert unlock commit",
+    "redis-fenced": "lock fence read write insert commit unlock",
+    "zookeeper-fenced": "lock fence read write insert commit unlock",
+    "etcd-fenced": "lock fence read write insert commit unlock",
+    "fence-on-write": "lock read write insert commit unlock",
 }
 
 

@@ -1,0 +1,144 @@
+"""What ends a lock under its holder, on purpose: each row that says it can be ended so oversells, each fenced row does not."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from lab import Background, number, psql, wait_until
+
+TTL_S = 2  # the least that etcd grants
+READ = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'oversell orders %' AND state = 'idle in transaction'"
+
+
+@pytest.fixture
+def shops(services, database):
+    """One process that will pause, and one that goes on; orders think for long after they have read."""
+    settings = ["--lock-ttl-ms", TTL_S * 1000, "--order-timeout-ms", 60000, "--workers", 40]
+    return [services.start(database, *settings, "--lock-wait-ms", 30000) for _ in range(2)]
+
+
+def rows(shop, ended_by):
+    """The strategies whose lock says that this ends it."""
+    table = shop.get("/strategies").json["strategies"]
+    return {
+        row["name"]: row
+        for row in table
+        if row["span"] == "around-transaction" and ended_by in row["lock"]["ended_by"]
+    }
+
+
+def warm_up(shops, table):
+    """Sessions, connections and tables are there before time counts."""
+    product = shops[0].product(stock=1000)
+    for shop in shops:
+        for name in table:
+            assert shop.order(product, 1, name).status == 201
+
+
+def order_one(shop, product, strategy):
+    target = f"/orders?strategy={strategy}"
+    return shop.call("POST", target, {"product_id": product, "quantity": 1}, seconds=60)
+
+
+def order_all(shop, products):
+    """Orders the one unit of each product under its strategy."""
+    return {
+        name: Background(lambda name=name, product=product: order_one(shop, product, name))
+        for name, product in products.items()
+    }
+
+
+def order_all_and_read(shop, products):
+    """As order_all; the orders have all read when this returns."""
+    seen = number(shop.database_url, READ)
+    orders = order_all(shop, products)
+    def read():
+        return number(shop.database_url, READ) - seen + sum(not order.running for order in orders.values())
+
+    try:
+        wait_until(lambda: read() >= len(products), "every order has read", 20)
+    except AssertionError:
+        late = [name for name, order in orders.items() if order.running]
+        raise AssertionError(f"these have not read, or not yet written: {late}") from None
+    return orders
+
+
+def results(orders):
+    return {name: order.result(60) for name, order in orders.items()}
+
+
+def judge(shop, table, products, first, second):
+    """The holder of before and the holder of after both wrote what they had read, unless a fence was between."""
+    for name, product in products.items():
+        audit = shop.audit(product)
+        told = f"{name}: {first[name].status} {first[name].problem}, {second[name].status} {second[name].problem}, {audit}"
+        assert second[name].status == 201, told
+        if table[name]["fence"] == "before-read":
+            assert first[name].problem == "lock-lost", told
+            assert (audit["sold"], audit["oversold"], audit["drift"]) == (1, 0, 0), told
+        else:
+            assert first[name].status == 201, told
+            assert (audit["sold"], audit["oversold"]) == (2, 1), told
+            assert audit["witness"]["stock_seen"] == 1, told
+
+
+def test_a_process_that_is_stopped_beyond_its_leases(shops):
+    """SIGSTOP after the read: others take the locks and read, then both write."""
+    paused, running = shops
+    table = rows(paused, "pause")
+    assert {"redis-lock", "redis-reentrant", "zookeeper", "etcd", "etcd-fenced", "lock-table"} <= set(table)
+    warm_up(shops, table)
+    products = {name: paused.product(stock=1) for name in table}
+    for shop, think_ms in ((paused, 3000), (running, 8000)):
+        shop.strategy("atomic-decrement", think_ms=think_ms)
+    before = order_all_and_read(paused, products)
+    os.kill(paused.process.pid, signal.SIGSTOP)
+    try:
+        time.sleep(TTL_S)
+        after = order_all_and_read(running, products)
+    finally:
+        os.kill(paused.process.pid, signal.SIGCONT)
+    first = results(before)
+    assert all(order.running for order in after.values()), "the second orders have still to write"
+    judge(paused, table, products, first, results(after))
+
+
+def test_an_order_that_sleeps_beyond_its_lease(shops):
+    """The process runs on: a lease that ends by itself ends, one that is renewed and a session do not."""
+    sleeping, other = shops
+    leased = rows(sleeping, "pause")
+    table = {name: row for name, row in leased.items() if row["lock"]["leased"] and not row["lock"]["renewed"]}
+    kept = sorted(set(leased) - set(table))
+    assert {"redis-lock", "redis-fenced", "shedlock"} <= set(table) and {"redis-reentrant", "etcd"} <= set(kept)
+    warm_up(shops, leased)
+    products = {name: sleeping.product(stock=1) for name in leased}
+    for shop in shops:
+        shop.strategy("atomic-decrement", think_ms=7000)
+    before = order_all_and_read(sleeping, products)
+    time.sleep(TTL_S + 1)
+    after = order_all(other, products)
+    first, second = results(before), results(after)
+    judge(sleeping, table, {name: products[name] for name in table}, first, second)
+    for name in kept:
+        assert (first[name].status, second[name].problem) == (201, "sold-out"), f"{name}: {first[name]}, {second[name]}"
+
+
+def test_a_lock_whose_connection_is_ended(shops):
+    """lock-row: its backend is terminated under its holder, whose order goes on over another connection."""
+    one, two = shops
+    table = {name: row for name, row in rows(one, "disconnect").items() if row["lock"]["server"] == "lock-database"}
+    assert set(table) == {"lock-row"}
+    products = {name: one.product(stock=1) for name in table}
+    for shop, think_ms in ((one, 2000), (two, 4000)):
+        shop.strategy("atomic-decrement", think_ms=think_ms)
+    before = order_all_and_read(one, products)
+    ended = psql(
+        one.database_url,
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+        "WHERE application_name LIKE 'oversell lock%' AND state = 'idle in transaction'",
+    )
+    assert ended == [["1"]] or ended == ["1"], f"{ended}"
+    after = order_all(two, products)
+    judge(one, table, products, results(before), results(after))
