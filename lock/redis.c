@@ -178,10 +178,10 @@ static enum lock_status make_ready(struct redis *redis, struct lock *lock, int64
     if (redis->url_error)
         return fail(redis, LOCK_REFUSED, "its URL cannot be used: %s", redis->url_error);
     if (redis->url.tls)
-        return fail(
-            redis, LOCK_REFUSED,
-            "rediss:// needs hiredis 1.0 or newer with TLS; this program was built with hiredis %d.%d",
-            HIREDIS_MAJOR, HIREDIS_MINOR);
+        return fail(redis, LOCK_REFUSED,
+                    "rediss:// needs a program built with TLS: hiredis 1.0 or newer and its libhiredis_ssl"
+                    " (this one has hiredis %d.%d without)",
+                    HIREDIS_MAJOR, HIREDIS_MINOR);
     if (redis->context)
         return LOCK_OK;
     if (monotonic_us() < redis->pause_ends_us)

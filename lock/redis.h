@@ -1,7 +1,7 @@
 /* Talking to one Redis server: one connection for each handle, one time limit for each request.
  *
- * URLs: redis://[[user]:password@]host[:port][/database], unix://[[user]:password@]path[?db=N], and rediss://… where
- * the hiredis that this is built with can; where it cannot, using the URL is an error that says what is needed. */
+ * URLs: redis://[[user]:password@]host[:port][/database], unix://[[user]:password@]path[?db=N], and rediss://…,
+ * which no build can use yet: it is an error that says what is needed. */
 #ifndef OVERSELL_LOCK_REDIS_H
 #define OVERSELL_LOCK_REDIS_H
 
