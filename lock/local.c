@@ -9,8 +9,10 @@
 
 struct name {
     struct name *next;
+    const struct lock_ops *ops;
     char key[65];
     const struct lock *holder; /* NULL: free */
+    int64_t free_us;           /* its holder has abandoned it, until then; else INT64_MAX */
     unsigned holds, waiters;   /* the name is dropped when there is neither */
     pthread_cond_t freed;
 };
@@ -19,6 +21,7 @@ static pthread_once_t initialized = PTHREAD_ONCE_INIT;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_condattr_t monotonic;
 static struct name *all;
+static const struct lock nobody; /* holds what was abandoned */
 
 static void drop_if_unused(struct name *name)
 {
@@ -50,27 +53,33 @@ static void initialize(void)
     (void)pthread_atfork(NULL, NULL, forget_the_parents);
 }
 
-static struct name *find(const char *key)
+static struct name *find(const struct lock *lock, const char *key)
 {
     struct name *name = all;
-    while (name && strcmp(name->key, key) != 0)
+    while (name && (name->ops != lock->ops || strcmp(name->key, key) != 0))
         name = name->next;
     return name;
 }
 
-static struct name *find_or_add(const char *key)
+static struct name *find_or_add(const struct lock *lock, const char *key)
 {
-    struct name *name = find(key);
+    struct name *name = find(lock, key);
     if (name)
         return name;
     name = calloc(1, sizeof *name);
     if (!name)
         return NULL;
+    name->ops = lock->ops;
     snprintf(name->key, sizeof name->key, "%s", key);
     pthread_cond_init(&name->freed, &monotonic);
     name->next = all;
     all = name;
     return name;
+}
+
+static bool is_free(const struct name *name)
+{
+    return !name->holder || name->free_us <= monotonic_us();
 }
 
 /* Until NAME is free or the deadline has come. The mutex is held, but not while the observer is told. */
@@ -80,10 +89,12 @@ static void wait_until_free(struct name *name, struct lock *waiter, int64_t dead
     pthread_mutex_unlock(&mutex);
     report_step(waiter->observer, STEP_WAIT, STEP_NO_VALUE);
     pthread_mutex_lock(&mutex);
-    struct timespec until = {.tv_sec = deadline_us / 1000000, .tv_nsec = deadline_us % 1000000 * 1000};
-    while (name->holder && monotonic_us() < deadline_us)
+    while (!is_free(name) && monotonic_us() < deadline_us) {
+        int64_t until_us = deadline_us < name->free_us ? deadline_us : name->free_us;
+        struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
         if (pthread_cond_timedwait(&name->freed, &mutex, &until) == 0)
             waiter->wake_ups++;
+    }
     name->waiters--;
 }
 
@@ -92,15 +103,19 @@ enum lock_status local_acquire(struct lock *holder, const char *key, int64_t dea
     enum lock_status status = LOCK_BUSY;
     pthread_once(&initialized, initialize);
     pthread_mutex_lock(&mutex);
-    struct name *name = find_or_add(key);
+    struct name *name = find_or_add(holder, key);
     if (!name) {
         pthread_mutex_unlock(&mutex);
         return lock_fail(holder, LOCK_FAILED, "out of memory");
     }
-    if (name->holder && name->holder != holder)
+    if (name->holder != holder && !is_free(name))
         wait_until_free(name, holder, deadline_us);
-    if (!name->holder || name->holder == holder) {
+    if (name->holder != holder && is_free(name)) {
         name->holder = holder;
+        name->holds = 0;
+        name->free_us = INT64_MAX;
+    }
+    if (name->holder == holder) {
         *ret_holds = ++name->holds;
         status = LOCK_OK;
     }
@@ -112,39 +127,33 @@ enum lock_status local_acquire(struct lock *holder, const char *key, int64_t dea
 unsigned local_holds(const struct lock *holder, const char *key)
 {
     pthread_mutex_lock(&mutex);
-    const struct name *name = find(key);
+    const struct name *name = find(holder, key);
     unsigned holds = name && name->holder == holder ? name->holds : 0;
     pthread_mutex_unlock(&mutex);
     return holds;
 }
 
-/* The mutex is held. */
-static void give_back(struct name *name, unsigned holds)
-{
-    name->holds -= holds;
-    if (name->holds == 0) {
-        name->holder = NULL;
-        pthread_cond_signal(&name->freed);
-    }
-    drop_if_unused(name);
-}
-
 void local_release(const struct lock *holder, const char *key)
 {
     pthread_mutex_lock(&mutex);
-    struct name *name = find(key);
-    if (name && name->holder == holder)
-        give_back(name, 1);
+    struct name *name = find(holder, key);
+    if (name && name->holder == holder && --name->holds == 0) {
+        name->holder = NULL;
+        pthread_cond_signal(&name->freed);
+        drop_if_unused(name);
+    }
     pthread_mutex_unlock(&mutex);
 }
 
-void local_release_all(const struct lock *holder)
+void local_abandon(const struct lock *holder, int64_t until_us)
 {
     pthread_mutex_lock(&mutex);
-    for (struct name *name = all, *next; name; name = next) {
-        next = name->next;
-        if (name->holder == holder)
-            give_back(name, name->holds);
+    for (struct name *name = all; name; name = name->next) {
+        if (name->holder != holder)
+            continue;
+        name->holder = &nobody; /* the handle's memory may soon be another's */
+        name->free_us = until_us;
+        pthread_cond_broadcast(&name->freed); /* all have another time to wait for */
     }
     pthread_mutex_unlock(&mutex);
 }

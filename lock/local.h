@@ -1,5 +1,6 @@
 /* A reentrant lock by name, inside the process: what stands before a lock whose identity is the process's, so that
- * its threads do not share it. A holder is a handle, that is one thread at a time. */
+ * its threads do not share it. A holder is a handle, that is one thread at a time; locks of different kinds may
+ * have the same name. */
 #ifndef OVERSELL_LOCK_LOCAL_H
 #define OVERSELL_LOCK_LOCAL_H
 
@@ -13,7 +14,7 @@ enum lock_status local_acquire(struct lock *holder, const char *key, int64_t dea
 unsigned local_holds(const struct lock *holder, const char *key);
 /* Gives back one of HOLDER's holds of KEY; nothing happens where it has none. */
 void local_release(const struct lock *holder, const char *key);
-/* Gives back all that HOLDER has: before it is freed. */
-void local_release_all(const struct lock *holder);
+/* Before HOLDER is freed: what it still has is free from UNTIL on (monotonic), not before. */
+void local_abandon(const struct lock *holder, int64_t until_us);
 
 #endif

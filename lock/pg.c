@@ -7,8 +7,9 @@
 #include <time.h>
 
 enum {
-    ROW_WAIT_MS = 100, /* a row that somebody else is just changing is waited for so long */
-    HANG_UP_MS = 500   /* db/conn.c waits for a late answer so much longer than the statement's own limit */
+    FIRST_CONNECT_MS = 1000, /* the first connection of a handle may take so long, whatever the deadline */
+    ROW_WAIT_MS = 100,       /* a row that somebody else is just changing is waited for so long */
+    HANG_UP_MS = 500,        /* db/conn.c waits so much longer than a statement's own limit */
 };
 
 extern const char lock_schema_sql[]; /* lock_schema.S */
@@ -49,26 +50,26 @@ void pg_close(struct lock *lock)
     free(lock);
 }
 
+/* Somebody else was quicker, in four cases. A server that is too slow is as good as none. An error that has no name here
+ * is most often a table of ours with foreign columns. */
+static const enum lock_status meanings[] = {
+    [DB_OK] = LOCK_OK,
+    [DB_SERIALIZATION] = LOCK_BUSY,
+    [DB_DEADLOCK] = LOCK_BUSY,
+    [DB_LOCK_TIMEOUT] = LOCK_BUSY,
+    [DB_UNIQUE] = LOCK_BUSY,
+    [DB_TIMEOUT] = LOCK_AWAY,
+    [DB_AWAY] = LOCK_AWAY,
+    [DB_UNKNOWN] = LOCK_AWAY,
+    [DB_REFUSED] = LOCK_REFUSED,
+    [DB_CHECK] = LOCK_REFUSED,
+    [DB_FOREIGN_KEY] = LOCK_REFUSED,
+    [DB_OUT_OF_RANGE] = LOCK_REFUSED,
+    [DB_ERROR] = LOCK_REFUSED,
+};
+
 enum lock_status pg_outcome(struct pg_lock *pg, enum db_status status)
 {
-    static const enum lock_status
-        meanings
-            [] =
-                {
-                    [DB_OK] = LOCK_OK,
-                    [DB_SERIALIZATION] = LOCK_BUSY, /* somebody else was quicker, in these four cases */
-                    [DB_DEADLOCK] = LOCK_BUSY,
-                    [DB_LOCK_TIMEOUT] = LOCK_BUSY,
-                    [DB_UNIQUE] = LOCK_BUSY,
-                    [DB_TIMEOUT] = LOCK_AWAY, /* a server that is too slow is as good as none */
-                    [DB_CHECK] = LOCK_REFUSED,
-                    [DB_FOREIGN_KEY] = LOCK_REFUSED,
-                    [DB_OUT_OF_RANGE] = LOCK_REFUSED,
-                    [DB_AWAY] = LOCK_AWAY,
-                    [DB_REFUSED] = LOCK_REFUSED,
-                    [DB_UNKNOWN] = LOCK_AWAY,
-                    [DB_ERROR] = LOCK_REFUSED, /* as a table of this name with other columns */
-                };
     pg->base.round_trips = db_round_trips(pg->db);
     return status == DB_OK ? LOCK_OK : lock_fail(&pg->base, meanings[status], "%s", db_error(pg->db));
 }
@@ -101,15 +102,16 @@ enum lock_status pg_ready(struct pg_lock *pg, int64_t deadline_us)
     int64_t limit_ms = lock_command_ms(deadline_us) - HANG_UP_MS;
     if (limit_ms < LOCK_TRY_MS)
         limit_ms = LOCK_TRY_MS;
-    limit_time(pg, limit_ms, ROW_WAIT_MS);
+    bool is_first = !*pg->prepared.pid;
+    limit_time(pg, is_first && limit_ms < FIRST_CONNECT_MS ? FIRST_CONNECT_MS : limit_ms, ROW_WAIT_MS);
     enum db_status status = db_ready(pg->db);
     const struct db_session *session = db_session(pg->db);
     if (status == DB_OK && memcmp(session, &pg->prepared, sizeof *session) != 0) {
         status = make_tables(pg);
         if (status == DB_OK)
             pg->prepared = *session;
-        limit_time(pg, limit_ms, ROW_WAIT_MS);
     }
+    limit_time(pg, limit_ms, ROW_WAIT_MS);
     return pg_outcome(pg, status);
 }
 

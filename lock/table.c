@@ -57,6 +57,11 @@ static const struct statement ST_RENEW = {
 static const struct statement ST_STILL_HELD = {
     "lock_table_still_held", "SELECT FROM int_lock WHERE " MINE " AND expired_after >= $3::timestamp", 3};
 
+struct table_lock {
+    struct pg_lock pg;
+    int64_t lease_end_us; /* of the last grant */
+};
+
 /* The process's client id: a random UUID, made when first needed, and anew in a forked child. */
 static bool client_id(char ret_id[static 37])
 {
@@ -79,7 +84,7 @@ static bool client_id(char ret_id[static 37])
 
 static enum lock_status open_table(const struct lock_ops *ops, struct lock **ret_lock)
 {
-    return pg_open(ops, sizeof(struct pg_lock), ret_lock);
+    return pg_open(ops, sizeof(struct table_lock), ret_lock);
 }
 
 /* With the local lock held. */
@@ -116,11 +121,13 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     if (status == LOCK_AWAY && holds == 1) /* an outer hold needs the row */
         (void)pg_undo((struct pg_lock *)lock, &ST_RELEASE,
                       (const char *const[]){key, grant.token, PG_UTC_NOW});
-    if (status == LOCK_OK)
-        *ret_grant = grant;
-    else
+    if (status != LOCK_OK) {
         local_release(lock, key);
-    return status;
+        return status;
+    }
+    ((struct table_lock *)lock)->lease_end_us = grant.lease_end_us;
+    *ret_grant = grant;
+    return LOCK_OK;
 }
 
 /* The client id does not tell the holder's handle from the others in its process, but the local lock does. */
@@ -154,7 +161,7 @@ static enum lock_status renew(struct lock *lock, const struct lock_grant *grant)
 static void close_table(struct lock *lock)
 {
     if (lock)
-        local_release_all(lock);
+        local_abandon(lock, ((struct table_lock *)lock)->lease_end_us);
     pg_close(lock);
 }
 
