@@ -155,7 +155,7 @@ static enum lock_status wait_for_turn(struct rlock *r, const char *key, int64_t 
 {
     char name[RLOCK_NAME_SIZE], all[RLOCK_NAME_SIZE], channel[RLOCK_NAME_SIZE + sizeof r->identity];
     struct redis_waiter *waiter;
-    int64_t pause_ms;
+    int64_t pause_ms = 0;
     rlock_name(name, key);
     rlock_name_beside(all, "redisson_lock__channel", name);
     snprintf(channel, sizeof channel, "%s:%s", all, r->identity);
@@ -179,7 +179,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
                                 struct lock_grant *ret_grant)
 {
     struct rlock *r = (struct rlock *)lock;
-    int64_t pause_ms;
+    int64_t pause_ms = 0;
     enum lock_status status = try_once(r, key, deadline_us, 0, &pause_ms, ret_grant);
     if (status != LOCK_BUSY || monotonic_us() >= deadline_us)
         return status;

@@ -93,7 +93,7 @@ static enum lock_status wait_for_it(struct rlock *r, const char *key, int64_t de
 {
     char name[RLOCK_NAME_SIZE], channel[RLOCK_NAME_SIZE];
     struct redis_waiter *waiter;
-    int64_t ttl_ms;
+    int64_t ttl_ms = 0;
     rlock_name(name, key);
     rlock_name_beside(channel, "redisson_lock__channel", name);
     enum lock_status status = redis_wakeup_join(&r->base, r->url, r->url_size, channel,
@@ -113,7 +113,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
                                 struct lock_grant *ret_grant)
 {
     struct rlock *r = (struct rlock *)lock;
-    int64_t ttl_ms;
+    int64_t ttl_ms = 0;
     enum lock_status status = try_once(r, key, deadline_us, &ttl_ms, ret_grant);
     if (status != LOCK_BUSY || monotonic_us() >= deadline_us)
         return status;
