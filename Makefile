@@ -191,7 +191,10 @@ readme: all ## measures anew the table and the plot that README.md shows, and th
 	$(BUILD)/loadtest compare --instances 2 --export-json docs/results/compare.json \
 	    --export-markdown $(BUILD)/compare.md --export-svg docs/results/compare.svg
 	$(BUILD)/loadtest bench --export-json docs/results/bench.json --export-markdown $(BUILD)/bench.md
-	docs/insert compare $(BUILD)/compare.md README.md
+	{ sed '/^|/,$$d' $(BUILD)/compare.md; docs/tables compare docs/results/compare.json; sed '1,/^|/d; /^|/d' $(BUILD)/compare.md; } >$(BUILD)/table.md
+	docs/insert compare $(BUILD)/table.md README.md
+	docs/tables locks docs/results/compare.json >$(BUILD)/locks.md
+	docs/insert locks $(BUILD)/locks.md docs/strategies.md
 	docs/insert bench $(BUILD)/bench.md docs/performance.md
 
 bench: ## how far from the limit: ratios against pgbench

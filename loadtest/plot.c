@@ -86,7 +86,7 @@ static int script_file(const struct sheet *sheet)
         return -1;
     }
     size_t rows = json_array_size(sheet->rows);
-    double most = 1, fastest = 1;
+    double most = 1, fastest = 0;
     size_t i;
     json_t *row;
     json_array_foreach(sheet->rows, i, row) {
