@@ -18,11 +18,25 @@ enum {
     ZOOKEEPER_LEASE_MS = 10000, /* the session's time-out where the first caller does not say */
 };
 
+/* ---- the session (zookeeper.c) --------------------------------------------------------------------------- */
+
 /* A handle of SIZE bytes, which begin with a struct lock, and its end: a recipe's open and close. */
 enum lock_status zookeeper_open(const struct lock_ops *ops, size_t size, struct lock **ret_lock);
 void zookeeper_free(struct lock *lock);
 
-/* ---- requests (zookeeper.c) ------------------------------------------------------------------------------ */
+/* In the background, as long as the session lives: deletes every node whose path begins with PATH. For what could not
+ * be deleted in time, and for what may have been made by a request whose answer was lost. */
+void zookeeper_abandon(int64_t session, const char *path);
+
+/* How many sessions this process has lost; any thread may call. */
+uint64_t zookeeper_sessions_lost(void);
+/* For tests and the explorer: closes the session under everybody who holds or waits for something, as if it had
+ * expired, and waits (five seconds at most) until the next one has begun. */
+void zookeeper_break_session(void);
+
+extern const struct lock_server zookeeper_server;
+
+/* ---- requests (zookeeper_request.c) ------------------------------------------------------------------------------ */
 
 /* An ephemeral node of ours. */
 struct zookeeper_node {
@@ -37,11 +51,13 @@ struct zookeeper_children {
     char **names;
 };
 
-/* Makes an ephemeral node at PATH and the next sequence number. Begins the session where there is none, with
- * lock->lease_ms as its time-out if it is the process's first. On LOCK_AWAY ret_node->session tells who may have made
- * the node after all. LOCK_LOST: the parent is not there, or the session has ended. */
-enum lock_status zookeeper_create(struct lock *lock, int64_t deadline_us, const char *path, const char *data,
-                                  struct zookeeper_node *ret_node);
+/* Makes an ephemeral node PARENT/NAME and the next sequence number, and asks in the same breath for the parent's
+ * children, whose names may be NULL afterwards. Begins the session where there is none, with lock->lease_ms as its
+ * time-out if it is the process's first. On LOCK_AWAY ret_node->session tells who may have made the node after all.
+ * LOCK_LOST: the parent is not there, or the session has ended. */
+enum lock_status zookeeper_create(struct lock *lock, int64_t deadline_us, const char *parent,
+                                  const char *name, const char *data, struct zookeeper_node *ret_node,
+                                  struct zookeeper_children *ret_children);
 /* Makes PATH, and what is above it, as containers, which the server removes when they have been empty for a while. */
 enum lock_status zookeeper_create_parents(struct lock *lock, int64_t deadline_us, const char *path);
 enum lock_status zookeeper_list(struct lock *lock, int64_t deadline_us, int64_t session, const char *path,
@@ -61,23 +77,12 @@ enum zookeeper_gone { GONE_IS_A_CHANGE, GONE_IS_OVERLOOKED };
 enum lock_status zookeeper_await(struct lock *lock, int64_t deadline_us, int64_t session, const char *path,
                                  enum zookeeper_gone gone);
 
-/* In the background, as long as the session lives: deletes every node whose path begins with PATH. For what could not
- * be deleted in time, and for what may have been made by a request whose answer was lost. */
-void zookeeper_abandon(int64_t session, const char *path);
-
-/* How many sessions this process has lost; any thread may call. */
-uint64_t zookeeper_sessions_lost(void);
-/* For tests and the explorer: closes the session under everybody who holds or waits for something, as if it had
- * expired, and waits (five seconds at most) until the next one has begun. */
-void zookeeper_break_session(void);
-
-extern const struct lock_server zookeeper_server;
-
 /* ---- what the recipes share (zookeeper_node.c) -------------------------------------------------------------- */
 
-/* Takes a place in the queue for KEY: a node of its own, with an identity used for nothing else. */
+/* Takes a place in the queue for KEY: a node of its own, with an identity used for nothing else. *ret_children is what
+ * could be learned about the others on the way, for zookeeper_look_around. */
 enum lock_status zookeeper_join(struct lock *lock, const char *key, int64_t deadline_us,
-                                struct zookeeper_node *ret_node);
+                                struct zookeeper_node *ret_node, struct zookeeper_children *ret_children);
 
 /* A node's place among those who want the same key. */
 struct zookeeper_place {
@@ -86,8 +91,10 @@ struct zookeeper_place {
         first[ZOOKEEPER_PATH_SIZE]; /* who stands at the head of the queue; "" where the node itself does … */
     char before[ZOOKEEPER_PATH_SIZE]; /* … and who stands immediately before the node */
 };
+/* CHILDREN is used up; where it is empty, the server is asked. LOCK_LOST: the node itself has gone. */
 enum lock_status zookeeper_look_around(struct lock *lock, int64_t deadline_us,
-                                       const struct zookeeper_node *node, struct zookeeper_place *ret_place);
+                                       const struct zookeeper_node *node, struct zookeeper_children *children,
+                                       struct zookeeper_place *ret_place);
 
 /* Deletes the node: now, or in the background where the server does not answer in time (LOCK_AWAY). LOCK_LOST where it
  * was gone before. */

@@ -83,16 +83,19 @@ static enum lock_status find_made(struct lock *lock, int64_t deadline_us, const 
 
 /* One try. LOCK_LOST: nothing was made. LOCK_AWAY: what may have been made is being cleared away. */
 static enum lock_status make(struct lock *lock, int64_t deadline_us, const char *parent,
-                             struct zookeeper_node *ret_node)
+                             struct zookeeper_node *ret_node, struct zookeeper_children *ret_children)
 {
     char uuid[UUID_SIZE];
+    char name[UUID_SIZE + sizeof "_c_-lock-"];
     char beginning[ZOOKEEPER_PATH_SIZE];
     if (!make_uuid(uuid))
         return lock_fail(lock, LOCK_FAILED, "no random numbers");
-    snprintf(beginning, sizeof beginning, "%s/_c_%s-lock-", parent, uuid);
-    enum lock_status status = zookeeper_create(lock, deadline_us, beginning, address, ret_node);
+    snprintf(name, sizeof name, "_c_%s-lock-", uuid);
+    enum lock_status status = zookeeper_create(lock, deadline_us, parent, name, address, ret_node,
+                                               ret_children);
     if (status != LOCK_AWAY || !ret_node->session)
         return status;
+    snprintf(beginning, sizeof beginning, "%s/%s", parent, name);
     if (monotonic_us() < deadline_us)
         status = find_made(lock, deadline_us, parent, beginning, ret_node);
     if (status != LOCK_OK && status != LOCK_LOST)
@@ -101,58 +104,78 @@ static enum lock_status make(struct lock *lock, int64_t deadline_us, const char 
 }
 
 enum lock_status zookeeper_join(struct lock *lock, const char *key, int64_t deadline_us,
-                                struct zookeeper_node *ret_node)
+                                struct zookeeper_node *ret_node, struct zookeeper_children *ret_children)
 {
     static pthread_once_t address_found = PTHREAD_ONCE_INIT;
     char parent[ZOOKEEPER_PATH_SIZE];
     pthread_once(&address_found, find_address);
     lock_server_key(parent, sizeof parent, "/", "/locks/", key);
-    enum lock_status status = make(lock, deadline_us, parent, ret_node);
+    enum lock_status status = make(lock, deadline_us, parent, ret_node, ret_children);
     for (int tries = 1; status == LOCK_LOST && tries < TRIES; tries++) {
         /* no parent yet, or none any more; or the session has ended, and the next one will do */
         status = zookeeper_create_parents(lock, deadline_us, parent);
         if (status == LOCK_OK || status == LOCK_LOST)
-            status = make(lock, deadline_us, parent, ret_node);
+            status = make(lock, deadline_us, parent, ret_node, ret_children);
     }
     return status == LOCK_LOST ? LOCK_AWAY : status;
 }
 
-enum lock_status zookeeper_look_around(struct lock *lock, int64_t deadline_us,
-                                       const struct zookeeper_node *node, struct zookeeper_place *ret_place)
+/* Who among the children has the smallest number, and who the greatest below OWN: NULL where nobody is before us. */
+static void find_before(const struct zookeeper_children *children, int64_t own, const char **ret_first,
+                        const char **ret_before)
 {
-    char parent[ZOOKEEPER_PATH_SIZE];
-    struct zookeeper_children children = {0};
-    const char *name = strrchr(node->path, '/') + 1;
-    const char *first = NULL;
-    const char *before = NULL;
-    int64_t own = 0, first_number = 0, before_number = 0, number;
-    bool is_there = false;
-    number_of(name, &own);
-    snprintf(parent, sizeof parent, "%.*s", (int)(name - node->path - 1), node->path);
-    enum lock_status status = zookeeper_list(lock, deadline_us, node->session, parent, &children);
-    if (status != LOCK_OK)
-        return status;
-    for (int i = 0; i < children.count; i++) {
-        const char *child = children.names[i];
-        is_there = is_there || strcmp(child, name) == 0;
-        if (!number_of(child, &number) || number >= own)
+    int64_t first_number = INT64_MAX;
+    int64_t before_number = -1;
+    int64_t number;
+    *ret_first = *ret_before = NULL;
+    for (int i = 0; i < children->count; i++) {
+        if (!number_of(children->names[i], &number) || number >= own)
             continue;
-        if (!first || number < first_number) {
-            first = child;
+        if (number < first_number) {
+            *ret_first = children->names[i];
             first_number = number;
         }
-        if (!before || number > before_number) {
-            before = child;
+        if (number > before_number) {
+            *ret_before = children->names[i];
             before_number = number;
         }
     }
-    *ret_place = (struct zookeeper_place){.is_first = !first};
-    if (!is_there)
-        status = lock_fail(lock, LOCK_LOST, "ZooKeeper: %s is gone", name);
-    else if (first && (!put_together(ret_place->first, parent, first) ||
-                       !put_together(ret_place->before, parent, before)))
-        status = lock_fail(lock, LOCK_REFUSED, "ZooKeeper: a name that is too long below %s", parent);
-    free(children.names);
+}
+
+static bool is_among(const struct zookeeper_children *children, const char *name)
+{
+    for (int i = 0; i < children->count; i++)
+        if (strcmp(children->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+enum lock_status zookeeper_look_around(struct lock *lock, int64_t deadline_us,
+                                       const struct zookeeper_node *node, struct zookeeper_children *children,
+                                       struct zookeeper_place *ret_place)
+{
+    char parent[ZOOKEEPER_PATH_SIZE];
+    const char *name = strrchr(node->path, '/') + 1;
+    const char *first;
+    const char *before;
+    int64_t own;
+    enum lock_status status = LOCK_OK;
+    snprintf(parent, sizeof parent, "%.*s", (int)(name - 1 - node->path), node->path);
+    if (!children->names)
+        status = zookeeper_list(lock, deadline_us, node->session, parent, children);
+    if (status != LOCK_OK)
+        return status;
+    if (!is_among(children, name) || !number_of(name, &own)) {
+        status = lock_fail(lock, LOCK_LOST, "ZooKeeper: %s has gone", name);
+    } else {
+        find_before(children, own, &first, &before);
+        *ret_place = (struct zookeeper_place){.is_first = !first};
+        if (first && (!put_together(ret_place->first, parent, first) ||
+                      !put_together(ret_place->before, parent, before)))
+            status = lock_fail(lock, LOCK_REFUSED, "ZooKeeper: too long a name below %s", parent);
+    }
+    free(children->names);
+    *children = (struct zookeeper_children){0};
     return status;
 }
 

@@ -42,13 +42,13 @@ static const struct recipe *recipe_of(const struct lock_ops *ops)
 }
 
 static enum lock_status wait_for_turn(struct lock *lock, int64_t deadline_us,
-                                      const struct zookeeper_node *node)
+                                      const struct zookeeper_node *node, struct zookeeper_children *children)
 {
     const struct recipe *recipe = recipe_of(lock->ops);
     struct zookeeper_place place;
     enum lock_status status;
     do {
-        status = zookeeper_look_around(lock, deadline_us, node, &place);
+        status = zookeeper_look_around(lock, deadline_us, node, children, &place);
         if (status != LOCK_OK || place.is_first)
             return status;
         if (monotonic_us() >= deadline_us)
@@ -64,12 +64,13 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
                                 struct lock_grant *ret_grant)
 {
     struct zookeeper_node node;
+    struct zookeeper_children children;
     enum lock_status status;
     do { /* more than once only where the session ended while we waited, and our place with it */
-        status = zookeeper_join(lock, key, deadline_us, &node);
+        status = zookeeper_join(lock, key, deadline_us, &node, &children);
         if (status != LOCK_OK)
             return status;
-        status = wait_for_turn(lock, deadline_us, &node);
+        status = wait_for_turn(lock, deadline_us, &node, &children);
         if (status != LOCK_OK)
             zookeeper_give_up(lock, status, &node);
     } while (status == LOCK_LOST && monotonic_us() < deadline_us);
