@@ -152,7 +152,7 @@ static bool clear_away(int64_t of_session, const char *path)
             status = zookeeper_delete(NULL, INT64_MAX, of_session, found);
     }
     free(children.names);
-    return status == LOCK_OK || status == LOCK_LOST;
+    return status != LOCK_AWAY && status != LOCK_FAILED; /* a server that refuses will do so again */
 }
 
 /* Takes the first of the list, and puts it back where it could not be done. */

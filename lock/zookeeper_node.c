@@ -81,7 +81,7 @@ static enum lock_status find_made(struct lock *lock, int64_t deadline_us, const 
     return status;
 }
 
-/* One try. LOCK_LOST: nothing was made. LOCK_AWAY: what may have been made is being cleared away. */
+/* One try. LOCK_LOST: nothing was made. LOCK_AWAY, LOCK_FAILED: what may have been made is being cleared away. */
 static enum lock_status make(struct lock *lock, int64_t deadline_us, const char *parent,
                              struct zookeeper_node *ret_node, struct zookeeper_children *ret_children)
 {
@@ -93,10 +93,11 @@ static enum lock_status make(struct lock *lock, int64_t deadline_us, const char 
     snprintf(name, sizeof name, "_c_%s-lock-", uuid);
     enum lock_status status = zookeeper_create(lock, deadline_us, parent, name, address, ret_node,
                                                ret_children);
-    if (status != LOCK_AWAY || !ret_node->session)
+    bool unknown = (status == LOCK_AWAY || status == LOCK_FAILED) && ret_node->session;
+    if (!unknown)
         return status;
     snprintf(beginning, sizeof beginning, "%s/%s", parent, name);
-    if (monotonic_us() < deadline_us)
+    if (status == LOCK_AWAY && monotonic_us() < deadline_us)
         status = find_made(lock, deadline_us, parent, beginning, ret_node);
     if (status != LOCK_OK && status != LOCK_LOST)
         zookeeper_abandon(ret_node->session, beginning);

@@ -201,6 +201,9 @@ static int wait_for_answer(struct request *r, int64_t until_us)
     while (!r->is_answered && zookeeper_wait_until(&r->answered, &r->mutex, until_us)) {
     }
     int code = r->is_answered ? r->code : ZOPERATIONTIMEOUT;
+    if (r->is_answered &&
+        code == ZOPERATIONTIMEOUT) /* the library has given up the connection, not we the waiting */
+        code = ZCONNECTIONLOSS;
     pthread_mutex_unlock(&r->mutex);
     return code;
 }
