@@ -380,7 +380,7 @@ static enum lock_status ping(int64_t deadline_us, char *ret_error, size_t size)
         status = etcd_call(etcd, &nobody, deadline_us, "/v3/kv/range",
                            json_pack("{s:o,s:b}", "key", etcd_bytes("health"), "keys_only", 1), &reply);
     free_client(etcd);
-    snprintf(ret_error, size, "%s", nobody.error);
+    snprintf(ret_error, size, "%s", status == LOCK_OK ? "" : nobody.error);
     return status;
 }
 

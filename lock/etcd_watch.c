@@ -107,7 +107,9 @@ enum lock_status etcd_await_deletion(struct etcd *etcd, struct lock *lock, int64
     enum lock_status status = LOCK_OK;
     enum news news = NO_NEWS;
     bool is_absent = false;
-    while (status == LOCK_OK && !is_absent && news != DELETED && news != BROKEN) {
+    int watched =
+        etcd->current; /* a request that had to turn to another endpoint says that this one is silent */
+    while (status == LOCK_OK && !is_absent && news != DELETED && news != BROKEN && etcd->current == watched) {
         int64_t now = monotonic_us(), due_us = etcd_renewal_due_us(lease), made_at = 0;
         if (now >= deadline_us) {
             status = LOCK_BUSY;
