@@ -142,8 +142,8 @@ static bool send_command(const struct subscriber *s, const char *verb, const cha
     int size = redisFormatCommand(&bytes, "%s %s", verb, channel);
     if (size < 0)
         return false;
-    bool sent = redis_socket_send(s->context->fd, bytes, (size_t)size,
-                                  monotonic_us() + LOCK_COMMAND_MS * 1000);
+    int64_t until_us = monotonic_us() + (int64_t)LOCK_COMMAND_MS * 1000;
+    bool sent = redis_socket_send(s->context->fd, bytes, (size_t)size, until_us);
     redisFreeCommand(bytes);
     return sent;
 }
@@ -397,7 +397,8 @@ enum lock_status redis_wakeup_join(struct lock *lock, const char *url, size_t si
     uint64_t failures = s->failures;
     if (channel->state != LISTENING)
         ring(s);
-    while (channel->state != LISTENING && s->failures == failures && monotonic_us() < until_us)
+    while (channel->state != LISTENING && monotonic_us() < until_us &&
+           (s->failures == failures || s->failure == LOCK_AWAY)) /* which it may not be for long */
         wait_until(&s->changed, until_us);
     if (channel->state != LISTENING)
         status = s->failures != failures ? lock_fail(lock, s->failure, "subscriber: %s", s->error)

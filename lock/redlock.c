@@ -66,8 +66,8 @@ static enum lock_status verdict(struct quorum_lock *r, const struct redlock_vote
     if (votes->no > count - quorum)
         return lock_fail(&r->base, LOCK_LOST, "%d of %d servers do not have it any more", votes->no, count);
     return lock_fail(&r->base, votes->refused ? LOCK_REFUSED : LOCK_AWAY,
-                     "of %d servers %d agree, %d do not, %d refuse, %d are silent", count, votes->yes,
-                     votes->no, votes->refused, votes->silent);
+                     "of %d servers %d agree, %d do not, %d are silent, %d refuse%s%s", count, votes->yes,
+                     votes->no, votes->silent, votes->refused, *votes->refusal ? ": " : "", votes->refusal);
 }
 
 static int64_t drift_ms(int64_t ttl_ms)

@@ -100,12 +100,17 @@ static void send_to(struct node *node, struct lock *lock, const char *bytes, siz
     }
 }
 
-/* First to those who are connected, so that a server that is away keeps nobody from being asked; one that must be
- * connected may take half of the time that is left. Returns how many refused even the connection. */
-static int send_to_all(struct redlock_nodes *nodes, struct lock *lock, const char *bytes, size_t size,
-                       int64_t until_us)
+static void count_refusal(struct redlock_votes *votes, const char *words)
 {
-    int refused = 0;
+    votes->refused++;
+    snprintf(votes->refusal, sizeof votes->refusal, "%s", words);
+}
+
+/* First to those who are connected, so that a server that is away keeps nobody from being asked; one that must be
+ * connected may take half of the time that is left, and may refuse even that. */
+static void send_to_all(struct redlock_nodes *nodes, struct lock *lock, const char *bytes, size_t size,
+                        int64_t until_us, struct redlock_votes *votes)
+{
     for (struct node *node = nodes->all; node < nodes->all + nodes->count; node++) {
         node->asked = false;
         if (node->context && (node->owed >= OWED_MOST || is_broken(node)))
@@ -120,9 +125,9 @@ static int send_to_all(struct redlock_nodes *nodes, struct lock *lock, const cha
         enum lock_status status = redis_ready(node->redis, lock, half_ms, &node->context);
         if (status == LOCK_OK)
             send_to(node, lock, bytes, size, until_us);
-        refused += status == LOCK_REFUSED;
+        else if (status == LOCK_REFUSED)
+            count_refusal(votes, redis_error(node->redis));
     }
-    return refused;
 }
 
 static bool means_yes(const redisReply *reply, const char *yes)
@@ -134,29 +139,25 @@ static bool means_yes(const redisReply *reply, const char *yes)
     return redis_is(reply, yes);
 }
 
-static void count_vote(struct redlock_votes *votes, struct lock *lock, const redisReply *reply,
-                       const char *yes)
+static void count_vote(struct redlock_votes *votes, const redisReply *reply, const char *yes)
 {
-    if (reply->type == REDIS_REPLY_ERROR) {
-        votes->refused++;
-        if (lock)
-            lock_fail(lock, LOCK_REFUSED, "%s", reply->str);
-    } else if (means_yes(reply, yes)) {
+    if (reply->type == REDIS_REPLY_ERROR)
+        count_refusal(votes, reply->str);
+    else if (means_yes(reply, yes))
         votes->yes++;
-    } else {
+    else
         votes->no++;
-    }
 }
 
 /* Reads what has come from NODE; the answer to the present question is the last that it owes. */
-static void read_from(struct node *node, struct redlock_votes *votes, struct lock *lock, const char *yes)
+static void read_from(struct node *node, struct redlock_votes *votes, const char *yes)
 {
     void *got = NULL;
     bool well = redisBufferRead(node->context) == REDIS_OK;
     while (well && (well = redisGetReplyFromReader(node->context, &got) == REDIS_OK) && got) {
         AUTO_REPLY reply = got;
         if (node->owed > 0 && --node->owed == 0 && node->asked) {
-            count_vote(votes, lock, reply, yes);
+            count_vote(votes, reply, yes);
             node->asked = false;
         }
     }
@@ -165,8 +166,8 @@ static void read_from(struct node *node, struct redlock_votes *votes, struct loc
 }
 
 /* Waits until UNTIL for those who were asked and have not answered. False when nothing has come, or nobody is left. */
-static bool read_some(struct redlock_nodes *nodes, struct redlock_votes *votes, struct lock *lock,
-                      const char *yes, int64_t until_us)
+static bool read_some(struct redlock_nodes *nodes, struct redlock_votes *votes, const char *yes,
+                      int64_t until_us)
 {
     struct pollfd polled[REDLOCK_NODES_MOST];
     int waiting = 0;
@@ -181,7 +182,7 @@ static bool read_some(struct redlock_nodes *nodes, struct redlock_votes *votes, 
         return false;
     for (int i = 0; i < nodes->count; i++)
         if (polled[i].revents)
-            read_from(&nodes->all[i], votes, lock, yes);
+            read_from(&nodes->all[i], votes, yes);
     return true;
 }
 
@@ -194,11 +195,11 @@ struct redlock_votes redlock_ask(struct redlock_nodes *nodes, struct lock *lock,
     int64_t until_us = monotonic_us() + limit_ms * 1000;
     int size = redisFormatCommandArgv(&bytes, word_count, (const char **)words, NULL);
     if (size > 0) {
-        votes.refused = send_to_all(nodes, lock, bytes, (size_t)size, until_us);
+        send_to_all(nodes, lock, bytes, (size_t)size, until_us, &votes);
         redisFreeCommand(bytes);
     }
     while (votes.yes < quorum && votes.no <= nodes->count - quorum &&
-           read_some(nodes, &votes, lock, yes, until_us)) {
+           read_some(nodes, &votes, yes, until_us)) {
     }
     votes.silent = nodes->count - votes.yes - votes.no - votes.refused;
     return votes;
@@ -221,8 +222,8 @@ static enum lock_status ping(int64_t deadline_us, char *ret_error, size_t size)
     struct redlock_votes votes = redlock_ask(nodes, NULL, lock_command_ms(deadline_us), "PONG", words, 1);
     bool well = votes.yes >= redlock_quorum(nodes);
     if (!well)
-        snprintf(ret_error, size, "of %d servers only %d answer, %d refuse", nodes->count,
-                 votes.yes + votes.no, votes.refused);
+        snprintf(ret_error, size, "of %d servers only %d answer, %d refuse%s%s", nodes->count,
+                 votes.yes + votes.no, votes.refused, *votes.refusal ? ": " : "", votes.refusal);
     redlock_nodes_free(nodes);
     if (well)
         return LOCK_OK;
