@@ -1,0 +1,237 @@
+"""The images and the compose file, as far as they can be checked without Docker: what one file names, the other has,
+and both have the settings that the tests run with."""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCK_PROFILES = {"redis", "redlock", "zookeeper", "etcd"}
+CONDITIONS = {"service_started", "service_healthy", "service_completed_successfully"}
+# https://github.com/compose-spec/compose-spec/blob/main/spec.md: of its keys those that we use.
+TOP = {"name", "services", "networks", "volumes"}
+SERVICE = {"build", "image", "command", "depends_on", "environment", "networks", "ports", "profiles", "volumes",
+           "restart", "stop_grace_period", "tmpfs", "read_only", "cap_drop", "security_opt"}
+
+
+class OneKeyOnce(yaml.SafeLoader):
+    """A key that is given twice is an error to Docker, and nothing to PyYAML."""
+
+    def construct_mapping(self, node, deep=False):
+        keys = [key.value for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+        merges = len(node.value) - len(keys)
+        assert len(set(keys)) == len(keys) and merges <= 1, f"{node.start_mark}: a key is given twice"
+        return super().construct_mapping(node, deep)
+
+
+@pytest.fixture(scope="module")
+def compose():
+    return yaml.load((ROOT / "docker-compose.yml").read_text(), OneKeyOnce)
+
+
+class Stage:
+    def __init__(self, name, base):
+        self.name, self.base, self.lines = name, base, []
+
+    def last(self, word):
+        """The arguments of the last instruction WORD of this stage or the stages that it is made from."""
+        for line in reversed(self.lines):
+            if line.split()[0] == word:
+                return line.split(None, 1)[1]
+        return self.base.last(word) if isinstance(self.base, Stage) else None
+
+
+@pytest.fixture(scope="module")
+def stages():
+    found = {}
+    text = re.sub(r"^\s*#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.M).replace("\\\n", " ")
+    for line in filter(None, map(str.strip, text.splitlines())):
+        word = line.split()[0]
+        assert word in {"FROM", "ENV", "COPY", "RUN", "WORKDIR", "USER", "ENTRYPOINT", "CMD", "EXPOSE", "HEALTHCHECK",
+                        "VOLUME", "STOPSIGNAL"}, line
+        if word == "FROM":
+            base, name = re.fullmatch(r"FROM (\S+) AS (\S+)", line).groups()
+            assert name not in found
+            stage = found[name] = Stage(name, found.get(base, base))
+            assert base in found.keys() - {name} or base == "debian:12", line
+        else:
+            stage.lines.append(line)
+    return found
+
+
+def test_every_service_has_an_image_of_ours_that_is_not_run_by_root(compose, stages):
+    assert compose.keys() - {key for key in compose if key.startswith("x-")} == TOP
+    for name, service in compose["services"].items():
+        assert service.keys() <= SERVICE, (name, service.keys() - SERVICE)
+        target = service["build"]["target"]
+        assert service["build"] == {"context": ".", "target": target} and service["image"] == f"oversell-{target}"
+        stage = stages[target]
+        assert stage.last("USER") not in (None, "root", "0"), f"{target} is run by root"
+        assert stage.last("CMD"), f"{target} has no command"
+        assert service["cap_drop"] == ["ALL"] and service["read_only"] is True, name
+
+
+def test_each_image_but_those_that_end_says_whether_it_is_healthy(compose, stages):
+    for name, service in compose["services"].items():
+        healthcheck = stages[service["build"]["target"]].last("HEALTHCHECK")
+        assert bool(healthcheck) == (name not in ("keys", "lab")), name
+        if healthcheck:
+            options, command = healthcheck.split(" CMD ")
+            assert re.fullmatch(r"(--(interval|timeout|start-period|retries)=\d+s? ?)+", options), healthcheck
+            assert all(isinstance(word, str) for word in json.loads(command)), healthcheck
+
+
+def test_dependencies_are_there_and_can_be_met(compose, stages):
+    services = compose["services"]
+    for name, service in services.items():
+        for other, how in service.get("depends_on", {}).items():
+            assert other in services and how.keys() == {"condition"} and how["condition"] in CONDITIONS
+            # Compose refuses to start what depends on a service that its profiles leave out.
+            assert set(services[other].get("profiles", [])) <= set(service.get("profiles", [])), (name, other)
+            if how["condition"] == "service_healthy":
+                assert stages[services[other]["build"]["target"]].last("HEALTHCHECK"), other
+            if how["condition"] == "service_completed_successfully":
+                assert services[other]["restart"] == "no"
+        assert name not in reachable(services, name), f"{name} depends on itself"
+    assert {"service-1", "service-2"} <= services["proxy"]["depends_on"].keys()
+
+
+def reachable(services, name):
+    found, waiting = set(), list(services[name].get("depends_on", {}))
+    while waiting:
+        other = waiting.pop()
+        if other not in found:
+            found.add(other)
+            waiting += services[other].get("depends_on", {})
+    return found
+
+
+def test_volumes_and_networks_are_declared_used_and_only_the_proxy_is_published(compose, stages):
+    volumes, networks = set(), set()
+    for name, service in compose["services"].items():
+        for mount in service.get("volumes", []):
+            volume, path = mount.split(":")[:2]
+            volumes.add(volume)
+            if volume == "keys":
+                assert mount.endswith(":/keys" if name == "keys" else ":/keys:ro"), mount
+            assert path == "/keys" or path in stages[service["build"]["target"]].last("VOLUME").split()
+        networks |= set(service["networks"])
+        if name == "proxy":
+            assert service["ports"] == ["127.0.0.1:8080:8080"]
+        else:
+            assert "ports" not in service and service["networks"] == ["inside"]
+    assert volumes == compose["volumes"].keys() and networks == compose["networks"].keys()
+    assert compose["networks"]["inside"] == {"internal": True}
+
+
+def test_there_are_two_services_six_redis_servers_and_a_profile_for_each_kind(compose):
+    targets = [service["build"]["target"] for service in compose["services"].values()]
+    assert {target: targets.count(target) for target in set(targets)} == {
+        "keys": 1, "proxy": 1, "service": 2, "postgres": 1, "redis": 6, "zookeeper": 1, "etcd": 1, "lab": 1}
+    profiles = {name: service.get("profiles", []) for name, service in compose["services"].items()}
+    assert {word for words in profiles.values() for word in words} == LOCK_PROFILES | {"lab"}
+    assert not any(profiles[name] for name in ("postgres", "service-1", "service-2", "proxy", "keys"))
+    [line] = (ROOT / ".env").read_text().splitlines()
+    assert set(line.removeprefix("COMPOSE_PROFILES=").split(",")) == LOCK_PROFILES, "`docker compose up` is all"
+
+
+def test_every_address_is_a_service_at_the_port_that_its_image_opens(compose, stages):
+    services = compose["services"]
+    for name in ("service-1", "service-2", "lab"):
+        env = services[name]["environment"]
+        addresses = [env.pop(variable) for variable in ("DATABASE_URL", "REDIS_URL", "REDLOCK_URLS",
+                                                        "ZOOKEEPER_CONNECT", "ETCD_ENDPOINTS")]
+        assert env.keys() <= {"INSTANCE"}
+        found = re.findall(r"(?:^|[@/,])([a-z0-9-]+):(\d+)", ",".join(addresses))
+        assert len(found) == 9
+        for host, port in found:
+            assert stages[services[host]["build"]["target"]].last("EXPOSE") == port, host
+        assert all(" " not in address for address in addresses)
+    nginx = (ROOT / "stack/container/nginx.conf").read_text()
+    assert set(re.findall(r"server ([a-z0-9-]+):8080;", nginx)) == {"service-1", "service-2"}
+
+
+def test_what_the_images_copy_is_there_and_goes_to_docker(stages):
+    ignore = (ROOT / ".dockerignore").read_text().split()
+    sent = [line[1:] for line in ignore if line.startswith("!")]
+    assert "*" in ignore
+    for path in sent:
+        assert (ROOT / path).exists(), path
+    for stage in stages.values():
+        for line in stage.lines:
+            words = [word for word in line.split()[1:] if not word.startswith("--")]
+            if line.startswith("COPY --from="):
+                assert line.split()[1].removeprefix("--from=") in stages
+            elif line.startswith("COPY"):
+                assert all((ROOT / path).exists() for path in words[:-1]), line
+                assert all(path == "." or any(path.startswith(f"{each}/") for each in sent) for path in words[:-1]), line
+    # What the build embeds must be sent as well.
+    for source in [*ROOT.glob("*/*.S")]:
+        for path in re.findall(r'\.incbin\s+"([^"]+)"', source.read_text()):
+            assert any(path == each or path.startswith(f"{each}/") for each in sent), path
+    for script in (ROOT / "stack/container").iterdir():
+        assert os.access(script, os.X_OK) == script.read_text().startswith("#!"), script
+
+
+def test_the_images_have_the_packages_that_the_tests_run_on(stages):
+    make = (ROOT / "Makefile").read_text().replace("\\\n", " ")
+    deps = set(re.search(r"^DEPS\s*:=(.*)", make, re.M)[1].split())
+    packages = {name: {word for line in stage.lines if line.startswith("RUN")
+                       for command in line.split("&&") if "install-packages" in command
+                       for word in command.split("install-packages", 1)[1].split()}
+                for name, stage in stages.items()}
+    assert packages["build"] - {"make"} <= deps
+    for name, package in (("postgres", "postgresql"), ("redis", "redis-server"), ("etcd", "etcd-server"), ("lab", "wrk")):
+        assert package in packages[name] & deps
+    assert "libzookeeper-java" in packages["zookeeper"]
+
+
+def settings(text):
+    return {tuple(line.split("#")[0].split()) for line in text.splitlines()} - {()}
+
+
+def test_the_images_servers_have_the_settings_of_the_private_ones(stages):
+    here = {kind: (ROOT / f"stack/{kind}.sh").read_text() for kind in ("postgres", "redis", "zookeeper", "etcd")}
+    conf = {kind: re.search(r"<<'?CONF'?\n(.*?)\nCONF\n", here[kind], re.S)[1] for kind in ("postgres", "redis", "zookeeper")}
+    container = ROOT / "stack/container"
+    assert {key for key, *_ in settings(conf["postgres"]) ^ settings((container / "postgres.conf").read_text())} == {
+        "listen_addresses", "unix_socket_directories"}
+    assert {key for key, *_ in settings(conf["redis"]) ^ settings((container / "redis.conf").read_text())} == {
+        "bind", "requirepass", "dir"}
+    assert {key.split("=")[0] for key, *_ in settings(conf["zookeeper"]) ^ settings((container / "zoo.cfg").read_text())} == {
+        "dataDir", "clientPort", "clientPortAddress"}
+    java = re.search(r'java\)" (.*?) -cp', here["zookeeper"], re.S)[1].split()
+    assert java == re.search(r"exec java (.*?) -cp", (container / "zookeeper").read_text().replace("\\\n", ""), re.S)[1].split()
+    etcd = json.loads(stages["etcd"].last("CMD"))
+    for option, value in zip(etcd[1::2], etcd[2::2]):
+        if "url" not in option and option != "--data-dir":
+            assert f"{option} {value}" in here["etcd"], option
+
+
+def test_keys_are_made_once_and_printed(tmp_path):
+    """The scripts as they are, with a folder of this test in the place of /keys."""
+    run = {}
+    for name in ("keys", "with-keys"):
+        text = (ROOT / "stack/container" / name).read_text().replace("/keys/", f"{tmp_path}/").replace("-d /keys", f"-d {tmp_path}")
+        run[name] = ["sh", "-c", text, name]
+    first = subprocess.run(run["keys"], capture_output=True, text=True, check=True).stdout
+    token, password = ((tmp_path / name).read_text() for name in ("token", "password"))
+    assert re.fullmatch("[0-9a-f]{32}", token) and re.fullmatch("[0-9a-f]{32}", password) and token != password
+    assert f"Authorization: Bearer {token}" in first and password not in first
+    assert subprocess.run(run["keys"], capture_output=True, text=True, check=True).stdout == first
+    env = {"PATH": os.environ["PATH"], "REDLOCK_URLS": "redis://default:PASSWORD@a:1,redis://default:PASSWORD@b:1"}
+    told = subprocess.run([*run["with-keys"], "sh", "-c", 'echo "$ADMIN_TOKEN $REDLOCK_URLS ${REDIS_URL-none}"; exit 7'],
+                          capture_output=True, text=True, check=False, env=env)
+    assert told.stdout == f"{token} redis://default:{password}@a:1,redis://default:{password}@b:1 none\n"
+    assert told.returncode == 7
+
+
+def test_the_devcontainer_builds_once_and_starts_the_stack_each_time(stages):
+    container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
+    assert container["image"] == stages["base"].base and container["forwardPorts"] == [8080]
+    assert "make deps" in container["onCreateCommand"] and container["postStartCommand"] == "stack/stack up all"
