@@ -7,7 +7,8 @@
 #include <time.h>
 
 enum {
-    FIRST_CONNECT_MS = 1000, /* the first connection of a handle may take so long, whatever the deadline */
+    CONNECT_MS = 3000,       /* the longest that connecting takes, as in db/conn.c */
+    FIRST_CONNECT_MS = 1000, /* a handle's first connection may take so long, whatever the deadline */
     ROW_WAIT_MS = 100,       /* a row that somebody else is just changing is waited for so long */
     HANG_UP_MS = 500,        /* db/conn.c waits so much longer than a statement's own limit */
 };
@@ -50,7 +51,7 @@ void pg_close(struct lock *lock)
     free(lock);
 }
 
-/* Somebody else was quicker, in four cases. A server that is too slow is as good as none. An error that has no name here
+/* Somebody else was quicker, in the first four cases. A server that is too slow is as good as none. An error that has no name here
  * is most often a table of ours with foreign columns. */
 static const enum lock_status meanings[] = {
     [DB_OK] = LOCK_OK,
@@ -97,13 +98,25 @@ static enum db_status make_tables(struct pg_lock *pg)
     return status;
 }
 
-enum lock_status pg_ready(struct pg_lock *pg, int64_t deadline_us)
+/* Connecting takes longer than asking, on a busy machine much longer. */
+static int64_t connect_ms(const struct pg_lock *pg, int64_t deadline_us)
+{
+    int64_t left_ms = (deadline_us - monotonic_us()) / 1000;
+    int64_t least_ms = *pg->prepared.pid ? LOCK_TRY_MS : FIRST_CONNECT_MS;
+    if (left_ms < least_ms)
+        return least_ms;
+    return left_ms < CONNECT_MS ? left_ms : CONNECT_MS;
+}
+
+static int64_t statement_ms(int64_t deadline_us)
 {
     int64_t limit_ms = lock_command_ms(deadline_us) - HANG_UP_MS;
-    if (limit_ms < LOCK_TRY_MS)
-        limit_ms = LOCK_TRY_MS;
-    bool is_first = !*pg->prepared.pid;
-    limit_time(pg, is_first && limit_ms < FIRST_CONNECT_MS ? FIRST_CONNECT_MS : limit_ms, ROW_WAIT_MS);
+    return limit_ms < LOCK_TRY_MS ? LOCK_TRY_MS : limit_ms;
+}
+
+enum lock_status pg_ready(struct pg_lock *pg, int64_t deadline_us)
+{
+    limit_time(pg, connect_ms(pg, deadline_us), ROW_WAIT_MS);
     enum db_status status = db_ready(pg->db);
     const struct db_session *session = db_session(pg->db);
     if (status == DB_OK && memcmp(session, &pg->prepared, sizeof *session) != 0) {
@@ -111,7 +124,7 @@ enum lock_status pg_ready(struct pg_lock *pg, int64_t deadline_us)
         if (status == DB_OK)
             pg->prepared = *session;
     }
-    limit_time(pg, limit_ms, ROW_WAIT_MS);
+    limit_time(pg, statement_ms(deadline_us), ROW_WAIT_MS);
     return pg_outcome(pg, status);
 }
 

@@ -21,8 +21,9 @@ enum lock_status pg_open(const struct lock_ops *ops, size_t size, struct lock **
 /* Closes the connection: PostgreSQL rolls back what it had open. LOCK may be NULL. */
 void pg_close(struct lock *lock);
 
-/* Connects where there is no connection, and makes the lock tables where they are missing. Sets the time limit of
- * the next statement from DEADLINE, as lock_command_ms says. */
+/* Connects where there is no connection, until DEADLINE (a handle's first time it may take a second, whatever the
+ * deadline), and makes the lock tables where they are missing. Sets the time limits of the next statement: what
+ * lock_command_ms says of DEADLINE, and a tenth of a second for a row that somebody else is just changing. */
 enum lock_status pg_ready(struct pg_lock *pg, int64_t deadline_us);
 
 /* What STATUS means to a lock; notes the database's words in lock->error, and counts the round trips. */
