@@ -62,8 +62,8 @@ struct subscriber {
     char url[];
 };
 
-static pthread_mutex_t mutex =
-    PTHREAD_MUTEX_INITIALIZER; /* of everything here that is not the thread's own */
+/* Of everything here that is not the thread's own. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct subscriber *subscribers;
 
 static void ring(const struct subscriber *s)

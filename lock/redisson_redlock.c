@@ -128,7 +128,8 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     enum lock_status status;
     do
         status = one_round(r, key, deadline_us, ret_grant);
-    while (status == LOCK_BUSY && lock_poll_pause(lock, 1 + random() % 20, deadline_us));
+    while ((status == LOCK_BUSY || status == LOCK_AWAY) &&
+           lock_poll_pause(lock, redlock_pause_ms(), deadline_us));
     return status;
 }
 

@@ -21,8 +21,6 @@ enum {
     NODE_LEAST_MS = 5, /* how long the servers may take to answer: TTL/200, in these bounds */
     NODE_MOST_MS = 50,
     DRIFT_MS = 2, /* and a hundredth of the TTL */
-    RETRY_LEAST_MS = 10,
-    RETRY_MOST_MS = 60,
 };
 
 /* Short enough to be sent whole: to know which of the servers knows it would cost more than it saves. */
@@ -65,7 +63,7 @@ static enum lock_status verdict(struct quorum_lock *r, const struct redlock_vote
         return LOCK_OK;
     if (votes->no > count - quorum)
         return lock_fail(&r->base, LOCK_LOST, "%d of %d servers do not have it any more", votes->no, count);
-    return lock_fail(&r->base, votes->refused ? LOCK_REFUSED : LOCK_AWAY,
+    return lock_fail(&r->base, votes->refused > count - quorum ? LOCK_REFUSED : LOCK_AWAY,
                      "of %d servers %d agree, %d do not, %d are silent, %d refuse%s%s", count, votes->yes,
                      votes->no, votes->silent, votes->refused, *votes->refusal ? ": " : "", votes->refusal);
 }
@@ -111,9 +109,8 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
             return lock_fail(lock, LOCK_FAILED, "no randomness");
         struct question q = question_of(lock, key, token);
         status = try_once(r, &q, &valid_until_us);
-    } while (
-        (status == LOCK_BUSY || status == LOCK_AWAY) &&
-        lock_poll_pause(lock, RETRY_LEAST_MS + random() % (RETRY_MOST_MS - RETRY_LEAST_MS + 1), deadline_us));
+    } while ((status == LOCK_BUSY || status == LOCK_AWAY) &&
+             lock_poll_pause(lock, redlock_pause_ms(), deadline_us));
     if (status != LOCK_OK)
         return status;
     *ret_grant = (struct lock_grant){.lease_end_us = valid_until_us};

@@ -6,6 +6,7 @@
 
 #include "lock/redis_socket.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,8 @@
 /* A server that owes more answers than this is given a new connection; what was sent on the old one may be lost, and
  * then ends with its TTL. */
 enum { OWED_MOST = 64 };
+
+enum { RETRY_LEAST_MS = 10, RETRY_MOST_MS = 60 };
 
 struct node {
     struct redis *redis;
@@ -70,6 +73,15 @@ int redlock_count(const struct redlock_nodes *nodes)
 int redlock_quorum(const struct redlock_nodes *nodes)
 {
     return nodes->count / 2 + 1;
+}
+
+int64_t redlock_pause_ms(void)
+{
+    char token[LOCK_TOKEN_SIZE] = "";
+    if (!lock_random_token(token))
+        return RETRY_MOST_MS;
+    token[4] = '\0';
+    return RETRY_LEAST_MS + (int64_t)strtoul(token, NULL, 16) % (RETRY_MOST_MS - RETRY_LEAST_MS + 1);
 }
 
 static void drop(struct node *node)
@@ -178,8 +190,11 @@ static bool read_some(struct redlock_nodes *nodes, struct redlock_votes *votes, 
         waiting += node->asked;
     }
     int pause_ms = left_us > 0 ? (int)((left_us + 999) / 1000) : 0;
-    if (waiting == 0 || poll(polled, (nfds_t)nodes->count, pause_ms) <= 0)
+    if (waiting == 0)
         return false;
+    int ready = poll(polled, (nfds_t)nodes->count, pause_ms);
+    if (ready <= 0)
+        return ready < 0 && errno == EINTR && pause_ms > 0;
     for (int i = 0; i < nodes->count; i++)
         if (polled[i].revents)
             read_from(&nodes->all[i], votes, yes);
@@ -221,13 +236,14 @@ static enum lock_status ping(int64_t deadline_us, char *ret_error, size_t size)
     }
     struct redlock_votes votes = redlock_ask(nodes, NULL, lock_command_ms(deadline_us), "PONG", words, 1);
     bool well = votes.yes >= redlock_quorum(nodes);
+    bool refused = votes.refused > nodes->count - redlock_quorum(nodes);
     if (!well)
         snprintf(ret_error, size, "of %d servers only %d answer, %d refuse%s%s", nodes->count,
                  votes.yes + votes.no, votes.refused, *votes.refusal ? ": " : "", votes.refusal);
     redlock_nodes_free(nodes);
     if (well)
         return LOCK_OK;
-    return votes.refused ? LOCK_REFUSED : LOCK_AWAY;
+    return refused ? LOCK_REFUSED : LOCK_AWAY;
 }
 
 const struct lock_server redlock_servers = {.name = "redlock", .setting = "REDLOCK_URLS", .ping = ping};

@@ -20,8 +20,12 @@ int redlock_count(const struct redlock_nodes *nodes);
 /* How many are a majority. */
 int redlock_quorum(const struct redlock_nodes *nodes);
 
-/* What became of a question; the three add up to the number of servers, but those that had not answered when the matter
- * was decided are counted as silent, too. */
+/* How long to wait before the next try: random, and in no two processes the same, so that contenders who have split the
+ * votes do not split them again. */
+int64_t redlock_pause_ms(void);
+
+/* What became of a question; the four numbers add up to that of the servers. Who had not answered yet when the
+ * matter was decided counts as silent, too. */
 struct redlock_votes {
     int yes;
     int no;
