@@ -8,6 +8,8 @@
 #include "lock/redis.h"
 #include "lock/redis_socket.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum { RETRY_MS = 50 }; /* between two tries to reach a server that is away */
@@ -252,12 +255,25 @@ static bool has_channels(const struct subscriber *s)
     return any;
 }
 
+/* Who only listens would never notice that the server's machine is gone. A unix socket needs none of it and refuses. */
+static void keep_alive(int fd)
+{
+    static const struct {
+        int level, name, value;
+    } options[] = {{SOL_SOCKET, SO_KEEPALIVE, 1},
+                   {IPPROTO_TCP, TCP_KEEPIDLE, 10},
+                   {IPPROTO_TCP, TCP_KEEPINTVL, 5},
+                   {IPPROTO_TCP, TCP_KEEPCNT, 3}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        (void)setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof options[i].value);
+}
+
 static bool connect_to_server(struct subscriber *s)
 {
     enum lock_status status = redis_ready(s->redis, NULL, LOCK_COMMAND_MS, &s->context);
     if (status != LOCK_OK)
         return note_trouble(s, status, redis_error(s->redis));
-    (void)redisEnableKeepAlive(s->context); /* without it a cable that is cut is noticed later, no more */
+    keep_alive(s->context->fd);
     return true;
 }
 
