@@ -22,6 +22,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_condattr_t monotonic;
 static struct name *all;
 static const struct lock nobody; /* holds what was abandoned */
+static char process_id[PROCESS_ID_SIZE];
 
 static void drop_if_unused(struct name *name)
 {
@@ -44,6 +45,7 @@ static void forget_the_parents(void)
         all = name->next;
         free(name);
     }
+    *process_id = '\0';
 }
 
 static void initialize(void)
@@ -51,6 +53,19 @@ static void initialize(void)
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     (void)pthread_atfork(NULL, NULL, forget_the_parents);
+}
+
+bool local_process_id(char ret_id[static PROCESS_ID_SIZE])
+{
+    char digits[LOCK_TOKEN_SIZE];
+    pthread_once(&initialized, initialize);
+    pthread_mutex_lock(&mutex);
+    if (!*process_id && lock_random_token(digits)) /* version 4, variant 1: as random UUIDs are marked */
+        snprintf(process_id, sizeof process_id, "%.8s-%.4s-4%.3s-a%.3s-%.12s", digits, digits + 8,
+                 digits + 13, digits + 17, digits + 20);
+    memcpy(ret_id, process_id, sizeof process_id);
+    pthread_mutex_unlock(&mutex);
+    return *ret_id != '\0';
 }
 
 static struct name *find(const struct lock *lock, const char *key)

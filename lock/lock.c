@@ -58,6 +58,8 @@ void lock_close(struct lock *lock)
 
 int64_t lock_command_ms(int64_t deadline_us)
 {
+    if (deadline_us < 0)
+        deadline_us = 0; /* long past, like any other */
     int64_t left_ms = (deadline_us - monotonic_us() + 999) / 1000;
     if (left_ms < LOCK_TRY_MS)
         return LOCK_TRY_MS;
@@ -86,7 +88,7 @@ bool lock_random_token(char ret_token[static LOCK_TOKEN_SIZE])
 bool lock_poll_pause(struct lock *lock, int64_t period_ms, int64_t deadline_us)
 {
     report_step(lock->observer, STEP_WAIT, STEP_NO_VALUE);
-    int64_t left_us = deadline_us - monotonic_us();
+    int64_t left_us = deadline_us < 0 ? 0 : deadline_us - monotonic_us();
     if (left_us <= 0)
         return false;
     int64_t fifth_us = period_ms * 200;

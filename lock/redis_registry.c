@@ -8,7 +8,7 @@
  *
  * `redis-registry-shared` leaves the local lock out, as two registries do that were given one client id: the script
  * takes the id for its owner's and lets everybody of the process in. */
-#include "lock/redis_local.h"
+#include "lock/local.h"
 #include "lock/redis_lock.h"
 
 #include <stdio.h>
@@ -29,8 +29,7 @@ static struct redis_script release_script = {
 };
 struct registry_lock {
     struct redis_plain plain;
-    struct redis_local *local; /* what it is in; NULL while it holds nothing */
-    struct lock_grant last;    /* got there */
+    int64_t lease_end_us; /* of the last grant */
 };
 
 static enum lock_status open_registry(const struct lock_ops *ops, struct lock **ret_lock)
@@ -95,26 +94,22 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
                                 struct lock_grant *ret_grant)
 {
     struct registry_lock *own = (struct registry_lock *)lock;
-    struct redis_local *local;
     char server_key[REDIS_KEY_SIZE], id[PROCESS_ID_SIZE];
-    int holds;
+    unsigned holds;
     registry_key(server_key, key);
-    if (!redis_local_process_id(id))
+    if (!local_process_id(id))
         return lock_fail(lock, LOCK_FAILED, "no randomness");
-    if (own->local && strcmp(own->last.key, key) != 0)
-        return lock_fail(lock, LOCK_FAILED, "it holds %s, and can hold one key at a time", own->last.key);
-    enum lock_status status = redis_local_enter(lock, key, deadline_us, &local, &holds);
+    enum lock_status status = local_acquire(lock, key, deadline_us, &holds);
     if (status != LOCK_OK)
         return status;
     status = obtain(lock, key, server_key, id, deadline_us, ret_grant);
     if (status == LOCK_OK) {
-        own->local = local;
-        own->last = *ret_grant;
+        own->lease_end_us = ret_grant->lease_end_us;
         return LOCK_OK;
     }
     if (status == LOCK_AWAY && holds == 1 && redis_was_sent(redis_of(lock)))
         (void)give_back_after_all(lock, server_key, id);
-    redis_local_leave(local);
+    local_release(lock, key);
     return status;
 }
 
@@ -134,24 +129,18 @@ static enum lock_status release_in_redis(struct lock *lock, struct lock_grant *g
 
 static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 {
-    struct registry_lock *own = (struct registry_lock *)lock;
-    enum lock_status status = LOCK_OK;
-    if (!own->local || strcmp(own->last.key, grant->key) != 0)
+    unsigned holds = local_holds(lock, grant->key);
+    if (holds == 0)
         return lock_fail(lock, LOCK_NOT_OWNER, "%s is not held here", grant->key);
-    struct redis_local *local = own->local;
-    if (redis_local_holds(local) == 1) {
-        status = release_in_redis(lock, grant);
-        own->local = NULL;
-    }
-    redis_local_leave(local);
+    enum lock_status status = holds == 1 ? release_in_redis(lock, grant) : LOCK_OK;
+    local_release(lock, grant->key);
     return status;
 }
 
 static void close_registry(struct lock *lock)
 {
-    const struct registry_lock *own = (const struct registry_lock *)lock;
-    if (own && own->local)
-        redis_local_abandon(own->local, own->last.lease_end_us);
+    if (lock)
+        local_abandon(lock, ((struct registry_lock *)lock)->lease_end_us);
     redis_plain_close(lock);
 }
 
@@ -161,7 +150,7 @@ static enum lock_status acquire_shared(struct lock *lock, const char *key, int64
 {
     char server_key[REDIS_KEY_SIZE], id[PROCESS_ID_SIZE];
     registry_key(server_key, key);
-    if (!redis_local_process_id(id))
+    if (!local_process_id(id))
         return lock_fail(lock, LOCK_FAILED, "no randomness");
     return obtain(lock, key, server_key, id, deadline_us, ret_grant);
 }

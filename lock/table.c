@@ -15,10 +15,8 @@
 #include "lock/local.h"
 #include "lock/pg.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { POLL_MS = 100 };
 
@@ -62,26 +60,6 @@ struct table_lock {
     int64_t lease_end_us; /* of the last grant */
 };
 
-/* The process's client id: a random UUID, made when first needed, and anew in a forked child. */
-static bool client_id(char ret_id[static 37])
-{
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    static char id[37];
-    static pid_t made_by;
-    char digits[LOCK_TOKEN_SIZE];
-    pthread_mutex_lock(&mutex);
-    bool well = made_by == getpid();
-    if (!well && lock_random_token(digits)) {
-        snprintf(id, sizeof id, "%.8s-%.4s-4%.3s-a%.3s-%.12s", digits, digits + 8, digits + 13, digits + 17,
-                 digits + 20);
-        made_by = getpid();
-        well = true;
-    }
-    memcpy(ret_id, id, sizeof id);
-    pthread_mutex_unlock(&mutex);
-    return well;
-}
-
 static enum lock_status open_table(const struct lock_ops *ops, struct lock **ret_lock)
 {
     return pg_open(ops, sizeof(struct table_lock), ret_lock);
@@ -110,7 +88,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     unsigned holds = 0;
     if (deadline_us < 0)
         deadline_us = 0; /* long past, like any other */
-    if (!client_id(grant.token))
+    if (!local_process_id(grant.token))
         return lock_fail(lock, LOCK_FAILED, "no random numbers");
     snprintf(grant.key, sizeof grant.key, "%s", key);
 
