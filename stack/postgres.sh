@@ -19,12 +19,12 @@ postgres_installed()
 
 postgres_prepare()
 {
-    make_password
-    as_user "$user" tee "$folder/password" <"$dir/$name.password" >/dev/null
-    as_user "$user" "$(postgres_programs)/initdb" --pgdata "$folder/data" --username shop \
-        --pwfile "$folder/password" --auth scram-sha-256 --encoding UTF8 --locale C.UTF-8 --no-instructions || return 1
-    as_user "$user" rm "$folder/password"
-    as_user "$user" tee -a "$folder/data/postgresql.conf" >/dev/null <<'CONF'
+    make_password &&
+        as_user "$user" tee "$folder/password" <"$dir/$name.password" >/dev/null &&
+        as_user "$user" "$(postgres_programs)/initdb" --pgdata "$folder/data" --username shop \
+            --pwfile "$folder/password" --auth scram-sha-256 --encoding UTF8 --locale C.UTF-8 --no-instructions &&
+        as_user "$user" rm "$folder/password" &&
+        as_user "$user" tee -a "$folder/data/postgresql.conf" >/dev/null <<'CONF'
 
 # The settings of this stack.
 listen_addresses = '127.0.0.1'

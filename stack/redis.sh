@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154  # read by stack/stack, and set there
-# Redis, kept in memory only: a restart forgets every lock, which is one of the things that locks in Redis must be
-# shown to survive or not. It asks for a password made for this stack.
+# Redis, in memory only: a restart forgets every lock, and locks must be shown to survive that or not. It asks for a
+# password made for this stack.
 
 KINDS[redis]='redis-server redis 5 TERM'
 
@@ -11,9 +11,12 @@ redis_installed()
 
 redis_prepare()
 {
-    make_password
-    (
-        cat <<CONF
+    make_password && redis_conf | as_user "$user" tee "$folder/redis.conf" >/dev/null
+}
+
+redis_conf()
+{
+    cat <<CONF
 bind 127.0.0.1
 protected-mode yes
 requirepass $(password)
@@ -24,7 +27,6 @@ maxmemory 64mb
 maxmemory-policy noeviction
 loglevel warning
 CONF
-    ) | as_user "$user" tee "$folder/redis.conf" >/dev/null
 }
 
 redis_command()

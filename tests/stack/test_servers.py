@@ -115,7 +115,7 @@ def listens_on_loopback_only(pid):
 
 def test_a_killed_server_is_down_alone_and_comes_back_where_it_was(servers):
     names = ["redis-2", "zookeeper", "etcd"]
-    servers.up("redis", "redlock", "zookeeper", "etcd")
+    servers.up("redis", "redlock", "redis", "redis-1", "zookeeper", "etcd")
     env = servers.env()
     Shelf(env).put(b"one")
     pids = {name: servers.pid(name) for name in servers.status()}
