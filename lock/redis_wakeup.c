@@ -247,10 +247,12 @@ static bool wait_for_events(const struct subscriber *s, int pause_ms, bool *ret_
     return polled[1].revents != 0;
 }
 
-static bool has_channels(const struct subscriber *s)
+static bool has_waiters(const struct subscriber *s)
 {
+    bool any = false;
     pthread_mutex_lock(&mutex);
-    bool any = s->channels;
+    for (const struct channel *c = s->channels; c && !any; c = c->next)
+        any = c->waiters;
     pthread_mutex_unlock(&mutex);
     return any;
 }
@@ -281,7 +283,7 @@ static bool connect_to_server(struct subscriber *s)
 static bool serve(struct subscriber *s)
 {
     bool awaiting = false, rung;
-    if (!s->context && has_channels(s) && !connect_to_server(s))
+    if (!s->context && has_waiters(s) && !connect_to_server(s))
         return false;
     if (s->context && !settle(s, &awaiting))
         return false;
