@@ -127,9 +127,8 @@ static enum lock_status try_once(struct rlock *r, const char *key, int64_t deadl
     int64_t sent_us = monotonic_us();
     enum lock_status status = run(r, &take_script, key, r->identity, place_ms, lock_command_ms(deadline_us),
                                   &reply);
-    if (status == LOCK_AWAY &&
-        redis_was_sent(r->redis)) /* it may be ours without our knowing: give it back */
-        leave(r, key, RLOCK_AMENDS_MS);
+    if (status == LOCK_AWAY && redis_was_sent(r->redis))
+        leave(r, key, RLOCK_AMENDS_MS); /* it may be ours without our knowing: give it back */
     if (status != LOCK_OK)
         return status;
     if (reply->type == REDIS_REPLY_NIL) {
