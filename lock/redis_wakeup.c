@@ -219,21 +219,22 @@ static bool is_push(const redisReply *reply)
 }
 
 /* Reads what has come. False when the connection is of no more use. */
-static bool hear(struct subscriber *s)
+static bool hear(struct subscriber *s, redisContext *context)
 {
     void *got = NULL;
-    if (redisBufferRead(s->context) != REDIS_OK)
-        return note_trouble(s, LOCK_AWAY, s->context->errstr);
-    while (redisGetReplyFromReader(s->context, &got) == REDIS_OK && got) {
+    if (redisBufferRead(context) != REDIS_OK)
+        return note_trouble(s, LOCK_AWAY, context->errstr);
+    while (redisGetReplyFromReader(context, &got) == REDIS_OK && got) {
         AUTO_REPLY reply = got;
+        if (reply->type == REDIS_REPLY_ERROR)
+            return note_trouble(s, LOCK_REFUSED, reply->str);
         if (!is_push(reply))
-            return note_trouble(s, LOCK_REFUSED,
-                                reply->type == REDIS_REPLY_ERROR ? reply->str : "what is it?");
+            return note_trouble(s, LOCK_REFUSED, "an answer that is no message");
         pthread_mutex_lock(&mutex);
         heed(s, reply->element[0]->str, reply->element[1]->str);
         pthread_mutex_unlock(&mutex);
     }
-    return !s->context->err || note_trouble(s, LOCK_AWAY, s->context->errstr);
+    return !context->err || note_trouble(s, LOCK_AWAY, context->errstr);
 }
 
 /* Waits for the bell, for what the server says, or for PAUSE_MS (-1: for ever). True when the server has spoken. */
@@ -287,8 +288,8 @@ static bool serve(struct subscriber *s)
         return false;
     if (s->context && !settle(s, &awaiting))
         return false;
-    if (wait_for_events(s, awaiting ? LOCK_COMMAND_MS : -1, &rung))
-        return hear(s);
+    if (wait_for_events(s, awaiting ? LOCK_COMMAND_MS : -1, &rung) && s->context)
+        return hear(s, s->context);
     if (awaiting && !rung)
         return note_trouble(s, LOCK_AWAY, "no reply to a subscription");
     return true;
