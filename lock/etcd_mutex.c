@@ -9,7 +9,9 @@
  *   release  revoke the lease, which deletes the key
  * Step 4 is what the lock service inside etcd 3.4 leaves out, as Jepsen found in 2020: its waiters could believe that
  * they hold what they had lost. What remains is true of every lease: a holder that sleeps for longer than its lease
- * wakes up without the lock, and only the fencing token, the revision that created its key, can stop what it writes. */
+ * wakes up without the lock, and only the fencing token, the revision that created its key, can stop what it writes.
+ * Every acquisition makes a new key, and etcd looks through the deleted ones too until they are compacted away: without
+ * compaction a lock that is taken often grows slower, here about twice as slow after 8,000 times. */
 #include "lock/etcd.h"
 
 #include <inttypes.h>
