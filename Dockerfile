@@ -107,5 +107,5 @@ HEALTHCHECK --interval=2s --timeout=5s --start-period=30s CMD ["etcdctl", "endpo
 CMD ["etcd", "--data-dir", "/var/lib/oversell/etcd", \
      "--listen-client-urls", "http://0.0.0.0:2379", "--advertise-client-urls", "http://etcd:2379", \
      "--listen-peer-urls", "http://127.0.0.1:2380", "--heartbeat-interval", "50", "--election-timeout", "500", \
-     "--auto-compaction-mode", "revision", "--auto-compaction-retention", "10000", "--snapshot-count", "10000", \
+     "--auto-compaction-mode", "periodic", "--auto-compaction-retention", "10s", "--snapshot-count", "10000", \
      "--logger", "zap", "--log-level", "error", "--log-outputs", "stderr"]

@@ -33,12 +33,12 @@ etcd_command()
     # Nobody's heart to wait for: so it starts sooner, and grants leases of 1 s (otherwise 2 s at least).
     [[ -n $cluster ]] || tempo=(--heartbeat-interval 50 --election-timeout 500)
     unset "${!ETCD@}"  # a caller's settings for another etcd
-    # 10,000 revisions of history and as many entries of the log are kept, so that it does not grow with every lock.
+    # A lock in the queue format is a new key each time, and etcd walks over deleted ones until they are compacted away.
     command=("$(command -v etcd)" --data-dir "$folder/data" --name "$(etcd_name "$member")"
         --listen-client-urls "http://127.0.0.1:$port" --advertise-client-urls "http://127.0.0.1:$port"
         --listen-peer-urls "$(etcd_peer_url "$member")" --initial-advertise-peer-urls "$(etcd_peer_url "$member")"
         --initial-cluster "${cluster:-$(etcd_name)=$(etcd_peer_url)}" --initial-cluster-token "$(fingerprint)"
-        --auto-compaction-mode revision --auto-compaction-retention 10000 --snapshot-count 10000 "${tempo[@]}"
+        --auto-compaction-mode periodic --auto-compaction-retention 10s --snapshot-count 10000 "${tempo[@]}"
         --logger zap --log-level error --log-outputs stderr)
 }
 
