@@ -22,7 +22,7 @@ static const struct wanted STACK = {
     "the script that starts the private servers",
     "OVERSELL_STACK",
     X_OK,
-    {"../stack/stack", "../../stack/stack", "../share/oversell/stack/stack", "../share/oversell/stack"},
+    {"../stack/stack", "../../stack/stack", "../share/oversell/stack/stack"},
 };
 
 static const struct wanted SERVICE = {
