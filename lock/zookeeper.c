@@ -13,8 +13,8 @@
 #include <string.h>
 
 enum {
-    PACE_MS = 200, /* between two of the keeper's attempts at the same thing */
-    BREAK_MS = 5000,
+    PACE_US = 200000, /* between two of the keeper's attempts at the same thing */
+    BREAK_US = 5000000,
 };
 
 /* Nodes that the keeper is to delete: all whose path begins with PATH. */
@@ -134,7 +134,10 @@ static void close_session(void)
     zhandle_t *handle = session.handle;
     session.handle = NULL;
     pthread_mutex_unlock(&mutex);
+    zookeeper_await_answers(monotonic_us() +
+                            PACE_US); /* since it forgets, and leaks, what it has not delivered */
     zookeeper_close(handle);
+    zookeeper_settle_all();
     pthread_mutex_lock(&mutex);
 }
 
@@ -182,11 +185,11 @@ static void *keep(void *unused)
         if (session.handle && session.over) {
             close_session();
         } else if (!session.handle && now_us >= begin_us) {
-            begin_us = now_us + PACE_MS * 1000;
+            begin_us = now_us + PACE_US;
             begin_session();
         } else if (abandoned && now_us >= clear_us) {
             if (!clear_one())
-                clear_us = monotonic_us() + PACE_MS * 1000;
+                clear_us = monotonic_us() + PACE_US;
         } else {
             int64_t until_us = abandoned ? clear_us : INT64_MAX;
             if (!session.handle && begin_us < until_us)
@@ -341,7 +344,7 @@ void zookeeper_break_session(void)
     pthread_mutex_lock(&mutex);
     if (session.id) {
         end_session();
-        int64_t until_us = monotonic_us() + BREAK_MS * 1000;
+        int64_t until_us = monotonic_us() + BREAK_US;
         while (!session.id && zookeeper_wait_until(&changed, &mutex, until_us)) {
         }
     }

@@ -17,7 +17,7 @@
 enum {
     DIGITS = 10,
     UUID_SIZE = 37,
-    TRIES = 5, /* at making a node, before it is the server's fault */
+    TRIES = 3, /* at making a node, even where the deadline has passed: the parents may be missing */
 };
 
 /* Curator writes its address into its nodes, for people who look at them. So do we. */
@@ -112,8 +112,8 @@ enum lock_status zookeeper_join(struct lock *lock, const char *key, int64_t dead
     pthread_once(&address_found, find_address);
     lock_server_key(parent, sizeof parent, "/", "/locks/", key);
     enum lock_status status = make(lock, deadline_us, parent, ret_node, ret_children);
-    for (int tries = 1; status == LOCK_LOST && tries < TRIES; tries++) {
-        /* no parent yet, or none any more; or the session has ended, and the next one will do */
+    for (int tries = 1; status == LOCK_LOST && (tries < TRIES || monotonic_us() < deadline_us); tries++) {
+        /* no parent yet, or none any more; or the connection or the session has ended, and the next one will do */
         status = zookeeper_create_parents(lock, deadline_us, parent);
         if (status == LOCK_OK || status == LOCK_LOST)
             status = make(lock, deadline_us, parent, ret_node, ret_children);
@@ -221,7 +221,7 @@ static bool granted(const struct lock_grant *grant, struct zookeeper_node *ret_n
 
 static int64_t command_deadline_us(void)
 {
-    return monotonic_us() + LOCK_COMMAND_MS * 1000;
+    return monotonic_us() + (int64_t)LOCK_COMMAND_MS * 1000;
 }
 
 enum lock_status zookeeper_release(struct lock *lock, struct lock_grant *grant)

@@ -1,7 +1,8 @@
 /* Requests to ZooKeeper that have a deadline.
  *
  * The library's synchronous calls wait for as long as they please. So each request is handed over by an asynchronous
- * call, and its answer, which the library gives exactly once, in a thread of its own, is waited for with a time limit. */
+ * call, and its answer, which the library gives in a thread of its own, is waited for with a time limit. It answers each
+ * request once; but when a session is closed it may forget some, so we keep a list of those that it owes. */
 #include "lock/zookeeper_session.h"
 
 #include <stdio.h>
@@ -18,14 +19,17 @@ struct request {
     int times_sent;
     int64_t session; /* by which it was sent; 0 if never */
 
-    pthread_mutex_t mutex; /* guards what follows */
+    int owners; /* this and what follows is guarded by the mutex, what the answer brings by is_answered */
+    struct request *next, **link;
     pthread_cond_t answered;
-    int owners;
     bool is_answered;
     int code; /* the library's */
     struct zookeeper_node node;
     struct zookeeper_children children;
 };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct request *owed; /* handed to the library, and not answered yet */
 
 /* NULL when out of memory, which the functions below that take a request understand. */
 static struct request *new_request(int (*send)(zhandle_t *handle, struct request *request), const char *path)
@@ -36,7 +40,6 @@ static struct request *new_request(int (*send)(zhandle_t *handle, struct request
     r->send = send;
     r->owners = 1;
     snprintf(r->path, sizeof r->path, "%s", path);
-    pthread_mutex_init(&r->mutex, NULL);
     zookeeper_condition(&r->answered);
     return r;
 }
@@ -45,27 +48,67 @@ static void let_go(struct request *r)
 {
     if (!r)
         return;
-    pthread_mutex_lock(&r->mutex);
+    pthread_mutex_lock(&mutex);
     bool last = --r->owners == 0;
-    pthread_mutex_unlock(&r->mutex);
+    pthread_mutex_unlock(&mutex);
     if (!last)
         return;
     pthread_cond_destroy(&r->answered);
-    pthread_mutex_destroy(&r->mutex);
     free(r->children.names);
     free(r);
+}
+
+/* The library's share in R begins and ends; the mutex is held. */
+static void lend(struct request *r)
+{
+    r->owners++;
+    r->is_answered = false;
+    r->next = owed;
+    r->link = &owed;
+    if (owed)
+        owed->link = &r->next;
+    owed = r;
+}
+
+static void take_back(struct request *r)
+{
+    *r->link = r->next;
+    if (r->next)
+        r->next->link = r->link;
 }
 
 /* ---- answers ------------------------------------------------------------------------------------------------ */
 
 static void settle(struct request *r, int code)
 {
-    pthread_mutex_lock(&r->mutex);
+    pthread_mutex_lock(&mutex);
+    take_back(r);
     r->code = code;
     r->is_answered = true;
     pthread_cond_signal(&r->answered);
-    pthread_mutex_unlock(&r->mutex);
+    pthread_mutex_unlock(&mutex);
     let_go(r);
+}
+
+void zookeeper_await_answers(int64_t until_us)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+    pthread_mutex_lock(&mutex);
+    while (owed && monotonic_us() < until_us) {
+        pthread_mutex_unlock(&mutex);
+        nanosleep(&pause, NULL); /* so seldom needed that nobody is to signal it */
+        pthread_mutex_lock(&mutex);
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+void zookeeper_settle_all(void)
+{
+    struct request *next;
+    for (struct request *r = owed; r; r = next) { /* nobody else is left who could change the list */
+        next = r->next;
+        settle(r, ZCLOSING);
+    }
 }
 
 static void answer_delete(int code, const void *request)
@@ -179,16 +222,19 @@ static int submit(struct lock *lock, struct request *r, int64_t of_session, int6
     if (code != ZOK)
         return code;
     r->session = visit.session;
-    pthread_mutex_lock(&r->mutex);
-    r->is_answered = false;
-    r->owners++;
-    pthread_mutex_unlock(&r->mutex);
+    pthread_mutex_lock(&mutex);
+    lend(r);
+    pthread_mutex_unlock(&mutex);
     code = r->send(visit.handle, r);
-    zookeeper_exit();
-    if (code != ZOK) {
-        let_go(r); /* the library has not taken it */
-        return code;
+    if (code != ZOK) { /* not taken */
+        pthread_mutex_lock(&mutex);
+        take_back(r);
+        r->owners--;
+        pthread_mutex_unlock(&mutex);
     }
+    zookeeper_exit();
+    if (code != ZOK)
+        return code;
     r->times_sent++;
     if (lock)
         lock->round_trips++;
@@ -197,14 +243,14 @@ static int submit(struct lock *lock, struct request *r, int64_t of_session, int6
 
 static int wait_for_answer(struct request *r, int64_t until_us)
 {
-    pthread_mutex_lock(&r->mutex);
-    while (!r->is_answered && zookeeper_wait_until(&r->answered, &r->mutex, until_us)) {
+    pthread_mutex_lock(&mutex);
+    while (!r->is_answered && zookeeper_wait_until(&r->answered, &mutex, until_us)) {
     }
     int code = r->is_answered ? r->code : ZOPERATIONTIMEOUT;
     if (r->is_answered &&
         code == ZOPERATIONTIMEOUT) /* the library has given up the connection, not we the waiting */
         code = ZCONNECTIONLOSS;
-    pthread_mutex_unlock(&r->mutex);
+    pthread_mutex_unlock(&mutex);
     return code;
 }
 
@@ -310,8 +356,10 @@ enum lock_status zookeeper_create_parents(struct lock *lock, int64_t deadline_us
     char above[ZOOKEEPER_PATH_SIZE];
     int code = create_parent(lock, deadline_us, path, ZOO_CONTAINER);
     const char *last = strrchr(path, '/');
-    if (code != ZNONODE || last == path)
+    if (code != ZNONODE)
         return translate(lock, code, path);
+    if (last == path)
+        return lock_fail(lock, LOCK_REFUSED, "ZooKeeper: the path in ZOOKEEPER_CONNECT is not there");
     snprintf(above, sizeof above, "%.*s", (int)(last - path), path);
     enum lock_status status = zookeeper_create_parents(lock, deadline_us, above);
     if (status != LOCK_OK)

@@ -19,6 +19,11 @@ int zookeeper_enter(const struct lock *lock, int64_t of_session, int64_t until_u
 /* To be called soon: between the two is nothing that waits. */
 void zookeeper_exit(void);
 
+/* For the keeper, before it closes a handle: waits until the library has answered everything, UNTIL at most. */
+void zookeeper_await_answers(int64_t until_us);
+/* And when the handle is closed: answers what the library has left unanswered. */
+void zookeeper_settle_all(void);
+
 /* Somebody who waits for a watch to fire. */
 struct zookeeper_waiter {
     struct zookeeper_waiter *next;
