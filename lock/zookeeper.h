@@ -36,7 +36,7 @@ void zookeeper_break_session(void);
 
 extern const struct lock_server zookeeper_server;
 
-/* ---- requests (zookeeper_request.c) ------------------------------------------------------------------------------ */
+/* ---- requests (zookeeper_request.c) ------------------------------------------------------------------- */
 
 /* An ephemeral node of ours. */
 struct zookeeper_node {
@@ -84,12 +84,12 @@ enum lock_status zookeeper_await(struct lock *lock, int64_t deadline_us, int64_t
 enum lock_status zookeeper_join(struct lock *lock, const char *key, int64_t deadline_us,
                                 struct zookeeper_node *ret_node, struct zookeeper_children *ret_children);
 
-/* A node's place among those who want the same key. */
+/* A node's place among those who want the same key: who stands at the head of the queue, and who immediately before
+ * the node; both "" where the node itself is the first. */
 struct zookeeper_place {
     bool is_first;
-    char
-        first[ZOOKEEPER_PATH_SIZE]; /* who stands at the head of the queue; "" where the node itself does … */
-    char before[ZOOKEEPER_PATH_SIZE]; /* … and who stands immediately before the node */
+    char first[ZOOKEEPER_PATH_SIZE];
+    char before[ZOOKEEPER_PATH_SIZE];
 };
 /* CHILDREN is used up; where it is empty, the server is asked. LOCK_LOST: the node itself has gone. */
 enum lock_status zookeeper_look_around(struct lock *lock, int64_t deadline_us,

@@ -247,8 +247,8 @@ static int wait_for_answer(struct request *r, int64_t until_us)
     while (!r->is_answered && zookeeper_wait_until(&r->answered, &mutex, until_us)) {
     }
     int code = r->is_answered ? r->code : ZOPERATIONTIMEOUT;
-    if (r->is_answered &&
-        code == ZOPERATIONTIMEOUT) /* the library has given up the connection, not we the waiting */
+    /* The library's own "time-out" says that it has given the connection up, not that we have waited too long. */
+    if (r->is_answered && code == ZOPERATIONTIMEOUT)
         code = ZCONNECTIONLOSS;
     pthread_mutex_unlock(&mutex);
     return code;
