@@ -148,6 +148,7 @@ MAKE_NOW  = +@$(MAKE) --no-print-directory
 # The load test looks beside its build folder, which may lie elsewhere.
 export OVERSELL_STACK     ?= $(CURDIR)/stack/stack
 export OVERSELL_ORDER_LUA ?= $(CURDIR)/loadtest/order.lua
+export OVERSELL_KAZOO_LOCK ?= $(CURDIR)/loadtest/kazoo_lock.py
 
 # $(1): packages. Installs what is missing of them; where there is no apt it says what is needed and goes on.
 define install_packages
@@ -253,7 +254,7 @@ install: programs ## into $(DESTDIR)$(PREFIX), /usr/local by default
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(PROGRAMS)
 	install -D -m 755 -t $(SHARE)/stack stack/stack
 	install -D -m 644 -t $(SHARE)/stack stack/*.sh
-	install -D -m 644 -t $(SHARE)/loadtest loadtest/order.lua
+	install -D -m 644 -t $(SHARE)/loadtest loadtest/order.lua loadtest/kazoo_lock.py
 
 clean: ## remove what was built, and the private servers with their data
 	@if [ -d $(BUILD)/stack ]; then stack/stack down --purge --dir $(BUILD)/stack; fi

@@ -9,8 +9,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define CASES_MAX 32
+#define WRK_CONNECTIONS 32
+#define LOCK_THREADS 8
+#define LOCK_THREADS_MAX 256
 
 struct bench_settings {
     int64_t rounds, duration_ms, connections;
@@ -29,8 +32,8 @@ static const struct option_row ROWS[] = {
      "how often both sides of every ratio are measured"},
     {"--duration", "TIME", OPTION_DURATION, AT(duration_ms), 1000, 600000, NULL,
      "of each measurement, in whole seconds"},
-    {"--connections", "N", OPTION_NUMBER, AT(connections), 1, 10000, NULL,
-     "of wrk, where the ratio's name does not say"},
+    {"--connections", "N", OPTION_NUMBER, AT(connections), 0, 10000, NULL,
+     "of wrk, and threads that take locks, where the ratio's name does not\nsay (0: 32 and 8)"},
     {"--workers", "N", OPTION_NUMBER, AT(workers), 0, 256, NULL,
      "of the service (0: as many as are best, found by trying)"},
     {"--clients", "N", OPTION_NUMBER, AT(clients), 0, 100, NULL,
@@ -46,20 +49,23 @@ static const struct command_line LINE = {
     .operands = "",
     .summary =
         "Measures how far the service is from its limits: orders a second against what pgbench does with\n"
-        "the same SQL on the same database, and other ratios. Both sides are measured in turns in one run;\n"
-        "medians are shown, with the least and the most. A goal that is missed is shown, not an error.",
+        "the same SQL on the same database, locks against what their servers can do, and other ratios.\n"
+        "Both sides are measured in turns in one run; medians are shown, with the least and the most.\n"
+        "A goal that is missed is shown, not an error; so is a lock whose server is not installed.",
     .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
 };
 
 struct run {
     const struct bench_case *row;
     struct tuning tuning;
-    struct sample *samples; /* one a round */
+    struct sample *samples;        /* one a round */
+    char unavailable[REASON_SIZE]; /* why it cannot be measured here; "": it can */
 };
 
 struct bench {
     const struct bench_settings *settings;
     struct stage stage;
+    struct bench_case cases[CASES_MAX];
     struct run runs[CASES_MAX];
     size_t count;
     double load_average; /* of the machine, before anything was started */
@@ -79,13 +85,14 @@ static bool is_wanted(const struct bench_case *row, const struct texts *only)
 static bool choose(struct bench *bench)
 {
     const struct bench_settings *settings = bench->settings;
-    for (size_t i = 0; i < bench_case_count && bench->count < CASES_MAX; i++)
-        if (is_wanted(&bench_cases[i], &settings->only))
-            bench->runs[bench->count++].row = &bench_cases[i];
+    size_t case_count = bench_cases(bench->cases);
+    for (size_t i = 0; i < case_count; i++)
+        if (is_wanted(&bench->cases[i], &settings->only))
+            bench->runs[bench->count++].row = &bench->cases[i];
     if (bench->count == 0) {
         fputs("loadtest bench: --only matches nothing (valid:", stderr);
-        for (size_t i = 0; i < bench_case_count; i++)
-            fprintf(stderr, " %s", bench_cases[i].name);
+        for (size_t i = 0; i < case_count; i++)
+            fprintf(stderr, " %s", bench->cases[i].name);
         fputs(")\n", stderr);
         return false;
     }
@@ -106,12 +113,41 @@ static size_t steps_of(const struct bench *bench)
     return steps;
 }
 
+/* The names of the locks that are measured, with commas between; NULL when out of memory. */
+static char *lock_names(const struct bench *bench)
+{
+    char *names = NULL;
+    const char *between = "";
+    size_t size;
+    FILE *out = open_memstream(&names, &size);
+    if (!out)
+        return NULL;
+    for (size_t i = 0; i < bench->count; i++) {
+        if (!bench->runs[i].row->lock)
+            continue;
+        fprintf(out, "%s%s", between, bench->runs[i].row->lock->name);
+        between = ",";
+    }
+    if (fclose(out) == 0)
+        return names;
+    free(names);
+    return NULL;
+}
+
+static int64_t lock_threads(const struct bench_settings *settings)
+{
+    int64_t asked = settings->connections ? settings->connections : LOCK_THREADS;
+    return asked < LOCK_THREADS_MAX ? asked : LOCK_THREADS_MAX;
+}
+
 /* ---- running -------------------------------------------------------------------------------------------------- */
 
 /* The counts that the command line gives are not searched. */
 static bool tune(struct bench *bench, struct run *run)
 {
     const struct bench_settings *settings = bench->settings;
+    if (run->row->lock)
+        run->tuning.threads = run->row->threads ? run->row->threads : lock_threads(settings);
     if (!run->row->tune)
         return true;
     if ((!settings->workers || !settings->clients) && !run->row->tune(&bench->stage, run->row, &run->tuning))
@@ -133,6 +169,17 @@ static bool profile(struct bench *bench, const struct run *run)
     return well;
 }
 
+/* One round of one case; where that cannot be had here the others go on without it. */
+static bool measure(struct bench *bench, struct run *run, struct sample *ret_sample)
+{
+    struct stage *stage = &bench->stage;
+    stage->unavailable[0] = 0;
+    if (run->row->measure(stage, run->row, &run->tuning, ret_sample))
+        return true;
+    memcpy(run->unavailable, stage->unavailable, sizeof run->unavailable);
+    return run->unavailable[0] && !interrupted();
+}
+
 /* Rounds are outside, so that whatever changes on the machine meets all ratios and both of their sides. */
 static bool measure_all(struct bench *bench)
 {
@@ -142,7 +189,7 @@ static bool measure_all(struct bench *bench)
     for (int64_t round = 0; round < bench->settings->rounds; round++)
         for (size_t i = 0; i < bench->count; i++) {
             struct run *run = &bench->runs[i];
-            if (!run->row->measure(&bench->stage, run->row, &run->tuning, &run->samples[round]))
+            if (!run->unavailable[0] && !measure(bench, run, &run->samples[round]))
                 return false;
         }
     for (size_t i = 0; bench->settings->profile && i < bench->count; i++)
@@ -157,7 +204,9 @@ static json_t *document_of(const struct bench *bench)
     json_t *ratios = json_array();
     for (size_t i = 0; i < bench->count; i++) {
         const struct run *run = &bench->runs[i];
-        json_t *row = bench_case_json(run->row, &run->tuning, run->samples, (size_t)settings->rounds);
+        json_t *row = run->unavailable[0]
+                          ? bench_case_unavailable_json(run->row, run->unavailable)
+                          : bench_case_json(run->row, &run->tuning, run->samples, (size_t)settings->rounds);
         if (!row || json_array_append_new(ratios, row) != 0) {
             json_decref(ratios);
             return NULL;
@@ -166,7 +215,7 @@ static json_t *document_of(const struct bench *bench)
     json_t *document = result_new(
         "bench", json_pack("{s:I, s:I, s:I, s:f}", "rounds", (json_int_t)settings->rounds, "duration_ms",
                            (json_int_t)settings->duration_ms, "connections",
-                           (json_int_t)settings->connections, "load_average", bench->load_average));
+                           (json_int_t)bench->stage.connections, "load_average", bench->load_average));
     if (document && json_object_set(document, "ratios", ratios) != 0) {
         json_decref(document);
         document = NULL;
@@ -177,14 +226,30 @@ static json_t *document_of(const struct bench *bench)
 
 /* ---- the command ---------------------------------------------------------------------------------------------- */
 
+static bool open_stage(struct bench *bench)
+{
+    char *locks = lock_names(bench);
+    if (!locks) {
+        complain("out of memory");
+        return false;
+    }
+    for (size_t i = 0; i < bench->count; i++)
+        bench->stage.has_shop = bench->stage.has_shop || !bench->runs[i].row->lock;
+    bench->stage.locks = *locks ? locks : NULL;
+    bool opened = stage_open(&bench->stage);
+    bench->stage.locks = NULL;
+    free(locks);
+    return opened;
+}
+
 static int run(struct bench *bench)
 {
     struct progress progress = progress_begin(steps_of(bench));
     bench->stage.progress = &progress;
     bench->stage.seconds = bench->settings->duration_ms / 1000;
-    bench->stage.connections = bench->settings->connections;
-    progress_label(&progress, "starting PostgreSQL and the service");
-    if (!stage_open(&bench->stage))
+    bench->stage.connections = bench->settings->connections ? bench->settings->connections : WRK_CONNECTIONS;
+    progress_label(&progress, "starting the servers");
+    if (!open_stage(bench))
         return interrupted() ? 128 + interrupted() : ENDED_ENVIRONMENT;
     bool measured = measure_all(bench);
     progress_wipe();
@@ -202,8 +267,7 @@ static int run(struct bench *bench)
 
 int bench_main(int argc, char **argv)
 {
-    struct bench_settings settings = {
-        .rounds = 3, .duration_ms = 2000, .connections = 32, .output = OUTPUT_DEFAULTS};
+    struct bench_settings settings = {.rounds = 3, .duration_ms = 2000, .output = OUTPUT_DEFAULTS};
     struct bench bench = {.settings = &settings};
     struct texts operands;
     enum options_outcome parsed = options_parse(&LINE, argc, argv, &settings, &operands);

@@ -11,7 +11,12 @@
 #define MANY_CONNECTIONS 512
 #define MEMORY_CONNECTIONS 1000
 
+#define CONTENDERS 8 /* for one key */
+
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* The facts of a hand-over. */
+enum { HAND_OVER_MS, ALONE_MS, WAKE_UPS, TOGETHER };
 
 /* Tried in short measurements; the counts that do best are used. */
 static const int64_t CLIENTS[] = {1, 2, 4, 8, 16, 32};
@@ -134,11 +139,45 @@ static bool resident_memory(struct stage *stage, const struct bench_case *row, c
     return stage_memory(stage, MEMORY_CONNECTIONS, &sample->value);
 }
 
+/* ---- locks ---------------------------------------------------------------------------------------------------- */
+
+static bool lock_against(struct stage *stage, const struct bench_case *row, const struct tuning *tuning,
+                         struct sample *sample)
+{
+    size_t threads = (size_t)tuning->threads;
+    if (!stage_lock_cycles(stage, row->lock, row->rivalry, threads, stage->seconds * 1000,
+                           &sample->numerator) ||
+        !stage_against(stage, row->lock, row->against, row->held_against, threads, &sample->denominator))
+        return false;
+    sample->value = sample->numerator / sample->denominator;
+    return true;
+}
+
+/* The time of a hand-over in cycles of one who is alone: how much longer than its requests take somebody waits. Both
+ * together take as long as one side of another ratio: there are many locks. */
+static bool hand_over(struct stage *stage, const struct bench_case *row, const struct tuning *tuning,
+                      struct sample *sample)
+{
+    struct hand_overs seen;
+    if (!stage_lock_cycles(stage, row->lock, A_KEY_EACH, 1, stage->seconds * 1000 / 4, &sample->numerator) ||
+        !stage_hand_overs(stage, row->lock, (size_t)tuning->threads, stage->seconds * 1000 * 3 / 4, &seen))
+        return false;
+    sample->denominator = 1000 / seen.median_ms;
+    sample->value = sample->numerator / sample->denominator;
+    sample->facts[HAND_OVER_MS] = seen.median_ms;
+    sample->facts[ALONE_MS] = 1000 / sample->numerator;
+    sample->facts[WAKE_UPS] = seen.wake_ups;
+    sample->facts[TOGETHER] = seen.together;
+    return true;
+}
+
+/* ---- the table ------------------------------------------------------------------------------------------------ */
+
 #define TUNE_BOTH .tune = tune_both, .tune_steps = COUNT(CLIENTS) + COUNT(WORKERS)
 #define ONE_PRODUCT .first = HOT_PRODUCT, .products = 1
 
 /* clang-format off */
-const struct bench_case bench_cases[] = {
+static const struct bench_case CASES[] = {
     {.name = "hot/atomic-statement", .goal = 0.95, .held_against = "pgbench", .measure = against_pgbench, .measure_steps = 2,
      .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, .stock = AMPLE_STOCK, TUNE_BOTH},
     {.name = "hot/select-for-update", .goal = 0.95, .held_against = "pgbench", .measure = against_pgbench, .measure_steps = 2,
@@ -154,10 +193,37 @@ const struct bench_case bench_cases[] = {
      .facts = {"echo_per_s", "pgbench_per_s", "get_product_per_s"}},
     {.name = "memory/1000-connections", .goal = 32, .lower_is_better = true, .held_against = "resident MiB", .measure = resident_memory,
      .measure_steps = 1},
+    {.name = "locks/redis-lock", .goal = 0.45, .held_against = "redis-benchmark SET", .measure = lock_against, .measure_steps = 2,
+     .lock = &redis_lock, .rivalry = A_KEY_EACH, .against = redis_benchmark_sets},
+    {.name = "locks/zookeeper", .goal = 0.80, .held_against = "a bare loop of its calls", .measure = lock_against, .measure_steps = 2,
+     .lock = &zookeeper_queue, .rivalry = A_KEY_EACH, .against = zookeeper_bare_cycles},
+    {.name = "locks/zookeeper-contended", .goal = 2, .held_against = "kazoo", .measure = lock_against, .measure_steps = 2,
+     .lock = &zookeeper_queue, .rivalry = ONE_KEY, .against = kazoo_cycles, .threads = CONTENDERS},
+    {.name = "locks/etcd", .goal = 0.80, .held_against = "a bare loop of its calls", .measure = lock_against, .measure_steps = 2,
+     .lock = &etcd_mutex, .rivalry = A_KEY_EACH, .against = etcd_bare_cycles},
+};
+
+/* One for each lock that is not the process's own. */
+static const struct bench_case HAND_OVER = {
+    .lower_is_better = true, .measure = hand_over, .measure_steps = 2, .threads = CONTENDERS,
+    .facts = {[HAND_OVER_MS] = "hand_over_ms", [ALONE_MS] = "cycle_ms", [WAKE_UPS] = "wake_ups_per_release", [TOGETHER] = "together"},
 };
 /* clang-format on */
 
-const size_t bench_case_count = COUNT(bench_cases);
+size_t bench_cases(struct bench_case ret_cases[static CASES_MAX])
+{
+    size_t count = COUNT(CASES);
+    memcpy(ret_cases, CASES, sizeof CASES);
+    for (const struct lock_ops *const *lock = all_locks; *lock && count < CASES_MAX; lock++) {
+        if (!(*lock)->server)
+            continue;
+        struct bench_case *row = &ret_cases[count++];
+        *row = HAND_OVER;
+        row->lock = *lock;
+        snprintf(row->name, sizeof row->name, "hand-over/%s", (*lock)->name);
+    }
+    return count;
+}
 
 bool bench_case_matches(const struct bench_case *row, const char *pattern)
 {
@@ -183,9 +249,18 @@ static double median(const struct sample *samples, size_t count, size_t offset)
 }
 
 /* "3 workers; pgbench, 2 clients": the counts that were used. */
-static void describe(const struct bench_case *row, const struct tuning *tuning, char *ret_text, size_t size)
+static void describe(const struct bench_case *row, const struct tuning *tuning, const double *facts,
+                     char *ret_text, size_t size)
 {
     size_t used = 0;
+    if (!row->held_against) {
+        snprintf(ret_text, size, "%.2f ms; alone %.2f ms; %.1f wake-ups", facts[HAND_OVER_MS],
+                 facts[ALONE_MS], facts[WAKE_UPS]);
+        return;
+    }
+    if (tuning->threads)
+        used = (size_t)snprintf(ret_text, size, "%" PRId64 " thread%s; ", tuning->threads,
+                                tuning->threads == 1 ? "" : "s");
     if (tuning->workers)
         used = (size_t)snprintf(ret_text, size, "%" PRId64 " worker%s; ", tuning->workers,
                                 tuning->workers == 1 ? "" : "s");
@@ -200,36 +275,63 @@ static bool set_per_s(json_t *json, const char *name, double per_s)
     return per_s <= 0 || json_object_set_new(json, name, json_real(per_s)) == 0;
 }
 
+static bool set_count(json_t *json, const char *name, int64_t count)
+{
+    return count == 0 || json_object_set_new(json, name, json_integer(count)) == 0;
+}
+
+static json_t *goal_json(const struct bench_case *row)
+{
+    return row->goal > 0 ? json_real(row->goal) : json_null();
+}
+
+static const char *better(const struct bench_case *row)
+{
+    return row->lower_is_better ? "lower" : "higher";
+}
+
+static json_t *reached_json(const struct bench_case *row, double value)
+{
+    if (row->goal <= 0)
+        return json_null();
+    return json_boolean(row->lower_is_better ? value <= row->goal : value >= row->goal);
+}
+
 json_t *bench_case_json(const struct bench_case *row, const struct tuning *tuning,
                         const struct sample *samples, size_t count)
 {
     char with[120];
+    double facts[FACTS_MAX];
     double value = median(samples, count, offsetof(struct sample, value)), least = samples[0].value,
            most = least;
     for (size_t i = 1; i < count; i++) {
         least = samples[i].value < least ? samples[i].value : least;
         most = samples[i].value > most ? samples[i].value : most;
     }
-    describe(row, tuning, with, sizeof with);
-    bool reached = row->lower_is_better ? value <= row->goal : value >= row->goal;
-    json_t *json = json_pack("{s:s, s:f, s:f, s:f, s:f, s:s, s:b, s:s}", "name", row->name, "value", value,
-                             "min", least, "max", most, "goal", row->goal, "better",
-                             row->lower_is_better ? "lower" : "higher", "reached", reached, "with", with);
+    for (size_t i = 0; i < FACTS_MAX; i++)
+        facts[i] = median(samples, count, offsetof(struct sample, facts) + i * sizeof facts[0]);
+    describe(row, tuning, facts, with, sizeof with);
+    json_t *json = json_pack("{s:s, s:f, s:f, s:f, s:o, s:s, s:o, s:s}", "name", row->name, "value", value,
+                             "min", least, "max", most, "goal", goal_json(row), "better", better(row),
+                             "reached", reached_json(row, value), "with", with);
     bool well = json &&
                 set_per_s(json, "numerator_per_s",
                           median(samples, count, offsetof(struct sample, numerator))) &&
                 set_per_s(json, "denominator_per_s",
-                          median(samples, count, offsetof(struct sample, denominator)));
+                          median(samples, count, offsetof(struct sample, denominator))) &&
+                set_count(json, "workers", tuning->workers) && set_count(json, "clients", tuning->clients) &&
+                set_count(json, "threads", tuning->threads);
     for (size_t i = 0; i < FACTS_MAX && row->facts[i] && well; i++)
-        well = set_per_s(
-            json, row->facts[i],
-            median(samples, count, offsetof(struct sample, facts) + i * sizeof samples[0].facts[0]));
-    if (well && tuning->workers)
-        well = json_object_set_new(json, "workers", json_integer(tuning->workers)) == 0;
-    if (well && tuning->clients)
-        well = json_object_set_new(json, "clients", json_integer(tuning->clients)) == 0;
+        well = json_object_set_new(json, row->facts[i], json_real(facts[i])) == 0;
     if (well)
         return json;
     json_decref(json);
     return NULL;
+}
+
+json_t *bench_case_unavailable_json(const struct bench_case *row, const char *reason)
+{
+    return json_pack("{s:s, s:n, s:n, s:n, s:o, s:s, s:n, s:s, s:s}", "name", row->name, "value", "min",
+                     "max", "goal", goal_json(row), "better", better(row), "reached", "with",
+                     row->held_against ? row->held_against : "", "reason", reason);
 }

@@ -6,25 +6,27 @@
 
 #include <jansson.h>
 
-#define FACTS_MAX 3
+#define FACTS_MAX 4
+#define CASES_MAX 64
 
-/* What a case is measured with, as found by trying it: the counts at which each side is at its best. 0: not used. */
+/* What a case is measured with: the counts at which each side is at its best, as found by trying; or how many threads
+ * take a lock. 0: not used. */
 struct tuning {
-    int64_t clients, workers;
+    int64_t clients, workers, threads;
 };
 
 /* One round. */
 struct sample {
     double value;                  /* the ratio */
     double numerator, denominator; /* a second; 0: it has none */
-    double facts[FACTS_MAX];       /* a second; stand beside the ratio */
+    double facts[FACTS_MAX];       /* stand beside the ratio */
 };
 
 struct bench_case {
-    const char *name;
-    double goal;
+    char name[64];
+    double goal; /* 0: none */
     bool lower_is_better;
-    const char *held_against; /* "pgbench", for people */
+    const char *held_against; /* "pgbench", for people; NULL: the facts tell */
     bool (*tune)(struct stage *stage, const struct bench_case *row,
                  struct tuning *ret_tuning); /* NULL: nothing to find */
     bool (*measure)(struct stage *stage, const struct bench_case *row, const struct tuning *tuning,
@@ -32,11 +34,15 @@ struct bench_case {
     size_t tune_steps, measure_steps; /* measurements in each, for the progress bar */
     const struct script *script;
     int64_t first, products, stock;
+    const struct lock_ops *lock; /* what is measured, if it is no order: needs its own server, and no shop */
+    enum lock_rivalry rivalry;
+    against_fn *against;
+    int64_t threads;              /* 0: as many as the command line says */
     const char *facts[FACTS_MAX]; /* their names in JSON */
 };
 
-extern const struct bench_case bench_cases[];
-extern const size_t bench_case_count;
+/* All there are; returns how many. */
+size_t bench_cases(struct bench_case ret_cases[static CASES_MAX]);
 
 /* PATTERN is a name, a part of one, or has * and ? in it. */
 bool bench_case_matches(const struct bench_case *row, const char *pattern);
@@ -44,5 +50,7 @@ bool bench_case_matches(const struct bench_case *row, const char *pattern);
 /* The row's result, from the samples of all rounds; NULL when out of memory. */
 json_t *bench_case_json(const struct bench_case *row, const struct tuning *tuning,
                         const struct sample *samples, size_t count);
+/* The result of one that cannot be measured here. */
+json_t *bench_case_unavailable_json(const struct bench_case *row, const char *reason);
 
 #endif

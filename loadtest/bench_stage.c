@@ -1,5 +1,5 @@
 /* Where the benchmark's measurements happen: a private stack, its shop always in the same fresh state, and on it now
- * a service with so many workers, now pgbench.
+ * a service with so many workers, now pgbench. (With the locks: bench_lock_stage.c.)
  *
  * Both sides of a ratio find the same: no orders, a product table without dead rows, a checkpoint just made. */
 #include "loadtest/bench_stage.h"
@@ -9,7 +9,6 @@
 #include "loadtest/bench_profile.h"
 #include "loadtest/complain.h"
 #include "loadtest/interrupt.h"
-#include "loadtest/paths.h"
 #include "loadtest/wrk.h"
 
 #include <inttypes.h>
@@ -19,7 +18,6 @@
 #include <string.h>
 
 #define DATABASE_US INT64_C(60000000)
-#define STACK_ENV_MS 30000
 #define TEXT_MAX 65536
 #define PATIENCE_MS 30000
 #define WARM_UP_ORDERS 200 /* connects every worker and prepares its statements */
@@ -91,28 +89,14 @@ static bool books_are_right(struct stage *stage, const char *who, int64_t told)
 
 /* ---- opening and closing -------------------------------------------------------------------------------------- */
 
-/* Asks the stack where its database is, and sets DATABASE_URL for the services to come. */
-static bool learn_address(struct stage *stage)
+/* Tells the services and the locks to come where their servers are. */
+static bool learn_addresses(struct stage *stage)
 {
-    char script[PATH_MAX], dir[PATH_MAX];
-    if (!path_of_stack(script) || !lab_stack_dir(&stage->lab, dir))
+    if (!addresses_read(&stage->lab, &stage->addresses))
         return false;
-    const struct child_plan plan = {
-        .argv =
-            (const char *[]){
-                "sh", "-c",
-                "addresses=$(\"$0\" env --dir \"$1\") && eval \"$addresses\" && echo \"$DATABASE_URL\"",
-                script, dir, NULL},
-        .death_signal = SIGTERM,
-    };
-    stage->database_url = child_output(plan, STACK_ENV_MS, TEXT_MAX);
-    if (!stage->database_url) {
-        if (!interrupted())
-            complain("the private stack does not tell its address");
-        return false;
-    }
-    stage->database_url[strcspn(stage->database_url, "\n")] = 0;
-    return setenv("DATABASE_URL", stage->database_url, 1) == 0 && unsetenv("LOCK_DATABASE_URL") == 0;
+    lock_configure(&stage->addresses);
+    return !stage->has_shop || (setenv("DATABASE_URL", stage->addresses.database_url, 1) == 0 &&
+                                unsetenv("LOCK_DATABASE_URL") == 0);
 }
 
 static bool make_products(struct stage *stage)
@@ -132,16 +116,19 @@ static bool make_products(struct stage *stage)
 
 bool stage_open(struct stage *stage)
 {
-    const struct lab_settings settings = LAB_DEFAULTS;
+    struct lab_settings settings = LAB_DEFAULTS;
+    settings.instances = stage->has_shop ? 1 : 0;
+    settings.strategies = stage->locks; /* which their strategies are called after */
     if (!lab_open(&settings, &stage->lab))
         return false;
-    if (learn_address(stage)) {
-        stage->db = db_new(stage->database_url, "oversell bench");
-        if (stage->db && make_products(stage))
-            return true;
+    bool well = learn_addresses(stage);
+    if (well && stage->has_shop) {
+        stage->db = db_new(stage->addresses.database_url, "oversell bench");
+        well = stage->db && make_products(stage);
     }
-    stage_close(stage);
-    return false;
+    if (!well)
+        stage_close(stage);
+    return well;
 }
 
 void stage_close(struct stage *stage)
@@ -149,8 +136,6 @@ void stage_close(struct stage *stage)
     db_free(stage->db);
     stage->db = NULL;
     lab_close(&stage->lab);
-    free(stage->database_url);
-    stage->database_url = NULL;
 }
 
 /* ---- the service ---------------------------------------------------------------------------------------------- */
@@ -278,7 +263,7 @@ bool stage_pgbench(struct stage *stage, const struct script *script, int64_t fir
 {
     const struct pgbench_run run = {
         .script = script,
-        .database_url = stage->database_url,
+        .database_url = stage->addresses.database_url,
         .dir = stage->lab.dir,
         .instance = "service-1",
         .first = first,

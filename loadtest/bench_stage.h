@@ -1,8 +1,11 @@
 /* Where the benchmark's measurements happen: a private stack, its shop always in the same fresh state, and on it now
- * a service with so many workers, now pgbench. */
+ * a service with so many workers, now pgbench, now locks that this process takes. */
 #ifndef OVERSELL_LOADTEST_BENCH_STAGE_H
 #define OVERSELL_LOADTEST_BENCH_STAGE_H
 
+#include "loadtest/bench_addresses.h"
+#include "loadtest/bench_against.h"
+#include "loadtest/bench_lock.h"
 #include "loadtest/bench_script.h"
 #include "loadtest/lab.h"
 #include "loadtest/progress.h"
@@ -13,17 +16,22 @@
 #define SPREAD_PRODUCTS 1000
 
 struct stage {
-    struct lab lab; /* the stack, with a service on it that has made the schema and rests */
-    char *database_url;
-    struct db *db;
+    bool has_shop;     /* set before stage_open: PostgreSQL and the products are needed … */
+    const char *locks; /* … and the servers of these locks, names with commas between; NULL: none */
+    struct lab lab;    /* the stack; for the shop with a service on it that has made the schema and rests */
+    struct lock_config addresses;
+    struct db *db;       /* the shop's; NULL where there is none */
     int64_t seconds;     /* of each measurement */
     int64_t connections; /* of wrk, where nothing else is said */
     struct progress *progress;
     const char *profile; /* record where the service's time goes under this name; NULL: do not */
     bool broken;         /* a promise was broken: clients and database do not agree */
+    char unavailable
+        [REASON_SIZE]; /* why the measurement that has just failed cannot be had here, while others can;
+                                    * "": it has failed for a reason that ends the run */
 };
 
-/* Starts the stack and makes the products. False, having said why on stderr; then there is nothing to close. */
+/* Starts the stack and, for the shop, makes the products. False, having said why on stderr; then there is nothing to close. */
 bool stage_open(struct stage *stage);
 void stage_close(struct stage *stage);
 
@@ -53,5 +61,16 @@ bool stage_pgbench(struct stage *stage, const struct script *script, int64_t fir
                    int64_t stock, int64_t clients, int64_t seconds, double *ret_per_s);
 /* Resident MiB of a service with its default workers while so many connections are open. */
 bool stage_memory(struct stage *stage, int64_t connections, double *ret_mib);
+
+/* The same with locks: on false, stage->unavailable says why, unless it was an interrupt. */
+
+/* Acquisitions, each with its release, a second. */
+bool stage_lock_cycles(struct stage *stage, const struct lock_ops *ops, enum lock_rivalry rivalry,
+                       size_t threads, int64_t ms, double *ret_per_s);
+/* What they are held against, on the same server; NAME is for people. */
+bool stage_against(struct stage *stage, const struct lock_ops *ops, against_fn *against, const char *name,
+                   size_t threads, double *ret_per_s);
+bool stage_hand_overs(struct stage *stage, const struct lock_ops *ops, size_t threads, int64_t ms,
+                      struct hand_overs *ret_hand_overs);
 
 #endif

@@ -125,7 +125,7 @@ static bool run_stack(const struct lab *lab, const char *const *argv, int64_t ms
 }
 
 /* The script's watcher takes the stack down should this process die without a word. */
-static bool stack_up(struct lab *lab, const char *strategies)
+static bool stack_up(struct lab *lab, const struct lab_settings *settings)
 {
     char script[PATH_MAX], dir[PATH_MAX], pid[24];
     if (!path_of_stack(script))
@@ -134,16 +134,18 @@ static bool stack_up(struct lab *lab, const char *strategies)
     lab->own_stack = true;
     if (!lab_stack_dir(lab, dir))
         return false;
-    const char *words[9 + SERVERS_MAX] = {script, "up", "--dir", dir, "--while", pid, "--purge", "postgres"};
-    size_t needed = strategies ? servers_needed(strategies, &words[8]) : 0;
-    words[8 + needed] = NULL;
-    lab->stack_is_up = run_stack(lab, words, STACK_UP_MS, true, false);
-    /* Strategies whose server cannot be had are unavailable; the others can do without it. */
-    for (size_t i = 0; !lab->stack_is_up && i <= needed && needed > 0 && !interrupted(); i++) {
-        const char *one[] = {script, "up", "--dir", dir, "--while", pid, "--purge", words[7 + i], NULL};
-        if (!run_stack(lab, one, STACK_UP_MS, true, true) && i == 0)
+    const char *words[8 + SERVERS_MAX] = {script, "up", "--dir", dir, "--while", pid, "--purge"};
+    const char **names = &words[7];
+    bool shop = settings->instances > 0;
+    size_t needed = servers_needed(shop, settings->strategies, names);
+    names[needed] = NULL;
+    lab->stack_is_up = needed == 0 || run_stack(lab, words, STACK_UP_MS, true, false);
+    /* Strategies whose server cannot be had are unavailable; the others, but not the shop, can do without it. */
+    for (size_t i = 0; !lab->stack_is_up && i < needed && (needed > 1 || !shop) && !interrupted(); i++) {
+        const char *one[] = {script, "up", "--dir", dir, "--while", pid, "--purge", names[i], NULL};
+        if (!run_stack(lab, one, STACK_UP_MS, true, true) && shop && i == 0)
             return false;
-        lab->stack_is_up = i == needed;
+        lab->stack_is_up = i + 1 == needed;
     }
     return lab->stack_is_up;
 }
@@ -296,7 +298,7 @@ static bool make_dir(struct lab *lab)
 
 static bool start_services(struct lab *lab, const struct lab_settings *settings)
 {
-    if (!make_dir(lab) || (uses_private_stack(settings) && !stack_up(lab, settings->strategies)))
+    if (!make_dir(lab) || (uses_private_stack(settings) && !stack_up(lab, settings)))
         return false;
     for (lab->count = 0; lab->count < (size_t)settings->instances; lab->count++)
         if (!start_service(lab, settings, lab->count))

@@ -40,6 +40,14 @@ static const struct wanted ORDER_LUA = {
      "../share/oversell/order.lua"},
 };
 
+static const struct wanted KAZOO_LOCK = {
+    "the script that uses kazoo's lock",
+    "OVERSELL_KAZOO_LOCK",
+    R_OK,
+    {"../loadtest/kazoo_lock.py", "../../loadtest/kazoo_lock.py", "../share/oversell/loadtest/kazoo_lock.py",
+     "../share/oversell/kazoo_lock.py"},
+};
+
 static bool is_usable(const char *path, int mode, char *ret_path)
 {
     char real[PATH_MAX];
@@ -87,4 +95,9 @@ bool path_of_service(char *ret_path)
 bool path_of_order_lua(char *ret_path)
 {
     return find(&ORDER_LUA, ret_path);
+}
+
+bool path_of_kazoo_lock(char *ret_path)
+{
+    return find(&KAZOO_LOCK, ret_path);
 }

@@ -9,7 +9,11 @@
 /* A lock server and what the stack calls it; locks in PostgreSQL need no server more than the shop. */
 static const struct {
     const char *server, *stack;
-} NAMES[] = {{"redis", "redis"}, {"redlock", "redlock"}, {"zookeeper", "zookeeper"}, {"etcd", "etcd"}};
+} NAMES[] = {{"lock-database", "postgres"},
+             {"redis", "redis"},
+             {"redlock", "redlock"},
+             {"zookeeper", "zookeeper"},
+             {"etcd", "etcd"}};
 
 static const char *stack_name(const struct strategy *strategy)
 {
@@ -19,10 +23,12 @@ static const char *stack_name(const struct strategy *strategy)
     return NULL;
 }
 
-size_t servers_needed(const char *list, const char *ret_names[SERVERS_MAX])
+size_t servers_needed(bool shop, const char *list, const char *ret_names[SERVERS_MAX])
 {
     size_t count = 0;
-    for (size_t i = 0; i < strategy_count; i++) {
+    if (shop)
+        ret_names[count++] = NAMES[0].stack;
+    for (size_t i = 0; list && i < strategy_count; i++) {
         const char *name = stack_name(&strategies[i]);
         if (!name || !selection_means(list, strategies[i].name, guarantee_name(strategies[i].guarantee)))
             continue;

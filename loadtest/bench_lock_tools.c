@@ -1,0 +1,82 @@
+/* Programs of others that the locks are held against: redis-benchmark and, in Python, kazoo. */
+#include "loadtest/bench_against.h"
+
+#include "loadtest/child.h"
+#include "loadtest/interrupt.h"
+#include "loadtest/paths.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXTRA_MS 30000 /* for starting and ending, and for a busy machine */
+#define OUTPUT_MAX 65536
+#define FIRST_REQUESTS 20000 /* to find how many fill the time */
+
+static bool fail(char *ret_reason, const char *words)
+{
+    snprintf(ret_reason, REASON_SIZE, "%s", interrupted() ? "" : words);
+    return false;
+}
+
+/* ---- redis-benchmark ------------------------------------------------------------------------------------------- */
+
+bool redis_benchmark_parse(const char *csv, double *ret_per_s)
+{
+    static const char ROW[] = "\"SET\",\"";
+    const char *row = strstr(csv, ROW);
+    return row && sscanf(row + sizeof ROW - 1, "%lf", ret_per_s) == 1 && *ret_per_s > 0;
+}
+
+/* The password stands where everybody on this machine can read it: it opens a server that lives for these minutes. */
+static bool run_benchmark(const struct lock_config *config, size_t connections, int64_t requests, int64_t ms,
+                          double *ret_per_s, char *ret_reason)
+{
+    char clients[24], number[24];
+    snprintf(clients, sizeof clients, "%zu", connections);
+    snprintf(number, sizeof number, "%lld", (long long)requests);
+    const struct child_plan plan = {
+        .argv = (const char *[]){"redis-benchmark", "-u", config->redis_url, "-t", "set", "-c", clients, "-n",
+                                 number, "--csv", NULL},
+        .log = "/dev/null",
+        .death_signal = SIGKILL,
+    };
+    char *csv = child_output(plan, 10 * ms + EXTRA_MS, OUTPUT_MAX);
+    bool well = csv && redis_benchmark_parse(csv, ret_per_s);
+    free(csv);
+    return well || fail(ret_reason, "redis-benchmark has failed; it is in Debian's package redis-tools");
+}
+
+bool redis_benchmark_sets(const struct lock_config *config, size_t threads, int64_t ms,
+                          struct progress *progress, double *ret_per_s, char *ret_reason)
+{
+    (void)progress; /* it tells nothing until it has ended */
+    double rate;
+    if (!run_benchmark(config, threads, FIRST_REQUESTS, ms, &rate, ret_reason))
+        return false;
+    return run_benchmark(config, threads, (int64_t)(rate * (double)ms / 1000) + 1, ms, ret_per_s, ret_reason);
+}
+
+/* ---- kazoo ----------------------------------------------------------------------------------------------------- */
+
+bool kazoo_cycles(const struct lock_config *config, size_t threads, int64_t ms, struct progress *progress,
+                  double *ret_per_s, char *ret_reason)
+{
+    (void)progress;
+    char script[PATH_MAX], contenders[24], seconds[32];
+    if (!path_of_kazoo_lock(script))
+        return fail(ret_reason, "the script that uses kazoo is missing");
+    snprintf(contenders, sizeof contenders, "%zu", threads);
+    snprintf(seconds, sizeof seconds, "%.3f", (double)ms / 1000);
+    const struct child_plan plan = {
+        .argv = (const char *[]){"/usr/bin/python3", "-B", script, config->zookeeper_connect, contenders,
+                                 seconds, NULL},
+        .log = "/dev/null",
+        .death_signal = SIGKILL,
+    };
+    char *text = child_output(plan, ms + EXTRA_MS, OUTPUT_MAX);
+    bool well = text && sscanf(text, "%lf", ret_per_s) == 1 && *ret_per_s > 0;
+    free(text);
+    return well || fail(ret_reason, "kazoo has failed; it is Debian's package python3-kazoo");
+}
