@@ -64,6 +64,7 @@ struct run {
 
 struct bench {
     const struct bench_settings *settings;
+    struct progress progress;
     struct stage stage;
     struct bench_case cases[CASES_MAX];
     struct run runs[CASES_MAX];
@@ -244,11 +245,11 @@ static bool open_stage(struct bench *bench)
 
 static int run(struct bench *bench)
 {
-    struct progress progress = progress_begin(steps_of(bench));
-    bench->stage.progress = &progress;
+    bench->progress = progress_begin(steps_of(bench));
+    bench->stage.progress = &bench->progress;
     bench->stage.seconds = bench->settings->duration_ms / 1000;
     bench->stage.connections = bench->settings->connections ? bench->settings->connections : WRK_CONNECTIONS;
-    progress_label(&progress, "starting the servers");
+    progress_label(&bench->progress, "starting the servers");
     if (!open_stage(bench))
         return interrupted() ? 128 + interrupted() : ENDED_ENVIRONMENT;
     bool measured = measure_all(bench);

@@ -9,7 +9,7 @@
 
 #define LEASE_MS 10000
 #define PATIENCE_US 10000000 /* for the first acquisition, which connects */
-#define HOLD_US 2000         /* about what an order takes; time for all others to stand in line again */
+#define HOLD_NS 2000000L     /* about what an order takes; time for all others to stand in line again */
 #define SLICE_US 50000
 #define SAMPLES_MAX 20000
 
@@ -169,7 +169,7 @@ static bool contender_turn(void *own, int64_t end_us, char *ret_reason)
     if (status != LOCK_OK)
         return explain(c->lock, "acquire", status, ret_reason);
     int64_t acquired = note_acquired(c->contest, now_us);
-    (void)nanosleep(&(struct timespec){.tv_nsec = HOLD_US * 1000}, NULL);
+    (void)nanosleep(&(struct timespec){.tv_nsec = HOLD_NS}, NULL);
     note_release(c->contest);
     status = lock_release(c->lock, &grant);
     if (status != LOCK_OK && status != LOCK_LOST) /* lost: of a lock that lets in two, and deletes for both */

@@ -1,4 +1,5 @@
-/* What stands beneath the benchmark's table: rates beside a ratio, what disturbed it, and which goals were missed. */
+/* What stands beneath the benchmark's table: rates beside a ratio, what was not measured and why, what disturbed it, and
+ * how many goals were reached. */
 #include "loadtest/notes.h"
 
 #include <math.h>
@@ -23,6 +24,25 @@ static bool note_rates(struct notes *notes, const json_t *row)
         real(row, "get_product_per_s"));
 }
 
+/* A lock that lets in two at once is handed over early; so its time is none. */
+static bool note_together(struct notes *notes, const json_t *row)
+{
+    double together = real(row, "together");
+    if (together <= 0)
+        return true;
+    return notes_add(
+        notes, NOTE_WARNING,
+        "%s: in %.3g %% of all acquisitions somebody else was still inside, so these are no hand-overs.",
+        json_string_value(json_object_get(row, "name")), 100 * together);
+}
+
+static bool note_unavailable(struct notes *notes, const json_t *row)
+{
+    const char *reason = json_string_value(json_object_get(row, "reason"));
+    return !reason || notes_add(notes, NOTE_WARNING, "%s: not available: %s",
+                                json_string_value(json_object_get(row, "name")), reason);
+}
+
 static bool note_busy_machine(struct notes *notes, const json_t *document)
 {
     double load = real(json_object_get(document, "settings"), "load_average");
@@ -38,13 +58,15 @@ static bool note_busy_machine(struct notes *notes, const json_t *document)
 
 bool notes_of_bench(const json_t *document, struct notes *notes)
 {
-    size_t i, reached = 0;
+    size_t i, goals = 0, reached = 0;
     const json_t *row, *ratios = json_object_get(document, "ratios");
     json_array_foreach(ratios, i, row) {
-        reached += json_is_true(json_object_get(row, "reached"));
-        if (!note_rates(notes, row))
+        const json_t *goal_reached = json_object_get(row, "reached");
+        goals += json_is_boolean(goal_reached);
+        reached += json_is_true(goal_reached);
+        if (!note_rates(notes, row) || !note_together(notes, row) || !note_unavailable(notes, row))
             return false;
     }
     return note_busy_machine(notes, document) &&
-           notes_add(notes, NOTE_CLOSING, "%zu of %zu goals reached.", reached, json_array_size(ratios));
+           (goals == 0 || notes_add(notes, NOTE_CLOSING, "%zu of %zu goals reached.", reached, goals));
 }

@@ -94,7 +94,7 @@ static const struct column BENCH_COLUMNS[] = {
     {"max", "max", COLUMN_NUMBER, 3, SHOW_ALL, 3,
      "the largest of the runs"},
     {"goal", "goal", COLUMN_NUMBER, 2, SHOW_ALL, 0,
-     "what it should reach"},
+     "what it should reach, if there is a goal"},
     {"reached", "goal\nreached", COLUMN_MARK, 0, SHOW_ALL, 0,
      "whether the median reaches it"},
     {"better", "better", COLUMN_TEXT, 0, SHOW_ALL, 5,
@@ -103,8 +103,16 @@ static const struct column BENCH_COLUMNS[] = {
      "what was measured, a second"},
     {"denominator_per_s", "against\n/s", COLUMN_NUMBER, 0, SHOW_ALL, 1,
      "what it is held against, a second"},
-    {"with", "service\nagainst", COLUMN_TEXT, 0, SHOW_ALL, 4,
-     "the counts at which each side did best, and what the service is held against"},
+    {"with", "with, against", COLUMN_TEXT, 0, SHOW_ALL, 4,
+     "the counts at which each side did best, and what was held against; or, of a hand-over, what it is made of"},
+    {"hand_over_ms", "hand-over ms", COLUMN_NUMBER, 3, SHOW_CSV, 0,
+     "from the start of a lock's release to the return of the next holder's acquire"},
+    {"cycle_ms", "cycle ms", COLUMN_NUMBER, 3, SHOW_CSV, 0,
+     "one acquisition and its release, where nobody else wants the lock"},
+    {"wake_ups_per_release", "wake-ups", COLUMN_NUMBER, 1, SHOW_CSV, 0,
+     "of waiters, for each release"},
+    {"reason", "reason", COLUMN_TEXT, 0, SHOW_CSV, 0,
+     "why it could not be measured"},
 };
 
 static const struct column DIFF_COLUMNS[] = {

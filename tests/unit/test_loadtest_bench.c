@@ -1,10 +1,13 @@
-/* The benchmark's parts that need no servers: pgbench's scripts and reports, and the ratios' arithmetic. */
+/* The benchmark's parts that need no servers: pgbench's scripts, other programs' reports, the ratios' arithmetic, and how
+ * threads work side by side and pass a lock around. */
 #include "tests/unit/unit.h"
 
 #include "db/statements.h"
 #include "loadtest/bench_cases.h"
 #include "loadtest/bench_pgbench.h"
+#include "loadtest/notes.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -110,9 +113,11 @@ static void test_report_with_failures_or_gaps_is_refused(void **state)
 
 static const struct bench_case *find_case(const char *name)
 {
-    for (size_t i = 0; i < bench_case_count; i++)
-        if (strcmp(bench_cases[i].name, name) == 0)
-            return &bench_cases[i];
+    static struct bench_case cases[CASES_MAX];
+    size_t count = bench_cases(cases);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(cases[i].name, name) == 0)
+            return &cases[i];
     fail_msg("there is no case %s", name);
     return NULL;
 }
@@ -131,13 +136,33 @@ static void test_names(void **state)
 {
     (void)state;
     static const char *const NAMES[] = {
-        "hot/atomic-statement",    "hot/select-for-update", "hot/atomic-decrement",
-        "spread/atomic-statement", "crowd/512-vs-16",       "sold-out",
+        "hot/atomic-statement",
+        "hot/select-for-update",
+        "hot/atomic-decrement",
+        "spread/atomic-statement",
+        "crowd/512-vs-16",
+        "sold-out",
         "memory/1000-connections",
+        "locks/redis-lock",
+        "locks/zookeeper",
+        "locks/zookeeper-contended",
+        "locks/etcd",
     };
-    assert_int_equal(bench_case_count, COUNT(NAMES));
+    struct bench_case cases[CASES_MAX];
+    size_t count = bench_cases(cases), outside = 0;
     for (size_t i = 0; i < COUNT(NAMES); i++)
-        assert_string_equal(bench_cases[i].name, NAMES[i]);
+        assert_string_equal(cases[i].name, NAMES[i]);
+    for (size_t i = 0; all_locks[i]; i++) {
+        if (!all_locks[i]->server)
+            continue;
+        const struct bench_case *row = &cases[COUNT(NAMES) + outside++];
+        char name[80];
+        snprintf(name, sizeof name, "hand-over/%s", all_locks[i]->name);
+        assert_string_equal(row->name, name);
+        assert_ptr_equal(row->lock, all_locks[i]);
+    }
+    assert_int_equal(count, COUNT(NAMES) + outside);
+    assert_true(outside > 20);
 }
 
 static void test_patterns(void **state)
@@ -200,13 +225,225 @@ static void test_facts_stand_beside(void **state)
 {
     (void)state;
     const struct sample sample = {.value = 1, .numerator = 2, .denominator = 2, .facts = {30, 40, 50}};
-    json_t *row = bench_case_json(find_case("sold-out"), &(const struct tuning){4, 8}, &sample, 1);
+    const struct tuning tuning = {.clients = 4, .workers = 8};
+    json_t *row = bench_case_json(find_case("sold-out"), &tuning, &sample, 1);
     assert_true(near(real(row, "echo_per_s"), 30));
     assert_true(near(real(row, "pgbench_per_s"), 40));
     assert_true(near(real(row, "get_product_per_s"), 50));
     assert_int_equal(json_integer_value(json_object_get(row, "clients")), 4);
     assert_int_equal(json_integer_value(json_object_get(row, "workers")), 8);
     json_decref(row);
+}
+
+static void test_locks_are_held_against_their_servers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double goal;
+        const char *with;
+    } ROWS[] = {
+        {"locks/redis-lock", 0.45, "8 threads; redis-benchmark SET"},
+        {"locks/zookeeper", 0.8, "8 threads; a bare loop of its calls"},
+        {"locks/zookeeper-contended", 2, "8 threads; kazoo"},
+        {"locks/etcd", 0.8, "8 threads; a bare loop of its calls"},
+    };
+    for (size_t i = 0; i < COUNT(ROWS); i++) {
+        const struct sample sample = {
+            .value = ROWS[i].goal, .numerator = 1000 * ROWS[i].goal, .denominator = 1000};
+        json_t *row = bench_case_json(find_case(ROWS[i].name), &(const struct tuning){.threads = 8}, &sample,
+                                      1);
+        assert_true(near(real(row, "goal"), ROWS[i].goal));
+        assert_true(json_is_true(json_object_get(row, "reached")));
+        assert_string_equal(json_string_value(json_object_get(row, "with")), ROWS[i].with);
+        assert_int_equal(json_integer_value(json_object_get(row, "threads")), 8);
+        json_decref(row);
+    }
+}
+
+static const struct sample HANDED_OVER = {
+    .value = 12.5, .numerator = 5000, .denominator = 400, .facts = {2.5, 0.2, 0, 0}};
+
+static void test_a_hand_over_has_no_goal(void **state)
+{
+    (void)state;
+    const struct tuning tuning = {.threads = 8};
+    json_t *row = bench_case_json(find_case("hand-over/redis-lock"), &tuning, &HANDED_OVER, 1);
+    assert_true(near(real(row, "value"), 12.5));
+    assert_true(json_is_null(json_object_get(row, "goal")));
+    assert_true(json_is_null(json_object_get(row, "reached")));
+    assert_string_equal(json_string_value(json_object_get(row, "better")), "lower");
+    assert_true(near(real(row, "hand_over_ms"), 2.5));
+    assert_true(near(real(row, "cycle_ms"), 0.2));
+    assert_true(json_is_real(json_object_get(row, "wake_ups_per_release"))); /* 0 is told, too */
+    assert_string_equal(json_string_value(json_object_get(row, "with")),
+                        "2.50 ms; alone 0.20 ms; 0.0 wake-ups");
+    json_decref(row);
+}
+
+static void test_what_is_not_available_says_why(void **state)
+{
+    (void)state;
+    json_t *row = bench_case_unavailable_json(find_case("locks/etcd"), "etcd: it is not installed");
+    assert_true(json_is_null(json_object_get(row, "value")));
+    assert_true(json_is_null(json_object_get(row, "reached")));
+    assert_true(near(real(row, "goal"), 0.8));
+    assert_string_equal(json_string_value(json_object_get(row, "reason")), "etcd: it is not installed");
+    json_decref(row);
+}
+
+static void test_notes_count_goals_and_tell_what_is_missing(void **state)
+{
+    (void)state;
+    const struct tuning tuning = {.threads = 8};
+    const struct sample slow = {.value = 0.5, .numerator = 1, .denominator = 2};
+    struct sample shared = HANDED_OVER;
+    shared.facts[3] = 0.25;
+    json_t *document = json_pack(
+        "{s:[o, o, o, o]}", "ratios", bench_case_json(find_case("locks/zookeeper"), &tuning, &slow, 1),
+        bench_case_json(find_case("hand-over/redis-lock"), &tuning, &HANDED_OVER, 1),
+        bench_case_json(find_case("hand-over/redis-registry-shared"), &tuning, &shared, 1),
+        bench_case_unavailable_json(find_case("locks/etcd"), "etcd: it is not installed"));
+    struct notes notes = {0};
+    assert_true(notes_of_bench(document, &notes));
+    assert_int_equal(notes.count, 3);
+    assert_non_null(
+        strstr(notes.item[0].text, "hand-over/redis-registry-shared: in 25 % of all acquisitions"));
+    assert_string_equal(notes.item[1].text, "locks/etcd: not available: etcd: it is not installed");
+    assert_string_equal(notes.item[2].text, "0 of 1 goals reached.");
+    notes_free(&notes);
+    json_decref(document);
+}
+
+/* ---- other programs -------------------------------------------------------------------------------------- */
+
+static void test_redis_benchmark_is_read(void **state)
+{
+    (void)state;
+    double per_s;
+    assert_true(
+        redis_benchmark_parse("\"test\",\"rps\",\"avg_latency_ms\"\n\"SET\",\"90909.09\",\"0.3\"\n", &per_s));
+    assert_true(near(per_s, 90909.09));
+    assert_true(
+        redis_benchmark_parse("\"SET\",\"90909.09\"\n", &per_s)); /* before version 7 there is no heading */
+    assert_false(redis_benchmark_parse("\"test\",\"rps\"\n", &per_s));
+    assert_false(redis_benchmark_parse("\"SET\",\"nan\"\n", &per_s));
+    assert_false(redis_benchmark_parse("", &per_s));
+}
+
+/* ---- teams ----------------------------------------------------------------------------------------------- */
+
+struct crew {
+    atomic_int begun;
+    atomic_bool too_early; /* somebody worked before all were ready */
+};
+
+struct worker {
+    struct crew *crew;
+    size_t member;
+};
+
+static bool begin_work(void *own, void *shared, size_t member, char *ret_reason)
+{
+    struct worker *w = own;
+    *w = (struct worker){.crew = shared, .member = member};
+    atomic_fetch_add(&w->crew->begun, 1);
+    *ret_reason = 0;
+    return true;
+}
+
+static bool work_10_ms(void *own, int64_t end_us, char *ret_reason)
+{
+    const struct worker *w = own;
+    (void)end_us;
+    *ret_reason = 0;
+    if (atomic_load(&w->crew->begun) < 4)
+        atomic_store(&w->crew->too_early, true);
+    sleep_us(10000);
+    return true;
+}
+
+static bool fail_as_the_third(void *own, int64_t end_us, char *ret_reason)
+{
+    const struct worker *w = own;
+    (void)end_us;
+    sleep_us(1000);
+    snprintf(ret_reason, REASON_SIZE, "number %zu", w->member);
+    return w->member != 2;
+}
+
+static void end_work(void *own)
+{
+    (void)own;
+}
+
+static void test_a_team_counts_what_ends_in_time(void **state)
+{
+    (void)state;
+    static const struct team_work WORK = {sizeof(struct worker), begin_work, work_10_ms, end_work};
+    struct crew crew = {0};
+    double per_s = -1;
+    char reason[REASON_SIZE] = "";
+    assert_true(team_run(&WORK, &crew, 4, 200, NULL, &per_s, reason));
+    assert_false(atomic_load(&crew.too_early));
+    assert_true(per_s > 0 && per_s <= 400);
+}
+
+static void test_a_team_ends_when_one_fails(void **state)
+{
+    (void)state;
+    static const struct team_work WORK = {sizeof(struct worker), begin_work, fail_as_the_third, end_work};
+    struct crew crew = {0};
+    double per_s;
+    char reason[REASON_SIZE] = "";
+    int64_t started = monotonic_us();
+    assert_false(team_run(&WORK, &crew, 4, 60000, NULL, &per_s, reason));
+    assert_string_equal(reason, "number 2");
+    assert_true(monotonic_us() - started < PATIENCE_US);
+}
+
+/* ---- locks, of which the process's own need no server ------------------------------------------------------ */
+
+static void test_cycles(void **state)
+{
+    (void)state;
+    double per_s = 0;
+    char reason[REASON_SIZE] = "";
+    assert_true(lock_cycles(&process_mutex, ONE_KEY, 3, 50, NULL, &per_s, reason));
+    assert_true(per_s > 0);
+    assert_true(lock_cycles(&process_mutex_per_product, A_KEY_EACH, 3, 50, NULL, &per_s, reason));
+    assert_true(per_s > 0);
+}
+
+static void test_a_lock_without_a_server_says_so(void **state)
+{
+    (void)state;
+    double per_s;
+    char reason[REASON_SIZE] = "";
+    assert_false(lock_cycles(&redis_lock, A_KEY_EACH, 2, 50, NULL, &per_s, reason));
+    assert_string_equal(reason, "open: unavailable");
+}
+
+static void test_hand_overs_of_a_mutex(void **state)
+{
+    (void)state;
+    struct hand_overs seen;
+    char reason[REASON_SIZE] = "";
+    assert_true(lock_hand_overs(&process_mutex, 4, 300, NULL, &seen, reason));
+    assert_true(seen.median_ms >= 0);
+    assert_true(near(seen.together, 0));
+    assert_true(seen.wake_ups > 0 && seen.wake_ups < 1.5); /* nearly all have waited */
+}
+
+static void test_no_hand_overs_where_all_are_let_in(void **state)
+{
+    (void)state;
+    struct hand_overs seen = {.together = 1};
+    char reason[REASON_SIZE] = "";
+    if (lock_hand_overs(&process_mutex_wrong_object, 4, 100, NULL, &seen, reason))
+        assert_true(seen.together > 0.1);
+    else
+        assert_non_null(strstr(reason, "nobody was handed the lock"));
 }
 
 int main(void)
@@ -224,6 +461,17 @@ int main(void)
         cmocka_unit_test(test_medians_and_extremes),
         cmocka_unit_test(test_less_memory_is_better),
         cmocka_unit_test(test_facts_stand_beside),
+        cmocka_unit_test(test_locks_are_held_against_their_servers),
+        cmocka_unit_test(test_a_hand_over_has_no_goal),
+        cmocka_unit_test(test_what_is_not_available_says_why),
+        cmocka_unit_test(test_notes_count_goals_and_tell_what_is_missing),
+        cmocka_unit_test(test_redis_benchmark_is_read),
+        cmocka_unit_test(test_a_team_counts_what_ends_in_time),
+        cmocka_unit_test(test_a_team_ends_when_one_fails),
+        cmocka_unit_test(test_cycles),
+        cmocka_unit_test(test_a_lock_without_a_server_says_so),
+        cmocka_unit_test(test_hand_overs_of_a_mutex),
+        cmocka_unit_test(test_no_hand_overs_where_all_are_let_in),
     };
     return cmocka_run_group_tests_name("loadtest bench", tests, NULL, NULL);
 }
