@@ -25,17 +25,20 @@ objects       = $(patsubst %.c,$(BUILD)/obj/%.o,$(call c_sources,$(1))) \
                 $(patsubst %,$(BUILD)/obj/%.o,$(call asm_sources,$(1)))
 library       = $(BUILD)/liboversell-$(1).a
 
-MAINS        := $(BUILD)/obj/service/main.o $(BUILD)/obj/loadtest/main.o
+MAINS        := $(BUILD)/obj/service/main.o $(BUILD)/obj/service/lockrun.o $(BUILD)/obj/loadtest/main.o
 LIBRARIES    := $(foreach l,$(LAYERS),$(call library,$(l)))
 # Helpers that several unit tests share: every file in tests/unit that is not itself a test.
 TEST_HELPERS := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c))
 TEST_SOURCES := $(wildcard tests/unit/test_*.c)
 TESTS        := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(TEST_SOURCES))
+# What plays the contenders for locks in the contract tests.
+LOCKPROBE    := $(if $(wildcard tests/contract/lockprobe.c),$(BUILD)/lockprobe)
 ALL_OBJECTS  := $(foreach l,$(LAYERS),$(call objects,$(l))) \
-                $(patsubst %.c,$(BUILD)/obj/%.o,$(TEST_SOURCES) $(TEST_HELPERS))
+                $(patsubst %.c,$(BUILD)/obj/%.o,$(TEST_SOURCES) $(TEST_HELPERS) $(wildcard tests/contract/*.c))
 
 # A program is built once its main file exists.
 PROGRAMS     := $(if $(wildcard service/main.c),$(BUILD)/order-service) \
+                $(if $(wildcard service/lockrun.c),$(BUILD)/lockrun) \
                 $(if $(wildcard loadtest/main.c),$(BUILD)/loadtest)
 
 # ---- packages -------------------------------------------------------------------------------------
@@ -79,11 +82,11 @@ OUR_LDFLAGS = -pie -pthread -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SANITIZE)
 .PHONY: all programs tests deps deps-lint demo run test bench lint lint-includes lint-shell lint-tidy \
         format format-check asan tsan analyze install clean help FORCE
 
-all: $(PROGRAMS) $(TESTS) ## build the service, the load test and the unit tests (default)
+all: $(PROGRAMS) $(TESTS) $(LOCKPROBE) ## build the service, the load test and the unit tests (default)
 
 programs: $(PROGRAMS)
 
-tests: $(TESTS)
+tests: $(TESTS) $(LOCKPROBE)
 
 # One short line for each step; V=1 shows the whole commands.
 say = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(2)' && )
@@ -125,6 +128,14 @@ link = $(call say,LD,$@)$(CC) $(OUR_LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-
 
 $(BUILD)/order-service: $(BUILD)/obj/service/main.o $(call library,service) $(call library,lock) $(call library,db) \
                         $(BUILD)/obj/link-flags
+	$(call link,)
+
+$(BUILD)/lockrun: $(BUILD)/obj/service/lockrun.o $(call library,service) $(call library,lock) $(call library,db) \
+                  $(BUILD)/obj/link-flags
+	$(call link,)
+
+$(BUILD)/lockprobe: $(BUILD)/obj/tests/contract/lockprobe.o $(call library,service) $(call library,lock) \
+                    $(call library,db) $(BUILD)/obj/link-flags
 	$(call link,)
 
 $(BUILD)/loadtest: $(BUILD)/obj/loadtest/main.o $(LIBRARIES) $(BUILD)/obj/link-flags
@@ -218,7 +229,8 @@ analyze: ## gcc's static analyzer over every program
 	$(BUILD_NOW) --keep-going programs BUILD=$(BUILD)/analyze CC=gcc \
 	    CFLAGS='$(CFLAGS) -fanalyzer -Werror -Wno-analyzer-malloc-leak -Wno-analyzer-file-leak'
 
-SOURCES  := $(foreach l,$(LAYERS),$(call c_sources,$(l))) $(TEST_SOURCES) $(TEST_HELPERS)
+SOURCES  := $(foreach l,$(LAYERS),$(call c_sources,$(l))) $(TEST_SOURCES) $(TEST_HELPERS) \
+            $(wildcard tests/contract/*.c)
 HEADERS  := $(foreach l,$(LAYERS),$(wildcard $(l)/*.h)) $(wildcard tests/unit/*.h)
 SCRIPTS  := stack/stack $(wildcard stack/*.sh) $(addprefix stack/container/,install keys with-keys postgres redis zookeeper) tests/run .ci/run docs/insert
 

@@ -1,0 +1,266 @@
+"""What every lock has to stand, as scripts for processes and threads.
+
+A script gets a lock's name and a function that starts processes. It returns None where the lock stood the test, or
+what went wrong; any other surprise is an assertion. locks.BREAKS says which lock breaks what. Most of each script is
+waiting for a lease to end, so that they run side by side."""
+
+import tempfile
+import time
+
+from contender import fresh_key, now_us
+from locks import BREAKS, BY_NAME, IN_PROCESS, LOCKS, SHARED, declaring, lease_ms
+
+FREE_WITHIN_MS = 1000  # after the lease's end
+ROUNDS = 25
+
+
+def sleep_ms(milliseconds):
+    time.sleep(milliseconds / 1000)
+
+
+def stranger_gets_it(stranger, key):
+    """What somebody who must not get the lock now is told by one try."""
+    status = stranger.acquire(key)["status"]
+    assert status in ("ok", "busy"), status
+    return status == "ok"
+
+
+# ---- mutual exclusion ----
+
+
+def threads(lock, start):
+    probe = start()
+    return count_together([probe.contender(lock) for _ in range(4)])
+
+
+def processes(lock, start):
+    """Two threads in each of them, but where threads of one process do not exclude each other."""
+    threads_each = 1 if lock in BREAKS["threads"] else 2
+    return count_together([probe.contender(lock) for probe in (start(), start()) for _ in range(threads_each)])
+
+
+def count_together(contenders):
+    """One holds it: the last must not get it. Then all count in one file, kept from overwriting each other by the lock."""
+    key = fresh_key()
+    contenders[0].got(key)
+    if stranger_gets_it(contenders[-1], key):
+        return "two hold it at once"
+    contenders[0].released()
+    with tempfile.NamedTemporaryFile("w+") as file:
+        for contender in contenders:
+            contender.start("count", key, file.name, ROUNDS, wait=30000)
+        events = [contender.done("count", within=60) for contender in contenders]
+        counted = int(file.read() or 0)
+    intervals = sorted(interval for event in events for interval in event["intervals"])
+    overlaps = sum(left[1] > right[0] for left, right in zip(intervals, intervals[1:]))
+    done = len(intervals)
+    if overlaps or counted != done:
+        return f"{overlaps} overlaps, {done} increments made {counted}"
+    assert all(event["status"] == "ok" for event in events), events
+    return None
+
+
+# ---- no deadlock: a dead contender's lock frees itself, and its death hands it to nobody else ----
+
+
+def crash_of_a_holder(lock, start):
+    holder, other = start().contender(lock), start().contender(lock)
+    key = fresh_key()
+    holder.got(key, lease=lease_ms(lock))
+    return is_free_after_crash(lock, holder, other, key)
+
+
+def is_free_after_crash(lock, holder, other, key):
+    limit_ms = lease_ms(lock) + FREE_WITHIN_MS
+    killed_us = now_us()
+    holder.probe.kill()
+    event = other.acquire(key, wait=limit_ms + 1000, lease=lease_ms(lock))
+    assert event["status"] in ("ok", "busy"), event
+    late_ms = (event["ended_us"] - killed_us) / 1000
+    if event["status"] == "busy" or late_ms > limit_ms:
+        return f"{event['status']} {late_ms:.0f} ms after the crash"
+    return None
+
+
+def crash_inside_acquire(lock, start):
+    holder, other = start().contender(lock), start().contender(lock)
+    key = fresh_key()
+    holder.start("hold-at", "setnx").start("acquire", key, lease=lease_ms(lock))
+    assert holder.event("step", 0.3) or holder.done("acquire"), "neither held nor ready"
+    return is_free_after_crash(lock, holder, other, key)
+
+
+def crash_of_a_waiter(lock, start):
+    holder, dead, waiter = (start().contender(lock) for _ in range(3))
+    key, lease = fresh_key(), lease_ms(lock)
+    holder.got(key, lease=20000)
+    dead.waits(key, wait=lease + 1000, lease=lease)  # its place in a queue times out with its own wait
+    waiter.waits(key, wait=30000, lease=lease)
+    dead.probe.kill()
+    event = waiter.event("acquire", (lease + 1500) / 1000)
+    if event:
+        return f"a waiter's death gave the lock to another: {event}"
+    holder.released()
+    event = waiter.event("acquire", 5)
+    return None if event and event["status"] == "ok" else f"not got after the release: {event}"
+
+
+def lost_wake_up(lock, start):
+    """The holder releases in the very moment in which a waiter starts to wait."""
+    probe = start()
+    holder, waiter = probe.contender(lock), probe.contender(lock)
+    key = fresh_key()
+    holder.got(key, lease=10000)
+    waiter.start("hold-at", "wait").start("acquire", key, wait=20000, lease=10000).done("step")
+    holder.released()
+    waiter.start("go")
+    event = waiter.event("acquire", 3)
+    return None if event and event["status"] == "ok" else "never woken"
+
+
+# ---- only the owner releases ----
+
+
+def release_after_the_lease(lock, start):
+    late, owner, stranger = (start().contender(lock) for _ in range(3))
+    key = fresh_key()
+    late.got(key, lease=lease_ms(lock), ends=True)
+    owner.got(key, wait=lease_ms(lock) + FREE_WITHIN_MS, lease=10000)
+    status = late.release()["status"]
+    if stranger_gets_it(stranger, key) or owner.holds() != "ok":
+        return f"the release ({status}) of an ended lease took away another's lock"
+    return None if status == "lost" else f"the release of an ended lease said {status}"
+
+
+def lease_ends_inside_release(lock, start):
+    late, owner, stranger = (start().contender(lock) for _ in range(3))
+    key = fresh_key()
+    late.got(key, lease=lease_ms(lock), ends=True)
+    late.start("hold-at", "get").start("release")
+    held = late.event("step", 0.3)
+    owner.got(key, wait=lease_ms(lock) + FREE_WITHIN_MS, lease=10000)
+    late.start("go").done("release")
+    if stranger_gets_it(stranger, key) or owner.holds() != "ok":
+        return f"a release took away another's lock, stopped at {held}"
+    return None
+
+
+def release_again(lock, start):
+    probe = start()
+    spent, owner, stranger = (probe.contender(lock) for _ in range(3))
+    key = fresh_key()
+    spent.got(key)
+    spent.released()
+    owner.got(key, wait=1000)
+    status = spent.start("release-again").done("release-again")["status"]
+    if stranger_gets_it(stranger, key):
+        return f"a spent grant's release ({status}) took away another's lock"
+    return None if status in ("lost", "not owner") else f"a spent grant's release said {status}"
+
+
+# ---- what each lock declares of itself ----
+
+
+def lease_outlived(lock, start):
+    """Three leases later it is still held where it is renewed, or has no lease."""
+    holder, other = start().contender(lock), start().contender(lock)
+    key, lease = fresh_key(), lease_ms(lock)
+    holder.got(key, lease=lease)
+    sleep_ms(3.3 * lease)
+    free, held = stranger_gets_it(other, key), holder.holds()
+    lasts = BY_NAME[lock].renewed or not BY_NAME[lock].leased
+    assert (free, held) == ((False, "ok") if lasts else (True, "lost")), (free, held)
+
+
+def lease_ends(lock, start):
+    """A lease that is not renewed ends by itself: not before the holder was told, and soon after."""
+    holder, other = start().contender(lock), start().contender(lock)
+    key, lease = fresh_key(), lease_ms(lock)
+    grant = holder.got(key, lease=lease, ends=True)
+    end_us = grant["lease_end_us"]
+    assert 0.8 * lease <= (end_us - grant["began_us"]) / 1000 <= 1.1 * lease + 50, grant
+    event = other.got(key, wait=lease + 2000, lease=lease)
+    late_ms = (event["ended_us"] - end_us) / 1000
+    assert -5 <= late_ms <= FREE_WITHIN_MS, f"got {late_ms:.0f} ms after the lease's end"
+    assert holder.holds() == "lost"
+
+
+def pause(lock, start):
+    """The holder's process sleeps for longer than its lease."""
+    probe = start()
+    holder, other = probe.contender(lock), start().contender(lock)
+    key, lease = fresh_key(), lease_ms(lock)
+    holder.got(key, lease=lease)
+    probe.pause()
+    event = other.acquire(key, wait=lease + FREE_WITHIN_MS, lease=10000)
+    probe.resume()
+    told = holder.holds()
+    peril = BY_NAME[lock].pause
+    assert (event["status"], told) == (("ok", "lost") if peril else ("busy", "ok")), (event, told)
+
+
+def fence(lock, start):
+    """Tokens only grow, whoever gets the lock, and however often it was free in between."""
+    contenders = [start().contender(lock), start().contender(lock)]
+    key, fences = fresh_key(), []
+    for contender in contenders * 3:
+        fences.append(contender.got(key, wait=1000)["fence"])
+        contender.released()
+    if BY_NAME[lock].fenced:
+        assert all(left < right for left, right in zip([0, *fences], fences)), fences
+    else:
+        assert not any(fences), fences
+
+
+def reentrance(lock, start):
+    probe = start()
+    holder, other = probe.contender(lock), probe.contender(lock)
+    key, lease = fresh_key(), lease_ms(lock)
+    holder.got(key, lease=lease)
+    holder.got(key, lease=lease)
+    assert not stranger_gets_it(other, key)
+    holder.released()
+    if BY_NAME[lock].renewed:
+        sleep_ms(1.5 * lease)  # what is left of it is prolonged as before
+    assert not stranger_gets_it(other, key)
+    assert holder.holds() == "ok"
+    holder.released()
+    assert stranger_gets_it(other, key)
+
+
+def renewal_by_hand(lock, start):
+    """Prolongs what is held, and says so when there is nothing left to prolong."""
+    holder, other = start().contender(lock), start().contender(lock)
+    key, lease = fresh_key(), lease_ms(lock)
+    holder.got(key, lease=lease, ends=True)
+    for _ in range(4):
+        sleep_ms(0.5 * lease)
+        assert holder.start("renew").done("renew")["status"] == "ok"
+    assert not stranger_gets_it(other, key)
+    other.got(key, wait=lease + 2000, lease=10000)
+    assert holder.start("renew").done("renew")["status"] in ("lost", "not owner")
+    assert other.holds() == "ok"
+
+
+ALL = [lock.name for lock in LOCKS]
+EXCLUSIVE = [name for name in ALL if name not in BREAKS["threads"]]
+LEASED = declaring(leased=True)
+
+# Script: the locks that have to play it.
+SCRIPTS = {
+    threads: ALL,
+    processes: ALL,
+    crash_of_a_holder: ALL,
+    crash_inside_acquire: declaring(setting="REDIS_URL"),
+    crash_of_a_waiter: [name for name in SHARED if name in EXCLUSIVE],
+    lost_wake_up: EXCLUSIVE,
+    release_after_the_lease: [name for name in LEASED if name in EXCLUSIVE],
+    lease_ends_inside_release: [name for name in LEASED if name in EXCLUSIVE],
+    release_again: EXCLUSIVE,
+    lease_outlived: [name for name in EXCLUSIVE if name not in IN_PROCESS],
+    lease_ends: [name for name in LEASED if name in EXCLUSIVE],
+    pause: [name for name in EXCLUSIVE if name not in IN_PROCESS],
+    fence: ALL,
+    reentrance: declaring(reentrant=True),
+    renewal_by_hand: [name for name in declaring(can_renew=True) if name in EXCLUSIVE],
+}

@@ -1,0 +1,52 @@
+"""All locks, what each declares of itself, and the one table of what the flawed ones break."""
+
+import json
+import subprocess
+from types import SimpleNamespace
+
+from contender import LOCKPROBE
+
+# What a lock has to stand, by the name of its test in test_conditions.py; and the locks that do not, as they should.
+BREAKS = {
+    "threads": ["mutex-wrong-object", "redis-registry-shared"],
+    "processes": ["mutex", "mutex-per-product", "mutex-wrong-object", "reentrant-mutex"],
+    "crash_of_a_holder": ["redis-setnx-forever"],
+    "crash_inside_acquire": ["redis-setnx-forever", "redis-setnx"],
+    "crash_of_a_waiter": ["zookeeper-naive"],
+    "lost_wake_up": ["zookeeper-naive"],
+    "release_after_the_lease": ["redis-setnx", "redis-del"],
+    "lease_ends_inside_release": ["redis-setnx-repair", "redis-get-del"],
+    "release_again": ["redis-setnx-forever", "redis-setnx", "redis-del"],
+}
+
+# The shortest lease worth testing, in milliseconds: an etcd lease lives for whole seconds, two at least.
+LEASE_MS = {
+    "": 500,
+    "LOCK_DATABASE_URL": 600,
+    "REDIS_URL": 600,
+    "REDLOCK_URLS": 800,
+    "ZOOKEEPER_CONNECT": 1000,
+    "ETCD_ENDPOINTS": 2000,
+}
+
+
+def read_locks():
+    listed = subprocess.run([LOCKPROBE, "--list"], capture_output=True, text=True, timeout=20, check=True)
+    return [SimpleNamespace(**json.loads(line)) for line in listed.stdout.splitlines()]
+
+
+LOCKS = read_locks()
+BY_NAME = {lock.name: lock for lock in LOCKS}
+IN_PROCESS = [lock.name for lock in LOCKS if not lock.server]
+SHARED = [lock.name for lock in LOCKS if lock.server]
+
+
+def declaring(**properties):
+    """The names of the locks that declare all of these."""
+    return [
+        lock.name for lock in LOCKS if all(getattr(lock, name) == value for name, value in properties.items())
+    ]
+
+
+def lease_ms(name):
+    return LEASE_MS[BY_NAME[name].setting]

@@ -1,0 +1,118 @@
+"""The private servers, and a look into each of them."""
+
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import redis
+from basics import ROOT
+from servers import psql
+
+SCRIPT = os.environ.get("OVERSELL_STACK", ROOT / "stack" / "stack")
+
+
+def run(*command, status=0, **options):
+    ran = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, timeout=120, check=False, **options
+    )
+    assert ran.returncode == status, f"{command}: exit {ran.returncode}\n{ran.stdout}{ran.stderr}"
+    return ran.stdout
+
+
+class LockStack:
+    def up(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="oversell-contract-"))
+        self.folder.chmod(0o755)
+        self.dir = ["--dir", self.folder / "servers"]
+        run(SCRIPT, "up", *self.dir, "--while", os.getpid(), "all")
+        lines = run(SCRIPT, "env", *self.dir).splitlines()
+        self.addresses = dict(shlex.split(line)[1].split("=", 1) for line in lines if line.startswith("export"))
+        self.addresses["LOCK_DATABASE_URL"] = self.addresses["DATABASE_URL"]
+        self.database_url = self.addresses["DATABASE_URL"]
+        self.redis = redis.Redis.from_url(self.addresses["REDIS_URL"], decode_responses=True)
+        self.redlock = [
+            redis.Redis.from_url(url, decode_responses=True) for url in self.addresses["REDLOCK_URLS"].split(",")
+        ]
+        self.zookeeper = self.addresses["ZOOKEEPER_CONNECT"]
+
+    def down(self):
+        try:
+            run(SCRIPT, "down", "--purge", *self.dir)
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    # ---- what is left on a server: nothing of it may grow with the number of acquisitions ----
+
+    def left_behind(self, setting):
+        return {
+            "": dict,
+            "LOCK_DATABASE_URL": self._in_postgresql,
+            "REDIS_URL": lambda: self._in_redis([self.redis]),
+            "REDLOCK_URLS": lambda: self._in_redis(self.redlock),
+            "ZOOKEEPER_CONNECT": self._in_zookeeper,
+            "ETCD_ENDPOINTS": self._in_etcd,
+        }[setting]()
+
+    def _in_postgresql(self):
+        rows = psql(
+            self.database_url,
+            "SELECT c.relname, (xpath('/row/n/text()', query_to_xml("
+            "format('SELECT count(*) AS n FROM %I.%I', n.nspname, c.relname), false, true, '')))[1]"
+            " FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+            " WHERE c.relkind = 'r' AND c.relname IN ('distribute_lock', 'int_lock', 'shedlock')",
+        )
+        sessions = psql(self.database_url, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
+        return {**{name: int(count) for name, count in rows}, "sessions": int(sessions[0][0])}
+
+    def _in_redis(self, servers):
+        return {
+            "keys": sum(server.dbsize() for server in servers),
+            "clients": sum(server.info("clients")["connected_clients"] for server in servers),
+            "channels": sum(len(server.pubsub_channels()) + server.pubsub_numpat() for server in servers),
+        }
+
+    def _in_zookeeper(self):
+        host, port = self.zookeeper.split(":")
+        with socket.create_connection((host, int(port)), timeout=10) as connection:
+            connection.sendall(b"mntr")
+            text = b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+        figures = dict(line.split("\t", 1) for line in text.splitlines())
+        names = ("zk_znode_count", "zk_watch_count", "zk_ephemerals_count")
+        return {name: int(figures[name]) for name in names}
+
+    def _in_etcd(self):
+        keys = self.etcdctl("get", "--prefix", "", "--keys-only").split()
+        leases = self.etcdctl("lease", "list").splitlines()[1:]
+        return {"keys": len(keys), "leases": len(leases)}
+
+    # ---- the servers' own tools ----
+
+    def etcdctl(self, *words):
+        return run("etcdctl", *words, env=self.etcd_environment)
+
+    @property
+    def etcd_environment(self):
+        return {
+            "PATH": os.environ["PATH"],
+            "ETCDCTL_API": "3",
+            "ETCDCTL_ENDPOINTS": self.addresses["ETCD_ENDPOINTS"].removeprefix("http://"),
+        }
+
+    def psql(self, sql):
+        return psql(self.database_url, sql)
+
+    def freeze_redlock(self, count):
+        """Stops COUNT of the Redlock servers as a process is stopped; returns what lets them run again."""
+        pids = [server.info("server")["process_id"] for server in self.redlock[:count]]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        return lambda: [os.kill(pid, signal.SIGCONT) for pid in pids]
+
+    def port_of(self, setting):
+        return urlsplit(self.addresses[setting]).port
