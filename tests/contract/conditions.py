@@ -7,6 +7,7 @@ waiting for a lease to end, so that they run side by side."""
 import tempfile
 import time
 
+from basics import wait_until
 from contender import fresh_key, now_us
 from locks import BREAKS, BY_NAME, IN_PROCESS, LOCKS, SHARED, declaring, lease_ms
 
@@ -19,10 +20,13 @@ def sleep_ms(milliseconds):
 
 
 def stranger_gets_it(stranger, key):
-    """What somebody who must not get the lock now is told by one try."""
-    status = stranger.acquire(key)["status"]
-    assert status in ("ok", "busy"), status
-    return status == "ok"
+    """Does one try get the lock? Redlock's servers have few milliseconds to answer it, so it may take another."""
+    for _ in range(5):
+        event = stranger.acquire(key)
+        if event["status"] != "away":
+            break
+    assert event["status"] in ("ok", "busy"), event
+    return event["status"] == "ok"
 
 
 # ---- mutual exclusion ----
@@ -30,22 +34,24 @@ def stranger_gets_it(stranger, key):
 
 def threads(lock, start):
     probe = start()
-    return count_together([probe.contender(lock) for _ in range(4)])
+    return count_together(lock, [probe.contender(lock) for _ in range(4)])
 
 
 def processes(lock, start):
     """Two threads in each of them, but where threads of one process do not exclude each other."""
     threads_each = 1 if lock in BREAKS["threads"] else 2
-    return count_together([probe.contender(lock) for probe in (start(), start()) for _ in range(threads_each)])
+    return count_together(lock, [probe.contender(lock) for probe in (start(), start()) for _ in range(threads_each)])
 
 
-def count_together(contenders):
+def count_together(lock, contenders):
     """One holds it: the last must not get it. Then all count in one file, kept from overwriting each other by the lock."""
     key = fresh_key()
     contenders[0].got(key)
     if stranger_gets_it(contenders[-1], key):
         return "two hold it at once"
     contenders[0].released()
+    if lock in BREAKS["lost_wake_up"]:
+        return None  # whether all are woken in time would be luck
     with tempfile.NamedTemporaryFile("w+") as file:
         for contender in contenders:
             contender.start("count", key, file.name, ROUNDS, wait=30000)
@@ -194,6 +200,7 @@ def pause(lock, start):
     probe.pause()
     event = other.acquire(key, wait=lease + FREE_WITHIN_MS, lease=10000)
     probe.resume()
+    wait_until(lambda: holder.holds() != "away", "the holder's connection is back")
     told = holder.holds()
     peril = BY_NAME[lock].pause
     assert (event["status"], told) == (("ok", "lost") if peril else ("busy", "ok")), (event, told)

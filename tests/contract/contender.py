@@ -92,7 +92,11 @@ class Probe:
                     return None
 
     def contender(self, lock):
-        return Contender(self, lock)
+        """One that has talked with its server before, so that what it does next takes no connecting."""
+        contender = Contender(self, lock)
+        contender.got(fresh_key(), wait=5000 * PATIENCE)
+        contender.released()
+        return contender
 
     def ping(self, lock, ms):
         self.tell("ping", lock, ms)
@@ -151,9 +155,9 @@ class Contender:
     def acquire(self, key, wait=0, lease=None, ends=False):
         return self.start("acquire", key, wait=wait, lease=lease, ends=ends).done("acquire")
 
-    def got(self, key, **options):
-        """Acquires; it must succeed."""
-        event = self.acquire(key, **options)
+    def got(self, key, wait=500, **options):
+        """Acquires what is free, or will be; it must succeed."""
+        event = self.acquire(key, wait, **options)
         assert event["status"] == "ok", event
         return event
 

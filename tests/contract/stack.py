@@ -1,5 +1,6 @@
 """The private servers, and a look into each of them."""
 
+import contextlib
 import os
 import shlex
 import shutil
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 
 import redis
 from basics import ROOT
+from proxy import Proxy
 from servers import psql
 
 SCRIPT = os.environ.get("OVERSELL_STACK", ROOT / "stack" / "stack")
@@ -23,6 +25,19 @@ def run(*command, status=0, **options):
     )
     assert ran.returncode == status, f"{command}: exit {ran.returncode}\n{ran.stdout}{ran.stderr}"
     return ran.stdout
+
+
+@contextlib.contextmanager
+def proxies(addresses, setting):
+    """A proxy before each server of SETTING: gives the environment that leads through them, and the proxies."""
+    plain = "://" not in addresses[setting]
+    urls = [f"tcp://{url}" if plain else url for url in addresses[setting].split(",")]
+    made = [Proxy(url) for url in urls]
+    try:
+        yield {setting: ",".join(proxy.url.removeprefix("tcp://") for proxy in made)}, made
+    finally:
+        for proxy in made:
+            proxy.close()
 
 
 class LockStack:

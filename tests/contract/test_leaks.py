@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from basics import PATIENCE, SANITIZED, wait_until
-from conftest import probes_on
 from contender import fresh_key
 from locks import BY_NAME
 
@@ -42,40 +41,28 @@ class Cycling:
         }
 
 
-@pytest.fixture(scope="module")
-def cycled(stack):
-    """All locks at the same time, in a process each: what was there before and after, in the processes and on the servers."""
-    with probes_on(stack.addresses) as start:
-        cycling = {lock: Cycling(lock, start) for lock in BY_NAME}
+@pytest.mark.parametrize("setting", sorted({lock.setting for lock in BY_NAME.values()}))
+def test_nothing_grows(setting, start, stack, print_later):
+    """All locks of one kind of server at the same time, a process each."""
+    cycling = {lock: Cycling(lock, start) for lock in BY_NAME if BY_NAME[lock].setting == setting}
 
-        def run(rounds):
-            for process in cycling.values():
-                process.begin(rounds)
-            for process in cycling.values():
-                process.end(rounds)
+    def run(rounds):
+        for process in cycling.values():
+            process.begin(rounds)
+        for process in cycling.values():
+            process.end(rounds)
 
-        run(ROUNDS // 4)  # caches fill, arenas settle
-        before = {lock: process.footprint() for lock, process in cycling.items()}
-        servers = {lock.setting: stack.left_behind(lock.setting) for lock in BY_NAME.values()}
-        run(ROUNDS)
-        after = {lock: process.footprint() for lock, process in cycling.items()}
-        yield before, after, servers
-
-
-@pytest.mark.parametrize("lock", BY_NAME)
-def test_a_process_does_not_grow(lock, cycled, print_later):
-    before, after, _ = cycled
-    grown = {what: after[lock][what] - count for what, count in before[lock].items()}
-    print_later(f"Growth of a process by {ROUNDS} acquisitions", f"{lock:24} {grown}")
-    assert grown["descriptors"] <= 0 and grown["threads"] <= 0, (before[lock], grown)
-    assert SANITIZED or grown["KiB"] <= GROWTH_KIB * PATIENCE, (before[lock], grown)
-
-
-@pytest.mark.parametrize("setting", sorted({lock.setting for lock in BY_NAME.values() if lock.setting}))
-def test_a_server_does_not_fill(setting, cycled, stack, print_later):
-    before = cycled[2][setting]
-    print_later(f"Left on the servers after {ROUNDS} acquisitions", f"{setting:24} {stack.left_behind(setting)}")
+    run(ROUNDS // 4)  # caches fill, arenas settle
+    before = {lock: process.footprint() for lock, process in cycling.items()}
+    left = stack.left_behind(setting)
+    run(ROUNDS)
+    for lock, process in cycling.items():
+        after = process.footprint()
+        grown = {what: after[what] - count for what, count in before[lock].items()}
+        print_later(f"Growth of a process by {ROUNDS} acquisitions", f"{lock:24} {grown}")
+        assert grown["descriptors"] <= 0 and grown["threads"] <= 0, (lock, before[lock], grown)
+        assert SANITIZED or grown["KiB"] <= GROWTH_KIB * PATIENCE, (lock, before[lock], grown)
     wait_until(
-        lambda: all(count <= before[what] for what, count in stack.left_behind(setting).items()),
-        f"no more than {before}; there is {stack.left_behind(setting)}",
+        lambda: all(count <= left[what] for what, count in stack.left_behind(setting).items()),
+        f"no more than {left} on the server; there is {stack.left_behind(setting)}",
     )

@@ -1,0 +1,118 @@
+"""What may end a lock under its holder, and does so where the lock says so: run one after the other, since servers suffer.
+
+A pause is in conditions.py. A clock that jumps is not made here."""
+
+import pytest
+from basics import PATIENCE, wait_until
+from conditions import stranger_gets_it
+from contender import fresh_key
+from locks import BY_NAME, declaring, lease_ms
+from stack import proxies
+
+REDIS = ("REDIS_URL", "REDLOCK_URLS")
+
+
+def told(holder):
+    """What the holder hears of its lock, once it hears anything."""
+    wait_until(lambda: holder.holds() != "away", "an answer")
+    return holder.holds()
+
+
+@pytest.mark.parametrize("lock", [name for name, lock in BY_NAME.items() if lock.setting in REDIS])
+def test_a_redis_that_forgets(lock, start, stack):
+    """What a restart without its memory does, on a majority of the servers where there are several."""
+    assert BY_NAME[lock].restart
+    holder, other = start().contender(lock), start().contender(lock)
+    key = fresh_key()
+    holder.got(key, lease=10000)
+    for server in [stack.redis] if BY_NAME[lock].setting == "REDIS_URL" else stack.redlock[:3]:
+        server.flushall()
+    assert stranger_gets_it(other, key)
+    assert holder.holds() == "lost"
+    assert holder.release()["status"] != "failed"
+
+
+@pytest.mark.parametrize("lock", [name for name, lock in BY_NAME.items() if lock.setting == "LOCK_DATABASE_URL"])
+def test_a_backend_that_is_terminated(lock, start, stack):
+    holder, other = start().contender(lock), start().contender(lock)
+    key = fresh_key()
+    holder.got(key, lease=10000)
+    stack.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+               " WHERE datname = current_database() AND pid <> pg_backend_pid()")  # fmt: skip
+    wait_until(lambda: stack.left_behind("LOCK_DATABASE_URL")["sessions"] <= 1, "they are gone")
+    peril = BY_NAME[lock].disconnect
+    assert other.acquire(key, wait=500)["status"] == ("ok" if peril else "busy")
+    assert told(holder) == ("lost" if peril else "ok")
+    assert holder.release()["status"] == ("lost" if peril else "ok")
+    if peril:
+        other.released()
+    holder.got(key)  # it has recovered by itself
+
+
+@pytest.mark.parametrize("lock", [name for name, lock in BY_NAME.items() if lock.setting == "ZOOKEEPER_CONNECT"])
+def test_a_session_that_is_cut_off(lock, start, stack):
+    """For longer than it lives; its holder learns that, and goes on with a new session."""
+    assert BY_NAME[lock].disconnect
+    with proxies(stack.addresses, "ZOOKEEPER_CONNECT") as (addresses, proxy):
+        holder, other = start(**addresses).contender(lock), start().contender(lock)
+        key = fresh_key()
+        holder.got(key, lease=lease_ms(lock))
+        proxy[0].refuse = True
+        proxy[0].cut()
+        assert other.acquire(key, wait=lease_ms(lock) + 2000)["status"] == "ok"
+        proxy[0].refuse = False
+        assert told(holder) == "lost"
+        assert holder.release()["status"] == "lost"
+        other.released()
+        holder.got(key, wait=5000)
+
+
+@pytest.mark.parametrize("lock", [name for name, lock in BY_NAME.items() if lock.setting == "REDLOCK_URLS"])
+def test_a_minority_of_the_servers_may_die(lock, start, stack):
+    assert BY_NAME[lock].survives_minority
+    probe = start()
+    holder, other = probe.contender(lock), start().contender(lock)
+    key = fresh_key()
+    thaw = stack.freeze_redlock(2)
+    try:
+        holder.got(key, wait=2000, lease=10000)
+        assert not stranger_gets_it(other, key)
+        assert told(holder) == "ok"
+        assert holder.release()["status"] == "ok"
+        other.got(key, wait=2000, lease=10000)
+        other.released()
+    finally:
+        thaw()
+    thaw = stack.freeze_redlock(3)
+    try:
+        event = holder.acquire(fresh_key(), wait=700, lease=1000)
+        assert event["status"] == "away", event
+        assert event["ended_us"] - event["began_us"] < 3_000_000 * PATIENCE, event
+    finally:
+        thaw()
+    holder.got(fresh_key(), wait=3000, lease=10000)
+
+
+@pytest.mark.parametrize("lock", [name for name in declaring(can_raise_fence=True)])
+def test_a_counter_that_was_lost(lock, start, stack):
+    """The next token is greater than what the resource has seen; that it was lost costs liveness only."""
+    contender = start().contender(lock)
+    key = fresh_key()
+    for _ in range(3):
+        seen = contender.got(key)["fence"]
+        contender.released()
+    stack.redis.flushall()
+    assert contender.got(key)["fence"] <= seen
+    contender.released()
+    assert contender.start("raise-fence", key, seen).done("raise-fence")["status"] == "ok"
+    assert contender.got(key)["fence"] > seen
+    contender.released()
+    assert contender.start("raise-fence", key, 1).done("raise-fence")["status"] == "ok"  # never the reverse
+    assert contender.got(key)["fence"] > seen
+
+
+@pytest.mark.parametrize("lock", [name for name, lock in BY_NAME.items() if lock.server])
+def test_ping(lock, start, stack):
+    setting = BY_NAME[lock].setting
+    assert start().ping(lock, 2000)["status"] == "ok"
+    assert start(**{setting: "", "DATABASE_URL": ""}).ping(lock, 2000)["status"] == "unavailable"
