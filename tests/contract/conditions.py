@@ -7,12 +7,13 @@ waiting for a lease to end, so that they run side by side."""
 import tempfile
 import time
 
-from basics import wait_until
+from basics import PATIENCE, wait_until
 from contender import fresh_key, now_us
 from locks import BREAKS, BY_NAME, IN_PROCESS, LOCKS, SHARED, declaring, lease_ms
 
 FREE_WITHIN_MS = 1000  # after the lease's end
 ROUNDS = 25
+LONG_MS = 10000  # a lease that does not end during the test
 
 
 def sleep_ms(milliseconds):
@@ -27,6 +28,12 @@ def stranger_gets_it(stranger, key):
             break
     assert event["status"] in ("ok", "busy"), event
     return event["status"] == "ok"
+
+
+def two_contenders(lock, start):
+    """In two processes, so that a lock inside the process does not answer for the server; where there is one."""
+    probe = start()
+    return probe.contender(lock, LONG_MS), (probe if lock in IN_PROCESS else start()).contender(lock, LONG_MS)
 
 
 # ---- mutual exclusion ----
@@ -99,7 +106,7 @@ def crash_inside_acquire(lock, start):
 def crash_of_a_waiter(lock, start):
     holder, dead, waiter = (start().contender(lock) for _ in range(3))
     key, lease = fresh_key(), lease_ms(lock)
-    holder.got(key, lease=20000)
+    holder.got(key, lease=LONG_MS)
     dead.waits(key, wait=lease + 1000, lease=lease)  # its place in a queue times out with its own wait
     waiter.waits(key, wait=30000, lease=lease)
     dead.probe.kill()
@@ -116,12 +123,72 @@ def lost_wake_up(lock, start):
     probe = start()
     holder, waiter = probe.contender(lock), probe.contender(lock)
     key = fresh_key()
-    holder.got(key, lease=10000)
-    waiter.start("hold-at", "wait").start("acquire", key, wait=20000, lease=10000).done("step")
+    holder.got(key, lease=LONG_MS)
+    waiter.start("hold-at", "wait").start("acquire", key, wait=20000, lease=LONG_MS).done("step")
     holder.released()
     waiter.start("go")
     event = waiter.event("acquire", 3)
     return None if event and event["status"] == "ok" else "never woken"
+
+
+# ---- waiting ----
+
+
+def deadline_in_the_past(lock, start):
+    """Means one try."""
+    holder, other = two_contenders(lock, start)
+    key = fresh_key()
+    for wait in (-1000, -(10**12)):
+        holder.got(key, wait=wait, lease=LONG_MS)
+        event = other.acquire(key, wait=wait, lease=LONG_MS)
+        assert event["status"] == "busy", event
+        assert event["ended_us"] - event["began_us"] < 500_000 * PATIENCE, event
+        holder.released()
+        other.got(key, wait=wait, lease=LONG_MS)
+        other.released()
+
+
+def waits_until_it_comes(lock, start):
+    holder, other = two_contenders(lock, start)
+    key = fresh_key()
+    holder.got(key, lease=LONG_MS)
+    other.waits(key, wait="forever", lease=LONG_MS)
+    assert other.event("acquire", 0.5) is None
+    holder.released()
+    assert other.done("acquire")["status"] == "ok"
+
+
+def first_come_first_served(lock, start):
+    probes = [start(), start()]
+    holder, *waiters = [probes[number % 2].contender(lock, LONG_MS) for number in range(7)]
+    key = fresh_key()
+    holder.got(key, lease=LONG_MS)
+    for waiter in waiters:
+        waiter.waits(key, wait=20000, lease=LONG_MS)
+        sleep_ms(100)  # it has told that it waits, and now stands in the queue
+    for previous, waiter in zip([holder, *waiters], waiters):
+        previous.released()
+        assert waiter.done("acquire", within=5)["status"] == "ok"
+
+
+def one_is_woken(lock, start):
+    """By a release, one waiter in each process at most; where there is a queue, one in all. The herd shows the other way."""
+    probes = [start(), start()]
+    holder, *waiters = [probes[number % 2].contender(lock, LONG_MS) for number in range(7)]
+    key = fresh_key()
+    holder.got(key, lease=LONG_MS)
+    woken = [waiter.stats()["wake_ups"] for waiter in waiters]
+    for place, waiter in enumerate(waiters):  # the last in the queue gives up first: that wakes nobody behind it
+        waiter.waits(key, wait=(3000 - 300 * place) * PATIENCE, lease=LONG_MS)
+        sleep_ms(50)
+    holder.released()
+    events = [waiter.done("acquire") for waiter in waiters]
+    assert sorted(event["status"] for event in events) == ["busy"] * 5 + ["ok"], events
+    woken = sum(waiter.stats()["wake_ups"] - before for waiter, before in zip(waiters, woken))
+    if woken > (1 if BY_NAME[lock].fair else 2):
+        return f"{woken} were woken"
+    assert woken >= 1
+    return None
 
 
 # ---- only the owner releases ----
@@ -131,7 +198,7 @@ def release_after_the_lease(lock, start):
     late, owner, stranger = (start().contender(lock) for _ in range(3))
     key = fresh_key()
     late.got(key, lease=lease_ms(lock), ends=True)
-    owner.got(key, wait=lease_ms(lock) + FREE_WITHIN_MS, lease=10000)
+    owner.got(key, wait=lease_ms(lock) + FREE_WITHIN_MS, lease=LONG_MS)
     status = late.release()["status"]
     if stranger_gets_it(stranger, key) or owner.holds() != "ok":
         return f"the release ({status}) of an ended lease took away another's lock"
@@ -144,7 +211,7 @@ def lease_ends_inside_release(lock, start):
     late.got(key, lease=lease_ms(lock), ends=True)
     late.start("hold-at", "get").start("release")
     held = late.event("step", 0.3)
-    owner.got(key, wait=lease_ms(lock) + FREE_WITHIN_MS, lease=10000)
+    owner.got(key, wait=lease_ms(lock) + FREE_WITHIN_MS, lease=LONG_MS)
     late.start("go").done("release")
     if stranger_gets_it(stranger, key) or owner.holds() != "ok":
         return f"a release took away another's lock, stopped at {held}"
@@ -198,7 +265,7 @@ def pause(lock, start):
     key, lease = fresh_key(), lease_ms(lock)
     holder.got(key, lease=lease)
     probe.pause()
-    event = other.acquire(key, wait=lease + FREE_WITHIN_MS, lease=10000)
+    event = other.acquire(key, wait=lease + FREE_WITHIN_MS, lease=LONG_MS)
     probe.resume()
     wait_until(lambda: holder.holds() != "away", "the holder's connection is back")
     told = holder.holds()
@@ -244,7 +311,7 @@ def renewal_by_hand(lock, start):
         sleep_ms(0.5 * lease)
         assert holder.start("renew").done("renew")["status"] == "ok"
     assert not stranger_gets_it(other, key)
-    other.got(key, wait=lease + 2000, lease=10000)
+    other.got(key, wait=lease + 2000, lease=LONG_MS)
     assert holder.start("renew").done("renew")["status"] in ("lost", "not owner")
     assert other.holds() == "ok"
 
@@ -261,6 +328,10 @@ SCRIPTS = {
     crash_inside_acquire: declaring(setting="REDIS_URL"),
     crash_of_a_waiter: [name for name in SHARED if name in EXCLUSIVE],
     lost_wake_up: EXCLUSIVE,
+    deadline_in_the_past: EXCLUSIVE,
+    waits_until_it_comes: EXCLUSIVE,
+    first_come_first_served: declaring(fair=True),
+    one_is_woken: [name for name in declaring(blocking=True) if name in SHARED],
     release_after_the_lease: [name for name in LEASED if name in EXCLUSIVE],
     lease_ends_inside_release: [name for name in LEASED if name in EXCLUSIVE],
     release_again: EXCLUSIVE,

@@ -8,9 +8,9 @@ import subprocess
 import threading
 import time
 
-from basics import BUILD, PATIENCE
+from basics import PATIENCE
+from locks import LOCKPROBE, lease_ms
 
-LOCKPROBE = BUILD / "lockprobe"
 NAMES = (f"c{number}" for number in itertools.count(1))
 KEYS = (f"test:{os.getpid()}:{number}" for number in itertools.count(1))
 NAMING = threading.Lock()
@@ -91,10 +91,11 @@ class Probe:
                 if not self.changed.wait(max(0, end - time.monotonic())):
                     return None
 
-    def contender(self, lock):
-        """One that has talked with its server before, so that what it does next takes no connecting."""
+    def contender(self, lock, lease=None):
+        """One that has talked with its server before, so that what it does next takes no connecting. LEASE is that of a
+        ZooKeeper session, which is the first that its process asks for; the shortest where none is given."""
         contender = Contender(self, lock)
-        contender.got(fresh_key(), wait=5000 * PATIENCE)
+        contender.got(fresh_key(), wait=5000 * PATIENCE, lease=lease or lease_ms(lock))
         contender.released()
         return contender
 

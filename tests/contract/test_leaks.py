@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from basics import PATIENCE, SANITIZED, wait_until
+from conditions import LONG_MS
 from contender import fresh_key
 from locks import BY_NAME
 
@@ -20,7 +21,7 @@ class Cycling:
 
     def __init__(self, lock, start):
         self.probe = start()
-        self.contenders = [(self.probe.contender(lock), fresh_key()) for _ in range(THREADS)]
+        self.contenders = [(self.probe.contender(lock, LONG_MS), fresh_key()) for _ in range(THREADS)]
 
     def begin(self, rounds):
         for contender, key in self.contenders:
@@ -52,7 +53,7 @@ def test_nothing_grows(setting, start, stack, print_later):
         for process in cycling.values():
             process.end(rounds)
 
-    run(ROUNDS // 4)  # caches fill, arenas settle
+    run(200)  # caches fill, arenas settle
     before = {lock: process.footprint() for lock, process in cycling.items()}
     left = stack.left_behind(setting)
     run(ROUNDS)
