@@ -45,6 +45,8 @@ struct lock_server {
     const char *setting; /* the environment variable that names it */
     /* Does it answer before DEADLINE? LOCK_OK, or why not, in words, in RET_ERROR. Any thread may call. */
     enum lock_status (*ping)(int64_t deadline_us, char *ret_error, size_t size);
+    /* How many sessions this process has lost so far; NULL where there are none. Any thread may call. */
+    uint64_t (*sessions_lost)(void);
 };
 
 /* What may end a lock under a holder who has done nothing wrong. */

@@ -368,5 +368,7 @@ static enum lock_status ping(int64_t deadline_us, char *ret_error, size_t size)
     return status;
 }
 
-const struct lock_server zookeeper_server = {
-    .name = "zookeeper", .setting = "ZOOKEEPER_CONNECT", .ping = ping};
+const struct lock_server zookeeper_server = {.name = "zookeeper",
+                                             .setting = "ZOOKEEPER_CONNECT",
+                                             .ping = ping,
+                                             .sessions_lost = zookeeper_sessions_lost};

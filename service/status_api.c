@@ -4,6 +4,7 @@
 #include "service/backends.h"
 #include "service/metrics.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,14 @@ void metrics_get(struct exchange *x, struct worker *worker)
         "# HELP oversell_http_connections Open HTTP connections.\n# TYPE oversell_http_connections gauge\n"
         "oversell_http_connections %u\n",
         http_connections());
+    fprintf(
+        to,
+        "# HELP oversell_lock_sessions_lost_total Sessions with a lock server that ended under this process.\n"
+        "# TYPE oversell_lock_sessions_lost_total counter\n");
+    for (size_t i = 0; backend_at(i); i++)
+        if (backend_at(i)->sessions_lost)
+            fprintf(to, "oversell_lock_sessions_lost_total{backend=\"%s\"} %" PRIu64 "\n",
+                    backend_at(i)->name, backend_at(i)->sessions_lost());
     fclose(to);
     http_reply_body(x, 200, "text/plain; version=0.0.4; charset=utf-8", text, size);
 }
