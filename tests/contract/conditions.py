@@ -118,6 +118,27 @@ def crash_of_a_waiter(lock, start):
     return None if event and event["status"] == "ok" else f"not got after the release: {event}"
 
 
+def pause_of_a_waiter(lock, start):
+    """A waiter's process sleeps for longer than what keeps its place, and wakes when it is somebody else's turn. (Jepsen
+    found in 2020 that such a waiter in etcd's own lock service believed that it held the lock.)"""
+    holder, sleeper, owner = (start().contender(lock) for _ in range(3))
+    key, lease = fresh_key(), lease_ms(lock)
+    holder.got(key, lease=LONG_MS)
+    sleeper.waits(key, wait=30000, lease=lease)
+    sleep_ms(100)
+    sleeper.probe.pause()
+    owner.waits(key, wait=30000, lease=LONG_MS)
+    sleep_ms(lease + FREE_WITHIN_MS)
+    holder.released()
+    event = owner.event("acquire", 5)
+    sleeper.probe.resume()
+    assert event and event["status"] == "ok", event
+    event = sleeper.event("acquire", 1)
+    if event and event["status"] == "ok" or owner.holds() != "ok":
+        return f"two hold it: {event}"
+    return None
+
+
 def lost_wake_up(lock, start):
     """The holder releases in the very moment in which a waiter starts to wait."""
     probe = start()
@@ -327,6 +348,7 @@ SCRIPTS = {
     crash_of_a_holder: ALL,
     crash_inside_acquire: declaring(setting="REDIS_URL"),
     crash_of_a_waiter: [name for name in SHARED if name in EXCLUSIVE],
+    pause_of_a_waiter: [name for name in declaring(pause=True) if name in EXCLUSIVE],
     lost_wake_up: EXCLUSIVE,
     deadline_in_the_past: EXCLUSIVE,
     waits_until_it_comes: EXCLUSIVE,
