@@ -1,4 +1,5 @@
-"""Clients that are not ours, each with the same two calls: hold(key), one try that tells whether it holds now, and release(key).
+"""Clients that are not ours, each with the same calls: hold(key), one try that tells whether it holds now, release(key), and,
+where the client can, wait(key), which tells whether it came.
 
 redis-py, kazoo and etcdctl are the real clients. Redisson, Spring and npm's etcd3 are not to be had here: redis-cli, psql
 and etcdctl play their formats, written from wire-formats.md and not from our C."""
@@ -27,12 +28,16 @@ class RedisPy:
         self.servers = [stack.redis]
 
     def hold(self, key):
-        self.locks = [server.lock(f"oversell:lock:{key}", timeout=LEASE_MS / 1000) for server in self.servers]
+        self.locks = [server.lock(f"oversell:lock:{key}", timeout=LEASE_MS / 1000, thread_local=False) for server in self.servers]
         got = [lock.acquire(blocking=False) for lock in self.locks]
         if not all(got):
             self.locks = [lock for lock, ok in zip(self.locks, got) if ok]
             self.release(key)
         return all(got)
+
+    def wait(self, key):
+        self.locks = [server.lock(f"oversell:lock:{key}", timeout=LEASE_MS / 1000, thread_local=False) for server in self.servers]
+        return all(lock.acquire(blocking_timeout=10) for lock in self.locks)
 
     def release(self, _key):
         for lock in self.locks:
@@ -61,9 +66,12 @@ class Kazoo:
         self.client = KazooClient(stack.zookeeper)
         self.client.start(timeout=20)
 
-    def hold(self, key):
+    def hold(self, key, **options):
         self.lock = self.client.Lock(f"/oversell/locks/{key}", "foreign", **self.patterns)
-        return self.lock.acquire(blocking=False)
+        return self.lock.acquire(**(options or {"blocking": False}))
+
+    def wait(self, key):
+        return self.hold(key, timeout=10)
 
     def release(self, _key):
         self.lock.release()
@@ -89,7 +97,10 @@ class EtcdctlLock:
         self.environment = stack.etcd_environment
         self.process = None
 
-    def hold(self, key):
+    def wait(self, key):
+        return self.hold(key, seconds=10)
+
+    def hold(self, key, seconds=1.0):
         self.process = subprocess.Popen(
             ["etcdctl", "lock", f"oversell/locks/{key}"],
             env=self.environment,
@@ -99,7 +110,7 @@ class EtcdctlLock:
         )
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)
-            if selector.select(1.0 * PATIENCE):
+            if selector.select(seconds * PATIENCE):
                 line = self.process.stdout.readline()
                 assert line.startswith(f"oversell/locks/{key}/"), line
                 return True

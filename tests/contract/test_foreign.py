@@ -1,6 +1,7 @@
 """Foreign clients and ours exclude each other on the same key, in both directions, waiting included."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from basics import PATIENCE
@@ -51,6 +52,28 @@ def test_exclusion(met, print_later):
     words = ["yes" if ok else "NO" for ok in (they_hold, we_hold, they_release)]
     print_later(TITLE, f"{lock:18} {foreign.title:22} {words[0]:4} {words[1]:4} {words[2]:4} after {took_ms:.0f} ms")
     assert (they_hold, we_hold, they_release) == (True, type(foreign) not in BLIND, True), (event, took_ms)
+
+
+THEY_WAIT = [(lock, client) for lock, client in PAIRS if hasattr(client, "wait") and client not in BLIND]
+
+
+@pytest.mark.parametrize("met", THEY_WAIT, indirect=True, ids=[f"{lock}-{client.__name__}" for lock, client in THEY_WAIT])
+def test_they_wait_for_us(met, print_later):
+    """Behind us in the same queue, where there is one; our release is what they wait for."""
+    lock, foreign, ours = met
+    key = fresh_key()
+    ours.got(key, lease=LONG_MS)
+    with ThreadPoolExecutor(1) as pool:
+        theirs = pool.submit(lambda: (foreign.wait(key), now_us()))
+        time.sleep(0.5)
+        assert not theirs.done()
+        released_us = ours.released()["began_us"]
+        came, at_us = theirs.result()
+    assert came
+    print_later("They wait: got after our release, in ms", f"{lock:18} {foreign.title:22} {(at_us - released_us) / 1000:6.1f}")
+    assert at_us - released_us < POLLED_MS * 1000 * PATIENCE
+    assert ours.acquire(key)["status"] == "busy"
+    foreign.release(key)
 
 
 # A value of another kind under our key is said to be one, and is left alone.

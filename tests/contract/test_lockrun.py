@@ -10,6 +10,7 @@ from basics import BUILD, PATIENCE, wait_until
 from contender import SANITIZERS, fresh_key, now_us
 from locks import BREAKS, BY_NAME, SHARED, declaring, lease_ms
 from servers import with_port
+from stack import proxies
 
 LOCKRUN = BUILD / "lockrun"
 LOCK = "redis-lock"
@@ -111,6 +112,14 @@ def test_an_unknown_lock_lists_the_valid_ones():
     ran = usage("--lock", "nonsense", "--name", "x", "--", "true")
     assert ran.returncode == 2 and "nonsense" in ran.stderr
     assert all(name in ran.stderr.split() for name in SHARED), ran.stderr
+
+
+def test_the_name_of_a_strategy_does_as_well(lockrun):
+    for name in ("redis-lock-checked", "zookeeper-fenced", "etcd-fenced", "fence-on-write"):
+        assert ended(lockrun(fresh_key(), "echo", "ran", lock=name))[:2] == (0, "ran\n"), name
+        assert name in usage("--help").stdout.split()
+    for name in ("mutex-early-release", "atomic-decrement"):
+        assert ended(lockrun(fresh_key(), "echo", "ran", lock=name))[:2] == (2, ""), name
 
 
 def test_a_mutex_in_memory_would_keep_nobody_out():
@@ -269,6 +278,24 @@ def test_a_lost_lock_is_told(lockrun, stack):
     running(holder)
     assert stack.redis.delete(f"oversell:lock:{key}") == 1
     status, out, err = ended(holder, within=3)
+    assert (status, out) == (9, "told\n") and "lost" in err
+
+
+def test_a_server_that_stays_away_for_a_lease_has_lost_the_lock(lockrun, stack):
+    """Nobody has prolonged it; away for less, it has not."""
+    with proxies(stack.addresses, "REDIS_URL") as (through, servers):
+        holder = lockrun(fresh_key(), "sh", "-c", "trap 'echo told; exit 9' TERM; " + READY + "while :; do sleep 0.05; done",
+                         more=through, options=("--ttl", "2s"))  # fmt: skip
+        running(holder)
+        servers[0].refuse = True
+        servers[0].cut()
+        time.sleep(0.8)
+        servers[0].refuse = False
+        time.sleep(1.5)
+        assert holder.poll() is None, holder.stderr.read()
+        servers[0].refuse = True
+        servers[0].cut()
+        status, out, err = ended(holder, within=6)
     assert (status, out) == (9, "told\n") and "lost" in err
 
 
