@@ -27,8 +27,12 @@ class RedisPy:
     def __init__(self, stack):
         self.servers = [stack.redis]
 
+    def locks_of(self, key):
+        name, options = f"oversell:lock:{key}", {"timeout": LEASE_MS / 1000, "thread_local": False}
+        return [server.lock(name, **options) for server in self.servers]
+
     def hold(self, key):
-        self.locks = [server.lock(f"oversell:lock:{key}", timeout=LEASE_MS / 1000, thread_local=False) for server in self.servers]
+        self.locks = self.locks_of(key)
         got = [lock.acquire(blocking=False) for lock in self.locks]
         if not all(got):
             self.locks = [lock for lock, ok in zip(self.locks, got) if ok]
@@ -36,7 +40,7 @@ class RedisPy:
         return all(got)
 
     def wait(self, key):
-        self.locks = [server.lock(f"oversell:lock:{key}", timeout=LEASE_MS / 1000, thread_local=False) for server in self.servers]
+        self.locks = self.locks_of(key)
         return all(lock.acquire(blocking_timeout=10) for lock in self.locks)
 
     def release(self, _key):

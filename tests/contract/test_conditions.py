@@ -7,7 +7,7 @@ from conditions import SCRIPTS
 from conftest import probes_on
 from locks import BREAKS, BY_NAME
 
-AT_ONCE = 8  # scripts mostly wait
+AT_ONCE = 14  # scripts mostly wait
 CASES = [pytest.param(script, lock, id=f"{script.__name__}-{lock}") for script in SCRIPTS for lock in SCRIPTS[script]]
 
 
