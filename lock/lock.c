@@ -37,21 +37,24 @@ enum lock_status lock_acquire(struct lock *lock, const char *key, int64_t deadli
 {
     enum lock_status status = lock->ops->acquire(lock, key, deadline_us, ret_grant);
     if (status == LOCK_OK && is_renewed(lock))
-        (void)watchdog_watch(lock->ops, ret_grant, lock->lease_ms); /* else it is a lease that ends */
+        (void)watchdog_watch(lock, ret_grant); /* else it is a lease that ends */
     return status;
 }
 
 enum lock_status lock_release(struct lock *lock, struct lock_grant *grant)
 {
     if (is_renewed(lock))
-        watchdog_forget(lock->ops, grant);
+        watchdog_forget(lock, grant);
     return lock->ops->release(lock, grant);
 }
 
 void lock_close(struct lock *lock)
 {
-    if (lock)
-        lock->ops->close(lock);
+    if (!lock)
+        return;
+    if (lock->ops->renew)
+        watchdog_forget(lock, NULL); /* or what is held would have no end */
+    lock->ops->close(lock);
 }
 
 /* ---- for those who implement locks --------------------------------------------------------------------- */

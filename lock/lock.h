@@ -127,7 +127,7 @@ enum lock_status lock_acquire(struct lock *lock, const char *key, int64_t deadli
                               struct lock_grant *ret_grant);
 /* Ends the watchdog's work, then as ops->release. */
 enum lock_status lock_release(struct lock *lock, struct lock_grant *grant);
-/* LOCK may be NULL. */
+/* Ends the watchdog's work for all that is still held, then as ops->close. LOCK may be NULL. */
 void lock_close(struct lock *lock);
 
 /* All locks, by the name of the strategy that uses them; ended by NULL. */

@@ -1,4 +1,5 @@
-/* Prolonging leases: a list of grants, and a thread that renews the one that is due next.
+/* Prolonging leases: for each server a list of grants, and a thread that renews the one that is due next. A server that
+ * is silent keeps its own thread waiting, and so must not be the concern of leases that lie elsewhere.
  *
  * It renews with handles of its own, one for each lock, so that the holder's connection is never shared. Renewing
  * takes the list's turn, not its mutex: a holder that releases waits for a renewal of its own grant, not for others. */
@@ -10,6 +11,7 @@
 
 struct watched {
     struct watched *next;
+    const struct lock *holder; /* known by its address, and not looked into */
     const struct lock_ops *ops;
     struct lock_grant grant; /* a copy without impl */
     int64_t lease_ms;
@@ -22,11 +24,17 @@ struct handle {
     struct lock *lock;
 };
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed; /* the list, or what is being renewed; on the monotonic clock */
-static bool running;
-static struct watched *all;
-static const struct watched *renewing; /* by the thread, outside the mutex */
+/* What lies on one server. Lives as long as the process. */
+struct watchdog {
+    struct watchdog *next;
+    const struct lock_server *server;
+    pthread_cond_t changed; /* the list, or what is being renewed; on the monotonic clock */
+    struct watched *all;
+    const struct watched *renewing; /* by the thread, outside the mutex */
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of all that is here */
+static struct watchdog *watchdogs;
 
 static int64_t a_third_us(const struct watched *w)
 {
@@ -49,18 +57,18 @@ static struct lock *handle_of(struct handle **handles, const struct lock_ops *op
     return h->lock;
 }
 
-static struct watched *most_urgent(void)
+static struct watched *most_urgent(const struct watchdog *dog)
 {
-    struct watched *first = all;
-    for (struct watched *w = all; w; w = w->next)
+    struct watched *first = dog->all;
+    for (struct watched *w = dog->all; w; w = w->next)
         if (w->due_us < first->due_us)
             first = w;
     return first;
 }
 
-static void drop(struct watched *w)
+static void drop(struct watchdog *dog, struct watched *w)
 {
-    struct watched **link = &all;
+    struct watched **link = &dog->all;
     while (*link != w)
         link = &(*link)->next;
     *link = w->next;
@@ -68,9 +76,9 @@ static void drop(struct watched *w)
 }
 
 /* Renews W, which is due; called and left with the mutex held. */
-static void renew(struct watched *w, struct handle **handles)
+static void renew(struct watchdog *dog, struct watched *w, struct handle **handles)
 {
-    renewing = w;
+    dog->renewing = w;
     pthread_mutex_unlock(&mutex);
     struct lock *lock = handle_of(handles, w->ops);
     enum lock_status status = LOCK_AWAY;
@@ -79,88 +87,118 @@ static void renew(struct watched *w, struct handle **handles)
         status = w->ops->renew(lock, &w->grant);
     }
     pthread_mutex_lock(&mutex);
-    renewing = NULL;
-    pthread_cond_broadcast(&changed);
+    dog->renewing = NULL;
+    pthread_cond_broadcast(&dog->changed);
     if (status == LOCK_LOST || status == LOCK_NOT_OWNER)
-        drop(w);
+        drop(dog, w);
     else /* no answer: ask again soon, since the lease runs on */
         w->due_us = monotonic_us() + (status == LOCK_OK ? a_third_us(w) : a_third_us(w) / 8);
 }
 
 static void *watch(void *arg)
 {
-    (void)arg;
+    struct watchdog *dog = arg;
     struct handle *handles = NULL;
     pthread_mutex_lock(&mutex);
     while (true) {
-        struct watched *next = most_urgent();
+        struct watched *next = most_urgent(dog);
         if (!next) {
-            pthread_cond_wait(&changed, &mutex);
+            pthread_cond_wait(&dog->changed, &mutex);
         } else if (next->due_us > monotonic_us()) {
             struct timespec due = {.tv_sec = next->due_us / 1000000,
                                    .tv_nsec = next->due_us % 1000000 * 1000};
-            pthread_cond_timedwait(&changed, &mutex, &due);
+            pthread_cond_timedwait(&dog->changed, &mutex, &due);
         } else {
-            renew(next, &handles);
+            renew(dog, next, &handles);
         }
     }
     return NULL;
 }
 
-/* Starts the thread when first needed; it lives as long as the process. The mutex is held. */
-static bool start(void)
+static struct watchdog *find_watchdog(const struct lock_server *server)
+{
+    struct watchdog *dog = watchdogs;
+    while (dog && dog->server != server)
+        dog = dog->next;
+    return dog;
+}
+
+/* The watchdog of SERVER, started when first needed; NULL when out of memory or threads. The mutex is held. */
+static struct watchdog *watchdog_of(const struct lock_server *server)
 {
     pthread_t thread;
     pthread_condattr_t attributes;
-    if (running)
-        return true;
+    struct watchdog *dog = find_watchdog(server);
+    if (dog || !(dog = calloc(1, sizeof *dog)))
+        return dog;
+    dog->server = server;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&changed, &attributes);
+    pthread_cond_init(&dog->changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    running = pthread_create(&thread, NULL, watch, NULL) == 0;
-    if (running)
-        pthread_detach(thread);
-    return running;
+    if (pthread_create(&thread, NULL, watch, dog) != 0) {
+        pthread_cond_destroy(&dog->changed);
+        free(dog);
+        return NULL;
+    }
+    pthread_detach(thread);
+    dog->next = watchdogs;
+    watchdogs = dog;
+    return dog;
 }
 
-bool watchdog_watch(const struct lock_ops *ops, const struct lock_grant *grant, int64_t lease_ms)
+bool watchdog_watch(const struct lock *holder, const struct lock_grant *grant)
 {
     struct watched *w = malloc(sizeof *w);
     if (!w)
         return false;
-    *w = (struct watched){.ops = ops, .grant = *grant, .lease_ms = lease_ms};
+    *w = (struct watched){
+        .holder = holder, .ops = holder->ops, .grant = *grant, .lease_ms = holder->lease_ms};
     w->grant.impl = NULL;
     w->due_us = monotonic_us() + a_third_us(w);
     pthread_mutex_lock(&mutex);
-    bool well = start();
-    if (well) {
-        w->next = all;
-        all = w;
-        pthread_cond_broadcast(&changed);
+    struct watchdog *dog = watchdog_of(w->ops->server);
+    if (dog) {
+        w->next = dog->all;
+        dog->all = w;
+        pthread_cond_broadcast(&dog->changed);
     } else {
         free(w);
     }
     pthread_mutex_unlock(&mutex);
-    return well;
+    return dog;
 }
 
-static struct watched *find(const struct lock_ops *ops, const struct lock_grant *grant)
+/* HOLDER's GRANT, or (NULL) any of its grants. */
+static struct watched *find(const struct watchdog *dog, const struct lock *holder,
+                            const struct lock_grant *grant)
 {
-    struct watched *w = all;
-    while (w && (w->ops != ops || strcmp(w->grant.token, grant->token) != 0 ||
-                 strcmp(w->grant.key, grant->key) != 0))
+    struct watched *w = dog->all;
+    while (w && (w->holder != holder || (grant && (strcmp(w->grant.token, grant->token) != 0 ||
+                                                   strcmp(w->grant.key, grant->key) != 0))))
         w = w->next;
     return w;
 }
 
-void watchdog_forget(const struct lock_ops *ops, const struct lock_grant *grant)
+/* Of those that are found, one for each grant; looked up anew each time, since the renewal may drop what it renews. */
+static void forget(const struct lock *holder, const struct lock_grant *grant)
 {
     struct watched *w;
+    struct watchdog *dog = find_watchdog(holder->ops->server);
+    while (dog && (w = find(dog, holder, grant))) {
+        if (dog->renewing == w) {
+            pthread_cond_wait(&dog->changed, &mutex);
+            continue;
+        }
+        drop(dog, w);
+        if (grant)
+            return;
+    }
+}
+
+void watchdog_forget(const struct lock *holder, const struct lock_grant *grant)
+{
     pthread_mutex_lock(&mutex);
-    while ((w = find(ops, grant)) && renewing == w)
-        pthread_cond_wait(&changed, &mutex); /* looked up anew: the renewal may drop it */
-    if (w)
-        drop(w);
+    forget(holder, grant);
     pthread_mutex_unlock(&mutex);
 }
