@@ -172,18 +172,24 @@ static enum lock_status wait_until_absent(struct lock *lock, int64_t deadline_us
 static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
                                 struct lock_grant *ret_grant)
 {
-    struct attempt attempt = {0};
-    if (!lock_random_token(attempt.token))
-        return lock_fail(lock, LOCK_FAILED, "no randomness for a token");
-    lock_server_key(attempt.key, sizeof attempt.key, "", "/locks/", key);
-    enum lock_status status = etcd_grant(etcd_of(lock), lock, deadline_us, &attempt.lease);
+    struct attempt attempt;
+    enum lock_status status;
+    do { /* more than once only where the lease ended while we waited */
+        attempt = (struct attempt){0};
+        if (!lock_random_token(attempt.token))
+            return lock_fail(lock, LOCK_FAILED, "no randomness for a token");
+        lock_server_key(attempt.key, sizeof attempt.key, "", "/locks/", key);
+        status = etcd_grant(etcd_of(lock), lock, deadline_us, &attempt.lease);
+        if (status != LOCK_OK)
+            return status;
+        status = put_if_absent(lock, deadline_us, &attempt);
+        if (status == LOCK_BUSY && monotonic_us() < deadline_us)
+            status = wait_until_absent(lock, deadline_us, &attempt);
+        if (status != LOCK_OK)
+            status = etcd_give_up(etcd_of(lock), lock, attempt.lease.id, status);
+    } while (status == LOCK_LOST && monotonic_us() < deadline_us);
     if (status != LOCK_OK)
-        return status;
-    status = put_if_absent(lock, deadline_us, &attempt);
-    if (status == LOCK_BUSY && monotonic_us() < deadline_us)
-        status = wait_until_absent(lock, deadline_us, &attempt);
-    if (status != LOCK_OK)
-        return etcd_give_up(etcd_of(lock), lock, attempt.lease.id, status);
+        return status == LOCK_LOST ? LOCK_AWAY : status;
 
     *ret_grant = (struct lock_grant){.fence = attempt.revision, .lease_end_us = attempt.lease.end_us};
     snprintf(ret_grant->key, sizeof ret_grant->key, "%s", key);

@@ -109,16 +109,22 @@ static enum lock_status wait_in_queue(struct lock *lock, int64_t deadline_us, st
 static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
                                 struct lock_grant *ret_grant)
 {
-    struct place place = {0};
-    enum lock_status status = etcd_grant(etcd_of(lock), lock, deadline_us, &place.lease);
+    struct place place;
+    enum lock_status status;
+    do { /* more than once only where the lease ended while we waited, and our place with it */
+        place = (struct place){0};
+        status = etcd_grant(etcd_of(lock), lock, deadline_us, &place.lease);
+        if (status != LOCK_OK)
+            return status;
+        name_keys(&place, key);
+        status = enter_queue(lock, deadline_us, &place);
+        if (status == LOCK_BUSY && monotonic_us() < deadline_us)
+            status = wait_in_queue(lock, deadline_us, &place);
+        if (status != LOCK_OK)
+            status = etcd_give_up(etcd_of(lock), lock, place.lease.id, status);
+    } while (status == LOCK_LOST && monotonic_us() < deadline_us);
     if (status != LOCK_OK)
-        return status;
-    name_keys(&place, key);
-    status = enter_queue(lock, deadline_us, &place);
-    if (status == LOCK_BUSY && monotonic_us() < deadline_us)
-        status = wait_in_queue(lock, deadline_us, &place);
-    if (status != LOCK_OK)
-        return etcd_give_up(etcd_of(lock), lock, place.lease.id, status);
+        return status == LOCK_LOST ? LOCK_AWAY : status;
 
     *ret_grant = (struct lock_grant){.fence = place.created, .lease_end_us = place.lease.end_us};
     snprintf(ret_grant->key, sizeof ret_grant->key, "%s", key);

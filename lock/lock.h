@@ -91,10 +91,12 @@ struct lock_ops {
     enum lock_status (*open)(const struct lock_ops *ops, struct lock **ret_lock);
     /* Waits until DEADLINE (monotonic_us) at most: one in the past means one try, INT64_MAX until it comes. Tells
      * the lock's observer when it starts to wait; a polling lock at every try that found it taken. On any status but
-     * LOCK_OK nothing is held (as far as a server that does not answer lets us know) and *ret_grant is undefined. */
+     * LOCK_OK nothing is held (as far as a server that does not answer lets us know) and *ret_grant is undefined. Who
+     * loses its place while it waits begins anew: never LOCK_LOST. */
     enum lock_status (*acquire)(struct lock *lock, const char *key, int64_t deadline_us,
                                 struct lock_grant *ret_grant);
-    /* LOCK_OK, or LOCK_LOST if it had ended before; in either case the grant is spent. Bounded. */
+    /* LOCK_OK, or LOCK_LOST if it had ended before, or why it is left to its end; in any case the grant is spent. A spent
+     * one is LOCK_LOST or LOCK_NOT_OWNER. Bounded. */
     enum lock_status (*release)(struct lock *lock, struct lock_grant *grant);
     /* Asks whether the grant still holds: LOCK_OK, LOCK_LOST, or that the question got no answer. */
     enum lock_status (*still_held)(struct lock *lock, const struct lock_grant *grant);
