@@ -15,6 +15,10 @@
 #include <stdio.h>
 #include <string.h>
 
+enum {
+    LOOK_AGAIN_MS = 10000
+}; /* at a lock that is held for longer, or without end, as a stranger's may be */
+
 /* All three: KEYS lock, channel; ARGV who, lease in ms, how many of his grants the holder knows of.
  * A request whose reply was lost may be done after all, at any time. So the first grant sets the count, and the
  * release of the last one ends the lock whatever the count is: such a request is forgotten with the next. */
@@ -82,8 +86,8 @@ static enum lock_status try_once(struct rlock *r, const char *key, int64_t deadl
         return LOCK_OK;
     }
     *ret_ttl_ms = redis_integer(reply);
-    if (*ret_ttl_ms < 0) /* a stranger's, without end: look again now and then */
-        *ret_ttl_ms = r->base.lease_ms;
+    if (*ret_ttl_ms < 0 || *ret_ttl_ms > LOOK_AGAIN_MS)
+        *ret_ttl_ms = LOOK_AGAIN_MS;
     return lock_fail(&r->base, LOCK_BUSY, "taken");
 }
 
