@@ -36,7 +36,7 @@ struct waiter {
     const char *key;
     int64_t revision;
     bool watches;
-    pthread_cond_t turn; /* on the monotonic clock */
+    pthread_cond_t turn;
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -52,11 +52,7 @@ static struct waiter *first_for(const char *key)
 
 static void join_line(struct waiter *me)
 {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&me->turn, &attributes);
-    pthread_condattr_destroy(&attributes);
+    pthread_cond_init(&me->turn, NULL);
     pthread_mutex_lock(&mutex);
     struct waiter **end = &line;
     while (*end)
@@ -68,11 +64,9 @@ static void join_line(struct waiter *me)
 
 static bool wait_for_turn(struct waiter *me, int64_t until_us)
 {
-    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-    int error = 0;
     pthread_mutex_lock(&mutex);
-    while (!me->watches && !error)
-        error = pthread_cond_timedwait(&me->turn, &mutex, &until);
+    while (!me->watches && lock_wait_until(&me->turn, &mutex, until_us)) {
+    }
     bool watches = me->watches;
     pthread_mutex_unlock(&mutex);
     return watches;

@@ -19,7 +19,6 @@ struct name {
 
 static pthread_once_t initialized = PTHREAD_ONCE_INIT;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_condattr_t monotonic;
 static struct name *all;
 static const struct lock nobody; /* holds what was abandoned */
 static char process_id[PROCESS_ID_SIZE];
@@ -50,8 +49,6 @@ static void forget_the_parents(void)
 
 static void initialize(void)
 {
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     (void)pthread_atfork(NULL, NULL, forget_the_parents);
 }
 
@@ -86,7 +83,7 @@ static struct name *find_or_add(const struct lock *lock, const char *key)
         return NULL;
     name->ops = lock->ops;
     snprintf(name->key, sizeof name->key, "%s", key);
-    pthread_cond_init(&name->freed, &monotonic);
+    pthread_cond_init(&name->freed, NULL);
     name->next = all;
     all = name;
     return name;
@@ -106,8 +103,7 @@ static void wait_until_free(struct name *name, struct lock *waiter, int64_t dead
     pthread_mutex_lock(&mutex);
     while (!is_free(name) && monotonic_us() < deadline_us) {
         int64_t until_us = deadline_us < name->free_us ? deadline_us : name->free_us;
-        struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-        if (pthread_cond_timedwait(&name->freed, &mutex, &until) == 0)
+        if (lock_wait_until(&name->freed, &mutex, until_us))
             waiter->wake_ups++;
     }
     name->waiters--;

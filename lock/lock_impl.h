@@ -4,6 +4,8 @@
 
 #include "lock/lock.h"
 
+#include <pthread.h>
+
 /* As lock_configure set it; never NULL strings. */
 extern struct lock_config lock_config;
 
@@ -26,6 +28,9 @@ bool lock_random_token(char ret_token[static LOCK_TOKEN_SIZE]);
 /* For locks that poll: tells the observer that the lock is taken, then sleeps for PERIOD_MS with a fifth of jitter
  * either way, but not past the deadline. False when the deadline has come: give up. */
 bool lock_poll_pause(struct lock *lock, int64_t period_ms, int64_t deadline_us);
+
+/* Waits on CONDITION, with MUTEX held, until it is signalled (or seems to be), or until UNTIL has come: then false. */
+bool lock_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t until_us);
 
 /* Says KEY as the server knows it, with the configured prefix: "oversell:lock:product:1" for "" and ":lock:". */
 void lock_server_key(char *ret_key, size_t size, const char *before, const char *between, const char *key);

@@ -307,21 +307,6 @@ static void *subscribe(void *arg)
 
 /* ---- what waiters call -------------------------------------------------------------------------------------- */
 
-static void init_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
-static void wait_until(pthread_cond_t *condition, int64_t until_us)
-{
-    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-    pthread_cond_timedwait(condition, &mutex, &until);
-}
-
 /* Signals are for the program's other threads. */
 static bool start_thread(struct subscriber *s)
 {
@@ -346,7 +331,7 @@ static struct subscriber *new_subscriber(const char *url, size_t size)
     s->url_size = size;
     s->redis = redis_new(url, size);
     s->bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    init_condition(&s->changed);
+    pthread_cond_init(&s->changed, NULL);
     if (s->redis && s->bell >= 0 && start_thread(s))
         return s;
     redis_free(s->redis);
@@ -392,7 +377,7 @@ static struct redis_waiter *new_waiter(const char *url, size_t size, const char 
         return NULL;
     }
     waiter->channel = channel;
-    init_condition(&waiter->woken);
+    pthread_cond_init(&waiter->woken, NULL);
     struct redis_waiter **last = &channel->waiters;
     while (*last)
         last = &(*last)->next;
@@ -418,7 +403,7 @@ enum lock_status redis_wakeup_join(struct lock *lock, const char *url, size_t si
         ring(s);
     while (channel->state != LISTENING && monotonic_us() < until_us &&
            (s->failures == failures || s->failure == LOCK_AWAY)) /* which it may not be for long */
-        wait_until(&s->changed, until_us);
+        (void)lock_wait_until(&s->changed, &mutex, until_us);
     if (channel->state != LISTENING)
         status = s->failures != failures ? lock_fail(lock, s->failure, "subscriber: %s", s->error)
                                          : lock_fail(lock, LOCK_AWAY, "no reply to a subscription");
@@ -434,7 +419,7 @@ bool redis_wakeup_wait(struct lock *lock, struct redis_waiter *waiter, int64_t u
 {
     pthread_mutex_lock(&mutex);
     while (!waiter->called && monotonic_us() < until_us)
-        wait_until(&waiter->woken, until_us);
+        (void)lock_wait_until(&waiter->woken, &mutex, until_us);
     waiter->owes = waiter->called;
     waiter->called = false;
     pthread_mutex_unlock(&mutex);

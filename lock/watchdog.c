@@ -5,6 +5,8 @@
  * takes the list's turn, not its mutex: a holder that releases waits for a renewal of its own grant, not for others. */
 #include "lock/watchdog.h"
 
+#include "lock/lock_impl.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +30,7 @@ struct handle {
 struct watchdog {
     struct watchdog *next;
     const struct lock_server *server;
-    pthread_cond_t changed; /* the list, or what is being renewed; on the monotonic clock */
+    pthread_cond_t changed; /* the list, or what is being renewed */
     struct watched *all;
     const struct watched *renewing; /* by the thread, outside the mutex */
 };
@@ -105,9 +107,7 @@ static void *watch(void *arg)
         if (!next) {
             pthread_cond_wait(&dog->changed, &mutex);
         } else if (next->due_us > monotonic_us()) {
-            struct timespec due = {.tv_sec = next->due_us / 1000000,
-                                   .tv_nsec = next->due_us % 1000000 * 1000};
-            pthread_cond_timedwait(&dog->changed, &mutex, &due);
+            (void)lock_wait_until(&dog->changed, &mutex, next->due_us);
         } else {
             renew(dog, next, &handles);
         }
@@ -127,15 +127,11 @@ static struct watchdog *find_watchdog(const struct lock_server *server)
 static struct watchdog *watchdog_of(const struct lock_server *server)
 {
     pthread_t thread;
-    pthread_condattr_t attributes;
     struct watchdog *dog = find_watchdog(server);
     if (dog || !(dog = calloc(1, sizeof *dog)))
         return dog;
     dog->server = server;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&dog->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    pthread_cond_init(&dog->changed, NULL);
     if (pthread_create(&thread, NULL, watch, dog) != 0) {
         pthread_cond_destroy(&dog->changed);
         free(dog);

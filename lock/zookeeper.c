@@ -25,7 +25,8 @@ struct abandoned {
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed; /* the session, or what the keeper is to do; seldom */
+static pthread_cond_t changed =
+    PTHREAD_COND_INITIALIZER; /* the session, or what the keeper is to do; seldom */
 static struct zookeeper_waiter *waiters;
 static struct abandoned *abandoned;
 
@@ -40,30 +41,6 @@ static struct {
     bool only_for_ping; /* nobody who has a wish about the time-out has used it yet */
     uint64_t lost;
 } session;
-
-void zookeeper_condition(pthread_cond_t *ret_condition)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(ret_condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
-bool zookeeper_wait_until(pthread_cond_t *condition, pthread_mutex_t *its_mutex, int64_t until_us)
-{
-    if (monotonic_us() >= until_us)
-        return false;
-    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-    pthread_cond_timedwait(condition, its_mutex, &until);
-    return true;
-}
-
-static void initialize(void)
-{
-    zookeeper_condition(&changed);
-    zoo_set_debug_level(0); /* it would write to stderr; what went wrong is told in lock->error */
-}
 
 /* ---- what the library tells us ------------------------------------------------------------------------------ */
 
@@ -121,6 +98,7 @@ static void begin_session(void)
     int lease_ms = session.lease_ms < INT32_MAX ? (int)session.lease_ms : INT32_MAX;
     session.over = false;
     pthread_mutex_unlock(&mutex);
+    zoo_set_debug_level(0); /* it would write to stderr; what went wrong is told in lock->error */
     zhandle_t *handle = zookeeper_init(lock_config.zookeeper_connect, on_event, lease_ms, NULL, NULL, 0);
     pthread_mutex_lock(&mutex);
     session.handle = handle; /* NULL where a server's name is not known (yet): tried again */
@@ -194,7 +172,7 @@ static void *keep(void *unused)
             int64_t until_us = abandoned ? clear_us : INT64_MAX;
             if (!session.handle && begin_us < until_us)
                 until_us = begin_us;
-            zookeeper_wait_until(&changed, &mutex, until_us);
+            (void)lock_wait_until(&changed, &mutex, until_us);
         }
     }
     return unused;
@@ -242,7 +220,7 @@ static int enter(int64_t of_session, int64_t until_us, struct zookeeper_visit *r
             *ret_visit = (struct zookeeper_visit){.handle = session.handle, .session = session.id};
             return ZOK;
         }
-        if (!zookeeper_wait_until(&changed, &mutex, until_us))
+        if (!lock_wait_until(&changed, &mutex, until_us))
             return ZOPERATIONTIMEOUT;
     }
     return ZSESSIONEXPIRED;
@@ -272,7 +250,7 @@ void zookeeper_exit(void)
 
 void zookeeper_add_waiter(struct zookeeper_waiter *waiter)
 {
-    zookeeper_condition(&waiter->woken);
+    pthread_cond_init(&waiter->woken, NULL);
     pthread_mutex_lock(&mutex);
     waiter->next = waiters;
     waiters = waiter;
@@ -295,7 +273,7 @@ enum lock_status zookeeper_wait(struct zookeeper_waiter *waiter, int64_t until_u
     enum lock_status status = LOCK_OK;
     pthread_mutex_lock(&mutex);
     while (!waiter->fired && waiter->session == session.id && status == LOCK_OK)
-        if (!zookeeper_wait_until(&waiter->woken, &mutex, until_us))
+        if (!lock_wait_until(&waiter->woken, &mutex, until_us))
             status = session.connected ? LOCK_BUSY : LOCK_AWAY;
     if (waiter->fired)
         status = LOCK_OK;
@@ -307,12 +285,6 @@ enum lock_status zookeeper_wait(struct zookeeper_waiter *waiter, int64_t until_u
 
 /* ---- for everybody ------------------------------------------------------------------------------------------ */
 
-static void initialize_once(void)
-{
-    static pthread_once_t initialized = PTHREAD_ONCE_INIT;
-    pthread_once(&initialized, initialize);
-}
-
 enum lock_status zookeeper_open(const struct lock_ops *ops, size_t size, struct lock **ret_lock)
 {
     if (!*lock_config.zookeeper_connect)
@@ -320,7 +292,6 @@ enum lock_status zookeeper_open(const struct lock_ops *ops, size_t size, struct 
     struct lock *lock = calloc(1, size);
     if (!lock)
         return LOCK_FAILED;
-    initialize_once();
     lock->ops = ops;
     *ret_lock = lock;
     return LOCK_OK;
@@ -345,7 +316,7 @@ void zookeeper_break_session(void)
     if (session.id) {
         end_session();
         int64_t until_us = monotonic_us() + BREAK_US;
-        while (!session.id && zookeeper_wait_until(&changed, &mutex, until_us)) {
+        while (!session.id && lock_wait_until(&changed, &mutex, until_us)) {
         }
     }
     pthread_mutex_unlock(&mutex);
@@ -357,7 +328,6 @@ static enum lock_status ping(int64_t deadline_us, char *ret_error, size_t size)
     enum lock_status status = LOCK_LOST;
     if (!*lock_config.zookeeper_connect)
         return LOCK_UNAVAILABLE;
-    initialize_once();
     for (int tries = 0; tries < 2 && status == LOCK_LOST;
          tries++) /* once more where the session was replaced */
         status = zookeeper_find(NULL, deadline_us, 0, "/", &czxid);

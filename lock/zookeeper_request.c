@@ -40,7 +40,7 @@ static struct request *new_request(int (*send)(zhandle_t *handle, struct request
     r->send = send;
     r->owners = 1;
     snprintf(r->path, sizeof r->path, "%s", path);
-    zookeeper_condition(&r->answered);
+    pthread_cond_init(&r->answered, NULL);
     return r;
 }
 
@@ -244,7 +244,7 @@ static int submit(struct lock *lock, struct request *r, int64_t of_session, int6
 static int wait_for_answer(struct request *r, int64_t until_us)
 {
     pthread_mutex_lock(&mutex);
-    while (!r->is_answered && zookeeper_wait_until(&r->answered, &mutex, until_us)) {
+    while (!r->is_answered && lock_wait_until(&r->answered, &mutex, until_us)) {
     }
     int code = r->is_answered ? r->code : ZOPERATIONTIMEOUT;
     /* The library's own "time-out" says that it has given the connection up, not that we have waited too long. */

@@ -38,9 +38,4 @@ void zookeeper_remove_waiter(struct zookeeper_waiter *waiter);
 /* LOCK_OK: it has fired. LOCK_LOST: the session has ended. LOCK_BUSY, LOCK_AWAY (not connected): UNTIL has come. */
 enum lock_status zookeeper_wait(struct zookeeper_waiter *waiter, int64_t until_us);
 
-/* A condition whose time limits are of the monotonic clock. */
-void zookeeper_condition(pthread_cond_t *ret_condition);
-/* Waits on it, with the mutex held. False when UNTIL has come. */
-bool zookeeper_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t until_us);
-
 #endif
