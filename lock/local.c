@@ -21,7 +21,7 @@ static pthread_once_t initialized = PTHREAD_ONCE_INIT;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct name *all;
 static const struct lock nobody; /* holds what was abandoned */
-static char process_id[PROCESS_ID_SIZE];
+static char process_id[LOCK_UUID_SIZE];
 
 static void drop_if_unused(struct name *name)
 {
@@ -52,17 +52,14 @@ static void initialize(void)
     (void)pthread_atfork(NULL, NULL, forget_the_parents);
 }
 
-bool local_process_id(char ret_id[static PROCESS_ID_SIZE])
+bool local_process_id(char ret_id[static LOCK_UUID_SIZE])
 {
-    char digits[LOCK_TOKEN_SIZE];
     pthread_once(&initialized, initialize);
     pthread_mutex_lock(&mutex);
-    if (!*process_id && lock_random_token(digits)) /* version 4, variant 1: as random UUIDs are marked */
-        snprintf(process_id, sizeof process_id, "%.8s-%.4s-4%.3s-a%.3s-%.12s", digits, digits + 8,
-                 digits + 13, digits + 17, digits + 20);
+    bool made = *process_id || lock_random_uuid(process_id);
     memcpy(ret_id, process_id, sizeof process_id);
     pthread_mutex_unlock(&mutex);
-    return *ret_id != '\0';
+    return made;
 }
 
 static struct name *find(const struct lock *lock, const char *key)

@@ -88,6 +88,18 @@ bool lock_random_token(char ret_token[static LOCK_TOKEN_SIZE])
     return true;
 }
 
+bool lock_random_uuid(char ret_uuid[static LOCK_UUID_SIZE])
+{
+    char hex[LOCK_TOKEN_SIZE];
+    if (!lock_random_token(hex))
+        return false;
+    hex[12] = '4';                 /* the version: random */
+    hex[16] = "89ab"[hex[16] % 4]; /* and the variant, see RFC 4122 */
+    snprintf(ret_uuid, LOCK_UUID_SIZE, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16,
+             hex + 20);
+    return true;
+}
+
 bool lock_poll_pause(struct lock *lock, int64_t period_ms, int64_t deadline_us)
 {
     report_step(lock->observer, STEP_WAIT, STEP_NO_VALUE);

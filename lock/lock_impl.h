@@ -25,6 +25,10 @@ enum { LOCK_TOKEN_SIZE = 33 };
 /* 32 hex digits of the kernel's randomness: a contender's identity. False where there is none to be had. */
 bool lock_random_token(char ret_token[static LOCK_TOKEN_SIZE]);
 
+enum { LOCK_UUID_SIZE = 37 };
+/* A UUID of version 4, from the same source. */
+bool lock_random_uuid(char ret_uuid[static LOCK_UUID_SIZE]);
+
 /* For locks that poll: tells the observer that the lock is taken, then sleeps for PERIOD_MS with a fifth of jitter
  * either way, but not past the deadline. False when the deadline has come: give up. */
 bool lock_poll_pause(struct lock *lock, int64_t period_ms, int64_t deadline_us);

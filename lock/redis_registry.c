@@ -94,7 +94,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
                                 struct lock_grant *ret_grant)
 {
     struct registry_lock *own = (struct registry_lock *)lock;
-    char server_key[REDIS_KEY_SIZE], id[PROCESS_ID_SIZE];
+    char server_key[REDIS_KEY_SIZE], id[LOCK_UUID_SIZE];
     unsigned holds;
     registry_key(server_key, key);
     if (!local_process_id(id))
@@ -148,7 +148,7 @@ static void close_registry(struct lock *lock)
 static enum lock_status acquire_shared(struct lock *lock, const char *key, int64_t deadline_us,
                                        struct lock_grant *ret_grant)
 {
-    char server_key[REDIS_KEY_SIZE], id[PROCESS_ID_SIZE];
+    char server_key[REDIS_KEY_SIZE], id[LOCK_UUID_SIZE];
     registry_key(server_key, key);
     if (!local_process_id(id))
         return lock_fail(lock, LOCK_FAILED, "no randomness");

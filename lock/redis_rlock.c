@@ -1,25 +1,12 @@
 /* What the locks in Redisson's format share. */
 #include "lock/redis_rlock.h"
 
-#include <pthread.h>
+#include "lock/local.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static char client_uuid[37]; /* "" where the kernel had no randomness */
-
-static void make_client_uuid(void)
-{
-    char hex[LOCK_TOKEN_SIZE];
-    if (!lock_random_token(hex))
-        return;
-    hex[12] = '4';                 /* the version: random */
-    hex[16] = "89ab"[hex[16] % 4]; /* and the variant, see RFC 4122 */
-    snprintf(client_uuid, sizeof client_uuid, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16,
-             hex + 20);
-}
 
 uint64_t rlock_next_number(void)
 {
@@ -30,8 +17,8 @@ uint64_t rlock_next_number(void)
 enum lock_status rlock_open_at(const struct lock_ops *ops, const char *url, size_t size, uint64_t number,
                                struct lock **ret_lock)
 {
-    pthread_once(&once, make_client_uuid);
-    struct rlock *r = *client_uuid ? calloc(1, sizeof *r) : NULL;
+    char client_uuid[LOCK_UUID_SIZE];
+    struct rlock *r = local_process_id(client_uuid) ? calloc(1, sizeof *r) : NULL;
     if (!r)
         return LOCK_FAILED;
     r->redis = redis_new(url, size);

@@ -16,7 +16,6 @@
 
 enum {
     DIGITS = 10,
-    UUID_SIZE = 37,
     TRIES = 3, /* at making a node, even where the deadline has passed: the parents may be missing */
 };
 
@@ -36,15 +35,6 @@ static void find_address(void)
         break;
     }
     freeifaddrs(all);
-}
-
-static bool make_uuid(char ret_uuid[static UUID_SIZE])
-{
-    char hex[LOCK_TOKEN_SIZE];
-    if (!lock_random_token(hex))
-        return false;
-    snprintf(ret_uuid, UUID_SIZE, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
-    return true;
 }
 
 /* The number at the end of a child's name; false where it has none, and so is nobody's place in the queue. */
@@ -85,10 +75,10 @@ static enum lock_status find_made(struct lock *lock, int64_t deadline_us, const 
 static enum lock_status make(struct lock *lock, int64_t deadline_us, const char *parent,
                              struct zookeeper_node *ret_node, struct zookeeper_children *ret_children)
 {
-    char uuid[UUID_SIZE];
-    char name[UUID_SIZE + sizeof "_c_-lock-"];
+    char uuid[LOCK_UUID_SIZE];
+    char name[LOCK_UUID_SIZE + sizeof "_c_-lock-"];
     char beginning[ZOOKEEPER_PATH_SIZE];
-    if (!make_uuid(uuid))
+    if (!lock_random_uuid(uuid))
         return lock_fail(lock, LOCK_FAILED, "no random numbers");
     snprintf(name, sizeof name, "_c_%s-lock-", uuid);
     enum lock_status status = zookeeper_create(lock, deadline_us, parent, name, address, ret_node,
