@@ -59,6 +59,7 @@ struct subscriber {
     struct redis *redis;
     redisContext *context; /* lent by REDIS; NULL: not connected */
     bool proven;           /* this connection has confirmed a subscription */
+    int64_t silent_us;     /* since when it owes a confirmation and has said nothing; 0: it does not */
     enum lock_status trouble;
     char trouble_text[200];
     size_t url_size;
@@ -124,6 +125,7 @@ static bool lose_connection(struct subscriber *s)
     redis_drop(s->redis);
     s->context = NULL;
     s->proven = false;
+    s->silent_us = 0;
     pthread_mutex_lock(&mutex);
     for (struct channel *c = s->channels; c; c = c->next) {
         c->missed = c->missed || c->state == LISTENING;
@@ -222,6 +224,7 @@ static bool is_push(const redisReply *reply)
 static bool hear(struct subscriber *s, redisContext *context)
 {
     void *got = NULL;
+    s->silent_us = 0;
     if (redisBufferRead(context) != REDIS_OK)
         return note_trouble(s, LOCK_AWAY, context->errstr);
     while (redisGetReplyFromReader(context, &got) == REDIS_OK && got) {
@@ -288,9 +291,12 @@ static bool serve(struct subscriber *s)
         return false;
     if (s->context && !settle(s, &awaiting))
         return false;
+    if (awaiting && !s->silent_us)
+        s->silent_us = monotonic_us();
     if (wait_for_events(s, awaiting ? LOCK_COMMAND_MS : -1, &rung) && s->context)
         return hear(s, s->context);
-    if (awaiting && !rung)
+    if (awaiting &&
+        monotonic_us() - s->silent_us >= (int64_t)LOCK_COMMAND_MS * 1000) /* however often it rang */
         return note_trouble(s, LOCK_AWAY, "no reply to a subscription");
     return true;
 }
