@@ -87,7 +87,7 @@ static enum news listen_until(struct etcd *etcd, int64_t until_us, int64_t *ret_
     }
 }
 
-/* The watch is made. Was the key deleted before that? */
+/* Was the key deleted without the watch's telling, as before it was made? */
 static enum lock_status look_back(struct etcd *etcd, struct lock *lock, int64_t deadline_us, const char *key,
                                   bool *ret_absent)
 {
@@ -115,6 +115,8 @@ enum lock_status etcd_await_deletion(struct etcd *etcd, struct lock *lock, int64
             status = LOCK_BUSY;
         } else if (now >= due_us) {
             status = etcd_keep_alive(etcd, lock, deadline_us, lease);
+            if (status == LOCK_OK) /* its connection may have gone without a word */
+                status = look_back(etcd, lock, deadline_us, key, &is_absent);
         } else {
             news = listen_until(etcd, deadline_us < due_us ? deadline_us : due_us, &made_at);
             if (news == MADE && made_at != revision)
