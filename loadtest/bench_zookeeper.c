@@ -93,6 +93,7 @@ bool zookeeper_bare_cycles(const struct lock_config *config, size_t threads, int
         snprintf(ret_reason, REASON_SIZE, "ZooKeeper: no session for %s", config->zookeeper_connect);
         return false;
     }
+    (void)zoo_set_servers_resolution_delay(session, -1); /* as the lock does, which gains much by it */
     bool well = await_session(session, ret_reason) &&
                 team_run(&WORK, session, threads, ms, progress, ret_per_s, ret_reason);
     zookeeper_close(session);

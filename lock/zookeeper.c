@@ -100,6 +100,8 @@ static void begin_session(void)
     pthread_mutex_unlock(&mutex);
     zoo_set_debug_level(0); /* it would write to stderr; what went wrong is told in lock->error */
     zhandle_t *handle = zookeeper_init(lock_config.zookeeper_connect, on_event, lease_ms, NULL, NULL, 0);
+    if (handle) /* names are looked up when a connection is lost, and not, as otherwise, for every request */
+        (void)zoo_set_servers_resolution_delay(handle, -1);
     pthread_mutex_lock(&mutex);
     session.handle = handle; /* NULL where a server's name is not known (yet): tried again */
     pthread_cond_broadcast(&changed);
