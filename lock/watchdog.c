@@ -33,6 +33,7 @@ struct watchdog {
     pthread_cond_t changed; /* the list, or what is being renewed */
     struct watched *all;
     const struct watched *renewing; /* by the thread, outside the mutex */
+    int64_t next_look_us; /* when the thread looks at the list, if nobody tells it to do so before */
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of all that is here */
@@ -104,6 +105,7 @@ static void *watch(void *arg)
     pthread_mutex_lock(&mutex);
     while (true) {
         struct watched *next = most_urgent(dog);
+        dog->next_look_us = next ? next->due_us : INT64_MAX;
         if (!next) {
             pthread_cond_wait(&dog->changed, &mutex);
         } else if (next->due_us > monotonic_us()) {
@@ -157,7 +159,8 @@ bool watchdog_watch(const struct lock *holder, const struct lock_grant *grant)
     if (dog) {
         w->next = dog->all;
         dog->all = w;
-        pthread_cond_broadcast(&dog->changed);
+        if (w->due_us < dog->next_look_us) /* else it is soon enough: most grants are released long before */
+            pthread_cond_broadcast(&dog->changed);
     } else {
         free(w);
     }
