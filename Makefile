@@ -217,10 +217,10 @@ bench: ## how far from the limit: ratios against pgbench
 # ---- checking -------------------------------------------------------------------------------------
 
 asan: ## every test of the programs with the address and undefined-behaviour sanitizers
-	$(MAKE_NOW) test BUILD=$(BUILD)/asan SANITIZE=address,undefined ARGS='$(or $(ARGS),unit e2e)'
+	$(MAKE_NOW) test BUILD=$(BUILD)/asan SANITIZE=address,undefined ARGS='$(or $(ARGS),unit contract e2e)'
 
 tsan: ## every test of the programs with the thread sanitizer
-	$(MAKE_NOW) test BUILD=$(BUILD)/tsan SANITIZE=thread ARGS='$(or $(ARGS),unit e2e)'
+	$(MAKE_NOW) test BUILD=$(BUILD)/tsan SANITIZE=thread ARGS='$(or $(ARGS),unit contract e2e)'
 
 # Without gcc 12's leak checks, which take what is stored through a pointer for lost: clang-tidy and the leak
 # sanitizer look for leaks.
