@@ -13,7 +13,7 @@
 
 #define WRK_CONNECTIONS 32
 #define LOCK_THREADS 8
-#define LOCK_THREADS_MAX 256
+#define LOCK_THREADS_MAX 256 /* the row says how many there were */
 
 struct bench_settings {
     int64_t rounds, duration_ms, connections;

@@ -26,9 +26,8 @@ struct stage {
     struct progress *progress;
     const char *profile; /* record where the service's time goes under this name; NULL: do not */
     bool broken;         /* a promise was broken: clients and database do not agree */
-    char unavailable
-        [REASON_SIZE]; /* why the measurement that has just failed cannot be had here, while others can;
-                                    * "": it has failed for a reason that ends the run */
+    /* Why the measurement that has just failed cannot be had here, while others can; "": its failure ends the run. */
+    char unavailable[REASON_SIZE];
 };
 
 /* Starts the stack and, for the shop, makes the products. False, having said why on stderr; then there is nothing to close. */
