@@ -63,4 +63,5 @@ def test_the_curl_calls_work_as_printed(port):
         outputs.append(ran.stdout)
     audit = json.loads(re.search(r'\{"product_id" : .*?"witness" : .*?\}(?=\{|$)', outputs[0], re.S).group())
     assert audit["oversold"] > 0 and audit["witness"]["orders"], audit
-    assert "201 Created" in outputs[1] and "Location: /orders/" in outputs[1], outputs[1]
+    assert '"acquired":true' in outputs[1] and '"strategy":"zookeeper"' in outputs[1], outputs[1]
+    assert "201 Created" in outputs[2] and "Location: /orders/" in outputs[2], outputs[2]
