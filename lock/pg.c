@@ -128,20 +128,28 @@ enum lock_status pg_ready(struct pg_lock *pg, int64_t deadline_us)
     return pg_outcome(pg, status);
 }
 
-enum lock_status pg_touch(struct pg_lock *pg, int64_t deadline_us, const struct statement *statement,
-                          const char *const *values)
+/* LOCK_OK: *ret_found says whether it touched a row. LOCK_BUSY: the row stayed in somebody else's hands for ROW_WAIT_MS. */
+static enum lock_status touch(struct pg_lock *pg, int64_t deadline_us, int64_t row_wait_ms,
+                              const struct statement *statement, const char *const *values, bool *ret_found)
 {
     pg->reply_lost = false;
     enum lock_status status = pg_ready(pg, deadline_us);
     if (status != LOCK_OK)
         return status;
+    limit_time(pg, statement_ms(deadline_us), row_wait_ms);
     AUTO_RESULT result = NULL;
     enum db_status answer = db_run_once(pg->db, statement, values, &result);
     pg->reply_lost = answer == DB_UNKNOWN;
-    status = pg_outcome(pg, answer);
-    if (status == LOCK_OK && strcmp(PQcmdTuples(result), "1") != 0)
-        return LOCK_BUSY;
-    return status;
+    *ret_found = answer == DB_OK && strcmp(PQcmdTuples(result), "1") == 0;
+    return pg_outcome(pg, answer);
+}
+
+enum lock_status pg_touch(struct pg_lock *pg, int64_t deadline_us, const struct statement *statement,
+                          const char *const *values)
+{
+    bool found = false;
+    enum lock_status status = touch(pg, deadline_us, ROW_WAIT_MS, statement, values, &found);
+    return status == LOCK_OK && !found ? LOCK_BUSY : status;
 }
 
 bool pg_undo(struct pg_lock *pg, const struct statement *statement, const char *const *values)
@@ -155,11 +163,19 @@ bool pg_undo(struct pg_lock *pg, const struct statement *statement, const char *
     return done;
 }
 
+enum lock_status pg_touch_ours(struct pg_lock *pg, int64_t deadline_us, const struct statement *statement,
+                               const char *const *values)
+{
+    bool found = false;
+    enum lock_status status = touch(pg, deadline_us, LOCK_COMMAND_MS, statement, values, &found);
+    if (status == LOCK_BUSY) /* a row that somebody else is changing may well be ours */
+        return LOCK_AWAY;
+    return status == LOCK_OK && !found ? lock_fail(&pg->base, LOCK_LOST, "the lease had ended") : status;
+}
+
 enum lock_status pg_let_go(struct pg_lock *pg, const struct statement *statement, const char *const *values)
 {
-    enum lock_status status = pg_touch(pg, INT64_MAX, statement, values);
-    if (status == LOCK_BUSY)
-        return lock_fail(&pg->base, LOCK_LOST, "the lease had ended");
+    enum lock_status status = pg_touch_ours(pg, INT64_MAX, statement, values);
     /* Where the second try finds nothing the first may have been enough, or the lease had ended: nobody can tell. */
     if (status == LOCK_AWAY && pg_undo(pg, statement, values))
         return LOCK_OK;

@@ -36,7 +36,11 @@ enum lock_status pg_touch(struct pg_lock *pg, int64_t deadline_us, const struct 
 /* Where the reply to the last pg_touch was lost: tries on a new connection, once and shortly, to undo what it may have
  * done; true if there was something to undo. lock->error stays. */
 bool pg_undo(struct pg_lock *pg, const struct statement *statement, const char *const *values);
-/* As pg_touch, to let a lock go; asks a second time where the reply was lost. LOCK_LOST: it was not ours any more. */
+/* As pg_touch, of the row of a lock that is held: LOCK_LOST where it finds none that fits. Somebody who just changes
+ * the row is waited for as long as lock_command_ms allows, and then it is LOCK_AWAY. */
+enum lock_status pg_touch_ours(struct pg_lock *pg, int64_t deadline_us, const struct statement *statement,
+                               const char *const *values);
+/* The same, to let a lock go; asks a second time where the reply was lost. */
 enum lock_status pg_let_go(struct pg_lock *pg, const struct statement *statement, const char *const *values);
 
 enum { PG_TIME_SIZE = 40 };

@@ -73,16 +73,14 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 
 static enum lock_status still_held(struct lock *lock, const struct lock_grant *grant)
 {
-    enum lock_status status = pg_touch((struct pg_lock *)lock, 0, &ST_STILL_HELD,
-                                       (const char *const[]){grant->key, grant->token, PG_UTC_NOW});
-    return status == LOCK_BUSY ? LOCK_LOST : status;
+    return pg_touch_ours((struct pg_lock *)lock, 0, &ST_STILL_HELD,
+                         (const char *const[]){grant->key, grant->token, PG_UTC_NOW});
 }
 
 static enum lock_status renew(struct lock *lock, const struct lock_grant *grant)
 {
     const char *values[] = {grant->key, grant->token, PG_UTC_NOW, DB_NUMBER(lock->lease_ms)};
-    enum lock_status status = pg_touch((struct pg_lock *)lock, INT64_MAX, &ST_EXTEND, values);
-    return status == LOCK_BUSY ? LOCK_LOST : status;
+    return pg_touch_ours((struct pg_lock *)lock, INT64_MAX, &ST_EXTEND, values);
 }
 
 const struct lock_ops lock_shedlock = {
