@@ -65,30 +65,28 @@ enum db_status fence_register(struct db *db, int64_t product_id, const struct fe
     return DB_OK;
 }
 
-/* A write that finds no row was refused for the sake of a newer holder. */
-static enum take_status write_fenced(struct db *db, const struct statement *write,
-                                     const struct stock_want *want, struct stock_taken *taken)
+static enum take_status take(struct db *db, const struct stock_want *want, bool registered,
+                             struct stock_taken *ret_taken)
 {
-    enum take_status status = stock_write(db, write, want, taken->seen - want->quantity, want->fence.token,
-                                          taken);
+    size_t i = find_service(want->fence.service);
+    if (i == NO_SERVICE)
+        return stock_failed(DB_ERROR, ret_taken);
+    enum take_status status = stock_read(db, &ST_STOCK_READ, want, ret_taken);
+    if (status != TAKE_OK)
+        return status;
+    status = stock_write(db, registered ? &SERVICES[i].write_if_equal : &SERVICES[i].write_if_not_newer, want,
+                         ret_taken->seen - want->quantity, want->fence.token, ret_taken);
+    /* A write that finds no row was refused for the sake of a newer holder. */
     return status == TAKE_CONFLICT ? TAKE_LOCK_LOST : status;
 }
 
 enum take_status take_fenced(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
 {
-    size_t i = find_service(want->fence.service);
-    if (i == NO_SERVICE)
-        return stock_failed(DB_ERROR, ret_taken);
-    enum take_status status = stock_read(db, &ST_STOCK_READ, want, ret_taken);
-    return status == TAKE_OK ? write_fenced(db, &SERVICES[i].write_if_equal, want, ret_taken) : status;
+    return take(db, want, true, ret_taken);
 }
 
 enum take_status take_fence_on_write(struct db *db, const struct stock_want *want,
                                      struct stock_taken *ret_taken)
 {
-    size_t i = find_service(want->fence.service);
-    if (i == NO_SERVICE)
-        return stock_failed(DB_ERROR, ret_taken);
-    enum take_status status = stock_read(db, &ST_STOCK_READ, want, ret_taken);
-    return status == TAKE_OK ? write_fenced(db, &SERVICES[i].write_if_not_newer, want, ret_taken) : status;
+    return take(db, want, false, ret_taken);
 }
