@@ -1,9 +1,8 @@
 /* Mutexes in the process's memory: right for the threads of one process, invisible to every other.
  * Four of them differ in one thing only: which mutex a given order locks. */
-#include "lock/lock.h"
+#include "lock/lock_impl.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,10 +77,8 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     }
     if (error == ETIMEDOUT)
         return LOCK_BUSY;
-    if (error) {
-        snprintf(lock->error, sizeof lock->error, "pthread_mutex: %s", strerrordesc_np(error));
-        return LOCK_FAILED;
-    }
+    if (error)
+        return lock_fail(lock, LOCK_FAILED, "pthread_mutex: %s", strerrordesc_np(error));
     *ret_grant = (struct lock_grant){.lease_end_us = INT64_MAX, .impl = mutex};
     snprintf(ret_grant->key, sizeof ret_grant->key, "%s", key);
     return LOCK_OK;
@@ -95,8 +92,8 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
     grant->impl = NULL;
     if (!error)
         return LOCK_OK;
-    snprintf(lock->error, sizeof lock->error, "pthread_mutex_unlock: %s", strerrordesc_np(error));
-    return error == EPERM ? LOCK_NOT_OWNER : LOCK_FAILED;
+    return lock_fail(lock, error == EPERM ? LOCK_NOT_OWNER : LOCK_FAILED, "pthread_mutex_unlock: %s",
+                     strerrordesc_np(error));
 }
 
 static enum lock_status still_held(struct lock *lock, const struct lock_grant *grant)

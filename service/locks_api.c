@@ -105,7 +105,8 @@ void locks_hold(struct exchange *x, struct worker *worker)
     struct lock *lock = NULL;
     enum lock_status status = lock_open(ops, &lock);
     if (status != LOCK_OK) {
-        reply_status(x, ops, status, "it is not configured");
+        reply_status(x, ops, status,
+                     status == LOCK_UNAVAILABLE ? "it is not configured" : "its lock cannot be opened");
         return;
     }
     lock->lease_ms = lease_ms ? lease_ms : settings.lock_ttl_ms;
