@@ -201,6 +201,8 @@ static bool need_session(const struct lock *lock)
 {
     if (!session.lease_ms || (lock && session.only_for_ping)) {
         int64_t lease_ms = lock && lock->lease_ms > 0 ? lock->lease_ms : ZOOKEEPER_LEASE_MS;
+        if (lease_ms < ZOOKEEPER_LEAST_MS)
+            lease_ms = ZOOKEEPER_LEAST_MS;
         if (session.handle && session.lease_ms != lease_ms)
             end_session(); /* begun for a ping, with another time-out; it holds nothing */
         session.lease_ms = lease_ms;

@@ -15,7 +15,8 @@
 
 enum {
     ZOOKEEPER_PATH_SIZE = 256,
-    ZOOKEEPER_LEASE_MS = 10000, /* the session's time-out where the first caller does not say */
+    ZOOKEEPER_LEASE_MS = 10000, /* the session's time-out where the first caller does not say … */
+    ZOOKEEPER_LEAST_MS = 1000,  /* … and what he must ask for at least: in less nobody connects */
 };
 
 /* ---- the session (zookeeper.c) --------------------------------------------------------------------------- */
