@@ -25,7 +25,9 @@ def rows(shop, ended_by):
     return {
         row["name"]: row
         for row in table
-        if row["span"] == "around-transaction" and ended_by in row["lock"]["ended_by"]
+        if row["span"] == "around-transaction"
+        and ended_by in row["lock"]["ended_by"]
+        and row["name"] != "zookeeper-naive"  # its waiters may wait for ever besides, see tests/contract
     }
 
 
