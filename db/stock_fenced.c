@@ -12,10 +12,13 @@
 #define REGISTER(service)                                                                                    \
     {                                                                                                        \
         "fence_register_" service,                                                                           \
-            "WITH registered AS (UPDATE product SET fence_" service " = $2 WHERE id = $1 AND fence_" service \
-            " < $2 RETURNING id) SELECT (SELECT count(*) FROM registered), fence_" service                   \
-            " FROM product WHERE id = $1",                                                                   \
+            "UPDATE product SET fence_" service " = $2 WHERE id = $1 AND fence_" service                     \
+            " < $2 RETURNING id",                                                                            \
             2                                                                                                \
+    }
+#define READ(service)                                                                                        \
+    {                                                                                                        \
+        "fence_read_" service, "SELECT fence_" service " FROM product WHERE id = $1", 1                      \
     }
 #define WRITE(service, name, sets, condition)                                                                \
     {                                                                                                        \
@@ -27,14 +30,14 @@
     }
 #define SERVICE(service)                                                                                     \
     {                                                                                                        \
-        service, REGISTER(service), WRITE(service, "fenced", "", " = $4"),                                   \
+        service, REGISTER(service), READ(service), WRITE(service, "fenced", "", " = $4"),                    \
             WRITE(service, "fence_on_write", ", fence_" service " = $4", " <= $4")                           \
     }
 
 /* One column for each lock service: their tokens cannot be compared. */
 static const struct {
     const char *service;
-    struct statement registering, write_if_equal, write_if_not_newer;
+    struct statement registering, reading, write_if_equal, write_if_not_newer;
 } SERVICES[] = {SERVICE("redis"), SERVICE("zookeeper"), SERVICE("etcd")};
 
 #define NO_SERVICE (sizeof SERVICES / sizeof SERVICES[0])
@@ -51,18 +54,21 @@ enum db_status fence_register(struct db *db, int64_t product_id, const struct fe
                               int64_t *ret_stored, bool *ret_registered)
 {
     size_t i = find_service(fence->service);
+    AUTO_RESULT registered = NULL;
     AUTO_RESULT row = NULL;
     if (i == NO_SERVICE)
         return DB_ERROR;
-    enum db_status status = db_run(db, &SERVICES[i].registering,
-                                   (const char *const[]){DB_NUMBER(product_id), DB_NUMBER(fence->token)},
-                                   &row);
-    if (status != DB_OK)
+    const char *const values[] = {DB_NUMBER(product_id), DB_NUMBER(fence->token)};
+    enum db_status status = db_run(db, &SERVICES[i].registering, values, &registered);
+    *ret_registered = status == DB_OK && PQntuples(registered) == 1;
+    *ret_stored = fence->token;
+    if (status != DB_OK || *ret_registered)
         return status;
-    bool exists = PQntuples(row) == 1;
-    *ret_stored = exists ? strtoll(PQgetvalue(row, 0, 1), NULL, 10) : FENCE_NO_PRODUCT;
-    *ret_registered = exists && strcmp(PQgetvalue(row, 0, 0), "1") == 0;
-    return DB_OK;
+    /* A statement of its own: it sees the token that we may just have waited for. */
+    status = db_run(db, &SERVICES[i].reading, values, &row);
+    if (status == DB_OK)
+        *ret_stored = PQntuples(row) == 1 ? strtoll(PQgetvalue(row, 0, 0), NULL, 10) : FENCE_NO_PRODUCT;
+    return status;
 }
 
 static enum take_status take(struct db *db, const struct stock_want *want, bool registered,
