@@ -135,7 +135,8 @@ json_t *row_new(const struct lab *lab, const struct plan *plan, const struct sub
             times_ms(&times->scrape.lock_wait), "round_trips_per_order",
             ratio(times->scrape.round_trips, times->scrape.orders), "retries_per_order",
             ratio(times->scrape.tries - times->scrape.orders, times->scrape.orders),
-            "lock_round_trips_per_order", ratio(times->scrape.lock_round_trips, times->scrape.orders),
+            "lock_round_trips_per_order",
+            ratio(times->scrape.lock_round_trips, times->scrape.releases > 0 ? times->scrape.orders : 0),
             "wake_ups_per_release", ratio(times->scrape.wake_ups, times->scrape.releases));
         if (!figures || !more || json_object_update(row, figures) != 0 || json_object_update(row, more) != 0)
             goto failed;
