@@ -98,7 +98,7 @@ static int script_file(const struct sheet *sheet)
             "set terminal svg size %d,%zu font 'sans-serif,12' background rgb 'white' "
             "name 'oversell' noenhanced\n"
             "set datafile missing '?'\n"
-            "set key off\nset border 3 linecolor rgb '#888888'\nset tics nomirror out\n"
+            "set key off\nset rmargin 4\nset border 3 linecolor rgb '#888888'\nset tics nomirror out\n"
             "set grid xtics linecolor rgb '#dddddd'\nset format x '%%.0f'\nset xtics autofreq rotate by -30\n"
             "set yrange [%zu.6:0.4]\n",
             WIDTH_PIXELS, (rows > ROWS_MIN ? rows : ROWS_MIN) * ROW_PIXELS + FRAME_PIXELS, rows);
@@ -109,7 +109,7 @@ static int script_file(const struct sheet *sheet)
     print_bars(script, 3, "Units sold that were not there", "#c2410c", "%.0f");
     if (rated) {
         fprintf(script, "set xrange [0:%.0f]\n", fastest * 1.2);
-        print_bars(script, 4, "Orders per second, where nothing was oversold", "#1d4ed8", "%.0f");
+        print_bars(script, 4, "Orders per second, clean rows", "#1d4ed8", "%.0f");
     }
     fputs("unset multiplot\n", script);
 
