@@ -272,6 +272,8 @@ def test_backends_terminated_under_load(services, database, strategy):
 
 # ── a COMMIT without a reply ────────────────────────────────────────────────────────────────────────────────
 
+SETTLED = ["atomic-decrement", "select-for-update", "mutex"]
+LOCKED = ["lock-table", "redis-lock", "redis-fenced", "redis-reentrant", "zookeeper", "etcd"]
 COMMIT = b"\0commit\0"  # the prepared statement's name, as it goes over the wire
 
 
@@ -283,7 +285,7 @@ def start_and_warm_up(services, proxy, strategy):
     return service, product
 
 
-@pytest.mark.parametrize("strategy", ["atomic-decrement", "select-for-update", "mutex"])
+@pytest.mark.parametrize("strategy", [*SETTLED, *LOCKED])
 def test_a_commit_whose_reply_is_lost_is_settled(services, proxy, strategy):
     """It happened; the service finds out, and says 201."""
     service, product = start_and_warm_up(services, proxy, strategy)
@@ -296,7 +298,7 @@ def test_a_commit_whose_reply_is_lost_is_settled(services, proxy, strategy):
     assert (audit["orders"], audit["left"], audit["balanced"]) == (2, 7, True), f"{audit}"
 
 
-@pytest.mark.parametrize("strategy", ["atomic-decrement", "select-for-update", "mutex"])
+@pytest.mark.parametrize("strategy", [*SETTLED, *LOCKED])
 def test_a_commit_that_never_arrived_is_settled(services, proxy, strategy):
     """It did not happen; the service finds out, says so, and a retry sells."""
     service, product = start_and_warm_up(services, proxy, strategy)
@@ -312,6 +314,25 @@ def test_a_commit_that_never_arrived_is_settled(services, proxy, strategy):
     assert again.header("Idempotency-Replayed") is None
     audit = service.audit(product)
     assert (audit["orders"], audit["left"], audit["balanced"]) == (2, 7, True), f"{audit}"
+
+
+@pytest.mark.parametrize("strategy", LOCKED)
+def test_the_lock_is_held_until_the_commit_is_settled(services, proxy, database, strategy):
+    """While nobody knows what became of the stock, the next holder must not read it."""
+    service, product = start_and_warm_up(services, proxy, strategy)
+    other = services.start(database, "--workers", "1")
+    held = {"lock": strategy, "hold_ms": 0}
+    assert other.post(f"/locks/product:{product}/hold", held).status == 200
+    proxy.refuse = True  # the settling cannot begin
+    proxy.arm(COMMIT, lose="reply")
+    order = Background(lambda: service.order(product, 2, key="key"))
+    assert proxy.triggered.wait(10)
+    refused = other.post(f"/locks/product:{product}/hold", {**held, "wait_ms": 300})
+    assert refused.problem == "lock-busy", str(refused)
+    assert order.running, "the order was answered before it was settled"
+    proxy.refuse = False
+    assert order.result().status == 201
+    assert other.post(f"/locks/product:{product}/hold", {**held, "wait_ms": 3000}).status == 200
 
 
 @pytest.mark.parametrize("strategy", ["atomic-decrement", "atomic-statement", "mutex"])
