@@ -207,6 +207,7 @@ readme: all ## measures anew the table and the plot that README.md shows, and th
 	docs/insert compare $(BUILD)/table.md README.md
 	docs/tables locks docs/results/compare.json >$(BUILD)/locks.md
 	docs/insert locks $(BUILD)/locks.md docs/strategies.md
+	docs/insert locks $(BUILD)/locks.md README.md
 	docs/insert bench $(BUILD)/bench.md docs/performance.md
 
 bench: ## how far from the limit: ratios against pgbench

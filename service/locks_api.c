@@ -113,6 +113,8 @@ void locks_hold(struct exchange *x, struct worker *worker)
     lock->lease_ms = lease_ms && ops->properties.leased ? lease_ms : settings.lock_ttl_ms;
     lock->lease_ends = lease_ms > 0;
     lock->lease_renewed = lease_ms == 0;
+    atomic_fetch_add(&worker->service->holds, 1);
     hold(x, worker->service, lock, hold_ms * 1000, wait_ms * 1000);
+    atomic_fetch_sub(&worker->service->holds, 1);
     lock_close(lock);
 }

@@ -74,6 +74,11 @@ static void drain(struct service *service)
     atomic_store(&service->draining, true);
     if (!http_drain(service->http, service->config.order_timeout_ms + DRAIN_EXTRA_MS))
         log_line(LOG_WARNING, "some clients were too slow to be answered");
+    if (atomic_load(&service->holds) > 0) {
+        /* Every order is answered; a wait for a lock that somebody holds elsewhere cannot be cut short. */
+        log_line(LOG_WARNING, "some locks were still waited for by hand");
+        _exit(0);
+    }
     workers_stop(service);
     http_stop(service->http);
     gate_free(service->gate);

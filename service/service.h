@@ -47,6 +47,7 @@ struct service {
     int worker_count;
     struct trace_ring **traces; /* of the order workers */
     atomic_bool draining;
+    atomic_int holds;     /* locks that are held, or waited for, by hand */
     atomic_bool migrated; /* the schema is known to be in place */
 };
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from lab import Background
+from lab import PATIENCE, Background, Closed
 from test_strategies import STRATEGIES
 
 NO_EXCLUSION = {"mutex-early-release", "mutex-wrong-object", "redis-registry-shared"}  # or not their own lock
@@ -88,6 +88,21 @@ def test_a_service_that_shuts_down_lets_go(services, database):
     time.sleep(0.2)
     service.stop()
     assert held.result().json["held_ms"] < 20000
+
+
+def test_a_wait_for_a_lock_does_not_hold_up_the_end(services, database):
+    one, other = (services.start(database, "--order-timeout-ms", "1000") for _ in range(2))
+    held = Background(lambda: hold(other, "redis-lock", hold_ms=30000))
+    time.sleep(0.3)
+    waits = Background(lambda: hold(one, "redis-lock", wait_ms=60000))
+    time.sleep(0.3)
+    start = time.monotonic()
+    one.stop()
+    assert time.monotonic() - start < 15 * PATIENCE
+    other.stop()
+    assert held.result().status == 200
+    with pytest.raises((AssertionError, OSError, Closed)):
+        waits.result()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """What ends a lock under its holder, on purpose: each row that says it can be ended so oversells, each fenced row does not."""
 
 import os
+import re
 import signal
 import time
 
@@ -105,6 +106,8 @@ def test_a_process_that_is_stopped_beyond_its_leases(shops):
     first = results(before)
     assert all(order.running for order in after.values()), "the second orders have still to write"
     judge(paused, table, products, first, results(after))
+    lost = re.search(r'oversell_lock_sessions_lost_total{backend="zookeeper"} (\d+)', paused.get("/metrics").text)
+    assert int(lost.group(1)) >= 1, "the session that ended under it was noticed and counted"
 
 
 def test_an_order_that_sleeps_beyond_its_lease(shops):
