@@ -3,7 +3,9 @@
 import os
 import re
 import signal
+import subprocess
 import time
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -147,3 +149,41 @@ def test_a_lock_whose_connection_is_ended(shops):
     assert ended == [["1"]] or ended == ["1"], f"{ended}"
     after = order_all(two, products)
     judge(one, table, products, results(before), results(after))
+
+
+def etcdctl(shop, *words):
+    endpoints = shop.lock_servers["ETCD_ENDPOINTS"]
+    environment = {**os.environ, "ETCDCTL_API": "3"}
+    ran = subprocess.run(
+        ["etcdctl", "--endpoints", endpoints, *words], capture_output=True, text=True, env=environment, check=True
+    )
+    return ran.stdout
+
+
+def test_a_lease_that_is_revoked_under_its_holder(shops):
+    """The lock's key goes with its lease, whoever revokes it."""
+    one, two = shops
+    names = ["etcd", "etcd-cas", "etcd-fenced"]
+    table = {name: row for name, row in rows(one, "pause").items() if name in names}
+    warm_up(shops, table)
+    products = {name: one.product(stock=1) for name in table}
+    for shop, think_ms in ((one, 2500), (two, 6000)):
+        shop.strategy("atomic-decrement", think_ms=think_ms)
+    before = order_all_and_read(one, products)
+    for lease in re.findall("^[0-9a-f]{8,}$", etcdctl(one, "lease", "list"), re.M):
+        etcdctl(one, "lease", "revoke", lease)
+    after = order_all_and_read(two, products)
+    judge(one, table, products, results(before), results(after))
+
+
+def test_an_order_waits_for_a_stranger(shop):
+    """Somebody else's client holds product N's lock: lock-busy, and served once it is released."""
+    product = shop.product(stock=2)
+    shop.strategy("atomic-decrement", think_ms=0, lock_wait_ms=200)
+    url = urlsplit(shop.lock_servers["REDIS_URL"])
+    key = f"{urlsplit(shop.database_url).path.strip('/')}:lock:product:{product}"
+    redis = ["redis-cli", "--no-auth-warning", "-p", str(url.port), "-a", url.password]
+    subprocess.run([*redis, "SET", key, "somebody else", "NX"], check=True, capture_output=True)
+    assert shop.order(product, 1, "redis-lock").problem == "lock-busy"
+    subprocess.run([*redis, "DEL", key], check=True, capture_output=True)
+    assert shop.order(product, 1, "redis-lock").status == 201
