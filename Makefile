@@ -43,7 +43,10 @@ PROGRAMS     := $(if $(wildcard service/main.c),$(BUILD)/order-service) \
 
 # ---- packages -------------------------------------------------------------------------------------
 
-PKGS         := libmicrohttpd libpq jansson libcurl hiredis
+# hiredis 0.14, which is Debian 12's, has no TLS: rediss:// is then an error that says so.
+HIREDIS_SSL   = $(eval HIREDIS_SSL := $$(shell $(PKG_CONFIG) --exists hiredis_ssl openssl 2>/dev/null && \
+                  echo hiredis_ssl openssl))$(HIREDIS_SSL)
+PKGS          = libmicrohttpd libpq jansson libcurl hiredis $(HIREDIS_SSL)
 OTHER_LIBS   := -lzookeeper_mt # which has no .pc file in Debian
 DEPS         := gcc libc6-dev pkg-config libmicrohttpd-dev libpq-dev libjansson-dev libcurl4-openssl-dev \
                 libhiredis-dev libzookeeper-mt-dev libcmocka-dev postgresql redis-server zookeeper etcd-server etcd-client \
@@ -71,7 +74,8 @@ endif
 
 CFLAGS   ?=
 LDFLAGS  ?=
-OUR_CFLAGS  = -std=gnu17 -D_GNU_SOURCE -I. -Iservice -pthread -fPIE $(OPTIMIZE) $(WARNINGS) $(PKG_CFLAGS) $(CFLAGS)
+OUR_CFLAGS  = -std=gnu17 -D_GNU_SOURCE -I. -Iservice -pthread -fPIE $(OPTIMIZE) $(WARNINGS) $(PKG_CFLAGS) \
+              $(if $(HIREDIS_SSL),-DHAVE_HIREDIS_SSL) $(CFLAGS)
 OUR_LDFLAGS = -pie -pthread -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
 
 # ---- building -------------------------------------------------------------------------------------

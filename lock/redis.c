@@ -6,6 +6,7 @@
 #include "lock/redis.h"
 
 #include "lock/redis_socket.h"
+#include "lock/redis_tls.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -83,6 +84,12 @@ static enum lock_status tell(const struct redis *redis, struct lock *lock, enum 
 
 /* ---- one request and its reply on an open connection ------------------------------------------------------ */
 
+bool redis_send(struct redis *redis, const char *bytes, size_t size, int64_t until_us)
+{
+    return redis->url.tls ? redis_tls_send(redis->context, bytes, size, until_us)
+                          : redis_socket_send(redis->context->fd, bytes, size, until_us);
+}
+
 static enum lock_status receive(struct redis *redis, int64_t until_us, redisReply **ret_reply)
 {
     void *reply = NULL;
@@ -109,7 +116,7 @@ static enum lock_status exchange(struct redis *redis, struct lock *lock, int64_t
     if (lock)
         lock->round_trips++;
     redis->sent = true;
-    if (!redis_socket_send(redis->context->fd, request, (size_t)size, until_us))
+    if (!redis_send(redis, request, (size_t)size, until_us))
         status = fail(redis, LOCK_AWAY, "cannot send: %s", strerrordesc_np(errno));
     redisFreeCommand(request);
     if (status == LOCK_OK)
@@ -147,6 +154,21 @@ static enum lock_status introduce(struct redis *redis, struct lock *lock, int64_
     return status;
 }
 
+/* Whatever the reply to its PING, by then the server has taken the handshake for done and has sent what comes with that:
+ * it would else lie there unread, and look as if the server had closed the connection. */
+static enum lock_status secure(struct redis *redis, struct lock *lock, int64_t until_us)
+{
+    const char *error;
+    AUTO_REPLY reply = NULL;
+    char *request = NULL;
+    enum lock_status status = redis_tls_start(redis->context, redis->url.host, until_us, &error);
+    if (status != LOCK_OK)
+        return fail(redis, status, "no TLS: %s", error);
+    long long size = redisFormatCommand(&request, "PING");
+    status = exchange(redis, lock, until_us, request, size, &reply);
+    return status == LOCK_REFUSED ? LOCK_OK : status;
+}
+
 static enum lock_status connect_now(struct redis *redis, struct lock *lock, int64_t until_us)
 {
     const char *error;
@@ -159,7 +181,9 @@ static enum lock_status connect_now(struct redis *redis, struct lock *lock, int6
         return fail(redis, LOCK_FAILED, "out of memory");
     }
     redis->context->flags &= ~REDIS_BLOCK;
-    enum lock_status status = introduce(redis, lock, until_us);
+    enum lock_status status = redis->url.tls ? secure(redis, lock, until_us) : LOCK_OK;
+    if (status == LOCK_OK)
+        status = introduce(redis, lock, until_us);
     if (status != LOCK_OK)
         redis_drop(redis);
     return status;
@@ -177,11 +201,8 @@ static enum lock_status make_ready(struct redis *redis, struct lock *lock, int64
     redis->sent = false;
     if (redis->url_error)
         return fail(redis, LOCK_REFUSED, "its URL cannot be used: %s", redis->url_error);
-    if (redis->url.tls)
-        return fail(redis, LOCK_REFUSED,
-                    "rediss:// needs a program built with TLS: hiredis 1.0 or newer and its libhiredis_ssl"
-                    " (this one has hiredis %d.%d without)",
-                    HIREDIS_MAJOR, HIREDIS_MINOR);
+    if (redis->url.tls && redis_tls_lacks())
+        return fail(redis, LOCK_REFUSED, "%s", redis_tls_lacks());
     if (redis->context)
         return LOCK_OK;
     if (monotonic_us() < redis->pause_ends_us)

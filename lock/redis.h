@@ -1,7 +1,7 @@
 /* Talking to one Redis server: one connection for each handle, one time limit for each request.
  *
- * URLs: redis://[[user]:password@]host[:port][/database], unix://[[user]:password@]path[?db=N], and rediss://…,
- * which no build can use yet: it is an error that says what is needed. */
+ * URLs: redis://[[user]:password@]host[:port][/database], unix://[[user]:password@]path[?db=N], and rediss://…
+ * for TLS, which in a build whose hiredis has none is an error that says what is needed. */
 #ifndef OVERSELL_LOCK_REDIS_H
 #define OVERSELL_LOCK_REDIS_H
 
@@ -34,6 +34,8 @@ const char *redis_error(const struct redis *redis);
 enum lock_status redis_ready(struct redis *redis, struct lock *lock, int64_t limit_ms,
                              redisContext **ret_context);
 void redis_drop(struct redis *redis);
+/* Sends all of it on that connection before UNTIL; false with errno. */
+bool redis_send(struct redis *redis, const char *bytes, size_t size, int64_t until_us);
 
 /* A Lua script, known by its SHA-1: sent whole only where the server does not know it. */
 struct redis_script {

@@ -6,7 +6,6 @@
 #include "lock/redis_wakeup.h"
 
 #include "lock/redis.h"
-#include "lock/redis_socket.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -148,7 +147,7 @@ static bool send_command(const struct subscriber *s, const char *verb, const cha
     if (size < 0)
         return false;
     int64_t until_us = monotonic_us() + (int64_t)LOCK_COMMAND_MS * 1000;
-    bool sent = redis_socket_send(s->context->fd, bytes, (size_t)size, until_us);
+    bool sent = redis_send(s->redis, bytes, (size_t)size, until_us);
     redisFreeCommand(bytes);
     return sent;
 }

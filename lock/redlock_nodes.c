@@ -4,8 +4,6 @@
  * answers it is owed. */
 #include "lock/redlock_nodes.h"
 
-#include "lock/redis_socket.h"
-
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -104,7 +102,7 @@ static void send_to(struct node *node, struct lock *lock, const char *bytes, siz
 {
     if (lock)
         lock->round_trips++;
-    if (redis_socket_send(node->context->fd, bytes, size, until_us)) {
+    if (redis_send(node->redis, bytes, size, until_us)) {
         node->owed++;
         node->asked = true;
     } else {

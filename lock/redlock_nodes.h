@@ -31,7 +31,7 @@ struct redlock_votes {
     int no;
     int refused; /* an error reply: password, type, memory … */
     int silent;
-    char refusal[100]; /* the last one's words */
+    char refusal[140]; /* the last one's words */
 };
 
 /* Sends the command in WORDS to all, then waits LIMIT_MS at most, until a majority has said yes or can no longer do so.
