@@ -206,7 +206,7 @@ struct redlock_votes redlock_ask(struct redlock_nodes *nodes, struct lock *lock,
     char *bytes = NULL;
     int quorum = redlock_quorum(nodes);
     int64_t until_us = monotonic_us() + limit_ms * 1000;
-    int size = redisFormatCommandArgv(&bytes, word_count, (const char **)words, NULL);
+    long long size = redisFormatCommandArgv(&bytes, word_count, (const char **)words, NULL);
     if (size > 0) {
         send_to_all(nodes, lock, bytes, (size_t)size, until_us, &votes);
         redisFreeCommand(bytes);
