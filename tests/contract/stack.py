@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 
 import redis
 from basics import ROOT
+from kazoo.client import KazooClient
 from proxy import Proxy
 from servers import psql
 
@@ -106,7 +108,37 @@ class LockStack:
         leases = self.etcdctl("lease", "list").splitlines()[1:]
         return {"keys": len(keys), "leases": len(leases)}
 
+    def left_of(self, setting, keys):
+        """The names of what there is under these locks' keys, but for the counters of redis-fenced and the rows in which
+        PostgreSQL's locks lie while they are free."""
+        named = re.compile("(" + "|".join(map(re.escape, keys)) + r")(?!\d)")
+        names = {
+            "REDIS_URL": lambda: self.redis.scan_iter("*"),
+            "REDLOCK_URLS": lambda: (name for server in self.redlock for name in server.scan_iter("*")),
+            "ZOOKEEPER_CONNECT": lambda: self.nodes_under(keys),
+            "ETCD_ENDPOINTS": lambda: self.etcdctl("get", "--prefix", "", "--keys-only").split(),
+        }.get(setting, list)()
+        return [name for name in names if named.search(name) and not name.startswith("redisson_lock_token:")]
+
+    def nodes_under(self, keys):
+        """The contenders' nodes in ZooKeeper; the server itself takes away the empty parents, some time later."""
+        with self.zookeeper_client() as client:
+            for key in keys:
+                parent = f"/oversell/locks/{key}"
+                if client.exists(parent):
+                    yield from (f"{parent}/{name}" for name in client.get_children(parent))
+
     # ---- the servers' own tools ----
+
+    @contextlib.contextmanager
+    def zookeeper_client(self):
+        client = KazooClient(self.zookeeper)
+        client.start(timeout=20)
+        try:
+            yield client
+        finally:
+            client.stop()
+            client.close()
 
     def etcdctl(self, *words):
         return run("etcdctl", *words, env=self.etcd_environment)
