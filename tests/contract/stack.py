@@ -1,6 +1,7 @@
 """The private servers, and a look into each of them."""
 
 import contextlib
+import json
 import os
 import re
 import shlex
@@ -42,14 +43,66 @@ def proxies(addresses, setting):
             proxy.close()
 
 
-class LockStack:
+class Servers:
+    """A stack of its own with what `stack up` is told."""
+
+    def __init__(self, *what):
+        self.what = what
+
     def up(self):
         self.folder = Path(tempfile.mkdtemp(prefix="oversell-contract-"))
         self.folder.chmod(0o755)
         self.dir = ["--dir", self.folder / "servers"]
-        run(SCRIPT, "up", *self.dir, "--while", os.getpid(), "all")
+        self.start(*self.what)
         lines = run(SCRIPT, "env", *self.dir).splitlines()
         self.addresses = dict(shlex.split(line)[1].split("=", 1) for line in lines if line.startswith("export"))
+
+    def start(self, *what):
+        run(SCRIPT, "up", *self.dir, "--while", os.getpid(), *what)
+
+    def stop(self, *what):
+        run(SCRIPT, "down", *self.dir, *what)
+
+    def down(self):
+        try:
+            run(SCRIPT, "down", "--purge", *self.dir)
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def kill(self, name):
+        """As a machine dies: without a word."""
+        os.kill(int((self.folder / "servers" / f"{name}.pid").read_text()), signal.SIGKILL)
+
+    def is_leader(self, name):
+        """Of the ensemble that NAME is a member of."""
+        kind, number = name.split("-")
+        setting = {"zookeeper": "ZOOKEEPER_CONNECT", "etcd": "ETCD_ENDPOINTS"}[kind]
+        address = self.addresses[setting].split(",")[int(number) - 1]
+        if kind == "zookeeper":
+            return "Mode: leader" in four_letters(address, b"srvr")
+        status = run("etcdctl", "endpoint", "status", "-w", "json", env=etcdctl_environment(address))
+        status = json.loads(status)[0]["Status"]
+        return status["leader"] == status["header"]["member_id"]
+
+
+def four_letters(address, word):
+    """What a ZooKeeper server answers to one of its commands."""
+    host, port = address.split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(word)
+        return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+
+
+def etcdctl_environment(endpoint):
+    return {"PATH": os.environ["PATH"], "ETCDCTL_API": "3", "ETCDCTL_ENDPOINTS": endpoint.removeprefix("http://")}
+
+
+class LockStack(Servers):
+    def __init__(self):
+        super().__init__("all")
+
+    def up(self):
+        super().up()
         self.addresses["LOCK_DATABASE_URL"] = self.addresses["DATABASE_URL"]
         self.database_url = self.addresses["DATABASE_URL"]
         self.redis = redis.Redis.from_url(self.addresses["REDIS_URL"], decode_responses=True)
@@ -57,12 +110,6 @@ class LockStack:
             redis.Redis.from_url(url, decode_responses=True) for url in self.addresses["REDLOCK_URLS"].split(",")
         ]
         self.zookeeper = self.addresses["ZOOKEEPER_CONNECT"]
-
-    def down(self):
-        try:
-            run(SCRIPT, "down", "--purge", *self.dir)
-        finally:
-            shutil.rmtree(self.folder, ignore_errors=True)
 
     # ---- what is left on a server: nothing of it may grow with the number of acquisitions ----
 
@@ -95,11 +142,7 @@ class LockStack:
         }
 
     def _in_zookeeper(self):
-        host, port = self.zookeeper.split(":")
-        with socket.create_connection((host, int(port)), timeout=10) as connection:
-            connection.sendall(b"mntr")
-            text = b"".join(iter(lambda: connection.recv(65536), b"")).decode()
-        figures = dict(line.split("\t", 1) for line in text.splitlines())
+        figures = dict(line.split("\t", 1) for line in four_letters(self.zookeeper, b"mntr").splitlines())
         names = ("zk_znode_count", "zk_watch_count", "zk_ephemerals_count")
         return {name: int(figures[name]) for name in names}
 
@@ -145,11 +188,7 @@ class LockStack:
 
     @property
     def etcd_environment(self):
-        return {
-            "PATH": os.environ["PATH"],
-            "ETCDCTL_API": "3",
-            "ETCDCTL_ENDPOINTS": self.addresses["ETCD_ENDPOINTS"].removeprefix("http://"),
-        }
+        return etcdctl_environment(self.addresses["ETCD_ENDPOINTS"])
 
     def psql(self, sql):
         return psql(self.database_url, sql)

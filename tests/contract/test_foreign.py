@@ -1,4 +1,5 @@
-"""Foreign clients and ours exclude each other on the same key, in both directions, waiting included."""
+"""Foreign clients and ours exclude each other on the same key, in both directions, waiting included; and what a stranger
+left under our key does no harm."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +9,7 @@ from basics import PATIENCE
 from conditions import LONG_MS
 from contender import fresh_key, now_us
 from foreign import BLIND, LEASE_MS, PAIRS
-from locks import BY_NAME
+from locks import BY_NAME, declaring
 
 TITLE = "Exclusion: our lock, a foreign client, [they hold: ours waits] [we hold: theirs waits] [they release: ours gets it]"
 WAIT_MS = 400
@@ -76,23 +77,100 @@ def test_they_wait_for_us(met, print_later):
     foreign.release(key)
 
 
-# A value of another kind under our key is said to be one, and is left alone.
-KINDS = [
-    ("redis-lock", lambda server, key: server.hset(f"oversell:lock:{key}", "somebody", 1)),
-    ("redis-fenced", lambda server, key: server.hset(f"oversell:lock:{key}", "somebody", 1)),
-    ("redis-reentrant", lambda server, key: server.set(f"oversell:lock:{key}", "somebody")),
-    ("redis-fair", lambda server, key: server.set(f"oversell:lock:{key}", "somebody")),
-    ("redis-registry", lambda server, key: server.hset(f"oversell:{key}", "somebody", 1)),
-]
+# ---- a value of another kind under a Redis lock's key -----------------------------------------------------------
+
+HASHES = ["redis-reentrant", "redis-fair", "redisson-redlock"]
+# Who is told only that the key is there waits for it, as for any holder: redlock asks no server what lies there.
+BUSY = ["redlock"]
+ON_REDIS = [*declaring(setting="REDIS_URL"), *declaring(setting="REDLOCK_URLS")]
 
 
-@pytest.mark.parametrize("lock, put", KINDS, ids=[lock for lock, _ in KINDS])
-def test_a_value_of_another_kind(lock, put, start, stack):
+@pytest.mark.parametrize("lock", ON_REDIS)
+def test_a_value_of_another_kind(lock, start, stack, print_later):
+    """It is said to be one, and is left alone."""
+    servers = [stack.redis] if BY_NAME[lock].setting == "REDIS_URL" else stack.redlock
     ours, key = start().contender(lock), fresh_key()
-    put(stack.redis, key)
+    name = f"oversell:{key}" if lock.startswith("redis-registry") else f"oversell:lock:{key}"
+    for server in servers:
+        if lock in HASHES:
+            server.set(name, "somebody")
+        else:
+            server.hset(name, "somebody", 1)
     event = ours.acquire(key, wait=200, lease=LONG_MS)
-    assert event["status"] == "refused" and event["error"], event
+    expected = "busy" if lock in BUSY else "refused"
+    print_later("A value of another kind under our key", f"{lock:22} expected {expected}, got {event['status']}: {event['error']}")
+    assert event["status"] == expected and event["error"], event
     assert event["ended_us"] - event["began_us"] < 800_000 * PATIENCE, event
-    stack.redis.delete(f"oversell:lock:{key}", f"oversell:{key}")
+    assert {server.type(name) for server in servers} == {"string" if lock in HASHES else "hash"}
+    for server in servers:
+        server.delete(name)
     ours.got(key, lease=LONG_MS)
+    ours.released()
+
+
+# ---- what is not a lock under the key of a lock in ZooKeeper or etcd ----------------------------------------------
+
+IGNORED, HOLDS = "ok", "busy"
+
+
+class Node:
+    """A stranger's node in ZooKeeper: a parent of others, a contender, or neither."""
+
+    def __init__(self, path, value=b"\x00\xff not ours", **how):
+        self.path, self.value, self.how = path, value, how
+
+    def put(self, stack, key):
+        with stack.zookeeper_client() as client:
+            self.made = client.create(self.path.format(key), self.value, makepath=True, **self.how)
+
+    def take_away(self, stack):
+        with stack.zookeeper_client() as client:
+            client.delete(self.made)
+
+
+class Key:
+    """A stranger's key in etcd, without a lease."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def put(self, stack, key):
+        self.made = self.path.format(key)
+        assert stack.etcdctl("put", self.made, "not ours").strip() == "OK"
+
+    def take_away(self, stack):
+        assert stack.etcdctl("del", self.made).strip() == "1"
+
+
+QUEUES = declaring(setting="ZOOKEEPER_CONNECT")
+STRANGE = [
+    *[(lock, "a node without a number", Node("/oversell/locks/{}/somebody"), IGNORED) for lock in QUEUES],
+    *[(lock, "a node with too short a number", Node("/oversell/locks/{}/x-lock-7"), IGNORED) for lock in QUEUES],
+    *[(lock, "a node with a number and strange data", Node("/oversell/locks/{}/somebody-", sequence=True), HOLDS) for lock in QUEUES],
+    ("etcd", "a key in the queue, without a lease", Key("oversell/locks/{}/somebody"), HOLDS),
+    ("etcd", "a bare key", Key("oversell/locks/{}"), IGNORED),
+    ("etcd", "a key of another queue", Key("oversell/locks/{}0/somebody"), IGNORED),
+    ("etcd-cas", "a bare key, without a lease", Key("oversell/locks/{}"), HOLDS),
+    ("etcd-cas", "a key of a queue", Key("oversell/locks/{}/somebody"), IGNORED),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("lock, what, strange, expected", STRANGE, ids=[f"{row[0]}-{row[1]}".replace(" ", "-") for row in STRANGE])
+def test_what_is_not_ours(lock, what, strange, expected, start, stack, print_later):
+    """Counts as a holder or not at all; and when it has gone, the lock is had."""
+    ours, key = start().contender(lock, LONG_MS), fresh_key()
+    strange.put(stack, key)
+    event = ours.acquire(key, wait=300, lease=LONG_MS)
+    print_later("What is not ours under our key", f"{lock:16} {what:40} expected {expected}, got {event['status']}")
+    assert event["status"] == expected, event
+    assert event["ended_us"] - event["began_us"] < 1_000_000 * PATIENCE, event
+    if expected == IGNORED:
+        ours.released()
+    else:
+        ours.waits(key, wait=10000, lease=LONG_MS)
+    strange.take_away(stack)
+    if expected == IGNORED:
+        ours.got(key, lease=LONG_MS)
+    else:
+        assert ours.done("acquire")["status"] == "ok"
     ours.released()
