@@ -1,10 +1,11 @@
 """What may end a lock under its holder, and does so where the lock says so: run one after the other, since servers suffer.
 
-A pause is in conditions.py. A clock that jumps is not made here."""
+A pause is in conditions.py. A clock that jumps is not made anywhere: it would be the whole machine's."""
 
 import pytest
 from basics import PATIENCE, wait_until
 from conditions import stranger_gets_it
+from conftest import probes_on
 from contender import fresh_key
 from locks import BY_NAME, declaring, lease_ms
 from stack import proxies
@@ -30,6 +31,51 @@ def test_a_redis_that_forgets(lock, start, stack):
     assert stranger_gets_it(other, key)
     assert holder.holds() == "lost"
     assert holder.release()["status"] != "failed"
+
+
+REMEMBERING = {"LOCK_DATABASE_URL": "postgres", "ZOOKEEPER_CONNECT": "zookeeper", "ETCD_ENDPOINTS": "etcd"}
+
+
+@pytest.fixture(scope="module")
+def restarted(stack):
+    """Restarts, all at once, the servers that remember: gives what the holder of each lock and another are told after it."""
+    with probes_on(stack.addresses) as start:
+        holders, others, keys, outcomes = {}, {}, {}, {}
+        for lock in [name for name, lock in BY_NAME.items() if lock.setting in REMEMBERING]:
+            holders[lock], others[lock] = (start().contender(lock, 30000) for _ in range(2))
+            keys[lock] = fresh_key()
+            holders[lock].got(keys[lock], lease=30000)
+        stack.stop(*REMEMBERING.values())
+        stack.start(*REMEMBERING.values())
+        for lock, key in keys.items():
+            held = told(holders[lock])
+            wait_until(lambda: others[lock].acquire(fresh_key(), wait=1000)["status"] == "ok", "recovery")
+            others[lock].released()
+            outcomes[lock] = (held, "ok" if stranger_gets_it(others[lock], key) else "busy")
+            holders[lock].release()
+    return outcomes
+
+
+@pytest.mark.parametrize("lock", [name for name, lock in BY_NAME.items() if lock.setting in REMEMBERING])
+def test_a_restart(lock, restarted, print_later):
+    expected = ("lost", "ok") if BY_NAME[lock].restart else ("ok", "busy")
+    print_later("After a restart: the holder and another are told", f"{lock:18} expected {expected}, saw {restarted[lock]}")
+    assert restarted[lock] == expected
+
+
+@pytest.mark.parametrize("lock", [name for name, lock in BY_NAME.items() if lock.server and not lock.disconnect])
+def test_a_connection_that_is_cut(lock, start, stack):
+    """Does not end a lock that is not bound to it."""
+    with proxies(stack.addresses, BY_NAME[lock].setting) as (addresses, servers):
+        holder, other = start(**addresses).contender(lock), start().contender(lock)
+        key = fresh_key()
+        holder.got(key, lease=10000)
+        for server in servers:
+            server.cut()
+        assert not stranger_gets_it(other, key)
+        assert told(holder) == "ok"
+        holder.released()
+        other.got(key, lease=10000)
 
 
 @pytest.mark.parametrize("lock", [name for name, lock in BY_NAME.items() if lock.setting == "LOCK_DATABASE_URL"])

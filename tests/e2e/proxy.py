@@ -20,11 +20,12 @@ class Proxy:
         self.url = with_port(url, self.port)
         self.gate = threading.Lock()
         self.pairs = set()
-        self.lost = set()  # those whose server talks to nobody
+        self.lost = {}  # pair: what is still passed on of its server's reply, as .after
         self.refuse = False  # new connections are closed at once
         self.stalled = threading.Event()  # nothing is passed on, in either direction
         self.trigger = None  # bytes of the client that set off what .lose says, once
         self.lose = None  # "reply": pass them on, lose the reply; "request": lose them
+        self.after = 0  # so many bytes of the reply get through; negative: all but so many
         self.triggered = threading.Event()
         self.pieces = None  # pass replies on in pieces of so many bytes
         self.accepted = 0  # connections so far, the refused ones too
@@ -59,15 +60,20 @@ class Proxy:
             while data := source.recv(65536):
                 while self.stalled.is_set() and not self.closing:
                     time.sleep(0.01)
-                if from_client and self.trigger and self.trigger in data and not self.triggered.is_set():
+                if from_client and self.trigger and self.trigger in data:
+                    self.trigger = None  # once
                     if self.lose == "reply":
-                        self.lost.add(pair)
+                        self.lost[pair] = self.after
                         sink.sendall(data)
-                        time.sleep(0.3)  # the server does what it was asked
+                        self.triggered.wait(5 if self.after else 0.3)  # the server does what it was asked
+                    self.triggered.set()
+                    break
+                if not from_client and pair in self.lost:
+                    sink.sendall(data[: self.lost[pair]])
                     self.triggered.set()
                     break
                 size = self.pieces if self.pieces and not from_client else len(data)
-                for at in range(0, len(data) if pair not in self.lost else 0, size):
+                for at in range(0, len(data), size):
                     sink.sendall(data[at : at + size])
         except OSError:
             pass
@@ -88,9 +94,10 @@ class Proxy:
         for pair in pairs:
             self._close(pair)
 
-    def arm(self, trigger, lose):
-        """At the next TRIGGER from a client: lose the "reply" or the "request", and that connection."""
-        self.trigger, self.lose = trigger, lose
+    def arm(self, trigger, lose, after=0):
+        """At the next TRIGGER from a client: lose the "reply" or the "request", and that connection. AFTER: so many bytes
+        of the reply get through before (negative: all but so many)."""
+        self.trigger, self.lose, self.after = trigger, lose, after
         self.triggered.clear()
 
     def close(self):
