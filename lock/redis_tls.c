@@ -2,7 +2,10 @@
  *
  * The server must show a certificate that is in date, that one of the system's authorities has signed, and that bears
  * the host of the URL as a DNS name or, where the URL has a number, as an IP address. OpenSSL itself reads another list
- * of authorities where SSL_CERT_FILE or SSL_CERT_DIR names one. We show no certificate of our own. */
+ * of authorities where SSL_CERT_FILE or SSL_CERT_DIR names one. We show no certificate of our own.
+ *
+ * A handshake takes some milliseconds, and one that its time limit has cut off begins anew: Redlock, which waits for its
+ * servers no longer than TTL/200, gets few new connections with a TTL of a second. */
 #include "lock/redis_tls.h"
 
 #include <errno.h>
