@@ -308,10 +308,14 @@ def fence(lock, start):
 
 
 def reentrance(lock, start):
+    """Its holder may take it again where it says so, and as often has to release it; else it is taken for its holder too."""
     probe = start()
     holder, other = probe.contender(lock), probe.contender(lock)
     key, lease = fresh_key(), lease_ms(lock)
     holder.got(key, lease=lease)
+    if not BY_NAME[lock].reentrant:
+        assert not stranger_gets_it(holder, key)
+        return
     holder.got(key, lease=lease)
     assert not stranger_gets_it(other, key)
     holder.released()
@@ -361,6 +365,6 @@ SCRIPTS = {
     lease_ends: [name for name in LEASED if name in EXCLUSIVE],
     pause: [name for name in EXCLUSIVE if name not in IN_PROCESS],
     fence: ALL,
-    reentrance: declaring(reentrant=True),
+    reentrance: EXCLUSIVE,
     renewal_by_hand: [name for name in declaring(can_renew=True) if name in EXCLUSIVE],
 }

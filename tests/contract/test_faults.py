@@ -1,5 +1,5 @@
-"""Servers that are away, silent, or refuse us, and replies that are lost or cut short: the typed status within the wait, no lock left behind for
-longer than its lease, and recovery by itself."""
+"""Servers that are away, silent, or refuse us, and replies that are lost or cut short: the typed status within the wait,
+no lock left behind for longer than its lease, and recovery by itself."""
 
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
@@ -143,7 +143,8 @@ def a_wrong_password(lock, start, addresses):
 
 
 # One lock for each way of talking with each server.
-TALKERS = ["lock-row", "lock-table", "redis-lock", "redis-fair", "redlock", "redisson-redlock", "zookeeper", "etcd", "etcd-cas"]
+TALKERS = ["lock-row", "lock-table", "redis-lock", "redis-fair", "redlock", "redisson-redlock"]
+TALKERS += ["zookeeper", "etcd", "etcd-cas"]
 FAULTS = {
     a_silent_server: LOCKS,
     a_server_that_is_gone: LOCKS,

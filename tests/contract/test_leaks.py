@@ -61,7 +61,7 @@ class Cycling:
 
 @pytest.mark.parametrize("setting", sorted({lock.setting for lock in BY_NAME.values()}))
 def test_nothing_grows(setting, start, stack, print_later):
-    """All locks of one kind of server at the same time, a process each. (A mutex is free again before another thread comes.)"""
+    """All locks of one kind of server at the same time, a process each. (A mutex is free before another thread comes.)"""
     cycling = {lock: Cycling(lock, start) for lock in BY_NAME if BY_NAME[lock].setting == setting}
 
     def run(rounds):
