@@ -349,6 +349,14 @@ enum lock_status etcd_freshen(struct etcd *etcd, struct lock *lock, int64_t dead
     return is_fresh ? LOCK_OK : etcd_keep_alive(etcd, lock, deadline_us, lease);
 }
 
+bool etcd_may_come_back(struct lock *lock, int64_t deadline_us, const struct etcd_lease *lease,
+                        enum lock_status status)
+{
+    enum { ELECTION_POLL_MS = 100 };
+    return status == LOCK_AWAY && monotonic_us() < lease->end_us &&
+           lock_poll_pause(lock, ELECTION_POLL_MS, deadline_us);
+}
+
 int64_t etcd_renewal_due_us(const struct etcd_lease *lease)
 {
     return lease->end_us - lease->length_us / 3 * 2;

@@ -49,6 +49,10 @@ enum lock_status etcd_grant(struct etcd *etcd, struct lock *lock, int64_t deadli
 enum lock_status etcd_keep_alive(struct etcd *etcd, struct lock *lock, int64_t deadline_us,
                                  struct etcd_lease *lease);
 /* The same, but only where a tenth of the lease has gone by: so that who has waited gets a whole one. */
+/* Pauses, and is true, where STATUS is LOCK_AWAY and a waiter need not give up yet: its lease, and so its place, still
+ * lives, and a cluster that has lost its leader finds another one within seconds. */
+bool etcd_may_come_back(struct lock *lock, int64_t deadline_us, const struct etcd_lease *lease,
+                        enum lock_status status);
 enum lock_status etcd_freshen(struct etcd *etcd, struct lock *lock, int64_t deadline_us,
                               struct etcd_lease *lease);
 /* When to keep it alive next: a third of it has gone by. */

@@ -137,6 +137,8 @@ static enum lock_status stand_in_line(struct lock *lock, int64_t deadline_us, st
         status = monotonic_us() < deadline_us
                      ? etcd_keep_alive(etcd_of(lock), lock, deadline_us, &attempt->lease)
                      : LOCK_BUSY;
+        if (etcd_may_come_back(lock, deadline_us, &attempt->lease, status))
+            status = LOCK_OK;
     }
     return status;
 }
@@ -151,13 +153,18 @@ static enum lock_status wait_until_absent(struct lock *lock, int64_t deadline_us
     while (status == LOCK_OK) {
         status = etcd_await_deletion(etcd_of(lock), lock, deadline_us, json_string_value(key), me.revision,
                                      &attempt->lease);
-        if (status != LOCK_OK)
-            break;
-        status = put_if_absent(lock, deadline_us, attempt);
-        me.revision = attempt->revision;
-        if (status != LOCK_BUSY)
-            break;
-        status = LOCK_OK; /* somebody else was faster */
+        if (status == LOCK_OK) {
+            do /* once more where the reply was lost: a put that was done is known by its token */
+                status = put_if_absent(lock, deadline_us, attempt);
+            while (etcd_may_come_back(lock, deadline_us, &attempt->lease, status));
+            me.revision = attempt->revision;
+            if (status == LOCK_OK)
+                break;
+            if (status == LOCK_BUSY)
+                status = LOCK_OK; /* somebody else was faster */
+        } else if (etcd_may_come_back(lock, deadline_us, &attempt->lease, status)) {
+            status = LOCK_OK;
+        }
     }
     leave_line(&me);
     return status == LOCK_OK ? etcd_freshen(etcd_of(lock), lock, deadline_us, &attempt->lease) : status;

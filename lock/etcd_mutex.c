@@ -92,16 +92,21 @@ static enum lock_status wait_in_queue(struct lock *lock, int64_t deadline_us, st
         AUTO_JSON reply = NULL;
         json_t *look = json_pack("{s:[o,o]}", "success", read_own(place), read_predecessor(place));
         enum lock_status status = etcd_call(etcd, lock, deadline_us, "/v3/kv/txn", look, &reply);
+        if (etcd_may_come_back(lock, deadline_us, &place->lease, status))
+            continue;
         if (status != LOCK_OK)
             return status;
         if (etcd_number(etcd_found(reply, 0), "create_revision") != place->created)
             return lock_fail(lock, LOCK_LOST, "etcd: our place in the queue ended with its lease");
         const char *predecessor = json_string_value(json_object_get(etcd_found(reply, 1), "key"));
-        if (!predecessor)
-            return etcd_freshen(etcd, lock, deadline_us, &place->lease);
-        status = etcd_await_deletion(etcd, lock, deadline_us, predecessor, etcd_revision(reply),
-                                     &place->lease);
-        if (status != LOCK_OK)
+        if (predecessor)
+            status = etcd_await_deletion(etcd, lock, deadline_us, predecessor, etcd_revision(reply),
+                                         &place->lease);
+        else
+            status = etcd_freshen(etcd, lock, deadline_us, &place->lease);
+        if (etcd_may_come_back(lock, deadline_us, &place->lease, status))
+            continue;
+        if (status != LOCK_OK || !predecessor)
             return status;
     }
 }

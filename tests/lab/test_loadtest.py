@@ -69,6 +69,16 @@ def rows(document):
     return {row["strategy"]: row for row in document["rows"]}
 
 
+def check_clean(row):
+    """Safe rows sell what is there, and so do the others that load alone does not break."""
+    if row["guarantee"] == "unsafe" and row["oversold"] > 0:
+        # A waiter that gives up lets the next one of zookeeper-naive in, as a waiter's death does.
+        assert (row["strategy"], row["verdict"]) == ("zookeeper-naive", "oversold-as-expected"), row
+        return
+    verdict = "ok" if row["guarantee"] == "safe" else "flawed"
+    assert (row["verdict"], row["oversold"], row["drift"]) == (verdict, 0, 0), row
+
+
 def test_unsafe_rows_are_caught_and_safe_ones_are_not(one):
     assert len(rows(one)) >= 43
     for name, row in rows(one).items():
@@ -79,8 +89,7 @@ def test_unsafe_rows_are_caught_and_safe_ones_are_not(one):
             assert (row["verdict"], row["oversold"], row["drift"]) == ("flawed", 0, 0), row
             assert row["shown_by"].startswith("second-process"), row
         else:
-            verdict = "ok" if row["guarantee"] == "safe" else "flawed"
-            assert (row["verdict"], row["oversold"], row["drift"]) == (verdict, 0, 0), row
+            check_clean(row)
             assert row["guarantee"] == "safe" or row["shown_by"] in ("expire", "crash"), row
 
 
@@ -100,10 +109,8 @@ def test_a_second_process_defeats_the_mutexes(two):
         assert row["verdict"] == "oversold-as-expected", row
         assert row["oversold"] > 0 and row["drift"] > 0, row
     for name, row in rows(document).items():
-        if row["guarantee"] == "safe":
-            assert row["verdict"] == "ok", row
-        elif name not in UNSAFE_BY_LOAD | ONE_PROCESS:
-            assert (row["verdict"], row["oversold"], row["drift"]) == ("flawed", 0, 0), row
+        if name not in UNSAFE_BY_LOAD | ONE_PROCESS:
+            check_clean(row)
 
 
 def test_exports_say_the_same(two):
