@@ -1,5 +1,5 @@
-/* Inserting an order with its item, and finding it again by its Idempotency-Key. */
-#include "db/orders.h"
+/* Inserting an order with its item: at the end of a transaction, or as the whole of it. */
+#include "db/orders_impl.h"
 
 #include "db/statements.h"
 
@@ -19,17 +19,6 @@ const struct statement ST_INSERT_ORDER = {
     "         $10::timestamptz, $11::pg_snapshot, $12::xid8, $7, $7 FROM o"
     ") SELECT id, amount, status, " RFC3339("created_at") ", pg_current_xact_id() FROM o",
     12};
-
-static const struct statement ST_CLAIM_KEY = {
-    "order_claim_key",
-    "SELECT pg_try_advisory_xact_lock(hashtextextended('idempotency:' || $1::text, 0)),"
-    "       o.id, o.amount, o.status, " RFC3339(
-        "o.created_at") ", i.product_id, i.purchase_num, i.stock_seen,"
-                        "       i.strategy, i.product_id = $2 AND i.purchase_num = $3 AND o.receiver_name IS NOT DISTINCT FROM $4"
-                        "                   AND o.receiver_mobile IS NOT DISTINCT FROM $5 "
-                        "FROM (SELECT 1) AS always LEFT JOIN orders o ON o.idempotency_key = $1::text"
-                        "                          LEFT JOIN order_item i ON i.order_id = o.id",
-    5};
 
 /* The last line looks at the product's row even if nothing was taken, so that one round trip also tells a
  * sold-out product from a missing one. */
@@ -51,34 +40,6 @@ const struct statement ST_PLACE_IN_ONE = {
         "o.created_at") ", o.xid, p.count, p.stock_kind "
                         "FROM product p LEFT JOIN o ON true WHERE p.id = $1::bigint",
     7};
-
-static void copy(char *to, size_t size, const PGresult *result, int column)
-{
-    snprintf(to, size, "%s", PQgetvalue(result, 0, column));
-}
-
-static int64_t number(const PGresult *result, int column)
-{
-    return strtoll(PQgetvalue(result, 0, column), NULL, 10);
-}
-
-/* The columns id, amount, status, created_at from FIRST on. */
-static void read_order(const PGresult *result, int first, struct order *ret_order)
-{
-    ret_order->id = number(result, first);
-    copy(ret_order->amount, sizeof ret_order->amount, result, first + 1);
-    copy(ret_order->status, sizeof ret_order->status, result, first + 2);
-    copy(ret_order->created_at, sizeof ret_order->created_at, result, first + 3);
-}
-
-static void note_request(const struct order_request *request, const struct order_origin *origin, int64_t seen,
-                         struct order *ret_order)
-{
-    ret_order->product_id = request->product_id;
-    ret_order->quantity = request->quantity;
-    ret_order->stock_seen = seen;
-    snprintf(ret_order->strategy, sizeof ret_order->strategy, "%s", origin->strategy);
-}
 
 static const char *null_if_empty(const char *text)
 {
@@ -107,35 +68,7 @@ enum db_status orders_insert(struct db *db, const struct order_request *request,
     enum db_status status = db_run(db, &ST_INSERT_ORDER, values, &row);
     if (status != DB_OK)
         return status;
-    read_order(row, 0, ret_order);
-    copy(ret_order->xid, sizeof ret_order->xid, row, 4);
-    note_request(request, origin, taken->seen, ret_order);
-    return DB_OK;
-}
-
-enum db_status orders_claim_key(struct db *db, const struct order_request *request, enum key_claim *ret_claim,
-                                struct order *ret_order)
-{
-    const char *const values[] = {request->idempotency_key, DB_NUMBER(request->product_id),
-                                  DB_NUMBER(request->quantity), request->receiver_name,
-                                  request->receiver_mobile};
-    AUTO_RESULT row = NULL;
-    enum db_status status = db_run(db, &ST_CLAIM_KEY, values, &row);
-    if (status != DB_OK)
-        return status;
-
-    bool ours = strcmp(PQgetvalue(row, 0, 0), "t") == 0;
-    bool exists = !PQgetisnull(row, 0, 1);
-    if (!exists) {
-        *ret_claim = ours ? KEY_NEW : KEY_IN_PROGRESS;
-        return DB_OK;
-    }
-    *ret_claim = strcmp(PQgetvalue(row, 0, 9), "t") == 0 ? KEY_REPLAY : KEY_MISMATCH;
-    read_order(row, 1, ret_order);
-    ret_order->product_id = number(row, 5);
-    ret_order->quantity = number(row, 6);
-    ret_order->stock_seen = PQgetisnull(row, 0, 7) ? STOCK_UNSEEN : number(row, 7);
-    copy(ret_order->strategy, sizeof ret_order->strategy, row, 8);
+    order_inserted(row, 0, request, origin, taken->seen, ret_order);
     return DB_OK;
 }
 
@@ -160,17 +93,15 @@ enum take_status orders_place_in_one(struct db *db, bool in_transaction, const s
     if (PQntuples(row) == 0)
         return TAKE_NO_PRODUCT;
     if (PQgetisnull(row, 0, 0)) {
-        copy(ret_taken->kind, sizeof ret_taken->kind, row, 6);
+        snprintf(ret_taken->kind, sizeof ret_taken->kind, "%s", PQgetvalue(row, 0, 6));
         if (strcmp(ret_taken->kind, "counter") != 0)
             return TAKE_WRONG_KIND;
         /* The row as this statement's snapshot has it. If it shows enough, another order took the rest while we
          * waited for the row: what is left now has to be read anew. */
-        int64_t count = number(row, 5);
+        int64_t count = strtoll(PQgetvalue(row, 0, 5), NULL, 10);
         ret_taken->available = count < request->quantity ? count : STOCK_UNSEEN;
         return TAKE_SOLD_OUT;
     }
-    read_order(row, 0, ret_order);
-    copy(ret_order->xid, sizeof ret_order->xid, row, 4);
-    note_request(request, origin, STOCK_UNSEEN, ret_order);
+    order_inserted(row, 0, request, origin, STOCK_UNSEEN, ret_order);
     return TAKE_OK;
 }

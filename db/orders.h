@@ -56,4 +56,22 @@ enum take_status orders_place_in_one(struct db *db, bool in_transaction, const s
                                      const struct order_origin *origin, struct stock_taken *ret_taken,
                                      struct order *ret_order);
 
+enum { BATCH_MAX = 128 }; /* orders that one transaction may carry */
+
+/* One of many orders that are placed by one transaction. */
+struct order_draft {
+    const struct order_request *request;
+    struct order *order;  /* out: KEY_REPLAY, or inserted */
+    enum key_claim claim; /* out of orders_claim_keys */
+    int64_t seen;         /* into orders_insert_batch: what was left of the stock when its turn came */
+};
+
+/* As orders_claim_key, for drafts that all have a key, each its own. */
+enum db_status orders_claim_keys(struct db *db, struct order_draft *drafts, size_t count);
+
+/* Writes LEFT as what is left of the product that TAKEN has read under a lock, and inserts the orders. */
+enum db_status orders_insert_batch(struct db *db, struct order_draft *drafts, size_t count,
+                                   const struct order_origin *origin, const struct stock_taken *taken,
+                                   int64_t left);
+
 #endif

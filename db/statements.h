@@ -17,5 +17,8 @@ extern const struct statement ST_GUARDED;            /* $1 product, $2 quantity,
 extern const struct statement ST_INSERT_ORDER;
 /* $1 product, $2 quantity, $3 receiver's name, $4 mobile, $5 Idempotency-Key, $6 instance, $7 strategy */
 extern const struct statement ST_PLACE_IN_ONE;
+/* $1 product, $2 what shall be left, $3 price, $4 instance, $5 strategy, $6 when it was read; arrays: $7 quantities,
+ * $8 stock seen, $9 receivers' names, $10 mobiles, $11 Idempotency-Keys */
+extern const struct statement ST_INSERT_BATCH;
 
 #endif

@@ -62,6 +62,9 @@ stock_take_fn take_checked; /* as read-write, but the lock is asked in between w
 stock_take_fn take_fence_on_write; /* as read-write, but only where no newer token has written */
 stock_take_fn take_fenced; /* as read-write, but only while the token registered before is still ours */
 
+/* Locks the product's row and reads it, as take_for_update does before it writes: TAKE_OK whatever is left. */
+enum take_status stock_lock(struct db *db, int64_t product_id, struct stock_taken *ret_taken);
+
 #define FENCE_NO_PRODUCT (-1)
 
 /* Registers the token on the product's row, for take_fenced, outside a transaction and so committed at once.

@@ -17,3 +17,9 @@ enum take_status take_for_update(struct db *db, const struct stock_want *want, s
         return status;
     return stock_write_target(db, want, ret_taken);
 }
+
+enum take_status stock_lock(struct db *db, int64_t product_id, struct stock_taken *ret_taken)
+{
+    struct stock_want whatever_is_left = {.product_id = product_id, .quantity = INT64_MIN};
+    return stock_read(db, &ST_READ_FOR_UPDATE, &whatever_is_left, ret_taken);
+}

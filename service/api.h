@@ -7,7 +7,11 @@
 
 typedef void handler_fn(struct exchange *x, struct worker *worker);
 
-handler_fn orders_create, orders_echo, orders_get, orders_list;               /* orders_api.c */
+handler_fn orders_create, orders_echo, orders_get, orders_list; /* orders_api.c */
+/* Replies with what has become of the order. */
+struct placing;
+void orders_reply(struct exchange *x, const struct placing *placing);
+
 handler_fn products_list, products_get, products_replace, products_set_stock; /* products_api.c */
 handler_fn audit_get;
 handler_fn strategies_list, strategies_get, strategy_get, strategy_set; /* strategies_api.c */

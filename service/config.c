@@ -67,6 +67,8 @@ static const struct setting settings[] = {
      "how long an order waits for a lock, the database's included"},
     {"think-ms", "THINK_MS", NUMBER, AT(think_ms), "0", "ms", 0, THINK_MAX_MS,
      "a pause between read and write, to widen the race for a lesson"},
+    {"product-limit", "PRODUCT_LIMIT", NUMBER, AT(product_limit), "0", "orders", 0, PRODUCT_LIMIT_MAX,
+     "orders of one product in the database at the same time, the others wait in line; 0: any number"},
     {"order-timeout-ms", "ORDER_TIMEOUT_MS", NUMBER, AT(order_timeout_ms), "10000", "ms", 100, 600000,
      "an order's deadline, from its arrival"},
     {"request-timeout-ms", "REQUEST_TIMEOUT_MS", NUMBER, AT(request_timeout_ms), "30000", "ms", 100, 600000,

@@ -29,6 +29,7 @@ struct config {
     int64_t lock_ttl_ms;
     int64_t lock_wait_ms;
     int64_t think_ms;
+    int64_t product_limit;
     int64_t order_timeout_ms;
     int64_t request_timeout_ms;
     int64_t idle_timeout_ms;
@@ -41,7 +42,7 @@ struct config {
 enum { INSTANCE_MAX = 100 };
 
 /* Bounds that PUT /strategy checks as well. */
-enum { LOCK_TTL_MAX_MS = 600000, LOCK_WAIT_MAX_MS = 60000, THINK_MAX_MS = 10000 };
+enum { LOCK_TTL_MAX_MS = 600000, LOCK_WAIT_MAX_MS = 60000, THINK_MAX_MS = 10000, PRODUCT_LIMIT_MAX = 256 };
 
 enum config_result { CONFIG_OK, CONFIG_HELP, CONFIG_BAD };
 

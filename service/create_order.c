@@ -192,6 +192,17 @@ void create_order(struct placing *p)
     p->result.outcome = outcome;
 }
 
+enum outcome outcome_of_claim(enum key_claim claim)
+{
+    switch (claim) {
+    case KEY_NEW: return CREATED;
+    case KEY_REPLAY: return REPLAYED;
+    case KEY_MISMATCH: return KEY_MISMATCHED;
+    case KEY_IN_PROGRESS: return KEY_IN_USE;
+    }
+    return FAILED;
+}
+
 enum outcome claim_key(struct placing *p)
 {
     if (!p->request->idempotency_key)
@@ -200,13 +211,7 @@ enum outcome claim_key(struct placing *p)
     enum db_status status = orders_claim_key(p->db, p->request, &claim, &p->result.order);
     if (status != DB_OK)
         return outcome_of_db(p, status);
-    switch (claim) {
-    case KEY_NEW: return CREATED;
-    case KEY_REPLAY: return REPLAYED;
-    case KEY_MISMATCH: return KEY_MISMATCHED;
-    case KEY_IN_PROGRESS: return KEY_IN_USE;
-    }
-    return FAILED;
+    return outcome_of_claim(claim);
 }
 
 enum outcome end_transaction(struct placing *p, enum outcome outcome, enum step step, const char *xid)

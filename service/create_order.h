@@ -42,6 +42,8 @@ void create_order(struct placing *placing);
 enum outcome outcome_of_db(struct placing *placing, enum db_status status);
 /* What the taking of stock means for it. */
 enum outcome outcome_of_take(struct placing *placing, enum take_status status);
+/* What the claim of an Idempotency-Key means for it; CREATED: go on. */
+enum outcome outcome_of_claim(enum key_claim claim);
 /* Claims the request's Idempotency-Key, if it has one, in the open transaction; CREATED: go on. */
 enum outcome claim_key(struct placing *placing);
 /* Commits where OUTCOME is CREATED, reporting STEP, else rolls back; settles a commit without a reply. */
@@ -50,5 +52,6 @@ enum outcome end_transaction(struct placing *placing, enum outcome outcome, enum
 /* Ways of placing an order once, for the strategy table. */
 enum outcome place_by_steps(struct placing *placing); /* lock, read, write, insert, commit, unlock */
 enum outcome place_in_one_statement(struct placing *placing);
+enum outcome place_in_batch(struct placing *placing); /* alone here; in company by create_batch */
 
 #endif

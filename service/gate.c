@@ -128,6 +128,8 @@ static void merge(struct settings *settings, const struct settings *changes)
         settings->lock_wait_ms = changes->lock_wait_ms;
     if (changes->think_ms >= 0)
         settings->think_ms = changes->think_ms;
+    if (changes->product_limit >= 0)
+        settings->product_limit = changes->product_limit;
 }
 
 bool gate_switch(struct gate *gate, const struct settings *changes, int64_t deadline_us,

@@ -11,6 +11,7 @@ struct settings {
     int64_t lock_ttl_ms;
     int64_t lock_wait_ms;
     int64_t think_ms;
+    int64_t product_limit; /* orders of one product in the database at once; 0: any number */
 };
 
 struct gate;

@@ -39,9 +39,11 @@ static bool start(struct service *service)
 {
     const struct config *config = &service->config;
     const struct settings settings = {strategy_find(config->strategy), config->lock_ttl_ms,
-                                      config->lock_wait_ms, config->think_ms};
+                                      config->lock_wait_ms, config->think_ms, config->product_limit};
     service->gate = gate_new(&settings);
-    if (!service->gate || !workers_start(service)) {
+    service->batches = turns_new((size_t)config->queue);
+    service->turns = turns_new((size_t)config->queue);
+    if (!service->gate || !service->batches || !service->turns || !workers_start(service)) {
         log_line(LOG_ERROR, "out of memory or threads");
         return false;
     }
@@ -69,7 +71,8 @@ static bool start(struct service *service)
 static void drain(struct service *service)
 {
     log_line(LOG_INFO, "draining: %d orders run, %zu wait", orders_running(service, 0),
-             queue_depth(service->queues[LANE_ORDERS]));
+             queue_depth(service->queues[LANE_ORDERS]) + turns_waiting(service->batches) +
+                 turns_waiting(service->turns));
     http_stop_listening(service->http);
     atomic_store(&service->draining, true);
     if (!http_drain(service->http, service->config.order_timeout_ms + DRAIN_EXTRA_MS))
@@ -82,6 +85,8 @@ static void drain(struct service *service)
     workers_stop(service);
     http_stop(service->http);
     gate_free(service->gate);
+    turns_free(service->batches);
+    turns_free(service->turns);
 }
 
 int main(int argc, char *argv[])

@@ -2,53 +2,8 @@
 #include "service/api.h"
 
 #include "db/books.h"
-#include "service/log.h"
-#include "service/metrics.h"
-
-#include <stdio.h>
-#include <string.h>
-
-/* The observer of every order that is placed over HTTP: writes its trace, and thinks where a lesson wants it. */
-struct order_observer {
-    struct observer base;
-    struct trace trace;
-    int64_t think_us;
-    enum step think_after; /* where the row's race begins */
-    int64_t before_us;     /* when the step before was done; waiting is no step of its own here */
-    int64_t locked_us;     /* since when the lock is held; 0: not */
-};
-
-static void on_step(struct observer *self, enum step step, int64_t value)
-{
-    struct order_observer *o = (struct order_observer *)self;
-    int64_t now_us = monotonic_us();
-    struct trace *t = &o->trace;
-    bool waits_on = step == STEP_WAIT && t->step_count > 0 && t->step_count <= TRACE_STEPS &&
-                    t->steps[t->step_count - 1].step == STEP_WAIT;
-    if (waits_on)
-        return; /* a lock that polls says so at every try */
-    if (t->step_count < TRACE_STEPS) {
-        t->steps[t->step_count].step = step;
-        t->steps[t->step_count].at_us = now_us;
-        t->steps[t->step_count].value = value;
-    }
-    t->step_count++;
-
-    if (step == STEP_LOCK && t->strategy->lock) {
-        metrics_lock_wait(t->strategy, now_us - o->before_us);
-        o->locked_us = now_us;
-        t->fence = value == STEP_NO_VALUE ? 0 : value;
-    } else if (step == STEP_UNLOCK && o->locked_us) {
-        metrics_lock_held(t->strategy, now_us - o->locked_us);
-    }
-    if (step != STEP_WAIT && step != STEP_SETNX && step != STEP_EXPIRE) /* taking a lock is one wait */
-        o->before_us = now_us;
-    bool in_race = step == o->think_after || (step == STEP_TAKE && o->think_after == STEP_READ);
-    if (in_race && o->think_us > 0) {
-        struct timespec pause = {.tv_sec = o->think_us / 1000000, .tv_nsec = o->think_us % 1000000 * 1000};
-        nanosleep(&pause, NULL);
-    }
-}
+#include "service/create_order.h"
+#include "service/ticket.h"
 
 static json_t *order_json(const struct order *order)
 {
@@ -59,7 +14,7 @@ static json_t *order_json(const struct order *order)
                      "created_at", order->created_at);
 }
 
-static void reply_outcome(struct exchange *x, const struct placing *p)
+void orders_reply(struct exchange *x, const struct placing *p)
 {
     const struct order_result *result = &p->result;
     const char *strategy = p->strategy->name;
@@ -113,88 +68,6 @@ static void reply_outcome(struct exchange *x, const struct placing *p)
     case OUTCOME_COUNT: break;
     }
     reply_problem(x, INTERNAL_ERROR, members, "%s", result->error);
-}
-
-/* The order has ended before it began. */
-static void fail(struct placing *placing, enum outcome outcome, const char *backend, const char *error)
-{
-    placing->result = (struct order_result){.outcome = outcome, .tries = 1, .backend = backend};
-    snprintf(placing->result.error, sizeof placing->result.error, "%s", error);
-}
-
-/* Where a pause widens the row's race: where it lets its lock go too early, where it has been told for the last time
- * that the lock is its own, else where it has read. */
-static enum step think_after(const struct strategy *strategy)
-{
-    if (strategy->span == INSIDE_TX)
-        return STEP_UNLOCK;
-    return strategy->take_stock == take_checked ? STEP_CHECK : STEP_READ;
-}
-
-/* Places the order under the settings of the moment, or under the strategy asked for. */
-static void place(struct exchange *x, struct worker *worker, const struct order_request *request,
-                  const struct settings *settings)
-{
-    struct order_observer observer = {.base.on_step = on_step, .think_us = settings->think_ms * 1000};
-    struct trace *trace = &observer.trace;
-    const struct strategy *strategy = settings->strategy;
-    observer.think_after = think_after(strategy);
-    int64_t now_us = monotonic_us();
-    trace->strategy = strategy;
-    trace->worker = worker->id;
-    trace->product_id = request->product_id;
-    trace->quantity = request->quantity;
-    trace->received_us = x->received_us;
-    trace->started_us = now_us;
-    memcpy(trace->request_id, x->request_id, sizeof trace->request_id);
-
-    struct placing placing = {
-        .strategy = strategy,
-        .request = request,
-        .db = worker->db,
-        .observer = &observer.base,
-        .instance = worker->service->instance,
-        .deadline_us = x->received_us + worker->service->config.order_timeout_ms * 1000,
-        .lock_deadline_us = now_us + settings->lock_wait_ms * 1000,
-    };
-    enum lock_status lock_status;
-    placing.lock = worker_lock(worker, strategy, &lock_status);
-    if (placing.lock)
-        placing.lock->lease_ms = settings->lock_ttl_ms;
-
-    uint64_t trips = db_round_trips(worker->db);
-    uint64_t lock_trips = placing.lock ? placing.lock->round_trips : 0;
-    uint64_t wake_ups = placing.lock ? placing.lock->wake_ups : 0;
-    if (lock_status != LOCK_OK)
-        fail(&placing, lock_status == LOCK_FAILED ? FAILED : BACKEND_AWAY,
-             strategy->lock->server ? strategy->lock->server->name : "lock", "its lock cannot be opened");
-    else if (worker_database(worker, placing.deadline_us, placing.lock_deadline_us) != DB_OK)
-        fail(&placing, BACKEND_AWAY, "postgresql", db_error(worker->db));
-    else {
-        observer.before_us = monotonic_us();
-        create_order(&placing);
-    }
-
-    const struct order_result *result = &placing.result;
-    trace->ended_us = monotonic_us();
-    trace->outcome = result->outcome;
-    trace->order_id = result->outcome == CREATED || result->outcome == REPLAYED ? result->order.id : 0;
-    trace->tries = result->tries;
-    trace_ring_add(worker->traces, trace);
-    metrics_order(strategy, result->outcome, trace->ended_us - x->received_us, result->tries,
-                  db_round_trips(worker->db) - trips);
-    if (placing.lock)
-        metrics_lock_work(strategy, placing.lock->round_trips - lock_trips,
-                          placing.lock->wake_ups - wake_ups);
-    if (result->lock_lost_after_commit) {
-        metrics_lock_lost_after_commit(strategy);
-        log_seldom(LOG_WARNING, "%s: order %lld was committed, but its lock had ended before (request %s)",
-                   strategy->name, (long long)result->order.id, x->request_id);
-    }
-    if (result->outcome == FAILED || result->outcome == UNKNOWN || result->outcome == BACKEND_AWAY)
-        log_seldom(LOG_WARNING, "%s: order %s: %s (request %s)", strategy->name,
-                   outcome_name(result->outcome), result->error, x->request_id);
-    reply_outcome(x, &placing);
 }
 
 /* The strategy of the query, or NULL in *ret_strategy where none was asked for; false with a reply made. */
@@ -252,28 +125,15 @@ static json_t *read_order(struct exchange *x, struct order_request *request)
 
 void orders_create(struct exchange *x, struct worker *worker)
 {
-    struct service *service = worker->service;
     struct order_request request = {0};
     const struct strategy *asked;
-    if (!asked_strategy(x, &asked) || !asked_key(x, &request.idempotency_key))
-        return;
-    AUTO_JSON body = read_order(x, &request);
-    if (!body)
-        return;
-
-    struct settings settings;
-    int64_t deadline_us = x->received_us + service->config.order_timeout_ms * 1000;
-    if (monotonic_us() >= deadline_us ||
-        !gate_enter(service->gate, request.product_id, deadline_us, &settings)) {
-        reply_problem(x, OVERLOADED, NULL, "the order's deadline passed while it waited for its turn");
-        return;
-    }
-    if (asked)
-        settings.strategy = asked;
-    atomic_store(&worker->product_id, request.product_id);
-    place(x, worker, &request, &settings);
-    atomic_store(&worker->product_id, 0);
-    gate_leave(service->gate, request.product_id);
+    json_t *body = NULL;
+    if (asked_strategy(x, &asked) && asked_key(x, &request.idempotency_key))
+        body = read_order(x, &request);
+    if (body)
+        ticket_admit(x, worker, &request, body, asked);
+    else
+        http_finish(x);
 }
 
 /* The way of an order without the order: read, queued, answered by a worker, and nothing placed. What an order costs
@@ -283,8 +143,10 @@ void orders_echo(struct exchange *x, struct worker *worker)
     (void)worker;
     struct order_request request = {0};
     AUTO_JSON body = read_order(x, &request);
-    if (!body)
+    if (!body) {
+        http_finish(x);
         return;
+    }
     struct order order = {.product_id = request.product_id,
                           .quantity = request.quantity,
                           .stock_seen = STOCK_UNSEEN,
@@ -293,6 +155,7 @@ void orders_echo(struct exchange *x, struct worker *worker)
                           .strategy = "none",
                           .created_at = "1970-01-01T00:00:00.000000Z"};
     http_reply_json(x, 200, order_json(&order));
+    http_finish(x);
 }
 
 void orders_get(struct exchange *x, struct worker *worker)

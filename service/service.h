@@ -9,6 +9,7 @@
 #include "service/http.h"
 #include "service/queue.h"
 #include "service/trace.h"
+#include "service/turns.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,7 +17,7 @@
 /* Where a handler runs. */
 enum lane {
     LANE_HTTP,    /* at once, on the HTTP thread: nothing that waits */
-    LANE_ORDERS,  /* on the workers, bounded by the queue */
+    LANE_ORDERS,  /* on the workers, bounded by the queue; the handler calls http_finish itself */
     LANE_READS,   /* on threads of their own, so that a look at the books never waits behind orders … */
     LANE_CHANGES, /* … nor behind a reset or a switch, which wait for orders to end */
     LANE_HOLDS,   /* locks taken by hand, each of which keeps a thread */
@@ -34,13 +35,16 @@ struct worker {
     struct db *db;
     struct lock **locks;       /* by strategy index; opened when first needed */
     struct trace_ring *traces; /* LANE_ORDERS */
-    atomic_llong product_id;   /* LANE_ORDERS: of the order that it is placing; 0: none */
+    atomic_llong product_id;   /* LANE_ORDERS: of what it is placing; 0: nothing */
+    atomic_int orders;         /* how many orders that is */
 };
 
 struct service {
     struct config config;
     char instance[INSTANCE_MAX + 1];
     struct gate *gate;
+    struct turns *batches; /* orders that wait to be combined */
+    struct turns *turns;   /* orders that wait because there is a product_limit */
     struct http *http;
     struct queue *queues[LANE_COUNT];
     struct worker *workers; /* lane by lane, those of LANE_ORDERS first */
@@ -58,6 +62,8 @@ void workers_stop(struct service *service);
 
 /* How many orders are being placed: of one product, or of all (0). */
 int orders_running(const struct service *service, int64_t product_id);
+/* How many workers place some. */
+int workers_busy(const struct service *service);
 
 /* The worker's database, connected and with its schema in place, and with these deadlines (see db_set_deadline).
  * DB_OK, or why not. */

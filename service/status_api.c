@@ -63,7 +63,11 @@ void metrics_get(struct exchange *x, struct worker *worker)
         to,
         "# HELP oversell_workers_busy Order workers that have an order.\n# TYPE oversell_workers_busy gauge\n"
         "oversell_workers_busy %d\n",
-        orders_running(service, 0));
+        workers_busy(service));
+    fprintf(to,
+            "# HELP oversell_orders_waiting Orders that wait for their turn at a product.\n"
+            "# TYPE oversell_orders_waiting gauge\noversell_orders_waiting %zu\n",
+            turns_waiting(service->batches) + turns_waiting(service->turns));
     fprintf(
         to,
         "# HELP oversell_http_connections Open HTTP connections.\n# TYPE oversell_http_connections gauge\n"

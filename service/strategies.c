@@ -78,6 +78,12 @@ const struct strategy strategies[] = {
         "A lock on a number instead of a row, which ends with the transaction. "
         "The read is a statement of its own after it, so it sees what the last holder committed."},
 
+    /* many orders, one transaction */
+    {"batched",                  SAFE,              NOTHING,                NO_LOCK,      NULL,                        NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          NULL,                    1,   place_in_batch, "Waiting orders combined into one transaction",
+        "As select-for-update, but whoever has the row's turn brings all that wait: "
+        "one lock and one flush to disk for up to 128 orders, first come, first served."},
+
     /* locks beyond the process */
     {"lock-row",                 WHILE_LEASE_HOLDS, EXPIRY,                 AROUND_TX,    &lock_row,                   NO_FENCE,    ONE_TX,
         READ_COMMITTED,          take_read_write,         1,   place_by_steps, "A row of a lock table, FOR UPDATE on its own connection",

@@ -61,10 +61,11 @@ static json_t *strategy_json(const struct strategy *s)
 
 static json_t *settings_json(const struct settings *settings)
 {
-    return json_pack("{s:s, s:s, s:I, s:I, s:I}", "name", settings->strategy->name, "guarantee",
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I}", "name", settings->strategy->name, "guarantee",
                      guarantee_name(settings->strategy->guarantee), "lock_ttl_ms",
                      (json_int_t)settings->lock_ttl_ms, "lock_wait_ms", (json_int_t)settings->lock_wait_ms,
-                     "think_ms", (json_int_t)settings->think_ms);
+                     "think_ms", (json_int_t)settings->think_ms, "product_limit",
+                     (json_int_t)settings->product_limit);
 }
 
 void strategies_list(struct exchange *x, struct worker *worker)
@@ -97,13 +98,15 @@ void strategy_get(struct exchange *x, struct worker *worker)
 void strategy_set(struct exchange *x, struct worker *worker)
 {
     struct service *service = worker->service;
-    struct settings changes = {.lock_ttl_ms = -1, .lock_wait_ms = -1, .think_ms = -1}, settings;
+    struct settings changes = {.lock_ttl_ms = -1, .lock_wait_ms = -1, .think_ms = -1, .product_limit = -1},
+                    settings;
     const char *name = NULL;
     const struct member members[] = {
         {"name", STRING, true, &name, 1, 64},
         {"lock_ttl_ms", INTEGER, false, &changes.lock_ttl_ms, 10, LOCK_TTL_MAX_MS},
         {"lock_wait_ms", INTEGER, false, &changes.lock_wait_ms, 0, LOCK_WAIT_MAX_MS},
         {"think_ms", INTEGER, false, &changes.think_ms, 0, THINK_MAX_MS},
+        {"product_limit", INTEGER, false, &changes.product_limit, 0, PRODUCT_LIMIT_MAX},
         {0},
     };
     AUTO_JSON body = api_body(x, members);

@@ -13,7 +13,8 @@ static void *work(void *arg)
     struct exchange *x;
     while ((x = queue_pop(worker->service->queues[worker->lane])) != NULL) {
         x->route->handle(x, worker);
-        http_finish(x);
+        if (worker->lane != LANE_ORDERS) /* an order may be answered later, by another worker */
+            http_finish(x);
     }
     return NULL;
 }
@@ -99,8 +100,17 @@ int orders_running(const struct service *service, int64_t product_id)
     int count = 0;
     for (int i = 0; i < service->worker_count; i++) {
         int64_t placing = atomic_load(&service->workers[i].product_id);
-        count += placing != 0 && (product_id == 0 || placing == product_id);
+        if (placing != 0 && (product_id == 0 || placing == product_id))
+            count += atomic_load(&service->workers[i].orders);
     }
+    return count;
+}
+
+int workers_busy(const struct service *service)
+{
+    int count = 0;
+    for (int i = 0; i < service->worker_count; i++)
+        count += atomic_load(&service->workers[i].product_id) != 0;
     return count;
 }
 
