@@ -49,6 +49,7 @@ static const struct {
     NUMBER("--lock-ttl-ms", "LOCK_TTL_MS", lock_ttl_ms, "10000", 10, LOCK_TTL_MAX_MS),
     NUMBER("--lock-wait-ms", "LOCK_WAIT_MS", lock_wait_ms, "5000", 0, LOCK_WAIT_MAX_MS),
     NUMBER("--think-ms", "THINK_MS", think_ms, "0", 0, THINK_MAX_MS),
+    NUMBER("--product-limit", "PRODUCT_LIMIT", product_limit, "0", 0, PRODUCT_LIMIT_MAX),
     NUMBER("--order-timeout-ms", "ORDER_TIMEOUT_MS", order_timeout_ms, "10000", 100, 600000),
     NUMBER("--request-timeout-ms", "REQUEST_TIMEOUT_MS", request_timeout_ms, "30000", 100, 600000),
     NUMBER("--idle-timeout-ms", "IDLE_TIMEOUT_MS", idle_timeout_ms, "75000", 1000, 3600000),

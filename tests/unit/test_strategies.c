@@ -134,8 +134,8 @@ static void test_transactions(void **state)
         ROW(s, s->take_stock != take_optimistic || s->max_tries > 1);
         ROW(s, s->place);
         ROW(s, s->place != place_by_steps || s->take_stock);
-        ROW(s, s->place != place_in_one_statement ||
-                   (!s->take_stock && s->span == NO_LOCK && s->scope == ONE_TX));
+        bool by_steps = s->place == place_by_steps;
+        ROW(s, by_steps || (!s->take_stock && s->span == NO_LOCK && s->scope == ONE_TX));
     }
 }
 
@@ -156,7 +156,7 @@ static void test_the_engine_is_tested_with_every_shape(void **state)
     (void)state;
     for (size_t i = 0; i < strategy_count; i++) {
         const struct strategy *s = &strategies[i];
-        bool has_shape = false;
+        bool has_shape = s->place == place_in_batch; /* test_batch */
         for (size_t j = 0; j < COUNT(shapes); j++)
             has_shape = has_shape || (shapes[j].span == s->span && shapes[j].scope == s->scope &&
                                       shapes[j].tries_again == (s->max_tries > 1) &&
