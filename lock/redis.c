@@ -5,6 +5,7 @@
  * is overdue is closed: the reply to one request must never be taken for the reply to the next. */
 #include "lock/redis.h"
 
+#include "lock/redis_reply.h"
 #include "lock/redis_socket.h"
 #include "lock/redis_tls.h"
 
@@ -92,17 +93,15 @@ bool redis_send(struct redis *redis, const char *bytes, size_t size, int64_t unt
 
 static enum lock_status receive(struct redis *redis, int64_t until_us, redisReply **ret_reply)
 {
-    void *reply = NULL;
-    while (redisGetReply(redis->context, &reply) == REDIS_OK && !reply) {
+    while (redis_reply_next(redis->context, ret_reply)) {
+        if (*ret_reply)
+            return LOCK_OK;
         if (!redis_socket_wait(redis->context->fd, POLLIN, until_us))
             return fail(redis, LOCK_AWAY, "no reply: %s", strerrordesc_np(errno));
-        if (redisBufferRead(redis->context) != REDIS_OK)
+        if (!redis_reply_read(redis->context))
             break;
     }
-    if (!reply)
-        return fail(redis, LOCK_AWAY, "no reply: %s", redis->context->errstr);
-    *ret_reply = reply;
-    return LOCK_OK;
+    return fail(redis, LOCK_AWAY, "no reply: %s", redis->context->errstr);
 }
 
 /* Sends what hiredis has laid out, which is freed here, and waits for the reply: an error reply is LOCK_REFUSED. */
@@ -181,6 +180,7 @@ static enum lock_status connect_now(struct redis *redis, struct lock *lock, int6
         return fail(redis, LOCK_FAILED, "out of memory");
     }
     redis->context->flags &= ~REDIS_BLOCK;
+    redis_reply_bound(redis->context);
     enum lock_status status = redis->url.tls ? secure(redis, lock, until_us) : LOCK_OK;
     if (status == LOCK_OK)
         status = introduce(redis, lock, until_us);

@@ -6,6 +6,7 @@
 #include "lock/redis_wakeup.h"
 
 #include "lock/redis.h"
+#include "lock/redis_reply.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -222,12 +223,15 @@ static bool is_push(const redisReply *reply)
 /* Reads what has come. False when the connection is of no more use. */
 static bool hear(struct subscriber *s, redisContext *context)
 {
-    void *got = NULL;
     s->silent_us = 0;
-    if (redisBufferRead(context) != REDIS_OK)
+    if (!redis_reply_read(context))
         return note_trouble(s, LOCK_AWAY, context->errstr);
-    while (redisGetReplyFromReader(context, &got) == REDIS_OK && got) {
-        AUTO_REPLY reply = got;
+    while (true) {
+        AUTO_REPLY reply = NULL;
+        if (!redis_reply_next(context, &reply))
+            return note_trouble(s, LOCK_AWAY, context->errstr);
+        if (!reply)
+            return true;
         if (reply->type == REDIS_REPLY_ERROR)
             return note_trouble(s, LOCK_REFUSED, reply->str);
         if (!is_push(reply))
@@ -236,7 +240,6 @@ static bool hear(struct subscriber *s, redisContext *context)
         heed(s, reply->element[0]->str, reply->element[1]->str);
         pthread_mutex_unlock(&mutex);
     }
-    return !context->err || note_trouble(s, LOCK_AWAY, context->errstr);
 }
 
 /* Waits for the bell, for what the server says, or for PAUSE_MS (-1: for ever). True when the server has spoken. */

@@ -29,6 +29,9 @@ static const char release_script[] =
 static const char extend_script[] =
     "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('pexpire', KEYS[1], ARGV[2])";
 
+static const struct redlock_yes WAS_SET = {REDIS_REPLY_STATUS, "OK"};
+static const struct redlock_yes DONE = {REDIS_REPLY_INTEGER, NULL}; /* of both scripts */
+
 struct quorum_lock {
     struct lock base;
     struct redlock_nodes *nodes;
@@ -52,7 +55,7 @@ static struct question question_of(const struct lock *lock, const char *key, con
 static struct redlock_votes ask_release(struct quorum_lock *r, const struct question *q, int64_t limit_ms)
 {
     const char *const words[] = {"EVAL", release_script, "1", q->key, q->token};
-    return redlock_ask(r->nodes, &r->base, limit_ms, "", words, 5);
+    return redlock_ask(r->nodes, &r->base, limit_ms, DONE, words, 5);
 }
 
 /* What a vote on a grant means: a lost one is lost for sure only where a majority says so. */
@@ -84,7 +87,7 @@ static enum lock_status try_once(struct quorum_lock *r, const struct question *q
 {
     int64_t ttl_ms = r->base.lease_ms, began_us = monotonic_us();
     const char *const words[] = {"SET", q->key, q->token, "NX", "PX", q->ttl};
-    struct redlock_votes votes = redlock_ask(r->nodes, &r->base, node_limit_ms(ttl_ms), "OK", words, 6);
+    struct redlock_votes votes = redlock_ask(r->nodes, &r->base, node_limit_ms(ttl_ms), WAS_SET, words, 6);
     int64_t valid_until_us = began_us + (ttl_ms - drift_ms(ttl_ms)) * 1000;
     if (votes.yes >= redlock_quorum(r->nodes) && monotonic_us() < valid_until_us) {
         *ret_valid_until_us = valid_until_us;
@@ -135,7 +138,8 @@ static enum lock_status still_held(struct lock *lock, const struct lock_grant *g
     struct quorum_lock *r = (struct quorum_lock *)lock;
     struct question q = question_of(lock, grant->key, grant->token);
     const char *const words[] = {"GET", q.key};
-    struct redlock_votes votes = redlock_ask(r->nodes, lock, LOCK_TRY_MS, q.token, words, 2);
+    struct redlock_yes our_token = {REDIS_REPLY_STRING, q.token};
+    struct redlock_votes votes = redlock_ask(r->nodes, lock, LOCK_TRY_MS, our_token, words, 2);
     return verdict(r, &votes);
 }
 
@@ -147,7 +151,7 @@ static enum lock_status renew(struct lock *lock, const struct lock_grant *grant)
     struct question q = question_of(lock, grant->key, grant->token);
     int64_t began_us = monotonic_us();
     const char *const words[] = {"EVAL", extend_script, "1", q.key, q.token, q.ttl};
-    struct redlock_votes votes = redlock_ask(r->nodes, lock, LOCK_TRY_MS, "", words, 6);
+    struct redlock_votes votes = redlock_ask(r->nodes, lock, LOCK_TRY_MS, DONE, words, 6);
     enum lock_status status = verdict(r, &votes);
     if (status == LOCK_OK && monotonic_us() - began_us > (lock->lease_ms - drift_ms(lock->lease_ms)) * 1000)
         return lock_fail(lock, LOCK_LOST, "the extension took longer than it extends");

@@ -4,6 +4,8 @@
  * answers it is owed. */
 #include "lock/redlock_nodes.h"
 
+#include "lock/redis_reply.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -140,34 +142,46 @@ static void send_to_all(struct redlock_nodes *nodes, struct lock *lock, const ch
     }
 }
 
-static bool means_yes(const redisReply *reply, const char *yes)
+static bool means_yes(const redisReply *reply, struct redlock_yes yes)
 {
-    if (reply->type == REDIS_REPLY_INTEGER)
-        return reply->integer == 1;
-    if (reply->type == REDIS_REPLY_STATUS)
-        return strcmp(reply->str, "OK") == 0 || strcmp(reply->str, yes) == 0;
-    return redis_is(reply, yes);
+    if (reply->type != yes.type)
+        return false;
+    return yes.type == REDIS_REPLY_INTEGER
+               ? reply->integer == 1
+               : reply->len == strlen(yes.words) && memcmp(reply->str, yes.words, reply->len) == 0;
 }
 
-static void count_vote(struct redlock_votes *votes, const redisReply *reply, const char *yes)
+/* What is neither is no answer to our question: a status alone says nothing that could be a no. */
+static bool means_no(const redisReply *reply, struct redlock_yes yes)
+{
+    return reply->type == REDIS_REPLY_NIL || (reply->type == yes.type && yes.type != REDIS_REPLY_STATUS);
+}
+
+/* False where it is neither a vote nor a refusal. */
+static bool count_vote(struct redlock_votes *votes, const redisReply *reply, struct redlock_yes yes)
 {
     if (reply->type == REDIS_REPLY_ERROR)
         count_refusal(votes, reply->str);
     else if (means_yes(reply, yes))
         votes->yes++;
-    else
+    else if (means_no(reply, yes))
         votes->no++;
+    else
+        return false;
+    return true;
 }
 
 /* Reads what has come from NODE; the answer to the present question is the last that it owes. */
-static void read_from(struct node *node, struct redlock_votes *votes, const char *yes)
+static void read_from(struct node *node, struct redlock_votes *votes, struct redlock_yes yes)
 {
-    void *got = NULL;
-    bool well = redisBufferRead(node->context) == REDIS_OK;
-    while (well && (well = redisGetReplyFromReader(node->context, &got) == REDIS_OK) && got) {
-        AUTO_REPLY reply = got;
+    bool well = redis_reply_read(node->context);
+    while (well) {
+        AUTO_REPLY reply = NULL;
+        well = redis_reply_next(node->context, &reply);
+        if (!reply)
+            break;
         if (node->owed > 0 && --node->owed == 0 && node->asked) {
-            count_vote(votes, reply, yes);
+            well = count_vote(votes, reply, yes);
             node->asked = false;
         }
     }
@@ -176,7 +190,7 @@ static void read_from(struct node *node, struct redlock_votes *votes, const char
 }
 
 /* Waits until UNTIL for those who were asked and have not answered. False when nothing has come, or nobody is left. */
-static bool read_some(struct redlock_nodes *nodes, struct redlock_votes *votes, const char *yes,
+static bool read_some(struct redlock_nodes *nodes, struct redlock_votes *votes, struct redlock_yes yes,
                       int64_t until_us)
 {
     struct pollfd polled[REDLOCK_NODES_MOST];
@@ -200,7 +214,7 @@ static bool read_some(struct redlock_nodes *nodes, struct redlock_votes *votes, 
 }
 
 struct redlock_votes redlock_ask(struct redlock_nodes *nodes, struct lock *lock, int64_t limit_ms,
-                                 const char *yes, const char *const *words, int word_count)
+                                 struct redlock_yes yes, const char *const *words, int word_count)
 {
     struct redlock_votes votes = {0};
     char *bytes = NULL;
@@ -232,7 +246,8 @@ static enum lock_status ping(int64_t deadline_us, char *ret_error, size_t size)
         snprintf(ret_error, size, "REDLOCK_URLS must name 1 to %d servers", REDLOCK_NODES_MOST);
         return LOCK_REFUSED;
     }
-    struct redlock_votes votes = redlock_ask(nodes, NULL, lock_command_ms(deadline_us), "PONG", words, 1);
+    struct redlock_votes votes = redlock_ask(nodes, NULL, lock_command_ms(deadline_us),
+                                             (struct redlock_yes){REDIS_REPLY_STATUS, "PONG"}, words, 1);
     bool well = votes.yes >= redlock_quorum(nodes);
     bool refused = votes.refused > nodes->count - redlock_quorum(nodes);
     if (!well)

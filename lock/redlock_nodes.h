@@ -24,6 +24,13 @@ int redlock_quorum(const struct redlock_nodes *nodes);
  * votes do not split them again. */
 int64_t redlock_pause_ms(void);
 
+/* The answer that is a yes: a status or a string of these words, or the integer 1. A no is nil, or another string or
+ * integer where one is expected. */
+struct redlock_yes {
+    int type; /* hiredis's: REDIS_REPLY_… */
+    const char *words;
+};
+
 /* What became of a question; the four numbers add up to that of the servers. Who had not answered yet when the
  * matter was decided counts as silent, too. */
 struct redlock_votes {
@@ -35,9 +42,10 @@ struct redlock_votes {
 };
 
 /* Sends the command in WORDS to all, then waits LIMIT_MS at most, until a majority has said yes or can no longer do so.
- * Yes is the status OK, the number 1, or the string YES. A question goes even to those who still owe an answer to the
- * last: in this order, what was asked of a sleeping server is undone again when it wakes. */
+ * Who answers something else than yes, no or an error counts as silent, and is connected anew. A question goes even to
+ * those who still owe an answer to the last: in this order, what was asked of a sleeping server is undone again when
+ * it wakes. */
 struct redlock_votes redlock_ask(struct redlock_nodes *nodes, struct lock *lock, int64_t limit_ms,
-                                 const char *yes, const char *const *words, int word_count);
+                                 struct redlock_yes yes, const char *const *words, int word_count);
 
 #endif
