@@ -1,0 +1,176 @@
+/* The engine, call by call: a database that fails, and a COMMIT whose reply is lost. */
+#include "tests/unit/engine_cases.h"
+
+/* ---- the database fails ---------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *result;
+    enum outcome outcome, keyed_outcome;
+} db_failures[] = {
+    {"serialization", CONFLICT, CONFLICT},
+    {"deadlock", CONFLICT, CONFLICT},
+    {"lock-timeout", BUSY, BUSY},
+    {"timeout", BUSY, BUSY},
+    {"check", FAILED, FAILED},
+    {"foreign-key", FAILED, FAILED},
+    {"out-of-range", FAILED, FAILED},
+    {"away", BACKEND_AWAY, BACKEND_AWAY},
+    {"refused", BACKEND_AWAY, BACKEND_AWAY},
+    {"error", FAILED, FAILED},
+    {"unique", FAILED,
+     KEY_IN_USE}, /* without a key of the client's it is a bug: nothing of its is in progress */
+};
+
+/* Lines with one %s, where any failure of the database may stand. */
+static const struct {
+    const char *shape;
+    bool keyed;
+    const char *script;
+} db_points[] = {
+    {"plain", false, "ready=%s"},
+    {"plain", false, "ready begin read=%s rollback"},
+    {"plain", false, "ready begin read READ write=%s rollback"},
+    {"plain", false, "ready begin " TAKE " insert=%s rollback"},
+    {"plain", false, "ready begin " TAKE " insert INSERT commit=%s"},
+    {"plain", true, "ready begin key=%s rollback"},
+    {"plain", true, "ready begin key read=%s rollback"},
+    {"plain", true, "ready begin key " TAKE " insert=%s rollback"},
+
+    {"around", false, "ready=%s"},
+    {"around", false, "ready acquire LOCK begin read=%s rollback release UNLOCK"},
+    {"around", false, "ready acquire LOCK begin read READ write=%s rollback release UNLOCK"},
+    {"around", false, "ready acquire LOCK begin " TAKE " insert=%s rollback release UNLOCK"},
+    {"around", false, "ready acquire LOCK begin " TAKE " insert INSERT commit=%s release UNLOCK"},
+    {"around", true, "ready acquire LOCK begin key=%s rollback release UNLOCK"},
+    {"around", true, "ready acquire LOCK begin key " TAKE " insert=%s rollback release UNLOCK"},
+
+    {"inside", false, "ready=%s"},
+    {"inside", false, "ready begin acquire LOCK read=%s release UNLOCK rollback"},
+    {"inside", false, "ready begin acquire LOCK read READ write=%s release UNLOCK rollback"},
+    {"inside", false, "ready begin acquire LOCK " TAKE " insert=%s release UNLOCK rollback"},
+    {"inside", false, "ready begin acquire LOCK " TAKE " insert INSERT release UNLOCK commit=%s"},
+    {"inside", true, "ready begin key=%s rollback"},
+    {"inside", true, "ready begin key acquire LOCK " TAKE " insert=%s release UNLOCK rollback"},
+
+    {"twice", false, "ready=%s"},
+    {"twice", false, "ready acquire LOCK begin acquire read=%s rollback release release UNLOCK"},
+    {"twice", false, "ready acquire LOCK begin acquire read READ write=%s rollback release release UNLOCK"},
+    {"twice", false, "ready acquire LOCK begin acquire " TAKE " commit=%s release release UNLOCK"},
+    {"twice", false,
+     "ready acquire LOCK begin acquire " TAKE
+     " commit COMMIT-STOCK release release UNLOCK begin insert=%s rollback"},
+    {"twice", false,
+     "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
+     "begin insert INSERT commit=%s"},
+    {"twice", true, "ready acquire LOCK begin key=%s rollback release UNLOCK"},
+    {"twice", true,
+     "ready acquire LOCK begin key acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
+     "begin insert=%s rollback"},
+
+    {"in-one", false, "ready=%s"},
+    {"in-one", false, "ready one=%s"},
+    {"in-one", true, "ready begin key=%s rollback"},
+    {"in-one", true, "ready begin key one=%s rollback"},
+    {"in-one", true, "ready begin key one commit=%s"},
+};
+
+static void test_a_database_that_fails(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(db_points); i++)
+        for (size_t j = 0; j < COUNT(db_failures); j++) {
+            bool inserts = strstr(db_points[i].script, "insert=%s") || strstr(db_points[i].script, "one=%s");
+            if (strcmp(db_failures[j].result, "unique") == 0 && !inserts)
+                continue;
+            char script[400];
+            const char *at = strstr(db_points[i].script, "%s");
+            snprintf(script, sizeof script, "%.*s%s%s", (int)(at - db_points[i].script), db_points[i].script,
+                     db_failures[j].result, at + 2);
+            enum outcome outcome = db_points[i].keyed ? db_failures[j].keyed_outcome : db_failures[j].outcome;
+            struct fake_order order;
+            play_with(&(struct expected){db_points[i].shape, db_points[i].keyed, outcome, script, 0,
+                                         outcome == BACKEND_AWAY ? "postgresql" : NULL, false},
+                      NULL, &order);
+            assert_string_equal(order.placing.result.error, FAKE_DB_ERROR);
+        }
+}
+
+/* ---- a COMMIT without a reply ---------------------------------------------------------------------------- */
+
+static void test_a_commit_without_a_reply_is_settled(void **state)
+{
+    (void)state;
+    static const struct expected cases[] = {
+        {"plain", false, CREATED,
+         .script = "ready begin " TAKE " insert INSERT commit=unknown settle=committed COMMIT"},
+        {"plain", false, BACKEND_AWAY,
+         .script = "ready begin " TAKE " insert INSERT commit=unknown settle=rolled-back",
+         .backend = "postgresql"},
+        {"plain", false, UNKNOWN,
+         .script = "ready begin " TAKE " insert INSERT commit=unknown settle=unknown"},
+        {"plain", true, CREATED,
+         .script = "ready begin key " TAKE " insert INSERT commit=unknown settle=committed COMMIT"},
+        {"retry", false, UNKNOWN,
+         .script = "ready begin " TAKE " insert INSERT commit=unknown settle=unknown"},
+        {"retry", false, BACKEND_AWAY,
+         .script = "ready begin " TAKE " insert INSERT commit=unknown settle=rolled-back",
+         .backend = "postgresql"},
+        {"retry", false, CREATED,
+         .script = LOST_RACE "ready begin " TAKE " insert INSERT commit=unknown settle=committed COMMIT",
+         .tries = 2},
+        /* The lock is held until the fate is known: the next holder would read stock that is about to change. */
+        {"around", false, CREATED,
+         .script = "ready acquire LOCK begin " TAKE
+                   " insert INSERT commit=unknown settle=committed COMMIT release UNLOCK"},
+        {"around", false, BACKEND_AWAY,
+         .script = "ready acquire LOCK begin " TAKE
+                   " insert INSERT commit=unknown settle=rolled-back release UNLOCK",
+         .backend = "postgresql"},
+        {"around", false, UNKNOWN,
+         .script = "ready acquire LOCK begin " TAKE
+                   " insert INSERT commit=unknown settle=unknown release UNLOCK"},
+        {"inside", false, CREATED,
+         .script = "ready begin acquire LOCK " TAKE
+                   " insert INSERT release UNLOCK commit=unknown settle=committed COMMIT"},
+        {"inside", false, UNKNOWN,
+         .script = "ready begin acquire LOCK " TAKE
+                   " insert INSERT release UNLOCK commit=unknown settle=unknown"},
+        {"twice", false, CREATED,
+         .script = "ready acquire LOCK begin acquire " TAKE
+                   " commit=unknown settle=committed COMMIT-STOCK release release UNLOCK "
+                   "begin insert INSERT commit COMMIT-ORDER"},
+        {"twice", false, BACKEND_AWAY,
+         .script = "ready acquire LOCK begin acquire " TAKE
+                   " commit=unknown settle=rolled-back release release UNLOCK",
+         .backend = "postgresql"},
+        {"twice", false, UNKNOWN,
+         .script = "ready acquire LOCK begin acquire " TAKE
+                   " commit=unknown settle=unknown release release UNLOCK"},
+        {"twice", false, CREATED,
+         .script = "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
+                   "begin insert INSERT commit=unknown settle=committed COMMIT-ORDER"},
+        {"twice", false, BACKEND_AWAY,
+         .script = "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
+                   "begin insert INSERT commit=unknown settle=rolled-back",
+         .backend = "postgresql"},
+        {"twice", false, UNKNOWN,
+         .script = "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
+                   "begin insert INSERT commit=unknown settle=unknown"},
+        {"in-one", false, UNKNOWN,
+         .script = "ready one=unknown"}, /* its transaction has no name that came back */
+        {"in-one", true, CREATED, .script = "ready begin key one commit=unknown settle=committed COMMIT"},
+        {"in-one", true, BACKEND_AWAY, .script = "ready begin key one commit=unknown settle=rolled-back",
+         .backend = "postgresql"},
+        {"in-one", true, UNKNOWN, .script = "ready begin key one commit=unknown settle=unknown"},
+    };
+    play_all(cases, COUNT(cases));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ENGINE_TEST(test_a_database_that_fails),
+        ENGINE_TEST(test_a_commit_without_a_reply_is_settled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
