@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 struct lock_config lock_config = {"", "", "", "", "", "oversell"};
@@ -13,6 +14,30 @@ struct lock_config lock_config = {"", "", "", "", "", "oversell"};
 void lock_configure(const struct lock_config *config)
 {
     lock_config = *config;
+}
+
+static const char *from_environment(const char *variable, const char *otherwise)
+{
+    const char *value = getenv(variable);
+    return value && *value ? value : otherwise;
+}
+
+void lock_configure_from_environment(void)
+{
+    lock_configure(&(struct lock_config){
+        .database_url = from_environment("LOCK_DATABASE_URL", from_environment("DATABASE_URL", "")),
+        .redis_url = from_environment("REDIS_URL", ""),
+        .redlock_urls = from_environment("REDLOCK_URLS", ""),
+        .zookeeper_connect = from_environment("ZOOKEEPER_CONNECT", ""),
+        .etcd_endpoints = from_environment("ETCD_ENDPOINTS", ""),
+        .prefix = from_environment("LOCK_PREFIX", "oversell"),
+    });
+}
+
+bool lock_is_name(const char *name)
+{
+    size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789:._-");
+    return length > 0 && length <= LOCK_NAME_MAX && !name[length];
 }
 
 const char *lock_status_name(enum lock_status status)

@@ -38,6 +38,12 @@ struct lock_config {
 
 /* The strings are kept, not copied. */
 void lock_configure(const struct lock_config *config);
+/* For programs without flags of their own for it: as the service reads the same from the environment, unchecked. */
+void lock_configure_from_environment(void);
+
+enum { LOCK_NAME_MAX = 64 };
+/* May a lock be called NAME? 1 to 64 of A-Z a-z 0-9 : . _ - */
+bool lock_is_name(const char *name);
 
 /* A kind of server that locks live on. */
 struct lock_server {
@@ -73,7 +79,7 @@ struct lock_properties {
 
 /* One acquisition. Filled by acquire, handed back to release. */
 struct lock_grant {
-    char key[65];
+    char key[LOCK_NAME_MAX + 1];
     char token[100];      /* who holds it, as the server knows it */
     int64_t fence;        /* the fencing token; 0 where the lock has none */
     int64_t lease_end_us; /* monotonic, as first granted; INT64_MAX where it has no end */

@@ -5,13 +5,6 @@
 
 enum { HOLD_MAX_MS = 600000, SLICE_US = 20000 };
 
-/* A lock is known by the name of a strategy that uses it. */
-static const struct lock_ops *find_lock(const char *name)
-{
-    const struct strategy *strategy = strategy_find(name);
-    return strategy ? strategy->lock : NULL;
-}
-
 static void list_locks(char *ret_names, size_t size)
 {
     size_t used = 0;
@@ -20,12 +13,6 @@ static void list_locks(char *ret_names, size_t size)
         if (strategies[i].lock)
             used += (size_t)snprintf(ret_names + used, size - used, "%s%s", used ? ", " : "",
                                      strategies[i].name);
-}
-
-static bool is_lock_name(const char *name)
-{
-    size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789:._-");
-    return length > 0 && length <= 64 && !name[length];
 }
 
 static void reply_status(struct exchange *x, const struct lock_ops *ops, enum lock_status status,
@@ -87,14 +74,14 @@ void locks_hold(struct exchange *x, struct worker *worker)
         {"lease_ms", INTEGER, false, &lease_ms, 0, LOCK_TTL_MAX_MS},
         {0},
     };
-    if (!is_lock_name(x->argument)) {
+    if (!lock_is_name(x->argument)) {
         reply_problem(x, NOT_FOUND, NULL, "a lock's name is 1 to 64 of A-Z a-z 0-9 : . _ -");
         return;
     }
     AUTO_JSON body = api_body(x, members);
     if (!body)
         return;
-    const struct lock_ops *ops = find_lock(name);
+    const struct lock_ops *ops = strategy_lock(name);
     if (!ops) {
         char names[2048];
         list_locks(names, sizeof names);

@@ -215,6 +215,12 @@ const struct strategy *strategy_find(const char *name)
     return NULL;
 }
 
+const struct lock_ops *strategy_lock(const char *name)
+{
+    const struct strategy *strategy = strategy_find(name);
+    return strategy ? strategy->lock : NULL;
+}
+
 size_t strategy_index(const struct strategy *strategy)
 {
     return (size_t)(strategy - strategies);

@@ -67,6 +67,9 @@ extern const size_t strategy_count;
 
 /* NULL where there is none of this name. */
 const struct strategy *strategy_find(const char *name);
+/* The lock of the strategy of this name; NULL where it has none, or there is none. Every lock has a strategy of its own
+ * name. */
+const struct lock_ops *strategy_lock(const char *name);
 /* Its place in the table. */
 size_t strategy_index(const struct strategy *strategy);
 

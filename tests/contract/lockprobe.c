@@ -464,24 +464,11 @@ static int list(void)
     return 0;
 }
 
-static const char *from_environment(const char *variable, const char *otherwise)
-{
-    const char *value = getenv(variable);
-    return value && *value ? value : otherwise;
-}
-
 int main(int argc, char *argv[])
 {
     if (argc == 2 && strcmp(argv[1], "--list") == 0)
         return list();
-    lock_configure(&(struct lock_config){
-        .database_url = from_environment("LOCK_DATABASE_URL", from_environment("DATABASE_URL", "")),
-        .redis_url = from_environment("REDIS_URL", ""),
-        .redlock_urls = from_environment("REDLOCK_URLS", ""),
-        .zookeeper_connect = from_environment("ZOOKEEPER_CONNECT", ""),
-        .etcd_endpoints = from_environment("ETCD_ENDPOINTS", ""),
-        .prefix = from_environment("LOCK_PREFIX", "oversell"),
-    });
+    lock_configure_from_environment();
     srandom((unsigned)monotonic_us()); /* the jitter of those that poll */
     return obey();
 }
