@@ -373,6 +373,11 @@ enum lock_status etcd_give_up(struct etcd *etcd, struct lock *lock, int64_t leas
     return status;
 }
 
+int64_t etcd_lease_of(const struct lock_grant *grant)
+{
+    return (int64_t)strtoull(grant->token, NULL, 16);
+}
+
 /* ---- the server ---------------------------------------------------------------------------------------- */
 
 /* Reads a key, as etcdctl's own health check does: answered only where a majority of the members agrees. */

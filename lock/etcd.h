@@ -49,12 +49,12 @@ enum lock_status etcd_grant(struct etcd *etcd, struct lock *lock, int64_t deadli
 enum lock_status etcd_keep_alive(struct etcd *etcd, struct lock *lock, int64_t deadline_us,
                                  struct etcd_lease *lease);
 /* The same, but only where a tenth of the lease has gone by: so that who has waited gets a whole one. */
+enum lock_status etcd_freshen(struct etcd *etcd, struct lock *lock, int64_t deadline_us,
+                              struct etcd_lease *lease);
 /* Pauses, and is true, where STATUS is LOCK_AWAY and a waiter need not give up yet: its lease, and so its place, still
  * lives, and a cluster that has lost its leader finds another one within seconds. */
 bool etcd_may_come_back(struct lock *lock, int64_t deadline_us, const struct etcd_lease *lease,
                         enum lock_status status);
-enum lock_status etcd_freshen(struct etcd *etcd, struct lock *lock, int64_t deadline_us,
-                              struct etcd_lease *lease);
 /* When to keep it alive next: a third of it has gone by. */
 int64_t etcd_renewal_due_us(const struct etcd_lease *lease);
 /* Ends the lease, which deletes its keys; LOCK_LOST if it had ended before. */
@@ -62,6 +62,9 @@ enum lock_status etcd_revoke(struct etcd *etcd, struct lock *lock, int64_t deadl
 /* After an acquisition that failed with STATUS: ends the lease. Returns STATUS, or why that could not be done. */
 enum lock_status etcd_give_up(struct etcd *etcd, struct lock *lock, int64_t lease_id,
                               enum lock_status status);
+
+/* The number of a grant's lease: its token begins with it, in hex. */
+int64_t etcd_lease_of(const struct lock_grant *grant);
 
 /* Waits until KEY (as etcd writes it: base64) is deleted later than at REVISION, and keeps the lease alive meanwhile.
  * LOCK_OK: it is gone, or there may be news: look. LOCK_BUSY: the deadline has come. LOCK_LOST: the lease has ended. */

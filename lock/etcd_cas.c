@@ -16,7 +16,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { KEY_SIZE = 160 };
@@ -218,11 +217,6 @@ static enum lock_status if_ours(struct lock *lock, const struct lock_grant *gran
     return status;
 }
 
-static int64_t lease_of(const struct lock_grant *grant)
-{
-    return (int64_t)strtoull(grant->token, NULL, 16);
-}
-
 static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 {
     if (!*grant->token)
@@ -230,7 +224,7 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
     enum lock_status status = if_ours(lock, grant, "request_delete_range");
     if (status == LOCK_LOST && etcd_was_repeated(etcd_of(lock)))
         status = LOCK_OK; /* the first sending of this request has deleted it */
-    status = etcd_give_up(etcd_of(lock), lock, lease_of(grant), status);
+    status = etcd_give_up(etcd_of(lock), lock, etcd_lease_of(grant), status);
     *grant->token = '\0';
     return status;
 }
@@ -242,7 +236,7 @@ static enum lock_status still_held(struct lock *lock, const struct lock_grant *g
 
 static enum lock_status renew(struct lock *lock, const struct lock_grant *grant)
 {
-    struct etcd_lease lease = {.id = lease_of(grant)};
+    struct etcd_lease lease = {.id = etcd_lease_of(grant)};
     enum lock_status status = if_ours(lock, grant, "request_range");
     return status == LOCK_OK ? etcd_keep_alive(etcd_of(lock), lock, INT64_MAX, &lease) : status;
 }

@@ -16,7 +16,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { KEY_SIZE = 160 };
 
@@ -139,16 +138,11 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
 
 /* ---- holding and releasing ----------------------------------------------------------------------------- */
 
-static int64_t lease_of(const struct lock_grant *grant)
-{
-    return (int64_t)strtoull(grant->token, NULL, 16);
-}
-
 static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 {
     if (!*grant->token)
         return LOCK_NOT_OWNER; /* released before */
-    enum lock_status status = etcd_revoke(etcd_of(lock), lock, INT64_MAX, lease_of(grant));
+    enum lock_status status = etcd_revoke(etcd_of(lock), lock, INT64_MAX, etcd_lease_of(grant));
     *grant->token = '\0';
     return status;
 }
@@ -156,7 +150,7 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 static enum lock_status still_held(struct lock *lock, const struct lock_grant *grant)
 {
     AUTO_JSON reply = NULL;
-    struct place place = {.lease.id = lease_of(grant)};
+    struct place place = {.lease.id = etcd_lease_of(grant)};
     name_keys(&place, grant->key);
     enum lock_status status = etcd_call(etcd_of(lock), lock, INT64_MAX, "/v3/kv/txn",
                                         json_pack("{s:[o]}", "success", read_own(&place)), &reply);
@@ -169,7 +163,7 @@ static enum lock_status still_held(struct lock *lock, const struct lock_grant *g
 
 static enum lock_status renew(struct lock *lock, const struct lock_grant *grant)
 {
-    struct etcd_lease lease = {.id = lease_of(grant)};
+    struct etcd_lease lease = {.id = etcd_lease_of(grant)};
     return etcd_keep_alive(etcd_of(lock), lock, INT64_MAX, &lease);
 }
 
