@@ -38,6 +38,36 @@ const struct lock_server *backend_at(size_t i)
     return i < BACKENDS_MAX ? backends[i].server : NULL;
 }
 
+/* B's mutex is held. */
+static void ask_unless_remembered(struct backend *b)
+{
+    if (b->asked_us && monotonic_us() - b->asked_us <= REMEMBER_US)
+        return;
+    b->reason[0] = '\0';
+    b->status = b->server->ping(monotonic_us() + PATIENCE_US, b->reason, sizeof b->reason);
+    b->asked_us = monotonic_us();
+}
+
+static void *ask(void *backend)
+{
+    struct backend *b = backend;
+    pthread_mutex_lock(&b->mutex);
+    ask_unless_remembered(b);
+    pthread_mutex_unlock(&b->mutex);
+    return NULL;
+}
+
+void backends_ask(void)
+{
+    pthread_t threads[BACKENDS_MAX];
+    size_t started = 0;
+    for (size_t i = 0; backend_at(i); i++)
+        if (pthread_create(&threads[started], NULL, ask, &backends[i]) == 0)
+            started++; /* else it is asked later, by backend_up */
+    while (started > 0)
+        pthread_join(threads[--started], NULL);
+}
+
 bool backend_up(const struct lock_server *server, char *ret_reason, size_t size)
 {
     size_t i = 0;
@@ -48,11 +78,7 @@ bool backend_up(const struct lock_server *server, char *ret_reason, size_t size)
         return !server;
     struct backend *b = &backends[i];
     pthread_mutex_lock(&b->mutex);
-    if (!b->asked_us || monotonic_us() - b->asked_us > REMEMBER_US) {
-        b->reason[0] = '\0';
-        b->status = server->ping(monotonic_us() + PATIENCE_US, b->reason, sizeof b->reason);
-        b->asked_us = monotonic_us();
-    }
+    ask_unless_remembered(b);
     bool up = b->status == LOCK_OK;
     if (b->status == LOCK_UNAVAILABLE)
         snprintf(ret_reason, size, "%s is not set", server->setting);

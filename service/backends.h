@@ -8,6 +8,10 @@
  * REASON (size bytes) says why not. SERVER may be NULL: the process itself, which is there. Any thread may call. */
 bool backend_up(const struct lock_server *server, char *ret_reason, size_t size);
 
+/* Asks all servers at once, so that who then wants to know about each waits for a second in all, not for each. Any thread
+ * may call. */
+void backends_ask(void);
+
 /* The I-th of the servers that the strategies' locks live on; NULL behind the last. */
 const struct lock_server *backend_at(size_t i);
 

@@ -24,6 +24,7 @@ void ready_get(struct exchange *x, struct worker *worker)
     int64_t until_us = monotonic_us() + READY_US;
     bool ready = worker_database(worker, until_us, until_us) == DB_OK && db_ping(worker->db) == DB_OK;
     json_t *backends = json_pack("{s:{s:b}}", "postgresql", "up", ready);
+    backends_ask();
     for (size_t i = 0; backend_at(i); i++) {
         char reason[250];
         bool up = backend_up(backend_at(i), reason, sizeof reason);

@@ -72,6 +72,7 @@ void strategies_list(struct exchange *x, struct worker *worker)
 {
     (void)worker;
     json_t *list = json_array();
+    backends_ask();
     for (size_t i = 0; i < strategy_count; i++)
         json_array_append_new(list, strategy_json(&strategies[i]));
     http_reply_json(x, 200, json_pack("{s:o}", "strategies", list));

@@ -1,9 +1,13 @@
 """POST /locks/NAME/hold: taking a lock by hand."""
 
+import contextlib
+import socket
+import threading
 import time
 
 import pytest
 
+from basics import wait_until
 from lab import PATIENCE, Background, Closed
 from test_strategies import STRATEGIES
 
@@ -124,6 +128,44 @@ def test_a_lock_whose_server_is_away(services, database, lock, backend):
     assert not row["available"] and row["reason"], f"{row}"
     assert service.get("/readyz").json["backends"][backend]["up"] is False
     assert service.order(product, 1, "atomic-decrement").status == 201
+
+
+class Silent:
+    """A server that accepts and never answers; it notes when its first connection was opened and closed."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.opened = self.closed = None
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self):
+        first, _ = self.listener.accept()
+        self.opened = time.monotonic()
+        with contextlib.suppress(OSError):
+            while first.recv(65536):
+                pass
+        self.closed = time.monotonic()
+        first.close()
+
+
+def test_silent_lock_servers_are_asked_at_once(services, database):
+    """So /readyz waits for one of them, not for one after the other."""
+    redis, one, another, etcd, postgres = silent = [Silent() for _ in range(5)]
+    addresses = {
+        "REDIS_URL": f"redis://{redis.address}",
+        "REDLOCK_URLS": f"redis://{one.address},redis://{another.address}",
+        "ZOOKEEPER_CONNECT": "127.0.0.1:1",  # whose session connects when it likes
+        "ETCD_ENDPOINTS": f"http://{etcd.address}",
+        "LOCK_DATABASE_URL": f"postgresql://nobody@{postgres.address}/nothing",
+    }
+    service = services.start(database, env=addresses)  # which waits for /readyz
+    backends = service.get("/readyz").json["backends"]
+    assert [name for name, told in backends.items() if told["up"]] == ["postgresql"], backends
+    wait_until(lambda: all(server.closed for server in silent), "the service gives up")
+    assert max(server.opened for server in silent) < min(server.closed for server in silent)
+    for server in silent:
+        server.listener.close()
 
 
 def test_a_lock_whose_server_is_not_configured(services, database):
