@@ -321,10 +321,14 @@ enum lock_status etcd_grant(struct etcd *etcd, struct lock *lock, int64_t deadli
                             struct etcd_lease *ret_lease)
 {
     AUTO_JSON reply = NULL;
-    int64_t asked_us = monotonic_us();
     json_int_t seconds = lock->lease_ms <= 1000 ? 1 : (lock->lease_ms - 1) / 1000 + 1;
-    enum lock_status status = etcd_call(etcd, lock, deadline_us, "/v3/lease/grant",
-                                        json_pack("{s:I}", "TTL", seconds), &reply);
+    int64_t asked_us;
+    enum lock_status status;
+    do {
+        asked_us = monotonic_us();
+        status = etcd_call(etcd, lock, deadline_us, "/v3/lease/grant", json_pack("{s:I}", "TTL", seconds),
+                           &reply);
+    } while (etcd_may_come_back(lock, deadline_us, NULL, status));
     if (status != LOCK_OK)
         return status;
     if (etcd->left_behind) /* it is back: do not let everybody wait for the end of a lease that nobody needs */
@@ -353,8 +357,8 @@ bool etcd_may_come_back(struct lock *lock, int64_t deadline_us, const struct etc
                         enum lock_status status)
 {
     enum { ELECTION_POLL_MS = 100 };
-    return status == LOCK_AWAY && monotonic_us() < lease->end_us &&
-           lock_poll_pause(lock, ELECTION_POLL_MS, deadline_us);
+    bool may = lease ? monotonic_us() < lease->end_us : etcd_of(lock)->count > 1;
+    return status == LOCK_AWAY && may && lock_poll_pause(lock, ELECTION_POLL_MS, deadline_us);
 }
 
 int64_t etcd_renewal_due_us(const struct etcd_lease *lease)

@@ -42,17 +42,18 @@ struct etcd_lease {
     int64_t end_us;    /* monotonic: not before this will etcd end it */
 };
 
-/* Asks for a lease of lock->lease_ms, rounded up. Also revokes what could not be revoked while etcd was away. */
+/* Asks for a lease of lock->lease_ms, rounded up; several endpoints are asked until the deadline. Also revokes what could not be revoked while etcd was away. */
 enum lock_status etcd_grant(struct etcd *etcd, struct lock *lock, int64_t deadline_us,
                             struct etcd_lease *ret_lease);
 /* Lets the lease LEASE->id begin anew; LOCK_LOST if it has ended. */
 enum lock_status etcd_keep_alive(struct etcd *etcd, struct lock *lock, int64_t deadline_us,
                                  struct etcd_lease *lease);
-/* The same, but only where a tenth of the lease has gone by: so that who has waited gets a whole one. */
+/* As etcd_keep_alive, but only where a tenth of the lease has gone by: so that who has waited gets a whole one. */
 enum lock_status etcd_freshen(struct etcd *etcd, struct lock *lock, int64_t deadline_us,
                               struct etcd_lease *lease);
-/* Pauses, and is true, where STATUS is LOCK_AWAY and a waiter need not give up yet: its lease, and so its place, still
- * lives, and a cluster that has lost its leader finds another one within seconds. */
+/* Pauses, and is true, where STATUS is LOCK_AWAY and the deadline is still to come, so that one may ask again: a waiter
+ * while its LEASE, and so its place, lives; who has nothing to lose yet (NULL) where there are several endpoints. A
+ * cluster that has lost its leader finds another one within seconds. */
 bool etcd_may_come_back(struct lock *lock, int64_t deadline_us, const struct etcd_lease *lease,
                         enum lock_status status);
 /* When to keep it alive next: a third of it has gone by. */

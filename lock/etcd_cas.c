@@ -182,7 +182,9 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
         status = etcd_grant(etcd_of(lock), lock, deadline_us, &attempt.lease);
         if (status != LOCK_OK)
             return status;
-        status = put_if_absent(lock, deadline_us, &attempt);
+        do
+            status = put_if_absent(lock, deadline_us, &attempt);
+        while (etcd_may_come_back(lock, deadline_us, NULL, status));
         if (status == LOCK_BUSY && monotonic_us() < deadline_us)
             status = wait_until_absent(lock, deadline_us, &attempt);
         if (status != LOCK_OK)

@@ -121,7 +121,9 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
         if (status != LOCK_OK)
             return status;
         name_keys(&place, key);
-        status = enter_queue(lock, deadline_us, &place);
+        do
+            status = enter_queue(lock, deadline_us, &place);
+        while (etcd_may_come_back(lock, deadline_us, NULL, status));
         if (status == LOCK_BUSY && monotonic_us() < deadline_us)
             status = wait_in_queue(lock, deadline_us, &place);
         if (status != LOCK_OK)

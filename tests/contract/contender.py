@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 from basics import PATIENCE
 from locks import LOCKPROBE, lease_ms
@@ -102,6 +103,13 @@ class Probe:
     def ping(self, lock, ms):
         self.tell("ping", lock, ms)
         return self.take(lock, "ping", 20 * PATIENCE)
+
+    def connected_ports(self):
+        """Of the servers that the process is connected with by IPv4."""
+        folder = Path(f"/proc/{self.process.pid}")
+        ends = [os.readlink(end) for end in (folder / "fd").iterdir()]
+        rows = [line.split() for line in (folder / "net" / "tcp").read_text().splitlines()[1:]]
+        return {int(row[2].split(":")[1], 16) for row in rows if row[3] == "01" and f"socket:[{row[9]}]" in ends}
 
     def kill(self):
         """A crash."""

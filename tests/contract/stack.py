@@ -73,6 +73,21 @@ class Servers:
         """As a machine dies: without a word."""
         os.kill(int((self.folder / "servers" / f"{name}.pid").read_text()), signal.SIGKILL)
 
+    @contextlib.contextmanager
+    def ill(self, name, fault):
+        """NAME is "frozen" or "killed", and well again afterwards."""
+        if fault == "killed":
+            self.kill(name)
+            yield
+            self.start(name.split("-")[0])
+        else:
+            pid = int((self.folder / "servers" / f"{name}.pid").read_text())
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                yield
+            finally:
+                os.kill(pid, signal.SIGCONT)
+
     def is_leader(self, name):
         """Of the ensemble that NAME is a member of."""
         kind, number = name.split("-")

@@ -1,13 +1,15 @@
 """The locks on ZooKeeper and etcd survive a minority of their servers, and say so when the majority has gone.
 
-(Redlock's five are in test_perils.py.) One story for all of them at once, on three servers each: the leaders are killed
-while each lock is held and waited for; then one more of each; then all come back."""
+(Redlock's five are in test_perils.py.) On three servers each. First a member that is not the leader, and which the
+process talks with, is frozen, later killed: an acquisition turns to another member within its wait. Then one story for
+all locks at once: the leaders are killed while each lock is held and waited for; then one more of each; then all come
+back."""
 
 import contextlib
 import time
 
 import pytest
-from basics import wait_until
+from basics import PATIENCE, wait_until
 from conditions import LONG_MS
 from conftest import probes_on
 from contender import fresh_key
@@ -19,6 +21,8 @@ KINDS = {"zookeeper": "ZOOKEEPER_CONNECT", "etcd": "ETCD_ENDPOINTS"}
 LOCKS = [name for name in declaring(survives_minority=True) if BY_NAME[name].setting in KINDS.values()]
 TAKE_OVER_S = 15  # for an election, and for clients to find another server
 WAIT_MS = 1000
+TURN_MS = 3000
+TURN_TITLE = "Three servers, the one in use frozen or killed: a new acquisition takes"
 TITLE = "Three servers: held when one dies, waiter after the release, new acquire; with two dead; when all are back"
 
 
@@ -69,21 +73,62 @@ class Contest:
 
 
 @pytest.fixture(scope="module")
-def contests():
+def servers():
     servers = Servers("--ensemble", *KINDS)
-    with contextlib.ExitStack() as stack:
-        stack.callback(servers.down)
+    try:
         servers.up()
+        yield servers
+    finally:
+        servers.down()
+
+
+def names(kind):
+    return [f"{kind}-{number}" for number in (1, 2, 3)]
+
+
+@contextlib.contextmanager
+def talks_with_a_follower(servers, lock):
+    """Gives a contender, and the name of the member that its process is connected with. A process with etcd begins with the
+    first of the list; one with ZooKeeper with any."""
+    setting = BY_NAME[lock].setting
+    kind = next(kind for kind in KINDS if KINDS[kind] == setting)
+    followers = [name for name in names(kind) if not servers.is_leader(name)]
+    members = dict(zip(servers.addresses[setting].split(","), names(kind)))
+    first = sorted(members, key=lambda address: members[address] not in followers)
+    with probes_on({**servers.addresses, setting: ",".join(first)}) as start:
+        for _ in range(50):
+            contender = start().contender(lock, LONG_MS)
+            ports = contender.probe.connected_ports()
+            for address, name in members.items():
+                if int(address.rsplit(":", 1)[1]) in ports and name in followers:
+                    yield contender, name
+                    return
+            contender.probe.end()
+    raise AssertionError(f"never connected with one of {followers}")
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+@pytest.mark.parametrize("fault", ["frozen", "killed"])
+def test_an_acquisition_turns_to_another_member(fault, lock, servers, print_later):
+    with talks_with_a_follower(servers, lock) as (contender, member), servers.ill(member, fault):
+        event = contender.acquire(fresh_key(), wait=TURN_MS * PATIENCE, lease=LONG_MS)
+        assert event["status"] == "ok", event
+        print_later(TURN_TITLE, f"{lock:18} {fault}: {(event['ended_us'] - event['began_us']) / 1000:.0f} ms")
+        contender.released()
+
+
+@pytest.fixture(scope="module")
+def contests(servers):
+    with contextlib.ExitStack() as stack:
         start = stack.enter_context(probes_on(servers.addresses))
         played = {lock: Contest(lock, start) for lock in LOCKS}
-        names = {kind: [f"{kind}-{number}" for number in (1, 2, 3)] for kind in KINDS}
-        leaders = [next(name for name in names[kind] if servers.is_leader(name)) for kind in KINDS]
+        leaders = [next(name for name in names(kind) if servers.is_leader(name)) for kind in KINDS]
         for leader in leaders:
             servers.kill(leader)
         for contest in played.values():
             contest.play(Contest.one_is_dead)
         for kind in KINDS:
-            servers.kill(next(name for name in names[kind] if name not in leaders))
+            servers.kill(next(name for name in names(kind) if name not in leaders))
         time.sleep(0.2)
         for contest in played.values():
             contest.play(Contest.two_are_dead)
