@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PRODUCT_COLUMNS                                                                                      \
-    "id, name, price::text AS price, count AS stock, initial_count AS initial, stock_kind AS kind, version," \
+#define PRODUCT_COLUMNS                                                                                           \
+    "id, name, price::text AS price, units_left AS stock, initial_count AS initial, stock_kind AS kind, version," \
     " fence_redis, fence_zookeeper, fence_etcd, " RFC3339("updated_at") " AS updated_at"
+
+#define PRODUCT_WITH_STOCK "product JOIN product_stock ON product_id = id"
 
 #define ORDER_COLUMNS                                                                                               \
     "o.id, i.product_id, i.purchase_num AS quantity, o.amount::text AS amount, o.status, i.strategy, i.stock_seen," \
@@ -19,12 +21,12 @@
 static const struct statement ST_PRODUCTS = {
     "books_products",
     "SELECT json_build_object('products', coalesce(json_agg(p), '[]'))"
-    "FROM (SELECT " PRODUCT_COLUMNS " FROM product ORDER BY id LIMIT 1000) p",
+    "FROM (SELECT " PRODUCT_COLUMNS " FROM " PRODUCT_WITH_STOCK " ORDER BY id LIMIT 1000) p",
     0};
 
 static const struct statement ST_PRODUCT = {
-    "books_product", "SELECT row_to_json(p) FROM (SELECT " PRODUCT_COLUMNS " FROM product WHERE id = $1) p",
-    1};
+    "books_product",
+    "SELECT row_to_json(p) FROM (SELECT " PRODUCT_COLUMNS " FROM " PRODUCT_WITH_STOCK " WHERE id = $1) p", 1};
 
 static const struct statement ST_ORDER = {
     "books_order",
@@ -52,13 +54,13 @@ static const struct statement ST_ORDERS = {
  * first, because for a check-then-act flaw only the last pairs did harm; 2,000 orders bound the search. */
 static const struct statement ST_AUDIT = {
     "books_audit",
-    "WITH p AS (SELECT * FROM product WHERE id = $1), item AS MATERIALIZED ("
+    "WITH p AS (SELECT * FROM " PRODUCT_WITH_STOCK " WHERE id = $1), item AS MATERIALIZED ("
     "  SELECT * FROM order_item WHERE product_id = $1"
     "), s AS (SELECT coalesce(sum(purchase_num), 0)::bigint AS sold, count(*) AS orders,"
     "                coalesce(json_agg(DISTINCT strategy), '[]') AS strategies, count(DISTINCT strategy) > 1 AS mixed"
     "         FROM item"
-    "), b AS (SELECT *, greatest(0, sold - initial_count) AS oversold, sold - (initial_count - count) AS drift,"
-    "                greatest(0, -count) AS negative FROM p, s"
+    "), b AS (SELECT *, greatest(0, sold - initial_count) AS oversold, sold - (initial_count - units_left) AS drift,"
+    "                greatest(0, -units_left) AS negative FROM p, s"
     "), suspect AS MATERIALIZED ("
     "  SELECT * FROM item WHERE read_snapshot IS NOT NULL ORDER BY stock_seen, order_id LIMIT 2000"
     "), witness AS ("
@@ -68,7 +70,7 @@ static const struct statement ST_AUDIT = {
     "    AND NOT pg_visible_in_snapshot(a.stock_xid, z.read_snapshot)"
     "    AND NOT pg_visible_in_snapshot(z.stock_xid, a.read_snapshot)"
     "  ORDER BY a.stock_seen, a.order_id, z.order_id LIMIT 1"
-    ") SELECT json_build_object('product_id', id, 'initial', initial_count, 'left', count, 'sold', sold,"
+    ") SELECT json_build_object('product_id', id, 'initial', initial_count, 'left', units_left, 'sold', sold,"
     "    'orders', orders, 'oversold', oversold, 'drift', drift, 'negative', negative,"
     "    'balanced', oversold = 0 AND drift = 0 AND negative = 0, 'mixed', mixed, 'strategies', strategies,"
     "    'in_flight', $2::int, 'kind', stock_kind, 'witness', (SELECT row_to_json(witness) FROM witness)) FROM b",

@@ -7,6 +7,14 @@
 /* A timestamp column as text; sessions are in UTC. */
 #define RFC3339(column) "to_char(" column ", 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
 
+/* The advisory lock of a product, whose id PRODUCT is an expression for. */
+#define PRODUCT_KEY(product) "hashtextextended('product:' || " product ", 0)"
+/* The product $1, shared with other orders until the transaction ends, while no reset of it runs. A reset that we had to
+ * wait for is not seen by this statement yet: what is gone by then is not found any more, and what is new not yet. */
+#define PRODUCT_AGAINST_RESET                                                                                \
+    "SELECT id, price, stock_kind, pg_advisory_xact_lock_shared(" PRODUCT_KEY(                               \
+        "id") ") FROM product WHERE id = $1"
+
 extern const struct statement ST_BEGIN[]; /* by enum db_isolation */
 extern const struct statement ST_COMMIT;
 extern const struct statement ST_READ_FOR_UPDATE;    /* $1 product */

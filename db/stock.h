@@ -3,7 +3,7 @@
 #ifndef OVERSELL_DB_STOCK_H
 #define OVERSELL_DB_STOCK_H
 
-#include "db/conn.h"
+#include "db/stock_kind.h"
 
 /* An order's stock_seen where the policy read nothing. */
 #define STOCK_UNSEEN INT64_MIN
@@ -11,8 +11,9 @@
 enum take_status {
     TAKE_OK,
     TAKE_NO_PRODUCT,
-    TAKE_WRONG_KIND, /* the product's stock is not kept in the counter */
+    TAKE_WRONG_KIND, /* the product's stock is of another kind than the policy takes: stock_taken.kind */
     TAKE_SOLD_OUT,   /* fewer than wanted are left: stock_taken.available */
+    TAKE_BUSY,       /* enough are left, but others hold them: nothing was waited for */
     TAKE_CONFLICT,   /* somebody changed the row since it was read: try again */
     TAKE_LOCK_LOST,  /* refused: a newer holder's fencing token was met, or the lock is no longer ours */
     TAKE_FAILED      /* stock_taken.db_status says why */
@@ -60,7 +61,18 @@ stock_take_fn take_table_lock;        /* LOCK TABLE … IN EXCLUSIVE MODE, then 
 stock_take_fn take_advisory_lock;     /* pg_advisory_xact_lock, then as read-write */
 stock_take_fn take_checked; /* as read-write, but the lock is asked in between whether it still holds */
 stock_take_fn take_fence_on_write; /* as read-write, but only where no newer token has written */
-stock_take_fn take_fenced; /* as read-write, but only while the token registered before is still ours */
+stock_take_fn take_fenced;  /* as read-write, but only while the token registered before is still ours */
+stock_take_fn take_units;   /* kind units: lock as many as wanted that nobody else has locked, delete them */
+stock_take_fn take_buckets; /* kind buckets: from one that has enough, else from several */
+
+struct stock_policy {
+    stock_take_fn *take;
+    const char *name;     /* in JSON */
+    enum stock_kind kind; /* what it takes; of a product of another kind it takes nothing: TAKE_WRONG_KIND */
+};
+
+/* TAKE's row; with NULL that of the ways of placing an order that take from the counter by themselves. */
+const struct stock_policy *stock_policy_of(stock_take_fn *take);
 
 /* Locks the product's row and reads it, as take_for_update does before it writes: TAKE_OK whatever is left. */
 enum take_status stock_lock(struct db *db, int64_t product_id, struct stock_taken *ret_taken);

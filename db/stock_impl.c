@@ -19,10 +19,25 @@ const struct statement ST_STOCK_WRITE_TARGET = {
     "WHERE id = $1 RETURNING pg_current_xact_id(), count",
     3};
 
+static const struct statement ST_STOCK_LEFT = {
+    "stock_left", "SELECT units_left FROM product_stock WHERE product_id = $1", 1};
+
 enum take_status stock_failed(enum db_status status, struct stock_taken *taken)
 {
     taken->db_status = status;
     return TAKE_FAILED;
+}
+
+bool stock_is_of_kind(const char *name, enum stock_kind kind, struct stock_taken *taken)
+{
+    snprintf(taken->kind, sizeof taken->kind, "%s", name);
+    return strcmp(name, stock_kinds[kind].name) == 0;
+}
+
+void stock_note_taken(const PGresult *row, struct stock_taken *taken)
+{
+    snprintf(taken->price, sizeof taken->price, "%s", PQgetvalue(row, 0, 0));
+    snprintf(taken->xid, sizeof taken->xid, "%s", PQgetvalue(row, 0, 1));
 }
 
 enum take_status stock_read(struct db *db, const struct statement *read, const struct stock_want *want,
@@ -38,14 +53,13 @@ enum take_status stock_read(struct db *db, const struct statement *read, const s
     ret_taken->seen = strtoll(PQgetvalue(row, 0, 0), NULL, 10);
     snprintf(ret_taken->price, sizeof ret_taken->price, "%s", PQgetvalue(row, 0, 1));
     ret_taken->version = strtoll(PQgetvalue(row, 0, 2), NULL, 10);
-    snprintf(ret_taken->kind, sizeof ret_taken->kind, "%s", PQgetvalue(row, 0, 3));
     snprintf(ret_taken->read_at, sizeof ret_taken->read_at, "%s", PQgetvalue(row, 0, 4));
     /* A snapshot names every transaction then running; one that does not fit is left out, never cut. */
     if ((size_t)PQgetlength(row, 0, 5) < sizeof ret_taken->snapshot)
         snprintf(ret_taken->snapshot, sizeof ret_taken->snapshot, "%s", PQgetvalue(row, 0, 5));
     report_step(want->observer, STEP_READ, ret_taken->seen);
 
-    if (strcmp(ret_taken->kind, "counter") != 0)
+    if (!stock_is_of_kind(PQgetvalue(row, 0, 3), STOCK_COUNTER, ret_taken))
         return TAKE_WRONG_KIND;
     if (ret_taken->seen < want->quantity) {
         ret_taken->available = ret_taken->seen;
@@ -79,8 +93,8 @@ enum take_status stock_write_target(struct db *db, const struct stock_want *want
 enum db_status stock_available(struct db *db, int64_t product_id, int64_t *ret_available)
 {
     AUTO_RESULT row = NULL;
-    enum db_status status = db_run(db, &ST_STOCK_READ, (const char *const[]){DB_NUMBER(product_id)}, &row);
-    if (status == DB_OK && PQntuples(row) == 1)
+    enum db_status status = db_run(db, &ST_STOCK_LEFT, (const char *const[]){DB_NUMBER(product_id)}, &row);
+    if (status == DB_OK && PQntuples(row) == 1 && !PQgetisnull(row, 0, 0))
         *ret_available = strtoll(PQgetvalue(row, 0, 0), NULL, 10);
     return status;
 }

@@ -19,6 +19,12 @@ enum take_status stock_write_target(struct db *db, const struct stock_want *want
 /* Reads under READ COMMITTED without any lock. */
 extern const struct statement ST_STOCK_READ;
 
+/* Is the product's kind of stock the one that the policy takes? If not, it is noted for TAKE_WRONG_KIND. */
+bool stock_is_of_kind(const char *name, enum stock_kind kind, struct stock_taken *taken);
+
+/* Notes the price and the transaction's id: the first two columns of ROW. */
+void stock_note_taken(const PGresult *row, struct stock_taken *taken);
+
 /* The TAKE_FAILED for STATUS. */
 enum take_status stock_failed(enum db_status status, struct stock_taken *taken);
 

@@ -2,12 +2,12 @@
  * table, one on a number. The read comes after the lock, in a statement with a new snapshot. */
 #include "db/stock_impl.h"
 
-#include <stdio.h>
+#include "db/statements.h"
 
 static const struct statement ST_LOCK_TABLE = {"lock_table_product", "LOCK TABLE product IN EXCLUSIVE MODE",
                                                0};
 static const struct statement ST_ADVISORY_LOCK = {
-    "advisory_lock_product", "SELECT pg_advisory_xact_lock(hashtextextended('product:' || $1::text, 0))", 1};
+    "advisory_lock_product", "SELECT pg_advisory_xact_lock(" PRODUCT_KEY("$1::text") ")", 1};
 
 static enum take_status lock_then_take(struct db *db, const struct statement *lock,
                                        const struct stock_want *want, struct stock_taken *ret_taken)

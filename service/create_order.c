@@ -262,6 +262,9 @@ enum outcome outcome_of_take(struct placing *p, enum take_status status)
     case TAKE_NO_PRODUCT: return NO_SUCH_PRODUCT;
     case TAKE_WRONG_KIND: return WRONG_STOCK_KIND;
     case TAKE_SOLD_OUT: return SOLD_OUT;
+    case TAKE_BUSY:
+        snprintf(p->result.error, sizeof p->result.error, "enough are left, but others hold them");
+        return BUSY;
     case TAKE_CONFLICT: return CONFLICT;
     case TAKE_LOCK_LOST:
         snprintf(p->result.error, sizeof p->result.error, "the lock had ended before the write");

@@ -56,30 +56,6 @@ const char *guarantee_name(enum guarantee guarantee)
     return names[guarantee];
 }
 
-const char *stock_policy_name(stock_take_fn *take_stock)
-{
-    static const struct {
-        stock_take_fn *take_stock;
-        const char *name;
-    } names[] = {
-        {take_read_write, "read-write"},
-        {take_decrement, "check-then-decrement"},
-        {take_decrement_checked, "check-then-decrement, CHECK (count >= 0)"},
-        {take_guarded, "guarded-update"},
-        {take_for_update, "select-for-update-then-write"},
-        {take_optimistic, "write-if-version-unchanged"},
-        {take_table_lock, "lock-table-then-read-write"},
-        {take_advisory_lock, "advisory-lock-then-read-write"},
-        {take_checked, "read-ask-the-lock-write"},
-        {take_fence_on_write, "read-then-write-if-no-newer-fence"},
-        {take_fenced, "read-then-write-if-fence-is-ours"},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (names[i].take_stock == take_stock)
-            return names[i].name;
-    return "own"; /* the row's place function takes it */
-}
-
 const char *fence_name(enum fencing fencing)
 {
     static const char *const names[] = {

@@ -18,6 +18,24 @@ static bool is_price(const char *text)
     return text[whole] == '.' && cents >= 1 && cents <= 2 && !text[whole + 1 + cents];
 }
 
+/* The kind of stock by its name, the counter where it has none; false with a reply made. */
+static bool read_kind(struct exchange *x, const char *name, struct stock *stock)
+{
+    stock->kind = STOCK_COUNTER;
+    if (name && !stock_kind_find(name, &stock->kind)) {
+        reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "kind"), "there is no stock kind '%s'",
+                      name);
+        return false;
+    }
+    int64_t most = stock_kinds[stock->kind].most;
+    if (stock->units <= most)
+        return true;
+    reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "stock"),
+                  "stock must be from 0 to %lld where its kind is %s", (long long)most,
+                  stock_kinds[stock->kind].name);
+    return false;
+}
+
 void products_list(struct exchange *x, struct worker *worker)
 {
     char *json;
@@ -66,18 +84,20 @@ static bool close_gate(struct exchange *x, struct worker *worker, int64_t id)
 
 void products_replace(struct exchange *x, struct worker *worker)
 {
-    int64_t id, stock = 0;
-    const char *name = NULL, *price = NULL;
+    int64_t id;
+    struct stock stock = {0};
+    const char *name = NULL, *price = NULL, *kind = NULL;
     const struct member members[] = {
         {"name", STRING, true, &name, 1, PRODUCT_NAME_MAX},
         {"price", STRING, true, &price, 1, 13},
-        {"stock", INTEGER, true, &stock, 0, STOCK_MAX},
+        {"stock", INTEGER, true, &stock.units, 0, STOCK_MAX},
+        {"kind", STRING, false, &kind, 1, 16},
         {0},
     };
     if (!api_path_id(x, UNKNOWN_PRODUCT, &id))
         return;
     AUTO_JSON body = api_body(x, members);
-    if (!body)
+    if (!body || !read_kind(x, kind, &stock))
         return;
     if (!is_price(price)) {
         reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "price"),
@@ -89,7 +109,7 @@ void products_replace(struct exchange *x, struct worker *worker)
     bool created = false;
     enum db_status status = api_database(worker);
     if (status == DB_OK)
-        status = products_put(worker->db, id, name, price, stock, worker->service->instance, &created);
+        status = products_put(worker->db, id, name, price, &stock, worker->service->instance, &created);
     gate_open(worker->service->gate, id);
     if (status != DB_OK) {
         api_reply_db(x, worker, status);
@@ -100,39 +120,27 @@ void products_replace(struct exchange *x, struct worker *worker)
     reply_product(x, worker, id, created ? 201 : 200);
 }
 
-static bool is_stock_kind(const char *kind)
-{
-    const char *const *known = stock_kinds;
-    while (*known && strcmp(*known, kind) != 0)
-        known++;
-    return *known != NULL;
-}
-
 void products_set_stock(struct exchange *x, struct worker *worker)
 {
-    int64_t id, stock = 0;
-    const char *kind = stock_kinds[0];
+    int64_t id;
+    struct stock stock = {0};
+    const char *kind = NULL;
     const struct member members[] = {
-        {"stock", INTEGER, true, &stock, 0, STOCK_MAX},
+        {"stock", INTEGER, true, &stock.units, 0, STOCK_MAX},
         {"kind", STRING, false, &kind, 1, 16},
         {0},
     };
     if (!api_path_id(x, UNKNOWN_PRODUCT, &id))
         return;
     AUTO_JSON body = api_body(x, members);
-    if (!body)
+    if (!body || !read_kind(x, kind, &stock))
         return;
-    if (!is_stock_kind(kind)) {
-        reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "kind"), "there is no stock kind '%s'",
-                      kind);
-        return;
-    }
     if (!close_gate(x, worker, id))
         return;
     bool found = false;
     enum db_status status = api_database(worker);
     if (status == DB_OK)
-        status = products_reset(worker->db, id, stock, kind, worker->service->instance, &found);
+        status = products_reset(worker->db, id, &stock, worker->service->instance, &found);
     gate_open(worker->service->gate, id);
     if (status != DB_OK)
         api_reply_db(x, worker, status);

@@ -84,6 +84,17 @@ const struct strategy strategies[] = {
         "As select-for-update, but whoever has the row's turn brings all that wait: "
         "one lock and one flush to disk for up to 128 orders, first come, first served."},
 
+    /* stock of another kind */
+    {"skip-locked",              SAFE,              NOTHING,                NO_LOCK,      NULL,                        NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_units,              1,   place_by_steps, "One row a unit, FOR UPDATE SKIP LOCKED",
+        "Each order locks units that nobody else has locked, and never waits: two cannot get the same one. "
+        "Who finds too few while others hold some is told to come back, for those may yet be set free."},
+
+    {"bucketed",                 SAFE,              NOTHING,                NO_LOCK,      NULL,                        NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          take_buckets,            50,  place_by_steps, "The stock split over 16 rows",
+        "As atomic-decrement, on one row of sixteen, so few orders wait for each other. "
+        "Where no single row has enough, all are locked in the same order and added up before it is sold out."},
+
     /* locks beyond the process */
     {"lock-row",                 WHILE_LEASE_HOLDS, EXPIRY,                 AROUND_TX,    &lock_row,                   NO_FENCE,    ONE_TX,
         READ_COMMITTED,          take_read_write,         1,   place_by_steps, "A row of a lock table, FOR UPDATE on its own connection",

@@ -79,6 +79,5 @@ const char *span_name(enum lock_span span);
 const char *fence_name(enum fencing fencing);
 const char *scope_name(enum tx_scope scope);
 const char *isolation_name(enum db_isolation isolation);
-const char *stock_policy_name(stock_take_fn *take_stock);
 
 #endif

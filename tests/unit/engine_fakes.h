@@ -183,6 +183,7 @@ static const struct meaning take_results[] = {
     {"no-product", TAKE_NO_PRODUCT},
     {"wrong-kind", TAKE_WRONG_KIND},
     {"sold-out", TAKE_SOLD_OUT},
+    {"busy", TAKE_BUSY},
     {"conflict", TAKE_CONFLICT},
     {"lock-lost", TAKE_LOCK_LOST},
     {NULL, TAKE_FAILED},
