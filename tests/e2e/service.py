@@ -119,12 +119,16 @@ class Service:
             {"Idempotency-Key": key} if key else {},
         )
 
-    def product(self, stock=100, price="19.90"):
-        """A product that no other test knows; returns its id."""
+    def kind(self, strategy):
+        """The kind of stock that a strategy sells."""
+        return self.get(f"/strategies/{strategy}").json["stock_kind"]
+
+    def product(self, stock=100, price="19.90", strategy=None, kind="counter"):
+        """A product that no other test knows, with the kind of stock of a strategy; returns its id."""
         product = next(PRODUCT_IDS)
-        reply = self.put(
-            f"/products/{product}", {"name": f"product {product}", "price": price, "stock": stock}
-        )
+        body = {"name": f"product {product}", "price": price, "stock": stock}
+        kind = self.kind(strategy) if strategy else kind
+        reply = self.put(f"/products/{product}", body if kind == "counter" else {**body, "kind": kind})
         assert reply.status == 201, str(reply)
         return product
 

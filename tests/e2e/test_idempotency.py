@@ -26,7 +26,7 @@ def new_key():
 def test_a_retry_gives_the_first_order_again(pair, strategy):
     """At once, under another strategy, and from the other process."""
     one, two = pair
-    product, key = one.product(stock=10), new_key()
+    product, key = one.product(stock=10, strategy=strategy), new_key()
     first = one.order(product, 2, strategy, key=key, receiver_name="Ada")
     assert (first.status, first.header("Idempotency-Replayed")) == (201, None), str(first)
     for service, name in ((one, strategy), (two, strategy), (two, "select-for-update"), (one, None)):

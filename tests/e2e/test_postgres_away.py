@@ -216,7 +216,7 @@ def test_a_network_in_single_bytes(services, proxy):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_backend_that_is_terminated_in_the_middle_of_an_order(shop, strategy):
     """The order waits for its row when its backend is ended: nothing is sold, and the next is served."""
-    product = shop.product(stock=5)
+    product = shop.product(stock=5, strategy=strategy)
     with holding_row(shop.database_url, product):
         order = Background(lambda: shop.order(product, 1, strategy))
         wait_until(lambda: waiting_backends(shop.database_url) == 1, "the order waits for the row")
@@ -362,7 +362,7 @@ def test_a_commit_that_fails(services, database, strategy):
     """Every statement succeeds, and then COMMIT is refused, as by a full disk: nothing was sold, and the
     next order on that connection is served. A statement on its own fails after its rows have come."""
     service = services.start(database, "--workers", "1", "--strategy", strategy)
-    product = service.product(stock=10)
+    product = service.product(stock=10, strategy=strategy)
     psql(
         database,
         "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"

@@ -22,6 +22,8 @@ STRATEGIES = {
     "serializable": ("safe", "nothing"),
     "table-lock": ("safe", "nothing"),
     "advisory-lock": ("safe", "nothing"),
+    "skip-locked": ("safe", "nothing"),
+    "bucketed": ("safe", "nothing"),
     "lock-row": ("while-lease-holds", "expire"),
     "lock-table": ("while-lease-holds", "expire"),
     "shedlock": ("while-lease-holds", "expire"),
@@ -57,8 +59,8 @@ CLEAN_WITH_TWO = [
     name for name, (guarantee, _) in STRATEGIES.items() if guarantee in ("safe", "while-lease-holds")
 ]
 
-# The two guarded statements and the plain one read nothing that they then rely on.
-READS_NOTHING = {"atomic-decrement", "atomic-statement"}
+# What takes in one statement reads no stock that it then relies on.
+READS_NOTHING = {"atomic-decrement", "atomic-statement", "skip-locked"}
 
 
 def test_the_table_is_data(shop):
@@ -74,7 +76,7 @@ def test_the_table_is_data(shop):
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_one_client_at_a_time_is_always_right(shop, strategy):
-    product = shop.product(stock=4, price="2.50")
+    product = shop.product(stock=4, strategy=strategy, price="2.50")
     order = shop.order(product, 3, strategy)
     assert order.status == 201, str(order)
     body = order.json
@@ -112,7 +114,7 @@ def test_one_client_at_a_time_is_always_right(shop, strategy):
 
 @pytest.mark.parametrize("strategy", CLEAN_HERE)
 def test_sixteen_clients_of_one_process_never_oversell(shop, strategy):
-    product = shop.product(stock=60)
+    product = shop.product(stock=60, strategy=strategy)
     load = hammer([shop], product, strategy=strategy, quantities=(1, 2, 3))
     audit = expect_balanced(shop, product, load, 60)
     assert (audit["sold"], audit["left"]) == (60, 0), f"sold out means sold: {audit}, {load.outcomes}"
@@ -121,7 +123,7 @@ def test_sixteen_clients_of_one_process_never_oversell(shop, strategy):
 
 @pytest.mark.parametrize("strategy", CLEAN_WITH_TWO)
 def test_two_processes_never_oversell_unless_the_lock_is_in_one(pair, strategy):
-    product = pair[0].product(stock=40)
+    product = pair[0].product(stock=40, strategy=strategy)
     load = hammer(pair, product, strategy=strategy, quantities=(1, 2))
     audit = expect_balanced(pair[1], product, load, 40)
     assert (audit["sold"], audit["left"]) == (40, 0), f"sold out means sold: {audit}, {load.outcomes}"

@@ -111,7 +111,7 @@ def test_a_crowd_of_control_calls_is_bounded_too(services, database):
 @pytest.mark.parametrize("strategy", [name for name in STRATEGIES if name != "advisory-lock"])
 def test_a_row_that_stays_locked(shop, strategy):
     """Somebody else holds the product's row: lock-busy after the wait, not before it and not long after."""
-    product = shop.product(stock=5)
+    product = shop.product(stock=5, strategy=strategy)
     before = shop.get("/strategy").json
     shop.strategy(strategy, lock_wait_ms=200)
     try:
@@ -254,21 +254,6 @@ def test_tries_are_used_up(shop, strategy):
     assert shop.order(product, 1, strategy).status == 201, "as soon as it is quiet"
     audit = shop.audit(product)
     assert (audit["orders"], audit["left"], audit["balanced"]) == (1, 4, True), f"{audit}"
-
-
-# ── kinds of stock ──────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_stock_of_another_kind(shop, strategy):
-    product = shop.product(stock=5)
-    psql(shop.database_url, f"UPDATE product SET stock_kind = 'units' WHERE id = {product}")
-    reply = shop.order(product, 1, strategy)
-    assert reply.problem == "wrong-stock-kind", str(reply)
-    assert reply.json["kind"] == "units", f"the kind that the product has: {reply.json}"
-    assert shop.audit(product)["orders"] == 0
-    shop.reset(product, 5, kind="counter")
-    assert shop.order(product, 1, strategy).status == 201
 
 
 # ── switches and resets ─────────────────────────────────────────────────────────────────────────────────────
