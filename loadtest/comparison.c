@@ -97,6 +97,7 @@ static json_t *run_strategy(const struct comparison *comparison, struct lab *lab
     json_auto_t *runs = json_array();
     if (!runs || !subject_read(strategy, &subject))
         return NULL;
+    subject_fit(&subject, &comparison->plan);
     for (int64_t run = 0; run < comparison->repeat; run++) {
         struct measurement measurement;
         if (!measure(lab, &comparison->plan, &subject, progress, &measurement))

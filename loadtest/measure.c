@@ -1,6 +1,7 @@
 /* One strategy under load: sold out once, then sold as fast as it goes, and its books read after each. */
 #include "loadtest/measure.h"
 
+#include "db/stock_kind.h"
 #include "loadtest/complain.h"
 #include "loadtest/interrupt.h"
 #include "service/steps.h"
@@ -13,7 +14,6 @@
 #define REQUESTS_PER_SALE 4
 #define SETTLED 512            /* "sold out" in a row: nothing more is to come */
 #define AMPLE_STOCK 1000000000 /* more than a throughput phase can sell */
-#define AMPLE_UNITS 100000     /* the same where every unit is a row, which is all such a product can have */
 #define SETTLE_MS 15000        /* for orders still in flight after the last answer */
 #define SETTLE_POLL_MS 10
 
@@ -47,12 +47,14 @@ bool subject_read(const json_t *strategy, struct subject *ret_subject)
 {
     const json_t *available = json_object_get(strategy, "available");
     const char *kind = json_string_value(json_object_get(strategy, "stock_kind"));
+    enum stock_kind known;
     struct subject subject = {
         .cells = strategy,
         .name = json_string_value(json_object_get(strategy, "name")),
         .available = !available || json_is_true(available),
         .reason = json_string_value(json_object_get(strategy, "reason")),
         .kind = kind ? kind : "counter",
+        .most = kind && stock_kind_find(kind, &known) ? stock_kinds[known].most : STOCK_MAX,
     };
     if (!subject.name ||
         !guarantee_parse(json_string_value(json_object_get(strategy, "guarantee")), &subject.guarantee) ||
@@ -63,6 +65,14 @@ bool subject_read(const json_t *strategy, struct subject *ret_subject)
     }
     *ret_subject = subject;
     return true;
+}
+
+void subject_fit(struct subject *subject, const struct plan *plan)
+{
+    if (!subject->available || !plan->sell_out || plan->stock <= subject->most)
+        return;
+    subject->available = false;
+    subject->reason = "no product of its kind of stock can have so many units: take a smaller --stock";
 }
 
 int64_t plan_requests(const struct plan *plan)
@@ -188,6 +198,11 @@ bool phase_answers_match(const struct phase *phase)
            phase->books.orders <= answers->created + answers->unknown + answers->unanswered;
 }
 
+bool measurement_sold_out_early(const struct measurement *measurement)
+{
+    return measurement->throughput.ran && measurement->throughput.load.answers.sold_out > 0;
+}
+
 static void add_evidence(struct evidence *evidence, const struct phase *phase, int64_t stock,
                          int64_t quantity)
 {
@@ -255,9 +270,8 @@ bool measure(struct lab *lab, const struct plan *plan, const struct subject *sub
             progress_label(progress, "%s, throughput", subject->name);
             watched.from = middle;
             watched.to = 1;
-            bool units = strcmp(subject->kind, "units") == 0;
-            if (!run_phase(lab, plan, subject, units ? AMPLE_UNITS : AMPLE_STOCK, 0, plan->think_ms, &watched,
-                           &measurement.throughput))
+            int64_t ample = subject->most < AMPLE_STOCK ? subject->most : AMPLE_STOCK;
+            if (!run_phase(lab, plan, subject, ample, 0, plan->think_ms, &watched, &measurement.throughput))
                 return false;
         }
     }

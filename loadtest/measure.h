@@ -32,6 +32,7 @@ struct subject {
     bool available;
     const char *reason; /* why it is not, or NULL */
     const char *kind;   /* of stock */
+    int64_t most;       /* units that a product of this kind can have */
 };
 
 struct phase {
@@ -50,6 +51,9 @@ struct measurement {
 /* False, having said so on stderr: the JSON is not a strategy of the contract. */
 bool subject_read(const json_t *strategy, struct subject *ret_subject);
 
+/* Makes the subject unavailable, with the reason, where the plan's stock is more than its kind can have. */
+void subject_fit(struct subject *subject, const struct plan *plan);
+
 /* Orders that the plan sends to sell out. */
 int64_t plan_requests(const struct plan *plan);
 
@@ -58,6 +62,9 @@ int64_t plan_requests(const struct plan *plan);
  * interrupt. */
 bool measure(struct lab *lab, const struct plan *plan, const struct subject *subject,
              struct progress *progress, struct measurement *ret_measurement);
+
+/* The throughput phase was sold out before its time was up: its rate says nothing. */
+bool measurement_sold_out_early(const struct measurement *measurement);
 
 /* Clients were told of exactly those orders that there are; an order whose outcome was unknown may be
  * either. */

@@ -80,6 +80,11 @@ static bool has_errors(const json_t *row)
     return number(row, "errors") > 0;
 }
 
+static bool sold_out_early(const json_t *row)
+{
+    return json_is_true(json_object_get(row, "sold_out_early"));
+}
+
 static bool lost_answers(const json_t *row)
 {
     return json_is_false(json_object_get(json_object_get(row, "kept"), "answers"));
@@ -119,6 +124,9 @@ static const struct rule {
      "JSON)."},
     {has_errors, NOTE_WARNING,
      "some orders ended in errors. The service's log says why; fewer connections may help."},
+    {sold_out_early, NOTE_ADVICE,
+     "sold all that a product of its kind can have before the time was up, so no rate can be told. Take a "
+     "shorter --duration, or fewer units an order."},
     {lost_answers, NOTE_WARNING,
      "the orders that clients were told of are not those in the database. Is somebody else ordering the "
      "same product? If not, this is a bug."},

@@ -113,6 +113,7 @@ json_t *row_new(const struct lab *lab, const struct plan *plan, const struct sub
     /* Times are taken where most orders were made. */
     const struct phase *times = throughput->ran ? throughput : sell_out;
     int64_t think_ms = sell_out->ran ? measurement->think_ms : plan->think_ms;
+    bool early = measurement_sold_out_early(measurement), rate_known = throughput->ran && !early;
 
     json_t *row = json_pack("{s:s, s:O, s:O, s:I, s:I, s:s, s:I, s:s?}", "strategy", subject->name,
                             "guarantee", json_object_get(subject->cells, "guarantee"), "shown_by",
@@ -128,8 +129,7 @@ json_t *row_new(const struct lab *lab, const struct plan *plan, const struct sub
             stock_kept(sell_out) && stock_kept(throughput), "books",
             books_kept(sell_out) && books_kept(throughput), "answers",
             answers_kept(sell_out) && answers_kept(throughput), "orders_per_s",
-            rounded(throughput->ran ? (double)throughput->load.window_created / throughput->load.window_s
-                                    : NAN,
+            rounded(rate_known ? (double)throughput->load.window_created / throughput->load.window_s : NAN,
                     1),
             "latency_ms", times_ms(&times->scrape.created), "lock_wait_ms",
             times_ms(&times->scrape.lock_wait), "round_trips_per_order",
@@ -143,6 +143,8 @@ json_t *row_new(const struct lab *lab, const struct plan *plan, const struct sub
     }
     /* Told apart, because such a row ran under another load than the rest. */
     if (row && think_ms > plan->think_ms && json_object_set_new(row, "slowed_down", json_true()) != 0)
+        goto failed;
+    if (row && early && json_object_set_new(row, "sold_out_early", json_true()) != 0)
         goto failed;
     if (row && set_missing_to_null(row) && json_object_set(row, "cells", (json_t *)subject->cells) == 0)
         return row;

@@ -118,6 +118,17 @@ static void test_what_had_to_be_slowed_down_says_so(void **state)
     free(text);
 }
 
+static void test_what_was_sold_out_early_says_so(void **state)
+{
+    (void)state;
+    json_auto_t *document = document_with("skip-locked", "…");
+    json_t *row = json_array_get(json_object_get(document, "rows"), 1);
+    assert_int_equal(json_object_set_new(row, "sold_out_early", json_true()), 0);
+    char *text = print(format_table, document, (struct page){0});
+    assert_has(text, "skip-locked: sold all that a product of its kind can have");
+    free(text);
+}
+
 static void test_failures_are_said(void **state)
 {
     (void)state;
@@ -239,6 +250,7 @@ int main(void)
         cmocka_unit_test(test_colour_comes_beside_words),
         cmocka_unit_test(test_every_width),
         cmocka_unit_test(test_what_had_to_be_slowed_down_says_so),
+        cmocka_unit_test(test_what_was_sold_out_early_says_so),
         cmocka_unit_test(test_failures_are_said),
         cmocka_unit_test(test_json_is_the_document),
         cmocka_unit_test(test_csv),

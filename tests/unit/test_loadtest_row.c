@@ -4,6 +4,7 @@
 #include "loadtest/row.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define EIGHTEEN(sent, answered)                                                                             \
     "{\"sent\":" sent ",\"answered\":" answered ",\"created\":10,\"sold_out\":20,\"lock_busy\":1,"           \
@@ -139,6 +140,44 @@ static void test_a_row(void **state)
     assert_true(json_is_null(json_object_get(json_object_get(row, "lock_wait_ms"), "p99")));
 }
 
+/* What is sold out before the time is up has no rate. */
+static void test_a_throughput_that_was_sold_out(void **state)
+{
+    (void)state;
+    struct measurement m = oversold_measurement();
+    m.throughput.load.answers.sold_out = 1;
+    json_auto_t *row = row_for(&m, MUTEX);
+    assert_true(json_is_null(json_object_get(row, "orders_per_s")));
+    assert_true(json_is_true(json_object_get(row, "sold_out_early")));
+}
+
+static void test_a_stock_that_its_kind_cannot_have(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kind;
+        int64_t stock;
+        bool sell_out, fits;
+    } CASES[] = {
+        {"\"units\"", 100000, true, true},   {"\"units\"", 100001, true, false},
+        {"\"units\"", 100001, false, true},  {"\"counter\"", 100001, true, true},
+        {"\"buckets\"", 100001, true, true}, {"null", 100001, true, true},
+    };
+    for (size_t i = 0; i < COUNT(CASES); i++) {
+        char *text = NULL;
+        assert_true(
+            asprintf(&text, "{\"name\":\"x\",\"guarantee\":\"safe\",\"stock_kind\":%s}", CASES[i].kind) > 0);
+        json_auto_t *strategy = json_loads(text, 0, NULL);
+        struct plan plan = {.sell_out = CASES[i].sell_out, .stock = CASES[i].stock};
+        struct subject subject;
+        assert_true(subject_read(strategy, &subject));
+        subject_fit(&subject, &plan);
+        if (subject.available != CASES[i].fits || (subject.reason == NULL) != CASES[i].fits)
+            fail_msg("%lld of %s: case %zu", (long long)CASES[i].stock, CASES[i].kind, i);
+        free(text);
+    }
+}
+
 static void test_an_unavailable_row_has_every_figure(void **state)
 {
     (void)state;
@@ -227,6 +266,8 @@ int main(void)
         cmocka_unit_test(test_what_is_no_result_is_refused),
         cmocka_unit_test(test_answers_against_orders),
         cmocka_unit_test(test_a_row),
+        cmocka_unit_test(test_a_throughput_that_was_sold_out),
+        cmocka_unit_test(test_a_stock_that_its_kind_cannot_have),
         cmocka_unit_test(test_an_unavailable_row_has_every_figure),
         cmocka_unit_test(test_strategies_that_cannot_be_read),
         cmocka_unit_test(test_several_runs),

@@ -29,6 +29,8 @@ static const struct {
     {"serializable", SAFE, NOTHING, NO_LOCK, ONE_TX, SERIALIZABLE},
     {"table-lock", SAFE, NOTHING, NO_LOCK, ONE_TX, READ_COMMITTED},
     {"advisory-lock", SAFE, NOTHING, NO_LOCK, ONE_TX, READ_COMMITTED},
+    {"skip-locked", SAFE, NOTHING, NO_LOCK, ONE_TX, READ_COMMITTED},
+    {"bucketed", SAFE, NOTHING, NO_LOCK, ONE_TX, READ_COMMITTED},
 };
 
 static void test_every_promised_row_is_there(void **state)
@@ -151,6 +153,46 @@ static void test_unguarded_policies_need_protection(void **state)
     }
 }
 
+/* ---- kinds of stock --------------------------------------------------------------------------------------- */
+
+static void test_stock_policies(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < strategy_count; i++) {
+        const struct strategy *s = &strategies[i];
+        const struct stock_policy *policy = stock_policy_of(s->take_stock);
+        ROW(s, policy->take == s->take_stock); /* so it is known by a name and a kind */
+        ROW(s, policy->name && policy->name[0]);
+        /* Their statements rely on seeing what was committed while they waited. */
+        ROW(s, policy->kind == STOCK_COUNTER || s->isolation == READ_COMMITTED);
+        ROW(s, s->take_stock != take_buckets || s->max_tries > 1);
+    }
+    assert_int_equal(stock_policy_of(take_units)->kind, STOCK_UNITS);
+    assert_int_equal(stock_policy_of(take_buckets)->kind, STOCK_BUCKETS);
+    assert_int_equal(stock_policy_of(take_guarded)->kind, STOCK_COUNTER);
+    assert_int_equal(stock_policy_of(NULL)->kind, STOCK_COUNTER);
+}
+
+static void test_stock_kinds(void **state)
+{
+    (void)state;
+    static const char *const strangers[] = {"", "count", "counters", "Counter", "units ", "redis\n"};
+    enum stock_kind found = STOCK_KIND_COUNT;
+    for (int i = 0; i < STOCK_KIND_COUNT; i++) {
+        assert_true(is_kebab(stock_kinds[i].name));
+        assert_true(strlen(stock_kinds[i].name) < sizeof((struct stock_taken *)NULL)->kind);
+        assert_true(stock_kinds[i].most > 0 && stock_kinds[i].most <= STOCK_MAX);
+        assert_non_null(stock_kinds[i].fill);
+        assert_true(stock_kind_find(stock_kinds[i].name, &found));
+        assert_int_equal(found, i); /* so there is no other of this name */
+    }
+    for (size_t i = 0; i < COUNT(strangers); i++)
+        assert_false(stock_kind_find(strangers[i], &found));
+    assert_int_equal(found, STOCK_KIND_COUNT - 1); /* untouched */
+    assert_string_equal(stock_kinds[STOCK_COUNTER].name, "counter");
+    assert_int_equal(stock_kinds[STOCK_UNITS].most, 100000);
+}
+
 static void test_the_engine_is_tested_with_every_shape(void **state)
 {
     (void)state;
@@ -268,6 +310,8 @@ int main(void)
         cmocka_unit_test(test_locks_and_spans),
         cmocka_unit_test(test_transactions),
         cmocka_unit_test(test_unguarded_policies_need_protection),
+        cmocka_unit_test(test_stock_policies),
+        cmocka_unit_test(test_stock_kinds),
         cmocka_unit_test(test_the_engine_is_tested_with_every_shape),
         cmocka_unit_test(test_locks),
         cmocka_unit_test(test_names_of_enums),
