@@ -20,14 +20,14 @@ static const struct statement ST_FILL_BUCKETS = {
     "stock_fill_buckets",
     "INSERT INTO product_bucket (product_id, no, count) "
     "SELECT $1, no, $2::bigint / n + (no < $2::bigint % n)::int "
-    "FROM (SELECT " TEXT(STOCK_BUCKETS_COUNT) ") AS all_of (n), generate_series(0, n - 1) no",
+    "FROM (SELECT " TEXT(STOCK_BUCKETS_EACH) ") AS all_of (n), generate_series(0, n - 1) no",
     2};
-/* A plan that PostgreSQL keeps from when there were few units reads and sorts the whole table. */
-static const struct statement ST_COUNT_UNITS = {"stock_analyze_units", "ANALYZE product_unit", 0};
+/* The plans that sessions keep were perhaps made for a small table, and then read and sort all of a large one. */
+static const struct statement ST_ANALYZE_UNITS = {"stock_analyze_units", "ANALYZE product_unit", 0};
 
 const struct stock_kind_row stock_kinds[STOCK_KIND_COUNT] = {
     [STOCK_COUNTER] = {"counter", STOCK_MAX, &ST_FILL_COUNTER, NULL},
-    [STOCK_UNITS] = {"units", STOCK_UNITS_MAX, &ST_FILL_UNITS, &ST_COUNT_UNITS},
+    [STOCK_UNITS] = {"units", STOCK_UNITS_MAX, &ST_FILL_UNITS, &ST_ANALYZE_UNITS},
     [STOCK_BUCKETS] = {"buckets", STOCK_MAX, &ST_FILL_BUCKETS, NULL},
 };
 

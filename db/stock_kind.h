@@ -4,10 +4,9 @@
 
 #include "db/conn.h"
 
-#define STOCK_MAX 1000000000000 /* units of one product */
+#define STOCK_MAX 1000000000000 /* units of one product … */
 #define STOCK_UNITS_MAX 100000  /* … where each is a row */
-#define STOCK_BUCKETS_COUNT                                                                                  \
-    16 /* rows that a stock is split over: as many as a service has workers by default */
+#define STOCK_BUCKETS_EACH 16   /* buckets of one product: as many as a service has workers by default */
 
 enum stock_kind {
     STOCK_COUNTER, /* in one number, product.count */

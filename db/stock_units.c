@@ -8,7 +8,8 @@
 #include <string.h>
 
 /* An order for more than are left locks none, so that it is in nobody's way; that look is saved where one is wanted,
- * because then there is nothing to hold. ORDER BY keeps the planner on the index, whatever it believes of the table. */
+ * because then there is nothing to hold. ORDER BY is for the planner: the index knows which rows are dead, the table
+ * does not. */
 static const struct statement ST_TAKE_UNITS = {
     "stock_take_units",
     "WITH p AS MATERIALIZED (" PRODUCT_AGAINST_RESET "), unsold AS ("
