@@ -135,8 +135,7 @@ bool lock_poll_pause(struct lock *lock, int64_t period_ms, int64_t deadline_us)
     int64_t pause_us = period_ms * 1000 - fifth_us + random() % (2 * fifth_us + 1);
     if (pause_us > left_us)
         pause_us = left_us;
-    struct timespec pause = {.tv_sec = pause_us / 1000000, .tv_nsec = pause_us % 1000000 * 1000};
-    nanosleep(&pause, NULL);
+    pause_order(lock->observer, pause_us);
     return true;
 }
 

@@ -161,8 +161,7 @@ static bool back_off(const struct placing *p, int tries)
     int64_t pause_us = random() % most_us;
     if (monotonic_us() + pause_us >= p->deadline_us)
         return false;
-    struct timespec pause = {.tv_nsec = pause_us * 1000};
-    nanosleep(&pause, NULL);
+    pause_order(p->observer, pause_us);
     return true;
 }
 

@@ -39,12 +39,24 @@ struct observer {
     /* Called by the order's own thread after each step; may sleep or block. VALUE is the stock read (READ),
      * the stock written or left (WRITE, TAKE), the fencing token (LOCK, FENCE), else STEP_NO_VALUE. */
     void (*on_step)(struct observer *self, enum step step, int64_t value);
+    /* Called in place of a pause before another try, for who keeps time himself; NULL: the thread sleeps. */
+    void (*on_pause)(struct observer *self);
 };
 
 static inline void report_step(struct observer *observer, enum step step, int64_t value)
 {
     if (observer)
         observer->on_step(observer, step, value);
+}
+
+/* A pause of so many microseconds before another try. */
+static inline void pause_order(struct observer *observer, int64_t pause_us)
+{
+    struct timespec pause = {.tv_sec = pause_us / 1000000, .tv_nsec = pause_us % 1000000 * 1000};
+    if (observer && observer->on_pause)
+        observer->on_pause(observer);
+    else
+        nanosleep(&pause, NULL);
 }
 
 /* Microseconds of the monotonic clock: what every deadline and every trace is in. */

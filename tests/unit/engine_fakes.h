@@ -153,7 +153,7 @@ static void fake_on_step(struct observer *self, enum step step, int64_t value)
         fake.lock_step_value = value;
 }
 
-static struct observer fake_observer = {fake_on_step};
+static struct observer fake_observer = {.on_step = fake_on_step};
 
 /* ---- the names of results --------------------------------------------------------------------------- */
 
