@@ -136,7 +136,7 @@ static bool stack_up(struct lab *lab, const struct lab_settings *settings)
         return false;
     const char *words[8 + SERVERS_MAX] = {script, "up", "--dir", dir, "--while", pid, "--purge"};
     const char **names = &words[7];
-    bool shop = settings->instances > 0;
+    bool shop = settings->instances > 0 || settings->database;
     size_t needed = servers_needed(shop, settings->strategies, names);
     names[needed] = NULL;
     lab->stack_is_up = needed == 0 || run_stack(lab, words, STACK_UP_MS, true, false);

@@ -15,6 +15,7 @@ struct lab_settings {
     struct texts urls; /* services that are already there; none: start our own */
     int64_t instances; /* services to start; 0 is for those who need the stack alone */
     int64_t instances_default;
+    bool database;          /* the stack needs the shop's database even where no service is started */
     const char *strategies; /* whose locks' servers the stack needs as well; NULL: none */
     int64_t workers;        /* of each of them; 0: the service's own default */
     const char

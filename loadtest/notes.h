@@ -26,7 +26,7 @@ struct notes {
 
 /* Each adds to *notes the notes of a document of its kind; false when out of memory. */
 typedef bool notes_fn(const json_t *document, struct notes *notes);
-notes_fn notes_of_compare, notes_of_diff, notes_of_bench;
+notes_fn notes_of_compare, notes_of_explore, notes_of_diff, notes_of_bench;
 
 __attribute__((format(printf, 3, 4))) bool notes_add(struct notes *notes, enum note_kind kind,
                                                      const char *format, ...);

@@ -84,6 +84,48 @@ static const struct column COMPARE_COLUMNS[] = {
      "why it is not available"},
 };
 
+static const struct column EXPLORE_COLUMNS[] = {
+    {"strategy", "strategy", COLUMN_TEXT, 0, SHOW_ALL, 0,
+     "how orders are kept apart"},
+    {"guarantee", "guarantee", COLUMN_TEXT, 0, SHOW_ALL, 9,
+     "what the strategy promises: never safe, safe within one process, while its lock's lease or session "
+     "lives, or always"},
+    {"step_list", "steps of an order", COLUMN_TEXT, 0, SHOW_ALL, 10,
+     "what an order does that nobody is in the way of, and where it is held; the share is a property of this list"},
+    {"schedules", "sched-\nules", COLUMN_NUMBER, 0, SHOW_ALL, 0,
+     "orders in which the steps can follow each other"},
+    {"coverage", "cover-\nage", COLUMN_NUMBER, 3, SHOW_ALL, 2,
+     "how much of them was run; 1 is all"},
+    {"oversold", "over-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 0,
+     "schedules that sold more than there was"},
+    {"share_percent", "share\n%", COLUMN_NUMBER, 1, SHOW_ALL, 1,
+     "of the schedules that oversold; only a full search has one"},
+    {"sold_rightly", "sold\nrightly", COLUMN_NUMBER, 0, SHOW_ALL, 5,
+     "schedules that sold what could be sold, with books that balance"},
+    {"undersold", "under-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 6,
+     "schedules that turned an order away although enough was left"},
+    {"drift", "drift", COLUMN_NUMBER, 0, SHOW_ALL, 3,
+     "schedules in which what is left and what was sold do not add up to what there was"},
+    {"blocked", "waited", COLUMN_NUMBER, 0, SHOW_ALL, 7,
+     "schedules in which an order waited for another"},
+    {"deadlocks", "dead-\nlocks", COLUMN_NUMBER, 0, SHOW_ALL, 8,
+     "schedules in which orders waited for each other"},
+    {"stuck_locks", "stuck\nlocks", COLUMN_NUMBER, 0, SHOW_ALL, 4,
+     "schedules in which an order waits for a lock that nobody will release"},
+    {"switches.min", "switches\nmin", COLUMN_NUMBER, 0, SHOW_ALL, 12,
+     "from one order to another: the fewest of a schedule"},
+    {"switches.median", "me-\ndian", COLUMN_NUMBER, 0, SHOW_ALL, 12,
+     "the same, of the schedule in the middle"},
+    {"switches.max", "max", COLUMN_NUMBER, 0, SHOW_ALL, 12,
+     "the same, the most of a schedule"},
+    {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0,
+     "what this says about the promise"},
+    {"witness.replay", "witness", COLUMN_TEXT, 0, SHOW_CSV | SHOW_PAGE, 0,
+     "the plainest schedule that went wrong: for --replay"},
+    {"reason", "reason", COLUMN_TEXT, 0, SHOW_CSV, 0,
+     "why it could not be explored"},
+};
+
 static const struct column BENCH_COLUMNS[] = {
     {"name", "ratio", COLUMN_TEXT, 0, SHOW_ALL, 0,
      "what is held against what"},
@@ -166,6 +208,14 @@ static void title_diff(const json_t *document, char *ret_title, size_t size)
              json_string_value(json_object_get(document, "b")), cells, cells == 1 ? "" : "s");
 }
 
+static void title_explore(const json_t *document, char *ret_title, size_t size)
+{
+    const json_t *settings = json_object_get(document, "settings");
+    const char *quantities = json_string_value(json_object_get(settings, "quantities"));
+    snprintf(ret_title, size, "Every schedule of %" PRId64 " orders of %s against a stock of %" PRId64,
+             number(settings, "actors"), quantities ? quantities : "?", number(settings, "stock"));
+}
+
 static const struct kind {
     const char *name;
     const char *rows; /* the document's member */
@@ -177,6 +227,8 @@ static const struct kind {
 } KINDS[] = {
     {"compare", "rows", COMPARE_COLUMNS, sizeof COMPARE_COLUMNS / sizeof COMPARE_COLUMNS[0], title_compare,
      notes_of_compare, true},
+    {"explore", "rows", EXPLORE_COLUMNS, sizeof EXPLORE_COLUMNS / sizeof EXPLORE_COLUMNS[0], title_explore,
+     notes_of_explore, false},
     {"bench", "ratios", BENCH_COLUMNS, sizeof BENCH_COLUMNS / sizeof BENCH_COLUMNS[0], title_bench,
      notes_of_bench, false},
     {"diff", "cells", DIFF_COLUMNS, sizeof DIFF_COLUMNS / sizeof DIFF_COLUMNS[0], title_diff, notes_of_diff,

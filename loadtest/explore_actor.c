@@ -1,0 +1,188 @@
+/* An actor's thread: it places orders through the engine, whose observer holds it at every step. */
+#include "loadtest/explore_actor.h"
+
+#include "db/conn.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the scene ------------------------------------------------------------------------------------------------ */
+
+void scene_init(struct scene *scene)
+{
+    *scene = (struct scene){.last_step = STEP_COUNT};
+    pthread_mutex_init(&scene->mutex, NULL);
+    pthread_cond_init(&scene->stopped, NULL);
+}
+
+void scene_destroy(struct scene *scene)
+{
+    pthread_cond_destroy(&scene->stopped);
+    pthread_mutex_destroy(&scene->mutex);
+}
+
+void scene_note(struct scene *scene, uint8_t actor, uint8_t what, int64_t value)
+{
+    if (scene->event_count < EVENTS_MAX) /* a schedule without an end is stopped long before */
+        scene->events[scene->event_count++] = (struct event){actor, what, value};
+}
+
+/* ---- being held; the scene's mutex is held too ---------------------------------------------------------------- */
+
+static void hold(struct actor *actor, enum actor_state state)
+{
+    actor->state = state;
+    actor->scene->stops++;
+    actor->waits_for = 0;
+    actor->may_try = false;
+    pthread_cond_signal(&actor->scene->stopped);
+    while (!actor->released)
+        pthread_cond_wait(&actor->go, &actor->scene->mutex);
+    actor->released = false;
+}
+
+void actor_release(struct actor *actor)
+{
+    actor->released = true;
+    actor->state = ACTOR_RUNNING;
+    pthread_cond_signal(&actor->go);
+}
+
+/* ---- what the engine tells ------------------------------------------------------------------------------------ */
+
+/* A read that finds too few takes the rollback with it, and the last step the rest of the order: nothing that another
+ * order could come between. */
+static bool is_held_at(const struct actor *actor, enum step step, int64_t value)
+{
+    if (actor->scene->gives_up || step == actor->scene->last_step)
+        return false;
+    return step != STEP_READ || value >= actor->request.quantity;
+}
+
+static void on_step(struct observer *self, enum step step, int64_t value)
+{
+    struct actor *actor = (struct actor *)self;
+    if (step == STEP_WAIT) /* the lock's handle tells */
+        return;
+    pthread_mutex_lock(&actor->scene->mutex);
+    scene_note(actor->scene, actor->index, (uint8_t)step, value);
+    if (is_held_at(actor, step, value))
+        hold(actor, ACTOR_HELD);
+    pthread_mutex_unlock(&actor->scene->mutex);
+}
+
+static void on_pause(struct observer *self)
+{
+    struct actor *actor = (struct actor *)self;
+    pthread_mutex_lock(&actor->scene->mutex);
+    scene_note(actor->scene, actor->index, EVENT_RETRY, STEP_NO_VALUE);
+    if (!actor->scene->gives_up)
+        hold(actor, ACTOR_HELD);
+    pthread_mutex_unlock(&actor->scene->mutex);
+}
+
+bool actor_wait(struct actor *actor)
+{
+    pthread_mutex_lock(&actor->scene->mutex);
+    scene_note(actor->scene, actor->index, EVENT_WAITS, 0);
+    if (!actor->scene->gives_up)
+        hold(actor, ACTOR_WAITING);
+    bool goes_on = !actor->scene->gives_up;
+    pthread_mutex_unlock(&actor->scene->mutex);
+    return goes_on;
+}
+
+/* ---- the thread ----------------------------------------------------------------------------------------------- */
+
+static void place(struct actor *actor)
+{
+    pthread_mutex_unlock(&actor->scene->mutex);
+    create_order(&actor->placing);
+    pthread_mutex_lock(&actor->scene->mutex);
+    scene_note(actor->scene, actor->index, EVENT_ENDED, actor->placing.result.outcome);
+}
+
+static void *act(void *arg)
+{
+    struct actor *actor = arg;
+    pthread_mutex_lock(&actor->scene->mutex);
+    while (!actor->released)
+        pthread_cond_wait(&actor->go, &actor->scene->mutex);
+    actor->released = false;
+    while (!actor->quits) {
+        place(actor);
+        hold(actor, ACTOR_ENDED);
+    }
+    pthread_mutex_unlock(&actor->scene->mutex);
+    return NULL;
+}
+
+bool actor_open(struct actor *actor, struct scene *scene, uint8_t index, const char *url, char *ret_error,
+                size_t size)
+{
+    *actor = (struct actor){.observer = {.on_step = on_step, .on_pause = on_pause},
+                            .scene = scene,
+                            .index = index,
+                            .state = ACTOR_HELD};
+    pthread_cond_init(&actor->go, NULL);
+    actor->db = db_new(url, "oversell explore actor");
+    if (actor->db && pthread_create(&actor->thread, NULL, act, actor) == 0)
+        return true;
+    snprintf(ret_error, size, "no memory or no thread for an order");
+    db_free(actor->db);
+    pthread_cond_destroy(&actor->go);
+    return false;
+}
+
+void actor_close(struct actor *actor)
+{
+    pthread_mutex_lock(&actor->scene->mutex);
+    actor->quits = true;
+    actor_release(actor);
+    pthread_mutex_unlock(&actor->scene->mutex);
+    pthread_join(actor->thread, NULL);
+    lock_close(actor->lock);
+    db_free(actor->db);
+    pthread_cond_destroy(&actor->go);
+}
+
+bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t product_id, int64_t quantity,
+                   char *ret_error, size_t size)
+{
+    if (!strategy->lock != !actor->lock ||
+        (actor->lock && strcmp(actor->lock->ops->name, strategy->lock->name) != 0)) {
+        lock_close(actor->lock);
+        actor->lock = NULL;
+        enum lock_status status = strategy->lock ? explore_lock_open(strategy->lock, actor, &actor->lock)
+                                                 : LOCK_OK;
+        if (status != LOCK_OK) {
+            snprintf(ret_error, size, "%s: %s", strategy->lock->name, lock_status_name(status));
+            return false;
+        }
+    }
+    db_set_deadline(actor->db, INT64_MAX, INT64_MAX);
+    if (db_ready(actor->db) != DB_OK) {
+        snprintf(ret_error, size, "postgresql: %s", db_error(actor->db));
+        return false;
+    }
+    actor->request = (struct order_request){.product_id = product_id, .quantity = quantity};
+    actor->placing = (struct placing){
+        .strategy = strategy,
+        .request = &actor->request,
+        .db = actor->db,
+        .lock = actor->lock,
+        .observer = &actor->observer,
+        .instance = "explore",
+        .deadline_us = INT64_MAX,
+        .lock_deadline_us = INT64_MAX,
+    };
+    actor->state = ACTOR_HELD;
+    actor->may_try = false;
+    actor->waits_for = 0;
+    return true;
+}
+
+const char *actor_session(const struct actor *actor)
+{
+    return db_session(actor->db)->pid;
+}

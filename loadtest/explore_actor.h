@@ -1,0 +1,77 @@
+/* An actor: one order at a time, placed by a thread of its own through the service's engine, and held at every step until
+ * the controller lets it go. */
+#ifndef OVERSELL_LOADTEST_EXPLORE_ACTOR_H
+#define OVERSELL_LOADTEST_EXPLORE_ACTOR_H
+
+#include "loadtest/explore_move.h"
+#include "service/create_order.h"
+
+#include <pthread.h>
+
+enum { EVENTS_MAX = 1024 };
+
+enum actor_state {
+    ACTOR_HELD,    /* before its first step, or after one */
+    ACTOR_RUNNING, /* on its way to the next; or PostgreSQL lets it wait */
+    ACTOR_WAITING, /* it found the lock taken, and is held until it shall try again */
+    ACTOR_ENDED,
+};
+
+/* What the actors of a play and its controller share. */
+struct scene {
+    pthread_mutex_t mutex;
+    pthread_cond_t stopped; /* an actor is no longer running */
+    struct event events[EVENTS_MAX];
+    size_t event_count;
+    uint64_t stops; /* how often an actor has stopped running */
+    bool gives_up;  /* the schedule is over: nobody is held any more, and who finds the lock taken is busy */
+    uint8_t
+        last_step; /* the step after which an order has nothing more to do, so that it need not be held; or STEP_COUNT */
+};
+
+struct actor {
+    struct observer observer; /* first: the callbacks get its address */
+    struct scene *scene;
+    uint8_t index;
+    pthread_t thread;
+    pthread_cond_t go;
+    /* Guarded by the scene's mutex: */
+    enum actor_state state;
+    bool released, quits;
+    bool may_try;       /* WAITING: something has happened since that may have freed the lock */
+    unsigned waits_for; /* RUNNING: bits of the actors that PostgreSQL lets it wait for */
+    /* The thread's own while it runs: */
+    struct db *db;
+    struct lock *lock;
+    struct order_request request;
+    struct placing placing;
+};
+
+void scene_init(struct scene *scene);
+void scene_destroy(struct scene *scene);
+/* Notes what happened. The mutex is held. */
+void scene_note(struct scene *scene, uint8_t actor, uint8_t what, int64_t value);
+
+/* Starts the thread; the actor is held before its first step. LOCK (which may be NULL) becomes the actor's own. False:
+ * there is no thread or no memory, or no database; RET_ERROR of SIZE bytes says which. */
+bool actor_open(struct actor *actor, struct scene *scene, uint8_t index, const char *url, char *ret_error,
+                size_t size);
+/* Gives the actor its next order's strategy; it must not be running. */
+bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t product_id, int64_t quantity,
+                   char *ret_error, size_t size);
+/* Lets it go on. The mutex is held. */
+void actor_release(struct actor *actor);
+/* Ends the thread, which must be held before its first step, or have ended. */
+void actor_close(struct actor *actor);
+
+/* For the actor's lock: holds the thread because the lock is taken. False: it shall give up. */
+bool actor_wait(struct actor *actor);
+
+/* The server process that works for it, or "". */
+const char *actor_session(const struct actor *actor);
+
+/* A handle of OPS for ACTOR that never sleeps: where the lock is taken the actor is held, and then tries again. Its
+ * lease is far away, and nobody renews it. */
+enum lock_status explore_lock_open(const struct lock_ops *ops, struct actor *actor, struct lock **ret_lock);
+
+#endif

@@ -1,0 +1,92 @@
+/* Time stands still: a lock's wait becomes a series of single tries, and between two of them the actor is held. */
+#include "loadtest/explore_actor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FAR_AWAY_MS = 10 * 3600 * 1000 }; /* a lease that ends with no schedule */
+
+struct held_lock {
+    struct lock base;
+    struct lock_ops ops; /* the inner lock's, but for what is done here */
+    struct lock *inner;
+    struct actor *actor;
+};
+
+static struct lock *inner_of(struct lock *lock)
+{
+    struct lock *inner = ((struct held_lock *)lock)->inner;
+    inner->observer = lock->observer;
+    return inner;
+}
+
+static enum lock_status tell(struct lock *lock, enum lock_status status)
+{
+    memcpy(lock->error, ((struct held_lock *)lock)->inner->error, sizeof lock->error);
+    return status;
+}
+
+static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
+                                struct lock_grant *ret_grant)
+{
+    struct held_lock *held = (struct held_lock *)lock;
+    struct lock *inner = inner_of(lock);
+    enum lock_status status;
+    (void)deadline_us;
+    do
+        status = inner->ops->acquire(inner, key, 0, ret_grant); /* a deadline in the past: one try */
+    while (status == LOCK_BUSY && actor_wait(held->actor));
+    return tell(lock, status);
+}
+
+static enum lock_status release(struct lock *lock, struct lock_grant *grant)
+{
+    struct lock *inner = inner_of(lock);
+    return tell(lock, inner->ops->release(inner, grant));
+}
+
+static enum lock_status still_held(struct lock *lock, const struct lock_grant *grant)
+{
+    struct lock *inner = inner_of(lock);
+    return tell(lock, inner->ops->still_held(inner, grant));
+}
+
+static enum lock_status raise_fence(struct lock *lock, const char *key, int64_t fence)
+{
+    struct lock *inner = inner_of(lock);
+    return tell(lock, inner->ops->raise_fence(inner, key, fence));
+}
+
+static void close_held(struct lock *lock)
+{
+    if (!lock)
+        return;
+    lock_close(((struct held_lock *)lock)->inner);
+    free(lock);
+}
+
+enum lock_status explore_lock_open(const struct lock_ops *ops, struct actor *actor, struct lock **ret_lock)
+{
+    struct held_lock *held = calloc(1, sizeof *held);
+    enum lock_status status = held ? lock_open(ops, &held->inner) : LOCK_FAILED;
+    if (status != LOCK_OK) {
+        free(held);
+        return status;
+    }
+    held->actor = actor;
+    held->inner->lease_ms = FAR_AWAY_MS;
+    held->inner->lease_ends = true;
+    held->ops = (struct lock_ops){
+        .name = ops->name,
+        .server = ops->server,
+        .properties = ops->properties,
+        .acquire = acquire,
+        .release = release,
+        .still_held = still_held,
+        .raise_fence = ops->raise_fence ? raise_fence : NULL,
+        .close = close_held,
+    };
+    held->base.ops = &held->ops;
+    *ret_lock = &held->base;
+    return LOCK_OK;
+}

@@ -1,0 +1,43 @@
+/* What can be done with orders that are held at every step, and what came of it. */
+#ifndef OVERSELL_LOADTEST_EXPLORE_MOVE_H
+#define OVERSELL_LOADTEST_EXPLORE_MOVE_H
+
+#include "service/steps.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    ACTORS_MAX = 4, /* orders at a time: A, B, C, D */
+    MOVES_MAX = 16, /* that can be made at one point */
+};
+
+/* One choice of the controller: an order is let go as far as its next step, or something happens to it. */
+enum move_kind {
+    MOVE_STEP,
+    MOVE_EXPIRE, /* what carries its lock ends: as time would do it */
+    MOVE_CRASH,  /* it dies: connections cut, nothing released */
+    MOVE_KIND_COUNT
+};
+
+struct move {
+    uint8_t actor;
+    uint8_t kind; /* enum move_kind */
+};
+
+/* What an order reported, in the order of time: a step, or one of these. */
+enum {
+    EVENT_RETRY = STEP_COUNT, /* its try failed, and it is about to begin the next */
+    EVENT_WAITS, /* it found the lock taken, or PostgreSQL lets it wait; VALUE: bits of those it waits for */
+    EVENT_ENDED, /* VALUE: enum outcome */
+    EVENT_EXPIRED,
+    EVENT_CRASHED,
+};
+
+struct event {
+    uint8_t actor;
+    uint8_t what; /* enum step or EVENT_… */
+    int64_t value;
+};
+
+#endif

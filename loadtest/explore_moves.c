@@ -1,0 +1,148 @@
+/* Making a move: an order is let go, and the controller waits until every order is held, has ended, or is known to wait
+ * for another. Only then is what can be done next the same in every run. */
+#include "loadtest/explore_play.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    LOOK_US = 700,          /* an order that takes longer for a step may be waiting: PostgreSQL is asked */
+    PATIENCE_US = 20000000, /* a time limit that is never met, if all is well */
+};
+
+/* Waits for a word from an actor, US at most. The mutex is held. */
+static bool wait_for_word(struct scene *scene, int64_t us)
+{
+    int64_t until_us = monotonic_us() + us;
+    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
+    return pthread_cond_clockwait(&scene->stopped, &scene->mutex, CLOCK_MONOTONIC, &until) == 0;
+}
+
+static size_t count_running(const struct play *play, bool also_waiting)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < play->settings.actors; i++)
+        count += play->actors[i].state == ACTOR_RUNNING && (also_waiting || !play->actors[i].waits_for);
+    return count;
+}
+
+/* Asks PostgreSQL which of the running orders wait, and for whom. The mutex is held but for the question. */
+static bool look_who_waits(struct play *play)
+{
+    const char *pids[ACTORS_MAX];
+    bool asked_for[ACTORS_MAX] = {0};
+    unsigned waits_for[ACTORS_MAX];
+    for (size_t i = 0; i < play->settings.actors; i++) {
+        asked_for[i] = play->actors[i].state == ACTOR_RUNNING;
+        pids[i] = actor_session(&play->actors[i]);
+    }
+    pthread_mutex_unlock(&play->scene.mutex);
+    bool asked = explore_shop_waits(play->shop, pids, play->settings.actors, waits_for);
+    pthread_mutex_lock(&play->scene.mutex);
+    for (size_t i = 0; asked && i < play->settings.actors; i++)
+        if (asked_for[i] && play->actors[i].state == ACTOR_RUNNING) {
+            if (waits_for[i] && !play->actors[i].waits_for)
+                scene_note(&play->scene, (uint8_t)i, EVENT_WAITS, waits_for[i]);
+            play->actors[i].waits_for = waits_for[i];
+        }
+    if (!asked)
+        snprintf(play->error, sizeof play->error, "postgresql: %s", play->shop->error);
+    return asked;
+}
+
+/* Does somebody wait, over others or not, for itself? */
+static bool is_deadlock(const struct play *play)
+{
+    for (size_t i = 0; i < play->settings.actors; i++) {
+        unsigned reached = play->actors[i].waits_for, before;
+        do {
+            before = reached;
+            for (size_t j = 0; j < play->settings.actors; j++)
+                if (reached & 1u << j)
+                    reached |= play->actors[j].waits_for;
+        } while (reached != before);
+        if (reached & 1u << i)
+            return true;
+    }
+    return false;
+}
+
+/* Until nobody is on its way. The mutex is held. */
+static bool settle(struct play *play)
+{
+    int64_t until_us = monotonic_us() + PATIENCE_US;
+    while (count_running(play, true) > 0) {
+        if (count_running(play, false) > 0 && wait_for_word(&play->scene, LOOK_US))
+            continue;
+        uint64_t stops = play->scene.stops;
+        if (!look_who_waits(play))
+            return false;
+        if (stops != play->scene.stops) /* the answer is older than what has just been heard */
+            continue;
+        if (count_running(play, false) == 0 && is_deadlock(play)) {
+            play->deadlock = true; /* PostgreSQL finds it too, and ends one of them */
+            (void)wait_for_word(&play->scene, PATIENCE_US);
+        } else if (count_running(play, false) == 0) {
+            return true;
+        }
+        if (monotonic_us() > until_us) {
+            play->patience_used++;
+            snprintf(play->error, sizeof play->error, "an order takes longer than %d s for a step",
+                     PATIENCE_US / 1000000);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool may_free_a_lock(const struct event *event)
+{
+    switch (event->what) {
+    case STEP_UNLOCK:
+    case STEP_DEL:
+    case EVENT_ENDED:
+    case EVENT_EXPIRED:
+    case EVENT_CRASHED: return true;
+    default: return false;
+    }
+}
+
+/* Whoever found the lock taken tries again once something has happened that may have freed it. */
+static void let_try_again(struct play *play, size_t since)
+{
+    for (size_t i = since; i < play->scene.event_count; i++)
+        for (size_t j = 0; may_free_a_lock(&play->scene.events[i]) && j < play->settings.actors; j++)
+            play->actors[j].may_try |= play->scene.events[i].actor != j;
+}
+
+/* Who reports first of several that go on at once is chance: the one that was moved is noted first. */
+static void put_in_order(struct play *play, size_t since, unsigned mover)
+{
+    struct event events[EVENTS_MAX];
+    size_t count = play->scene.event_count - since, placed = since;
+    memcpy(events, play->scene.events + since, count * sizeof events[0]);
+    for (unsigned turn = 0; turn < ACTORS_MAX; turn++)
+        for (size_t i = 0; i < count; i++)
+            if (events[i].actor == (mover + turn) % ACTORS_MAX)
+                play->scene.events[placed++] = events[i];
+}
+
+bool play_make(void *self, struct move move)
+{
+    struct play *play = self;
+    size_t since;
+    if (play->move_count == DEPTH_MAX) {
+        snprintf(play->error, sizeof play->error, "a schedule without an end");
+        return false;
+    }
+    pthread_mutex_lock(&play->scene.mutex);
+    since = play->scene.event_count;
+    actor_release(&play->actors[move.actor]);
+    bool settled = settle(play);
+    let_try_again(play, since);
+    put_in_order(play, since, move.actor);
+    play->moves[play->move_count] = move;
+    play->move_ends[play->move_count++] = play->scene.event_count;
+    pthread_mutex_unlock(&play->scene.mutex);
+    return settled;
+}

@@ -1,0 +1,31 @@
+/* What stands beneath the table of an exploration, in words. */
+#include "loadtest/notes.h"
+
+#include <string.h>
+
+static const char *text(const json_t *row, const char *key)
+{
+    const char *value = json_string_value(json_object_get(row, key));
+    return value ? value : "";
+}
+
+bool notes_of_explore(const json_t *document, struct notes *notes)
+{
+    size_t i, counted[4] = {0};
+    static const char *const VERDICTS[] = {"ok", "oversold-as-expected", "not-caught", "broken"};
+    json_t *row;
+    bool well = true;
+    json_array_foreach(json_object_get(document, "rows"), i, row) {
+        if (*text(row, "reason"))
+            well &= notes_add(notes, NOTE_WARNING, "%s: %s", text(row, "strategy"), text(row, "reason"));
+        for (size_t v = 0; v < sizeof VERDICTS / sizeof VERDICTS[0]; v++)
+            counted[v] += strcmp(text(row, "verdict"), VERDICTS[v]) == 0;
+    }
+    if (counted[2] + counted[3] > 0)
+        return well && notes_add(notes, NOTE_CLOSING,
+                                 "%zu of %zu rows did not keep what they promise, or were not caught.",
+                                 counted[2] + counted[3], i);
+    return well && notes_add(notes, NOTE_CLOSING,
+                             "All as expected: %zu kept what they promise, %zu showed their flaw.",
+                             counted[0], counted[1]);
+}

@@ -1,0 +1,205 @@
+/* A play: starting it, finding out what can be done next, and what it came to. (How a move is made: explore_moves.c.) */
+#include "loadtest/explore_play.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { END_US = 30000000 }; /* an order that nobody holds ends long before */
+
+/* ---- opening and closing -------------------------------------------------------------------------------------- */
+
+/* One order alone, with ample stock. */
+static bool learn_profile(struct play *play)
+{
+    struct play_settings settings = play->settings;
+    struct move alone = {0, MOVE_STEP}, moves[MOVES_MAX];
+    play->settings.actors = 1;
+    play->settings.stock = settings.quantities[0];
+    bool well = play_start(play);
+    while (well && play_enabled(play, moves) > 0)
+        well = play_make(play, alone);
+    well = well && play_end(play);
+    play->settings = settings;
+    if (!well)
+        return false;
+    if (play->ending.outcomes[0] != CREATED) {
+        snprintf(play->error, sizeof play->error, "an order that is alone ends as %s: %s",
+                 outcome_name(play->ending.outcomes[0]), play->actors[0].placing.result.error);
+        return false;
+    }
+    for (size_t i = 0; i < play->scene.event_count && play->profile_length < PROFILE_MAX; i++)
+        if (play->scene.events[i].what < STEP_COUNT)
+            play->profile[play->profile_length++] = play->scene.events[i].what;
+    if (play->profile_length > 0)
+        play->scene.last_step = play->profile[play->profile_length - 1];
+    return true;
+}
+
+bool play_open(struct play *play, struct explore_shop *shop, const char *url,
+               const struct play_settings *settings)
+{
+    *play = (struct play){.settings = *settings, .shop = shop};
+    scene_init(&play->scene);
+    for (size_t i = 0; i < settings->actors; i++)
+        if (!actor_open(&play->actors[i], &play->scene, (uint8_t)i, url, play->error, sizeof play->error)) {
+            play->settings.actors = i;
+            play_close(play);
+            return false;
+        }
+    if (learn_profile(play))
+        return true;
+    play_close(play);
+    return false;
+}
+
+void play_close(struct play *play)
+{
+    for (size_t i = 0; i < play->settings.actors; i++)
+        actor_close(&play->actors[i]);
+    scene_destroy(&play->scene);
+    play->settings.actors = 0;
+}
+
+static bool shop_says_no(struct play *play)
+{
+    snprintf(play->error, sizeof play->error, "postgresql: %s", play->shop->error);
+    return false;
+}
+
+bool play_start(void *self)
+{
+    struct play *play = self;
+    if (!explore_shop_reset(play->shop, play->settings.stock))
+        return shop_says_no(play);
+    play->scene.event_count = 0;
+    play->scene.gives_up = false;
+    play->move_count = 0;
+    play->deadlock = false;
+    for (size_t i = 0; i < play->settings.actors; i++)
+        if (!actor_prepare(&play->actors[i], play->settings.strategy, play->shop->product_id,
+                           play->settings.quantities[i], play->error, sizeof play->error))
+            return false;
+    return true;
+}
+
+/* ---- what can be done ----------------------------------------------------------------------------------------- */
+
+size_t play_enabled(void *self, struct move *ret_moves)
+{
+    struct play *play = self;
+    size_t count = 0;
+    pthread_mutex_lock(&play->scene.mutex);
+    for (size_t i = 0; i < play->settings.actors; i++) {
+        const struct actor *actor = &play->actors[i];
+        if (actor->state == ACTOR_HELD || (actor->state == ACTOR_WAITING && actor->may_try))
+            ret_moves[count++] = (struct move){(uint8_t)i, MOVE_STEP};
+    }
+    pthread_mutex_unlock(&play->scene.mutex);
+    return count;
+}
+
+uint8_t play_next_step(const struct play *play, unsigned actor, size_t events)
+{
+    const struct event *event = play->scene.events + events;
+    while (event > play->scene.events) {
+        event--;
+        if (event->actor != actor || event->what == EVENT_WAITS)
+            continue;
+        /* Of a step that an order does twice the first is meant: no strategy has one. */
+        for (size_t i = 0; event->what < STEP_COUNT && i + 1 < play->profile_length; i++)
+            if (play->profile[i] == event->what)
+                return play->profile[i + 1];
+        if (event->what != EVENT_RETRY)
+            return STEP_COUNT;
+        break;
+    }
+    return play->profile_length > 0 ? play->profile[0] : STEP_COUNT;
+}
+
+size_t play_remaining(void *self, unsigned actor)
+{
+    struct play *play = self;
+    uint8_t next = play_next_step(play, actor, play->scene.event_count);
+    size_t done = 0;
+    while (done < play->profile_length && play->profile[done] != next)
+        done++;
+    return play->profile_length - done;
+}
+
+/* ---- the end -------------------------------------------------------------------------------------------------- */
+
+bool play_look(struct play *play, int64_t *ret_stock)
+{
+    struct explore_books books;
+    if (!explore_shop_audit(play->shop, &books))
+        return shop_says_no(play);
+    *ret_stock = books.left;
+    return true;
+}
+
+static void judge(struct play *play)
+{
+    struct ending *ending = &play->ending;
+    int64_t stock = play->settings.stock, acknowledged = 0;
+    ending->drift = ending->books.sold - (stock - ending->books.left);
+    ending->oversold = ending->books.sold > stock ? ending->books.sold - stock : 0;
+    for (size_t i = 0; i < play->settings.actors; i++) {
+        enum outcome outcome = ending->outcomes[i];
+        acknowledged += outcome == CREATED;
+        ending->undersold |= outcome != CREATED && play->settings.quantities[i] <= stock - ending->books.sold;
+        ending->failed |= outcome != CREATED && outcome != SOLD_OUT && outcome != BUSY &&
+                          outcome != CONFLICT && outcome != LOST_LOCK;
+    }
+    ending->answers_wrong = acknowledged != ending->books.orders;
+    for (size_t i = 0; i < play->scene.event_count; i++)
+        ending->waited |= play->scene.events[i].what == EVENT_WAITS;
+}
+
+/* Nobody is held any more: whoever has not ended yet goes on to its end. Returns whether somebody was kept from it. */
+static bool let_all_end(struct play *play, bool *ret_stuck)
+{
+    int64_t until_us = monotonic_us() + END_US;
+    bool ended = true;
+    pthread_mutex_lock(&play->scene.mutex);
+    *ret_stuck = false;
+    play->scene.gives_up = true;
+    for (size_t i = 0; i < play->settings.actors; i++) {
+        struct actor *actor = &play->actors[i];
+        *ret_stuck |= actor->state == ACTOR_WAITING || actor->state == ACTOR_RUNNING;
+        if (actor->state == ACTOR_HELD || actor->state == ACTOR_WAITING)
+            actor_release(actor);
+    }
+    for (size_t i = 0; i < play->settings.actors; i++)
+        while (ended && play->actors[i].state != ACTOR_ENDED) {
+            struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
+            ended = pthread_cond_clockwait(&play->scene.stopped, &play->scene.mutex, CLOCK_MONOTONIC,
+                                           &until) == 0;
+        }
+    pthread_mutex_unlock(&play->scene.mutex);
+    return ended;
+}
+
+bool play_end(void *self)
+{
+    struct play *play = self;
+    size_t events = play->scene.event_count;
+    bool stuck;
+    if (!let_all_end(play, &stuck)) {
+        snprintf(play->error, sizeof play->error, "an order does not end");
+        return false;
+    }
+    play->scene.event_count = events; /* what they did when nobody held them is no part of the schedule */
+    play->ending = (struct ending){.deadlock = play->deadlock, .stuck = stuck};
+    for (size_t i = 0; i < play->settings.actors; i++)
+        play->ending.outcomes[i] = play->actors[i].placing.result.outcome;
+    if (!explore_shop_audit(play->shop, &play->ending.books))
+        return shop_says_no(play);
+    judge(play);
+    return true;
+}
+
+bool ending_is_bad(const struct ending *ending)
+{
+    return ending->oversold > 0 || ending->drift != 0 || ending->answers_wrong || ending->stuck ||
+           ending->failed;
+}

@@ -1,0 +1,70 @@
+/* A play: a few orders of one strategy against one product, moved one step at a time. One thread, the controller, calls. */
+#ifndef OVERSELL_LOADTEST_EXPLORE_PLAY_H
+#define OVERSELL_LOADTEST_EXPLORE_PLAY_H
+
+#include "loadtest/explore_actor.h"
+#include "loadtest/explore_search.h"
+#include "loadtest/explore_shop.h"
+
+enum { PROFILE_MAX = 24 };
+
+struct play_settings {
+    const struct strategy *strategy;
+    size_t actors;
+    int64_t stock;
+    int64_t quantities[ACTORS_MAX];
+};
+
+/* What a schedule came to. */
+struct ending {
+    struct explore_books books;
+    enum outcome outcomes[ACTORS_MAX];
+    int64_t oversold;   /* units sold beyond the stock */
+    int64_t drift;      /* sold − (stock − left): above 0 updates were lost, below 0 units were */
+    bool undersold;     /* an order was turned away although enough was left for it */
+    bool answers_wrong; /* orders in the database, and orders acknowledged, are not the same number */
+    bool waited;        /* an order waited for another */
+    bool deadlock;      /* PostgreSQL ended one */
+    bool stuck;         /* an order waits for a lock that nobody will release */
+    bool failed;        /* an order ended in a way that no step of another explains */
+};
+
+struct play {
+    struct play_settings settings;
+    struct explore_shop *shop;
+    struct scene scene;
+    struct actor actors[ACTORS_MAX];
+    /* The order of steps when nobody is in the way. */
+    uint8_t profile[PROFILE_MAX];
+    size_t profile_length;
+    /* The current schedule. */
+    struct move moves[DEPTH_MAX];
+    size_t move_ends[DEPTH_MAX]; /* how many events there were after each move */
+    size_t move_count;
+    bool deadlock;
+    struct ending ending;
+    uint64_t patience_used; /* how often a wait was cut short by a time limit: never, if all is well */
+    char error[400];
+};
+
+/* Opens connections and threads, and lets one order run alone, to learn the strategy's steps. False, with ERROR filled. */
+bool play_open(struct play *play, struct explore_shop *shop, const char *url,
+               const struct play_settings *settings);
+void play_close(struct play *play);
+
+/* What a search needs: see explore_search.h. SELF is the play. */
+bool play_start(void *self);
+size_t play_enabled(void *self, struct move *ret_moves);
+bool play_make(void *self, struct move move);
+bool play_end(void *self); /* also where moves are still possible; fills play->ending */
+size_t play_remaining(void *self, unsigned actor);
+
+/* The stock that others can see now. */
+bool play_look(struct play *play, int64_t *ret_stock);
+/* The step that ACTOR is to do next, by what it has done last: an enum step, or STEP_COUNT at its end. */
+uint8_t play_next_step(const struct play *play, unsigned actor, size_t events);
+
+/* Something that the strategy should not have let happen. */
+bool ending_is_bad(const struct ending *ending);
+
+#endif

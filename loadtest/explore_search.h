@@ -1,0 +1,67 @@
+/* Depth-first search over all orders in which moves can be made. It knows nothing of what is moved: a world starts
+ * anew for each schedule, says what can be done next, and does it. */
+#ifndef OVERSELL_LOADTEST_EXPLORE_SEARCH_H
+#define OVERSELL_LOADTEST_EXPLORE_SEARCH_H
+
+#include "loadtest/explore_move.h"
+
+#include <stdbool.h>
+
+enum {
+    DEPTH_MAX = 256, /* moves of a schedule */
+    NO_BOUND = -1,   /* of preemptions */
+};
+
+struct world {
+    void *self;
+    /* A fresh state. False: it cannot be had. */
+    bool (*start)(void *self);
+    /* What can be done now, always in the same order; 0: the schedule is over. RET_MOVES has room for MOVES_MAX. */
+    size_t (*enabled)(void *self, struct move *ret_moves);
+    bool (*make)(void *self, struct move move);
+    /* After the last move. */
+    bool (*end)(void *self);
+    /* In how many moves the order will have ended, if nothing keeps it; for sampling. */
+    size_t (*remaining)(void *self, unsigned actor);
+};
+
+/* One point of the current schedule. */
+struct choice {
+    struct move moves[MOVES_MAX];
+    uint8_t count, taken;
+    uint8_t preemptions; /* made before it */
+};
+
+struct search {
+    int bound;       /* preemptions at most; NO_BOUND for any number */
+    bool samples;    /* schedules at random, uniform over interleavings, in place of all of them … */
+    uint64_t random; /* … from this state, never 0 */
+    size_t depth;    /* choices that the next schedule begins with */
+    bool done;       /* there is no further schedule … */
+    bool cut;        /* … but the bound has kept some out */
+    struct choice path[DEPTH_MAX];
+    size_t length; /* of the last schedule */
+    char error[160];
+};
+
+enum search_outcome {
+    SEARCH_RAN,     /* one more schedule */
+    SEARCH_DONE,    /* there was none left */
+    SEARCH_DIFFERS, /* not the same moves were enabled as when this schedule's beginning was run before */
+    SEARCH_FAILED,  /* the world said no; or a schedule without an end */
+};
+
+/* Runs the next schedule. After SEARCH_DIFFERS the same one is due again. */
+enum search_outcome search_run(struct search *search, const struct world *world);
+
+/* The share of all schedules that has been run, where each point shares its weight evenly among its moves: the sum, over
+ * the schedules that have been run, of the product of 1/branching. Exactly 1 when all have been. */
+double search_coverage(const struct search *search);
+
+/* How often the last schedule let another order go on while the one before it could have. */
+unsigned search_preemptions(const struct search *search);
+
+/* The number of times that the moves let one order go on after another. */
+unsigned moves_switches(const struct move *moves, size_t count);
+
+#endif

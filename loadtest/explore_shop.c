@@ -1,0 +1,141 @@
+/* The explorer's own small shop: a schema that is made and dropped, one product, and few statements about them. */
+#include "loadtest/explore_shop.h"
+
+#include "db/migrate.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATIENCE_US = 30 * 1000 * 1000, VACUUM_EVERY = 400 };
+
+/* Nothing here must survive a crash of the database, so a COMMIT need not wait for the disk. */
+#define OPTIONS "-c search_path=%s -c synchronous_commit=off"
+
+static const struct statement ST_AUDIT = {
+    "explore_audit",
+    "SELECT (SELECT count FROM product WHERE id = $1), coalesce(sum(purchase_num), 0), count(*) FROM order_item",
+    1};
+/* Element I of the result: whom the session in element I of the question waits for. */
+static const struct statement ST_WAITS = {
+    "explore_waits",
+    "SELECT s.at, w.at FROM unnest($1::int[]) WITH ORDINALITY AS s (pid, at), unnest(pg_blocking_pids(s.pid)) AS b (pid)"
+    " JOIN unnest($1::int[]) WITH ORDINALITY AS w (pid, at) ON w.pid = b.pid WHERE s.pid <> 0",
+    1};
+static const struct statement ST_END_SESSION = {"explore_end_session",
+                                                "SELECT pg_terminate_backend($1::int, 10000)", 1};
+
+static void set_deadline(struct explore_shop *shop)
+{
+    int64_t deadline_us = monotonic_us() + PATIENCE_US;
+    db_set_deadline(shop->db, deadline_us, deadline_us);
+}
+
+static bool check(struct explore_shop *shop, enum db_status status)
+{
+    if (status != DB_OK)
+        snprintf(shop->error, sizeof shop->error, "%s", db_error(shop->db));
+    return status == DB_OK;
+}
+
+static bool run_script(struct explore_shop *shop, const char *sql)
+{
+    set_deadline(shop);
+    enum db_status status = db_ready(shop->db);
+    return check(shop, status == DB_OK ? db_run_script(shop->db, sql) : status);
+}
+
+bool explore_shop_open(const char *url, struct explore_shop *ret_shop)
+{
+    struct explore_shop *shop = ret_shop;
+    char sql[200], options[160];
+    *shop = (struct explore_shop){.product_id = getpid()};
+    snprintf(shop->schema, sizeof shop->schema, "explore_%d", (int)getpid());
+    snprintf(options, sizeof options, OPTIONS, shop->schema);
+    snprintf(sql, sizeof sql, "DROP SCHEMA IF EXISTS %s CASCADE; CREATE SCHEMA %s", shop->schema,
+             shop->schema);
+    shop->db = setenv("PGOPTIONS", options, 1) == 0 ? db_new(url, "oversell explore") : NULL;
+    if (!shop->db) {
+        snprintf(shop->error, sizeof shop->error, "out of memory");
+        return false;
+    }
+    if (run_script(shop, sql)) {
+        set_deadline(shop);
+        if (check(shop, db_migrate(shop->db)))
+            return true;
+    }
+    explore_shop_close(shop);
+    return false;
+}
+
+void explore_shop_close(struct explore_shop *shop)
+{
+    char sql[80];
+    if (!shop->db)
+        return;
+    snprintf(sql, sizeof sql, "DROP SCHEMA IF EXISTS %s CASCADE", shop->schema);
+    (void)run_script(shop, sql); /* whatever is wrong was said before */
+    db_free(shop->db);
+    shop->db = NULL;
+}
+
+bool explore_shop_reset(struct explore_shop *shop, int64_t stock)
+{
+    char sql[600];
+    /* Every schedule leaves dead rows behind, which would make the next ones slower and slower. */
+    if (shop->resets++ % VACUUM_EVERY == 0 && !run_script(shop, "VACUUM product, orders, order_item"))
+        return false;
+    snprintf(
+        sql, sizeof sql,
+        "DELETE FROM order_item; DELETE FROM orders; "
+        "INSERT INTO product (id, name, price, count, initial_count, created_by, updated_by) "
+        "VALUES (%" PRId64 ", 'Explored', 1, %" PRId64 ", %" PRId64 ", 'explore', 'explore') "
+        "ON CONFLICT (id) DO UPDATE SET count = excluded.count, initial_count = excluded.initial_count, version = 0,"
+        " refuse_negative = false, fence_redis = 0, fence_zookeeper = 0, fence_etcd = 0",
+        shop->product_id, stock, stock);
+    return run_script(shop, sql);
+}
+
+bool explore_shop_audit(struct explore_shop *shop, struct explore_books *ret_books)
+{
+    AUTO_RESULT row = NULL;
+    set_deadline(shop);
+    if (!check(shop, db_run(shop->db, &ST_AUDIT, (const char *const[]){DB_NUMBER(shop->product_id)}, &row)))
+        return false;
+    *ret_books = (struct explore_books){
+        .left = strtoll(PQgetvalue(row, 0, 0), NULL, 10),
+        .sold = strtoll(PQgetvalue(row, 0, 1), NULL, 10),
+        .orders = strtoll(PQgetvalue(row, 0, 2), NULL, 10),
+    };
+    return true;
+}
+
+bool explore_shop_waits(struct explore_shop *shop, const char *const *pids, size_t count, unsigned *ret_for)
+{
+    AUTO_RESULT rows = NULL;
+    char list[200] = "{";
+    size_t used = 1;
+    for (size_t i = 0; i < count && used < sizeof list - 24; i++) {
+        ret_for[i] = 0;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.12s", i ? "," : "",
+                                 *pids[i] ? pids[i] : "0");
+    }
+    snprintf(list + used, sizeof list - used, "}");
+    set_deadline(shop);
+    if (!check(shop, db_run(shop->db, &ST_WAITS, (const char *const[]){list}, &rows)))
+        return false;
+    for (int i = 0; i < PQntuples(rows); i++) {
+        size_t who = strtoul(PQgetvalue(rows, i, 0), NULL, 10) - 1,
+               whom = strtoul(PQgetvalue(rows, i, 1), NULL, 10) - 1;
+        if (who < count && whom < count)
+            ret_for[who] |= 1u << whom;
+    }
+    return true;
+}
+
+bool explore_shop_end_session(struct explore_shop *shop, const char *pid)
+{
+    AUTO_RESULT ended = NULL;
+    set_deadline(shop);
+    return !*pid || check(shop, db_run(shop->db, &ST_END_SESSION, (const char *const[]){pid}, &ended));
+}

@@ -1,0 +1,75 @@
+/* Adding up schedules, and what the sums say about a strategy's promise. Pure. */
+#include "loadtest/explore_tally.h"
+
+#include <string.h>
+
+static bool is_plainer(const struct tally *tally, unsigned switches, size_t length)
+{
+    if (tally->witness_length == 0)
+        return true;
+    return switches < tally->witness_switches ||
+           (switches == tally->witness_switches && length < tally->witness_length);
+}
+
+void tally_add(struct tally *tally, const struct play *play)
+{
+    const struct ending *ending = &play->ending;
+    unsigned switches = moves_switches(play->moves, play->move_count);
+    bool bad = ending_is_bad(ending);
+    tally->schedules++;
+    tally->moves += play->move_count;
+    tally->oversold += ending->oversold > 0;
+    tally->drifted += ending->drift != 0;
+    tally->undersold += ending->undersold;
+    tally->rightly += !bad && !ending->undersold;
+    tally->waited += ending->waited;
+    tally->deadlocks += ending->deadlock;
+    tally->stuck += ending->stuck;
+    tally->answers_wrong += ending->answers_wrong;
+    tally->failed += ending->failed;
+    tally->bad += bad;
+    tally->by_switches[switches < SWITCHES_MAX ? switches : SWITCHES_MAX]++;
+    if (bad && is_plainer(tally, switches, play->move_count)) {
+        memcpy(tally->witness, play->moves, play->move_count * sizeof play->moves[0]);
+        tally->witness_length = play->move_count;
+        tally->witness_switches = switches;
+    }
+}
+
+unsigned tally_switches(const struct tally *tally, double quantile)
+{
+    uint64_t rank = (uint64_t)(quantile * (double)(tally->schedules ? tally->schedules - 1 : 0)), seen = 0;
+    unsigned switches = 0;
+    while (switches < SWITCHES_MAX && (seen += tally->by_switches[switches]) <= rank)
+        switches++;
+    return switches;
+}
+
+enum explore_verdict explore_verdict(const struct strategy *strategy, unsigned faults,
+                                     const struct tally *tally, bool complete)
+{
+    bool flaw_is_due = strategy->shown_by & (LOAD | faults);
+    if (tally->bad > 0)
+        return flaw_is_due ? EXPLORE_OVERSOLD_AS_EXPECTED : EXPLORE_BROKEN;
+    if (!complete)
+        return EXPLORE_UNKNOWN;
+    return flaw_is_due ? EXPLORE_NOT_CAUGHT : EXPLORE_OK;
+}
+
+const char *explore_verdict_name(enum explore_verdict verdict)
+{
+    static const char *const names[] = {
+        [EXPLORE_OK] = "ok",
+        [EXPLORE_OVERSOLD_AS_EXPECTED] = "oversold-as-expected",
+        [EXPLORE_UNKNOWN] = "unknown",
+        [EXPLORE_UNAVAILABLE] = "unavailable",
+        [EXPLORE_NOT_CAUGHT] = "not-caught",
+        [EXPLORE_BROKEN] = "broken",
+    };
+    return names[verdict];
+}
+
+bool explore_verdict_fails(enum explore_verdict verdict)
+{
+    return verdict >= EXPLORE_NOT_CAUGHT;
+}

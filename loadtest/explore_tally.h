@@ -1,0 +1,43 @@
+/* What the schedules of one strategy came to, added up; and the plainest of those that went wrong. */
+#ifndef OVERSELL_LOADTEST_EXPLORE_TALLY_H
+#define OVERSELL_LOADTEST_EXPLORE_TALLY_H
+
+#include "loadtest/explore_play.h"
+
+enum { SWITCHES_MAX = 255 };
+
+struct tally {
+    uint64_t schedules;
+    /* How many of them … */
+    uint64_t oversold, drifted, undersold, rightly, waited, deadlocks, stuck, answers_wrong, failed;
+    uint64_t bad; /* any that ending_is_bad */
+    uint64_t by_switches[SWITCHES_MAX + 1];
+    uint64_t moves;
+    /* The witness: of the bad schedules the one with the fewest switches, then the fewest moves. None: no moves. */
+    struct move witness[DEPTH_MAX];
+    size_t witness_length;
+    unsigned witness_switches;
+};
+
+/* Adds the schedule that PLAY has just ended. */
+void tally_add(struct tally *tally, const struct play *play);
+/* So many switches have the schedules with the fewest (0), with the most (1), the one in the middle (0.5). */
+unsigned tally_switches(const struct tally *tally, double quantile);
+
+/* What a row is found to be. */
+enum explore_verdict {
+    EXPLORE_OK,
+    EXPLORE_OVERSOLD_AS_EXPECTED, /* its flaw was shown */
+    EXPLORE_UNKNOWN,              /* nothing wrong was seen, but not all was looked at */
+    EXPLORE_UNAVAILABLE,
+    EXPLORE_NOT_CAUGHT, /* its flaw should have been shown, and was not */
+    EXPLORE_BROKEN,     /* it promised more than it kept */
+};
+
+/* FAULTS: enum shown_by, or-ed, of what was done to the orders beside letting them run. */
+enum explore_verdict explore_verdict(const struct strategy *strategy, unsigned faults,
+                                     const struct tally *tally, bool complete);
+const char *explore_verdict_name(enum explore_verdict verdict);
+bool explore_verdict_fails(enum explore_verdict verdict);
+
+#endif

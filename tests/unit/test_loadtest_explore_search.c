@@ -1,0 +1,239 @@
+/* The search on a toy: actors that do nothing but count their steps, some of which one of them may take from another. */
+#include "tests/unit/unit.h"
+
+#include "loadtest/explore_search.h"
+
+struct toy {
+    unsigned actors, steps[ACTORS_MAX]; /* each has to make */
+    unsigned done[ACTORS_MAX];
+    bool exclusive; /* only one at a time is between its first step and its last */
+    bool fickle;    /* the first move of every second schedule is not possible */
+    unsigned started;
+    char made[DEPTH_MAX];
+    size_t length;
+};
+
+static bool start(void *self)
+{
+    struct toy *toy = self;
+    memset(toy->done, 0, sizeof toy->done);
+    toy->length = 0;
+    toy->started++;
+    return true;
+}
+
+static bool is_inside(const struct toy *toy, unsigned actor)
+{
+    return toy->done[actor] > 0 && toy->done[actor] < toy->steps[actor];
+}
+
+static bool can_go_on(const struct toy *toy, unsigned actor)
+{
+    if (toy->fickle && toy->started % 2 == 0 && toy->length == 0 && actor == 0)
+        return false;
+    for (unsigned i = 0; toy->exclusive && i < toy->actors; i++)
+        if (i != actor && is_inside(toy, i))
+            return false;
+    return toy->done[actor] < toy->steps[actor];
+}
+
+static size_t enabled(void *self, struct move *ret_moves)
+{
+    const struct toy *toy = self;
+    size_t count = 0;
+    for (unsigned i = 0; i < toy->actors; i++)
+        if (can_go_on(toy, i))
+            ret_moves[count++] = (struct move){(uint8_t)i, MOVE_STEP};
+    return count;
+}
+
+static bool make(void *self, struct move move)
+{
+    struct toy *toy = self;
+    toy->done[move.actor]++;
+    toy->made[toy->length++] = (char)('A' + move.actor);
+    toy->made[toy->length] = '\0';
+    return true;
+}
+
+static bool end(void *self)
+{
+    (void)self;
+    return true;
+}
+
+static size_t remaining(void *self, unsigned actor)
+{
+    const struct toy *toy = self;
+    return toy->steps[actor] - toy->done[actor];
+}
+
+static struct world world_of(struct toy *toy)
+{
+    return (struct world){toy, start, enabled, make, end, remaining};
+}
+
+/* Runs all there are, and checks that the coverage grows from none to all by what each schedule weighs. */
+static unsigned run_all(struct toy *toy, int bound)
+{
+    static struct search search;
+    const struct world world = world_of(toy);
+    unsigned schedules = 0;
+    double before = 0;
+    search = (struct search){.bound = bound};
+    while (search_run(&search, &world) == SEARCH_RAN) {
+        double weight = 1;
+        for (size_t i = 0; i < search.length; i++)
+            weight /= search.path[i].count;
+        schedules++;
+        double coverage = search_coverage(&search);
+        assert_true(coverage > before && coverage - before - weight < 1e-12 &&
+                    before + weight - coverage < 1e-12);
+        before = coverage;
+    }
+    assert_true(search.done);
+    assert_true(search_coverage(&search) == 1.0); /* exactly */
+    return schedules;
+}
+
+static void every_interleaving_is_run_once(void **state)
+{
+    (void)state;
+    struct toy four = {.actors = 2, .steps = {4, 4}}, six = {.actors = 2, .steps = {6, 6}};
+    struct toy seven = {.actors = 2, .steps = {7, 7}}, three = {.actors = 3, .steps = {2, 2, 2}};
+    assert_int_equal(run_all(&four, NO_BOUND), 70);
+    assert_int_equal(run_all(&six, NO_BOUND), 924);
+    assert_int_equal(run_all(&seven, NO_BOUND), 3432);
+    assert_int_equal(run_all(&three, NO_BOUND), 90);
+}
+
+static void no_interleaving_is_run_twice(void **state)
+{
+    (void)state;
+    static char seen[70][DEPTH_MAX];
+    static struct search search;
+    struct toy toy = {.actors = 2, .steps = {4, 4}};
+    const struct world world = world_of(&toy);
+    search = (struct search){.bound = NO_BOUND};
+    for (size_t n = 0; search_run(&search, &world) == SEARCH_RAN; n++) {
+        for (size_t i = 0; i < n; i++)
+            assert_string_not_equal(seen[i], toy.made);
+        memcpy(seen[n], toy.made, sizeof toy.made);
+    }
+}
+
+static void who_must_wait_cannot_be_moved(void **state)
+{
+    (void)state;
+    struct toy two = {.actors = 2, .steps = {4, 4}, .exclusive = true};
+    struct toy three = {.actors = 3, .steps = {3, 3, 3}, .exclusive = true};
+    assert_int_equal(run_all(&two, NO_BOUND), 2);
+    assert_int_equal(run_all(&three, NO_BOUND), 6);
+}
+
+static void an_order_has_one_schedule_and_none_none(void **state)
+{
+    (void)state;
+    struct toy one = {.actors = 1, .steps = {5}}, none = {.actors = 0};
+    assert_int_equal(run_all(&one, NO_BOUND), 1);
+    assert_int_equal(run_all(&none, NO_BOUND), 1);
+}
+
+/* With no preemption an order runs to its end: two schedules. With one, either is cut once, anywhere. */
+static void a_bound_limits_preemptions(void **state)
+{
+    (void)state;
+    struct toy toy = {.actors = 2, .steps = {4, 4}};
+    assert_int_equal(run_all(&toy, 0), 2);
+    assert_int_equal(run_all(&toy, 1), 2 + 2 * 3);
+    assert_int_equal(run_all(&toy, 7), 70);
+}
+
+static void a_bound_tells_whether_it_kept_some_out(void **state)
+{
+    (void)state;
+    static struct search search;
+    struct toy toy = {.actors = 2, .steps = {4, 4}};
+    const struct world world = world_of(&toy);
+    unsigned most = 0;
+    search = (struct search){.bound = 2};
+    while (search_run(&search, &world) == SEARCH_RAN)
+        most = search_preemptions(&search) > most ? search_preemptions(&search) : most;
+    assert_int_equal(most, 2);
+    assert_true(search.cut);
+    search = (struct search){.bound = 7};
+    while (search_run(&search, &world) == SEARCH_RAN)
+        ;
+    assert_false(search.cut);
+}
+
+static void a_world_that_differs_is_noticed(void **state)
+{
+    (void)state;
+    static struct search search;
+    struct toy toy = {.actors = 2, .steps = {2, 2}, .fickle = true};
+    const struct world world = world_of(&toy);
+    search = (struct search){.bound = NO_BOUND};
+    assert_int_equal(search_run(&search, &world), SEARCH_RAN);
+    assert_int_equal(search_run(&search, &world), SEARCH_DIFFERS);
+    assert_int_equal(search_run(&search, &world), SEARCH_RAN); /* the same schedule, which was still due */
+    assert_string_equal(toy.made, "ABAB");
+}
+
+/* 6 interleavings of two and two: each about a sixth of many samples, and the same from the same seed. */
+static void samples_are_uniform_and_repeatable(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 12000 };
+    static struct search search;
+    static char first[64];
+    unsigned counted[1 << 4] = {0}, kinds = 0;
+    struct toy toy = {.actors = 2, .steps = {2, 2}};
+    const struct world world = world_of(&toy);
+    for (int round = 0; round < 2; round++) {
+        search = (struct search){.bound = NO_BOUND, .samples = true, .random = 42};
+        for (int i = 0; i < SAMPLES; i++) {
+            assert_int_equal(search_run(&search, &world), SEARCH_RAN);
+            unsigned word = 0;
+            for (size_t k = 0; k < toy.length; k++)
+                word = word * 2 + (toy.made[k] == 'B');
+            counted[word]++;
+            if (i < (int)sizeof first && round == 0)
+                first[i] = (char)word;
+            else if (i < (int)sizeof first)
+                assert_int_equal(first[i], word);
+        }
+    }
+    for (size_t i = 0; i < COUNT(counted); i++) {
+        kinds += counted[i] > 0;
+        assert_true(counted[i] == 0 ||
+                    (counted[i] > SAMPLES / 3 * 9 / 10 && counted[i] < SAMPLES / 3 * 11 / 10));
+    }
+    assert_int_equal(kinds, 6);
+}
+
+static void switches_are_counted(void **state)
+{
+    (void)state;
+    const struct move moves[] = {{0, 0}, {0, 0}, {1, 0}, {0, 0}, {0, 0}};
+    assert_int_equal(moves_switches(moves, 0), 0);
+    assert_int_equal(moves_switches(moves, 2), 0);
+    assert_int_equal(moves_switches(moves, 3), 1);
+    assert_int_equal(moves_switches(moves, 5), 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_interleaving_is_run_once),
+        cmocka_unit_test(no_interleaving_is_run_twice),
+        cmocka_unit_test(who_must_wait_cannot_be_moved),
+        cmocka_unit_test(an_order_has_one_schedule_and_none_none),
+        cmocka_unit_test(a_bound_limits_preemptions),
+        cmocka_unit_test(a_bound_tells_whether_it_kept_some_out),
+        cmocka_unit_test(a_world_that_differs_is_noticed),
+        cmocka_unit_test(samples_are_uniform_and_repeatable),
+        cmocka_unit_test(switches_are_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
