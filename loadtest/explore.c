@@ -2,7 +2,9 @@
 #include "loadtest/bench_addresses.h"
 #include "loadtest/commands.h"
 #include "loadtest/complain.h"
+#include "loadtest/explore_case.h"
 #include "loadtest/explore_crew.h"
+#include "loadtest/explore_save.h"
 #include "loadtest/interrupt.h"
 #include "loadtest/output.h"
 #include "loadtest/result.h"
@@ -20,6 +22,8 @@ struct explore_settings {
     const char *quantities;
     const char *servers;
     int64_t jobs;
+    struct texts replays;
+    const char *save; /* NULL: nowhere */
     struct explore_plan plan;
     struct output_settings output;
 };
@@ -36,10 +40,16 @@ static const struct option_row ROWS[] = {
     {"--stock", "S", OPTION_NUMBER, AT(plan.stock), 0, STOCK_MOST, NULL, "units there are"},
     {"--quantities", "LIST", OPTION_TEXT, AT(quantities), 0, 0, NULL,
      "units that each order wants, with commas between; the last number\nis also that of all further orders"},
-    {"--limit", "N", OPTION_NUMBER, AT(plan.limit), 0, INT32_MAX, NULL,
+    {"--limit", "N", OPTION_NUMBER, AT(plan.limits.schedules), 0, INT32_MAX, NULL,
      "schedules at most, for each strategy; 0: all"},
-    {"--time", "TIME", OPTION_DURATION, AT(plan.time_ms), 0, 86400000, NULL,
+    {"--time", "TIME", OPTION_DURATION, AT(plan.limits.time_ms), 0, 86400000, NULL,
      "at most, for each strategy; 0: as long as it takes"},
+    {"--replay", "WHAT", OPTION_TEXTS, AT(replays), 0, 0, NULL,
+     "instead: run one schedule and tell it, such as\n"
+     "'read-write s=1 q=1,1 A>read B>end A>end', or a file of them\n"
+     "(explore/*.sched); repeat it for more"},
+    {"--save", "DIR", OPTION_TEXT, AT(save), 0, 0, NULL,
+     "write each witness there as a file for --replay, with what it came to\nas its expectation"},
     {"--jobs", "N", OPTION_NUMBER, AT(jobs), 1, JOBS_MOST, NULL, "processes that explore side by side"},
     {"--servers", "WHICH", OPTION_CHOICE, AT(servers), 0, 0, SERVER_CHOICES,
      "a private stack, or the servers that DATABASE_URL and its kin in the\nenvironment name"},
@@ -130,7 +140,7 @@ static bool learn_addresses(struct lab *lab, const struct explore_settings *sett
     return *ret_addresses->database_url;
 }
 
-/* ---- the command ---------------------------------------------------------------------------------------------- */
+/* ---- exploring ------------------------------------------------------------------------------------------------- */
 
 static json_t *settings_json(const struct explore_settings *settings)
 {
@@ -172,7 +182,79 @@ static int explore_in(struct lab *lab, const struct explore_settings *settings,
         complain("out of memory");
         return ENDED_ENVIRONMENT;
     }
-    return output_write(document, &settings->output) ? status_of(rows) : ENDED_ENVIRONMENT;
+    bool written = output_write(document, &settings->output);
+    if (settings->save && !explore_save(rows, settings->save))
+        written = false;
+    return written ? status_of(rows) : ENDED_ENVIRONMENT;
+}
+
+/* ---- replays --------------------------------------------------------------------------------------------------- */
+
+static int write_replays(const struct explore_settings *settings, json_t *results)
+{
+    json_auto_t *document = result_new("replay", json_object());
+    char *text = NULL;
+    if (document && json_object_set(document, "replays", results) == 0)
+        text = json_dumps(document, JSON_INDENT(2));
+    bool written = text && (settings->output.output ? output_file(settings->output.output, text, strlen(text))
+                                                    : printf("%s\n", text) > 0);
+    free(text);
+    return written ? ENDED_AS_EXPECTED : ENDED_ENVIRONMENT;
+}
+
+static int replay_in(struct lab *lab, const struct explore_settings *settings,
+                     const struct explore_cases *cases)
+{
+    struct lock_config addresses;
+    struct explore_shop shop;
+    int status = ENDED_ENVIRONMENT;
+    bool as_json = strcmp(settings->output.format, "json") == 0;
+    if (!learn_addresses(lab, settings, &addresses))
+        return status;
+    lock_configure(&addresses);
+    if (!explore_shop_open(addresses.database_url, &shop)) {
+        complain("postgresql: %s", shop.error);
+        return status;
+    }
+    json_auto_t *results = cases_run(cases, &shop, addresses.database_url, as_json ? NULL : stdout, &status);
+    explore_shop_close(&shop);
+    if (!results || (as_json && write_replays(settings, results) != ENDED_AS_EXPECTED))
+        return ENDED_ENVIRONMENT;
+    return status;
+}
+
+/* ---- the command ---------------------------------------------------------------------------------------------- */
+
+static int in_lab(const struct explore_settings *settings, const char *strategies_meant,
+                  const struct explore_cases *cases)
+{
+    const struct strategy *chosen[STRATEGIES_MOST];
+    struct lab_settings place = {
+        .servers = settings->servers, .database = true, .strategies = strategies_meant};
+    struct lab lab;
+    int status = ENDED_ENVIRONMENT;
+    size_t count = cases->count ? 0 : choose(strategies_meant, chosen);
+    if ((cases->count == 0 && count == 0) || !lab_settings_valid(&place))
+        return ENDED_USAGE;
+    interrupt_watch();
+    if (lab_open(&place, &lab)) {
+        status = cases->count ? replay_in(&lab, settings, cases) : explore_in(&lab, settings, chosen, count);
+        lab_close(&lab);
+    }
+    return interrupted() ? 128 + interrupted() : status;
+}
+
+static int replay(const struct explore_settings *settings)
+{
+    struct explore_cases cases = {0};
+    bool read = true;
+    for (size_t i = 0; i < settings->replays.count && read; i++)
+        read = cases_add(&cases, settings->replays.item[i]);
+    char *names = read ? cases_strategies(&cases) : NULL;
+    int status = names ? in_lab(settings, names, &cases) : ENDED_USAGE;
+    free(names);
+    cases_free(&cases);
+    return status;
 }
 
 int explore_main(int argc, char **argv)
@@ -186,26 +268,15 @@ int explore_main(int argc, char **argv)
         .output = OUTPUT_DEFAULTS,
     };
     struct texts operands;
-    const struct strategy *chosen[STRATEGIES_MOST];
     settings.jobs = settings.jobs < 1 ? 1 : settings.jobs > JOBS_MOST ? JOBS_MOST : settings.jobs;
     switch (options_parse(&LINE, argc, argv, &settings, &operands)) {
     case OPTIONS_OK: break;
     case OPTIONS_HELP: return ENDED_AS_EXPECTED;
     case OPTIONS_BAD: return ENDED_USAGE;
     }
-    size_t count = choose(settings.strategies, chosen);
-    struct lab_settings place = {
-        .servers = settings.servers, .database = true, .strategies = settings.strategies};
-    if (count == 0 || !parse_quantities(settings.quantities, settings.plan.quantities) ||
-        !output_valid(&settings.output) || !lab_settings_valid(&place))
+    if (!parse_quantities(settings.quantities, settings.plan.quantities) || !output_valid(&settings.output))
         return ENDED_USAGE;
-
-    interrupt_watch();
-    struct lab lab;
-    int status = ENDED_ENVIRONMENT;
-    if (lab_open(&place, &lab)) {
-        status = explore_in(&lab, &settings, chosen, count);
-        lab_close(&lab);
-    }
-    return interrupted() ? 128 + interrupted() : status;
+    if (settings.replays.count > 0)
+        return replay(&settings);
+    return in_lab(&settings, settings.strategies, &(struct explore_cases){0});
 }

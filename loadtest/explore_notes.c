@@ -18,6 +18,11 @@ bool notes_of_explore(const json_t *document, struct notes *notes)
     json_array_foreach(json_object_get(document, "rows"), i, row) {
         if (*text(row, "reason"))
             well &= notes_add(notes, NOTE_WARNING, "%s: %s", text(row, "strategy"), text(row, "reason"));
+        const json_t *witness = json_object_get(row, "witness");
+        if (json_is_object(witness))
+            well &= notes_add(notes, NOTE_WITNESS, "%s  (%d of 10 runs)  %s", text(witness, "replay"),
+                              (int)json_integer_value(json_object_get(witness, "reproduced")),
+                              text(witness, "explanation"));
         for (size_t v = 0; v < sizeof VERDICTS / sizeof VERDICTS[0]; v++)
             counted[v] += strcmp(text(row, "verdict"), VERDICTS[v]) == 0;
     }

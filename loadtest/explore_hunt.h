@@ -1,0 +1,43 @@
+/* A hunt: the schedules of one strategy, one after the other, until there is none left or the limit is reached; and its
+ * witness, the plainest schedule that went wrong, run again and told. */
+#ifndef OVERSELL_LOADTEST_EXPLORE_HUNT_H
+#define OVERSELL_LOADTEST_EXPLORE_HUNT_H
+
+#include "loadtest/explore_tally.h"
+
+#include <jansson.h>
+
+enum { WITNESS_RUNS = 10 };
+
+/* How far a hunt goes. */
+struct hunt_limits {
+    int64_t schedules; /* at most; 0: all */
+    int64_t time_ms;   /* at most; 0: as long as it takes */
+};
+
+struct hunt {
+    struct play play;
+    struct search search;
+    struct tally tally;
+    unsigned differed; /* schedules that did not begin as they had before, and were run once more */
+    char error[400];   /* why it could not go on, or "" */
+};
+
+/* Told now and then of the share that has been covered. */
+typedef void hunt_covered(void *context, double share);
+
+/* Opens the play; a struct hunt is large, and may lie anywhere. False, with ERROR. */
+bool hunt_open(struct hunt *hunt, struct explore_shop *shop, const char *url,
+               const struct play_settings *settings);
+/* Runs the schedules. False, with ERROR: it could not go on. */
+bool hunt_run(struct hunt *hunt, const struct hunt_limits *limits, hunt_covered *covered, void *context);
+void hunt_close(struct hunt *hunt);
+
+/* All there is has been run. */
+bool hunt_is_complete(const struct hunt *hunt);
+
+/* {"replay","switches","steps","explanation","reproduced"}, a new reference, having run it WITNESS_RUNS times; null where
+ * nothing went wrong. */
+json_t *hunt_witness(struct hunt *hunt);
+
+#endif

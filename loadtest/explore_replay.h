@@ -1,0 +1,20 @@
+/* Replaying: a play that follows a script; and the script that a play has followed. */
+#ifndef OVERSELL_LOADTEST_EXPLORE_REPLAY_H
+#define OVERSELL_LOADTEST_EXPLORE_REPLAY_H
+
+#include "loadtest/explore_play.h"
+#include "loadtest/explore_script.h"
+
+struct replay {
+    int64_t stock[DEPTH_MAX]; /* that others could see, after each move of the play */
+    char error[400];          /* where it could not be followed */
+};
+
+/* Starts PLAY anew, follows the script, lets what is left run to its end, A first, and ends the play. False, with
+ * REPLAY's error: the script cannot be followed, or the play has failed. */
+bool replay_run(struct play *play, const struct script *script, struct replay *ret_replay);
+
+/* The shortest script that describes the moves which PLAY has made. */
+void script_of_play(const struct play *play, struct script *ret_script);
+
+#endif

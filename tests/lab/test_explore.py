@@ -1,0 +1,174 @@
+"""The explorer from outside: what every schedule of two orders comes to, the same in every run, and the stories."""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / os.environ.get("BUILD", "build")
+LOADTEST = BUILD / "loadtest"
+STORIES = sorted((ROOT / "explore").glob("*.sched"))
+
+# Strategies whose flaw plain concurrency shows: of how many schedules how many oversell.
+SHOWN_BY_LOAD = {
+    "read-write": (24, 22),
+    "decrement": (24, 22),
+    "mutex-early-release": (40, 20),
+    "mutex-wrong-object": (376, 350),
+    "redis-lock-early-release": (40, 20),
+    "redis-registry-shared": (376, 350),
+}
+# Of a lock around the transaction: who is first, and where the other one asks for the lock.
+AROUND = {"mutex": 12, "lock-row": 12, "redis-lock": 12, "zookeeper": 12, "etcd": 12, "redis-fenced": 14}
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory):
+    """A private stack for all tests here, as environment variables."""
+    folder = tmp_path_factory.mktemp("stack")
+    stack = ROOT / "stack" / "stack"
+    names = ["postgres", "redis", "redlock", "zookeeper", "etcd"]
+    subprocess.run([stack, "up", "--dir", folder, "--while", str(os.getpid()), "--purge", *names],
+                   check=True, timeout=300, stdout=subprocess.DEVNULL)  # fmt: skip
+    try:
+        lines = subprocess.run([stack, "env", "--dir", folder], check=True, capture_output=True, text=True).stdout
+        yield os.environ | dict(re.findall(r"^export (\w+)='?([^'\n]*)'?$", lines, re.M))
+    finally:
+        subprocess.run([stack, "down", "--dir", folder, "--purge"], check=True, timeout=300, stdout=subprocess.DEVNULL)
+
+
+def explore(servers, *arguments, seconds=300):
+    return subprocess.run(
+        [LOADTEST, "explore", "--servers", "environment", *arguments],
+        capture_output=True, text=True, timeout=seconds, check=False, cwd=ROOT, env=servers,
+    )  # fmt: skip
+
+
+def rows_of(ran):
+    assert ran.stdout, ran.stderr
+    return {row["strategy"]: row for row in json.loads(ran.stdout)["rows"]}
+
+
+@pytest.fixture(scope="module")
+def every(servers):
+    """Two orders of every strategy for the last unit, no faults."""
+    ran = explore(servers, "--format", "json")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return rows_of(ran)
+
+
+def test_every_search_is_complete(every):
+    assert len(every) >= 43
+    for row in every.values():
+        assert (row["complete"], row["coverage"]) == (True, 1.0), row
+        assert row["schedules"] == row["sold_rightly"] + max(row["oversold"], row["drift"]), row
+        assert row["deadlocks"] == row["stuck_locks"] == row["undersold"] == 0, row
+
+
+def test_flaws_that_load_shows_are_found_and_no_others(every):
+    for name, row in every.items():
+        if name in SHOWN_BY_LOAD:
+            assert (row["schedules"], row["oversold"]) == SHOWN_BY_LOAD[name], row
+            assert row["share"] == pytest.approx(row["oversold"] / row["schedules"])
+            assert row["verdict"] == "oversold-as-expected"
+        else:
+            assert (row["oversold"], row["drift"], row["verdict"]) == (0, 0, "ok"), row
+            assert row["witness"] is None
+    for name, schedules in AROUND.items():
+        assert every[name]["schedules"] == schedules, every[name]
+
+
+def test_every_witness_is_run_ten_times_and_explained(every):
+    for name in SHOWN_BY_LOAD:
+        witness = every[name]["witness"]
+        assert witness["reproduced"] == 10, witness
+        assert "both read 1" in witness["explanation"] and "no order of the two explains it" in witness["explanation"]
+        assert witness["ending"]["sold"] == 2, witness
+    assert every["read-write"]["witness"]["replay"] == "read-write s=1 q=1,1 A>read B>end A>end"
+    assert every["read-write"]["witness"]["switches"] == 2
+
+
+def test_a_second_run_counts_the_same(servers, every):
+    again = rows_of(explore(servers, "--strategies", ",".join(SHOWN_BY_LOAD), "--format", "json", "--jobs", "1"))
+    for name, row in again.items():
+        del row["witness"]["steps"]
+        first = every[name] | {"witness": {k: v for k, v in every[name]["witness"].items() if k != "steps"}}
+        assert row == first
+
+
+def test_a_search_that_was_cut_short_promises_nothing(servers):
+    row = rows_of(explore(servers, "--strategies", "mutex", "--limit", "5", "--format", "json"))["mutex"]
+    assert (row["schedules"], row["complete"], row["share"], row["verdict"]) == (5, False, None, "unknown")
+    assert 0 < row["coverage"] < 1
+
+
+def test_more_stock_and_larger_orders(servers):
+    ran = explore(servers, "--strategies", "read-write,optimistic,serializable", "--stock", "3", "--quantities", "1,2",
+                  "--format", "json")  # fmt: skip
+    rows = rows_of(ran)
+    assert rows["read-write"]["drift"] == 22 and rows["read-write"]["oversold"] == 0
+    for name in ("optimistic", "serializable"):
+        assert (rows[name]["verdict"], rows[name]["sold_rightly"]) == ("ok", rows[name]["schedules"]), rows[name]
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda path: path.stem)
+def test_the_stories_are_true(servers, story):
+    ran = explore(servers, "--replay", story)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "✓ as expected" in ran.stdout and "✗" not in ran.stdout
+
+
+def test_a_replay_is_told_in_columns(servers):
+    ran = explore(servers, "--replay", "read-write s=1 q=1,1 A>read B>end A>end")
+    assert ran.returncode == 0
+    lines = [re.sub(r"  +", "  ", line.strip()) for line in ran.stdout.splitlines()]
+    assert lines[1:6] == [
+        "# A  B  stock", "1 read 1  1", "2  read 1  1", "3  write 0, commit  0", "4 write 0, commit  0"
+    ]  # fmt: skip
+
+
+def test_a_schedule_that_cannot_be_followed_is_said_so(servers):
+    ran = explore(servers, "--replay", "mutex A>read B>read")
+    assert ran.returncode == 1
+    assert "B waits before its 'read'" in ran.stdout
+    ran = explore(servers, "--replay", "mutex A>end B>write")
+    assert ran.returncode == 1
+    assert "B ended (sold-out) before its 'write'" in ran.stdout
+
+
+def test_an_expectation_that_is_not_met_fails(servers, tmp_path):
+    story = tmp_path / "wrong.sched"
+    story.write_text("strategy mutex stock 1 orders A:1 B:1\nschedule A>end\nexpect sold 2\n")
+    ran = explore(servers, "--replay", story)
+    assert ran.returncode == 1
+    assert "sold 1, where 2 was expected" in ran.stdout
+
+
+def test_saved_witnesses_are_true_again(servers, tmp_path):
+    ran = explore(servers, "--strategies", "read-write,decrement,mutex-early-release", "--save", tmp_path / "found")
+    assert ran.returncode == 0, ran.stderr
+    files = sorted((tmp_path / "found").iterdir())
+    assert [file.name for file in files] == ["decrement.sched", "mutex-early-release.sched", "read-write.sched"]
+    ran = explore(servers, *(word for file in files for word in ("--replay", file)))
+    assert (ran.returncode, ran.stdout.count("✓ as expected")) == (0, 3), ran.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments, complaint",
+    [
+        (["--strategies", "nobody"], "unknown strategy 'nobody'"),
+        (["--actors", "9"], "--actors"),
+        (["--quantities", "1,x"], "--quantities '1,x' is not valid"),
+        (["--replay", "nobody A>end"], "unknown strategy 'nobody'"),
+        (["--replay", "mutex A>sleep"], "'A>sleep' is not valid"),
+        (["--replay", "no/such.sched"], "No such file"),
+    ],
+)
+def test_wrong_usage_starts_nothing(arguments, complaint):
+    ran = subprocess.run([LOADTEST, "explore", *arguments], capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 2, ran.stderr
+    assert complaint in ran.stderr
