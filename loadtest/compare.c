@@ -5,7 +5,6 @@
 #include "loadtest/interrupt.h"
 #include "loadtest/output.h"
 #include "loadtest/result.h"
-#include "loadtest/row.h"
 #include "loadtest/selection.h"
 #include "loadtest/traces.h"
 
@@ -63,26 +62,6 @@ static bool parse_phases(const char *list, struct plan *plan)
     return false;
 }
 
-/* A strategy that is not available is only missed where it was asked for by name, or where nothing else
- * ran. */
-static int status_of(const json_t *rows, const char *list)
-{
-    size_t i, unavailable = 0;
-    json_t *row;
-    bool missed = false, failed = false;
-    json_array_foreach(rows, i, row) {
-        enum verdict verdict = row_verdict(row);
-        failed |= verdict_fails(verdict);
-        if (verdict == VERDICT_UNAVAILABLE) {
-            unavailable++;
-            missed |= selection_names(list, json_string_value(json_object_get(row, "strategy")));
-        }
-    }
-    if (failed)
-        return ENDED_BROKEN;
-    return missed || unavailable == json_array_size(rows) ? ENDED_ENVIRONMENT : ENDED_AS_EXPECTED;
-}
-
 /* Measures and prints, with services that are up. */
 static int compare_in(struct lab *lab, const struct compare_settings *settings)
 {
@@ -104,7 +83,7 @@ static int compare_in(struct lab *lab, const struct compare_settings *settings)
         complain("out of memory");
         return ENDED_ENVIRONMENT;
     }
-    return output_write(document, &settings->output) ? status_of(rows, settings->strategies)
+    return output_write(document, &settings->output) ? rows_status(rows, settings->strategies)
                                                      : ENDED_ENVIRONMENT;
 }
 

@@ -1,9 +1,11 @@
 /* Several strategies measured one after the other: what compare and diff have in common. */
 #include "loadtest/comparison.h"
 
+#include "loadtest/commands.h"
 #include "loadtest/complain.h"
 #include "loadtest/progress.h"
 #include "loadtest/row.h"
+#include "loadtest/selection.h"
 
 #include <stdio.h>
 
@@ -111,9 +113,14 @@ static json_t *run_strategy(const struct comparison *comparison, struct lab *lab
     return row_of_runs(runs);
 }
 
-/* Services that were there before get their strategies back, also after an interrupt; NULL where it is not
- * known. */
-static void restore(struct lab *lab, json_t *const *before)
+void strategies_remember(struct lab *lab, const struct lab_settings *settings,
+                         json_t *ret_before[INSTANCES_MAX])
+{
+    for (size_t i = 0; i < INSTANCES_MAX; i++)
+        ret_before[i] = settings->urls.count > 0 && i < lab->count ? shop_strategy(lab->shops[i]) : NULL;
+}
+
+void strategies_restore(struct lab *lab, json_t *before[INSTANCES_MAX])
 {
     for (size_t i = 0; i < lab->count; i++) {
         if (!before[i])
@@ -122,14 +129,14 @@ static void restore(struct lab *lab, json_t *const *before)
         if (!shop_set_strategy(lab->shops[i], before[i]))
             complain("the strategy that was there before could not be set again: %s",
                      shop_error(lab->shops[i]));
+        json_decref(before[i]);
     }
 }
 
 json_t *comparison_run(const struct comparison *comparison, struct lab *lab, const json_t *strategies)
 {
-    json_t *before[INSTANCES_MAX] = {NULL};
-    for (size_t i = 0; comparison->lab.urls.count > 0 && i < lab->count; i++)
-        before[i] = shop_strategy(lab->shops[i]);
+    json_t *before[INSTANCES_MAX];
+    strategies_remember(lab, &comparison->lab, before);
 
     struct progress progress = progress_begin(json_array_size(strategies) * (size_t)comparison->repeat);
     json_t *rows = json_array(), *strategy;
@@ -143,8 +150,24 @@ json_t *comparison_run(const struct comparison *comparison, struct lab *lab, con
         }
     }
     progress_wipe();
-    restore(lab, before);
-    for (i = 0; i < INSTANCES_MAX; i++)
-        json_decref(before[i]);
+    strategies_restore(lab, before);
     return rows;
+}
+
+int rows_status(const json_t *rows, const char *list)
+{
+    size_t i, unavailable = 0;
+    json_t *row;
+    bool missed = false, failed = false;
+    json_array_foreach(rows, i, row) {
+        enum verdict verdict = row_verdict(row);
+        failed |= verdict_fails(verdict);
+        if (verdict == VERDICT_UNAVAILABLE) {
+            unavailable++;
+            missed |= selection_names(list, json_string_value(json_object_get(row, "strategy")));
+        }
+    }
+    if (failed)
+        return ENDED_BROKEN;
+    return missed || unavailable == json_array_size(rows) ? ENDED_ENVIRONMENT : ENDED_AS_EXPECTED;
 }

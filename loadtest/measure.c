@@ -105,8 +105,7 @@ static bool scrape_all(struct lab *lab, const char *strategy, struct scrape *ret
     return true;
 }
 
-/* Reads the books once no service is working on an order of the product any more. */
-static bool settled_books(struct lab *lab, int64_t product, struct books *ret_books)
+bool settled_books(struct lab *lab, int64_t product, struct books *ret_books)
 {
     int64_t end = monotonic_us() + (int64_t)SETTLE_MS * 1000;
     for (size_t i = 0; i < lab->count;) {
@@ -127,18 +126,27 @@ static bool settled_books(struct lab *lab, int64_t product, struct books *ret_bo
     return true;
 }
 
-static bool prepare(struct lab *lab, const struct plan *plan, const struct subject *subject, int64_t stock,
-                    int64_t think_ms)
+bool switch_strategy(struct lab *lab, const struct subject *subject, int64_t think_ms)
 {
     for (size_t i = 0; i < lab->count; i++)
         if (!shop_switch(lab->shops[i], subject->name, think_ms)) {
             complain("%s", shop_error(lab->shops[i]));
             return false;
         }
-    if (shop_reset(lab->shops[0], plan->product, stock, subject->kind))
+    return true;
+}
+
+bool set_stock(struct lab *lab, const struct subject *subject, int64_t product, int64_t stock)
+{
+    if (shop_reset(lab->shops[0], product, stock, subject->kind))
         return true;
     complain("%s", shop_error(lab->shops[0]));
     return false;
+}
+
+int64_t ample_stock(const struct subject *subject)
+{
+    return subject->most < AMPLE_STOCK ? subject->most : AMPLE_STOCK;
 }
 
 /* What the bar shows while a load runs. */
@@ -180,9 +188,9 @@ static bool run_phase(struct lab *lab, const struct plan *plan, const struct sub
 
     struct scrape before, after;
     struct phase phase = {.ran = true};
-    if (!prepare(lab, plan, subject, stock, think_ms) || !scrape_all(lab, subject->name, &before) ||
-        !load_run(&load, &phase.load) || !settled_books(lab, plan->product, &phase.books) ||
-        !scrape_all(lab, subject->name, &after))
+    if (!switch_strategy(lab, subject, think_ms) || !set_stock(lab, subject, plan->product, stock) ||
+        !scrape_all(lab, subject->name, &before) || !load_run(&load, &phase.load) ||
+        !settled_books(lab, plan->product, &phase.books) || !scrape_all(lab, subject->name, &after))
         return false;
     scrape_difference(&before, &after, &phase.scrape);
     *ret_phase = phase;
@@ -191,11 +199,23 @@ static bool run_phase(struct lab *lab, const struct plan *plan, const struct sub
 
 /* ---- the verdict --------------------------------------------------------------------------------------- */
 
+bool books_match(const struct books *books, int64_t created, int64_t unclear)
+{
+    return books->orders >= created && books->orders <= created + unclear;
+}
+
 bool phase_answers_match(const struct phase *phase)
 {
     const struct answers *answers = &phase->load.answers;
-    return phase->books.orders >= answers->created &&
-           phase->books.orders <= answers->created + answers->unknown + answers->unanswered;
+    return books_match(&phase->books, answers->created, answers->unknown + answers->unanswered);
+}
+
+void add_books(struct evidence *evidence, const struct books *books)
+{
+    evidence->mixed |= books->mixed;
+    evidence->oversold |= books->oversold > 0 || books->drift > 0;
+    evidence->books_off |= books->oversold > 0 || books->drift != 0 || books->negative > 0 ||
+                           !books->balanced;
 }
 
 bool measurement_sold_out_early(const struct measurement *measurement)
@@ -208,11 +228,7 @@ static void add_evidence(struct evidence *evidence, const struct phase *phase, i
 {
     if (!phase->ran)
         return;
-    const struct books *books = &phase->books;
-    evidence->mixed |= books->mixed;
-    evidence->oversold |= books->oversold > 0 || books->drift > 0;
-    evidence->books_off |= books->oversold > 0 || books->drift != 0 || books->negative > 0 ||
-                           !books->balanced;
+    add_books(evidence, &phase->books);
     evidence->answers_wrong |= !phase_answers_match(phase);
     evidence->sold_nothing |= phase->load.answers.created == 0 && stock >= quantity;
 }
@@ -270,8 +286,8 @@ bool measure(struct lab *lab, const struct plan *plan, const struct subject *sub
             progress_label(progress, "%s, throughput", subject->name);
             watched.from = middle;
             watched.to = 1;
-            int64_t ample = subject->most < AMPLE_STOCK ? subject->most : AMPLE_STOCK;
-            if (!run_phase(lab, plan, subject, ample, 0, plan->think_ms, &watched, &measurement.throughput))
+            if (!run_phase(lab, plan, subject, ample_stock(subject), 0, plan->think_ms, &watched,
+                           &measurement.throughput))
                 return false;
         }
     }

@@ -70,4 +70,20 @@ bool measurement_sold_out_early(const struct measurement *measurement);
  * either. */
 bool phase_answers_match(const struct phase *phase);
 
+/* The steps that other loads share; each returns false, having said why on stderr unless it was an interrupt. */
+
+/* Every service sells under this strategy. */
+bool switch_strategy(struct lab *lab, const struct subject *subject, int64_t think_ms);
+/* Deletes the product's orders and sets its stock, of the strategy's kind. */
+bool set_stock(struct lab *lab, const struct subject *subject, int64_t product, int64_t stock);
+/* More of a product than a short load can sell. */
+int64_t ample_stock(const struct subject *subject);
+/* Reads the books once no service is working on an order of the product any more. */
+bool settled_books(struct lab *lab, int64_t product, struct books *ret_books);
+
+/* There are the orders that clients were told of, CREATED, and perhaps some of those that are UNCLEAR to them. */
+bool books_match(const struct books *books, int64_t created, int64_t unclear);
+/* Adds what the books alone say. */
+void add_books(struct evidence *evidence, const struct books *books);
+
 #endif

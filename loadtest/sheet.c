@@ -4,6 +4,7 @@
 #include "loadtest/complain.h"
 #include "loadtest/options.h"
 #include "loadtest/result.h"
+#include "loadtest/rush_sheet.h"
 #include "loadtest/verdict.h"
 
 #include <inttypes.h>
@@ -229,6 +230,7 @@ static const struct kind {
      notes_of_compare, true},
     {"explore", "rows", EXPLORE_COLUMNS, sizeof EXPLORE_COLUMNS / sizeof EXPLORE_COLUMNS[0], title_explore,
      notes_of_explore, false},
+    {"rush", "rows", rush_columns, RUSH_COLUMNS, title_rush, notes_of_rush, false},
     {"bench", "ratios", BENCH_COLUMNS, sizeof BENCH_COLUMNS / sizeof BENCH_COLUMNS[0], title_bench,
      notes_of_bench, false},
     {"diff", "cells", DIFF_COLUMNS, sizeof DIFF_COLUMNS / sizeof DIFF_COLUMNS[0], title_diff, notes_of_diff,

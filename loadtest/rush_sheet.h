@@ -1,0 +1,14 @@
+/* How the result of a rush is printed: its columns, its title, and what stands beneath the table. */
+#ifndef OVERSELL_LOADTEST_RUSH_SHEET_H
+#define OVERSELL_LOADTEST_RUSH_SHEET_H
+
+#include "loadtest/notes.h"
+#include "loadtest/sheet.h"
+
+enum { RUSH_COLUMNS = 35 };
+
+extern const struct column rush_columns[RUSH_COLUMNS];
+void title_rush(const json_t *document, char *ret_title, size_t size);
+notes_fn notes_of_rush;
+
+#endif
