@@ -217,7 +217,7 @@ int rush_main(int argc, char **argv)
         .plan = {.loop_ms = 2000,
                  .duration_ms = 5000,
                  .timeout_ms = 10000,
-                 .connections = 128,
+                 .connections = 100,
                  .backlog = 10000,
                  .product = 1,
                  .products = 1,

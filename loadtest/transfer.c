@@ -57,8 +57,11 @@ static int watch_socket(CURL *easy, curl_socket_t socket, int what, void *contex
     struct transfers *transfers = context;
     struct epoll_event event = {.data.fd = socket};
     event.events = (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u);
-    if (what == CURL_POLL_REMOVE)
-        return epoll_ctl(transfers->epoll, EPOLL_CTL_DEL, socket, NULL);
+    if (what == CURL_POLL_REMOVE) {
+        /* It may be closed already, and then it is no longer watched either. */
+        (void)epoll_ctl(transfers->epoll, EPOLL_CTL_DEL, socket, NULL);
+        return 0;
+    }
     if (epoll_ctl(transfers->epoll, is_watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, &event) != 0)
         return -1;
     return curl_multi_assign(transfers->multi, socket, transfers) == CURLM_OK ? 0 : -1;
