@@ -128,9 +128,12 @@ static bool receive(struct open_loop *loop)
         } else if (loop->waiting_count < (size_t)loop->load->backlog) {
             size_t end = (loop->first + loop->waiting_count++) % (size_t)loop->load->backlog;
             loop->waiting[end] = i;
+            if ((int64_t)loop->waiting_count > loop->result.most_waiting)
+                loop->result.most_waiting = (int64_t)loop->waiting_count;
         } else {
             counts->dropped++;
         }
+        loop->result.behind = (int64_t)loop->waiting_count;
     }
     return true;
 }

@@ -47,6 +47,8 @@ struct open_result {
     struct open_counts phases[PHASES_MAX]; /* by the arrival's phase */
     struct hdr *latencies;                 /* of phase P and answer A: [P * ANSWER_COUNT + A] */
     struct open_sales *sales;              /* of each product */
+    int64_t most_waiting;                  /* arrivals without a connection, at the worst moment … */
+    int64_t behind;                        /* … and when the last arrival had come */
     int64_t worst_lag_us;                  /* by which this program got round to an arrival too late */
     double elapsed_s;                      /* from the start to the last answer */
 };

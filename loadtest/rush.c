@@ -210,7 +210,7 @@ static int rush_in(struct lab *lab, const struct rush_settings *settings)
 int rush_main(int argc, char **argv)
 {
     struct rush_settings settings = {
-        .strategies = "select-for-update,atomic-decrement,atomic-statement,optimistic",
+        .strategies = "select-for-update,atomic-decrement,atomic-statement,optimistic,batched",
         .shape = "flat",
         .load = "70%",
         .zipf = "1",

@@ -68,15 +68,31 @@ static json_t *answers_json(const struct rush *rush, size_t phase)
 static json_t *counts_json(const struct open_counts *counts)
 {
     const int64_t *a = counts->answers;
-    return json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "arrivals", (json_int_t)counts->scheduled,
-        "answered", (json_int_t)open_answered(counts), "created", (json_int_t)rush_created(counts),
-        "sold_out", (json_int_t)a[ANSWER_SOLD_OUT], "busy",
-        (json_int_t)(a[ANSWER_LOCK_BUSY] + a[ANSWER_CONFLICT] + a[ANSWER_OVERLOADED] + a[ANSWER_LOCK_LOST]),
-        "errors",
-        (json_int_t)(a[ANSWER_UNAVAILABLE] + a[ANSWER_UNKNOWN] + a[ANSWER_OTHER] + counts->unanswered),
-        "unanswered", (json_int_t)counts->unanswered, "dropped", (json_int_t)counts->dropped, "timed_out",
-        (json_int_t)(counts->timed_out_waiting + counts->timed_out_sent), "late", (json_int_t)counts->late);
+    int64_t busy = a[ANSWER_LOCK_BUSY] + a[ANSWER_CONFLICT] + a[ANSWER_OVERLOADED] + a[ANSWER_LOCK_LOST];
+    int64_t errors = a[ANSWER_UNAVAILABLE] + a[ANSWER_UNKNOWN] + a[ANSWER_OTHER] + counts->unanswered;
+    int64_t timed_out = counts->timed_out_waiting + counts->timed_out_sent;
+    const struct {
+        const char *key;
+        int64_t count;
+    } ROWS[] = {
+        {"arrivals", counts->scheduled},
+        {"answered", open_answered(counts)},
+        {"created", rush_created(counts)},
+        {"sold_out", a[ANSWER_SOLD_OUT]},
+        {"busy", busy},
+        {"errors", errors},
+        {"unanswered", counts->unanswered},
+        {"dropped", counts->dropped},
+        {"timed_out", timed_out},
+        {"late", counts->late},
+    };
+    json_t *object = json_object();
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++)
+        if (json_object_set_new(object, ROWS[i].key, json_integer((json_int_t)ROWS[i].count)) != 0) {
+            json_decref(object);
+            return NULL;
+        }
+    return object;
 }
 
 static json_t *phases_json(const struct rush_plan *plan, const struct rush *rush)
@@ -125,9 +141,10 @@ static json_t *figures_json(const struct rush_plan *plan, const struct rush *rus
     struct open_counts totals = open_totals(&rush->load);
     json_t *row = counts_json(&totals);
     json_auto_t *more = json_pack(
-        "{s:o, s:f, s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:{s:b, s:b, s:b}, s:o, s:o, s:o}",
+        "{s:o, s:f, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:{s:b, s:b, s:b}, s:o, s:o, s:o}",
         "maximum_per_s", rush->maximum > 0 ? json_real(round(rush->maximum * 10) / 10) : json_null(),
-        "rate_per_s", round(rush->rate * 10) / 10, "stock", (json_int_t)rush->stock, "worst_lag_ms",
+        "rate_per_s", round(rush->rate * 10) / 10, "stock", (json_int_t)rush->stock, "most_waiting",
+        (json_int_t)rush->load.most_waiting, "behind", (json_int_t)rush->load.behind, "worst_lag_ms",
         (double)rush->load.worst_lag_us / 1e3, "elapsed_s", round(rush->load.elapsed_s * 1e3) / 1e3, "left",
         (json_int_t)books->left, "sold", (json_int_t)books->sold, "oversold", (json_int_t)books->oversold,
         "drift", (json_int_t)books->drift, "negative", (json_int_t)books->negative, "kept", "stock",

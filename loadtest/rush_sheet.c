@@ -51,6 +51,10 @@ const struct column rush_columns[RUSH_COLUMNS] = {
      "buyers for whom there was neither a connection nor a place in the backlog"},
     {"late", "late", COLUMN_NUMBER, 0, SHOW_ALL, 4,
      "buyers, of all these, whom the load generator itself got round to too late"},
+    {"most_waiting", "waiting", COLUMN_NUMBER, 0, SHOW_CSV, 0,
+     "buyers without a connection, at the worst moment"},
+    {"behind", "behind", COLUMN_NUMBER, 0, SHOW_ALL, 13,
+     "buyers still without a connection when the last one had come"},
     {"worst_lag_ms", "lag ms", COLUMN_NUMBER, 1, SHOW_CSV, 0,
      "by which the load generator was late at worst"},
     {"latency_ms.mean", "mean ms", COLUMN_NUMBER, 2, SHOW_CSV, 0,
@@ -162,6 +166,13 @@ static bool add_warnings(const json_t *row, int64_t late_ms, struct notes *notes
             "as well. Give it a quieter machine, or fewer buyers.",
             strategy, late, arrivals, late_ms, json_number_value(json_object_get(row, "worst_lag_ms"))))
         return false;
+    if (number(row, "behind") > 0 &&
+        !notes_add(notes, NOTE_WARNING,
+                   "%s: it fell behind: when the last buyer came, %" PRId64
+                   " still waited for one of the connections. It "
+                   "does not keep this rate up, and the longer the sale, the longer they would wait.",
+                   strategy, number(row, "behind")))
+        return false;
     if (number(row, "dropped") > 0 &&
         !notes_add(notes, NOTE_WARNING,
                    "%s: %" PRId64 " of %" PRId64
@@ -176,30 +187,54 @@ static bool add_warnings(const json_t *row, int64_t late_ms, struct notes *notes
                      strategy, number(row, "timed_out"), arrivals);
 }
 
-/* Which strategies reach the goal for the tail, and which do not. */
+/* Where a strategy stands to the goal for the tail. One that fell behind has a median as bad as its tail, and so no tail. */
+enum standing { REACHED, MISSED, FELL_BEHIND, STANDINGS, NOT_RANKED = STANDINGS };
+
+static enum standing standing_of(const json_t *row)
+{
+    const json_t *ratio = json_object_get(row, "p99_over_p50");
+    if (!json_is_number(ratio))
+        return NOT_RANKED;
+    if (number(row, "behind") > 0)
+        return FELL_BEHIND;
+    return json_number_value(ratio) <= STEADY ? REACHED : MISSED;
+}
+
+static void print_standing(const json_t *rows, enum standing standing, const char *words, FILE *out)
+{
+    size_t i, count = 0;
+    json_t *row;
+    json_array_foreach(rows, i, row) {
+        if (standing_of(row) == standing)
+            fprintf(out, "%s%s", count++ ? ", " : words, text(row, "strategy"));
+    }
+    fputs(count ? "." : "", out);
+}
+
 static bool add_steadiness(const json_t *rows, struct notes *notes)
 {
-    char *names[2] = {NULL, NULL};
-    size_t sizes[2], i, counts[2] = {0, 0};
-    FILE *out[2] = {open_memstream(&names[0], &sizes[0]), open_memstream(&names[1], &sizes[1])};
-    json_t *row;
-    bool well = out[0] && out[1];
-    json_array_foreach(rows, i, row) {
-        const json_t *ratio = json_object_get(row, "p99_over_p50");
-        if (!well || !json_is_number(ratio))
-            continue;
-        int reached = json_number_value(ratio) <= STEADY;
-        fprintf(out[reached], "%s%s", counts[reached]++ ? ", " : "", text(row, "strategy"));
-    }
-    for (i = 0; i < 2; i++)
-        if (out[i] && fclose(out[i]) != 0)
-            well = false;
-    if (well && counts[0] + counts[1] > 0)
-        well = notes_add(notes, NOTE_ADVICE, "p99 of created orders within %d medians: %s%s%s.", STEADY,
-                         counts[1] ? names[1] : "none", counts[0] ? "; not: " : "", names[0]);
-    free(names[0]);
-    free(names[1]);
+    static const char *const WORDS[STANDINGS] = {
+        [REACHED] = " reached: ", [MISSED] = " missed: ", [FELL_BEHIND] = " fell behind: "};
+    char *line = NULL;
+    size_t size;
+    FILE *out = open_memstream(&line, &size);
+    if (!out)
+        return false;
+    fprintf(out, "Goal, p99 of created orders at most %d medians.", STEADY);
+    long empty = ftell(out);
+    for (int standing = 0; standing < STANDINGS; standing++)
+        print_standing(rows, (enum standing)standing, WORDS[standing], out);
+    bool any = ftell(out) > empty;
+    bool well = fclose(out) == 0 && (!any || notes_add(notes, NOTE_ADVICE, "%s", line));
+    free(line);
     return well;
+}
+
+/* What the table does not say already. */
+static bool has_details(const json_t *row)
+{
+    return json_array_size(json_object_get(row, "phases")) > 1 ||
+           json_array_size(json_object_get(row, "outcomes")) > 1;
 }
 
 bool notes_of_rush(const json_t *document, struct notes *notes)
@@ -210,7 +245,7 @@ bool notes_of_rush(const json_t *document, struct notes *notes)
     json_t *row, *phase;
     json_array_foreach(rows, i, row) {
         json_array_foreach(json_object_get(row, "phases"), j, phase) {
-            if (!add_phase(row, phase, notes))
+            if (has_details(row) && !add_phase(row, phase, notes))
                 return false;
         }
     }

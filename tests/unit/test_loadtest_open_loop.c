@@ -26,7 +26,7 @@ static struct {
     int listener, port;
     pthread_t thread;
     atomic_bool ends;
-    _Atomic(enum manner) manner;
+    atomic_int manner;   /* enum manner */
     atomic_int delay_ms; /* of every answer, one after the other */
     atomic_int orders;   /* that have come */
 } server;
@@ -53,7 +53,7 @@ static bool serve(int client)
     }
     atomic_fetch_add(&server.orders, 1);
     sleep_us(server.delay_ms * INT64_C(1000));
-    switch (server.manner) {
+    switch ((enum manner)server.manner) {
     case ANSWERS: reply(client, "201 Created", "{}"); break;
     case ACCEPTS: reply(client, "202 Accepted", "{}"); break;
     case REFUSES_AS_SOLD_OUT: reply(client, "409 Conflict", SOLD_OUT_BODY); break;
@@ -193,6 +193,8 @@ static void test_latency_counts_from_when_the_buyer_came(void **state)
     assert_true(created->max_us >= 900000);
     assert_true(hdr_percentile(created, 0.5) >= 440000); /* the 50th: 500 − 49 ms, but for a bucket */
     assert_true(created->min_us >= 10000);
+    assert_in_range(result.behind, 80, 99); /* about ten had been served when the last one came */
+    assert_true(result.most_waiting >= result.behind);
     open_result_free(&result);
 }
 

@@ -1,0 +1,109 @@
+/* How a rush is printed: what its notes say of the tail, of those who fell behind, and of a generator that was late. */
+#include "tests/unit/unit.h"
+
+#include "loadtest/format.h"
+#include "loadtest/rush_sheet.h"
+
+#include <stdlib.h>
+
+struct figures {
+    const char *strategy;
+    double p50, p99;
+    int behind, late, dropped, timed_out;
+};
+
+static json_t *row_of(const struct figures *f)
+{
+    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:{s:f, s:f}, s:[], s:[]}",
+                     "strategy", f->strategy, "guarantee", "safe", "verdict", "ok", "arrivals", 1000,
+                     "created", 900, "behind", f->behind, "late", f->late, "dropped", f->dropped, "timed_out",
+                     f->timed_out, "worst_lag_ms", 12.0, "p99_over_p50", f->p99 / f->p50, "latency_ms", "p50",
+                     f->p50, "p99", f->p99, "phases", "outcomes");
+}
+
+/* The document as Markdown, to be freed. ROWS is stolen. */
+static char *printed(json_t *rows, double percent)
+{
+    json_auto_t *document = json_pack("{s:i, s:s, s:{s:f, s:i, s:s, s:i, s:i, s:i, s:i, s:i}, s:o}",
+                                      "version", 1, "kind", "rush", "settings", "load_percent", percent,
+                                      "rate", 400, "shape", "flat", "duration_ms", 2000, "connections", 1,
+                                      "products", 2, "instances", 1, "late_ms", 10, "rows", rows);
+    struct sheet sheet;
+    char *text = NULL;
+    size_t size;
+    assert_non_null(document);
+    assert_true(sheet_open(document, &sheet));
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    assert_true(format_markdown(&sheet, &(struct page){0}, out));
+    assert_int_equal(fclose(out), 0);
+    sheet_close(&sheet);
+    return text;
+}
+
+static void check_has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("'%s' is not in:\n%s", part, text);
+}
+
+static void test_the_goal_for_the_tail(void **state)
+{
+    (void)state;
+    static const struct figures ROWS[] = {
+        {"even", .p50 = 2, .p99 = 20},
+        {"uneven", .p50 = 2, .p99 = 20.1},
+        {"swamped", .p50 = 900, .p99 = 1000, .behind = 400},
+        {"calm", .p50 = 1, .p99 = 2},
+    };
+    json_t *rows = json_array();
+    for (size_t i = 0; i < COUNT(ROWS); i++)
+        json_array_append_new(rows, row_of(&ROWS[i]));
+    json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:s}", "strategy", "absent", "guarantee", "safe",
+                                          "verdict", "unavailable", "reason", "no server"));
+    char *text = printed(rows, 70);
+    check_has(text, "70 % of each strategy's maximum for 2s, flat, 2 products; 1 connection to 1 service");
+    check_has(text, "at most 10 medians. reached: even, calm. missed: uneven. fell behind: swamped.");
+    check_has(text, "swamped: it fell behind: when the last buyer came, 400 still waited");
+    check_has(text, "absent: not available: no server");
+    free(text);
+}
+
+static void test_warnings_name_what_no_percentile_shows(void **state)
+{
+    (void)state;
+    static const struct figures ROWS[] = {
+        {"punctual", .p50 = 2, .p99 = 4, .late = 10}, /* one in a hundred may be late */
+        {"slow", .p50 = 2, .p99 = 4, .late = 11},
+        {"lossy", .p50 = 2, .p99 = 4, .dropped = 7, .timed_out = 93},
+    };
+    json_t *rows = json_array();
+    for (size_t i = 0; i < COUNT(ROWS); i++)
+        json_array_append_new(rows, row_of(&ROWS[i]));
+    char *text = printed(rows, 0);
+    check_has(text, "By schedule: 400 buyers a second for 2s");
+    check_has(text, "slow: the load generator could not keep up: it got round to 11 of 1000 buyers");
+    assert_null(strstr(text, "punctual: the load generator"));
+    check_has(text, "lossy: 7 of 1000 buyers found neither");
+    check_has(text, "lossy: 93 of 1000 buyers gave up");
+    free(text);
+}
+
+static void test_every_column_says_what_it_is(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < RUSH_COLUMNS; i++) {
+        assert_non_null(rush_columns[i].path);
+        assert_true(rush_columns[i].shown && *rush_columns[i].heading && *rush_columns[i].meaning);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_goal_for_the_tail),
+        cmocka_unit_test(test_warnings_name_what_no_percentile_shows),
+        cmocka_unit_test(test_every_column_says_what_it_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
