@@ -1,8 +1,12 @@
 /* HTTP by libmicrohttpd: the only file that knows it.
  *
- * Its epoll threads call on_request for every piece of a request. A complete one is dispatched; where that hands it
- * to a worker the connection is suspended, and resumed when the worker is done, which makes the library call
- * on_request once more to take the reply. */
+ * Each HTTP thread runs a daemon of the library's, which calls on_request for every piece of a request. A complete one is
+ * dispatched; where that hands it to a worker the connection is suspended, and resumed when the worker is done, which
+ * makes the library call on_request once more to take the reply.
+ *
+ * The threads are ours because the library's own sleep when they should not: having taken exactly as many events at
+ * once as they ask for (128), they wait for more before they look at those. A crowd that waits for its answers sends
+ * none (0.9.75 to 0.9.77, MHD_epoll). So we wait, and have the library look without waiting. */
 #include "service/http.h"
 
 #include "service/http_watch.h"
@@ -11,12 +15,14 @@
 
 #include <errno.h>
 #include <microhttpd.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -24,10 +30,22 @@ enum {
     CONNECTION_MEMORY = 16 * 1024, /* per connection: bounds the headers of a request */
     ACCEPT_BACKLOG = 4096,
     DRAIN_LOOK_NS = 2000000,
+    HTTP_THREADS_MAX = 64,
+    LONGEST_WAIT_MS = 60000,
+};
+
+/* One thread and what it runs. */
+struct loop {
+    pthread_t thread;
+    struct MHD_Daemon *daemon;
+    int wake_fd;       /* an eventfd: a connection is resumed, or stop set */
+    atomic_bool woken; /* wake_fd is readable, or about to be */
+    atomic_bool stop;
 };
 
 struct http {
-    struct MHD_Daemon *daemon;
+    struct loop loops[HTTP_THREADS_MAX];
+    unsigned loop_count;
     struct http_watch *watch;
     struct http_options options;
     MHD_socket listening;
@@ -38,6 +56,7 @@ struct http {
 
 /* Exchanges find their server through the one that runs: a process has one. */
 static struct http *server;
+static _Thread_local struct loop *own_loop; /* of an HTTP thread */
 
 static bool is_sane_id(const char *id)
 {
@@ -67,6 +86,7 @@ static void *on_uri(void *unused, const char *uri, struct MHD_Connection *connec
     x->transport = connection;
     x->connection = info ? info->socket_context : NULL;
     x->app = server->options.app;
+    x->loop = own_loop;
     size_t path_length = strcspn(uri, "?");
     x->path = strndup(uri, path_length);
     x->query = uri[path_length] ? strdup(uri + path_length + 1) : NULL;
@@ -228,6 +248,13 @@ static enum MHD_Result on_request(void *unused, struct MHD_Connection *connectio
     return MHD_YES;
 }
 
+/* Any thread. */
+static void wake(struct loop *loop)
+{
+    if (!atomic_exchange(&loop->woken, true))
+        (void)eventfd_write(loop->wake_fd, 1);
+}
+
 void http_hand_over(struct exchange *x)
 {
     MHD_suspend_connection(x->transport);
@@ -235,7 +262,10 @@ void http_hand_over(struct exchange *x)
 
 void http_finish(struct exchange *x)
 {
+    struct loop *loop = x->loop; /* the exchange may be gone when the connection is resumed */
     MHD_resume_connection(x->transport);
+    if (loop != own_loop) /* which looks again by itself */
+        wake(loop);
 }
 
 const char *http_header(const struct exchange *x, const char *name)
@@ -295,6 +325,77 @@ void http_reply_json(struct exchange *x, int status, json_t *json)
         http_reply_body(x, 500, NULL, NULL, 0); /* out of memory */
 }
 
+/* Clears the wake-up before the library looks which connections are resumed: one that comes later is not lost. */
+static void *run_loop(void *arg)
+{
+    struct loop *loop = own_loop = arg;
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(loop->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    struct pollfd fds[] = {{.fd = info->epoll_fd, .events = POLLIN}, {.fd = loop->wake_fd, .events = POLLIN}};
+    while (!atomic_load(&loop->stop)) {
+        MHD_UNSIGNED_LONG_LONG ms;
+        int wait_ms = -1;
+        if (MHD_get_timeout(loop->daemon, &ms) == MHD_YES)
+            wait_ms = ms < LONGEST_WAIT_MS ? (int)ms : LONGEST_WAIT_MS;
+        if (poll(fds, 2, wait_ms) > 0 && fds[1].revents) {
+            eventfd_t unused;
+            (void)eventfd_read(loop->wake_fd, &unused);
+            atomic_exchange(&loop->woken, false);
+        }
+        MHD_run(loop->daemon);
+    }
+    return NULL;
+}
+
+/* A daemon that takes connections from LISTENING, or listens itself where that is invalid. */
+static struct MHD_Daemon *new_daemon(const struct http_options *options, MHD_socket listening)
+{
+    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    if (options->address->sa_family == AF_INET6)
+        flags |= MHD_USE_IPv6;
+    struct sockaddr_storage address = {0}; /* the library takes no const one */
+    memcpy(&address, options->address, options->address_size);
+    struct MHD_OptionItem items[] = {
+        {MHD_OPTION_SOCK_ADDR, 0, (void *)&address},
+        {MHD_OPTION_LISTEN_BACKLOG_SIZE, ACCEPT_BACKLOG, NULL},
+        {MHD_OPTION_CONNECTION_LIMIT, (options->connections + options->threads - 1) / options->threads, NULL},
+        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, NULL},
+        {MHD_OPTION_CONNECTION_TIMEOUT, options->idle_timeout_ms / 1000, NULL},
+        {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
+        {MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)leave_escapes, NULL},
+        {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_uri, NULL},
+        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, NULL},
+        {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, NULL},
+        {listening != MHD_INVALID_SOCKET ? MHD_OPTION_LISTEN_SOCKET : MHD_OPTION_END, listening, NULL},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    return MHD_start_daemon(flags, 0, NULL, NULL, on_request, NULL, MHD_OPTION_EXTERNAL_LOGGER,
+                            log_from_library, NULL, MHD_OPTION_ARRAY, items, MHD_OPTION_END);
+}
+
+/* The threads share the socket that the first daemon listens on. */
+static bool start_loops(struct http *http)
+{
+    for (unsigned i = 0; i < http->options.threads; i++) {
+        struct loop *loop = &http->loops[i];
+        loop->daemon = new_daemon(&http->options, http->listening);
+        if (!loop->daemon)
+            return false;
+        if (i == 0)
+            http->listening = MHD_get_daemon_info(loop->daemon, MHD_DAEMON_INFO_LISTEN_FD)->listen_fd;
+        loop->wake_fd = eventfd(0, EFD_CLOEXEC);
+        if (loop->wake_fd >= 0 && pthread_create(&loop->thread, NULL, run_loop, loop) == 0) {
+            http->loop_count++;
+            continue;
+        }
+        if (loop->wake_fd >= 0)
+            close(loop->wake_fd);
+        MHD_quiesce_daemon(loop->daemon);
+        MHD_stop_daemon(loop->daemon);
+        return false;
+    }
+    return true;
+}
+
 struct http *http_start(const struct http_options *options, char *error, size_t error_size)
 {
     struct http *http = calloc(1, sizeof *http);
@@ -306,47 +407,24 @@ struct http *http_start(const struct http_options *options, char *error, size_t 
         http->id_prefix = (uint64_t)monotonic_us();
     http->watch = http_watch_start(options->request_timeout_ms);
     server = http;
-
-    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
-    if (options->address->sa_family == AF_INET6)
-        flags |= MHD_USE_IPv6;
-    struct sockaddr_storage address = {0}; /* the library takes no const one */
-    memcpy(&address, options->address, options->address_size);
-    struct MHD_OptionItem items[] = {
-        {MHD_OPTION_SOCK_ADDR, 0, (void *)&address},
-        {MHD_OPTION_LISTEN_BACKLOG_SIZE, ACCEPT_BACKLOG, NULL},
-        {MHD_OPTION_CONNECTION_LIMIT, options->connections, NULL},
-        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, NULL},
-        {MHD_OPTION_CONNECTION_TIMEOUT, options->idle_timeout_ms / 1000, NULL},
-        {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
-        {MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)leave_escapes, NULL},
-        {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_uri, NULL},
-        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, NULL},
-        {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, NULL},
-        {options->threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, options->threads, NULL},
-        {MHD_OPTION_END, 0, NULL},
-    };
-    if (http->watch)
-        http->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, NULL, MHD_OPTION_EXTERNAL_LOGGER,
-                                        log_from_library, NULL, MHD_OPTION_ARRAY, items, MHD_OPTION_END);
-    if (http->daemon)
+    if (http->watch && start_loops(http))
         return http;
     snprintf(error, error_size, "%s", errno ? strerrordesc_np(errno) : "libmicrohttpd did not start");
-    http_watch_stop(http->watch);
-    free(http);
-    server = NULL;
+    http_stop_listening(http);
+    http_stop(http);
     return NULL;
 }
 
 uint16_t http_port(const struct http *http)
 {
-    const union MHD_DaemonInfo *info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(http->loops[0].daemon, MHD_DAEMON_INFO_BIND_PORT);
     return info ? info->port : 0;
 }
 
 void http_stop_listening(struct http *http)
 {
-    http->listening = MHD_quiesce_daemon(http->daemon);
+    for (unsigned i = 0; i < http->loop_count; i++)
+        (void)MHD_quiesce_daemon(http->loops[i].daemon);
     if (http->listening != MHD_INVALID_SOCKET)
         shutdown(http->listening, SHUT_RDWR); /* or clients would connect, and wait for nobody */
 }
@@ -365,7 +443,14 @@ bool http_drain(struct http *http, int64_t ms)
 
 void http_stop(struct http *http)
 {
-    MHD_stop_daemon(http->daemon);
+    for (unsigned i = 0; i < http->loop_count; i++) {
+        struct loop *loop = &http->loops[i];
+        atomic_store(&loop->stop, true);
+        wake(loop);
+        pthread_join(loop->thread, NULL);
+        MHD_stop_daemon(loop->daemon);
+        close(loop->wake_fd);
+    }
     if (http->listening != MHD_INVALID_SOCKET)
         close(http->listening);
     http_watch_stop(http->watch);

@@ -49,6 +49,7 @@ struct exchange {
 
     /* http.c's own */
     struct http_connection *connection;
+    struct loop *loop;
     void *transport;
     size_t body_room, body_seen;
 };

@@ -1,6 +1,7 @@
 """HTTP itself, byte by byte: broken requests are refused or closed, odd but right ones are served."""
 
 import random
+import signal
 
 import pytest
 
@@ -355,6 +356,28 @@ def test_replies_carry_no_more_than_they_say(shop, product):
     for reply in (shop.get("/products/1"), shop.get("/nothing"), shop.order(product)):
         assert int(reply.header("Content-Length")) == len(reply.body)
         assert reply.header("Transfer-Encoding") is None
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("crowd", [127, 128, 256])
+def test_a_crowd_is_heard_in_the_same_moment(services, database, crowd, threads):
+    """As many requests at once as libmicrohttpd takes from the kernel at once: nobody waits for one more to come."""
+    service = services.start(database, "--http-threads", threads)
+    wires = [service.wire() for _ in range(crowd)]
+    request = as_body({"product_id": 1, "quantity": 1})
+    try:
+        for wire in wires:  # so that the service knows the connections
+            wire.send(request_bytes("GET", "/healthz"))
+            assert wire.reply().status == 200
+        service.process.send_signal(signal.SIGSTOP)
+        for wire in wires:
+            wire.send(request_bytes("POST", "/echo", request))
+        service.process.send_signal(signal.SIGCONT)
+        assert {wire.reply().status for wire in wires} == {200}
+    finally:
+        service.process.send_signal(signal.SIGCONT)
+        for wire in wires:
+            wire.close()
 
 
 def test_problems_have_the_types_of_the_table(shop):
