@@ -2,6 +2,7 @@
 #include "loadtest/commands.h"
 #include "loadtest/comparison.h"
 #include "loadtest/complain.h"
+#include "loadtest/events.h"
 #include "loadtest/interrupt.h"
 #include "loadtest/output.h"
 #include "loadtest/result.h"
@@ -15,20 +16,25 @@ struct compare_settings {
     const char *strategies;
     const char *phases;
     const char *trace_out; /* NULL: none */
+    const char *progress;
     struct comparison comparison;
     struct output_settings output;
 };
 
 #define AT(member) offsetof(struct compare_settings, member)
 
+static const char *const PROGRESS_CHOICES[] = {"bar", "json", NULL};
+
 static const struct option_row ROWS[] = {
     {"--strategies", "LIST", OPTION_TEXT, AT(strategies), 0, 0, NULL,
      "names and groups with commas between; groups are all, unsafe,\n"
      "one-process, while-lease-holds and safe"},
     {"--phases", "LIST", OPTION_TEXT, AT(phases), 0, 0, NULL,
-     "what is done with each strategy: sell-out, throughput, or both"},
+     "what is done with each strategy, in this order: sell-out, throughput, or both"},
     {"--trace-out", "FILE", OPTION_TEXT, AT(trace_out), 0, 0, NULL,
      "write the steps of the last orders, for ui.perfetto.dev"},
+    {"--progress", "HOW", OPTION_CHOICE, AT(progress), 0, 0, PROGRESS_CHOICES,
+     "what stderr shows meanwhile: a bar where it is a terminal, or JSON, an object a line"},
 };
 
 static const struct option_rows OPTIONS = OPTION_ROWS(ROWS);
@@ -50,6 +56,7 @@ static bool parse_phases(const char *list, struct plan *plan)
 {
     plan->sell_out = strcmp(list, "throughput") != 0;
     plan->throughput = strcmp(list, "sell-out") != 0;
+    plan->sell_out_last = strcmp(list, "throughput,sell-out") == 0;
     static const char *const VALID[] = {"sell-out,throughput", "throughput,sell-out", "sell-out",
                                         "throughput"};
     for (size_t i = 0; i < sizeof VALID / sizeof VALID[0]; i++)
@@ -92,6 +99,7 @@ int compare_main(int argc, char **argv)
     struct compare_settings settings = {
         .strategies = "all",
         .phases = "sell-out,throughput",
+        .progress = "bar",
         .comparison = comparison_defaults(1),
         .output = OUTPUT_DEFAULTS,
     };
@@ -108,6 +116,8 @@ int compare_main(int argc, char **argv)
 
     settings.comparison.lab.strategies = settings.strategies;
     interrupt_watch();
+    if (strcmp(settings.progress, "json") == 0)
+        events_begin();
     struct lab lab;
     int status = ENDED_ENVIRONMENT;
     if (lab_open(&settings.comparison.lab, &lab)) {

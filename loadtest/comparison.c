@@ -3,6 +3,7 @@
 
 #include "loadtest/commands.h"
 #include "loadtest/complain.h"
+#include "loadtest/events.h"
 #include "loadtest/progress.h"
 #include "loadtest/row.h"
 #include "loadtest/selection.h"
@@ -77,10 +78,12 @@ json_t *comparison_settings(const struct comparison *comparison, const struct la
     const struct plan *plan = &comparison->plan;
     struct load load = {.lab = (struct lab *)lab, .connections = plan->connections};
     json_t *phases = json_array();
-    if (plan->sell_out)
+    if (plan->sell_out && !plan->sell_out_last)
         json_array_append_new(phases, json_string("sell-out"));
     if (plan->throughput)
         json_array_append_new(phases, json_string("throughput"));
+    if (plan->sell_out && plan->sell_out_last)
+        json_array_append_new(phases, json_string("sell-out"));
     return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:s}", "strategies",
                      names_of(strategies), "instances", (json_int_t)lab->count, "workers",
                      (json_int_t)comparison->lab.workers, "connections", (json_int_t)load_connections(&load),
@@ -113,11 +116,10 @@ static json_t *run_strategy(const struct comparison *comparison, struct lab *lab
     return row_of_runs(runs);
 }
 
-void strategies_remember(struct lab *lab, const struct lab_settings *settings,
-                         json_t *ret_before[INSTANCES_MAX])
+void strategies_remember(struct lab *lab, json_t *ret_before[INSTANCES_MAX])
 {
     for (size_t i = 0; i < INSTANCES_MAX; i++)
-        ret_before[i] = settings->urls.count > 0 && i < lab->count ? shop_strategy(lab->shops[i]) : NULL;
+        ret_before[i] = i < lab->given ? shop_strategy(lab->shops[i]) : NULL;
 }
 
 void strategies_restore(struct lab *lab, json_t *before[INSTANCES_MAX])
@@ -136,7 +138,7 @@ void strategies_restore(struct lab *lab, json_t *before[INSTANCES_MAX])
 json_t *comparison_run(const struct comparison *comparison, struct lab *lab, const json_t *strategies)
 {
     json_t *before[INSTANCES_MAX];
-    strategies_remember(lab, &comparison->lab, before);
+    strategies_remember(lab, before);
 
     struct progress progress = progress_begin(json_array_size(strategies) * (size_t)comparison->repeat);
     json_t *rows = json_array(), *strategy;
@@ -148,6 +150,7 @@ json_t *comparison_run(const struct comparison *comparison, struct lab *lab, con
             rows = NULL;
             break;
         }
+        events_row(row);
     }
     progress_wipe();
     strategies_restore(lab, before);

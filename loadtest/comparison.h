@@ -32,8 +32,7 @@ json_t *comparison_settings(const struct comparison *comparison, const struct la
 json_t *comparison_run(const struct comparison *comparison, struct lab *lab, const json_t *strategies);
 
 /* The strategies of services that were there before; NULL where the lab has started them, or where it is not known. */
-void strategies_remember(struct lab *lab, const struct lab_settings *settings,
-                         json_t *ret_before[INSTANCES_MAX]);
+void strategies_remember(struct lab *lab, json_t *ret_before[INSTANCES_MAX]);
 /* Gives them back, also after an interrupt, and releases them. */
 void strategies_restore(struct lab *lab, json_t *before[INSTANCES_MAX]);
 

@@ -32,7 +32,8 @@ static const struct option_row ROWS[] = {
      "use the service there, http://HOST:PORT; repeat it for several instances\n"
      "on one database (an admin token is taken from ADMIN_TOKEN)"},
     {"--instances", "N", OPTION_NUMBER, offsetof(struct lab_settings, instances), 1, INSTANCES_MAX, NULL,
-     "services to start, on one database; with --url, as many as are named"},
+     "services to start, on one database; with --url, as many as are named,\n"
+     "or more, with --servers environment, which starts the rest beside them"},
     {"--workers", "N", OPTION_NUMBER, offsetof(struct lab_settings, workers), 0, 1024, NULL,
      "worker threads of each service started; 0: as many as the service likes"},
     {"--servers", "WHICH", OPTION_CHOICE, offsetof(struct lab_settings, servers), 0, 0, SERVER_CHOICES,
@@ -67,6 +68,13 @@ static bool is_service_url(const char *url)
     return digits > 0 && digits <= 5 && (!*rest || strcmp(rest, "/") == 0);
 }
 
+/* Services of ours, beside any that are given. */
+static bool starts_services(const struct lab_settings *settings)
+{
+    return settings->urls.count == 0 ||
+           (!uses_private_stack(settings) && settings->instances > (int64_t)settings->urls.count);
+}
+
 bool lab_settings_valid(const struct lab_settings *settings)
 {
     for (size_t i = 0; i < settings->urls.count; i++)
@@ -75,14 +83,15 @@ bool lab_settings_valid(const struct lab_settings *settings)
             return false;
         }
     size_t urls = settings->urls.count;
-    if (urls > 0 && settings->instances != settings->instances_default &&
+    if (!starts_services(settings) && settings->instances != settings->instances_default &&
         settings->instances != (int64_t)urls) {
-        complain("--instances %" PRId64 " cannot be had: --url names %zu; give --url once for each",
+        complain("--instances %" PRId64 " cannot be had: --url names %zu; give --url once for each, or start "
+                 "the rest with --servers environment",
                  settings->instances, urls);
         return false;
     }
     const char *database = getenv("DATABASE_URL");
-    if (urls == 0 && !uses_private_stack(settings) && (!database || !*database)) {
+    if (starts_services(settings) && !uses_private_stack(settings) && (!database || !*database)) {
         complain("--servers environment needs DATABASE_URL in the environment");
         return false;
     }
@@ -211,9 +220,9 @@ static bool start_service(struct lab *lab, const struct lab_settings *settings, 
 
 bool lab_alive(struct lab *lab)
 {
-    for (size_t i = 0; i < lab->count; i++) {
+    for (size_t i = lab->given; i < lab->count; i++) {
         struct child *service = &lab->services[i];
-        if (!lab->dir[0] || (service->pid != 0 && !child_ended(service)))
+        if (service->pid != 0 && !child_ended(service))
             continue;
         char status[64], log[PATH_MAX + 48];
         log_of(lab, i, log);
@@ -270,6 +279,7 @@ static bool use_services(struct lab *lab, const struct texts *urls)
         if (!shop)
             return false;
         lab->shops[lab->count] = shop;
+        lab->given++;
         if (!shop_ready(shop)) {
             if (!interrupted())
                 complain("no service is ready there: %s", shop_error(shop));
@@ -300,10 +310,10 @@ static bool start_services(struct lab *lab, const struct lab_settings *settings)
 {
     if (!make_dir(lab) || (uses_private_stack(settings) && !stack_up(lab, settings)))
         return false;
-    for (lab->count = 0; lab->count < (size_t)settings->instances; lab->count++)
+    for (; lab->count < (size_t)settings->instances; lab->count++)
         if (!start_service(lab, settings, lab->count))
             return false;
-    for (size_t i = 0; i < lab->count; i++)
+    for (size_t i = lab->given; i < lab->count; i++)
         if (!await_service(lab, i))
             return false;
     return true;
@@ -312,7 +322,8 @@ static bool start_services(struct lab *lab, const struct lab_settings *settings)
 bool lab_open(const struct lab_settings *settings, struct lab *ret_lab)
 {
     *ret_lab = (struct lab){0};
-    if (settings->urls.count > 0 ? use_services(ret_lab, &settings->urls) : start_services(ret_lab, settings))
+    if (use_services(ret_lab, &settings->urls) &&
+        (!starts_services(settings) || start_services(ret_lab, settings)))
         return true;
     lab_close(ret_lab);
     return false;

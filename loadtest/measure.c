@@ -3,6 +3,7 @@
 
 #include "db/stock_kind.h"
 #include "loadtest/complain.h"
+#include "loadtest/events.h"
 #include "loadtest/interrupt.h"
 #include "service/steps.h"
 
@@ -149,10 +150,11 @@ int64_t ample_stock(const struct subject *subject)
     return subject->most < AMPLE_STOCK ? subject->most : AMPLE_STOCK;
 }
 
-/* What the bar shows while a load runs. */
+/* What is shown while a load runs. */
 struct watched {
     struct progress *progress;
-    int64_t requests, window_ms;
+    const char *strategy, *phase;
+    int64_t requests, window_ms, think_ms;
     double from, to; /* the share of the strategy's step */
 };
 
@@ -163,8 +165,17 @@ static void show_load(void *context, int64_t answers, int64_t created, double el
     snprintf(detail, sizeof detail, ": %" PRId64 " orders", created);
     double share = watched->requests > 0 ? (double)answers / (double)watched->requests
                                          : elapsed_s * 1000 / (double)watched->window_ms;
-    progress_update(watched->progress,
-                    watched->from + (watched->to - watched->from) * (share < 1 ? share : 1), detail);
+    share = watched->from + (watched->to - watched->from) * (share < 1 ? share : 1);
+    progress_update(watched->progress, share, detail);
+    events_load(&(struct event_load){.strategy = watched->strategy,
+                                     .phase = watched->phase,
+                                     .think_ms = watched->think_ms,
+                                     .step = watched->progress->step,
+                                     .steps = watched->progress->steps,
+                                     .share = share,
+                                     .answers = answers,
+                                     .created = created,
+                                     .elapsed_s = elapsed_s});
 }
 
 static bool run_phase(struct lab *lab, const struct plan *plan, const struct subject *subject, int64_t stock,
@@ -183,8 +194,12 @@ static bool run_phase(struct lab *lab, const struct plan *plan, const struct sub
         .progress = show_load,
         .context = watched,
     };
+    watched->strategy = subject->name;
+    watched->phase = requests > 0 ? "sell-out" : "throughput";
     watched->requests = load.requests;
     watched->window_ms = load.window_ms;
+    watched->think_ms = think_ms;
+    show_load(watched, 0, 0, 0);
 
     struct scrape before, after;
     struct phase phase = {.ran = true};
@@ -270,27 +285,40 @@ static bool sell_out(struct lab *lab, const struct plan *plan, const struct subj
     }
 }
 
+static bool throughput(struct lab *lab, const struct plan *plan, const struct subject *subject,
+                       struct watched *watched, struct measurement *measurement)
+{
+    return run_phase(lab, plan, subject, ample_stock(subject), 0, plan->think_ms, watched,
+                     &measurement->throughput);
+}
+
+/* The phases that the plan has, in its order. */
+static bool run_phases(struct lab *lab, const struct plan *plan, const struct subject *subject,
+                       struct progress *progress, struct measurement *measurement)
+{
+    /* How the strategy's time is shared between them; a guess. */
+    double selling = !plan->sell_out ? 0 : plan->throughput ? 0.3 : 1;
+    struct watched watched = {.progress = progress};
+    for (int turn = 0; turn < 2; turn++) {
+        bool sells_out = (turn == 0) != plan->sell_out_last;
+        if (!(sells_out ? plan->sell_out : plan->throughput))
+            continue;
+        watched.from = watched.to;
+        watched.to += sells_out ? selling : 1 - selling;
+        progress_label(progress, "%s, %s", subject->name, sells_out ? "selling out" : "throughput");
+        if (!(sells_out ? sell_out : throughput)(lab, plan, subject, &watched, measurement))
+            return false;
+    }
+    return true;
+}
+
 bool measure(struct lab *lab, const struct plan *plan, const struct subject *subject,
              struct progress *progress, struct measurement *ret_measurement)
 {
     struct measurement measurement = {.think_ms = plan->think_ms};
-    double middle = !plan->throughput ? 1 : !plan->sell_out ? 0 : 0.3; /* of the strategy's time; a guess */
-    struct watched watched = {.progress = progress, .from = 0, .to = middle};
-    if (subject->available) {
-        if (plan->sell_out) {
-            progress_label(progress, "%s, selling out", subject->name);
-            if (!sell_out(lab, plan, subject, &watched, &measurement))
-                return false;
-        }
-        if (plan->throughput) {
-            progress_label(progress, "%s, throughput", subject->name);
-            watched.from = middle;
-            watched.to = 1;
-            if (!run_phase(lab, plan, subject, ample_stock(subject), 0, plan->think_ms, &watched,
-                           &measurement.throughput))
-                return false;
-        }
-    }
+    if (subject->available && !run_phases(lab, plan, subject, progress, &measurement))
+        return false;
+    events_traces(lab, plan->product);
     measurement.verdict = judge(lab, plan, subject, &measurement);
     *ret_measurement = measurement;
     return true;

@@ -13,6 +13,7 @@
 /* What is done with every strategy alike. */
 struct plan {
     bool sell_out, throughput; /* the phases */
+    bool sell_out_last;        /* the other way round, so that it is the sale whose books stay */
     int64_t connections;
     int64_t stock;       /* units to sell out */
     int64_t quantity;    /* units an order */

@@ -330,3 +330,10 @@ json_t *shop_traces(struct shop *shop)
     snprintf(path, sizeof path, "/traces?format=chrome&limit=%d", TRACES_WANTED);
     return call_json(shop, "GET", path, NULL);
 }
+
+json_t *shop_recent(struct shop *shop, int64_t product, int limit)
+{
+    char path[96];
+    snprintf(path, sizeof path, "/traces?product_id=%" PRId64 "&limit=%d", product, limit);
+    return call_json(shop, "GET", path, NULL);
+}

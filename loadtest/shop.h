@@ -48,5 +48,7 @@ bool shop_audit(struct shop *shop, int64_t product, struct books *ret_books);
 char *shop_metrics(struct shop *shop);
 /* Recent orders' steps as Chrome trace JSON. */
 json_t *shop_traces(struct shop *shop);
+/* The newest LIMIT orders of a product, step by step. */
+json_t *shop_recent(struct shop *shop, int64_t product, int limit);
 
 #endif

@@ -89,13 +89,14 @@ void metrics_get(struct exchange *x, struct worker *worker)
 void traces_get(struct exchange *x, struct worker *worker)
 {
     struct service *service = worker->service;
-    int64_t limit;
+    int64_t limit, product_id;
     char format[16] = "json";
-    if (!http_query_names(x, (const char *const[]){"limit", "format", NULL})) {
-        reply_problem(x, BAD_REQUEST, NULL, "the parameters are limit and format");
+    if (!http_query_names(x, (const char *const[]){"limit", "format", "product_id", NULL})) {
+        reply_problem(x, BAD_REQUEST, NULL, "the parameters are limit, format and product_id");
         return;
     }
-    if (!api_query_integer(x, "limit", 100, 1, 1000, &limit))
+    if (!api_query_integer(x, "limit", 100, 1, 1000, &limit) ||
+        !api_query_integer(x, "product_id", 0, 1, INT64_MAX, &product_id))
         return;
     int found = http_query(x, "format", format, sizeof format);
     bool chrome = strcmp(format, "chrome") == 0;
@@ -103,8 +104,9 @@ void traces_get(struct exchange *x, struct worker *worker)
         reply_problem(x, BAD_REQUEST, NULL, "the parameter format must be json or chrome");
         return;
     }
+    const struct trace_query query = {product_id, (int)limit};
     json_t *json = (chrome ? traces_chrome_json : traces_json)(service->traces, (int)service->config.workers,
-                                                               (int)limit, service->instance);
+                                                               &query, service->instance);
     http_reply_json(x, 200, json);
 }
 

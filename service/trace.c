@@ -43,8 +43,9 @@ static int by_start(const void *a, const void *b)
     return (x->started_us > y->started_us) - (x->started_us < y->started_us);
 }
 
-/* A sorted copy of the newest LIMIT traces; *ret_count of them. The caller frees. */
-static struct trace *collect(struct trace_ring *const *rings, int count, int limit, int *ret_count)
+/* A sorted copy of the traces that are wanted; *ret_count of them. The caller frees. */
+static struct trace *collect(struct trace_ring *const *rings, int count, const struct trace_query *query,
+                             int *ret_count)
 {
     int room = 1, found = 0;
     for (int i = 0; i < count; i++)
@@ -56,11 +57,12 @@ static struct trace *collect(struct trace_ring *const *rings, int count, int lim
         pthread_mutex_lock(&rings[i]->mutex);
         int kept = rings[i]->added < (uint64_t)rings[i]->capacity ? (int)rings[i]->added : rings[i]->capacity;
         for (int j = 0; j < kept; j++)
-            all[found++] = rings[i]->traces[j];
+            if (query->product_id == 0 || rings[i]->traces[j].product_id == query->product_id)
+                all[found++] = rings[i]->traces[j];
         pthread_mutex_unlock(&rings[i]->mutex);
     }
     qsort(all, (size_t)found, sizeof *all, by_start);
-    int skipped = found > limit ? found - limit : 0;
+    int skipped = found > query->limit ? found - query->limit : 0;
     for (int i = skipped; i < found; i++)
         all[i - skipped] = all[i];
     *ret_count = found - skipped;
@@ -91,10 +93,11 @@ static json_t *steps_json(const struct trace *t)
     return steps;
 }
 
-json_t *traces_json(struct trace_ring *const *rings, int count, int limit, const char *instance)
+json_t *traces_json(struct trace_ring *const *rings, int count, const struct trace_query *query,
+                    const char *instance)
 {
     int found = 0;
-    struct trace *traces = collect(rings, count, limit, &found);
+    struct trace *traces = collect(rings, count, query, &found);
     if (!traces)
         return NULL;
     json_t *list = json_array();
@@ -172,10 +175,11 @@ static void append_chrome_trace(json_t *events, const struct trace *t)
         json_array_append_new(events, chrome_hold("e", lane, t->ended_us, t));
 }
 
-json_t *traces_chrome_json(struct trace_ring *const *rings, int count, int limit, const char *instance)
+json_t *traces_chrome_json(struct trace_ring *const *rings, int count, const struct trace_query *query,
+                           const char *instance)
 {
     int found = 0;
-    struct trace *traces = collect(rings, count, limit, &found);
+    struct trace *traces = collect(rings, count, query, &found);
     if (!traces)
         return NULL;
     json_t *events = json_array();

@@ -32,9 +32,17 @@ struct trace_ring *trace_ring_new(int capacity);
 void trace_ring_free(struct trace_ring *ring);
 void trace_ring_add(struct trace_ring *ring, const struct trace *trace);
 
-/* The newest LIMIT traces of all RINGS, oldest first; NULL when out of memory. */
-json_t *traces_json(struct trace_ring *const *rings, int count, int limit, const char *instance);
+/* Which traces are wanted: the newest LIMIT of a product (0: of all). */
+struct trace_query {
+    int64_t product_id;
+    int limit;
+};
+
+/* The traces of all RINGS that QUERY wants, oldest first; NULL when out of memory. */
+json_t *traces_json(struct trace_ring *const *rings, int count, const struct trace_query *query,
+                    const char *instance);
 /* The same as Chrome's trace events, which ui.perfetto.dev opens. */
-json_t *traces_chrome_json(struct trace_ring *const *rings, int count, int limit, const char *instance);
+json_t *traces_chrome_json(struct trace_ring *const *rings, int count, const struct trace_query *query,
+                           const char *instance);
 
 #endif
