@@ -25,6 +25,10 @@ const struct route routes[] = {
     {"GET",  "/strategy",         LANE_HTTP,    false, strategy_get},
     {"PUT",  "/strategy",         LANE_CHANGES, true,  strategy_set},
     {"POST", "/locks/:/hold",     LANE_HOLDS,   true,  locks_hold},
+    {"POST", "/runs",             LANE_CHANGES, true,  runs_create},
+    {"GET",  "/runs/:",           LANE_HTTP,    false, runs_get},
+    {"DELETE", "/runs/:",         LANE_CHANGES, true,  runs_delete},
+    {"GET",  "/runs/:/traces",    LANE_HTTP,    false, runs_get_traces},
     {"GET",  "/traces",           LANE_READS,   false, traces_get},
     {"GET",  "/metrics",          LANE_HTTP,    false, metrics_get},
     {"GET",  "/healthz",          LANE_HTTP,    false, health_get},
@@ -112,7 +116,7 @@ static bool refused(struct exchange *x, struct service *service)
     else if (x->route->control && !is_authorized(x, service))
         reply_problem(x, UNAUTHORIZED, NULL,
                       "send the header Authorization: Bearer TOKEN with the admin token");
-    else if (changes && !is_json(x))
+    else if (changes && strcmp(x->route->method, "DELETE") != 0 && !is_json(x))
         reply_problem(x, UNSUPPORTED_MEDIA_TYPE, NULL, "send the header Content-Type: application/json");
     return x->status != 0;
 }
@@ -155,6 +159,17 @@ static int64_t characters(const char *text)
     return count;
 }
 
+static bool are_strings(const json_t *array)
+{
+    size_t i;
+    json_t *value;
+    json_array_foreach(array, i, value) {
+        if (!json_is_string(value))
+            return false;
+    }
+    return json_is_array(array);
+}
+
 /* Reads one member; false with a reply made. */
 static bool read_member(struct exchange *x, const struct member *member, json_t *value)
 {
@@ -173,6 +188,16 @@ static bool read_member(struct exchange *x, const struct member *member, json_t 
                           (long long)member->most);
         else
             *(int64_t *)member->to = number;
+    } else if (member->type == NAMES) {
+        int64_t count = (int64_t)json_array_size(value);
+        if (!are_strings(value))
+            reply_problem(x, BAD_REQUEST, NULL, "the member %s must be an array of strings", member->name);
+        else if (count < member->least || count > member->most)
+            reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", member->name),
+                          "%s must have from %lld to %lld of them", member->name, (long long)member->least,
+                          (long long)member->most);
+        else
+            *(json_t **)member->to = value;
     } else {
         int64_t length = characters(json_string_value(value));
         if (!json_is_string(value))

@@ -16,16 +16,17 @@ handler_fn products_list, products_get, products_replace, products_set_stock; /*
 handler_fn audit_get;
 handler_fn strategies_list, strategies_get, strategy_get, strategy_set; /* strategies_api.c */
 handler_fn locks_hold;                                                  /* locks_api.c */
+handler_fn runs_create, runs_get, runs_get_traces, runs_delete;         /* runs_api.c */
 handler_fn health_get, ready_get, metrics_get, traces_get, openapi_get; /* status_api.c */
 
 /* A member of a JSON object, read into the memory that TO points at. */
-enum member_type { INTEGER, STRING };
+enum member_type { INTEGER, STRING, NAMES };
 struct member {
     const char *name;
     enum member_type type;
     bool required;
-    void *to;            /* int64_t, or const char * (borrowed from the JSON) */
-    int64_t least, most; /* INTEGER: the range; STRING: the length in characters */
+    void *to; /* int64_t, const char * or, for an array of strings, json_t * (borrowed from the JSON) */
+    int64_t least, most; /* INTEGER: the range; STRING: the length in characters; NAMES: how many */
 };
 
 /* Parses the body as an object with these members and no others (MEMBERS ends with a NULL name); optional ones that

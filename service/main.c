@@ -43,7 +43,8 @@ static bool start(struct service *service)
     service->gate = gate_new(&settings);
     service->batches = turns_new((size_t)config->queue);
     service->turns = turns_new((size_t)config->queue);
-    if (!service->gate || !service->batches || !service->turns || !workers_start(service)) {
+    service->runs = runs_new(config);
+    if (!service->gate || !service->batches || !service->turns || !service->runs || !workers_start(service)) {
         log_line(LOG_ERROR, "out of memory or threads");
         return false;
     }
@@ -67,9 +68,11 @@ static bool start(struct service *service)
     return false;
 }
 
-/* No new connections; requests that come in are turned away; those that are in are answered. */
+/* No new connections; requests that come in are turned away; those that are in are answered. A load run, which sends
+ * some of them, is ended before, while it can still put back the strategy that it has switched. */
 static void drain(struct service *service)
 {
+    runs_stop(service->runs);
     log_line(LOG_INFO, "draining: %d orders run, %zu wait", orders_running(service, 0),
              queue_depth(service->queues[LANE_ORDERS]) + turns_waiting(service->batches) +
                  turns_waiting(service->turns));
@@ -87,6 +90,7 @@ static void drain(struct service *service)
     gate_free(service->gate);
     turns_free(service->batches);
     turns_free(service->turns);
+    runs_free(service->runs);
 }
 
 int main(int argc, char *argv[])

@@ -29,6 +29,7 @@ static const struct {
     [OVERLOADED] = {"overloaded", 503, "Too many orders are waiting", 1},
     [WRONG_KIND_OF_STOCK] = {"wrong-stock-kind", 409,
                              "The product's stock is not kept as this strategy needs it", 0},
+    [RUN_IN_PROGRESS] = {"run-in-progress", 409, "A load run goes on already", 1},
     [OUTCOME_NOT_KNOWN] = {"outcome-unknown", 504, "Whether the order was placed is not known", 0},
     [BACKEND_UNAVAILABLE] = {"backend-unavailable", 503, "A server that is needed cannot be reached", 1},
     [UNAUTHORIZED] = {"unauthorized", 401, "This call needs the admin token", 0},

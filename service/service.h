@@ -8,6 +8,7 @@
 #include "service/gate.h"
 #include "service/http.h"
 #include "service/queue.h"
+#include "service/runs.h"
 #include "service/trace.h"
 #include "service/turns.h"
 
@@ -46,6 +47,7 @@ struct service {
     struct turns *batches; /* orders that wait to be combined */
     struct turns *turns;   /* orders that wait because there is a product_limit */
     struct http *http;
+    struct runs *runs;
     struct queue *queues[LANE_COUNT];
     struct worker *workers; /* lane by lane, those of LANE_ORDERS first */
     int worker_count;

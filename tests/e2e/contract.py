@@ -20,6 +20,7 @@ PROBLEMS = {
     "conflict": 409,
     "idempotency-in-progress": 409,
     "wrong-stock-kind": 409,
+    "run-in-progress": 409,
     "payload-too-large": 413,
     "unsupported-media-type": 415,
     "invalid-order": 422,
@@ -32,7 +33,7 @@ PROBLEMS = {
 }
 
 # These always say when to come back.
-RETRY_AFTER = {"lock-busy", "overloaded"}
+RETRY_AFTER = {"lock-busy", "overloaded", "run-in-progress"}
 
 
 class Document:

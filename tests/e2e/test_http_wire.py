@@ -158,6 +158,7 @@ def test_a_body_in_single_bytes(shop, product):
         ("POST", "/products/1/reset"),
         ("PUT", "/strategy"),
         ("POST", "/locks/door/hold"),
+        ("POST", "/runs"),
     ],
 )
 @pytest.mark.parametrize("size", [64 * KIB + 1, 70 * KIB, 500 * KIB])

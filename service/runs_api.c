@@ -1,0 +1,114 @@
+/* Load runs over HTTP: started, looked at, ended. */
+#include "service/api.h"
+
+#include "service/runs.h"
+
+#include <string.h>
+
+/* What a run may ask for at most: it has to end while people look at it. */
+enum {
+    CONNECTIONS_MAX = 256,
+    RUN_STOCK_MAX = 10000,
+    REQUESTS_MAX = 100000,
+    QUANTITY_MAX = 1000,
+    DURATION_MAX_MS = 30000,
+    RUN_THINK_MAX_MS = 1000,
+    INSTANCES_MAX = 4,
+    NAMES_MAX = 64,
+};
+
+static bool are_strategies(struct exchange *x, const json_t *names)
+{
+    size_t i;
+    json_t *name;
+    json_array_foreach(names, i, name) {
+        if (!strategy_find(json_string_value(name))) {
+            reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "strategies"),
+                          "there is no strategy '%s'; valid: %s", json_string_value(name),
+                          api_strategy_names());
+            return false;
+        }
+    }
+    return true;
+}
+
+static void reply_run(struct exchange *x, int status, int64_t id)
+{
+    char *text = runs_text(((struct service *)x->app)->runs, id);
+    if (text)
+        http_reply_body(x, status, "application/json", text, strlen(text));
+    else
+        reply_problem(x, NOT_FOUND, NULL, "there is no run %lld, or it was too long ago", (long long)id);
+}
+
+void runs_create(struct exchange *x, struct worker *worker)
+{
+    struct service *service = worker->service;
+    json_t *names = NULL;
+    struct run_order order = {
+        .product_id = 1, .instances = 1, .connections = 16, .stock = 100, .quantity = 1, .duration_ms = 1000};
+    const struct member members[] = {
+        {"strategies", NAMES, true, &names, 1, NAMES_MAX},
+        {"product_id", INTEGER, false, &order.product_id, 1, INT64_MAX},
+        {"instances", INTEGER, false, &order.instances, 1, INSTANCES_MAX},
+        {"connections", INTEGER, false, &order.connections, 1, CONNECTIONS_MAX},
+        {"stock", INTEGER, false, &order.stock, 1, RUN_STOCK_MAX},
+        {"quantity", INTEGER, false, &order.quantity, 1, QUANTITY_MAX},
+        {"requests", INTEGER, false, &order.requests, 0, REQUESTS_MAX},
+        {"duration_ms", INTEGER, false, &order.duration_ms, 100, DURATION_MAX_MS},
+        {"think_ms", INTEGER, false, &order.think_ms, 0, RUN_THINK_MAX_MS},
+        {0},
+    };
+    AUTO_JSON body = api_body(x, members);
+    if (!body || !are_strategies(x, names))
+        return;
+    if (order.quantity > order.stock) {
+        reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "quantity"),
+                      "quantity must not be more than stock, or nothing can be sold");
+        return;
+    }
+    int64_t id = 0;
+    order.strategies = json_incref(names);
+    switch (runs_start(service->runs, &order, http_port(service->http), &id)) {
+    case RUN_STARTED:
+        http_set_header(x, "Location", "/runs/%lld", (long long)id);
+        reply_run(x, 202, id);
+        return;
+    case RUN_GOES_ON:
+        reply_problem(x, RUN_IN_PROGRESS, json_pack("{s:I}", "run", (json_int_t)id),
+                      "run %lld goes on; one runs at a time", (long long)id);
+        break;
+    case RUN_IMPOSSIBLE: reply_problem(x, OVERLOADED, NULL, "a run cannot be started now"); break;
+    }
+    json_decref(order.strategies);
+}
+
+void runs_get(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    int64_t id;
+    if (api_path_id(x, NOT_FOUND, &id))
+        reply_run(x, 200, id);
+}
+
+void runs_get_traces(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    int64_t id;
+    if (!api_path_id(x, NOT_FOUND, &id))
+        return;
+    char *text = runs_traces(((struct service *)x->app)->runs, id);
+    if (text)
+        http_reply_body(x, 200, "application/json", text, strlen(text));
+    else
+        reply_problem(x, NOT_FOUND, NULL, "there is no run %lld, or it was too long ago", (long long)id);
+}
+
+void runs_delete(struct exchange *x, struct worker *worker)
+{
+    int64_t id;
+    if (!api_path_id(x, NOT_FOUND, &id))
+        return;
+    (void)runs_cancel(worker->service->runs, id);
+    reply_run(x, 200, id);
+}

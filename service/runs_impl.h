@@ -1,0 +1,45 @@
+/* A run, for the two files that keep it: runs.c and run_watch.c. */
+#ifndef OVERSELL_SERVICE_RUNS_IMPL_H
+#define OVERSELL_SERVICE_RUNS_IMPL_H
+
+#include "service/runs.h"
+
+#include <pthread.h>
+
+enum { RUNS_KEPT = 16 };
+
+enum run_state { RUN_RUNNING, RUN_DONE, RUN_CANCELLED, RUN_FAILED };
+
+struct run {
+    int64_t id; /* 0: none */
+    enum run_state state;
+    struct run_order order;
+    uint16_t port;
+    char started_at[32];
+    json_t *load;     /* the last sign of it while it goes on, or NULL */
+    json_t *rows;     /* of the strategies that are done */
+    json_t *document; /* the load test's whole result, or NULL */
+    char *traces;     /* JSON text, or NULL */
+    char *text;       /* the run as JSON, or NULL where it has to be written anew */
+    char error[400];  /* the last complaint */
+};
+
+struct runs {
+    const struct config *config;
+    pthread_mutex_t mutex; /* guards all below, and every run */
+    pthread_cond_t ended;
+    struct run kept[RUNS_KEPT];
+    int64_t last_id;
+    struct run *current; /* NULL: none goes on */
+    bool cancelled;      /* the current one is to end */
+    bool stopping;
+    bool has_thread; /* THREAD has to be joined */
+    pthread_t thread;
+};
+
+/* Runs the load test from its start to its end, and notes in RUN what it says. Called without the mutex. */
+void run_watch(struct runs *runs, struct run *run);
+/* Something about the run has changed; with the mutex held. */
+void run_changed(struct run *run);
+
+#endif

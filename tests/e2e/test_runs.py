@@ -1,0 +1,202 @@
+"""Load runs from the service: what they find, that one goes on at a time, and that nothing of one stays behind."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from lab import DOCUMENT, request_bytes, wait_until
+
+TOKEN = "a-token-of-some-length"
+LONG = {"strategies": ["atomic-decrement"], "duration_ms": 30000}
+
+
+def descendants(pid):
+    """The processes below PID, as (pid, when it started)."""
+    parents = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if words[0] != "Z":
+            parents[int(folder.name)] = (int(words[1]), words[19])
+    found, more = set(), {pid}
+    while more:
+        more = {child for child, (parent, _) in parents.items() if parent in more}
+        found |= {(child, parents[child][1]) for child in more}
+    return found
+
+
+def alive(processes):
+    left = set()
+    for pid, started in processes:
+        try:
+            words = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if words[19] == started and words[0] != "Z":
+            left.add(pid)
+    return left
+
+
+def start(service, **order):
+    reply = service.post("/runs", order)
+    assert reply.status == 202, str(reply)
+    assert reply.header("Location") == f"/runs/{reply.json['id']}"
+    return reply.json["id"]
+
+
+def ended(service, run, seconds=60):
+    """The run once it has ended, and all that was seen of it meanwhile."""
+    seen = []
+
+    def look():
+        seen.append(service.get(f"/runs/{run}").json)
+        return seen[-1]["state"] != "running"
+
+    wait_until(look, f"run {run} ends", seconds, every=0.05)
+    return seen[-1], seen
+
+
+def under_load(service, run, processes):
+    """Waits until the run's orders are answered, and returns its processes, of which there are so many at least."""
+    wait_until(
+        lambda: (service.get(f"/runs/{run}").json["load"] or {}).get("created", 0) > 0,
+        f"run {run} sells",
+        30,
+    )
+    found = descendants(service.process.pid)
+    assert len(found) >= processes, f"{found}"
+    return found
+
+
+def test_a_run_tells_the_safe_from_the_unsafe(shop):
+    before = shop.get("/strategy").json
+    product = shop.product()
+    run = start(shop, strategies=["read-write", "atomic-decrement"], product_id=product, stock=50, duration_ms=500)
+    last, seen = ended(shop, run)
+    assert (last["state"], last["error"]) == ("done", None), f"{last}"
+    rows = {row["strategy"]: row for row in last["rows"]}
+    assert rows["read-write"]["verdict"] == "oversold-as-expected", f"{rows}"
+    assert rows["read-write"]["oversold"] > 0 and "both saw" in rows["read-write"]["witness"]
+    assert (rows["atomic-decrement"]["verdict"], rows["atomic-decrement"]["oversold"]) == ("ok", 0), f"{rows}"
+    assert all(row["orders_per_s"] > 0 and "cells" not in row for row in last["rows"])
+    assert last["machine"]["cpus"] > 0 and last["settings"]["phases"] == ["throughput", "sell-out"]
+    phases = {(step["load"]["strategy"], step["load"]["phase"]) for step in seen if step["load"]}
+    assert phases == {
+        (name, phase) for name in ("read-write", "atomic-decrement") for phase in ("throughput", "sell-out")
+    }, f"progress shows {phases}"
+    assert any(len(step["rows"]) == 1 for step in seen), "the first row was not there before the end"
+    books = shop.audit(product)
+    assert (books["initial"], books["sold"]) == (50, 50), f"the sale's books are there to be looked at: {books}"
+    assert shop.get("/strategy").json == before
+    assert shop.get(f"/runs/{run}/traces").json == {"instances": []}
+    assert shop.audit(1)["orders"] == 0, "another product was ordered"
+
+
+def test_a_second_process_defeats_the_mutex_and_its_orders_are_shown(shop):
+    product = shop.product()
+    run = start(shop, strategies=["mutex"], product_id=product, instances=2, duration_ms=300)
+    last, _ = ended(shop, run)
+    assert last["state"] == "done" and last["rows"][0]["oversold"] > 0, f"{last}"
+    ours = shop.get(f"/traces?product_id={product}&limit=1000").json
+    (other,) = shop.get(f"/runs/{run}/traces").json["instances"]
+    assert other["instance"] != ours["instance"] and other["traces"]
+    for side in (ours, other):
+        assert {trace["product_id"] for trace in side["traces"]} == {product}
+    witness = shop.audit(product)["witness"]["orders"]
+    known = {trace["order_id"] for trace in ours["traces"] + other["traces"]}
+    assert set(witness) <= known, f"{witness} is in no trace"
+
+
+def test_one_at_a_time_and_cancelled_without_a_trace(shop):
+    product = shop.product()
+    before = shop.get("/strategy").json
+    run = start(shop, **LONG, product_id=product, instances=2)
+    processes = under_load(shop, run, 3)  # the load test, wrk, the second service
+    busy = shop.post("/runs", {"strategies": ["mutex"]})
+    assert (busy.problem, busy.json["run"]) == ("run-in-progress", run), str(busy)
+    ended_run = shop.call("DELETE", f"/runs/{run}")
+    assert (ended_run.status, ended_run.json["state"]) == (200, "cancelled"), str(ended_run)
+    wait_until(lambda: not alive(processes), "its processes are gone")
+    assert shop.get("/strategy").json == before
+    assert shop.call("DELETE", f"/runs/{run}").json["state"] == "cancelled", "once ended, it stays as it is"
+    again = start(shop, strategies=["atomic-decrement"], product_id=product, duration_ms=100)
+    assert again == run + 1 and ended(shop, again)[0]["state"] == "done"
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_service_that_ends_takes_its_run_with_it(services, database, how):
+    service = services.start(database)
+    run = start(service, **LONG, instances=2)
+    processes = under_load(service, run, 3)
+    if how == signal.SIGTERM:
+        service.stop()
+        assert not alive(processes), "processes of the run are still there"
+    else:
+        service.kill()
+        wait_until(lambda: not alive(processes), "its processes are gone", 30)
+
+
+def test_a_run_that_cannot_be_says_why(services, database):
+    service = services.start(database, env={"OVERSELL_LOADTEST": "/nonexistent/loadtest"})
+    last, _ = ended(service, start(service, strategies=["mutex"]))
+    assert last["state"] == "failed" and "load test" in last["error"], f"{last}"
+
+
+@pytest.mark.parametrize(
+    "order, problem",
+    [
+        ({}, "bad-request"),
+        ({"strategies": "mutex"}, "bad-request"),
+        ({"strategies": [1]}, "bad-request"),
+        ({"strategies": None}, "bad-request"),
+        ({"strategies": ["mutex"], "colour": 1}, "bad-request"),
+        ({"strategies": ["mutex"], "stock": "1"}, "bad-request"),
+        ({"strategies": []}, "invalid-order"),
+        ({"strategies": ["mutex"] * 65}, "invalid-order"),
+        ({"strategies": ["nonsense"]}, "invalid-order"),
+        ({"strategies": ["--help"]}, "invalid-order"),
+        ({"strategies": ["all"]}, "invalid-order"),
+        ({"strategies": ["mutex"], "connections": 257}, "invalid-order"),
+        ({"strategies": ["mutex"], "stock": 0}, "invalid-order"),
+        ({"strategies": ["mutex"], "stock": 10001}, "invalid-order"),
+        ({"strategies": ["mutex"], "stock": 5, "quantity": 6}, "invalid-order"),
+        ({"strategies": ["mutex"], "requests": 100001}, "invalid-order"),
+        ({"strategies": ["mutex"], "duration_ms": 99}, "invalid-order"),
+        ({"strategies": ["mutex"], "duration_ms": 30001}, "invalid-order"),
+        ({"strategies": ["mutex"], "think_ms": 1001}, "invalid-order"),
+        ({"strategies": ["mutex"], "instances": 5}, "invalid-order"),
+        ({"strategies": ["mutex"], "product_id": 0}, "invalid-order"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(shop, order, problem):
+    assert shop.post("/runs", order).problem == problem
+
+
+@pytest.mark.parametrize("run", ["0", "999999", "-1", "x", "01", "99999999999999999999"])
+def test_a_run_that_is_not_there(shop, run):
+    assert shop.get(f"/runs/{run}").problem == "not-found"
+    assert shop.get(f"/runs/{run}/traces").problem == "not-found"
+    assert shop.call("DELETE", f"/runs/{run}").problem == "not-found"
+
+
+def test_runs_are_control(services, database):
+    service = services.start(database, token=TOKEN)
+    stranger, page = {"Authorization": None}, {"Origin": "http://evil.example"}
+    for method, target, body in (("POST", "/runs", LONG), ("DELETE", "/runs/1", None)):
+        assert service.call(method, target, body, stranger).problem == "unauthorized"
+        assert service.call(method, target, body, page).problem == "forbidden-origin"
+    run = start(service, strategies=["mutex"], duration_ms=100)
+    last, _ = ended(service, run)
+    assert last["state"] == "done", f"the load test has the token: {last}"
+    assert TOKEN not in service.get(f"/runs/{run}").text
+
+
+def test_an_end_with_a_body_that_is_too_large(shop):
+    with shop.wire() as wire:
+        wire.send(request_bytes("DELETE", "/runs/1", b"{" + b" " * 70000))
+        reply = wire.reply()
+    DOCUMENT.check("DELETE", "/runs/1", reply)
+    assert reply.problem == "payload-too-large", str(reply)
