@@ -27,6 +27,10 @@ USER oversell
 ENTRYPOINT ["with-keys"]
 
 FROM programs AS service
+# What POST /runs drives the load with.
+USER root
+RUN install-packages wrk
+USER oversell
 EXPOSE 8080
 HEALTHCHECK --interval=3s --timeout=5s --start-period=60s CMD ["curl", "-fsSo", "/dev/null", "http://127.0.0.1:8080/readyz"]
 CMD ["order-service", "--listen", "0.0.0.0:8080"]

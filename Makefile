@@ -50,7 +50,8 @@ PKGS          = libmicrohttpd libpq jansson libcurl hiredis $(HIREDIS_SSL)
 OTHER_LIBS   := -lzookeeper_mt # which has no .pc file in Debian
 DEPS         := gcc libc6-dev pkg-config libmicrohttpd-dev libpq-dev libjansson-dev libcurl4-openssl-dev \
                 libhiredis-dev libzookeeper-mt-dev libcmocka-dev postgresql redis-server zookeeper etcd-server etcd-client \
-                wrk gnuplot-nox curl python3 python3-pytest python3-yaml python3-jsonschema python3-redis python3-kazoo
+                wrk gnuplot-nox curl python3 python3-pytest python3-yaml python3-jsonschema python3-redis python3-kazoo \
+                chromium chromium-driver python3-selenium
 DEPS_LINT    := clang clang-tidy clang-format shellcheck
 
 # Asked once and only when something is compiled, since `make deps` may be what installs pkg-config.

@@ -11,6 +11,9 @@
 
 /* clang-format off */
 const struct route routes[] = {
+    {"GET",  "/",                 LANE_HTTP,    false, page_get},
+    {"GET",  "/page/:",           LANE_HTTP,    false, page_get_file},
+    {"GET",  "/live",             LANE_READS,   false, live_get},
     {"POST", "/orders",           LANE_ORDERS,  false, orders_create},
     {"POST", "/echo",             LANE_ORDERS,  false, orders_echo},
     {"GET",  "/orders",           LANE_READS,   false, orders_list},

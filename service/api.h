@@ -17,6 +17,8 @@ handler_fn audit_get;
 handler_fn strategies_list, strategies_get, strategy_get, strategy_set; /* strategies_api.c */
 handler_fn locks_hold;                                                  /* locks_api.c */
 handler_fn runs_create, runs_get, runs_get_traces, runs_delete;         /* runs_api.c */
+handler_fn live_get;                                                    /* live_api.c */
+handler_fn page_get, page_get_file;                                     /* page.c */
 handler_fn health_get, ready_get, metrics_get, traces_get, openapi_get; /* status_api.c */
 
 /* A member of a JSON object, read into the memory that TO points at. */
@@ -43,6 +45,8 @@ const char *api_strategy_names(void);
 
 /* The worker's database for a call other than an order: with an order's deadlines. */
 enum db_status api_database(struct worker *worker);
+/* Other books than those that open pages were shown last are to be expected. */
+void live_forget(struct service *service, int64_t product_id);
 /* Replies for a database that did not serve. */
 void api_reply_db(struct exchange *x, struct worker *worker, enum db_status status);
 /* Replies with JSON text that the database has made (stolen); NULL is the problem MISSING. */

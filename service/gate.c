@@ -5,6 +5,8 @@
  * for the running ones, so that a stream of orders cannot put it off for ever. */
 #include "service/gate.h"
 
+#include "service/steps.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -16,6 +18,7 @@ struct gate {
     int running[STRIPES];
     int closing[STRIPES]; /* resets that wait or run: 1 at most has the stripe, the others wait too */
     bool closed[STRIPES];
+    int64_t opened_us[STRIPES];
     int running_total;
     int switching; /* changes of the settings that wait */
     struct settings settings;
@@ -105,9 +108,18 @@ void gate_open(struct gate *gate, int64_t product_id)
     size_t stripe = stripe_of(product_id);
     pthread_mutex_lock(&gate->mutex);
     gate->closed[stripe] = false;
+    gate->opened_us[stripe] = monotonic_us();
     gate->closing[stripe]--;
     pthread_mutex_unlock(&gate->mutex);
     pthread_cond_broadcast(&gate->changed);
+}
+
+int64_t gate_opened_us(struct gate *gate, int64_t product_id)
+{
+    pthread_mutex_lock(&gate->mutex);
+    int64_t opened_us = gate->opened_us[stripe_of(product_id)];
+    pthread_mutex_unlock(&gate->mutex);
+    return opened_us;
 }
 
 struct settings gate_settings(struct gate *gate)

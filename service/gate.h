@@ -29,6 +29,9 @@ void gate_leave(struct gate *gate, int64_t product_id);
 bool gate_close(struct gate *gate, int64_t product_id, int64_t deadline_us);
 void gate_open(struct gate *gate, int64_t product_id);
 
+/* When the product, or one that shares its place here, was opened last (monotonic_us); 0: never closed. */
+int64_t gate_opened_us(struct gate *gate, int64_t product_id);
+
 struct settings gate_settings(struct gate *gate);
 /* Waits for the running orders while new ones are kept out, then changes what CHANGES has (a strategy that is not NULL,
  * numbers that are not negative) and leaves the rest as another switch may just have set it; *ret_settings are the new

@@ -157,7 +157,8 @@ static enum MHD_Result send_reply(struct exchange *x)
         MHD_add_response_header(response, "Content-Type", x->content_type);
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     for (int i = 0; i < x->header_count; i++)
-        MHD_add_response_header(response, x->headers[i].name, x->headers[i].value);
+        MHD_add_response_header(response, x->headers[i].name,
+                                x->headers[i].fixed ? x->headers[i].fixed : x->headers[i].value);
     if (x->close)
         MHD_add_response_header(response, "Connection", "close");
     http_watch_phase(x->connection, HTTP_REPLYING);
@@ -303,6 +304,14 @@ void http_set_header(struct exchange *x, const char *name, const char *format, .
     va_start(args, format);
     vsnprintf(x->headers[x->header_count].value, sizeof x->headers[0].value, format, args);
     va_end(args);
+    x->headers[x->header_count++].name = name;
+}
+
+void http_set_fixed_header(struct exchange *x, const char *name, const char *value)
+{
+    if (x->header_count == HTTP_HEADERS_MAX)
+        return;
+    x->headers[x->header_count].fixed = value;
     x->headers[x->header_count++].name = name;
 }
 

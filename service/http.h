@@ -14,7 +14,7 @@
 enum {
     HTTP_BODY_MAX = 64 * 1024,      /* a larger body is answered 413 … */
     HTTP_DISCARD_MAX = 1024 * 1024, /* … after up to this much of it was read and thrown away */
-    HTTP_HEADERS_MAX = 6,           /* headers of ours on a reply */
+    HTTP_HEADERS_MAX = 8,           /* headers of ours on a reply */
     HTTP_ARGUMENT_MAX = 80          /* the variable part of a path */
 };
 
@@ -42,6 +42,7 @@ struct exchange {
     size_t reply_size;
     struct {
         const char *name;
+        const char *fixed; /* the value where it is a static one, else NULL */
         char value[100];
     } headers[HTTP_HEADERS_MAX];
     int header_count;
@@ -70,6 +71,8 @@ void http_reply_body(struct exchange *x, int status, const char *content_type, c
 /* Adds a header to the reply; NAME is static. */
 void http_set_header(struct exchange *x, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same with a static value, of any length. */
+void http_set_fixed_header(struct exchange *x, const char *name, const char *value);
 
 /* Within dispatch, before the exchange is given to another thread. */
 void http_hand_over(struct exchange *x);

@@ -44,7 +44,9 @@ static bool start(struct service *service)
     service->batches = turns_new((size_t)config->queue);
     service->turns = turns_new((size_t)config->queue);
     service->runs = runs_new(config);
-    if (!service->gate || !service->batches || !service->turns || !service->runs || !workers_start(service)) {
+    service->shared = shared_new();
+    if (!service->gate || !service->batches || !service->turns || !service->runs || !service->shared ||
+        !workers_start(service)) {
         log_line(LOG_ERROR, "out of memory or threads");
         return false;
     }
@@ -91,6 +93,7 @@ static void drain(struct service *service)
     turns_free(service->batches);
     turns_free(service->turns);
     runs_free(service->runs);
+    shared_free(service->shared);
 }
 
 int main(int argc, char *argv[])

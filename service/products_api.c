@@ -111,6 +111,7 @@ void products_replace(struct exchange *x, struct worker *worker)
     if (status == DB_OK)
         status = products_put(worker->db, id, name, price, &stock, worker->service->instance, &created);
     gate_open(worker->service->gate, id);
+    live_forget(worker->service, id);
     if (status != DB_OK) {
         api_reply_db(x, worker, status);
         return;
@@ -142,6 +143,7 @@ void products_set_stock(struct exchange *x, struct worker *worker)
     if (status == DB_OK)
         status = products_reset(worker->db, id, &stock, worker->service->instance, &found);
     gate_open(worker->service->gate, id);
+    live_forget(worker->service, id);
     if (status != DB_OK)
         api_reply_db(x, worker, status);
     else if (!found)

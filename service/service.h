@@ -9,6 +9,7 @@
 #include "service/http.h"
 #include "service/queue.h"
 #include "service/runs.h"
+#include "service/shared.h"
 #include "service/trace.h"
 #include "service/turns.h"
 
@@ -48,6 +49,7 @@ struct service {
     struct turns *turns;   /* orders that wait because there is a product_limit */
     struct http *http;
     struct runs *runs;
+    struct shared *shared;
     struct queue *queues[LANE_COUNT];
     struct worker *workers; /* lane by lane, those of LANE_ORDERS first */
     int worker_count;

@@ -37,6 +37,17 @@ void trace_ring_add(struct trace_ring *ring, const struct trace *trace)
     pthread_mutex_unlock(&ring->mutex);
 }
 
+uint64_t traces_count(struct trace_ring *const *rings, int count)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < count; i++) {
+        pthread_mutex_lock(&rings[i]->mutex);
+        sum += rings[i]->added;
+        pthread_mutex_unlock(&rings[i]->mutex);
+    }
+    return sum;
+}
+
 static int by_start(const void *a, const void *b)
 {
     const struct trace *x = a, *y = b;

@@ -32,6 +32,9 @@ struct trace_ring *trace_ring_new(int capacity);
 void trace_ring_free(struct trace_ring *ring);
 void trace_ring_add(struct trace_ring *ring, const struct trace *trace);
 
+/* How many traces have been added to all RINGS since the start. */
+uint64_t traces_count(struct trace_ring *const *rings, int count);
+
 /* Which traces are wanted: the newest LIMIT of a product (0: of all). */
 struct trace_query {
     int64_t product_id;

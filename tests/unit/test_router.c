@@ -11,6 +11,9 @@ static const struct {
     handler_fn *handle;
     bool control;
 } promised[] = {
+    {"GET", "/", NULL, page_get, false},
+    {"GET", "/page/app.js", "app.js", page_get_file, false},
+    {"GET", "/live", NULL, live_get, false},
     {"POST", "/orders", NULL, orders_create, false},
     {"POST", "/echo", NULL, orders_echo, false},
     {"GET", "/orders", NULL, orders_list, false},
@@ -125,7 +128,6 @@ static void test_paths_that_are_not_there(void **state)
     (void)state;
     static const char *const paths[] = {
         "",
-        "/",
         "//",
         "*",
         "orders",

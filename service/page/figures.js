@@ -1,0 +1,50 @@
+// The big figures: stock, left, sold, oversold, orders a second; and what they mean in one sentence.
+import { byId, setText, short, whole } from "./dom.js";
+
+const AMPLE = 100000; // a stock that no sale uses: the run is measuring how fast it goes
+
+function sentence(books) {
+  if (books.orders === 0) return "Nothing sold yet.";
+  const witness = books.witness
+    ? ` Orders ${books.witness.orders[0]} and ${books.witness.orders[1]} both read ${books.witness.stock_seen}.`
+    : "";
+  const mixed = books.mixed ? " The orders were made under several strategies, so no promise holds." : "";
+  if (books.oversold > 0)
+    return `Sold ${whole(books.sold)} of ${whole(books.initial)}: ${whole(books.oversold)} sold that were never there.${witness}${mixed}`;
+  if (books.negative > 0) return `The stock is below zero.${witness}${mixed}`;
+  if (books.drift > 0)
+    return `${whole(books.drift)} units were sold, and the stock does not know it: an update was lost.${witness}${mixed}`;
+  if (books.drift < 0)
+    return `${whole(-books.drift)} units were taken and never ordered.${books.in_flight > 0 ? " Orders still run." : ""}${mixed}`;
+  return `The books balance: ${whole(books.sold)} sold, ${whole(books.left)} left.${mixed}`;
+}
+
+function setFigure(id, text) {
+  setText(byId(id), text);
+  byId(id).classList.toggle("is-long", text.length > 5);
+}
+
+function showBar(books) {
+  const all = Math.max(books.initial, books.sold, 1);
+  const bar = byId("bar");
+  bar.querySelector(".bar-sold").style.width = `${(Math.min(books.sold, books.initial) / all) * 100}%`;
+  bar.querySelector(".bar-over").style.width = `${(books.oversold / all) * 100}%`;
+  bar.setAttribute("aria-label", `${whole(books.sold)} sold of ${whole(books.initial)}, ${whole(books.oversold)} oversold`);
+}
+
+// RATE: orders a second where a run tells it, else null.
+export function showFigures(books, rate) {
+  setFigure("figure-rate", rate === null ? "–" : short(rate));
+  if (!books) return;
+  const ample = books.initial >= AMPLE;
+  setFigure("figure-stock", ample ? "∞" : whole(books.initial));
+  setFigure("figure-left", ample ? "∞" : whole(books.left));
+  setFigure("figure-sold", whole(books.sold));
+  setFigure("figure-oversold", whole(books.oversold));
+  const bad = books.oversold > 0 || books.negative > 0 || books.drift > 0;
+  byId("oversold-box").classList.toggle("is-bad", bad);
+  byId("oversold-box").classList.toggle("is-good", !bad && books.orders > 0);
+  setText(byId("verdict"), ample ? "Ample stock: this measures how fast orders go." : sentence(books));
+  byId("verdict").classList.toggle("is-bad", bad && !ample);
+  showBar(books);
+}

@@ -1,0 +1,53 @@
+// How the page looks and listens: colours, the big view, keys, help.
+import { byId } from "./dom.js";
+
+const stored = (key, preset) => localStorage.getItem(`oversell.${key}`) ?? preset;
+const store = (key, value) => localStorage.setItem(`oversell.${key}`, value);
+
+function applyTheme(theme) {
+  if (theme === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+}
+
+function applyBig(big) {
+  document.documentElement.classList.toggle("is-big", big);
+  byId("big").setAttribute("aria-pressed", String(big));
+  dispatchEvent(new Event("resize")); // what is drawn to the size of the text
+}
+
+function isTyping(target) {
+  return target.closest("input, select, textarea, dialog, [contenteditable]") !== null;
+}
+
+// KEYS: key → what is done. They can be switched off, since a voice or a reader may send letters.
+export function setUpLooks(keys) {
+  const theme = byId("theme");
+  theme.value = stored("theme", "auto");
+  applyTheme(theme.value);
+  theme.addEventListener("change", () => {
+    store("theme", theme.value);
+    applyTheme(theme.value);
+  });
+
+  applyBig(stored("big", "no") === "yes");
+  byId("big").addEventListener("click", () => {
+    const big = !document.documentElement.classList.contains("is-big");
+    store("big", big ? "yes" : "no");
+    applyBig(big);
+  });
+
+  const help = byId("help");
+  const open = () => help.open || help.showModal();
+  byId("help-open").addEventListener("click", open);
+
+  const shortcuts = byId("shortcuts");
+  shortcuts.checked = stored("shortcuts", "on") === "on";
+  shortcuts.addEventListener("change", () => store("shortcuts", shortcuts.checked ? "on" : "off"));
+  const all = { ...keys, "?": open };
+  document.addEventListener("keydown", (event) => {
+    if (!shortcuts.checked || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    if (!Object.hasOwn(all, event.key) || (event.repeat && event.key !== "b")) return;
+    event.preventDefault();
+    all[event.key]();
+  });
+}

@@ -1,0 +1,95 @@
+// Traces made into orders with named moments, and the orders whose critical sections overlap.
+
+const COMMITS = new Set(["commit", "commit-stock", "commit-order"]);
+const KINDS = { read: "read", write: "write", take: "write", insert: "insert", commit: "commit", "commit-stock": "commit", "commit-order": "commit", lock: "lock", fence: "lock", unlock: "after" };
+
+// One order of a trace, times in microseconds of the machine's clock. A step's name says what was done when it ended.
+export function orderOf(trace, instance) {
+  const order = {
+    key: `${instance}/${trace.request_id}`,
+    instance,
+    worker: trace.worker,
+    id: trace.order_id,
+    strategy: trace.strategy,
+    outcome: trace.outcome,
+    tries: trace.tries,
+    fence: trace.fence,
+    received: trace.received_us,
+    start: trace.started_us,
+    end: trace.ended_us,
+    steps: trace.steps,
+    segments: [],
+    holds: [], // [from, to] while a lock outside the database is held
+    seen: null, // the stock read last
+    readBegin: null, // when it was read, or taken, last
+    readEnd: null,
+    commitBegin: null, // when it began to commit what it took, and when it was told so
+    commitEnd: null,
+  };
+  let waits = false;
+  let heldFrom = null;
+  for (const { step, begin_us: from, end_us: to, value } of trace.steps) {
+    const kind = step === "lock" && waits ? "wait" : (KINDS[step] ?? "lock");
+    order.segments.push({ kind, step, from, to, value });
+    waits = step === "wait";
+    if (step === "lock") heldFrom ??= to;
+    if (step === "unlock" && heldFrom !== null) {
+      order.holds.push([heldFrom, to]);
+      heldFrom = null;
+    }
+    if (step === "read") order.seen = value;
+    if (step === "read" || step === "take") Object.assign(order, { readBegin: from, readEnd: to });
+    if (COMMITS.has(step) && order.commitEnd === null) Object.assign(order, { commitBegin: from, commitEnd: to });
+  }
+  if (heldFrom !== null) order.holds.push([heldFrom, order.end]);
+  const last = order.segments.at(-1)?.to ?? order.start;
+  if (order.end > last) order.segments.push({ kind: "after", step: "answer", from: last, to: order.end, value: null });
+  return order;
+}
+
+const isInside = (order) => order.outcome === "created" && order.readEnd !== null && order.commitEnd !== null;
+
+// Did two orders overlap for certain? Clocks here are the client's: a COMMIT takes effect somewhere between its beginning
+// and its end. Each had read before the other began to commit; or both read the same stock, one of them before the other's
+// COMMIT had ended, and so without seeing what it took.
+function overlap(a, b) {
+  if (a.readEnd < b.commitBegin && b.readEnd < a.commitBegin) return true;
+  return a.seen !== null && a.seen === b.seen && a.readBegin < b.commitEnd && b.readBegin < a.commitEnd;
+}
+
+// For each order's key: { ranges: [[from, to]…], others: [order…], same: [order…] }; SAME read the same stock as well.
+// WITNESS: ids of two orders of which the database itself knows that neither saw the other.
+export function overlapsOf(orders, witness = []) {
+  const found = new Map();
+  const note = (order, other, range) => {
+    const entry = found.get(order.key) ?? { ranges: [], others: [], same: [] };
+    entry.ranges.push(range);
+    entry.others.push(other);
+    if (order.seen !== null && order.seen === other.seen) entry.same.push(other);
+    found.set(order.key, entry);
+  };
+  const inside = orders.filter(isInside).sort((a, b) => a.readBegin - b.readBegin);
+  inside.forEach((order, index) => {
+    for (let i = index + 1; i < inside.length && inside[i].readBegin < order.commitEnd; i++) {
+      const other = inside[i];
+      if (!overlap(order, other) && !(witness.includes(order.id) && witness.includes(other.id))) continue;
+      const to = Math.min(order.commitEnd, other.commitEnd);
+      const range = [Math.min(Math.max(order.readEnd, other.readEnd), to), to];
+      note(order, other, range);
+      note(other, order, range);
+    }
+  });
+  for (const entry of found.values()) entry.ranges = merge(entry.ranges);
+  return found;
+}
+
+// Ranges put together where they touch.
+export function merge(ranges) {
+  const merged = [];
+  for (const [from, to] of [...ranges].sort((a, b) => a[0] - b[0])) {
+    const last = merged.at(-1);
+    if (last && from <= last[1]) last[1] = Math.max(last[1], to);
+    else merged.push([from, to]);
+  }
+  return merged;
+}

@@ -1,0 +1,164 @@
+"""A real browser, headless, that a test steers as a person would: it clicks, types and looks."""
+
+import os
+import re
+
+from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
+from selenium.webdriver.chrome.service import Service as Driver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+
+from basics import BUILD, PATIENCE, wait_until
+
+SHOTS = BUILD / "tests" / "page"
+
+# The contrast of each text on the page with what is behind it (WCAG 2, relative luminance), where it is too low.
+# Colours that the browser does not give as rgb() are drawn to find out what they are.
+LOW_CONTRAST = """
+const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+function rgba(colour) {
+  canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+  const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data; return [r, g, b, a / 255];
+}
+function luminance([r, g, b]) {
+  const [x, y, z] = [r, g, b].map((v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+}
+const over = (top, below) => [0, 1, 2].map((i) => top[i] * top[3] + below[i] * (1 - top[3])).concat(1);
+function behind(element) {
+  const layers = [];
+  for (let e = element; e; e = e.parentElement) layers.push(rgba(getComputedStyle(e).backgroundColor));
+  return layers.reverse().reduce((below, top) => over(top, below), [255, 255, 255, 1]);
+}
+const found = [];
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const element = walker.currentNode.parentElement, text = walker.currentNode.textContent.trim();
+  if (!text || element.closest("svg, option, noscript, script, .skip") || !element.checkVisibility()) continue;
+  const style = getComputedStyle(element), ground = behind(element);
+  const [a, b] = [luminance(over(rgba(style.color), ground)), luminance(ground)];
+  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  const large = parseFloat(style.fontSize) >= 24;
+  if (ratio < (large ? 3 : 4.5)) found.push(`${text.slice(0, 40)}: ${ratio.toFixed(2)}`);
+}
+return found;
+"""
+
+# Controls that a screen reader could not name, or that are too small to hit, by the browser's own reckoning.
+ROLES = {"button", "combobox", "textbox", "spinbutton", "checkbox", "link", "progressbar", "image"}
+
+
+class Browser:
+    """One Chromium. Its downloads go to FOLDER."""
+
+    def __init__(self, folder):
+        options = webdriver.ChromeOptions()
+        options.binary_location = "/usr/bin/chromium"
+        for flag in ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,900"):
+            options.add_argument(flag)
+        if os.geteuid() == 0:
+            options.add_argument("--no-sandbox")
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        self.driver = webdriver.Chrome(service=Driver("/usr/bin/chromedriver"), options=options)
+        self.driver.execute_cdp_cmd(
+            "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)}
+        )
+        self.driver.set_script_timeout(30 * PATIENCE)
+        SHOTS.mkdir(parents=True, exist_ok=True)
+
+    def quit(self):
+        self.driver.quit()
+
+    def open(self, url, scheme="light"):
+        self.driver.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        )
+        self.driver.get(url)
+        self.driver.execute_script("localStorage.clear(); sessionStorage.clear()")
+        self.driver.get_log("browser")
+        self.driver.refresh()
+        self.wait_text("pulse", "live")
+
+    def size(self, width, height=800, phone=False):
+        self.driver.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone},
+        )
+
+    def find(self, name):
+        return self.driver.find_element(By.ID, name)
+
+    def all(self, selector):
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def text(self, name):
+        return self.find(name).get_attribute("textContent").strip()
+
+    def figure(self, name):
+        """A big figure as a number, or None."""
+        text = self.text(f"figure-{name}").replace(",", "")
+        return float(text) if re.fullmatch(r"-?[0-9.]+", text) else None
+
+    def click(self, name):
+        element = self.find(name)
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+        element.click()
+
+    def choose(self, name, value):
+        Select(self.find(name)).select_by_value(value)
+
+    def enter(self, name, value):
+        """A value typed into a field, and the field left."""
+        field = self.find(name)
+        field.send_keys(Keys.CONTROL, "a")
+        field.send_keys(str(value), Keys.TAB)
+
+    def press(self, key):
+        self.driver.switch_to.active_element.send_keys(key)
+
+    def wait(self, true, what, seconds=15):
+        def look():
+            try:
+                return true()
+            except StaleElementReferenceException:
+                return False
+
+        return wait_until(look, f"{what}; the log says {self.text('log')[:400]!r}", seconds, every=0.05)
+
+    def wait_text(self, name, text, seconds=15):
+        return wait_until(lambda: text in self.text(name), f"#{name} says {text}", seconds, every=0.05)
+
+    def shot(self, name):
+        """Keeps a picture of the whole page for people to look at."""
+        height = self.driver.execute_script("return document.documentElement.scrollHeight")
+        width = self.driver.execute_script("return innerWidth")
+        self.size(width, height)
+        self.driver.save_screenshot(str(SHOTS / f"{name}.png"))
+        self.size(width)
+
+    def overflows(self):
+        """By how many pixels the page is wider than the window."""
+        return self.driver.execute_script("return document.documentElement.scrollWidth - innerWidth")
+
+    def low_contrast(self):
+        return self.driver.execute_script(LOW_CONTRAST)
+
+    def unnamed(self):
+        """What a screen reader would meet without a name."""
+        self.driver.execute_cdp_cmd("Accessibility.enable", {})
+        nodes = self.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+        return [
+            node["role"]["value"]
+            for node in nodes
+            if not node.get("ignored")
+            and node.get("role", {}).get("value") in ROLES
+            and not node.get("name", {}).get("value", "").strip()
+        ]
+
+    def complaints(self):
+        """What the browser has written on its console: errors, refused loads, broken policies."""
+        return [
+            entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")
+        ]

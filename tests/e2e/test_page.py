@@ -1,0 +1,289 @@
+"""The workshop page in a real browser: what a teacher clicks, and what the class then sees."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from browser import Browser, Keys
+from lab import ROOT, wait_until
+from basics import BUILD
+
+TOKEN = "a-token-of-some-length"
+FILES = sorted(path.name for path in (ROOT / "service" / "page").iterdir())
+
+
+@pytest.fixture(scope="module")
+def downloads(tmp_path_factory):
+    return tmp_path_factory.mktemp("downloads")
+
+
+@pytest.fixture(scope="module")
+def browser(downloads):
+    started = Browser(downloads)
+    yield started
+    started.quit()
+
+
+@pytest.fixture
+def page(browser, shop):
+    """The page of the shop, as it is when it is first opened, with a sale of 100; it must not complain."""
+    shop.strategy("atomic-decrement", think_ms=0, lock_wait_ms=5000, lock_ttl_ms=10000)
+    shop.reset(1, 100)
+    browser.size(1280)
+    browser.open(f"http://127.0.0.1:{shop.port}/")
+    yield browser
+    assert browser.complaints() == []
+
+
+def pick(page, strategy):
+    page.choose("strategy-select", strategy)
+    page.wait_text("log", f"Strategy: {strategy}")
+    page.wait(lambda: page.figure("sold") == 0, "a new sale")
+
+
+def run_load(page, instances="1", seconds="0.3"):
+    page.choose("load-instances", instances)
+    page.enter("load-seconds", seconds)
+    lines = len(page.all("#results-table tbody tr"))
+    page.click("load-start")
+    page.wait(lambda: len(page.all("#results-table tbody tr")) == lines + 1, "the run is in the table", 60)
+    page.wait(lambda: page.find("load-start").is_displayed(), "the run is over")
+    page.wait(lambda: page.figure("stock") == 100 and page.figure("sold"), "the sale's books are shown")
+    return [cell.text for cell in page.all("#results-table tbody tr:first-child > *")]
+
+
+# ── what is served ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", [None, *FILES])
+def test_its_files_are_served_and_kept(shop, name):
+    target = f"/page/{name}" if name else "/"
+    reply = shop.get(target)
+    assert reply.body == (ROOT / "service" / "page" / (name or "index.html")).read_bytes()
+    assert reply.header("X-Content-Type-Options") == "nosniff"
+    assert reply.header("X-Frame-Options") == "DENY"
+    assert "'unsafe" not in reply.header("Content-Security-Policy")
+    again = shop.get(target, {"If-None-Match": reply.header("ETag")})
+    assert (again.status, again.body) == (304, b"")
+    assert shop.get(target, {"If-None-Match": '"0000000000000000"'}).status == 200
+
+
+def test_no_other_files(shop):
+    for name in ("nothing.js", "..", "index.html%00", "page.S", ".", "app.js.map"):
+        assert shop.get(f"/page/{name}").problem == "not-found", name
+
+
+def test_live_tells_what_is_new_and_no_more(shop):
+    product = shop.product(stock=5)
+    first = shop.get(f"/live?product_id={product}&traces=10").json
+    assert first["traces"]["traces"] == [] and first["books"]["left"] == 5 and first["problem"] is None
+    assert shop.order(product).status == 201
+    now = wait_until(
+        lambda: next(
+            (
+                live
+                for live in [shop.get(f"/live?product_id={product}&traces=10&traced={first['traced']}").json]
+                if live["books"]["left"] == 4
+            ),
+            None,
+        ),
+        "the order is in the books",
+    )
+    assert [trace["product_id"] for trace in now["traces"]["traces"]] == [product]
+    assert now["traces"]["traces"][0]["started_us"] > first["sale_us"] > 0
+    same = shop.get(f"/live?product_id={product}&traces=10&traced={now['traced']}").json
+    assert same["traces"] is None
+    assert shop.get("/live?product_id=999999999").json["problem"] == "no-such-product"
+    for query in ("product_id=0", "traces=601", "traces=-1", "traced=x", "colour=1"):
+        assert shop.get(f"/live?{query}").problem == "bad-request", query
+
+
+# ── what a teacher does ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_oversell_is_seen_and_its_repair_as_well(page):
+    pick(page, "read-write")
+    assert "lost update" in page.text("strategy-row") and "Unsafe" in page.text("strategy-row")
+    cells = run_load(page)
+    page.wait(lambda: (page.figure("oversold") or 0) > 0, "oversold is more than 0")
+    assert "both read" in page.text("verdict") and "is-bad" in page.find("oversold-box").get_attribute("class")
+    page.wait(lambda: page.all("#lanes .overlap") and page.all("#lanes .witness"), "the witness is drawn")
+    assert len(page.all("#lanes .order.is-witness")) == 2
+    assert cells[0] == "read-write" and any("oversold" in cell for cell in cells), cells
+    assert page.figure("rate") > 0
+    page.click("timeline-witness")
+    page.wait_text("detail", "read the same")
+    assert page.find("timeline-resume").is_displayed(), "time stands still while one looks"
+    page.shot("read-write")
+    page.click("timeline-resume")
+
+    pick(page, "atomic-decrement")
+    cells = run_load(page)
+    page.wait(lambda: page.figure("sold") == 100, "all is sold")
+    assert page.figure("oversold") == 0 and "balance" in page.text("verdict")
+    page.wait(lambda: len(page.all("#lanes .order")) >= 50, "its orders are drawn")
+    assert page.all("#lanes .overlap") == []
+    assert page.all("#results-table tbody tr")[1].text.startswith("read-write"), "the runs stand side by side"
+    page.shot("atomic-decrement")
+
+
+def test_a_second_process_is_on_lanes_of_its_own(page):
+    pick(page, "mutex")
+    run_load(page, instances="2")
+    page.wait(lambda: (page.figure("oversold") or 0) > 0, "two mutexes do not keep them apart")
+    page.wait(lambda: len(page.all(".lane-label strong")) == 2, "both processes are drawn")
+    names = {label.get_attribute("textContent") for label in page.all(".lane-label strong")}
+    assert "service-2" in names and len(names) == 2, names
+    page.shot("two-processes")
+
+
+def test_buying_by_hand(page):
+    page.click("buy-one")
+    page.wait(lambda: page.figure("sold") == 1 and page.figure("left") == 99, "one is sold")
+    pick(page, "read-write")
+    page.enter("think", 60)
+    page.wait_text("log", "Ready")
+    page.enter("buyers", 5)
+    page.click("buy-many")
+    page.wait_text("log", "5 bought")
+    assert "what another had read already" in page.text("log")
+    page.wait(lambda: page.figure("sold") == 5, "five are sold")
+    assert page.figure("left") > 95 and "an update was lost" in page.text("verdict")
+    page.enter("stock", 3)
+    page.click("reset")
+    page.wait(lambda: page.figure("left") == 3 and page.figure("sold") == 0, "a new sale")
+
+
+def test_a_run_is_cancelled(page):
+    page.enter("load-seconds", 30)
+    page.click("load-start")
+    page.wait(lambda: page.find("load-progress").is_displayed() and "orders" in page.text("load-text"), "it goes on")
+    page.click("load-cancel")
+    page.wait_text("log", "The run was cancelled")
+    page.wait(lambda: page.find("load-start").is_displayed(), "another can be started")
+    page.wait(lambda: page.figure("stock") == 100, "the sale is as before")
+
+
+def test_runs_are_exported(page, downloads):
+    pick(page, "read-write")
+    run_load(page)
+    for kind in ("csv", "json", "markdown"):
+        page.all(f"[data-export={kind}]")[0].click()
+        page.wait_text("log", f"Exported 1 lines as {kind}")
+    stored = {ending: downloads / f"oversell-runs.{ending}" for ending in ("csv", "json", "md")}
+    page.wait(lambda: all(path.exists() for path in stored.values()), "the files are there")
+    (line,) = csv.DictReader(stored["csv"].open())
+    (row,) = json.loads(stored["json"].read_text())["rows"]
+    assert line["strategy"] == row["strategy"] == "read-write" and int(line["oversold"]) == row["oversold"] > 0
+    assert "| read-write | unsafe |" in stored["md"].read_text()
+    report = subprocess.run(
+        [BUILD / "loadtest", "report", stored["json"], "--format", "markdown"],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert report.returncode == 0 and "read-write" in report.stdout, report.stderr
+
+
+def test_keys_alone_will_do(page):
+    page.press("b")
+    page.wait(lambda: page.figure("sold") == 1, "b buys")
+    page.press("b")
+    page.wait(lambda: page.figure("sold") == 2 and len(page.all("#lanes .order")) == 2, "and buys again")
+    page.press("?")
+    page.wait(lambda: page.find("help").is_displayed(), "? helps")
+    page.press("b")
+    page.find("shortcuts").send_keys(" ")
+    page.press(Keys.ESCAPE)
+    page.press("b")
+    page.wait_text("log", "bought 1")
+    assert page.figure("sold") == 2, "no key is a shortcut in a dialog, nor when they are switched off"
+    page.driver.execute_script("document.querySelector('.lanes-scroll').focus()")
+    page.press(Keys.TAB)
+    page.wait(lambda: "Order" in page.text("detail"), "the last order is reached by Tab")
+    newest = page.text("detail").split()[1]
+    page.press(Keys.ARROW_LEFT)
+    page.wait(lambda: page.text("detail").split()[1] != newest, "and the one before it by an arrow")
+    assert page.driver.switch_to.active_element.get_attribute("aria-label").startswith("order ")
+    page.press(Keys.ESCAPE)
+    page.wait(lambda: page.text("detail") == "" and not page.find("timeline-resume").is_displayed(), "time goes on")
+
+
+# ── who looks at it, and on what ────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_can_be_read_in_both_schemes(page, shop, scheme):
+    shop.strategy("redis-lock")
+    shop.order(1)
+    page.open(f"http://127.0.0.1:{shop.port}/", scheme)
+    page.wait(lambda: page.all("#lanes .order"), "there is an order to look at")
+    ground = page.driver.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert ground == ("rgb(246, 245, 241)" if scheme == "light" else "rgb(18, 22, 28)")
+    assert page.low_contrast() == []
+    assert page.unnamed() == []
+    page.shot(scheme)
+    other = "dark" if scheme == "light" else "light"
+    page.choose("theme", other)
+    assert page.driver.execute_script("return getComputedStyle(document.body).backgroundColor") != ground
+    assert page.low_contrast() == []
+
+
+@pytest.mark.parametrize("width", [320, 375, 768, 1024, 1920])
+def test_no_width_needs_to_be_scrolled_sideways(page, width):
+    page.size(width, phone=width < 700)
+    page.press("b")
+    page.wait(lambda: page.all("#lanes .order"), "an order is drawn")
+    assert page.overflows() <= 0
+    page.click("big")
+    assert page.overflows() <= 0, "in the big view"
+    size = page.driver.execute_script("return parseFloat(getComputedStyle(document.body).fontSize)")
+    assert size >= 22
+    page.shot(f"width-{width}")
+
+
+def test_nothing_comes_from_elsewhere(page, shop):
+    sources = page.driver.execute_script("return performance.getEntriesByType('resource').map((entry) => entry.name)")
+    assert len(sources) > 10 and all(source.startswith(f"http://127.0.0.1:{shop.port}/") for source in sources), sources
+
+
+# ── trouble ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_token_is_asked_for_once(browser, services, database):
+    service = services.start(database, token=TOKEN)
+    browser.open(f"http://127.0.0.1:{service.port}/")
+    browser.choose("strategy-select", "read-write")
+    browser.wait(lambda: browser.find("token-dialog").is_displayed(), "the token is asked for")
+    browser.find("token").send_keys(TOKEN, Keys.ENTER)
+    browser.wait_text("log", "Strategy: read-write")
+    browser.wait_text("log", "A new sale")
+    assert not browser.find("token-dialog").is_displayed()
+    refused = browser.complaints()
+    assert len(refused) == 1 and "401" in refused[0], refused
+
+
+def test_names_are_text_and_no_markup(browser, services, database):
+    name = "<img src=x onerror=alert(1)>"
+    service = services.start(database, "--instance", name)
+    browser.open(f"http://127.0.0.1:{service.port}/")
+    browser.press("b")
+    browser.wait_text("instance", name)
+    browser.wait(lambda: [label.get_attribute("textContent") for label in browser.all(".lane-label strong")] == [name], "it is a lane's name")
+    assert browser.all("img[src=x]") == [] and browser.complaints() == []
+
+
+def test_a_service_that_is_away_is_missed_and_found_again(browser, services, database):
+    service = services.start(database)
+    browser.open(f"http://127.0.0.1:{service.port}/")
+    os.kill(service.process.pid, signal.SIGSTOP)
+    try:
+        browser.click("buy-one")
+    finally:
+        os.kill(service.process.pid, signal.SIGCONT)
+    browser.wait_text("log", "bought 1")
+    service.stop()
+    browser.wait_text("pulse", "does not answer")
+    browser.complaints()
