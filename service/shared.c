@@ -12,7 +12,7 @@ enum {
     SLOTS = 64,
     KEY_SIZE = 64,
     FRESH_LEAST_US = 150000, /* what an eye does not miss */
-    COST_SHARE = 20,         /* one part in so many of the time goes into making it */
+    COST_SHARE = 40,         /* one part in so many of the time goes into making it */
 };
 
 struct shared {

@@ -13,7 +13,7 @@ void shared_free(struct shared *shared);
 /* A copy of the text under KEY (to be freed) while it is fresh, else NULL: then make it anew and put it. Any thread. */
 char *shared_get(struct shared *shared, const char *key);
 /* Keeps a copy of TEXT, which took COST_US to make. It stays fresh for so long that making it again and again takes a
- * twentieth of the time at most. */
+ * fortieth of the time at most. */
 void shared_put(struct shared *shared, const char *key, const char *text, int64_t cost_us);
 
 /* What is under KEY is not so any more. */

@@ -23,6 +23,7 @@ const shop = {
   others: { run: null, instances: [] }, // of the processes of the last run
   lastRate: null,
   lastBooks: "",
+  loaded: false, // a run goes on
   look,
 };
 
@@ -45,6 +46,7 @@ async function fetchOthers(run) {
 
 function showLive(live) {
   const running = live.run?.state === "running" ? live.run : null;
+  shop.loaded = running !== null;
   showSettings(live.settings);
   setText(byId("instance"), `this is ${live.instance}`);
   setText(byId("shop-name"), shop.product === 1 ? "" : `product ${shop.product}`);
@@ -65,7 +67,7 @@ function showLive(live) {
 }
 
 async function lookOnce() {
-  const wanted = isRunning() ? TRACES_BUSY : TRACES;
+  const wanted = shop.loaded || isRunning() ? TRACES_BUSY : TRACES;
   const known = shop.wanted === wanted && shop.traced !== null ? `&traced=${shop.traced}` : "";
   try {
     const live = await call("GET", `/live?product_id=${shop.product}&traces=${wanted}${known}`);
