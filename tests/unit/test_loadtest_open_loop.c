@@ -125,7 +125,7 @@ static void run(enum manner manner, int delay_ms, size_t count, int64_t connecti
             .at_us = (int64_t)i * gap_us, .product = i % 2, .phase = i < count / 2 ? 0 : 1};
     struct schedule schedule = {.count = count, .arrivals = arrivals};
     snprintf(url, sizeof url, "http://127.0.0.1:%d", server.port);
-    struct lab lab = {.count = 1, .shops = {shop_open(url, NULL)}};
+    struct lab lab = {.count = 1, .given = 1, .shops = {shop_open(url, NULL)}};
     struct open_load load = {.lab = &lab,
                              .schedule = &schedule,
                              .first_product = 7,
