@@ -29,11 +29,17 @@ static bool is_word(const char *word, size_t length, const char *name)
     return strlen(name) == length && strncmp(word, name, length) == 0;
 }
 
+/* Nobody is let go "through its wait": that is what '~' is for. */
+static bool is_stop(int stop)
+{
+    return stop != STEP_WAIT && stop != EVENT_WAITS;
+}
+
 static bool parse_stop(const char *word, size_t length, uint8_t *ret_stop)
 {
-    for (uint8_t stop = 0; stop <= EVENT_ENDED; stop++)
-        if (stop != STEP_WAIT && stop != EVENT_WAITS && is_word(word, length, stop_name(stop))) {
-            *ret_stop = stop;
+    for (int stop = 0; stop <= EVENT_ENDED; stop++)
+        if (is_stop(stop) && is_word(word, length, stop_name((uint8_t)stop))) {
+            *ret_stop = (uint8_t)stop;
             return true;
         }
     return false;
@@ -41,9 +47,9 @@ static bool parse_stop(const char *word, size_t length, uint8_t *ret_stop)
 
 static bool parse_fault(const char *word, size_t length, uint8_t *ret_kind)
 {
-    for (uint8_t kind = MOVE_STEP + 1; kind < MOVE_KIND_COUNT; kind++)
+    for (int kind = MOVE_STEP + 1; kind < MOVE_KIND_COUNT; kind++)
         if (is_word(word, length, FAULTS[kind])) {
-            *ret_kind = kind;
+            *ret_kind = (uint8_t)kind;
             return true;
         }
     return false;
@@ -65,9 +71,9 @@ static void say_what_is_valid(const char *word, size_t length, size_t actors, ch
     size_t used = (size_t)snprintf(ret_error, size,
                                    "'%.*s' is not valid (an order from A to %c, then '>' and one of",
                                    (int)(length < 40 ? length : 40), word, actor_name((unsigned)actors - 1));
-    for (uint8_t stop = 0; stop <= EVENT_ENDED && used < size; stop++)
-        if (stop != STEP_WAIT && stop != EVENT_WAITS)
-            used += (size_t)snprintf(ret_error + used, size - used, " %s", stop_name(stop));
+    for (int stop = 0; stop <= EVENT_ENDED && used < size; stop++)
+        if (is_stop(stop))
+            used += (size_t)snprintf(ret_error + used, size - used, " %s", stop_name((uint8_t)stop));
     if (used < size)
         snprintf(ret_error + used, size - used, ", with '~' where it waits; or '!' and expire or crash)");
 }

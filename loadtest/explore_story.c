@@ -47,15 +47,13 @@ static bool ends_line(const struct event *event)
     return event->what == STEP_READ || event->what == EVENT_RETRY || event->what == EVENT_WAITS;
 }
 
-static struct story_line *line_for(struct story *story, uint8_t actor, size_t at_move, bool *begins)
+/* The line that an event of ACTOR's belongs to; a new one where the last has ended or is another's. */
+static struct story_line *line_for(struct story *story, uint8_t actor, size_t at_move, bool last_has_ended)
 {
-    struct story_line *line = story->count ? &story->lines[story->count - 1] : NULL;
-    if (*begins || !line || line->actor != actor) {
-        if (story->count == DEPTH_MAX)
-            return line;
+    struct story_line *line = &story->lines[story->count > 0 ? story->count - 1 : 0];
+    if (story->count == 0 || ((last_has_ended || line->actor != actor) && story->count < DEPTH_MAX)) {
         line = &story->lines[story->count++];
         *line = (struct story_line){.actor = actor, .first_move = at_move};
-        *begins = false;
     }
     line->moves = at_move - line->first_move + 1;
     return line;
@@ -63,7 +61,7 @@ static struct story_line *line_for(struct story *story, uint8_t actor, size_t at
 
 static void tell_lines(const struct play *play, const struct replay *replay, struct story *story)
 {
-    bool begins = true;
+    bool ended = false;
     size_t e = 0;
     for (size_t m = 0; m < play->move_count; m++) {
         for (; e < play->move_ends[m]; e++) {
@@ -72,11 +70,11 @@ static void tell_lines(const struct play *play, const struct replay *replay, str
             event_text(event, text, sizeof text);
             if (!*text)
                 continue;
-            struct story_line *line = line_for(story, event->actor, m, &begins);
+            struct story_line *line = line_for(story, event->actor, m, ended);
             size_t used = strlen(line->text);
             snprintf(line->text + used, sizeof line->text - used, "%s%s", used ? ", " : "", text);
             line->stock = replay->stock[m];
-            begins = ends_line(event);
+            ended = ends_line(event);
         }
         if (story->count > 0)
             story->lines[story->count - 1].stock = replay->stock[m];

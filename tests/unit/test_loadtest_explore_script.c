@@ -57,12 +57,13 @@ static void what_is_no_word_is_refused_with_what_is_valid(void **state)
 static void a_script_has_an_end(void **state)
 {
     (void)state;
-    static char text[(SCRIPT_MAX + 1) * 7 + 1];
+    static char text[(SCRIPT_MAX + 1) * 8];
     struct script script;
+    size_t used = 0;
     for (size_t i = 0; i < SCRIPT_MAX; i++)
-        memcpy(text + i * 7, "A>read ", 7);
+        used += (size_t)snprintf(text + used, sizeof text - used, "A>read ");
     assert_true(script_parse(text, 1, &script, error, sizeof error));
-    memcpy(text + SCRIPT_MAX * (size_t)7, "A>read ", 7);
+    snprintf(text + used, sizeof text - used, "A>read ");
     assert_false(script_parse(text, 1, &script, error, sizeof error));
 }
 
