@@ -44,6 +44,13 @@ static const struct option_row ROWS[] = {
      "schedules at most, for each strategy; 0: all"},
     {"--time", "TIME", OPTION_DURATION, AT(plan.limits.time_ms), 0, 86400000, NULL,
      "at most, for each strategy; 0: as long as it takes"},
+    {"--bound", "N", OPTION_NUMBER, AT(plan.limits.bound), 0, DEPTH_MAX, NULL,
+     "only schedules in which an order is kept from going on N times at\n"
+     "most; those with 0 first, then with 1 … (with three orders and more\n"
+     "that is how all are searched)"},
+    {"--sample", "N", OPTION_NUMBER, AT(plan.limits.samples), 0, INT32_MAX, NULL,
+     "so many schedules at random, instead of all"},
+    {"--seed", "S", OPTION_NUMBER, AT(plan.limits.seed), 0, INT64_MAX, NULL, "what --sample begins with"},
     {"--replay", "WHAT", OPTION_TEXTS, AT(replays), 0, 0, NULL,
      "instead: run one schedule and tell it, such as\n"
      "'read-write s=1 q=1,1 A>read B>end A>end', or a file of them\n"
@@ -144,9 +151,13 @@ static bool learn_addresses(struct lab *lab, const struct explore_settings *sett
 
 static json_t *settings_json(const struct explore_settings *settings)
 {
-    return json_pack("{s:s, s:I, s:I, s:s, s:s}", "strategies", settings->strategies, "actors",
-                     (json_int_t)settings->plan.actors, "stock", (json_int_t)settings->plan.stock,
-                     "quantities", settings->quantities, "faults", "none");
+    const struct hunt_limits *limits = &settings->plan.limits;
+    return json_pack("{s:s, s:I, s:I, s:s, s:s, s:I, s:I, s:o, s:I, s:I}", "strategies", settings->strategies,
+                     "actors", (json_int_t)settings->plan.actors, "stock", (json_int_t)settings->plan.stock,
+                     "quantities", settings->quantities, "faults", "none", "limit",
+                     (json_int_t)limits->schedules, "time_ms", (json_int_t)limits->time_ms, "bound",
+                     limits->bound == NO_BOUND ? json_null() : json_integer((json_int_t)limits->bound),
+                     "sample", (json_int_t)limits->samples, "seed", (json_int_t)limits->seed);
 }
 
 static int status_of(const json_t *rows)
@@ -264,7 +275,7 @@ int explore_main(int argc, char **argv)
         .quantities = "1",
         .servers = "private",
         .jobs = sysconf(_SC_NPROCESSORS_ONLN),
-        .plan = {.actors = 2, .stock = 1},
+        .plan = {.actors = 2, .stock = 1, .limits = {.bound = NO_BOUND, .seed = 1}},
         .output = OUTPUT_DEFAULTS,
     };
     struct texts operands;
@@ -276,6 +287,8 @@ int explore_main(int argc, char **argv)
     }
     if (!parse_quantities(settings.quantities, settings.plan.quantities) || !output_valid(&settings.output))
         return ENDED_USAGE;
+    if (settings.plan.actors > 2 && settings.plan.limits.bound == NO_BOUND)
+        settings.plan.limits.bound = DEPTH_MAX; /* the plainest first: there may be too many for all */
     if (settings.replays.count > 0)
         return replay(&settings);
     return in_lab(&settings, settings.strategies, &(struct explore_cases){0});

@@ -133,8 +133,8 @@ static void nobody_is_told(void *context, double share)
 static void run_all(struct hunt *hunt, const struct scenario *scenario, FILE *out, struct result *result)
 {
     const struct tally *t = &hunt->tally;
-    const struct hunt_limits everything = {0};
-    if (!hunt_run(hunt, &everything, nobody_is_told, NULL) || !hunt_is_complete(hunt)) {
+    const struct hunt_limits everything = {.bound = NO_BOUND};
+    if (!hunt_run(hunt, &everything, nobody_is_told, NULL) || !hunt->complete) {
         snprintf(result->error, sizeof result->error, "%s", *hunt->error ? hunt->error : "interrupted");
         return;
     }

@@ -25,27 +25,37 @@ void hunt_close(struct hunt *hunt)
     play_close(&hunt->play);
 }
 
-bool hunt_is_complete(const struct hunt *hunt)
-{
-    return hunt->search.done && !*hunt->error;
-}
-
 static bool is_enough(const struct hunt *hunt, const struct hunt_limits *limits, int64_t began_us)
 {
     return interrupted() || (limits->schedules && hunt->tally.schedules >= (uint64_t)limits->schedules) ||
+           (limits->samples && hunt->tally.schedules >= (uint64_t)limits->samples) ||
            (limits->time_ms && monotonic_us() - began_us >= limits->time_ms * 1000);
 }
 
-bool hunt_run(struct hunt *hunt, const struct hunt_limits *limits, hunt_covered *covered, void *context)
+/* Of a search in turns each schedule counts once: in the turn that was the first to allow it. */
+static void count(struct hunt *hunt)
+{
+    if (hunt->search.bound != NO_BOUND && (int)search_preemptions(&hunt->search) < hunt->search.bound)
+        return;
+    tally_add(&hunt->tally, &hunt->play);
+    if (hunt->search.bound == NO_BOUND)
+        hunt->coverage = search_coverage(&hunt->search);
+    else
+        hunt->coverage += search_weight(&hunt->search);
+}
+
+/* One search, to its end or as far as the limits allow. False, with ERROR: it could not go on. */
+static bool run_search(struct hunt *hunt, const struct hunt_limits *limits, int64_t began_us,
+                       hunt_covered *covered, void *context)
 {
     const struct world world = {&hunt->play, play_start, play_enabled, play_make, play_end, play_remaining};
-    int64_t began_us = monotonic_us();
     unsigned tries = 0;
     while (!is_enough(hunt, limits, began_us))
         switch (search_run(&hunt->search, &world)) {
         case SEARCH_RAN:
-            tally_add(&hunt->tally, &hunt->play);
-            covered(context, search_coverage(&hunt->search));
+            count(hunt);
+            covered(context, limits->samples ? (double)hunt->tally.schedules / (double)limits->samples
+                                             : hunt->coverage);
             tries = 0;
             break;
         case SEARCH_DONE: return true;
@@ -62,6 +72,26 @@ bool hunt_run(struct hunt *hunt, const struct hunt_limits *limits, hunt_covered 
             return false;
         }
     return true;
+}
+
+bool hunt_run(struct hunt *hunt, const struct hunt_limits *limits, hunt_covered *covered, void *context)
+{
+    int64_t began_us = monotonic_us();
+    int bound = limits->bound == NO_BOUND || limits->samples ? NO_BOUND : 0;
+    bool well;
+    do {
+        /* No seed is 0, and close seeds are far apart. */
+        hunt->search = (struct search){.bound = bound,
+                                       .samples = limits->samples > 0,
+                                       .random = (uint64_t)limits->seed * UINT64_C(0x9E3779B97F4A7C15) | 1};
+        well = run_search(hunt, limits, began_us, covered, context);
+        hunt->complete = well && hunt->search.done && !hunt->search.cut;
+    } while (well && hunt->search.done && hunt->search.cut && bound++ < limits->bound);
+    if (hunt->complete)
+        hunt->coverage = 1;
+    else if (limits->samples)
+        hunt->coverage = 0; /* nobody knows */
+    return well;
 }
 
 /* ---- the witness ---------------------------------------------------------------------------------------------- */

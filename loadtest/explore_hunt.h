@@ -13,12 +13,17 @@ enum { WITNESS_RUNS = 10 };
 struct hunt_limits {
     int64_t schedules; /* at most; 0: all */
     int64_t time_ms;   /* at most; 0: as long as it takes */
+    int64_t bound;     /* preemptions at most, searched with 0, 1, 2 … in turn; NO_BOUND: all at once */
+    int64_t samples;   /* so many schedules at random in place of a search; 0: a search … */
+    int64_t seed;      /* … and what the choice of them begins with */
 };
 
 struct hunt {
     struct play play;
     struct search search;
     struct tally tally;
+    double coverage; /* 1 when all has been run */
+    bool complete;
     unsigned differed; /* schedules that did not begin as they had before, and were run once more */
     char error[400];   /* why it could not go on, or "" */
 };
@@ -32,9 +37,6 @@ bool hunt_open(struct hunt *hunt, struct explore_shop *shop, const char *url,
 /* Runs the schedules. False, with ERROR: it could not go on. */
 bool hunt_run(struct hunt *hunt, const struct hunt_limits *limits, hunt_covered *covered, void *context);
 void hunt_close(struct hunt *hunt);
-
-/* All there is has been run. */
-bool hunt_is_complete(const struct hunt *hunt);
 
 /* {"replay","switches","steps","explanation","reproduced"}, a new reference, having run it WITNESS_RUNS times; null where
  * nothing went wrong. */

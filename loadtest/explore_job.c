@@ -40,16 +40,16 @@ static json_t *unavailable_row(const struct explore_plan *plan, const struct str
 static json_t *row_of(const struct explore_plan *plan, struct hunt *hunt, const struct strategy *strategy)
 {
     const struct tally *t = &hunt->tally;
-    bool complete = hunt_is_complete(hunt);
-    enum explore_verdict verdict = explore_verdict(strategy, 0, t, complete);
+    bool complete = hunt->complete;
+    enum explore_verdict verdict = explore_verdict(&hunt->play.settings, 0, t, complete);
     double share = (double)t->oversold / (double)(t->schedules ? t->schedules : 1);
     json_t *row = empty_row(plan, strategy);
     json_t *figures = json_pack(
         "{s:o, s:I, s:f, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:{s:i, s:i, s:i}, s:s, s:o}",
         "step_list", steps_json(&hunt->play), "schedules", (json_int_t)t->schedules, "coverage",
-        search_coverage(&hunt->search), "complete", complete, "blocked", (json_int_t)t->waited,
-        "sold_rightly", (json_int_t)t->rightly, "undersold", (json_int_t)t->undersold, "oversold",
-        (json_int_t)t->oversold, "share", complete ? json_real(share) : json_null(), "share_percent",
+        hunt->coverage, "complete", complete, "blocked", (json_int_t)t->waited, "sold_rightly",
+        (json_int_t)t->rightly, "undersold", (json_int_t)t->undersold, "oversold", (json_int_t)t->oversold,
+        "share", complete ? json_real(share) : json_null(), "share_percent",
         complete ? json_real(100 * share) : json_null(), "drift", (json_int_t)t->drifted, "deadlocks",
         (json_int_t)t->deadlocks, "stuck_locks", (json_int_t)t->stuck, "switches", "min",
         tally_switches(t, 0), "median", tally_switches(t, 0.5), "max", tally_switches(t, 1), "verdict",

@@ -89,7 +89,9 @@ static bool make_choice(struct search *search, const struct world *world, size_t
                         const struct move *moves, size_t count)
 {
     struct choice *choice = &search->path[level];
-    struct choice now = {.count = (uint8_t)count, .preemptions = preemptions_before(search, level)};
+    struct choice now = {.count = (uint8_t)count,
+                         .possible = (uint8_t)count,
+                         .preemptions = preemptions_before(search, level)};
     memcpy(now.moves, moves, count * sizeof *moves);
     if (search->bound != NO_BOUND)
         keep_to_bound(&now, level > 0 ? choice - 1 : NULL, search->bound);
@@ -166,4 +168,12 @@ unsigned moves_switches(const struct move *moves, size_t count)
 unsigned search_preemptions(const struct search *search)
 {
     return preemptions_before(search, search->length);
+}
+
+double search_weight(const struct search *search)
+{
+    double weight = 1;
+    for (size_t i = 0; i < search->length; i++)
+        weight /= search->path[i].possible;
+    return weight;
 }

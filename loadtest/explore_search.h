@@ -29,6 +29,7 @@ struct world {
 struct choice {
     struct move moves[MOVES_MAX];
     uint8_t count, taken;
+    uint8_t possible;    /* moves, whatever the bound says */
     uint8_t preemptions; /* made before it */
 };
 
@@ -57,6 +58,9 @@ enum search_outcome search_run(struct search *search, const struct world *world)
 /* The share of all schedules that has been run, where each point shares its weight evenly among its moves: the sum, over
  * the schedules that have been run, of the product of 1/branching. Exactly 1 when all have been. */
 double search_coverage(const struct search *search);
+
+/* The last schedule's share of all, as above, whatever the bound says. */
+double search_weight(const struct search *search);
 
 /* How often the last schedule let another order go on while the one before it could have. */
 unsigned search_preemptions(const struct search *search);

@@ -45,15 +45,24 @@ unsigned tally_switches(const struct tally *tally, double quantile)
     return switches;
 }
 
-enum explore_verdict explore_verdict(const struct strategy *strategy, unsigned faults,
+/* Is more wanted than there is? Some flaws show only then. */
+static bool is_scarce(const struct play_settings *settings)
+{
+    int64_t wanted = 0;
+    for (size_t i = 0; i < settings->actors; i++)
+        wanted += settings->quantities[i];
+    return wanted > settings->stock;
+}
+
+enum explore_verdict explore_verdict(const struct play_settings *settings, unsigned faults,
                                      const struct tally *tally, bool complete)
 {
-    bool flaw_is_due = strategy->shown_by & (LOAD | faults);
+    bool flaw_may_show = settings->strategy->shown_by & (LOAD | faults);
     if (tally->bad > 0)
-        return flaw_is_due ? EXPLORE_OVERSOLD_AS_EXPECTED : EXPLORE_BROKEN;
-    if (!complete)
+        return flaw_may_show ? EXPLORE_OVERSOLD_AS_EXPECTED : EXPLORE_BROKEN;
+    if (!complete || (flaw_may_show && !is_scarce(settings)))
         return EXPLORE_UNKNOWN;
-    return flaw_is_due ? EXPLORE_NOT_CAUGHT : EXPLORE_OK;
+    return flaw_may_show ? EXPLORE_NOT_CAUGHT : EXPLORE_OK;
 }
 
 const char *explore_verdict_name(enum explore_verdict verdict)

@@ -35,7 +35,7 @@ enum explore_verdict {
 };
 
 /* FAULTS: enum shown_by, or-ed, of what was done to the orders beside letting them run. */
-enum explore_verdict explore_verdict(const struct strategy *strategy, unsigned faults,
+enum explore_verdict explore_verdict(const struct play_settings *settings, unsigned faults,
                                      const struct tally *tally, bool complete);
 const char *explore_verdict_name(enum explore_verdict verdict);
 bool explore_verdict_fails(enum explore_verdict verdict);

@@ -213,7 +213,14 @@ static void title_explore(const json_t *document, char *ret_title, size_t size)
 {
     const json_t *settings = json_object_get(document, "settings");
     const char *quantities = json_string_value(json_object_get(settings, "quantities"));
-    snprintf(ret_title, size, "Every schedule of %" PRId64 " orders of %s against a stock of %" PRId64,
+    size_t used = 0;
+    if (number(settings, "sample") > 0)
+        used = (size_t)snprintf(ret_title, size,
+                                "%" PRId64 " schedules, chosen at random from seed %" PRId64 ",",
+                                number(settings, "sample"), number(settings, "seed"));
+    else
+        used = (size_t)snprintf(ret_title, size, "Every schedule");
+    snprintf(ret_title + used, size - used, " of %" PRId64 " orders of %s against a stock of %" PRId64,
              number(settings, "actors"), quantities ? quantities : "?", number(settings, "stock"));
 }
 

@@ -115,6 +115,25 @@ def test_more_stock_and_larger_orders(servers):
         assert (rows[name]["verdict"], rows[name]["sold_rightly"]) == ("ok", rows[name]["schedules"]), rows[name]
 
 
+def test_three_orders_are_searched_by_preemptions(servers):
+    rows = rows_of(explore(servers, "--strategies", "mutex,select-for-update,atomic-decrement", "--actors", "3",
+                           "--format", "json"))  # fmt: skip
+    counted = {name: (row["schedules"], row["oversold"], row["coverage"]) for name, row in rows.items()}
+    assert counted == {"mutex": (492, 0, 1.0), "select-for-update": (60, 0, 1.0), "atomic-decrement": (36, 0, 1.0)}
+
+
+def test_a_bound_and_a_sample_promise_nothing_for_safe_rows(servers):
+    few = rows_of(explore(servers, "--strategies", "read-write,optimistic", "--bound", "1", "--format", "json"))
+    assert (few["read-write"]["schedules"], few["read-write"]["oversold"]) == (8, 6)
+    assert (few["optimistic"]["schedules"], few["optimistic"]["verdict"]) == (8, "unknown")
+    assert (few["optimistic"]["coverage"], few["optimistic"]["share"]) == (pytest.approx(0.375), None)
+    sample = ["--strategies", "read-write,optimistic", "--sample", "60", "--format", "json"]
+    one, same, other = (rows_of(explore(servers, *sample, "--seed", seed)) for seed in ("7", "7", "8"))
+    assert one == same and one["read-write"]["oversold"] > 0
+    assert [one[name]["blocked"] for name in one] != [other[name]["blocked"] for name in one]
+    assert (one["optimistic"]["schedules"], one["optimistic"]["verdict"]) == (60, "unknown")
+
+
 @pytest.mark.parametrize("story", STORIES, ids=lambda path: path.stem)
 def test_the_stories_are_true(servers, story):
     ran = explore(servers, "--replay", story)
