@@ -165,6 +165,12 @@ bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t
         snprintf(ret_error, size, "postgresql: %s", db_error(actor->db));
         return false;
     }
+    /* A policy that takes from a row at random takes from the same ones in every run. */
+    if (stock_policy_of(strategy->take_stock)->kind == STOCK_BUCKETS &&
+        db_run_script(actor->db, "SELECT setseed(0)") != DB_OK) {
+        snprintf(ret_error, size, "postgresql: %s", db_error(actor->db));
+        return false;
+    }
     actor->request = (struct order_request){.product_id = product_id, .quantity = quantity};
     actor->placing = (struct placing){
         .strategy = strategy,

@@ -69,7 +69,8 @@ static bool shop_says_no(struct play *play)
 bool play_start(void *self)
 {
     struct play *play = self;
-    if (!explore_shop_reset(play->shop, play->settings.stock))
+    const struct stock_policy *policy = stock_policy_of(play->settings.strategy->take_stock);
+    if (!explore_shop_reset(play->shop, policy->kind, play->settings.stock))
         return shop_says_no(play);
     play->scene.event_count = 0;
     play->scene.gives_up = false;

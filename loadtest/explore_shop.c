@@ -14,7 +14,8 @@ enum { PATIENCE_US = 30 * 1000 * 1000, VACUUM_EVERY = 400 };
 
 static const struct statement ST_AUDIT = {
     "explore_audit",
-    "SELECT (SELECT count FROM product WHERE id = $1), coalesce(sum(purchase_num), 0), count(*) FROM order_item",
+    "SELECT (SELECT units_left FROM product_stock WHERE product_id = $1), coalesce(sum(purchase_num), 0), count(*) "
+    "FROM order_item",
     1};
 /* Element I of the result: whom the session in element I of the question waits for. */
 static const struct statement ST_WAITS = {
@@ -79,21 +80,32 @@ void explore_shop_close(struct explore_shop *shop)
     shop->db = NULL;
 }
 
-bool explore_shop_reset(struct explore_shop *shop, int64_t stock)
+/* Stock that is not in the product's own row. */
+static bool fill(struct explore_shop *shop, enum stock_kind kind, int64_t stock)
 {
-    char sql[600];
+    set_deadline(shop);
+    db_begin(shop->db, READ_COMMITTED);
+    if (check(shop, stock_fill(shop->db, shop->product_id, kind, stock)))
+        return check(shop, db_commit(shop->db));
+    db_rollback(shop->db);
+    return false;
+}
+
+bool explore_shop_reset(struct explore_shop *shop, enum stock_kind kind, int64_t stock)
+{
+    char sql[700];
     /* Every schedule leaves dead rows behind, which would make the next ones slower and slower. */
     if (shop->resets++ % VACUUM_EVERY == 0 && !run_script(shop, "VACUUM product, orders, order_item"))
         return false;
     snprintf(
         sql, sizeof sql,
         "DELETE FROM order_item; DELETE FROM orders; "
-        "INSERT INTO product (id, name, price, count, initial_count, created_by, updated_by) "
-        "VALUES (%" PRId64 ", 'Explored', 1, %" PRId64 ", %" PRId64 ", 'explore', 'explore') "
+        "INSERT INTO product (id, name, price, stock_kind, count, initial_count, created_by, updated_by) "
+        "VALUES (%" PRId64 ", 'Explored', 1, '%s', %" PRId64 ", %" PRId64 ", 'explore', 'explore') "
         "ON CONFLICT (id) DO UPDATE SET count = excluded.count, initial_count = excluded.initial_count, version = 0,"
-        " refuse_negative = false, fence_redis = 0, fence_zookeeper = 0, fence_etcd = 0",
-        shop->product_id, stock, stock);
-    return run_script(shop, sql);
+        " stock_kind = excluded.stock_kind, refuse_negative = false, fence_redis = 0, fence_zookeeper = 0, fence_etcd = 0",
+        shop->product_id, stock_kinds[kind].name, kind == STOCK_COUNTER ? stock : 0, stock);
+    return run_script(shop, sql) && (kind == STOCK_COUNTER || fill(shop, kind, stock));
 }
 
 bool explore_shop_audit(struct explore_shop *shop, struct explore_books *ret_books)

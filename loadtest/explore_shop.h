@@ -3,7 +3,7 @@
 #ifndef OVERSELL_LOADTEST_EXPLORE_SHOP_H
 #define OVERSELL_LOADTEST_EXPLORE_SHOP_H
 
-#include "db/conn.h"
+#include "db/stock_kind.h"
 
 struct explore_shop {
     struct db *db;
@@ -26,8 +26,8 @@ bool explore_shop_open(const char *url, struct explore_shop *ret_shop);
 /* Drops the schema. */
 void explore_shop_close(struct explore_shop *shop);
 
-/* No orders, STOCK units. */
-bool explore_shop_reset(struct explore_shop *shop, int64_t stock);
+/* No orders, STOCK units of that KIND. */
+bool explore_shop_reset(struct explore_shop *shop, enum stock_kind kind, int64_t stock);
 bool explore_shop_audit(struct explore_shop *shop, struct explore_books *ret_books);
 
 /* For each of COUNT sessions (server process ids, "" for none): the bits of those among them that it waits for. */
