@@ -203,7 +203,9 @@ test: ## every test, on private servers
 	$(BUILD_NOW) all
 	@BUILD=$(BUILD) tests/run $(ARGS)
 
-readme: all ## measures anew the table and the plot that README.md shows, and the benchmark in docs/performance.md
+RUSH_STRATEGIES := select-for-update,atomic-decrement,atomic-statement,optimistic,redis-lock,batched
+
+readme: all ## measures anew the table and the plot that README.md shows, the benchmark in docs/performance.md and docs/rush.md
 	@mkdir -p docs/results
 	$(BUILD)/loadtest compare --instances 2 --export-json docs/results/compare.json \
 	    --export-markdown $(BUILD)/compare.md --export-svg docs/results/compare.svg
@@ -214,6 +216,8 @@ readme: all ## measures anew the table and the plot that README.md shows, and th
 	docs/insert locks $(BUILD)/locks.md docs/strategies.md
 	docs/insert locks $(BUILD)/locks.md README.md
 	docs/insert bench $(BUILD)/bench.md docs/performance.md
+	$(BUILD)/loadtest rush --strategies $(RUSH_STRATEGIES) --duration 10s --export-markdown $(BUILD)/rush.md
+	docs/insert rush $(BUILD)/rush.md docs/rush.md
 
 bench: ## how far from the limit: ratios against pgbench
 	$(MAKE_NOW) deps
