@@ -34,7 +34,7 @@ static const struct option_row ROWS[] = {
      "buyers per second, as a share of the orders per second that each strategy\n"
      "makes in a closed loop with as many connections, measured first"},
     {"--rate", "N", OPTION_NUMBER, AT(plan.rate), 0, 1000000, NULL,
-     "buyers per second, the same for every strategy, instead of --load (0)"},
+     "buyers per second, the same for every strategy, instead of --load"},
     {"--shape", "SHAPE", OPTION_CHOICE, AT(shape), 0, 0, SHAPE_NAMES,
      "flat: always as many; flash: a tenth of them for a fifth of the time, all of\n"
      "them for three tenths, then two fifths of them to the end, and a stock that\n"

@@ -28,6 +28,7 @@ struct transfer {
     size_t tag;
     char *url;
     char body[80];
+    bool sent;
     char reply[REPLY_KEPT];
     size_t length;
 };
@@ -84,6 +85,19 @@ static size_t keep_reply(char *data, size_t size, size_t count, void *context)
     return length;
 }
 
+/* Libcurl would send a request again, over another connection, where one that was used before breaks without an answer;
+ * but the order may have been made, and a second one is no part of the schedule. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is libcurl's */
+static int send_once(void *context, char *to, char *from, int to_port, int from_port)
+{
+    struct transfer *transfer = context;
+    (void)to, (void)from, (void)to_port, (void)from_port;
+    if (transfer->sent)
+        return CURL_PREREQFUNC_ABORT;
+    transfer->sent = true;
+    return CURL_PREREQFUNC_OK;
+}
+
 /* ---- opening and closing ------------------------------------------------------------------------------- */
 
 static bool prepare(struct transfers *transfers, struct transfer *transfer, const char *service)
@@ -108,6 +122,8 @@ static bool prepare(struct transfers *transfers, struct transfer *transfer, cons
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, keep_reply);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, send_once);
+    curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
     TAILQ_INSERT_TAIL(&transfers->free, transfer, link);
     return true;
@@ -206,6 +222,7 @@ size_t transfers_under_way(const struct transfers *transfers)
 static bool push(struct transfers *transfers, struct transfer *transfer)
 {
     transfer->length = 0;
+    transfer->sent = false;
     TAILQ_REMOVE(&transfers->free, transfer, link);
     TAILQ_INSERT_TAIL(&transfers->under_way, transfer, link);
     transfers->under_way_count++;

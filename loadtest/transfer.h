@@ -1,5 +1,5 @@
 /* Orders under way, many at once, on one thread that never waits: libcurl's multi interface behind epoll. Libcurl keeps
- * the connections; an order that is given up takes its connection with it. */
+ * the connections; an order that is given up takes its connection with it. No order is sent twice. */
 #ifndef OVERSELL_LOADTEST_TRANSFER_H
 #define OVERSELL_LOADTEST_TRANSFER_H
 

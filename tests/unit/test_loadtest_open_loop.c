@@ -228,6 +228,7 @@ static void test_a_broken_connection_leaves_an_order_unclear(void **state)
     (void)state;
     run(HANGS_UP, 0, 10, 2, 100, 60000);
     assert_int_equal(totals.unanswered, 10);
+    assert_int_equal(server.orders, 10); /* none is sent a second time */
     assert_int_equal(result.sales[0].unclear, 5);
     assert_int_equal(result.sales[0].created, 0);
     open_result_free(&result);
