@@ -155,7 +155,9 @@ static bool tune(struct bench *bench, struct run *run)
         return false;
     if (settings->workers)
         run->tuning.workers = settings->workers;
-    if (settings->clients)
+    if (settings->workers && run->row->rival)
+        run->tuning.rival_workers = settings->workers;
+    if (settings->clients && !run->row->rival)
         run->tuning.clients = settings->clients;
     return true;
 }

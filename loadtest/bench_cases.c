@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define FEW_CONNECTIONS 16
+#define BATCH_CONNECTIONS 256 /* so that there is something to combine */
 #define MANY_CONNECTIONS 512
 #define MEMORY_CONNECTIONS 1000
 
@@ -21,24 +22,46 @@ enum { HAND_OVER_MS, ALONE_MS, WAKE_UPS, TOGETHER };
 /* Tried in short measurements; the counts that do best are used. */
 static const int64_t CLIENTS[] = {1, 2, 4, 8, 16, 32};
 static const int64_t WORKERS[] = {1, 2, 3, 4, 8};
+static const int64_t LIMITS[] = {1, 2, 3, 4};
 
 #define TRY_SECONDS 1
 
 /* ---- the two sides -------------------------------------------------------------------------------------------- */
 
-static bool service_side(struct stage *stage, const struct bench_case *row, int64_t workers, int64_t seconds,
-                         double *ret_per_s)
+static bool service_load(struct stage *stage, const struct bench_case *row, const struct script *script,
+                         int64_t workers, int64_t product_limit, int64_t seconds, double *ret_per_s)
 {
     const struct service_load load = {
-        .strategy = row->script->strategy,
+        .strategy = script->strategy,
         .counted = row->stock > 0 ? COUNT_CREATED : COUNT_SOLD_OUT,
         .first = row->first,
         .products = row->products,
         .stock = row->stock,
         .workers = workers,
+        .product_limit = product_limit,
+        .connections = row->connections,
         .seconds = seconds,
     };
     return stage_service(stage, &load, ret_per_s);
+}
+
+static bool service_side(struct stage *stage, const struct bench_case *row, int64_t workers, int64_t seconds,
+                         double *ret_per_s)
+{
+    return service_load(stage, row, row->script, workers, 0, seconds, ret_per_s);
+}
+
+static bool rival_side(struct stage *stage, const struct bench_case *row, int64_t workers, int64_t seconds,
+                       double *ret_per_s)
+{
+    return service_load(stage, row, row->rival, workers, 0, seconds, ret_per_s);
+}
+
+/* The service with its default workers, so many orders of the product at once. */
+static bool limited_side(struct stage *stage, const struct bench_case *row, int64_t product_limit,
+                         int64_t seconds, double *ret_per_s)
+{
+    return service_load(stage, row, row->script, 0, product_limit, seconds, ret_per_s);
 }
 
 static bool pgbench_side(struct stage *stage, const struct bench_case *row, int64_t clients, int64_t seconds,
@@ -70,6 +93,18 @@ static bool tune_both(struct stage *stage, const struct bench_case *row, struct 
 {
     return best_count(stage, row, pgbench_side, CLIENTS, COUNT(CLIENTS), &ret_tuning->clients) &&
            best_count(stage, row, service_side, WORKERS, COUNT(WORKERS), &ret_tuning->workers);
+}
+
+static bool tune_rivals(struct stage *stage, const struct bench_case *row, struct tuning *ret_tuning)
+{
+    return best_count(stage, row, rival_side, WORKERS, COUNT(WORKERS), &ret_tuning->rival_workers) &&
+           best_count(stage, row, service_side, WORKERS, COUNT(WORKERS), &ret_tuning->workers);
+}
+
+static bool tune_limit(struct stage *stage, const struct bench_case *row, struct tuning *ret_tuning)
+{
+    return best_count(stage, row, pgbench_side, CLIENTS, COUNT(CLIENTS), &ret_tuning->clients) &&
+           best_count(stage, row, limited_side, LIMITS, COUNT(LIMITS), &ret_tuning->product_limit);
 }
 
 /* ---- the cases ------------------------------------------------------------------------------------------------ */
@@ -106,6 +141,28 @@ static bool many_against_few(struct stage *stage, const struct bench_case *row, 
     return true;
 }
 
+static bool against_rival(struct stage *stage, const struct bench_case *row, const struct tuning *tuning,
+                          struct sample *sample)
+{
+    if (!service_side(stage, row, tuning->workers, stage->seconds, &sample->numerator) ||
+        !rival_side(stage, row, tuning->rival_workers, stage->seconds, &sample->denominator))
+        return false;
+    sample->value = sample->numerator / sample->denominator;
+    return true;
+}
+
+/* Without the limit as well: that is the collapse which it prevents. */
+static bool limited_against_pgbench(struct stage *stage, const struct bench_case *row,
+                                    const struct tuning *tuning, struct sample *sample)
+{
+    if (!limited_side(stage, row, tuning->product_limit, stage->seconds, &sample->numerator) ||
+        !pgbench_side(stage, row, tuning->clients, stage->seconds, &sample->denominator) ||
+        !limited_side(stage, row, 0, stage->seconds, &sample->facts[0]))
+        return false;
+    sample->value = sample->numerator / sample->denominator;
+    return true;
+}
+
 /* The service, wrk and PostgreSQL share the same processors, so the times that an answer takes of each add up. */
 static bool against_additive_ceiling(struct stage *stage, const struct bench_case *row,
                                      const struct tuning *tuning, struct sample *sample)
@@ -117,6 +174,7 @@ static bool against_additive_ceiling(struct stage *stage, const struct bench_cas
         .first = row->first,
         .products = row->products,
         .workers = tuning->workers,
+        .connections = row->connections,
         .seconds = stage->seconds,
     };
     char product[40];
@@ -125,7 +183,8 @@ static bool against_additive_ceiling(struct stage *stage, const struct bench_cas
            *product_per_s = &sample->facts[2];
     if (!service_side(stage, row, tuning->workers, stage->seconds, &sample->numerator) ||
         !pgbench_side(stage, row, tuning->clients, stage->seconds, pgbench_per_s) ||
-        !stage_service(stage, &echo, echo_per_s) || !stage_get(stage, product, product_per_s))
+        !stage_service(stage, &echo, echo_per_s) ||
+        (row->facts[2] && !stage_get(stage, product, product_per_s)))
         return false;
     sample->denominator = 1 / (1 / *echo_per_s + 1 / *pgbench_per_s);
     sample->value = sample->numerator / sample->denominator;
@@ -191,6 +250,15 @@ static const struct bench_case CASES[] = {
     {.name = "sold-out", .goal = 0.80, .held_against = "echo + pgbench", .measure = against_additive_ceiling,
      .measure_steps = 4, .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, .stock = 0, TUNE_BOTH,
      .facts = {"echo_per_s", "pgbench_per_s", "get_product_per_s"}},
+    {.name = "batched/vs-select-for-update", .goal = 8, .held_against = "select-for-update", .measure = against_rival,
+     .measure_steps = 2, .script = &SCRIPT_BATCHED, .rival = &SCRIPT_SELECT_FOR_UPDATE, ONE_PRODUCT, .stock = AMPLE_STOCK,
+     .connections = BATCH_CONNECTIONS, .tune = tune_rivals, .tune_steps = 2 * COUNT(WORKERS)},
+    {.name = "batched/hot", .goal = 0.80, .held_against = "echo + pgbench", .measure = against_additive_ceiling, .measure_steps = 3,
+     .script = &SCRIPT_BATCHED, ONE_PRODUCT, .stock = AMPLE_STOCK, .connections = BATCH_CONNECTIONS, TUNE_BOTH,
+     .facts = {"echo_per_s", "pgbench_per_s"}},
+    {.name = "contention/select-for-update", .goal = 0.95, .held_against = "pgbench", .measure = limited_against_pgbench,
+     .measure_steps = 3, .script = &SCRIPT_SELECT_FOR_UPDATE, ONE_PRODUCT, .stock = AMPLE_STOCK, .connections = MANY_CONNECTIONS,
+     .tune = tune_limit, .tune_steps = COUNT(CLIENTS) + COUNT(LIMITS), .facts = {"unlimited_per_s"}},
     {.name = "memory/1000-connections", .goal = 32, .lower_is_better = true, .held_against = "resident MiB", .measure = resident_memory,
      .measure_steps = 1},
     {.name = "locks/redis-lock", .goal = 0.45, .held_against = "redis-benchmark SET", .measure = lock_against, .measure_steps = 2,
@@ -264,7 +332,12 @@ static void describe(const struct bench_case *row, const struct tuning *tuning, 
     if (tuning->workers)
         used = (size_t)snprintf(ret_text, size, "%" PRId64 " worker%s; ", tuning->workers,
                                 tuning->workers == 1 ? "" : "s");
+    if (tuning->product_limit)
+        used = (size_t)snprintf(ret_text, size, "limit %" PRId64 "; ", tuning->product_limit);
     used += (size_t)snprintf(ret_text + used, size - used, "%s", row->held_against);
+    if (tuning->rival_workers)
+        snprintf(ret_text + used, size - used, ", %" PRId64 " worker%s", tuning->rival_workers,
+                 tuning->rival_workers == 1 ? "" : "s");
     if (tuning->clients)
         snprintf(ret_text + used, size - used, ", %" PRId64 " client%s", tuning->clients,
                  tuning->clients == 1 ? "" : "s");
@@ -320,6 +393,8 @@ json_t *bench_case_json(const struct bench_case *row, const struct tuning *tunin
                 set_per_s(json, "denominator_per_s",
                           median(samples, count, offsetof(struct sample, denominator))) &&
                 set_count(json, "workers", tuning->workers) && set_count(json, "clients", tuning->clients) &&
+                set_count(json, "rival_workers", tuning->rival_workers) &&
+                set_count(json, "product_limit", tuning->product_limit) &&
                 set_count(json, "threads", tuning->threads);
     for (size_t i = 0; i < FACTS_MAX && row->facts[i] && well; i++)
         well = json_object_set_new(json, row->facts[i], json_real(facts[i])) == 0;

@@ -12,7 +12,7 @@
 /* What a case is measured with: the counts at which each side is at its best, as found by trying; or how many threads
  * take a lock. 0: not used. */
 struct tuning {
-    int64_t clients, workers, threads;
+    int64_t clients, workers, rival_workers, product_limit, threads;
 };
 
 /* One round. */
@@ -31,9 +31,10 @@ struct bench_case {
                  struct tuning *ret_tuning); /* NULL: nothing to find */
     bool (*measure)(struct stage *stage, const struct bench_case *row, const struct tuning *tuning,
                     struct sample *ret_sample);
-    size_t tune_steps, measure_steps; /* measurements in each, for the progress bar */
-    const struct script *script;
+    size_t tune_steps, measure_steps;    /* measurements in each, for the progress bar */
+    const struct script *script, *rival; /* the rival's: another strategy, which the service runs as well */
     int64_t first, products, stock;
+    int64_t connections;         /* of wrk; 0: as many as the command line says */
     const struct lock_ops *lock; /* what is measured, if it is no order: needs its own server, and no shop */
     enum lock_rivalry rivalry;
     against_fn *against;

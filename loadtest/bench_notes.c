@@ -14,14 +14,19 @@ static double real(const json_t *object, const char *key)
 
 static bool note_rates(struct notes *notes, const json_t *row)
 {
+    const char *name = json_string_value(json_object_get(row, "name"));
+    if (json_object_get(row, "unlimited_per_s"))
+        return notes_add(notes, NOTE_ADVICE, "%s: without the limit %.0f/s.", name,
+                         real(row, "unlimited_per_s"));
     if (!json_object_get(row, "echo_per_s"))
         return true;
-    return notes_add(
-        notes, NOTE_ADVICE,
-        "%s: beside it, the same request without the database (POST /echo) %.0f/s, the same statement in "
-        "pgbench %.0f/s, GET /products/1 %.0f/s.",
-        json_string_value(json_object_get(row, "name")), real(row, "echo_per_s"), real(row, "pgbench_per_s"),
-        real(row, "get_product_per_s"));
+    char product[60] = "";
+    if (json_object_get(row, "get_product_per_s"))
+        snprintf(product, sizeof product, ", GET /products/1 %.0f/s", real(row, "get_product_per_s"));
+    return notes_add(notes, NOTE_ADVICE,
+                     "%s: beside it, the same request without the database (POST /echo) %.0f/s, the same SQL "
+                     "in pgbench %.0f/s%s.",
+                     name, real(row, "echo_per_s"), real(row, "pgbench_per_s"), product);
 }
 
 /* A lock that lets in two at once is handed over early; so its time is none. */

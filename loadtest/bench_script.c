@@ -16,6 +16,7 @@
 
 const struct script SCRIPT_SELECT_FOR_UPDATE = {
     "select-for-update",
+    1,
     {
         BEGINS,
         {&ST_READ_FOR_UPDATE, {":product"}, "seen_", "\\set target :seen_count - :quantity"},
@@ -31,6 +32,7 @@ const struct script SCRIPT_SELECT_FOR_UPDATE = {
 
 const struct script SCRIPT_ATOMIC_DECREMENT = {
     "atomic-decrement",
+    1,
     {
         BEGINS,
         {&ST_GUARDED, {":product", ":quantity", ":instance"}, "took_", NULL},
@@ -45,8 +47,28 @@ const struct script SCRIPT_ATOMIC_DECREMENT = {
 
 const struct script SCRIPT_ATOMIC_STATEMENT = {
     "atomic-statement",
+    1,
     {
         {&ST_PLACE_IN_ONE, {":product", ":quantity", "NULL", "NULL", "NULL", ":instance", ":strategy"}, NULL, NULL},
+    },
+};
+
+/* An array of as many as SCRIPT_BATCHED has orders. */
+#define TEN(element) element "," element "," element "," element "," element "," element "," element "," element "," element "," element
+#define FIFTY(element) "'{" TEN(element) "," TEN(element) "," TEN(element) "," TEN(element) "," TEN(element) "}'"
+
+const struct script SCRIPT_BATCHED = {
+    "batched",
+    50,
+    {
+        BEGINS,
+        {&ST_READ_FOR_UPDATE, {":product"}, "seen_", "\\set target :seen_count - 50 * :quantity"},
+        {&ST_INSERT_BATCH,
+         {":product", ":target", ":seen_price", ":instance", ":strategy", ":seen_clock_timestamp", FIFTY("1"), FIFTY("1"),
+          FIFTY("NULL"), FIFTY("NULL"), FIFTY("NULL")},
+         NULL,
+         NULL},
+        COMMITS,
     },
 };
 

@@ -14,14 +14,16 @@ struct script_step {
     const char *then;                      /* a line of pgbench's own behind it; NULL: none */
 };
 
-/* What a client sends for one order; the last step is followed by one without a statement. The variables product,
+/* What a client sends for one order, or for several in one transaction; the last step is followed by one without a statement. The variables product,
  * quantity, instance and strategy are set for it. */
 struct script {
     const char *strategy;
+    int64_t orders; /* that one transaction makes */
     struct script_step steps[SCRIPT_STEPS_MAX + 1];
 };
 
-extern const struct script SCRIPT_SELECT_FOR_UPDATE, SCRIPT_ATOMIC_DECREMENT, SCRIPT_ATOMIC_STATEMENT;
+extern const struct script SCRIPT_SELECT_FOR_UPDATE, SCRIPT_ATOMIC_DECREMENT, SCRIPT_ATOMIC_STATEMENT,
+    SCRIPT_BATCHED;
 
 /* The script in pgbench's language, malloc'ed. It orders a random product of :first to :last. NULL: out of memory,
  * or a statement has not as many parameters as the step has values. */

@@ -141,9 +141,10 @@ void stage_close(struct stage *stage)
 /* ---- the service ---------------------------------------------------------------------------------------------- */
 
 /* A service of its own for one measurement: what the last one left in its memory is of no account. */
-static bool open_service(int64_t workers, const char *strategy, struct lab *ret_lab)
+static bool open_service(int64_t workers, int64_t product_limit, const char *strategy, struct lab *ret_lab)
 {
-    const struct lab_settings settings = {.instances = 1, .workers = workers, .servers = "environment"};
+    const struct lab_settings settings = {
+        .instances = 1, .workers = workers, .product_limit = product_limit, .servers = "environment"};
     if (!lab_open(&settings, ret_lab))
         return false;
     if (!strategy || shop_switch(ret_lab->shops[0], strategy, 0))
@@ -222,7 +223,8 @@ bool stage_service(struct stage *stage, const struct service_load *load, double 
 {
     struct lab lab;
     progress_label(stage->progress, "the service, %s", load->path ? load->path : load->strategy);
-    if (!refresh(stage, load->stock) || !open_service(load->workers, load->strategy, &lab))
+    if (!refresh(stage, load->stock) ||
+        !open_service(load->workers, load->product_limit, load->strategy, &lab))
         return false;
     bool well = drive(stage, &lab, load, ret_per_s);
     lab_close(&lab);
@@ -235,7 +237,7 @@ bool stage_get(struct stage *stage, const char *path, double *ret_per_s)
     struct lab lab;
     char url[300], seconds[24], connections[24];
     progress_label(stage->progress, "the service, GET %s", path);
-    if (!refresh(stage, 0) || !open_service(0, NULL, &lab))
+    if (!refresh(stage, 0) || !open_service(0, 0, NULL, &lab))
         return false;
     snprintf(url, sizeof url, "%s%s", shop_url(lab.shops[0]), path);
     snprintf(seconds, sizeof seconds, "%" PRId64 "s", stage->seconds);
@@ -274,9 +276,9 @@ bool stage_pgbench(struct stage *stage, const struct script *script, int64_t fir
     struct pgbench_result result;
     progress_label(stage->progress, "pgbench, %s, %" PRId64 " clients", script->strategy, clients);
     if (!refresh(stage, stock) || !pgbench_run(&run, &result) ||
-        !books_are_right(stage, "pgbench", stock > 0 ? result.transactions : 0))
+        !books_are_right(stage, "pgbench", stock > 0 ? result.transactions * script->orders : 0))
         return false;
-    *ret_per_s = result.per_s;
+    *ret_per_s = result.per_s * (double)script->orders;
     progress_step_done(stage->progress);
     return true;
 }
@@ -287,7 +289,7 @@ bool stage_memory(struct stage *stage, int64_t connections, double *ret_mib)
 {
     struct lab lab;
     progress_label(stage->progress, "the service, %" PRId64 " connections open", connections);
-    if (!refresh(stage, AMPLE_STOCK) || !open_service(0, NULL, &lab))
+    if (!refresh(stage, AMPLE_STOCK) || !open_service(0, 0, NULL, &lab))
         return false;
     bool well = memory_with_connections(shop_url(lab.shops[0]), lab.services[0].pid, HOT_PRODUCT, connections,
                                         MEMORY_ORDERS, ret_mib) &&

@@ -43,8 +43,9 @@ struct service_load {
     const char *path; /* NULL: /orders */
     enum counted counted;
     int64_t first, products, stock;
-    int64_t workers;     /* 0: the service's default */
-    int64_t connections; /* 0: the stage's */
+    int64_t workers;       /* 0: the service's default */
+    int64_t connections;   /* 0: the stage's */
+    int64_t product_limit; /* 0: none */
     int64_t seconds;
 };
 
@@ -55,7 +56,7 @@ struct service_load {
 bool stage_service(struct stage *stage, const struct service_load *load, double *ret_per_s);
 /* GET requests a second, of one path of a service with its default workers. */
 bool stage_get(struct stage *stage, const char *path, double *ret_per_s);
-/* Transactions a second. */
+/* Orders a second; of no stock, transactions that could make as many. */
 bool stage_pgbench(struct stage *stage, const struct script *script, int64_t first, int64_t products,
                    int64_t stock, int64_t clients, int64_t seconds, double *ret_per_s);
 /* Resident MiB of a service with its default workers while so many connections are open. */

@@ -36,6 +36,8 @@ static const struct option_row ROWS[] = {
      "or more, with --servers environment, which starts the rest beside them"},
     {"--workers", "N", OPTION_NUMBER, offsetof(struct lab_settings, workers), 0, 1024, NULL,
      "worker threads of each service started; 0: as many as the service likes"},
+    {"--product-limit", "N", OPTION_NUMBER, offsetof(struct lab_settings, product_limit), 0, 256, NULL,
+     "orders of one product that each service started has in the database at\nthe same time; 0: any number"},
     {"--servers", "WHICH", OPTION_CHOICE, offsetof(struct lab_settings, servers), 0, 0, SERVER_CHOICES,
      "what the services started use: a private stack, or the servers that\n"
      "DATABASE_URL and its kin in the environment name"},
@@ -189,18 +191,20 @@ static const char WITH_STACK[] =
 static bool start_service(struct lab *lab, const struct lab_settings *settings, size_t i)
 {
     char script[PATH_MAX], dir[PATH_MAX], program[PATH_MAX], log[PATH_MAX + 48], port_file[PATH_MAX + 48];
-    char name[32], workers[24];
+    char name[32], workers[24], limit[24];
     if (!path_of_service(program))
         return false;
     log_of(lab, i, log);
     port_file_of(lab, i, port_file);
     snprintf(name, sizeof name, "service-%zu", i + 1);
     snprintf(workers, sizeof workers, "%" PRId64, settings->workers);
+    snprintf(limit, sizeof limit, "%" PRId64, settings->product_limit);
 
-    const char *words[] = {"sh",    "-c",       WITH_STACK,    "sh",          script,    dir,
-                           program, "--listen", "127.0.0.1:0", "--port-file", port_file, "--instance",
-                           name,    NULL,       NULL,          NULL};
-    const size_t service_word = 6, end = 13;
+    const char *words[] = {
+        "sh",       "-c",          WITH_STACK,    "sh",      script,       dir,  program,
+        "--listen", "127.0.0.1:0", "--port-file", port_file, "--instance", name, "--product-limit",
+        limit,      NULL,          NULL,          NULL};
+    const size_t service_word = 6, end = 15;
     const char *const *argv = words;
     if (!lab->own_stack)
         argv += service_word;

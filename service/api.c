@@ -139,6 +139,9 @@ bool service_dispatch(struct exchange *x)
         x->route->handle(x, NULL);
         return true;
     }
+    enum received received = x->route->handle == orders_create ? orders_receive(x) : RECEIVED_FOR_THE_QUEUE;
+    if (received != RECEIVED_FOR_THE_QUEUE)
+        return received == RECEIVED_AND_ANSWERED;
     http_hand_over(x);
     if (!queue_push(service->queues[lane], x)) {
         reply_problem(x, OVERLOADED, NULL, "%zu requests are waiting already",

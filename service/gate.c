@@ -56,20 +56,40 @@ void gate_free(struct gate *gate)
     free(gate);
 }
 
+static bool is_shut(const struct gate *gate, size_t stripe)
+{
+    return gate->closing[stripe] > 0 || gate->switching > 0;
+}
+
+static void let_in(struct gate *gate, size_t stripe, struct settings *ret_settings)
+{
+    gate->running[stripe]++;
+    gate->running_total++;
+    *ret_settings = gate->settings;
+}
+
 bool gate_enter(struct gate *gate, int64_t product_id, int64_t deadline_us, struct settings *ret_settings)
 {
     size_t stripe = stripe_of(product_id);
     bool in_time = true;
     pthread_mutex_lock(&gate->mutex);
-    while ((gate->closing[stripe] > 0 || gate->switching > 0) && in_time)
+    while (is_shut(gate, stripe) && in_time)
         in_time = wait_for_change(gate, deadline_us);
-    if (in_time) {
-        gate->running[stripe]++;
-        gate->running_total++;
-        *ret_settings = gate->settings;
-    }
+    if (in_time)
+        let_in(gate, stripe, ret_settings);
     pthread_mutex_unlock(&gate->mutex);
     return in_time;
+}
+
+bool gate_try_enter(struct gate *gate, int64_t product_id, struct settings *ret_settings)
+{
+    size_t stripe = stripe_of(product_id);
+    pthread_mutex_lock(&gate->mutex);
+    bool open = !is_shut(gate, stripe);
+    if (open)
+        let_in(gate, stripe, ret_settings);
+    pthread_mutex_unlock(&gate->mutex);
+    return open;
 }
 
 void gate_leave(struct gate *gate, int64_t product_id)

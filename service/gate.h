@@ -22,6 +22,8 @@ void gate_free(struct gate *gate);
 /* An order of PRODUCT begins: waits while the product is being reset or the settings are being switched, until
  * DEADLINE (monotonic_us) at most; false if that came first. *ret_settings is a copy. */
 bool gate_enter(struct gate *gate, int64_t product_id, int64_t deadline_us, struct settings *ret_settings);
+/* The same without waiting: false where there would be something to wait for. */
+bool gate_try_enter(struct gate *gate, int64_t product_id, struct settings *ret_settings);
 void gate_leave(struct gate *gate, int64_t product_id);
 
 /* Keeps new orders of the product out and waits for the running ones; false if DEADLINE came first (then nothing is

@@ -34,7 +34,8 @@ struct exchange {
 
     const struct route *route;
     char argument[HTTP_ARGUMENT_MAX];
-    void *app; /* the service's own: struct service */
+    void *app;  /* the service's own: struct service */
+    void *work; /* the handler's own, between its calls */
 
     int status; /* 0 until there is a reply */
     const char *content_type;

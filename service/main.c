@@ -76,8 +76,7 @@ static void drain(struct service *service)
 {
     runs_stop(service->runs);
     log_line(LOG_INFO, "draining: %d orders run, %zu wait", orders_running(service, 0),
-             queue_depth(service->queues[LANE_ORDERS]) + turns_waiting(service->batches) +
-                 turns_waiting(service->turns));
+             queue_depth(service->queues[LANE_ORDERS]));
     http_stop_listening(service->http);
     atomic_store(&service->draining, true);
     if (!http_drain(service->http, service->config.order_timeout_ms + DRAIN_EXTRA_MS))

@@ -128,12 +128,36 @@ void orders_create(struct exchange *x, struct worker *worker)
     struct order_request request = {0};
     const struct strategy *asked;
     json_t *body = NULL;
+    if (x->work) {
+        ticket_serve(x->work, worker);
+        return;
+    }
     if (asked_strategy(x, &asked) && asked_key(x, &request.idempotency_key))
         body = read_order(x, &request);
     if (body)
         ticket_admit(x, worker, &request, body, asked);
     else
         http_finish(x);
+}
+
+enum received orders_receive(struct exchange *x)
+{
+    struct settings settings = gate_settings(((struct service *)x->app)->gate);
+    struct order_request request = {0};
+    const struct strategy *asked;
+    if (!asked_strategy(x, &asked))
+        return RECEIVED_AND_ANSWERED;
+    if (asked)
+        settings.strategy = asked;
+    if (!ticket_lines_up(&settings))
+        return RECEIVED_FOR_THE_QUEUE;
+    json_t *body = asked_key(x, &request.idempotency_key) ? read_order(x, &request) : NULL;
+    if (!body)
+        return RECEIVED_AND_ANSWERED;
+    if (ticket_line_up(x, &request, body, asked))
+        return RECEIVED;
+    json_decref(body);
+    return RECEIVED_FOR_THE_QUEUE;
 }
 
 /* The way of an order without the order: read, queued, answered by a worker, and nothing placed. What an order costs

@@ -64,7 +64,7 @@ bool workers_start(struct service *service);
 /* Lets what is queued be handled, then ends the threads. */
 void workers_stop(struct service *service);
 
-/* How many orders are being placed: of one product, or of all (0). */
+/* How many orders are being placed, or wait for their turn: of one product, or of all (0). */
 int orders_running(const struct service *service, int64_t product_id);
 /* How many workers place some. */
 int workers_busy(const struct service *service);

@@ -1,58 +1,20 @@
 /* An order on its way through the service. Each has a ticket, which outlives the call that brought it: the order may
- * wait in a line, and be placed and answered by another worker than the one that read it. */
+ * wait in a line, and be placed and answered by another thread than the one that read it.
+ *
+ * A turn at a product, and the orders that it is for, go to a worker through the queue, as orders that need no turn do;
+ * and when those are answered the next of the line go behind all else that waits there. So orders of one product keep
+ * their order, and no product keeps the workers from the others. */
 #include "service/ticket.h"
 
 #include "service/api.h"
 #include "service/batch.h"
 #include "service/log.h"
 #include "service/metrics.h"
-#include "service/turns.h"
+#include "service/order_observer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The observer of every order that is placed over HTTP: writes its trace, and thinks where a lesson wants it. */
-struct order_observer {
-    struct observer base;
-    struct trace trace;
-    int64_t think_us;
-    enum step think_after; /* where the row's race begins */
-    int64_t before_us;     /* when the step before was done; waiting is no step of its own here */
-    int64_t locked_us;     /* since when the lock is held; 0: not */
-};
-
-static void on_step(struct observer *self, enum step step, int64_t value)
-{
-    struct order_observer *o = (struct order_observer *)self;
-    int64_t now_us = monotonic_us();
-    struct trace *t = &o->trace;
-    bool waits_on = step == STEP_WAIT && t->step_count > 0 && t->step_count <= TRACE_STEPS &&
-                    t->steps[t->step_count - 1].step == STEP_WAIT;
-    if (waits_on)
-        return; /* a lock that polls says so at every try */
-    if (t->step_count < TRACE_STEPS) {
-        t->steps[t->step_count].step = step;
-        t->steps[t->step_count].at_us = now_us;
-        t->steps[t->step_count].value = value;
-    }
-    t->step_count++;
-
-    if (step == STEP_LOCK && t->strategy->lock) {
-        metrics_lock_wait(t->strategy, now_us - o->before_us);
-        o->locked_us = now_us;
-        t->fence = value == STEP_NO_VALUE ? 0 : value;
-    } else if (step == STEP_UNLOCK && o->locked_us) {
-        metrics_lock_held(t->strategy, now_us - o->locked_us);
-    }
-    if (step != STEP_WAIT && step != STEP_SETNX && step != STEP_EXPIRE) /* taking a lock is one wait */
-        o->before_us = now_us;
-    bool in_race = step == o->think_after || (step == STEP_TAKE && o->think_after == STEP_READ);
-    if (in_race && o->think_us > 0) {
-        struct timespec pause = {.tv_sec = o->think_us / 1000000, .tv_nsec = o->think_us % 1000000 * 1000};
-        nanosleep(&pause, NULL);
-    }
-}
 
 struct ticket {
     struct waiting waiting; /* first: what a line hands out is a ticket */
@@ -63,24 +25,13 @@ struct ticket {
     struct order_observer observer;
     struct placing placing;
 };
-/* Where a pause widens the row's race: where it lets its lock go too early, where it has been told for the last time
- * that the lock is its own, else where it has read. */
-static enum step think_after(const struct strategy *strategy)
-{
-    if (strategy->span == INSIDE_TX)
-        return STEP_UNLOCK;
-    return strategy->take_stock == take_checked ? STEP_CHECK : STEP_READ;
-}
 
-/* NULL with a reply made. */
+/* NULL when out of memory; BODY is stolen otherwise. */
 static struct ticket *ticket_new(struct exchange *x, const struct order_request *request, json_t *body)
 {
     struct ticket *t = calloc(1, sizeof *t);
-    if (!t) {
-        reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
-        json_decref(body);
+    if (!t)
         return NULL;
-    }
     t->x = x;
     t->body = body;
     t->request = *request;
@@ -95,25 +46,29 @@ static void ticket_close(struct ticket *t)
     free(t);
 }
 
-/* What is known of the order before its turn comes. The wait for its turn is part of its wait for a lock. */
-static void describe(struct ticket *t, const struct service *service)
+static int64_t deadline_of(const struct exchange *x, const struct service *service)
 {
-    struct exchange *x = t->x;
+    return x->received_us + service->config.order_timeout_ms * 1000;
+}
+
+/* It is through the gate: what is known of it before its turn comes. The wait for its turn is part of its wait for a
+ * lock. */
+static void describe(struct ticket *t, const struct service *service, const struct strategy *asked)
+{
+    const struct exchange *x = t->x;
     struct trace *trace = &t->observer.trace;
-    const struct strategy *strategy = t->settings.strategy;
-    trace->strategy = strategy;
+    if (asked)
+        t->settings.strategy = asked;
+    order_observer_begin(&t->observer, t->settings.strategy, t->settings.think_ms * 1000);
     trace->product_id = t->request.product_id;
     trace->quantity = t->request.quantity;
     trace->received_us = x->received_us;
     memcpy(trace->request_id, x->request_id, sizeof trace->request_id);
-    t->observer.base.on_step = on_step;
-    t->observer.think_us = t->settings.think_ms * 1000;
-    t->observer.think_after = think_after(strategy);
-    t->placing.strategy = strategy;
+    t->placing.strategy = t->settings.strategy;
     t->placing.request = &t->request;
     t->placing.observer = &t->observer.base;
     t->placing.instance = service->instance;
-    t->placing.deadline_us = x->received_us + service->config.order_timeout_ms * 1000;
+    t->placing.deadline_us = deadline_of(x, service);
     t->placing.lock_deadline_us = monotonic_us() + t->settings.lock_wait_ms * 1000;
 }
 
@@ -129,12 +84,13 @@ static void fail(struct placing *placing, enum outcome outcome, const char *back
 /* Makes the orders the worker's. LOCK is a handle of their strategy's lock, or NULL. */
 static void begin(struct ticket *const *tickets, size_t count, struct worker *worker, struct lock *lock)
 {
+    int64_t now_us = monotonic_us();
     for (size_t i = 0; i < count; i++) {
         struct ticket *t = tickets[i];
         t->placing.db = worker->db;
         t->placing.lock = lock;
         t->observer.trace.worker = worker->id;
-        t->observer.trace.started_us = t->observer.before_us = monotonic_us();
+        t->observer.trace.started_us = t->observer.before_us = now_us;
         if (i > 0)
             t->observer.think_us = 0; /* a batch thinks once */
     }
@@ -211,7 +167,7 @@ static void serve(struct ticket *const *tickets, size_t count, struct worker *wo
 
 /* ---- taking turns ---------------------------------------------------------------------------------------- */
 
-/* Where the orders of a product wait for each other, how many places there are at once, and how many orders a place is
+/* Where the orders of a product wait for each other, how many turns there are at once, and how many orders a turn is
  * for. */
 struct rule {
     struct turns *turns; /* NULL: they do not wait */
@@ -228,52 +184,113 @@ static struct rule rule_of(const struct service *service, const struct settings 
     return (struct rule){.together = 1};
 }
 
-/* Serves FIRST, whose turn it is, and then those who have come into line meanwhile, until there are none. */
-static void serve_line(struct ticket *first, struct worker *worker)
+bool ticket_lines_up(const struct settings *settings)
 {
+    return settings->strategy->place == place_in_batch || settings->product_limit > 0;
+}
+
+/* The next of the line, whose turn comes as FIRST's has ended; NULL: nobody waits. */
+static struct ticket *next_in_line(const struct service *service, const struct settings *settings,
+                                   int64_t product_id)
+{
+    struct rule rule = rule_of(service, settings);
+    return rule.turns ? (struct ticket *)turns_next(rule.turns, product_id, rule.together) : NULL;
+}
+
+void ticket_serve(struct ticket *first, struct worker *worker)
+{
+    const struct service *service = worker->service;
     int64_t product_id = first->request.product_id;
-    struct rule rule = rule_of(worker->service, &first->settings);
-    first->waiting.next = NULL;
-    for (struct waiting *next = &first->waiting; next;) {
+    struct settings settings = first->settings;
+    while (first) {
         struct ticket *tickets[BATCH_MAX];
         size_t count = 0;
-        for (; next; next = next->next)
-            tickets[count++] = (struct ticket *)next;
+        for (struct waiting *t = &first->waiting; t; t = t->next)
+            tickets[count++] = (struct ticket *)t;
         serve(tickets, count, worker);
-        if (rule.turns)
-            next = turns_next(rule.turns, product_id, rule.together);
+        first = next_in_line(service, &settings, product_id);
+        if (!first)
+            return;
+        first->x->work = first;
+        if (queue_yield(service->queues[LANE_ORDERS], first->x))
+            return;
     }
+}
+
+/* Answers that there is no room. */
+static void turn_away(struct ticket *t, struct service *service, const char *what, size_t count)
+{
+    reply_problem(t->x, OVERLOADED, NULL, "%zu %s already", count, what);
+    gate_leave(service->gate, t->request.product_id);
+    ticket_close(t);
+}
+
+/* The order's turn at its product: now, later (then the ticket is somebody else's), or never (then it is answered). */
+static enum turn take_turn(struct ticket *t, struct service *service)
+{
+    struct rule rule = rule_of(service, &t->settings);
+    if (!rule.turns)
+        return TURN_NOW;
+    enum turn turn = turns_ask(rule.turns, t->request.product_id, rule.limit, &t->waiting);
+    if (turn == TURN_NEVER)
+        turn_away(t, service, "orders wait for their turn", turns_waiting(rule.turns, 0));
+    return turn;
+}
+
+/* It is FIRST's turn, but no worker has room for it: so it is for those who came into line behind it meanwhile. */
+static void give_up(struct ticket *first, struct service *service)
+{
+    int64_t product_id = first->request.product_id;
+    struct settings settings = first->settings;
+    for (; first; first = next_in_line(service, &settings, product_id))
+        for (struct waiting *t = &first->waiting, *next; t; t = next) {
+            next = t->next;
+            turn_away((struct ticket *)t, service, "requests are waiting",
+                      queue_depth(service->queues[LANE_ORDERS]));
+        }
+}
+
+bool ticket_line_up(struct exchange *x, const struct order_request *request, json_t *body,
+                    const struct strategy *asked)
+{
+    struct service *service = x->app;
+    struct ticket *t = ticket_new(x, request, body);
+    if (!t || !gate_try_enter(service->gate, request->product_id, &t->settings)) {
+        free(t);
+        return false;
+    }
+    describe(t, service, asked);
+    if (!ticket_lines_up(&t->settings)) { /* they have just been switched */
+        gate_leave(service->gate, request->product_id);
+        free(t);
+        return false;
+    }
+    http_hand_over(x);
+    if (take_turn(t, service) != TURN_NOW)
+        return true;
+    x->work = t;
+    if (!queue_push(service->queues[LANE_ORDERS], x))
+        give_up(t, service);
+    return true;
 }
 
 void ticket_admit(struct exchange *x, struct worker *worker, const struct order_request *request,
                   json_t *body, const struct strategy *asked)
 {
     struct service *service = worker->service;
+    int64_t deadline_us = deadline_of(x, service);
     struct ticket *t = ticket_new(x, request, body);
     if (!t) {
+        reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
         http_finish(x);
-        return;
-    }
-    int64_t deadline_us = x->received_us + service->config.order_timeout_ms * 1000;
-    if (monotonic_us() >= deadline_us ||
-        !gate_enter(service->gate, request->product_id, deadline_us, &t->settings)) {
+        json_decref(body);
+    } else if (monotonic_us() >= deadline_us ||
+               !gate_enter(service->gate, request->product_id, deadline_us, &t->settings)) {
         reply_problem(x, OVERLOADED, NULL, "the order's deadline passed while it waited for its turn");
         ticket_close(t);
-        return;
+    } else {
+        describe(t, service, asked);
+        if (take_turn(t, service) == TURN_NOW)
+            ticket_serve(t, worker);
     }
-    if (asked)
-        t->settings.strategy = asked;
-    describe(t, service);
-    struct rule rule = rule_of(service, &t->settings);
-    enum turn turn = rule.turns ? turns_ask(rule.turns, t->request.product_id, rule.limit, &t->waiting)
-                                : TURN_NOW;
-    if (turn == TURN_LATER)
-        return; /* the ticket is somebody else's now */
-    if (turn == TURN_NOW) {
-        serve_line(t, worker);
-        return;
-    }
-    gate_leave(service->gate, t->request.product_id);
-    reply_problem(x, OVERLOADED, NULL, "%zu orders wait for their turn already", turns_waiting(rule.turns));
-    ticket_close(t);
 }

@@ -8,6 +8,7 @@
 struct line {
     int64_t product_id; /* first: the tree's key */
     int going;
+    size_t waiting;
     struct waiting *first, **end;
 };
 
@@ -63,6 +64,7 @@ static struct line *add_line(struct turns *turns, int64_t product_id)
 
 static enum turn ask(struct turns *turns, int64_t product_id, int limit, struct waiting *who)
 {
+    who->next = NULL;
     struct line *line = find_line(turns, product_id);
     if (!line && !(line = add_line(turns, product_id)))
         return TURN_NEVER;
@@ -73,7 +75,7 @@ static enum turn ask(struct turns *turns, int64_t product_id, int limit, struct 
     if (turns->waiting == turns->bound)
         return TURN_NEVER;
     turns->waiting++;
-    who->next = NULL;
+    line->waiting++;
     *line->end = who;
     line->end = &who->next;
     return TURN_LATER;
@@ -91,10 +93,11 @@ enum turn turns_ask(struct turns *turns, int64_t product_id, int limit, struct w
 static struct waiting *take(struct turns *turns, struct line *line, size_t most)
 {
     struct waiting *taken = line->first, **end = &line->first;
-    for (size_t i = 0; i < most && *end; i++) {
+    size_t count = 0;
+    for (; count < most && *end; count++)
         end = &(*end)->next;
-        turns->waiting--;
-    }
+    turns->waiting -= count;
+    line->waiting -= count;
     line->first = *end;
     *end = NULL;
     if (!line->first)
@@ -115,10 +118,11 @@ struct waiting *turns_next(struct turns *turns, int64_t product_id, size_t most)
     return taken;
 }
 
-size_t turns_waiting(struct turns *turns)
+size_t turns_waiting(struct turns *turns, int64_t product_id)
 {
     pthread_mutex_lock(&turns->mutex);
-    size_t waiting = turns->waiting;
+    const struct line *line = product_id ? find_line(turns, product_id) : NULL;
+    size_t waiting = !product_id ? turns->waiting : line ? line->waiting : 0;
     pthread_mutex_unlock(&turns->mutex);
     return waiting;
 }

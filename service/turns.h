@@ -34,7 +34,7 @@ enum turn turns_ask(struct turns *turns, int64_t product_id, int limit, struct w
  * NULL: nobody waits, and the turn is given back. Any thread. */
 struct waiting *turns_next(struct turns *turns, int64_t product_id, size_t most);
 
-/* How many wait now. */
-size_t turns_waiting(struct turns *turns);
+/* How many wait now: at one product, or at all (0). */
+size_t turns_waiting(struct turns *turns, int64_t product_id);
 
 #endif

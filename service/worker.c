@@ -97,7 +97,8 @@ void workers_stop(struct service *service)
 
 int orders_running(const struct service *service, int64_t product_id)
 {
-    int count = 0;
+    int count = (int)(turns_waiting(service->batches, product_id) +
+                      turns_waiting(service->turns, product_id));
     for (int i = 0; i < service->worker_count; i++) {
         int64_t placing = atomic_load(&service->workers[i].product_id);
         if (placing != 0 && (product_id == 0 || placing == product_id))

@@ -9,6 +9,7 @@ static int start(void **state)
 {
     (void)state;
     service.config.admin_token = "";
+    service.gate = gate_new(&(const struct settings){.strategy = strategy_find("atomic-decrement")});
     atomic_store(&service.draining, false);
     for (int lane = 0; lane < LANE_COUNT; lane++)
         service.queues[lane] = queue_new(2);
@@ -20,6 +21,7 @@ static int stop(void **state)
     (void)state;
     for (int lane = 0; lane < LANE_COUNT; lane++)
         queue_free(service.queues[lane]);
+    gate_free(service.gate);
     return 0;
 }
 

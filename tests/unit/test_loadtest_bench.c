@@ -26,6 +26,7 @@ static void test_values_take_the_places_of_parameters(void **state)
     const struct statement twelve = {"t", "VALUES ($12, $1, $2::bigint, $1)", 12};
     const struct script script = {
         "s",
+        1,
         {{&twelve, {":a", ":b", "3", "4", "5", "6", "7", "8", "9", "10", "11", "NULL"}, NULL, NULL}},
     };
     assert_script(&script, "\\set product random(:first, :last)\nVALUES (NULL, :a, :b::bigint, :a);\n");
@@ -37,6 +38,7 @@ static void test_rows_are_kept_and_lines_added(void **state)
     const struct statement read = {"r", "SELECT $1", 1}, done = {"d", "COMMIT", 0};
     const struct script script = {
         "s",
+        1,
         {{&read, {":product"}, "seen_", "\\set target :seen_count - 1"}, {.statement = &done}},
     };
     assert_script(&script, "\\set product random(:first, :last)\n"
@@ -47,7 +49,7 @@ static void test_literals_hide_colons_and_dollars(void **state)
 {
     (void)state;
     const struct statement literals = {"l", "SELECT 'HH24:MI', 'a\\b', 'a\\:b', '$1', 'it''s :x', $1", 1};
-    const struct script script = {"s", {{&literals, {":v"}, NULL, NULL}}};
+    const struct script script = {"s", 1, {{&literals, {":v"}, NULL, NULL}}};
     assert_script(&script, "\\set product random(:first, :last)\n"
                            "SELECT E'HH24\\x3AMI', 'a\\b', E'a\\\\\\x3Ab', '$1', E'it''s \\x3Ax', :v;\n");
 }
@@ -56,9 +58,9 @@ static void test_values_must_fit_the_statement(void **state)
 {
     (void)state;
     const struct statement two = {"t", "SELECT $1, $2", 2}, unknown = {"u", "SELECT $2", 1};
-    const struct script few = {"s", {{&two, {":a"}, NULL, NULL}}};
-    const struct script many = {"s", {{&two, {":a", ":b", ":c"}, NULL, NULL}}};
-    const struct script none = {"s", {{&unknown, {":a"}, NULL, NULL}}};
+    const struct script few = {"s", 1, {{&two, {":a"}, NULL, NULL}}};
+    const struct script many = {"s", 1, {{&two, {":a", ":b", ":c"}, NULL, NULL}}};
+    const struct script none = {"s", 1, {{&unknown, {":a"}, NULL, NULL}}};
     assert_null(script_text(&few));
     assert_null(script_text(&many));
     assert_null(script_text(&none));
@@ -68,7 +70,7 @@ static void test_the_services_statements_make_scripts(void **state)
 {
     (void)state;
     const struct script *const scripts[] = {&SCRIPT_SELECT_FOR_UPDATE, &SCRIPT_ATOMIC_DECREMENT,
-                                            &SCRIPT_ATOMIC_STATEMENT};
+                                            &SCRIPT_ATOMIC_STATEMENT, &SCRIPT_BATCHED};
     for (size_t i = 0; i < COUNT(scripts); i++) {
         char *text = script_text(scripts[i]);
         assert_non_null(text);
@@ -142,6 +144,9 @@ static void test_names(void **state)
         "spread/atomic-statement",
         "crowd/512-vs-16",
         "sold-out",
+        "batched/vs-select-for-update",
+        "batched/hot",
+        "contention/select-for-update",
         "memory/1000-connections",
         "locks/redis-lock",
         "locks/zookeeper",
