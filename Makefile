@@ -47,9 +47,9 @@ PROGRAMS     := $(if $(wildcard service/main.c),$(BUILD)/order-service) \
 HIREDIS_SSL   = $(eval HIREDIS_SSL := $$(shell $(PKG_CONFIG) --exists hiredis_ssl openssl 2>/dev/null && \
                   echo hiredis_ssl openssl))$(HIREDIS_SSL)
 PKGS          = libmicrohttpd libpq jansson libcurl hiredis $(HIREDIS_SSL)
-OTHER_LIBS   := -lzookeeper_mt # which has no .pc file in Debian
+OTHER_LIBS   := -l:libzookeeper_st.so.2 # which has no .pc file; so named, it is found beside either -dev package
 DEPS         := gcc libc6-dev pkg-config libmicrohttpd-dev libpq-dev libjansson-dev libcurl4-openssl-dev \
-                libhiredis-dev libzookeeper-mt-dev libcmocka-dev postgresql redis-server zookeeper etcd-server etcd-client \
+                libhiredis-dev libzookeeper-st-dev libcmocka-dev postgresql redis-server zookeeper etcd-server etcd-client \
                 wrk gnuplot-nox curl python3 python3-pytest python3-yaml python3-jsonschema python3-redis python3-kazoo \
                 chromium chromium-driver python3-selenium
 DEPS_LINT    := clang clang-tidy clang-format shellcheck

@@ -14,7 +14,7 @@ typedef bool against_fn(const struct lock_config *config, size_t threads, int64_
 against_fn redis_benchmark_sets;
 /* kazoo's lock on ZooKeeper, one key for all threads. */
 against_fn kazoo_cycles;
-/* What an uncontended lock on ZooKeeper asks for: create, list, delete; one session. */
+/* What an uncontended lock on ZooKeeper asks for: create, list, delete; a session for each thread. */
 against_fn zookeeper_bare_cycles;
 /* What an uncontended lock in etcd asks for: a lease, a transaction, and the lease's end; a connection for each thread. */
 against_fn etcd_bare_cycles;

@@ -1,10 +1,10 @@
 /* The process's session with ZooKeeper: begun when first needed, replaced when it is lost.
  *
- * The library has two threads of its own for a session, one of which calls on_event when the session changes or a watch
- * fires. A third thread, ours, is the keeper: it begins the session, closes it, begins the next, and clears away what
- * others had to leave behind. Only the keeper calls what may block: looking up the servers' names, and closing.
+ * The library calls on_event when the session changes or a watch fires. A thread, the keeper, begins the session, closes
+ * it, begins the next, and clears away what others had to leave behind.
  *
- * One mutex guards everything here. It is never held while the library is called. */
+ * One mutex guards everything here. It is taken inside the library's callbacks, so nobody who holds it locks the library
+ * (zookeeper_io.c); the requests' own mutex comes last. */
 #include "lock/zookeeper_session.h"
 
 #include <errno.h>
@@ -32,11 +32,10 @@ static struct abandoned *abandoned;
 
 static struct {
     bool keeper_runs;
-    zhandle_t *handle;  /* the keeper's to set */
+    bool open;          /* there is a handle: the keeper's to set */
     int64_t id;         /* the server's number of the session; 0 while there is none */
     bool connected;     /* as we were told last */
     bool over;          /* the keeper is to close the handle and begin anew */
-    int visitors;       /* threads inside the library */
     int64_t lease_ms;   /* its time-out, as asked for; 0 while nobody has needed a session */
     bool only_for_ping; /* nobody who has a wish about the time-out has used it yet */
     uint64_t lost;
@@ -70,11 +69,13 @@ static void on_session_event(zhandle_t *handle, int state)
     pthread_cond_broadcast(&changed);
 }
 
-static void on_node_event(const char *path)
+static void on_node_event(zhandle_t *handle, const char *path)
 {
     for (struct zookeeper_waiter *w = waiters; w; w = w->next) {
         if (w->session != session.id || strcmp(w->path, path) != 0)
             continue;
+        if (!w->fired && w->on_fired)
+            w->on_fired(w, handle);
         w->fired = true;
         pthread_cond_signal(&w->woken);
     }
@@ -87,7 +88,7 @@ static void on_event(zhandle_t *handle, int type, int state, const char *path, v
     if (type == ZOO_SESSION_EVENT)
         on_session_event(handle, state);
     else
-        on_node_event(path);
+        on_node_event(handle, path);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -98,26 +99,17 @@ static void begin_session(void)
     int lease_ms = session.lease_ms < INT32_MAX ? (int)session.lease_ms : INT32_MAX;
     session.over = false;
     pthread_mutex_unlock(&mutex);
-    zoo_set_debug_level(0); /* it would write to stderr; what went wrong is told in lock->error */
-    zhandle_t *handle = zookeeper_init(lock_config.zookeeper_connect, on_event, lease_ms, NULL, NULL, 0);
-    if (handle) /* names are looked up when a connection is lost, and not, as otherwise, for every request */
-        (void)zoo_set_servers_resolution_delay(handle, -1);
+    bool open = zookeeper_io_open(on_event, lease_ms);
     pthread_mutex_lock(&mutex);
-    session.handle = handle; /* NULL where a server's name is not known (yet): tried again */
+    session.open = open; /* else it is tried again */
     pthread_cond_broadcast(&changed);
 }
 
 static void close_session(void)
 {
-    while (session.visitors)
-        pthread_cond_wait(&changed, &mutex);
-    zhandle_t *handle = session.handle;
-    session.handle = NULL;
+    session.open = false;
     pthread_mutex_unlock(&mutex);
-    zookeeper_await_answers(monotonic_us() +
-                            PACE_US); /* since it forgets, and leaks, what it has not delivered */
-    zookeeper_close(handle);
-    zookeeper_settle_all();
+    zookeeper_io_close();
     pthread_mutex_lock(&mutex);
 }
 
@@ -162,9 +154,9 @@ static void *keep(void *unused)
     pthread_mutex_lock(&mutex);
     while (true) {
         int64_t now_us = monotonic_us();
-        if (session.handle && session.over) {
+        if (session.open && session.over) {
             close_session();
-        } else if (!session.handle && now_us >= begin_us) {
+        } else if (!session.open && now_us >= begin_us) {
             begin_us = now_us + PACE_US;
             begin_session();
         } else if (abandoned && now_us >= clear_us) {
@@ -172,7 +164,7 @@ static void *keep(void *unused)
                 clear_us = monotonic_us() + PACE_US;
         } else {
             int64_t until_us = abandoned ? clear_us : INT64_MAX;
-            if (!session.handle && begin_us < until_us)
+            if (!session.open && begin_us < until_us)
                 until_us = begin_us;
             (void)lock_wait_until(&changed, &mutex, until_us);
         }
@@ -203,7 +195,7 @@ static bool need_session(const struct lock *lock)
         int64_t lease_ms = lock && lock->lease_ms > 0 ? lock->lease_ms : ZOOKEEPER_LEASE_MS;
         if (lease_ms < ZOOKEEPER_LEAST_MS)
             lease_ms = ZOOKEEPER_LEAST_MS;
-        if (session.handle && session.lease_ms != lease_ms)
+        if (session.open && session.lease_ms != lease_ms)
             end_session(); /* begun for a ping, with another time-out; it holds nothing */
         session.lease_ms = lease_ms;
         session.only_for_ping = !lock;
@@ -216,14 +208,12 @@ static bool need_session(const struct lock *lock)
     return session.keeper_runs;
 }
 
-static int enter(int64_t of_session, int64_t until_us, struct zookeeper_visit *ret_visit)
+/* Waits for a connection. */
+static int await_connection(int64_t of_session, int64_t until_us)
 {
     while (!of_session || of_session == session.id) {
-        if (session.connected && session.handle) {
-            session.visitors++;
-            *ret_visit = (struct zookeeper_visit){.handle = session.handle, .session = session.id};
+        if (session.connected)
             return ZOK;
-        }
         if (!lock_wait_until(&changed, &mutex, until_us))
             return ZOPERATIONTIMEOUT;
     }
@@ -234,20 +224,33 @@ int zookeeper_enter(const struct lock *lock, int64_t of_session, int64_t until_u
                     struct zookeeper_visit *ret_visit)
 {
     int code = ZSYSTEMERROR;
-    pthread_mutex_lock(&mutex);
-    if (of_session || need_session(lock))
-        code = enter(of_session, until_us, ret_visit);
-    pthread_mutex_unlock(&mutex);
-    return code;
+    while (true) {
+        pthread_mutex_lock(&mutex);
+        if (of_session || need_session(lock))
+            code = await_connection(of_session, until_us);
+        pthread_mutex_unlock(&mutex);
+        if (code != ZOK)
+            return code;
+        ret_visit->handle = zookeeper_io_lock();
+        pthread_mutex_lock(&mutex);
+        ret_visit->session = session.id;
+        bool still = session.connected && (!of_session || of_session == session.id);
+        pthread_mutex_unlock(&mutex);
+        if (still && ret_visit->handle)
+            return ZOK;
+        zookeeper_io_unlock();
+    }
 }
 
-void zookeeper_exit(void)
+void zookeeper_exit(const struct zookeeper_visit *visit)
 {
-    pthread_mutex_lock(&mutex);
-    session.visitors--;
-    if (session.over && !session.visitors)
-        pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&mutex);
+    if (zoo_state(visit->handle) !=
+        ZOO_CONNECTED_STATE) { /* what it learns by sending, the library does not tell */
+        pthread_mutex_lock(&mutex);
+        session.connected = false;
+        pthread_mutex_unlock(&mutex);
+    }
+    zookeeper_io_unlock();
 }
 
 /* ---- waiters ------------------------------------------------------------------------------------------------ */

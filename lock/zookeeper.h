@@ -25,6 +25,9 @@ enum {
 enum lock_status zookeeper_open(const struct lock_ops *ops, size_t size, struct lock **ret_lock);
 void zookeeper_free(struct lock *lock);
 
+/* How many servers ZOOKEEPER_CONNECT names. */
+int zookeeper_servers(void);
+
 /* In the background, as long as the session lives: deletes every node whose path begins with PATH. For what could not
  * be deleted in time, and for what may have been made by a request whose answer was lost. */
 void zookeeper_abandon(int64_t session, const char *path);
@@ -74,9 +77,10 @@ enum lock_status zookeeper_find(struct lock *lock, int64_t deadline_us, int64_t 
 enum zookeeper_gone { GONE_IS_A_CHANGE, GONE_IS_OVERLOOKED };
 /* Watches PATH and waits until it changes or DEADLINE is there: LOCK_OK or LOCK_BUSY; LOCK_AWAY where there is no
  * connection at the deadline. GONE says what to do when PATH is not there to be watched: return LOCK_OK, as is right,
- * or wait for a change that will never come. A connection that is lost and found again does not end the wait. */
+ * or wait for a change that will never come. A connection that is lost and found again does not end the wait.
+ * RET_CHILDREN (NULL: not wanted) may hold the parent's children afterwards, as they were after the change. */
 enum lock_status zookeeper_await(struct lock *lock, int64_t deadline_us, int64_t session, const char *path,
-                                 enum zookeeper_gone gone);
+                                 enum zookeeper_gone gone, struct zookeeper_children *ret_children);
 
 /* ---- what the recipes share (zookeeper_node.c) -------------------------------------------------------------- */
 

@@ -94,6 +94,16 @@ static enum lock_status make(struct lock *lock, int64_t deadline_us, const char 
     return status;
 }
 
+/* After so many tries that ended with STATUS: another one? */
+static bool may_try_again(enum lock_status status, int tries, int64_t deadline_us)
+{
+    bool has_time = monotonic_us() < deadline_us;
+    if (status == LOCK_LOST)
+        return tries < TRIES ||
+               has_time; /* no parent yet, or none any more; or the session has ended: there is a next */
+    return status == LOCK_AWAY && has_time && zookeeper_servers() > 1; /* which may be electing a leader */
+}
+
 enum lock_status zookeeper_join(struct lock *lock, const char *key, int64_t deadline_us,
                                 struct zookeeper_node *ret_node, struct zookeeper_children *ret_children)
 {
@@ -102,8 +112,7 @@ enum lock_status zookeeper_join(struct lock *lock, const char *key, int64_t dead
     pthread_once(&address_found, find_address);
     lock_server_key(parent, sizeof parent, "/", "/locks/", key);
     enum lock_status status = make(lock, deadline_us, parent, ret_node, ret_children);
-    for (int tries = 1; status == LOCK_LOST && (tries < TRIES || monotonic_us() < deadline_us); tries++) {
-        /* no parent yet, or none any more; or the connection or the session has ended, and the next one will do */
+    for (int tries = 1; may_try_again(status, tries, deadline_us); tries++) {
         status = zookeeper_create_parents(lock, deadline_us, parent);
         if (status == LOCK_OK || status == LOCK_LOST)
             status = make(lock, deadline_us, parent, ret_node, ret_children);

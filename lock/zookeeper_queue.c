@@ -55,7 +55,8 @@ static enum lock_status wait_for_turn(struct lock *lock, int64_t deadline_us,
             return lock_fail(lock, LOCK_BUSY, "%s is before us", place.before);
         report_step(lock->observer, STEP_WAIT, STEP_NO_VALUE); /* here the one before may go unwatched */
         const char *watched = recipe->watched == THE_FIRST ? place.first : place.before;
-        status = zookeeper_await(lock, deadline_us, node->session, watched, recipe->gone);
+        status = zookeeper_await(lock, deadline_us, node->session, watched, recipe->gone,
+                                 recipe->when_woken == LOOKS_AGAIN ? children : NULL);
     } while (status == LOCK_OK && recipe->when_woken == LOOKS_AGAIN);
     return status;
 }

@@ -1,8 +1,8 @@
 /* Requests to ZooKeeper that have a deadline.
  *
  * The library's synchronous calls wait for as long as they please. So each request is handed over by an asynchronous
- * call, and its answer, which the library gives in a thread of its own, is waited for with a time limit. It answers each
- * request once; but when a session is closed it may forget some, so we keep a list of those that it owes. */
+ * call, and its answer, which comes in another thread, is waited for with a time limit. The library answers each request
+ * once, if only by saying that the connection was lost or the handle closed. */
 #include "lock/zookeeper_session.h"
 
 #include <stdio.h>
@@ -18,9 +18,9 @@ struct request {
     int mode;
     int times_sent;
     int64_t session; /* by which it was sent; 0 if never */
+    int64_t sent_us;
 
     int owners; /* this and what follows is guarded by the mutex, what the answer brings by is_answered */
-    struct request *next, **link;
     pthread_cond_t answered;
     bool is_answered;
     int code; /* the library's */
@@ -29,7 +29,6 @@ struct request {
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct request *owed; /* handed to the library, and not answered yet */
 
 /* NULL when out of memory, which the functions below that take a request understand. */
 static struct request *new_request(int (*send)(zhandle_t *handle, struct request *request), const char *path)
@@ -58,57 +57,18 @@ static void let_go(struct request *r)
     free(r);
 }
 
-/* The library's share in R begins and ends; the mutex is held. */
-static void lend(struct request *r)
-{
-    r->owners++;
-    r->is_answered = false;
-    r->next = owed;
-    r->link = &owed;
-    if (owed)
-        owed->link = &r->next;
-    owed = r;
-}
-
-static void take_back(struct request *r)
-{
-    *r->link = r->next;
-    if (r->next)
-        r->next->link = r->link;
-}
-
 /* ---- answers ------------------------------------------------------------------------------------------------ */
 
 static void settle(struct request *r, int code)
 {
+    /* "Time-out" and "inconsistent" are the library's words for a connection that it has given up. */
+    bool lost = code == ZOPERATIONTIMEOUT || code == ZRUNTIMEINCONSISTENCY;
     pthread_mutex_lock(&mutex);
-    take_back(r);
-    r->code = code;
+    r->code = lost ? ZCONNECTIONLOSS : code;
     r->is_answered = true;
+    pthread_mutex_unlock(&mutex);
     pthread_cond_signal(&r->answered);
-    pthread_mutex_unlock(&mutex);
     let_go(r);
-}
-
-void zookeeper_await_answers(int64_t until_us)
-{
-    struct timespec pause = {.tv_nsec = 1000000};
-    pthread_mutex_lock(&mutex);
-    while (owed && monotonic_us() < until_us) {
-        pthread_mutex_unlock(&mutex);
-        nanosleep(&pause, NULL); /* so seldom needed that nobody is to signal it */
-        pthread_mutex_lock(&mutex);
-    }
-    pthread_mutex_unlock(&mutex);
-}
-
-void zookeeper_settle_all(void)
-{
-    struct request *next;
-    for (struct request *r = owed; r; r = next) { /* nobody else is left who could change the list */
-        next = r->next;
-        settle(r, ZCLOSING);
-    }
 }
 
 static void answer_delete(int code, const void *request)
@@ -214,6 +174,26 @@ static int64_t limit_us(int64_t deadline_us)
     return monotonic_us() + lock_command_ms(deadline_us) * 1000;
 }
 
+/* The library is locked. */
+static int hand_over(struct request *r, zhandle_t *handle, int64_t session)
+{
+    r->session = session;
+    r->sent_us = monotonic_us();
+    pthread_mutex_lock(&mutex);
+    r->owners++; /* the library, until it answers */
+    r->is_answered = false;
+    pthread_mutex_unlock(&mutex);
+    int code = r->send(handle, r);
+    if (code == ZOK) {
+        r->times_sent++;
+    } else { /* not taken */
+        pthread_mutex_lock(&mutex);
+        r->owners--;
+        pthread_mutex_unlock(&mutex);
+    }
+    return code;
+}
+
 /* Hands R to the library. */
 static int submit(struct lock *lock, struct request *r, int64_t of_session, int64_t until_us)
 {
@@ -221,35 +201,34 @@ static int submit(struct lock *lock, struct request *r, int64_t of_session, int6
     int code = zookeeper_enter(lock, of_session, until_us, &visit);
     if (code != ZOK)
         return code;
-    r->session = visit.session;
-    pthread_mutex_lock(&mutex);
-    lend(r);
-    pthread_mutex_unlock(&mutex);
-    code = r->send(visit.handle, r);
-    if (code != ZOK) { /* not taken */
-        pthread_mutex_lock(&mutex);
-        take_back(r);
-        r->owners--;
-        pthread_mutex_unlock(&mutex);
-    }
-    zookeeper_exit();
-    if (code != ZOK)
-        return code;
-    r->times_sent++;
-    if (lock)
+    code = hand_over(r, visit.handle, visit.session);
+    zookeeper_exit(&visit);
+    if (code == ZOK && lock)
         lock->round_trips++;
-    return ZOK;
+    return code;
 }
 
-static int wait_for_answer(struct request *r, int64_t until_us)
+/* The mutex is held. */
+static bool is_answered_by(struct request *r, int64_t until_us)
 {
-    pthread_mutex_lock(&mutex);
     while (!r->is_answered && lock_wait_until(&r->answered, &mutex, until_us)) {
     }
-    int code = r->is_answered ? r->code : ZOPERATIONTIMEOUT;
-    /* The library's own "time-out" says that it has given the connection up, not that we have waited too long. */
-    if (r->is_answered && code == ZOPERATIONTIMEOUT)
-        code = ZCONNECTIONLOSS;
+    return r->is_answered;
+}
+
+/* One server among several has its share of the time, and must leave the others theirs. */
+static int wait_for_answer(struct request *r, int64_t until_us)
+{
+    int64_t share_us = (until_us - r->sent_us) / zookeeper_servers();
+    if (share_us < (int64_t)LOCK_TRY_MS * 1000)
+        share_us = (int64_t)LOCK_TRY_MS * 1000;
+    pthread_mutex_lock(&mutex);
+    if (!is_answered_by(r, r->sent_us + share_us)) {
+        pthread_mutex_unlock(&mutex);
+        zookeeper_io_doubt(r->sent_us);
+        pthread_mutex_lock(&mutex);
+    }
+    int code = is_answered_by(r, until_us) ? r->code : ZOPERATIONTIMEOUT;
     pthread_mutex_unlock(&mutex);
     return code;
 }
@@ -307,8 +286,10 @@ static int create_and_list(struct lock *lock, int64_t deadline_us, struct reques
     if (code != ZOK)
         return code;
     int list_code = submit(lock, list, create->session, until_us);
+    if (list_code == ZOK)
+        list_code = wait_for_answer(list, until_us); /* the second to come: so that we are woken once */
     code = wait_for_answer(create, until_us);
-    if (code == ZOK && list_code == ZOK && wait_for_answer(list, until_us) == ZOK)
+    if (code == ZOK && list_code == ZOK)
         take_children(list, ret_children);
     return code;
 }
@@ -408,10 +389,21 @@ enum lock_status zookeeper_find(struct lock *lock, int64_t deadline_us, int64_t 
     return translate(lock, code, path);
 }
 
-enum lock_status zookeeper_await(struct lock *lock, int64_t deadline_us, int64_t session, const char *path,
-                                 enum zookeeper_gone gone)
+/* What a waiter will want to know when it wakes is asked before it does. So the question also goes before the next
+ * request of who has released, which the server would first write to its disk. */
+static void ask_at_once(struct zookeeper_waiter *waiter, zhandle_t *handle)
 {
-    struct zookeeper_waiter waiter = {.session = session, .path = path};
+    (void)hand_over(waiter->context, handle, waiter->session);
+}
+
+enum lock_status zookeeper_await(struct lock *lock, int64_t deadline_us, int64_t session, const char *path,
+                                 enum zookeeper_gone gone, struct zookeeper_children *ret_children)
+{
+    char parent[ZOOKEEPER_PATH_SIZE];
+    snprintf(parent, sizeof parent, "%.*s", (int)(strrchr(path, '/') - path), path);
+    struct request *list = ret_children ? new_request(send_list, parent) : NULL;
+    struct zookeeper_waiter waiter = {
+        .session = session, .path = path, .on_fired = list ? ask_at_once : NULL, .context = list};
     struct request *r = new_request(send_watch, path);
     zookeeper_add_waiter(&waiter); /* before the watch is set, which may fire at once */
     int code = ask(lock, r, session, deadline_us);
@@ -426,5 +418,11 @@ enum lock_status zookeeper_await(struct lock *lock, int64_t deadline_us, int64_t
     }
     zookeeper_remove_waiter(&waiter);
     lock->wake_ups += waiter.fired;
+    if (status == LOCK_OK && list && list->times_sent) {
+        lock->round_trips++;
+        if (wait_for_answer(list, limit_us(deadline_us)) == ZOK)
+            take_children(list, ret_children);
+    }
+    let_go(list);
     return status;
 }
