@@ -76,16 +76,14 @@ class Servers:
     @contextlib.contextmanager
     def ill(self, name, fault):
         """NAME is "frozen" or "killed", and well again afterwards."""
-        if fault == "killed":
-            self.kill(name)
+        pid = int((self.folder / "servers" / f"{name}.pid").read_text())
+        os.kill(pid, signal.SIGKILL if fault == "killed" else signal.SIGSTOP)
+        try:
             yield
-            self.start(name.split("-")[0])
-        else:
-            pid = int((self.folder / "servers" / f"{name}.pid").read_text())
-            os.kill(pid, signal.SIGSTOP)
-            try:
-                yield
-            finally:
+        finally:
+            if fault == "killed":
+                self.start(name.split("-")[0])
+            else:
                 os.kill(pid, signal.SIGCONT)
 
     def is_leader(self, name):

@@ -1,12 +1,12 @@
 """The locks on ZooKeeper and etcd survive a minority of their servers, and say so when the majority has gone.
 
-(Redlock's five are in test_perils.py.) On three servers each. First a member that is not the leader, and which the
-process talks with, is frozen, later killed: an acquisition turns to another member within its wait. Then one story for
-all locks at once: the leaders are killed while each lock is held and waited for; then one more of each; then all come
-back."""
+(Redlock's five are in test_perils.py.) On three servers each. First the member that a process talks with is frozen, or
+killed: an acquisition turns to another one within its wait. Then one story for all locks at once: the leaders are killed
+while each lock is held and waited for; then one more of each; then all come back."""
 
 import contextlib
 import time
+from urllib.parse import urlsplit
 
 import pytest
 from basics import PATIENCE, wait_until
@@ -19,9 +19,9 @@ from test_faults import in_time
 
 KINDS = {"zookeeper": "ZOOKEEPER_CONNECT", "etcd": "ETCD_ENDPOINTS"}
 LOCKS = [name for name in declaring(survives_minority=True) if BY_NAME[name].setting in KINDS.values()]
+ELECTORATE = ["zookeeper", "etcd", "etcd-cas"]  # one lock for each way of asking
 TAKE_OVER_S = 15  # for an election, and for clients to find another server
 WAIT_MS = 1000
-TURN_MS = 3000
 TURN_TITLE = "Three servers, the one in use frozen or killed: a new acquisition takes"
 TITLE = "Three servers: held when one dies, waiter after the release, new acquire; with two dead; when all are back"
 
@@ -87,33 +87,45 @@ def names(kind):
 
 
 @contextlib.contextmanager
-def talks_with_a_follower(servers, lock):
-    """Gives a contender, and the name of the member that its process is connected with. A process with etcd begins with the
-    first of the list; one with ZooKeeper with any."""
+def talks_with(servers, lock, leader):
+    """Gives a contender, and the name of the member that its process is connected with: the leader, or not the leader. A
+    process begins with the first of etcd's, and with any of ZooKeeper's."""
     setting = BY_NAME[lock].setting
     kind = next(kind for kind in KINDS if KINDS[kind] == setting)
-    followers = [name for name in names(kind) if not servers.is_leader(name)]
-    members = dict(zip(servers.addresses[setting].split(","), names(kind)))
-    first = sorted(members, key=lambda address: members[address] not in followers)
-    with probes_on({**servers.addresses, setting: ",".join(first)}) as start:
+    wanted = [name for name in names(kind) if servers.is_leader(name) == leader]
+    addresses = dict(zip(names(kind), servers.addresses[setting].split(",")))
+    in_order = sorted(addresses, key=lambda name: name not in wanted)
+    ports = {name: urlsplit(f"//{addresses[name].removeprefix('http://')}").port for name in wanted}
+    with probes_on({**servers.addresses, setting: ",".join(addresses[name] for name in in_order)}) as start:
         for _ in range(50):
             contender = start().contender(lock, LONG_MS)
-            ports = contender.probe.connected_ports()
-            for address, name in members.items():
-                if int(address.rsplit(":", 1)[1]) in ports and name in followers:
-                    yield contender, name
-                    return
+            connected = contender.probe.connected_ports()
+            member = next((name for name in wanted if ports[name] in connected), None)
+            if member:
+                yield contender, member
+                return
             contender.probe.end()
-    raise AssertionError(f"never connected with one of {followers}")
+    raise AssertionError(f"never connected with one of {wanted}")
 
 
-@pytest.mark.parametrize("lock", LOCKS)
-@pytest.mark.parametrize("fault", ["frozen", "killed"])
-def test_an_acquisition_turns_to_another_member(fault, lock, servers, print_later):
-    with talks_with_a_follower(servers, lock) as (contender, member), servers.ill(member, fault):
-        event = contender.acquire(fresh_key(), wait=TURN_MS * PATIENCE, lease=LONG_MS)
+TURNS = [("frozen", False, 3000, LOCKS), ("killed", False, 3000, LOCKS), ("killed", True, 10000, ELECTORATE)]
+
+
+@pytest.mark.parametrize(
+    "fault, leader, wait, lock",
+    [
+        pytest.param(fault, leader, wait, lock, id=f"{fault}-{'leader' if leader else 'follower'}-{lock}")
+        for fault, leader, wait, locks in TURNS
+        for lock in locks
+    ],
+)
+def test_an_acquisition_turns_to_another_member(fault, leader, wait, lock, servers, print_later):
+    """Within its wait; where a leader is killed, after an election."""
+    with talks_with(servers, lock, leader) as (contender, member), servers.ill(member, fault):
+        event = contender.acquire(fresh_key(), wait=wait * PATIENCE, lease=LONG_MS)
         assert event["status"] == "ok", event
-        print_later(TURN_TITLE, f"{lock:18} {fault}: {(event['ended_us'] - event['began_us']) / 1000:.0f} ms")
+        took_ms = (event["ended_us"] - event["began_us"]) / 1000
+        print_later(TURN_TITLE, f"{lock:18} {'leader' if leader else 'follower'} {fault}: {took_ms:.0f} ms")
         contender.released()
 
 
