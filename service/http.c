@@ -6,7 +6,8 @@
  *
  * The threads are ours because the library's own sleep when they should not: having taken exactly as many events at
  * once as they ask for (128), they wait for more before they look at those. A crowd that waits for its answers sends
- * none (0.9.75 to 0.9.77, MHD_epoll). So we wait, and have the library look without waiting. */
+ * none (0.9.75 to 0.9.77, MHD_epoll). So we wait, and have the library look without waiting; then it has no way either
+ * to be told that a connection is resumed, and we wake its thread ourselves. */
 #include "service/http.h"
 
 #include "service/http_watch.h"
@@ -265,7 +266,7 @@ void http_finish(struct exchange *x)
 {
     struct loop *loop = x->loop; /* the exchange may be gone when the connection is resumed */
     MHD_resume_connection(x->transport);
-    if (loop != own_loop) /* which looks again by itself */
+    if (loop) /* an exchange without a server has none */
         wake(loop);
 }
 
