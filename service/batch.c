@@ -69,10 +69,12 @@ static enum outcome read_stock(struct placing *const *orders, size_t count)
         report_all(orders, count, STEP_READ, lead->taken.seen);
     if (status == TAKE_OK || status == TAKE_FAILED)
         return outcome;
+    char kind[sizeof lead->result.kind];
+    memcpy(kind, lead->result.kind, sizeof kind);
     for (size_t i = 0; i < count; i++)
         if (goes_on(orders[i])) {
             orders[i]->result.outcome = outcome;
-            memcpy(orders[i]->result.kind, lead->result.kind, sizeof lead->result.kind);
+            memcpy(orders[i]->result.kind, kind, sizeof kind);
         }
     return CREATED;
 }
@@ -119,12 +121,16 @@ static enum outcome write_orders(struct fit *fit, const struct stock_taken *take
     return outcome_of_db(first, status);
 }
 
-/* CREATED: every order has its own outcome. Else what has become of the transaction and of those that go on in it. */
+static struct order_result fresh_result(int tries)
+{
+    return (struct order_result){.outcome = CREATED, .tries = tries, .available = STOCK_UNSEEN};
+}
+
+/* One transaction for all. CREATED: every order has its own outcome. Else what has become of the transaction, in words in
+ * the first order's result. */
 static enum outcome place_together(struct placing *const *orders, size_t count)
 {
     struct placing *lead = orders[0];
-    for (size_t i = 0; i < count; i++)
-        orders[i]->result = (struct order_result){.outcome = CREATED, .tries = 1, .available = STOCK_UNSEEN};
     lead->taken = (struct stock_taken){.seen = STOCK_UNSEEN, .available = STOCK_UNSEEN};
 
     struct fit fit = {.count = 0};
@@ -138,46 +144,100 @@ static enum outcome place_together(struct placing *const *orders, size_t count)
         outcome = write_orders(&fit, &lead->taken);
     if (outcome != CREATED || fit.count == 0) {
         db_rollback(lead->db);
-        return outcome;
+    } else {
+        outcome = end_transaction(fit.orders[0], CREATED, STEP_COMMIT, fit.drafts[0].order->xid);
+        if (outcome == CREATED)
+            report_all(fit.orders + 1, fit.count - 1, STEP_COMMIT, STEP_NO_VALUE);
     }
-    outcome = end_transaction(fit.orders[0], CREATED, STEP_COMMIT, fit.drafts[0].order->xid);
-    if (outcome == CREATED)
-        report_all(fit.orders + 1, fit.count - 1, STEP_COMMIT, STEP_NO_VALUE);
+    if (outcome != CREATED)
+        snprintf(lead->result.error, sizeof lead->result.error, "%s", db_error(lead->db));
     return outcome;
 }
 
 enum outcome place_in_batch(struct placing *p)
 {
+    p->result = fresh_result(p->result.tries);
     enum outcome outcome = place_together(&p, 1);
     return outcome == CREATED ? p->result.outcome : outcome;
 }
 
-/* The transaction was lost. Who was sold out beside the others might have been served without them. */
-static void lose(struct placing *p, enum outcome outcome)
+static int64_t wait_end(const struct placing *p)
 {
-    if (goes_on(p))
-        p->result.outcome = outcome;
-    else if (p->result.outcome == SOLD_OUT)
-        p->result.outcome = BACKEND_AWAY;
-    p->result.backend = "postgresql";
+    return p->lock_deadline_us < p->deadline_us ? p->lock_deadline_us : p->deadline_us;
+}
+
+/* As place_together, with the database ready. All waits end with the wait of the first order to end. */
+static enum outcome try_together(struct placing *const *orders, size_t count, int tries)
+{
+    struct placing *lead = orders[0];
+    int64_t deadline_us = lead->deadline_us, wait_end_us = wait_end(lead);
+    for (size_t i = 0; i < count; i++) {
+        orders[i]->result = fresh_result(tries);
+        deadline_us = orders[i]->deadline_us < deadline_us ? orders[i]->deadline_us : deadline_us;
+        wait_end_us = wait_end(orders[i]) < wait_end_us ? wait_end(orders[i]) : wait_end_us;
+    }
+    db_set_deadline(lead->db, deadline_us, wait_end_us);
+    enum outcome outcome = outcome_of_db(lead, db_ready(lead->db));
+    return outcome == CREATED ? place_together(orders, count) : outcome;
+}
+
+/* The transaction has come to nothing. Does that leave the order without an answer? One that was sold out beside the
+ * others might be served without them. */
+static bool is_unanswered(const struct placing *p)
+{
+    return goes_on(p) || p->result.outcome == SOLD_OUT;
+}
+
+/* The connection is lost, and what it was told. */
+static void lose_all(struct placing *const *orders, size_t count, enum outcome outcome)
+{
+    char error[sizeof orders[0]->result.error];
+    memcpy(error, orders[0]->result.error, sizeof error);
+    for (size_t i = 0; i < count; i++) {
+        struct order_result *result = &orders[i]->result;
+        if (!is_unanswered(orders[i]))
+            continue;
+        result->outcome = result->outcome == SOLD_OUT ? BACKEND_AWAY : outcome;
+        result->backend = "postgresql";
+        memcpy(result->error, error, sizeof error);
+    }
+}
+
+/* The wait for the row is over for those whose wait was the shortest, at least one. Moves the others, which have no
+ * answer yet, to the front; returns how many they are. */
+static size_t give_up_waiting(struct placing **orders, size_t count)
+{
+    int64_t now_us = monotonic_us(), first_us = INT64_MAX;
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++)
+        first_us = wait_end(orders[i]) < first_us ? wait_end(orders[i]) : first_us;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_unanswered(orders[i]))
+            continue;
+        if (wait_end(orders[i]) <= now_us || wait_end(orders[i]) == first_us)
+            orders[i]->result.outcome = BUSY;
+        else
+            orders[left++] = orders[i];
+    }
+    return left;
 }
 
 void create_batch(struct placing *const *orders, size_t count)
 {
-    struct placing *lead = orders[0];
-    enum outcome outcome = CONFLICT; /* one alone needs no company */
-    if (count > 1) {
-        db_set_deadline(lead->db, lead->deadline_us, lead->lock_deadline_us); /* of all, the first to end */
-        outcome = outcome_of_db(lead, db_ready(lead->db));
+    struct placing *left[BATCH_MAX];
+    memcpy(left, orders, count * sizeof left[0]);
+    for (int tries = 1; count > 1; tries++) {
+        enum outcome outcome = try_together(left, count, tries);
         if (outcome == CREATED)
-            outcome = place_together(orders, count);
+            return;
+        if (outcome == BACKEND_AWAY || outcome == UNKNOWN) {
+            lose_all(left, count, outcome);
+            return;
+        }
+        if (outcome != BUSY)
+            break;
+        count = give_up_waiting(left, count);
     }
-    if (outcome == CREATED)
-        return;
-    bool lost = outcome == BACKEND_AWAY || outcome == UNKNOWN;
     for (size_t i = 0; i < count; i++)
-        if (lost)
-            lose(orders[i], outcome);
-        else
-            create_order(orders[i]); /* what one of them has caused must not be the others' */
+        create_order(left[i]); /* what one of them has caused must not be the others' */
 }

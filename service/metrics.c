@@ -8,7 +8,7 @@
 
 static struct strategy_metrics {
     atomic_ullong outcomes[OUTCOME_COUNT];
-    atomic_ullong tries, round_trips, lost_after_commit, lock_round_trips, wake_ups;
+    atomic_ullong tries, round_trips, lost_after_commit, lock_round_trips, wake_ups, batches, batched;
     struct histogram order[OUTCOME_COUNT];
     struct histogram lock_wait, lock_held;
 } metrics[STRATEGIES_MAX];
@@ -38,6 +38,13 @@ void metrics_lock_work(const struct strategy *strategy, uint64_t round_trips, ui
     size_t i = strategy_index(strategy);
     atomic_fetch_add_explicit(&metrics[i].lock_round_trips, round_trips, memory_order_relaxed);
     atomic_fetch_add_explicit(&metrics[i].wake_ups, wake_ups, memory_order_relaxed);
+}
+
+void metrics_batch(const struct strategy *strategy, size_t count)
+{
+    size_t i = strategy_index(strategy);
+    atomic_fetch_add_explicit(&metrics[i].batches, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&metrics[i].batched, count, memory_order_relaxed);
 }
 
 void metrics_lock_lost_after_commit(const struct strategy *strategy)
@@ -101,6 +108,12 @@ void metrics_print(FILE *to)
                   offsetof(struct strategy_metrics, tries));
     print_counter(to, "oversell_db_round_trips_total", "Round trips to PostgreSQL for orders.",
                   offsetof(struct strategy_metrics, round_trips));
+    print_counter(to, "oversell_batches_total",
+                  "Batches of a strategy that combines orders; one order alone is a batch, too.",
+                  offsetof(struct strategy_metrics, batches));
+    print_counter(to, "oversell_batch_orders_total",
+                  "Orders in those batches: divided by their number, how many shared a transaction.",
+                  offsetof(struct strategy_metrics, batched));
     print_counter(to, "oversell_lock_lost_after_commit_total",
                   "Orders that stand although their lock was found lost after COMMIT.",
                   offsetof(struct strategy_metrics, lost_after_commit));

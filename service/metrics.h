@@ -18,6 +18,8 @@ void metrics_lock_wait(const struct strategy *strategy, int64_t us);
 void metrics_lock_held(const struct strategy *strategy, int64_t us);
 /* What an order's lock cost: requests to its server, and how often its waiter was woken. */
 void metrics_lock_work(const struct strategy *strategy, uint64_t round_trips, uint64_t wake_ups);
+/* Orders of a strategy that combines them were taken together, COUNT of them: one, where it was alone. */
+void metrics_batch(const struct strategy *strategy, size_t count);
 void metrics_lock_lost_after_commit(const struct strategy *strategy);
 
 /* All of it as Prometheus text. Of a histogram's buckets only those that hold something are printed. */

@@ -156,6 +156,8 @@ static void serve(struct ticket *const *tickets, size_t count, struct worker *wo
         account(tickets[i], worker, i == 0 ? db_round_trips(worker->db) - trips : 0);
         orders_reply(tickets[i]->x, &tickets[i]->placing);
     }
+    if (strategy->place == place_in_batch)
+        metrics_batch(strategy, count);
     if (lock)
         metrics_lock_work(strategy, lock->round_trips - lock_trips, lock->wake_ups - wake_ups);
     atomic_store(&worker->product_id, 0);
