@@ -12,6 +12,8 @@
 
 #define AT(member) offsetof(struct comparison, member)
 
+static const char *const SWITCH_CHOICES[] = {"service", "product", NULL};
+
 static const struct option_row ROWS[] = {
     {"--connections", "C", OPTION_NUMBER, AT(plan.connections), 1, 10000, NULL,
      "connections in all, each with one order at a time"},
@@ -28,6 +30,9 @@ static const struct option_row ROWS[] = {
      "run everything K times; the worst verdict counts, and medians"},
     {"--product", "ID", OPTION_NUMBER, AT(plan.product), 1, INT64_MAX, NULL,
      "the product that is ordered; its orders are DELETED before each phase"},
+    {"--switch", "WHAT", OPTION_CHOICE, AT(plan.switched), 0, 0, SWITCH_CHOICES,
+     "what is switched to each strategy in turn: the services, or in them the\n"
+     "product alone, so that orders of other products go on as they are"},
     {"--patience", "T", OPTION_DURATION, AT(plan.patience_ms), 1000, 3600000, NULL,
      "give up after so long without a single answer"},
 };
@@ -45,6 +50,7 @@ struct comparison comparison_defaults(int64_t instances)
                  .quantity = 1,
                  .duration_ms = 1000,
                  .product = 1,
+                 .switched = "service",
                  .patience_ms = 60000},
         .repeat = 1,
     };
@@ -116,19 +122,19 @@ static json_t *run_strategy(const struct comparison *comparison, struct lab *lab
     return row_of_runs(runs);
 }
 
-void strategies_remember(struct lab *lab, json_t *ret_before[INSTANCES_MAX])
+void strategies_remember(struct lab *lab, int64_t product, json_t *ret_before[INSTANCES_MAX])
 {
     for (size_t i = 0; i < INSTANCES_MAX; i++)
-        ret_before[i] = i < lab->given ? shop_strategy(lab->shops[i]) : NULL;
+        ret_before[i] = i < lab->given ? shop_strategy(lab->shops[i], product) : NULL;
 }
 
-void strategies_restore(struct lab *lab, json_t *before[INSTANCES_MAX])
+void strategies_restore(struct lab *lab, int64_t product, json_t *before[INSTANCES_MAX])
 {
     for (size_t i = 0; i < lab->count; i++) {
         if (!before[i])
             continue;
         shop_begin_cleanup(lab->shops[i]);
-        if (!shop_set_strategy(lab->shops[i], before[i]))
+        if (!shop_set_strategy(lab->shops[i], product, before[i]))
             complain("the strategy that was there before could not be set again: %s",
                      shop_error(lab->shops[i]));
         json_decref(before[i]);
@@ -138,7 +144,7 @@ void strategies_restore(struct lab *lab, json_t *before[INSTANCES_MAX])
 json_t *comparison_run(const struct comparison *comparison, struct lab *lab, const json_t *strategies)
 {
     json_t *before[INSTANCES_MAX];
-    strategies_remember(lab, before);
+    strategies_remember(lab, plan_switched(&comparison->plan), before);
 
     struct progress progress = progress_begin(json_array_size(strategies) * (size_t)comparison->repeat);
     json_t *rows = json_array(), *strategy;
@@ -153,7 +159,7 @@ json_t *comparison_run(const struct comparison *comparison, struct lab *lab, con
         events_row(row);
     }
     progress_wipe();
-    strategies_restore(lab, before);
+    strategies_restore(lab, plan_switched(&comparison->plan), before);
     return rows;
 }
 

@@ -31,10 +31,10 @@ json_t *comparison_settings(const struct comparison *comparison, const struct la
  * interrupt. */
 json_t *comparison_run(const struct comparison *comparison, struct lab *lab, const json_t *strategies);
 
-/* The strategies of services that were there before; NULL where the lab has started them, or where it is not known. */
-void strategies_remember(struct lab *lab, json_t *ret_before[INSTANCES_MAX]);
+/* The strategies of services that were there before, of one product or in common (PRODUCT 0); NULL where the lab has started them, or where it is not known. */
+void strategies_remember(struct lab *lab, int64_t product, json_t *ret_before[INSTANCES_MAX]);
 /* Gives them back, also after an interrupt, and releases them. */
-void strategies_restore(struct lab *lab, json_t *before[INSTANCES_MAX]);
+void strategies_restore(struct lab *lab, int64_t product, json_t *before[INSTANCES_MAX]);
 
 /* The exit status that the verdicts of ROWS ask for. A strategy that is not available is only missed where LIST calls it
  * by name, or where nothing else ran. */

@@ -76,6 +76,11 @@ void subject_fit(struct subject *subject, const struct plan *plan)
     subject->reason = "no product of its kind of stock can have so many units: take a smaller --stock";
 }
 
+int64_t plan_switched(const struct plan *plan)
+{
+    return strcmp(plan->switched, "product") == 0 ? plan->product : 0;
+}
+
 int64_t plan_requests(const struct plan *plan)
 {
     if (plan->requests > 0)
@@ -127,10 +132,10 @@ bool settled_books(struct lab *lab, int64_t product, struct books *ret_books)
     return true;
 }
 
-bool switch_strategy(struct lab *lab, const struct subject *subject, int64_t think_ms)
+bool switch_strategy(struct lab *lab, int64_t product, const struct subject *subject, int64_t think_ms)
 {
     for (size_t i = 0; i < lab->count; i++)
-        if (!shop_switch(lab->shops[i], subject->name, think_ms)) {
+        if (!shop_switch(lab->shops[i], product, subject->name, think_ms)) {
             complain("%s", shop_error(lab->shops[i]));
             return false;
         }
@@ -203,9 +208,10 @@ static bool run_phase(struct lab *lab, const struct plan *plan, const struct sub
 
     struct scrape before, after;
     struct phase phase = {.ran = true};
-    if (!switch_strategy(lab, subject, think_ms) || !set_stock(lab, subject, plan->product, stock) ||
-        !scrape_all(lab, subject->name, &before) || !load_run(&load, &phase.load) ||
-        !settled_books(lab, plan->product, &phase.books) || !scrape_all(lab, subject->name, &after))
+    if (!switch_strategy(lab, plan_switched(plan), subject, think_ms) ||
+        !set_stock(lab, subject, plan->product, stock) || !scrape_all(lab, subject->name, &before) ||
+        !load_run(&load, &phase.load) || !settled_books(lab, plan->product, &phase.books) ||
+        !scrape_all(lab, subject->name, &after))
         return false;
     scrape_difference(&before, &after, &phase.scrape);
     *ret_phase = phase;

@@ -15,13 +15,14 @@ struct plan {
     bool sell_out, throughput; /* the phases */
     bool sell_out_last;        /* the other way round, so that it is the sale whose books stay */
     int64_t connections;
-    int64_t stock;       /* units to sell out */
-    int64_t quantity;    /* units an order */
-    int64_t requests;    /* orders sent to sell out; 0: four times as many as the stock is good for */
-    int64_t duration_ms; /* of the throughput phase */
-    int64_t think_ms;    /* pause inside the critical section */
-    int64_t product;     /* whose orders are deleted */
-    int64_t patience_ms; /* give up after so long without an answer */
+    int64_t stock;        /* units to sell out */
+    int64_t quantity;     /* units an order */
+    int64_t requests;     /* orders sent to sell out; 0: four times as many as the stock is good for */
+    int64_t duration_ms;  /* of the throughput phase */
+    int64_t think_ms;     /* pause inside the critical section */
+    int64_t product;      /* whose orders are deleted */
+    const char *switched; /* what is switched to each strategy: "service", or the "product" alone */
+    int64_t patience_ms;  /* give up after so long without an answer */
 };
 
 /* A strategy as GET /strategies has it; points into that JSON. */
@@ -55,6 +56,9 @@ bool subject_read(const json_t *strategy, struct subject *ret_subject);
 /* Makes the subject unavailable, with the reason, where the plan's stock is more than its kind can have. */
 void subject_fit(struct subject *subject, const struct plan *plan);
 
+/* The product whose strategy is switched, or 0 for all. */
+int64_t plan_switched(const struct plan *plan);
+
 /* Orders that the plan sends to sell out. */
 int64_t plan_requests(const struct plan *plan);
 
@@ -73,8 +77,8 @@ bool phase_answers_match(const struct phase *phase);
 
 /* The steps that other loads share; each returns false, having said why on stderr unless it was an interrupt. */
 
-/* Every service sells under this strategy. */
-bool switch_strategy(struct lab *lab, const struct subject *subject, int64_t think_ms);
+/* Every service sells under this strategy: one product, or all (PRODUCT 0). */
+bool switch_strategy(struct lab *lab, int64_t product, const struct subject *subject, int64_t think_ms);
 /* Deletes the product's orders and sets its stock, of the strategy's kind. */
 bool set_stock(struct lab *lab, const struct subject *subject, int64_t product, int64_t stock);
 /* More of a product than a short load can sell. */

@@ -167,7 +167,7 @@ static json_t *run_strategy(const struct rush_settings *settings, struct lab *la
 static json_t *run_all(const struct rush_settings *settings, struct lab *lab, const json_t *strategies)
 {
     json_t *before[INSTANCES_MAX];
-    strategies_remember(lab, before);
+    strategies_remember(lab, 0, before);
     struct progress progress = progress_begin(json_array_size(strategies));
     json_t *rows = json_array(), *strategy;
     size_t i;
@@ -180,7 +180,7 @@ static json_t *run_all(const struct rush_settings *settings, struct lab *lab, co
         }
     }
     progress_wipe();
-    strategies_restore(lab, before);
+    strategies_restore(lab, 0, before);
     return rows;
 }
 

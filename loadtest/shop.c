@@ -211,20 +211,32 @@ json_t *shop_strategies(struct shop *shop)
     return json_is_array(rows) ? json_incref(rows) : NULL;
 }
 
-json_t *shop_strategy(struct shop *shop)
+/* Where the strategy is that is meant; BUFFER of 64 bytes, returned. */
+static const char *strategy_path(int64_t product, char *buffer)
 {
-    return call_json(shop, "GET", "/strategy", NULL);
+    if (product > 0)
+        snprintf(buffer, 64, "/strategy?product_id=%" PRId64, product);
+    else
+        snprintf(buffer, 64, "/strategy");
+    return buffer;
 }
 
-static bool put_strategy(struct shop *shop, const json_t *body)
+json_t *shop_strategy(struct shop *shop, int64_t product)
 {
+    char path[64];
+    return call_json(shop, "GET", strategy_path(product, path), NULL);
+}
+
+static bool put_strategy(struct shop *shop, int64_t product, const json_t *body)
+{
+    char path[64];
     struct reply reply;
-    bool done = call(shop, "PUT", "/strategy", body, 0, &reply);
+    bool done = call(shop, "PUT", strategy_path(product, path), body, 0, &reply);
     free(reply.body);
     return done;
 }
 
-bool shop_set_strategy(struct shop *shop, const json_t *settings)
+bool shop_set_strategy(struct shop *shop, int64_t product, const json_t *settings)
 {
     /* What can be read is more than what can be set, and the service refuses what it does not know. */
     static const char *const MEMBERS[] = {"name", "lock_ttl_ms", "lock_wait_ms", "think_ms"};
@@ -236,13 +248,13 @@ bool shop_set_strategy(struct shop *shop, const json_t *settings)
             return false;
         }
     }
-    return put_strategy(shop, body);
+    return put_strategy(shop, product, body);
 }
 
-bool shop_switch(struct shop *shop, const char *strategy, int64_t think_ms)
+bool shop_switch(struct shop *shop, int64_t product, const char *strategy, int64_t think_ms)
 {
     json_auto_t *body = json_pack("{s:s, s:I}", "name", strategy, "think_ms", (json_int_t)think_ms);
-    return put_strategy(shop, body);
+    return put_strategy(shop, product, body);
 }
 
 static bool make_product(struct shop *shop, int64_t product, int64_t stock)

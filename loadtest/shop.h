@@ -36,11 +36,11 @@ void shop_begin_cleanup(struct shop *shop);
 bool shop_ready(struct shop *shop);
 /* The strategy table: the array of GET /strategies. */
 json_t *shop_strategies(struct shop *shop);
-/* The current strategy and its settings. */
-json_t *shop_strategy(struct shop *shop);
+/* The current strategy and its settings: of one product, or of all that have none of their own (PRODUCT 0). */
+json_t *shop_strategy(struct shop *shop, int64_t product);
 /* Switches to the strategy, with its settings, of an object such as shop_strategy returns. */
-bool shop_set_strategy(struct shop *shop, const json_t *settings);
-bool shop_switch(struct shop *shop, const char *strategy, int64_t think_ms);
+bool shop_set_strategy(struct shop *shop, int64_t product, const json_t *settings);
+bool shop_switch(struct shop *shop, int64_t product, const char *strategy, int64_t think_ms);
 /* Deletes the product's orders and sets its stock; makes the product if there is none. */
 bool shop_reset(struct shop *shop, int64_t product, int64_t stock, const char *kind);
 bool shop_audit(struct shop *shop, int64_t product, struct books *ret_books);

@@ -18,10 +18,15 @@ struct gate {
     int running[STRIPES];
     int closing[STRIPES]; /* resets that wait or run: 1 at most has the stripe, the others wait too */
     bool closed[STRIPES];
-    int64_t opened_us[STRIPES];
-    int running_total;
-    int switching; /* changes of the settings that wait */
+    int64_t sale_us[STRIPES];
+    int running_common; /* orders under the common settings */
+    int switching;      /* changes of these that wait */
     struct settings settings;
+    struct own {
+        int64_t product_id;
+        struct settings settings;
+    } own[OWN_SETTINGS_MAX];
+    int own_count;
 };
 
 static size_t stripe_of(int64_t product_id)
@@ -56,38 +61,46 @@ void gate_free(struct gate *gate)
     free(gate);
 }
 
-static bool is_shut(const struct gate *gate, size_t stripe)
+/* The product's own settings, or NULL; with the mutex held. They come and go while no order of the product runs. */
+static const struct own *find_own(const struct gate *gate, int64_t product_id)
 {
-    return gate->closing[stripe] > 0 || gate->switching > 0;
+    for (const struct own *own = gate->own; own < gate->own + gate->own_count; own++)
+        if (own->product_id == product_id)
+            return own;
+    return NULL;
 }
 
-static void let_in(struct gate *gate, size_t stripe, struct settings *ret_settings)
+static bool is_shut(const struct gate *gate, int64_t product_id)
 {
-    gate->running[stripe]++;
-    gate->running_total++;
-    *ret_settings = gate->settings;
+    return gate->closing[stripe_of(product_id)] > 0 || (gate->switching > 0 && !find_own(gate, product_id));
+}
+
+static void let_in(struct gate *gate, int64_t product_id, struct settings *ret_settings)
+{
+    const struct own *own = find_own(gate, product_id);
+    gate->running[stripe_of(product_id)]++;
+    gate->running_common += !own;
+    *ret_settings = own ? own->settings : gate->settings;
 }
 
 bool gate_enter(struct gate *gate, int64_t product_id, int64_t deadline_us, struct settings *ret_settings)
 {
-    size_t stripe = stripe_of(product_id);
     bool in_time = true;
     pthread_mutex_lock(&gate->mutex);
-    while (is_shut(gate, stripe) && in_time)
+    while (is_shut(gate, product_id) && in_time)
         in_time = wait_for_change(gate, deadline_us);
     if (in_time)
-        let_in(gate, stripe, ret_settings);
+        let_in(gate, product_id, ret_settings);
     pthread_mutex_unlock(&gate->mutex);
     return in_time;
 }
 
 bool gate_try_enter(struct gate *gate, int64_t product_id, struct settings *ret_settings)
 {
-    size_t stripe = stripe_of(product_id);
     pthread_mutex_lock(&gate->mutex);
-    bool open = !is_shut(gate, stripe);
+    bool open = !is_shut(gate, product_id);
     if (open)
-        let_in(gate, stripe, ret_settings);
+        let_in(gate, product_id, ret_settings);
     pthread_mutex_unlock(&gate->mutex);
     return open;
 }
@@ -97,9 +110,9 @@ void gate_leave(struct gate *gate, int64_t product_id)
     size_t stripe = stripe_of(product_id);
     pthread_mutex_lock(&gate->mutex);
     gate->running[stripe]--;
-    gate->running_total--;
+    gate->running_common -= !find_own(gate, product_id);
     bool awaited = (gate->closing[stripe] > 0 && gate->running[stripe] == 0) ||
-                   (gate->switching > 0 && gate->running_total == 0);
+                   (gate->switching > 0 && gate->running_common == 0);
     pthread_mutex_unlock(&gate->mutex);
     if (awaited)
         pthread_cond_broadcast(&gate->changed);
@@ -128,24 +141,39 @@ void gate_open(struct gate *gate, int64_t product_id)
     size_t stripe = stripe_of(product_id);
     pthread_mutex_lock(&gate->mutex);
     gate->closed[stripe] = false;
-    gate->opened_us[stripe] = monotonic_us();
     gate->closing[stripe]--;
     pthread_mutex_unlock(&gate->mutex);
     pthread_cond_broadcast(&gate->changed);
 }
 
-int64_t gate_opened_us(struct gate *gate, int64_t product_id)
+void gate_begin_sale(struct gate *gate, int64_t product_id)
 {
     pthread_mutex_lock(&gate->mutex);
-    int64_t opened_us = gate->opened_us[stripe_of(product_id)];
+    gate->sale_us[stripe_of(product_id)] = monotonic_us();
     pthread_mutex_unlock(&gate->mutex);
-    return opened_us;
+}
+
+int64_t gate_sale_us(struct gate *gate, int64_t product_id)
+{
+    pthread_mutex_lock(&gate->mutex);
+    int64_t sale_us = gate->sale_us[stripe_of(product_id)];
+    pthread_mutex_unlock(&gate->mutex);
+    return sale_us;
 }
 
 struct settings gate_settings(struct gate *gate)
 {
     pthread_mutex_lock(&gate->mutex);
     struct settings settings = gate->settings;
+    pthread_mutex_unlock(&gate->mutex);
+    return settings;
+}
+
+struct settings gate_settings_of(struct gate *gate, int64_t product_id)
+{
+    pthread_mutex_lock(&gate->mutex);
+    const struct own *own = find_own(gate, product_id);
+    struct settings settings = own ? own->settings : gate->settings;
     pthread_mutex_unlock(&gate->mutex);
     return settings;
 }
@@ -170,7 +198,7 @@ bool gate_switch(struct gate *gate, const struct settings *changes, int64_t dead
     bool in_time = true;
     pthread_mutex_lock(&gate->mutex);
     gate->switching++;
-    while (gate->running_total > 0 && in_time)
+    while (gate->running_common > 0 && in_time)
         in_time = wait_for_change(gate, deadline_us);
     if (in_time) {
         merge(&gate->settings, changes);
@@ -180,4 +208,21 @@ bool gate_switch(struct gate *gate, const struct settings *changes, int64_t dead
     pthread_mutex_unlock(&gate->mutex);
     pthread_cond_broadcast(&gate->changed);
     return in_time;
+}
+
+bool gate_set_own(struct gate *gate, int64_t product_id, const struct settings *changes,
+                  struct settings *ret_settings)
+{
+    pthread_mutex_lock(&gate->mutex);
+    struct own *own = (struct own *)find_own(gate, product_id);
+    if (!own && gate->own_count < OWN_SETTINGS_MAX) {
+        own = &gate->own[gate->own_count++];
+        *own = (struct own){product_id, gate->settings};
+    }
+    if (own) {
+        merge(&own->settings, changes);
+        *ret_settings = own->settings;
+    }
+    pthread_mutex_unlock(&gate->mutex);
+    return own != NULL;
 }

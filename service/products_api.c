@@ -142,6 +142,8 @@ void products_set_stock(struct exchange *x, struct worker *worker)
     enum db_status status = api_database(worker);
     if (status == DB_OK)
         status = products_reset(worker->db, id, &stock, worker->service->instance, &found);
+    if (status == DB_OK)
+        gate_begin_sale(worker->service->gate, id);
     gate_open(worker->service->gate, id);
     live_forget(worker->service, id);
     if (status != DB_OK)

@@ -91,11 +91,44 @@ void strategies_get(struct exchange *x, struct worker *worker)
                       api_strategy_names());
 }
 
+/* The product that a call is about: 0 where it is about all of those without settings of their own. */
+static bool asked_product(struct exchange *x, int64_t *ret_product_id)
+{
+    if (http_query_names(x, (const char *const[]){"product_id", NULL}))
+        return api_query_integer(x, "product_id", 0, 1, INT64_MAX, ret_product_id);
+    reply_problem(x, BAD_REQUEST, NULL, "the only parameter is product_id");
+    return false;
+}
+
 void strategy_get(struct exchange *x, struct worker *worker)
 {
     (void)worker;
-    struct settings settings = gate_settings(((struct service *)x->app)->gate);
+    int64_t product_id;
+    if (!asked_product(x, &product_id))
+        return;
+    struct settings settings = gate_settings_of(((struct service *)x->app)->gate, product_id);
     http_reply_json(x, 200, settings_json(&settings));
+}
+
+/* Makes the changes, for one product or in common; false with a reply made. */
+static bool switch_to(struct exchange *x, struct service *service, int64_t product_id,
+                      const struct settings *changes, struct settings *ret_settings)
+{
+    int64_t deadline_us = monotonic_us() + 2 * service->config.order_timeout_ms * 1000;
+    bool in_time, room = true;
+    if (product_id == 0) {
+        in_time = gate_switch(service->gate, changes, deadline_us, ret_settings);
+    } else if ((in_time = gate_close(service->gate, product_id, deadline_us))) {
+        room = gate_set_own(service->gate, product_id, changes, ret_settings);
+        gate_open(service->gate, product_id);
+    }
+    if (!in_time)
+        reply_problem(x, LOCK_WAIT_OVER, NULL,
+                      "orders of the strategy before still run; nothing was changed");
+    else if (!room)
+        reply_problem(x, OVERLOADED, NULL, "%d products have settings of their own already",
+                      OWN_SETTINGS_MAX);
+    return in_time && room;
 }
 
 void strategy_set(struct exchange *x, struct worker *worker)
@@ -112,6 +145,9 @@ void strategy_set(struct exchange *x, struct worker *worker)
         {"product_limit", INTEGER, false, &changes.product_limit, 0, PRODUCT_LIMIT_MAX},
         {0},
     };
+    int64_t product_id;
+    if (!asked_product(x, &product_id))
+        return;
     AUTO_JSON body = api_body(x, members);
     if (!body)
         return;
@@ -121,14 +157,11 @@ void strategy_set(struct exchange *x, struct worker *worker)
                       "there is no strategy '%s'; valid: %s", name, api_strategy_names());
         return;
     }
-    if (!gate_switch(service->gate, &changes, monotonic_us() + 2 * service->config.order_timeout_ms * 1000,
-                     &settings)) {
-        reply_problem(x, LOCK_WAIT_OVER, NULL,
-                      "orders of the strategy before still run; nothing was changed");
+    if (!switch_to(x, service, product_id, &changes, &settings))
         return;
-    }
-    log_line(LOG_INFO, "strategy %s, lock ttl %lld ms, lock wait %lld ms, think %lld ms",
-             settings.strategy->name, (long long)settings.lock_ttl_ms, (long long)settings.lock_wait_ms,
-             (long long)settings.think_ms);
+    log_line(LOG_INFO,
+             "strategy %s for product %lld (0: all), lock ttl %lld ms, lock wait %lld ms, think %lld ms",
+             settings.strategy->name, (long long)product_id, (long long)settings.lock_ttl_ms,
+             (long long)settings.lock_wait_ms, (long long)settings.think_ms);
     http_reply_json(x, 200, settings_json(&settings));
 }

@@ -197,3 +197,34 @@ def test_a_lock_for_each_product_lets_other_products_pass(services, database):
             ), f"{strategy}: the other product's order waits: {second.running}"
             row.run("ROLLBACK")
             assert (first.result().status, second.result().status) == (201, 201)
+
+
+def test_a_product_has_settings_of_its_own(shop):
+    mine, other = shop.product(), shop.product()
+    shop.strategy("atomic-decrement", think_ms=0)
+    reply = shop.put(f"/strategy?product_id={mine}", {"name": "select-for-update", "think_ms": 3})
+    assert (reply.json["name"], reply.json["think_ms"]) == ("select-for-update", 3)
+    assert shop.get(f"/strategy?product_id={mine}").json == reply.json
+    for target in ("/strategy", f"/strategy?product_id={other}"):
+        assert shop.get(target).json["name"] == "atomic-decrement"
+    assert [shop.order(product).json["strategy"] for product in (mine, other)] == [
+        "select-for-update",
+        "atomic-decrement",
+    ]
+    shop.strategy("mutex")
+    assert [shop.order(product).json["strategy"] for product in (mine, other)] == ["select-for-update", "mutex"]
+    for query in ("product_id=0", "product_id=x", "colour=1"):
+        assert shop.get(f"/strategy?{query}").problem == "bad-request"
+        assert shop.put(f"/strategy?{query}", {"name": "mutex"}).problem == "bad-request"
+
+
+def test_a_switch_does_not_wait_for_a_product_of_its_own(services, database):
+    service = services.start(database, "--workers", "4", "--lock-wait-ms", "20000")
+    mine = service.product()
+    service.put(f"/strategy?product_id={mine}", {"name": "select-for-update"})
+    with holding_row(database, mine):
+        order = Background(lambda: service.order(mine))
+        wait_until(lambda: waiting_backends(database) == 1, "an order waits for the row")
+        assert service.strategy("mutex")["name"] == "mutex"
+        assert service.order(service.product()).json["strategy"] == "mutex"
+    assert order.result().json["strategy"] == "select-for-update"

@@ -458,6 +458,79 @@ static void test_everything_at_once(void **state)
     gate_free(busy);
 }
 
+/* ---- settings of a product's own -------------------------------------------------------------------------- */
+
+static struct settings set_own(struct gate *gate, int64_t product_id, int64_t think_ms)
+{
+    struct settings changes = settings_of(think_ms), settings;
+    assert_true(gate_close(gate, product_id, soon()));
+    assert_true(gate_set_own(gate, product_id, &changes, &settings));
+    gate_open(gate, product_id);
+    return settings;
+}
+
+static void test_a_product_has_settings_of_its_own(void **state)
+{
+    (void)state;
+    struct gate *gate = new_gate(7);
+    struct settings settings, changes = {.lock_ttl_ms = -1, .lock_wait_ms = -1, .think_ms = 9};
+    assert_true(gate_settings_of(gate, 5).think_ms == 7);
+    assert_true(set_own(gate, 5, 3).think_ms == 3);
+    assert_true(gate_set_own(gate, 6, &changes, &settings)); /* nothing else is named: as the common ones */
+    assert_ptr_equal(settings.strategy, &strategies[0]);
+    assert_true(settings.think_ms == 9 && settings.lock_wait_ms == 2);
+    assert_true(gate_enter(gate, 5, soon(), &settings));
+    assert_ptr_equal(settings.strategy, &strategies[1]);
+    gate_leave(gate, 5);
+    assert_true(gate_settings_of(gate, 5).think_ms == 3 && gate_settings(gate).think_ms == 7);
+    gate_free(gate);
+}
+
+static void test_a_switch_concerns_no_product_of_its_own(void **state)
+{
+    (void)state;
+    struct gate *gate = new_gate(0);
+    struct settings settings, common = settings_of(8);
+    struct waiter w = {.new_settings = settings_of(9)};
+    set_own(gate, 5, 3);
+    assert_true(gate_enter(gate, 5, soon(), &settings));
+    assert_true(gate_switch(gate, &common, 0, &settings)); /* does not wait for that order */
+    assert_true(gate_enter(gate, 1, soon(), &settings));
+    begin(&w, gate, SWITCH, 0, soon());
+    assert_waits(&w); /* for this one */
+    assert_true(gate_enter(gate, 5, 0, &settings));
+    assert_true(settings.think_ms == 3);
+    gate_leave(gate, 5);
+    gate_leave(gate, 5);
+    assert_waits(&w);
+    gate_leave(gate, 1);
+    assert_true(end(&w));
+    gate_free(gate);
+}
+
+static void test_there_is_a_bound_to_them(void **state)
+{
+    (void)state;
+    struct gate *gate = new_gate(0);
+    struct settings settings, changes = settings_of(1);
+    for (int64_t id = 1; id <= OWN_SETTINGS_MAX; id++)
+        assert_true(gate_set_own(gate, id, &changes, &settings));
+    assert_true(gate_set_own(gate, 1, &changes, &settings));
+    assert_false(gate_set_own(gate, OWN_SETTINGS_MAX + 1, &changes, &settings));
+    gate_free(gate);
+}
+
+static void test_when_a_sale_began(void **state)
+{
+    (void)state;
+    struct gate *gate = new_gate(0);
+    assert_true(gate_sale_us(gate, 1) == 0);
+    int64_t before_us = monotonic_us();
+    gate_begin_sale(gate, 1);
+    assert_true(gate_sale_us(gate, 1) >= before_us && gate_sale_us(gate, 2) == 0);
+    gate_free(gate);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -476,6 +549,10 @@ int main(void)
         cmocka_unit_test(test_a_switch_does_not_wait_for_a_reset),
         cmocka_unit_test(test_changes_at_once),
         cmocka_unit_test(test_everything_at_once),
+        cmocka_unit_test(test_a_product_has_settings_of_its_own),
+        cmocka_unit_test(test_a_switch_concerns_no_product_of_its_own),
+        cmocka_unit_test(test_there_is_a_bound_to_them),
+        cmocka_unit_test(test_when_a_sale_began),
     };
     alarm(STUCK_S);
     return cmocka_run_group_tests(tests, NULL, NULL);
