@@ -29,6 +29,29 @@ static int64_t soon(void)
     return monotonic_us() + PATIENCE_US;
 }
 
+/* ---- entering without waiting ------------------------------------------------------------------------------ */
+
+static void test_who_may_not_wait_is_kept_out(void **state)
+{
+    (void)state;
+    struct gate *gate = new_gate(7);
+    struct settings settings = {0};
+    assert_true(gate_try_enter(gate, 1, &settings));
+    assert_int_equal(settings.think_ms, 7);
+    assert_false(gate_close(gate, 1, 0)); /* it counts as running */
+    gate_leave(gate, 1);
+    assert_true(gate_close(gate, 1, soon()));
+    settings.think_ms = 99;
+    assert_false(gate_try_enter(gate, 1, &settings));
+    assert_int_equal(settings.think_ms, 99);
+    assert_true(gate_try_enter(gate, 2, &settings));
+    gate_leave(gate, 2);
+    gate_open(gate, 1);
+    assert_true(gate_try_enter(gate, 1, &settings));
+    gate_leave(gate, 1);
+    gate_free(gate);
+}
+
 /* ---- something that waits at the gate, in a thread of its own --------------------------------------------- */
 
 enum action { ENTER, CLOSE, SWITCH };
@@ -534,6 +557,7 @@ static void test_when_a_sale_began(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_who_may_not_wait_is_kept_out),
         cmocka_unit_test(test_orders_get_the_settings),
         cmocka_unit_test(test_orders_do_not_wait_for_each_other),
         cmocka_unit_test(test_a_reset_waits_for_the_running_orders),
