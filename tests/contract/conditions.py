@@ -139,6 +139,24 @@ def pause_of_a_waiter(lock, start):
     return None
 
 
+def keeps_its_place(lock, start):
+    """A waiter waits for longer than its lease, and is served before one who came later."""
+    holder, first, second = (start().contender(lock) for _ in range(3))
+    key, lease = fresh_key(), lease_ms(lock)
+    holder.got(key, lease=LONG_MS)
+    first.waits(key, wait=30000, lease=lease)
+    sleep_ms(100)  # it has told that it waits, and now stands in the queue
+    second.waits(key, wait=30000, lease=LONG_MS)
+    sleep_ms(2.5 * lease)
+    holder.released()
+    for waiter in (first, second):
+        event = waiter.event("acquire", 5)
+        if not event or event["status"] != "ok":
+            return f"{'the first' if waiter is first else 'the second'} did not get it when it was its turn: {event}"
+        waiter.released()
+    return None
+
+
 def lost_wake_up(lock, start):
     """The holder releases in the very moment in which a waiter starts to wait."""
     probe = start()
@@ -223,6 +241,18 @@ def release_after_the_lease(lock, start):
     status = late.release()["status"]
     if stranger_gets_it(stranger, key) or owner.holds() != "ok":
         return f"the release ({status}) of an ended lease took away another's lock"
+    return None if status == "lost" else f"the release of an ended lease said {status}"
+
+
+def release_after_the_end(lock, start):
+    """The lease has ended, and nobody has taken the lock since: the holder is told all the same."""
+    late, other = start().contender(lock), start().contender(lock)
+    key = fresh_key()
+    grant = late.got(key, lease=lease_ms(lock), ends=True)
+    wait_until(lambda: now_us() > grant["lease_end_us"], "the lease's end")
+    sleep_ms(FREE_WITHIN_MS)
+    status = late.release()["status"]
+    other.got(key, lease=LONG_MS)
     return None if status == "lost" else f"the release of an ended lease said {status}"
 
 
@@ -344,6 +374,8 @@ def renewal_by_hand(lock, start):
 ALL = [lock.name for lock in LOCKS]
 EXCLUSIVE = [name for name in ALL if name not in BREAKS["threads"]]
 LEASED = declaring(leased=True)
+# Polled, but behind a lock inside the process, whose waiters are woken.
+WITH_A_LOCAL_LOCK = ["lock-table", "redis-registry"]
 
 # Script: the locks that have to play it.
 SCRIPTS = {
@@ -353,12 +385,14 @@ SCRIPTS = {
     crash_inside_acquire: declaring(setting="REDIS_URL"),
     crash_of_a_waiter: [name for name in SHARED if name in EXCLUSIVE],
     pause_of_a_waiter: [name for name in declaring(pause=True) if name in EXCLUSIVE],
+    keeps_its_place: declaring(fair=True, leased=True),
     lost_wake_up: EXCLUSIVE,
     deadline_in_the_past: EXCLUSIVE,
     waits_until_it_comes: EXCLUSIVE,
     first_come_first_served: declaring(fair=True),
-    one_is_woken: [name for name in declaring(blocking=True) if name in SHARED],
+    one_is_woken: [name for name in declaring(blocking=True) if name in SHARED] + WITH_A_LOCAL_LOCK,
     release_after_the_lease: [name for name in LEASED if name in EXCLUSIVE],
+    release_after_the_end: [name for name in LEASED if name in EXCLUSIVE],
     lease_ends_inside_release: [name for name in LEASED if name in EXCLUSIVE],
     release_again: EXCLUSIVE,
     lease_outlived: [name for name in EXCLUSIVE if name not in IN_PROCESS],
