@@ -4,6 +4,7 @@
 #include "lock/local.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -107,6 +108,54 @@ static void test_a_release_wakes_a_waiter(void **state)
     assert_true(monotonic_us() < released_us + PATIENCE_US / 2);
 }
 
+/* Holds it long enough for the others to look, if they were woken too. */
+static void *take_and_hold(void *arg)
+{
+    struct lock *waiter = arg;
+    bool well = take(waiter, "product:1", PATIENCE_US) == LOCK_OK;
+    sleep_us(SHORT_US);
+    local_release(waiter, "product:1");
+    return well ? waiter : NULL;
+}
+
+struct counting {
+    struct observer observer;
+    atomic_int waits;
+};
+
+static void count_wait(struct observer *self, enum step step, int64_t value)
+{
+    (void)step;
+    (void)value;
+    atomic_fetch_add(&((struct counting *)self)->waits, 1);
+}
+
+static void test_a_release_wakes_one_waiter(void **state)
+{
+    (void)state;
+    enum { WAITERS = 4 };
+    struct counting counting = {.observer.on_step = count_wait};
+    struct lock holder = {.ops = &one_kind}, waiters[WAITERS];
+    pthread_t threads[WAITERS];
+    uint64_t woken = 0;
+    assert_int_equal(take(&holder, "product:1", 0), LOCK_OK);
+    for (int i = 0; i < WAITERS; i++) {
+        waiters[i] = (struct lock){.ops = &one_kind, .observer = &counting.observer};
+        assert_int_equal(pthread_create(&threads[i], NULL, take_and_hold, &waiters[i]), 0);
+    }
+    while (atomic_load(&counting.waits) < WAITERS)
+        sleep_us(1000);
+    sleep_us(SHORT_US); /* they have told that they wait, and now do */
+    local_release(&holder, "product:1");
+    for (int i = 0; i < WAITERS; i++) {
+        void *well;
+        assert_int_equal(pthread_join(threads[i], &well), 0);
+        assert_non_null(well);
+        woken += waiters[i].wake_ups;
+    }
+    assert_in_range(woken, 1, WAITERS); /* by as many releases */
+}
+
 static void test_what_is_abandoned_is_free_later(void **state)
 {
     (void)state;
@@ -145,8 +194,10 @@ int main(void)
         cmocka_unit_test(test_a_holder_takes_it_again),
         cmocka_unit_test(test_a_release_just_before_the_wait),
         cmocka_unit_test(test_a_release_wakes_a_waiter),
+        cmocka_unit_test(test_a_release_wakes_one_waiter),
         cmocka_unit_test(test_what_is_abandoned_is_free_later),
         cmocka_unit_test(test_a_forked_child_begins_with_none),
     };
+    alarm(STUCK_S);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
