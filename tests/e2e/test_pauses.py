@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from lab import Background, number, psql, wait_until
+from lab import Background, Proxy, Service, holding, number, psql, wait_until, waiting_backends
 
 TTL_S = 2  # the least that etcd grants
 READ = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'oversell orders %' AND state = 'idle in transaction'"
@@ -176,14 +176,45 @@ def test_a_lease_that_is_revoked_under_its_holder(shops):
     judge(one, table, products, results(before), results(after))
 
 
+def test_a_lock_that_has_ended_before_the_check(database, services):
+    """redis-lock-checked: its key is deleted after the read and before the question, so nothing is written."""
+    proxy = Proxy(Service.lock_servers["REDIS_URL"])
+    try:
+        shop = services.start(database, env={"REDIS_URL": proxy.url})
+        product = shop.product(stock=2)
+        assert shop.order(product, 1, "redis-lock-checked").status == 201
+        with holding(database, "LOCK TABLE product IN ACCESS EXCLUSIVE MODE") as reads:
+            order = Background(lambda: order_one(shop, product, "redis-lock-checked"))
+            wait_until(lambda: waiting_backends(database) == 1, "it holds the lock, and is about to read")
+            proxy.stalled.set()
+            reads.run("ROLLBACK")
+        wait_until(lambda: number(database, READ) == 1, "it has read")
+        redis_cli(shop, "DEL", lock_key(shop, product))
+        proxy.stalled.clear()
+        assert order.result(60).problem == "lock-lost"
+        audit = shop.audit(product)
+        assert (audit["sold"], audit["drift"]) == (1, 0), audit
+        assert shop.order(product, 1, "redis-lock-checked").status == 201
+    finally:
+        proxy.close()
+
+
+def lock_key(shop, product):
+    """Of the Redis locks that are plain values."""
+    return f"{urlsplit(shop.database_url).path.strip('/')}:lock:product:{product}"
+
+
+def redis_cli(shop, *words):
+    url = urlsplit(shop.lock_servers["REDIS_URL"])
+    redis = ["redis-cli", "--no-auth-warning", "-p", str(url.port), "-a", url.password]
+    subprocess.run([*redis, *words], check=True, capture_output=True)
+
+
 def test_an_order_waits_for_a_stranger(shop):
     """Somebody else's client holds product N's lock: lock-busy, and served once it is released."""
     product = shop.product(stock=2)
     shop.strategy("atomic-decrement", think_ms=0, lock_wait_ms=200)
-    url = urlsplit(shop.lock_servers["REDIS_URL"])
-    key = f"{urlsplit(shop.database_url).path.strip('/')}:lock:product:{product}"
-    redis = ["redis-cli", "--no-auth-warning", "-p", str(url.port), "-a", url.password]
-    subprocess.run([*redis, "SET", key, "somebody else", "NX"], check=True, capture_output=True)
+    redis_cli(shop, "SET", lock_key(shop, product), "somebody else", "NX")
     assert shop.order(product, 1, "redis-lock").problem == "lock-busy"
-    subprocess.run([*redis, "DEL", key], check=True, capture_output=True)
+    redis_cli(shop, "DEL", lock_key(shop, product))
     assert shop.order(product, 1, "redis-lock").status == 201

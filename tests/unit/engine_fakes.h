@@ -42,6 +42,7 @@ static struct fake_shop {
     int64_t look_finds; /* what stock_available finds */
     long random_value;
     bool guarded;          /* the policy is one guarded statement */
+    bool checked;          /* the policy asks before it writes whether the lock is still held */
     bool other_constraint; /* "unique" is not about the Idempotency-Key */
 
     /* what has come */
@@ -331,6 +332,10 @@ static enum take_status take_fake(struct db *db, const struct stock_want *want, 
     if (!fake.guarded) {
         ret_taken->seen = FAKE_SEEN;
         report_step(want->observer, STEP_READ, FAKE_SEEN);
+        if (fake.checked && !want->still_held(want->holder))
+            return TAKE_LOCK_LOST;
+        if (fake.checked)
+            report_step(want->observer, STEP_CHECK, STEP_NO_VALUE);
         status = take_result(tx_call("write"), ret_taken);
         if (status != TAKE_OK)
             return status;
@@ -486,11 +491,19 @@ static enum lock_status fake_acquire(struct lock *lock, const char *key, int64_t
     return LOCK_OK;
 }
 
-static enum lock_status fake_release(struct lock *lock, struct lock_grant *grant)
+/* Its number, or -1. */
+static long held_grant(const struct lock_grant *grant)
 {
     char *end;
     long number = strtol(grant->token, &end, 10);
     bool ours = end > grant->token && !*end && number >= 0 && number < 64 && (fake.grants & 1ul << number);
+    return ours ? number : -1;
+}
+
+static enum lock_status fake_release(struct lock *lock, struct lock_grant *grant)
+{
+    long number = held_grant(grant);
+    bool ours = number >= 0;
     rule(lock == fake.placing->lock, "another lock is released");
     rule(ours, "a lock is released that is not held");
     rule(!holds_outside() || !fake.tx_open, "the outer lock is released before the transaction has ended");
@@ -500,6 +513,12 @@ static enum lock_status fake_release(struct lock *lock, struct lock_grant *grant
         fake.grants &= ~(1ul << number);
     memset(grant, 0xee, sizeof *grant); /* spent */
     return (enum lock_status)meaning_of(lock_results, fake_call("release"));
+}
+
+static enum lock_status fake_still_held(struct lock *lock, const struct lock_grant *grant)
+{
+    rule(lock == fake.placing->lock && held_grant(grant) >= 0, "another lock is asked for");
+    return (enum lock_status)meaning_of(lock_results, fake_call("held"));
 }
 
 static enum lock_status fake_raise_fence(struct lock *lock, const char *key, int64_t fence)
@@ -514,6 +533,7 @@ static const struct lock_ops fake_ops = {.name = "fake",
                                          .server = &fake_server,
                                          .acquire = fake_acquire,
                                          .release = fake_release,
+                                         .still_held = fake_still_held,
                                          .raise_fence = fake_raise_fence};
 static struct lock fake_lock = {.ops = &fake_ops};
 

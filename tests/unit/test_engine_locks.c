@@ -93,6 +93,30 @@ static void test_a_fence_shuts_out_older_holders(void **state)
         play_with(&cases[i], fence_of_42, &order);
 }
 
+/* ---- the lock is asked before the write ------------------------------------------------------------------ */
+
+static void checked(void)
+{
+    fake.checked = true;
+}
+
+static void test_what_is_not_surely_held_is_not_written(void **state)
+{
+    (void)state;
+    struct fake_order order;
+    play_with(&(struct expected){"around", false, CREATED,
+                                 .script = "ready acquire LOCK begin read READ held CHECK write WRITE "
+                                           "insert INSERT commit COMMIT release UNLOCK"},
+              checked, &order);
+    for (size_t i = 0; i < COUNT(lock_failures); i++) {
+        char script[200];
+        snprintf(script, sizeof script,
+                 "ready acquire LOCK begin read READ held=%s rollback release=lost UNLOCK",
+                 lock_failures[i].result);
+        play_with(&(struct expected){"around", false, LOST_LOCK, .script = script}, checked, &order);
+    }
+}
+
 /* ---- the lock ended before it was released --------------------------------------------------------------- */
 
 static void test_a_lock_that_was_lost_after_the_commit(void **state)
@@ -178,6 +202,7 @@ int main(void)
         ENGINE_TEST(test_a_lock_that_is_not_got),
         ENGINE_TEST(test_the_fence_is_the_value_of_the_lock_step),
         ENGINE_TEST(test_a_fence_shuts_out_older_holders),
+        ENGINE_TEST(test_what_is_not_surely_held_is_not_written),
         ENGINE_TEST(test_a_lock_that_was_lost_after_the_commit),
         ENGINE_TEST(test_a_lock_that_was_lost_without_a_commit),
         ENGINE_TEST(test_the_wait_for_the_lock_ends_with_the_order),
