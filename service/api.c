@@ -11,54 +11,37 @@
 
 /* clang-format off */
 const struct route routes[] = {
-    {"GET",  "/",                 LANE_HTTP,    false, page_get},
-    {"GET",  "/page/:",           LANE_HTTP,    false, page_get_file},
-    {"GET",  "/live",             LANE_READS,   false, live_get},
-    {"POST", "/orders",           LANE_ORDERS,  false, orders_create},
-    {"POST", "/echo",             LANE_ORDERS,  false, orders_echo},
-    {"GET",  "/orders",           LANE_READS,   false, orders_list},
-    {"GET",  "/orders/:",         LANE_READS,   false, orders_get},
-    {"GET",  "/products",         LANE_READS,   false, products_list},
-    {"GET",  "/products/:",       LANE_READS,   false, products_get},
-    {"PUT",  "/products/:",       LANE_CHANGES, true,  products_replace},
-    {"POST", "/products/:/reset", LANE_CHANGES, true,  products_set_stock},
-    {"GET",  "/audit",            LANE_READS,   false, audit_get},
-    {"GET",  "/strategies",       LANE_READS,   false, strategies_list},
-    {"GET",  "/strategies/:",     LANE_READS,   false, strategies_get},
-    {"GET",  "/strategy",         LANE_HTTP,    false, strategy_get},
-    {"PUT",  "/strategy",         LANE_CHANGES, true,  strategy_set},
-    {"POST", "/locks/:/hold",     LANE_HOLDS,   true,  locks_hold},
-    {"POST", "/runs",             LANE_CHANGES, true,  runs_create},
-    {"GET",  "/runs/:",           LANE_HTTP,    false, runs_get},
-    {"DELETE", "/runs/:",         LANE_CHANGES, true,  runs_delete},
-    {"GET",  "/runs/:/traces",    LANE_HTTP,    false, runs_get_traces},
-    {"GET",  "/traces",           LANE_READS,   false, traces_get},
-    {"GET",  "/metrics",          LANE_HTTP,    false, metrics_get},
-    {"GET",  "/healthz",          LANE_HTTP,    false, health_get},
-    {"GET",  "/readyz",           LANE_READS,   false, ready_get},
-    {"GET",  "/openapi.yaml",     LANE_HTTP,    false, openapi_get},
+    {"GET",    "/",                 LANE_HTTP,    ANYBODY, page_get},
+    {"GET",    "/page/:",           LANE_HTTP,    ANYBODY, page_get_file},
+    {"GET",    "/live",             LANE_READS,   ANYBODY, live_get},
+    {"GET",    "/classroom",        LANE_HTTP,    ANYBODY, classroom_get},
+    {"POST",   "/sandboxes",        LANE_CHANGES, LEARNER, sandboxes_create},
+    {"POST",   "/orders",           LANE_ORDERS,  BUYER,   orders_create},
+    {"POST",   "/echo",             LANE_ORDERS,  BUYER,   orders_echo},
+    {"GET",    "/orders",           LANE_READS,   ANYBODY, orders_list},
+    {"GET",    "/orders/:",         LANE_READS,   ANYBODY, orders_get},
+    {"GET",    "/products",         LANE_READS,   ANYBODY, products_list},
+    {"GET",    "/products/:",       LANE_READS,   ANYBODY, products_get},
+    {"PUT",    "/products/:",       LANE_CHANGES, TEACHER, products_replace},
+    {"POST",   "/products/:/reset", LANE_CHANGES, OWNER,   products_set_stock},
+    {"GET",    "/audit",            LANE_READS,   ANYBODY, audit_get},
+    {"GET",    "/strategies",       LANE_READS,   ANYBODY, strategies_list},
+    {"GET",    "/strategies/:",     LANE_READS,   ANYBODY, strategies_get},
+    {"GET",    "/strategy",         LANE_HTTP,    ANYBODY, strategy_get},
+    {"PUT",    "/strategy",         LANE_CHANGES, OWNER,   strategy_set},
+    {"POST",   "/locks/:/hold",     LANE_HOLDS,   TEACHER, locks_hold},
+    {"POST",   "/runs",             LANE_CHANGES, OWNER,   runs_create},
+    {"GET",    "/runs/:",           LANE_HTTP,    ANYBODY, runs_get},
+    {"DELETE", "/runs/:",           LANE_CHANGES, OWNER,   runs_delete},
+    {"GET",    "/runs/:/traces",    LANE_HTTP,    ANYBODY, runs_get_traces},
+    {"GET",    "/traces",           LANE_READS,   ANYBODY, traces_get},
+    {"GET",    "/metrics",          LANE_HTTP,    ANYBODY, metrics_get},
+    {"GET",    "/healthz",          LANE_HTTP,    ANYBODY, health_get},
+    {"GET",    "/readyz",           LANE_READS,   ANYBODY, ready_get},
+    {"GET",    "/openapi.yaml",     LANE_HTTP,    ANYBODY, openapi_get},
     {0},
 };
 /* clang-format on */
-
-/* Compares in a time that does not tell how much of the token was right. */
-static bool same_secret(const char *given, const char *secret)
-{
-    size_t given_length = strlen(given), length = strlen(secret);
-    unsigned char difference = given_length != length;
-    for (size_t i = 0; i < given_length; i++)
-        difference |= (unsigned char)(given[i] ^ secret[i % (length + 1)]);
-    return difference == 0;
-}
-
-static bool is_authorized(const struct exchange *x, const struct service *service)
-{
-    if (!service->config.admin_token[0])
-        return true;
-    const char *header = http_header(x, "Authorization");
-    return header && strncasecmp(header, "Bearer ", 7) == 0 &&
-           same_secret(header + 7, service->config.admin_token);
-}
 
 /* A page of another origin can send us requests through its visitor's browser, which then says where it is from. */
 static bool is_foreign_origin(const struct exchange *x)
@@ -116,10 +99,8 @@ static bool refused(struct exchange *x, struct service *service)
     if (is_foreign_host(x, service) || (changes && is_foreign_origin(x)))
         reply_problem(x, FORBIDDEN_ORIGIN, NULL,
                       "the Origin of this call is another than its Host, or its Host not local");
-    else if (x->route->control && !is_authorized(x, service))
-        reply_problem(x, UNAUTHORIZED, NULL,
-                      "send the header Authorization: Bearer TOKEN with the admin token");
-    else if (changes && strcmp(x->route->method, "DELETE") != 0 && !is_json(x))
+    else if (access_allows(x, service, x->route->access) && changes &&
+             strcmp(x->route->method, "DELETE") != 0 && !is_json(x))
         reply_problem(x, UNSUPPORTED_MEDIA_TYPE, NULL, "send the header Content-Type: application/json");
     return x->status != 0;
 }

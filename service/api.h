@@ -2,6 +2,7 @@
 #ifndef OVERSELL_SERVICE_API_H
 #define OVERSELL_SERVICE_API_H
 
+#include "service/access.h"
 #include "service/problem.h"
 #include "service/service.h"
 
@@ -25,6 +26,7 @@ handler_fn audit_get;
 handler_fn strategies_list, strategies_get, strategy_get, strategy_set; /* strategies_api.c */
 handler_fn locks_hold;                                                  /* locks_api.c */
 handler_fn runs_create, runs_get, runs_get_traces, runs_delete;         /* runs_api.c */
+handler_fn sandboxes_create, classroom_get;                             /* sandbox_api.c */
 handler_fn live_get;                                                    /* live_api.c */
 handler_fn page_get, page_get_file;                                     /* page.c */
 handler_fn health_get, ready_get, metrics_get, traces_get, openapi_get; /* status_api.c */

@@ -3,6 +3,7 @@
 
 #include "db/conn.h"
 #include "service/log.h"
+#include "service/sandbox.h"
 #include "service/strategy.h"
 
 #include <arpa/inet.h>
@@ -15,7 +16,19 @@
 #include <string.h>
 #include <unistd.h>
 
-enum type { TEXT, NUMBER, STRATEGY, LEVEL, FORMAT, ADDRESS, PREFIX, REDIS_LIST, ETCD_LIST, HOST_LIST };
+enum type {
+    TEXT,
+    NUMBER,
+    SWITCH,
+    STRATEGY,
+    LEVEL,
+    FORMAT,
+    ADDRESS,
+    PREFIX,
+    REDIS_LIST,
+    ETCD_LIST,
+    HOST_LIST
+};
 
 static const char *const log_formats[] = {"text", "json", NULL};
 
@@ -75,10 +88,15 @@ static const struct setting settings[] = {
      "how long a client may take to send a request, and to read its answer"},
     {"idle-timeout-ms", "IDLE_TIMEOUT_MS", NUMBER, AT(idle_timeout_ms), "75000", "ms", 1000, 3600000,
      "how long a connection may stay open without a request"},
+    {"classroom", "CLASSROOM", SWITCH, AT(classroom), "no", "", 0, 0,
+     "for a class: listens on every address, makes an admin token where none is set, and lets learners who know the "
+     "class code work on products of their own"},
     {"log-level", "LOG_LEVEL", LEVEL, AT(log_level), "info", "LEVEL", 0, 0, "error, warning, info or debug"},
     {"log-format", "LOG_FORMAT", FORMAT, AT(log_format), "text", "FORMAT", 0, 0, "text or json"},
 };
 /* clang-format on */
+
+enum { TOKEN_LENGTH = 20 }; /* of a token that is made here: 31^20 of them */
 
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
@@ -213,6 +231,15 @@ static bool set(struct config *config, const struct setting *s, const char *valu
         *(int64_t *)field = number;
         return true;
     }
+    if (s->type == SWITCH) {
+        static const char *const yes[] = {"yes", "true", "on", "1", NULL};
+        static const char *const no[] = {"no", "false", "off", "0", NULL};
+        *(int64_t *)field = listed(yes, value);
+        if (listed(yes, value) || listed(no, value))
+            return true;
+        fprintf(errors, "order-service: %s: '%s' is not valid; valid: yes no\n", name, value);
+        return false;
+    }
     bool is_list = s->type == REDIS_LIST || s->type == ETCD_LIST || s->type == HOST_LIST;
     if (is_list && value[0] && !is_server_list(s->type, value)) {
         fprintf(errors, "order-service: %s is not valid; valid: %s\n", name, s->unit);
@@ -282,7 +309,7 @@ static enum config_result read_flags(int argc, char *const argv[], struct config
         const struct setting *s = find_flag(name, length);
         if (!s)
             return unknown_flag(argv[i], errors);
-        const char *value = name[length] ? name + length + 1 : argv[++i];
+        const char *value = name[length] ? name + length + 1 : s->type == SWITCH ? "yes" : argv[++i];
         if (!value) {
             fprintf(errors, "order-service: --%s wants a value (%s)\n", s->flag, s->unit);
             return CONFIG_BAD;
@@ -336,6 +363,21 @@ static bool check_database_url(const char *name, const char *url, FILE *errors)
     return false;
 }
 
+/* A class comes from other machines, and its teacher needs a token. */
+static bool prepare_classroom(struct config *config, FILE *errors)
+{
+    static char token[TOKEN_LENGTH + 1];
+    const struct setting *listen = find_flag("listen", strlen("listen"));
+    if (config->listen == listen->preset && !set(config, listen, "0.0.0.0:8080", true, errors))
+        return false;
+    if (!config->admin_token[0]) {
+        make_secret(token, TOKEN_LENGTH);
+        config->admin_token = token;
+        config->token_made = true;
+    }
+    return true;
+}
+
 enum config_result config_load(int argc, char *const argv[], struct config *ret_config, FILE *errors)
 {
     memset(ret_config, 0, sizeof *ret_config);
@@ -349,6 +391,8 @@ enum config_result config_load(int argc, char *const argv[], struct config *ret_
     if (result != CONFIG_OK)
         return result;
     if (ret_config->admin_token_file[0] && !read_token_file(ret_config, errors))
+        return CONFIG_BAD;
+    if (ret_config->classroom && !prepare_classroom(ret_config, errors))
         return CONFIG_BAD;
     if (!is_loopback(ret_config) && !ret_config->admin_token[0]) {
         fprintf(errors,

@@ -2,6 +2,7 @@
 #ifndef OVERSELL_SERVICE_CONFIG_H
 #define OVERSELL_SERVICE_CONFIG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -33,6 +34,8 @@ struct config {
     int64_t order_timeout_ms;
     int64_t request_timeout_ms;
     int64_t idle_timeout_ms;
+    int64_t classroom; /* 0 or 1 */
+    bool token_made;   /* ADMIN_TOKEN was made here, and nobody knows it yet */
 
     struct sockaddr_storage address; /* of LISTEN */
     socklen_t address_size;

@@ -226,3 +226,11 @@ bool gate_set_own(struct gate *gate, int64_t product_id, const struct settings *
     pthread_mutex_unlock(&gate->mutex);
     return own != NULL;
 }
+
+bool gate_has_own(struct gate *gate, int64_t product_id)
+{
+    pthread_mutex_lock(&gate->mutex);
+    bool has = find_own(gate, product_id) != NULL;
+    pthread_mutex_unlock(&gate->mutex);
+    return has;
+}

@@ -47,6 +47,8 @@ struct settings gate_settings_of(struct gate *gate, int64_t product_id);
 bool gate_switch(struct gate *gate, const struct settings *changes, int64_t deadline_us,
                  struct settings *ret_settings);
 
+bool gate_has_own(struct gate *gate, int64_t product_id);
+
 /* So many products can have settings of their own. */
 enum { OWN_SETTINGS_MAX = 256 };
 /* Changes the product's own settings, which it gets from the common ones if it has none yet. The product must be closed

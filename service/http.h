@@ -34,8 +34,10 @@ struct exchange {
 
     const struct route *route;
     char argument[HTTP_ARGUMENT_MAX];
-    void *app;  /* the service's own: struct service */
-    void *work; /* the handler's own, between its calls */
+    void *app;       /* the service's own: struct service */
+    void *work;      /* the handler's own, between its calls */
+    bool is_teacher; /* access.c's: who makes the call … */
+    int64_t owns;    /* … or whose sandbox's product this is; 0: nobody's */
 
     int status; /* 0 until there is a reply */
     const char *content_type;

@@ -2,7 +2,10 @@
 #include "service/log.h"
 #include "service/service.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,8 +48,9 @@ static bool start(struct service *service)
     service->turns = turns_new((size_t)config->queue);
     service->runs = runs_new(config);
     service->shared = shared_new();
+    service->sandboxes = sandboxes_new();
     if (!service->gate || !service->batches || !service->turns || !service->runs || !service->shared ||
-        !workers_start(service)) {
+        !service->sandboxes || !workers_start(service)) {
         log_line(LOG_ERROR, "out of memory or threads");
         return false;
     }
@@ -93,6 +97,33 @@ static void drain(struct service *service)
     turns_free(service->turns);
     runs_free(service->runs);
     shared_free(service->shared);
+    sandboxes_free(service->sandboxes);
+}
+
+static void make_class_code(struct service *service)
+{
+    char half[2][5];
+    make_secret(half[0], 4);
+    make_secret(half[1], 4);
+    snprintf(service->class_code, sizeof service->class_code, "%s-%s", half[0], half[1]);
+}
+
+/* Tells the teacher, who sits at this terminal, where to go; not in the log, since some of it is secret. */
+static void announce_class(const struct service *service, unsigned port)
+{
+    printf("Classroom on port %u of this machine, for example at http://", port);
+    struct ifaddrs *all = NULL;
+    char address[INET_ADDRSTRLEN] = "localhost";
+    if (getifaddrs(&all) == 0)
+        for (const struct ifaddrs *one = all; one; one = one->ifa_next)
+            if (one->ifa_addr && one->ifa_addr->sa_family == AF_INET && !(one->ifa_flags & IFF_LOOPBACK))
+                inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)one->ifa_addr)->sin_addr,
+                          address, sizeof address);
+    freeifaddrs(all);
+    printf("%s:%u/\n  class code       %s\n", address, port, service->class_code);
+    if (service->config.token_made)
+        printf("  teacher's token  %s\n", service->config.admin_token);
+    fflush(stdout);
 }
 
 int main(int argc, char *argv[])
@@ -121,6 +152,8 @@ int main(int argc, char *argv[])
     else
         snprintf(service.instance, sizeof service.instance, "order-service-%d", (int)getpid());
     srandom((unsigned)monotonic_us());
+    if (config->classroom)
+        make_class_code(&service);
     raise_descriptor_limit(config);
 
     /* Blocked before any thread is started, so that only sigwait below takes them. */
@@ -136,6 +169,8 @@ int main(int argc, char *argv[])
     unsigned port = http_port(service.http);
     log_line(LOG_INFO, "listening on port %u, strategy %s, %lld workers", port, config->strategy,
              (long long)config->workers);
+    if (config->classroom)
+        announce_class(&service, port);
     bool announced = !config->port_file[0] || write_port(config->port_file, port);
     int signal_number;
     if (announced)

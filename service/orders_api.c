@@ -110,7 +110,8 @@ static bool asked_key(struct exchange *x, const char **ret_key)
     return false;
 }
 
-/* Reads the order; the JSON that is returned owns its strings. NULL with a reply made. */
+/* Reads the order, and sees that in a classroom its product is the caller's; the JSON that is returned owns its strings.
+ * NULL with a reply made. */
 static json_t *read_order(struct exchange *x, struct order_request *request)
 {
     const struct member members[] = {
@@ -120,7 +121,13 @@ static json_t *read_order(struct exchange *x, struct order_request *request)
         {"receiver_mobile", STRING, false, &request->receiver_mobile, 0, ORDER_MOBILE_MAX},
         {0},
     };
-    return api_body(x, members);
+    json_t *body = api_body(x, members);
+    const struct service *service = x->app;
+    if (body && service->config.classroom && !access_owns(x, request->product_id)) {
+        json_decref(body);
+        return NULL;
+    }
+    return body;
 }
 
 void orders_create(struct exchange *x, struct worker *worker)

@@ -16,6 +16,10 @@ page_timeline_style_end:
 page_icon:
 	.incbin "service/page/icon.svg"
 page_icon_end:
+	.global page_class, page_class_end
+page_class:
+	.incbin "service/page/class.js"
+page_class_end:
 	.global page_app, page_app_end
 page_app:
 	.incbin "service/page/app.js"

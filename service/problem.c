@@ -34,6 +34,7 @@ static const struct {
     [BACKEND_UNAVAILABLE] = {"backend-unavailable", 503, "A server that is needed cannot be reached", 1},
     [UNAUTHORIZED] = {"unauthorized", 401, "This call needs the admin token", 0},
     [FORBIDDEN_ORIGIN] = {"forbidden-origin", 403, "Pages of other origins may not make this call", 0},
+    [NOT_YOURS] = {"not-yours", 403, "This belongs to somebody else", 0},
     [INTERNAL_ERROR] = {"internal-error", 500, "Something failed that should not", 0},
 };
 

@@ -26,6 +26,7 @@ enum problem {
     BACKEND_UNAVAILABLE,
     UNAUTHORIZED,
     FORBIDDEN_ORIGIN,
+    NOT_YOURS,
     INTERNAL_ERROR,
 };
 

@@ -134,7 +134,7 @@ void products_set_stock(struct exchange *x, struct worker *worker)
     if (!api_path_id(x, UNKNOWN_PRODUCT, &id))
         return;
     AUTO_JSON body = api_body(x, members);
-    if (!body || !read_kind(x, kind, &stock))
+    if (!body || !read_kind(x, kind, &stock) || !access_owns(x, id))
         return;
     if (!close_gate(x, worker, id))
         return;

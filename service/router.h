@@ -2,13 +2,13 @@
 #ifndef OVERSELL_SERVICE_ROUTER_H
 #define OVERSELL_SERVICE_ROUTER_H
 
-#include "service/service.h"
+#include "service/access.h"
 
 struct route {
     const char *method;
     const char *path; /* one segment may be ":", which matches anything and becomes exchange.argument */
     enum lane lane;
-    bool control;                                              /* needs the admin token where one is set */
+    enum access access;                                        /* who may make the call */
     void (*handle)(struct exchange *x, struct worker *worker); /* WORKER is NULL on LANE_HTTP */
 };
 

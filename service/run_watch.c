@@ -90,6 +90,7 @@ static char **make_environment(const struct config *config, size_t *ret_ours)
         {"LOCK_PREFIX", config->lock_prefix},
         {"ADMIN_TOKEN", config->admin_token},
         {"ADMIN_TOKEN_FILE", ""},
+        {"CLASSROOM", ""},
         {"LISTEN", ""},
         {"PORT_FILE", ""},
         {"INSTANCE", ""},
@@ -144,11 +145,15 @@ static bool start(const struct runs *runs, const struct run *run, struct run_chi
     size_t ours = 0;
     char **env = make_environment(runs->config, &ours);
     /* The sale comes last, so that its books and its traces are there to be looked at when the run is over. */
-    const char *words[WORDS_MAX] = {program,        "compare",     "--url",    url,
-                                    "--servers",    "environment", "--phases", "throughput,sell-out",
-                                    "--progress",   "json",        "--format", "json",
+    const char *words[WORDS_MAX] = {program,        "compare",
+                                    "--url",        url,
+                                    "--servers",    "environment",
+                                    "--phases",     "throughput,sell-out",
+                                    "--progress",   "json",
+                                    "--format",     "json",
+                                    "--switch",     order->own_settings ? "product" : "service",
                                     "--strategies", strategies};
-    size_t count = 14;
+    size_t count = 16;
     for (size_t i = 0; i < NUMBERS; i++) {
         snprintf(values[i], WORD_SIZE, "%" PRId64 "%s", numbers[i].value, numbers[i].unit);
         words[count++] = numbers[i].option;

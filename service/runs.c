@@ -199,6 +199,15 @@ char *runs_traces(struct runs *runs, int64_t id)
     return copy;
 }
 
+int64_t runs_product(struct runs *runs, int64_t id)
+{
+    pthread_mutex_lock(&runs->mutex);
+    const struct run *run = find(runs, id);
+    int64_t product_id = run ? run->order.product_id : 0;
+    pthread_mutex_unlock(&runs->mutex);
+    return product_id;
+}
+
 json_t *runs_summary(struct runs *runs)
 {
     pthread_mutex_lock(&runs->mutex);

@@ -13,6 +13,7 @@ struct runs;
 struct run_order {
     json_t *strategies; /* names; taken over by runs_start where it succeeds */
     int64_t product_id; /* whose orders are deleted */
+    bool own_settings;  /* switch this product's strategy alone */
     int64_t instances;  /* service processes: this one, and others that are started for the run */
     int64_t connections, stock, quantity;
     int64_t requests; /* 0: as many as the load test thinks fit */
@@ -34,6 +35,8 @@ enum run_start runs_start(struct runs *runs, const struct run_order *order, uint
 char *runs_text(struct runs *runs, int64_t id);
 /* Its traces as JSON text, to be freed: those of the processes that were started for it. NULL as above. */
 char *runs_traces(struct runs *runs, int64_t id);
+/* The product that it sells; 0: the run is not kept. */
+int64_t runs_product(struct runs *runs, int64_t id);
 /* Ends a run that goes on and waits until it has gone; a run that has ended stays as it is. False: it is not kept. */
 bool runs_cancel(struct runs *runs, int64_t id);
 /* The run that goes on, or the last one: {"id","state","product_id","strategy","share"}, or null where there was none. */

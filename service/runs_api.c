@@ -5,17 +5,11 @@
 
 #include <string.h>
 
-/* What a run may ask for at most: it has to end while people look at it. */
-enum {
-    CONNECTIONS_MAX = 256,
-    RUN_STOCK_MAX = 10000,
-    REQUESTS_MAX = 100000,
-    QUANTITY_MAX = 1000,
-    DURATION_MAX_MS = 30000,
-    RUN_THINK_MAX_MS = 1000,
-    INSTANCES_MAX = 4,
-    NAMES_MAX = 64,
-};
+/* What a run may ask for at most: it has to end while people look at it. One goes on at a time, so a learner's has to
+ * end sooner. */
+static const struct bounds {
+    int64_t strategies, instances, connections, stock, quantity, requests, duration_ms, think_ms;
+} TEACHERS = {64, 4, 256, 10000, 1000, 100000, 30000, 1000}, LEARNERS = {4, 2, 32, 1000, 100, 4000, 2000, 50};
 
 static bool are_strategies(struct exchange *x, const json_t *names)
 {
@@ -47,21 +41,23 @@ void runs_create(struct exchange *x, struct worker *worker)
     json_t *names = NULL;
     struct run_order order = {
         .product_id = 1, .instances = 1, .connections = 16, .stock = 100, .quantity = 1, .duration_ms = 1000};
+    const struct bounds *most = x->is_teacher ? &TEACHERS : &LEARNERS;
     const struct member members[] = {
-        {"strategies", NAMES, true, &names, 1, NAMES_MAX},
+        {"strategies", NAMES, true, &names, 1, most->strategies},
         {"product_id", INTEGER, false, &order.product_id, 1, INT64_MAX},
-        {"instances", INTEGER, false, &order.instances, 1, INSTANCES_MAX},
-        {"connections", INTEGER, false, &order.connections, 1, CONNECTIONS_MAX},
-        {"stock", INTEGER, false, &order.stock, 1, RUN_STOCK_MAX},
-        {"quantity", INTEGER, false, &order.quantity, 1, QUANTITY_MAX},
-        {"requests", INTEGER, false, &order.requests, 0, REQUESTS_MAX},
-        {"duration_ms", INTEGER, false, &order.duration_ms, 100, DURATION_MAX_MS},
-        {"think_ms", INTEGER, false, &order.think_ms, 0, RUN_THINK_MAX_MS},
+        {"instances", INTEGER, false, &order.instances, 1, most->instances},
+        {"connections", INTEGER, false, &order.connections, 1, most->connections},
+        {"stock", INTEGER, false, &order.stock, 1, most->stock},
+        {"quantity", INTEGER, false, &order.quantity, 1, most->quantity},
+        {"requests", INTEGER, false, &order.requests, 0, most->requests},
+        {"duration_ms", INTEGER, false, &order.duration_ms, 100, most->duration_ms},
+        {"think_ms", INTEGER, false, &order.think_ms, 0, most->think_ms},
         {0},
     };
     AUTO_JSON body = api_body(x, members);
-    if (!body || !are_strategies(x, names))
+    if (!body || !are_strategies(x, names) || !access_owns(x, order.product_id))
         return;
+    order.own_settings = gate_has_own(service->gate, order.product_id);
     if (order.quantity > order.stock) {
         reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "quantity"),
                       "quantity must not be more than stock, or nothing can be sold");
@@ -107,7 +103,8 @@ void runs_get_traces(struct exchange *x, struct worker *worker)
 void runs_delete(struct exchange *x, struct worker *worker)
 {
     int64_t id;
-    if (!api_path_id(x, NOT_FOUND, &id))
+    if (!api_path_id(x, NOT_FOUND, &id) ||
+        (!x->is_teacher && !access_owns(x, runs_product(worker->service->runs, id))))
         return;
     (void)runs_cancel(worker->service->runs, id);
     reply_run(x, 200, id);

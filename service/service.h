@@ -9,6 +9,7 @@
 #include "service/http.h"
 #include "service/queue.h"
 #include "service/runs.h"
+#include "service/sandbox.h"
 #include "service/shared.h"
 #include "service/trace.h"
 #include "service/turns.h"
@@ -50,6 +51,8 @@ struct service {
     struct http *http;
     struct runs *runs;
     struct shared *shared;
+    struct sandboxes *sandboxes;
+    char class_code[16]; /* "" where there is no class */
     struct queue *queues[LANE_COUNT];
     struct worker *workers; /* lane by lane, those of LANE_ORDERS first */
     int worker_count;

@@ -4,6 +4,9 @@
 #include "service/backends.h"
 #include "service/log.h"
 
+/* A learner's orders share the workers with everybody's, so none may keep one for long. */
+enum { LEARNER_WAIT_MAX_MS = 5000, LEARNER_THINK_MAX_MS = 200 };
+
 static json_t *perils_json(unsigned perils)
 {
     static const struct {
@@ -140,8 +143,10 @@ void strategy_set(struct exchange *x, struct worker *worker)
     const struct member members[] = {
         {"name", STRING, true, &name, 1, 64},
         {"lock_ttl_ms", INTEGER, false, &changes.lock_ttl_ms, 10, LOCK_TTL_MAX_MS},
-        {"lock_wait_ms", INTEGER, false, &changes.lock_wait_ms, 0, LOCK_WAIT_MAX_MS},
-        {"think_ms", INTEGER, false, &changes.think_ms, 0, THINK_MAX_MS},
+        {"lock_wait_ms", INTEGER, false, &changes.lock_wait_ms, 0,
+         x->is_teacher ? LOCK_WAIT_MAX_MS : LEARNER_WAIT_MAX_MS},
+        {"think_ms", INTEGER, false, &changes.think_ms, 0,
+         x->is_teacher ? THINK_MAX_MS : LEARNER_THINK_MAX_MS},
         {"product_limit", INTEGER, false, &changes.product_limit, 0, PRODUCT_LIMIT_MAX},
         {0},
     };
@@ -149,7 +154,7 @@ void strategy_set(struct exchange *x, struct worker *worker)
     if (!asked_product(x, &product_id))
         return;
     AUTO_JSON body = api_body(x, members);
-    if (!body)
+    if (!body || !access_owns(x, product_id))
         return;
     changes.strategy = strategy_find(name);
     if (!changes.strategy) {

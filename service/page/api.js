@@ -1,7 +1,8 @@
 // Calls of the service's API. What changes it may need the admin token, which the user is asked for once.
 import { byId } from "./dom.js";
 
-const TOKEN_KEY = "oversell.token";
+const TOKEN_KEY = "oversell.token"; // the admin token, kept for this tab
+const SANDBOX_KEY = "oversell.sandbox"; // {product, token} of this browser's own product
 const PATIENCE_MS = 90000; // longer than an order may wait for its lock
 
 export class Problem extends Error {
@@ -11,6 +12,22 @@ export class Problem extends Error {
     this.name = body?.type?.replace("/problems/", "") ?? "no-problem-body";
     this.body = body ?? {};
   }
+}
+
+export const adminToken = () => sessionStorage.getItem(TOKEN_KEY);
+export const setAdminToken = (token) => sessionStorage.setItem(TOKEN_KEY, token);
+
+export function sandbox() {
+  try {
+    return JSON.parse(localStorage.getItem(SANDBOX_KEY));
+  } catch {
+    return null;
+  }
+}
+
+export function setSandbox(value) {
+  if (value) localStorage.setItem(SANDBOX_KEY, JSON.stringify(value));
+  else localStorage.removeItem(SANDBOX_KEY);
 }
 
 let asking = null; // one dialog, however many calls wait for its end
@@ -25,7 +42,7 @@ function askForToken() {
       "close",
       () => {
         asking = null;
-        if (dialog.returnValue === "ok" && input.value) sessionStorage.setItem(TOKEN_KEY, input.value);
+        if (dialog.returnValue === "ok" && input.value) setAdminToken(input.value);
         resolve(dialog.returnValue === "ok" && input.value !== "");
       },
       { once: true },
@@ -36,9 +53,11 @@ function askForToken() {
   return asking;
 }
 
-async function send(method, path, body) {
+async function send(method, path, body, bearer) {
   const headers = {};
-  const token = sessionStorage.getItem(TOKEN_KEY);
+  const own = sandbox()?.token;
+  const token = bearer ?? adminToken() ?? own;
+  if (own && path === "/classroom") headers["X-Sandbox"] = own;
   if (token) headers.Authorization = `Bearer ${token}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const response = await fetch(path, {
@@ -53,12 +72,22 @@ async function send(method, path, body) {
   return json;
 }
 
-// The answer's JSON; throws a Problem, or a TypeError where the service cannot be reached.
-export async function call(method, path, body) {
+export async function isTeacherToken(token) {
+  return (await send("GET", "/classroom", undefined, token)).teacher;
+}
+
+// The answer's JSON; throws a Problem, or a TypeError where the service cannot be reached. BEARER: in place of our token.
+export async function call(method, path, body, bearer) {
   try {
-    return await send(method, path, body);
+    return await send(method, path, body, bearer);
   } catch (problem) {
-    if (problem.name !== "unauthorized" || !(await askForToken())) throw problem;
+    if (problem.name !== "unauthorized" || bearer !== undefined) throw problem;
+    if (sandbox() && !adminToken()) {
+      setSandbox(null); // the service knows it no more: it was started again, or we were away for long
+      location.reload();
+      throw problem;
+    }
+    if (!(await askForToken())) throw problem;
     return await send(method, path, body);
   }
 }

@@ -1,5 +1,6 @@
 // The page: looks at the service about once a second, and hands what it sees to the parts.
 import { call } from "./api.js";
+import { setUpClass } from "./class.js";
 import { alertUser, byId, setText, tell } from "./dom.js";
 import { showFigures } from "./figures.js";
 import { isRunning, rateOf, runLoad, setUpLoad } from "./load.js";
@@ -15,8 +16,12 @@ const LIVELY_MS = 4000; // so long after the user has done something
 const TRACES = 600; // orders in the timeline, of each process
 const TRACES_BUSY = 60; // while a load runs, only the newest can be followed by eye
 
+const asked = Number(new URLSearchParams(location.search).get("product")) || null;
 const shop = {
-  product: Number(new URLSearchParams(location.search).get("product")) || 1,
+  asked, // the product that the address names, or null
+  product: asked ?? 1,
+  own: false, // it is this page's own, with settings of its own
+  learner: false, // and all that this page may change
   traced: null, // the service's count of traced orders when we got its traces
   wanted: 0, // how many we had asked for
   traces: null, // of this service
@@ -49,7 +54,6 @@ function showLive(live) {
   shop.loaded = running !== null;
   showSettings(live.settings);
   setText(byId("instance"), `this is ${live.instance}`);
-  setText(byId("shop-name"), shop.product === 1 ? "" : `product ${shop.product}`);
   const ours = running && running.product_id === shop.product;
   if (ours) shop.lastRate = running.load?.phase === "throughput" ? (rateOf(running.load) ?? shop.lastRate) : shop.lastRate;
   showFigures(live.books, shop.lastRate);
@@ -118,19 +122,25 @@ setUpLooks({
   r: () => newSale(shop),
   w: showWitness,
 });
+try {
+  await setUpClass(shop);
+} catch (problem) {
+  alertUser(`The service does not say whose product this is: ${problem.message}`);
+}
 byId("timeline-chrome").href = `/traces?format=chrome&limit=1000&product_id=${shop.product}`;
 setUpResults();
 setUpTimeline();
 setUpOrders(shop);
+document.addEventListener("visibilitychange", () => document.hidden || keepLooking());
+keepLooking();
 try {
-  await setUpStrategies(() => {
+  await setUpStrategies(shop, () => {
     shop.lastRate = null;
     return newSale(shop);
   });
   setUpLoad(shop, onRunEnd);
   tell("Ready.");
+  look();
 } catch (problem) {
   alertUser(`The strategies cannot be read: ${problem.message}`);
 }
-document.addEventListener("visibilitychange", () => document.hidden || keepLooking());
-keepLooking();

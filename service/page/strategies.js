@@ -133,13 +133,13 @@ export function showSettings(settings) {
 }
 
 // ON_SWITCH is called when the user has switched to another strategy, and the service has.
-export async function setUpStrategies(onSwitch) {
+export async function setUpStrategies(shop, onSwitch) {
   for (const row of (await call("GET", "/strategies")).strategies) table.set(row.name, row);
   fillSelect();
 
   async function put(change, done) {
     try {
-      const settings = await call("PUT", "/strategy", change);
+      const settings = await call("PUT", shop.own ? `/strategy?product_id=${shop.product}` : "/strategy", change);
       done?.(settings);
       showSettings(settings);
     } catch (problem) {

@@ -71,7 +71,8 @@ class Browser:
     def quit(self):
         self.driver.quit()
 
-    def open(self, url, scheme="light"):
+    def start(self, url, scheme="light"):
+        """Opens the page as one who has never been there."""
         self.driver.execute_cdp_cmd(
             "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
         )
@@ -79,6 +80,9 @@ class Browser:
         self.driver.execute_script("localStorage.clear(); sessionStorage.clear()")
         self.driver.get_log("browser")
         self.driver.refresh()
+
+    def open(self, url, scheme="light"):
+        self.start(url, scheme)
         self.wait_text("pulse", "live")
 
     def size(self, width, height=800, phone=False):
@@ -94,7 +98,8 @@ class Browser:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def text(self, name):
-        return self.find(name).get_attribute("textContent").strip()
+        script = "return document.getElementById(arguments[0])?.textContent.trim() ?? ''"
+        return self.driver.execute_script(script, name)
 
     def figure(self, name):
         """A big figure as a number, or None."""

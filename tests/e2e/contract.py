@@ -12,6 +12,7 @@ PROBLEMS = {
     "bad-request": 400,
     "unauthorized": 401,
     "forbidden-origin": 403,
+    "not-yours": 403,
     "no-such-product": 404,
     "no-such-order": 404,
     "not-found": 404,

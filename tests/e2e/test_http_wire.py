@@ -159,6 +159,7 @@ def test_a_body_in_single_bytes(shop, product):
         ("PUT", "/strategy"),
         ("POST", "/locks/door/hold"),
         ("POST", "/runs"),
+        ("POST", "/sandboxes"),
     ],
 )
 @pytest.mark.parametrize("size", [64 * KIB + 1, 70 * KIB, 500 * KIB])

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 
@@ -78,7 +79,8 @@ def test_no_other_files(shop):
 
 
 def test_live_tells_what_is_new_and_no_more(shop):
-    product = shop.product(stock=5)
+    product = shop.product()
+    shop.reset(product, 5)
     first = shop.get(f"/live?product_id={product}&traces=10").json
     assert first["traces"]["traces"] == [] and first["books"]["left"] == 5 and first["problem"] is None
     assert shop.order(product).status == 201
@@ -287,3 +289,53 @@ def test_a_service_that_is_away_is_missed_and_found_again(browser, services, dat
     service.stop()
     browser.wait_text("pulse", "does not answer")
     browser.complaints()
+
+
+# ── a class ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_learner_joins_and_has_a_product(browser, services, database):
+    service = services.start(database, "--classroom", listen="127.0.0.1:0")
+    code, service.token = (re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token"))
+    address = f"http://127.0.0.1:{service.port}/"
+    browser.start(address)
+    browser.wait(lambda: browser.find("join-dialog").is_displayed(), "the code is asked for")
+    browser.find("join-code").send_keys(code, Keys.ENTER)
+    browser.wait_text("shop-name", "my own")
+    product = int(browser.text("shop-name").split()[1].strip(","))
+    browser.wait_text("pulse", "live")
+    pick(browser, "read-write")
+    browser.click("buy-one")
+    browser.wait(lambda: browser.figure("sold") == 1, "one is sold")
+    assert service.get("/strategy").json["name"] == "atomic-decrement", "the others' strategy is as it was"
+    assert service.audit(product)["sold"] == 1 and service.audit(1)["sold"] == 0
+    assert not browser.find("class-open").is_displayed() and code not in browser.driver.page_source
+    assert f'"product_id":{product}' in browser.text("curl-line")
+    browser.driver.refresh()
+    browser.wait_text("shop-name", f"product {product}, my own")
+    browser.wait(lambda: browser.figure("sold") == 1 and browser.text("strategy-row"), "it is as it was")
+    browser.shot("learner")
+    assert browser.complaints() == []
+
+    browser.start(address)  # somebody else, who is the teacher
+    browser.wait(lambda: browser.find("join-dialog").is_displayed(), "the code is asked for")
+    browser.find("join-code").send_keys(service.token, Keys.ENTER)
+    browser.wait(lambda: browser.find("class-open").is_displayed(), "the teacher is known")
+    browser.wait_text("pulse", "live")
+    browser.wait_text("log", "Ready")
+    browser.click("class-open")
+    browser.wait_text("class-code", code)
+    browser.wait_text("class-count", "1 learner")
+    assert browser.text("shop-name") == ""
+    browser.shot("teacher")
+    assert browser.complaints() == []
+
+
+def test_a_product_of_ones_own_without_a_class(page, shop):
+    page.click("own-product")
+    page.wait_text("shop-name", "my own")
+    page.wait_text("pulse", "live")
+    pick(page, "optimistic")
+    assert shop.get("/strategy").json["name"] == "atomic-decrement"
+    page.click("shared-product")
+    page.wait(lambda: page.text("shop-name") == "" and page.text("pulse") == "live", "the shared one again")

@@ -537,12 +537,40 @@ static void test_help(void **state)
     free(text);
 }
 
-/* No setting is left out of the table above: the help has as many flags as it has, and --help. */
+/* --classroom takes no value, and changes where to listen and who may do what. */
+static void test_a_class(void **state)
+{
+    (void)state;
+    assert_int_equal(load(NULL), CONFIG_OK);
+    assert_true(config.classroom == 0 && !config.token_made);
+    assert_int_equal(load("--classroom", NULL), CONFIG_OK);
+    assert_true(config.classroom == 1 && config.token_made);
+    assert_string_equal(config.listen, "0.0.0.0:8080");
+    assert_int_equal(strlen(config.admin_token), 20);
+    char first[32];
+    snprintf(first, sizeof first, "%s", config.admin_token);
+    assert_int_equal(load("--classroom", NULL), CONFIG_OK);
+    assert_string_not_equal(config.admin_token, first);
+    assert_int_equal(load("--classroom", "--listen", "127.0.0.1:9", NULL), CONFIG_OK);
+    assert_string_equal(config.listen, "127.0.0.1:9");
+    setenv("ADMIN_TOKEN", "open sesame", 1);
+    setenv("CLASSROOM", "yes", 1);
+    assert_int_equal(load(NULL), CONFIG_OK);
+    assert_true(config.classroom == 1 && !config.token_made);
+    assert_string_equal(config.admin_token, "open sesame");
+    assert_int_equal(load("--classroom=no", NULL), CONFIG_OK);
+    assert_true(config.classroom == 0);
+    assert_int_equal(load("--classroom=maybe", NULL), CONFIG_BAD);
+    assert_non_null(strstr(said, "yes no"));
+    unsetenv("CLASSROOM");
+}
+
+/* No setting is left out of the table above: the help has as many flags as it has, --classroom and --help. */
 static void test_no_setting_is_forgotten(void **state)
 {
     (void)state;
     char *text = NULL;
-    size_t size = 0, flags = 0, known = 1;
+    size_t size = 0, flags = 0, known = 2;
     FILE *to = open_memstream(&text, &size);
     assert_non_null(to);
     config_print_help(to);
@@ -584,6 +612,7 @@ int main(void)
         CONFIG_TEST(test_token_files),
         CONFIG_TEST(test_long_tokens),
         CONFIG_TEST(test_help),
+        CONFIG_TEST(test_a_class),
         CONFIG_TEST(test_no_setting_is_forgotten),
         CONFIG_TEST(test_secrets_are_not_told),
     };

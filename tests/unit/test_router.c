@@ -9,34 +9,36 @@
 static const struct {
     const char *method, *path, *argument;
     handler_fn *handle;
-    bool control;
+    enum access access;
 } promised[] = {
-    {"GET", "/", NULL, page_get, false},
-    {"GET", "/page/app.js", "app.js", page_get_file, false},
-    {"GET", "/live", NULL, live_get, false},
-    {"POST", "/orders", NULL, orders_create, false},
-    {"POST", "/echo", NULL, orders_echo, false},
-    {"GET", "/orders", NULL, orders_list, false},
-    {"GET", "/orders/17", "17", orders_get, false},
-    {"GET", "/products", NULL, products_list, false},
-    {"GET", "/products/1", "1", products_get, false},
-    {"PUT", "/products/1", "1", products_replace, true},
-    {"POST", "/products/1/reset", "1", products_set_stock, true},
-    {"POST", "/locks/door/hold", "door", locks_hold, true},
-    {"GET", "/audit", NULL, audit_get, false},
-    {"GET", "/strategies", NULL, strategies_list, false},
-    {"GET", "/strategies/read-write", "read-write", strategies_get, false},
-    {"GET", "/strategy", NULL, strategy_get, false},
-    {"PUT", "/strategy", NULL, strategy_set, true},
-    {"POST", "/runs", NULL, runs_create, true},
-    {"GET", "/runs/3", "3", runs_get, false},
-    {"DELETE", "/runs/3", "3", runs_delete, true},
-    {"GET", "/runs/3/traces", "3", runs_get_traces, false},
-    {"GET", "/traces", NULL, traces_get, false},
-    {"GET", "/metrics", NULL, metrics_get, false},
-    {"GET", "/healthz", NULL, health_get, false},
-    {"GET", "/readyz", NULL, ready_get, false},
-    {"GET", "/openapi.yaml", NULL, openapi_get, false},
+    {"GET", "/", NULL, page_get, ANYBODY},
+    {"GET", "/page/app.js", "app.js", page_get_file, ANYBODY},
+    {"GET", "/live", NULL, live_get, ANYBODY},
+    {"GET", "/classroom", NULL, classroom_get, ANYBODY},
+    {"POST", "/sandboxes", NULL, sandboxes_create, LEARNER},
+    {"POST", "/orders", NULL, orders_create, BUYER},
+    {"POST", "/echo", NULL, orders_echo, BUYER},
+    {"GET", "/orders", NULL, orders_list, ANYBODY},
+    {"GET", "/orders/17", "17", orders_get, ANYBODY},
+    {"GET", "/products", NULL, products_list, ANYBODY},
+    {"GET", "/products/1", "1", products_get, ANYBODY},
+    {"PUT", "/products/1", "1", products_replace, TEACHER},
+    {"POST", "/products/1/reset", "1", products_set_stock, OWNER},
+    {"POST", "/locks/door/hold", "door", locks_hold, TEACHER},
+    {"GET", "/audit", NULL, audit_get, ANYBODY},
+    {"GET", "/strategies", NULL, strategies_list, ANYBODY},
+    {"GET", "/strategies/read-write", "read-write", strategies_get, ANYBODY},
+    {"GET", "/strategy", NULL, strategy_get, ANYBODY},
+    {"PUT", "/strategy", NULL, strategy_set, OWNER},
+    {"POST", "/runs", NULL, runs_create, OWNER},
+    {"GET", "/runs/3", "3", runs_get, ANYBODY},
+    {"DELETE", "/runs/3", "3", runs_delete, OWNER},
+    {"GET", "/runs/3/traces", "3", runs_get_traces, ANYBODY},
+    {"GET", "/traces", NULL, traces_get, ANYBODY},
+    {"GET", "/metrics", NULL, metrics_get, ANYBODY},
+    {"GET", "/healthz", NULL, health_get, ANYBODY},
+    {"GET", "/readyz", NULL, ready_get, ANYBODY},
+    {"GET", "/openapi.yaml", NULL, openapi_get, ANYBODY},
 };
 
 struct found {
@@ -60,7 +62,7 @@ static void test_every_route(void **state)
         struct found found = find(promised[i].method, promised[i].path);
         if (found.routing != ROUTED || found.route->handle != promised[i].handle)
             fail_msg("%s %s does not lead to its handler", promised[i].method, promised[i].path);
-        assert_true(found.route->control == promised[i].control);
+        assert_true(found.route->access == promised[i].access);
         if (promised[i].argument)
             assert_string_equal(found.argument, promised[i].argument);
     }
@@ -79,7 +81,8 @@ static void test_no_route_is_forgotten(void **state)
             fail_msg("%s %s is not tested", route->method, route->path);
         assert_int_equal(route->path[0], '/');
         /* Nothing that changes the shop or waits for orders may hold up the HTTP thread, nor the orders. */
-        assert_true(!route->control || (route->lane != LANE_HTTP && route->lane != LANE_ORDERS));
+        bool control = route->access != ANYBODY && route->access != BUYER;
+        assert_true(!control || (route->lane != LANE_HTTP && route->lane != LANE_ORDERS));
         for (const struct route *other = routes; other < route; other++)
             assert_true(strcmp(other->path, route->path) != 0 || strcmp(other->method, route->method) != 0);
     }

@@ -1,0 +1,48 @@
+/* Who may do what, by the token that a call brings. */
+#include "service/access.h"
+
+#include "service/problem.h"
+#include "service/sandbox.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* The bearer token that the call brings, or "". */
+static const char *token_of(const struct exchange *x)
+{
+    const char *header = http_header(x, "Authorization");
+    return header && strncasecmp(header, "Bearer ", 7) == 0 ? header + 7 : "";
+}
+
+bool access_allows(struct exchange *x, struct service *service, enum access access)
+{
+    const char *token = token_of(x), *admin = service->config.admin_token;
+    bool classroom = service->config.classroom != 0;
+    x->is_teacher = !admin[0] || same_secret(token, admin);
+    x->owns = x->is_teacher ? 0 : sandbox_owned(service->sandboxes, token);
+    bool allowed = x->is_teacher;
+    switch (access) {
+    case ANYBODY: allowed = true; break;
+    case TEACHER: break;
+    case OWNER: allowed |= x->owns != 0; break;
+    case BUYER: allowed |= !classroom || x->owns != 0; break;
+    case LEARNER:
+        allowed |= classroom && service->class_code[0] && same_secret(token, service->class_code);
+        break;
+    }
+    if (!allowed)
+        reply_problem(x, UNAUTHORIZED, NULL, "send the header Authorization: Bearer TOKEN with %s",
+                      access == TEACHER   ? "the admin token"
+                      : access == LEARNER ? "the class code"
+                                          : "the admin token, or your sandbox's");
+    return allowed;
+}
+
+bool access_owns(struct exchange *x, int64_t product_id)
+{
+    if (x->is_teacher || (x->owns != 0 && x->owns == product_id))
+        return true;
+    reply_problem(x, NOT_YOURS, NULL, "your sandbox is product %lld; the rest is not yours to change",
+                  (long long)x->owns);
+    return false;
+}

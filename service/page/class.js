@@ -1,0 +1,99 @@
+// Whose product this page shows: the shared one, or one of its own; and in a classroom the code that leads to one.
+import { adminToken, call, isTeacherToken, sandbox, setAdminToken, setSandbox } from "./api.js";
+import { alertUser, byId, plural, setText, tell } from "./dom.js";
+
+const SHARED = 1;
+
+// Shows DIALOG until it is closed; what its field had when it was closed by "ok", else null.
+function ask(dialog, input) {
+  return new Promise((resolve) => {
+    input.value = "";
+    dialog.returnValue = "";
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "ok" && input.value ? input.value.trim() : null), { once: true });
+    dialog.showModal();
+    input.focus();
+  });
+}
+
+// A new product for this page; CODE is the class code where there is a class.
+async function takeOwn(code) {
+  const { product_id: product, token } = await call("POST", "/sandboxes", {}, code ?? undefined);
+  setSandbox({ product, token });
+  return product;
+}
+
+// In a class nobody gets past this without the code, or the teacher's token.
+async function join() {
+  for (;;) {
+    const given = await ask(byId("join-dialog"), byId("join-code"));
+    if (given === null) continue;
+    if (await isTeacherToken(given)) {
+      setAdminToken(given);
+      return;
+    }
+    try {
+      await takeOwn(given.toLowerCase());
+      return;
+    } catch (problem) {
+      alertUser(problem.name === "unauthorized" ? "That is not the class code." : `No product: ${problem.message}`);
+    }
+  }
+}
+
+function showShop(shop) {
+  setText(byId("shop-name"), shop.own ? `product ${shop.product}, my own` : shop.product === SHARED ? "" : `product ${shop.product}`);
+  byId("own-product").hidden = shop.own || shop.learner;
+  byId("shared-product").hidden = !shop.own || shop.learner;
+  const token = adminToken() ?? (shop.learner ? sandbox()?.token : null);
+  const bearer = token ? ` -H 'Authorization: Bearer ${token}'` : "";
+  setText(
+    byId("curl-line"),
+    `curl${bearer} -H 'Content-Type: application/json' -d '{"product_id":${shop.product},"quantity":1}' ${location.origin}/orders`,
+  );
+}
+
+function showClass(state) {
+  byId("class-open").hidden = !state.classroom || !state.teacher;
+  if (!state.code) return;
+  setText(byId("class-code"), state.code);
+  setText(byId("class-address"), location.origin);
+  setText(byId("class-count"), plural(state.learners, "learner so far", "learners so far"));
+}
+
+function setUpClassDialog() {
+  byId("class-open").addEventListener("click", async () => {
+    byId("class-dialog").showModal();
+    showClass(await call("GET", "/classroom"));
+  });
+}
+
+// Finds out which product SHOP is about: sets its product, own and learner.
+export async function setUpClass(shop) {
+  let state = await call("GET", "/classroom");
+  if (state.classroom && !state.teacher) {
+    // One that the service knows no more, for it was started again or we were away for long, is no use.
+    if (state.owns === null) {
+      setSandbox(null);
+      await join();
+      state = await call("GET", "/classroom");
+    }
+  }
+  shop.learner = state.classroom && !state.teacher;
+  if (state.owns !== null && (shop.learner || shop.asked === null)) Object.assign(shop, { product: state.owns, own: true });
+  setUpClassDialog();
+  showClass(state);
+  showShop(shop);
+  byId("own-product").addEventListener("click", async () => {
+    try {
+      await takeOwn();
+      tell("This page now has a product of its own.");
+      location.reload();
+    } catch (problem) {
+      alertUser(`No product: ${problem.message}`);
+    }
+  });
+  byId("shared-product").addEventListener("click", () => {
+    setSandbox(null);
+    location.reload();
+  });
+}

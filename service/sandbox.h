@@ -1,0 +1,33 @@
+/* Sandboxes: a product of one learner's own, and the token that makes it so. Any thread. */
+#ifndef OVERSELL_SERVICE_SANDBOX_H
+#define OVERSELL_SERVICE_SANDBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SANDBOXES_MAX = 100, SECRET_SIZE = 33, SANDBOX_STOCK = 100 };
+
+struct sandboxes;
+
+struct sandboxes *sandboxes_new(void);
+void sandboxes_free(struct sandboxes *sandboxes);
+
+/* Takes a place that is free, or that nobody has used for half an hour. *ret_product_id is its product of before, 0 where
+ * it has none. -1: there is none; else the place, which sandbox_give or sandbox_drop has to follow. */
+int sandbox_take(struct sandboxes *sandboxes, int64_t *ret_product_id);
+/* The place is a new learner's, with this product; RET_TOKEN of SECRET_SIZE bytes. */
+void sandbox_give(struct sandboxes *sandboxes, int place, int64_t product_id, char *ret_token);
+void sandbox_drop(struct sandboxes *sandboxes, int place);
+
+/* The product of the sandbox whose token this is, which is thereby used; 0: it is none. SANDBOXES may be NULL. */
+int64_t sandbox_owned(struct sandboxes *sandboxes, const char *token);
+/* How many have been used in the last half hour. */
+int sandbox_count(struct sandboxes *sandboxes);
+
+/* LENGTH characters that cannot be guessed, and that can be told by word of mouth, and a NUL. */
+void make_secret(char *ret_secret, size_t length);
+/* Compares in a time that does not tell how much of it was right. */
+bool same_secret(const char *given, const char *secret);
+
+#endif

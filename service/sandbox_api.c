@@ -1,0 +1,107 @@
+/* Sandboxes over HTTP: a learner gets a product, and the teacher sees the class code. */
+#include "service/api.h"
+
+#include "db/books.h"
+#include "db/products.h"
+#include "service/sandbox.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { IDS_TRIED = 20, ID_STEP = 256, ID_STEP_LEAST = 40, ID_STEP_MOST = 390 };
+
+static const struct stock new_stock = {STOCK_COUNTER, SANDBOX_STOCK};
+
+/* Makes a product whose id nobody has; *ret_id is 0 where none was found. Ids of different places keep apart at the gate,
+ * which counts orders by the id modulo 256. */
+static enum db_status make_product(struct worker *worker, int place, int64_t *ret_id)
+{
+    enum db_status status = DB_OK;
+    *ret_id = 0;
+    for (int try = 0; try < IDS_TRIED && status == DB_OK && *ret_id == 0; try++) {
+        int64_t id = ID_STEP * (ID_STEP_LEAST + random() % (ID_STEP_MOST - ID_STEP_LEAST)) + place;
+        char *json = NULL, name[40];
+        bool created;
+        snprintf(name, sizeof name, "Sandbox %d", place + 1);
+        status = books_product(worker->db, id, &json);
+        if (status == DB_OK && !json)
+            status = products_put(worker->db, id, name, "19.90", &new_stock, worker->service->instance,
+                                  &created);
+        if (status == DB_OK && !json)
+            *ret_id = id;
+        free(json);
+    }
+    return status;
+}
+
+/* A sale of a product that another learner has had, as if it were new. */
+static enum db_status empty_product(struct worker *worker, int64_t id)
+{
+    bool found;
+    return products_reset(worker->db, id, &new_stock, worker->service->instance, &found);
+}
+
+/* The product's own settings: what is common now. False: there is no room for them. */
+static bool settle(struct service *service, int64_t id)
+{
+    struct settings settings, common = gate_settings(service->gate);
+    if (!gate_close(service->gate, id, monotonic_us() + 2 * service->config.order_timeout_ms * 1000))
+        return false;
+    bool done = gate_set_own(service->gate, id, &common, &settings);
+    gate_begin_sale(service->gate, id);
+    gate_open(service->gate, id);
+    return done;
+}
+
+void sandboxes_create(struct exchange *x, struct worker *worker)
+{
+    struct service *service = worker->service;
+    const struct member members[] = {{0}};
+    AUTO_JSON body = api_body(x, members);
+    if (!body)
+        return;
+    int64_t id = 0;
+    int place = sandbox_take(service->sandboxes, &id);
+    if (place < 0) {
+        reply_problem(x, OVERLOADED, NULL, "all %d sandboxes are in use", SANDBOXES_MAX);
+        return;
+    }
+    enum db_status status = api_database(worker);
+    if (status == DB_OK)
+        status = id ? empty_product(worker, id) : make_product(worker, place, &id);
+    if (status != DB_OK) {
+        api_reply_db(x, worker, status);
+    } else if (id == 0 || !settle(service, id)) {
+        reply_problem(x, OVERLOADED, NULL, "no product could be made for a sandbox");
+    } else {
+        char token[SECRET_SIZE];
+        sandbox_give(service->sandboxes, place, id, token);
+        live_forget(service, id);
+        http_set_header(x, "Location", "/products/%lld", (long long)id);
+        http_reply_json(x, 201,
+                        json_pack("{s:I, s:s, s:i}", "product_id", (json_int_t)id, "token", token, "stock",
+                                  SANDBOX_STOCK));
+        return;
+    }
+    sandbox_drop(service->sandboxes, place);
+}
+
+/* The product of the sandbox that the call names, which the teacher too may have; 0: none. */
+static int64_t named_sandbox(struct exchange *x)
+{
+    const char *token = http_header(x, "X-Sandbox");
+    return token ? sandbox_owned(((struct service *)x->app)->sandboxes, token) : 0;
+}
+
+void classroom_get(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    const struct service *service = x->app;
+    bool classroom = service->config.classroom != 0;
+    int64_t owns = named_sandbox(x);
+    http_reply_json(x, 200,
+                    json_pack("{s:b, s:b, s:s?, s:o, s:i}", "classroom", classroom, "teacher", x->is_teacher,
+                              "code", classroom && x->is_teacher ? service->class_code : NULL, "owns",
+                              owns ? json_integer(owns) : json_null(), "learners",
+                              sandbox_count(service->sandboxes)));
+}

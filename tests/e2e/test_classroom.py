@@ -1,0 +1,182 @@
+"""A class on one service: the teacher may everything, a learner has one product, and nobody blocks a neighbour."""
+
+import re
+
+import pytest
+
+from lab import Background, holding_row, wait_until, waiting_backends
+
+ANON = {"Authorization": None}
+
+
+def bearer(token):
+    return {"Authorization": f"Bearer {token}"}
+
+
+class Learner:
+    """Somebody who knows the class code."""
+
+    def __init__(self, service, code):
+        self.service = service
+        reply = service.call("POST", "/sandboxes", {}, bearer(code))
+        assert reply.status == 201, str(reply)
+        self.token, self.product = reply.json["token"], reply.json["product_id"]
+        assert reply.header("Location") == f"/products/{self.product}"
+
+    def call(self, method, target, body=None):
+        return self.service.call(method, target, body, bearer(self.token))
+
+    def order(self, product=None):
+        return self.call("POST", "/orders", {"product_id": product or self.product, "quantity": 1})
+
+
+@pytest.fixture(scope="module")
+def classroom(stack, file_services):
+    """A service with --classroom, and .code, the class code that it told at its start."""
+    service = file_services.start(stack.database(), "--classroom", listen="127.0.0.1:0")
+    service.code, service.token = (
+        re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token")
+    )
+    return service
+
+
+@pytest.fixture
+def learner(classroom):
+    return Learner(classroom, classroom.code)
+
+
+def test_the_code_is_for_the_teacher_to_tell(classroom):
+    told = classroom.get("/classroom").json
+    assert (told["classroom"], told["teacher"], told["code"]) == (True, True, classroom.code)
+    for headers in (ANON, bearer(classroom.code), bearer("wrong")):
+        told = classroom.call("GET", "/classroom", None, headers).json
+        assert (told["teacher"], told["code"]) == (False, None), told
+    owner = Learner(classroom, classroom.code)
+    for token, owned in ((owner.token, owner.product), ("wrong", None)):
+        assert classroom.call("GET", "/classroom", None, {"X-Sandbox": token}).json["owns"] == owned
+    assert re.fullmatch("[a-z2-9]{4}-[a-z2-9]{4}", classroom.code)
+
+
+def test_each_learner_has_a_product(classroom):
+    one, other = Learner(classroom, classroom.code), Learner(classroom, classroom.code)
+    assert one.product != other.product and one.token != other.token
+    before = classroom.get("/classroom").json["learners"]
+    assert before >= 2
+    assert one.order().status == 201
+    assert (classroom.audit(one.product)["sold"], classroom.audit(other.product)["sold"]) == (1, 0)
+    reply = one.call("PUT", f"/strategy?product_id={one.product}", {"name": "read-write", "think_ms": 20})
+    assert reply.status == 200, str(reply)
+    assert classroom.get(f"/strategy?product_id={other.product}").json["name"] != "read-write"
+    assert one.call("POST", f"/products/{one.product}/reset", {"stock": 7}).json["stock"] == 7
+
+
+def test_what_is_another_s_is_left_alone(classroom, learner):
+    other = Learner(classroom, classroom.code)
+    order = {"product_id": other.product, "quantity": 1}
+    for method, target, body in (
+        ("POST", "/orders", order),
+        ("POST", "/orders", {"product_id": 1, "quantity": 1}),
+        ("POST", f"/products/{other.product}/reset", {"stock": 1}),
+        ("PUT", f"/strategy?product_id={other.product}", {"name": "mutex"}),
+        ("PUT", "/strategy", {"name": "mutex"}),
+        ("POST", "/runs", {"strategies": ["mutex"], "product_id": other.product}),
+        ("POST", "/runs", {"strategies": ["mutex"]}),
+        ("DELETE", "/runs/999", None),
+    ):
+        assert learner.call(method, target, body).problem == "not-yours", f"{method} {target}"
+    for method, target, body in (
+        ("PUT", f"/products/{learner.product}", {"name": "x", "price": "1.00", "stock": 1}),
+        ("POST", "/locks/door/hold", {"lock": "mutex", "hold_ms": 0}),
+        ("POST", "/sandboxes", {}),
+    ):
+        assert learner.call(method, target, body).problem == "unauthorized", f"{method} {target}"
+    assert classroom.audit(other.product)["orders"] == 0
+
+
+def test_who_knows_no_secret_may_only_look(classroom, learner):
+    own = {"product_id": learner.product, "quantity": 1}
+    for headers in (ANON, bearer("wrong"), bearer(""), bearer(learner.token[:-1])):
+        assert classroom.call("POST", "/orders", own, headers).problem == "unauthorized"
+        assert classroom.call("POST", "/sandboxes", {}, headers).problem == "unauthorized"
+    assert classroom.call("POST", "/orders", own, bearer(classroom.code)).problem == "unauthorized"
+    assert classroom.call("GET", f"/live?product_id={learner.product}", None, ANON).status == 200
+
+
+def test_a_learner_s_bounds_are_closer(classroom, learner):
+    target = f"/strategy?product_id={learner.product}"
+    assert learner.call("PUT", target, {"name": "mutex", "think_ms": 201}).problem == "invalid-order"
+    assert learner.call("PUT", target, {"name": "mutex", "lock_wait_ms": 5001}).problem == "invalid-order"
+    for change in (
+        {"duration_ms": 2001},
+        {"connections": 33},
+        {"instances": 3},
+        {"stock": 1001},
+        {"think_ms": 51},
+        {"requests": 4001},
+        {"strategies": ["mutex"] * 5},
+    ):
+        run = {"strategies": ["mutex"], "product_id": learner.product, **change}
+        assert learner.call("POST", "/runs", run).problem == "invalid-order", f"{change}"
+    assert classroom.put(target, {"name": "mutex", "think_ms": 201}).status == 200, "the teacher's are wider"
+
+
+def test_a_learner_s_run_changes_nothing_for_others(classroom, learner):
+    before = classroom.get("/strategy").json
+    mine = learner.call("PUT", f"/strategy?product_id={learner.product}", {"name": "select-for-update"}).json
+    run = {"strategies": ["read-write"], "product_id": learner.product, "duration_ms": 300, "stock": 50}
+    reply = learner.call("POST", "/runs", run)
+    assert reply.status == 202, str(reply)
+    target = reply.header("Location")
+    seen = set()
+
+    def ended():
+        seen.add(classroom.get("/strategy").json["name"])
+        return classroom.get(target).json["state"] != "running"
+
+    wait_until(ended, "the run ends", 60)
+    assert classroom.get(target).json["rows"][0]["oversold"] > 0
+    assert seen == {before["name"]}, "the others' strategy was switched as well"
+    assert classroom.get(f"/strategy?product_id={learner.product}").json == mine
+    other = Learner(classroom, classroom.code)
+    assert other.call("DELETE", target).problem == "not-yours"
+    assert learner.call("DELETE", target).json["state"] == "done"
+
+
+def test_an_order_that_waits_holds_up_no_neighbour(classroom, learner):
+    other = Learner(classroom, classroom.code)
+    learner.call("PUT", f"/strategy?product_id={learner.product}", {"name": "select-for-update"})
+    with holding_row(classroom.database_url, learner.product):
+        waiting = Background(learner.order)
+        wait_until(lambda: waiting_backends(classroom.database_url) == 1, "an order waits for the row")
+        assert other.order().status == 201
+        assert other.call("PUT", f"/strategy?product_id={other.product}", {"name": "mutex"}).status == 200
+        assert other.call("POST", f"/products/{other.product}/reset", {"stock": 5}).status == 200
+        assert classroom.put("/strategy", {"name": "mutex"}).status == 200
+    assert waiting.result().status == 201
+
+
+def test_there_is_a_bound_to_sandboxes(services, database):
+    service = services.start(database)
+    assert service.get("/classroom").json == {
+        "classroom": False,
+        "teacher": True,
+        "code": None,
+        "owns": None,
+        "learners": 0,
+    }
+    products = set()
+    for _ in range(100):
+        reply = service.post("/sandboxes", {})
+        assert reply.status == 201, str(reply)
+        products.add(reply.json["product_id"])
+    assert len(products) == 100
+    assert len({product % 256 for product in products}) == 100, "they keep apart at the gate"
+    assert service.post("/sandboxes", {}).problem == "overloaded"
+    assert service.get("/classroom").json["learners"] == 100
+    assert service.order(1).status == 201, "without a class nobody needs a token"
+
+
+def test_a_given_token_stays_the_teacher_s(services, database):
+    service = services.start(database, "--classroom=yes", token="a-token-of-some-length")
+    assert "teacher's token" not in service.log and "a-token-of" not in service.log
+    assert service.get("/classroom").json["teacher"] is True

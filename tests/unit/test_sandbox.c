@@ -1,0 +1,84 @@
+/* Sandboxes: a place for each learner, known by its token, and secrets that differ. */
+#include "tests/unit/unit.h"
+
+#include "service/sandbox.h"
+
+#include <stdio.h>
+
+static void test_a_place_for_each(void **state)
+{
+    (void)state;
+    struct sandboxes *sandboxes = sandboxes_new();
+    char tokens[SANDBOXES_MAX][SECRET_SIZE];
+    bool seen[SANDBOXES_MAX] = {false};
+    int64_t before = -1;
+    for (int i = 0; i < SANDBOXES_MAX; i++) {
+        int place = sandbox_take(sandboxes, &before);
+        assert_true(place >= 0 && place < SANDBOXES_MAX && !seen[place] && before == 0);
+        seen[place] = true;
+        sandbox_give(sandboxes, place, 1000 + i, tokens[i]);
+        assert_int_equal(strlen(tokens[i]), SECRET_SIZE - 1);
+    }
+    assert_int_equal(sandbox_take(sandboxes, &before), -1);
+    assert_int_equal(sandbox_count(sandboxes), SANDBOXES_MAX);
+    for (int i = 0; i < SANDBOXES_MAX; i++)
+        assert_true(sandbox_owned(sandboxes, tokens[i]) == 1000 + i);
+    sandboxes_free(sandboxes);
+}
+
+static void test_a_place_that_is_taken_or_dropped(void **state)
+{
+    (void)state;
+    struct sandboxes *sandboxes = sandboxes_new();
+    int64_t before;
+    int first = sandbox_take(sandboxes, &before), second = sandbox_take(sandboxes, &before);
+    assert_int_not_equal(first, second);
+    sandbox_drop(sandboxes, first);
+    assert_int_equal(sandbox_count(sandboxes), 0);
+    assert_int_equal(sandbox_take(sandboxes, &before), first);
+    sandboxes_free(sandboxes);
+}
+
+static void test_no_other_token(void **state)
+{
+    (void)state;
+    struct sandboxes *sandboxes = sandboxes_new();
+    int64_t before;
+    char token[SECRET_SIZE], other[SECRET_SIZE + 1];
+    sandbox_give(sandboxes, sandbox_take(sandboxes, &before), 7, token);
+    assert_true(sandbox_owned(sandboxes, token) == 7);
+    assert_true(sandbox_owned(sandboxes, "") == 0 && sandbox_owned(NULL, token) == 0);
+    snprintf(other, sizeof other, "%s", token);
+    other[31] ^= 1;
+    assert_true(sandbox_owned(sandboxes, other) == 0);
+    snprintf(other, sizeof other, "%sx", token);
+    assert_true(sandbox_owned(sandboxes, other) == 0);
+    other[10] = '\0';
+    assert_true(sandbox_owned(sandboxes, other) == 0);
+    sandboxes_free(sandboxes);
+    sandboxes_free(NULL);
+}
+
+static void test_secrets(void **state)
+{
+    (void)state;
+    char one[SECRET_SIZE], other[SECRET_SIZE];
+    make_secret(one, SECRET_SIZE - 1);
+    make_secret(other, SECRET_SIZE - 1);
+    assert_string_not_equal(one, other);
+    assert_int_equal(strspn(one, "abcdefghjkmnpqrstuvwxyz23456789"), SECRET_SIZE - 1);
+    assert_true(same_secret("abc", "abc") && same_secret("", ""));
+    assert_false(same_secret("abd", "abc") || same_secret("ab", "abc") || same_secret("abcd", "abc") ||
+                 same_secret("", "abc") || same_secret("abcabc", "abc"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_place_for_each),
+        cmocka_unit_test(test_a_place_that_is_taken_or_dropped),
+        cmocka_unit_test(test_no_other_token),
+        cmocka_unit_test(test_secrets),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
