@@ -14,8 +14,8 @@
 
 #define PRODUCT_WITH_STOCK "product JOIN product_stock ON product_id = id"
 
-#define ORDER_COLUMNS                                                                                               \
-    "o.id, i.product_id, i.purchase_num AS quantity, o.amount::text AS amount, o.status, i.strategy, i.stock_seen," \
+#define ORDER_COLUMNS                                                                                        \
+    "o.id, i.product_id, i.quantity, o.amount::text AS amount, o.status, i.strategy, i.stock_seen,"          \
     " o.receiver_name, o.receiver_mobile, " RFC3339("o.created_at") " AS created_at"
 
 static const struct statement ST_PRODUCTS = {
@@ -31,19 +31,19 @@ static const struct statement ST_PRODUCT = {
 static const struct statement ST_ORDER = {
     "books_order",
     "SELECT row_to_json(r) FROM ("
-    "  SELECT " ORDER_COLUMNS ", (SELECT json_agg(n) FROM ("
+    "  SELECT " ORDER_COLUMNS ", (SELECT coalesce(json_agg(n), '[]') FROM ("
     "      SELECT product_id, purchase_num AS quantity, purchase_price::text AS price, stock_seen, strategy,"
     "             instance, " RFC3339("read_at") " AS read_at, " RFC3339(
         "t.committed_at") " AS committed_at"
                           "      FROM order_item JOIN (SELECT order_id, product_id, committed_at FROM order_times) t USING (order_id, product_id)"
                           "      WHERE order_id = o.id ORDER BY product_id) n) AS items"
-                          "  FROM orders o JOIN order_item i ON i.order_id = o.id WHERE o.id = $1 ORDER BY i.product_id LIMIT 1) r",
+                          "  FROM orders o JOIN order_line i ON i.order_id = o.id WHERE o.id = $1 ORDER BY i.product_id LIMIT 1) r",
     1};
 
 static const struct statement ST_ORDERS = {
     "books_orders",
     "WITH page AS ("
-    "  SELECT " ORDER_COLUMNS " FROM orders o JOIN order_item i ON i.order_id = o.id"
+    "  SELECT " ORDER_COLUMNS " FROM orders o JOIN order_line i ON i.order_id = o.id"
     "  WHERE o.id > $2 AND ($1::bigint = 0 OR i.product_id = $1::bigint) ORDER BY o.id LIMIT $3::bigint"
     ") SELECT json_build_object('orders', coalesce((SELECT json_agg(page) FROM page), '[]'),"
     "    'next', (SELECT max(id) FROM page HAVING count(*) = $3::bigint))",
@@ -51,16 +51,18 @@ static const struct statement ST_ORDERS = {
 
 /* The witness: two orders that saw the same stock, neither of which could see what the other wrote. The database
  * says so by snapshot and transaction id; where an order's read was not under a lock. The lowest stock seen comes
- * first, because for a check-then-act flaw only the last pairs did harm; 2,000 orders bound the search. */
+ * first, because for a check-then-act flaw only the last pairs did harm; 2,000 orders bound the search. $3 to $5 say of a
+ * stock that lies elsewhere what is left of it, and how many units and orders are yet to be written here. */
 static const struct statement ST_AUDIT = {
     "books_audit",
-    "WITH p AS (SELECT * FROM " PRODUCT_WITH_STOCK " WHERE id = $1), item AS MATERIALIZED ("
+    "WITH p AS (SELECT *, coalesce($3::bigint, units_left) AS here FROM " PRODUCT_WITH_STOCK
+    " WHERE id = $1), item AS MATERIALIZED ("
     "  SELECT * FROM order_item WHERE product_id = $1"
-    "), s AS (SELECT coalesce(sum(purchase_num), 0)::bigint AS sold, count(*) AS orders,"
+    "), s AS (SELECT coalesce(sum(purchase_num), 0)::bigint + $4::bigint AS sold, count(*) + $5::bigint AS orders,"
     "                coalesce(json_agg(DISTINCT strategy), '[]') AS strategies, count(DISTINCT strategy) > 1 AS mixed"
     "         FROM item"
-    "), b AS (SELECT *, greatest(0, sold - initial_count) AS oversold, sold - (initial_count - units_left) AS drift,"
-    "                greatest(0, -units_left) AS negative FROM p, s"
+    "), b AS (SELECT *, greatest(0, sold - initial_count) AS oversold, sold - (initial_count - here) AS drift,"
+    "                greatest(0, -here) AS negative FROM p, s"
     "), suspect AS MATERIALIZED ("
     "  SELECT * FROM item WHERE read_snapshot IS NOT NULL ORDER BY stock_seen, order_id LIMIT 2000"
     "), witness AS ("
@@ -70,11 +72,12 @@ static const struct statement ST_AUDIT = {
     "    AND NOT pg_visible_in_snapshot(a.stock_xid, z.read_snapshot)"
     "    AND NOT pg_visible_in_snapshot(z.stock_xid, a.read_snapshot)"
     "  ORDER BY a.stock_seen, a.order_id, z.order_id LIMIT 1"
-    ") SELECT json_build_object('product_id', id, 'initial', initial_count, 'left', units_left, 'sold', sold,"
+    ") SELECT json_build_object('product_id', id, 'initial', initial_count, 'left', here, 'sold', sold,"
     "    'orders', orders, 'oversold', oversold, 'drift', drift, 'negative', negative,"
     "    'balanced', oversold = 0 AND drift = 0 AND negative = 0, 'mixed', mixed, 'strategies', strategies,"
-    "    'in_flight', $2::int, 'kind', stock_kind, 'witness', (SELECT row_to_json(witness) FROM witness)) FROM b",
-    2};
+    "    'in_flight', $2::bigint + $5::bigint, 'kind', stock_kind,"
+    "    'witness', (SELECT row_to_json(witness) FROM witness)), stock_kind FROM b",
+    5};
 
 static enum db_status read_json(struct db *db, const struct statement *statement, const char *const *values,
                                 char **ret_json)
@@ -116,8 +119,20 @@ enum db_status books_orders(struct db *db, int64_t product_id, int64_t after, in
                      ret_json);
 }
 
-enum db_status books_audit(struct db *db, int64_t product_id, int in_flight, char **ret_json)
+enum db_status books_audit(struct db *db, int64_t product_id, int in_flight,
+                           const struct stock_elsewhere *elsewhere, char **ret_json, bool *ret_is_elsewhere)
 {
-    return read_json(db, &ST_AUDIT, (const char *const[]){DB_NUMBER(product_id), DB_NUMBER(in_flight)},
-                     ret_json);
+    const struct stock_elsewhere none = {0}, *there = elsewhere ? elsewhere : &none;
+    const char *const values[] = {DB_NUMBER(product_id), DB_NUMBER(in_flight),
+                                  elsewhere ? DB_NUMBER(there->left) : NULL, DB_NUMBER(there->units_to_come),
+                                  DB_NUMBER(there->orders_to_come)};
+    AUTO_RESULT row = NULL;
+    *ret_json = NULL;
+    *ret_is_elsewhere = false;
+    enum db_status status = db_run(db, &ST_AUDIT, values, &row);
+    if (status != DB_OK || PQntuples(row) == 0)
+        return status;
+    *ret_is_elsewhere = strcmp(PQgetvalue(row, 0, 1), stock_kinds[STOCK_REDIS].name) == 0;
+    *ret_json = strdup(PQgetvalue(row, 0, 0));
+    return *ret_json ? DB_OK : DB_ERROR;
 }

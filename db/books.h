@@ -2,7 +2,7 @@
 #ifndef OVERSELL_DB_BOOKS_H
 #define OVERSELL_DB_BOOKS_H
 
-#include "db/conn.h"
+#include "db/stock_kind.h"
 
 /* Each returns malloc'ed JSON text in *ret_json, the caller's to free, or NULL there when there is no such row. */
 
@@ -14,7 +14,13 @@ enum db_status books_order(struct db *db, int64_t id, char **ret_json);
 /* {"orders":[…],"next":ID or null}: by id, those after AFTER, LIMIT at most; PRODUCT_ID 0 for all products. */
 enum db_status books_orders(struct db *db, int64_t product_id, int64_t after, int limit, char **ret_json);
 /* The books of one product, with a witness where they say that too much was sold or an update was lost. IN_FLIGHT:
- * orders that the caller knows to be under way, and which the books may therefore show half. */
-enum db_status books_audit(struct db *db, int64_t product_id, int in_flight, char **ret_json);
+ * orders that the caller knows to be under way, and which the books may therefore show half. ELSEWHERE: what the caller
+ * knows of a stock that lies elsewhere, where it knows; *ret_is_elsewhere tells that it lies there. */
+struct stock_elsewhere {
+    int64_t left, units_to_come,
+        orders_to_come; /* those to come are taken from it and not written here yet */
+};
+enum db_status books_audit(struct db *db, int64_t product_id, int in_flight,
+                           const struct stock_elsewhere *elsewhere, char **ret_json, bool *ret_is_elsewhere);
 
 #endif

@@ -8,4 +8,8 @@ db_schema_sql:
 db_schema_2_sql:
 	.incbin "db/schema_2.sql"
 	.byte 0
+	.global db_schema_3_sql
+db_schema_3_sql:
+	.incbin "db/schema_3.sql"
+	.byte 0
 	.section .note.GNU-stack, "", @progbits

@@ -29,6 +29,7 @@ const struct stock_kind_row stock_kinds[STOCK_KIND_COUNT] = {
     [STOCK_COUNTER] = {"counter", STOCK_MAX, &ST_FILL_COUNTER, NULL},
     [STOCK_UNITS] = {"units", STOCK_UNITS_MAX, &ST_FILL_UNITS, &ST_ANALYZE_UNITS},
     [STOCK_BUCKETS] = {"buckets", STOCK_MAX, &ST_FILL_BUCKETS, NULL},
+    [STOCK_REDIS] = {"redis", STOCK_MAX, &ST_FILL_COUNTER, NULL},
 };
 
 bool stock_kind_find(const char *name, enum stock_kind *ret_kind)

@@ -12,6 +12,7 @@ enum stock_kind {
     STOCK_COUNTER, /* in one number, product.count */
     STOCK_UNITS,   /* in one row for each unit, product_unit */
     STOCK_BUCKETS, /* in several numbers, product_bucket */
+    STOCK_REDIS,   /* in Redis; product.count is what the orders that are written so far have left */
     STOCK_KIND_COUNT
 };
 

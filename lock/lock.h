@@ -141,6 +141,9 @@ void lock_close(struct lock *lock);
 /* All locks, by the name of the strategy that uses them; ended by NULL. */
 extern const struct lock_ops *const all_locks[];
 
+/* The server of REDIS_URL, where stock may lie as well. */
+extern const struct lock_server redis_server;
+
 extern const struct lock_ops process_mutex;
 extern const struct lock_ops process_mutex_per_product;
 extern const struct lock_ops process_mutex_wrong_object;

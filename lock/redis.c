@@ -21,8 +21,9 @@ enum { FIRST_PAUSE_MS = 50, LONGEST_PAUSE_MS = 500 }; /* after the second failur
 
 struct redis {
     struct redis_url url;
-    const char *url_error; /* why the URL cannot be used; NULL where it can */
-    redisContext *context; /* NULL: not connected */
+    const struct redis_bounds *bounds; /* of its replies */
+    const char *url_error;             /* why the URL cannot be used; NULL where it can */
+    redisContext *context;             /* NULL: not connected */
     bool refused;     /* so did the last try to connect fail: said again while the pause after it lasts */
     int64_t pause_ms; /* 0: the next failure is the first, and the try after it comes at once */
     int64_t pause_ends_us;
@@ -33,9 +34,16 @@ struct redis {
 struct redis *redis_new(const char *url, size_t size)
 {
     struct redis *redis = calloc(1, sizeof *redis);
+    if (redis)
+        redis->bounds = &redis_short_replies;
     if (redis && redis_url_read(url, size, &redis->url, &redis->url_error))
         redis->url_error = NULL;
     return redis;
+}
+
+void redis_allow_long_replies(struct redis *redis)
+{
+    redis->bounds = &redis_long_replies;
 }
 
 void redis_drop(struct redis *redis)
@@ -180,7 +188,7 @@ static enum lock_status connect_now(struct redis *redis, struct lock *lock, int6
         return fail(redis, LOCK_FAILED, "out of memory");
     }
     redis->context->flags &= ~REDIS_BLOCK;
-    redis_reply_bound(redis->context);
+    redis_reply_bound(redis->context, redis->bounds);
     enum lock_status status = redis->url.tls ? secure(redis, lock, until_us) : LOCK_OK;
     if (status == LOCK_OK)
         status = introduce(redis, lock, until_us);
@@ -291,12 +299,15 @@ enum lock_status redis_eval(struct redis *redis, struct lock *lock, int64_t limi
                             struct redis_script *script, int key_count, const char *const *words,
                             int word_count)
 {
-    enum { HEAD = 3, MOST = 24 };
+    enum { HEAD = 3 };
     char sha1[41], number[12], *bytes = NULL;
-    const char *argv[MOST] = {"EVALSHA", sha1, number};
     int64_t until_us = monotonic_us() + limit_ms * 1000;
-    if (word_count > MOST - HEAD)
+    if (word_count > REDIS_WORDS_MAX)
         return tell(redis, lock, fail(redis, LOCK_FAILED, "too many words for a script"));
+    const char *argv[HEAD + word_count];
+    argv[0] = "EVALSHA";
+    argv[1] = sha1;
+    argv[2] = number;
     snprintf(number, sizeof number, "%d", key_count);
     for (int i = 0; i < word_count; i++)
         argv[HEAD + i] = words[i];

@@ -13,6 +13,8 @@ struct redis;
 
 /* A connection to URL (copied, SIZE bytes of it), made when first needed. NULL when out of memory. */
 struct redis *redis_new(const char *url, size_t size);
+/* For readers of streams: the replies on connections to come may be lists of lists. */
+void redis_allow_long_replies(struct redis *redis);
 /* REDIS may be NULL. */
 void redis_free(struct redis *redis);
 
@@ -42,6 +44,7 @@ struct redis_script {
     const char *text;
     char sha1[41]; /* filled when first used, by the server's own SCRIPT LOAD */
 };
+enum { REDIS_WORDS_MAX = 4096 }; /* keys and arguments of one script; more is LOCK_FAILED */
 /* EVALSHA, then EVAL where the server has not seen it, with KEY_COUNT keys first in WORDS. */
 enum lock_status redis_eval(struct redis *redis, struct lock *lock, int64_t limit_ms, redisReply **ret_reply,
                             struct redis_script *script, int key_count, const char *const *words,
@@ -59,7 +62,7 @@ static inline void redis_clear_reply(redisReply **reply)
 }
 #define AUTO_REPLY __attribute__((cleanup(redis_clear_reply))) redisReply *
 
-/* The server of REDIS_URL, and those of REDLOCK_URLS. */
-extern const struct lock_server redis_server, redlock_servers;
+/* Those of REDLOCK_URLS. */
+extern const struct lock_server redlock_servers;
 
 #endif

@@ -5,10 +5,8 @@
 #include <pthread.h>
 #include <stdio.h>
 
-enum {
-    ELEMENTS_MOST = 8, /* a subscriber is told three words at once, and nobody else is sent an array */
-    BYTES_MOST = 1 << 16,
-};
+const struct redis_bounds redis_short_replies = {.elements = 8, .bytes = 1 << 16};
+const struct redis_bounds redis_long_replies = {.elements = 4096, .bytes = 1 << 24, .nested = true};
 
 #if HIREDIS_MAJOR >= 1
 typedef size_t element_count;
@@ -22,11 +20,13 @@ static redisReplyObjectFunctions plain, bounded; /* as hiredis makes replies, an
 /* NULL, which hiredis takes for "out of memory", where nobody has asked for such an array. */
 static void *create_array(const redisReadTask *task, element_count elements)
 {
+    const struct redis_bounds *bounds = task->privdata;
     bool is_inner = task->parent != NULL;
-    return is_inner || elements > ELEMENTS_MOST ? NULL : plain.createArray(task, elements);
+    bool is_too_long = elements > (element_count)bounds->elements;
+    return (is_inner && !bounds->nested) || is_too_long ? NULL : plain.createArray(task, elements);
 }
 
-void redis_reply_bound(redisContext *context)
+void redis_reply_bound(redisContext *context, const struct redis_bounds *bounds)
 {
     pthread_mutex_lock(&mutex);
     if (!plain.createArray) {
@@ -35,6 +35,7 @@ void redis_reply_bound(redisContext *context)
     }
     pthread_mutex_unlock(&mutex);
     context->reader->fn = &bounded;
+    context->reader->privdata = (void *)bounds;
 }
 
 static bool is_too_much(redisContext *context)
@@ -46,7 +47,8 @@ static bool is_too_much(redisContext *context)
 bool redis_reply_read(redisContext *context)
 {
     /* What has come and is in no reply yet belongs to one. */
-    if (context->reader->len - context->reader->pos > BYTES_MOST)
+    const struct redis_bounds *bounds = context->reader->privdata;
+    if (context->reader->len - context->reader->pos > bounds->bytes)
         return is_too_much(context);
     return redisBufferRead(context) == REDIS_OK;
 }

@@ -5,8 +5,19 @@
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
 
-/* Bounds what any reply on CONTEXT, which is new, may cost in memory and time. */
-void redis_reply_bound(redisContext *context);
+/* What a reply may be. */
+struct redis_bounds {
+    unsigned elements; /* of an array; that is, of each */
+    size_t bytes;      /* of the whole reply */
+    bool nested;       /* arrays in arrays */
+};
+/* What locks are told: a subscriber three words at once, and nobody else an array. */
+extern const struct redis_bounds redis_short_replies;
+/* What readers of a stream are told. */
+extern const struct redis_bounds redis_long_replies;
+
+/* Bounds what any reply on CONTEXT, which is new, may cost in memory and time; BOUNDS are kept. */
+void redis_reply_bound(redisContext *context, const struct redis_bounds *bounds);
 
 /* Reads what has come. False, with the reason in context->errstr, when the connection is of no more use. */
 bool redis_reply_read(redisContext *context);

@@ -4,6 +4,7 @@
 
 #include "service/access.h"
 #include "service/problem.h"
+#include "service/reconcile.h"
 #include "service/service.h"
 
 typedef void handler_fn(struct exchange *x, struct worker *worker);
@@ -23,6 +24,9 @@ void orders_reply(struct exchange *x, const struct placing *placing);
 
 handler_fn products_list, products_get, products_replace, products_set_stock; /* products_api.c */
 handler_fn audit_get;
+/* The books of a product, wherever its stock lies, as JSON text that is the caller's to free. RECONCILED, or why not. */
+enum reconciled api_audit(struct worker *worker, int64_t id, struct reconciliation *ret, char **ret_json);
+
 handler_fn strategies_list, strategies_get, strategy_get, strategy_set; /* strategies_api.c */
 handler_fn locks_hold;                                                  /* locks_api.c */
 handler_fn runs_create, runs_get, runs_get_traces, runs_delete;         /* runs_api.c */

@@ -21,7 +21,7 @@ static pthread_once_t listed = PTHREAD_ONCE_INIT;
 static void list(void)
 {
     for (size_t i = 0; i < strategy_count; i++) {
-        const struct lock_server *server = strategies[i].lock ? strategies[i].lock->server : NULL;
+        const struct lock_server *server = strategy_server(&strategies[i]);
         size_t j = 0;
         while (server && j < BACKENDS_MAX && backends[j].server && backends[j].server != server)
             j++;

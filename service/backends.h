@@ -12,7 +12,7 @@ bool backend_up(const struct lock_server *server, char *ret_reason, size_t size)
  * may call. */
 void backends_ask(void);
 
-/* The I-th of the servers that the strategies' locks live on; NULL behind the last. */
+/* The I-th of the servers that the strategies' locks and stock live on; NULL behind the last. */
 const struct lock_server *backend_at(size_t i);
 
 #endif

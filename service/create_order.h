@@ -6,9 +6,12 @@
 #include "service/outcome.h"
 #include "service/strategy.h"
 
+struct order_ids;
+struct redis_stock;
+
 struct order_result {
     enum outcome outcome;
-    struct order order;          /* CREATED, REPLAYED */
+    struct order order;          /* CREATED, ACCEPTED, REPLAYED */
     int tries;                   /* how often it was tried, at least 1 */
     int64_t available;           /* SOLD_OUT: what is left, or STOCK_UNSEEN */
     char kind[16];               /* WRONG_STOCK_KIND: the product's */
@@ -23,6 +26,8 @@ struct placing {
     const struct order_request *request;
     struct db *db;
     struct lock *lock;         /* a handle of the strategy's lock, or NULL where it has none */
+    struct redis_stock *redis; /* a connection to where its stock lies, and ids for it; or NULL */
+    struct order_ids *ids;
     struct observer *observer; /* told of every step; may be NULL */
     const char *instance;      /* this process's name, recorded with the order */
     int64_t deadline_us;       /* every wait ends here */
@@ -53,5 +58,6 @@ enum outcome end_transaction(struct placing *placing, enum outcome outcome, enum
 enum outcome place_by_steps(struct placing *placing); /* lock, read, write, insert, commit, unlock */
 enum outcome place_in_one_statement(struct placing *placing);
 enum outcome place_in_batch(struct placing *placing); /* alone here; in company by create_batch */
+enum outcome place_in_redis(struct placing *placing); /* … and by create_in_redis */
 
 #endif

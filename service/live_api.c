@@ -1,7 +1,7 @@
 /* GET /live: all that an open page shows of a product, in one call that many pages can make every second. */
 #include "service/api.h"
 
-#include "db/books.h"
+#include "service/reconcile.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,13 +31,12 @@ static char *books_text(struct worker *worker, int64_t product_id, const char **
     if ((text = shared_get(service->shared, key)) != NULL)
         return text;
     int64_t begun_us = monotonic_us();
-    enum db_status status = api_database(worker);
-    if (status == DB_OK)
-        status = books_audit(worker->db, product_id, orders_running(service, product_id), &text);
+    struct reconciliation r;
+    enum reconciled result = api_audit(worker, product_id, &r, &text);
     if (text)
         shared_put(service->shared, key, text, monotonic_us() - begun_us);
     else
-        *ret_problem = status == DB_OK ? "no-such-product" : "backend-unavailable";
+        *ret_problem = result == RECONCILE_NO_PRODUCT ? "no-such-product" : "backend-unavailable";
     return text;
 }
 

@@ -49,9 +49,15 @@ static bool start(struct service *service)
     service->runs = runs_new(config);
     service->shared = shared_new();
     service->sandboxes = sandboxes_new();
+    service->ids = order_ids_new();
     if (!service->gate || !service->batches || !service->turns || !service->runs || !service->shared ||
-        !service->sandboxes || !workers_start(service)) {
+        !service->sandboxes || !service->ids || !writer_start(service, &service->writer)) {
         log_line(LOG_ERROR, "out of memory or threads");
+        return false;
+    }
+    if (!workers_start(service)) {
+        log_line(LOG_ERROR, "out of memory or threads");
+        writer_stop(service->writer);
         return false;
     }
     char error[200] = "out of memory";
@@ -71,6 +77,7 @@ static bool start(struct service *service)
         return true;
     log_line(LOG_ERROR, "cannot listen on %s: %s", config->listen, error);
     workers_stop(service);
+    writer_stop(service->writer);
     return false;
 }
 
@@ -88,9 +95,12 @@ static void drain(struct service *service)
     if (atomic_load(&service->holds) > 0) {
         /* Every order is answered; a wait for a lock that somebody holds elsewhere cannot be cut short. */
         log_line(LOG_WARNING, "some locks were still waited for by hand");
+        writer_stop(service->writer);
         _exit(0);
     }
     workers_stop(service);
+    writer_stop(service->writer);
+    order_ids_free(service->ids);
     http_stop(service->http);
     gate_free(service->gate);
     turns_free(service->batches);

@@ -6,6 +6,7 @@ const char *outcome_name(enum outcome outcome)
 {
     static const char *const names[OUTCOME_COUNT] = {
         [CREATED] = "created",
+        [ACCEPTED] = "accepted",
         [REPLAYED] = "replayed",
         [NO_SUCH_PRODUCT] = "no-such-product",
         [SOLD_OUT] = "sold-out",
@@ -15,6 +16,7 @@ const char *outcome_name(enum outcome outcome)
         [LOST_LOCK] = "lock-lost",
         [KEY_MISMATCHED] = "idempotency-mismatch",
         [KEY_IN_USE] = "idempotency-in-progress",
+        [CROWDED] = "overloaded",
         [BACKEND_AWAY] = "backend-unavailable",
         [UNKNOWN] = "outcome-unknown",
         [FAILED] = "internal-error",

@@ -2,8 +2,12 @@
 #include "service/api.h"
 
 #include "db/books.h"
+#include "db/orders_behind.h"
+#include "service/accepted.h"
 #include "service/create_order.h"
 #include "service/ticket.h"
+
+#include <string.h>
 
 static json_t *order_json(const struct order *order)
 {
@@ -23,9 +27,11 @@ void orders_reply(struct exchange *x, const struct placing *p)
     switch (result->outcome) {
     case REPLAYED: http_set_header(x, "Idempotency-Replayed", "true"); /* fall through */
     case CREATED:
+    case ACCEPTED:
         json_decref(members);
         http_set_header(x, "Location", "/orders/%lld", (long long)result->order.id);
-        http_reply_json(x, 201, order_json(&result->order));
+        http_reply_json(x, strcmp(result->order.status, accepted_status) == 0 ? 202 : 201,
+                        order_json(&result->order));
         return;
     case NO_SUCH_PRODUCT:
         reply_problem(x, UNKNOWN_PRODUCT, members, "there is no product %lld",
@@ -54,6 +60,9 @@ void orders_reply(struct exchange *x, const struct placing *p)
     case KEY_IN_USE:
         reply_problem(x, IDEMPOTENCY_IN_PROGRESS, members, "ask again with the same key");
         return;
+    case CROWDED:
+        reply_problem(x, OVERLOADED, members, "too many orders wait to be written; nothing was sold");
+        return;
     case BACKEND_AWAY:
         json_object_set_new(members, "backend", json_string(result->backend ? result->backend : "unknown"));
         reply_problem(x, BACKEND_UNAVAILABLE, members,
@@ -62,7 +71,7 @@ void orders_reply(struct exchange *x, const struct placing *p)
         return;
     case UNKNOWN:
         reply_problem(x, OUTCOME_NOT_KNOWN, members,
-                      "the reply to COMMIT was lost; ask again with the same Idempotency-Key");
+                      "the reply that would tell was lost; ask again with the same Idempotency-Key");
         return;
     case FAILED:
     case OUTCOME_COUNT: break;
@@ -189,15 +198,76 @@ void orders_echo(struct exchange *x, struct worker *worker)
     http_finish(x);
 }
 
+/* Text or null. */
+static json_t *text_json(const char *text)
+{
+    return text ? json_string(text) : json_null();
+}
+
+/* As books_order has it. */
+static json_t *accepted_json(const struct stream_order *from)
+{
+    struct order order;
+    accepted_order(from, &order);
+    json_t *item = json_pack("{s:I, s:I, s:s, s:I, s:s, s:s, s:n, s:n}", "product_id",
+                             (json_int_t)order.product_id, "quantity", (json_int_t)order.quantity, "price",
+                             from->price, "stock_seen", (json_int_t)order.stock_seen, "strategy",
+                             order.strategy, "instance", from->instance, "read_at", "committed_at");
+    json_t *json = order_json(&order);
+    if (json)
+        json_object_update_new(json,
+                               json_pack("{s:o, s:o, s:[o]}", "receiver_name", text_json(from->receiver_name),
+                                         "receiver_mobile", text_json(from->receiver_mobile), "items", item));
+    else
+        json_decref(item);
+    return json;
+}
+
+/* Is there a product with stock in Redis? */
+static bool uses_redis(struct worker *worker)
+{
+    int64_t id;
+    size_t count = 0;
+    return products_behind(worker->db, 0, &id, 1, &count) == DB_OK && count > 0;
+}
+
+/* Replies with the order where it is still in Redis, or that Redis cannot tell; false: it is not there. */
+static bool reply_accepted(struct exchange *x, struct worker *worker, int64_t id)
+{
+    struct redis_stock *stock = worker_stock(worker);
+    struct stream_batch *found = calloc(1, sizeof *found);
+    int64_t deadline_us = monotonic_us() + worker->service->config.order_timeout_ms * 1000;
+    bool asked = stock && found && redis_stream_find(stock, deadline_us, id, found) == LOCK_OK;
+    if (asked && found->count == 1)
+        http_reply_json(x, 200, accepted_json(&found->orders[0]));
+    else if (!asked && uses_redis(worker))
+        reply_problem(x, BACKEND_UNAVAILABLE, json_pack("{s:s}", "backend", "redis"),
+                      "redis, where the order may be, cannot be reached or does not serve");
+    if (found)
+        stream_release(found);
+    free(found);
+    return x->status != 0;
+}
+
+static enum db_status read_order_row(struct worker *worker, int64_t id, char **ret_json)
+{
+    *ret_json = NULL;
+    enum db_status status = api_database(worker);
+    return status == DB_OK ? books_order(worker->db, id, ret_json) : status;
+}
+
 void orders_get(struct exchange *x, struct worker *worker)
 {
     int64_t id;
     char *json;
     if (!api_path_id(x, UNKNOWN_ORDER, &id))
         return;
-    enum db_status status = api_database(worker);
-    if (status == DB_OK)
-        status = books_order(worker->db, id, &json);
+    enum db_status status = read_order_row(worker, id, &json);
+    if (!json && redis_stock_is_configured()) {
+        if (reply_accepted(x, worker, id))
+            return;
+        status = read_order_row(worker, id, &json); /* it may have gone from the one to the other meanwhile */
+    }
     if (status == DB_OK)
         api_reply_json_text(x, json, UNKNOWN_ORDER, "order");
     else

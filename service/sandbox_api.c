@@ -3,6 +3,7 @@
 
 #include "db/books.h"
 #include "db/products.h"
+#include "service/reconcile.h"
 #include "service/sandbox.h"
 
 #include <stdio.h>
@@ -14,19 +15,20 @@ static const struct stock new_stock = {STOCK_COUNTER, SANDBOX_STOCK};
 
 /* Makes a product whose id nobody has; *ret_id is 0 where none was found. Ids of different places keep apart at the gate,
  * which counts orders by the id modulo 256. */
-static enum db_status make_product(struct worker *worker, int place, int64_t *ret_id)
+static enum db_status make_product(struct worker *worker, struct redis_keeper *keeper, int place,
+                                   int64_t *ret_id)
 {
     enum db_status status = DB_OK;
     *ret_id = 0;
     for (int try = 0; try < IDS_TRIED && status == DB_OK && *ret_id == 0; try++) {
         int64_t id = ID_STEP * (ID_STEP_LEAST + random() % (ID_STEP_MOST - ID_STEP_LEAST)) + place;
         char *json = NULL, name[40];
-        bool created;
+        enum product_change change;
         snprintf(name, sizeof name, "Sandbox %d", place + 1);
         status = books_product(worker->db, id, &json);
         if (status == DB_OK && !json)
             status = products_put(worker->db, id, name, "19.90", &new_stock, worker->service->instance,
-                                  &created);
+                                  &keeper->base, &change);
         if (status == DB_OK && !json)
             *ret_id = id;
         free(json);
@@ -34,11 +36,26 @@ static enum db_status make_product(struct worker *worker, int place, int64_t *re
     return status;
 }
 
-/* A sale of a product that another learner has had, as if it were new. */
-static enum db_status empty_product(struct worker *worker, int64_t id)
+/* A sale of a product that another learner has had, as if it were new. DB_AWAY where its stock lies in Redis, which could
+ * not be asked to throw it away. */
+static enum db_status empty_product(struct worker *worker, struct redis_keeper *keeper, int64_t id)
 {
-    bool found;
-    return products_reset(worker->db, id, &new_stock, worker->service->instance, &found);
+    enum product_change change;
+    enum db_status status = products_reset(worker->db, id, &new_stock, worker->service->instance,
+                                           &keeper->base, &change);
+    return status == DB_OK && (change == PRODUCT_KEPT || change == PRODUCT_AWAITED) ? DB_AWAY : status;
+}
+
+/* A product of its own for the place: ID, which a learner before had, or a new one (0). */
+static enum db_status ready_product(struct worker *worker, int place, int64_t *id)
+{
+    struct redis_keeper keeper;
+    enum db_status status = worker_stock(worker) ? api_database(worker) : DB_ERROR;
+    if (status != DB_OK)
+        return status;
+    redis_keeper_init(&keeper, worker->db, worker->stock,
+                      monotonic_us() + worker->service->config.order_timeout_ms * 1000);
+    return *id ? empty_product(worker, &keeper, *id) : make_product(worker, &keeper, place, id);
 }
 
 /* The product's own settings: what is common now. False: there is no room for them. */
@@ -66,9 +83,7 @@ void sandboxes_create(struct exchange *x, struct worker *worker)
         reply_problem(x, OVERLOADED, NULL, "all %d sandboxes are in use", SANDBOXES_MAX);
         return;
     }
-    enum db_status status = api_database(worker);
-    if (status == DB_OK)
-        status = id ? empty_product(worker, id) : make_product(worker, place, &id);
+    enum db_status status = ready_product(worker, place, &id);
     if (status != DB_OK) {
         api_reply_db(x, worker, status);
     } else if (id == 0 || !settle(service, id)) {

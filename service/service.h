@@ -4,15 +4,18 @@
 
 #include "db/conn.h"
 #include "lock/lock.h"
+#include "lock/redis_stock.h"
 #include "service/config.h"
 #include "service/gate.h"
 #include "service/http.h"
+#include "service/order_ids.h"
 #include "service/queue.h"
 #include "service/runs.h"
 #include "service/sandbox.h"
 #include "service/shared.h"
 #include "service/trace.h"
 #include "service/turns.h"
+#include "service/writer.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -37,6 +40,7 @@ struct worker {
     int id; /* within its lane */
     struct db *db;
     struct lock **locks;       /* by strategy index; opened when first needed */
+    struct redis_stock *stock; /* opened when first needed */
     struct trace_ring *traces; /* LANE_ORDERS */
     atomic_llong product_id;   /* LANE_ORDERS: of what it is placing; 0: nothing */
     atomic_int orders;         /* how many orders that is */
@@ -48,6 +52,8 @@ struct service {
     struct gate *gate;
     struct turns *batches; /* orders that wait to be combined */
     struct turns *turns;   /* orders that wait because there is a product_limit */
+    struct order_ids *ids; /* for orders that are accepted in Redis … */
+    struct writer *writer; /* … and who writes them; NULL where there is none */
     struct http *http;
     struct runs *runs;
     struct shared *shared;
@@ -72,12 +78,17 @@ int orders_running(const struct service *service, int64_t product_id);
 /* How many workers place some. */
 int workers_busy(const struct service *service);
 
+/* DB, connected and with the schema in place, by the deadlines that it has. DB_OK, or why not. Any thread. */
+enum db_status service_database(struct service *service, struct db *db);
 /* The worker's database, connected and with its schema in place, and with these deadlines (see db_set_deadline).
  * DB_OK, or why not. */
 enum db_status worker_database(struct worker *worker, int64_t deadline_us, int64_t lock_deadline_us);
 /* The worker's handle of the strategy's lock; NULL where it has none. *ret_status tells if it could be opened. */
 struct lock *worker_lock(struct worker *worker, const struct strategy *strategy,
                          enum lock_status *ret_status);
+
+/* The worker's connection to where stock lies in Redis; NULL when out of memory. */
+struct redis_stock *worker_stock(struct worker *worker);
 
 /* Takes a complete request from http.c: routes it, checks what is common to all, and hands it to its lane. */
 bool service_dispatch(struct exchange *x);

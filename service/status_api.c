@@ -52,6 +52,7 @@ void metrics_get(struct exchange *x, struct worker *worker)
         return;
     }
     metrics_print(to);
+    writer_print_metrics(service->writer, to);
     fprintf(to,
             "# HELP oversell_queue_depth Orders that wait for a worker.\n# TYPE oversell_queue_depth gauge\n"
             "oversell_queue_depth %zu\n",

@@ -95,6 +95,11 @@ const struct strategy strategies[] = {
         "As atomic-decrement, on one row of sixteen, so few orders wait for each other. "
         "Where no single row has enough, all are locked in the same order and added up before it is sold out."},
 
+    {"redis-stock",              SAFE,              NOTHING,                NO_LOCK,      NULL,                        NO_FENCE,    ONE_TX,
+        READ_COMMITTED,          NULL,                    1,   place_in_redis, "Stock taken in Redis, orders written afterwards",
+        "One script takes the stock of all waiting orders in Redis, never below zero, and PostgreSQL refuses what would oversell. "
+        "The answer is 202: what Redis has accepted and not yet saved when it dies is lost, and its units are sold again."},
+
     /* locks beyond the process */
     {"lock-row",                 WHILE_LEASE_HOLDS, EXPIRY,                 AROUND_TX,    &lock_row,                   NO_FENCE,    ONE_TX,
         READ_COMMITTED,          take_read_write,         1,   place_by_steps, "A row of a lock table, FOR UPDATE on its own connection",
@@ -230,6 +235,18 @@ const struct lock_ops *strategy_lock(const char *name)
 {
     const struct strategy *strategy = strategy_find(name);
     return strategy ? strategy->lock : NULL;
+}
+
+const struct lock_server *strategy_server(const struct strategy *strategy)
+{
+    if (strategy->place == place_in_redis)
+        return &redis_server;
+    return strategy->lock ? strategy->lock->server : NULL;
+}
+
+enum stock_kind strategy_stock_kind(const struct strategy *strategy)
+{
+    return strategy->place == place_in_redis ? STOCK_REDIS : stock_policy_of(strategy->take_stock)->kind;
 }
 
 size_t strategy_index(const struct strategy *strategy)

@@ -70,6 +70,10 @@ const struct strategy *strategy_find(const char *name);
 /* The lock of the strategy of this name; NULL where it has none, or there is none. Every lock has a strategy of its own
  * name. */
 const struct lock_ops *strategy_lock(const char *name);
+/* The server that it needs besides the shop's PostgreSQL, for its lock or its stock; NULL for none. */
+const struct lock_server *strategy_server(const struct strategy *strategy);
+/* The kind of stock that it sells. */
+enum stock_kind strategy_stock_kind(const struct strategy *strategy);
 /* Its place in the table. */
 size_t strategy_index(const struct strategy *strategy);
 

@@ -11,6 +11,7 @@
 #include "service/log.h"
 #include "service/metrics.h"
 #include "service/order_observer.h"
+#include "service/place_in_redis.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,6 +73,23 @@ static void describe(struct ticket *t, const struct service *service, const stru
     t->placing.lock_deadline_us = monotonic_us() + t->settings.lock_wait_ms * 1000;
 }
 
+/* Ways of placing that take orders of a product together. */
+struct combining {
+    enum outcome (*place)(struct placing *placing);
+    void (*together)(struct placing *const *orders, size_t count);
+    bool in_redis; /* the stock and the orders: PostgreSQL need not be there */
+};
+
+static const struct combining *combining_of(const struct strategy *strategy)
+{
+    static const struct combining ways[] = {{place_in_batch, create_batch, false},
+                                            {place_in_redis, create_in_redis, true}};
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+        if (ways[i].place == strategy->place)
+            return &ways[i];
+    return NULL;
+}
+
 /* ---- placing: what a worker does for one order, or for a batch of them ----------------------------------- */
 
 /* The order has ended before it began. */
@@ -81,14 +99,18 @@ static void fail(struct placing *placing, enum outcome outcome, const char *back
     snprintf(placing->result.error, sizeof placing->result.error, "%s", error);
 }
 
-/* Makes the orders the worker's. LOCK is a handle of their strategy's lock, or NULL. */
-static void begin(struct ticket *const *tickets, size_t count, struct worker *worker, struct lock *lock)
+/* Makes the orders the worker's. LOCK is a handle of their strategy's lock, STOCK a connection to where their stock lies, or
+ * NULL. */
+static void begin(struct ticket *const *tickets, size_t count, struct worker *worker, struct lock *lock,
+                  struct redis_stock *stock)
 {
     int64_t now_us = monotonic_us();
     for (size_t i = 0; i < count; i++) {
         struct ticket *t = tickets[i];
         t->placing.db = worker->db;
         t->placing.lock = lock;
+        t->placing.redis = stock;
+        t->placing.ids = worker->service->ids;
         t->observer.trace.worker = worker->id;
         t->observer.trace.started_us = t->observer.before_us = now_us;
         if (i > 0)
@@ -102,6 +124,7 @@ static void begin(struct ticket *const *tickets, size_t count, struct worker *wo
 static void place(struct ticket *const *tickets, size_t count, struct worker *worker,
                   enum lock_status lock_status)
 {
+    const struct combining *combining = combining_of(tickets[0]->placing.strategy);
     struct placing *placings[BATCH_MAX], *lead = &tickets[0]->placing;
     const struct lock_ops *lock = lead->strategy->lock;
     for (size_t i = 0; i < count; i++)
@@ -109,8 +132,9 @@ static void place(struct ticket *const *tickets, size_t count, struct worker *wo
     if (lock_status != LOCK_OK)
         fail(lead, lock_status == LOCK_FAILED ? FAILED : BACKEND_AWAY,
              lock->server ? lock->server->name : "lock", "its lock cannot be opened");
-    else if (worker_database(worker, lead->deadline_us, lead->lock_deadline_us) == DB_OK)
-        create_batch(placings, count);
+    else if ((combining && combining->in_redis && atomic_load(&worker->service->migrated)) ||
+             worker_database(worker, lead->deadline_us, lead->lock_deadline_us) == DB_OK)
+        (combining ? combining->together : create_batch)(placings, count);
     else
         for (size_t i = 0; i < count; i++)
             fail(placings[i], BACKEND_AWAY, "postgresql", db_error(worker->db));
@@ -124,7 +148,7 @@ static void account(struct ticket *t, struct worker *worker, uint64_t round_trip
     struct trace *trace = &t->observer.trace;
     trace->ended_us = monotonic_us();
     trace->outcome = result->outcome;
-    trace->order_id = result->outcome == CREATED || result->outcome == REPLAYED ? result->order.id : 0;
+    trace->order_id = result->outcome <= REPLAYED ? result->order.id : 0;
     trace->tries = result->tries;
     trace_ring_add(worker->traces, trace);
     metrics_order(strategy, result->outcome, trace->ended_us - t->x->received_us, result->tries, round_trips);
@@ -147,8 +171,11 @@ static void serve(struct ticket *const *tickets, size_t count, struct worker *wo
     struct lock *lock = worker_lock(worker, strategy, &lock_status);
     uint64_t trips = db_round_trips(worker->db);
     uint64_t lock_trips = lock ? lock->round_trips : 0, wake_ups = lock ? lock->wake_ups : 0;
+    const struct combining *combining = combining_of(strategy);
+    struct redis_stock *stock = combining && combining->in_redis ? worker_stock(worker) : NULL;
+    uint64_t stock_trips = stock ? redis_stock_round_trips(stock) : 0;
 
-    begin(tickets, count, worker, lock);
+    begin(tickets, count, worker, lock, stock);
     atomic_store(&worker->orders, (int)count);
     atomic_store(&worker->product_id, product_id);
     place(tickets, count, worker, lock_status);
@@ -156,10 +183,14 @@ static void serve(struct ticket *const *tickets, size_t count, struct worker *wo
         account(tickets[i], worker, i == 0 ? db_round_trips(worker->db) - trips : 0);
         orders_reply(tickets[i]->x, &tickets[i]->placing);
     }
-    if (strategy->place == place_in_batch)
+    if (combining)
         metrics_batch(strategy, count);
     if (lock)
         metrics_lock_work(strategy, lock->round_trips - lock_trips, lock->wake_ups - wake_ups);
+    if (stock) {
+        metrics_lock_work(strategy, redis_stock_round_trips(stock) - stock_trips, 0);
+        writer_wake(worker->service->writer);
+    }
     atomic_store(&worker->product_id, 0);
     for (size_t i = 0; i < count; i++) {
         gate_leave(worker->service->gate, product_id);
@@ -179,7 +210,7 @@ struct rule {
 
 static struct rule rule_of(const struct service *service, const struct settings *settings)
 {
-    if (settings->strategy->place == place_in_batch)
+    if (combining_of(settings->strategy))
         return (struct rule){service->batches, 1, BATCH_MAX};
     if (settings->product_limit > 0)
         return (struct rule){service->turns, (int)settings->product_limit, 1};
@@ -188,7 +219,7 @@ static struct rule rule_of(const struct service *service, const struct settings 
 
 bool ticket_lines_up(const struct settings *settings)
 {
-    return settings->strategy->place == place_in_batch || settings->product_limit > 0;
+    return combining_of(settings->strategy) || settings->product_limit > 0;
 }
 
 /* The next of the line, whose turn comes as FIRST's has ended; NULL: nobody waits. */

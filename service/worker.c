@@ -40,6 +40,7 @@ static void worker_release(struct worker *worker)
         lock_close(worker->locks[i]);
     free(worker->locks);
     db_free(worker->db);
+    redis_stock_free(worker->stock);
     trace_ring_free(worker->traces);
 }
 
@@ -115,22 +116,34 @@ int workers_busy(const struct service *service)
     return count;
 }
 
-enum db_status worker_database(struct worker *worker, int64_t deadline_us, int64_t lock_deadline_us)
+enum db_status service_database(struct service *service, struct db *db)
 {
     static pthread_mutex_t migrating = PTHREAD_MUTEX_INITIALIZER;
-    db_set_deadline(worker->db, deadline_us, lock_deadline_us);
-    enum db_status status = db_ready(worker->db);
-    if (status == DB_OK && !atomic_load(&worker->service->migrated)) {
+    enum db_status status = db_ready(db);
+    if (status == DB_OK && !atomic_load(&service->migrated)) {
         pthread_mutex_lock(&migrating);
-        if (!atomic_load(&worker->service->migrated)) {
-            status = db_migrate(worker->db);
-            atomic_store(&worker->service->migrated, status == DB_OK);
+        if (!atomic_load(&service->migrated)) {
+            status = db_migrate(db);
+            atomic_store(&service->migrated, status == DB_OK);
         }
         pthread_mutex_unlock(&migrating);
     }
     if (status != DB_OK)
-        log_seldom(LOG_WARNING, "postgresql: %s", db_error(worker->db));
+        log_seldom(LOG_WARNING, "postgresql: %s", db_error(db));
     return status;
+}
+
+enum db_status worker_database(struct worker *worker, int64_t deadline_us, int64_t lock_deadline_us)
+{
+    db_set_deadline(worker->db, deadline_us, lock_deadline_us);
+    return service_database(worker->service, worker->db);
+}
+
+struct redis_stock *worker_stock(struct worker *worker)
+{
+    if (!worker->stock)
+        worker->stock = redis_stock_new();
+    return worker->stock;
 }
 
 struct lock *worker_lock(struct worker *worker, const struct strategy *strategy, enum lock_status *ret_status)

@@ -118,12 +118,14 @@ function describe(order) {
   return parts.filter(Boolean).join(", ");
 }
 
+/* Written, or accepted and to be written by and by. */
+const isOrder = (order) => order.outcome === "created" || order.outcome === "accepted";
 const isWitness = (order) => view.witness !== null && view.witness.orders.includes(order.id) && order.outcome === "created";
 
 function drawOrder(order, y, place) {
   const overlap = view.overlaps.get(order.key);
   const group = makeSvg("g", {
-    class: ["order", order.outcome === "created" ? "" : "is-refused", isWitness(order) ? "is-witness" : "", overlap?.same.length ? "is-same" : ""].join(" "),
+    class: ["order", isOrder(order) ? "" : "is-refused", isWitness(order) ? "is-witness" : "", overlap?.same.length ? "is-same" : ""].join(" "),
     role: "button",
     tabindex: "-1",
     "aria-label": describe(order),
@@ -282,7 +284,7 @@ function showDetail(order) {
       make("span", { class: "quiet" }, ` ${micros(segment.to - segment.from)}`)));
   const facts = [
     `${order.strategy}, worker ${order.worker} of ${order.instance}`,
-    order.outcome === "created" ? null : `not placed: ${order.outcome}`,
+    isOrder(order) ? null : `not placed: ${order.outcome}`,
     order.seen === null ? null : `read ${order.seen}`,
     queued > 1000 ? `waited ${micros(queued)} for a worker` : null,
     order.tries > 1 ? `${order.tries} tries` : null,
