@@ -15,8 +15,9 @@
 #define REQUESTS_PER_SALE 4
 #define SETTLED 512            /* "sold out" in a row: nothing more is to come */
 #define AMPLE_STOCK 1000000000 /* more than a throughput phase can sell */
-#define SETTLE_MS 15000        /* for orders still in flight after the last answer */
-#define SETTLE_POLL_MS 10
+#define SETTLE_MS 15000        /* without an order fewer in flight, after the last answer */
+#define SETTLE_POLL_MS 10      /* doubled, … */
+#define SETTLE_POLL_MAX_MS 160 /* … since the look itself is work where many are in flight */
 
 /* Tried in turn, in ms, where plain speed does not catch a flaw. */
 static const int64_t THINK_LADDER[] = {2, 10, 30};
@@ -113,20 +114,25 @@ static bool scrape_all(struct lab *lab, const char *strategy, struct scrape *ret
 
 bool settled_books(struct lab *lab, int64_t product, struct books *ret_books)
 {
-    int64_t end = monotonic_us() + (int64_t)SETTLE_MS * 1000;
+    int64_t end = monotonic_us() + (int64_t)SETTLE_MS * 1000, least = INT64_MAX, poll_ms = SETTLE_POLL_MS;
     for (size_t i = 0; i < lab->count;) {
         if (!shop_audit(lab->shops[i], product, ret_books)) {
             complain("%s", shop_error(lab->shops[i]));
             return false;
+        }
+        if (ret_books->in_flight < least) {
+            least = ret_books->in_flight;
+            end = monotonic_us() + (int64_t)SETTLE_MS * 1000;
         }
         if (ret_books->in_flight == 0) {
             i++;
         } else if (monotonic_us() > end) {
             complain("%s still works on %" PRId64 " orders", shop_url(lab->shops[i]), ret_books->in_flight);
             return false;
-        } else if (!sleep_unless_interrupted(SETTLE_POLL_MS)) {
+        } else if (!sleep_unless_interrupted(poll_ms)) {
             return false;
         }
+        poll_ms = poll_ms * 2 < SETTLE_POLL_MAX_MS ? poll_ms * 2 : SETTLE_POLL_MAX_MS;
     }
     /* Only the last service's books were read after all had come to rest, and those are of one database. */
     return true;

@@ -147,6 +147,12 @@ static double *counter(struct scrape *scrape, size_t i)
     return (double *)(void *)((char *)scrape + COUNTERS[i].offset);
 }
 
+/* Written at once, or to be written by and by. */
+static bool is_sale(const char *labels)
+{
+    return label_is(labels, "outcome", "created") || label_is(labels, "outcome", "accepted");
+}
+
 bool scrape_add(const char *text, const char *strategy, struct scrape *sum)
 {
     struct series created = {0}, lock_wait = {0};
@@ -159,8 +165,7 @@ bool scrape_add(const char *text, const char *strategy, struct scrape *sum)
             copy[length] = 0;
             if (cut_sample(copy, &sample) && label_is(sample.labels, "strategy", strategy)) {
                 if (strcmp(sample.name, "oversell_order_seconds_bucket") == 0) {
-                    if (label_is(sample.labels, "outcome", "created") &&
-                        !add_histogram_sample(&sum->created, &created, &sample))
+                    if (is_sale(sample.labels) && !add_histogram_sample(&sum->created, &created, &sample))
                         return false;
                 } else if (strcmp(sample.name, "oversell_lock_wait_seconds_bucket") == 0) {
                     if (!add_histogram_sample(&sum->lock_wait, &lock_wait, &sample))

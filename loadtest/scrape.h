@@ -16,7 +16,7 @@ struct histogram {
 };
 
 struct scrape {
-    struct histogram created;   /* seconds that orders took which were created */
+    struct histogram created;   /* seconds that orders took which were created or accepted */
     struct histogram lock_wait; /* seconds that orders waited for their lock */
     double round_trips;         /* to the database */
     double tries;

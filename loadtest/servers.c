@@ -1,4 +1,4 @@
-/* From strategies to the servers of their locks: read off the strategy table. */
+/* From strategies to the servers that they need: read off the strategy table. */
 #include "loadtest/servers.h"
 
 #include "loadtest/selection.h"
@@ -17,8 +17,9 @@ static const struct {
 
 static const char *stack_name(const struct strategy *strategy)
 {
-    for (size_t i = 0; strategy->lock && strategy->lock->server && i < sizeof NAMES / sizeof NAMES[0]; i++)
-        if (strcmp(strategy->lock->server->name, NAMES[i].server) == 0)
+    const struct lock_server *server = strategy_server(strategy);
+    for (size_t i = 0; server && i < sizeof NAMES / sizeof NAMES[0]; i++)
+        if (strcmp(server->name, NAMES[i].server) == 0)
             return NAMES[i].stack;
     return NULL;
 }
