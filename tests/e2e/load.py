@@ -63,7 +63,7 @@ class Background:
 class Load:
     """What many clients together were told."""
 
-    created: list = field(default_factory=list)  # the bodies of the 201s
+    created: list = field(default_factory=list)  # the bodies of the 201s and 202s
     outcomes: Counter = field(default_factory=Counter)  # "created" or the problem's name → count
     unanswered: int = 0  # sent, and the connection ended without a reply
 
@@ -110,7 +110,7 @@ def hammer(services, product, *, threads=16, strategy=None, quantities=(1,), mos
                     with gate:
                         load.unanswered += 1
                     return
-                outcome = "created" if reply.status == 201 else reply.problem
+                outcome = "created" if reply.status in (201, 202) else reply.problem
                 with gate:
                     load.outcomes[outcome] += 1
                     first = load.outcomes[outcome] <= 20
