@@ -24,6 +24,7 @@ STRATEGIES = {
     "advisory-lock": ("safe", "nothing"),
     "skip-locked": ("safe", "nothing"),
     "bucketed": ("safe", "nothing"),
+    "batched": ("safe", "nothing"),
     "lock-row": ("while-lease-holds", "expire"),
     "lock-table": ("while-lease-holds", "expire"),
     "shedlock": ("while-lease-holds", "expire"),

@@ -440,6 +440,7 @@ def test_the_documents_bounds_are_those_of_the_service(shop):
             ("lock_ttl_ms", "LockTtl"),
             ("lock_wait_ms", "LockWait"),
             ("think_ms", "Think"),
+            ("product_limit", "ProductLimit"),
         ):
             bounds = DOCUMENT.tree["components"]["schemas"][schema]
             for value in (bounds["minimum"], bounds["maximum"]):
@@ -448,5 +449,5 @@ def test_the_documents_bounds_are_those_of_the_service(shop):
                 assert shop.put("/strategy", {"name": "mutex", member: value}).problem == "invalid-order"
     finally:
         shop.strategy(
-            before["name"], **{name: before[name] for name in ("lock_wait_ms", "lock_ttl_ms", "think_ms")}
+            before["name"], **{name: before[name] for name in ("lock_wait_ms", "lock_ttl_ms", "think_ms", "product_limit")}
         )

@@ -1,0 +1,503 @@
+"""Orders that wait for their turn at a product: combined into one transaction (batched), or a few at a time
+(product_limit)."""
+
+import itertools
+import signal
+import threading
+import time
+
+import pytest
+
+from lab import (
+    Background,
+    Load,
+    PATIENCE,
+    as_body,
+    expect_balanced,
+    hammer,
+    holding_row,
+    number,
+    psql,
+    request_bytes,
+    together,
+    wait_until,
+    waiting_backends,
+)
+
+WAIT_MS = 60000  # longer than any test holds a row
+
+
+def metric(service, name):
+    """The value of a metric, of the current strategy where it has one for each."""
+    strategy = service.get("/strategy").json["name"]
+    for line in service.get("/metrics").text.splitlines():
+        if line.startswith((f"{name} ", f'{name}{{strategy="{strategy}"}} ')):
+            return float(line.split()[-1])
+    raise AssertionError(f"there is no {name}")
+
+
+def in_line(service):
+    return metric(service, "oversell_orders_waiting")
+
+
+class Crowd:
+    """Orders on connections of their own, sent one after the other; each with what it wants, ("key", …) and so on."""
+
+    def __init__(self, service):
+        self.service = service
+        self.wires = []
+        self.queued = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for wire in self.wires:
+            wire.close()
+
+    def send(self, product, quantity=1, key=None, strategy=None, **more):
+        wire = self.service.wire()
+        body = as_body({"product_id": product, "quantity": quantity, **more})
+        headers = {"Idempotency-Key": key} if key else {}
+        target = "/orders" + (f"?strategy={strategy}" if strategy else "")
+        wire.send(request_bytes("POST", target, body, headers))
+        self.wires.append(wire)
+
+    def send_in_line(self, product, **more):
+        """As send, and waits until it stands in line."""
+        before = in_line(self.service)
+        self.send(product, **more)
+        wait_until(lambda: in_line(self.service) == before + 1, "the order is in line")
+
+    def replies(self):
+        return [wire.reply() for wire in self.wires]
+
+    def outcomes(self):
+        return [reply.problem or "created" for reply in self.replies()]
+
+
+@pytest.fixture
+def held(services, database):
+    """Starts a batched service and sends the first order of a product whose row somebody holds: all others that come
+    then are in line behind it. Returns (service, product, crowd, the session that holds the row)."""
+    with_row = []
+
+    def hold(*flags, stock=1000, strategy="batched", first=1):
+        service = services.start(
+            database, "--strategy", strategy, "--lock-wait-ms", WAIT_MS, "--order-timeout-ms", WAIT_MS, *flags
+        )
+        product = service.product(stock=stock)
+        holder = holding_row(database, product)
+        row = holder.__enter__()
+        crowd = Crowd(service)
+        with_row.extend((crowd, holder))
+        for _ in range(first):
+            crowd.send(product)
+        wait_until(lambda: waiting_backends(database) == first, "the first order waits for the row")
+        return service, product, crowd, row
+
+    yield hold
+    for manager in with_row:
+        manager.__exit__(None, None, None)
+
+
+def transactions(service, product):
+    """How many orders each transaction has made, by the ids of the orders."""
+    rows = psql(
+        service.database_url,
+        f"SELECT stock_xid, count(*) FROM order_item WHERE product_id = {product}"
+        " GROUP BY stock_xid ORDER BY min(order_id)",
+    )
+    return [int(count) for _, count in rows]
+
+
+def told(replies):
+    load = Load()
+    for reply in replies:
+        outcome = "created" if reply.status == 201 else reply.problem
+        load.outcomes[outcome] += 1
+        if outcome == "created":
+            load.created.append(reply.json)
+    return load
+
+
+# ── combining ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("workers", [1, 8])
+def test_who_waits_is_combined(held, workers):
+    """One alone, then all who have come meanwhile; also where there is but one worker."""
+    service, product, crowd, row = held("--workers", workers)
+    for _ in range(60):
+        crowd.send(product)
+    wait_until(lambda: in_line(service) == 60, "all others are in line")
+    assert service.audit(product)["in_flight"] == 61, "those in line count"
+    row.run("ROLLBACK")
+    replies = crowd.replies()
+    expect_balanced(service, product, told(replies), 1000)
+    assert transactions(service, product) == [1, 60]
+    assert metric(service, "oversell_batches_total") == 2
+    assert metric(service, "oversell_batch_orders_total") == 61
+
+
+def test_first_come_first_served_and_no_batch_without_end(held):
+    """Two hundred in the order of their arrival, 128 at a time."""
+    service, product, crowd, row = held()
+    for _ in range(200):
+        crowd.send_in_line(product)
+    row.run("ROLLBACK")
+    replies = crowd.replies()
+    ids = [reply.json["id"] for reply in replies]
+    assert ids == sorted(ids), "somebody has overtaken"
+    assert [reply.json["stock_seen"] for reply in replies] == list(range(1000, 799, -1))
+    assert transactions(service, product) == [1, 128, 72]
+
+
+def test_one_alone_is_one_transaction(services, database):
+    service = services.start(database, "--strategy", "batched", "--workers", 1)
+    product = service.product()
+    service.order(product)  # which connects
+    trips = metric(service, "oversell_db_round_trips_total")
+    for _ in range(5):
+        assert service.order(product).status == 201
+    assert transactions(service, product) == [1] * 6
+    assert metric(service, "oversell_db_round_trips_total") - trips == 15, "lock, insert, commit"
+    assert metric(service, "oversell_batches_total") == metric(service, "oversell_batch_orders_total") == 6
+
+
+def test_a_crowd_sells_exactly_the_stock(shop):
+    """Two hundred and forty at the same moment, one to three units each."""
+    product = shop.product(stock=150)
+    with Crowd(shop) as crowd:
+        for quantity in itertools.islice(itertools.cycle((1, 2, 3)), 240):
+            crowd.send(product, quantity, strategy="batched")
+        load = told(crowd.replies())
+    assert set(load.outcomes) == {"created", "sold-out"}, f"{load.outcomes}"
+    audit = expect_balanced(shop, product, load, 150)
+    assert audit["sold"] == 150, f"{audit}"
+
+
+def test_who_does_not_fit_is_sold_out_and_the_smaller_one_behind_is_served(held):
+    service, product, crowd, row = held(stock=6)
+    for quantity in (2, 4, 3, 1):
+        crowd.send_in_line(product, quantity=quantity)
+    row.run("ROLLBACK")
+    replies = crowd.replies()
+    assert [reply.problem or reply.json["stock_seen"] for reply in replies] == [
+        6,
+        5,
+        "sold-out",
+        3,
+        "sold-out",
+    ]
+    assert [reply.json["available"] for reply in replies if reply.problem] == [3, 0]
+    expect_balanced(service, product, told(replies), 6)
+
+
+def test_two_processes_side_by_side(pair):
+    product = pair[0].product(stock=300)
+    load = hammer(pair, product, threads=32, strategy="batched", quantities=(1, 2, 3))
+    audit = expect_balanced(pair[1], product, load, 300)
+    assert audit["sold"] == 300, f"{audit}"
+
+
+def test_different_products_do_not_wait_for_each_other(held):
+    service, product, crowd, row = held("--workers", 2)
+    for _ in range(20):
+        crowd.send(product)
+    wait_until(lambda: in_line(service) == 20, "they are in line")
+    other = service.product()
+    assert service.order(other).status == 201
+    row.run("ROLLBACK")
+    assert set(crowd.outcomes()) == {"created"}
+
+
+def test_a_line_without_end_leaves_the_worker_to_others(services, database):
+    """One worker, and a product whose line is never empty: orders of another one get their turn."""
+    service = services.start(database, "--workers", 1, "--strategy", "batched")
+    hot, other = service.product(stock=10**9), service.product(stock=10**9)
+    load = Background(lambda: hammer([service], hot, threads=16, most=3000))
+    wait_until(lambda: service.audit(hot)["orders"] > 50, "orders flow")
+    served = 0
+    while load.running:
+        assert service.order(other).status == 201
+        served += 1
+    assert served > 3, f"{served} orders of the other product while 3000 were placed"
+    expect_balanced(service, hot, load.result(), 10**9)
+
+
+# ── what befalls one is not the others' ─────────────────────────────────────────────────────────────────────
+
+
+def test_an_order_that_the_database_refuses(held):
+    """The others of its batch are served all the same."""
+    service, product, crowd, row = held()
+    psql(service.database_url, "ALTER TABLE orders ADD CHECK (receiver_name <> 'refused')")
+    for name in ("Ada", "refused", "Bob", "Eve"):
+        crowd.send_in_line(product, receiver_name=name)
+    row.run("ROLLBACK")
+    replies = crowd.replies()
+    assert [reply.status for reply in replies] == [201, 201, 500, 201, 201]
+    expect_balanced(service, product, told(replies), 1000)
+
+
+def test_keys_in_a_batch(held):
+    service, product, crowd, row = held()
+    elsewhere = service.product()
+    first = service.order(elsewhere, key="first")
+    crowd.send_in_line(product, key="twice")
+    crowd.send_in_line(product, key="twice")
+    crowd.send_in_line(product, key="first")
+    crowd.send_in_line(product, key="other")
+    row.run("ROLLBACK")
+    assert crowd.outcomes() == [
+        "created",
+        "created",
+        "idempotency-in-progress",
+        "idempotency-mismatch",
+        "created",
+    ]
+    assert service.order(elsewhere, key="first").json == first.json
+    assert service.order(product, key="twice").header("Idempotency-Replayed") == "true"
+    assert service.audit(product)["orders"] == 3
+
+
+def test_a_replay_in_a_batch(held):
+    service, product, crowd, row = held()
+    row.run("ROLLBACK")
+    first = service.order(product, 2, key='a,b{"c\\d')
+    with holding_row(service.database_url, product) as again:
+        crowd.send(product)
+        wait_until(lambda: waiting_backends(service.database_url) == 1, "an order waits for the row")
+        crowd.send_in_line(product, quantity=2, key='a,b{"c\\d')
+        crowd.send_in_line(product, receiver_name='{NULL,"x"\\', receiver_mobile="NULL")
+        crowd.send_in_line(product)
+        again.run("ROLLBACK")
+        replies = crowd.replies()
+    assert [reply.header("Idempotency-Replayed") for reply in replies] == [None, None, "true", None, None]
+    assert replies[2].json == first.json
+    stored = psql(
+        service.database_url,
+        f"SELECT receiver_name, receiver_mobile FROM orders WHERE id = {replies[3].json['id']}",
+    )
+    assert stored == [['{NULL,"x"\\', "NULL"]]
+    none = f"SELECT count(*) FROM orders WHERE id = {replies[4].json['id']} AND receiver_name IS NULL"
+    assert number(service.database_url, none) == 1
+
+
+def test_one_key_from_many_sides(pair):
+    """Whoever is not told the order is told that it is in progress; the books have one."""
+    product = pair[0].product(stock=10)
+    replies = together(
+        *[lambda service=pair[i % 2]: service.order(product, 1, "batched", key="sides") for i in range(32)]
+    )
+    orders = [reply for reply in replies if reply.status == 201]
+    assert {reply.problem for reply in replies if reply.status != 201} <= {"idempotency-in-progress"}
+    assert len({order.json["id"] for order in orders}) == 1
+    assert sum(order.header("Idempotency-Replayed") is None for order in orders) == 1
+    assert pair[0].audit(product)["orders"] == 1
+
+
+# ── waits ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_row_that_stays_locked_is_busy_for_all(held):
+    service, product, crowd, row = held("--lock-wait-ms", 700)
+    start = time.monotonic()
+    for _ in range(20):
+        crowd.send(product)
+    replies = crowd.replies()
+    seconds = time.monotonic() - start
+    assert {reply.problem for reply in replies} == {"lock-busy"}
+    assert seconds < 0.7 + 2 * PATIENCE, f"the wait was 0.7 s, the answers took {seconds:.1f} s"
+    row.run("ROLLBACK")
+    assert service.order(product).status == 201
+    assert service.audit(product)["orders"] == 1
+
+
+def test_a_wait_is_the_orders_own(held):
+    """Who came later waits on where the first one's wait is over."""
+    service, product, crowd, row = held("--lock-wait-ms", 1500)
+    time.sleep(1)
+    crowd.send_in_line(product)
+    crowd.send_in_line(product)
+    assert crowd.wires[0].reply().problem == "lock-busy"
+    row.run("ROLLBACK")
+    assert [wire.reply().status for wire in crowd.wires[1:]] == [201, 201]
+
+
+@pytest.mark.parametrize("strategy, limit", [("batched", 0), ("select-for-update", 1)])
+def test_a_line_has_a_bound(held, strategy, limit):
+    service, product, crowd, row = held("--queue", 5, "--product-limit", limit, strategy=strategy)
+    for _ in range(5):
+        crowd.send_in_line(product)
+    refused = service.order(product)
+    assert refused.problem == "overloaded", str(refused)
+    assert int(refused.header("Retry-After")) >= 1
+    row.run("ROLLBACK")
+    assert set(crowd.outcomes()) == {"created"}
+    assert service.order(product).status == 201, "there is room again"
+
+
+def test_a_turn_that_no_worker_has_room_for(held):
+    """The queue is full of orders of other products: who has the turn, and who came behind, is turned away at once."""
+    service, product, crowd, row = held("--queue", 2, "--workers", 1)
+    others = [service.product() for _ in range(3)]
+    for other in others:
+        crowd.send(other)
+    wait_until(lambda: metric(service, "oversell_queue_depth") == 2, "the queue is full")
+    assert crowd.wires[3].reply().problem == "overloaded"
+    row.run("ROLLBACK")
+    assert [wire.reply().status for wire in crowd.wires[:3]] == [201] * 3
+    assert service.order(others[2]).status == 201, "its turn was given back"
+
+
+def test_a_reset_waits_for_the_line(held):
+    service, product, crowd, row = held()
+    for _ in range(10):
+        crowd.send_in_line(product)
+    reset = Background(lambda: service.reset(product, 5))
+    time.sleep(0.3)
+    assert reset.running
+    row.run("ROLLBACK")
+    assert set(crowd.outcomes()) == {"created"}
+    reset.result()
+    audit = service.audit(product)
+    assert (audit["orders"], audit["left"], audit["balanced"]) == (0, 5, True), f"{audit}"
+
+
+def test_a_switch_waits_for_the_line(held):
+    service, product, crowd, row = held()
+    for _ in range(10):
+        crowd.send_in_line(product)
+    switch = Background(lambda: service.put("/strategy", {"name": "select-for-update"}))
+    time.sleep(0.3)
+    late = Background(lambda: service.order(product))  # waits at the gate
+    time.sleep(0.2)
+    assert switch.running and late.running
+    row.run("ROLLBACK")
+    assert {reply.json["strategy"] for reply in crowd.replies()} == {"batched"}
+    assert switch.result().status == 200
+    assert late.result().json["strategy"] == "select-for-update"
+
+
+# ── ends ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def end_waiting_backend(url):
+    psql(
+        url,
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    )
+
+
+def test_a_batch_whose_connection_breaks(held):
+    """The first alone, then a batch of nine, lose their connection while they wait for the row; nothing was sold."""
+    service, product, crowd, row = held()
+    url = service.database_url
+    for _ in range(9):
+        crowd.send_in_line(product)
+    end_waiting_backend(url)
+    assert crowd.wires[0].reply().problem == "backend-unavailable"
+    wait_until(lambda: in_line(service) == 0 and waiting_backends(url) == 1, "the others have the turn")
+    end_waiting_backend(url)
+    assert {wire.reply().problem for wire in crowd.wires[1:]} == {"backend-unavailable"}
+    row.run("ROLLBACK")
+    assert service.order(product).status == 201
+    audit = service.audit(product)
+    assert (audit["orders"], audit["balanced"]) == (1, True), f"{audit}"
+
+
+def test_connections_that_break_under_load(services, database):
+    """Whoever was told of an order has it; nobody else has one. (With an event, clients go on whatever they are told.)"""
+    service = services.start(database, "--strategy", "batched", "--workers", 4)
+    product = service.product(stock=100000)
+    load = Background(lambda: hammer([service], product, threads=24, most=6000, stop=threading.Event()))
+    for _ in range(8):
+        time.sleep(0.15)
+        psql(
+            database,
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND application_name LIKE 'oversell orders%'",
+        )
+    loaded = load.result()
+    assert set(loaded.outcomes) <= {"created", "backend-unavailable", "lock-busy"}, f"{loaded.outcomes}"
+    assert loaded.outcomes["backend-unavailable"] > 0, "nothing was broken"
+    expect_balanced(service, product, loaded, 100000)
+
+
+def test_a_line_is_drained(held):
+    """SIGTERM: all who are in line are served before the process ends."""
+    service, product, crowd, row = held("--workers", 2)
+    for _ in range(150):
+        crowd.send(product)
+    wait_until(lambda: in_line(service) == 150, "they are in line")
+    service.process.send_signal(signal.SIGTERM)
+    wait_until(lambda: "draining" in service.log, "it drains")
+    row.run("ROLLBACK")
+    assert set(crowd.outcomes()) == {"created"}
+    service.stop()
+    sold = number(
+        service.database_url, f"SELECT sum(purchase_num) FROM order_item WHERE product_id = {product}"
+    )
+    assert sold == 151
+
+
+# ── a limit of orders at a product ──────────────────────────────────────────────────────────────────────────
+
+
+def test_a_limit_is_kept_in_the_order_of_arrival(held):
+    service, product, crowd, row = held("--product-limit", 2, strategy="select-for-update", first=2)
+    url = service.database_url
+    for _ in range(12):
+        crowd.send_in_line(product)
+    assert waiting_backends(url) == 2, "two have the turn"
+    other = service.product()
+    assert service.order(other).status == 201, "other products have turns of their own"
+    row.run("ROLLBACK")
+    replies = crowd.replies()
+    expect_balanced(service, product, told(replies), 1000)
+    ids = [reply.json["id"] for reply in replies]
+    places = sorted(range(len(ids)), key=ids.__getitem__)
+    for place, arrival in enumerate(places):
+        assert abs(place - arrival) <= 2, f"who is under way at the same time may swap, no more: {places}"
+
+
+def test_a_limit_under_load(services, database):
+    """Never more than two of a product in the database, however many come; and nobody is refused."""
+    service = services.start(
+        database, "--product-limit", 2, "--strategy", "select-for-update", "--workers", 8
+    )
+    product = service.product(stock=200)
+    load = Background(lambda: hammer([service], product, threads=24))
+    most = 0
+    while load.running:
+        active = number(
+            database,
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND application_name LIKE 'oversell orders%' AND state <> 'idle'",
+        )
+        most = max(most, active)
+    assert 1 <= most <= 2, f"{most} were in the database at once"
+    told_of = load.result()
+    assert set(told_of.outcomes) == {"created", "sold-out"}, f"{told_of.outcomes}"
+    expect_balanced(service, product, told_of, 200)
+
+
+def test_without_a_limit_there_is_none(held):
+    service, _, crowd, row = held(strategy="select-for-update", first=8)
+    assert service.get("/strategy").json["product_limit"] == 0
+    row.run("ROLLBACK")
+    assert set(crowd.outcomes()) == {"created"}
+
+
+def test_a_limit_is_set_and_stays(services, database):
+    service = services.start(database, "--product-limit", 3)
+    assert service.get("/strategy").json["product_limit"] == 3
+    assert service.strategy("mutex")["product_limit"] == 3, "what is not named stays"
+    assert service.strategy("mutex", product_limit=1)["product_limit"] == 1
+    assert service.get("/strategy").json["product_limit"] == 1
+    product = service.product(stock=20)
+    expect_balanced(service, product, hammer([service], product, threads=8), 20)
+    assert service.strategy("mutex", product_limit=0)["product_limit"] == 0
