@@ -114,7 +114,7 @@ static size_t steps_of(const struct bench *bench)
     return steps;
 }
 
-/* The names of the locks that are measured, with commas between; NULL when out of memory. */
+/* The names of the strategies whose servers are needed, with commas between; NULL when out of memory. */
 static char *lock_names(const struct bench *bench)
 {
     char *names = NULL;
@@ -124,9 +124,10 @@ static char *lock_names(const struct bench *bench)
     if (!out)
         return NULL;
     for (size_t i = 0; i < bench->count; i++) {
-        if (!bench->runs[i].row->lock)
+        const struct bench_case *row = bench->runs[i].row;
+        if (!row->lock && !row->script)
             continue;
-        fprintf(out, "%s%s", between, bench->runs[i].row->lock->name);
+        fprintf(out, "%s%s", between, row->lock ? row->lock->name : row->script->strategy);
         between = ",";
     }
     if (fclose(out) == 0)

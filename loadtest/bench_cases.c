@@ -191,6 +191,38 @@ static bool against_additive_ceiling(struct stage *stage, const struct bench_cas
     return true;
 }
 
+/* The same way of an order, with what Redis costs and without; and how long PostgreSQL needs afterwards. */
+static bool against_echo(struct stage *stage, const struct bench_case *row, const struct tuning *tuning,
+                         struct sample *sample)
+{
+    (void)tuning;
+    const struct service_load orders = {
+        .strategy = row->script->strategy,
+        .counted = COUNT_CREATED,
+        .first = row->first,
+        .products = row->products,
+        .stock = row->stock,
+        .kind = "redis",
+        .seconds = stage->seconds,
+    };
+    const struct service_load echo = {
+        .strategy = row->script->strategy,
+        .path = "/echo",
+        .counted = COUNT_ECHOED,
+        .first = row->first,
+        .products = row->products,
+        .seconds = stage->seconds,
+    };
+    if (!stage_service(stage, &orders, &sample->numerator) ||
+        !stage_service(stage, &echo, &sample->denominator))
+        return false;
+    sample->value = sample->numerator / sample->denominator;
+    sample->facts[0] = stage->written_s;
+    sample->facts[1] = sample->numerator * (double)stage->seconds /
+                       ((double)stage->seconds + stage->written_s);
+    return true;
+}
+
 static bool resident_memory(struct stage *stage, const struct bench_case *row, const struct tuning *tuning,
                             struct sample *sample)
 {
@@ -259,6 +291,8 @@ static const struct bench_case CASES[] = {
     {.name = "contention/select-for-update", .goal = 0.95, .held_against = "pgbench", .measure = limited_against_pgbench,
      .measure_steps = 3, .script = &SCRIPT_SELECT_FOR_UPDATE, ONE_PRODUCT, .stock = AMPLE_STOCK, .connections = MANY_CONNECTIONS,
      .tune = tune_limit, .tune_steps = COUNT(CLIENTS) + COUNT(LIMITS), .facts = {"unlimited_per_s"}},
+    {.name = "redis-stock/hot", .goal = 0.60, .held_against = "echo", .measure = against_echo, .measure_steps = 2,
+     .script = &SCRIPT_REDIS_STOCK, ONE_PRODUCT, .stock = AMPLE_STOCK, .facts = {"written_s", "written_per_s"}},
     {.name = "memory/1000-connections", .goal = 32, .lower_is_better = true, .held_against = "resident MiB", .measure = resident_memory,
      .measure_steps = 1},
     {.name = "locks/redis-lock", .goal = 0.45, .held_against = "redis-benchmark SET", .measure = lock_against, .measure_steps = 2,

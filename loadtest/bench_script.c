@@ -72,6 +72,8 @@ const struct script SCRIPT_BATCHED = {
     },
 };
 
+const struct script SCRIPT_REDIS_STOCK = {.strategy = "redis-stock"};
+
 /* clang-format on */
 
 /* A literal, from its opening quote on. pgbench looks for variables inside of them, too, so a literal with a colon

@@ -24,6 +24,8 @@ struct script {
 
 extern const struct script SCRIPT_SELECT_FOR_UPDATE, SCRIPT_ATOMIC_DECREMENT, SCRIPT_ATOMIC_STATEMENT,
     SCRIPT_BATCHED;
+/* Without steps: what it does is not SQL alone. */
+extern const struct script SCRIPT_REDIS_STOCK;
 
 /* The script in pgbench's language, malloc'ed. It orders a random product of :first to :last. NULL: out of memory,
  * or a statement has not as many parameters as the step has values. */

@@ -9,6 +9,7 @@
 #include "loadtest/bench_profile.h"
 #include "loadtest/complain.h"
 #include "loadtest/interrupt.h"
+#include "loadtest/measure.h"
 #include "loadtest/wrk.h"
 
 #include <inttypes.h>
@@ -44,7 +45,7 @@ static bool refresh(struct stage *stage, int64_t stock)
 {
     char sql[400];
     snprintf(sql, sizeof sql,
-             "TRUNCATE order_item, orders; UPDATE product SET count = %" PRId64 ", initial_count = %" PRId64
+             "TRUNCATE order_item, order_rejected, orders; UPDATE product SET count = %" PRId64 ", initial_count = %" PRId64
              ", version = 0, stock_kind = 'counter', refuse_negative = false",
              stock, stock);
     return run_sql(stage, sql) && run_sql(stage, "VACUUM (FULL, ANALYZE) product") &&
@@ -95,8 +96,9 @@ static bool learn_addresses(struct stage *stage)
     if (!addresses_read(&stage->lab, &stage->addresses))
         return false;
     lock_configure(&stage->addresses);
-    return !stage->has_shop || (setenv("DATABASE_URL", stage->addresses.database_url, 1) == 0 &&
-                                unsetenv("LOCK_DATABASE_URL") == 0);
+    return !stage->has_shop ||
+           (setenv("DATABASE_URL", stage->addresses.database_url, 1) == 0 &&
+            unsetenv("LOCK_DATABASE_URL") == 0 && setenv("REDIS_URL", stage->addresses.redis_url, 1) == 0);
 }
 
 static bool make_products(struct stage *stage)
@@ -180,6 +182,22 @@ static double answers_per_s(const struct load_result *result, enum counted count
     return result->elapsed_s > 0 ? (double)counted_answers(&result->answers, counted) / result->elapsed_s : 0;
 }
 
+/* All orders are written, and the books balance. */
+static bool await_written(struct stage *stage, struct lab *lab, int64_t product)
+{
+    struct books books;
+    int64_t begun_us = monotonic_us();
+    if (!settled_books(lab, product, &books))
+        return false;
+    stage->written_s = (double)(monotonic_us() - begun_us) / 1e6;
+    if (books.balanced)
+        return true;
+    stage->broken = true;
+    complain("the books do not balance: %" PRId64 " sold, %" PRId64 " left of %" PRId64, books.sold,
+             books.left, books.initial);
+    return false;
+}
+
 static bool drive(struct stage *stage, struct lab *lab, const struct service_load *load, double *ret_per_s)
 {
     struct load wrk = {
@@ -216,6 +234,8 @@ static bool drive(struct stage *stage, struct lab *lab, const struct service_loa
         return false;
     }
     *ret_per_s = answers_per_s(&result, load->counted);
+    if (load->kind && !await_written(stage, lab, load->first))
+        return false;
     return books_are_right(stage, "wrk", warm_up.answers.created + result.answers.created);
 }
 
@@ -226,7 +246,10 @@ bool stage_service(struct stage *stage, const struct service_load *load, double 
     if (!refresh(stage, load->stock) ||
         !open_service(load->workers, load->product_limit, load->strategy, &lab))
         return false;
-    bool well = drive(stage, &lab, load, ret_per_s);
+    bool well = !load->kind || shop_reset(lab.shops[0], load->first, load->stock, load->kind);
+    if (!well)
+        complain("%s", shop_error(lab.shops[0]));
+    well = well && drive(stage, &lab, load, ret_per_s);
     lab_close(&lab);
     progress_step_done(stage->progress);
     return well;

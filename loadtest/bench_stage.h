@@ -25,6 +25,7 @@ struct stage {
     int64_t connections; /* of wrk, where nothing else is said */
     struct progress *progress;
     const char *profile; /* record where the service's time goes under this name; NULL: do not */
+    double written_s;    /* from the last answer until all accepted orders were written */
     bool broken;         /* a promise was broken: clients and database do not agree */
     /* Why the measurement that has just failed cannot be had here, while others can; "": its failure ends the run. */
     char unavailable[REASON_SIZE];
@@ -43,6 +44,7 @@ struct service_load {
     const char *path; /* NULL: /orders */
     enum counted counted;
     int64_t first, products, stock;
+    const char *kind;      /* of the stock of the one product; NULL: counter */
     int64_t workers;       /* 0: the service's default */
     int64_t connections;   /* 0: the stage's */
     int64_t product_limit; /* 0: none */
@@ -52,7 +54,8 @@ struct service_load {
 /* Each measures from a fresh state and checks afterwards that the books are right. False, having said why on stderr
  * unless it was an interrupt. */
 
-/* Answers a second. Any other answer than those that should come is a broken promise. */
+/* Answers a second. Any other answer than those that should come is a broken promise. Orders that were accepted are
+ * awaited: stage->written_s is how long that took. */
 bool stage_service(struct stage *stage, const struct service_load *load, double *ret_per_s);
 /* GET requests a second, of one path of a service with its default workers. */
 bool stage_get(struct stage *stage, const char *path, double *ret_per_s);
