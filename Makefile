@@ -75,7 +75,8 @@ endif
 
 CFLAGS   ?=
 LDFLAGS  ?=
-OUR_CFLAGS  = -std=gnu17 -D_GNU_SOURCE -I. -Iservice -pthread -fPIE $(OPTIMIZE) $(WARNINGS) $(PKG_CFLAGS) \
+# Exceptions, so that a thread which ends in the middle of an order (explore's crash) frees what its frames hold.
+OUR_CFLAGS  = -std=gnu17 -D_GNU_SOURCE -I. -Iservice -pthread -fPIE -fexceptions $(OPTIMIZE) $(WARNINGS) $(PKG_CFLAGS) \
               $(if $(HIREDIS_SSL),-DHAVE_HIREDIS_SSL) $(CFLAGS)
 OUR_LDFLAGS = -pie -pthread -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
 

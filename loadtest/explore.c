@@ -21,6 +21,7 @@ struct explore_settings {
     const char *strategies;
     const char *quantities;
     const char *servers;
+    const char *faults;
     int64_t jobs;
     struct texts replays;
     const char *save; /* NULL: nowhere */
@@ -30,6 +31,7 @@ struct explore_settings {
 
 #define AT(member) offsetof(struct explore_settings, member)
 
+static const char *const FAULT_CHOICES[] = {"none", "crash", "expire", NULL};
 static const char *const SERVER_CHOICES[] = {"private", "environment", NULL};
 
 static const struct option_row ROWS[] = {
@@ -40,6 +42,10 @@ static const struct option_row ROWS[] = {
     {"--stock", "S", OPTION_NUMBER, AT(plan.stock), 0, STOCK_MOST, NULL, "units there are"},
     {"--quantities", "LIST", OPTION_TEXT, AT(quantities), 0, 0, NULL,
      "units that each order wants, with commas between; the last number\nis also that of all further orders"},
+    {"--faults", "WHICH", OPTION_CHOICE, AT(faults), 0, 0, FAULT_CHOICES,
+     "what happens once, at any point: what carries an order's lock ends\n"
+     "(expire), or an order dies (crash), and all others of its process with\n"
+     "it where the lock is in its memory"},
     {"--limit", "N", OPTION_NUMBER, AT(plan.limits.schedules), 0, INT32_MAX, NULL,
      "schedules at most, for each strategy; 0: all"},
     {"--time", "TIME", OPTION_DURATION, AT(plan.limits.time_ms), 0, 86400000, NULL,
@@ -154,7 +160,7 @@ static json_t *settings_json(const struct explore_settings *settings)
     const struct hunt_limits *limits = &settings->plan.limits;
     return json_pack("{s:s, s:I, s:I, s:s, s:s, s:I, s:I, s:o, s:I, s:I}", "strategies", settings->strategies,
                      "actors", (json_int_t)settings->plan.actors, "stock", (json_int_t)settings->plan.stock,
-                     "quantities", settings->quantities, "faults", "none", "limit",
+                     "quantities", settings->quantities, "faults", settings->faults, "limit",
                      (json_int_t)limits->schedules, "time_ms", (json_int_t)limits->time_ms, "bound",
                      limits->bound == NO_BOUND ? json_null() : json_integer((json_int_t)limits->bound),
                      "sample", (json_int_t)limits->samples, "seed", (json_int_t)limits->seed);
@@ -274,6 +280,7 @@ int explore_main(int argc, char **argv)
         .strategies = "all",
         .quantities = "1",
         .servers = "private",
+        .faults = "none",
         .jobs = sysconf(_SC_NPROCESSORS_ONLN),
         .plan = {.actors = 2, .stock = 1, .limits = {.bound = NO_BOUND, .seed = 1}},
         .output = OUTPUT_DEFAULTS,
@@ -287,6 +294,9 @@ int explore_main(int argc, char **argv)
     }
     if (!parse_quantities(settings.quantities, settings.plan.quantities) || !output_valid(&settings.output))
         return ENDED_USAGE;
+    settings.plan.faults = strcmp(settings.faults, "expire") == 0  ? EXPIRY
+                           : strcmp(settings.faults, "crash") == 0 ? CRASH
+                                                                   : 0;
     if (settings.plan.actors > 2 && settings.plan.limits.bound == NO_BOUND)
         settings.plan.limits.bound = DEPTH_MAX; /* the plainest first: there may be too many for all */
     if (settings.replays.count > 0)

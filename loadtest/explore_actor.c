@@ -1,6 +1,8 @@
 /* An actor's thread: it places orders through the engine, whose observer holds it at every step. */
 #include "loadtest/explore_actor.h"
 
+#include "loadtest/explore_time.h"
+
 #include "db/conn.h"
 
 #include <stdio.h>
@@ -29,6 +31,26 @@ void scene_note(struct scene *scene, uint8_t actor, uint8_t what, int64_t value)
 
 /* ---- being held; the scene's mutex is held too ---------------------------------------------------------------- */
 
+/* A thread that ends while it is held. Only a lock in the memory of a process ends with it. */
+static _Noreturn void die(struct actor *actor)
+{
+    struct placing *p = &actor->placing;
+    actor->state = ACTOR_CRASHED;
+    pthread_mutex_unlock(&actor->scene->mutex);
+    while (p->held > 0 && p->lock && !p->lock->ops->server)
+        (void)lock_release(p->lock, &p->grants[--p->held]);
+    pthread_exit(NULL);
+}
+
+static void wait_for_release(struct actor *actor)
+{
+    while (!actor->released)
+        pthread_cond_wait(&actor->go, &actor->scene->mutex);
+    actor->released = false;
+    if (actor->dies)
+        die(actor);
+}
+
 static void hold(struct actor *actor, enum actor_state state)
 {
     actor->state = state;
@@ -36,9 +58,7 @@ static void hold(struct actor *actor, enum actor_state state)
     actor->waits_for = 0;
     actor->may_try = false;
     pthread_cond_signal(&actor->scene->stopped);
-    while (!actor->released)
-        pthread_cond_wait(&actor->go, &actor->scene->mutex);
-    actor->released = false;
+    wait_for_release(actor);
 }
 
 void actor_release(struct actor *actor)
@@ -65,6 +85,9 @@ static void on_step(struct observer *self, enum step step, int64_t value)
     if (step == STEP_WAIT) /* the lock's handle tells */
         return;
     pthread_mutex_lock(&actor->scene->mutex);
+    if (step == STEP_SETNX) { /* the server knows of it before its holder does */
+        actor->hold = (struct hold){.grant = actor->placing.grants[0], .has_grant = true};
+    }
     scene_note(actor->scene, actor->index, (uint8_t)step, value);
     if (is_held_at(actor, step, value))
         hold(actor, ACTOR_HELD);
@@ -106,9 +129,7 @@ static void *act(void *arg)
 {
     struct actor *actor = arg;
     pthread_mutex_lock(&actor->scene->mutex);
-    while (!actor->released)
-        pthread_cond_wait(&actor->go, &actor->scene->mutex);
-    actor->released = false;
+    wait_for_release(actor);
     while (!actor->quits) {
         place(actor);
         hold(actor, ACTOR_ENDED);
@@ -123,6 +144,7 @@ bool actor_open(struct actor *actor, struct scene *scene, uint8_t index, const c
     *actor = (struct actor){.observer = {.on_step = on_step, .on_pause = on_pause},
                             .scene = scene,
                             .index = index,
+                            .url = url,
                             .state = ACTOR_HELD};
     pthread_cond_init(&actor->go, NULL);
     actor->db = db_new(url, "oversell explore actor");
@@ -134,25 +156,61 @@ bool actor_open(struct actor *actor, struct scene *scene, uint8_t index, const c
     return false;
 }
 
-void actor_close(struct actor *actor)
+bool actor_crash(struct actor *actor, struct explore_shop *shop)
 {
-    pthread_mutex_lock(&actor->scene->mutex);
-    actor->quits = true;
+    char pid[16];
+    snprintf(pid, sizeof pid, "%s", actor_session(actor));
+    actor->dies = true;
     actor_release(actor);
     pthread_mutex_unlock(&actor->scene->mutex);
     pthread_join(actor->thread, NULL);
+    bool ended = explore_shop_end_session(shop, pid);
+    if (actor->lock)
+        ended &= explore_shop_end_session(shop,
+                                          time_session(actor->placing.strategy->lock, &actor->hold, pid));
+    lock_close(actor->lock);
+    actor->lock = NULL;
+    pthread_mutex_lock(&actor->scene->mutex);
+    actor->state = ACTOR_CRASHED;
+    return ended;
+}
+
+/* After a crash: the next order is another thread's, with connections of its own. */
+static bool revive(struct actor *actor)
+{
+    db_free(actor->db);
+    actor->db = db_new(actor->url, "oversell explore actor");
+    actor->dies = actor->released = false;
+    actor->state = ACTOR_HELD;
+    return actor->db && pthread_create(&actor->thread, NULL, act, actor) == 0;
+}
+
+void actor_close(struct actor *actor)
+{
+    if (actor->state != ACTOR_CRASHED) {
+        pthread_mutex_lock(&actor->scene->mutex);
+        actor->quits = true;
+        actor_release(actor);
+        pthread_mutex_unlock(&actor->scene->mutex);
+        pthread_join(actor->thread, NULL);
+    }
     lock_close(actor->lock);
     db_free(actor->db);
     pthread_cond_destroy(&actor->go);
 }
 
 bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t product_id, int64_t quantity,
-                   char *ret_error, size_t size)
+                   unsigned *next_process, char *ret_error, size_t size)
 {
+    if (actor->state == ACTOR_CRASHED && !revive(actor)) {
+        snprintf(ret_error, size, "no memory or no thread for an order");
+        return false;
+    }
     if (!strategy->lock != !actor->lock ||
         (actor->lock && strcmp(actor->lock->ops->name, strategy->lock->name) != 0)) {
         lock_close(actor->lock);
         actor->lock = NULL;
+        actor->process = next_process ? ++*next_process : 0;
         enum lock_status status = strategy->lock ? explore_lock_open(strategy->lock, actor, &actor->lock)
                                                  : LOCK_OK;
         if (status != LOCK_OK) {
@@ -185,6 +243,7 @@ bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t
     actor->state = ACTOR_HELD;
     actor->may_try = false;
     actor->waits_for = 0;
+    actor->hold = (struct hold){0};
     return true;
 }
 

@@ -4,6 +4,7 @@
 #define OVERSELL_LOADTEST_EXPLORE_ACTOR_H
 
 #include "loadtest/explore_move.h"
+#include "loadtest/explore_shop.h"
 #include "service/create_order.h"
 
 #include <pthread.h>
@@ -15,6 +16,16 @@ enum actor_state {
     ACTOR_RUNNING, /* on its way to the next; or PostgreSQL lets it wait */
     ACTOR_WAITING, /* it found the lock taken, and is held until it shall try again */
     ACTOR_ENDED,
+    ACTOR_CRASHED, /* its thread has ended in the middle of its order */
+};
+
+/* What an order has of its lock. */
+struct hold {
+    struct lock_grant grant; /* a copy: a release spends the other */
+    int depth;               /* how often it has it: 0 while it waits, and after the release */
+    bool
+        has_grant; /* the server knows of it: also where only the first of two commands is done, and in a release */
+    bool is_over; /* and somebody or something has ended it */
 };
 
 /* What the actors of a play and its controller share. */
@@ -33,16 +44,19 @@ struct actor {
     struct observer observer; /* first: the callbacks get its address */
     struct scene *scene;
     uint8_t index;
+    const char *url; /* of the database; not ours */
     pthread_t thread;
     pthread_cond_t go;
     /* Guarded by the scene's mutex: */
     enum actor_state state;
-    bool released, quits;
+    bool released, quits, dies;
     bool may_try;       /* WAITING: something has happened since that may have freed the lock */
     unsigned waits_for; /* RUNNING: bits of the actors that PostgreSQL lets it wait for */
     /* The thread's own while it runs: */
     struct db *db;
     struct lock *lock;
+    struct hold hold;
+    unsigned process; /* struct lock's */
     struct order_request request;
     struct placing placing;
 };
@@ -56,11 +70,16 @@ void scene_note(struct scene *scene, uint8_t actor, uint8_t what, int64_t value)
  * there is no thread or no memory, or no database; RET_ERROR of SIZE bytes says which. */
 bool actor_open(struct actor *actor, struct scene *scene, uint8_t index, const char *url, char *ret_error,
                 size_t size);
-/* Gives the actor its next order's strategy; it must not be running. */
+/* Gives the actor its next order's strategy; it must not be running. One that has crashed begins a new life, as the next
+ * process: NEXT_PROCESS is used up where locks are to take each actor for a process of its own, NULL: all are one. */
 bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t product_id, int64_t quantity,
-                   char *ret_error, size_t size);
+                   unsigned *next_process, char *ret_error, size_t size);
 /* Lets it go on. The mutex is held. */
 void actor_release(struct actor *actor);
+/* Ends it in the middle of its order: its thread, its connections, and the locks that are its memory. It must be held.
+ * What the servers know of it stays, but for SHOP's sessions of it, which have gone when this returns. The mutex is held,
+ * but not meanwhile. */
+bool actor_crash(struct actor *actor, struct explore_shop *shop);
 /* Ends the thread, which must be held before its first step, or have ended. */
 void actor_close(struct actor *actor);
 

@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *explore_faults_name(unsigned faults)
+{
+    return faults == EXPIRY ? "expire" : faults == CRASH ? "crash" : "none";
+}
+
 const char *explore_not_possible(const struct strategy *strategy)
 {
     if (strategy->place != place_by_steps && strategy->place != place_in_one_statement)
@@ -25,7 +30,7 @@ static json_t *empty_row(const struct explore_plan *plan, const struct strategy 
 {
     return json_pack("{s:s, s:s, s:I, s:s}", "strategy", strategy->name, "guarantee",
                      guarantee_name(strategy->guarantee), "actors", (json_int_t)plan->actors, "faults",
-                     "none");
+                     explore_faults_name(plan->faults));
 }
 
 static json_t *unavailable_row(const struct explore_plan *plan, const struct strategy *strategy,
@@ -41,18 +46,19 @@ static json_t *row_of(const struct explore_plan *plan, struct hunt *hunt, const 
 {
     const struct tally *t = &hunt->tally;
     bool complete = hunt->complete;
-    enum explore_verdict verdict = explore_verdict(&hunt->play.settings, 0, t, complete);
+    enum explore_verdict verdict = explore_verdict(&hunt->play.settings, t, complete);
     double share = (double)t->oversold / (double)(t->schedules ? t->schedules : 1);
     json_t *row = empty_row(plan, strategy);
     json_t *figures = json_pack(
-        "{s:o, s:I, s:f, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:{s:i, s:i, s:i}, s:s, s:o}",
+        "{s:o, s:I, s:f, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:{s:i, s:i, s:i}, s:s, s:o}",
         "step_list", steps_json(&hunt->play), "schedules", (json_int_t)t->schedules, "coverage",
         hunt->coverage, "complete", complete, "blocked", (json_int_t)t->waited, "sold_rightly",
         (json_int_t)t->rightly, "undersold", (json_int_t)t->undersold, "oversold", (json_int_t)t->oversold,
         "share", complete ? json_real(share) : json_null(), "share_percent",
         complete ? json_real(100 * share) : json_null(), "drift", (json_int_t)t->drifted, "deadlocks",
-        (json_int_t)t->deadlocks, "stuck_locks", (json_int_t)t->stuck, "switches", "min",
-        tally_switches(t, 0), "median", tally_switches(t, 0.5), "max", tally_switches(t, 1), "verdict",
+        (json_int_t)t->deadlocks, "stuck_locks", (json_int_t)t->stuck, "robbed", (json_int_t)t->robbed,
+        "two_holders", (json_int_t)(t->two_holders + t->hollow), "switches", "min", tally_switches(t, 0),
+        "median", tally_switches(t, 0.5), "max", tally_switches(t, 1), "verdict",
         explore_verdict_name(verdict), "witness", hunt_witness(hunt));
     if (!figures || json_object_update(row, figures) != 0) {
         json_decref(row);
@@ -68,8 +74,10 @@ json_t *explore_strategy(const struct explore_plan *plan, const struct strategy 
                          struct explore_shop *shop, const char *url, hunt_covered *covered, void *context)
 {
     struct play_settings settings = {
-        .strategy = strategy, .actors = (size_t)plan->actors, .stock = plan->stock};
+        .strategy = strategy, .actors = (size_t)plan->actors, .stock = plan->stock, .faults = plan->faults};
     memcpy(settings.quantities, plan->quantities, sizeof settings.quantities);
+    if (!strategy->lock && plan->faults == EXPIRY)
+        settings.faults = 0; /* nothing that could end */
     const char *why_not = explore_not_possible(strategy);
     if (why_not)
         return unavailable_row(plan, strategy, why_not);

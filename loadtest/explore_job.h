@@ -8,8 +8,12 @@
 struct explore_plan {
     int64_t actors, stock;
     int64_t quantities[ACTORS_MAX];
+    unsigned faults; /* enum shown_by: 0, EXPIRY or CRASH */
     struct hunt_limits limits;
 };
+
+/* "none", "expire", "crash"; static storage. */
+const char *explore_faults_name(unsigned faults);
 
 /* Why the strategy cannot be explored, or NULL. */
 const char *explore_not_possible(const struct strategy *strategy);

@@ -33,16 +33,23 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     struct lock *inner = inner_of(lock);
     enum lock_status status;
     (void)deadline_us;
+    struct hold *hold = &held->actor->hold;
     do
         status = inner->ops->acquire(inner, key, 0, ret_grant); /* a deadline in the past: one try */
     while (status == LOCK_BUSY && actor_wait(held->actor));
+    if (status == LOCK_OK && hold->depth++ == 0)
+        *hold = (struct hold){.grant = *ret_grant, .depth = 1, .has_grant = true};
     return tell(lock, status);
 }
 
 static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 {
     struct lock *inner = inner_of(lock);
-    return tell(lock, inner->ops->release(inner, grant));
+    struct hold *hold = &((struct held_lock *)lock)->actor->hold;
+    enum lock_status status = inner->ops->release(inner, grant);
+    if (--hold->depth == 0)
+        hold->has_grant = false;
+    return tell(lock, status);
 }
 
 static enum lock_status still_held(struct lock *lock, const struct lock_grant *grant)
@@ -76,6 +83,7 @@ enum lock_status explore_lock_open(const struct lock_ops *ops, struct actor *act
     held->actor = actor;
     held->inner->lease_ms = FAR_AWAY_MS;
     held->inner->lease_ends = true;
+    held->inner->process = actor->process;
     held->ops = (struct lock_ops){
         .name = ops->name,
         .server = ops->server,

@@ -32,6 +32,7 @@ enum {
     EVENT_ENDED, /* VALUE: enum outcome */
     EVENT_EXPIRED,
     EVENT_CRASHED,
+    EVENT_ROBBED, /* another order's release has taken the lock from it */
 };
 
 struct event {

@@ -1,6 +1,6 @@
 /* Making a move: an order is let go, and the controller waits until every order is held, has ended, or is known to wait
  * for another. Only then is what can be done next the same in every run. */
-#include "loadtest/explore_play.h"
+#include "loadtest/explore_faults.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -102,6 +102,7 @@ static bool may_free_a_lock(const struct event *event)
     case STEP_DEL:
     case EVENT_ENDED:
     case EVENT_EXPIRED:
+    case EVENT_ROBBED:
     case EVENT_CRASHED: return true;
     default: return false;
     }
@@ -131,14 +132,20 @@ bool play_make(void *self, struct move move)
 {
     struct play *play = self;
     size_t since;
+    bool made = true;
     if (play->move_count == DEPTH_MAX) {
         snprintf(play->error, sizeof play->error, "a schedule without an end");
         return false;
     }
     pthread_mutex_lock(&play->scene.mutex);
     since = play->scene.event_count;
-    actor_release(&play->actors[move.actor]);
-    bool settled = settle(play);
+    if (move.kind == MOVE_STEP)
+        actor_release(&play->actors[move.actor]);
+    else
+        made = fault_make(play, move);
+    bool settled = made && settle(play);
+    if (settled)
+        faults_watch(play, since);
     let_try_again(play, since);
     put_in_order(play, since, move.actor);
     play->moves[play->move_count] = move;

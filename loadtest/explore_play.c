@@ -1,6 +1,9 @@
 /* A play: starting it, finding out what can be done next, and what it came to. (How a move is made: explore_moves.c.) */
 #include "loadtest/explore_play.h"
 
+#include "loadtest/explore_faults.h"
+#include "loadtest/explore_time.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -14,6 +17,7 @@ static bool learn_profile(struct play *play)
     struct play_settings settings = play->settings;
     struct move alone = {0, MOVE_STEP}, moves[MOVES_MAX];
     play->settings.actors = 1;
+    play->settings.faults = 0;
     play->settings.stock = settings.quantities[0];
     bool well = play_start(play);
     while (well && play_enabled(play, moves) > 0)
@@ -46,7 +50,11 @@ bool play_open(struct play *play, struct explore_shop *shop, const char *url,
             play_close(play);
             return false;
         }
-    if (learn_profile(play))
+    enum lock_status status = settings->faults ? time_open(settings->strategy->lock, &play->time) : LOCK_OK;
+    if (status != LOCK_OK)
+        snprintf(play->error, sizeof play->error, "%s: %s", settings->strategy->lock->name,
+                 lock_status_name(status));
+    else if (learn_profile(play))
         return true;
     play_close(play);
     return false;
@@ -57,6 +65,8 @@ void play_close(struct play *play)
     for (size_t i = 0; i < play->settings.actors; i++)
         actor_close(&play->actors[i]);
     scene_destroy(&play->scene);
+    lock_close(play->time);
+    play->time = NULL;
     play->settings.actors = 0;
 }
 
@@ -70,15 +80,19 @@ bool play_start(void *self)
 {
     struct play *play = self;
     const struct stock_policy *policy = stock_policy_of(play->settings.strategy->take_stock);
+    /* In one process a local lock in front would hide that what is behind it has ended. */
+    bool own = play->time && play->settings.strategy->guarantee == WHILE_LEASE_HOLDS;
     if (!explore_shop_reset(play->shop, policy->kind, play->settings.stock))
         return shop_says_no(play);
     play->scene.event_count = 0;
     play->scene.gives_up = false;
     play->move_count = 0;
-    play->deadlock = false;
+    play->deadlock = play->fault_made = false;
+    play->ending = (struct ending){0};
     for (size_t i = 0; i < play->settings.actors; i++)
         if (!actor_prepare(&play->actors[i], play->settings.strategy, play->shop->product_id,
-                           play->settings.quantities[i], play->error, sizeof play->error))
+                           play->settings.quantities[i], own ? &play->processes : NULL, play->error,
+                           sizeof play->error))
             return false;
     return true;
 }
@@ -95,6 +109,8 @@ size_t play_enabled(void *self, struct move *ret_moves)
         if (actor->state == ACTOR_HELD || (actor->state == ACTOR_WAITING && actor->may_try))
             ret_moves[count++] = (struct move){(uint8_t)i, MOVE_STEP};
     }
+    if (play->settings.faults)
+        count = faults_enabled(play, ret_moves, count);
     pthread_mutex_unlock(&play->scene.mutex);
     return count;
 }
@@ -138,6 +154,14 @@ bool play_look(struct play *play, int64_t *ret_stock)
     return true;
 }
 
+bool play_has_reported(const struct play *play, size_t actor, uint8_t what)
+{
+    for (size_t i = 0; i < play->scene.event_count; i++)
+        if (play->scene.events[i].actor == actor && play->scene.events[i].what == what)
+            return true;
+    return false;
+}
+
 static void judge(struct play *play)
 {
     struct ending *ending = &play->ending;
@@ -146,6 +170,12 @@ static void judge(struct play *play)
     ending->oversold = ending->books.sold > stock ? ending->books.sold - stock : 0;
     for (size_t i = 0; i < play->settings.actors; i++) {
         enum outcome outcome = ending->outcomes[i];
+        if (play_has_reported(play, i,
+                              EVENT_CRASHED)) { /* its client was told nothing; what it committed stands */
+            acknowledged += play_has_reported(play, i, STEP_COMMIT) ||
+                            play_has_reported(play, i, STEP_COMMIT_ORDER);
+            continue;
+        }
         acknowledged += outcome == CREATED;
         ending->undersold |= outcome != CREATED && play->settings.quantities[i] <= stock - ending->books.sold;
         ending->failed |= outcome != CREATED && outcome != SOLD_OUT && outcome != BUSY &&
@@ -171,7 +201,7 @@ static bool let_all_end(struct play *play, bool *ret_stuck)
             actor_release(actor);
     }
     for (size_t i = 0; i < play->settings.actors; i++)
-        while (ended && play->actors[i].state != ACTOR_ENDED) {
+        while (ended && play->actors[i].state != ACTOR_ENDED && play->actors[i].state != ACTOR_CRASHED) {
             struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
             ended = pthread_cond_clockwait(&play->scene.stopped, &play->scene.mutex, CLOCK_MONOTONIC,
                                            &until) == 0;
@@ -190,9 +220,14 @@ bool play_end(void *self)
         return false;
     }
     play->scene.event_count = events; /* what they did when nobody held them is no part of the schedule */
-    play->ending = (struct ending){.deadlock = play->deadlock, .stuck = stuck};
-    for (size_t i = 0; i < play->settings.actors; i++)
-        play->ending.outcomes[i] = play->actors[i].placing.result.outcome;
+    play->ending.deadlock = play->deadlock;
+    play->ending.stuck = stuck;
+    for (size_t i = 0; i < play->settings.actors; i++) {
+        bool crashed = play_has_reported(play, i, EVENT_CRASHED);
+        play->ending.outcomes[i] = crashed ? UNKNOWN : play->actors[i].placing.result.outcome;
+        if (crashed)
+            time_clear_away(play->settings.strategy->lock, play->time, &play->actors[i].hold);
+    }
     if (!explore_shop_audit(play->shop, &play->ending.books))
         return shop_says_no(play);
     judge(play);

@@ -13,6 +13,8 @@ struct play_settings {
     size_t actors;
     int64_t stock;
     int64_t quantities[ACTORS_MAX];
+    unsigned faults;     /* enum shown_by, or-ed: EXPIRY, CRASH; one fault in each schedule … */
+    bool follows_script; /* … or as many as the script says */
 };
 
 /* What a schedule came to. */
@@ -25,6 +27,9 @@ struct ending {
     bool answers_wrong; /* orders in the database, and orders acknowledged, are not the same number */
     bool waited;        /* an order waited for another */
     bool deadlock;      /* PostgreSQL ended one */
+    bool robbed;        /* an order released a lock that was another's by then */
+    bool two_holders;   /* two had the lock, though nothing had ended either's */
+    bool hollow;        /* one was given the lock, and the server knew nothing of it */
     bool stuck;         /* an order waits for a lock that nobody will release */
     bool failed;        /* an order ended in a way that no step of another explains */
 };
@@ -41,7 +46,9 @@ struct play {
     struct move moves[DEPTH_MAX];
     size_t move_ends[DEPTH_MAX]; /* how many events there were after each move */
     size_t move_count;
-    bool deadlock;
+    bool deadlock, fault_made;
+    struct lock *time;  /* what brings locks to their end: explore_time.h; NULL where nothing does */
+    unsigned processes; /* how many there have been so far, where each order has one of its own */
     struct ending ending;
     uint64_t patience_used; /* how often a wait was cut short by a time limit: never, if all is well */
     char error[400];
@@ -63,6 +70,9 @@ size_t play_remaining(void *self, unsigned actor);
 bool play_look(struct play *play, int64_t *ret_stock);
 /* The step that ACTOR is to do next, by what it has done last: an enum step, or STEP_COUNT at its end. */
 uint8_t play_next_step(const struct play *play, unsigned actor, size_t events);
+
+/* Has ACTOR reported WHAT, an enum step or EVENT_…, in this schedule? */
+bool play_has_reported(const struct play *play, size_t actor, uint8_t what);
 
 /* Something that the strategy should not have let happen. */
 bool ending_is_bad(const struct ending *ending);

@@ -24,6 +24,8 @@ static const struct figure {
     {"waited", offsetof(struct ending, waited) + 1, offsetof(struct tally, waited) + 1, true},
     {"deadlock", offsetof(struct ending, deadlock) + 1, offsetof(struct tally, deadlocks) + 1, true},
     {"stuck", offsetof(struct ending, stuck) + 1, offsetof(struct tally, stuck) + 1, true},
+    {"robbed", offsetof(struct ending, robbed) + 1, offsetof(struct tally, robbed) + 1, true},
+    {"two-holders", offsetof(struct ending, two_holders) + 1, offsetof(struct tally, two_holders) + 1, true},
     {"bad", 0, offsetof(struct tally, bad) + 1, false},
     {"schedules", 0, offsetof(struct tally, schedules) + 1, false},
 };
@@ -126,6 +128,15 @@ static bool read_settings(struct reader *reader, struct scenario *scenario)
     return scenario->settings.actors > 0 || wrong(reader, "no orders (as in: orders A:1 B:1)");
 }
 
+/* The faults that a script makes, as many as it likes. */
+static void allow_faults(struct scenario *scenario)
+{
+    static const unsigned FAULTS[MOVE_KIND_COUNT] = {[MOVE_EXPIRE] = EXPIRY, [MOVE_CRASH] = CRASH};
+    scenario->settings.follows_script = true;
+    for (size_t i = 0; i < scenario->script.count; i++)
+        scenario->settings.faults |= FAULTS[scenario->script.parts[i].kind];
+}
+
 static bool read_faults(struct reader *reader, const char *word, unsigned *ret_faults)
 {
     static const struct {
@@ -153,7 +164,7 @@ static bool read_all(struct reader *reader, struct scenario *scenario)
         return wrong(reader, "'%s' is not valid (faults)", word);
     word = next_word(reader);
     do
-        if (!read_faults(reader, word, &scenario->faults))
+        if (!read_faults(reader, word, &scenario->settings.faults))
             return false;
     while ((word = next_word(reader)));
     return true;
@@ -233,9 +244,11 @@ static bool read_line(struct reader *reader, struct scenario *settings, struct s
     scenario->line = reader->line;
     if (all)
         return read_all(reader, scenario);
-    return script_parse(reader->rest ? reader->rest : "", scenario->settings.actors, &scenario->script, error,
-                        sizeof error) ||
-           wrong(reader, "%s", error);
+    if (!script_parse(reader->rest ? reader->rest : "", scenario->settings.actors, &scenario->script, error,
+                      sizeof error))
+        return wrong(reader, "%s", error);
+    allow_faults(scenario);
+    return true;
 }
 
 size_t scenarios_parse(char *text, struct scenario *ret_scenarios, size_t most, char *ret_error, size_t size)
@@ -289,7 +302,10 @@ bool scenario_parse_short(const char *text, struct scenario *ret_scenario, char 
     }
     if (settings->actors == 0)
         settings->quantities[0] = settings->quantities[1] = 1, settings->actors = 2;
-    return script_parse(script ? script : "", settings->actors, &ret_scenario->script, ret_error, size);
+    if (!script_parse(script ? script : "", settings->actors, &ret_scenario->script, ret_error, size))
+        return false;
+    allow_faults(ret_scenario);
+    return true;
 }
 
 const char *scenario_short(const struct play_settings *settings, const struct script *script, char *buffer)

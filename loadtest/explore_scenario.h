@@ -29,7 +29,6 @@ struct expectation {
 struct scenario {
     struct play_settings settings;
     bool all; /* every schedule, not one */
-    unsigned faults;
     struct script script;
     struct expectation expectations[EXPECTATIONS_MAX];
     size_t expectation_count;

@@ -23,8 +23,9 @@ static const struct statement ST_WAITS = {
     "SELECT s.at, w.at FROM unnest($1::int[]) WITH ORDINALITY AS s (pid, at), unnest(pg_blocking_pids(s.pid)) AS b (pid)"
     " JOIN unnest($1::int[]) WITH ORDINALITY AS w (pid, at) ON w.pid = b.pid WHERE s.pid <> 0",
     1};
-static const struct statement ST_END_SESSION = {"explore_end_session",
-                                                "SELECT pg_terminate_backend($1::int, 10000)", 1};
+/* Asked again and again, since pg_terminate_backend's own wait looks ten times a second only. */
+static const struct statement ST_END_SESSION = {
+    "explore_end_session", "SELECT pg_terminate_backend(pid) FROM pg_stat_get_activity($1::int)", 1};
 
 static void set_deadline(struct explore_shop *shop)
 {
@@ -147,7 +148,20 @@ bool explore_shop_waits(struct explore_shop *shop, const char *const *pids, size
 
 bool explore_shop_end_session(struct explore_shop *shop, const char *pid)
 {
-    AUTO_RESULT ended = NULL;
-    set_deadline(shop);
-    return !*pid || check(shop, db_run(shop->db, &ST_END_SESSION, (const char *const[]){pid}, &ended));
+    int64_t until_us = monotonic_us() + PATIENCE_US;
+    bool is_there = *pid;
+    while (is_there) {
+        AUTO_RESULT ended = NULL;
+        set_deadline(shop);
+        if (!check(shop, db_run(shop->db, &ST_END_SESSION, (const char *const[]){pid}, &ended)))
+            return false;
+        is_there = PQntuples(ended) > 0;
+        if (is_there && monotonic_us() > until_us) {
+            snprintf(shop->error, sizeof shop->error, "session %s does not end", pid);
+            return false;
+        }
+        if (is_there)
+            nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+    }
+    return true;
 }

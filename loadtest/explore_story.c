@@ -30,6 +30,7 @@ static void event_text(const struct event *event, char *ret_text, size_t size)
     case EVENT_WAITS: waits_text(event, ret_text, size); break;
     case EVENT_RETRY: snprintf(ret_text, size, "conflict: begins anew"); break;
     case EVENT_EXPIRED: snprintf(ret_text, size, "its lock ends"); break;
+    case EVENT_ROBBED: snprintf(ret_text, size, "loses its lock to another's release"); break;
     case EVENT_CRASHED: snprintf(ret_text, size, "dies"); break;
     case EVENT_ENDED:
         if (event->value != CREATED)
@@ -146,9 +147,10 @@ json_t *story_ending(const struct play *play)
     json_t *outcomes = json_array();
     for (size_t i = 0; i < play->settings.actors; i++)
         json_array_append_new(outcomes, json_string(outcome_name(ending->outcomes[i])));
-    return json_pack("{s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:b, s:o}", "sold", (json_int_t)ending->books.sold,
-                     "left", (json_int_t)ending->books.left, "oversold", (json_int_t)ending->oversold,
-                     "drift", (json_int_t)ending->drift, "undersold", ending->undersold, "waited",
-                     ending->waited, "deadlock", ending->deadlock, "stuck", ending->stuck, "outcomes",
+    return json_pack("{s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:b, s:b, s:b, s:o}", "sold",
+                     (json_int_t)ending->books.sold, "left", (json_int_t)ending->books.left, "oversold",
+                     (json_int_t)ending->oversold, "drift", (json_int_t)ending->drift, "undersold",
+                     ending->undersold, "waited", ending->waited, "deadlock", ending->deadlock, "stuck",
+                     ending->stuck, "robbed", ending->robbed, "two_holders", ending->two_holders, "outcomes",
                      outcomes);
 }

@@ -27,6 +27,9 @@ void tally_add(struct tally *tally, const struct play *play)
     tally->stuck += ending->stuck;
     tally->answers_wrong += ending->answers_wrong;
     tally->failed += ending->failed;
+    tally->robbed += ending->robbed;
+    tally->two_holders += ending->two_holders;
+    tally->hollow += ending->hollow;
     tally->bad += bad;
     tally->by_switches[switches < SWITCHES_MAX ? switches : SWITCHES_MAX]++;
     if (bad && is_plainer(tally, switches, play->move_count)) {
@@ -54,12 +57,22 @@ static bool is_scarce(const struct play_settings *settings)
     return wanted > settings->stock;
 }
 
-enum explore_verdict explore_verdict(const struct play_settings *settings, unsigned faults,
-                                     const struct tally *tally, bool complete)
+/* The lock itself is at fault, whatever comes of it: with no lease that ended is that to be excused. */
+static bool lock_is_broken(const struct tally *tally)
 {
-    bool flaw_may_show = settings->strategy->shown_by & (LOAD | faults);
+    return tally->robbed + tally->two_holders + tally->hollow > 0;
+}
+
+enum explore_verdict explore_verdict(const struct play_settings *settings, const struct tally *tally,
+                                     bool complete)
+{
+    bool flaw_may_show = settings->strategy->shown_by & (LOAD | settings->faults);
+    /* Who promises nothing may have more flaws than the one that the row is about. */
+    bool may_be_bad = flaw_may_show || (settings->faults && settings->strategy->guarantee == UNSAFE);
+    if (settings->strategy->guarantee != UNSAFE && (lock_is_broken(tally) || tally->stuck))
+        return EXPLORE_BROKEN;
     if (tally->bad > 0)
-        return flaw_may_show ? EXPLORE_OVERSOLD_AS_EXPECTED : EXPLORE_BROKEN;
+        return may_be_bad ? EXPLORE_OVERSOLD_AS_EXPECTED : EXPLORE_BROKEN;
     if (!complete || (flaw_may_show && !is_scarce(settings)))
         return EXPLORE_UNKNOWN;
     return flaw_may_show ? EXPLORE_NOT_CAUGHT : EXPLORE_OK;

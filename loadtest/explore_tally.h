@@ -9,7 +9,8 @@ enum { SWITCHES_MAX = 255 };
 struct tally {
     uint64_t schedules;
     /* How many of them … */
-    uint64_t oversold, drifted, undersold, rightly, waited, deadlocks, stuck, answers_wrong, failed;
+    uint64_t oversold, drifted, undersold, rightly, waited, deadlocks, stuck, answers_wrong, failed, robbed,
+        two_holders, hollow;
     uint64_t bad; /* any that ending_is_bad */
     uint64_t by_switches[SWITCHES_MAX + 1];
     uint64_t moves;
@@ -34,9 +35,8 @@ enum explore_verdict {
     EXPLORE_BROKEN,     /* it promised more than it kept */
 };
 
-/* FAULTS: enum shown_by, or-ed, of what was done to the orders beside letting them run. */
-enum explore_verdict explore_verdict(const struct play_settings *settings, unsigned faults,
-                                     const struct tally *tally, bool complete);
+enum explore_verdict explore_verdict(const struct play_settings *settings, const struct tally *tally,
+                                     bool complete);
 const char *explore_verdict_name(enum explore_verdict verdict);
 bool explore_verdict_fails(enum explore_verdict verdict);
 

@@ -10,6 +10,7 @@
 struct name {
     struct name *next;
     const struct lock_ops *ops;
+    unsigned process; /* of the handles that it is for */
     char key[65];
     const struct lock *holder; /* NULL: free */
     int64_t free_us;           /* its holder has abandoned it, until then; else INT64_MAX */
@@ -52,20 +53,23 @@ static void initialize(void)
     (void)pthread_atfork(NULL, NULL, forget_the_parents);
 }
 
-bool local_process_id(char ret_id[static LOCK_UUID_SIZE])
+bool local_process_id(const struct lock *lock, char ret_id[static LOCK_UUID_SIZE])
 {
     pthread_once(&initialized, initialize);
     pthread_mutex_lock(&mutex);
     bool made = *process_id || lock_random_uuid(process_id);
     memcpy(ret_id, process_id, sizeof process_id);
     pthread_mutex_unlock(&mutex);
+    if (made && lock && lock->process)
+        snprintf(ret_id + LOCK_UUID_SIZE - 9, 9, "%08x",
+                 lock->process); /* another's id, as far as servers see */
     return made;
 }
 
 static struct name *find(const struct lock *lock, const char *key)
 {
     struct name *name = all;
-    while (name && (name->ops != lock->ops || strcmp(name->key, key) != 0))
+    while (name && (name->ops != lock->ops || name->process != lock->process || strcmp(name->key, key) != 0))
         name = name->next;
     return name;
 }
@@ -79,6 +83,7 @@ static struct name *find_or_add(const struct lock *lock, const char *key)
     if (!name)
         return NULL;
     name->ops = lock->ops;
+    name->process = lock->process;
     snprintf(name->key, sizeof name->key, "%s", key);
     pthread_cond_init(&name->freed, NULL);
     name->next = all;

@@ -6,9 +6,9 @@
 
 #include "lock/lock_impl.h"
 
-/* A random UUID that is this process's own, made when first needed; a forked child has another. False where there is no
- * randomness. */
-bool local_process_id(char ret_id[static LOCK_UUID_SIZE]);
+/* A random UUID that is this process's own, made when first needed; a forked child has another, and so has each number
+ * of LOCK->process (LOCK may be NULL). False where there is no randomness. */
+bool local_process_id(const struct lock *lock, char ret_id[static LOCK_UUID_SIZE]);
 
 /* LOCK_OK: HOLDER has KEY, for the *RET_HOLDS-th time. LOCK_BUSY: another had it until DEADLINE. LOCK_FAILED: out of
  * memory. Tells the holder's observer when it starts to wait, and counts the wake-ups. */

@@ -109,6 +109,9 @@ struct lock_ops {
     /* Prolongs the lease to lock->lease_ms from now; NULL where there is no lease. May be called with another handle
      * than the grant's, by another thread, with a copy of the grant whose impl is NULL. */
     enum lock_status (*renew)(struct lock *lock, const struct lock_grant *grant);
+    /* For the explorer: ends the lease now, as time would; also of a grant that its holder has not been given yet. By any
+     * handle, as renew. LOCK_LOST: it has none, or none any more. NULL: what renews can shorten, or what releases will do. */
+    enum lock_status (*expire)(struct lock *lock, const struct lock_grant *grant);
     /* Makes the next token of KEY greater than FENCE, after the server has lost its counter; NULL where it cannot. */
     enum lock_status (*raise_fence)(struct lock *lock, const char *key, int64_t fence);
     /* Frees the handle; what it still holds is not released but left to its end. LOCK may be NULL. */
@@ -120,8 +123,10 @@ struct lock {
     const struct lock_ops *ops;
     struct observer *observer; /* the caller's, or NULL: told of STEP_WAIT and the lock's own finer steps */
     int64_t lease_ms;          /* the caller's: TTL of what it acquires next, where the lock is leased */
-    bool lease_ends;      /* the caller's: let the lease end by itself even where the lock is renewed … */
-    bool lease_renewed;   /* … or renew it even where it is not */
+    bool lease_ends;    /* the caller's: let the lease end by itself even where the lock is renewed … */
+    bool lease_renewed; /* … or renew it even where it is not */
+    unsigned
+        process; /* the explorer's, 0 otherwise: handles of different numbers are strangers, as in two processes */
     uint64_t round_trips; /* requests to its server so far */
     uint64_t wake_ups;    /* how often a waiter was woken so far, in vain or not */
     char error[200];      /* what went wrong last, for the log */

@@ -89,6 +89,7 @@ const struct lock_ops redis_fenced = {
     .release = redis_lock_release,
     .still_held = redis_lock_still_held,
     .renew = redis_lock_renew,
+    .expire = redis_lock_expire,
     .raise_fence = raise_fence,
     .close = redis_plain_close,
 };

@@ -98,7 +98,8 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
         return lock_fail(lock, LOCK_FAILED, "no randomness");
     do {
         bool taken;
-        int64_t asked_us = monotonic_us();
+        /* Who is held between the two commands, or dies there, has the key already. */
+        redis_plain_grant(lock, key, token, monotonic_us(), ret_grant);
         enum lock_status status = take(lock, server_key, token, lock_command_ms(deadline_us), &taken);
         if (status == LOCK_OK && taken)
             status = let_it_end(lock, server_key, lock_command_ms(deadline_us));
@@ -110,10 +111,8 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
         }
         if (status != LOCK_OK)
             return redis_lock_not_got(lock, server_key, token, status);
-        if (taken) {
-            redis_plain_grant(lock, key, token, asked_us, ret_grant);
+        if (taken)
             return LOCK_OK;
-        }
     } while (redis_plain_pause(lock, &pause_ms, deadline_us));
     return redis_plain_busy(lock, server_key);
 }
@@ -149,7 +148,7 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 
 #define FUNCTIONS                                                                                            \
     .server = &redis_server, .open = redis_plain_open, .acquire = acquire, .release = release,               \
-    .still_held = redis_lock_still_held, .close = redis_plain_close
+    .still_held = redis_lock_still_held, .expire = redis_lock_expire, .close = redis_plain_close
 #define LEASED .leased = true, .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART
 
 const struct lock_ops redis_setnx_forever = {

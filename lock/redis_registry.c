@@ -97,7 +97,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     char server_key[REDIS_KEY_SIZE], id[LOCK_UUID_SIZE];
     unsigned holds;
     registry_key(server_key, key);
-    if (!local_process_id(id))
+    if (!local_process_id(lock, id))
         return lock_fail(lock, LOCK_FAILED, "no randomness");
     enum lock_status status = local_acquire(lock, key, deadline_us, &holds);
     if (status != LOCK_OK)
@@ -150,7 +150,7 @@ static enum lock_status acquire_shared(struct lock *lock, const char *key, int64
 {
     char server_key[REDIS_KEY_SIZE], id[LOCK_UUID_SIZE];
     registry_key(server_key, key);
-    if (!local_process_id(id))
+    if (!local_process_id(lock, id))
         return lock_fail(lock, LOCK_FAILED, "no randomness");
     return obtain(lock, key, server_key, id, deadline_us, ret_grant);
 }

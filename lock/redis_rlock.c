@@ -18,7 +18,7 @@ enum lock_status rlock_open_at(const struct lock_ops *ops, const char *url, size
                                struct lock **ret_lock)
 {
     char client_uuid[LOCK_UUID_SIZE];
-    struct rlock *r = local_process_id(client_uuid) ? calloc(1, sizeof *r) : NULL;
+    struct rlock *r = local_process_id(NULL, client_uuid) ? calloc(1, sizeof *r) : NULL;
     if (!r)
         return LOCK_FAILED;
     r->redis = redis_new(url, size);

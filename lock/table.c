@@ -88,7 +88,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     unsigned holds = 0;
     if (deadline_us < 0)
         deadline_us = 0; /* long past, like any other */
-    if (!local_process_id(grant.token))
+    if (!local_process_id(lock, grant.token))
         return lock_fail(lock, LOCK_FAILED, "no random numbers");
     snprintf(grant.key, sizeof grant.key, "%s", key);
 

@@ -1,0 +1,165 @@
+/* Faults as moves: what carries a lock ends, or an order dies; and what is watched because of them: who has the lock. */
+#include "loadtest/explore_faults.h"
+
+#include "loadtest/explore_time.h"
+
+#include <stdio.h>
+
+/* ---- what can happen ------------------------------------------------------------------------------------------ */
+
+static bool has_begun(const struct play *play, size_t actor)
+{
+    for (size_t i = 0; i < play->scene.event_count; i++)
+        if (play->scene.events[i].actor == actor)
+            return true;
+    return false;
+}
+
+static bool lock_can_end(const struct play *play, const struct actor *actor)
+{
+    return actor->hold.has_grant && !actor->hold.is_over && time_can_end(play->settings.strategy->lock);
+}
+
+static bool can_expire(const struct play *play, const struct actor *actor)
+{
+    bool is_there = actor->state != ACTOR_CRASHED || play->settings.follows_script;
+    return is_there && play->settings.faults & EXPIRY && lock_can_end(play, actor);
+}
+
+static bool can_crash(const struct play *play, const struct actor *actor)
+{
+    return play->settings.faults & CRASH && actor->state == ACTOR_HELD && has_begun(play, actor->index);
+}
+
+static bool somebody_waits(const struct play *play)
+{
+    for (size_t i = 0; i < play->settings.actors; i++)
+        if (play->actors[i].state == ACTOR_WAITING)
+            return true;
+    return false;
+}
+
+/* Where nobody can go on, time does: what the dead have held comes to its end. */
+static size_t let_time_go_by(const struct play *play, struct move *ret_moves)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < play->settings.actors && somebody_waits(play); i++)
+        if (play->actors[i].state == ACTOR_CRASHED && lock_can_end(play, &play->actors[i]))
+            ret_moves[count++] = (struct move){(uint8_t)i, MOVE_EXPIRE};
+    return count;
+}
+
+size_t faults_enabled(const struct play *play, struct move *moves, size_t steps)
+{
+    size_t count = steps;
+    if (!play->fault_made || play->settings.follows_script)
+        for (size_t i = 0; i < play->settings.actors; i++) {
+            if (can_expire(play, &play->actors[i]))
+                moves[count++] = (struct move){(uint8_t)i, MOVE_EXPIRE};
+            if (can_crash(play, &play->actors[i]))
+                moves[count++] = (struct move){(uint8_t)i, MOVE_CRASH};
+        }
+    return count > 0 ? count : let_time_go_by(play, moves);
+}
+
+/* ---- doing it ------------------------------------------------------------------------------------------------- */
+
+static bool expire(struct play *play, struct actor *actor)
+{
+    enum lock_status status = time_end(play->settings.strategy->lock, play->time, play->shop, &actor->hold);
+    if (status != LOCK_OK && status != LOCK_LOST) {
+        snprintf(play->error, sizeof play->error, "a lock cannot be ended: %s: %s", lock_status_name(status),
+                 play->time ? play->time->error : play->shop->error);
+        return false;
+    }
+    actor->hold.is_over = true;
+    /* Of the dead it may be that it has no end: then nobody has anything to try again. */
+    if (status == LOCK_OK || actor->state != ACTOR_CRASHED)
+        scene_note(&play->scene, actor->index, EVENT_EXPIRED, STEP_NO_VALUE);
+    return true;
+}
+
+/* One that waits in PostgreSQL cannot be ended at once: its session ends first, and then it is where it is noticed. */
+static bool crash_one(struct play *play, struct actor *actor)
+{
+    size_t events = play->scene.event_count;
+    bool well = true;
+    if (actor->state == ACTOR_RUNNING) {
+        pthread_mutex_unlock(&play->scene.mutex);
+        well = explore_shop_end_session(play->shop, actor_session(actor));
+        pthread_mutex_lock(&play->scene.mutex);
+        while (well && actor->state == ACTOR_RUNNING)
+            well = pthread_cond_wait(&play->scene.stopped, &play->scene.mutex) == 0;
+    }
+    if (well && (actor->state == ACTOR_HELD || actor->state == ACTOR_WAITING))
+        well = actor_crash(actor, play->shop);
+    play->scene.event_count = events; /* what it did after its end is none of its doing */
+    scene_note(&play->scene, actor->index, EVENT_CRASHED, STEP_NO_VALUE);
+    if (!well)
+        snprintf(play->error, sizeof play->error, "postgresql: %s", play->shop->error);
+    return well;
+}
+
+/* Orders that share a process's memory for a lock die together. */
+static bool crash(struct play *play, struct actor *actor)
+{
+    const struct lock_ops *lock = play->settings.strategy->lock;
+    bool well = crash_one(play, actor);
+    for (size_t i = 0; i < play->settings.actors && lock && !lock->server; i++) {
+        struct actor *other = &play->actors[i];
+        if (other != actor && other->state != ACTOR_ENDED && other->state != ACTOR_CRASHED)
+            well = well && crash_one(play, other);
+    }
+    return well;
+}
+
+bool fault_make(struct play *play, struct move move)
+{
+    struct actor *actor = &play->actors[move.actor];
+    play->fault_made = true;
+    return move.kind == MOVE_EXPIRE ? expire(play, actor) : crash(play, actor);
+}
+
+/* ---- who has the lock ----------------------------------------------------------------------------------------- */
+
+static bool has_it(const struct actor *actor)
+{
+    return actor->hold.depth > 0 && !actor->hold.is_over && actor->state != ACTOR_CRASHED;
+}
+
+/* Something of ACTOR's was released: was it what another one holds? */
+static void look_for_the_robbed(struct play *play, unsigned actor)
+{
+    for (size_t i = 0; i < play->settings.actors; i++) {
+        struct actor *other = &play->actors[i];
+        if (i == actor || !has_it(other) || time_is_held(play->time, &other->hold))
+            continue;
+        other->hold.is_over = true;
+        play->ending.robbed = true;
+        scene_note(&play->scene, other->index, EVENT_ROBBED, STEP_NO_VALUE);
+    }
+}
+
+/* ACTOR was given the lock: does the server know of it, and is it alone? */
+static void look_at_holders(struct play *play, const struct actor *actor)
+{
+    size_t holders = 0;
+    for (size_t i = 0; i < play->settings.actors; i++)
+        holders += has_it(&play->actors[i]);
+    play->ending.two_holders |= holders > 1;
+    play->ending.hollow |= has_it(actor) && !time_is_held(play->time, &actor->hold);
+}
+
+void faults_watch(struct play *play, size_t since)
+{
+    size_t count = play->scene.event_count; /* more may be noted */
+    if (!play->settings.faults || !play->settings.strategy->lock)
+        return;
+    for (size_t i = since; i < count; i++) {
+        const struct event *event = &play->scene.events[i];
+        if (event->what == STEP_DEL || event->what == STEP_UNLOCK)
+            look_for_the_robbed(play, event->actor);
+        else if (event->what == STEP_LOCK)
+            look_at_holders(play, &play->actors[event->actor]);
+    }
+}

@@ -1,0 +1,86 @@
+/* What time does to a lock, done at once and from outside: its holder learns nothing of it. */
+#include "loadtest/explore_time.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* How a grant is brought to its end. */
+enum way {
+    NEVER,    /* it has none: a mutex, which is the process's own memory */
+    EXPIRE,   /* the lock has a function for it */
+    SHORTEN,  /* its lease is renewed for less than nothing */
+    RELEASE,  /* its end is the same as a release: the node is deleted, the lease revoked */
+    TERMINATE /* the server process of its connection */
+};
+
+static enum way way_of(const struct lock_ops *ops)
+{
+    if (!ops || !ops->server)
+        return NEVER;
+    if (ops->expire)
+        return EXPIRE;
+    if (ops == &lock_row)
+        return TERMINATE;
+    return ops->properties.fenced || ops == &etcd_cas ? RELEASE : SHORTEN;
+}
+
+bool time_can_end(const struct lock_ops *ops)
+{
+    enum way way = way_of(ops);
+    return way != NEVER && (way != EXPIRE || ops->properties.leased);
+}
+
+enum lock_status time_open(const struct lock_ops *ops, struct lock **ret_time)
+{
+    *ret_time = NULL;
+    if (way_of(ops) == NEVER || way_of(ops) == TERMINATE)
+        return LOCK_OK;
+    /* Curator's handle releases only what it was granted itself; the node is the plain recipe's. */
+    enum lock_status status = lock_open(ops == &curator ? &zookeeper_queue : ops, ret_time);
+    if (status == LOCK_OK)
+        (*ret_time)->lease_ms = -1;
+    return status;
+}
+
+const char *time_session(const struct lock_ops *ops, const struct hold *hold, char pid[static 16])
+{
+    bool known = way_of(ops) == TERMINATE && hold->has_grant;
+    snprintf(pid, 16, "%.*s", known ? (int)strcspn(hold->grant.token, "/") : 0, hold->grant.token);
+    return pid;
+}
+
+bool time_is_held(struct lock *time, const struct hold *hold)
+{
+    return !time || time->ops->still_held(time, &hold->grant) != LOCK_LOST;
+}
+
+enum lock_status time_end(const struct lock_ops *ops, struct lock *time, struct explore_shop *shop,
+                          const struct hold *hold)
+{
+    struct lock_grant grant = hold->grant;
+    char pid[16];
+    switch (way_of(ops)) {
+    case EXPIRE: return time->ops->expire(time, &grant);
+    case SHORTEN:
+        (void)time->ops->renew(time,
+                               &grant); /* who looks at the clock finds that it came too late, and is right */
+        return time_is_held(time, hold) ? LOCK_FAILED : LOCK_OK;
+    case RELEASE: return time->ops->release(time, &grant);
+    case TERMINATE:
+        return explore_shop_end_session(shop, time_session(ops, hold, pid)) ? LOCK_OK : LOCK_FAILED;
+    case NEVER: break;
+    }
+    return LOCK_LOST;
+}
+
+void time_clear_away(const struct lock_ops *ops, struct lock *time, const struct hold *hold)
+{
+    struct lock_grant grant = hold->grant;
+    enum way way = way_of(ops);
+    if (!time || !hold->has_grant)
+        return;
+    if (way == SHORTEN)
+        (void)time->ops->renew(time, &grant);
+    else
+        (void)time->ops->release(time, &grant);
+}
