@@ -45,8 +45,8 @@ static bool refresh(struct stage *stage, int64_t stock)
 {
     char sql[400];
     snprintf(sql, sizeof sql,
-             "TRUNCATE order_item, order_rejected, orders; UPDATE product SET count = %" PRId64 ", initial_count = %" PRId64
-             ", version = 0, stock_kind = 'counter', refuse_negative = false",
+             "TRUNCATE order_item, order_rejected, orders; UPDATE product SET count = %" PRId64
+             ", initial_count = %" PRId64 ", version = 0, stock_kind = 'counter', refuse_negative = false",
              stock, stock);
     return run_sql(stage, sql) && run_sql(stage, "VACUUM (FULL, ANALYZE) product") &&
            run_sql(stage, "CHECKPOINT");

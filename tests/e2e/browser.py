@@ -5,6 +5,7 @@ import re
 
 from selenium import webdriver
 from selenium.common.exceptions import StaleElementReferenceException
+from selenium.webdriver import ActionChains
 from selenium.webdriver.chrome.service import Service as Driver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -121,7 +122,7 @@ class Browser:
         field.send_keys(str(value), Keys.TAB)
 
     def press(self, key):
-        self.driver.switch_to.active_element.send_keys(key)
+        ActionChains(self.driver).send_keys(key).perform()
 
     def wait(self, true, what, seconds=15):
         def look():

@@ -448,7 +448,7 @@ def test_a_line_is_drained(held):
 
 
 def test_a_limit_is_kept_in_the_order_of_arrival(held):
-    service, product, crowd, row = held("--product-limit", 2, strategy="select-for-update", first=2)
+    service, product, crowd, row = held("--product-limit", 2, "--workers", 3, strategy="select-for-update", first=2)
     url = service.database_url
     for _ in range(12):
         crowd.send_in_line(product)
@@ -458,10 +458,14 @@ def test_a_limit_is_kept_in_the_order_of_arrival(held):
     row.run("ROLLBACK")
     replies = crowd.replies()
     expect_balanced(service, product, told(replies), 1000)
-    ids = [reply.json["id"] for reply in replies]
-    places = sorted(range(len(ids)), key=ids.__getitem__)
-    for place, arrival in enumerate(places):
-        assert abs(place - arrival) <= 2, f"who is under way at the same time may swap, no more: {places}"
+    arrival = {reply.json["id"]: place for place, reply in enumerate(replies)}
+    taken = {}  # by each worker, which goes on with whoever is the first in line
+    for trace in sorted(service.get("/traces?limit=100").json["traces"], key=lambda trace: trace["started_us"]):
+        if trace["order_id"] in arrival:
+            taken.setdefault(trace["worker"], []).append(arrival[trace["order_id"]])
+    assert sorted(sum(taken.values(), [])) == sorted(arrival.values())
+    for places in taken.values():
+        assert places == sorted(places), f"first come, first served: {taken}"
 
 
 def test_a_limit_under_load(services, database):

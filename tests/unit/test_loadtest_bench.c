@@ -147,6 +147,7 @@ static void test_names(void **state)
         "batched/vs-select-for-update",
         "batched/hot",
         "contention/select-for-update",
+        "redis-stock/hot",
         "memory/1000-connections",
         "locks/redis-lock",
         "locks/zookeeper",
