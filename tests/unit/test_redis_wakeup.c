@@ -29,6 +29,14 @@ static bool say(const char *kind, const char *channel, const char *last)
     return send(atomic_load(&client), text, (size_t)length, MSG_NOSIGNAL) == length;
 }
 
+/* What is no command is nothing. */
+static void confirm(const char *command)
+{
+    if (strstr(command, "SUBSCRIBE"))
+        (void)say(strstr(command, "UNSUBSCRIBE") ? "unsubscribe" : "subscribe",
+                  strstr(command, OTHER) ? OTHER : CHANNEL, ":1");
+}
+
 static void *serve(void *arg)
 {
     char request[4096];
@@ -37,9 +45,10 @@ static void *serve(void *arg)
     int fd = accept(listener, NULL, NULL);
     atomic_store(&client, fd);
     while ((size = read(fd, request, sizeof request - 1)) > 0) {
-        request[size] = '\0'; /* one command, since a test changes one channel at a time */
-        (void)say(strstr(request, "UNSUBSCRIBE") ? "unsubscribe" : "subscribe",
-                  strstr(request, OTHER) ? OTHER : CHANNEL, ":1");
+        request[size] = '\0';
+        char *rest = request;
+        for (const char *command; (command = strsep(&rest, "*"));) /* each begins with one */
+            confirm(command);
     }
     close(fd);
     return NULL;
