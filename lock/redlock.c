@@ -128,7 +128,8 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
     if (!*grant->token)
         return lock_fail(lock, LOCK_NOT_OWNER, "released before");
     struct question q = question_of(lock, grant->key, grant->token);
-    struct redlock_votes votes = ask_release(r, &q, LOCK_TRY_MS);
+    /* No minority makes it wait: it has its answer with the majority's. */
+    struct redlock_votes votes = ask_release(r, &q, LOCK_COMMAND_MS);
     *grant->token = '\0'; /* spent */
     return verdict(r, &votes);
 }

@@ -18,6 +18,8 @@ enum { OWED_MOST = 64 };
 
 enum { RETRY_LEAST_MS = 10, RETRY_MOST_MS = 60 };
 
+enum { CONNECT_MOST_MS = 100 }; /* to a server without which there is a majority */
+
 struct node {
     struct redis *redis;
     redisContext *context; /* lent by REDIS; NULL: not connected */
@@ -118,8 +120,16 @@ static void count_refusal(struct redlock_votes *votes, const char *words)
     snprintf(votes->refusal, sizeof votes->refusal, "%s", words);
 }
 
+static int count_asked(const struct redlock_nodes *nodes)
+{
+    int asked = 0;
+    for (int i = 0; i < nodes->count; i++)
+        asked += nodes->all[i].asked;
+    return asked;
+}
+
 /* First to those who are connected, so that a server that is away keeps nobody from being asked; one that must be
- * connected may take half of the time that is left, and may refuse even that. */
+ * connected may take half of the time that is left, less where a majority is asked already, and may refuse even that. */
 static void send_to_all(struct redlock_nodes *nodes, struct lock *lock, const char *bytes, size_t size,
                         int64_t until_us, struct redlock_votes *votes)
 {
@@ -132,6 +142,8 @@ static void send_to_all(struct redlock_nodes *nodes, struct lock *lock, const ch
     }
     for (struct node *node = nodes->all; node < nodes->all + nodes->count; node++) {
         int64_t half_ms = (until_us - monotonic_us()) / 2000;
+        if (count_asked(nodes) >= redlock_quorum(nodes) && half_ms > CONNECT_MOST_MS)
+            half_ms = CONNECT_MOST_MS;
         if (node->context || half_ms <= 0)
             continue;
         enum lock_status status = redis_ready(node->redis, lock, half_ms, &node->context);
