@@ -30,13 +30,14 @@ def stack():
 
 @contextlib.contextmanager
 def probes_on(addresses):
-    """Gives a function that starts processes full of contenders; all of them end with the block."""
+    """Gives a function that starts processes full of contenders, and knows ADDRESSES; all of them end with the block."""
     started = []
 
     def start(**more):
         started.append(Probe({**addresses, **more}))
         return started[-1]
 
+    start.addresses = addresses
     try:
         yield start
     finally:

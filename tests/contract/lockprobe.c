@@ -9,7 +9,7 @@
  *   release-again A                                 the last grant, though it is spent
  *   raise-fence A KEY FENCE
  *   count A KEY FILE N [wait=MS] [lease=MS]         N times: acquire, add one to the number in FILE, release
- *   cycle A KEY N [lease=MS]                        N times: acquire, release
+ *   cycle A KEY N [wait=MS] [lease=MS]              N times: acquire, release; both count releases that say "away"
  *   hold-at A STEP                                  stop A once, when it next reports STEP, until …
  *   go A                                            … this
  *   stats A                                         round trips, wake-ups, the last error
@@ -210,26 +210,32 @@ static bool add_one(int file)
     return pwrite(file, text, (size_t)length, 0) == length;
 }
 
-/* Acquires and releases N times; FILE is -1 where there is nothing to count. INTERVALS gets when it was held. */
-static enum lock_status go_round(struct contender *c, char *words[], int count, int64_t rounds, int file,
-                                 json_t *intervals, int64_t *ret_done)
+/* What rounds have come to. */
+struct rounds {
+    int64_t done;
+    int64_t away;      /* releases that too few servers answered in time */
+    json_t *intervals; /* when it was held, where something is counted */
+};
+
+/* One: acquire, add one to the number in FILE if that is not -1, release. */
+static enum lock_status go_round(struct contender *c, char *words[], int count, int file,
+                                 struct rounds *rounds)
 {
-    enum lock_status status = LOCK_OK;
-    for (*ret_done = 0; *ret_done < rounds; ++*ret_done) {
-        struct lock_grant grant;
-        status = lock_acquire(c->lock, words[2], deadline_of(words, count), &grant);
-        if (status != LOCK_OK)
-            return status;
-        int64_t began_us = monotonic_us();
-        bool well = file < 0 || add_one(file);
-        if (file >= 0)
-            json_array_append_new(intervals,
-                                  json_pack("[I, I]", (json_int_t)began_us, (json_int_t)monotonic_us()));
-        status = lock_release(c->lock, &grant);
-        if (!well || status != LOCK_OK)
-            return well ? status : LOCK_FAILED;
-    }
-    return status;
+    struct lock_grant grant;
+    enum lock_status status = lock_acquire(c->lock, words[2], deadline_of(words, count), &grant);
+    if (status != LOCK_OK)
+        return status;
+    int64_t began_us = monotonic_us();
+    bool well = file < 0 || add_one(file);
+    if (file >= 0)
+        json_array_append_new(rounds->intervals,
+                              json_pack("[I, I]", (json_int_t)began_us, (json_int_t)monotonic_us()));
+    status = lock_release(c->lock, &grant);
+    rounds->done++;
+    rounds->away += status == LOCK_AWAY;
+    if (!well)
+        return LOCK_FAILED;
+    return status == LOCK_AWAY ? LOCK_OK : status;
 }
 
 static void count_or_cycle(struct contender *c, char *words[], int count)
@@ -240,18 +246,19 @@ static void count_or_cycle(struct contender *c, char *words[], int count)
         return;
     }
     int file = counts ? open(words[3], O_RDWR | O_CLOEXEC) : -1;
-    int64_t done = 0, began_us = monotonic_us();
-    json_t *intervals = json_array();
+    int64_t began_us = monotonic_us(), wanted = number(words[counts ? 4 : 3], 0);
+    struct rounds rounds = {.intervals = json_array()};
     c->lock->lease_ms = number(option(words, count, "lease"), 10000);
     c->lock->lease_ends = option(words, count, "ends") != NULL;
-    enum lock_status status = LOCK_FAILED;
-    if (!counts || file >= 0)
-        status = go_round(c, words, count, number(words[counts ? 4 : 3], 0), file, intervals, &done);
+    enum lock_status status = counts && file < 0 ? LOCK_FAILED : LOCK_OK;
+    while (status == LOCK_OK && rounds.done < wanted)
+        status = go_round(c, words, count, file, &rounds);
     if (file >= 0)
         close(file);
     json_t *event = answer(c, words[0], status, began_us);
-    json_object_set_new(event, "done", json_integer(done));
-    json_object_set_new(event, "intervals", intervals);
+    json_object_set_new(event, "done", json_integer(rounds.done));
+    json_object_set_new(event, "away", json_integer(rounds.away));
+    json_object_set_new(event, "intervals", rounds.intervals);
     say(event);
 }
 

@@ -42,6 +42,8 @@ LOCKS = read_locks()
 BY_NAME = {lock.name: lock for lock in LOCKS}
 IN_PROCESS = [lock.name for lock in LOCKS if not lock.server]
 SHARED = [lock.name for lock in LOCKS if lock.server]
+# By a vote of servers that have few milliseconds each to answer: on a busy machine a majority is late now and then.
+VOTED = [lock.name for lock in LOCKS if lock.setting == "REDLOCK_URLS"]
 
 
 def declaring(**properties):

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 import redis
 from basics import PATIENCE, wait_until
-from conditions import EXCLUSIVE, FREE_WITHIN_MS
+from conditions import EXCLUSIVE, FREE_WITHIN_MS, LONG_MS
 from conftest import probes_on
 from contender import Contender, fresh_key
 from locks import BREAKS, BY_NAME, lease_ms
@@ -22,10 +22,10 @@ def in_time(event, wait):
     return event["status"]
 
 
-def recovers(contender, lock):
+def recovers(contender):
     """By itself, and soon: it may spare a server that was away a moment ago."""
     wait_until(
-        lambda: contender.acquire(fresh_key(), wait=1000, lease=lease_ms(lock))["status"] == "ok", "recovery"
+        lambda: contender.acquire(fresh_key(), wait=1000, lease=LONG_MS)["status"] == "ok", "recovery"
     )
 
 
@@ -44,7 +44,7 @@ def a_silent_server(lock, start, addresses):
         assert event["error"], event
         for server in servers:
             server.stalled.clear()
-        recovers(contender, lock)
+        recovers(contender)
         for server in servers:
             server.stalled.set()
         event = contender.release()
@@ -61,7 +61,7 @@ def a_server_that_is_gone(lock, start, addresses):
         assert event["error"], event
         for server in servers:
             server.refuse = False
-        recovers(contender, lock)
+        recovers(contender)
         contender.released()
 
 
@@ -101,7 +101,7 @@ def a_reply_cut_short(lock, start, addresses):
                 assert event["error"], event
             other.got(key, wait=lease_ms(lock) + FREE_WITHIN_MS, lease=lease_ms(lock))
             other.released()
-            recovers(contender, lock)
+            recovers(contender)
             contender.released()
         return f"expected a status in time, no lock left, recovery; saw {seen}"
 
@@ -122,7 +122,7 @@ def a_wrong_password(lock, start, addresses):
     first = contender.acquire(key, wait=400, lease=lease_ms(lock))
     assert in_time(first, 400) == "refused" and first["error"], first
     password("word")
-    recovers(contender, lock)
+    recovers(contender)
     contender.released()
     seen = f"expected refused, saw {first['status']} ({first['error']})"
     if BY_NAME[lock].blocking:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from basics import PATIENCE, SANITIZED, wait_until
-from conditions import LONG_MS
+from conditions import LONG_MS, all_well
 from contender import fresh_key
-from locks import BREAKS, BY_NAME
+from locks import BREAKS, BY_NAME, declaring
 
 ROUNDS = int(os.environ.get("LEAK_ROUNDS", "2000"))
 THREADS = 4
@@ -23,11 +23,13 @@ GONE_S = 25  # what the tests before have left on purpose ends with its lease
 
 
 class Cycling:
-    """A process whose threads acquire and release: each a key of its own, then all of them one key."""
+    """A process whose threads acquire and release: each a key of its own, then all of them one key.
+
+    It has one arena of memory, as one for each thread takes some hundred thousand rounds to be as large as it gets."""
 
     def __init__(self, lock, start):
         self.lock = lock
-        self.probe = start()
+        self.probe = start(MALLOC_ARENA_MAX="1")
         self.contenders = [(self.probe.contender(lock, LONG_MS), fresh_key()) for _ in range(THREADS)]
         self.shared = fresh_key()
         self.keys = [self.shared, *(key for _, key in self.contenders)]
@@ -43,8 +45,22 @@ class Cycling:
         for contender, _ in self.contenders:
             for _ in range(2):
                 event = contender.done("cycle", within=max(100, rounds / 20))
-                assert event["status"] == "ok" and event["done"] == rounds // THREADS // 2, event
+                all_well(self.lock, event)
+                assert event["done"] == rounds // THREADS // 2, event
             self.waited += contender.event("wait", 0) is not None
+
+    def waits_at_each_server(self, start):
+        """So that it has the thread that listens there, which else may come at any time: few stand there by chance."""
+        contender = self.contenders[0][0]
+        for url in start.addresses["REDLOCK_URLS"].split(","):
+            key = fresh_key()
+            holder = start(REDLOCK_URLS=url).contender(self.lock)
+            holder.got(key, lease=LONG_MS)
+            contender.waits(key, wait=2000, lease=LONG_MS)
+            assert contender.done("acquire")["status"] == "ok"  # by the other servers
+            contender.released()
+            holder.released()
+            holder.probe.end()
 
     def wake_ups(self):
         return sum(contender.stats()["wake_ups"] for contender, _ in self.contenders)
@@ -70,7 +86,9 @@ def test_nothing_grows(setting, start, stack, print_later):
         for process in cycling.values():
             process.end(rounds)
 
-    run(200)  # caches fill, arenas settle
+    for lock in declaring(setting=setting, blocking=True) if setting == "REDLOCK_URLS" else []:
+        cycling[lock].waits_at_each_server(start)
+    run(200)  # caches fill
     before = {lock: process.footprint() for lock, process in cycling.items()}
     left = stack.left_behind(setting)
     allowed = {what: 0 if what in GONE_WITH_THE_LAST else count for what, count in left.items()}
