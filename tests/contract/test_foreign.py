@@ -5,16 +5,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from basics import PATIENCE
 from conditions import LONG_MS
-from contender import fresh_key, now_us
+from contender import fresh_key, now_us, took_ms
 from foreign import BLIND, LEASE_MS, PAIRS
 from locks import BY_NAME, declaring
 
 TITLE = "Exclusion: our lock, a foreign client, [they hold: ours waits] [we hold: theirs waits] [they release: ours gets it]"
 WAIT_MS = 400
-WOKEN_MS = 400  # from the start of their release, which for some is a program to be started
-POLLED_MS = 600
 
 
 @pytest.fixture
@@ -31,17 +28,18 @@ def test_exclusion(met, print_later):
     key = fresh_key()
 
     assert foreign.hold(key), "theirs gets what is free"
-    event = ours.acquire(key, wait=WAIT_MS, lease=LONG_MS)
+    event = ours.decided(lambda: ours.acquire(key, wait=WAIT_MS, lease=LONG_MS))
     they_hold = event["status"] == "busy"
-    assert WAIT_MS <= (event["ended_us"] - event["began_us"]) / 1000 < WAIT_MS + 500 * PATIENCE, event
+    assert took_ms(event) >= WAIT_MS, event
 
+    before = ours.stats()["wake_ups"]
     ours.waits(key, wait=LEASE_MS // 2, lease=LONG_MS)
     time.sleep(0.15)
     released_us = now_us()
     foreign.release(key)
     event = ours.done("acquire")
-    took_ms = (event["ended_us"] - released_us) / 1000
-    they_release = event["status"] == "ok" and took_ms < (WOKEN_MS if BY_NAME[lock].blocking else POLLED_MS) * PATIENCE
+    after_ms = (event["ended_us"] - released_us) / 1000
+    they_release = event["status"] == "ok" and (ours.stats()["wake_ups"] > before or not BY_NAME[lock].blocking)
 
     we_hold = not foreign.hold(key)
     if not we_hold:
@@ -51,8 +49,8 @@ def test_exclusion(met, print_later):
     foreign.release(key)
 
     words = ["yes" if ok else "NO" for ok in (they_hold, we_hold, they_release)]
-    print_later(TITLE, f"{lock:18} {foreign.title:22} {words[0]:4} {words[1]:4} {words[2]:4} after {took_ms:.0f} ms")
-    assert (they_hold, we_hold, they_release) == (True, type(foreign) not in BLIND, True), (event, took_ms)
+    print_later(TITLE, f"{lock:18} {foreign.title:22} {words[0]:4} {words[1]:4} {words[2]:4} after {after_ms:.0f} ms")
+    assert (they_hold, we_hold, they_release) == (True, type(foreign) not in BLIND, True), (event, after_ms)
 
 
 THEY_WAIT = [(lock, client) for lock, client in PAIRS if hasattr(client, "wait") and client not in BLIND]
@@ -63,7 +61,7 @@ def test_they_wait_for_us(met, print_later):
     """Behind us in the same queue, where there is one; our release is what they wait for."""
     lock, foreign, ours = met
     key = fresh_key()
-    ours.got(key, lease=LONG_MS)
+    ours.got(key, lease=LEASE_MS)  # so that what comes is not its end
     with ThreadPoolExecutor(1) as pool:
         theirs = pool.submit(lambda: (foreign.wait(key), now_us()))
         time.sleep(0.5)
@@ -72,7 +70,6 @@ def test_they_wait_for_us(met, print_later):
         came, at_us = theirs.result()
     assert came
     print_later("They wait: got after our release, in ms", f"{lock:18} {foreign.title:22} {(at_us - released_us) / 1000:6.1f}")
-    assert at_us - released_us < POLLED_MS * 1000 * PATIENCE
     assert ours.acquire(key)["status"] == "busy"
     foreign.release(key)
 
@@ -96,12 +93,11 @@ def test_a_value_of_another_kind(lock, start, stack, print_later):
             server.set(name, "somebody")
         else:
             server.hset(name, "somebody", 1)
-    event = ours.acquire(key, wait=200, lease=LONG_MS)
+    event = ours.decided(lambda: ours.acquire(key, wait=200, lease=LONG_MS))
     expected = "busy" if lock in BUSY else "refused"
     told = f"{lock:22} expected {expected}, got {event['status']}: {event['error']}"
     print_later("A value of another kind under our key", told)
     assert event["status"] == expected and event["error"], event
-    assert event["ended_us"] - event["began_us"] < 800_000 * PATIENCE, event
     assert {server.type(name) for server in servers} == {"string" if lock in HASHES else "hash"}
     if lock != "redis-setnx-repair":  # which gives an end to whatever has none
         assert {server.ttl(name) for server in servers} == {-1}
@@ -166,7 +162,6 @@ def test_what_is_not_ours(lock, what, strange, expected, start, stack, print_lat
     event = ours.acquire(key, wait=300, lease=LONG_MS)
     print_later("What is not ours under our key", f"{lock:16} {what:40} expected {expected}, got {event['status']}")
     assert event["status"] == expected, event
-    assert event["ended_us"] - event["began_us"] < 1_000_000 * PATIENCE, event
     if expected == IGNORED:
         ours.released()
     else:
