@@ -84,6 +84,23 @@ static void test_the_services_statements_make_scripts(void **state)
     free(text);
 }
 
+/* Its arrays have as many elements as it says that it makes orders. */
+static void test_a_batch_has_as_many_orders_as_it_says(void **state)
+{
+    (void)state;
+    const struct script_step *insert = &SCRIPT_BATCHED.steps[2];
+    assert_ptr_equal(insert->statement, &ST_INSERT_BATCH);
+    for (int i = 6; i < ST_INSERT_BATCH.parameters; i++) {
+        int64_t elements = 1;
+        for (const char *c = insert->values[i]; *c; c++)
+            elements += *c == ',';
+        assert_int_equal(elements, SCRIPT_BATCHED.orders);
+    }
+    char *text = script_text(&SCRIPT_BATCHED);
+    assert_non_null(strstr(text, "\n\\set target :seen_count - 50 * :quantity\n"));
+    free(text);
+}
+
 /* ---- reports ------------------------------------------------------------------------------------------- */
 
 #define REPORT                                                                                               \
@@ -239,6 +256,35 @@ static void test_facts_stand_beside(void **state)
     assert_int_equal(json_integer_value(json_object_get(row, "clients")), 4);
     assert_int_equal(json_integer_value(json_object_get(row, "workers")), 8);
     json_decref(row);
+}
+
+static void test_two_strategies_side_by_side(void **state)
+{
+    (void)state;
+    const struct sample sample = {.value = 8.5, .numerator = 8500, .denominator = 1000};
+    const struct tuning tuning = {.workers = 2, .rival_workers = 1};
+    json_t *row = bench_case_json(find_case("batched/vs-select-for-update"), &tuning, &sample, 1);
+    assert_true(json_is_true(json_object_get(row, "reached")));
+    assert_string_equal(json_string_value(json_object_get(row, "with")),
+                        "2 workers; select-for-update, 1 worker");
+    assert_int_equal(json_integer_value(json_object_get(row, "rival_workers")), 1);
+    json_decref(row);
+}
+
+static void test_a_limit_is_told_with_what_it_saves(void **state)
+{
+    (void)state;
+    const struct sample sample = {.value = 0.96, .numerator = 960, .denominator = 1000, .facts = {321}};
+    const struct tuning tuning = {.clients = 2, .product_limit = 2};
+    json_t *row = bench_case_json(find_case("contention/select-for-update"), &tuning, &sample, 1);
+    assert_string_equal(json_string_value(json_object_get(row, "with")), "limit 2; pgbench, 2 clients");
+    assert_int_equal(json_integer_value(json_object_get(row, "product_limit")), 2);
+    json_t *document = json_pack("{s:[o]}", "ratios", row);
+    struct notes notes = {0};
+    assert_true(notes_of_bench(document, &notes));
+    assert_string_equal(notes.item[0].text, "contention/select-for-update: without the limit 321/s.");
+    notes_free(&notes);
+    json_decref(document);
 }
 
 static void test_locks_are_held_against_their_servers(void **state)
@@ -460,6 +506,7 @@ int main(void)
         cmocka_unit_test(test_literals_hide_colons_and_dollars),
         cmocka_unit_test(test_values_must_fit_the_statement),
         cmocka_unit_test(test_the_services_statements_make_scripts),
+        cmocka_unit_test(test_a_batch_has_as_many_orders_as_it_says),
         cmocka_unit_test(test_report_is_read),
         cmocka_unit_test(test_report_with_failures_or_gaps_is_refused),
         cmocka_unit_test(test_names),
@@ -467,6 +514,8 @@ int main(void)
         cmocka_unit_test(test_medians_and_extremes),
         cmocka_unit_test(test_less_memory_is_better),
         cmocka_unit_test(test_facts_stand_beside),
+        cmocka_unit_test(test_two_strategies_side_by_side),
+        cmocka_unit_test(test_a_limit_is_told_with_what_it_saves),
         cmocka_unit_test(test_locks_are_held_against_their_servers),
         cmocka_unit_test(test_a_hand_over_has_no_goal),
         cmocka_unit_test(test_what_is_not_available_says_why),
