@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRACES_MOST = 600 };
+enum { TRACES_MOST = 1000 };
 
 static void books_key(int64_t product_id, char *ret_key, size_t size)
 {

@@ -177,6 +177,7 @@ int main(int argc, char *argv[])
     if (!start(&service))
         return 1;
     unsigned port = http_port(service.http);
+    atomic_store(&service.port, port);
     log_line(LOG_INFO, "listening on port %u, strategy %s, %lld workers", port, config->strategy,
              (long long)config->workers);
     if (config->classroom)

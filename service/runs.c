@@ -104,7 +104,7 @@ enum run_start runs_start(struct runs *runs, const struct run_order *order, uint
     if (runs->current) {
         *ret_id = runs->current->id;
         result = RUN_GOES_ON;
-    } else if (!runs->stopping) {
+    } else if (!runs->stopping && port != 0) {
         collect_thread(runs);
         int64_t id = runs->last_id + 1;
         struct run *run = &runs->kept[(uint64_t)id % RUNS_KEPT];
@@ -212,9 +212,9 @@ json_t *runs_summary(struct runs *runs)
 {
     pthread_mutex_lock(&runs->mutex);
     const struct run *run = find(runs, runs->last_id);
-    json_t *json = run ? json_pack("{s:I, s:s, s:I, s:O?}", "id", (json_int_t)run->id, "state",
+    json_t *json = run ? json_pack("{s:I, s:s, s:I, s:o?}", "id", (json_int_t)run->id, "state",
                                    state_names[run->state], "product_id", (json_int_t)run->order.product_id,
-                                   "load", run->load)
+                                   "load", run->load ? json_deep_copy(run->load) : NULL)
                        : json_null();
     pthread_mutex_unlock(&runs->mutex);
     return json;

@@ -29,7 +29,7 @@ void runs_stop(struct runs *runs);
 void runs_free(struct runs *runs);
 
 /* Starts a run against PORT of this service. RUN_GOES_ON: *ret_id is of the run in the way; RUN_IMPOSSIBLE: no thread
- * or memory, or the service is ending. */
+ * or memory, or the service is ending, or just starting (PORT 0). */
 enum run_start runs_start(struct runs *runs, const struct run_order *order, uint16_t port, int64_t *ret_id);
 /* The run as JSON text, to be freed; NULL where it is not kept (or memory is out). */
 char *runs_text(struct runs *runs, int64_t id);

@@ -64,8 +64,8 @@ void runs_create(struct exchange *x, struct worker *worker)
         return;
     }
     int64_t id = 0;
-    order.strategies = json_incref(names);
-    switch (runs_start(service->runs, &order, http_port(service->http), &id)) {
+    order.strategies = json_deep_copy(names); /* another thread will read them */
+    switch (runs_start(service->runs, &order, (uint16_t)atomic_load(&service->port), &id)) {
     case RUN_STARTED:
         http_set_header(x, "Location", "/runs/%lld", (long long)id);
         reply_run(x, 202, id);

@@ -54,7 +54,8 @@ struct service {
     struct turns *turns;   /* orders that wait because there is a product_limit */
     struct order_ids *ids; /* for orders that are accepted in Redis … */
     struct writer *writer; /* … and who writes them; NULL where there is none */
-    struct http *http;
+    struct http *http;     /* the main thread's; requests may come before it is set */
+    atomic_uint port;      /* where it listens; 0: not known yet */
     struct runs *runs;
     struct shared *shared;
     struct sandboxes *sandboxes;

@@ -5,20 +5,28 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-struct trace_ring {
-    pthread_mutex_t mutex;
+/* A part of a ring, of orders that were placed or of others. */
+struct traces {
+    struct trace *kept; /* CAPACITY of them, from the ADDEDth on */
     int capacity;
     uint64_t added;
-    struct trace traces[];
+};
+
+struct trace_ring {
+    pthread_mutex_t mutex;
+    struct traces parts[2]; /* not placed, placed */
+    struct trace memory[];
 };
 
 struct trace_ring *trace_ring_new(int capacity)
 {
-    struct trace_ring *ring = calloc(1, sizeof *ring + (size_t)capacity * sizeof ring->traces[0]);
+    int others = 1 + capacity / 4;
+    struct trace_ring *ring = calloc(1, sizeof *ring + (size_t)(capacity + others) * sizeof ring->memory[0]);
     if (!ring)
         return NULL;
     pthread_mutex_init(&ring->mutex, NULL);
-    ring->capacity = capacity;
+    ring->parts[0] = (struct traces){.kept = ring->memory, .capacity = others};
+    ring->parts[1] = (struct traces){.kept = ring->memory + others, .capacity = capacity};
     return ring;
 }
 
@@ -33,7 +41,8 @@ void trace_ring_free(struct trace_ring *ring)
 void trace_ring_add(struct trace_ring *ring, const struct trace *trace)
 {
     pthread_mutex_lock(&ring->mutex);
-    ring->traces[ring->added++ % (uint64_t)ring->capacity] = *trace;
+    struct traces *part = &ring->parts[trace->order_id != 0];
+    part->kept[part->added++ % (uint64_t)part->capacity] = *trace;
     pthread_mutex_unlock(&ring->mutex);
 }
 
@@ -42,7 +51,7 @@ uint64_t traces_count(struct trace_ring *const *rings, int count)
     uint64_t sum = 0;
     for (int i = 0; i < count; i++) {
         pthread_mutex_lock(&rings[i]->mutex);
-        sum += rings[i]->added;
+        sum += rings[i]->parts[0].added + rings[i]->parts[1].added;
         pthread_mutex_unlock(&rings[i]->mutex);
     }
     return sum;
@@ -54,22 +63,30 @@ static int by_start(const void *a, const void *b)
     return (x->started_us > y->started_us) - (x->started_us < y->started_us);
 }
 
+/* Copies those of a part that are wanted to TO; returns how many. */
+static int copy_part(const struct traces *part, const struct trace_query *query, struct trace *to)
+{
+    int found = 0, kept = part->added < (uint64_t)part->capacity ? (int)part->added : part->capacity;
+    for (int i = 0; i < kept; i++)
+        if (query->product_id == 0 || part->kept[i].product_id == query->product_id)
+            to[found++] = part->kept[i];
+    return found;
+}
+
 /* A sorted copy of the traces that are wanted; *ret_count of them. The caller frees. */
 static struct trace *collect(struct trace_ring *const *rings, int count, const struct trace_query *query,
                              int *ret_count)
 {
     int room = 1, found = 0;
     for (int i = 0; i < count; i++)
-        room += rings[i]->capacity;
+        room += rings[i]->parts[0].capacity + rings[i]->parts[1].capacity;
     struct trace *all = malloc((size_t)room * sizeof *all);
     if (!all)
         return NULL;
     for (int i = 0; i < count; i++) {
         pthread_mutex_lock(&rings[i]->mutex);
-        int kept = rings[i]->added < (uint64_t)rings[i]->capacity ? (int)rings[i]->added : rings[i]->capacity;
-        for (int j = 0; j < kept; j++)
-            if (query->product_id == 0 || rings[i]->traces[j].product_id == query->product_id)
-                all[found++] = rings[i]->traces[j];
+        for (int part = 0; part < 2; part++)
+            found += copy_part(&rings[i]->parts[part], query, all + found);
         pthread_mutex_unlock(&rings[i]->mutex);
     }
     qsort(all, (size_t)found, sizeof *all, by_start);

@@ -13,7 +13,7 @@ import { setUpTimeline, showTraces, showWitness } from "./timeline.js";
 const BUSY_MS = 700; // between looks while something happens …
 const IDLE_MS = 2500; // … and while nothing does
 const LIVELY_MS = 4000; // so long after the user has done something
-const TRACES = 600; // orders in the timeline, of each process
+const TRACES = 1000; // orders in the timeline, of each process
 const TRACES_BUSY = 60; // while a load runs, only the newest can be followed by eye
 
 const asked = Number(new URLSearchParams(location.search).get("product")) || null;

@@ -29,7 +29,7 @@ export async function buyOne(shop) {
   try {
     const { word, order } = await buy(shop.product);
     if (!order) tell(`Not bought: ${word}.`);
-    else tell(`Order ${order.id}${order.stock_seen === null ? "" : ` read ${order.stock_seen}, and`} bought 1.`);
+    else tell(`Order ${order.id}${order.stock_seen == null ? "" : ` read ${order.stock_seen}, and`} bought 1.`);
   } catch {
     alertUser("The service does not answer.");
   }

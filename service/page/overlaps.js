@@ -20,6 +20,7 @@ export function orderOf(trace, instance) {
     steps: trace.steps,
     segments: [],
     holds: [], // [from, to] while a lock outside the database is held
+    together: null, // see putTogether
     seen: null, // the stock read last
     readBegin: null, // when it was read, or taken, last
     readEnd: null,
@@ -47,14 +48,30 @@ export function orderOf(trace, instance) {
   return order;
 }
 
-const isInside = (order) => order.outcome === "created" && order.readEnd !== null && order.commitEnd !== null;
+// A critical section is what lies between a read and the end of the transaction that relied on it. Where the database checks
+// and subtracts in one statement there is none.
+const isInside = (order) => order.outcome === "created" && order.seen !== null && order.commitEnd !== null;
 
 // Did two orders overlap for certain? Clocks here are the client's: a COMMIT takes effect somewhere between its beginning
 // and its end. Each had read before the other began to commit; or both read the same stock, one of them before the other's
 // COMMIT had ended, and so without seeing what it took.
 function overlap(a, b) {
+  if (a.together === b.together) return false;
   if (a.readEnd < b.commitBegin && b.readEnd < a.commitBegin) return true;
-  return a.seen !== null && a.seen === b.seen && a.readBegin < b.commitEnd && b.readBegin < a.commitEnd;
+  return a.seen === b.seen && a.readBegin < b.commitEnd && b.readBegin < a.commitEnd;
+}
+
+// Puts orders together that one worker placed in one transaction, a batch: it has one transaction at a time, so where its
+// orders overlap they are one. Each order's TOGETHER is the array of them; ORDERS are sorted by their start.
+export function putTogether(orders) {
+  const last = new Map();
+  for (const order of orders) {
+    const lane = `${order.instance}/${order.worker}`;
+    const batch = last.get(lane);
+    order.together = batch && order.start < batch[0].end ? batch : [];
+    order.together.push(order);
+    last.set(lane, order.together);
+  }
 }
 
 // For each order's key: { ranges: [[from, to]…], others: [order…], same: [order…] }; SAME read the same stock as well.
@@ -65,7 +82,7 @@ export function overlapsOf(orders, witness = []) {
     const entry = found.get(order.key) ?? { ranges: [], others: [], same: [] };
     entry.ranges.push(range);
     entry.others.push(other);
-    if (order.seen !== null && order.seen === other.seen) entry.same.push(other);
+    if (order.seen === other.seen) entry.same.push(other);
     found.set(order.key, entry);
   };
   const inside = orders.filter(isInside).sort((a, b) => a.readBegin - b.readBegin);

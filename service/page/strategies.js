@@ -19,6 +19,8 @@ const SHOWN_BY = {
 // What taking the stock does, in the words of the picture; a policy that is not here is shown by its own name.
 const STEPS = {
   "read-write": ["read", "write"],
+  "delete-units-not-locked": ["DELETE units … SKIP LOCKED"],
+  "guarded-update-of-one-bucket": ["UPDATE a bucket WHERE count ≥ n"],
   "check-then-decrement": ["read", "count − n"],
   "check-then-decrement, CHECK (count >= 0)": ["read", "count − n, CHECK ≥ 0"],
   "guarded-update": ["UPDATE … WHERE count ≥ n"],
@@ -63,7 +65,7 @@ const box = (kind, label, ...inside) =>
 function anatomy(row) {
   const isolation = row.isolation === "read-committed" ? "transaction" : `transaction, ${row.isolation}`;
   const lockName = row.lock ? `lock: ${row.lock.name}` : "";
-  const stock = (STEPS[row.stock] ?? [row.stock === "own" ? "one statement for all" : row.stock]).map(chip);
+  const stock = (STEPS[row.stock] ?? [row.stock === "own" ? "a way of its own" : row.stock]).map(chip);
   const fence = row.fence === "before-read" ? [chip("register token")] : [];
   const insert = row.stock === "own" ? [] : [chip("insert order")];
   const commit = () => chip("COMMIT");

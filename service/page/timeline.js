@@ -1,6 +1,6 @@
 // The timeline: recent orders as bars on their workers' lanes, overlaps and the witness marked, each order's steps on demand.
 import { byId, make, makeSvg, micros, plural, setText } from "./dom.js";
-import { merge, orderOf, overlapsOf } from "./overlaps.js";
+import { merge, orderOf, overlapsOf, putTogether } from "./overlaps.js";
 
 // Sizes in pixels, where the page's text has 16; all grow with it.
 const SIZES = {
@@ -38,7 +38,8 @@ const view = {
   byKey: new Map(),
   overlaps: new Map(),
   witness: null, // {seen, orders: [id, id]}
-  all: [], // as they came; ORDERS are those that are shown
+  all: [], // as they came; ORDERS are those that are shown, DRAWN those that have a bar
+  drawn: [],
   capped: false,
   fresh: false, // a new picture: it starts where it matters
   zoom: null, // pixels a microsecond; null: as fits
@@ -107,7 +108,7 @@ function lanesOf(orders) {
 function describe(order) {
   const overlap = view.overlaps.get(order.key);
   const parts = [
-    order.id ? `order ${order.id}` : `an order that was not placed: ${order.outcome}`,
+    order.id ? `order ${order.id}${others(order) > 1 ? ` and ${others(order) - 1} more in one transaction` : ""}` : `an order that was not placed: ${order.outcome}`,
     `worker ${order.worker} of ${order.instance}`,
     order.seen === null ? null : `read ${order.seen}`,
     micros(order.end - order.start),
@@ -142,8 +143,9 @@ function drawOrder(order, y, place) {
     group.append(makeSvg("rect", { class: "overlap", x: at(from), y: y + px.BAR, width: Math.max(at(to) - at(from), 1.5), height: 5 * unit }));
   group.append(makeSvg("rect", { class: "outline", x: left, y, width: Math.max(at(order.end) - left, 2), height: px.BAR, rx: 3 }));
   const width = at(order.end) - left;
+  const text = `${order.seen}${others(order) > 1 ? ` ×${others(order)}` : ""}`;
   if (order.seen !== null && width >= px.TEXT_FROM)
-    group.append(makeSvg("text", { class: "seen", x: Math.min(at(order.readEnd) + 3, left + width - (4 + 7 * String(order.seen).length) * unit), y: y + px.BAR - 4 * unit }, String(order.seen)));
+    group.append(makeSvg("text", { class: "seen", x: Math.min(at(order.readEnd) + 3, left + width - (4 + 7 * text.length) * unit), y: y + px.BAR - 4 * unit }, text));
   return group;
 }
 
@@ -227,7 +229,7 @@ function draw() {
     if (index % 2 === 1) svg.append(makeSvg("rect", { class: "lane", x: 0, y: lane.y - 5 * unit, width: view.scale.width, height: px.LANE }));
   });
   drawAxis(svg, height);
-  for (const order of orders) svg.append(drawOrder(order, lanes.get(laneKey(order)).y, view.scale.place));
+  for (const order of view.drawn) svg.append(drawOrder(order, lanes.get(laneKey(order)).y, view.scale.place));
   drawWitness(svg, lanes, view.scale.place);
 
   const labels = [...lanes.values()].map((lane) => {
@@ -286,6 +288,7 @@ function showDetail(order) {
     `${order.strategy}, worker ${order.worker} of ${order.instance}`,
     isOrder(order) ? null : `not placed: ${order.outcome}`,
     order.seen === null ? null : `read ${order.seen}`,
+    others(order) > 1 ? `in one transaction with ${order.together.filter((other) => other !== order && other.id !== null).map((other) => other.id).join(" ")}` : null,
     queued > 1000 ? `waited ${micros(queued)} for a worker` : null,
     order.tries > 1 ? `${order.tries} tries` : null,
     order.fence === null ? null : `fencing token ${order.fence}`,
@@ -332,8 +335,8 @@ function goOn() {
 
 // Left and right go through the orders by time.
 function step(by) {
-  const index = view.orders.findIndex((order) => order.key === view.chosen);
-  const next = view.orders[Math.min(Math.max(index + by, 0), view.orders.length - 1)];
+  const index = view.drawn.findIndex((order) => order.key === view.chosen);
+  const next = view.drawn[Math.min(Math.max(index + by, 0), view.drawn.length - 1)];
   if (!next) return;
   const group = choose(next.key, true);
   group?.focus({ preventScroll: true });
@@ -367,16 +370,22 @@ function zoomBy(factor) {
 
 // ---- what the service sends ----
 
+// Of orders that were placed together one is drawn, for all.
+const leads = (order, all) => order.together.find((other) => all || other.id !== null) === order;
+const others = (order) => order.together.filter((other) => other.id !== null).length;
+
 // The orders that are shown: those that were placed, unless all are wanted or none was.
 function pick() {
   const placed = view.all.filter((order) => order.id !== null);
+  putTogether(view.all);
   const orders = byId("timeline-all").checked || placed.length === 0 ? view.all : placed;
   view.orders = orders;
+  view.drawn = orders.filter((order) => leads(order, orders === view.all));
   view.byKey = new Map(orders.map((order) => [order.key, order]));
   view.overlaps = overlapsOf(orders, view.witness?.orders);
   const overlapping = orders.filter((order) => view.overlaps.has(order.key)).length;
   setText(byId("timeline-note"), orders.length === 0 ? "" :
-    `${view.capped ? "the newest " : ""}${plural(orders.length, "order", "orders")}${overlapping > 0 ? `, of which ${overlapping} overlap another` : ", of which none overlaps another"}`);
+    `${view.capped ? "the newest " : ""}${plural(orders.length, "order", "orders")}${overlapping > 0 ? `; ${overlapping} read while another had read and not yet committed` : "; none read while another was inside"}`);
   draw();
 }
 

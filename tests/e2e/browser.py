@@ -113,6 +113,7 @@ class Browser:
         element.click()
 
     def choose(self, name, value):
+        self.wait(lambda: self.all(f'#{name} option[value="{value}"]'), f"#{name} offers {value}")
         Select(self.find(name)).select_by_value(value)
 
     def enter(self, name, value):

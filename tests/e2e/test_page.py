@@ -100,7 +100,7 @@ def test_live_tells_what_is_new_and_no_more(shop):
     same = shop.get(f"/live?product_id={product}&traces=10&traced={now['traced']}").json
     assert same["traces"] is None
     assert shop.get("/live?product_id=999999999").json["problem"] == "no-such-product"
-    for query in ("product_id=0", "traces=601", "traces=-1", "traced=x", "colour=1"):
+    for query in ("product_id=0", "traces=1001", "traces=-1", "traced=x", "colour=1"):
         assert shop.get(f"/live?{query}").problem == "bad-request", query
 
 
