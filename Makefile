@@ -278,6 +278,7 @@ install: programs ## into $(DESTDIR)$(PREFIX), /usr/local by default
 	install -D -m 755 -t $(SHARE)/stack stack/stack
 	install -D -m 644 -t $(SHARE)/stack stack/*.sh
 	install -D -m 644 -t $(SHARE)/loadtest loadtest/order.lua loadtest/kazoo_lock.py
+	install -D -m 644 -t $(SHARE)/explore explore/*.sched
 
 clean: ## remove what was built, and the private servers with their data
 	@if [ -d $(BUILD)/stack ]; then stack/stack down --purge --dir $(BUILD)/stack; fi

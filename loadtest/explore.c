@@ -76,7 +76,9 @@ static const struct command_line LINE = {
     .summary =
         "Lets a few orders of each strategy run in every order in which their steps can follow each other, and\n"
         "compares the books after each. The steps are the service's own, on real servers; a strategy is safe\n"
-        "here if not one schedule oversells, and its share of bad schedules is the same in every run.",
+        "here if not one schedule oversells, and its share of bad schedules is the same in every run.\n"
+        "Exit status: 0 all as expected (also where a limit has left something out: unknown), 1 a promise was\n"
+        "broken or a flaw not shown, 3 a search could not go on.",
     .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
 };
 
@@ -170,13 +172,16 @@ static int status_of(const json_t *rows)
 {
     size_t i;
     json_t *row;
-    bool failed = false;
+    bool failed = false, cut_short = false;
     json_array_foreach(rows, i, row) {
         const char *verdict = json_string_value(json_object_get(row, "verdict"));
         failed |= strcmp(verdict, explore_verdict_name(EXPLORE_BROKEN)) == 0 ||
                   strcmp(verdict, explore_verdict_name(EXPLORE_NOT_CAUGHT)) == 0;
+        /* A search that broke off has promised nothing, whatever it had seen until then. */
+        cut_short |= json_object_get(row, "reason") &&
+                     strcmp(verdict, explore_verdict_name(EXPLORE_UNAVAILABLE)) != 0;
     }
-    return failed ? ENDED_BROKEN : ENDED_AS_EXPECTED;
+    return failed ? ENDED_BROKEN : cut_short ? ENDED_ENVIRONMENT : ENDED_AS_EXPECTED;
 }
 
 static int explore_in(struct lab *lab, const struct explore_settings *settings,

@@ -87,6 +87,8 @@ static void on_step(struct observer *self, enum step step, int64_t value)
     pthread_mutex_lock(&actor->scene->mutex);
     if (step == STEP_SETNX) { /* the server knows of it before its holder does */
         actor->hold = (struct hold){.grant = actor->placing.grants[0], .has_grant = true};
+    } else if (step == STEP_DEL) { /* and knows that it has gone before the release is done */
+        actor->hold.is_over = true;
     }
     scene_note(actor->scene, actor->index, (uint8_t)step, value);
     if (is_held_at(actor, step, value))

@@ -72,9 +72,9 @@ static bool expire(struct play *play, struct actor *actor)
                  play->time ? play->time->error : play->shop->error);
         return false;
     }
-    actor->hold.is_over = true;
-    /* Of the dead it may be that it has no end: then nobody has anything to try again. */
-    if (status == LOCK_OK || actor->state != ACTOR_CRASHED)
+    /* Where nothing ended there is nothing to try again for; and with the dead it stays so. */
+    actor->hold.is_over |= status == LOCK_OK || actor->state == ACTOR_CRASHED;
+    if (status == LOCK_OK)
         scene_note(&play->scene, actor->index, EVENT_EXPIRED, STEP_NO_VALUE);
     return true;
 }

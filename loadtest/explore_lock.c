@@ -37,8 +37,10 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     do
         status = inner->ops->acquire(inner, key, 0, ret_grant); /* a deadline in the past: one try */
     while (status == LOCK_BUSY && actor_wait(held->actor));
-    if (status == LOCK_OK && hold->depth++ == 0)
-        *hold = (struct hold){.grant = *ret_grant, .depth = 1, .has_grant = true};
+    if (status == LOCK_OK && hold->depth++ == 0) {
+        bool is_over = hold->has_grant && hold->is_over; /* before its holder was told of it */
+        *hold = (struct hold){.grant = *ret_grant, .depth = 1, .has_grant = true, .is_over = is_over};
+    }
     return tell(lock, status);
 }
 

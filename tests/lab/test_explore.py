@@ -43,9 +43,9 @@ def servers(tmp_path_factory):
         subprocess.run([stack, "down", "--dir", folder, "--purge"], check=True, timeout=300, stdout=subprocess.DEVNULL)
 
 
-def explore(servers, *arguments, seconds=300):
+def explore(servers, *arguments, seconds=300, program=LOADTEST):
     return subprocess.run(
-        [LOADTEST, "explore", "--servers", "environment", *arguments],
+        [program, "explore", "--servers", "environment", *arguments],
         capture_output=True, text=True, timeout=seconds, check=False, cwd=ROOT, env=servers,
     )  # fmt: skip
 
@@ -119,6 +119,127 @@ def test_more_stock_and_larger_orders(servers):
     assert rows["read-write"]["drift"] == 22 and rows["read-write"]["oversold"] == 0
     for name in ("optimistic", "serializable"):
         assert (rows[name]["verdict"], rows[name]["sold_rightly"]) == ("ok", rows[name]["schedules"]), rows[name]
+
+
+# ---- faults ----------------------------------------------------------------------------------------------------
+
+
+def faulty(servers, faults, strategies, *more):
+    """Fault by fault the rows of STRATEGIES, and the exit status, which says whether they are as they promise."""
+    ran = explore(servers, "--faults", faults, "--strategies", ",".join(strategies), "--format", "json", *more)
+    return rows_of(ran), ran.returncode
+
+
+LEASED = ["lock-row", "lock-table", "shedlock", "redis-lock", "redis-lock-checked", "redis-registry", "fence-on-write",
+          "redis-reentrant", "redlock", "zookeeper", "etcd"]  # fmt: skip
+FENCED = ["zookeeper-fenced", "etcd-fenced"]
+DELETES_ANOTHERS = ["redis-del", "redis-get-del", "redis-setnx-repair"]
+
+
+def test_what_carries_a_lock_ends_under_its_holder(servers):
+    rows, status = faulty(servers, "expire", LEASED + FENCED, "--bound", "1")
+    assert status == 0, rows
+    for name in LEASED:
+        row = rows[name]
+        assert (row["oversold"] > 0, row["verdict"]) == (True, "oversold-as-expected"), row
+        assert "!expire" in row["witness"]["replay"] and row["witness"]["reproduced"] == 10, row
+    for name in FENCED:
+        assert (rows[name]["oversold"], rows[name]["drift"]) == (0, 0), rows[name]
+    for row in rows.values():
+        assert row["robbed"] == row["two_holders"] == row["stuck_locks"] == 0, row
+
+
+def test_only_who_does_not_compare_in_one_step_releases_anothers_lock(servers):
+    rows, status = faulty(servers, "expire", [*DELETES_ANOTHERS, "redis-lock"], "--bound", "2")
+    assert status == 0, rows
+    for name in DELETES_ANOTHERS:
+        assert (rows[name]["robbed"] > 0, rows[name]["verdict"]) == (True, "oversold-as-expected"), rows[name]
+    assert (rows["redis-lock"]["robbed"], rows["redis-lock"]["oversold"] > 0) == (0, True), rows["redis-lock"]
+
+
+def test_a_fence_that_is_registered_before_the_read_keeps_every_schedule_right(servers):
+    rows, status = faulty(servers, "expire", ["redis-fenced"])
+    row = rows["redis-fenced"]
+    assert (status, row["complete"], row["oversold"], row["drift"], row["verdict"]) == (0, True, 0, 0, "ok"), row
+
+
+def test_orders_die_at_every_step(servers):
+    stuck = ["redis-setnx-forever", "redis-setnx"]
+    kept = ["mutex", "select-for-update", "lock-row", "redis-lock"]
+    rows, status = faulty(servers, "crash", [*stuck, *kept, "reentrant-mutex"], "--bound", "1")
+    assert status == 0, rows
+    for name in stuck:
+        assert rows[name]["stuck_locks"] > 0 and rows[name]["oversold"] == 0, rows[name]
+        assert "!crash" in rows[name]["witness"]["replay"], rows[name]
+    for name in kept:
+        row = rows[name]
+        assert (row["complete"], row["sold_rightly"]) == (True, row["schedules"]), row
+        assert (row["stuck_locks"], row["verdict"]) == (0, "ok"), row
+    lost = rows["reentrant-mutex"]
+    assert lost["drift"] > 0 and lost["oversold"] == 0 and lost["verdict"] == "oversold-as-expected", lost
+    assert "taken off it and in no order" in lost["witness"]["explanation"], lost
+
+
+# ---- the explorer's own test: engines with one thing wrong --------------------------------------------------------
+
+# File, what is changed there (each text once, by another), and what finds it.
+EXPIRE = ["--faults", "expire", "--bound", "1"]
+MUTANTS = {
+    "no guard in the UPDATE": (
+        "db/stock_guarded.c", {"WHERE id = $1 AND count >= $2 AND": "WHERE id = $1 AND $2::bigint > 0 AND"},
+        ["atomic-decrement"]),
+    "no owner check in the release": (
+        "lock/redis_lock.c",
+        {"if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0":
+         "return redis.call('DEL', KEYS[1])"}, ["redis-lock", *EXPIRE]),
+    "no fence in the UPDATE": (
+        "db/stock_fenced.c", {'"fenced", "", " = $4"': '"fenced", "", " + $4::bigint * 0 >= 0"'},
+        ["redis-fenced", *EXPIRE]),
+    "registered after the read": (
+        "db/stock_fenced.c",
+        {"enum db_status fence_register(struct db *db, int64_t product_id,":
+         "static enum db_status later(struct db *db, int64_t product_id,",
+         "static enum take_status take(struct db *db,":
+         "enum db_status fence_register(struct db *d, int64_t id, const struct fence *f, int64_t *s, bool *registered)"
+         "{ *s = f->token; *registered = id > 0 && d; return DB_OK; }\nstatic enum take_status take(struct db *db,",
+         "    status = stock_write(db, registered ?":
+         "    int64_t stored; bool done; if (registered && later(db, want->product_id, &want->fence, &stored, &done) != DB_OK)"
+         " return TAKE_CONFLICT;\n    status = stock_write(db, registered ?"},
+        ["redis-fenced", *EXPIRE]),
+    "unlocked before COMMIT": (
+        "service/create_order.c", {"    if (s->span == INSIDE_TX)\n        unlock(p, outcome);": "    unlock(p, outcome);"},
+        ["mutex"]),
+}  # fmt: skip
+
+
+def build_mutant(folder, file, changes):
+    """The load test with one source changed, linked from the objects that are there."""
+    source = (ROOT / file).read_text(encoding="utf-8")
+    for before, after in changes.items():
+        assert source.count(before) == 1, f"{file} has changed: {before}"
+        source = source.replace(before, after)
+    (folder / "mutant.c").write_text(source, encoding="utf-8")
+    flags = (BUILD / "obj/flags").read_text(encoding="utf-8").split()
+    words = (BUILD / "obj/link-flags").read_text(encoding="utf-8").split()
+    libraries = [word for word in words if word.startswith("-l")]
+    archives = [BUILD / f"liboversell-{layer}.a" for layer in ("db", "lock", "service", "loadtest")]
+    subprocess.run([*flags, "-w", "-c", "-o", folder / "mutant.o", folder / "mutant.c"], check=True, cwd=ROOT, timeout=120)
+    # The first definition of a symbol counts, so the changed object stands for its archive's member.
+    subprocess.run(
+        [*(word for word in words if word not in libraries), "-Wl,-z,muldefs", "-o", folder / "loadtest",
+         BUILD / "obj/loadtest/main.o", folder / "mutant.o", "-Wl,--start-group", *archives, "-Wl,--end-group",
+         *libraries, "-lzookeeper_mt", "-lm"], check=True, cwd=ROOT, timeout=120)  # fmt: skip
+    return folder / "loadtest"
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_an_engine_with_one_thing_wrong_is_caught(servers, tmp_path, mutant):
+    file, changes, arguments = MUTANTS[mutant]
+    program = build_mutant(tmp_path, file, changes)
+    ran = explore(servers, "--format", "json", "--strategies", *arguments, program=program)
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    row = rows_of(ran)[arguments[0]]
+    assert row["verdict"] == "broken", row
 
 
 def test_three_orders_are_searched_by_preemptions(servers):
