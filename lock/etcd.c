@@ -117,7 +117,7 @@ CURL *etcd_new_transfer(struct etcd *etcd, struct received *into, bool is_watch)
 static void split_endpoints(struct etcd *etcd)
 {
     char *rest = NULL;
-    for (char *url = strtok_r(etcd->list, ", ", &rest); url && etcd->count < ETCD_MOST_ENDPOINTS;
+    for (char *url = strtok_r(etcd->list, ", ", &rest); url && etcd->count < LOCK_ETCD_MOST;
          url = strtok_r(NULL, ", ", &rest)) {
         size_t length = strlen(url);
         if (url[length - 1] == '/')

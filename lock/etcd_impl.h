@@ -6,7 +6,7 @@
 
 #include <curl/curl.h>
 
-enum { ETCD_MOST_ENDPOINTS = 16, ETCD_URL_SIZE = 512 };
+enum { ETCD_URL_SIZE = 512 };
 
 /* What has been received and not yet been read. */
 struct received {
@@ -16,7 +16,7 @@ struct received {
 
 struct etcd {
     char *list; /* the endpoints' text, cut at its commas */
-    const char *endpoints[ETCD_MOST_ENDPOINTS];
+    const char *endpoints[LOCK_ETCD_MOST];
     int count, current;
     bool sent_before;    /* the last request, to another endpoint */
     int64_t left_behind; /* a lease that was to be revoked when no endpoint answered; 0 for none */

@@ -1,4 +1,4 @@
-/* What all locks have in common: where their servers are, and a watchdog for what is renewed. */
+/* What all locks have in common: names, randomness, pauses, and a watchdog for what is renewed. */
 #include "lock/lock_impl.h"
 
 #include "lock/watchdog.h"
@@ -8,31 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-
-struct lock_config lock_config = {"", "", "", "", "", "oversell"};
-
-void lock_configure(const struct lock_config *config)
-{
-    lock_config = *config;
-}
-
-static const char *from_environment(const char *variable, const char *otherwise)
-{
-    const char *value = getenv(variable);
-    return value && *value ? value : otherwise;
-}
-
-void lock_configure_from_environment(void)
-{
-    lock_configure(&(struct lock_config){
-        .database_url = from_environment("LOCK_DATABASE_URL", from_environment("DATABASE_URL", "")),
-        .redis_url = from_environment("REDIS_URL", ""),
-        .redlock_urls = from_environment("REDLOCK_URLS", ""),
-        .zookeeper_connect = from_environment("ZOOKEEPER_CONNECT", ""),
-        .etcd_endpoints = from_environment("ETCD_ENDPOINTS", ""),
-        .prefix = from_environment("LOCK_PREFIX", "oversell"),
-    });
-}
 
 bool lock_is_name(const char *name)
 {

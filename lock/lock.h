@@ -38,8 +38,20 @@ struct lock_config {
 
 /* The strings are kept, not copied. */
 void lock_configure(const struct lock_config *config);
-/* For programs without flags of their own for it: as the service reads the same from the environment, unchecked. */
-void lock_configure_from_environment(void);
+/* For programs without flags of their own for it: reads the variables that the service reads. False where one of them
+ * is not valid, with the reason in words in RET_ERROR. */
+bool lock_configure_from_environment(char *ret_error, size_t size);
+
+enum {
+    LOCK_REDLOCK_MOST = 15,
+    LOCK_ETCD_MOST = 16
+}; /* servers that REDLOCK_URLS and ETCD_ENDPOINTS may name */
+/* How many servers LIST names, which are separated by commas. */
+int lock_count_servers(const char *list);
+
+#define LOCK_PREFIX_RULE "1 to 32 of A-Z a-z 0-9 . _ -, the first of them no ."
+/* Is PREFIX as LOCK_PREFIX_RULE says? A longer one would be cut off inside the names of keys. */
+bool lock_is_prefix(const char *prefix);
 
 enum { LOCK_NAME_MAX = 64 };
 /* May a lock be called NAME? 1 to 64 of A-Z a-z 0-9 : . _ - */

@@ -9,6 +9,9 @@
 /* As lock_configure set it; never NULL strings. */
 extern struct lock_config lock_config;
 
+/* The next server of a list that is separated by commas; false at its end. */
+bool lock_next_server(const char **list, const char **ret_server, size_t *ret_size);
+
 enum {
     LOCK_TRY_MS = 250, /* a single request may take so long even where the deadline is nearer or past … */
     LOCK_COMMAND_MS = 2000, /* … and never longer than this: then its server is away */

@@ -25,7 +25,7 @@ enum {
 struct red_lock {
     struct lock base;
     int count;
-    struct lock *parts[REDLOCK_NODES_MOST]; /* redis_reentrant */
+    struct lock *parts[LOCK_REDLOCK_MOST]; /* redis_reentrant */
 };
 
 static int quorum_of(const struct red_lock *r)
@@ -194,8 +194,8 @@ static enum lock_status open_lock(const struct lock_ops *ops, struct lock **ret_
     if (!r)
         return *list ? LOCK_FAILED : LOCK_UNAVAILABLE;
     r->base.ops = ops;
-    while (redlock_next_url(&list, &url, &size)) {
-        if (r->count == REDLOCK_NODES_MOST ||
+    while (lock_next_server(&list, &url, &size)) {
+        if (r->count == LOCK_REDLOCK_MOST ||
             rlock_open_at(&redis_reentrant, url, size, number, &r->parts[r->count]) != LOCK_OK) {
             close_lock(&r->base);
             return LOCK_FAILED;

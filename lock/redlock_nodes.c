@@ -29,17 +29,8 @@ struct node {
 
 struct redlock_nodes {
     int count;
-    struct node all[REDLOCK_NODES_MOST];
+    struct node all[LOCK_REDLOCK_MOST];
 };
-
-bool redlock_next_url(const char **list, const char **ret_url, size_t *ret_size)
-{
-    *list += strspn(*list, ", ");
-    *ret_url = *list;
-    *ret_size = strcspn(*list, ", ");
-    *list += *ret_size;
-    return *ret_size > 0;
-}
 
 struct redlock_nodes *redlock_nodes_new(const char *urls)
 {
@@ -47,8 +38,8 @@ struct redlock_nodes *redlock_nodes_new(const char *urls)
     const char *url;
     size_t size;
     bool well = nodes;
-    while (well && redlock_next_url(&urls, &url, &size)) {
-        well = nodes->count < REDLOCK_NODES_MOST &&
+    while (well && lock_next_server(&urls, &url, &size)) {
+        well = nodes->count < LOCK_REDLOCK_MOST &&
                (nodes->all[nodes->count].redis = redis_new(url, size)) != NULL;
         nodes->count += well;
     }
@@ -205,7 +196,7 @@ static void read_from(struct node *node, struct redlock_votes *votes, struct red
 static bool read_some(struct redlock_nodes *nodes, struct redlock_votes *votes, struct redlock_yes yes,
                       int64_t until_us)
 {
-    struct pollfd polled[REDLOCK_NODES_MOST];
+    struct pollfd polled[LOCK_REDLOCK_MOST];
     int waiting = 0;
     int64_t left_us = until_us - monotonic_us();
     for (int i = 0; i < nodes->count; i++) {
@@ -255,7 +246,7 @@ static enum lock_status ping(int64_t deadline_us, char *ret_error, size_t size)
     }
     struct redlock_nodes *nodes = redlock_nodes_new(lock_config.redlock_urls);
     if (!nodes) {
-        snprintf(ret_error, size, "REDLOCK_URLS must name 1 to %d servers", REDLOCK_NODES_MOST);
+        snprintf(ret_error, size, "REDLOCK_URLS must name 1 to %d servers", LOCK_REDLOCK_MOST);
         return LOCK_REFUSED;
     }
     struct redlock_votes votes = redlock_ask(nodes, NULL, lock_command_ms(deadline_us),

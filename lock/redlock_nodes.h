@@ -4,11 +4,6 @@
 
 #include "lock/redis.h"
 
-enum { REDLOCK_NODES_MOST = 15 };
-
-/* One URL of a list that is separated by commas; false at its end. */
-bool redlock_next_url(const char **list, const char **ret_url, size_t *ret_size);
-
 struct redlock_nodes;
 
 /* One connection to each, made when first needed. NULL when out of memory, or where the list names none or too many. */

@@ -40,7 +40,7 @@ struct setting {
     size_t offset;
     const char *preset;
     const char *unit;
-    int64_t least, most;
+    int64_t least, most; /* of a number; of the servers in a list, 0: any number */
     const char *help;
 };
 
@@ -61,9 +61,9 @@ static const struct setting settings[] = {
     {"lock-database-url", "LOCK_DATABASE_URL", TEXT, AT(lock_database_url), "", "URL", 0, 0,
      "PostgreSQL for lock tables (default: the shop's)"},
     {"redis-url", "REDIS_URL", REDIS_LIST, AT(redis_url), "", "redis://HOST:PORT/DB", 0, 0, "Redis for locks and stock"},
-    {"redlock-urls", "REDLOCK_URLS", REDIS_LIST, AT(redlock_urls), "", "redis://HOST:PORT,…", 0, 0, "independent Redis servers"},
+    {"redlock-urls", "REDLOCK_URLS", REDIS_LIST, AT(redlock_urls), "", "redis://HOST:PORT,…", 0, LOCK_REDLOCK_MOST, "independent Redis servers"},
     {"zookeeper-connect", "ZOOKEEPER_CONNECT", HOST_LIST, AT(zookeeper_connect), "", "HOST:PORT,…", 0, 0, "ZooKeeper"},
-    {"etcd-endpoints", "ETCD_ENDPOINTS", ETCD_LIST, AT(etcd_endpoints), "", "http://HOST:PORT,…", 0, 0, "etcd"},
+    {"etcd-endpoints", "ETCD_ENDPOINTS", ETCD_LIST, AT(etcd_endpoints), "", "http://HOST:PORT,…", 0, LOCK_ETCD_MOST, "etcd"},
     {"lock-prefix", "LOCK_PREFIX", PREFIX, AT(lock_prefix), "oversell", "WORD", 0, 0,
      "what the names of locks begin with on their servers"},
     {"strategy", "STRATEGY", STRATEGY, AT(strategy), "atomic-decrement", "NAME", 0, 0, "the strategy to start with"},
@@ -205,12 +205,6 @@ static bool is_server_list(enum type type, const char *text)
     }
 }
 
-static bool is_prefix(const char *text)
-{
-    size_t length = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
-    return length > 0 && length <= 32 && !text[length] && text[0] != '.';
-}
-
 /* Checks VALUE and stores it; false with the reason on ERRORS. */
 static bool set(struct config *config, const struct setting *s, const char *value, bool from_flag,
                 FILE *errors)
@@ -245,6 +239,11 @@ static bool set(struct config *config, const struct setting *s, const char *valu
         fprintf(errors, "order-service: %s is not valid; valid: %s\n", name, s->unit);
         return false;
     }
+    if (is_list && s->most && lock_count_servers(value) > s->most) {
+        fprintf(errors, "order-service: %s names %d servers; valid: 1 to %lld\n", name,
+                lock_count_servers(value), (long long)s->most);
+        return false;
+    }
     if (s->type == STRATEGY && !strategy_find(value)) {
         fprintf(errors, "order-service: %s: there is no strategy '%s'; valid:", name, value);
         for (size_t i = 0; i < strategy_count; i++)
@@ -262,9 +261,8 @@ static bool set(struct config *config, const struct setting *s, const char *valu
         print_names(errors, log_formats);
         return false;
     }
-    if (s->type == PREFIX && !is_prefix(value)) {
-        fprintf(errors, "order-service: %s: '%s' is not valid; valid: 1 to 32 of A-Z a-z 0-9 . _ -\n", name,
-                value);
+    if (s->type == PREFIX && !lock_is_prefix(value)) {
+        fprintf(errors, "order-service: %s: '%s' is not valid; valid: %s\n", name, value, LOCK_PREFIX_RULE);
         return false;
     }
     if (s->type == ADDRESS && !parse_address(value, config)) {

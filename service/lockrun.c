@@ -90,15 +90,19 @@ int main(int argc, char *argv[])
     struct lock *lock = NULL;
     sigset_t mask;
     int exit_status;
+    char error[200];
     lockrun_note_inherited();
     if (!lockrun_read_options(argc, argv, &options, &exit_status))
         return exit_status;
+    if (!lock_configure_from_environment(error, sizeof error)) {
+        fprintf(stderr, "lockrun: %s\n", error);
+        return EXIT_USAGE;
+    }
     if (!lockrun_take_signals(&mask)) {
         fprintf(stderr, "lockrun: no thread for signals\n");
         return EXIT_OURS;
     }
     srandom((unsigned)monotonic_us()); /* the jitter of locks that poll */
-    lock_configure_from_environment();
     enum lock_status status = lock_open(options.lock, &lock);
     exit_status = status == LOCK_OK ? run(&options, lock, &mask) : explain(&options, NULL, status);
     lock_close(lock);

@@ -475,7 +475,11 @@ int main(int argc, char *argv[])
 {
     if (argc == 2 && strcmp(argv[1], "--list") == 0)
         return list();
-    lock_configure_from_environment();
+    char error[200];
+    if (!lock_configure_from_environment(error, sizeof error)) {
+        fprintf(stderr, "lockprobe: %s\n", error);
+        return 2;
+    }
     srandom((unsigned)monotonic_us()); /* the jitter of those that poll */
     return obey();
 }

@@ -127,6 +127,35 @@ def test_a_mutex_in_memory_would_keep_nobody_out():
     assert ran.returncode == 2 and "memory" in ran.stderr
 
 
+def test_what_names_begin_with_is_checked_as_by_the_service(environment):
+    """Of a longer one the keys would have the beginning alone, and different names would share a lock."""
+    command = ["--lock", LOCK, "--name", "x", "--", "echo", "ran"]
+    for prefix in ("p" * 33, "p" * 300, "a/b", ".a", "a b", "a:b"):
+        ran = usage(*command, **{**environment, "LOCK_PREFIX": prefix})
+        assert (ran.returncode, ran.stdout) == (2, ""), (prefix, ran)
+        assert ran.stderr.startswith("lockrun: LOCK_PREFIX is not valid; valid: 1 to 32 of"), ran
+    for prefix in ("p" * 32, "a.b_c-D9"):
+        ran = usage(*command, **{**environment, "LOCK_PREFIX": prefix})
+        assert (ran.returncode, ran.stdout) == (0, "ran\n"), (prefix, ran)
+
+
+@pytest.mark.parametrize("setting, most", [("REDLOCK_URLS", 15), ("ETCD_ENDPOINTS", 16)])
+def test_too_many_servers_are_refused_in_words(setting, most, environment):
+    one = environment[setting].split(",")[0]
+    for lock in declaring(setting=setting):
+        for servers, said in (([one] * (most + 1), f"names {most + 1} servers"), (["", ""], "names 0 servers")):
+            ran = usage(
+                "--lock", lock, "--name", "x", "--", "true", **{**environment, setting: ",".join(servers)}
+            )
+            assert ran.returncode == 2, ran
+            assert ran.stderr == f"lockrun: {setting} {said}; valid: 1 to {most}\n", ran
+    ran = usage(
+        "--lock", lock, "--name", "x", "--wait", "0s", "--", "true",
+        **{**environment, setting: ",".join([one] * most)},
+    )  # fmt: skip
+    assert ran.returncode in (0, 75), ran  # 75: one server has been asked fifteen times
+
+
 # ---- any lock around a command ----
 
 

@@ -349,6 +349,45 @@ static void test_database_urls(void **state)
     }
 }
 
+/* ---- locks ------------------------------------------------------------------------------------------------ */
+
+static void test_prefixes(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"a", "-", "_.", "A-z_0.9", "abcdefghijklmnopqrstuvwxyz012345"};
+    static const char *const bad[] = {
+        "", ".", ".a", "a/b", "a:b", "a b", "a{b", "\303\244", "abcdefghijklmnopqrstuvwxyz0123456"};
+    for (size_t i = 0; i < COUNT(good); i++)
+        assert_int_equal(load("--lock-prefix", good[i], NULL), CONFIG_OK);
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        if (load("--lock-prefix", bad[i], NULL) != CONFIG_BAD)
+            fail_msg("'%s' was taken", bad[i]);
+        assert_said("--lock-prefix");
+        assert_said("1 to 32");
+    }
+}
+
+/* As many servers as the locks can use, and one more. */
+static void test_lists_of_servers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *flag, *server, *says;
+        int most;
+    } lists[] = {{"--redlock-urls", ",redis://localhost:6379", "names 16 servers; valid: 1 to 15", 15},
+                 {"--etcd-endpoints", ",http://localhost:2379", "names 17 servers; valid: 1 to 16", 16}};
+    for (size_t i = 0; i < COUNT(lists); i++) {
+        char list[1000] = "";
+        for (int count = 1; count <= lists[i].most + 1; count++) {
+            strcat(list, lists[i].server + (count == 1));
+            assert_int_equal(load(lists[i].flag, list, NULL),
+                             count <= lists[i].most ? CONFIG_OK : CONFIG_BAD);
+        }
+        assert_said(lists[i].flag);
+        assert_said(lists[i].says);
+    }
+}
+
 /* ---- addresses -------------------------------------------------------------------------------------------- */
 
 static void test_addresses(void **state)
@@ -607,6 +646,8 @@ int main(void)
         CONFIG_TEST(test_ranges),
         CONFIG_TEST(test_values_of_a_list),
         CONFIG_TEST(test_database_urls),
+        CONFIG_TEST(test_prefixes),
+        CONFIG_TEST(test_lists_of_servers),
         CONFIG_TEST(test_addresses),
         CONFIG_TEST(test_other_than_loopback_needs_a_token),
         CONFIG_TEST(test_token_files),
