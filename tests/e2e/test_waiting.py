@@ -226,33 +226,52 @@ def test_an_order_that_waits_is_served_when_the_row_is_free(shop):
 # ── tries ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+# Before another statement writes products, somebody writes twice: so no row is any more as an order has read it.
+SOMEBODY_IS_FIRST = """
+    CREATE SEQUENCE written;
+    CREATE FUNCTION let_somebody_write() RETURNS trigger LANGUAGE plpgsql AS $$
+        DECLARE before bigint := (SELECT last_value FROM written);
+        BEGIN
+            WHILE (SELECT last_value FROM written) < before + 2 LOOP PERFORM pg_sleep(0.001); END LOOP;
+            RETURN NULL;
+        END $$;
+    CREATE TRIGGER somebody_is_first BEFORE UPDATE ON product
+        WHEN (current_setting('test.writes', true) IS NULL) EXECUTE FUNCTION let_somebody_write();
+"""
+WRITE_ON = """
+    SET test.writes = 'on';
+    DO $$ BEGIN
+        FOR i IN 1..100000 LOOP
+            UPDATE product SET version = version + 1 WHERE id = {} AND name <> 'stop';
+            EXIT WHEN NOT FOUND;
+            COMMIT;
+            PERFORM nextval('written');
+            PERFORM pg_sleep(0.001);
+        END LOOP;
+    END $$
+"""
+
+
 @pytest.mark.parametrize("strategy", ["optimistic", "repeatable-read", "serializable"])
-def test_tries_are_used_up(shop, strategy):
+def test_tries_are_used_up(services, database, strategy):
     """Somebody writes the row again and again, each time between the order's read and its write."""
-    product = shop.product(stock=5)
-    before = shop.get("/strategy").json
-    shop.strategy(strategy, think_ms=60)  # the writer may lose the processor for a while
-    version = f"SELECT version FROM product WHERE id = {product}"
-    session = Session(shop.database_url)
-    writer = Background(
-        lambda: session.run(
-            "DO $$ BEGIN FOR i IN 1..20000 LOOP"
-            f" UPDATE product SET version = version + 1 WHERE id = {product} AND name <> 'stop';"
-            " EXIT WHEN NOT FOUND; COMMIT; PERFORM pg_sleep(0.001); END LOOP; END $$"
-        )
-    )
+    service = services.start(database, "--strategy", strategy, "--order-timeout-ms", "60000")
+    product = service.product(stock=5)
+    psql(database, SOMEBODY_IS_FIRST)
+    session = Session(database)
     try:
-        wait_until(lambda: number(shop.database_url, version) > 10, "somebody writes")
-        reply = shop.order(product)
+        writer = Background(lambda: session.run(WRITE_ON.format(product)))
+        reply = service.order(product)
         assert reply.problem == "conflict", str(reply)
-        assert reply.json["tries"] > 1, f"{reply.json}"
-    finally:
-        psql(shop.database_url, f"UPDATE product SET name = 'stop' WHERE id = {product}")
+        rows = {row["name"]: row for row in service.get("/strategies").json["strategies"]}
+        assert reply.json["tries"] == rows[strategy]["max_tries"] > 1, f"{reply.json}"
+        psql(database, f"UPDATE product SET name = 'stop' WHERE id = {product}")
         writer.result()
+    finally:
         session.end()
-        shop.strategy(before["name"], think_ms=before["think_ms"])
-    assert shop.order(product, 1, strategy).status == 201, "as soon as it is quiet"
-    audit = shop.audit(product)
+    psql(database, "DROP TRIGGER somebody_is_first ON product")
+    assert service.order(product).status == 201, "as soon as it is quiet"
+    audit = service.audit(product)
     assert (audit["orders"], audit["left"], audit["balanced"]) == (1, 4, True), f"{audit}"
 
 
