@@ -165,6 +165,7 @@ MAKE_NOW  = +@$(MAKE) --no-print-directory
 # The load test looks beside its build folder, which may lie elsewhere.
 export OVERSELL_STACK     ?= $(CURDIR)/stack/stack
 export OVERSELL_ORDER_LUA ?= $(CURDIR)/loadtest/order.lua
+export OVERSELL_PAGES_LUA ?= $(CURDIR)/loadtest/pages.lua
 export OVERSELL_KAZOO_LOCK ?= $(CURDIR)/loadtest/kazoo_lock.py
 
 # $(1): packages. Installs what is missing of them; where there is no apt it says what is needed and goes on.
@@ -277,7 +278,7 @@ install: programs ## into $(DESTDIR)$(PREFIX), /usr/local by default
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(PROGRAMS)
 	install -D -m 755 -t $(SHARE)/stack stack/stack
 	install -D -m 644 -t $(SHARE)/stack stack/*.sh
-	install -D -m 644 -t $(SHARE)/loadtest loadtest/order.lua loadtest/kazoo_lock.py
+	install -D -m 644 -t $(SHARE)/loadtest loadtest/order.lua loadtest/pages.lua loadtest/kazoo_lock.py
 	install -D -m 644 -t $(SHARE)/explore explore/*.sched
 
 clean: ## remove what was built, and the private servers with their data

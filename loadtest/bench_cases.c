@@ -10,6 +10,7 @@
 #define FEW_CONNECTIONS 16
 #define BATCH_CONNECTIONS 256 /* so that there is something to combine */
 #define MANY_CONNECTIONS 512
+#define OPEN_PAGES 30
 #define MEMORY_CONNECTIONS 1000
 
 #define CONTENDERS 8 /* for one key */
@@ -135,6 +136,28 @@ static bool many_against_few(struct stage *stage, const struct bench_case *row, 
     if (!stage_service(stage, &load, &sample->numerator))
         return false;
     load.connections = FEW_CONNECTIONS;
+    if (!stage_service(stage, &load, &sample->denominator))
+        return false;
+    sample->value = sample->numerator / sample->denominator;
+    return true;
+}
+
+static bool with_pages_open(struct stage *stage, const struct bench_case *row, const struct tuning *tuning,
+                            struct sample *sample)
+{
+    (void)tuning;
+    struct service_load load = {
+        .strategy = row->script->strategy,
+        .counted = COUNT_CREATED,
+        .first = row->first,
+        .products = row->products,
+        .stock = row->stock,
+        .seconds = stage->seconds,
+        .pages = OPEN_PAGES,
+    };
+    if (!stage_service(stage, &load, &sample->numerator))
+        return false;
+    load.pages = 0;
     if (!stage_service(stage, &load, &sample->denominator))
         return false;
     sample->value = sample->numerator / sample->denominator;
@@ -278,6 +301,8 @@ static const struct bench_case CASES[] = {
     {.name = "spread/atomic-statement", .goal = 0.70, .held_against = "pgbench", .measure = against_pgbench, .measure_steps = 2,
      .script = &SCRIPT_ATOMIC_STATEMENT, .first = SPREAD_FIRST, .products = SPREAD_PRODUCTS, .stock = AMPLE_STOCK, TUNE_BOTH},
     {.name = "crowd/512-vs-16", .goal = 0.95, .held_against = "16 connections", .measure = many_against_few, .measure_steps = 2,
+     .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, .stock = AMPLE_STOCK},
+    {.name = "pages/30-open", .goal = 0.95, .held_against = "no page open", .measure = with_pages_open, .measure_steps = 2,
      .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, .stock = AMPLE_STOCK},
     {.name = "sold-out", .goal = 0.80, .held_against = "echo + pgbench", .measure = against_additive_ceiling,
      .measure_steps = 4, .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, .stock = 0, TUNE_BOTH,

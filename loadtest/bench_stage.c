@@ -10,8 +10,10 @@
 #include "loadtest/complain.h"
 #include "loadtest/interrupt.h"
 #include "loadtest/measure.h"
+#include "loadtest/paths.h"
 #include "loadtest/wrk.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -198,6 +200,26 @@ static bool await_written(struct stage *stage, struct lab *lab, int64_t product)
     return false;
 }
 
+/* Starts what plays open pages; it ends with child_stop. */
+static bool open_pages(const struct lab *lab, int64_t pages, int64_t product, struct child *ret_child)
+{
+    char script[PATH_MAX], connections[24], product_env[48];
+    if (!path_of_pages_lua(script))
+        return false;
+    snprintf(connections, sizeof connections, "%" PRId64, pages);
+    snprintf(product_env, sizeof product_env, "PAGES_PRODUCT=%" PRId64, product);
+    const struct child_plan plan = {
+        .argv = (const char *[]){"wrk", "--threads", "1", "--connections", connections, "--duration", "24h",
+                                 "--script", script, shop_url(lab->shops[0]), NULL},
+        .env = (const char *[]){product_env, NULL},
+        .death_signal = SIGKILL,
+    };
+    if (child_start(&plan, ret_child))
+        return true;
+    complain("cannot start wrk: %s", strerror(errno));
+    return false;
+}
+
 static bool drive(struct stage *stage, struct lab *lab, const struct service_load *load, double *ret_per_s)
 {
     struct load wrk = {
@@ -211,16 +233,19 @@ static bool drive(struct stage *stage, struct lab *lab, const struct service_loa
         .patience_ms = PATIENCE_MS,
     };
     struct load_result warm_up, result;
-    struct child recorder = {0};
-    if (!load_run(&wrk, &warm_up))
+    struct child recorder = {0}, pages = {0};
+    if (!load_run(&wrk, &warm_up) || (load->pages > 0 && !open_pages(lab, load->pages, load->first, &pages)))
         return false;
     wrk.requests = 0;
     wrk.window_ms = load->seconds * 1000;
     wrk.progress = show_load;
     wrk.context = stage;
-    if (stage->profile && !profile_start(lab->services[0].pid, lab->dir, &recorder))
+    if (stage->profile && !profile_start(lab->services[0].pid, lab->dir, &recorder)) {
+        child_stop(&pages, 0);
         return false;
+    }
     bool ran = load_run(&wrk, &result);
+    child_stop(&pages, 0);
     if (stage->profile)
         ran = profile_end(&recorder, lab->dir, stage->profile) && ran;
     if (!ran)

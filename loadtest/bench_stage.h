@@ -48,6 +48,7 @@ struct service_load {
     int64_t workers;       /* 0: the service's default */
     int64_t connections;   /* 0: the stage's */
     int64_t product_limit; /* 0: none */
+    int64_t pages;         /* open meanwhile: workshop pages that show the first product */
     int64_t seconds;
 };
 

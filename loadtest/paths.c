@@ -40,6 +40,14 @@ static const struct wanted ORDER_LUA = {
      "../share/oversell/order.lua"},
 };
 
+static const struct wanted PAGES_LUA = {
+    "the script for wrk that plays open pages",
+    "OVERSELL_PAGES_LUA",
+    R_OK,
+    {"../loadtest/pages.lua", "../../loadtest/pages.lua", "../share/oversell/loadtest/pages.lua",
+     "../share/oversell/pages.lua"},
+};
+
 static const struct wanted KAZOO_LOCK = {
     "the script that uses kazoo's lock",
     "OVERSELL_KAZOO_LOCK",
@@ -95,6 +103,11 @@ bool path_of_service(char *ret_path)
 bool path_of_order_lua(char *ret_path)
 {
     return find(&ORDER_LUA, ret_path);
+}
+
+bool path_of_pages_lua(char *ret_path)
+{
+    return find(&PAGES_LUA, ret_path);
 }
 
 bool path_of_kazoo_lock(char *ret_path)

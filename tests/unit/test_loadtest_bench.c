@@ -160,6 +160,7 @@ static void test_names(void **state)
         "hot/atomic-decrement",
         "spread/atomic-statement",
         "crowd/512-vs-16",
+        "pages/30-open",
         "sold-out",
         "batched/vs-select-for-update",
         "batched/hot",
