@@ -16,8 +16,8 @@
 #define SETTLED 512            /* "sold out" in a row: nothing more is to come */
 #define AMPLE_STOCK 1000000000 /* more than a throughput phase can sell */
 #define SETTLE_MS 15000        /* without an order fewer in flight, after the last answer */
-#define SETTLE_POLL_MS 10      /* doubled, … */
-#define SETTLE_POLL_MAX_MS 160 /* … since the look itself is work where many are in flight */
+#define SETTLE_POLL_MS 10      /* between two looks, or … */
+#define SETTLE_SHARE 8 /* … so many times what the look took: where many are in flight it holds them up */
 
 /* Tried in turn, in ms, where plain speed does not catch a flaw. */
 static const int64_t THINK_LADDER[] = {2, 10, 30};
@@ -114,8 +114,9 @@ static bool scrape_all(struct lab *lab, const char *strategy, struct scrape *ret
 
 bool settled_books(struct lab *lab, int64_t product, struct books *ret_books)
 {
-    int64_t end = monotonic_us() + (int64_t)SETTLE_MS * 1000, least = INT64_MAX, poll_ms = SETTLE_POLL_MS;
+    int64_t end = monotonic_us() + (int64_t)SETTLE_MS * 1000, least = INT64_MAX;
     for (size_t i = 0; i < lab->count;) {
+        int64_t looked_us = monotonic_us();
         if (!shop_audit(lab->shops[i], product, ret_books)) {
             complain("%s", shop_error(lab->shops[i]));
             return false;
@@ -129,10 +130,11 @@ bool settled_books(struct lab *lab, int64_t product, struct books *ret_books)
         } else if (monotonic_us() > end) {
             complain("%s still works on %" PRId64 " orders", shop_url(lab->shops[i]), ret_books->in_flight);
             return false;
-        } else if (!sleep_unless_interrupted(poll_ms)) {
-            return false;
+        } else {
+            int64_t share_ms = (monotonic_us() - looked_us) / 1000 * SETTLE_SHARE;
+            if (!sleep_unless_interrupted(share_ms > SETTLE_POLL_MS ? share_ms : SETTLE_POLL_MS))
+                return false;
         }
-        poll_ms = poll_ms * 2 < SETTLE_POLL_MAX_MS ? poll_ms * 2 : SETTLE_POLL_MAX_MS;
     }
     /* Only the last service's books were read after all had come to rest, and those are of one database. */
     return true;

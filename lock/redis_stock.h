@@ -29,8 +29,8 @@ void redis_stock_free(struct redis_stock *stock);
 const char *redis_stock_error(const struct redis_stock *stock);
 uint64_t redis_stock_round_trips(const struct redis_stock *stock);
 
-/* All calls below end by DEADLINE (monotonic_us), or sooner. LOCK_AWAY: there is no connection, or no reply came; *ret_sent
- * tells whether it may have been done all the same. LOCK_REFUSED: the server is there and does not serve.
+/* All calls below end by DEADLINE (monotonic_us), or sooner. LOCK_AWAY: there is no connection, or no reply came,
+ * and it may have been done all the same. LOCK_REFUSED: the server is there and does not serve.
  * LOCK_UNAVAILABLE: REDIS_URL is not set. */
 
 /* ---- taking ---- */
@@ -51,15 +51,6 @@ struct stock_order {
     int64_t value;
 };
 
-/* Orders of one product, in the order of their arrival. */
-struct stock_orders {
-    const char *shop; /* whose stock it must be */
-    int64_t product_id;
-    const char *instance, *accepted_at; /* RFC 3339 */
-    struct stock_order *orders;
-    size_t count; /* 1 to STOCK_ORDERS_MAX */
-};
-
 enum stock_state {
     STOCK_TAKEN,      /* every order has its answer */
     STOCK_NOT_LOADED, /* nothing was taken: see redis_stock_load */
@@ -68,10 +59,24 @@ enum stock_state {
 
 enum { STOCK_BACKLOG_MAX = 100000 }; /* orders in the stream; with as many no more are accepted */
 
-/* Takes the stock of the orders and adds those to the stream that got theirs, in one step. PRICE is the product's. */
+/* Orders of one product, in the order of their arrival. */
+struct stock_orders {
+    const char *shop; /* whose stock it must be */
+    int64_t product_id;
+    const char *instance, *accepted_at; /* RFC 3339 */
+    struct stock_order *orders;
+    size_t count; /* 1 to STOCK_ORDERS_MAX */
+
+    /* out */
+    bool sent;              /* it may have been done, though no reply came */
+    enum stock_state state; /* the rest is for STOCK_TAKEN */
+    char price[20];         /* the product's */
+    int64_t backlog;        /* orders in the stream before these */
+};
+
+/* Takes the stock of the orders and adds those to the stream that got theirs, in one step. */
 enum lock_status redis_stock_take(struct redis_stock *stock, int64_t deadline_us,
-                                  const struct stock_orders *orders, enum stock_state *ret_state,
-                                  char ret_price[static 20], bool *ret_sent);
+                                  struct stock_orders *orders);
 
 /* ---- what lies there ---- */
 

@@ -17,8 +17,9 @@ static struct redis_script take_script = {
         " local left = tonumber(stock[1])"
         " if not left or stock[4] ~= " CHECKED(
             "ARGV[4]") " then return 0 end"
-                       " if redis.call('XLEN', KEYS[2]) >= 100000 then return 1 end"
-                       " local answers, taken, total, at = {stock[3]}, {}, 0, 5"
+                       " local backlog = redis.call('XLEN', KEYS[2])"
+                       " if backlog >= 100000 then return 1 end"
+                       " local answers, taken, total, at = {stock[3], tostring(backlog)}, {}, 0, 5"
                        " while ARGV[at] do"
                        "  local quantity, key, first = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), false"
                        "  if key > 0 then first = redis.call('GET', KEYS[key]) end"
@@ -132,25 +133,23 @@ static bool read_answer(const redisReply *reply, struct stock_order *ret_order)
     return false;
 }
 
-static bool read_answers(const redisReply *reply, const struct stock_orders *orders,
-                         char ret_price[static 20])
+static bool read_answers(const redisReply *reply, struct stock_orders *orders)
 {
-    if (reply->type != REDIS_REPLY_ARRAY || (size_t)reply->elements != orders->count + 1 ||
-        reply->element[0]->type != REDIS_REPLY_STRING)
+    if (reply->type != REDIS_REPLY_ARRAY || (size_t)reply->elements != orders->count + 2 ||
+        reply->element[0]->type != REDIS_REPLY_STRING || reply->element[1]->type != REDIS_REPLY_STRING)
         return false;
-    snprintf(ret_price, 20, "%s", reply->element[0]->str);
+    snprintf(orders->price, sizeof orders->price, "%s", reply->element[0]->str);
+    orders->backlog = strtoll(reply->element[1]->str, NULL, 10);
     for (size_t i = 0; i < orders->count; i++)
-        if (!read_answer(reply->element[i + 1], &orders->orders[i]))
+        if (!read_answer(reply->element[i + 2], &orders->orders[i]))
             return false;
     return true;
 }
 
-enum lock_status redis_stock_take(struct redis_stock *stock, int64_t deadline_us,
-                                  const struct stock_orders *orders, enum stock_state *ret_state,
-                                  char ret_price[static 20], bool *ret_sent)
+enum lock_status redis_stock_take(struct redis_stock *stock, int64_t deadline_us, struct stock_orders *orders)
 {
     AUTO_REPLY reply = NULL;
-    *ret_sent = false;
+    orders->sent = false;
     if (!redis_stock_is_configured())
         return lock_fail(&stock->base, LOCK_UNAVAILABLE, "REDIS_URL is not set");
     struct words *words = malloc(sizeof *words);
@@ -162,13 +161,13 @@ enum lock_status redis_stock_take(struct redis_stock *stock, int64_t deadline_us
     enum lock_status status = redis_eval(stock->redis, &stock->base, lock_command_ms(deadline_us), &reply,
                                          &take_script, words->keys, words->words, words->count);
     free(words);
-    *ret_sent = redis_was_sent(stock->redis);
+    orders->sent = redis_was_sent(stock->redis);
     if (status != LOCK_OK)
         return status;
-    *ret_state = STOCK_TAKEN;
+    orders->state = STOCK_TAKEN;
     if (reply->type == REDIS_REPLY_INTEGER)
-        *ret_state = reply->integer == 0 ? STOCK_NOT_LOADED : STOCK_CROWDED;
-    else if (!read_answers(reply, orders, ret_price))
+        orders->state = reply->integer == 0 ? STOCK_NOT_LOADED : STOCK_CROWDED;
+    else if (!read_answers(reply, orders))
         return stock_check(stock, LOCK_OK, reply, -1);
     return LOCK_OK;
 }

@@ -45,13 +45,15 @@ static bool start(struct service *service)
                                       config->lock_wait_ms, config->think_ms, config->product_limit};
     service->gate = gate_new(&settings);
     service->batches = turns_new((size_t)config->queue);
+    service->takes = turns_new((size_t)config->queue);
     service->turns = turns_new((size_t)config->queue);
     service->runs = runs_new(config);
     service->shared = shared_new();
     service->sandboxes = sandboxes_new();
     service->ids = order_ids_new();
-    if (!service->gate || !service->batches || !service->turns || !service->runs || !service->shared ||
-        !service->sandboxes || !service->ids || !writer_start(service, &service->writer)) {
+    if (!service->gate || !service->batches || !service->takes || !service->turns || !service->runs ||
+        !service->shared || !service->sandboxes || !service->ids ||
+        !writer_start(service, &service->writer)) {
         log_line(LOG_ERROR, "out of memory or threads");
         return false;
     }
@@ -104,6 +106,7 @@ static void drain(struct service *service)
     http_stop(service->http);
     gate_free(service->gate);
     turns_free(service->batches);
+    turns_free(service->takes);
     turns_free(service->turns);
     runs_free(service->runs);
     shared_free(service->shared);

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES = 4 }; /* Redis may lose its stock more than once, and a key's order may go */
+enum { SLOWEST_NS = 50000000 }; /* a pause at the bound of the stream */
+enum { TRIES = 4 };             /* Redis may lose its stock more than once, and a key's order may go */
 
 /* Orders under way. An outcome is CREATED as long as nothing speaks against it. */
 struct round {
@@ -174,7 +175,7 @@ static void accept(struct placing *p, const struct stock_order *taken, const cha
 }
 
 /* Gives each order what came of it; those that are to be tried once more stay in the round. */
-static void hand_out(struct round *round, const struct stock_orders *asked, const char *price)
+static void hand_out(struct round *round, const struct stock_orders *asked)
 {
     size_t kept = 0;
     for (size_t i = 0; i < round->count; i++) {
@@ -182,7 +183,7 @@ static void hand_out(struct round *round, const struct stock_orders *asked, cons
         const struct stock_order *order = &asked->orders[i];
         bool gone = false;
         if (order->taking == TAKEN) {
-            accept(p, order, price, asked->accepted_at);
+            accept(p, order, asked->price, asked->accepted_at);
             continue;
         }
         order_ids_return(p->ids, order->id);
@@ -206,12 +207,21 @@ static void return_ids(struct placing *lead, const struct stock_orders *asked)
         order_ids_return(lead->ids, asked->orders[i - 1].id);
 }
 
+/* Where orders come faster than they are written, clients who wait for their answer before they order again are kept
+ * waiting, the longer the nearer the stream is to its bound: they need not be turned away. */
+static void slow_down(int64_t backlog)
+{
+    int64_t over = backlog - STOCK_BACKLOG_MAX / 2;
+    if (over > 0)
+        nanosleep(&(struct timespec){.tv_nsec = (int64_t)SLOWEST_NS * over / (STOCK_BACKLOG_MAX / 2)}, NULL);
+}
+
 /* One try; CREATED: who is still in the round is tried again. Else that is what has become of all who are. */
 static enum outcome take(struct round *round)
 {
     struct stock_order orders[STOCK_ORDERS_MAX];
     int64_t ids[STOCK_ORDERS_MAX];
-    char price[20], accepted_at[40], shop[SHOP_NAME_SIZE];
+    char accepted_at[40], shop[SHOP_NAME_SIZE];
     struct placing *lead = round->lead;
     enum outcome outcome = draw_ids(lead, ids, round->count, shop);
     if (outcome != CREATED)
@@ -226,23 +236,23 @@ static enum outcome take(struct round *round)
                                          .gone = round->gone[i]};
     }
     accepted_now(accepted_at);
-    const struct stock_orders asked = {.shop = shop,
-                                       .product_id = lead->request->product_id,
-                                       .instance = lead->instance,
-                                       .accepted_at = accepted_at,
-                                       .orders = orders,
-                                       .count = round->count};
-    enum stock_state state = STOCK_TAKEN;
-    bool sent = false;
-    enum lock_status status = redis_stock_take(lead->redis, lead->deadline_us, &asked, &state, price, &sent);
+    struct stock_orders asked = {.shop = shop,
+                                 .product_id = lead->request->product_id,
+                                 .instance = lead->instance,
+                                 .accepted_at = accepted_at,
+                                 .orders = orders,
+                                 .count = round->count};
+    enum lock_status status = redis_stock_take(lead->redis, lead->deadline_us, &asked);
     if (status != LOCK_OK)
-        return outcome_of_redis(lead, status, sent); /* an id that may have been used is nobody else's */
-    if (state == STOCK_TAKEN) {
-        hand_out(round, &asked, price);
+        return outcome_of_redis(lead, status,
+                                asked.sent); /* an id that may have been used is nobody else's */
+    if (asked.state == STOCK_TAKEN) {
+        hand_out(round, &asked);
+        slow_down(asked.backlog);
         return CREATED;
     }
     return_ids(lead, &asked);
-    return state == STOCK_CROWDED ? CROWDED : load(lead);
+    return asked.state == STOCK_CROWDED ? CROWDED : load(lead);
 }
 
 void create_in_redis(struct placing *const *orders, size_t count)

@@ -50,7 +50,8 @@ struct service {
     struct config config;
     char instance[INSTANCE_MAX + 1];
     struct gate *gate;
-    struct turns *batches; /* orders that wait to be combined */
+    struct turns *batches; /* orders that wait to be combined in PostgreSQL … */
+    struct turns *takes;   /* … or in Redis */
     struct turns *turns;   /* orders that wait because there is a product_limit */
     struct order_ids *ids; /* for orders that are accepted in Redis … */
     struct writer *writer; /* … and who writes them; NULL where there is none */
@@ -76,6 +77,8 @@ void workers_stop(struct service *service);
 
 /* How many orders are being placed, or wait for their turn: of one product, or of all (0). */
 int orders_running(const struct service *service, int64_t product_id);
+/* How many orders stand in line: of one product, or of all (0). */
+size_t orders_waiting(const struct service *service, int64_t product_id);
 /* How many workers place some. */
 int workers_busy(const struct service *service);
 

@@ -69,7 +69,7 @@ void metrics_get(struct exchange *x, struct worker *worker)
     fprintf(to,
             "# HELP oversell_orders_waiting Orders that wait for their turn at a product.\n"
             "# TYPE oversell_orders_waiting gauge\noversell_orders_waiting %zu\n",
-            turns_waiting(service->batches, 0) + turns_waiting(service->turns, 0));
+            orders_waiting(service, 0));
     fprintf(
         to,
         "# HELP oversell_http_connections Open HTTP connections.\n# TYPE oversell_http_connections gauge\n"

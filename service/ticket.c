@@ -210,7 +210,10 @@ struct rule {
 
 static struct rule rule_of(const struct service *service, const struct settings *settings)
 {
-    if (combining_of(settings->strategy))
+    const struct combining *combining = combining_of(settings->strategy);
+    if (combining && combining->in_redis)
+        return (struct rule){service->takes, 1, BATCH_MAX};
+    if (combining)
         return (struct rule){service->batches, 1, BATCH_MAX};
     if (settings->product_limit > 0)
         return (struct rule){service->turns, (int)settings->product_limit, 1};

@@ -96,10 +96,15 @@ void workers_stop(struct service *service)
     stop(service, service->worker_count);
 }
 
+size_t orders_waiting(const struct service *service, int64_t product_id)
+{
+    return turns_waiting(service->batches, product_id) + turns_waiting(service->takes, product_id) +
+           turns_waiting(service->turns, product_id);
+}
+
 int orders_running(const struct service *service, int64_t product_id)
 {
-    int count = (int)(turns_waiting(service->batches, product_id) +
-                      turns_waiting(service->turns, product_id));
+    int count = (int)orders_waiting(service, product_id);
     for (int i = 0; i < service->worker_count; i++) {
         int64_t placing = atomic_load(&service->workers[i].product_id);
         if (placing != 0 && (product_id == 0 || placing == product_id))

@@ -20,14 +20,17 @@ enum {
     GATHER_MS = 25, /* after a batch that was not full: the next shall be more than one order */
     BACK_OFF_FIRST_MS = 50, /* after an error, doubled … */
     BACK_OFF_MAX_MS = 1000, /* … up to this */
-    WRITE_MS = 10000,       /* a transaction's time */
-    LOCK_MS = 5000,         /* its wait for the products' rows */
-    DRAIN_MS = 10000,       /* at the end */
-    CARE_MS = 3000,         /* between two rounds of looking after what others have left, and of repairs */
-    DEAD_MS = 5000,         /* a consumer that has not been heard of for so long loses its entries … */
-    FORGOTTEN_MS = 60000,   /* … and its name */
-    REPAIRS = 20,           /* products looked at in a round */
-    REPAIR_BACKLOG = 5000,  /* … unless so many orders wait, which would make the look a long one */
+    EASE = 2,               /* see ease */
+    EASE_MAX_MS = 200,
+    EASE_BACKLOG = STOCK_BACKLOG_MAX / 5,
+    WRITE_MS = 10000,      /* a transaction's time */
+    LOCK_MS = 5000,        /* its wait for the products' rows */
+    DRAIN_MS = 10000,      /* at the end */
+    CARE_MS = 3000,        /* between two rounds of looking after what others have left, and of repairs */
+    DEAD_MS = 5000,        /* a consumer that has not been heard of for so long loses its entries … */
+    FORGOTTEN_MS = 60000,  /* … and its name */
+    REPAIRS = 20,          /* products looked at in a round */
+    REPAIR_BACKLOG = 5000, /* … unless so many orders wait, which would make the look a long one */
     CONSUMER_MAX = INSTANCE_MAX + 24,
 };
 
@@ -47,6 +50,7 @@ struct writer {
     struct accepted_order orders[STREAM_BATCH_MAX];
     bool has_pending;  /* entries may be ours that are not done: after an error, or when we begin */
     int64_t pause_ms;  /* after the next error */
+    int64_t took_us;   /* the last batch's writing */
     int64_t care_us;   /* when the next round is due */
     int64_t looked_at; /* the last product of the round before */
 
@@ -178,13 +182,13 @@ static enum db_status write_one_by_one(struct writer *writer)
     return DB_OK;
 }
 
-static void count_fates(struct writer *writer, int64_t us)
+static void count_fates(struct writer *writer)
 {
     for (size_t i = 0; i < writer->batch.count; i++)
         atomic_fetch_add(&writer->fates[writer->orders[i].fate], 1);
     atomic_fetch_add(&writer->spoilt, writer->batch.spoilt_count);
     atomic_fetch_add(&writer->batches, 1);
-    atomic_fetch_add(&writer->write_us, (unsigned long long)us);
+    atomic_fetch_add(&writer->write_us, (unsigned long long)writer->took_us);
     if (writer->batch.spoilt_count > 0)
         log_line(LOG_ERROR, "%zu entries of the stream are no orders, the first is %s; they are dropped",
                  writer->batch.spoilt_count, writer->batch.spoilt[0]);
@@ -224,7 +228,8 @@ static bool write_batch(struct writer *writer, int64_t end_us)
             return false;
     }
     writer->pause_ms = BACK_OFF_FIRST_MS;
-    count_fates(writer, monotonic_us() - started_us);
+    writer->took_us = monotonic_us() - started_us;
+    count_fates(writer);
     if (!redis_well(writer, redis_stream_done(writer->stock, &writer->batch)))
         return false; /* they are met again, and found written */
     repair_after(writer);
@@ -297,6 +302,34 @@ static bool take_care(struct writer *writer)
     return true;
 }
 
+/* While orders pour in they come first: as long as few enough wait, the writer rests for twice as long as it has written, and
+ * so leaves most of the machine to those who take orders. When they stop, or too many wait, it does not rest. */
+static bool ease(struct writer *writer, size_t written, int64_t took_us)
+{
+    int64_t length = 0, before = atomic_load(&writer->backlog);
+    if (!redis_well(writer, redis_stream_length(writer->stock, &length)))
+        return false;
+    atomic_store(&writer->backlog, length);
+    bool they_come = length + (int64_t)written > before;
+    int64_t pause_ms = took_us / 1000 * EASE < EASE_MAX_MS ? took_us / 1000 * EASE : EASE_MAX_MS;
+    if (they_come && length < EASE_BACKLOG)
+        rest(writer, pause_ms);
+    return true;
+}
+
+/* One batch of new orders, and a pause behind it. */
+static bool write_new(struct writer *writer)
+{
+    size_t count;
+    if (!work_off(writer, STREAM_NEW, BLOCK_MS, 0, &count))
+        return false;
+    if (count == STREAM_BATCH_MAX)
+        return ease(writer, count, writer->took_us);
+    if (count > 0)
+        rest(writer, GATHER_MS);
+    return true;
+}
+
 /* Has a process that is no more left a stream to us? */
 static void look_for_stream(struct writer *writer)
 {
@@ -333,18 +366,13 @@ static void drain(struct writer *writer)
 static void *run(void *arg)
 {
     struct writer *writer = arg;
-    size_t count = 0;
     while (!is_stopping(writer)) {
         if (!atomic_load(&writer->awake)) {
             look_for_stream(writer);
             continue;
         }
-        bool well = take_care(writer) && finish_pending(writer, 0) &&
-                    work_off(writer, STREAM_NEW, BLOCK_MS, 0, &count);
-        if (!well)
+        if (!take_care(writer) || !finish_pending(writer, 0) || !write_new(writer))
             back_off(writer);
-        else if (count > 0 && count < STREAM_BATCH_MAX)
-            rest(writer, GATHER_MS);
     }
     drain(writer);
     return NULL;
