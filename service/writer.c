@@ -1,10 +1,7 @@
 /* The writer: a thread that takes accepted orders from the stream in Redis and writes them to PostgreSQL. */
-#include "service/writer.h"
+#include "service/writer_impl.h"
 
-#include "service/accepted.h"
 #include "service/log.h"
-#include "service/reconcile.h"
-#include "service/service.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -12,60 +9,24 @@
 #include <string.h>
 #include <unistd.h>
 
-_Static_assert((int)STREAM_BATCH_MAX <= (int)BEHIND_MAX, "what is read together is written together");
-
 enum {
     REST_MS = 2000, /* between two looks whether there is a stream, while nobody here accepts orders */
     BLOCK_MS = 250, /* waiting for the next order; also how late a stop is seen */
     GATHER_MS = 25, /* after a batch that was not full: the next shall be more than one order */
-    BACK_OFF_FIRST_MS = 50, /* after an error, doubled … */
-    BACK_OFF_MAX_MS = 1000, /* … up to this */
-    EASE = 2,               /* see ease */
+    EASE = 2,       /* see ease */
     EASE_MAX_MS = 200,
     EASE_BACKLOG = STOCK_BACKLOG_MAX / 5,
-    WRITE_MS = 10000,      /* a transaction's time */
-    LOCK_MS = 5000,        /* its wait for the products' rows */
     DRAIN_MS = 10000,      /* at the end */
     CARE_MS = 3000,        /* between two rounds of looking after what others have left, and of repairs */
     DEAD_MS = 5000,        /* a consumer that has not been heard of for so long loses its entries … */
     FORGOTTEN_MS = 60000,  /* … and its name */
     REPAIRS = 20,          /* products looked at in a round */
     REPAIR_BACKLOG = 5000, /* … unless so many orders wait, which would make the look a long one */
-    CONSUMER_MAX = INSTANCE_MAX + 24,
 };
-
-struct writer {
-    struct service *service;
-    pthread_t thread;
-    pthread_mutex_t mutex; /* of what follows */
-    pthread_cond_t changed;
-    bool stopping;
-    atomic_bool awake;
-
-    /* the thread's own */
-    char consumer[CONSUMER_MAX];
-    struct db *db;
-    struct redis_stock *stock;
-    struct stream_batch batch;
-    struct accepted_order orders[STREAM_BATCH_MAX];
-    bool has_pending;  /* entries may be ours that are not done: after an error, or when we begin */
-    int64_t pause_ms;  /* after the next error */
-    int64_t took_us;   /* the last batch's writing */
-    int64_t care_us;   /* when the next round is due */
-    int64_t looked_at; /* the last product of the round before */
-
-    atomic_ullong fates[ORDER_OUTDATED + 1], batches, spoilt, write_us;
-    atomic_llong backlog;
-};
-
-static int64_t from_now(int64_t ms)
-{
-    return monotonic_us() + ms * 1000;
-}
 
 /* ---- waiting ------------------------------------------------------------------------------------------------------- */
 
-static bool is_stopping(struct writer *writer)
+bool writer_is_stopping(struct writer *writer)
 {
     pthread_mutex_lock(&writer->mutex);
     bool stopping = writer->stopping;
@@ -73,10 +34,9 @@ static bool is_stopping(struct writer *writer)
     return stopping;
 }
 
-/* Sleeps for MS, or until the end has come, or, while at rest, somebody wakes us. */
-static void rest(struct writer *writer, int64_t ms)
+void writer_rest(struct writer *writer, int64_t ms)
 {
-    int64_t until_us = from_now(ms);
+    int64_t until_us = writer_from_now(ms);
     struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
     bool was_awake = atomic_load(&writer->awake);
     pthread_mutex_lock(&writer->mutex);
@@ -86,10 +46,14 @@ static void rest(struct writer *writer, int64_t ms)
     pthread_mutex_unlock(&writer->mutex);
 }
 
-static void back_off(struct writer *writer)
+void writer_back_off(struct writer *writer)
 {
-    rest(writer, writer->pause_ms);
-    writer->pause_ms = writer->pause_ms * 2 < BACK_OFF_MAX_MS ? writer->pause_ms * 2 : BACK_OFF_MAX_MS;
+    if (writer_is_stopping(writer)) /* nothing else is to be woken for */
+        nanosleep(&(struct timespec){.tv_nsec = INT64_C(1000000) * WRITER_BACK_OFF_FIRST_MS}, NULL);
+    else
+        writer_rest(writer, writer->pause_ms);
+    writer->pause_ms = writer->pause_ms * 2 < WRITER_BACK_OFF_MAX_MS ? writer->pause_ms * 2
+                                                                     : WRITER_BACK_OFF_MAX_MS;
 }
 
 void writer_wake(struct writer *writer)
@@ -102,140 +66,6 @@ void writer_wake(struct writer *writer)
     pthread_mutex_unlock(&writer->mutex);
 }
 
-/* ---- errors -------------------------------------------------------------------------------------------------------- */
-
-static bool redis_well(struct writer *writer, enum lock_status status)
-{
-    if (status != LOCK_OK) {
-        log_seldom(LOG_WARNING, "accepted orders wait: %s", redis_stock_error(writer->stock));
-        writer->has_pending = true;
-    }
-    return status == LOCK_OK;
-}
-
-/* Connected, with the schema in place, and with time for one transaction. */
-static bool database_well(struct writer *writer)
-{
-    db_set_deadline(writer->db, from_now(WRITE_MS), from_now(LOCK_MS));
-    return service_database(writer->service, writer->db) == DB_OK;
-}
-
-/* ---- writing ------------------------------------------------------------------------------------------------------- */
-
-static void fill(struct writer *writer)
-{
-    for (size_t i = 0; i < writer->batch.count; i++) {
-        const struct stream_order *from = &writer->batch.orders[i];
-        writer->orders[i] = (struct accepted_order){
-            .id = from->id,
-            .product_id = from->product_id,
-            .epoch = from->epoch,
-            .quantity = from->quantity,
-            .stock_seen = from->seen,
-            .price = from->price,
-            .accepted_at = from->accepted_at,
-            .instance = from->instance,
-            .receiver_name = from->receiver_name,
-            .receiver_mobile = from->receiver_mobile,
-            .idempotency_key = from->idempotency_key,
-        };
-    }
-}
-
-static enum db_status write_some(struct writer *writer, struct accepted_order *orders, size_t count)
-{
-    if (!database_well(writer))
-        return DB_AWAY;
-    enum db_status status = orders_write_behind(writer->db, orders, count, accepted_strategy);
-    if (status != DB_OK)
-        log_seldom(LOG_WARNING, "accepted orders wait: postgresql: %s", db_error(writer->db));
-    return status;
-}
-
-/* Will the same orders be written when they are tried again later? Else one of them cannot be written at all. */
-static bool may_succeed_later(enum db_status status)
-{
-    switch (status) {
-    case DB_UNIQUE:
-    case DB_CHECK:
-    case DB_FOREIGN_KEY:
-    case DB_OUT_OF_RANGE:
-    case DB_ERROR: return false;
-    default: return true;
-    }
-}
-
-/* One of the batch cannot be written: each by itself, and that one is given up. Somebody else must have put it there. */
-static enum db_status write_one_by_one(struct writer *writer)
-{
-    for (size_t i = 0; i < writer->batch.count; i++) {
-        struct accepted_order *order = &writer->orders[i];
-        enum db_status status = write_some(writer, order, 1);
-        if (status != DB_OK && may_succeed_later(status))
-            return status;
-        if (status == DB_OK)
-            continue;
-        log_line(LOG_ERROR, "order %" PRId64 " of the stream cannot be written: %s", order->id,
-                 db_error(writer->db));
-        order->fate = ORDER_OUTDATED;
-    }
-    return DB_OK;
-}
-
-static void count_fates(struct writer *writer)
-{
-    for (size_t i = 0; i < writer->batch.count; i++)
-        atomic_fetch_add(&writer->fates[writer->orders[i].fate], 1);
-    atomic_fetch_add(&writer->spoilt, writer->batch.spoilt_count);
-    atomic_fetch_add(&writer->batches, 1);
-    atomic_fetch_add(&writer->write_us, (unsigned long long)writer->took_us);
-    if (writer->batch.spoilt_count > 0)
-        log_line(LOG_ERROR, "%zu entries of the stream are no orders, the first is %s; they are dropped",
-                 writer->batch.spoilt_count, writer->batch.spoilt[0]);
-}
-
-/* What was not kept has left the stream without its units having been sold. */
-static void repair_after(struct writer *writer)
-{
-    int64_t repaired = 0;
-    struct reconciliation ignored;
-    for (size_t i = 0; i < writer->batch.count; i++) {
-        const struct accepted_order *order = &writer->orders[i];
-        if (order->fate != ORDER_REJECTED && order->fate != ORDER_OUTDATED)
-            continue;
-        if (order->fate == ORDER_REJECTED)
-            log_line(LOG_WARNING, "order %" PRId64 " was accepted and had to be rejected", order->id);
-        if (order->product_id == repaired || !database_well(writer))
-            continue;
-        repaired = order->product_id;
-        (void)reconcile(writer->db, writer->stock, repaired, from_now(LOCK_MS), &ignored);
-    }
-}
-
-/* Writes what was read and takes it off the stream; tries again until it is done, unless the end has come. */
-static bool write_batch(struct writer *writer, int64_t end_us)
-{
-    int64_t started_us = monotonic_us();
-    fill(writer);
-    while (writer->batch.count > 0) {
-        enum db_status status = write_some(writer, writer->orders, writer->batch.count);
-        if (status != DB_OK && !may_succeed_later(status))
-            status = write_one_by_one(writer);
-        if (status == DB_OK)
-            break;
-        back_off(writer);
-        if (is_stopping(writer) && monotonic_us() > end_us)
-            return false;
-    }
-    writer->pause_ms = BACK_OFF_FIRST_MS;
-    writer->took_us = monotonic_us() - started_us;
-    count_fates(writer);
-    if (!redis_well(writer, redis_stream_done(writer->stock, &writer->batch)))
-        return false; /* they are met again, and found written */
-    repair_after(writer);
-    return true;
-}
-
 /* ---- reading ------------------------------------------------------------------------------------------------------- */
 
 /* Reads one batch and writes it. *ret_count: how many entries that were. */
@@ -244,10 +74,11 @@ static bool work_off(struct writer *writer, enum stream_part part, int64_t wait_
 {
     struct stream_batch *batch = &writer->batch;
     *ret_count = 0;
-    bool well = redis_well(writer, redis_stream_read(writer->stock, writer->consumer, part, wait_ms, batch));
+    bool well = writer_redis_well(writer,
+                                  redis_stream_read(writer->stock, writer->consumer, part, wait_ms, batch));
     *ret_count = batch->count + batch->spoilt_count;
     if (well && *ret_count > 0)
-        well = write_batch(writer, end_us);
+        well = writer_write_batch(writer, end_us);
     stream_release(batch);
     if (!well)
         writer->has_pending = true;
@@ -272,12 +103,12 @@ static void repair_some(struct writer *writer)
     int64_t ids[REPAIRS];
     size_t count = 0;
     struct reconciliation ignored;
-    if (atomic_load(&writer->backlog) > REPAIR_BACKLOG || !database_well(writer))
+    if (atomic_load(&writer->backlog) > REPAIR_BACKLOG || !writer_database_well(writer))
         return;
     if (products_behind(writer->db, writer->looked_at, ids, REPAIRS, &count) != DB_OK)
         return;
-    for (size_t i = 0; i < count && !is_stopping(writer) && database_well(writer); i++)
-        (void)reconcile(writer->db, writer->stock, ids[i], from_now(LOCK_MS), &ignored);
+    for (size_t i = 0; i < count && !writer_is_stopping(writer) && writer_database_well(writer); i++)
+        (void)reconcile(writer->db, writer->stock, ids[i], writer_from_now(WRITER_LOCK_MS), &ignored);
     writer->looked_at = count == REPAIRS ? ids[count - 1] : 0;
 }
 
@@ -286,19 +117,19 @@ static bool take_care(struct writer *writer)
 {
     int64_t length = 0;
     size_t count = 1;
-    if (order_ids_run_low(writer->service->ids) && database_well(writer))
+    if (order_ids_run_low(writer->service->ids) && writer_database_well(writer))
         (void)order_ids_draw(writer->service->ids, writer->db);
     if (monotonic_us() < writer->care_us)
         return true;
-    while (count > 0 && !is_stopping(writer))
+    while (count > 0 && !writer_is_stopping(writer))
         if (!work_off(writer, STREAM_LEFT, DEAD_MS, 0, &count))
             return false;
-    if (!redis_well(writer, redis_stream_length(writer->stock, &length)) ||
-        !redis_well(writer, redis_stream_sweep(writer->stock, "", FORGOTTEN_MS)))
+    if (!writer_redis_well(writer, redis_stream_length(writer->stock, &length)) ||
+        !writer_redis_well(writer, redis_stream_sweep(writer->stock, "", FORGOTTEN_MS)))
         return false;
     atomic_store(&writer->backlog, length);
     repair_some(writer);
-    writer->care_us = from_now(CARE_MS + random() % CARE_MS);
+    writer->care_us = writer_from_now(CARE_MS + random() % CARE_MS);
     return true;
 }
 
@@ -307,13 +138,13 @@ static bool take_care(struct writer *writer)
 static bool ease(struct writer *writer, size_t written, int64_t took_us)
 {
     int64_t length = 0, before = atomic_load(&writer->backlog);
-    if (!redis_well(writer, redis_stream_length(writer->stock, &length)))
+    if (!writer_redis_well(writer, redis_stream_length(writer->stock, &length)))
         return false;
     atomic_store(&writer->backlog, length);
     bool they_come = length + (int64_t)written > before;
     int64_t pause_ms = took_us / 1000 * EASE < EASE_MAX_MS ? took_us / 1000 * EASE : EASE_MAX_MS;
     if (they_come && length < EASE_BACKLOG)
-        rest(writer, pause_ms);
+        writer_rest(writer, pause_ms);
     return true;
 }
 
@@ -326,7 +157,7 @@ static bool write_new(struct writer *writer)
     if (count == STREAM_BATCH_MAX)
         return ease(writer, count, writer->took_us);
     if (count > 0)
-        rest(writer, GATHER_MS);
+        writer_rest(writer, GATHER_MS);
     return true;
 }
 
@@ -337,13 +168,13 @@ static void look_for_stream(struct writer *writer)
     if (redis_stream_length(writer->stock, &length) == LOCK_OK && length > 0)
         atomic_store(&writer->awake, true);
     else
-        rest(writer, REST_MS);
+        writer_rest(writer, REST_MS);
 }
 
 /* All that is in the stream now; other processes may add to it for ever. */
 static void drain(struct writer *writer)
 {
-    int64_t end_us = from_now(DRAIN_MS), length = 0;
+    int64_t end_us = writer_from_now(DRAIN_MS), length = 0;
     size_t count = 1;
     if (!atomic_load(&writer->awake))
         return;
@@ -353,7 +184,7 @@ static void drain(struct writer *writer)
         length -= (int64_t)count;
         if (!well) {
             count = 1;
-            nanosleep(&(struct timespec){.tv_nsec = INT64_C(1000000) * BACK_OFF_FIRST_MS}, NULL);
+            writer_back_off(writer);
         }
     }
     if (redis_stream_length(writer->stock, &length) != LOCK_OK)
@@ -366,13 +197,13 @@ static void drain(struct writer *writer)
 static void *run(void *arg)
 {
     struct writer *writer = arg;
-    while (!is_stopping(writer)) {
+    while (!writer_is_stopping(writer)) {
         if (!atomic_load(&writer->awake)) {
             look_for_stream(writer);
             continue;
         }
         if (!take_care(writer) || !finish_pending(writer, 0) || !write_new(writer))
-            back_off(writer);
+            writer_back_off(writer);
     }
     drain(writer);
     return NULL;
@@ -401,7 +232,7 @@ bool writer_start(struct service *service, struct writer **ret_writer)
     pthread_cond_init(&writer->changed, NULL);
     writer->service = service;
     writer->has_pending = true;
-    writer->pause_ms = BACK_OFF_FIRST_MS;
+    writer->pause_ms = WRITER_BACK_OFF_FIRST_MS;
     /* The name is another at each start: who had it before may still be at work. */
     snprintf(writer->consumer, sizeof writer->consumer, "%s:%" PRIx64, service->instance,
              (uint64_t)monotonic_us() ^ (uint64_t)getpid() << 40);
