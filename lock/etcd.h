@@ -42,7 +42,8 @@ struct etcd_lease {
     int64_t end_us;    /* monotonic: not before this will etcd end it */
 };
 
-/* Asks for a lease of lock->lease_ms, rounded up; several endpoints are asked until the deadline. Also revokes what could not be revoked while etcd was away. */
+/* Asks for a lease of lock->lease_ms, rounded up; several endpoints are asked until the deadline. Also revokes what could
+ * not be revoked while etcd was away. */
 enum lock_status etcd_grant(struct etcd *etcd, struct lock *lock, int64_t deadline_us,
                             struct etcd_lease *ret_lease);
 /* Lets the lease LEASE->id begin anew; LOCK_LOST if it has ended. */

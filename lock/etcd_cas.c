@@ -7,10 +7,10 @@
  * others lock the same bare key in this way, and exclude us, as we do them.
  *
  * A waiter watches the key, and looks once more where the store has changed since it saw it taken, so that no deletion
- * is missed in between. All waiters watch the same key; so that a release does not wake them all, the waiters of a process stand in line, and
- * only the first of them watches. It hands the watch on to the next when it has got the lock or given up, together
- * with the revision. The line is for the watch alone: whether the lock is free is for etcd to say, and a newcomer who
- * finds it so goes before the line. */
+ * is missed in between. All waiters watch the same key; so that a release does not wake them all, the waiters of a
+ * process stand in line, and only the first of them watches. It hands the watch on to the next when it has got the lock
+ * or given up, together with the revision. The line is for the watch alone: whether the lock is free is for etcd to
+ * say, and a newcomer who finds it so goes before the line. */
 #include "lock/etcd.h"
 
 #include <inttypes.h>

@@ -51,8 +51,8 @@ void pg_close(struct lock *lock)
     free(lock);
 }
 
-/* Somebody else was quicker, in the first four cases. A server that is too slow is as good as none. An error that has no name here
- * is most often a table of ours with foreign columns. */
+/* Somebody else was quicker, in the first four cases after DB_OK. A server that is too slow is as good as none. An error
+ * that has no name here is most often a table of ours with foreign columns. */
 static const enum lock_status meanings[] = {
     [DB_OK] = LOCK_OK,
     [DB_SERIALIZATION] = LOCK_BUSY,
