@@ -8,7 +8,7 @@ import time
 import pytest
 
 from basics import wait_until
-from lab import PATIENCE, Background, Closed
+from lab import PATIENCE, Background, Closed, as_body, request_bytes
 from test_strategies import STRATEGIES
 
 NO_EXCLUSION = {"mutex-early-release", "mutex-wrong-object", "redis-registry-shared"}  # or not their own lock
@@ -35,6 +35,21 @@ def test_one_holds_and_the_other_waits(shop, lock):
     assert second.status == 200, str(second)
     assert second.json["acquired"] and second.json["released"], str(second)
     assert 10 < second.json["waited_ms"] < 2000, str(second)
+
+
+def test_a_client_that_hangs_up_does_not_end_its_hold(shop):
+    """Neither while it holds nor while it waits: the lock is let go when the hold is over, and not before."""
+    for name, pause_s in (("left", 0.3), ("left-waiting", 0.05)):
+        before = Background(lambda: hold(shop, "mutex", name, hold_ms=200)) if name == "left-waiting" else None
+        time.sleep(0.1)
+        body = as_body({"lock": "mutex", "hold_ms": 2500, "wait_ms": 5000})
+        with shop.wire() as wire:
+            wire.send(request_bytes("POST", f"/locks/{name}/hold", body))
+            assert not wire.reply_within(pause_s)
+        time.sleep(0.3)  # the first, where there is one, is let go
+        assert hold(shop, "mutex", name, wait_ms=100).problem == "lock-busy"
+        assert hold(shop, "mutex", name, wait_ms=10000).status == 200
+        assert before is None or before.result().status == 200
 
 
 def test_an_order_waits_for_a_lock_that_is_held_by_hand(shop):
