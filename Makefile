@@ -85,7 +85,7 @@ OUR_LDFLAGS = -pie -pthread -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SANITIZE)
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all programs tests deps deps-lint demo run test bench lint lint-includes lint-shell lint-tidy \
+.PHONY: all programs tests deps deps-lint demo run explore-docs readme test bench lint lint-includes lint-shell lint-tidy \
         format format-check asan tsan analyze install clean help FORCE
 
 all: $(PROGRAMS) $(TESTS) $(LOCKPROBE) ## build the service, the load test and the unit tests (default)
@@ -204,6 +204,16 @@ test: ## every test, on private servers
 	$(MAKE_NOW) deps
 	$(BUILD_NOW) all
 	@BUILD=$(BUILD) tests/run $(ARGS)
+
+# With faults there are thousands of schedules for each strategy, so those with the fewest preemptions.
+EXPLORED = $(foreach fault,none crash expire,docs/results/explore-$(fault).json)
+explore-docs: programs ## explores every strategy anew, with each fault, for the matrix in docs/strategies.md
+	@mkdir -p docs/results
+	$(BUILD)/loadtest explore --export-json docs/results/explore-none.json
+	$(BUILD)/loadtest explore --faults crash --bound 1 --export-json docs/results/explore-crash.json
+	$(BUILD)/loadtest explore --faults expire --bound 1 --export-json docs/results/explore-expire.json
+	docs/tables explore $(EXPLORED) >$(BUILD)/explore.md
+	docs/insert explore $(BUILD)/explore.md docs/strategies.md
 
 RUSH_STRATEGIES := select-for-update,atomic-decrement,atomic-statement,optimistic,redis-lock,batched
 

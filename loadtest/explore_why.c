@@ -67,7 +67,11 @@ static void explain_lock(const struct play *play, unsigned a, unsigned b, struct
         return;
     unsigned first = a_lock < b_lock ? a : b, second = a_lock < b_lock ? b : a;
     size_t unlocked = when(play, first, STEP_UNLOCK), second_lock = when(play, second, STEP_LOCK);
-    if (unlocked == NEVER || unlocked > second_lock)
+    if (when(play, first, EVENT_EXPIRED) < second_lock)
+        say(text, "%c's lock ended while it worked, and %c got it.", actor_name(first), actor_name(second));
+    else if (when(play, first, EVENT_ROBBED) < second_lock)
+        say(text, "%c's lock was released by another, and %c got it.", actor_name(first), actor_name(second));
+    else if (unlocked == NEVER || unlocked > second_lock)
         say(text, "%c got the lock while %c had it, or believed so.", actor_name(second), actor_name(first));
     else if (unlocked < when_committed(play, first))
         say(text, "%c let the lock go before its COMMIT.", actor_name(first));
@@ -105,11 +109,27 @@ static void explain_contradiction(const struct play *play, struct text *text)
 
 /* ---- what it came to ------------------------------------------------------------------------------------------ */
 
+static void explain_robbed(const struct play *play, struct text *text)
+{
+    for (unsigned i = 0; i < play->settings.actors; i++)
+        if (when(play, i, EVENT_ROBBED) != NEVER)
+            say(text, "A release of another order's took %c's lock away.", actor_name(i));
+}
+
+static void explain_crash(const struct play *play, struct text *text)
+{
+    for (unsigned i = 0; i < play->settings.actors; i++)
+        if (when(play, i, EVENT_CRASHED) != NEVER)
+            say(text,
+                when_committed(play, i) != NEVER ? "%c died after its COMMIT." : "%c died before its COMMIT.",
+                actor_name(i));
+}
+
 static void explain_stuck(const struct play *play, struct text *text)
 {
     for (unsigned i = 0; i < play->settings.actors; i++) {
         size_t waits = when(play, i, EVENT_WAITS);
-        if (waits != NEVER && when(play, i, EVENT_ENDED) == NEVER)
+        if (waits != NEVER && when(play, i, EVENT_ENDED) == NEVER && when(play, i, EVENT_CRASHED) == NEVER)
             say(text, "%c waits for a lock that nobody will release.", actor_name(i));
     }
 }
@@ -120,6 +140,9 @@ void explain(const struct play *play, char *ret_text, size_t size)
     const struct ending *ending = &play->ending;
     int64_t stock = play->settings.stock;
     *ret_text = '\0';
+    explain_crash(play, &text);
+    if (ending->robbed)
+        explain_robbed(play, &text);
     if (ending->oversold > 0 || ending->drift > 0)
         explain_contradiction(play, &text);
     if (ending->drift != 0)
