@@ -56,6 +56,8 @@ size_t faults_enabled(const struct play *play, struct move *moves, size_t steps)
         for (size_t i = 0; i < play->settings.actors; i++) {
             if (can_expire(play, &play->actors[i]))
                 moves[count++] = (struct move){(uint8_t)i, MOVE_EXPIRE};
+            if (play->settings.follows_script && lock_can_end(play, &play->actors[i]))
+                moves[count++] = (struct move){(uint8_t)i, MOVE_RESTART};
             if (can_crash(play, &play->actors[i]))
                 moves[count++] = (struct move){(uint8_t)i, MOVE_CRASH};
         }
@@ -113,11 +115,26 @@ static bool crash(struct play *play, struct actor *actor)
     return well;
 }
 
+static bool restart(struct play *play, struct actor *actor)
+{
+    if (!time_forget(play->settings.strategy->lock, play->restarts++, &actor->hold)) {
+        snprintf(play->error, sizeof play->error, "the lock has no further server that could restart");
+        return false;
+    }
+    actor->hold.is_over |= !time_is_held(play->time, &actor->hold);
+    scene_note(&play->scene, actor->index, EVENT_RESTARTED, STEP_NO_VALUE);
+    return true;
+}
+
 bool fault_make(struct play *play, struct move move)
 {
     struct actor *actor = &play->actors[move.actor];
     play->fault_made = true;
-    return move.kind == MOVE_EXPIRE ? expire(play, actor) : crash(play, actor);
+    switch (move.kind) {
+    case MOVE_EXPIRE: return expire(play, actor);
+    case MOVE_RESTART: return restart(play, actor);
+    default: return crash(play, actor);
+    }
 }
 
 /* ---- who has the lock ----------------------------------------------------------------------------------------- */

@@ -57,8 +57,8 @@ static json_t *row_of(const struct explore_plan *plan, struct hunt *hunt, const 
         "share", complete ? json_real(share) : json_null(), "share_percent",
         complete ? json_real(100 * share) : json_null(), "drift", (json_int_t)t->drifted, "deadlocks",
         (json_int_t)t->deadlocks, "stuck_locks", (json_int_t)t->stuck, "robbed", (json_int_t)t->robbed,
-        "two_holders", (json_int_t)(t->two_holders + t->hollow), "switches", "min", tally_switches(t, 0),
-        "median", tally_switches(t, 0.5), "max", tally_switches(t, 1), "verdict",
+        "two_holders", (json_int_t)t->two_holders + (json_int_t)t->hollow, "switches", "min",
+        tally_switches(t, 0), "median", tally_switches(t, 0.5), "max", tally_switches(t, 1), "verdict",
         explore_verdict_name(verdict), "witness", hunt_witness(hunt));
     if (!figures || json_object_update(row, figures) != 0) {
         json_decref(row);

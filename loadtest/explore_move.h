@@ -15,8 +15,9 @@ enum {
 /* One choice of the controller: an order is let go as far as its next step, or something happens to it. */
 enum move_kind {
     MOVE_STEP,
-    MOVE_EXPIRE, /* what carries its lock ends: as time would do it */
-    MOVE_CRASH,  /* it dies: connections cut, nothing released */
+    MOVE_EXPIRE,  /* what carries its lock ends: as time would do it */
+    MOVE_CRASH,   /* it dies: connections cut, nothing released */
+    MOVE_RESTART, /* one more of its lock's servers restarts without its memory; in scripts only */
     MOVE_KIND_COUNT
 };
 
@@ -32,6 +33,7 @@ enum {
     EVENT_ENDED, /* VALUE: enum outcome */
     EVENT_EXPIRED,
     EVENT_CRASHED,
+    EVENT_RESTARTED,
     EVENT_ROBBED, /* another order's release has taken the lock from it */
 };
 

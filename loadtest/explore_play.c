@@ -89,6 +89,7 @@ bool play_start(void *self)
     play->move_count = 0;
     play->deadlock = play->fault_made = false;
     play->ending = (struct ending){0};
+    play->restarts = 0;
     for (size_t i = 0; i < play->settings.actors; i++)
         if (!actor_prepare(&play->actors[i], play->settings.strategy, play->shop->product_id,
                            play->settings.quantities[i], own ? &play->processes : NULL, play->error,

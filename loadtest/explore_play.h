@@ -48,6 +48,7 @@ struct play {
     size_t move_count;
     bool deadlock, fault_made;
     struct lock *time;  /* what brings locks to their end: explore_time.h; NULL where nothing does */
+    unsigned restarts;  /* of the lock's servers, in this schedule */
     unsigned processes; /* how many there have been so far, where each order has one of its own */
     struct ending ending;
     uint64_t patience_used; /* how often a wait was cut short by a time limit: never, if all is well */

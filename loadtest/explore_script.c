@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const FAULTS[MOVE_KIND_COUNT] = {[MOVE_EXPIRE] = "expire", [MOVE_CRASH] = "crash"};
+static const char *const FAULTS[MOVE_KIND_COUNT] = {
+    [MOVE_EXPIRE] = "expire", [MOVE_CRASH] = "crash", [MOVE_RESTART] = "restart"};
 
 char actor_name(unsigned actor)
 {
@@ -75,7 +76,8 @@ static void say_what_is_valid(const char *word, size_t length, size_t actors, ch
         if (is_stop(stop))
             used += (size_t)snprintf(ret_error + used, size - used, " %s", stop_name((uint8_t)stop));
     if (used < size)
-        snprintf(ret_error + used, size - used, ", with '~' where it waits; or '!' and expire or crash)");
+        snprintf(ret_error + used, size - used,
+                 ", with '~' where it waits; or '!' and expire, crash or restart)");
 }
 
 bool script_parse(const char *text, size_t actors, struct script *ret_script, char *ret_error, size_t size)

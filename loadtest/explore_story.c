@@ -30,6 +30,7 @@ static void event_text(const struct event *event, char *ret_text, size_t size)
     case EVENT_WAITS: waits_text(event, ret_text, size); break;
     case EVENT_RETRY: snprintf(ret_text, size, "conflict: begins anew"); break;
     case EVENT_EXPIRED: snprintf(ret_text, size, "its lock ends"); break;
+    case EVENT_RESTARTED: snprintf(ret_text, size, "a server restarts, empty"); break;
     case EVENT_ROBBED: snprintf(ret_text, size, "loses its lock to another's release"); break;
     case EVENT_CRASHED: snprintf(ret_text, size, "dies"); break;
     case EVENT_ENDED:

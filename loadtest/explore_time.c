@@ -1,7 +1,10 @@
 /* What time does to a lock, done at once and from outside: its holder learns nothing of it. */
 #include "loadtest/explore_time.h"
 
+#include "lock/lock_impl.h"
+
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* How a grant is brought to its end. */
@@ -65,6 +68,37 @@ static enum lock_status shorten(struct lock *time, const struct hold *hold)
             return LOCK_OK;
     }
     return LOCK_FAILED;
+}
+
+/* Number SERVER of a list with commas between, malloc'ed; NULL where there are fewer. */
+static char *url_of(const char *list, unsigned server)
+{
+    for (; server > 0 && *list; server--) {
+        list += strcspn(list, ",");
+        list += *list == ',';
+    }
+    return *list ? strndup(list, strcspn(list, ",")) : NULL;
+}
+
+bool time_forget(const struct lock_ops *ops, unsigned server, const struct hold *hold)
+{
+    struct lock_config all = lock_config, one = lock_config;
+    struct lock *there = NULL;
+    char *url = ops->properties.survives_minority && ops->server == redlock.server
+                    ? url_of(all.redlock_urls, server)
+                    : NULL;
+    if (!url)
+        return false;
+    one.redlock_urls = url; /* a majority of one */
+    lock_configure(&one);
+    bool opened = lock_open(ops, &there) == LOCK_OK;
+    lock_configure(&all);
+    if (opened)
+        there->lease_ms = -1;
+    bool forgotten = opened && shorten(there, hold) == LOCK_OK;
+    lock_close(there);
+    free(url);
+    return forgotten;
 }
 
 enum lock_status time_end(const struct lock_ops *ops, struct lock *time, struct explore_shop *shop,

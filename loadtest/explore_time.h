@@ -15,6 +15,10 @@ enum lock_status time_open(const struct lock_ops *ops, struct lock **ret_time);
 enum lock_status time_end(const struct lock_ops *ops, struct lock *time, struct explore_shop *shop,
                           const struct hold *hold);
 
+/* Of a lock that is kept on several servers: server number SERVER, from 0 on, loses what it knows of the grant in HOLD, as
+ * in a restart without its memory. False where there is no such server, or it could not be done. */
+bool time_forget(const struct lock_ops *ops, unsigned server, const struct hold *hold);
+
 /* Is the grant still the server's? True where that cannot be asked. */
 bool time_is_held(struct lock *time, const struct hold *hold);
 
