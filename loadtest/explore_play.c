@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { END_US = 30000000 }; /* an order that nobody holds ends long before */
+enum { FIRST_TRIES = 5, END_US = 30000000 }; /* an order that nobody holds ends long before */
 
 /* ---- opening and closing -------------------------------------------------------------------------------------- */
 
@@ -19,10 +19,14 @@ static bool learn_profile(struct play *play)
     play->settings.actors = 1;
     play->settings.faults = 0;
     play->settings.stock = settings.quantities[0];
-    bool well = play_start(play);
-    while (well && play_enabled(play, moves) > 0)
-        well = play_make(play, alone);
-    well = well && play_end(play);
+    bool well;
+    int tries = 0;
+    do { /* a first connection may take longer than the single try that a lock has here */
+        well = play_start(play);
+        while (well && play_enabled(play, moves) > 0)
+            well = play_make(play, alone);
+        well = well && play_end(play);
+    } while (well && play->ending.outcomes[0] != CREATED && ++tries < FIRST_TRIES);
     play->settings = settings;
     if (!well)
         return false;
