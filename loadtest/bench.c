@@ -152,11 +152,13 @@ static bool tune(struct bench *bench, struct run *run)
         run->tuning.threads = run->row->threads ? run->row->threads : lock_threads(settings);
     if (!run->row->tune)
         return true;
-    if ((!settings->workers || !settings->clients) && !run->row->tune(&bench->stage, run->row, &run->tuning))
+    bool workers_given = settings->workers && !run->row->default_workers;
+    bool clients_given = settings->clients || run->row->rival; /* which is the service's, not pgbench's */
+    if (!(workers_given && clients_given) && !run->row->tune(&bench->stage, run->row, &run->tuning))
         return false;
-    if (settings->workers)
+    if (workers_given)
         run->tuning.workers = settings->workers;
-    if (settings->workers && run->row->rival)
+    if (workers_given && run->row->rival)
         run->tuning.rival_workers = settings->workers;
     if (settings->clients && !run->row->rival)
         run->tuning.clients = settings->clients;

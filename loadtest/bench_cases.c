@@ -315,7 +315,7 @@ static const struct bench_case CASES[] = {
      .facts = {"echo_per_s", "pgbench_per_s"}},
     {.name = "contention/select-for-update", .goal = 0.95, .held_against = "pgbench", .measure = limited_against_pgbench,
      .measure_steps = 3, .script = &SCRIPT_SELECT_FOR_UPDATE, ONE_PRODUCT, .stock = AMPLE_STOCK, .connections = MANY_CONNECTIONS,
-     .tune = tune_limit, .tune_steps = COUNT(CLIENTS) + COUNT(LIMITS), .facts = {"unlimited_per_s"}},
+     .default_workers = true, .tune = tune_limit, .tune_steps = COUNT(CLIENTS) + COUNT(LIMITS), .facts = {"unlimited_per_s"}},
     {.name = "redis-stock/hot", .goal = 0.60, .held_against = "echo", .measure = against_echo, .measure_steps = 2,
      .script = &SCRIPT_REDIS_STOCK, ONE_PRODUCT, .stock = AMPLE_STOCK, .facts = {"written_s", "written_per_s"}},
     {.name = "memory/1000-connections", .goal = 32, .lower_is_better = true, .held_against = "resident MiB", .measure = resident_memory,

@@ -144,7 +144,7 @@ void orders_create(struct exchange *x, struct worker *worker)
     struct order_request request = {0};
     const struct strategy *asked;
     json_t *body = NULL;
-    if (x->work) {
+    if (x->work) { /* it was received before, and has its turn */
         ticket_serve(x->work, worker);
         return;
     }
