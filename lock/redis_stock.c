@@ -9,32 +9,32 @@
 /* An accepted order is "ENTRY PRODUCT EPOCH QUANTITY". The orders are returned as one string, "ID QUANTITY " for each.
  * KEYS: the stock, the accepted orders. ARGV: product, epoch, "1" to forget the stock, shop. */
 static struct redis_script survey_script = {
-    .text = "local checked = " CHECKED(
-        "ARGV[4]") " local stock = redis.call('HMGET', KEYS[1], 'left', 'epoch', 'checked')"
-                   " local left = stock[2] == ARGV[2] and stock[3] == checked and stock[1] or ''"
-                   " if ARGV[3] == '1' then redis.call('DEL', KEYS[1]) end"
-                   " local mark, all, found = ' ' .. ARGV[1] .. ' ' .. ARGV[2] .. ' ', redis.call('HGETALL', KEYS[2]), {}"
-                   " for i = 2, #all, 2 do"
-                   "  if string.find(all[i], mark, 1, true) then"
-                   "   found[#found + 1] = all[i - 1] .. ' ' .. string.match(all[i], '%d+$') .. ' '"
-                   "  end"
-                   " end"
-                   " return {left, checked, table.concat(found)}",
+    .text =
+        "local checked = " CHECKED " local stock = redis.call('HMGET', KEYS[1], 'left', 'epoch', 'checked')"
+        " local left = stock[2] == ARGV[2] and stock[3] == checked and stock[1] or ''"
+        " if ARGV[3] == '1' then redis.call('DEL', KEYS[1]) end"
+        " local mark, all, found = ' ' .. ARGV[1] .. ' ' .. ARGV[2] .. ' ', redis.call('HGETALL', KEYS[2]), {}"
+        " for i = 2, #all, 2 do"
+        "  if string.find(all[i], mark, 1, true) then"
+        "   found[#found + 1] = all[i - 1] .. ' ' .. string.match(all[i], '%d+$') .. ' '"
+        "  end"
+        " end"
+        " return {left, checked, table.concat(found)}",
 };
 
-/* KEYS: the stock. ARGV: the survey's CHECKED, epoch, price, what is expected, by how much that differs from what was found, ""
- * where the stock was not loaded, and the shop. */
+/* KEYS: the stock. ARGV: the survey's CHECKED, epoch, price, shop, what is expected, and by how much that differs from what
+ * was found, "" where the stock was not loaded. */
 static struct redis_script load_script = {
-    .text = "if ARGV[1] ~= " CHECKED(
-        "ARGV[6]") " then return 0 end"
-                   " if ARGV[5] == '' then"
-                   "  redis.call('HSET', KEYS[1], 'left', ARGV[4], 'epoch', ARGV[2], 'price', ARGV[3], 'checked', ARGV[1])"
-                   "  return 1"
-                   " end"
-                   " if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[2] then return 0 end"
-                   " redis.call('HINCRBY', KEYS[1], 'left', ARGV[5])"
-                   " redis.call('HSET', KEYS[1], 'price', ARGV[3])"
-                   " return 1",
+    .text =
+        "if ARGV[1] ~= " CHECKED " then return 0 end"
+        " if ARGV[6] == '' then"
+        "  redis.call('HSET', KEYS[1], 'left', ARGV[5], 'epoch', ARGV[2], 'price', ARGV[3], 'checked', ARGV[1])"
+        "  return 1"
+        " end"
+        " if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[2] then return 0 end"
+        " redis.call('HINCRBY', KEYS[1], 'left', ARGV[6])"
+        " redis.call('HSET', KEYS[1], 'price', ARGV[3])"
+        " return 1",
 };
 
 struct redis_stock *redis_stock_new(void)
@@ -160,7 +160,7 @@ enum lock_status redis_stock_load(struct redis_stock *stock, int64_t deadline_us
     AUTO_REPLY reply = NULL;
     char key[STOCK_KEY_SIZE], product[24], epoch_text[24], expected_text[24], difference[24] = "";
     const char *space = strchr(survey->checked, ' '), *shop = space ? space + 1 : "";
-    const char *words[] = {key, survey->checked, epoch_text, price, expected_text, difference, shop};
+    const char *words[] = {key, survey->checked, epoch_text, price, shop, expected_text, difference};
     stock_number(product, product_id);
     stock_number(epoch_text, epoch);
     stock_number(expected_text, expected);

@@ -13,8 +13,8 @@ struct redis_stock {
     char stream[64], accepted[64];
 };
 
-/* In a script: what a stock that may be taken has as `checked`, where SHOP is an expression for the shop. */
-#define CHECKED(shop) "(string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') .. ' ' .. " shop ")"
+/* In a script whose ARGV[4] is the shop: what a stock that may be taken has as `checked`. */
+#define CHECKED "(string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') .. ' ' .. ARGV[4])"
 
 /* "oversell:KIND:NAME" */
 void stock_key(char ret_key[static STOCK_KEY_SIZE], const char *kind, const char *name);

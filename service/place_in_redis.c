@@ -47,8 +47,8 @@ static enum outcome outcome_of_redis(struct placing *p, enum lock_status status,
 
 /* ---- what is known of an Idempotency-Key -------------------------------------------------------------------------- */
 
-/* Asks PostgreSQL for the orders that have those keys; whose key is new goes on. */
-static enum outcome look_up_keys(struct round *round)
+/* Asks PostgreSQL for the orders that have those keys; whose key is new goes on, and who has none in any case. */
+static void look_up_keys(struct round *round)
 {
     struct order_draft drafts[BATCH_MAX];
     struct placing *keyed[BATCH_MAX];
@@ -61,21 +61,19 @@ static enum outcome look_up_keys(struct round *round)
         drafts[keys++] = (struct order_draft){.request = p->request, .order = &p->result.order};
     }
     if (keys == 0)
-        return CREATED;
+        return;
     enum db_status status = db_ready(round->lead->db);
     if (status == DB_OK)
         status = orders_claim_keys(round->lead->db, drafts, keys);
-    if (status != DB_OK)
-        return outcome_of_db(round->lead, status);
     for (size_t i = 0; i < keys; i++)
-        keyed[i]->result.outcome = outcome_of_claim(drafts[i].claim);
+        keyed[i]->result.outcome = status == DB_OK ? outcome_of_claim(drafts[i].claim)
+                                                   : outcome_of_db(keyed[i], status);
     for (size_t i = 0; i < round->count; i++)
         if (round->orders[i]->result.outcome == CREATED) {
             round->gone[kept] = round->gone[i];
             round->orders[kept++] = round->orders[i];
         }
     round->count = kept;
-    return CREATED;
 }
 
 static bool same_text(const char *a, const char *b)
@@ -263,7 +261,9 @@ void create_in_redis(struct placing *const *orders, size_t count)
         round.orders[i] = orders[i];
     }
     db_set_deadline(round.lead->db, round.lead->deadline_us, round.lead->lock_deadline_us);
-    enum outcome outcome = round.lead->redis ? look_up_keys(&round) : FAILED;
+    enum outcome outcome = round.lead->redis ? CREATED : FAILED;
+    if (outcome == CREATED)
+        look_up_keys(&round);
     for (int i = 0; i < TRIES && round.count > 0 && outcome == CREATED; i++)
         outcome = take(&round);
     if (round.count > 0)

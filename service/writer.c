@@ -17,7 +17,7 @@ enum {
     EASE_MAX_MS = 200,
     EASE_BACKLOG = STOCK_BACKLOG_MAX / 5,
     DRAIN_MS = 10000,      /* at the end */
-    CARE_MS = 3000,        /* between two rounds of looking after what others have left, and of repairs */
+    CARE_MS = 2000,        /* between two rounds of looking after what others have left, and of repairs */
     DEAD_MS = 5000,        /* a consumer that has not been heard of for so long loses its entries … */
     FORGOTTEN_MS = 60000,  /* … and its name */
     REPAIRS = 20,          /* products looked at in a round */

@@ -336,6 +336,10 @@ static void test_postgresql_away_with_a_key(void **state)
     place(1);
     assert_int_equal(placings[0].result.outcome, BACKEND_AWAY);
     assert_int_equal(play.takes, 0);
+    place(2); /* the other has no key */
+    assert_int_equal(placings[0].result.outcome, BACKEND_AWAY);
+    assert_string_equal(placings[0].result.backend, "postgresql");
+    assert_int_equal(placings[1].result.outcome, ACCEPTED);
 }
 
 static void test_a_key_that_redis_knows(void **state)
