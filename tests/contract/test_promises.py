@@ -60,22 +60,30 @@ def test_redlock_deducts_the_drift(start):
     assert event["lease_end_us"] <= event["ended_us"] + (60000 - 602) * 1000, event
 
 
-def test_a_redlock_without_validity_is_not_got(start, stack):
+def test_a_redlock_without_validity_is_not_got(start):
     """The drift is all of a lease of 2 ms, so a majority is not enough."""
-    contender, key, told = start().contender("redlock"), fresh_key(), set()
-    for _ in range(20):
-        told.add(contender.acquire(key, lease=2)["status"])
-    assert "busy" in told and told <= {"busy", "away"}, told  # away: a busy machine's servers were too slow
+    contender, key, told = start().contender("redlock"), fresh_key(), []
+
+    def enough_tries():
+        told.append(contender.acquire(key, lease=2)["status"])
+        assert told[-1] in ("busy", "away"), told  # away: a majority was late, and the try shows nothing
+        return told.count("busy") >= 10
+
+    wait_until(enough_tries, "ten tries that a majority has answered")
 
 
 def test_redlock_is_extended_by_a_majority(start, stack):
     holder, key = start().contender("redlock"), fresh_key()
     holder.got(key, wait=2000, lease=LONG_MS)
+
+    def renewed():
+        return holder.decided(lambda: holder.start("renew").done("renew"))["status"]
+
     for server in stack.redlock[3:]:
         server.delete(f"oversell:lock:{key}")
-    assert holder.start("renew").done("renew")["status"] == "ok"
+    assert renewed() == "ok"
     stack.redlock[2].delete(f"oversell:lock:{key}")
-    assert holder.start("renew").done("renew")["status"] == "lost"
+    assert renewed() == "lost"
 
 
 def test_redisson_redlock_gives_back_the_parts_of_a_failed_round(start, stack):
