@@ -11,7 +11,7 @@ from basics import PATIENCE, wait_until
 from contender import fresh_key, now_us, took_ms
 from locks import BREAKS, BY_NAME, IN_PROCESS, LOCKS, SHARED, VOTED, declaring, lease_ms
 
-FREE_WITHIN_MS = 1000  # after the lease's end
+FREE_WITHIN_MS = 3000  # after the lease's end
 ROUNDS = 25
 LONG_MS = 10000  # a lease that does not end during the test
 
@@ -94,12 +94,9 @@ def is_free_after_crash(lock, holder, other, key):
     limit_ms = lease_ms(lock) + FREE_WITHIN_MS
     killed_us = now_us()
     holder.probe.kill()
-    event = other.acquire(key, wait=limit_ms + 1000, lease=lease_ms(lock))
+    event = other.acquire(key, wait=limit_ms, lease=lease_ms(lock))
     assert event["status"] in ("ok", "busy"), event
-    late_ms = (event["ended_us"] - killed_us) / 1000
-    if event["status"] == "busy" or late_ms > limit_ms:
-        return f"{event['status']} {late_ms:.0f} ms after the crash"
-    return None
+    return None if event["status"] == "ok" else f"busy {(event['ended_us'] - killed_us) / 1000:.0f} ms after the crash"
 
 
 def crash_inside_acquire(lock, start):
@@ -135,7 +132,7 @@ def pause_of_a_waiter(lock, start):
     sleep_ms(100)
     sleeper.probe.pause()
     owner.waits(key, wait=30000, lease=LONG_MS)
-    sleep_ms(lease + FREE_WITHIN_MS)
+    sleep_ms(lease + 1000)
     holder.released()
     event = owner.event("acquire", 5)
     sleeper.probe.resume()
@@ -273,7 +270,7 @@ def release_after_the_end(lock, start):
     key = fresh_key()
     grant = late.got(key, lease=lease_ms(lock), ends=True)
     wait_until(lambda: now_us() > grant["lease_end_us"], "the lease's end")
-    sleep_ms(FREE_WITHIN_MS)
+    sleep_ms(1000)
     status = late.release()["status"]
     other.got(key, lease=LONG_MS)
     return None if status == "lost" else f"the release of an ended lease said {status}"
@@ -383,10 +380,10 @@ def reentrance(lock, start):
 def renewal_by_hand(lock, start):
     """Prolongs what is held, and says so when there is nothing left to prolong."""
     holder, other = start().contender(lock), start().contender(lock)
-    key, lease = fresh_key(), lease_ms(lock)
+    key, lease = fresh_key(), 2000
     holder.got(key, lease=lease, ends=True)
-    for _ in range(4):
-        sleep_ms(0.5 * lease)
+    for _ in range(3):
+        sleep_ms(0.4 * lease)
         assert holder.start("renew").done("renew")["status"] == "ok"
     assert not stranger_gets_it(other, key)
     other.got(key, wait=lease + 2000, lease=LONG_MS)

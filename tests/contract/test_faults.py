@@ -36,10 +36,10 @@ def a_request(lock, key):
 
 def a_silent_server(lock, start, addresses):
     with proxies(addresses, BY_NAME[lock].setting) as (through, servers):
-        contender = start(**through).contender(lock)
+        contender = start(**through).contender(lock, LONG_MS)
         for server in servers:
             server.stalled.set()
-        event = contender.acquire(fresh_key(), wait=400, lease=lease_ms(lock))
+        event = contender.acquire(fresh_key(), wait=400, lease=LONG_MS)
         assert in_time(event, 400) == "away", event
         assert event["error"], event
         for server in servers:
@@ -56,7 +56,7 @@ def a_server_that_is_gone(lock, start, addresses):
         contender = Contender(start(**through), lock)  # not connected yet
         for server in servers:
             server.refuse = True
-        event = contender.acquire(fresh_key(), wait=400, lease=lease_ms(lock))
+        event = contender.acquire(fresh_key(), wait=400, lease=LONG_MS)
         assert in_time(event, 400) == "away", event
         assert event["error"], event
         for server in servers:
@@ -68,7 +68,7 @@ def a_server_that_is_gone(lock, start, addresses):
 def a_lost_reply(lock, start, addresses):
     """Got or not, nobody knows: whatever was made goes away, at once or with its lease."""
     with proxies(addresses, BY_NAME[lock].setting) as (through, servers):
-        contender, other = start(**through).contender(lock), start().contender(lock)
+        contender, other = start(**through).contender(lock, LONG_MS), start().contender(lock, LONG_MS)
         key = fresh_key()
         for server in servers:
             server.arm(a_request(lock, key), "reply")
@@ -85,7 +85,7 @@ def a_lost_reply(lock, start, addresses):
 def a_reply_cut_short(lock, start, addresses):
     """The connection ends after the first byte, in the middle of the reply's first word, and before its last byte."""
     with proxies(addresses, BY_NAME[lock].setting) as (through, servers):
-        contender, other = start(**through).contender(lock), start().contender(lock)
+        contender, other = start(**through).contender(lock, LONG_MS), start().contender(lock, LONG_MS)
         seen = {}
         for after in (1, 3, -1):
             key = fresh_key()
@@ -99,7 +99,7 @@ def a_reply_cut_short(lock, start, addresses):
                 contender.released()
             else:
                 assert event["error"], event
-            other.got(key, wait=lease_ms(lock) + FREE_WITHIN_MS, lease=lease_ms(lock))
+            other.got(key, wait=lease_ms(lock) + FREE_WITHIN_MS, lease=LONG_MS)
             other.released()
             recovers(contender)
             contender.released()
@@ -118,7 +118,7 @@ def a_wrong_password(lock, start, addresses):
 
     password("another")
     ours = ",".join(f"redis://{user}:word@127.0.0.1:{urlsplit(url).port}" for url in urls)
-    contender, other, key = Contender(start(**{setting: ours}), lock), start().contender(lock), fresh_key()
+    contender, other, key = Contender(start(**{setting: ours}), lock), start().contender(lock, LONG_MS), fresh_key()
     first = contender.acquire(key, wait=400, lease=lease_ms(lock))
     assert in_time(first, 400) == "refused" and first["error"], first
     password("word")
