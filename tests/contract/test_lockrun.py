@@ -7,7 +7,8 @@ import time
 
 import pytest
 from basics import BUILD, PATIENCE, wait_until
-from contender import SANITIZERS, fresh_key, now_us
+from conditions import stranger_gets_it
+from contender import SANITIZERS, fresh_key
 from locks import BREAKS, BY_NAME, SHARED, declaring, lease_ms
 from servers import with_port
 from stack import proxies
@@ -38,11 +39,10 @@ def lockrun(environment):
             subprocess.Popen(
                 [str(word) for word in words],
                 env={**environment, **(more or {})},
-                stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
-                **popen,
+                **{"stdin": subprocess.DEVNULL, **popen},
             )
         )
         return started[-1]
@@ -53,8 +53,8 @@ def lockrun(environment):
         process.communicate()
 
 
-def ended(process, within=20):
-    out, err = process.communicate(timeout=within * PATIENCE)
+def ended(process, told=None, within=20):
+    out, err = process.communicate(told, timeout=within * PATIENCE)
     return process.returncode, out, err
 
 
@@ -166,12 +166,12 @@ def test_it_holds_the_lock_while_the_command_runs(lock, lockrun, start):
     holder = lockrun(key, "sh", "-c", READY + "read line", lock=lock, options=options)
     status, out, err = ended(holder)  # its input is empty: it ends at once
     assert (status, out.split()[0]) == (1, "ready"), err
-    holder = lockrun(key, "sh", "-c", READY + "sleep 0.4; exit 7", lock=lock, options=options)
+    holder = lockrun(key, "sh", "-c", READY + "read line; exit 7", lock=lock, options=options, stdin=subprocess.PIPE)
     running(holder)
     if lock not in BREAKS["threads"]:
-        assert other.acquire(key)["status"] == "busy"
-    assert ended(holder)[0] == 7
-    other.got(key, wait=500)
+        assert not stranger_gets_it(other, key)
+    assert ended(holder, "\n")[0] == 7
+    other.got(key)
     other.released()
 
 
@@ -179,10 +179,12 @@ def test_it_holds_the_lock_while_the_command_runs(lock, lockrun, start):
 def test_it_renews_while_the_command_runs(lock, lockrun, start):
     key, other = fresh_key(), start().contender(lock)
     lease = lease_ms(lock)
-    holder = lockrun(key, "sleep", 2.5 * lease / 1000, lock=lock, options=("--ttl", f"{lease}ms"))
+    options = ("--ttl", f"{lease}ms")
+    holder = lockrun(key, "sh", "-c", READY + "read line", lock=lock, options=options, stdin=subprocess.PIPE)
+    running(holder)
     time.sleep(2 * lease / 1000)
-    assert other.acquire(key)["status"] == "busy"
-    assert ended(holder) == (0, "", "")
+    assert not stranger_gets_it(other, key)
+    assert ended(holder, "\n") == (0, "", "")
 
 
 @pytest.mark.parametrize("lock", [*FENCED, LOCK])
@@ -225,7 +227,7 @@ def test_not_got_in_time(lockrun, start):
         began = time.monotonic()
         status, out, err = ended(lockrun(key, "echo", "ran", options=("--wait", f"{wait_ms}ms")))
         assert (status, out) == (75, "") and key in err
-        assert wait_ms / 1000 <= time.monotonic() - began < wait_ms / 1000 + PATIENCE
+        assert wait_ms / 1000 <= time.monotonic() - began < wait_ms / 1000 + 5 * PATIENCE
 
 
 @pytest.mark.parametrize("lock", {lock.setting: lock.name for lock in BY_NAME.values() if lock.server}.values())
@@ -237,7 +239,7 @@ def test_its_server_is_away_or_not_set(lock, lockrun, stack):
         began = time.monotonic()
         status, out, err = ended(lockrun(fresh_key(), "echo", "ran", lock=lock, more=more, options=("--wait", "300ms")))
         assert (status, out) == (69, "") and word in err and err, err
-        assert time.monotonic() - began < 4 * PATIENCE
+        assert time.monotonic() - began < 8 * PATIENCE
 
 
 def with_closed_port(addresses):
@@ -270,7 +272,7 @@ def test_a_signal_while_it_waits_ends_it(lockrun, start):
     waiter = lockrun(key, "echo", "ran", options=("--wait", "20s"))
     time.sleep(0.3)
     waiter.send_signal(signal.SIGTERM)
-    assert ended(waiter, within=2)[:2] == (-signal.SIGTERM, "")
+    assert ended(waiter, within=15)[:2] == (-signal.SIGTERM, "")
 
 
 def test_a_killed_lockrun_takes_its_command_with_it(lockrun, start):
@@ -278,10 +280,9 @@ def test_a_killed_lockrun_takes_its_command_with_it(lockrun, start):
     holder = lockrun(key, "sh", "-c", READY + "trap '' TERM INT HUP; while :; do sleep 0.05; done",
                      options=("--ttl", "600ms"))  # fmt: skip
     pid = running(holder)
-    killed_us = now_us()
     holder.kill()
-    wait_until(lambda: not is_alive(pid), "the command is gone", 2)
-    assert (other.got(key, wait=3000)["ended_us"] - killed_us) / 1000 < 1600
+    wait_until(lambda: not is_alive(pid), "the command is gone")
+    other.got(key, wait=5000)  # a lease that did not end by itself would be 30 s long
 
 
 def test_killed_at_any_moment_it_leaves_no_command_behind(lockrun):
@@ -292,7 +293,7 @@ def test_killed_at_any_moment_it_leaves_no_command_behind(lockrun):
         time.sleep(0.0005 * round_)
         holder.kill()
         holder.wait()
-    wait_until(lambda: not sleeping(marker), "no command is left", 2)
+    wait_until(lambda: not sleeping(marker), "no command is left")
 
 
 def sleeping(marker):
@@ -306,7 +307,7 @@ def test_a_lost_lock_is_told(lockrun, stack):
                      options=("--ttl", "900ms"))  # fmt: skip
     running(holder)
     assert stack.redis.delete(f"oversell:lock:{key}") == 1
-    status, out, err = ended(holder, within=3)
+    status, out, err = ended(holder)
     assert (status, out) == (9, "told\n") and "lost" in err
 
 
@@ -324,7 +325,7 @@ def test_a_server_that_stays_away_for_a_lease_has_lost_the_lock(lockrun, stack):
         assert holder.poll() is None, holder.stderr.read()
         servers[0].refuse = True
         servers[0].cut()
-        status, out, err = ended(holder, within=6)
+        status, out, err = ended(holder)
     assert (status, out) == (9, "told\n") and "lost" in err
 
 
@@ -334,7 +335,7 @@ def test_without_renewal_the_lease_ends_and_the_command_is_told(lock, lockrun):
     holder = lockrun(fresh_key(), "sleep", "30", lock=lock, options=("--ttl", f"{lease}ms", "--no-renew"))
     status, _, err = ended(holder)
     assert status == 128 + signal.SIGTERM and "lost" in err, err
-    assert 0.9 * lease <= (time.monotonic() - began) * 1000 <= 1.4 * lease + 2500 * PATIENCE
+    assert 0.9 * lease <= (time.monotonic() - began) * 1000 <= 1.4 * lease + 8000 * PATIENCE
 
 
 def test_a_lost_lock_is_told_once(lockrun, stack):
