@@ -19,6 +19,7 @@ SANITIZED = SERVICE.exists() and any(
 )
 PATIENCE = 4 if SANITIZED else 1
 REPLY_S = 20 * PATIENCE  # longest wait for one reply
+SOON_S = 4 * PATIENCE  # longest for what need not wait for a lock, for which an order would wait 5 s
 START_S = 20 * PATIENCE  # longest wait for a process to come up or go down
 
 

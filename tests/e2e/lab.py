@@ -1,6 +1,6 @@
 """The tools of the end-to-end tests, in one place to import from."""
 
-from basics import DOCUMENT, PATIENCE, ROOT, SANITIZED, wait_until
+from basics import DOCUMENT, PATIENCE, ROOT, SANITIZED, SOON_S, wait_until
 from load import Background, Load, expect_balanced, expect_books, hammer, together
 from proxy import Proxy
 from servers import (
@@ -27,6 +27,7 @@ __all__ = [
     "ROOT",
     "Reply",
     "SANITIZED",
+    "SOON_S",
     "Service",
     "Services",
     "Session",

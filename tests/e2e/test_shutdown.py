@@ -103,7 +103,7 @@ def test_idle_and_half_open_connections_do_not_hold_it_up(services, database):
         start = time.monotonic()
         service.stop()
         seconds = time.monotonic() - start
-        assert seconds < 5 * PATIENCE, f"it took {seconds:.1f} s to end"
+        assert seconds < 15 * PATIENCE, f"it took {seconds:.1f} s to end"
     finally:
         for wire in idle:
             wire.close()

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from lab import Closed, PATIENCE, SANITIZED, as_body, psql, request_bytes, together, wait_until
+from lab import Closed, PATIENCE, SANITIZED, SOON_S, as_body, psql, request_bytes, together, wait_until
 
 DEADLINE_S = 1.5
-LATEST_S = 4.0 * PATIENCE  # cut by then
+LATEST_S = 10.0 * PATIENCE  # cut by then
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +67,8 @@ def test_silence_in_the_middle_is_cut_too(hasty):
         request_bytes("POST", "/orders", b"", {"Content-Length": "10"}) + b"{",
     ):
         with hasty.wire() as wire:
-            wire.send(data)
             start = time.monotonic()
+            wire.send(data)
             wire.ends(seconds=LATEST_S)
             seconds = time.monotonic() - start
         assert DEADLINE_S * 0.6 < seconds < LATEST_S, f"{data[:30]!r}: cut after {seconds:.2f} s"
@@ -95,8 +95,8 @@ def test_each_request_of_a_connection_has_a_deadline_of_its_own(hasty):
             wire.send(data[10:])
             assert wire.reply().status == 200
         time.sleep(0.1)
-        wire.send(data[:10])
         start = time.monotonic()
+        wire.send(data[:10])
         wire.ends(seconds=LATEST_S)
         seconds = time.monotonic() - start
         assert DEADLINE_S * 0.6 < seconds < LATEST_S, f"cut after {seconds:.2f} s"
@@ -150,7 +150,7 @@ def test_a_client_that_does_not_read_is_cut(hasty, large_page):
             wire.send(request_bytes("GET", target) * requests)
         time.sleep(0.3)
         assert hasty.order(1, 1).status == 201, "others are served meanwhile"
-        time.sleep(LATEST_S)
+        time.sleep(4 * PATIENCE)
         for wire in wires:
             taken = len(wire.ends(seconds=1))  # what the kernel had already, then the end
             assert taken < size * requests, f"all of {taken} bytes came: it was not cut"
@@ -192,7 +192,7 @@ def test_500_slow_clients_and_others_are_served(services, database):
                 assert wire.reply().status == 201
                 latencies.append(time.monotonic() - start)
         worst = sorted(latencies)[-3]
-        assert worst < 0.5 * PATIENCE, f"an order waited {worst:.3f} s"
+        assert worst < SOON_S, f"an order waited {worst:.3f} s"
         grown = service.resident_bytes - before
         assert SANITIZED or grown < 500 * 64 * 1024, f"{grown} bytes for 500 slow clients"
     finally:
@@ -247,4 +247,4 @@ def test_connections_that_come_and_go_leave_nothing_behind(services, database):
     wait_until(lambda: files() <= before + 2, f"{before} open files as before", seconds=10)
     start = time.monotonic()
     service.stop()
-    assert time.monotonic() - start < 5 * PATIENCE, "it waits for requests of clients that have long gone"
+    assert time.monotonic() - start < 15 * PATIENCE, "it waits for requests of clients that have long gone"

@@ -8,7 +8,7 @@ import pytest
 from lab import (
     Background,
     DOCUMENT,
-    PATIENCE,
+    SOON_S,
     Session,
     expect_balanced,
     expect_books,
@@ -34,16 +34,14 @@ IN_DATABASE = [name for name, (guarantee, _) in STRATEGIES.items() if guarantee 
 def test_a_full_queue_refuses_and_says_when_to_come_back(services, database):
     service = services.start(database, "--workers", "1", "--queue", "2")
     product = service.product()
-    service.strategy("select-for-update", think_ms=400)
-    start = time.monotonic()
+    service.strategy("select-for-update", think_ms=1000)
     replies = together(*[lambda: service.order(product)] * 12)
     outcomes = sorted(reply.problem or "created" for reply in replies)
     created = outcomes.count("created")
     assert set(outcomes) == {"created", "overloaded"}, f"{outcomes}"
     assert 1 <= created <= 4, f"one at work, two in the queue: {outcomes}"
     refused = [reply for reply in replies if reply.problem == "overloaded"]
-    assert max(reply.seconds for reply in refused) < 0.35 * PATIENCE, "it refuses at once"
-    assert time.monotonic() - start < (0.4 * created + 2) * PATIENCE
+    assert min(reply.seconds for reply in refused) < 1, "it refuses at once, while the first is at work"
     audit = service.audit(product)
     assert (audit["orders"], audit["balanced"]) == (created, True), f"{audit}"
 
@@ -72,7 +70,7 @@ def test_a_full_queue_of_orders_leaves_the_books_open(services, database):
             "/orders",
             f"/audit?product_id={product}",
         ):
-            reply = service.call("GET", target, seconds=5 * PATIENCE)
+            reply = service.call("GET", target)
             assert reply.status == 200, f"{target}: {reply}"
         row.run("ROLLBACK")
         assert [call.result().status for call in (first, *queued)] == [201] * 3
@@ -120,7 +118,7 @@ def test_a_row_that_stays_locked(shop, strategy):
             reply = shop.order(product)
             seconds = time.monotonic() - start
         assert reply.problem == "lock-busy", str(reply)
-        assert 0.18 < seconds < 1.5 * PATIENCE, f"the wait was 0.2 s, the answer took {seconds:.3f} s"
+        assert 0.18 < seconds < SOON_S, f"the wait was 0.2 s, the answer took {seconds:.3f} s"
         assert shop.order(product).status == 201
         audit = shop.audit(product)
         assert (audit["orders"], audit["left"], audit["balanced"]) == (1, 4, True), f"{audit}"
@@ -184,7 +182,7 @@ def test_a_wait_of_nothing_does_not_wait(shop):
         with holding_row(shop.database_url, product):
             start = time.monotonic()
             assert shop.order(product).problem == "lock-busy"
-            assert time.monotonic() - start < 0.5 * PATIENCE
+            assert time.monotonic() - start < SOON_S
     finally:
         shop.strategy(before["name"], lock_wait_ms=before["lock_wait_ms"])
 
@@ -203,9 +201,7 @@ def test_a_product_that_stays_locked_cannot_be_changed(shop):
             ):
                 reply = shop.call(method, target, body)
                 assert reply.problem == "lock-busy", str(reply)
-                assert (
-                    reply.seconds < 2 * PATIENCE
-                ), f"the wait was 0.3 s, the answer took {reply.seconds:.1f} s"
+                assert reply.seconds < SOON_S, f"the wait was 0.3 s, the answer took {reply.seconds:.1f} s"
     finally:
         shop.strategy(before["name"], lock_wait_ms=before["lock_wait_ms"])
     audit = shop.audit(product)
