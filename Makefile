@@ -104,7 +104,7 @@ $(BUILD)/obj/flags: FORCE
 	$(call write_if_changed,$(CC) $(OUR_CFLAGS))
 
 $(BUILD)/obj/link-flags: FORCE
-	$(call write_if_changed,$(CC) $(OUR_LDFLAGS) $(PKG_LIBS))
+	$(call write_if_changed,$(CC) $(OUR_LDFLAGS) $(PKG_LIBS) $(OTHER_LIBS))
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/obj/flags
 	@mkdir -p $(@D)
