@@ -180,8 +180,13 @@ def test_a_name_that_was_bound_to_loopback_is_not_our_own_page(shop):
 def test_a_form_cannot_order(shop):
     """A form can send these three without asking first."""
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
-        reply = shop.post("/orders", b'{"product_id":1,"quantity":1}', {"Content-Type": kind})
-        assert reply.problem == "unsupported-media-type", str(reply)
+        for target in ("/orders", "/runs", "/sandboxes"):
+            reply = shop.post(target, b'{"product_id":1,"quantity":1}', {"Content-Type": kind})
+            assert reply.problem == "unsupported-media-type", f"{target}: {reply}"
+
+
+def test_another_page_cannot_make_sandboxes(shop):
+    assert shop.post("/sandboxes", {}, {"Origin": "http://evil.example"}).problem == "forbidden-origin"
 
 
 # ── request ids ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -29,6 +29,7 @@ NEEDS_DATABASE = [
     ("PUT", "/products/1", {"name": "x", "price": "1.00", "stock": 1}),
     ("POST", "/products/1/reset", {"stock": 1}),
     ("GET", "/audit?product_id=1", None),
+    ("POST", "/sandboxes", {}),
     ("GET", "/readyz", None),
 ]
 NEEDS_NOTHING = [
