@@ -31,6 +31,7 @@ static bool find_maximum(struct lab *lab, const struct rush_plan *plan, const st
 {
     struct plan closed = {
         .throughput = true,
+        .switched = "service",
         .connections = plan->connections,
         .quantity = plan->quantity,
         .duration_ms = plan->loop_ms,
