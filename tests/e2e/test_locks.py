@@ -31,8 +31,8 @@ def test_one_holds_and_the_other_waits(shop, lock):
         wait_until(lambda: is_busy(shop, lock) or not first.running, "the first holds it")
         in_time = first.running
         second = hold(shop, lock, wait_ms=60000)
-        held = first.result().json
-        if in_time and second.json.get("waited_ms", 0) > 10:
+        held = first.result().json  # in zookeeper-naive it may itself have waited, stuck behind a probe: its flaw
+        if in_time and held.get("held_ms") and second.json.get("waited_ms", 0) > 10:
             break
     else:
         raise AssertionError(f"the second has not waited: {held}, {second}")
