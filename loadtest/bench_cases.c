@@ -14,10 +14,12 @@
 #define MEMORY_CONNECTIONS 1000
 
 #define CONTENDERS 8 /* for one key */
+#define COUNTED_ORDERS 20000
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* The facts of a hand-over. */
+/* The facts of an order's calls, and of a hand-over. */
+enum { ALLOCATIONS, ROUND_TRIPS };
 enum { HAND_OVER_MS, ALONE_MS, WAKE_UPS, TOGETHER };
 
 /* Tried in short measurements; the counts that do best are used. */
@@ -253,6 +255,27 @@ static bool resident_memory(struct stage *stage, const struct bench_case *row, c
     return stage_memory(stage, MEMORY_CONNECTIONS, &sample->value);
 }
 
+static bool calls_of_an_order(struct stage *stage, const struct bench_case *row, const struct tuning *tuning,
+                              struct sample *sample)
+{
+    (void)tuning;
+    const struct service_load load = {
+        .strategy = row->script->strategy,
+        .counted = COUNT_CREATED,
+        .first = row->first,
+        .products = row->products,
+        .stock = row->stock,
+        .connections = row->connections,
+    };
+    struct order_calls calls;
+    if (!stage_calls(stage, &load, COUNTED_ORDERS, &calls))
+        return false;
+    sample->value = calls.system_calls;
+    sample->facts[ALLOCATIONS] = calls.allocations;
+    sample->facts[ROUND_TRIPS] = calls.round_trips;
+    return true;
+}
+
 /* ---- locks ---------------------------------------------------------------------------------------------------- */
 
 static bool lock_against(struct stage *stage, const struct bench_case *row, const struct tuning *tuning,
@@ -288,6 +311,9 @@ static bool hand_over(struct stage *stage, const struct bench_case *row, const s
 /* ---- the table ------------------------------------------------------------------------------------------------ */
 
 #define TUNE_BOTH .tune = tune_both, .tune_steps = COUNT(CLIENTS) + COUNT(WORKERS)
+#define ORDERS_CALLS                                                                                         \
+    .lower_is_better = true, .measure = calls_of_an_order, .measure_steps = 1, .stock = AMPLE_STOCK,         \
+    .facts = {[ALLOCATIONS] = "allocations", [ROUND_TRIPS] = "round_trips"}
 #define ONE_PRODUCT .first = HOT_PRODUCT, .products = 1
 
 /* clang-format off */
@@ -318,6 +344,9 @@ static const struct bench_case CASES[] = {
      .default_workers = true, .tune = tune_limit, .tune_steps = COUNT(CLIENTS) + COUNT(LIMITS), .facts = {"unlimited_per_s"}},
     {.name = "redis-stock/hot", .goal = 0.60, .held_against = "echo", .measure = against_echo, .measure_steps = 2,
      .script = &SCRIPT_REDIS_STOCK, ONE_PRODUCT, .stock = AMPLE_STOCK, .facts = {"written_s", "written_per_s"}},
+    {.name = "calls/atomic-statement", .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, ORDERS_CALLS},
+    {.name = "calls/select-for-update", .script = &SCRIPT_SELECT_FOR_UPDATE, ONE_PRODUCT, ORDERS_CALLS},
+    {.name = "calls/batched", .script = &SCRIPT_BATCHED, ONE_PRODUCT, .connections = BATCH_CONNECTIONS, ORDERS_CALLS},
     {.name = "memory/1000-connections", .goal = 32, .lower_is_better = true, .held_against = "resident MiB", .measure = resident_memory,
      .measure_steps = 1},
     {.name = "locks/redis-lock", .goal = 0.45, .held_against = "redis-benchmark SET", .measure = lock_against, .measure_steps = 2,
@@ -380,6 +409,11 @@ static void describe(const struct bench_case *row, const struct tuning *tuning, 
                      char *ret_text, size_t size)
 {
     size_t used = 0;
+    if (row->measure == calls_of_an_order) {
+        snprintf(ret_text, size, "system calls an order; %.1f allocations; %.2f round trips",
+                 facts[ALLOCATIONS], facts[ROUND_TRIPS]);
+        return;
+    }
     if (!row->held_against) {
         snprintf(ret_text, size, "%.2f ms; alone %.2f ms; %.1f wake-ups", facts[HAND_OVER_MS],
                  facts[ALONE_MS], facts[WAKE_UPS]);

@@ -4,6 +4,7 @@
  * Both sides of a ratio find the same: no orders, a product table without dead rows, a checkpoint just made. */
 #include "loadtest/bench_stage.h"
 
+#include "loadtest/bench_calls.h"
 #include "loadtest/bench_memory.h"
 #include "loadtest/bench_pgbench.h"
 #include "loadtest/bench_profile.h"
@@ -25,6 +26,7 @@
 #define PATIENCE_MS 30000
 #define WARM_UP_ORDERS 200 /* connects every worker and prepares its statements */
 #define WRK_EXTRA_MS 15000
+#define END_MS 15000    /* of a service that is told to end */
 #define MEMORY_ORDERS 5 /* over each connection, so that what fills with use is full */
 
 /* ---- the database --------------------------------------------------------------------------------------------- */
@@ -220,9 +222,10 @@ static bool open_pages(const struct lab *lab, int64_t pages, int64_t product, st
     return false;
 }
 
-static bool drive(struct stage *stage, struct lab *lab, const struct service_load *load, double *ret_per_s)
+/* How wrk sends this load, so many requests of it. */
+static struct load warm_up_of(const struct stage *stage, struct lab *lab, const struct service_load *load)
 {
-    struct load wrk = {
+    return (struct load){
         .lab = lab,
         .path = load->path,
         .connections = load->connections ? load->connections : stage->connections,
@@ -232,6 +235,11 @@ static bool drive(struct stage *stage, struct lab *lab, const struct service_loa
         .requests = WARM_UP_ORDERS,
         .patience_ms = PATIENCE_MS,
     };
+}
+
+static bool drive(struct stage *stage, struct lab *lab, const struct service_load *load, double *ret_per_s)
+{
+    struct load wrk = warm_up_of(stage, lab, load);
     struct load_result warm_up, result;
     struct child recorder = {0}, pages = {0};
     if (!load_run(&wrk, &warm_up) || (load->pages > 0 && !open_pages(lab, load->pages, load->first, &pages)))
@@ -278,6 +286,66 @@ bool stage_service(struct stage *stage, const struct service_load *load, double 
     lab_close(&lab);
     progress_step_done(stage->progress);
     return well;
+}
+
+/* ---- what an order calls --------------------------------------------------------------------------------------- */
+
+/* Sends the orders that count, and counts. */
+static bool count_calls(struct stage *stage, struct lab *lab, const struct service_load *load, int64_t orders,
+                        struct order_calls *ret_calls)
+{
+    struct load wrk = warm_up_of(stage, lab, load);
+    struct load_result result;
+    struct child counter = {0};
+    struct scrape before, after, gained;
+    int64_t system_calls;
+    wrk.requests = orders;
+    if (!scrape_all(lab, load->strategy, &before) || !calls_start(lab->services[0].pid, lab->dir, &counter))
+        return false;
+    bool ran = load_run(&wrk, &result);
+    ran = calls_end(&counter, lab->dir, &system_calls) && ran;
+    if (!ran || !scrape_all(lab, load->strategy, &after))
+        return false;
+    scrape_difference(&before, &after, &gained);
+    ret_calls->system_calls = (double)system_calls / (double)orders;
+    ret_calls->round_trips = gained.round_trips / (double)orders;
+    return true;
+}
+
+/* A service that sells the warm-up and so many orders more, and ends; what all of that has allocated. */
+static bool one_life(struct stage *stage, const struct service_load *load, int64_t orders,
+                     struct order_calls *ret_calls, int64_t *ret_allocations)
+{
+    struct lab lab;
+    struct load_result warm_up;
+    char log[PATH_MAX + 24];
+    if (!refresh(stage, load->stock) || !allocations_count_begin())
+        return false;
+    bool opened = open_service(load->workers, load->product_limit, load->strategy, &lab);
+    allocations_count_end();
+    if (!opened)
+        return false;
+    const struct load wrk = warm_up_of(stage, &lab, load);
+    bool well = load_run(&wrk, &warm_up) &&
+                (orders == 0 || count_calls(stage, &lab, load, orders, ret_calls));
+    child_stop(&lab.services[0], END_MS);
+    snprintf(log, sizeof log, "%s/service-1.log", lab.dir);
+    well = well && allocations_read(log, ret_allocations);
+    lab_close(&lab);
+    return well && books_are_right(stage, "wrk", WARM_UP_ORDERS + orders);
+}
+
+bool stage_calls(struct stage *stage, const struct service_load *load, int64_t orders,
+                 struct order_calls *ret_calls)
+{
+    int64_t before, all;
+    progress_label(stage->progress, "the service, %s: its calls", load->strategy);
+    if (!calls_countable(stage->unavailable) || !one_life(stage, load, 0, ret_calls, &before) ||
+        !one_life(stage, load, orders, ret_calls, &all))
+        return false;
+    ret_calls->allocations = (double)(all - before) / (double)orders;
+    progress_step_done(stage->progress);
+    return true;
 }
 
 bool stage_get(struct stage *stage, const char *path, double *ret_per_s)

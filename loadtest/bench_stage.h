@@ -63,6 +63,17 @@ bool stage_get(struct stage *stage, const char *path, double *ret_per_s);
 /* Orders a second; of no stock, transactions that could make as many. */
 bool stage_pgbench(struct stage *stage, const struct script *script, int64_t first, int64_t products,
                    int64_t stock, int64_t clients, int64_t seconds, double *ret_per_s);
+
+/* What an order costs the service, from which the start and the first orders are taken away. */
+struct order_calls {
+    double system_calls;
+    double allocations; /* malloc, calloc and realloc */
+    double round_trips; /* to the database */
+};
+/* Of so many orders. On false, stage->unavailable says why, where it cannot be had here. */
+bool stage_calls(struct stage *stage, const struct service_load *load, int64_t orders,
+                 struct order_calls *ret_calls);
+
 /* Resident MiB of a service with its default workers while so many connections are open. */
 bool stage_memory(struct stage *stage, int64_t connections, double *ret_mib);
 

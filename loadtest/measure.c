@@ -95,7 +95,7 @@ int64_t plan_requests(const struct plan *plan)
 
 /* ---- a phase ------------------------------------------------------------------------------------------- */
 
-static bool scrape_all(struct lab *lab, const char *strategy, struct scrape *ret_sum)
+bool scrape_all(struct lab *lab, const char *strategy, struct scrape *ret_sum)
 {
     memset(ret_sum, 0, sizeof *ret_sum);
     for (size_t i = 0; i < lab->count; i++) {

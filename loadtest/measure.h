@@ -83,6 +83,8 @@ bool switch_strategy(struct lab *lab, int64_t product, const struct subject *sub
 bool set_stock(struct lab *lab, const struct subject *subject, int64_t product, int64_t stock);
 /* More of a product than a short load can sell. */
 int64_t ample_stock(const struct subject *subject);
+/* What all services have counted for one strategy so far. */
+bool scrape_all(struct lab *lab, const char *strategy, struct scrape *ret_sum);
 /* Reads the books once no service is working on an order of the product any more. */
 bool settled_books(struct lab *lab, int64_t product, struct books *ret_books);
 

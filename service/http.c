@@ -327,8 +327,12 @@ void http_reply_body(struct exchange *x, int status, const char *content_type, c
 
 void http_reply_json(struct exchange *x, int status, json_t *json)
 {
-    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    http_reply_text(x, status, json ? json_dumps(json, JSON_COMPACT) : NULL);
     json_decref(json);
+}
+
+void http_reply_text(struct exchange *x, int status, char *text)
+{
     if (text)
         http_reply_body(x, status, "application/json", text, strlen(text));
     else
@@ -346,7 +350,9 @@ static void *run_loop(void *arg)
         int wait_ms = -1;
         if (MHD_get_timeout(loop->daemon, &ms) == MHD_YES)
             wait_ms = ms < LONGEST_WAIT_MS ? (int)ms : LONGEST_WAIT_MS;
-        if (poll(fds, 2, wait_ms) > 0 && fds[1].revents) {
+        bool has_work = wait_ms == 0 &&
+                        !atomic_load(&loop->woken); /* then a look at them is a call for nothing */
+        if (!has_work && poll(fds, 2, wait_ms) > 0 && fds[1].revents) {
             eventfd_t unused;
             (void)eventfd_read(loop->wake_fd, &unused);
             atomic_exchange(&loop->woken, false);

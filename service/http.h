@@ -68,8 +68,10 @@ int http_query(const struct exchange *x, const char *name, char *value, size_t s
 /* Is every parameter's name one of NAMES (ended by NULL)? */
 bool http_query_names(const struct exchange *x, const char *const *names);
 
-/* Replies; each may be called once. JSON is stolen; BODY is malloc'ed and stolen. */
+/* Replies; each may be called once. JSON is stolen; TEXT and BODY are malloc'ed and stolen. Without memory for JSON or
+ * TEXT, which then is NULL, the reply is a bare 500. */
 void http_reply_json(struct exchange *x, int status, json_t *json);
+void http_reply_text(struct exchange *x, int status, char *text); /* of JSON */
 void http_reply_body(struct exchange *x, int status, const char *content_type, char *body, size_t size);
 /* Adds a header to the reply; NAME is static. */
 void http_set_header(struct exchange *x, const char *name, const char *format, ...)
