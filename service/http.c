@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 enum {
-    CONNECTION_MEMORY = 16 * 1024, /* per connection: bounds the headers of a request */
+    CONNECTION_MEMORY = 14 * 1024, /* per connection: bounds the headers of a request */
     ACCEPT_BACKLOG = 4096,
     DRAIN_LOOK_NS = 2000000,
     HTTP_THREADS_MAX = 64,
