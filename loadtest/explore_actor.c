@@ -36,6 +36,7 @@ static _Noreturn void die(struct actor *actor)
 {
     struct placing *p = &actor->placing;
     actor->state = ACTOR_CRASHED;
+    pthread_cond_signal(&actor->scene->stopped);
     pthread_mutex_unlock(&actor->scene->mutex);
     while (p->held > 0 && p->lock && !p->lock->ops->server)
         (void)lock_release(p->lock, &p->grants[--p->held]);
@@ -59,6 +60,7 @@ static void hold(struct actor *actor, enum actor_state state)
     actor->may_try = false;
     pthread_cond_signal(&actor->scene->stopped);
     wait_for_release(actor);
+    actor->sleeps = false;
 }
 
 void actor_release(struct actor *actor)
@@ -79,13 +81,25 @@ static bool is_held_at(const struct actor *actor, enum step step, int64_t value)
     return step != STEP_READ || value >= actor->request.quantity;
 }
 
+/* The server knows of its place in the queue, or may. */
+static void note_place(struct actor *actor)
+{
+    const struct lock_grant *grant = &actor->placing.grants[0];
+    if (*grant->token)
+        actor->hold = (struct hold){.grant = *grant, .has_grant = true, .is_place = true};
+}
+
 static void on_step(struct observer *self, enum step step, int64_t value)
 {
     struct actor *actor = (struct actor *)self;
-    if (step == STEP_WAIT) /* the lock's handle tells */
+    if (step == STEP_WAIT && !explore_lock_queues(actor->placing.strategy->lock)) /* its handle tells */
         return;
     pthread_mutex_lock(&actor->scene->mutex);
-    if (step == STEP_SETNX) { /* the server knows of it before its holder does */
+    if (actor->dies)
+        die(actor);
+    if (step == STEP_WAIT) {
+        note_place(actor);
+    } else if (step == STEP_SETNX) { /* the server knows of it before its holder does */
         actor->hold = (struct hold){.grant = actor->placing.grants[0], .has_grant = true};
     } else if (step == STEP_DEL) { /* and knows that it has gone before the release is done */
         actor->hold.is_over = true;
@@ -100,15 +114,46 @@ static void on_pause(struct observer *self)
 {
     struct actor *actor = (struct actor *)self;
     pthread_mutex_lock(&actor->scene->mutex);
+    if (actor->dies)
+        die(actor);
     scene_note(actor->scene, actor->index, EVENT_RETRY, STEP_NO_VALUE);
     if (!actor->scene->gives_up)
         hold(actor, ACTOR_HELD);
     pthread_mutex_unlock(&actor->scene->mutex);
 }
 
+/* In the lock's queue. That it has waited is told here, and not when it took its place: it may have had its turn since. */
+static bool on_sleep(struct observer *self, bool (*has_ended)(void *context), void *context)
+{
+    struct actor *actor = (struct actor *)self;
+    pthread_mutex_lock(&actor->scene->mutex);
+    if (actor->dies)
+        die(actor);
+    note_place(actor);
+    scene_note(actor->scene, actor->index, EVENT_WAITS, 0);
+    actor->sleeps = true;
+    actor->has_ended = has_ended;
+    actor->context = context;
+    if (!actor->scene->gives_up)
+        hold(actor, ACTOR_WAITING);
+    bool goes_on = !actor->scene->gives_up;
+    pthread_mutex_unlock(&actor->scene->mutex);
+    return goes_on;
+}
+
+void actor_die_if_due(struct actor *actor)
+{
+    pthread_mutex_lock(&actor->scene->mutex);
+    if (actor->dies)
+        die(actor);
+    pthread_mutex_unlock(&actor->scene->mutex);
+}
+
 bool actor_wait(struct actor *actor)
 {
     pthread_mutex_lock(&actor->scene->mutex);
+    if (actor->dies)
+        die(actor);
     scene_note(actor->scene, actor->index, EVENT_WAITS, 0);
     if (!actor->scene->gives_up)
         hold(actor, ACTOR_WAITING);
@@ -124,7 +169,8 @@ static void place(struct actor *actor)
     pthread_mutex_unlock(&actor->scene->mutex);
     create_order(&actor->placing);
     pthread_mutex_lock(&actor->scene->mutex);
-    scene_note(actor->scene, actor->index, EVENT_ENDED, actor->placing.result.outcome);
+    if (!actor->dies) /* what it did after its end is none of its doing */
+        scene_note(actor->scene, actor->index, EVENT_ENDED, actor->placing.result.outcome);
 }
 
 static void *act(void *arg)
@@ -143,7 +189,7 @@ static void *act(void *arg)
 bool actor_open(struct actor *actor, struct scene *scene, uint8_t index, const char *url, char *ret_error,
                 size_t size)
 {
-    *actor = (struct actor){.observer = {.on_step = on_step, .on_pause = on_pause},
+    *actor = (struct actor){.observer = {.on_step = on_step, .on_pause = on_pause, .on_sleep = on_sleep},
                             .scene = scene,
                             .index = index,
                             .url = url,
@@ -163,7 +209,8 @@ bool actor_crash(struct actor *actor, struct explore_shop *shop)
     char pid[16];
     snprintf(pid, sizeof pid, "%s", actor_session(actor));
     actor->dies = true;
-    actor_release(actor);
+    if (actor->state != ACTOR_CRASHED)
+        actor_release(actor);
     pthread_mutex_unlock(&actor->scene->mutex);
     pthread_join(actor->thread, NULL);
     bool ended = explore_shop_end_session(shop, pid);
@@ -243,7 +290,7 @@ bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t
         .lock_deadline_us = INT64_MAX,
     };
     actor->state = ACTOR_HELD;
-    actor->may_try = false;
+    actor->may_try = actor->sleeps = false;
     actor->waits_for = 0;
     actor->hold = (struct hold){0};
     return true;

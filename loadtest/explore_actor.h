@@ -14,7 +14,7 @@ enum { EVENTS_MAX = 1024 };
 enum actor_state {
     ACTOR_HELD,    /* before its first step, or after one */
     ACTOR_RUNNING, /* on its way to the next; or PostgreSQL lets it wait */
-    ACTOR_WAITING, /* it found the lock taken, and is held until it shall try again */
+    ACTOR_WAITING, /* it found the lock taken, and is held until it shall try again, or sleeps until it is woken */
     ACTOR_ENDED,
     ACTOR_CRASHED, /* its thread has ended in the middle of its order */
 };
@@ -23,9 +23,10 @@ enum actor_state {
 struct hold {
     struct lock_grant grant; /* a copy: a release spends the other */
     int depth;               /* how often it has it: 0 while it waits, and after the release */
-    bool
-        has_grant; /* the server knows of it: also where only the first of two commands is done, and in a release */
-    bool is_over; /* and somebody or something has ended it */
+    /* The server knows of it: also where only the first of two commands is done, and in a release … */
+    bool has_grant;
+    bool is_place; /* … or of its place in the queue, and it has no more than that … */
+    bool is_over;  /* … and somebody or something has ended that */
 };
 
 /* What the actors of a play and its controller share. */
@@ -50,7 +51,10 @@ struct actor {
     /* Guarded by the scene's mutex: */
     enum actor_state state;
     bool released, quits, dies;
-    bool may_try;       /* WAITING: something has happened since that may have freed the lock */
+    bool may_try; /* WAITING: something has happened since that may have freed the lock */
+    bool sleeps;  /* WAITING: until this has happened, NULL: for ever; else it is to try again */
+    bool (*has_ended)(void *context);
+    void *context;
     unsigned waits_for; /* RUNNING: bits of the actors that PostgreSQL lets it wait for */
     /* The thread's own while it runs: */
     struct db *db;
@@ -76,7 +80,8 @@ bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t
                    unsigned *next_process, char *ret_error, size_t size);
 /* Lets it go on. The mutex is held. */
 void actor_release(struct actor *actor);
-/* Ends it in the middle of its order: its thread, its connections, and the locks that are its memory. It must be held.
+/* Ends it in the middle of its order: its thread, its connections, and the locks that are its memory. It must be held,
+ * or on its way to its end because it dies.
  * What the servers know of it stays, but for SHOP's sessions of it, which have gone when this returns. The mutex is held,
  * but not meanwhile. */
 bool actor_crash(struct actor *actor, struct explore_shop *shop);
@@ -85,12 +90,16 @@ void actor_close(struct actor *actor);
 
 /* For the actor's lock: holds the thread because the lock is taken. False: it shall give up. */
 bool actor_wait(struct actor *actor);
+/* For the actor's lock, before it asks its server for anything: ends the thread here where the actor is to die. */
+void actor_die_if_due(struct actor *actor);
 
 /* The server process that works for it, or "". */
 const char *actor_session(const struct actor *actor);
 
-/* A handle of OPS for ACTOR that never sleeps: where the lock is taken the actor is held, and then tries again. Its
- * lease is far away, and nobody renews it. */
+/* Does a lock of OPS tell its waiters by their place in a queue, which they keep while they sleep? NULL: no lock. */
+bool explore_lock_queues(const struct lock_ops *ops);
+/* A handle of OPS for ACTOR: where the lock is taken the actor is held, and then tries again, or sleeps in the lock's
+ * queue. Its lease is far away, and nobody renews it. */
 enum lock_status explore_lock_open(const struct lock_ops *ops, struct actor *actor, struct lock **ret_lock);
 
 #endif

@@ -28,7 +28,8 @@ static bool can_expire(const struct play *play, const struct actor *actor)
 
 static bool can_crash(const struct play *play, const struct actor *actor)
 {
-    return play->settings.faults & CRASH && actor->state == ACTOR_HELD && has_begun(play, actor->index);
+    bool is_there = actor->state != ACTOR_ENDED && actor->state != ACTOR_CRASHED;
+    return play->settings.faults & CRASH && is_there && has_begun(play, actor->index);
 }
 
 static bool somebody_waits(const struct play *play)
@@ -77,25 +78,24 @@ static bool expire(struct play *play, struct actor *actor)
     /* Where nothing ended there is nothing to try again for; and with the dead it stays so. */
     actor->hold.is_over |= status == LOCK_OK || actor->state == ACTOR_CRASHED;
     if (status == LOCK_OK)
-        scene_note(&play->scene, actor->index, EVENT_EXPIRED, STEP_NO_VALUE);
+        scene_note(&play->scene, actor->index, EVENT_EXPIRED, actor->hold.is_place);
     return true;
 }
 
-/* One that waits in PostgreSQL cannot be ended at once: its session ends first, and then it is where it is noticed. */
+/* One that waits in PostgreSQL is nowhere where it could be ended: its session ends first, and then the thread does, as
+ * soon as it is about to do more than to learn of it. */
 static bool crash_one(struct play *play, struct actor *actor)
 {
-    size_t events = play->scene.event_count;
     bool well = true;
     if (actor->state == ACTOR_RUNNING) {
+        actor->dies = true;
         pthread_mutex_unlock(&play->scene.mutex);
         well = explore_shop_end_session(play->shop, actor_session(actor));
         pthread_mutex_lock(&play->scene.mutex);
         while (well && actor->state == ACTOR_RUNNING)
             well = pthread_cond_wait(&play->scene.stopped, &play->scene.mutex) == 0;
     }
-    if (well && (actor->state == ACTOR_HELD || actor->state == ACTOR_WAITING))
-        well = actor_crash(actor, play->shop);
-    play->scene.event_count = events; /* what it did after its end is none of its doing */
+    well = well && actor_crash(actor, play->shop);
     scene_note(&play->scene, actor->index, EVENT_CRASHED, STEP_NO_VALUE);
     if (!well)
         snprintf(play->error, sizeof play->error, "postgresql: %s", play->shop->error);

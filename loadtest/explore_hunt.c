@@ -105,13 +105,13 @@ static bool repeat_moves(struct hunt *hunt)
     return play_end(&hunt->play) && made;
 }
 
-/* Does the script lead to the same moves, and these to something bad again? */
+/* Does the script lead to the same moves, and these to the same kind of end? */
 static bool is_reproduced(struct hunt *hunt, const struct script *script, struct replay *ret_replay)
 {
     const struct tally *tally = &hunt->tally;
     return replay_run(&hunt->play, script, ret_replay) && hunt->play.move_count == tally->witness_length &&
            memcmp(hunt->play.moves, tally->witness, tally->witness_length * sizeof tally->witness[0]) == 0 &&
-           ending_is_bad(&hunt->play.ending);
+           (tally->witness_is_bad ? ending_is_bad : ending_breaks_lock)(&hunt->play.ending);
 }
 
 json_t *hunt_witness(struct hunt *hunt)

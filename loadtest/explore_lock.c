@@ -6,6 +6,11 @@
 
 enum { FAR_AWAY_MS = 10 * 3600 * 1000 }; /* a lease that ends with no schedule */
 
+bool explore_lock_queues(const struct lock_ops *ops)
+{
+    return ops && ops->server && ops->properties.fair;
+}
+
 struct held_lock {
     struct lock base;
     struct lock_ops ops; /* the inner lock's, but for what is done here */
@@ -32,13 +37,15 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     struct held_lock *held = (struct held_lock *)lock;
     struct lock *inner = inner_of(lock);
     enum lock_status status;
-    (void)deadline_us;
     struct hold *hold = &held->actor->hold;
+    if (!explore_lock_queues(&held->ops))
+        deadline_us = 0; /* in the past: one try */
     do
-        status = inner->ops->acquire(inner, key, 0, ret_grant); /* a deadline in the past: one try */
+        status = inner->ops->acquire(inner, key, deadline_us, ret_grant);
     while (status == LOCK_BUSY && actor_wait(held->actor));
     if (status == LOCK_OK && hold->depth++ == 0) {
-        bool is_over = hold->has_grant && hold->is_over; /* before its holder was told of it */
+        /* Before its holder was told of it; the end of a place is the end of no lock. */
+        bool is_over = hold->has_grant && hold->is_over && !hold->is_place;
         *hold = (struct hold){.grant = *ret_grant, .depth = 1, .has_grant = true, .is_over = is_over};
     }
     return tell(lock, status);
@@ -47,7 +54,9 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
 static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 {
     struct lock *inner = inner_of(lock);
-    struct hold *hold = &((struct held_lock *)lock)->actor->hold;
+    struct actor *actor = ((struct held_lock *)lock)->actor;
+    struct hold *hold = &actor->hold;
+    actor_die_if_due(actor);
     enum lock_status status = inner->ops->release(inner, grant);
     if (--hold->depth == 0)
         hold->has_grant = false;

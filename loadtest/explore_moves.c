@@ -109,12 +109,18 @@ static bool may_free_a_lock(const struct event *event)
     }
 }
 
-/* Whoever found the lock taken tries again once something has happened that may have freed it. */
+/* Whoever found the lock taken tries again once something has happened that may have freed it; who sleeps in a queue,
+ * only once that has happened which wakes him. */
 static void let_try_again(struct play *play, size_t since)
 {
     for (size_t i = since; i < play->scene.event_count; i++)
         for (size_t j = 0; may_free_a_lock(&play->scene.events[i]) && j < play->settings.actors; j++)
             play->actors[j].may_try |= play->scene.events[i].actor != j;
+    for (size_t j = 0; j < play->settings.actors; j++) {
+        struct actor *actor = &play->actors[j];
+        if (actor->state == ACTOR_WAITING && actor->sleeps && actor->may_try)
+            actor->may_try = actor->has_ended && actor->has_ended(actor->context);
+    }
 }
 
 /* Who reports first of several that go on at once is chance: the one that was moved is noted first. */

@@ -125,7 +125,7 @@ uint8_t play_next_step(const struct play *play, unsigned actor, size_t events)
     const struct event *event = play->scene.events + events;
     while (event > play->scene.events) {
         event--;
-        if (event->actor != actor || event->what == EVENT_WAITS)
+        if (event->actor != actor || event->what == EVENT_WAITS || event->what == STEP_WAIT)
             continue;
         /* Of a step that an order does twice the first is meant: no strategy has one. */
         for (size_t i = 0; event->what < STEP_COUNT && i + 1 < play->profile_length; i++)
@@ -188,7 +188,8 @@ static void judge(struct play *play)
     }
     ending->answers_wrong = acknowledged != ending->books.orders;
     for (size_t i = 0; i < play->scene.event_count; i++)
-        ending->waited |= play->scene.events[i].what == EVENT_WAITS;
+        ending->waited |= play->scene.events[i].what == EVENT_WAITS ||
+                          play->scene.events[i].what == STEP_WAIT;
 }
 
 /* Nobody is held any more: whoever has not ended yet goes on to its end. Returns whether somebody was kept from it. */
@@ -243,4 +244,9 @@ bool ending_is_bad(const struct ending *ending)
 {
     return ending->oversold > 0 || ending->drift != 0 || ending->answers_wrong || ending->stuck ||
            ending->failed;
+}
+
+bool ending_breaks_lock(const struct ending *ending)
+{
+    return ending->robbed || ending->two_holders || ending->hollow;
 }

@@ -77,5 +77,7 @@ bool play_has_reported(const struct play *play, size_t actor, uint8_t what);
 
 /* Something that the strategy should not have let happen. */
 bool ending_is_bad(const struct ending *ending);
+/* The lock itself was at fault, whatever has come of it. */
+bool ending_breaks_lock(const struct ending *ending);
 
 #endif

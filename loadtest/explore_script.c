@@ -30,10 +30,10 @@ static bool is_word(const char *word, size_t length, const char *name)
     return strlen(name) == length && strncmp(word, name, length) == 0;
 }
 
-/* Nobody is let go "through its wait": that is what '~' is for. */
+/* That it waits is what '~' is for; "wait" is a place in a queue whose turn it may have been since. */
 static bool is_stop(int stop)
 {
-    return stop != STEP_WAIT && stop != EVENT_WAITS;
+    return stop != EVENT_WAITS;
 }
 
 static bool parse_stop(const char *word, size_t length, uint8_t *ret_stop)

@@ -28,8 +28,11 @@ static void event_text(const struct event *event, char *ret_text, size_t size)
     case STEP_WRITE: snprintf(ret_text, size, "%s %" PRId64, stop_name(event->what), event->value); break;
     case STEP_TAKE: snprintf(ret_text, size, "take, leaving %" PRId64, event->value); break;
     case EVENT_WAITS: waits_text(event, ret_text, size); break;
+    case STEP_WAIT: snprintf(ret_text, size, "joins the queue"); break;
     case EVENT_RETRY: snprintf(ret_text, size, "conflict: begins anew"); break;
-    case EVENT_EXPIRED: snprintf(ret_text, size, "its lock ends"); break;
+    case EVENT_EXPIRED:
+        snprintf(ret_text, size, event->value == 1 ? "its place ends" : "its lock ends");
+        break;
     case EVENT_RESTARTED: snprintf(ret_text, size, "a server restarts, empty"); break;
     case EVENT_ROBBED: snprintf(ret_text, size, "loses its lock to another's release"); break;
     case EVENT_CRASHED: snprintf(ret_text, size, "dies"); break;
@@ -46,7 +49,8 @@ static void event_text(const struct event *event, char *ret_text, size_t size)
 /* A read is what the rest depends on, so it ends its line. */
 static bool ends_line(const struct event *event)
 {
-    return event->what == STEP_READ || event->what == EVENT_RETRY || event->what == EVENT_WAITS;
+    return event->what == STEP_READ || event->what == EVENT_RETRY || event->what == EVENT_WAITS ||
+           event->what == STEP_WAIT;
 }
 
 /* The line that an event of ACTOR's belongs to; a new one where the last has ended or is another's. */

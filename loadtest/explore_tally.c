@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-static bool is_plainer(const struct tally *tally, unsigned switches, size_t length)
+static bool is_plainer(const struct tally *tally, bool bad, unsigned switches, size_t length)
 {
-    if (tally->witness_length == 0)
-        return true;
+    if (tally->witness_length == 0 || bad != tally->witness_is_bad)
+        return tally->witness_length == 0 || bad;
     return switches < tally->witness_switches ||
            (switches == tally->witness_switches && length < tally->witness_length);
 }
@@ -32,7 +32,8 @@ void tally_add(struct tally *tally, const struct play *play)
     tally->hollow += ending->hollow;
     tally->bad += bad;
     tally->by_switches[switches < SWITCHES_MAX ? switches : SWITCHES_MAX]++;
-    if (bad && is_plainer(tally, switches, play->move_count)) {
+    if ((bad || ending_breaks_lock(ending)) && is_plainer(tally, bad, switches, play->move_count)) {
+        tally->witness_is_bad = bad;
         memcpy(tally->witness, play->moves, play->move_count * sizeof play->moves[0]);
         tally->witness_length = play->move_count;
         tally->witness_switches = switches;
@@ -67,9 +68,11 @@ enum explore_verdict explore_verdict(const struct play_settings *settings, const
                                      bool complete)
 {
     bool flaw_may_show = settings->strategy->shown_by & (LOAD | settings->faults);
-    /* Who promises nothing may have more flaws than the one that the row is about. */
-    bool may_be_bad = flaw_may_show || (settings->faults && settings->strategy->guarantee == UNSAFE);
-    if (settings->strategy->guarantee != UNSAFE && (lock_is_broken(tally) || tally->stuck))
+    bool unsafe = settings->strategy->guarantee == UNSAFE;
+    /* Who promises nothing may have more flaws than the one that the row is about, and in some order of steps a lock
+     * may be stuck by itself. */
+    bool may_be_bad = flaw_may_show || (unsafe && (settings->faults || tally->bad == tally->stuck));
+    if (!unsafe && (lock_is_broken(tally) || tally->stuck))
         return EXPLORE_BROKEN;
     if (tally->bad > 0)
         return may_be_bad ? EXPLORE_OVERSOLD_AS_EXPECTED : EXPLORE_BROKEN;

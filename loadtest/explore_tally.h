@@ -14,7 +14,9 @@ struct tally {
     uint64_t bad; /* any that ending_is_bad */
     uint64_t by_switches[SWITCHES_MAX + 1];
     uint64_t moves;
-    /* The witness: of the bad schedules the one with the fewest switches, then the fewest moves. None: no moves. */
+    /* The witness: of the bad schedules, or where there is none of those whose lock was at fault, the one with the
+     * fewest switches, then the fewest moves. None: no moves. */
+    bool witness_is_bad;
     struct move witness[DEPTH_MAX];
     size_t witness_length;
     unsigned witness_switches;

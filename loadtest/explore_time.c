@@ -125,6 +125,8 @@ void time_clear_away(const struct lock_ops *ops, struct lock *time, const struct
         return;
     if (way == SHORTEN)
         (void)time->ops->renew(time, &grant);
-    else
+    if (way == EXPIRE)
+        (void)time->ops->expire(time, &grant);
+    if (way != SHORTEN) /* also what has no end */
         (void)time->ops->release(time, &grant);
 }

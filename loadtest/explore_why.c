@@ -134,6 +134,15 @@ static void explain_stuck(const struct play *play, struct text *text)
     }
 }
 
+/* Who is at fault where the lock is, and nothing had ended that would excuse it. */
+static void explain_holders(const struct play *play, struct text *text)
+{
+    if (play->ending.two_holders)
+        say(text, "Two held the lock at once, and nobody's had ended.");
+    if (play->ending.hollow)
+        say(text, "One believed that it had got the lock, and the server knew nothing of it.");
+}
+
 void explain(const struct play *play, char *ret_text, size_t size)
 {
     struct text text = {ret_text, 0, size};
@@ -143,6 +152,7 @@ void explain(const struct play *play, char *ret_text, size_t size)
     explain_crash(play, &text);
     if (ending->robbed)
         explain_robbed(play, &text);
+    explain_holders(play, &text);
     if (ending->oversold > 0 || ending->drift > 0)
         explain_contradiction(play, &text);
     if (ending->drift != 0)

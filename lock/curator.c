@@ -27,9 +27,10 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
 {
     struct curator_lock *curator_lock = (struct curator_lock *)lock;
     if (curator_lock->depth == 0 || strcmp(curator_lock->held.key, key) != 0) {
-        enum lock_status status = zookeeper_queue.acquire(lock, key, deadline_us, &curator_lock->held);
+        enum lock_status status = zookeeper_queue.acquire(lock, key, deadline_us, ret_grant);
         if (status != LOCK_OK)
             return status;
+        curator_lock->held = *ret_grant;
         curator_lock->depth = 0;
     }
     curator_lock->depth++;

@@ -86,7 +86,6 @@ static enum lock_status enter_queue(struct lock *lock, int64_t deadline_us, stru
 static enum lock_status wait_in_queue(struct lock *lock, int64_t deadline_us, struct place *place)
 {
     struct etcd *etcd = etcd_of(lock);
-    report_step(lock->observer, STEP_WAIT, STEP_NO_VALUE);
     while (true) {
         AUTO_JSON reply = NULL;
         json_t *look = json_pack("{s:[o,o]}", "success", read_own(place), read_predecessor(place));
@@ -98,16 +97,26 @@ static enum lock_status wait_in_queue(struct lock *lock, int64_t deadline_us, st
         if (etcd_number(etcd_found(reply, 0), "create_revision") != place->created)
             return lock_fail(lock, LOCK_LOST, "etcd: our place in the queue ended with its lease");
         const char *predecessor = json_string_value(json_object_get(etcd_found(reply, 1), "key"));
-        if (predecessor)
+        if (predecessor) {
+            report_step(lock->observer, STEP_WAIT, STEP_NO_VALUE); /* here it may go unwatched */
             status = etcd_await_deletion(etcd, lock, deadline_us, predecessor, etcd_revision(reply),
                                          &place->lease);
-        else
+        } else {
             status = etcd_freshen(etcd, lock, deadline_us, &place->lease);
+        }
         if (etcd_may_come_back(lock, deadline_us, &place->lease, status))
             continue;
         if (status != LOCK_OK || !predecessor)
             return status;
     }
+}
+
+/* The place as a grant: its number is the lease's. */
+static void fill_grant(const struct place *place, const char *key, struct lock_grant *ret_grant)
+{
+    *ret_grant = (struct lock_grant){.fence = place->created, .lease_end_us = place->lease.end_us};
+    snprintf(ret_grant->key, sizeof ret_grant->key, "%s", key);
+    snprintf(ret_grant->token, sizeof ret_grant->token, "%" PRIx64, (uint64_t)place->lease.id);
 }
 
 static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
@@ -124,18 +133,14 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
         do
             status = enter_queue(lock, deadline_us, &place);
         while (etcd_may_come_back(lock, deadline_us, NULL, status));
+        fill_grant(&place, key, ret_grant);
         if (status == LOCK_BUSY && monotonic_us() < deadline_us)
             status = wait_in_queue(lock, deadline_us, &place);
         if (status != LOCK_OK)
             status = etcd_give_up(etcd_of(lock), lock, place.lease.id, status);
     } while (status == LOCK_LOST && monotonic_us() < deadline_us);
-    if (status != LOCK_OK)
-        return status == LOCK_LOST ? LOCK_AWAY : status;
-
-    *ret_grant = (struct lock_grant){.fence = place.created, .lease_end_us = place.lease.end_us};
-    snprintf(ret_grant->key, sizeof ret_grant->key, "%s", key);
-    snprintf(ret_grant->token, sizeof ret_grant->token, "%" PRIx64, (uint64_t)place.lease.id);
-    return LOCK_OK;
+    ret_grant->lease_end_us = place.lease.end_us; /* which who has waited has renewed */
+    return status == LOCK_LOST ? LOCK_AWAY : status;
 }
 
 /* ---- holding and releasing ----------------------------------------------------------------------------- */

@@ -98,6 +98,20 @@ static enum lock_status look_back(struct etcd *etcd, struct lock *lock, int64_t 
     return status;
 }
 
+/* Whom a sleeper's key is asked about by. */
+struct sleeper {
+    struct etcd *etcd;
+    const char *key;
+};
+
+static bool is_deleted(void *context)
+{
+    const struct sleeper *sleeper = context;
+    struct lock nobody = {0};
+    bool absent;
+    return look_back(sleeper->etcd, &nobody, INT64_MAX, sleeper->key, &absent) == LOCK_OK && absent;
+}
+
 enum lock_status etcd_await_deletion(struct etcd *etcd, struct lock *lock, int64_t deadline_us,
                                      const char *key, int64_t revision, struct etcd_lease *lease)
 {
@@ -121,6 +135,9 @@ enum lock_status etcd_await_deletion(struct etcd *etcd, struct lock *lock, int64
             news = listen_until(etcd, deadline_us < due_us ? deadline_us : due_us, &made_at);
             if (news == MADE && made_at != revision)
                 status = look_back(etcd, lock, deadline_us, key, &is_absent);
+            if (news == MADE && status == LOCK_OK && !is_absent &&
+                !begin_sleep(lock->observer, is_deleted, &(struct sleeper){etcd, key}))
+                status = LOCK_BUSY;
         }
     }
     end_watch(etcd);

@@ -109,8 +109,9 @@ struct lock_ops {
     enum lock_status (*open)(const struct lock_ops *ops, struct lock **ret_lock);
     /* Waits until DEADLINE (monotonic_us) at most: one in the past means one try, INT64_MAX until it comes. Tells
      * the lock's observer when it starts to wait; a polling lock at every try that found it taken. On any status but
-     * LOCK_OK nothing is held (as far as a server that does not answer lets us know) and *ret_grant is undefined. Who
-     * loses its place while it waits begins anew: never LOCK_LOST. */
+     * LOCK_OK nothing is held (as far as a server that does not answer lets us know) and *ret_grant is undefined; who
+     * waits in a queue has the number of its place there meanwhile. Who loses its place while it waits begins anew:
+     * never LOCK_LOST. */
     enum lock_status (*acquire)(struct lock *lock, const char *key, int64_t deadline_us,
                                 struct lock_grant *ret_grant);
     /* LOCK_OK, or LOCK_LOST if it had ended before, or why it is left to its end; in any case the grant is spent. A spent
@@ -121,8 +122,8 @@ struct lock_ops {
     /* Prolongs the lease to lock->lease_ms from now; NULL where there is no lease. May be called with another handle
      * than the grant's, by another thread, with a copy of the grant whose impl is NULL. */
     enum lock_status (*renew)(struct lock *lock, const struct lock_grant *grant);
-    /* For the explorer: ends the lease now, as time would; also of a grant that its holder has not been given yet. By any
-     * handle, as renew. LOCK_LOST: it has none, or none any more. NULL: what renews can shorten, or what releases will do. */
+    /* For the explorer: ends the lease now, as time would; also of a grant that its holder has not been given yet, or of
+     * its place in the queue. By any handle, as renew. LOCK_LOST: it has none, or none any more. NULL: what renews can shorten, or what releases will do. */
     enum lock_status (*expire)(struct lock *lock, const struct lock_grant *grant);
     /* Makes the next token of KEY greater than FENCE, after the server has lost its counter; NULL where it cannot. */
     enum lock_status (*raise_fence)(struct lock *lock, const char *key, int64_t fence);

@@ -96,6 +96,18 @@ static struct redis_script leave_script = {
                   "return held and 1 or 0",
 };
 
+/* Would a waiter take the lock if it looked now? */
+static struct redis_script turn_script = {
+    .text = NAMES DROP_DEAD_PLACES
+    "return redis.call('exists', lock) == 0 and (not first or first == who) and 1 or 0",
+};
+/* What time does to a lease, or to a place in the queue. */
+static struct redis_script expire_script = {
+    .text = NAMES
+    "if redis.call('hexists', lock, who) == 1 then return redis.call('del', lock) end "
+    "return redis.call('zscore', places, who) and redis.call('zadd', places, 'CH', 0, who) or 0",
+};
+
 static enum lock_status run(struct rlock *r, struct redis_script *script, const char *key, const char *who,
                             int64_t place_ms, int64_t limit_ms, redisReply **ret_reply)
 {
@@ -148,12 +160,43 @@ static int64_t place_for(const struct rlock *r, int64_t deadline_us)
     return (left_ms < r->base.lease_ms ? left_ms : r->base.lease_ms) + LOCK_TRY_MS;
 }
 
+/* Who waits, as who holds is named. */
+static void name_place(const struct rlock *r, const char *key, struct lock_grant *ret_grant)
+{
+    *ret_grant = (struct lock_grant){.lease_end_us = INT64_MAX};
+    snprintf(ret_grant->key, sizeof ret_grant->key, "%s", key);
+    snprintf(ret_grant->token, sizeof ret_grant->token, "%s", r->identity);
+}
+
+/* A waiter, who is asleep. */
+struct sleeper {
+    struct rlock *r;
+    const char *key;
+};
+
+static bool has_turn(void *context)
+{
+    const struct sleeper *sleeper = context;
+    AUTO_REPLY reply = NULL;
+    struct rlock *r = sleeper->r;
+    return run(r, &turn_script, sleeper->key, r->identity, 0, LOCK_COMMAND_MS, &reply) == LOCK_OK &&
+           redis_integer(reply) == 1;
+}
+
+/* Where the explorer ends the thread in its sleep. */
+static void drop_waiter(struct redis_waiter **waiter)
+{
+    if (*waiter)
+        redis_wakeup_leave(*waiter, LOCK_OK);
+}
+
 /* Listens before it takes its place: from the moment when it stands in the queue, whoever wakes it is heard. */
 static enum lock_status wait_for_turn(struct rlock *r, const char *key, int64_t deadline_us,
                                       struct lock_grant *ret_grant)
 {
     char name[RLOCK_NAME_SIZE], all[RLOCK_NAME_SIZE], channel[RLOCK_NAME_SIZE + sizeof r->identity];
-    struct redis_waiter *waiter;
+    struct redis_waiter *waiter __attribute__((cleanup(drop_waiter))) = NULL;
+    struct sleeper sleeper = {r, key};
     int64_t pause_ms = 0;
     rlock_name(name, key);
     rlock_name_beside(all, "redisson_lock__channel", name);
@@ -166,11 +209,17 @@ static enum lock_status wait_for_turn(struct rlock *r, const char *key, int64_t 
                LOCK_BUSY &&
            monotonic_us() < deadline_us) {
         int64_t look_us = monotonic_us() + (pause_ms + 1) * 1000;
+        name_place(r, key, ret_grant);
+        if (!begin_sleep(r->base.observer, has_turn, &sleeper))
+            break;
+        if (r->base.observer && r->base.observer->on_sleep)
+            look_us = 0; /* it has slept: of a lease that ends no message tells */
         redis_wakeup_wait(&r->base, waiter, look_us < deadline_us ? look_us : deadline_us);
     }
     if (status == LOCK_BUSY || status == LOCK_REFUSED) /* where the server is away, try_once has tried to */
         leave(r, key, LOCK_TRY_MS);
     redis_wakeup_leave(waiter, status);
+    waiter = NULL;
     return status;
 }
 
@@ -207,6 +256,14 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
     return status;
 }
 
+static enum lock_status expire(struct lock *lock, const struct lock_grant *grant)
+{
+    AUTO_REPLY reply = NULL;
+    enum lock_status status = run((struct rlock *)lock, &expire_script, grant->key, grant->token, 0,
+                                  LOCK_COMMAND_MS, &reply);
+    return status == LOCK_OK && redis_integer(reply) != 1 ? LOCK_LOST : status;
+}
+
 const struct lock_ops redis_fair = {
     .name = "redis-fair",
     .server = &redis_server,
@@ -223,5 +280,6 @@ const struct lock_ops redis_fair = {
     .release = release,
     .still_held = rlock_still_held,
     .renew = rlock_renew,
+    .expire = expire,
     .close = rlock_close,
 };

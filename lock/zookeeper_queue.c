@@ -71,15 +71,12 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
         status = zookeeper_join(lock, key, deadline_us, &node, &children);
         if (status != LOCK_OK)
             return status;
+        zookeeper_grant(&node, key, ret_grant); /* the place's number is the grant's, once it is one */
         status = wait_for_turn(lock, deadline_us, &node, &children);
         if (status != LOCK_OK)
             zookeeper_give_up(lock, status, &node);
     } while (status == LOCK_LOST && monotonic_us() < deadline_us);
-    if (status == LOCK_LOST)
-        return LOCK_AWAY;
-    if (status == LOCK_OK)
-        zookeeper_grant(&node, key, ret_grant);
-    return status;
+    return status == LOCK_LOST ? LOCK_AWAY : status;
 }
 
 static enum lock_status open_queue(const struct lock_ops *ops, struct lock **ret_lock)

@@ -396,28 +396,47 @@ static void ask_at_once(struct zookeeper_waiter *waiter, zhandle_t *handle)
     (void)hand_over(waiter->context, handle, waiter->session);
 }
 
-enum lock_status zookeeper_await(struct lock *lock, int64_t deadline_us, int64_t session, const char *path,
-                                 enum zookeeper_gone gone, struct zookeeper_children *ret_children)
+/* The watched node of a waiter, who is asleep. */
+static bool has_gone(void *context)
 {
-    char parent[ZOOKEEPER_PATH_SIZE];
-    snprintf(parent, sizeof parent, "%.*s", (int)(strrchr(path, '/') - path), path);
-    struct request *list = ret_children ? new_request(send_list, parent) : NULL;
-    struct zookeeper_waiter waiter = {
+    const struct zookeeper_waiter *waiter = context;
+    int64_t czxid;
+    return zookeeper_find(NULL, INT64_MAX, waiter->session, waiter->path, &czxid) == LOCK_LOST;
+}
+
+/* Watches and waits. LIST, which may be NULL, is sent when the watch fires. */
+static enum lock_status await_change(struct lock *lock, int64_t deadline_us, int64_t session,
+                                     const char *path, enum zookeeper_gone gone, struct request *list)
+{
+    /* Removed also where the explorer ends the thread in its sleep. */
+    struct zookeeper_waiter waiter __attribute__((cleanup(zookeeper_remove_waiter))) = {
         .session = session, .path = path, .on_fired = list ? ask_at_once : NULL, .context = list};
     struct request *r = new_request(send_watch, path);
     zookeeper_add_waiter(&waiter); /* before the watch is set, which may fire at once */
     int code = ask(lock, r, session, deadline_us);
     let_go(r);
-    enum lock_status status = LOCK_OK;
-    if (code != ZOK && code != ZNONODE) {
-        status = translate(lock, code, path);
-    } else if (code == ZOK || gone == GONE_IS_OVERLOOKED) {
-        status = zookeeper_wait(&waiter, deadline_us);
-        if (status != LOCK_OK)
-            lock_fail(lock, status, "ZooKeeper: waited in vain for %s to go", path);
-    }
-    zookeeper_remove_waiter(&waiter);
-    lock->wake_ups += waiter.fired;
+    if (code != ZOK && code != ZNONODE)
+        return translate(lock, code, path);
+    if (code == ZNONODE && gone == GONE_IS_A_CHANGE)
+        return LOCK_OK;
+    if (!begin_sleep(lock->observer, code == ZOK ? has_gone : NULL, &waiter))
+        deadline_us = 0;
+    enum lock_status status = zookeeper_wait(&waiter, deadline_us);
+    if (status != LOCK_OK)
+        return lock_fail(lock, status, "ZooKeeper: waited in vain for %s to go", path);
+    lock->wake_ups++;
+    return LOCK_OK;
+}
+
+enum lock_status zookeeper_await(struct lock *lock, int64_t deadline_us, int64_t session, const char *path,
+                                 enum zookeeper_gone gone, struct zookeeper_children *ret_children)
+{
+    char parent[ZOOKEEPER_PATH_SIZE];
+    snprintf(parent, sizeof parent, "%.*s", (int)(strrchr(path, '/') - path), path);
+    /* Who is held in his sleep would learn what is old by the time he wakes. */
+    bool is_held = lock->observer && lock->observer->on_sleep;
+    struct request *list = ret_children && !is_held ? new_request(send_list, parent) : NULL;
+    enum lock_status status = await_change(lock, deadline_us, session, path, gone, list);
     if (status == LOCK_OK && list && list->times_sent) {
         lock->round_trips++;
         if (wait_for_answer(list, limit_us(deadline_us)) == ZOK)

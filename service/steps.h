@@ -6,6 +6,7 @@
 #ifndef OVERSELL_STEPS_H
 #define OVERSELL_STEPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -41,6 +42,10 @@ struct observer {
     void (*on_step)(struct observer *self, enum step step, int64_t value);
     /* Called in place of a pause before another try, for who keeps time himself; NULL: the thread sleeps. */
     void (*on_pause)(struct observer *self);
+    /* Called before a sleep that a server will end, for who keeps time himself; NULL: the thread sleeps. It may block,
+     * and then tells whether the sleep has ended: false: in vain, as at a deadline. HAS_ENDED asks the server whether
+     * what is waited for has happened, by any thread while this call lasts; NULL: nobody will end it. */
+    bool (*on_sleep)(struct observer *self, bool (*has_ended)(void *context), void *context);
 };
 
 static inline void report_step(struct observer *observer, enum step step, int64_t value)
@@ -57,6 +62,12 @@ static inline void pause_order(struct observer *observer, int64_t pause_us)
         observer->on_pause(observer);
     else
         nanosleep(&pause, NULL);
+}
+
+/* Before a sleep until HAS_ENDED(CONTEXT) would be true: false if the observer says that it is in vain. */
+static inline bool begin_sleep(struct observer *observer, bool (*has_ended)(void *context), void *context)
+{
+    return !observer || !observer->on_sleep || observer->on_sleep(observer, has_ended, context);
 }
 
 /* Microseconds of the monotonic clock: what every deadline and every trace is in. */
