@@ -1,0 +1,37 @@
+/* Finding a strategy in the table, and what follows from its row. */
+#include "service/strategy.h"
+
+#include "service/create_order.h"
+
+#include <string.h>
+
+const struct strategy *strategy_find(const char *name)
+{
+    for (size_t i = 0; i < strategy_count; i++)
+        if (strcmp(strategies[i].name, name) == 0)
+            return &strategies[i];
+    return NULL;
+}
+
+const struct lock_ops *strategy_lock(const char *name)
+{
+    const struct strategy *strategy = strategy_find(name);
+    return strategy ? strategy->lock : NULL;
+}
+
+const struct lock_server *strategy_server(const struct strategy *strategy)
+{
+    if (strategy->place == place_in_redis)
+        return &redis_server;
+    return strategy->lock ? strategy->lock->server : NULL;
+}
+
+enum stock_kind strategy_stock_kind(const struct strategy *strategy)
+{
+    return strategy->place == place_in_redis ? STOCK_REDIS : stock_policy_of(strategy->take_stock)->kind;
+}
+
+size_t strategy_index(const struct strategy *strategy)
+{
+    return (size_t)(strategy - strategies);
+}
