@@ -154,6 +154,8 @@ static bool end_worker(struct worker *worker)
     fclose(worker->lines);
     while (waitpid(worker->pid, &status, 0) < 0 && errno == EINTR)
         ;
+    if (WIFSIGNALED(status))
+        complain("a process that explored has died: %s", strsignal(WTERMSIG(status)));
     return status == 0;
 }
 
