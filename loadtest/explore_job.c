@@ -12,7 +12,7 @@ const char *explore_faults_name(unsigned faults)
 
 const char *explore_not_possible(const struct strategy *strategy)
 {
-    if (strategy->place != place_by_steps && strategy->place != place_in_one_statement)
+    if (strategy->place == place_in_batch || strategy->place == place_in_redis)
         return "it places orders in a way of its own, whose steps are not one order's";
     return NULL;
 }
