@@ -22,6 +22,7 @@ struct explore_settings {
     const char *quantities;
     const char *servers;
     const char *faults;
+    const char *never; /* NULL: what each row promises */
     int64_t jobs;
     struct texts replays;
     const char *save; /* NULL: nowhere */
@@ -46,6 +47,10 @@ static const struct option_row ROWS[] = {
      "what happens once, at any point: what carries an order's lock ends\n"
      "(expire), or an order dies (crash), and all others of its process with\n"
      "it where the lock is in its memory"},
+    {"--never", "LIST", OPTION_TEXT, AT(never), 0, 0, NULL,
+     "judge by these figures alone, with commas between, whatever the row\n"
+     "promises: oversold, drift, undersold, deadlock, stuck, robbed,\n"
+     "two-holders, failed, answers-wrong"},
     {"--limit", "N", OPTION_NUMBER, AT(plan.limits.schedules), 0, INT32_MAX, NULL,
      "schedules at most, for each strategy; 0: all"},
     {"--time", "TIME", OPTION_DURATION, AT(plan.limits.time_ms), 0, 86400000, NULL,
@@ -101,6 +106,15 @@ static bool parse_quantities(const char *list, int64_t *ret_quantities)
         rest = rest && rest[length] ? rest + length + 1 : NULL;
     }
     return true;
+}
+
+static bool parse_never(const char *list, unsigned *ret_never)
+{
+    char error[600];
+    if (!list || figures_parse(list, ret_never, error, sizeof error))
+        return true;
+    complain("--never: %s", error);
+    return false;
 }
 
 static json_t *strategy_table(void)
@@ -160,10 +174,11 @@ static bool learn_addresses(struct lab *lab, const struct explore_settings *sett
 static json_t *settings_json(const struct explore_settings *settings)
 {
     const struct hunt_limits *limits = &settings->plan.limits;
-    return json_pack("{s:s, s:I, s:I, s:s, s:s, s:I, s:I, s:o, s:I, s:I}", "strategies", settings->strategies,
-                     "actors", (json_int_t)settings->plan.actors, "stock", (json_int_t)settings->plan.stock,
-                     "quantities", settings->quantities, "faults", settings->faults, "limit",
-                     (json_int_t)limits->schedules, "time_ms", (json_int_t)limits->time_ms, "bound",
+    return json_pack("{s:s, s:I, s:I, s:s, s:s, s:s?, s:I, s:I, s:o, s:I, s:I}", "strategies",
+                     settings->strategies, "actors", (json_int_t)settings->plan.actors, "stock",
+                     (json_int_t)settings->plan.stock, "quantities", settings->quantities, "faults",
+                     settings->faults, "never", settings->never, "limit", (json_int_t)limits->schedules,
+                     "time_ms", (json_int_t)limits->time_ms, "bound",
                      limits->bound == NO_BOUND ? json_null() : json_integer((json_int_t)limits->bound),
                      "sample", (json_int_t)limits->samples, "seed", (json_int_t)limits->seed);
 }
@@ -297,7 +312,8 @@ int explore_main(int argc, char **argv)
     case OPTIONS_HELP: return ENDED_AS_EXPECTED;
     case OPTIONS_BAD: return ENDED_USAGE;
     }
-    if (!parse_quantities(settings.quantities, settings.plan.quantities) || !output_valid(&settings.output))
+    if (!parse_quantities(settings.quantities, settings.plan.quantities) || !output_valid(&settings.output) ||
+        !parse_never(settings.never, &settings.plan.never))
         return ENDED_USAGE;
     settings.plan.faults = strcmp(settings.faults, "expire") == 0  ? EXPIRY
                            : strcmp(settings.faults, "crash") == 0 ? CRASH

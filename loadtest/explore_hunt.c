@@ -111,7 +111,7 @@ static bool is_reproduced(struct hunt *hunt, const struct script *script, struct
     const struct tally *tally = &hunt->tally;
     return replay_run(&hunt->play, script, ret_replay) && hunt->play.move_count == tally->witness_length &&
            memcmp(hunt->play.moves, tally->witness, tally->witness_length * sizeof tally->witness[0]) == 0 &&
-           (tally->witness_is_bad ? ending_is_bad : ending_breaks_lock)(&hunt->play.ending);
+           (tally->witness_is_bad ? tally_is_bad(&hunt->play) : ending_breaks_lock(&hunt->play.ending));
 }
 
 json_t *hunt_witness(struct hunt *hunt)

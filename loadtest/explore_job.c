@@ -73,8 +73,11 @@ static json_t *row_of(const struct explore_plan *plan, struct hunt *hunt, const 
 json_t *explore_strategy(const struct explore_plan *plan, const struct strategy *strategy,
                          struct explore_shop *shop, const char *url, hunt_covered *covered, void *context)
 {
-    struct play_settings settings = {
-        .strategy = strategy, .actors = (size_t)plan->actors, .stock = plan->stock, .faults = plan->faults};
+    struct play_settings settings = {.strategy = strategy,
+                                     .actors = (size_t)plan->actors,
+                                     .stock = plan->stock,
+                                     .faults = plan->faults,
+                                     .never = plan->never};
     memcpy(settings.quantities, plan->quantities, sizeof settings.quantities);
     if (!strategy->lock && plan->faults == EXPIRY)
         settings.faults = 0; /* nothing that could end */

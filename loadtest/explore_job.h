@@ -9,6 +9,7 @@ struct explore_plan {
     int64_t actors, stock;
     int64_t quantities[ACTORS_MAX];
     unsigned faults; /* enum shown_by: 0, EXPIRY or CRASH */
+    unsigned never;  /* as play_settings */
     struct hunt_limits limits;
 };
 

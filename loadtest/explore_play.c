@@ -216,6 +216,18 @@ static bool let_all_end(struct play *play, bool *ret_stuck)
     return ended;
 }
 
+/* Who has ended and left its lock behind, in the memory of the process, dies: it would stand in the way of all further
+ * schedules. */
+static bool forget_leftovers(struct play *play, struct actor *actor)
+{
+    bool well = true;
+    pthread_mutex_lock(&play->scene.mutex);
+    if (actor->state == ACTOR_ENDED && actor->placing.held > 0 && !actor->lock->ops->server)
+        well = actor_crash(actor, play->shop);
+    pthread_mutex_unlock(&play->scene.mutex);
+    return well;
+}
+
 bool play_end(void *self)
 {
     struct play *play = self;
@@ -225,6 +237,9 @@ bool play_end(void *self)
         snprintf(play->error, sizeof play->error, "an order does not end");
         return false;
     }
+    for (size_t i = 0; i < play->settings.actors; i++)
+        if (!forget_leftovers(play, &play->actors[i]))
+            return shop_says_no(play);
     play->scene.event_count = events; /* what they did when nobody held them is no part of the schedule */
     play->ending.deadlock = play->deadlock;
     play->ending.stuck = stuck;

@@ -15,6 +15,8 @@ struct play_settings {
     int64_t quantities[ACTORS_MAX];
     unsigned faults;     /* enum shown_by, or-ed: EXPIRY, CRASH; one fault in each schedule … */
     bool follows_script; /* … or as many as the script says */
+    unsigned
+        never; /* bits of figures_parse: what is wrong, in place of what the row promises; 0: the row says it */
 };
 
 /* What a schedule came to. */

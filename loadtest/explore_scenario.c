@@ -26,6 +26,9 @@ static const struct figure {
     {"stuck", offsetof(struct ending, stuck) + 1, offsetof(struct tally, stuck) + 1, true},
     {"robbed", offsetof(struct ending, robbed) + 1, offsetof(struct tally, robbed) + 1, true},
     {"two-holders", offsetof(struct ending, two_holders) + 1, offsetof(struct tally, two_holders) + 1, true},
+    {"failed", offsetof(struct ending, failed) + 1, offsetof(struct tally, failed) + 1, true},
+    {"answers-wrong", offsetof(struct ending, answers_wrong) + 1, offsetof(struct tally, answers_wrong) + 1,
+     true},
     {"bad", 0, offsetof(struct tally, bad) + 1, false},
     {"schedules", 0, offsetof(struct tally, schedules) + 1, false},
 };
@@ -46,6 +49,30 @@ static int64_t value_of(const struct figure *figure, const struct ending *ending
         return (int64_t) * (const uint64_t *)(const void *)((const char *)tally + figure->in_tally - 1);
     const char *at = (const char *)ending + figure->in_ending - 1;
     return figure->is_flag ? *(const bool *)at : *(const int64_t *)(const void *)at;
+}
+
+bool figures_any(unsigned figures, const struct ending *ending)
+{
+    for (size_t i = 0; i < FIGURE_COUNT; i++)
+        if (figures & 1u << i && value_of(&FIGURES[i], ending, NULL) != 0)
+            return true;
+    return false;
+}
+
+bool figures_parse(const char *list, unsigned *ret_figures, char *ret_error, size_t size)
+{
+    char words[SCENARIO_TEXT], *rest = words, *word;
+    snprintf(words, sizeof words, "%s", list);
+    *ret_figures = 0;
+    while ((word = strsep(&rest, ","))) {
+        const struct figure *figure = find_figure(word);
+        if (!figure || !figure->in_ending) {
+            snprintf(ret_error, size, "'%s' is no figure of a schedule", word);
+            return false;
+        }
+        *ret_figures |= 1u << (figure - FIGURES);
+    }
+    return true;
 }
 
 /* ---- reading -------------------------------------------------------------------------------------------------- */

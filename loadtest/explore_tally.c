@@ -1,6 +1,8 @@
 /* Adding up schedules, and what the sums say about a strategy's promise. Pure. */
 #include "loadtest/explore_tally.h"
 
+#include "loadtest/explore_scenario.h"
+
 #include <string.h>
 
 static bool is_plainer(const struct tally *tally, bool bad, unsigned switches, size_t length)
@@ -11,11 +13,17 @@ static bool is_plainer(const struct tally *tally, bool bad, unsigned switches, s
            (switches == tally->witness_switches && length < tally->witness_length);
 }
 
+bool tally_is_bad(const struct play *play)
+{
+    unsigned never = play->settings.never;
+    return never ? figures_any(never, &play->ending) : ending_is_bad(&play->ending);
+}
+
 void tally_add(struct tally *tally, const struct play *play)
 {
     const struct ending *ending = &play->ending;
     unsigned switches = moves_switches(play->moves, play->move_count);
-    bool bad = ending_is_bad(ending);
+    bool bad = tally_is_bad(play);
     tally->schedules++;
     tally->moves += play->move_count;
     tally->oversold += ending->oversold > 0;
@@ -67,6 +75,8 @@ static bool lock_is_broken(const struct tally *tally)
 enum explore_verdict explore_verdict(const struct play_settings *settings, const struct tally *tally,
                                      bool complete)
 {
+    if (settings->never)
+        return tally->bad > 0 ? EXPLORE_BROKEN : complete ? EXPLORE_OK : EXPLORE_UNKNOWN;
     bool flaw_may_show = settings->strategy->shown_by & (LOAD | settings->faults);
     bool unsafe = settings->strategy->guarantee == UNSAFE;
     /* Who promises nothing may have more flaws than the one that the row is about, and in some order of steps a lock

@@ -11,7 +11,7 @@ struct tally {
     /* How many of them … */
     uint64_t oversold, drifted, undersold, rightly, waited, deadlocks, stuck, answers_wrong, failed, robbed,
         two_holders, hollow;
-    uint64_t bad; /* any that ending_is_bad */
+    uint64_t bad; /* any that tally_is_bad */
     uint64_t by_switches[SWITCHES_MAX + 1];
     uint64_t moves;
     /* The witness: of the bad schedules, or where there is none of those whose lock was at fault, the one with the
@@ -22,6 +22,8 @@ struct tally {
     unsigned witness_switches;
 };
 
+/* Did something go wrong in the schedule that PLAY has just ended? */
+bool tally_is_bad(const struct play *play);
 /* Adds the schedule that PLAY has just ended. */
 void tally_add(struct tally *tally, const struct play *play);
 /* So many switches have the schedules with the fewest (0), with the most (1), the one in the middle (0.5). */
