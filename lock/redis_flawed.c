@@ -49,7 +49,7 @@ static enum lock_status take(struct lock *lock, const char *server_key, const ch
         status = redis_command(redis_of(lock), lock, limit_ms, &reply, "SET %s %s NX PX %lld", server_key,
                                token, (long long)lock->lease_ms);
         *ret_taken = reply && reply->type == REDIS_REPLY_STATUS;
-        return redis_plain_check(lock, status, reply, AN_OK | NOTHING);
+        return redis_plain_check(lock, status, reply, AN_OK | A_NIL);
     }
     status = redis_command(redis_of(lock), lock, limit_ms, &reply, "SETNX %s %s", server_key, token);
     *ret_taken = redis_integer(reply) == 1;

@@ -41,7 +41,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
         enum lock_status status = redis_command(redis_of(lock), lock, lock_command_ms(deadline_us), &reply,
                                                 "SET %s %s NX PX %lld", server_key, token,
                                                 (long long)lock->lease_ms);
-        status = redis_plain_check(lock, status, reply, AN_OK | NOTHING);
+        status = redis_plain_check(lock, status, reply, AN_OK | A_NIL);
         if (status != LOCK_OK)
             return redis_lock_not_got(lock, server_key, token, status);
         if (reply->type == REDIS_REPLY_STATUS) { /* else the key was there, and nothing was set */

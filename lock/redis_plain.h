@@ -37,7 +37,7 @@ static inline enum lock_status redis_plain_check(struct lock *lock, enum lock_st
 #define A_NUMBER (1u << REDIS_REPLY_INTEGER)
 #define A_STRING (1u << REDIS_REPLY_STRING)
 #define AN_OK (1u << REDIS_REPLY_STATUS)
-#define NOTHING (1u << REDIS_REPLY_NIL)
+#define A_NIL (1u << REDIS_REPLY_NIL)
 
 enum { REDIS_KEY_SIZE = 160 };
 /* Where the lock KEY lies: "oversell:lock:product:1". */
