@@ -120,12 +120,19 @@ size_t play_enabled(void *self, struct move *ret_moves)
     return count;
 }
 
+/* What happens to an order is no step of its own. */
+static bool is_its_own(const struct event *event)
+{
+    return (event->what < STEP_COUNT && event->what != STEP_WAIT) || event->what == EVENT_RETRY ||
+           event->what == EVENT_ENDED || event->what == EVENT_CRASHED;
+}
+
 uint8_t play_next_step(const struct play *play, unsigned actor, size_t events)
 {
     const struct event *event = play->scene.events + events;
     while (event > play->scene.events) {
         event--;
-        if (event->actor != actor || event->what == EVENT_WAITS || event->what == STEP_WAIT)
+        if (event->actor != actor || !is_its_own(event))
             continue;
         /* Of a step that an order does twice the first is meant: no strategy has one. */
         for (size_t i = 0; event->what < STEP_COUNT && i + 1 < play->profile_length; i++)
