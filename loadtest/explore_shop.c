@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 enum { PATIENCE_US = 30 * 1000 * 1000, VACUUM_EVERY = 400 };
@@ -27,6 +28,14 @@ static const struct statement ST_WAITS = {
 static const struct statement ST_END_SESSION = {
     "explore_end_session", "SELECT pg_terminate_backend(pid) FROM pg_stat_get_activity($1::int)", 1};
 
+/* The schemas of explorers that were killed: the connection that made one bears its name. */
+#define DROP_LEFT_BEHIND                                                                                     \
+    "DO $$ DECLARE left_behind text; BEGIN PERFORM set_config('lock_timeout', '1s', true); "                 \
+    "FOR left_behind IN SELECT nspname FROM pg_namespace WHERE nspname ~ '^explore_[0-9]+$' "                \
+    "AND nspname NOT IN (SELECT application_name FROM pg_stat_activity WHERE application_name IS NOT NULL) " \
+    "LOOP BEGIN EXECUTE format('DROP SCHEMA IF EXISTS %I CASCADE', left_behind); "                           \
+    "EXCEPTION WHEN OTHERS THEN NULL; END; END LOOP; END $$"
+
 static void set_deadline(struct explore_shop *shop)
 {
     int64_t deadline_us = monotonic_us() + PATIENCE_US;
@@ -47,16 +56,24 @@ static bool run_script(struct explore_shop *shop, const char *sql)
     return check(shop, status == DB_OK ? db_run_script(shop->db, sql) : status);
 }
 
+/* A number that no other explorer has, on this machine or on another that uses the same servers; 48 bits of chance. */
+static int64_t make_id(void)
+{
+    int64_t id = 0;
+    if (getrandom(&id, 6, 0) != 6)
+        id = getpid();
+    return id | 1;
+}
+
 bool explore_shop_open(const char *url, struct explore_shop *ret_shop)
 {
     struct explore_shop *shop = ret_shop;
-    char sql[200], options[160];
-    *shop = (struct explore_shop){.product_id = getpid()};
-    snprintf(shop->schema, sizeof shop->schema, "explore_%d", (int)getpid());
+    char sql[sizeof DROP_LEFT_BEHIND + 100], options[160];
+    *shop = (struct explore_shop){.product_id = make_id()};
+    snprintf(shop->schema, sizeof shop->schema, "explore_%" PRId64, shop->product_id);
     snprintf(options, sizeof options, OPTIONS, shop->schema);
-    snprintf(sql, sizeof sql, "DROP SCHEMA IF EXISTS %s CASCADE; CREATE SCHEMA %s", shop->schema,
-             shop->schema);
-    shop->db = setenv("PGOPTIONS", options, 1) == 0 ? db_new(url, "oversell explore") : NULL;
+    snprintf(sql, sizeof sql, "%s; CREATE SCHEMA %s", DROP_LEFT_BEHIND, shop->schema);
+    shop->db = setenv("PGOPTIONS", options, 1) == 0 ? db_new(url, shop->schema) : NULL;
     if (!shop->db) {
         snprintf(shop->error, sizeof shop->error, "out of memory");
         return false;

@@ -7,7 +7,7 @@
 
 struct explore_shop {
     struct db *db;
-    int64_t product_id; /* unique among the explorers on this machine, and with it the names of their locks */
+    int64_t product_id; /* unique among all explorers, and with it the names of their locks */
     char schema[40];
     unsigned resets;
     char error[320];
@@ -20,7 +20,7 @@ struct explore_books {
     int64_t orders; /* their number */
 };
 
-/* Makes the schema in the database at URL, and sends every connection that this process opens from now on there: it sets
+/* Makes the schema in the database at URL, where it drops those of explorers that were killed, and sends every connection that this process opens from now on there: it sets
  * PGOPTIONS. False, with ERROR filled: the database says no. */
 bool explore_shop_open(const char *url, struct explore_shop *ret_shop);
 /* Drops the schema. */
