@@ -16,7 +16,7 @@ __attribute__((format(printf, 2, 3))) static bool fail(struct replay *replay, co
     return false;
 }
 
-static bool move(struct play *play, struct move move, struct replay *replay)
+bool replay_move(struct play *play, struct move move, struct replay *replay)
 {
     int64_t stock;
     if (!play_make(play, move) || !play_look(play, &stock))
@@ -25,7 +25,7 @@ static bool move(struct play *play, struct move move, struct replay *replay)
     return true;
 }
 
-static bool can_make(struct play *play, struct move wanted)
+bool replay_can_make(struct play *play, struct move wanted)
 {
     struct move moves[MOVES_MAX];
     size_t count = play_enabled(play, moves), i = 0;
@@ -57,8 +57,8 @@ static bool follow(struct play *play, const struct script_part *part, size_t sin
     char name = actor_name(part->actor);
     struct move step = {part->actor, part->kind};
     if (part->kind != MOVE_STEP)
-        return can_make(play, step) ? move(play, step, replay)
-                                    : fail(replay, "that cannot happen to %c here", name);
+        return replay_can_make(play, step) ? replay_move(play, step, replay)
+                                           : fail(replay, "that cannot happen to %c here", name);
     /* What it waited for may have come meanwhile. */
     while (!has_reported(play, since, part->actor, part->stop)) {
         size_t before = play->scene.event_count;
@@ -66,9 +66,9 @@ static bool follow(struct play *play, const struct script_part *part, size_t sin
             return fail(replay, "%c ended (%s) before its '%s'", name,
                         outcome_name(play->actors[part->actor].placing.result.outcome),
                         stop_name(part->stop));
-        if (!can_make(play, step))
+        if (!replay_can_make(play, step))
             return fail(replay, "%c waits before its '%s', and cannot go on", name, stop_name(part->stop));
-        if (!move(play, step, replay))
+        if (!replay_move(play, step, replay))
             return false;
         if (part->waits && has_reported(play, before, part->actor, EVENT_WAITS))
             return true;
@@ -87,13 +87,13 @@ static bool run_to_the_end(struct play *play, struct replay *replay)
             i++;
         if (i == count)
             break;
-        if (!move(play, moves[i], replay))
+        if (!replay_move(play, moves[i], replay))
             return false;
     }
     return true;
 }
 
-bool replay_run(struct play *play, const struct script *script, struct replay *ret_replay)
+bool replay_follow(struct play *play, const struct script *script, struct replay *ret_replay)
 {
     size_t since[ACTORS_MAX] = {0};
     *ret_replay = (struct replay){0};
@@ -110,10 +110,19 @@ bool replay_run(struct play *play, const struct script *script, struct replay *r
                      sizeof ret_replay->error - strlen(ret_replay->error),
                      " (word %zu; its last step was: %s)", i + 1, last_report(play, part->actor));
     }
-    followed = followed && run_to_the_end(play, ret_replay);
-    if (!play_end(play))
+    if (!followed && !play_end(play))
         return fail(ret_replay, "%s", play->error);
     return followed;
+}
+
+bool replay_run(struct play *play, const struct script *script, struct replay *ret_replay)
+{
+    if (!replay_follow(play, script, ret_replay))
+        return false;
+    bool ran = run_to_the_end(play, ret_replay);
+    if (!play_end(play))
+        return fail(ret_replay, "%s", play->error);
+    return ran;
 }
 
 /* ---- from moves to a script ----------------------------------------------------------------------------------- */

@@ -10,6 +10,14 @@ struct replay {
     char error[400];          /* where it could not be followed */
 };
 
+/* Starts PLAY anew and follows the script: everybody then is held where it says, and play_end has to follow. False, with
+ * REPLAY's error: it cannot be followed, or the play has failed, and is over. */
+bool replay_follow(struct play *play, const struct script *script, struct replay *ret_replay);
+/* Can MOVE be made now? */
+bool replay_can_make(struct play *play, struct move move);
+/* Makes it, and notes the stock. False, with REPLAY's error. */
+bool replay_move(struct play *play, struct move move, struct replay *replay);
+
 /* Starts PLAY anew, follows the script, lets what is left run to its end, A first, and ends the play. False, with
  * REPLAY's error: the script cannot be followed, or the play has failed. */
 bool replay_run(struct play *play, const struct script *script, struct replay *ret_replay);
