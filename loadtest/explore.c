@@ -5,6 +5,7 @@
 #include "loadtest/explore_case.h"
 #include "loadtest/explore_crew.h"
 #include "loadtest/explore_save.h"
+#include "loadtest/explore_steps.h"
 #include "loadtest/interrupt.h"
 #include "loadtest/output.h"
 #include "loadtest/result.h"
@@ -23,6 +24,7 @@ struct explore_settings {
     const char *servers;
     const char *faults;
     const char *never; /* NULL: what each row promises */
+    bool serve;
     int64_t jobs;
     struct texts replays;
     const char *save; /* NULL: nowhere */
@@ -68,6 +70,9 @@ static const struct option_row ROWS[] = {
      "(explore/*.sched); repeat it for more"},
     {"--save", "DIR", OPTION_TEXT, AT(save), 0, 0, NULL,
      "write each witness there as a file for --replay, with what it came to\nas its expectation"},
+    {"--serve", NULL, OPTION_FLAG, AT(serve), 0, 0, NULL,
+     "instead: answer a question a line of stdin with a line of JSON, for the\n"
+     "workshop's page, on the servers that the environment names"},
     {"--jobs", "N", OPTION_NUMBER, AT(jobs), 1, JOBS_MOST, NULL, "processes that explore side by side"},
     {"--servers", "WHICH", OPTION_CHOICE, AT(servers), 0, 0, SERVER_CHOICES,
      "a private stack, or the servers that DATABASE_URL and its kin in the\nenvironment name"},
@@ -148,25 +153,35 @@ static const char *from_environment(const char *name)
     return value ? value : "";
 }
 
+static struct lock_config addresses_of_environment(void)
+{
+    return (struct lock_config){
+        .database_url = from_environment("DATABASE_URL"),
+        .redis_url = from_environment("REDIS_URL"),
+        .redlock_urls = from_environment("REDLOCK_URLS"),
+        .zookeeper_connect = from_environment("ZOOKEEPER_CONNECT"),
+        .etcd_endpoints = from_environment("ETCD_ENDPOINTS"),
+        .prefix = "oversell-explore",
+    };
+}
+
 static bool learn_addresses(struct lab *lab, const struct explore_settings *settings,
                             struct lock_config *ret_addresses)
 {
-    if (strcmp(settings->servers, "private") == 0) {
-        if (!addresses_read(lab, ret_addresses))
-            return false;
-    } else {
-        *ret_addresses = (struct lock_config){
-            .database_url = from_environment("DATABASE_URL"),
-            .redis_url = from_environment("REDIS_URL"),
-            .redlock_urls = from_environment("REDLOCK_URLS"),
-            .zookeeper_connect = from_environment("ZOOKEEPER_CONNECT"),
-            .etcd_endpoints = from_environment("ETCD_ENDPOINTS"),
-            .prefix = "oversell-explore",
-        };
-    }
+    if (strcmp(settings->servers, "environment") == 0)
+        *ret_addresses = addresses_of_environment();
+    else if (!addresses_read(lab, ret_addresses))
+        return false;
     if (!*ret_addresses->database_url)
         complain("there is no database");
     return *ret_addresses->database_url;
+}
+
+static int serve(void)
+{
+    struct lock_config addresses = addresses_of_environment();
+    lock_configure(&addresses);
+    return explore_serve(addresses.database_url);
 }
 
 /* ---- exploring ------------------------------------------------------------------------------------------------- */
@@ -320,6 +335,8 @@ int explore_main(int argc, char **argv)
                                                                    : 0;
     if (settings.plan.actors > 2 && settings.plan.limits.bound == NO_BOUND)
         settings.plan.limits.bound = DEPTH_MAX; /* the plainest first: there may be too many for all */
+    if (settings.serve)
+        return serve();
     if (settings.replays.count > 0)
         return replay(&settings);
     return in_lab(&settings, settings.strategies, &(struct explore_cases){0});
