@@ -1,0 +1,117 @@
+"""The lessons: their commands print what is said there, their exercises can be solved and can be missed."""
+
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = (ROOT / os.environ.get("BUILD", "build")).resolve()
+WORKSHOP = ROOT / "docs" / "workshop"
+LESSONS = sorted(WORKSHOP.glob("[0-9][0-9]-*.md"))
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    """What `make run` starts, for all lessons; the environment of a shell that has found it."""
+    folder = tmp_path_factory.mktemp("workshop")
+    stack, port_file = ROOT / "stack" / "stack", folder / "port"
+    subprocess.run([stack, "up", "--dir", folder / "stack", "--while", str(os.getpid()), "--purge", "all"],
+                   check=True, timeout=300, stdout=subprocess.DEVNULL)  # fmt: skip
+    service = None
+    try:
+        environment = os.environ | {"BUILD": str(BUILD), "STACK": str(folder / "stack")}
+        command = f'. docs/workshop/shell && exec "$BUILD/order-service" --listen 127.0.0.1:0 --port-file {port_file}'
+        service = subprocess.Popen(["bash", "-c", command], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
+                                   stderr=(folder / "log").open("w"))  # fmt: skip
+        end = time.monotonic() + 60
+        while not (port_file.exists() and port_file.read_text().strip()):
+            assert service.poll() is None and time.monotonic() < end, (folder / "log").read_text()
+            time.sleep(0.05)
+        yield environment | {"SHOP": f"http://127.0.0.1:{port_file.read_text().strip()}"}
+        service.terminate()
+        assert service.wait(timeout=60) == 0, (folder / "log").read_text()
+    finally:
+        if service and service.poll() is None:
+            service.kill()
+            service.wait()
+        subprocess.run([stack, "down", "--dir", folder / "stack", "--purge"], check=True, timeout=300,
+                       stdout=subprocess.DEVNULL)  # fmt: skip
+
+
+def rehearse(shop, lesson):
+    return subprocess.run(
+        [WORKSHOP / "rehearse", lesson], cwd=ROOT, env=shop, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def check(shop, *words):
+    return subprocess.run(
+        ["bash", "-c", '. docs/workshop/shell; check "$@"', "bash", *words], cwd=ROOT, env=shop, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
+def test_a_lesson_shows_what_it_says(shop, lesson):
+    ran = rehearse(shop, lesson)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize(
+    "text, right",
+    [
+        ("```sh\necho sold 2\n```\n\n```text\nsold 2\n```\n", True),
+        ("```sh\necho sold 2\n```\n\n```text\nsold 1\n```\n", False),
+        ("```sh\necho sold 2, ok\n```\n\n```text rough\nsold 130, ok\n```\n", True),
+        ("```sh\necho sold 2, broken\n```\n\n```text rough\nsold 2, ok\n```\n", False),
+        ("```sh\nfalse\n```\n", False),
+        ("```sh fails\nfalse\n```\n", True),
+        ("```sh fails\ntrue\n```\n", False),
+        ("```sh\necho first\nfalse\necho last\n```\n\n```text\nfirst\n```\n", False),
+    ],
+)
+def test_a_lesson_that_is_not_true_is_caught(shop, tmp_path, text, right):
+    lesson = tmp_path / "lesson.md"
+    lesson.write_text(text)
+    ran = rehearse(shop, lesson)
+    assert ran.returncode == (0 if right else 1), ran.stdout + ran.stderr
+    assert lesson.read_text() == text
+
+
+def test_what_cannot_be_judged_is_neither_right_nor_wrong(shop):
+    for words in (["1", "A>sleep"], ["1"], ["99", "x"], ["5", "nobody"], ["17", "nowhere", "mutex"]):
+        ran = check(shop, *words)
+        assert (ran.returncode, ran.stdout.splitlines()[-1][:2]) == (2, ":|"), ran.stdout + ran.stderr
+    ran = check(shop | {"SHOP": "http://127.0.0.1:1"}, "8", "lock-row")
+    assert ran.returncode == 2 and "does not answer" in ran.stdout, ran.stdout + ran.stderr
+
+
+# ---- their form ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
+def test_a_lesson_has_the_form_of_the_others(lesson):
+    text, number = lesson.read_text(encoding="utf-8"), int(lesson.name[:2])
+    assert text.startswith(f"# {number}. ")
+    assert re.search(r"^\*\d+ minutes[.,]", text, re.M) and "\n**Question.** " in text
+    assert re.findall(r"^## (.+)$", text, re.M) == ["See it", "Why", "Read", "Exercise"]
+    see_it, exercise = text.split("## Why")[0], text.split("## Exercise")[1]
+    assert see_it.count("```sh\n") == len(re.findall(r"^```\n\n```text", see_it, re.M)) > 0, "what is run is shown"
+    assert f"```sh fails\ncheck {number} " in exercise and f"</summary>\n" in exercise
+    assert f"\ncheck {number} " in exercise.split("<details>")[1], "a solution"
+
+
+def test_the_index_names_every_lesson():
+    index = (WORKSHOP / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| \d+ \| \[.*?\]\((\d\d-.*?\.md)\)", index, re.M) == [lesson.name for lesson in LESSONS]
+    for lesson, minutes in zip(LESSONS, re.findall(r"^\| \d+ \| \[.*\| (\d+) min ", index, re.M), strict=True):
+        assert f"*{minutes} minutes" in lesson.read_text(encoding="utf-8"), lesson.name
+
+
+@pytest.mark.parametrize("page", [*LESSONS, WORKSHOP / "README.md", ROOT / "docs" / "choosing.md"], ids=lambda path: path.stem)
+def test_links_lead_somewhere(page):
+    for link in re.findall(r"\]\(((?!https?:)[^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / link).exists(), link
