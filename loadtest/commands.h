@@ -13,6 +13,7 @@ enum exit_status {
 /* Each takes its own word as argv[0] and returns an exit status. */
 int compare_main(int argc, char **argv);
 int explore_main(int argc, char **argv);
+int faults_main(int argc, char **argv);
 int rush_main(int argc, char **argv);
 int report_main(int argc, char **argv);
 int diff_main(int argc, char **argv);

@@ -14,6 +14,7 @@ static const struct command {
     {"compare", compare_main, "find oversells by load: every strategy's promise, and what it costs"},
     {"explore", explore_main, "find oversells by schedule: every interleaving of a few orders"},
     {"rush", rush_main, "a sale by schedule: the delay that buyers see when a strategy falls behind"},
+    {"faults", faults_main, "find losses by breaking things: processes, servers, networks, clocks"},
     {"diff", diff_main, "two strategies side by side: what differs, and what it leads to"},
     {"report", report_main, "print a stored result again, in any format"},
     {"bench", bench_main, "how far the service is from its limits, as ratios"},

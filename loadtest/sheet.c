@@ -2,6 +2,7 @@
 #include "loadtest/sheet.h"
 
 #include "loadtest/complain.h"
+#include "loadtest/fault_sheet.h"
 #include "loadtest/options.h"
 #include "loadtest/result.h"
 #include "loadtest/rush_sheet.h"
@@ -238,6 +239,7 @@ static const struct kind {
     {"explore", "rows", EXPLORE_COLUMNS, sizeof EXPLORE_COLUMNS / sizeof EXPLORE_COLUMNS[0], title_explore,
      notes_of_explore, false},
     {"rush", "rows", rush_columns, RUSH_COLUMNS, title_rush, notes_of_rush, false},
+    {"faults", "rows", fault_columns, FAULT_COLUMNS, title_faults, notes_of_faults, false},
     {"bench", "ratios", BENCH_COLUMNS, sizeof BENCH_COLUMNS / sizeof BENCH_COLUMNS[0], title_bench,
      notes_of_bench, false},
     {"diff", "cells", DIFF_COLUMNS, sizeof DIFF_COLUMNS / sizeof DIFF_COLUMNS[0], title_diff, notes_of_diff,
@@ -328,7 +330,7 @@ static const char *verdict_text(const char *name, const json_t *row, char *buffe
         [VERDICT_OK] = "✓",         [VERDICT_OVERSOLD_AS_EXPECTED] = "✗",
         [VERDICT_FLAWED] = "~",     [VERDICT_UNAVAILABLE] = NOTHING,
         [VERDICT_NOT_CAUGHT] = "!", [VERDICT_MIXED] = "!",
-        [VERDICT_BROKEN] = "!",
+        [VERDICT_BROKEN] = "!",     [VERDICT_CAUGHT] = "✗",
     };
     enum verdict verdict;
     size_t used = (size_t)snprintf(buffer, CELL_MAX, "%s %.100s",

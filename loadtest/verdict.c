@@ -16,6 +16,7 @@ static const struct {
 static const char *const VERDICTS[VERDICT_COUNT] = {
     [VERDICT_OK] = "ok",
     [VERDICT_OVERSOLD_AS_EXPECTED] = "oversold-as-expected",
+    [VERDICT_CAUGHT] = "caught-as-expected",
     [VERDICT_FLAWED] = "flawed",
     [VERDICT_UNAVAILABLE] = "unavailable",
     [VERDICT_NOT_CAUGHT] = "not-caught",

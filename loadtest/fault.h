@@ -1,0 +1,116 @@
+/* A fault as a row of data: what is done, to whom it applies, and what is expected of each strategy. */
+#ifndef OVERSELL_LOADTEST_FAULT_H
+#define OVERSELL_LOADTEST_FAULT_H
+
+#include "loadtest/fault_judge.h"
+#include "loadtest/fault_random.h"
+#include "loadtest/fault_site.h"
+#include "loadtest/progress.h"
+#include "service/strategy.h"
+
+/* What is expected of a strategy under a fault. First what must hold; a strategy of which nothing is expected is not tried. */
+enum {
+    I1_NOT_OVERSOLD = 1 << 1, /* no unit is sold twice, and no update of the stock is lost */
+    I2_NOT_LOST = 1 << 2,     /* every order that a client was told of is in the database afterwards */
+    I3_BALANCED = 1 << 3,     /* stock and sold units add up */
+    I4_LOCK_FREED = 1 << 4,   /* others go on within TTL + 1 s */
+    I5_FLOWS = 1 << 5,        /* orders flow again within the stated time of the servers' being ready */
+    I6_ANSWERED = 1 << 6,     /* every answer has a type, and comes in bounded time */
+    I7_ONCE = 1 << 7,         /* never two orders for one key, nor one that its client was told was refused */
+    /* And what must be seen to go wrong, at least once. */
+    SEEN_OVERSOLD = 1 << 8, /* against I1 or I3 */
+    SEEN_STUCK = 1 << 9,    /* against I4 */
+    SEEN_LOST = 1 << 10,    /* against I2 */
+
+    ORDERS_KEPT = I2_NOT_LOST | I6_ANSWERED | I7_ONCE, /* what no strategy may break */
+    STOCK_KEPT = I1_NOT_OVERSOLD | I3_BALANCED,
+    ALL_KEPT = STOCK_KEPT | ORDERS_KEPT,
+    SEEN_ANY = SEEN_OVERSOLD | SEEN_STUCK | SEEN_LOST,
+};
+
+struct fault_run;
+
+/* How a fault's cycles go. */
+enum fault_story {
+    STORY_CHURN,    /* clients order all the time; something breaks, and is mended */
+    STORY_OVERTAKE, /* somebody holds a lock and has read; the fault; somebody else comes, and both go on */
+};
+
+struct fault {
+    const char *name;
+    const char *does; /* in a few words, for people */
+    enum fault_story story;
+    unsigned (*expected)(const struct strategy *strategy);
+    /* Breaks something. In STORY_CHURN it also mends it, and notes when in run->ready_us. False: the experiment cannot go
+     * on; it has said why. */
+    bool (*strike)(struct fault_run *run);
+    /* STORY_OVERTAKE: once the others have come. STORY_CHURN: at the end of a cycle. NULL: nothing. */
+    bool (*after)(struct fault_run *run);
+    /* Can it be done here? If not, RET_REASON says why. NULL: yes. */
+    bool (*possible)(struct site *site, char *ret_reason, size_t size);
+    unsigned proxied; /* 1 << BACKEND, or-ed */
+    int64_t ttl_ms;   /* of the locks */
+    int64_t bound_ms; /* I4, I5: in which orders should flow again; ten times as much is a failure */
+    int64_t cycles;   /* unless the user wants another number */
+};
+
+/* A strategy under a fault, over all cycles so far. */
+struct fault_subject {
+    const struct strategy *strategy;
+    unsigned expected;
+    int64_t product;
+    const char *reason; /* why it cannot be tried; NULL: it can */
+    struct fault_tally tally;
+    int64_t cycles, longest_outage_ms, longest_recovery_ms, seen_in;
+    bool stuck;
+};
+
+/* A fault that is being tried. */
+struct fault_run {
+    const struct fault *fault;
+    struct site *site;
+    struct fault_log *log;
+    struct fault_subject *subjects;
+    size_t count;
+    uint64_t seed; /* of this cycle */
+    struct fault_random random;
+    int64_t cycle;
+    int victim;        /* the service that suffers */
+    int64_t fault_us;  /* when it was struck, in this cycle */
+    int64_t ready_us;  /* when what was broken was back; 0: not yet */
+    int64_t delays_ms; /* by which the fault itself slows every order down: added to the bound */
+    char note[200];    /* what else there is to say of it, for the row */
+};
+
+extern const struct fault faults[];
+extern const size_t fault_count;
+
+/* Orders under every strategy from both services, before time counts: sessions, connections and tables are there then. */
+bool fault_warm_up(struct fault_run *run);
+/* One cycle. False, having said why on stderr unless it was an interrupt. */
+bool fault_churn(struct fault_run *run);
+bool fault_overtake(struct fault_run *run);
+
+/* ---- expectations that several faults share (fault_expect.c) ---- */
+
+/* What a strategy's lock may be ended by; 0 where it has none outside the database. */
+unsigned fault_perils(const struct strategy *strategy);
+/* The server of the strategy's lock is called so in lock/; "" for none. */
+bool fault_lock_on(const struct strategy *strategy, const char *server);
+/* Where every lease holds: all is kept by those who promise it then. */
+unsigned fault_expect_leases_held(const struct strategy *strategy);
+/* Where a lease may end under its holder by chance: only those that are safe always keep the stock. */
+unsigned fault_expect_leases_ended(const struct strategy *strategy);
+/* Where what carries the lock ends for certain by PERIL, on SERVER (NULL: on any). */
+unsigned fault_expect_peril(const struct strategy *strategy, unsigned peril, const char *server);
+/* The verdict of a subject: "ok", "caught-as-expected", "not-caught", "broken", "unavailable". */
+const char *fault_verdict(const struct fault *fault, const struct fault_subject *subject);
+/* What was seen of a subject against what was expected, in words: "I1 I2 I7", "" for nothing. BUFFER of 64 bytes, returned. */
+const char *fault_promises(unsigned expected, char *buffer);
+
+/* ---- the faults (fault_*.c) ---- */
+
+bool strike_kill(struct fault_run *run), strike_pause(struct fault_run *run),
+    after_pause(struct fault_run *run);
+
+#endif

@@ -1,0 +1,86 @@
+/* What a fault is expected to do to each strategy, read off the strategy table, and what was seen against it. Pure. */
+#include "loadtest/fault.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LATE 10 /* a bound in seconds is a figure; so many times the bound is a failure */
+
+unsigned fault_perils(const struct strategy *strategy)
+{
+    return strategy->lock ? strategy->lock->properties.perils : 0;
+}
+
+bool fault_lock_on(const struct strategy *strategy, const char *server)
+{
+    const struct lock_server *on = strategy_server(strategy);
+    return on && strcmp(on->name, server) == 0;
+}
+
+unsigned fault_expect_leases_held(const struct strategy *strategy)
+{
+    bool held = strategy->guarantee == SAFE || strategy->guarantee == WHILE_LEASE_HOLDS;
+    return held ? ALL_KEPT | I5_FLOWS : ORDERS_KEPT;
+}
+
+unsigned fault_expect_leases_ended(const struct strategy *strategy)
+{
+    return strategy->guarantee == SAFE ? ALL_KEPT | I5_FLOWS : ORDERS_KEPT;
+}
+
+unsigned fault_expect_peril(const struct strategy *strategy, unsigned peril, const char *server)
+{
+    if (strategy->guarantee == SAFE)
+        return ALL_KEPT;
+    if (strategy->span != AROUND_TX || strategy->guarantee == ONE_PROCESS || (strategy->shown_by & LOAD))
+        return 0; /* oversold without any fault */
+    bool hit = (fault_perils(strategy) & peril) && (!server || fault_lock_on(strategy, server));
+    if (hit)
+        return ORDERS_KEPT | SEEN_OVERSOLD;
+    return strategy->guarantee == WHILE_LEASE_HOLDS ? ALL_KEPT : ORDERS_KEPT;
+}
+
+/* Of what is EXPECTED to hold, or to be seen, that which was seen not to hold. */
+static unsigned seen_against(const struct fault *fault, const struct fault_subject *subject)
+{
+    const struct fault_tally *tally = &subject->tally;
+    unsigned seen = 0;
+    if (tally->oversold > 0 || tally->drift > 0)
+        seen |= I1_NOT_OVERSOLD | SEEN_OVERSOLD;
+    if (tally->drift != 0)
+        seen |= I3_BALANCED | SEEN_OVERSOLD;
+    if (tally->lost > 0)
+        seen |= I2_NOT_LOST | SEEN_LOST;
+    if (tally->duplicated > 0 || tally->denied > 0)
+        seen |= I7_ONCE;
+    if (tally->wrong > 0)
+        seen |= I6_ANSWERED;
+    if (subject->longest_recovery_ms > LATE * fault->bound_ms)
+        seen |= I4_LOCK_FREED | I5_FLOWS;
+    if (subject->stuck)
+        seen |= I4_LOCK_FREED | I5_FLOWS | SEEN_STUCK;
+    return seen;
+}
+
+const char *fault_verdict(const struct fault *fault, const struct fault_subject *subject)
+{
+    if (subject->reason || subject->cycles == 0)
+        return "unavailable";
+    unsigned seen = seen_against(fault, subject);
+    if (seen & subject->expected & ~(unsigned)SEEN_ANY)
+        return "broken";
+    if (!(subject->expected & SEEN_ANY))
+        return subject->tally.acknowledged > 0 ? "ok" : "broken";
+    return seen & subject->expected & SEEN_ANY ? "caught-as-expected" : "not-caught";
+}
+
+const char *fault_promises(unsigned expected, char *buffer)
+{
+    size_t used = 0;
+    buffer[0] = 0;
+    for (int i = 1; i <= 7; i++)
+        if (expected & 1u << i)
+            used += (size_t)snprintf(buffer + used, 64 - used, "%sI%d", used ? " " : "", i);
+    return buffer;
+}

@@ -1,0 +1,172 @@
+/* The intent log against the database: what clients were told, and what there is. */
+#include "loadtest/fault_judge.h"
+
+#include "loadtest/complain.h"
+#include "loadtest/interrupt.h"
+#include "service/steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SETTLE_MS 20000 /* a writer that has died is noticed by the others within 5 s */
+#define POLL_MS 15
+
+static const struct statement ST_ORDERS = {
+    "fault_orders",
+    "SELECT l.product_id, o.id, coalesce(o.idempotency_key, ''), o.status = 'pending' FROM order_line l "
+    "JOIN orders o ON o.id = l.order_id WHERE l.product_id BETWEEN $1 AND $2",
+    2};
+static const struct statement ST_BOOKS = {
+    "fault_books",
+    "SELECT p.id, p.initial_count, s.units_left, "
+    "       coalesce((SELECT sum(purchase_num) FROM order_item i WHERE i.product_id = p.id), 0) "
+    "FROM product p JOIN product_stock s ON s.product_id = p.id WHERE p.id BETWEEN $1 AND $2",
+    2};
+static const struct statement ST_COUNTS = {
+    "fault_counts",
+    "SELECT product_id, count(*) FROM order_line WHERE product_id BETWEEN $1 AND $2 GROUP BY product_id", 2};
+static const struct statement ST_BUSY = {
+    "fault_busy",
+    "SELECT count(*) FROM pg_stat_activity WHERE (application_name LIKE 'oversell orders %' OR application_name = "
+    "'oversell writer') AND datname = current_database() AND state <> 'idle'",
+    0};
+static const struct statement ST_READERS = {
+    "fault_readers",
+    "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'oversell orders %' AND state = 'idle in "
+    "transaction'",
+    0};
+
+static int64_t number(const PGresult *rows, int row, int column)
+{
+    return strtoll(PQgetvalue(rows, row, column), NULL, 10);
+}
+
+static PGresult *ask(struct site *site, const struct statement *statement, int64_t first, int64_t last)
+{
+    struct db *db = site_db(site);
+    PGresult *rows = NULL;
+    const char *values[] = {DB_NUMBER(first), DB_NUMBER(last)};
+    if (db && db_run(db, statement, values, &rows) != DB_OK) {
+        complain("%s", db_error(db));
+        return NULL;
+    }
+    return rows;
+}
+
+int64_t fault_readers(struct site *site)
+{
+    AUTO_RESULT rows = ask(site, &ST_READERS, 0, 0);
+    return rows ? number(rows, 0, 0) : -1;
+}
+
+/* ---- coming to rest ------------------------------------------------------------------------------------ */
+
+/* Every product has as many orders as clients were told of; *ret_all. */
+static bool all_written(struct site *site, struct fault_log *log, int64_t first, size_t count, bool *ret_all)
+{
+    int64_t told[FAULT_STRATEGIES_MAX] = {0};
+    AUTO_RESULT rows = ask(site, &ST_COUNTS, first, first + (int64_t)count - 1);
+    if (!rows)
+        return false;
+    for (size_t i = log->from; i < log->count; i++)
+        told[log->intents[i].strategy] += log->intents[i].told == TOLD_CREATED;
+    for (int row = 0; row < PQntuples(rows); row++)
+        told[number(rows, row, 0) - first] -= number(rows, row, 1);
+    *ret_all = true;
+    for (size_t i = 0; i < count; i++)
+        *ret_all &= told[i] <= 0;
+    return true;
+}
+
+/* Orders that were accepted and not written may still come; where they were lost, waiting ends. */
+static bool settle(struct site *site, struct fault_log *log, int64_t first, size_t count)
+{
+    int64_t end_us = monotonic_us() + (int64_t)SETTLE_MS * 1000;
+    bool rests = false, written = false;
+    while (!(rests && written) && monotonic_us() < end_us) {
+        AUTO_RESULT rows = ask(site, &ST_BUSY, 0, 0);
+        if (!rows || !all_written(site, log, first, count, &written) || !sleep_unless_interrupted(POLL_MS))
+            return false;
+        rests = number(rows, 0, 0) == 0;
+    }
+    if (!rests)
+        complain("orders are still under way after %d s", SETTLE_MS / 1000);
+    return rests;
+}
+
+/* ---- judging ------------------------------------------------------------------------------------------- */
+
+/* What there is of each intent. */
+struct found {
+    int orders, kept; /* kept: not rejected afterwards */
+    int64_t id;
+};
+
+static bool read_orders(struct site *site, const struct fault_log *log, int64_t first, size_t count,
+                        struct found *found, struct fault_tally *tallies)
+{
+    AUTO_RESULT rows = ask(site, &ST_ORDERS, first, first + (int64_t)count - 1);
+    if (!rows)
+        return false;
+    for (int row = 0; row < PQntuples(rows); row++) {
+        size_t at, strategy = (size_t)(number(rows, row, 0) - first);
+        bool kept = strcmp(PQgetvalue(rows, row, 3), "t") == 0;
+        tallies[strategy].orders += kept;
+        if (!fault_log_find(log, PQgetvalue(rows, row, 2), &at) || at < log->from ||
+            log->intents[at].strategy != strategy) {
+            tallies[strategy].denied++;
+            continue;
+        }
+        found[at - log->from].orders++;
+        found[at - log->from].kept += kept;
+        found[at - log->from].id = number(rows, row, 1);
+    }
+    return true;
+}
+
+static void judge_intent(const struct intent *intent, const struct found *found, struct fault_tally *tally)
+{
+    bool created = intent->told == TOLD_CREATED;
+    tally->intents++;
+    tally->acknowledged += created;
+    tally->unclear += intent->told == TOLD_NOTHING;
+    tally->lost += created && (found->kept == 0 || (found->kept == 1 && found->id != intent->order_id));
+    tally->duplicated += found->orders > 1 || intent->two_ids;
+    tally->denied += found->kept > 0 && !intent->doubtful &&
+                     (intent->told == TOLD_REFUSED || intent->told == TOLD_SOLD_OUT);
+    tally->wrong += intent->told == TOLD_WRONG || intent->hung;
+}
+
+static bool read_books(struct site *site, int64_t first, size_t count, struct fault_tally *tallies)
+{
+    AUTO_RESULT rows = ask(site, &ST_BOOKS, first, first + (int64_t)count - 1);
+    if (!rows)
+        return false;
+    for (int row = 0; row < PQntuples(rows); row++) {
+        struct fault_tally *tally = &tallies[number(rows, row, 0) - first];
+        int64_t initial = number(rows, row, 1), left = number(rows, row, 2), sold = number(rows, row, 3);
+        int64_t drift = sold - (initial - left);
+        tally->sold += sold;
+        tally->oversold += sold > initial ? sold - initial : 0;
+        if (llabs(drift) > llabs(tally->drift))
+            tally->drift = drift;
+    }
+    return true;
+}
+
+bool fault_judge(struct site *site, struct fault_log *log, int64_t first, size_t count,
+                 struct fault_tally *ret_tallies)
+{
+    size_t intents = log->count - log->from;
+    if (!settle(site, log, first, count))
+        return false;
+    struct found *found = calloc(intents + 1, sizeof *found);
+    bool well = found && read_orders(site, log, first, count, found, ret_tallies) &&
+                read_books(site, first, count, ret_tallies);
+    for (size_t i = 0; well && i < intents; i++) {
+        const struct intent *intent = &log->intents[log->from + i];
+        judge_intent(intent, &found[i], &ret_tallies[intent->strategy]);
+    }
+    free(found);
+    return well;
+}

@@ -1,0 +1,29 @@
+/* The intent log against the database: what clients were told, and what there is. */
+#ifndef OVERSELL_LOADTEST_FAULT_JUDGE_H
+#define OVERSELL_LOADTEST_FAULT_JUDGE_H
+
+#include "loadtest/fault_log.h"
+#include "loadtest/fault_site.h"
+
+/* Of one strategy; several cycles are added up. */
+struct fault_tally {
+    int64_t intents;
+    int64_t acknowledged; /* told 201 or 202 */
+    int64_t unclear;      /* told nothing that settles it */
+    int64_t lost;         /* told of an order, and it is not there */
+    int64_t duplicated;   /* keys with two orders, in the database or in what their client was told */
+    int64_t denied;       /* orders whose client was told that nothing was sold, or that nobody wanted */
+    int64_t wrong;        /* answers that had no type, or did not come in bounded time */
+    int64_t orders, sold, oversold;
+    int64_t drift; /* sold − (initial − left): the worst of the cycles */
+};
+
+/* Waits until nothing is under way in the database any more and what is written behind has come, and then adds what this
+ * cycle's intents and the products FIRST, FIRST + 1, … (one for each of COUNT strategies) say to RET_TALLIES. False, having
+ * said why. */
+bool fault_judge(struct site *site, struct fault_log *log, int64_t first, size_t count,
+                 struct fault_tally *ret_tallies);
+/* Sessions of orders that have read and not yet written; negative, having said why: it cannot be asked. */
+int64_t fault_readers(struct site *site);
+
+#endif

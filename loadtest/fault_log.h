@@ -1,0 +1,64 @@
+/* What the clients of a fault experiment meant to order and what they were told: the intent log that they are judged by.
+ * Any thread may call. */
+#ifndef OVERSELL_LOADTEST_FAULT_LOG_H
+#define OVERSELL_LOADTEST_FAULT_LOG_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FAULT_STRATEGIES_MAX = 64 };
+
+/* The last that a client was told of an intent. */
+enum told {
+    TOLD_NOTHING,  /* no answer, or that the outcome is unknown: there may be an order */
+    TOLD_CREATED,  /* 201 or 202 */
+    TOLD_SOLD_OUT, /* 409 */
+    TOLD_REFUSED,  /* 503 or 409 of another kind: nothing was sold, come again */
+    TOLD_WRONG,    /* what a right order should never get */
+};
+
+/* One order that somebody wanted; its Idempotency-Key is its number. */
+struct intent {
+    size_t strategy;
+    enum told told;
+    bool doubtful; /* one of its requests may have made the order without our being told */
+    bool two_ids;  /* two answers named different orders */
+    bool hung;     /* an answer did not come within the time that any answer must come in */
+    int sends;
+    int64_t order_id;           /* with TOLD_CREATED */
+    int64_t began_us, ended_us; /* monotonic */
+};
+
+struct fault_log {
+    pthread_mutex_t mutex;
+    char tag[40]; /* what this run's keys begin with */
+    struct intent *intents;
+    size_t count, room;
+    size_t from;                             /* the first intent of this cycle */
+    int64_t served_us[FAULT_STRATEGIES_MAX]; /* when somebody was last told "created" or "sold out" */
+    char oddity[256];                        /* the first answer that was wrong, in words */
+};
+
+/* TAG: "f" and digits, unlike that of any other run on this database. */
+void fault_log_open(const char *tag, struct fault_log *ret_log);
+void fault_log_close(struct fault_log *log);
+
+/* Another cycle begins: nobody has been served in it yet. */
+void fault_log_turn(struct fault_log *log);
+/* Writes an intent down, before it is sent. False when out of memory. */
+bool fault_log_intend(struct fault_log *log, size_t strategy, size_t *ret_number);
+/* Writes down what became of it. */
+void fault_log_told(struct fault_log *log, size_t number, const struct intent *end);
+/* Keeps the first wrong answer that it is given. */
+void fault_log_oddity(struct fault_log *log, const char *text);
+/* When somebody was last told "created" or "sold out" of the strategy; 0: not yet in this cycle. */
+int64_t fault_log_served(struct fault_log *log, size_t strategy);
+
+/* The Idempotency-Key of an intent; BUFFER of 64 bytes, returned. */
+const char *fault_log_key(const struct fault_log *log, size_t number, char *buffer);
+/* The intent that has this key, or false. */
+bool fault_log_find(const struct fault_log *log, const char *key, size_t *ret_number);
+
+#endif

@@ -1,0 +1,75 @@
+/* What is kept of a fault: a row for each strategy, and what the rows come to. */
+#include "loadtest/fault_row.h"
+
+#include "loadtest/commands.h"
+#include "loadtest/selection.h"
+
+#include <string.h>
+
+json_t *fault_row_new(const struct fault_run *run, const struct fault_subject *subject)
+{
+    const struct fault_tally *tally = &subject->tally;
+    const struct strategy *strategy = subject->strategy;
+    char promises[64];
+    json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:s?}", "fault", run->fault->name,
+                            "strategy", strategy->name, "guarantee", guarantee_name(strategy->guarantee),
+                            "judged_by", fault_promises(subject->expected, promises), "expected",
+                            subject->expected & SEEN_ANY ? "caught" : "kept", "cycles",
+                            (json_int_t)subject->cycles, "verdict", fault_verdict(run->fault, subject),
+                            "reason", subject->reason);
+    if (!row || subject->cycles == 0)
+        return row;
+    const struct {
+        const char *key;
+        int64_t value;
+    } FIGURES[] = {
+        {"intents", tally->intents},
+        {"acknowledged", tally->acknowledged},
+        {"unclear", tally->unclear},
+        {"orders", tally->orders},
+        {"lost", tally->lost},
+        {"duplicated", tally->duplicated},
+        {"denied", tally->denied},
+        {"wrong_answers", tally->wrong},
+        {"oversold", tally->oversold},
+        {"drift", tally->drift},
+        {"seen_in", subject->seen_in},
+        {"longest_outage_ms", subject->longest_outage_ms},
+        {"longest_recovery_ms", subject->longest_recovery_ms},
+        {"bound_ms", run->fault->bound_ms},
+    };
+    for (size_t i = 0; i < sizeof FIGURES / sizeof FIGURES[0]; i++)
+        if (json_object_set_new(row, FIGURES[i].key, json_integer((json_int_t)FIGURES[i].value)) != 0) {
+            json_decref(row);
+            return NULL;
+        }
+    if (run->log && run->log->oddity[0] && tally->wrong > 0 &&
+        json_object_set_new(row, "oddity", json_string(run->log->oddity)) != 0) {
+        json_decref(row);
+        return NULL;
+    }
+    return row;
+}
+
+static bool is(const json_t *row, const char *verdict)
+{
+    const char *its = json_string_value(json_object_get(row, "verdict"));
+    return its && strcmp(its, verdict) == 0;
+}
+
+int fault_rows_status(const json_t *rows, const char *list)
+{
+    size_t i, unavailable = 0;
+    json_t *row;
+    bool missed = false, failed = false;
+    json_array_foreach(rows, i, row) {
+        failed |= is(row, "broken") || is(row, "not-caught");
+        if (is(row, "unavailable")) {
+            unavailable++;
+            missed |= selection_names(list, json_string_value(json_object_get(row, "strategy")));
+        }
+    }
+    if (failed)
+        return ENDED_BROKEN;
+    return missed || unavailable == json_array_size(rows) ? ENDED_ENVIRONMENT : ENDED_AS_EXPECTED;
+}

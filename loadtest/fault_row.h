@@ -1,0 +1,14 @@
+/* What is kept of a fault: a row for each strategy, and what the rows come to. */
+#ifndef OVERSELL_LOADTEST_FAULT_ROW_H
+#define OVERSELL_LOADTEST_FAULT_ROW_H
+
+#include "loadtest/fault.h"
+
+#include <jansson.h>
+
+/* NULL when out of memory. */
+json_t *fault_row_new(const struct fault_run *run, const struct fault_subject *subject);
+/* The command's exit status for ROWS; LIST is what strategies the user asked for. */
+int fault_rows_status(const json_t *rows, const char *list);
+
+#endif

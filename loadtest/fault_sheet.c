@@ -1,0 +1,113 @@
+/* How the result of faults is printed: its columns, its title, and what stands beneath the table. */
+#include "loadtest/fault_sheet.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+const struct column fault_columns[FAULT_COLUMNS] = {
+    {"fault", "fault", COLUMN_TEXT, 0, SHOW_ALL, 0,
+     "what was broken"},
+    {"strategy", "strategy", COLUMN_TEXT, 0, SHOW_ALL, 0,
+     "how orders are kept apart"},
+    {"guarantee", "guarantee", COLUMN_TEXT, 0, SHOW_CSV, 0,
+     "what the strategy promises"},
+    {"judged_by", "judged by", COLUMN_TEXT, 0, SHOW_ALL, 7,
+     "what must hold: I1 not oversold, I2 no acknowledged order lost, I3 books balance, I4 locks are freed, I5 orders flow "
+     "again, I6 every answer typed and in time, I7 once for each key"},
+    {"expected", "expected", COLUMN_TEXT, 0, SHOW_ALL, 6,
+     "whether all of it is kept, or the fault must be seen to break what the strategy does not promise"},
+    {"cycles", "cycles", COLUMN_NUMBER, 0, SHOW_ALL, 0,
+     "how often it was broken"},
+    {"acknowledged", "acknow-\nledged", COLUMN_NUMBER, 0, SHOW_ALL, 0,
+     "orders that clients were told of"},
+    {"unclear", "unclear", COLUMN_NUMBER, 0, SHOW_ALL, 8,
+     "orders whose clients never learned what became of them"},
+    {"lost", "lost", COLUMN_NUMBER, 0, SHOW_ALL, 0,
+     "orders that clients were told of and that are not there"},
+    {"duplicated", "dupli-\ncated", COLUMN_NUMBER, 0, SHOW_ALL, 0,
+     "Idempotency-Keys with two orders"},
+    {"denied", "denied", COLUMN_NUMBER, 0, SHOW_ALL, 5,
+     "orders that are there although their clients were told that nothing was sold, or that nobody wanted"},
+    {"wrong_answers", "wrong\nanswers", COLUMN_NUMBER, 0, SHOW_ALL, 5,
+     "answers without a type, or that took longer than any may"},
+    {"oversold", "over-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 0,
+     "units sold beyond those there were"},
+    {"drift", "drift", COLUMN_NUMBER, 0, SHOW_ALL, 0,
+     "sold − (stock − left), of the cycle where it is worst"},
+    {"seen_in", "seen\nin", COLUMN_NUMBER, 0, SHOW_ALL, 4,
+     "cycles in which units were oversold, the books did not balance, or orders were lost"},
+    {"longest_outage_ms", "longest\noutage ms", COLUMN_NUMBER, 0, SHOW_ALL, 0,
+     "the longest time after the fault in which nobody was served"},
+    {"longest_recovery_ms", "recovery\nms", COLUMN_NUMBER, 0, SHOW_ALL, 3,
+     "the longest time until somebody was served, from when what was broken was back (or from the fault, where others go on)"},
+    {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0,
+     "what this says about the promise"},
+    {"reason", "reason", COLUMN_TEXT, 0, SHOW_CSV, 0,
+     "why it could not be tried"},
+};
+/* clang-format on */
+
+static const char *text(const json_t *object, const char *key)
+{
+    const char *value = json_string_value(json_object_get(object, key));
+    return value ? value : "";
+}
+
+void title_faults(const json_t *document, char *ret_title, size_t size)
+{
+    const json_t *settings = json_object_get(document, "settings");
+    int64_t seed = (int64_t)json_integer_value(json_object_get(settings, "seed"));
+    snprintf(ret_title, size,
+             "Things broken under orders, by two services, from seed %" PRId64
+             "; what clients were told, held against the database",
+             seed);
+}
+
+/* Why a fault could not be made is the same for most of its rows: said once. */
+static bool add_unavailable(const json_t *rows, struct notes *notes)
+{
+    size_t i;
+    json_t *row;
+    const char *fault = "", *reason = "";
+    json_array_foreach(rows, i, row) {
+        if (strcmp(text(row, "verdict"), "unavailable") != 0 ||
+            (strcmp(text(row, "fault"), fault) == 0 && strcmp(text(row, "reason"), reason) == 0))
+            continue;
+        fault = text(row, "fault");
+        reason = text(row, "reason");
+        if (!notes_add(notes, NOTE_WARNING, "%s, %s: not available: %s", fault, text(row, "strategy"),
+                       reason))
+            return false;
+    }
+    return true;
+}
+
+bool notes_of_faults(const json_t *document, struct notes *notes)
+{
+    static const char *const VERDICTS[] = {"ok", "caught-as-expected", "not-caught", "broken", "unavailable"};
+    const json_t *rows = json_object_get(document, "rows");
+    size_t counts[5] = {0}, i, used = 0, total = json_array_size(rows);
+    char list[160] = "";
+    json_t *row, *fault;
+    json_array_foreach(json_object_get(document, "faults"), i, fault) {
+        if (!notes_add(notes, NOTE_ADVICE, "%s: %s.%s%s", text(fault, "name"), text(fault, "does"),
+                       *text(fault, "note") ? " " : "", text(fault, "note")))
+            return false;
+    }
+    json_array_foreach(rows, i, row) {
+        for (int v = 0; v < 5; v++)
+            counts[v] += strcmp(text(row, "verdict"), VERDICTS[v]) == 0;
+        if (*text(row, "oddity") && !notes_add(notes, NOTE_WARNING, "%s, %s: %s", text(row, "fault"),
+                                               text(row, "strategy"), text(row, "oddity")))
+            return false;
+    }
+    for (int v = 0; v < 5; v++)
+        if (counts[v] > 0)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%zu %s", used ? ", " : "", counts[v],
+                                     VERDICTS[v]);
+    return add_unavailable(rows, notes) &&
+           notes_add(notes, NOTE_CLOSING, "%zu row%s: %s. %s", total, total == 1 ? "" : "s", list,
+                     counts[2] + counts[3] > 0 ? "NOT all as expected." : "All as expected.");
+}

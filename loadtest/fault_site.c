@@ -1,0 +1,317 @@
+/* Where faults are made: the services on the private stack, with or without proxies between them and their servers. */
+#include "loadtest/fault_site.h"
+
+#include "loadtest/bench_addresses.h"
+#include "loadtest/complain.h"
+#include "loadtest/interrupt.h"
+#include "loadtest/paths.h"
+#include "service/steps.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SERVICE_UP_MS 60000
+#define SERVICE_DOWN_MS 15000
+#define POLL_MS 10
+#define TAIL_LINES 15
+#define DB_PATIENCE_US (30 * 1000 * 1000)
+#define WORKERS "48" /* an order of every strategy at the same time */
+/* Two services whose workers each have a session of their own, and one for every lock of theirs in the database. */
+#define SESSIONS_SQL "ALTER SYSTEM SET max_connections = 700"
+
+static const char *const VARIABLES[BACKENDS] = {
+    [BACKEND_POSTGRES] = "DATABASE_URL", [BACKEND_REDIS] = "REDIS_URL",
+    [BACKEND_REDLOCK] = "REDLOCK_URLS",  [BACKEND_ZOOKEEPER] = "ZOOKEEPER_CONNECT",
+    [BACKEND_ETCD] = "ETCD_ENDPOINTS",   [BACKEND_HTTP] = NULL,
+};
+
+/* ---- the database -------------------------------------------------------------------------------------- */
+
+struct db *site_db(struct site *site)
+{
+    int64_t end_us = monotonic_us() + DB_PATIENCE_US;
+    db_set_deadline(site->db, end_us, end_us);
+    while (monotonic_us() < end_us && !interrupted()) {
+        if (db_ready(site->db) == DB_OK && db_ping(site->db) == DB_OK)
+            return site->db;
+        (void)sleep_unless_interrupted(POLL_MS);
+    }
+    if (!interrupted())
+        complain("the database does not answer: %s", db_error(site->db));
+    return NULL;
+}
+
+/* ---- the services -------------------------------------------------------------------------------------- */
+
+static const char *address_of(const struct site *site, enum backend backend)
+{
+    const char *direct[BACKENDS] = {
+        [BACKEND_POSTGRES] = site->addresses.database_url,
+        [BACKEND_REDIS] = site->addresses.redis_url,
+        [BACKEND_REDLOCK] = site->addresses.redlock_urls,
+        [BACKEND_ZOOKEEPER] = site->addresses.zookeeper_connect,
+        [BACKEND_ETCD] = site->addresses.etcd_endpoints,
+        [BACKEND_HTTP] = "",
+    };
+    return site->proxied_addresses[backend] ? site->proxied_addresses[backend] : direct[backend];
+}
+
+static bool read_port(const char *path, int64_t *ret_port)
+{
+    char text[16] = "";
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    bool got = fgets(text, sizeof text, file) != NULL;
+    fclose(file);
+    text[strcspn(text, "\n")] = 0;
+    return got && parse_number(text, ret_port) && *ret_port > 0 && *ret_port < 65536;
+}
+
+static bool launch(struct site *site, int i, const char *port_file, const char *log)
+{
+    struct site_service *service = &site->services[i];
+    char program[PATH_MAX], listen[40], name[24], ttl[24], wait[24], order[24], text[BACKENDS][1024];
+    const char *env[BACKENDS + 5] = {"ADMIN_TOKEN", "ADMIN_TOKEN_FILE", "LOCK_DATABASE_URL"};
+    size_t count = 3;
+    if (!path_of_service(program))
+        return false;
+    for (int backend = 0; backend < BACKENDS; backend++) {
+        if (!VARIABLES[backend])
+            continue;
+        snprintf(text[backend], sizeof text[backend], "%s=%s", VARIABLES[backend],
+                 address_of(site, (enum backend)backend));
+        env[count++] = text[backend];
+    }
+    for (size_t j = 0; i == 0 && j < 2 && site->plan.service_env[j]; j++)
+        env[count++] = site->plan.service_env[j];
+    snprintf(listen, sizeof listen, "127.0.0.1:%" PRId64, service->port);
+    snprintf(name, sizeof name, "service-%d", i + 1);
+    snprintf(ttl, sizeof ttl, "%" PRId64, site->plan.ttl_ms);
+    snprintf(wait, sizeof wait, "%" PRId64, site->plan.wait_ms);
+    snprintf(order, sizeof order, "%" PRId64, site->plan.order_ms);
+    const char *argv[] = {
+        program, "--listen",           listen,  "--port-file",   port_file, "--instance",
+        name,    "--workers",          WORKERS, "--lock-ttl-ms", ttl,       "--lock-wait-ms",
+        wait,    "--order-timeout-ms", order,   "--log-level",   "error",   NULL};
+    struct child_plan plan = {.argv = argv, .env = env, .log = log, .death_signal = SIGKILL};
+    return child_start(&plan, &service->child);
+}
+
+/* Notes where it listens, and opens what talks to it. */
+static bool meet(struct site_service *service, int64_t port)
+{
+    char url[64];
+    snprintf(url, sizeof url, "http://127.0.0.1:%" PRId64, port);
+    shop_close(service->shop);
+    service->port = port;
+    service->shop = shop_open(url, NULL);
+    snprintf(service->url, sizeof service->url, "%s", url);
+    return service->shop;
+}
+
+bool site_start_service(struct site *site, int i)
+{
+    struct site_service *service = &site->services[i];
+    char port_file[PATH_MAX + 40], log[PATH_MAX + 40];
+    int64_t port, end_us = monotonic_us() + (int64_t)SERVICE_UP_MS * 1000;
+    bool met = false;
+    snprintf(port_file, sizeof port_file, "%s/service-%d.port", site->lab.dir, i + 1);
+    snprintf(log, sizeof log, "%s/service-%d.log", site->lab.dir, i + 1);
+    (void)unlink(port_file);
+    if (!launch(site, i, port_file, log)) {
+        complain("cannot start a service");
+        return false;
+    }
+    while (monotonic_us() < end_us && sleep_unless_interrupted(POLL_MS) && !child_ended(&service->child)) {
+        if (!met && read_port(port_file, &port))
+            met = meet(service, port);
+        if (met && shop_ready(service->shop)) {
+            struct proxy *proxy = site->proxies[BACKEND_HTTP][i];
+            if (proxy) {
+                proxy_aim(proxy, (int)service->port);
+                snprintf(service->url, sizeof service->url, "http://127.0.0.1:%d", proxy_port(proxy));
+            }
+            return true;
+        }
+    }
+    if (interrupted())
+        return false;
+    char status[64];
+    complain("service-%d %s", i + 1,
+             service->child.pid == 0 ? child_status_text(&service->child, status)
+             : service->shop         ? shop_error(service->shop)
+                                     : "does not listen");
+    print_log_tail(log, TAIL_LINES);
+    return false;
+}
+
+void site_signal_service(struct site *site, int i, int signal_number)
+{
+    child_signal(&site->services[i].child, signal_number);
+}
+
+void site_kill_service(struct site *site, int i)
+{
+    child_signal(&site->services[i].child, SIGKILL);
+    (void)child_wait(&site->services[i].child, SERVICE_DOWN_MS, false);
+}
+
+bool site_mend_services(struct site *site)
+{
+    for (int i = 0; i < FAULT_INSTANCES; i++)
+        if (child_ended(&site->services[i].child) && !site_start_service(site, i))
+            return false;
+    return true;
+}
+
+static void end_services(struct site *site)
+{
+    for (int i = 0; i < FAULT_INSTANCES; i++)
+        site_signal_service(site, i, SIGCONT);
+    for (int i = 0; i < FAULT_INSTANCES; i++)
+        site_signal_service(site, i, SIGTERM); /* all at once, so that they drain side by side */
+    for (int i = 0; i < FAULT_INSTANCES; i++)
+        child_stop(&site->services[i].child, SERVICE_DOWN_MS);
+}
+
+bool site_set(struct site *site, int i, int64_t think_ms)
+{
+    struct shop *shop = site->services[i].shop;
+    if (shop_switch(shop, 0, "atomic-decrement", think_ms))
+        return true;
+    if (!interrupted())
+        complain("%s", shop_error(shop));
+    return false;
+}
+
+/* ---- the proxies --------------------------------------------------------------------------------------- */
+
+static void close_proxies(struct site *site)
+{
+    for (int backend = 0; backend < BACKENDS; backend++) {
+        for (int i = 0; i < SERVERS_OF_A_KIND; i++) {
+            proxy_close(site->proxies[backend][i]);
+            site->proxies[backend][i] = NULL;
+        }
+        free(site->proxied_addresses[backend]);
+        site->proxied_addresses[backend] = NULL;
+    }
+}
+
+/* Puts a proxy before each server of an address, or of several with commas between, and writes theirs in its place. */
+static bool stand_before(struct site *site, enum backend backend)
+{
+    static const char HOST[] = "127.0.0.1:";
+    const char *rest = address_of(site, backend), *at;
+    char *text = NULL;
+    size_t size, count = 0;
+    FILE *out = open_memstream(&text, &size);
+    bool well = out;
+    while (well && (at = strstr(rest, HOST))) {
+        at += sizeof HOST - 1;
+        struct proxy *proxy = count < SERVERS_OF_A_KIND ? proxy_open(atoi(at)) : NULL;
+        well = proxy;
+        if (!proxy)
+            break;
+        site->proxies[backend][count++] = proxy;
+        fprintf(out, "%.*s%d", (int)(at - rest), rest, proxy_port(proxy));
+        rest = at + strspn(at, "0123456789");
+    }
+    if (out)
+        fputs(rest, out);
+    if (!out || fclose(out) != 0 || !well) {
+        free(text);
+        complain("cannot put a proxy before %s", VARIABLES[backend]);
+        return false;
+    }
+    site->proxied_addresses[backend] = text;
+    return true;
+}
+
+static bool open_proxies(struct site *site, unsigned proxied)
+{
+    for (int backend = 0; backend < BACKEND_HTTP; backend++)
+        if ((proxied & 1u << backend) && *address_of(site, (enum backend)backend) &&
+            !stand_before(site, (enum backend)backend))
+            return false;
+    for (int i = 0; (proxied & 1u << BACKEND_HTTP) && i < FAULT_INSTANCES; i++)
+        if (!(site->proxies[BACKEND_HTTP][i] = proxy_open(0)))
+            return false;
+    return true;
+}
+
+void site_set_proxies(struct site *site, unsigned before, const struct proxy_rules *rules)
+{
+    for (int backend = 0; backend < BACKENDS; backend++)
+        for (int i = 0; (before & 1u << backend) && i < SERVERS_OF_A_KIND; i++)
+            if (site->proxies[backend][i])
+                proxy_set(site->proxies[backend][i], rules);
+}
+
+void site_cut_proxies(struct site *site, unsigned before)
+{
+    for (int backend = 0; backend < BACKENDS; backend++)
+        for (int i = 0; (before & 1u << backend) && i < SERVERS_OF_A_KIND; i++)
+            if (site->proxies[backend][i])
+                proxy_cut(site->proxies[backend][i]);
+}
+
+bool site_arrange(struct site *site, const struct site_plan *plan)
+{
+    end_services(site);
+    close_proxies(site);
+    site->plan = *plan;
+    if (!open_proxies(site, plan->proxied))
+        return false;
+    for (int i = 0; i < FAULT_INSTANCES; i++)
+        if (!site_start_service(site, i))
+            return false;
+    return true;
+}
+
+/* ---- opening and closing ------------------------------------------------------------------------------- */
+
+/* The settings of the stack are for two services of an ordinary size. */
+static bool make_room(struct site *site)
+{
+    struct db *db = site_db(site);
+    int64_t ready_us;
+    if (!db)
+        return false;
+    if (db_run_script(db, SESSIONS_SQL) != DB_OK) {
+        complain("%s", db_error(db));
+        return false;
+    }
+    return site_down(site, (const char *[]){"postgres", NULL}) && site_up_postgres(site, &ready_us) &&
+           site_db(site);
+}
+
+bool site_open(const char *list, struct site *ret_site)
+{
+    *ret_site = (struct site){0};
+    struct lab_settings settings = {.database = true, .strategies = list, .servers = "private"};
+    if (!lab_open(&settings, &ret_site->lab))
+        return false;
+    if (lab_stack_dir(&ret_site->lab, ret_site->stack_dir) &&
+        addresses_read(&ret_site->lab, &ret_site->addresses) &&
+        (ret_site->db = db_new(ret_site->addresses.database_url, "oversell judge")) && make_room(ret_site))
+        return true;
+    site_close(ret_site);
+    return false;
+}
+
+void site_close(struct site *site)
+{
+    end_services(site);
+    for (int i = 0; i < FAULT_INSTANCES; i++)
+        shop_close(site->services[i].shop);
+    close_proxies(site);
+    db_free(site->db);
+    lab_close(&site->lab);
+    *site = (struct site){0};
+}

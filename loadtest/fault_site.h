@@ -1,0 +1,84 @@
+/* Where faults are made: a private stack, two services on it, proxies between them where a fault wants some, and a
+ * session in the shop's database to judge by. One thread. */
+#ifndef OVERSELL_LOADTEST_FAULT_SITE_H
+#define OVERSELL_LOADTEST_FAULT_SITE_H
+
+#include "db/conn.h"
+#include "loadtest/child.h"
+#include "loadtest/fault_clients.h"
+#include "loadtest/fault_proxy.h"
+#include "loadtest/lab.h"
+#include "loadtest/shop.h"
+#include "lock/lock.h"
+
+/* What a proxy can stand before. */
+enum backend {
+    BACKEND_POSTGRES,
+    BACKEND_REDIS,
+    BACKEND_REDLOCK,
+    BACKEND_ZOOKEEPER,
+    BACKEND_ETCD,
+    BACKEND_HTTP,
+    BACKENDS
+};
+enum { BEFORE_NONE = 0, BEFORE_ALL = (1 << BACKENDS) - 1, SERVERS_OF_A_KIND = 5 };
+
+/* How the services are started. Times in ms. */
+struct site_plan {
+    int64_t ttl_ms, wait_ms, order_ms;
+    unsigned proxied;           /* 1 << BACKEND, or-ed: reached through a proxy, by both services */
+    const char *service_env[2]; /* more for the environment of the first service, up to a NULL */
+};
+
+struct site_service {
+    struct child child;
+    struct shop *shop; /* past the proxy */
+    char url[64];      /* what clients are told */
+    int64_t port;      /* 0: not started yet; then it stays */
+};
+
+struct site {
+    struct lab lab;
+    char stack_dir[PATH_MAX];
+    struct lock_config addresses; /* of the servers themselves */
+    struct site_plan plan;
+    struct site_service services[FAULT_INSTANCES];
+    struct proxy *proxies[BACKENDS][SERVERS_OF_A_KIND]; /* NULL: none */
+    char *proxied_addresses[BACKENDS];                  /* NULL: as they are */
+    struct db *db;
+};
+
+/* Brings the servers up that the strategies of LIST need. False, having said why; then there is nothing to close. */
+bool site_open(const char *list, struct site *ret_site);
+void site_close(struct site *site);
+
+/* Starts, or starts anew, both services as PLAN says, with the proxies that it wants. False, having said why. */
+bool site_arrange(struct site *site, const struct site_plan *plan);
+/* Starts a service that has ended, at its old port, and waits until it is ready. False, having said why. */
+bool site_start_service(struct site *site, int i);
+/* The same for those that have ended. */
+bool site_mend_services(struct site *site);
+void site_signal_service(struct site *site, int i, int signal_number);
+/* Kills it and waits for its end. */
+void site_kill_service(struct site *site, int i);
+/* Both services sell with these settings. */
+bool site_set(struct site *site, int i, int64_t think_ms);
+
+/* All rules of all proxies, or of those before one backend. */
+void site_set_proxies(struct site *site, unsigned before, const struct proxy_rules *rules);
+void site_cut_proxies(struct site *site, unsigned before);
+
+/* Runs `stack up` for the servers named ("redis", "postgres", …), with more for their environment (NULL: none). */
+bool site_up(struct site *site, const char *const *names, const char *const *env);
+/* As site_up for PostgreSQL; *ret_ready_us is when it first took a session. */
+bool site_up_postgres(struct site *site, int64_t *ret_ready_us);
+bool site_down(struct site *site, const char *const *names);
+/* Sends a signal to a server's main process; false where it does not run. */
+bool site_signal(struct site *site, const char *name, int signal_number);
+/* Where the stack's server NAME listens; 0: nowhere. */
+int64_t site_port(const struct site *site, const char *name);
+
+/* A session in the shop's database, with a deadline from now; NULL, having said why, where there is none by then. */
+struct db *site_db(struct site *site);
+
+#endif

@@ -1,0 +1,301 @@
+/* How a cycle of a fault goes: a crowd that orders while things break, or a holder who is overtaken. */
+#include "loadtest/fault.h"
+
+#include "loadtest/complain.h"
+#include "loadtest/fault_redis.h"
+#include "loadtest/interrupt.h"
+#include "service/steps.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POLL_MS 10
+#define WARM_MS 30000  /* until every strategy has served somebody, before the fault */
+#define STUCK_MS 8000  /* a lock that should be stuck for ever is believed to be after so long */
+#define LATE 10        /* others are waited for so many times the bound */
+#define REPLY_MS 30000 /* I6: no answer takes longer */
+#define PATIENCE_MS 15000
+#define PAUSE_MS 200 /* of a client, at most */
+#define AMPLE 2000
+#define WARM_THINK_MS 50        /* so that orders meet, and every worker is needed */
+#define OVERTAKEN_WAIT_MS 20000 /* until the second holders have read */
+
+/* ---- both ---------------------------------------------------------------------------------------------- */
+
+static bool reset_products(struct fault_run *run, int64_t stock)
+{
+    struct shop *shop = run->site->services[0].shop;
+    for (size_t i = 0; i < run->count; i++) {
+        const struct fault_subject *subject = &run->subjects[i];
+        if (!shop_reset(shop, subject->product, stock,
+                        stock_kinds[strategy_stock_kind(subject->strategy)].name)) {
+            if (!interrupted())
+                complain("%s", shop_error(shop));
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A lock that is stuck for ever would be so in the next cycle, too. */
+static void free_stuck_locks(struct fault_run *run)
+{
+    for (size_t i = 0; i < run->count; i++)
+        if (run->subjects[i].expected & SEEN_STUCK)
+            (void)redis_tell(run->site->addresses.redis_url, 0, "DEL oversell:lock:product:%" PRId64,
+                             run->subjects[i].product);
+}
+
+static struct fault_crowd crowd_of(struct fault_run *run, const struct fault_client *clients, size_t count)
+{
+    return (struct fault_crowd){.log = run->log,
+                                .urls = {run->site->services[0].url, run->site->services[1].url},
+                                .clients = clients,
+                                .count = count,
+                                .pause_ms = PAUSE_MS,
+                                .patience_ms = PATIENCE_MS,
+                                .reply_ms = REPLY_MS,
+                                .seed = run->seed};
+}
+
+static struct fault_client client_of(const struct fault_run *run, size_t i, int instance)
+{
+    const struct fault_subject *subject = &run->subjects[i];
+    bool fixed = subject->strategy->guarantee == ONE_PROCESS;
+    return (struct fault_client){.strategy = i,
+                                 .name = subject->strategy->name,
+                                 .product = subject->product,
+                                 .instance = fixed ? 0 : instance,
+                                 .fixed = fixed};
+}
+
+static void add_worst(struct fault_tally *sum, const struct fault_tally *tally)
+{
+    sum->intents += tally->intents;
+    sum->acknowledged += tally->acknowledged;
+    sum->unclear += tally->unclear;
+    sum->lost += tally->lost;
+    sum->duplicated += tally->duplicated;
+    sum->denied += tally->denied;
+    sum->wrong += tally->wrong;
+    sum->orders += tally->orders;
+    sum->sold += tally->sold;
+    sum->oversold += tally->oversold;
+    if (llabs(tally->drift) > llabs(sum->drift))
+        sum->drift = tally->drift;
+}
+
+static bool judge(struct fault_run *run)
+{
+    struct fault_tally tallies[FAULT_STRATEGIES_MAX] = {0};
+    if (!fault_judge(run->site, run->log, run->subjects[0].product, run->count, tallies))
+        return false;
+    for (size_t i = 0; i < run->count; i++) {
+        struct fault_subject *subject = &run->subjects[i];
+        subject->cycles++;
+        subject->seen_in += tallies[i].oversold > 0 || tallies[i].drift != 0 || tallies[i].lost > 0;
+        add_worst(&subject->tally, &tallies[i]);
+    }
+    return true;
+}
+
+/* ---- a crowd while things break ------------------------------------------------------------------------ */
+
+/* Every strategy has served somebody since SINCE_US, but for those that are expected to be stuck, which are given up sooner. */
+static bool await_service(struct fault_run *run, int64_t since_us, int64_t wait_ms, bool *ret_all)
+{
+    int64_t now_us = monotonic_us(), end_us = now_us + wait_ms * 1000, stuck_us = now_us + STUCK_MS * 1000;
+    for (*ret_all = false; !*ret_all && (now_us = monotonic_us()) < end_us;) {
+        *ret_all = true;
+        for (size_t i = 0; i < run->count; i++) {
+            /* Once seen is enough. */
+            bool given_up = (run->subjects[i].expected & SEEN_STUCK) &&
+                            (run->subjects[i].stuck || now_us > stuck_us);
+            *ret_all &= given_up || fault_log_served(run->log, i) > since_us;
+        }
+        if (!*ret_all && !sleep_unless_interrupted(POLL_MS))
+            return false;
+    }
+    return true;
+}
+
+/* The longest time after the fault in which a strategy served nobody, and the time from when all was back. */
+static void measure_outages(struct fault_run *run)
+{
+    int64_t last_us[FAULT_STRATEGIES_MAX], first_us[FAULT_STRATEGIES_MAX] = {0},
+                                           gap_us[FAULT_STRATEGIES_MAX] = {0};
+    const struct fault_log *log = run->log;
+    int64_t until_us = monotonic_us();
+    for (size_t i = 0; i < run->count; i++)
+        last_us[i] = run->fault_us;
+    /* Intents lie in the order in which they began; a gap is found well enough by their ends. */
+    for (size_t n = log->from; n < log->count; n++) {
+        const struct intent *intent = &log->intents[n];
+        size_t i = intent->strategy;
+        if ((intent->told != TOLD_CREATED && intent->told != TOLD_SOLD_OUT) ||
+            intent->ended_us < run->fault_us)
+            continue;
+        if (intent->ended_us - last_us[i] > gap_us[i])
+            gap_us[i] = intent->ended_us - last_us[i];
+        if (intent->ended_us > last_us[i])
+            last_us[i] = intent->ended_us;
+        if (intent->ended_us >= run->ready_us && (first_us[i] == 0 || intent->ended_us < first_us[i]))
+            first_us[i] = intent->ended_us;
+    }
+    for (size_t i = 0; i < run->count; i++) {
+        struct fault_subject *subject = &run->subjects[i];
+        int64_t recovery_ms = ((first_us[i] ? first_us[i] : until_us) - run->ready_us) / 1000;
+        int64_t outage_ms = (first_us[i] ? gap_us[i] : until_us - last_us[i]) / 1000;
+        subject->stuck |= first_us[i] == 0;
+        if (outage_ms > subject->longest_outage_ms)
+            subject->longest_outage_ms = outage_ms;
+        if (recovery_ms > subject->longest_recovery_ms)
+            subject->longest_recovery_ms = recovery_ms;
+    }
+}
+
+/* Somebody orders under every strategy from both services; where there must be one process, from the first. */
+static struct fault_clients *start_crowd(struct fault_run *run, struct fault_client *clients)
+{
+    for (size_t i = 0; i < run->count; i++)
+        for (int instance = 0; instance < FAULT_INSTANCES; instance++)
+            clients[i * FAULT_INSTANCES + (size_t)instance] = client_of(run, i, instance);
+    struct fault_crowd crowd = crowd_of(run, clients, run->count * FAULT_INSTANCES);
+    return fault_clients_start(&crowd);
+}
+
+static bool break_things(struct fault_run *run)
+{
+    int64_t wait_ms = LATE * run->fault->bound_ms;
+    bool all;
+    if (!await_service(run, 0, WARM_MS, &all))
+        return false;
+    if (!sleep_unless_interrupted(fault_random_between(&run->random, 20, 400)))
+        return false;
+    run->fault_us = monotonic_us();
+    run->ready_us = 0;
+    if (!run->fault->strike(run))
+        return false;
+    if (run->ready_us == 0)
+        run->ready_us = run->fault_us;
+    return await_service(run, run->ready_us, wait_ms, &all);
+}
+
+bool fault_churn(struct fault_run *run)
+{
+    static const int64_t THINK_MS[] = {0, 0, 5, 20};
+    int64_t think_ms = THINK_MS[fault_random_up_to(&run->random, 3)];
+    /* Every third sale is sold out in the middle of it. */
+    bool scarce = fault_random_up_to(&run->random, 2) == 0;
+    int64_t stock = scarce ? fault_random_between(&run->random, 5, 40) : AMPLE;
+    struct fault_client clients[FAULT_STRATEGIES_MAX * FAULT_INSTANCES];
+    run->victim = (int)fault_random_up_to(&run->random, FAULT_INSTANCES - 1);
+    if (!site_mend_services(run->site) || !site_set(run->site, 0, think_ms) ||
+        !site_set(run->site, 1, think_ms) || !reset_products(run, stock))
+        return false;
+    fault_log_turn(run->log);
+    struct fault_clients *crowd = start_crowd(run, clients);
+    bool well = crowd && break_things(run);
+    fault_clients_end(crowd);
+    if (!well || interrupted())
+        return false;
+    measure_outages(run);
+    return site_mend_services(run->site) && (!run->fault->after || run->fault->after(run)) && judge(run);
+}
+
+/* ---- a holder who is overtaken ------------------------------------------------------------------------- */
+
+/* So many of the orders that were begun have read, or ended. */
+static bool await_readers(struct fault_run *run, const struct fault_clients *clients, int64_t before,
+                          size_t wanted, int64_t wait_ms)
+{
+    int64_t end_us = monotonic_us() + wait_ms * 1000;
+    size_t begun = run->count;
+    while (monotonic_us() < end_us) {
+        int64_t readers = fault_readers(run->site);
+        if (readers < 0)
+            return false;
+        size_t ended = begun - fault_clients_running(clients);
+        if (readers - before + (int64_t)ended >= (int64_t)wanted)
+            return true;
+        if (!sleep_unless_interrupted(POLL_MS * 2))
+            return false;
+    }
+    return true; /* whoever has not come by now will be judged all the same */
+}
+
+/* Those who are let in by the end of another's lock, or by having none. */
+static size_t expected_to_overtake(const struct fault_run *run)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < run->count; i++)
+        count += (run->subjects[i].expected & SEEN_OVERSOLD) != 0;
+    return count;
+}
+
+static struct fault_clients *order_at(struct fault_run *run, int instance, struct fault_client *clients)
+{
+    for (size_t i = 0; i < run->count; i++) {
+        clients[i] = client_of(run, i, instance);
+        clients[i].fixed = true; /* the same order by the other service would be another holder */
+    }
+    struct fault_crowd crowd = crowd_of(run, clients, run->count);
+    crowd.once = true;
+    crowd.reply_ms = 3 * REPLY_MS;
+    crowd.seed += (uint64_t)instance + 1;
+    return fault_clients_start(&crowd);
+}
+
+static bool await_end(const struct fault_clients *clients)
+{
+    while (fault_clients_running(clients) > 0)
+        if (!sleep_unless_interrupted(POLL_MS))
+            return false;
+    return true;
+}
+
+/* The first of both holds the lock and has read one unit; the second comes; both go on. */
+bool fault_overtake(struct fault_run *run)
+{
+    struct fault_client first[FAULT_STRATEGIES_MAX], second[FAULT_STRATEGIES_MAX];
+    struct fault_clients *before = NULL, *after = NULL;
+    int64_t first_think_ms = run->fault->ttl_ms >= 10000 ? 6000 : 2500, second_think_ms = 9000;
+    run->victim = (int)fault_random_up_to(&run->random, FAULT_INSTANCES - 1);
+    int other = 1 - run->victim;
+    if (!site_mend_services(run->site) || !site_set(run->site, run->victim, first_think_ms) ||
+        !site_set(run->site, other, second_think_ms) || !reset_products(run, 1))
+        return false;
+    fault_log_turn(run->log);
+    bool well = (before = order_at(run, run->victim, first)) != NULL &&
+                await_readers(run, before, 0, run->count, OVERTAKEN_WAIT_MS);
+    run->fault_us = run->ready_us = monotonic_us();
+    well = well && run->fault->strike(run);
+    int64_t readers = well ? fault_readers(run->site) : 0;
+    well = well && readers >= 0 && (after = order_at(run, other, second)) != NULL &&
+           await_readers(run, after, readers, expected_to_overtake(run), OVERTAKEN_WAIT_MS);
+    if (run->fault->after && !run->fault->after(run))
+        well = false;
+    well = well && await_end(before) && await_end(after);
+    fault_clients_end(before);
+    fault_clients_end(after);
+    return well && site_mend_services(run->site) && judge(run);
+}
+
+bool fault_warm_up(struct fault_run *run)
+{
+    struct fault_client clients[FAULT_STRATEGIES_MAX];
+    run->random = fault_random_from(run->seed);
+    for (int i = 0; i < 2 * FAULT_INSTANCES; i++) {
+        if (!site_set(run->site, i % FAULT_INSTANCES, WARM_THINK_MS) || !reset_products(run, AMPLE))
+            return false;
+        fault_log_turn(run->log);
+        struct fault_clients *crowd = order_at(run, i % FAULT_INSTANCES, clients);
+        bool well = crowd && await_end(crowd);
+        fault_clients_end(crowd);
+        if (!well)
+            return false;
+    }
+    return true;
+}
