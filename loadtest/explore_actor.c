@@ -130,7 +130,7 @@ static bool on_sleep(struct observer *self, bool (*has_ended)(void *context), vo
     if (actor->dies)
         die(actor);
     note_place(actor);
-    scene_note(actor->scene, actor->index, EVENT_WAITS, 0);
+    scene_note(actor->scene, actor->index, EVENT_WAITS, has_ended ? 0 : WAITS_FOR_EVER);
     actor->sleeps = true;
     actor->has_ended = has_ended;
     actor->context = context;

@@ -29,13 +29,16 @@ struct move {
 /* What an order reported, in the order of time: a step, or one of these. */
 enum {
     EVENT_RETRY = STEP_COUNT, /* its try failed, and it is about to begin the next */
-    EVENT_WAITS, /* it found the lock taken, or PostgreSQL lets it wait; VALUE: bits of those it waits for */
+    /* It found the lock taken, or PostgreSQL lets it wait; VALUE: bits of those it waits for, or WAITS_FOR_EVER. */
+    EVENT_WAITS,
     EVENT_ENDED, /* VALUE: enum outcome */
     EVENT_EXPIRED,
     EVENT_CRASHED,
     EVENT_RESTARTED,
     EVENT_ROBBED, /* another order's release has taken the lock from it */
 };
+
+#define WAITS_FOR_EVER INT64_MIN
 
 struct event {
     uint8_t actor;

@@ -12,6 +12,10 @@
 
 static void waits_text(const struct event *event, char *ret_text, size_t size)
 {
+    if (event->value == WAITS_FOR_EVER) {
+        snprintf(ret_text, size, "waits, and nobody will wake it");
+        return;
+    }
     size_t used = (size_t)snprintf(ret_text, size, event->value ? "waits for" : "waits: the lock is taken");
     for (unsigned i = 0; i < ACTORS_MAX && used < size; i++)
         if (event->value & (int64_t)1 << i)
