@@ -41,6 +41,8 @@ struct fault {
     const char *does; /* in a few words, for people */
     enum fault_story story;
     unsigned (*expected)(const struct strategy *strategy);
+    /* At the beginning of a cycle, before anybody orders; NULL: nothing. */
+    bool (*before)(struct fault_run *run);
     /* Breaks something. In STORY_CHURN it also mends it, and notes when in run->ready_us. False: the experiment cannot go
      * on; it has said why. */
     bool (*strike)(struct fault_run *run);
@@ -49,6 +51,8 @@ struct fault {
     /* Can it be done here? If not, RET_REASON says why. NULL: yes. */
     bool (*possible)(struct site *site, char *ret_reason, size_t size);
     unsigned proxied; /* 1 << BACKEND, or-ed */
+    bool proxied_one; /* by the first service alone, which is then the one that suffers */
+    int64_t think_ms; /* STORY_OVERTAKE: how long the first holder thinks; 0: by the lease */
     int64_t ttl_ms;   /* of the locks */
     int64_t bound_ms; /* I4, I5: in which orders should flow again; ten times as much is a failure */
     int64_t cycles;   /* unless the user wants another number */
@@ -110,7 +114,16 @@ const char *fault_promises(unsigned expected, char *buffer);
 
 /* ---- the faults (fault_*.c) ---- */
 
-bool strike_kill(struct fault_run *run), strike_pause(struct fault_run *run),
-    after_pause(struct fault_run *run);
+typedef bool fault_step(struct fault_run *run);
+
+fault_step strike_kill, strike_pause, after_pause; /* fault_signals.c */
+fault_step strike_postgres_backend, strike_postgres_immediate, strike_commit_reply,
+    strike_lock_backend; /* fault_postgres.c */
+fault_step strike_delay, strike_one_byte, strike_half_open, strike_cut, strike_session,
+    after_session; /* fault_network.c */
+/* fault_lock_servers.c */
+fault_step strike_redis_restart, strike_zookeeper_restart, strike_etcd_restart, strike_redis_loses;
+fault_step strike_redlock_minority, strike_redlock_majority, before_redlock_restart, strike_redlock_restart;
+fault_step before_failover, strike_failover;
 
 #endif

@@ -117,3 +117,17 @@ bool site_up_postgres(struct site *site, int64_t *ret_ready_us)
     *ret_ready_us = ready_us ? ready_us : monotonic_us();
     return well;
 }
+
+int64_t site_await_postgres(struct site *site, int64_t not_before_us)
+{
+    int64_t end_us = monotonic_us() + (int64_t)STACK_MS * 1000;
+    while (monotonic_us() < not_before_us)
+        if (!sleep_unless_interrupted(POLL_MS))
+            return 0;
+    while (monotonic_us() < end_us && sleep_unless_interrupted(POLL_MS))
+        if (takes_a_session(site))
+            return monotonic_us();
+    if (!interrupted())
+        complain("PostgreSQL does not come back");
+    return 0;
+}

@@ -57,7 +57,14 @@ static const char *address_of(const struct site *site, enum backend backend)
         [BACKEND_ETCD] = site->addresses.etcd_endpoints,
         [BACKEND_HTTP] = "",
     };
-    return site->proxied_addresses[backend] ? site->proxied_addresses[backend] : direct[backend];
+    return direct[backend];
+}
+
+/* As service I is to reach it. */
+static const char *address_for(const struct site *site, enum backend backend, int i)
+{
+    bool direct = !site->proxied_addresses[backend] || (site->plan.proxied_one && i > 0);
+    return direct ? address_of(site, backend) : site->proxied_addresses[backend];
 }
 
 static bool read_port(const char *path, int64_t *ret_port)
@@ -84,7 +91,7 @@ static bool launch(struct site *site, int i, const char *port_file, const char *
         if (!VARIABLES[backend])
             continue;
         snprintf(text[backend], sizeof text[backend], "%s=%s", VARIABLES[backend],
-                 address_of(site, (enum backend)backend));
+                 address_for(site, (enum backend)backend, i));
         env[count++] = text[backend];
     }
     for (size_t j = 0; i == 0 && j < 2 && site->plan.service_env[j]; j++)

@@ -27,6 +27,7 @@ enum { BEFORE_NONE = 0, BEFORE_ALL = (1 << BACKENDS) - 1, SERVERS_OF_A_KIND = 5 
 struct site_plan {
     int64_t ttl_ms, wait_ms, order_ms;
     unsigned proxied;           /* 1 << BACKEND, or-ed: reached through a proxy, by both services */
+    bool proxied_one;           /* by the first service alone */
     const char *service_env[2]; /* more for the environment of the first service, up to a NULL */
 };
 
@@ -72,6 +73,8 @@ void site_cut_proxies(struct site *site, unsigned before);
 bool site_up(struct site *site, const char *const *names, const char *const *env);
 /* As site_up for PostgreSQL; *ret_ready_us is when it first took a session. */
 bool site_up_postgres(struct site *site, int64_t *ret_ready_us);
+/* When PostgreSQL takes sessions, from NOT_BEFORE_US on; 0 where it does not come back. */
+int64_t site_await_postgres(struct site *site, int64_t not_before_us);
 bool site_down(struct site *site, const char *const *names);
 /* Sends a signal to a server's main process; false where it does not run. */
 bool site_signal(struct site *site, const char *name, int signal_number);

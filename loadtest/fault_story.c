@@ -19,7 +19,8 @@
 #define PATIENCE_MS 15000
 #define PAUSE_MS 200 /* of a client, at most */
 #define AMPLE 2000
-#define WARM_THINK_MS 50        /* so that orders meet, and every worker is needed */
+#define WARM_THINK_MS 50 /* so that orders meet, and every worker is needed */
+#define QUIET_MS 1000
 #define OVERTAKEN_WAIT_MS 20000 /* until the second holders have read */
 
 /* ---- both ---------------------------------------------------------------------------------------------- */
@@ -195,6 +196,9 @@ bool fault_churn(struct fault_run *run)
     if (!site_mend_services(run->site) || !site_set(run->site, 0, think_ms) ||
         !site_set(run->site, 1, think_ms) || !reset_products(run, stock))
         return false;
+    free_stuck_locks(run);
+    if (run->fault->before && !run->fault->before(run))
+        return false;
     fault_log_turn(run->log);
     struct fault_clients *crowd = start_crowd(run, clients);
     bool well = crowd && break_things(run);
@@ -207,18 +211,21 @@ bool fault_churn(struct fault_run *run)
 
 /* ---- a holder who is overtaken ------------------------------------------------------------------------- */
 
-/* So many of the orders that were begun have read, or ended. */
+/* WANTED of the orders that were begun, or more, have read, or ended; and for a while no more have. */
 static bool await_readers(struct fault_run *run, const struct fault_clients *clients, int64_t before,
                           size_t wanted, int64_t wait_ms)
 {
-    int64_t end_us = monotonic_us() + wait_ms * 1000;
-    size_t begun = run->count;
+    int64_t end_us = monotonic_us() + wait_ms * 1000, changed_us = 0, last = -1;
     while (monotonic_us() < end_us) {
         int64_t readers = fault_readers(run->site);
         if (readers < 0)
             return false;
-        size_t ended = begun - fault_clients_running(clients);
-        if (readers - before + (int64_t)ended >= (int64_t)wanted)
+        int64_t now = readers - before + (int64_t)(run->count - fault_clients_running(clients));
+        if (now != last)
+            changed_us = monotonic_us();
+        last = now;
+        bool all = now >= (int64_t)run->count;
+        if (all || (now >= (int64_t)wanted && monotonic_us() - changed_us > QUIET_MS * 1000))
             return true;
         if (!sleep_unless_interrupted(POLL_MS * 2))
             return false;
@@ -261,15 +268,21 @@ bool fault_overtake(struct fault_run *run)
 {
     struct fault_client first[FAULT_STRATEGIES_MAX], second[FAULT_STRATEGIES_MAX];
     struct fault_clients *before = NULL, *after = NULL;
-    int64_t first_think_ms = run->fault->ttl_ms >= 10000 ? 6000 : 2500, second_think_ms = 9000;
+    int64_t by_lease_ms = run->fault->ttl_ms >= 10000 ? 8000 : 4000;
+    int64_t first_think_ms = run->fault->think_ms > 0 ? run->fault->think_ms : by_lease_ms;
+    int64_t second_think_ms = 10000; /* the most there is */
     run->victim = (int)fault_random_up_to(&run->random, FAULT_INSTANCES - 1);
+    if (run->fault->proxied_one)
+        run->victim = 0;
     int other = 1 - run->victim;
     if (!site_mend_services(run->site) || !site_set(run->site, run->victim, first_think_ms) ||
         !site_set(run->site, other, second_think_ms) || !reset_products(run, 1))
         return false;
+    if (run->fault->before && !run->fault->before(run))
+        return false;
     fault_log_turn(run->log);
     bool well = (before = order_at(run, run->victim, first)) != NULL &&
-                await_readers(run, before, 0, run->count, OVERTAKEN_WAIT_MS);
+                await_readers(run, before, 0, run->count, first_think_ms / 2);
     run->fault_us = run->ready_us = monotonic_us();
     well = well && run->fault->strike(run);
     int64_t readers = well ? fault_readers(run->site) : 0;

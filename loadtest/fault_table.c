@@ -24,6 +24,66 @@ static unsigned expect_pause(const struct strategy *strategy)
     return fault_expect_peril(strategy, PERIL_PAUSE, NULL);
 }
 
+/* Every writer of such a row is in one process here, and PostgreSQL forgets none of its transactions. */
+static unsigned expect_database(const struct strategy *strategy)
+{
+    if (strategy->guarantee == ONE_PROCESS && strategy->scope == ONE_TX)
+        return ALL_KEPT | I5_FLOWS;
+    return fault_expect_leases_held(strategy);
+}
+
+static unsigned expect_lock_backend(const struct strategy *strategy)
+{
+    return fault_expect_peril(strategy, PERIL_DISCONNECT, "lock-database");
+}
+
+static unsigned expect_redis_restart(const struct strategy *strategy)
+{
+    /* Its token begins anew as well, so the row refuses what is late, unless no token was ever written. */
+    if (strategy->fencing == ON_WRITE)
+        return ORDERS_KEPT;
+    return fault_expect_peril(strategy, PERIL_RESTART, "redis");
+}
+
+/* What was accepted and is lost with Redis is the price of redis-stock; that nothing is oversold is not. */
+static unsigned expect_redis_loses(const struct strategy *strategy)
+{
+    if (strategy_stock_kind(strategy) == STOCK_REDIS)
+        return STOCK_KEPT | I5_FLOWS | I6_ANSWERED | SEEN_LOST;
+    return fault_lock_on(strategy, "redis") ? fault_expect_leases_ended(strategy) : 0;
+}
+
+static unsigned expect_redlock_minority(const struct strategy *strategy)
+{
+    return fault_lock_on(strategy, "redlock") ? fault_expect_leases_held(strategy) : 0;
+}
+
+static unsigned expect_redlock_majority(const struct strategy *strategy)
+{
+    return fault_lock_on(strategy, "redlock") ? fault_expect_leases_ended(strategy) | I5_FLOWS : 0;
+}
+
+static unsigned expect_redlock_restart(const struct strategy *strategy)
+{
+    return fault_lock_on(strategy, "redlock") ? fault_expect_peril(strategy, PERIL_RESTART, "redlock") : 0;
+}
+
+static unsigned expect_session(const struct strategy *strategy)
+{
+    bool there = fault_lock_on(strategy, "zookeeper") || fault_lock_on(strategy, "etcd");
+    return there ? fault_expect_peril(strategy, PERIL_PAUSE | PERIL_DISCONNECT, NULL) : 0;
+}
+
+static unsigned expect_zookeeper(const struct strategy *strategy)
+{
+    return fault_lock_on(strategy, "zookeeper") ? fault_expect_leases_ended(strategy) | I5_FLOWS : 0;
+}
+
+static unsigned expect_etcd(const struct strategy *strategy)
+{
+    return fault_lock_on(strategy, "etcd") ? fault_expect_leases_ended(strategy) | I5_FLOWS : 0;
+}
+
 /* ---- the table ----------------------------------------------------------------------------------------- */
 
 /* clang-format off */
@@ -34,6 +94,58 @@ const struct fault faults[] = {
     {.name = "pause", .does = "a service that holds a lock and has read sleeps for up to twice its lease (SIGSTOP)",
      .story = STORY_OVERTAKE, .expected = expect_pause, .strike = strike_pause, .after = after_pause,
      .ttl_ms = 2000, .bound_ms = 3000, .cycles = 10},
+    {.name = "postgres-backend", .does = "a backend of PostgreSQL is killed (kill -9), which makes it begin anew",
+     .story = STORY_CHURN, .expected = expect_database, .strike = strike_postgres_backend,
+     .ttl_ms = 2000, .bound_ms = 1000, .cycles = 20},
+    {.name = "postgres-immediate", .does = "PostgreSQL is ended at once (pg_ctl -m immediate) and started again",
+     .story = STORY_CHURN, .expected = expect_database, .strike = strike_postgres_immediate,
+     .ttl_ms = 2000, .bound_ms = 1000, .cycles = 20},
+    {.name = "commit-reply", .does = "connections are reset after COMMIT was sent and before its reply",
+     .story = STORY_CHURN, .expected = expect_database, .strike = strike_commit_reply,
+     .proxied = 1 << BACKEND_POSTGRES, .ttl_ms = 10000, .bound_ms = 1000, .cycles = 20},
+    {.name = "lock-backend", .does = "the backend that holds lock-row's lock is terminated under its holder",
+     .story = STORY_OVERTAKE, .expected = expect_lock_backend, .strike = strike_lock_backend,
+     .ttl_ms = 30000, .bound_ms = 3000, .cycles = 3},
+    {.name = "delay", .does = "everything comes 50 ms later, in both directions, before one kind of server after the other",
+     .story = STORY_CHURN, .expected = fault_expect_leases_ended, .strike = strike_delay,
+     .proxied = BEFORE_ALL, .ttl_ms = 2000, .bound_ms = 3000, .cycles = 2 * BACKENDS},
+    {.name = "half-open", .does = "connections stand still for 3 s and are reset then, before one kind of server after the other",
+     .story = STORY_CHURN, .expected = fault_expect_leases_ended, .strike = strike_half_open,
+     .proxied = BEFORE_ALL, .ttl_ms = 2000, .bound_ms = 3000, .cycles = 2 * BACKENDS},
+    {.name = "one-byte", .does = "everything comes byte by byte, before one kind of server after the other",
+     .story = STORY_CHURN, .expected = fault_expect_leases_ended, .strike = strike_one_byte,
+     .proxied = BEFORE_ALL, .ttl_ms = 2000, .bound_ms = 3000, .cycles = 2 * BACKENDS},
+    {.name = "cut", .does = "a connection is reset after the N-th byte, N at random, before one kind of server after the other",
+     .story = STORY_CHURN, .expected = fault_expect_leases_ended, .strike = strike_cut,
+     .proxied = BEFORE_ALL, .ttl_ms = 2000, .bound_ms = 3000, .cycles = 4 * BACKENDS},
+    {.name = "session", .does = "the network between a holder and its ZooKeeper or etcd stands still for longer than the session or lease",
+     .story = STORY_OVERTAKE, .expected = expect_session, .strike = strike_session, .after = after_session,
+     .proxied = 1 << BACKEND_ZOOKEEPER | 1 << BACKEND_ETCD, .proxied_one = true, .think_ms = 8000,
+     .ttl_ms = 2000, .bound_ms = 3000, .cycles = 5},
+    {.name = "redis-restart", .does = "Redis is killed under the holder of a lock, and restarted empty within its lease",
+     .story = STORY_OVERTAKE, .expected = expect_redis_restart, .strike = strike_redis_restart,
+     .ttl_ms = 30000, .bound_ms = 3000, .cycles = 5},
+    {.name = "redis-loses", .does = "Redis is killed under load, with accepted orders that are not written yet, and restarted empty",
+     .story = STORY_CHURN, .expected = expect_redis_loses, .strike = strike_redis_loses,
+     .ttl_ms = 2000, .bound_ms = 3000, .cycles = 10},
+    {.name = "redis-failover", .does = "Redis is killed before it has told its replica of a lock, and the replica takes its place",
+     .story = STORY_OVERTAKE, .expected = expect_redis_restart, .before = before_failover, .strike = strike_failover,
+     .proxied = 1 << BACKEND_REDIS, .ttl_ms = 30000, .bound_ms = 3000, .cycles = 3},
+    {.name = "redlock-2-down", .does = "two of Redlock's five servers are killed for a while",
+     .story = STORY_CHURN, .expected = expect_redlock_minority, .strike = strike_redlock_minority,
+     .ttl_ms = 2000, .bound_ms = 3000, .cycles = 5},
+    {.name = "redlock-3-down", .does = "three of Redlock's five servers are killed for a while",
+     .story = STORY_CHURN, .expected = expect_redlock_majority, .strike = strike_redlock_majority,
+     .ttl_ms = 2000, .bound_ms = 3000, .cycles = 5},
+    {.name = "redlock-restart", .does = "two of Redlock's five servers are down while a lock is taken; they come back, and one that voted restarts empty",
+     .story = STORY_OVERTAKE, .expected = expect_redlock_restart, .before = before_redlock_restart, .strike = strike_redlock_restart,
+     .ttl_ms = 30000, .bound_ms = 3000, .cycles = 5},
+    {.name = "zookeeper-restart", .does = "ZooKeeper is killed and started again",
+     .story = STORY_CHURN, .expected = expect_zookeeper, .strike = strike_zookeeper_restart,
+     .ttl_ms = 2000, .bound_ms = 3000, .cycles = 5},
+    {.name = "etcd-restart", .does = "etcd is killed and started again",
+     .story = STORY_CHURN, .expected = expect_etcd, .strike = strike_etcd_restart,
+     .ttl_ms = 2000, .bound_ms = 3000, .cycles = 5},
 };
 /* clang-format on */
 

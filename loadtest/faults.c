@@ -200,7 +200,8 @@ static bool try_fault(const struct faults_settings *settings, const struct fault
     const struct site_plan plan = {.ttl_ms = fault->ttl_ms,
                                    .wait_ms = fault->story == STORY_CHURN ? 5000 : 30000,
                                    .order_ms = fault->story == STORY_CHURN ? 10000 : 60000,
-                                   .proxied = fault->proxied};
+                                   .proxied = fault->proxied,
+                                   .proxied_one = fault->proxied_one};
     progress_label(progress, "%s", fault->name);
     if (!site_arrange(site, &plan) || !try_group(settings, fault, site, false, progress, rows, note) ||
         !try_group(settings, fault, site, true, progress, rows, note))

@@ -1,0 +1,75 @@
+/* Faults of the network, before one kind of server after the other: late, standing still, byte by byte, cut. */
+#include "loadtest/fault.h"
+
+#include "loadtest/interrupt.h"
+#include "service/steps.h"
+
+#define DELAY_MS 50
+#define LASTS_MS 1500
+#define STALL_MS 3000 /* longer than a lease */
+#define CUTS 8
+#define CUT_BYTES 6000 /* an order or two, of all that order at the same time */
+
+/* The backend whose turn it is, as a bit. */
+static unsigned turn(const struct fault_run *run)
+{
+    return 1u << (run->cycle % BACKENDS);
+}
+
+static bool for_a_while(struct fault_run *run, const struct proxy_rules *rules, int64_t ms)
+{
+    site_set_proxies(run->site, turn(run), rules);
+    bool well = sleep_unless_interrupted(ms);
+    site_set_proxies(run->site, turn(run), &(struct proxy_rules){0});
+    run->ready_us = monotonic_us();
+    return well;
+}
+
+bool strike_delay(struct fault_run *run)
+{
+    return for_a_while(run, &(struct proxy_rules){.delay_ms = DELAY_MS}, LASTS_MS);
+}
+
+bool strike_one_byte(struct fault_run *run)
+{
+    return for_a_while(run, &(struct proxy_rules){.piece = 1}, LASTS_MS);
+}
+
+/* Nobody is told anything, until the hosts beyond have forgotten the connections: then they are reset. */
+bool strike_half_open(struct fault_run *run)
+{
+    bool well = for_a_while(run, &(struct proxy_rules){.stall = {true, true}}, STALL_MS);
+    site_cut_proxies(run->site, turn(run));
+    return well;
+}
+
+/* After the N-th byte, in either direction, N at random: in the middle of whatever it is. */
+bool strike_cut(struct fault_run *run)
+{
+    for (int i = 0; i < CUTS; i++) {
+        struct proxy_rules rules = {0};
+        rules.cut_after[fault_random_up_to(&run->random, 1)] = fault_random_between(&run->random, 1,
+                                                                                    CUT_BYTES);
+        site_set_proxies(run->site, turn(run), &rules);
+        if (!sleep_unless_interrupted(fault_random_between(&run->random, 50, 200)))
+            return false;
+    }
+    site_set_proxies(run->site, turn(run), &(struct proxy_rules){0});
+    run->ready_us = monotonic_us();
+    return true;
+}
+
+/* The network between the first service and its lock servers stands still: its session, or its lease, is kept alive no
+ * longer. */
+bool strike_session(struct fault_run *run)
+{
+    site_set_proxies(run->site, BEFORE_ALL, &(struct proxy_rules){.stall = {true, true}});
+    return sleep_unless_interrupted(run->fault->ttl_ms + 1000);
+}
+
+bool after_session(struct fault_run *run)
+{
+    site_set_proxies(run->site, BEFORE_ALL, &(struct proxy_rules){0});
+    site_cut_proxies(run->site, BEFORE_ALL);
+    return true;
+}
