@@ -36,6 +36,7 @@ static _Noreturn void die(struct actor *actor)
 {
     struct placing *p = &actor->placing;
     actor->state = ACTOR_CRASHED;
+    actor->dies = false; /* what follows is let through */
     pthread_cond_signal(&actor->scene->stopped);
     pthread_mutex_unlock(&actor->scene->mutex);
     while (p->held > 0 && p->lock && !p->lock->ops->server)

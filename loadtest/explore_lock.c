@@ -56,7 +56,8 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
     struct lock *inner = inner_of(lock);
     struct actor *actor = ((struct held_lock *)lock)->actor;
     struct hold *hold = &actor->hold;
-    actor_die_if_due(actor);
+    if (lock->ops->server) /* a lock in the memory of a process ends with it */
+        actor_die_if_due(actor);
     enum lock_status status = inner->ops->release(inner, grant);
     if (--hold->depth == 0)
         hold->has_grant = false;
