@@ -33,7 +33,9 @@ TEST_SOURCES := $(wildcard tests/unit/test_*.c)
 TESTS        := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(TEST_SOURCES))
 # What plays the contenders for locks in the contract tests.
 LOCKPROBE    := $(if $(wildcard tests/contract/lockprobe.c),$(BUILD)/lockprobe)
-ALL_OBJECTS  := $(foreach l,$(LAYERS),$(call objects,$(l))) \
+# What judges a learner's strategy.
+JUDGE_OBJECTS := $(call objects,exercises/judge)
+ALL_OBJECTS  := $(foreach l,$(LAYERS),$(call objects,$(l))) $(JUDGE_OBJECTS) \
                 $(patsubst %.c,$(BUILD)/obj/%.o,$(TEST_SOURCES) $(TEST_HELPERS) $(wildcard tests/contract/*.c))
 
 # A program is built once its main file exists.
@@ -85,10 +87,10 @@ OUR_LDFLAGS = -pie -pthread -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SANITIZE)
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all programs tests deps deps-lint demo run explore-docs readme test bench lint lint-includes lint-shell lint-tidy \
+.PHONY: all programs tests deps deps-lint demo run exercise exercise-tools hint solution explore-docs readme test bench lint lint-includes lint-shell lint-tidy \
         format format-check asan tsan analyze install clean help FORCE
 
-all: $(PROGRAMS) $(TESTS) $(LOCKPROBE) ## build the service, the load test and the unit tests (default)
+all: $(PROGRAMS) $(TESTS) $(LOCKPROBE) $(BUILD)/judge ## build the service, the load test and the unit tests (default)
 
 programs: $(PROGRAMS)
 
@@ -154,7 +156,28 @@ $(TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(patsubst %.c,$(BUILD)/
 	@mkdir -p $(@D)
 	$(call link,-Wl$(comma)-z$(comma)muldefs -lcmocka)
 
--include $(ALL_OBJECTS:.o=.d)
+$(BUILD)/judge: $(JUDGE_OBJECTS) $(LIBRARIES) $(BUILD)/obj/link-flags
+	$(call link,)
+
+# A learner's file is a strategy table with one row. It is linked in the place of service/strategies.c, into programs of
+# their own.
+EXERCISE        = $(BUILD)/exercise-$(NAME)
+FILE           ?= exercises/$(NAME)/strategy.c
+EXERCISE_LINKED = $(EXERCISE)/strategy.o $(LIBRARIES) $(BUILD)/obj/link-flags
+
+$(EXERCISE)/which-file: FORCE
+	$(call write_if_changed,$(FILE))
+
+$(EXERCISE)/strategy.o: $(FILE) $(EXERCISE)/which-file $(BUILD)/obj/flags
+	$(call say,CC,$<)$(CC) $(OUR_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(EXERCISE)/loadtest: $(BUILD)/obj/loadtest/main.o $(EXERCISE_LINKED)
+	$(call link,)
+
+$(EXERCISE)/order-service: $(BUILD)/obj/service/main.o $(EXERCISE_LINKED)
+	$(call link,)
+
+-include $(ALL_OBJECTS:.o=.d) $(EXERCISE)/strategy.d
 
 # ---- packages, running, testing -------------------------------------------------------------------
 
@@ -205,6 +228,25 @@ test: ## every test, on private servers
 	$(BUILD_NOW) all
 	@BUILD=$(BUILD) tests/run $(ARGS)
 
+# A file that does not compile is judged as well.
+exercise-tools: $(LIBRARIES) $(BUILD)/obj/service/main.o $(BUILD)/obj/loadtest/main.o $(BUILD)/judge
+	@:
+
+exercise: ## judge a strategy of your own (NAME=1-guard; HINT=1 with hints, LIMIT=60s a check; exercises/README.md)
+	$(BUILD_NOW) exercise-tools
+	@$(BUILD)/judge hint '$(NAME)' >/dev/null
+	@mkdir -p $(EXERCISE); rm -f $(EXERCISE)/loadtest
+	+@$(MAKE) --no-print-directory V= -j2 $(EXERCISE)/loadtest $(EXERCISE)/order-service \
+	    >$(EXERCISE)/build.log 2>&1 || rm -f $(EXERCISE)/loadtest
+	@$(BUILD)/judge check '$(NAME)' --build $(EXERCISE) --hint '$(or $(HINT),0)' --limit '$(or $(LIMIT),60s)' \
+	    --servers $(or $(SERVERS),private)
+
+hint: $(BUILD)/judge ## a hint for an exercise (NAME=1-guard; HINT=2 for the second)
+	@$(BUILD)/judge hint '$(NAME)' --hint '$(or $(HINT),1)'
+
+solution: $(BUILD)/judge ## the solution of an exercise that has passed (NAME=1-guard)
+	@$(BUILD)/judge solution '$(NAME)' --build $(EXERCISE)
+
 # With faults there are thousands of schedules for each strategy, so those with the fewest preemptions.
 EXPLORED = $(foreach fault,none crash expire,docs/results/explore-$(fault).json)
 explore-docs: programs ## explores every strategy anew, with each fault, for the matrix in docs/strategies.md
@@ -252,8 +294,8 @@ analyze: ## gcc's static analyzer over every program
 	    CFLAGS='$(CFLAGS) -fanalyzer -Werror -Wno-analyzer-malloc-leak -Wno-analyzer-file-leak'
 
 SOURCES  := $(foreach l,$(LAYERS),$(call c_sources,$(l))) $(TEST_SOURCES) $(TEST_HELPERS) \
-            $(wildcard tests/contract/*.c)
-HEADERS  := $(foreach l,$(LAYERS),$(wildcard $(l)/*.h)) $(wildcard tests/unit/*.h)
+            $(wildcard tests/contract/*.c) $(wildcard exercises/*/*.c)
+HEADERS  := $(foreach l,$(LAYERS),$(wildcard $(l)/*.h)) $(wildcard tests/unit/*.h) $(wildcard exercises/judge/*.h)
 SCRIPTS  := stack/stack $(wildcard stack/*.sh) $(addprefix stack/container/,install keys with-keys postgres redis zookeeper) tests/run .ci/run docs/insert
 
 lint: ## clang-tidy, shellcheck, and who may include whom

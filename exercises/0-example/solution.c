@@ -1,0 +1,14 @@
+/* Exercise 0, solved: the read locks the row until COMMIT. */
+#include "service/create_order.h"
+
+/* clang-format off */
+const struct strategy strategies[] = {
+    /* name   guarantee          shown by        span       lock            fence     transactions
+        isolation       taking of the stock  tries, way of placing, title, why */
+    {"mine",  SAFE,              NOTHING,        NO_LOCK,   NULL,           NO_FENCE, ONE_TX,
+        READ_COMMITTED, take_for_update,     1, place_by_steps, "SELECT … FOR UPDATE, then write",
+        "Who reads second waits for the first one's COMMIT, and then reads what it wrote."},
+};
+/* clang-format on */
+
+const size_t strategy_count = 1;

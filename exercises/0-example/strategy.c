@@ -1,0 +1,14 @@
+/* Exercise 0, the worked example: two orders read the same stock. */
+#include "service/create_order.h"
+
+/* clang-format off */
+const struct strategy strategies[] = {
+    /* name   guarantee          shown by        span       lock            fence     transactions
+        isolation       taking of the stock  tries, way of placing, title, why */
+    {"mine",  SAFE,              NOTHING,        NO_LOCK,   NULL,           NO_FENCE, ONE_TX,
+        READ_COMMITTED, take_read_write,     1, place_by_steps, "Read, then write the result",
+        "It promises to be safe, and is not."},
+};
+/* clang-format on */
+
+const size_t strategy_count = 1;

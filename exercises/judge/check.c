@@ -1,0 +1,247 @@
+/* One check of a learner's strategy: a child process with a time limit, and what its figures say. */
+#include "exercises/judge/check.h"
+
+#include "loadtest/child.h"
+#include "loadtest/interrupt.h"
+#include "loadtest/options.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The only row of a learner's table is called so. */
+#define STRATEGY "mine"
+
+enum { WORDS_MAX = 40, EXPLORE_GRACE_MS = 1000, COMPARE_GRACE_MS = 30000 };
+
+__attribute__((format(printf, 3, 4))) static void conclude(struct result *result, enum result_status status,
+                                                           const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(result->summary, sizeof result->summary, format, arguments);
+    va_end(arguments);
+    result->status = status;
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static int64_t number_of(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+/* ---- the command ---------------------------------------------------------------------------------------------- */
+
+struct words {
+    const char *item[WORDS_MAX];
+    size_t count;
+};
+
+static void add(struct words *words, const char *word)
+{
+    if (words->count + 1 < WORDS_MAX) /* a NULL stays behind the last */
+        words->item[words->count++] = word;
+}
+
+static void add_check(struct words *words, const char *program, const struct check *check)
+{
+    size_t i;
+    json_t *argument;
+    add(words, program);
+    add(words, check->kind == CHECK_EXPLORE ? "explore" : "compare");
+    add(words, "--strategies");
+    add(words, STRATEGY);
+    json_array_foreach(check->arguments, i, argument) {
+        add(words, json_string_value(argument));
+    }
+    add(words, check->kind == CHECK_EXPLORE ? "--never" : "--phases");
+    add(words, check->kind == CHECK_EXPLORE ? check->never : "sell-out");
+}
+
+void check_name_command(const struct check *check, const char *program, struct result *result)
+{
+    struct words words = {0};
+    size_t used = 0, size = sizeof result->command;
+    add_check(&words, program, check);
+    for (size_t i = 0; i < words.count && used < size; i++)
+        used += (size_t)snprintf(result->command + used, size - used, "%s%s", i ? " " : "", words.item[i]);
+}
+
+/* ---- what the child leaves behind ----------------------------------------------------------------------------- */
+
+/* What loadtest itself says is a reason, the rest is the learner's output. */
+static void read_log(const char *path, struct result *result, char *ret_complaint, size_t size)
+{
+    char line[1000];
+    size_t used = 0;
+    *ret_complaint = '\0';
+    FILE *log = fopen(path, "re");
+    while (log && fgets(line, sizeof line, log)) {
+        if (strncmp(line, "loadtest: ", 10) == 0 && !*ret_complaint) {
+            line[strcspn(line, "\n")] = '\0';
+            snprintf(ret_complaint, size, "%.390s", line + 10);
+        } else if (strncmp(line, "loadtest: ", 10) != 0 && used < OUTPUT_MOST) {
+            used += (size_t)snprintf(result->output + used, OUTPUT_MOST + 1 - used, "%s", line);
+            if (used > OUTPUT_MOST)
+                strcpy(result->output + OUTPUT_MOST, "\n(cut off after 500 characters)");
+        }
+    }
+    if (log)
+        fclose(log);
+}
+
+static json_t *read_row(const char *path)
+{
+    json_auto_t *document = json_load_file(path, 0, NULL);
+    return json_incref(json_array_get(json_object_get(document, "rows"), 0));
+}
+
+/* ---- what the figures say ------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *figure, *key, *words;
+} FIGURES[] = {
+    {"oversold", "oversold", "oversold"},
+    {"drift", "drift", "the books do not balance"},
+    {"undersold", "undersold", "an order was turned away although enough was left"},
+    {"stuck", "stuck_locks", "an order waits for ever"},
+    {"deadlock", "deadlocks", "a deadlock"},
+    {"robbed", "robbed", "a lock was released that was another's by then"},
+    {"two-holders", "two_holders", "two had the lock at once"},
+};
+
+static bool is_in_list(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = list; (at = strstr(at, word)); at += length)
+        if ((at == list || at[-1] == ',') && (!at[length] || at[length] == ','))
+            return true;
+    return false;
+}
+
+static void tell_what_is_wrong(const struct check *check, const json_t *row, struct result *result)
+{
+    char what[300] = "";
+    size_t used = 0;
+    int64_t schedules = number_of(row, "schedules");
+    for (size_t i = 0; i < sizeof FIGURES / sizeof FIGURES[0] && used < sizeof what; i++) {
+        int64_t count = number_of(row, FIGURES[i].key);
+        if (is_in_list(check->never, FIGURES[i].figure) && count > 0)
+            used += (size_t)snprintf(what + used, sizeof what - used, "%s%s in %" PRId64 " of %" PRId64,
+                                     used ? ", " : "", FIGURES[i].words, count, schedules);
+    }
+    conclude(result, RESULT_FAILED, "%s", used ? what : "an order fails, or its answer is not true");
+}
+
+static void tell_how_they_ended(const json_t *witness, struct result *result)
+{
+    size_t i, used = strlen(result->explanation), size = sizeof result->explanation;
+    json_t *outcome;
+    json_array_foreach(json_object_get(json_object_get(witness, "ending"), "outcomes"), i, outcome) {
+        if (used < size)
+            used += (size_t)snprintf(result->explanation + used, size - used, "%s%c: %s", i ? ", " : " (",
+                                     (char)('A' + i), json_string_value(outcome));
+    }
+    if (i > 0 && used < size)
+        snprintf(result->explanation + used, size - used, ")");
+}
+
+static void judge_schedules(const struct check *check, const json_t *row, const char *program,
+                            struct result *result)
+{
+    const json_t *witness = json_object_get(row, "witness");
+    const char *verdict = text_of(row, "verdict"), *reason = text_of(row, "reason");
+    if (strcmp(verdict, "ok") == 0) {
+        conclude(result, RESULT_PASSED, "all %" PRId64 " schedules", number_of(row, "schedules"));
+    } else if (strcmp(verdict, "broken") == 0) {
+        tell_what_is_wrong(check, row, result);
+        if (*text_of(witness, "replay"))
+            snprintf(result->replay, sizeof result->replay, "%s explore --replay '%s'", program,
+                     text_of(witness, "replay"));
+        snprintf(result->explanation, sizeof result->explanation, "%s", text_of(witness, "explanation"));
+        tell_how_they_ended(witness, result);
+    } else if (strcmp(verdict, "unknown") == 0 && !*reason) {
+        conclude(result, RESULT_PASSED, "%" PRId64 " schedules, those with the fewest interruptions",
+                 number_of(row, "schedules"));
+    } else {
+        conclude(result, RESULT_FAILED, "%s", *reason ? reason : verdict);
+    }
+}
+
+static void judge_load(const json_t *row, struct result *result)
+{
+    const char *verdict = text_of(row, "verdict");
+    int64_t oversold = number_of(row, "oversold"), drift = number_of(row, "drift");
+    if (strcmp(verdict, "unavailable") == 0)
+        conclude(result, RESULT_ERRED, "it was not available");
+    else if (oversold || drift || strcmp(verdict, "broken") == 0)
+        conclude(result, RESULT_FAILED, "sold %" PRId64 " of %" PRId64 ", drift %" PRId64 "%s%s",
+                 number_of(row, "sold"), number_of(row, "stock"), drift, *text_of(row, "witness") ? ": " : "",
+                 text_of(row, "witness"));
+    else
+        conclude(result, RESULT_PASSED, "sold %" PRId64 " of %" PRId64, number_of(row, "sold"),
+                 number_of(row, "stock"));
+}
+
+static void judge_row(const struct task *task, const struct check *check, const json_t *row,
+                      const char *program, struct result *result)
+{
+    if (strcmp(text_of(row, "guarantee"), task->guarantee) != 0)
+        conclude(result, RESULT_ERRED, "the row promises '%s', and the task asks for '%s'",
+                 text_of(row, "guarantee"), task->guarantee);
+    else if (check->kind == CHECK_EXPLORE)
+        judge_schedules(check, row, program, result);
+    else
+        judge_load(row, result);
+}
+
+/* ---- running it ----------------------------------------------------------------------------------------------- */
+
+bool check_run(const struct task *task, const struct check *check, const struct judging *judging,
+               struct result *result)
+{
+    char found[PATH_MAX + 16], log[PATH_MAX + 16], complaint[400];
+    struct words words = {0};
+    struct child child;
+    snprintf(found, sizeof found, "%s/check.json", judging->build);
+    snprintf(log, sizeof log, "%s/check.log", judging->build);
+    (void)unlink(found); /* what an earlier check has left, if any */
+    (void)unlink(log);
+    add_check(&words, judging->program, check);
+    for (const char *const *word =
+             (const char *const[]){"--servers", "environment", "--format", "json", "--output", found, NULL};
+         *word; word++)
+        add(&words, *word);
+
+    const struct child_plan plan = {
+        .argv = words.item, .env = judging->environment, .log = log, .death_signal = SIGTERM};
+    if (!child_start(&plan, &child)) {
+        conclude(result, RESULT_ERRED, "there can be no process");
+        return true;
+    }
+    bool ended = child_wait(&child, judging->limit_ms, true);
+    if (!ended) /* services that a load has started want to be ended by it */
+        child_stop(&child, check->kind == CHECK_EXPLORE ? EXPLORE_GRACE_MS : COMPARE_GRACE_MS);
+    read_log(log, result, complaint, sizeof complaint);
+    json_auto_t *row = ended ? read_row(found) : NULL;
+    if (!ended && interrupted())
+        conclude(result, RESULT_SKIPPED, "interrupted");
+    else if (!ended)
+        conclude(result, RESULT_FAILED,
+                 "it did not end within %s: a loop without an end, or a wait for what never comes",
+                 duration_text(judging->limit_ms, (char[32]){0}));
+    else if (row)
+        judge_row(task, check, row, judging->program, result);
+    else
+        conclude(result, RESULT_ERRED, "%s",
+                 *complaint ? complaint : child_status_text(&child, (char[64]){0}));
+    return ended;
+}

@@ -1,0 +1,42 @@
+/* A task: exercises/NAME/task.json, what is asked of a learner's strategy and how it is judged. */
+#ifndef OVERSELL_EXERCISES_TASK_H
+#define OVERSELL_EXERCISES_TASK_H
+
+#include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
+
+/* How a strategy is looked at. */
+enum check_kind {
+    CHECK_EXPLORE, /* every schedule of a few orders: "never" lists the figures that must be 0 */
+    CHECK_COMPARE, /* a short load, and the books after it */
+};
+
+/* The strings belong to the task. */
+struct check {
+    const char *name;
+    enum check_kind kind;
+    const char *never; /* CHECK_EXPLORE */
+    json_t *arguments; /* words for loadtest */
+    const char *help;  /* said where it fails: what the trap is */
+};
+
+enum { CHECKS_MAX = 12 };
+
+struct task {
+    char name[64];
+    char folder[PATH_MAX];
+    json_t *json;
+    const char *title;
+    const char *guarantee; /* what the row must promise */
+    bool redis;            /* the strategy needs it */
+    const json_t *hints;   /* an array of texts */
+    struct check checks[CHECKS_MAX];
+    size_t check_count;
+};
+
+/* Reads the task NAME of the folder EXERCISES. False, having said on stderr what is wrong, and which tasks there are. */
+bool task_load(const char *exercises, const char *name, struct task *ret_task);
+void task_free(struct task *task);
+
+#endif
