@@ -87,7 +87,8 @@ OUR_LDFLAGS = -pie -pthread -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SANITIZE)
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all programs tests deps deps-lint demo run exercise exercise-tools hint solution explore-docs readme test bench lint lint-includes lint-shell lint-tidy \
+.PHONY: all programs tests deps deps-lint demo run exercise exercise-tools hint solution explore-docs readme screenshot test bench \
+        lint lint-includes lint-shell lint-tidy \
         format format-check asan tsan analyze install clean help FORCE
 
 all: $(PROGRAMS) $(TESTS) $(LOCKPROBE) $(BUILD)/judge ## build the service, the load test and the unit tests (default)
@@ -259,7 +260,7 @@ explore-docs: programs ## explores every strategy anew, with each fault, for the
 
 RUSH_STRATEGIES := select-for-update,atomic-decrement,atomic-statement,optimistic,redis-lock,batched
 
-readme: all ## measures anew the table and the plot that README.md shows, the benchmark in docs/performance.md and docs/rush.md
+readme: all ## measures anew the table and the plot that README.md shows, docs/choosing.md, docs/performance.md and docs/rush.md
 	@mkdir -p docs/results
 	$(BUILD)/loadtest compare --instances 2 --export-json docs/results/compare.json \
 	    --export-markdown $(BUILD)/compare.md --export-svg docs/results/compare.svg
@@ -270,8 +271,15 @@ readme: all ## measures anew the table and the plot that README.md shows, the be
 	docs/insert locks $(BUILD)/locks.md docs/strategies.md
 	docs/insert locks $(BUILD)/locks.md README.md
 	docs/insert bench $(BUILD)/bench.md docs/performance.md
+	docs/tables choosing docs/results/compare.json docs/results/bench.json >$(BUILD)/choosing.md
+	docs/insert choosing $(BUILD)/choosing.md docs/choosing.md
 	$(BUILD)/loadtest rush --strategies $(RUSH_STRATEGIES) --duration 10s --export-markdown $(BUILD)/rush.md
 	docs/insert rush $(BUILD)/rush.md docs/rush.md
+
+# The end-to-end test of the page, which looks at what it has before it, takes the picture.
+screenshot: programs ## takes the picture of the page in README.md anew, in a real browser
+	BUILD=$(BUILD) tests/run e2e -k second_process_is_on_lanes_of_its_own
+	cp $(BUILD)/tests/page/readme.png docs/results/page.png
 
 bench: ## how far from the limit: ratios against pgbench
 	$(MAKE_NOW) deps

@@ -137,11 +137,12 @@ class Browser:
     def wait_text(self, name, text, seconds=15):
         return wait_until(lambda: text in self.text(name), f"#{name} says {text}", seconds, every=0.05)
 
-    def shot(self, name):
-        """Keeps a picture of the whole page for people to look at."""
-        height = self.driver.execute_script("return document.documentElement.scrollHeight")
+    def shot(self, name, height=None):
+        """Keeps a picture of the page for people to look at: all of it, or its first HEIGHT pixels."""
+        height = height or self.driver.execute_script("return document.documentElement.scrollHeight")
         width = self.driver.execute_script("return innerWidth")
         self.size(width, height)
+        self.driver.execute_script("scrollTo(0, 0)")
         self.driver.save_screenshot(str(SHOTS / f"{name}.png"))
         self.size(width)
 
