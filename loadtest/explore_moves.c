@@ -7,6 +7,7 @@
 
 enum {
     LOOK_US = 700,          /* an order that takes longer for a step may be waiting: PostgreSQL is asked */
+    DEADLOCK_US = 4000,     /* after which it has looked for a deadlock: see explore_shop.c */
     PATIENCE_US = 20000000, /* a time limit that is never met, if all is well */
 };
 
@@ -27,7 +28,7 @@ static size_t count_running(const struct play *play, bool also_waiting)
 }
 
 /* Asks PostgreSQL which of the running orders wait, and for whom. The mutex is held but for the question. */
-static bool look_who_waits(struct play *play)
+static bool look_who_waits(struct play *play, bool *ret_new)
 {
     const char *pids[ACTORS_MAX];
     bool asked_for[ACTORS_MAX] = {0};
@@ -41,8 +42,10 @@ static bool look_who_waits(struct play *play)
     pthread_mutex_lock(&play->scene.mutex);
     for (size_t i = 0; asked && i < play->settings.actors; i++)
         if (asked_for[i] && play->actors[i].state == ACTOR_RUNNING) {
-            if (waits_for[i] && !play->actors[i].waits_for)
+            if (waits_for[i] && !play->actors[i].waits_for) {
                 scene_note(&play->scene, (uint8_t)i, EVENT_WAITS, waits_for[i]);
+                *ret_new = true;
+            }
             play->actors[i].waits_for = waits_for[i];
         }
     if (!asked)
@@ -71,17 +74,21 @@ static bool is_deadlock(const struct play *play)
 static bool settle(struct play *play)
 {
     int64_t until_us = monotonic_us() + PATIENCE_US;
+    bool somebody_new = false;
     while (count_running(play, true) > 0) {
         if (count_running(play, false) > 0 && wait_for_word(&play->scene, LOOK_US))
             continue;
         uint64_t stops = play->scene.stops;
-        if (!look_who_waits(play))
+        if (!look_who_waits(play, &somebody_new))
             return false;
         if (stops != play->scene.stops) /* the answer is older than what has just been heard */
             continue;
         if (count_running(play, false) == 0 && is_deadlock(play)) {
             play->deadlock = true; /* PostgreSQL finds it too, and ends one of them */
             (void)wait_for_word(&play->scene, PATIENCE_US);
+        } else if (count_running(play, false) == 0 && somebody_new) {
+            somebody_new = false;
+            (void)wait_for_word(&play->scene, DEADLOCK_US);
         } else if (count_running(play, false) == 0) {
             return true;
         }
@@ -93,6 +100,30 @@ static bool settle(struct play *play)
         }
     }
     return true;
+}
+
+static bool is_victim(const struct play *play, const struct event *event)
+{
+    return (event->what == EVENT_RETRY || event->what == EVENT_ENDED) &&
+           strstr(play->actors[event->actor].placing.result.error, "deadlock detected");
+}
+
+/* PostgreSQL may find the cycle before we do: so that its victim had begun to wait is told in no case. */
+static void note_deadlocks(struct play *play, size_t since)
+{
+    struct event *events = play->scene.events;
+    for (size_t i = since; i < play->scene.event_count; i++) {
+        if (!is_victim(play, &events[i]))
+            continue;
+        uint8_t victim = events[i].actor;
+        size_t kept = since;
+        for (size_t j = since; j < play->scene.event_count; j++)
+            if (events[j].actor != victim || events[j].what != EVENT_WAITS)
+                events[kept++] = events[j];
+        play->scene.event_count = kept;
+        play->deadlock = true;
+        return;
+    }
 }
 
 static bool may_free_a_lock(const struct event *event)
@@ -151,6 +182,7 @@ bool play_make(void *self, struct move move)
     else
         made = fault_make(play, move);
     bool settled = made && settle(play);
+    note_deadlocks(play, since);
     if (settled)
         faults_watch(play, since);
     let_try_again(play, since);

@@ -12,6 +12,9 @@ enum { PATIENCE_US = 30 * 1000 * 1000, VACUUM_EVERY = 400 };
 
 /* Nothing here must survive a crash of the database, so a COMMIT need not wait for the disk. */
 #define OPTIONS "-c search_path=%s -c synchronous_commit=off"
+/* Where we may: who waits looks for a deadlock at once, and only once. So its look is over when another order goes on, and
+ * the victim is always the one that closes the cycle. */
+#define SUPERUSER_OPTIONS OPTIONS " -c deadlock_timeout=1ms -c lc_messages=C"
 
 static const struct statement ST_AUDIT = {
     "explore_audit",
@@ -35,6 +38,7 @@ static const struct statement ST_END_SESSION = {
     "AND nspname NOT IN (SELECT application_name FROM pg_stat_activity WHERE application_name IS NOT NULL) " \
     "LOOP BEGIN EXECUTE format('DROP SCHEMA IF EXISTS %I CASCADE', left_behind); "                           \
     "EXCEPTION WHEN OTHERS THEN NULL; END; END LOOP; END $$"
+static const struct statement ST_MAY_SET = {"explore_may_set", "SELECT current_setting('is_superuser')", 0};
 
 static void set_deadline(struct explore_shop *shop)
 {
@@ -65,6 +69,19 @@ static int64_t make_id(void)
     return id | 1;
 }
 
+/* What the connections of the orders are to have, which are opened later. */
+static bool set_options(struct explore_shop *shop)
+{
+    AUTO_RESULT row = NULL;
+    char options[200];
+    set_deadline(shop);
+    if (!check(shop, db_run(shop->db, &ST_MAY_SET, NULL, &row)))
+        return false;
+    bool superuser = strcmp(PQgetvalue(row, 0, 0), "on") == 0;
+    snprintf(options, sizeof options, superuser ? SUPERUSER_OPTIONS : OPTIONS, shop->schema);
+    return setenv("PGOPTIONS", options, 1) == 0;
+}
+
 bool explore_shop_open(const char *url, struct explore_shop *ret_shop)
 {
     struct explore_shop *shop = ret_shop;
@@ -80,7 +97,7 @@ bool explore_shop_open(const char *url, struct explore_shop *ret_shop)
     }
     if (run_script(shop, sql)) {
         set_deadline(shop);
-        if (check(shop, db_migrate(shop->db)))
+        if (check(shop, db_migrate(shop->db)) && set_options(shop))
             return true;
     }
     explore_shop_close(shop);

@@ -262,6 +262,19 @@ def test_an_engine_with_one_thing_wrong_is_caught(servers, tmp_path, mutant):
     assert row["verdict"] == "broken", row
 
 
+def test_the_victim_of_a_deadlock_is_the_one_that_closes_the_cycle(servers, tmp_path):
+    program = build_mutant(tmp_path, "db/stock_for_update.c", {'    "FOR UPDATE",': '    "FOR SHARE",'})
+    row = rows_of(explore(servers, "--strategies", "select-for-update", "--format", "json", program=program))
+    row = row["select-for-update"]
+    assert (row["schedules"], row["deadlocks"], row["complete"], row["oversold"]) == (10, 4, True, 0), row
+    for waits, closes in ("AB", "BA"):
+        ran = explore(servers, "--replay", f"select-for-update s=2 q=1,1 A>read B>read {waits}>write~ {closes}>end",
+                      "--format", "json", program=program)  # fmt: skip
+        replay = json.loads(ran.stdout)["replays"][0]
+        assert replay["ending"]["outcomes"]["AB".index(closes)] == "conflict", replay
+        assert (replay["ending"]["deadlock"], replay["ending"]["sold"]) == (True, 1), replay
+
+
 def test_three_orders_are_searched_by_preemptions(servers):
     rows = rows_of(explore(servers, "--strategies", "mutex,select-for-update,atomic-decrement", "--actors", "3",
                            "--format", "json"))  # fmt: skip
