@@ -56,12 +56,14 @@ static void add_check(struct words *words, const char *program, const struct che
     size_t i;
     json_t *argument;
     add(words, program);
-    add(words, check->kind == CHECK_EXPLORE ? "explore" : "compare");
-    add(words, "--strategies");
-    add(words, STRATEGY);
+    add(words, check->kind == CHECK_COMPARE ? "compare" : "explore");
+    add(words, check->kind == CHECK_REPLAY ? "--replay" : "--strategies");
+    add(words, check->kind == CHECK_REPLAY ? check->replay : STRATEGY);
     json_array_foreach(check->arguments, i, argument) {
         add(words, json_string_value(argument));
     }
+    if (check->kind == CHECK_REPLAY)
+        return;
     add(words, check->kind == CHECK_EXPLORE ? "--never" : "--phases");
     add(words, check->kind == CHECK_EXPLORE ? check->never : "sell-out");
 }
@@ -71,8 +73,11 @@ void check_name_command(const struct check *check, const char *program, struct r
     struct words words = {0};
     size_t used = 0, size = sizeof result->command;
     add_check(&words, program, check);
-    for (size_t i = 0; i < words.count && used < size; i++)
-        used += (size_t)snprintf(result->command + used, size - used, "%s%s", i ? " " : "", words.item[i]);
+    for (size_t i = 0; i < words.count && used < size; i++) {
+        const char *quote = strpbrk(words.item[i], " >") ? "'" : "";
+        used += (size_t)snprintf(result->command + used, size - used, "%s%s%s%s", i ? " " : "", quote,
+                                 words.item[i], quote);
+    }
 }
 
 /* ---- what the child leaves behind ----------------------------------------------------------------------------- */
@@ -91,17 +96,20 @@ static void read_log(const char *path, struct result *result, char *ret_complain
         } else if (strncmp(line, "loadtest: ", 10) != 0 && used < OUTPUT_MOST) {
             used += (size_t)snprintf(result->output + used, OUTPUT_MOST + 1 - used, "%s", line);
             if (used > OUTPUT_MOST)
-                strcpy(result->output + OUTPUT_MOST, "\n(cut off after 500 characters)");
+                snprintf(result->output + OUTPUT_MOST, sizeof result->output - OUTPUT_MOST,
+                         "\n(cut off after 500 characters)");
         }
     }
     if (log)
         fclose(log);
 }
 
-static json_t *read_row(const char *path)
+/* The only row of its answer. */
+static json_t *read_row(const char *path, enum check_kind kind)
 {
     json_auto_t *document = json_load_file(path, 0, NULL);
-    return json_incref(json_array_get(json_object_get(document, "rows"), 0));
+    return json_incref(
+        json_array_get(json_object_get(document, kind == CHECK_REPLAY ? "replays" : "rows"), 0));
 }
 
 /* ---- what the figures say ------------------------------------------------------------------------------------- */
@@ -176,6 +184,26 @@ static void judge_schedules(const struct check *check, const json_t *row, const 
     }
 }
 
+static void judge_replay(const struct check *check, const json_t *row, struct result *result)
+{
+    const json_t *ending = json_object_get(row, "ending");
+    const char *reason = text_of(row, "error");
+    bool wrong = false;
+    for (size_t i = 0; i < sizeof FIGURES / sizeof FIGURES[0]; i++) {
+        const json_t *value = json_object_get(ending, FIGURES[i].figure);
+        wrong |= is_in_list(check->never, FIGURES[i].figure) &&
+                 (json_is_true(value) || json_integer_value(value) != 0);
+    }
+    if (!wrong && !*reason) {
+        conclude(result, RESULT_PASSED, "sold %" PRId64, number_of(ending, "sold"));
+        return;
+    }
+    conclude(result, RESULT_FAILED, "%s",
+             *reason ? reason : "it sold what was not there, or the books do not balance");
+    snprintf(result->replay, sizeof result->replay, "%s", result->command);
+    snprintf(result->explanation, sizeof result->explanation, "%s", text_of(row, "explanation"));
+}
+
 static void judge_load(const json_t *row, struct result *result)
 {
     const char *verdict = text_of(row, "verdict");
@@ -194,7 +222,9 @@ static void judge_load(const json_t *row, struct result *result)
 static void judge_row(const struct task *task, const struct check *check, const json_t *row,
                       const char *program, struct result *result)
 {
-    if (strcmp(text_of(row, "guarantee"), task->guarantee) != 0)
+    if (check->kind == CHECK_REPLAY)
+        judge_replay(check, row, result);
+    else if (strcmp(text_of(row, "guarantee"), task->guarantee) != 0)
         conclude(result, RESULT_ERRED, "the row promises '%s', and the task asks for '%s'",
                  text_of(row, "guarantee"), task->guarantee);
     else if (check->kind == CHECK_EXPLORE)
@@ -205,7 +235,7 @@ static void judge_row(const struct task *task, const struct check *check, const 
 
 /* ---- running it ----------------------------------------------------------------------------------------------- */
 
-bool check_run(const struct task *task, const struct check *check, const struct judging *judging,
+void check_run(const struct task *task, const struct check *check, const struct judging *judging,
                struct result *result)
 {
     char found[PATH_MAX + 16], log[PATH_MAX + 16], complaint[400];
@@ -225,13 +255,13 @@ bool check_run(const struct task *task, const struct check *check, const struct 
         .argv = words.item, .env = judging->environment, .log = log, .death_signal = SIGTERM};
     if (!child_start(&plan, &child)) {
         conclude(result, RESULT_ERRED, "there can be no process");
-        return true;
+        return;
     }
     bool ended = child_wait(&child, judging->limit_ms, true);
     if (!ended) /* services that a load has started want to be ended by it */
-        child_stop(&child, check->kind == CHECK_EXPLORE ? EXPLORE_GRACE_MS : COMPARE_GRACE_MS);
+        child_stop(&child, check->kind == CHECK_COMPARE ? COMPARE_GRACE_MS : EXPLORE_GRACE_MS);
     read_log(log, result, complaint, sizeof complaint);
-    json_auto_t *row = ended ? read_row(found) : NULL;
+    json_auto_t *row = ended ? read_row(found, check->kind) : NULL;
     if (!ended && interrupted())
         conclude(result, RESULT_SKIPPED, "interrupted");
     else if (!ended)
@@ -243,5 +273,4 @@ bool check_run(const struct task *task, const struct check *check, const struct 
     else
         conclude(result, RESULT_ERRED, "%s",
                  *complaint ? complaint : child_status_text(&child, (char[64]){0}));
-    return ended;
 }

@@ -34,8 +34,8 @@ struct judging {
 
 /* Fills in the command. */
 void check_name_command(const struct check *check, const char *program, struct result *result);
-/* Runs CHECK of TASK. True once it has ended by itself; else its time was up, and what follows is not worth the wait. */
-bool check_run(const struct task *task, const struct check *check, const struct judging *judging,
+/* Runs CHECK of TASK. Who does not end in time is killed, and has failed. */
+void check_run(const struct task *task, const struct check *check, const struct judging *judging,
                struct result *result);
 
 #endif

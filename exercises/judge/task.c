@@ -18,13 +18,13 @@ static bool read_check(const struct task *task, const json_t *json, struct check
     json_error_t error;
     json_t *explore = NULL, *compare = NULL;
     *ret_check = (struct check){0};
-    if (json_unpack_ex((json_t *)json, &error, JSON_STRICT, "{s:s, s?o, s?s, s?o, s:s}", "name",
-                       &ret_check->name, "explore", &explore, "never", &ret_check->never, "compare", &compare,
-                       "help", &ret_check->help) != 0)
+    if (json_unpack_ex((json_t *)json, &error, JSON_STRICT, "{s:s, s?o, s?s, s?s, s?o, s:s}", "name",
+                       &ret_check->name, "explore", &explore, "replay", &ret_check->replay, "never",
+                       &ret_check->never, "compare", &compare, "help", &ret_check->help) != 0)
         return wrong(task, error.text);
-    if (!explore == !compare || !explore != !ret_check->never)
-        return wrong(task, "a check has 'explore' and 'never', or 'compare'");
-    ret_check->kind = explore ? CHECK_EXPLORE : CHECK_COMPARE;
+    if (!!explore + !!ret_check->replay + !!compare != 1 || !compare != !!ret_check->never)
+        return wrong(task, "a check has 'explore' and 'never', or 'replay' and 'never', or 'compare'");
+    ret_check->kind = explore ? CHECK_EXPLORE : compare ? CHECK_COMPARE : CHECK_REPLAY;
     ret_check->arguments = explore ? explore : compare;
     return true;
 }

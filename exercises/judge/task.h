@@ -9,6 +9,7 @@
 /* How a strategy is looked at. */
 enum check_kind {
     CHECK_EXPLORE, /* every schedule of a few orders: "never" lists the figures that must be 0 */
+    CHECK_REPLAY,  /* one schedule, as for `explore --replay` */
     CHECK_COMPARE, /* a short load, and the books after it */
 };
 
@@ -16,9 +17,10 @@ enum check_kind {
 struct check {
     const char *name;
     enum check_kind kind;
-    const char *never; /* CHECK_EXPLORE */
-    json_t *arguments; /* words for loadtest */
-    const char *help;  /* said where it fails: what the trap is */
+    const char *never;  /* CHECK_EXPLORE, CHECK_REPLAY */
+    const char *replay; /* CHECK_REPLAY: the schedule */
+    json_t *arguments;  /* the other kinds: words for loadtest */
+    const char *help;   /* said where it fails: what the trap is */
 };
 
 enum { CHECKS_MAX = 12 };

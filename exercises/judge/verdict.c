@@ -33,18 +33,16 @@ static void print_wrapped(const char *what, const char *text)
 
 void verdict_print(const struct check *check, const struct result *result)
 {
-    bool wrong = result->status == RESULT_FAILED || result->status == RESULT_ERRED;
     printf("%s  %s\n      %s%s\n", STATUS[result->status].face, check->name,
            result->status == RESULT_SKIPPED ? "skipped: " : "", result->summary);
-    if (wrong) {
+    if (result->status == RESULT_FAILED || result->status == RESULT_ERRED) {
         if (*result->explanation)
             print_wrapped("why:", result->explanation);
         print_wrapped("help:", check->help);
-    }
-    if (wrong)
         printf("      %-9s%s\n",
                *result->replay ? "replay:" : "again:", *result->replay ? result->replay : result->command);
-    if (*result->output && whole)
+    }
+    if (*result->output)
         printf("      it printed:\n%s\n", result->output);
     (void)fflush(stdout);
 }

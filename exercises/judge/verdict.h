@@ -4,9 +4,8 @@
 
 #include "exercises/judge/check.h"
 
-/* Prints one check's result on stdout; as a WHOLE with why, help and what the learner's code has printed, which is for the
- * first that fails: one trap at a time. */
-void verdict_print(const struct check *check, const struct result *result, bool whole);
+/* Prints one check's result on stdout. */
+void verdict_print(const struct check *check, const struct result *result);
 
 /* Prints how many of each there were, and what one may do next. True if all have passed. */
 bool verdict_print_sum(const struct task *task, const struct result *results);
