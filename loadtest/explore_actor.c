@@ -244,7 +244,7 @@ void actor_close(struct actor *actor)
         pthread_mutex_unlock(&actor->scene->mutex);
         pthread_join(actor->thread, NULL);
     }
-    lock_close(actor->lock);
+    actor_drop_lock(actor);
     db_free(actor->db);
     pthread_cond_destroy(&actor->go);
 }
@@ -256,10 +256,9 @@ bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t
         snprintf(ret_error, size, "no memory or no thread for an order");
         return false;
     }
-    if (!strategy->lock != !actor->lock ||
+    if (!strategy->lock != !actor->lock || actor->cuts > 0 ||
         (actor->lock && strcmp(actor->lock->ops->name, strategy->lock->name) != 0)) {
-        lock_close(actor->lock);
-        actor->lock = NULL;
+        actor_drop_lock(actor);
         actor->process = next_process ? ++*next_process : 0;
         enum lock_status status = strategy->lock ? explore_lock_open(strategy->lock, actor, &actor->lock)
                                                  : LOCK_OK;

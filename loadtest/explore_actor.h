@@ -60,6 +60,8 @@ struct actor {
     struct db *db;
     struct lock *lock;
     struct hold hold;
+    unsigned cuts;    /* servers of its lock that it cannot reach … */
+    char *servers;    /* … and the list in which they are missing, malloc'ed; NULL: it reaches all */
     unsigned process; /* struct lock's */
     struct order_request request;
     struct placing placing;
@@ -78,6 +80,10 @@ bool actor_open(struct actor *actor, struct scene *scene, uint8_t index, const c
  * process: NEXT_PROCESS is used up where locks are to take each actor for a process of its own, NULL: all are one. */
 bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t product_id, int64_t quantity,
                    unsigned *next_process, char *ret_error, size_t size);
+/* Closes its lock's handle, if it has one. */
+void actor_drop_lock(struct actor *actor);
+/* Before its first step: one more of its lock's servers is away for it, until the next order. False: it has no such lock. */
+bool actor_cut(struct actor *actor);
 /* Lets it go on. The mutex is held. */
 void actor_release(struct actor *actor);
 /* Ends it in the middle of its order: its thread, its connections, and the locks that are its memory. It must be held,

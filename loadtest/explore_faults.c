@@ -4,13 +4,14 @@
 #include "loadtest/explore_time.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* ---- what can happen ------------------------------------------------------------------------------------------ */
 
 static bool has_begun(const struct play *play, size_t actor)
 {
     for (size_t i = 0; i < play->scene.event_count; i++)
-        if (play->scene.events[i].actor == actor)
+        if (play->scene.events[i].actor == actor && play->scene.events[i].what != EVENT_CUT)
             return true;
     return false;
 }
@@ -30,6 +31,15 @@ static bool can_crash(const struct play *play, const struct actor *actor)
 {
     bool is_there = actor->state != ACTOR_ENDED && actor->state != ACTOR_CRASHED;
     return play->settings.faults & CRASH && is_there && has_begun(play, actor->index);
+}
+
+static bool can_be_cut(const struct play *play, const struct actor *actor)
+{
+    char *servers = has_begun(play, actor->index)
+                        ? NULL
+                        : time_cut_servers(play->settings.strategy->lock, actor->cuts + 1);
+    free(servers);
+    return servers;
 }
 
 static bool somebody_waits(const struct play *play)
@@ -59,6 +69,8 @@ size_t faults_enabled(const struct play *play, struct move *moves, size_t steps)
                 moves[count++] = (struct move){(uint8_t)i, MOVE_EXPIRE};
             if (play->settings.follows_script && lock_can_end(play, &play->actors[i]))
                 moves[count++] = (struct move){(uint8_t)i, MOVE_RESTART};
+            if (play->settings.follows_script && can_be_cut(play, &play->actors[i]))
+                moves[count++] = (struct move){(uint8_t)i, MOVE_CUT};
             if (can_crash(play, &play->actors[i]))
                 moves[count++] = (struct move){(uint8_t)i, MOVE_CRASH};
         }
@@ -126,6 +138,16 @@ static bool restart(struct play *play, struct actor *actor)
     return true;
 }
 
+static bool cut(struct play *play, struct actor *actor)
+{
+    if (!actor_cut(actor)) {
+        snprintf(play->error, sizeof play->error, "a server cannot be made unreachable");
+        return false;
+    }
+    scene_note(&play->scene, actor->index, EVENT_CUT, STEP_NO_VALUE);
+    return true;
+}
+
 bool fault_make(struct play *play, struct move move)
 {
     struct actor *actor = &play->actors[move.actor];
@@ -133,6 +155,7 @@ bool fault_make(struct play *play, struct move move)
     switch (move.kind) {
     case MOVE_EXPIRE: return expire(play, actor);
     case MOVE_RESTART: return restart(play, actor);
+    case MOVE_CUT: return cut(play, actor);
     default: return crash(play, actor);
     }
 }

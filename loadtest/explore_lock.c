@@ -1,5 +1,8 @@
 /* Time stands still: a lock's wait becomes a series of single tries, and between two of them the actor is held. */
 #include "loadtest/explore_actor.h"
+#include "loadtest/explore_time.h"
+
+#include "lock/lock_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -109,4 +112,32 @@ enum lock_status explore_lock_open(const struct lock_ops *ops, struct actor *act
     held->base.ops = &held->ops;
     *ret_lock = &held->base;
     return LOCK_OK;
+}
+
+void actor_drop_lock(struct actor *actor)
+{
+    lock_close(actor->lock);
+    actor->lock = NULL;
+    free(actor->servers);
+    actor->servers = NULL;
+    actor->cuts = 0;
+}
+
+bool actor_cut(struct actor *actor)
+{
+    const struct lock_ops *ops = actor->placing.strategy->lock;
+    unsigned cuts = actor->cuts + 1;
+    char *servers = time_cut_servers(ops, cuts);
+    if (!servers)
+        return false;
+    struct lock_config all = lock_config, some = lock_config;
+    some.redlock_urls = servers;
+    actor_drop_lock(actor);
+    lock_configure(&some);
+    enum lock_status status = explore_lock_open(ops, actor, &actor->lock);
+    lock_configure(&all);
+    actor->cuts = cuts;
+    actor->servers = servers;
+    actor->placing.lock = actor->lock;
+    return status == LOCK_OK;
 }

@@ -9,7 +9,7 @@
 
 enum {
     ACTORS_MAX = 4, /* orders at a time: A, B, C, D */
-    MOVES_MAX = 16, /* that can be made at one point */
+    MOVES_MAX = 24, /* that can be made at one point */
 };
 
 /* One choice of the controller: an order is let go as far as its next step, or something happens to it. */
@@ -18,6 +18,7 @@ enum move_kind {
     MOVE_EXPIRE,  /* what carries its lock ends: as time would do it */
     MOVE_CRASH,   /* it dies: connections cut, nothing released */
     MOVE_RESTART, /* one more of its lock's servers restarts without its memory; in scripts only */
+    MOVE_CUT,     /* before it begins: one more of its lock's servers is away for it; in scripts only */
     MOVE_KIND_COUNT
 };
 
@@ -35,6 +36,7 @@ enum {
     EVENT_EXPIRED,
     EVENT_CRASHED,
     EVENT_RESTARTED,
+    EVENT_CUT,
     EVENT_ROBBED, /* another order's release has taken the lock from it */
 };
 

@@ -80,13 +80,36 @@ static char *url_of(const char *list, unsigned server)
     return *list ? strndup(list, strcspn(list, ",")) : NULL;
 }
 
+static bool has_many_servers(const struct lock_ops *ops)
+{
+    return ops && ops->properties.survives_minority && ops->server == redlock.server;
+}
+
+char *time_cut_servers(const struct lock_ops *ops, unsigned count)
+{
+    static const char NOBODY[] = ",redis://127.0.0.1:1"; /* a port at which no server is asked to listen */
+    unsigned all = has_many_servers(ops) ? (unsigned)lock_count_servers(lock_config.redlock_urls) : 0;
+    char *urls = NULL;
+    size_t size;
+    FILE *out = count < all ? open_memstream(&urls, &size) : NULL;
+    for (unsigned i = 0; out && i < all; i++) {
+        char *url = url_of(lock_config.redlock_urls, i);
+        fprintf(out, "%s", i + count >= all ? NOBODY + (i == 0) : i ? "," : "");
+        if (i + count < all)
+            fputs(url ? url : "", out);
+        free(url);
+    }
+    if (out && fclose(out) == 0)
+        return urls;
+    free(urls);
+    return NULL;
+}
+
 bool time_forget(const struct lock_ops *ops, unsigned server, const struct hold *hold)
 {
     struct lock_config all = lock_config, one = lock_config;
     struct lock *there = NULL;
-    char *url = ops->properties.survives_minority && ops->server == redlock.server
-                    ? url_of(all.redlock_urls, server)
-                    : NULL;
+    char *url = has_many_servers(ops) ? url_of(all.redlock_urls, server) : NULL;
     if (!url)
         return false;
     one.redlock_urls = url; /* a majority of one */

@@ -19,6 +19,10 @@ enum lock_status time_end(const struct lock_ops *ops, struct lock *time, struct 
  * in a restart without its memory. False where there is no such server, or it could not be done. */
 bool time_forget(const struct lock_ops *ops, unsigned server, const struct hold *hold);
 
+/* A list of the servers that locks of OPS are kept on, in which the last COUNT are ones that nobody reaches, malloc'ed; NULL
+ * where there are not so many, or it is no list. */
+char *time_cut_servers(const struct lock_ops *ops, unsigned count);
+
 /* Is the grant still the server's? True where that cannot be asked. */
 bool time_is_held(struct lock *time, const struct hold *hold);
 

@@ -69,6 +69,9 @@ static void explain_lock(const struct play *play, unsigned a, unsigned b, struct
     size_t unlocked = when(play, first, STEP_UNLOCK), second_lock = when(play, second, STEP_LOCK);
     if (when(play, first, EVENT_EXPIRED) < second_lock)
         say(text, "%c's lock ended while it worked, and %c got it.", actor_name(first), actor_name(second));
+    else if (when(play, first, EVENT_RESTARTED) < second_lock)
+        say(text, "A server that restarted had forgotten %c's lock, and %c got it.", actor_name(first),
+            actor_name(second));
     else if (when(play, first, EVENT_ROBBED) < second_lock)
         say(text, "%c's lock was released by another, and %c got it.", actor_name(first), actor_name(second));
     else if (unlocked == NEVER || unlocked > second_lock)

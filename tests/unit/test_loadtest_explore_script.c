@@ -41,7 +41,7 @@ static void what_is_no_word_is_refused_with_what_is_valid(void **state)
 {
     (void)state;
     static const char *const WRONG[] = {"A",      "A>",           "A>~",     "A>reads", "A>rea",
-                                        "a>read", "C>read",       "A!read",  "A!",      "A>wait",
+                                        "a>read", "C>read",       "A!read",  "A!",      "A>waits",
                                         "A<read", "A>read,B>end", "A>crash", "@>read",  "A!crash~"};
     for (size_t i = 0; i < COUNT(WRONG); i++) {
         struct script script;
