@@ -304,7 +304,7 @@ analyze: ## gcc's static analyzer over every program
 SOURCES  := $(foreach l,$(LAYERS),$(call c_sources,$(l))) $(TEST_SOURCES) $(TEST_HELPERS) \
             $(wildcard tests/contract/*.c) $(wildcard exercises/*/*.c)
 HEADERS  := $(foreach l,$(LAYERS),$(wildcard $(l)/*.h)) $(wildcard tests/unit/*.h) $(wildcard exercises/judge/*.h)
-SCRIPTS  := stack/stack $(wildcard stack/*.sh) $(addprefix stack/container/,install keys with-keys postgres redis zookeeper) tests/run .ci/run docs/insert
+SCRIPTS  := stack/stack $(wildcard stack/*.sh) $(addprefix stack/container/,install keys with-keys postgres redis zookeeper) tests/run .ci/run docs/insert docs/workshop/shell
 
 lint: ## clang-tidy, shellcheck, and who may include whom
 	$(MAKE_NOW) deps-lint
