@@ -48,6 +48,8 @@ struct fault {
     bool (*strike)(struct fault_run *run);
     /* STORY_OVERTAKE: once the others have come. STORY_CHURN: at the end of a cycle. NULL: nothing. */
     bool (*after)(struct fault_run *run);
+    /* After the last cycle, whatever came before; NULL: nothing. */
+    bool (*leave)(struct fault_run *run);
     /* Can it be done here? If not, RET_REASON says why. NULL: yes. */
     bool (*possible)(struct site *site, char *ret_reason, size_t size);
     unsigned proxied; /* 1 << BACKEND, or-ed */
@@ -124,6 +126,6 @@ fault_step strike_delay, strike_one_byte, strike_half_open, strike_cut, strike_s
 /* fault_lock_servers.c */
 fault_step strike_redis_restart, strike_zookeeper_restart, strike_etcd_restart, strike_redis_loses;
 fault_step strike_redlock_minority, strike_redlock_majority, before_redlock_restart, strike_redlock_restart;
-fault_step before_failover, strike_failover;
+fault_step before_failover, strike_failover, leave_failover;
 
 #endif

@@ -123,6 +123,13 @@ static bool replica_tell(struct fault_run *run, const char *command)
     return false;
 }
 
+/* Both are what they were. */
+bool leave_failover(struct fault_run *run)
+{
+    (void)site_signal(run->site, "redis-1", SIGKILL);
+    return site_up(run->site, (const char *[]){"redis", "redis-1", NULL}, NULL);
+}
+
 /* The replica follows, and then hears nothing any more: what is locked from here on it does not know. */
 bool before_failover(struct fault_run *run)
 {
@@ -130,7 +137,7 @@ bool before_failover(struct fault_run *run)
     int port;
     if (!redis_address(run->site->addresses.redis_url, 0, password, &port))
         return false;
-    if (!site_up(run->site, (const char *[]){"redis", "redis-1", NULL}, NULL))
+    if (!leave_failover(run))
         return false;
     proxy_aim(run->site->proxies[BACKEND_REDIS][0], port);
     site_cut_proxies(run->site, 1 << BACKEND_REDIS);
@@ -142,13 +149,18 @@ bool before_failover(struct fault_run *run)
            site_signal(run->site, "redis-1", SIGSTOP);
 }
 
+/* Clients bring the password that the old master had. */
 bool strike_failover(struct fault_run *run)
 {
-    char password[128];
-    int port;
-    if (!redis_address(run->site->addresses.redlock_urls, 0, password, &port) ||
+    char own[128], password[128], text[REDIS_COMMAND_MAX];
+    int master, port;
+    if (!redis_address(run->site->addresses.redlock_urls, 0, own, &port) ||
+        !redis_address(run->site->addresses.redis_url, 0, password, &master) ||
         !site_signal(run->site, "redis", SIGKILL) || !site_signal(run->site, "redis-1", SIGCONT) ||
         !replica_tell(run, "REPLICAOF NO ONE"))
+        return false;
+    snprintf(text, sizeof text, "CONFIG SET requirepass %s", password);
+    if (!replica_tell(run, text))
         return false;
     proxy_aim(run->site->proxies[BACKEND_REDIS][0], port);
     site_cut_proxies(run->site, 1 << BACKEND_REDIS);

@@ -193,12 +193,10 @@ bool fault_churn(struct fault_run *run)
     int64_t stock = scarce ? fault_random_between(&run->random, 5, 40) : AMPLE;
     struct fault_client clients[FAULT_STRATEGIES_MAX * FAULT_INSTANCES];
     run->victim = (int)fault_random_up_to(&run->random, FAULT_INSTANCES - 1);
-    if (!site_mend_services(run->site) || !site_set(run->site, 0, think_ms) ||
-        !site_set(run->site, 1, think_ms) || !reset_products(run, stock))
+    if (!site_mend_services(run->site) || (run->fault->before && !run->fault->before(run)) ||
+        !site_set(run->site, 0, think_ms) || !site_set(run->site, 1, think_ms) || !reset_products(run, stock))
         return false;
     free_stuck_locks(run);
-    if (run->fault->before && !run->fault->before(run))
-        return false;
     fault_log_turn(run->log);
     struct fault_clients *crowd = start_crowd(run, clients);
     bool well = crowd && break_things(run);
@@ -275,10 +273,9 @@ bool fault_overtake(struct fault_run *run)
     if (run->fault->proxied_one)
         run->victim = 0;
     int other = 1 - run->victim;
-    if (!site_mend_services(run->site) || !site_set(run->site, run->victim, first_think_ms) ||
-        !site_set(run->site, other, second_think_ms) || !reset_products(run, 1))
-        return false;
-    if (run->fault->before && !run->fault->before(run))
+    if (!site_mend_services(run->site) || (run->fault->before && !run->fault->before(run)) ||
+        !site_set(run->site, run->victim, first_think_ms) || !site_set(run->site, other, second_think_ms) ||
+        !reset_products(run, 1))
         return false;
     fault_log_turn(run->log);
     bool well = (before = order_at(run, run->victim, first)) != NULL &&

@@ -185,6 +185,8 @@ static bool try_group(const struct faults_settings *settings, const struct fault
     fault_log_open(tag, &log);
     struct fault_run run = {.fault = fault, .site = site, .log = &log, .subjects = subjects, .count = tried};
     bool well = tried == 0 || run_cycles(settings, &run, progress);
+    if (tried > 0 && fault->leave && !fault->leave(&run))
+        well = false;
     for (size_t i = 0; well && i < count; i++)
         well = json_array_append_new(rows, fault_row_new(&run, &subjects[i])) == 0;
     if (run.note[0])
