@@ -82,23 +82,31 @@ void check_name_command(const struct check *check, const char *program, struct r
 
 /* ---- what the child leaves behind ----------------------------------------------------------------------------- */
 
-/* What loadtest itself says is a reason, the rest is the learner's output. */
+/* The learner's output, as far as it goes. */
+static void note_output(const char *text, size_t length, struct result *result)
+{
+    size_t used = strlen(result->output);
+    if (used > OUTPUT_MOST)
+        return;
+    snprintf(result->output + used, OUTPUT_MOST + 1 - used, "%.*s", (int)length, text);
+    if (used + length > OUTPUT_MOST)
+        snprintf(result->output + OUTPUT_MOST, sizeof result->output - OUTPUT_MOST,
+                 "\n(cut off after %d bytes)", OUTPUT_MOST);
+}
+
+/* What loadtest itself says is a reason, the rest is the learner's, whose last line may have no end. */
 static void read_log(const char *path, struct result *result, char *ret_complaint, size_t size)
 {
+    static const char SAYS[] = "loadtest: ";
     char line[1000];
-    size_t used = 0;
     *ret_complaint = '\0';
     FILE *log = fopen(path, "re");
     while (log && fgets(line, sizeof line, log)) {
-        if (strncmp(line, "loadtest: ", 10) == 0 && !*ret_complaint) {
-            line[strcspn(line, "\n")] = '\0';
-            snprintf(ret_complaint, size, "%.390s", line + 10);
-        } else if (strncmp(line, "loadtest: ", 10) != 0 && used < OUTPUT_MOST) {
-            used += (size_t)snprintf(result->output + used, OUTPUT_MOST + 1 - used, "%s", line);
-            if (used > OUTPUT_MOST)
-                snprintf(result->output + OUTPUT_MOST, sizeof result->output - OUTPUT_MOST,
-                         "\n(cut off after 500 characters)");
-        }
+        const char *said = strstr(line, SAYS);
+        if (said && !*ret_complaint)
+            snprintf(ret_complaint, size, "%.*s", (int)strcspn(said + sizeof SAYS - 1, "\n"),
+                     said + sizeof SAYS - 1);
+        note_output(line, said ? (size_t)(said - line) : strlen(line), result);
     }
     if (log)
         fclose(log);

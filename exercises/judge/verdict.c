@@ -2,6 +2,7 @@
 #include "exercises/judge/verdict.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { FORM_VERSION = 2 };
@@ -64,16 +65,33 @@ bool verdict_print_sum(const struct task *task, const struct result *results)
 
 /* ---- results.json --------------------------------------------------------------------------------------------- */
 
+/* What a learner prints, or what was cut off within a letter, need not be UTF-8: then of ASCII what there is. */
+static json_t *text_json(const char *text)
+{
+    json_t *json = json_string(text);
+    char *copy = json ? NULL : strdup(text);
+    if (!copy)
+        return json;
+    for (char *at = copy; *at; at++)
+        if ((unsigned char)*at > 127)
+            *at = '?';
+    json = json_string(copy);
+    free(copy);
+    return json;
+}
+
 /* For people: what went wrong, the help, and how to see it again. */
 static json_t *message_of(const struct check *check, const struct result *result)
 {
+    char text[sizeof *result + 2000];
     if (result->status == RESULT_PASSED)
         return json_null();
     if (result->status == RESULT_SKIPPED)
-        return json_sprintf("skipped: %s", result->summary);
-    return json_sprintf("%s%s%s\n%s%s%s", result->summary, *result->explanation ? "\n" : "",
-                        result->explanation, check->help, *result->replay ? "\nreplay: " : "",
-                        result->replay);
+        snprintf(text, sizeof text, "skipped: %s", result->summary);
+    else
+        snprintf(text, sizeof text, "%s%s%s\n%s%s%s", result->summary, *result->explanation ? "\n" : "",
+                 result->explanation, check->help, *result->replay ? "\nreplay: " : "", result->replay);
+    return text_json(text);
 }
 
 static bool write_document(const char *path, json_t *document)
@@ -97,13 +115,13 @@ bool verdict_write(const char *path, const struct task *task, const struct resul
         json_array_append_new(tests,
                               json_pack("{s:s, s:s, s:o, s:o, s:s}", "name", task->checks[i].name, "status",
                                         status, "message", message_of(&task->checks[i], result), "output",
-                                        *result->output ? json_string(result->output) : json_null(),
+                                        *result->output ? text_json(result->output) : json_null(),
                                         "test_code", result->command));
     }
     if (erred == task->check_count) {
-        json_t *document = json_pack("{s:i, s:s, s:s, s:o}", "version", FORM_VERSION, "status", "error",
-                                     "message", results[0].summary, "tests", tests);
-        return write_document(path, document);
+        return write_document(path,
+                              json_pack("{s:i, s:s, s:o, s:o}", "version", FORM_VERSION, "status", "error",
+                                        "message", text_json(results[0].summary), "tests", tests));
     }
     const char *status = passed == task->check_count ? "pass" : "fail";
     return write_document(path, json_pack("{s:i, s:s, s:n, s:o}", "version", FORM_VERSION, "status", status,
@@ -112,8 +130,8 @@ bool verdict_write(const char *path, const struct task *task, const struct resul
 
 bool verdict_write_error(const char *path, const char *message)
 {
-    return write_document(path, json_pack("{s:i, s:s, s:s, s:[]}", "version", FORM_VERSION, "status", "error",
-                                          "message", message, "tests"));
+    return write_document(path, json_pack("{s:i, s:s, s:o, s:[]}", "version", FORM_VERSION, "status", "error",
+                                          "message", text_json(message), "tests"));
 }
 
 bool verdict_has_passed(const char *path)

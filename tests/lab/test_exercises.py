@@ -186,7 +186,8 @@ def test_a_loop_without_an_end_ends_in_time_with_a_verdict(servers, tmp_path):
 
 
 def test_a_crash_is_a_verdict(servers, tmp_path):
-    crash = changed("1-guard", "    AUTO_RESULT row = NULL;", "    fprintf(stderr, \"here I am\\n\");\n    __builtin_trap();\n    AUTO_RESULT row = NULL;")
+    last_words = '    fprintf(stderr, "here I am\\n");\n    for (int i = 0; i < 300; i++)\n        fprintf(stderr, "\\xc3\\xa4");\n'
+    crash = changed("1-guard", "    AUTO_RESULT row = NULL;", last_words + "    __builtin_trap();\n    AUTO_RESULT row = NULL;")
     text, results = judge(servers, tmp_path / "x", "1-guard", crash)
     first = first_failure(results)
     assert first["status"] == "error" and "has died" in first["message"], text
