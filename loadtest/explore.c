@@ -63,6 +63,9 @@ static const struct option_row ROWS[] = {
      "that is how all are searched)"},
     {"--sample", "N", OPTION_NUMBER, AT(plan.limits.samples), 0, INT32_MAX, NULL,
      "so many schedules at random, instead of all"},
+    {"--pct", "DEPTH", OPTION_NUMBER, AT(plan.limits.pct), 0, PCT_DEPTH_MAX, NULL,
+     "of --sample: not uniform, but by random priorities of the orders that\nchange DEPTH - 1 times: "
+     "finds a bug that few steps decide sooner"},
     {"--seed", "S", OPTION_NUMBER, AT(plan.limits.seed), 0, INT64_MAX, NULL, "what --sample begins with"},
     {"--replay", "WHAT", OPTION_TEXTS, AT(replays), 0, 0, NULL,
      "instead: run one schedule and tell it, such as\n"
@@ -189,13 +192,13 @@ static int serve(void)
 static json_t *settings_json(const struct explore_settings *settings)
 {
     const struct hunt_limits *limits = &settings->plan.limits;
-    return json_pack("{s:s, s:I, s:I, s:s, s:s, s:s?, s:I, s:I, s:o, s:I, s:I}", "strategies",
-                     settings->strategies, "actors", (json_int_t)settings->plan.actors, "stock",
-                     (json_int_t)settings->plan.stock, "quantities", settings->quantities, "faults",
-                     settings->faults, "never", settings->never, "limit", (json_int_t)limits->schedules,
-                     "time_ms", (json_int_t)limits->time_ms, "bound",
-                     limits->bound == NO_BOUND ? json_null() : json_integer((json_int_t)limits->bound),
-                     "sample", (json_int_t)limits->samples, "seed", (json_int_t)limits->seed);
+    return json_pack(
+        "{s:s, s:I, s:I, s:s, s:s, s:s?, s:I, s:I, s:o, s:I, s:I, s:I}", "strategies", settings->strategies,
+        "actors", (json_int_t)settings->plan.actors, "stock", (json_int_t)settings->plan.stock, "quantities",
+        settings->quantities, "faults", settings->faults, "never", settings->never, "limit",
+        (json_int_t)limits->schedules, "time_ms", (json_int_t)limits->time_ms, "bound",
+        limits->bound == NO_BOUND ? json_null() : json_integer((json_int_t)limits->bound), "sample",
+        (json_int_t)limits->samples, "pct", (json_int_t)limits->pct, "seed", (json_int_t)limits->seed);
 }
 
 static int status_of(const json_t *rows)
@@ -333,6 +336,10 @@ int explore_main(int argc, char **argv)
     settings.plan.faults = strcmp(settings.faults, "expire") == 0  ? EXPIRY
                            : strcmp(settings.faults, "crash") == 0 ? CRASH
                                                                    : 0;
+    if (settings.plan.limits.pct && !settings.plan.limits.samples) {
+        complain("--pct says how to choose the schedules of --sample N");
+        return ENDED_USAGE;
+    }
     if (settings.plan.actors > 2 && settings.plan.limits.bound == NO_BOUND)
         settings.plan.limits.bound = DEPTH_MAX; /* the plainest first: there may be too many for all */
     if (settings.serve)

@@ -83,6 +83,7 @@ bool hunt_run(struct hunt *hunt, const struct hunt_limits *limits, hunt_covered 
         /* No seed is 0, and close seeds are far apart. */
         hunt->search = (struct search){.bound = bound,
                                        .samples = limits->samples > 0,
+                                       .pct.depth = (unsigned)limits->pct,
                                        .random = (uint64_t)limits->seed * UINT64_C(0x9E3779B97F4A7C15) | 1};
         well = run_search(hunt, limits, began_us, covered, context);
         hunt->complete = well && hunt->search.done && !hunt->search.cut;

@@ -15,7 +15,9 @@ struct hunt_limits {
     int64_t time_ms;   /* at most; 0: as long as it takes */
     int64_t bound;     /* preemptions at most, searched with 0, 1, 2 … in turn; NO_BOUND: all at once */
     int64_t samples;   /* so many schedules at random in place of a search; 0: a search … */
-    int64_t seed;      /* … and what the choice of them begins with */
+    int64_t
+        pct; /* … uniform over interleavings, or (from 1 on) in search of a bug of this depth: explore_pct.h … */
+    int64_t seed; /* … and what the choice of them begins with */
 };
 
 struct hunt {

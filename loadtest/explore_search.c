@@ -41,15 +41,6 @@ static void keep_to_bound(struct choice *choice, const struct choice *before, in
 
 /* ---- sampling ------------------------------------------------------------------------------------------------- */
 
-/* xorshift64*, by Marsaglia and Vigna: the same numbers from the same seed on every machine. */
-static uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    return *state * UINT64_C(2685821657736338717);
-}
-
 /* Of the interleavings of m and n moves the share m / (m + n) begins with one of the m: so each has the same chance. */
 static uint8_t choose_at_random(struct search *search, const struct world *world, const struct choice *choice)
 {
@@ -61,7 +52,7 @@ static uint8_t choose_at_random(struct search *search, const struct world *world
         weight[i] = left ? left : 1;
         sum += weight[i];
     }
-    size_t at = sum ? next_random(&search->random) % sum : 0;
+    size_t at = sum ? random_below(&search->random, sum) : 0;
     uint8_t i = 0;
     while (i + 1 < choice->count && at >= weight[i])
         at -= weight[i++];
@@ -99,9 +90,20 @@ static bool make_choice(struct search *search, const struct world *world, size_t
     if (level < search->depth)
         return same_moves(choice, now.moves, now.count);
     *choice = now;
-    if (search->samples)
+    if (search->samples && search->pct.depth > 0)
+        choice->taken = pct_choose(&search->pct, &search->random, level, choice->moves, choice->count);
+    else if (search->samples)
         choice->taken = choose_at_random(search, world, choice);
     return true;
+}
+
+/* Of the first schedule its length is guessed: each order's moves. */
+static void draw_priorities(struct search *search, const struct world *world)
+{
+    size_t length = search->longest;
+    for (unsigned i = 0; i < ACTORS_MAX && search->longest == 0; i++)
+        length += world->remaining(world->self, i);
+    pct_begin(&search->pct, &search->random, length);
 }
 
 /* To the deepest point where something is left to be tried. */
@@ -124,6 +126,8 @@ enum search_outcome search_run(struct search *search, const struct world *world)
         return SEARCH_DONE;
     if (!world->start(world->self))
         return fail(search, SEARCH_FAILED, "no fresh state");
+    if (search->pct.depth > 0)
+        draw_priorities(search, world);
     while ((count = world->enabled(world->self, moves)) > 0) {
         if (level == DEPTH_MAX)
             return fail(search, SEARCH_FAILED, "a schedule without an end");
@@ -136,6 +140,7 @@ enum search_outcome search_run(struct search *search, const struct world *world)
     if (level < search->depth)
         return fail(search, SEARCH_DIFFERS, "it ended sooner than the last time");
     search->length = level;
+    search->longest = level > search->longest ? level : search->longest;
     if (!world->end(world->self))
         return fail(search, SEARCH_FAILED, "no end");
     if (search->samples)

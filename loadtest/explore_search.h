@@ -3,7 +3,7 @@
 #ifndef OVERSELL_LOADTEST_EXPLORE_SEARCH_H
 #define OVERSELL_LOADTEST_EXPLORE_SEARCH_H
 
-#include "loadtest/explore_move.h"
+#include "loadtest/explore_pct.h"
 
 #include <stdbool.h>
 
@@ -36,7 +36,9 @@ struct choice {
 struct search {
     int bound;       /* preemptions at most; NO_BOUND for any number */
     bool samples;    /* schedules at random, uniform over interleavings, in place of all of them … */
-    uint64_t random; /* … from this state, never 0 */
+    uint64_t random; /* … from this state, never 0 … */
+    struct pct pct;  /* … or, where it has a depth, not uniform, but in search of a bug */
+    size_t longest;  /* of the schedules so far, for that */
     size_t depth;    /* choices that the next schedule begins with */
     bool done;       /* there is no further schedule … */
     bool cut;        /* … but the bound has kept some out */

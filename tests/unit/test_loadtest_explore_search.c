@@ -212,6 +212,63 @@ static void samples_are_uniform_and_repeatable(void **state)
     assert_int_equal(kinds, 6);
 }
 
+/* By priorities alone an order runs to its end; one change cuts one of them, anywhere. */
+static void pct_finds_every_schedule_of_its_depth_and_no_others(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 4000 };
+    static struct search search;
+    static const unsigned EXPECTED[] = {[1] = 2, [2] = 2 + 2 * 3};
+    struct toy toy = {.actors = 2, .steps = {4, 4}};
+    const struct world world = world_of(&toy);
+    for (unsigned depth = 1; depth < COUNT(EXPECTED); depth++) {
+        bool seen[1 << 8] = {0};
+        unsigned kinds = 0;
+        search = (struct search){.bound = NO_BOUND, .samples = true, .random = 42, .pct.depth = depth};
+        for (int i = 0; i < SAMPLES; i++) {
+            assert_int_equal(search_run(&search, &world), SEARCH_RAN);
+            unsigned word = 0;
+            for (size_t k = 0; k < toy.length; k++)
+                word = word * 2 + (toy.made[k] == 'B');
+            kinds += !seen[word];
+            seen[word] = true;
+            assert_true(search_preemptions(&search) < depth);
+        }
+        assert_int_equal(kinds, EXPECTED[depth]);
+    }
+}
+
+/* Of four orders of eight steps: all of A between the last two of D, which few interleavings have. */
+static bool has_bug(const struct toy *toy)
+{
+    const char *last = strrchr(toy->made, 'D'), *before = last - 1;
+    while (*before != 'D')
+        before--;
+    return strchr(toy->made, 'A') > before && strrchr(toy->made, 'A') < last;
+}
+
+static unsigned count_bugs(unsigned depth)
+{
+    static struct search search;
+    struct toy toy = {.actors = 4, .steps = {8, 8, 8, 8}};
+    const struct world world = world_of(&toy);
+    unsigned bugs = 0;
+    search = (struct search){.bound = NO_BOUND, .samples = true, .random = 42, .pct.depth = depth};
+    for (int i = 0; i < 3000; i++) {
+        assert_int_equal(search_run(&search, &world), SEARCH_RAN);
+        bugs += has_bug(&toy);
+    }
+    return bugs;
+}
+
+static void pct_finds_what_uniform_samples_hardly_do(void **state)
+{
+    (void)state;
+    unsigned uniform = count_bugs(0), hunted = count_bugs(2);
+    assert_true(hunted >= 3000 / (4 * 32)); /* the paper's promise */
+    assert_true(hunted > 10 * uniform);
+}
+
 static void switches_are_counted(void **state)
 {
     (void)state;
@@ -233,6 +290,8 @@ int main(void)
         cmocka_unit_test(a_bound_tells_whether_it_kept_some_out),
         cmocka_unit_test(a_world_that_differs_is_noticed),
         cmocka_unit_test(samples_are_uniform_and_repeatable),
+        cmocka_unit_test(pct_finds_every_schedule_of_its_depth_and_no_others),
+        cmocka_unit_test(pct_finds_what_uniform_samples_hardly_do),
         cmocka_unit_test(switches_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
