@@ -41,7 +41,7 @@ ALL_OBJECTS  := $(foreach l,$(LAYERS),$(call objects,$(l))) $(JUDGE_OBJECTS) \
 # A program is built once its main file exists.
 PROGRAMS     := $(if $(wildcard service/main.c),$(BUILD)/order-service) \
                 $(if $(wildcard service/lockrun.c),$(BUILD)/lockrun) \
-                $(if $(wildcard loadtest/main.c),$(BUILD)/loadtest)
+                $(if $(wildcard loadtest/main.c),$(BUILD)/loadtest $(BUILD)/clock-shim.so)
 
 # ---- packages -------------------------------------------------------------------------------------
 
@@ -149,6 +149,10 @@ $(BUILD)/lockprobe: $(BUILD)/obj/tests/contract/lockprobe.o $(call library,servi
 
 $(BUILD)/loadtest: $(BUILD)/obj/loadtest/main.o $(LIBRARIES) $(BUILD)/obj/link-flags
 	$(call link,)
+
+# Preloaded into servers of others, so without sanitizers.
+$(BUILD)/clock-shim.so: loadtest/preload/clock.c $(BUILD)/obj/flags
+	$(call say,LD,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -fPIC -shared -O2 -g $(WARNINGS) $(CFLAGS) -o $@ $<
 
 # A test's own object comes first, and the first definition of a symbol counts: so a test puts fakes in the
 # place of what a library defines, even where another symbol brings that member in.

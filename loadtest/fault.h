@@ -41,6 +41,8 @@ struct fault {
     const char *does; /* in a few words, for people */
     enum fault_story story;
     unsigned (*expected)(const struct strategy *strategy);
+    /* Before the first cycle; NULL: nothing. */
+    bool (*enter)(struct fault_run *run);
     /* At the beginning of a cycle, before anybody orders; NULL: nothing. */
     bool (*before)(struct fault_run *run);
     /* Breaks something. In STORY_CHURN it also mends it, and notes when in run->ready_us. False: the experiment cannot go
@@ -48,11 +50,10 @@ struct fault {
     bool (*strike)(struct fault_run *run);
     /* STORY_OVERTAKE: once the others have come. STORY_CHURN: at the end of a cycle. NULL: nothing. */
     bool (*after)(struct fault_run *run);
-    /* After the last cycle, whatever came before; NULL: nothing. */
-    bool (*leave)(struct fault_run *run);
     /* Can it be done here? If not, RET_REASON says why. NULL: yes. */
     bool (*possible)(struct site *site, char *ret_reason, size_t size);
     unsigned proxied; /* 1 << BACKEND, or-ed */
+    bool clocks;      /* the services have clocks that can be set */
     bool proxied_one; /* by the first service alone, which is then the one that suffers */
     int64_t think_ms; /* STORY_OVERTAKE: how long the first holder thinks; 0: by the lease */
     int64_t ttl_ms;   /* of the locks */
@@ -118,7 +119,7 @@ const char *fault_promises(unsigned expected, char *buffer);
 
 typedef bool fault_step(struct fault_run *run);
 
-fault_step strike_kill, strike_pause, after_pause; /* fault_signals.c */
+fault_step strike_kill, strike_terminate, strike_pause, after_pause; /* fault_signals.c */
 fault_step strike_postgres_backend, strike_postgres_immediate, strike_commit_reply,
     strike_lock_backend; /* fault_postgres.c */
 fault_step strike_delay, strike_one_byte, strike_half_open, strike_cut, strike_session,
@@ -127,5 +128,9 @@ fault_step strike_delay, strike_one_byte, strike_half_open, strike_cut, strike_s
 fault_step strike_redis_restart, strike_zookeeper_restart, strike_etcd_restart, strike_redis_loses;
 fault_step strike_redlock_minority, strike_redlock_majority, before_redlock_restart, strike_redlock_restart;
 fault_step before_failover, strike_failover, leave_failover;
+/* fault_clock.c */
+fault_step enter_clock_redis, strike_clock_redis, leave_clock_redis, strike_clock_service;
+fault_step enter_clock_redlock, strike_clock_redlock, leave_clock_redlock;
+bool clock_possible(struct site *site, char *ret_reason, size_t size);
 
 #endif

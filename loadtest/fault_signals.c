@@ -1,14 +1,37 @@
 /* Faults by signals: a service that is killed at a random moment, and one that sleeps beyond its leases. */
 #include "loadtest/fault.h"
 
+#include "loadtest/complain.h"
 #include "loadtest/interrupt.h"
 
 #include <signal.h>
+#include <stdio.h>
+
+#define ENDS_MS 30000
 
 /* The other one must take over; the dead one is started again only then, since it would take the lock as well. */
 bool strike_kill(struct fault_run *run)
 {
     site_kill_service(run->site, run->victim);
+    return site_start_service(run->site, run->victim);
+}
+
+/* It ends by itself, well, and soon after its orders' deadline at the latest. */
+bool strike_terminate(struct fault_run *run)
+{
+    struct child *child = &run->site->services[run->victim].child;
+    site_signal_service(run->site, run->victim, SIGTERM);
+    if (!child_wait(child, ENDS_MS, true)) {
+        complain("service-%d does not end when it is told to", run->victim + 1);
+        return false;
+    }
+    if (child->status != 0) {
+        char status[64], text[128];
+        snprintf(text, sizeof text, "a service that was told to end: %s", child_status_text(child, status));
+        fault_log_oddity(run->log, text);
+        for (size_t i = 0; i < run->count; i++)
+            run->subjects[i].tally.wrong++;
+    }
     return site_start_service(run->site, run->victim);
 }
 

@@ -84,6 +84,7 @@ static bool launch(struct site *site, int i, const char *port_file, const char *
     struct site_service *service = &site->services[i];
     char program[PATH_MAX], listen[40], name[24], ttl[24], wait[24], order[24], text[BACKENDS][1024];
     const char *env[BACKENDS + 5] = {"ADMIN_TOKEN", "ADMIN_TOKEN_FILE", "LOCK_DATABASE_URL"};
+    char shim[PATH_MAX], preload[PATH_MAX + 16], clock[PATH_MAX + 48];
     size_t count = 3;
     if (!path_of_service(program))
         return false;
@@ -94,8 +95,14 @@ static bool launch(struct site *site, int i, const char *port_file, const char *
                  address_for(site, (enum backend)backend, i));
         env[count++] = text[backend];
     }
-    for (size_t j = 0; i == 0 && j < 2 && site->plan.service_env[j]; j++)
-        env[count++] = site->plan.service_env[j];
+    if (site->plan.clocks) {
+        if (!path_of_clock(shim))
+            return false;
+        snprintf(preload, sizeof preload, "LD_PRELOAD=%s", shim);
+        snprintf(clock, sizeof clock, "OVERSELL_CLOCK=%s/clock-service-%d", site->lab.dir, i + 1);
+        env[count++] = preload;
+        env[count++] = clock;
+    }
     snprintf(listen, sizeof listen, "127.0.0.1:%" PRId64, service->port);
     snprintf(name, sizeof name, "service-%d", i + 1);
     snprintf(ttl, sizeof ttl, "%" PRId64, site->plan.ttl_ms);
@@ -275,9 +282,12 @@ bool site_arrange(struct site *site, const struct site_plan *plan)
     site->plan = *plan;
     if (!open_proxies(site, plan->proxied))
         return false;
-    for (int i = 0; i < FAULT_INSTANCES; i++)
-        if (!site_start_service(site, i))
+    for (int i = 0; i < FAULT_INSTANCES; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "service-%d", i + 1);
+        if ((plan->clocks && !site_set_clock(site, name, 0)) || !site_start_service(site, i))
             return false;
+    }
     return true;
 }
 

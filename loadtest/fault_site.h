@@ -26,9 +26,9 @@ enum { BEFORE_NONE = 0, BEFORE_ALL = (1 << BACKENDS) - 1, SERVERS_OF_A_KIND = 5 
 /* How the services are started. Times in ms. */
 struct site_plan {
     int64_t ttl_ms, wait_ms, order_ms;
-    unsigned proxied;           /* 1 << BACKEND, or-ed: reached through a proxy, by both services */
-    bool proxied_one;           /* by the first service alone */
-    const char *service_env[2]; /* more for the environment of the first service, up to a NULL */
+    unsigned proxied; /* 1 << BACKEND, or-ed: reached through a proxy, by both services */
+    bool proxied_one; /* by the first service alone */
+    bool clocks;      /* each has a clock that site_set_clock sets */
 };
 
 struct site_service {
@@ -64,6 +64,10 @@ void site_signal_service(struct site *site, int i, int signal_number);
 void site_kill_service(struct site *site, int i);
 /* Both services sell with these settings. */
 bool site_set(struct site *site, int i, int64_t think_ms);
+
+/* By how many seconds the clock of "service-1", "redis", … is wrong from now on, where it was started with one that can be set.
+ * (fault_clock.c) */
+bool site_set_clock(struct site *site, const char *name, int64_t seconds);
 
 /* All rules of all proxies, or of those before one backend. */
 void site_set_proxies(struct site *site, unsigned before, const struct proxy_rules *rules);

@@ -19,6 +19,11 @@ static unsigned expect_kill(const struct strategy *strategy)
     return ORDERS_KEPT | I4_LOCK_FREED | (dies_with_connection ? 0u : STOCK_KEPT);
 }
 
+static unsigned expect_kill_kindly(const struct strategy *strategy)
+{
+    return fault_expect_leases_held(strategy);
+}
+
 static unsigned expect_pause(const struct strategy *strategy)
 {
     return fault_expect_peril(strategy, PERIL_PAUSE, NULL);
@@ -84,6 +89,21 @@ static unsigned expect_etcd(const struct strategy *strategy)
     return fault_lock_on(strategy, "etcd") ? fault_expect_leases_ended(strategy) | I5_FLOWS : 0;
 }
 
+static unsigned expect_clock_redis(const struct strategy *strategy)
+{
+    return fault_expect_peril(strategy, PERIL_CLOCK, "redis");
+}
+
+static unsigned expect_clock_redlock(const struct strategy *strategy)
+{
+    return fault_expect_peril(strategy, PERIL_CLOCK, "redlock");
+}
+
+static unsigned expect_clock_service(const struct strategy *strategy)
+{
+    return fault_expect_peril(strategy, PERIL_CLOCK, "lock-database");
+}
+
 /* ---- the table ----------------------------------------------------------------------------------------- */
 
 /* clang-format off */
@@ -91,6 +111,9 @@ const struct fault faults[] = {
     {.name = "kill", .does = "a service is killed at a random moment (kill -9), and started again",
      .story = STORY_CHURN, .expected = expect_kill, .strike = strike_kill,
      .ttl_ms = 2000, .bound_ms = 3000, .cycles = 200},
+    {.name = "terminate", .does = "a service is told to end under load (SIGTERM): it answers what it has accepted, and exits with 0",
+     .story = STORY_CHURN, .expected = expect_kill_kindly, .strike = strike_terminate,
+     .ttl_ms = 2000, .bound_ms = 3000, .cycles = 10},
     {.name = "pause", .does = "a service that holds a lock and has read sleeps for up to twice its lease (SIGSTOP)",
      .story = STORY_OVERTAKE, .expected = expect_pause, .strike = strike_pause, .after = after_pause,
      .ttl_ms = 2000, .bound_ms = 3000, .cycles = 10},
@@ -140,6 +163,16 @@ const struct fault faults[] = {
     {.name = "redlock-restart", .does = "two of Redlock's five servers are down while a lock is taken; they come back, and one that voted restarts empty",
      .story = STORY_OVERTAKE, .expected = expect_redlock_restart, .before = before_redlock_restart, .strike = strike_redlock_restart,
      .ttl_ms = 30000, .bound_ms = 3000, .cycles = 5},
+    {.name = "clock-redis", .does = "the clock of the one Redis jumps an hour ahead",
+     .story = STORY_OVERTAKE, .expected = expect_clock_redis, .enter = enter_clock_redis, .strike = strike_clock_redis,
+     .leave = leave_clock_redis, .possible = clock_possible, .ttl_ms = 30000, .bound_ms = 3000, .cycles = 3},
+    {.name = "clock-redlock", .does = "the clocks of three of Redlock's five servers jump an hour ahead",
+     .story = STORY_OVERTAKE, .expected = expect_clock_redlock, .enter = enter_clock_redlock,
+     .strike = strike_clock_redlock, .leave = leave_clock_redlock, .possible = clock_possible,
+     .ttl_ms = 30000, .bound_ms = 3000, .cycles = 3},
+    {.name = "clock-service", .does = "the clock of one of the services jumps an hour ahead",
+     .story = STORY_OVERTAKE, .expected = expect_clock_service, .strike = strike_clock_service,
+     .possible = clock_possible, .clocks = true, .ttl_ms = 30000, .bound_ms = 3000, .cycles = 3},
     {.name = "zookeeper-restart", .does = "ZooKeeper is killed and started again",
      .story = STORY_CHURN, .expected = expect_zookeeper, .strike = strike_zookeeper_restart,
      .ttl_ms = 2000, .bound_ms = 3000, .cycles = 5},

@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_PRODUCT 100
+#define PRODUCTS_OF_A_FAULT                                                                                  \
+    1000 /* what one has left behind, such as a lock that is stuck, is not in the way of the next */
 
 struct faults_settings {
     const char *faults;
@@ -127,6 +128,11 @@ static bool run_cycles(const struct faults_settings *settings, struct fault_run 
     return true;
 }
 
+static int64_t first_product(const struct fault *fault)
+{
+    return (fault - faults + 1) * PRODUCTS_OF_A_FAULT;
+}
+
 /* The strategies that the fault is for: those that hold up all others by themselves, or all the rest. */
 static size_t choose(const struct faults_settings *settings, const struct fault *fault, struct site *site,
                      bool alone, struct fault_subject *ret_subjects, char reasons[][200])
@@ -141,7 +147,7 @@ static size_t choose(const struct faults_settings *settings, const struct fault 
             continue;
         struct fault_subject *subject = &ret_subjects[count];
         *subject = (struct fault_subject){
-            .strategy = strategy, .expected = expected, .product = FIRST_PRODUCT + (int64_t)count};
+            .strategy = strategy, .expected = expected, .product = first_product(fault) + (int64_t)count};
         const struct lock_server *server = strategy_server(strategy);
         if (server &&
             !address_known(&site->addresses, &site->lab, server, reasons[count], sizeof reasons[count]))
@@ -152,7 +158,8 @@ static size_t choose(const struct faults_settings *settings, const struct fault 
 }
 
 /* Those that can be tried come first; *ret_tried of them. */
-static void order_by_reason(struct fault_subject *subjects, size_t count, size_t *ret_tried)
+static void order_by_reason(struct fault_subject *subjects, size_t count, int64_t first_product,
+                            size_t *ret_tried)
 {
     size_t tried = 0;
     for (size_t i = 0; i < count; i++) {
@@ -161,7 +168,7 @@ static void order_by_reason(struct fault_subject *subjects, size_t count, size_t
         struct fault_subject subject = subjects[i];
         memmove(&subjects[tried + 1], &subjects[tried], (i - tried) * sizeof subjects[0]);
         subjects[tried] = subject;
-        subjects[tried].product = FIRST_PRODUCT + (int64_t)tried;
+        subjects[tried].product = first_product + (int64_t)tried;
         tried++;
     }
     *ret_tried = tried;
@@ -173,7 +180,7 @@ static bool try_group(const struct faults_settings *settings, const struct fault
     struct fault_subject subjects[FAULT_STRATEGIES_MAX + 1];
     char reasons[FAULT_STRATEGIES_MAX][200], reason[200], tag[40];
     size_t tried, count = choose(settings, fault, site, alone, subjects, reasons);
-    order_by_reason(subjects, count, &tried);
+    order_by_reason(subjects, count, first_product(fault), &tried);
     if (fault->possible && !fault->possible(site, reason, sizeof reason)) {
         for (size_t i = 0; i < tried; i++)
             subjects[i].reason = reason;
@@ -184,7 +191,7 @@ static bool try_group(const struct faults_settings *settings, const struct fault
              alone ? "a" : "");
     fault_log_open(tag, &log);
     struct fault_run run = {.fault = fault, .site = site, .log = &log, .subjects = subjects, .count = tried};
-    bool well = tried == 0 || run_cycles(settings, &run, progress);
+    bool well = tried == 0 || ((!fault->enter || fault->enter(&run)) && run_cycles(settings, &run, progress));
     if (tried > 0 && fault->leave && !fault->leave(&run))
         well = false;
     for (size_t i = 0; well && i < count; i++)
@@ -203,7 +210,8 @@ static bool try_fault(const struct faults_settings *settings, const struct fault
                                    .wait_ms = fault->story == STORY_CHURN ? 5000 : 30000,
                                    .order_ms = fault->story == STORY_CHURN ? 10000 : 60000,
                                    .proxied = fault->proxied,
-                                   .proxied_one = fault->proxied_one};
+                                   .proxied_one = fault->proxied_one,
+                                   .clocks = fault->clocks};
     progress_label(progress, "%s", fault->name);
     if (!site_arrange(site, &plan) || !try_group(settings, fault, site, false, progress, rows, note) ||
         !try_group(settings, fault, site, true, progress, rows, note))

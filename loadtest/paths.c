@@ -56,6 +56,13 @@ static const struct wanted KAZOO_LOCK = {
      "../share/oversell/kazoo_lock.py"},
 };
 
+static const struct wanted CLOCK = {
+    "the clock that can be set wrong",
+    "OVERSELL_CLOCK_SHIM",
+    R_OK,
+    {"clock-shim.so"},
+};
+
 static bool is_usable(const char *path, int mode, char *ret_path)
 {
     char real[PATH_MAX];
@@ -113,4 +120,9 @@ bool path_of_pages_lua(char *ret_path)
 bool path_of_kazoo_lock(char *ret_path)
 {
     return find(&KAZOO_LOCK, ret_path);
+}
+
+bool path_of_clock(char *ret_path)
+{
+    return find(&CLOCK, ret_path);
 }

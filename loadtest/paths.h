@@ -6,11 +6,13 @@
 #include <stdbool.h>
 
 /* Each fills a buffer of PATH_MAX bytes. False, having said so on stderr: there is none. The environment
- * variables OVERSELL_STACK, OVERSELL_SERVICE, OVERSELL_ORDER_LUA, OVERSELL_PAGES_LUA and OVERSELL_KAZOO_LOCK name another file. */
+ * variables OVERSELL_STACK, OVERSELL_SERVICE, OVERSELL_ORDER_LUA, OVERSELL_PAGES_LUA, OVERSELL_KAZOO_LOCK and OVERSELL_CLOCK_SHIM name
+ * another file. */
 bool path_of_stack(char *ret_path);
 bool path_of_service(char *ret_path);
 bool path_of_order_lua(char *ret_path);
 bool path_of_pages_lua(char *ret_path);
 bool path_of_kazoo_lock(char *ret_path);
+bool path_of_clock(char *ret_path);
 
 #endif
