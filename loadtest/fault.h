@@ -50,6 +50,8 @@ struct fault {
     bool (*strike)(struct fault_run *run);
     /* STORY_OVERTAKE: once the others have come. STORY_CHURN: at the end of a cycle. NULL: nothing. */
     bool (*after)(struct fault_run *run);
+    /* After the last cycle, whatever came before; NULL: nothing. */
+    bool (*leave)(struct fault_run *run);
     /* Can it be done here? If not, RET_REASON says why. NULL: yes. */
     bool (*possible)(struct site *site, char *ret_reason, size_t size);
     unsigned proxied; /* 1 << BACKEND, or-ed */

@@ -46,7 +46,8 @@ static unsigned seen_against(const struct fault *fault, const struct fault_subje
 {
     const struct fault_tally *tally = &subject->tally;
     unsigned seen = 0;
-    if (tally->oversold > 0 || tally->drift > 0)
+    bool one_number = strategy_stock_kind(subject->strategy) == STOCK_COUNTER;
+    if (tally->oversold > 0 || tally->drift > 0 || (one_number && tally->disordered > 0))
         seen |= I1_NOT_OVERSOLD | SEEN_OVERSOLD;
     if (tally->drift != 0)
         seen |= I3_BALANCED | SEEN_OVERSOLD;

@@ -2,6 +2,7 @@
 #include "loadtest/fault_judge.h"
 
 #include "loadtest/complain.h"
+#include "loadtest/fault_history.h"
 #include "loadtest/interrupt.h"
 #include "service/steps.h"
 
@@ -13,7 +14,7 @@
 
 static const struct statement ST_ORDERS = {
     "fault_orders",
-    "SELECT l.product_id, o.id, coalesce(o.idempotency_key, ''), o.status = 'pending' FROM order_line l "
+    "SELECT l.product_id, o.id, coalesce(o.idempotency_key, ''), o.status = 'pending', l.stock_seen FROM order_line l "
     "JOIN orders o ON o.id = l.order_id WHERE l.product_id BETWEEN $1 AND $2",
     2};
 static const struct statement ST_BOOKS = {
@@ -100,6 +101,7 @@ static bool settle(struct site *site, struct fault_log *log, int64_t first, size
 struct found {
     int orders, kept; /* kept: not rejected afterwards */
     int64_t id;
+    int64_t seen; /* of the stock; negative: nothing */
 };
 
 static bool read_orders(struct site *site, const struct fault_log *log, int64_t first, size_t count,
@@ -120,6 +122,7 @@ static bool read_orders(struct site *site, const struct fault_log *log, int64_t 
         found[at - log->from].orders++;
         found[at - log->from].kept += kept;
         found[at - log->from].id = number(rows, row, 1);
+        found[at - log->from].seen = PQgetisnull(rows, row, 4) ? -1 : number(rows, row, 4);
     }
     return true;
 }
@@ -154,6 +157,29 @@ static bool read_books(struct site *site, int64_t first, size_t count, struct fa
     return true;
 }
 
+/* One strategy's sales after the other; those whose clients were never told may have happened at any later time. */
+static bool check_histories(const struct fault_log *log, const struct found *found, size_t count,
+                            struct fault_tally *tallies)
+{
+    size_t intents = log->count - log->from;
+    struct sale *sales = malloc((intents + 1) * sizeof *sales);
+    for (size_t strategy = 0; sales && strategy < count; strategy++) {
+        size_t sold = 0;
+        for (size_t i = 0; i < intents; i++) {
+            const struct intent *intent = &log->intents[log->from + i];
+            if (intent->strategy != strategy || found[i].kept == 0 || found[i].seen < 0)
+                continue;
+            sales[sold++] = (struct sale){.seen = found[i].seen,
+                                          .began_us = intent->began_us,
+                                          .ended_us = intent->told == TOLD_CREATED ? intent->ended_us
+                                                                                   : INT64_MAX};
+        }
+        tallies[strategy].disordered += (int64_t)history_check(sales, sold);
+    }
+    free(sales);
+    return sales != NULL;
+}
+
 bool fault_judge(struct site *site, struct fault_log *log, int64_t first, size_t count,
                  struct fault_tally *ret_tallies)
 {
@@ -167,6 +193,7 @@ bool fault_judge(struct site *site, struct fault_log *log, int64_t first, size_t
         const struct intent *intent = &log->intents[log->from + i];
         judge_intent(intent, &found[i], &ret_tallies[intent->strategy]);
     }
+    well = well && check_histories(log, found, count, ret_tallies);
     free(found);
     return well;
 }

@@ -14,6 +14,9 @@ struct fault_tally {
     int64_t duplicated;   /* keys with two orders, in the database or in what their client was told */
     int64_t denied;       /* orders whose client was told that nothing was sold, or that nobody wanted */
     int64_t wrong;        /* answers that had no type, or did not come in bounded time */
+    int64_t
+        disordered; /* orders that no order of the sales explains, see fault_history.h; means nothing where a product's stock
+                           is not one number */
     int64_t orders, sold, oversold;
     int64_t drift; /* sold − (initial − left): the worst of the cycles */
 };

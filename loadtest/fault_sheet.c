@@ -36,6 +36,8 @@ const struct column fault_columns[FAULT_COLUMNS] = {
      "units sold beyond those there were"},
     {"drift", "drift", COLUMN_NUMBER, 0, SHOW_ALL, 0,
      "sold − (stock − left), of the cycle where it is worst"},
+    {"disordered", "dis-\nordered", COLUMN_NUMBER, 0, SHOW_ALL, 5,
+     "orders that no sequence of the sales explains: two that saw the same stock, or one that saw less than a later one"},
     {"seen_in", "seen\nin", COLUMN_NUMBER, 0, SHOW_ALL, 4,
      "cycles in which units were oversold, the books did not balance, or orders were lost"},
     {"longest_outage_ms", "longest\noutage ms", COLUMN_NUMBER, 0, SHOW_ALL, 0,

@@ -81,6 +81,7 @@ static void add_worst(struct fault_tally *sum, const struct fault_tally *tally)
     sum->duplicated += tally->duplicated;
     sum->denied += tally->denied;
     sum->wrong += tally->wrong;
+    sum->disordered += tally->disordered;
     sum->orders += tally->orders;
     sum->sold += tally->sold;
     sum->oversold += tally->oversold;
