@@ -133,9 +133,15 @@ static void print_row(const struct option_row *row, const char *at)
     putchar('\n');
 }
 
+/* What stands before the command's name. */
+static const char *program(const struct command_line *line)
+{
+    return line->alone ? "" : "loadtest ";
+}
+
 static void print_help(const struct command_line *line, const void *settings)
 {
-    printf("usage: loadtest %s [OPTION…]%s%s\n\n%s\n\n", line->name, *line->operands ? " " : "",
+    printf("usage: %s%s [OPTION…]%s%s\n\n%s\n\n", program(line), line->name, *line->operands ? " " : "",
            line->operands, line->summary);
     struct cursor cursor = {0};
     size_t offset;
@@ -151,9 +157,9 @@ __attribute__((format(printf, 2, 3))) static enum options_outcome bad(const stru
 {
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "loadtest %s: ", line->name);
+    fprintf(stderr, "%s%s: ", program(line), line->name);
     vfprintf(stderr, format, arguments);
-    fprintf(stderr, "\nSee loadtest %s --help.\n", line->name);
+    fprintf(stderr, "\nSee %s%s --help.\n", program(line), line->name);
     va_end(arguments);
     return OPTIONS_BAD;
 }
@@ -171,7 +177,7 @@ static const struct option_row *find_row(const struct command_line *line, const 
 
 static enum options_outcome unknown_option(const struct command_line *line, const char *word)
 {
-    fprintf(stderr, "loadtest %s: unknown option '%s' (valid:", line->name, word);
+    fprintf(stderr, "%s%s: unknown option '%s' (valid:", program(line), line->name, word);
     struct cursor cursor = {0};
     size_t offset;
     for (const struct option_row *row; (row = next_row(line, &cursor, &offset));)
@@ -207,7 +213,7 @@ static enum options_outcome store(const struct command_line *line, const struct 
                 *(const char **)at = value;
                 return OPTIONS_OK;
             }
-        fprintf(stderr, "loadtest %s: %s '%s' is not valid (valid: ", line->name, row->name, value);
+        fprintf(stderr, "%s%s: %s '%s' is not valid (valid: ", program(line), line->name, row->name, value);
         print_choices(stderr, row);
         fputs(")\n", stderr);
         return OPTIONS_BAD;
