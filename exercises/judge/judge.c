@@ -30,21 +30,20 @@ static const struct option_row ROWS[] = {
     {"--limit", "TIME", OPTION_DURATION, AT(limit_ms), 1000, 3600000, NULL, "for each check"},
     {"--servers", "WHICH", OPTION_CHOICE, AT(servers), 0, 0, SERVER_CHOICES,
      "a private stack, or what DATABASE_URL and REDIS_URL in the environment\nname"},
-    {"--hint", "N", OPTION_NUMBER, AT(hint), 0, 99, NULL,
-     "how many of the hints to show; with check: none but these"},
+    {"--hint", "N", OPTION_NUMBER, AT(hint), 0, 99, NULL, "how many of the hints to show"},
 };
 
 static const struct option_rows OPTIONS = OPTION_ROWS(ROWS);
 
 static const struct command_line LINE = {
     .name = "judge",
+    .alone = true,
     .operands = "check|hint|solution TASK",
     .min_operands = 2,
     .max_operands = 2,
-    .summary =
-        "Judges a learner's strategy by explore and compare; see exercises/README.md.\n"
-        "Exit status: 0 there is a verdict, whichever; 1 no such hint, or no solution yet; 2 wrong usage;\n"
-        "3 nothing could be judged.",
+    .summary = "Judges a learner's strategy by explore and compare; see exercises/README.md.\n"
+               "Exit status: 0 there is a verdict, whichever; 1 it has not passed yet; 2 wrong usage;\n"
+               "3 nothing could be judged.",
     .groups = {{&OPTIONS, 0}},
 };
 

@@ -32,7 +32,7 @@ def servers(tmp_path_factory):
 def make(target, folder, task, *words, env=None):
     return subprocess.run(
         ["make", "--no-print-directory", f"BUILD={BUILD}", f"EXERCISE={folder}", target, f"NAME={task}", *words],
-        capture_output=True, text=True, timeout=300, check=False, cwd=ROOT, env=env,
+        capture_output=True, text=True, timeout=900, check=False, cwd=ROOT, env=env,
     )  # fmt: skip
 
 
@@ -42,7 +42,7 @@ def judge(servers, folder, task, source, *words):
     if isinstance(source, str):
         (folder / "own.c").write_text(source, encoding="utf-8")
         source = folder / "own.c"
-    ran = make("exercise", folder, task, f"FILE={source}", "SERVERS=environment", *words, env=servers)
+    ran = make("exercise", folder, task, f"FILE={source}", "SERVERS=environment", "LIMIT=200s", *words, env=servers)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     assert_form(results)
