@@ -138,8 +138,9 @@ struct addresses {
 
 static bool find_addresses(struct lab *lab, const struct judge_settings *settings, struct addresses *ret)
 {
-    struct lock_config found = {.database_url = getenv("DATABASE_URL"), .redis_url = getenv("REDIS_URL")};
+    static struct lock_config found; /* what addresses_read finds is never freed */
     bool private = strcmp(settings->servers, "private") == 0;
+    found = (struct lock_config){.database_url = getenv("DATABASE_URL"), .redis_url = getenv("REDIS_URL")};
     if (private && !addresses_read(lab, &found))
         return false;
     if (private)
@@ -221,7 +222,7 @@ static int judge(const struct task *task, const struct judge_settings *settings)
         return MISUSED;
     interrupt_watch();
     if (!lab_open(&place, &lab))
-        return NOT_JUDGED;
+        return interrupted() ? 128 + interrupted() : NOT_JUDGED;
     bool found = find_addresses(&lab, settings, &where);
     if (found)
         run_checks(task, settings, &where, results);
