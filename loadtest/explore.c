@@ -5,6 +5,7 @@
 #include "loadtest/explore_case.h"
 #include "loadtest/explore_crew.h"
 #include "loadtest/explore_save.h"
+#include "loadtest/explore_show.h"
 #include "loadtest/explore_steps.h"
 #include "loadtest/interrupt.h"
 #include "loadtest/output.h"
@@ -71,6 +72,8 @@ static const struct option_row ROWS[] = {
      "instead: run one schedule and tell it, such as\n"
      "'read-write s=1 q=1,1 A>read B>end A>end', or a file of them\n"
      "(explore/*.sched); repeat it for more"},
+    {"--show", "N", OPTION_NUMBER, AT(plan.limits.show), 0, WITNESSES_MAX, NULL,
+     "tell so many schedules of each strategy that went wrong, the plainest\nfirst, a column for each order"},
     {"--save", "DIR", OPTION_TEXT, AT(save), 0, 0, NULL,
      "write each witness there as a file for --replay, with what it came to\nas its expectation"},
     {"--serve", NULL, OPTION_FLAG, AT(serve), 0, 0, NULL,
@@ -225,6 +228,7 @@ static int explore_in(struct lab *lab, const struct explore_settings *settings,
     json_auto_t *rows = json_array();
     if (!learn_addresses(lab, settings, &addresses))
         return ENDED_ENVIRONMENT;
+    int64_t began_us = monotonic_us();
     bool explored = explore_crew_run(&settings->plan, &addresses, chosen, count, (size_t)settings->jobs,
                                      found);
     for (size_t i = 0; i < count; i++)
@@ -233,11 +237,16 @@ static int explore_in(struct lab *lab, const struct explore_settings *settings,
     if (!explored)
         return ENDED_ENVIRONMENT;
     json_auto_t *document = result_new("explore", settings_json(settings));
-    if (!document || json_object_set(document, "rows", rows) != 0) {
+    double seconds = (double)(monotonic_us() - began_us) / 1e6;
+    if (!document || json_object_set(document, "rows", rows) != 0 ||
+        json_object_set_new(document, "seconds", json_real(seconds)) != 0 ||
+        json_object_set_new(document, "jobs", json_integer((json_int_t)settings->jobs)) != 0) {
         complain("out of memory");
         return ENDED_ENVIRONMENT;
     }
     bool written = output_write(document, &settings->output);
+    if (settings->plan.limits.show && strcmp(settings->output.format, "json") != 0)
+        explore_show(rows);
     if (settings->save && !explore_save(rows, settings->save))
         written = false;
     return written ? status_of(rows) : ENDED_ENVIRONMENT;

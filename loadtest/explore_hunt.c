@@ -6,6 +6,7 @@
 #include "loadtest/interrupt.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { TRIES_AGAIN = 3 }; /* at a schedule that does not begin as it did before */
@@ -77,6 +78,7 @@ static bool run_search(struct hunt *hunt, const struct hunt_limits *limits, int6
 bool hunt_run(struct hunt *hunt, const struct hunt_limits *limits, hunt_covered *covered, void *context)
 {
     int64_t began_us = monotonic_us();
+    hunt->tally.witness_most = (size_t)limits->show;
     int bound = limits->bound == NO_BOUND || limits->samples ? NO_BOUND : 0;
     bool well;
     do {
@@ -98,38 +100,66 @@ bool hunt_run(struct hunt *hunt, const struct hunt_limits *limits, hunt_covered 
 /* ---- the witness ---------------------------------------------------------------------------------------------- */
 
 /* Makes its moves once more, to see what script they are. */
-static bool repeat_moves(struct hunt *hunt)
+static bool repeat_moves(struct hunt *hunt, const struct witness *witness)
 {
     bool made = play_start(&hunt->play);
-    for (size_t i = 0; made && i < hunt->tally.witness_length; i++)
-        made = play_make(&hunt->play, hunt->tally.witness[i]);
+    for (size_t i = 0; made && i < witness->length; i++)
+        made = play_make(&hunt->play, witness->moves[i]);
     return play_end(&hunt->play) && made;
 }
 
 /* Does the script lead to the same moves, and these to the same kind of end? */
-static bool is_reproduced(struct hunt *hunt, const struct script *script, struct replay *ret_replay)
+static bool is_reproduced(struct hunt *hunt, const struct witness *witness, const struct script *script,
+                          struct replay *ret_replay)
 {
-    const struct tally *tally = &hunt->tally;
-    return replay_run(&hunt->play, script, ret_replay) && hunt->play.move_count == tally->witness_length &&
-           memcmp(hunt->play.moves, tally->witness, tally->witness_length * sizeof tally->witness[0]) == 0 &&
-           (tally->witness_is_bad ? tally_is_bad(&hunt->play) : ending_breaks_lock(&hunt->play.ending));
+    return replay_run(&hunt->play, script, ret_replay) && hunt->play.move_count == witness->length &&
+           memcmp(hunt->play.moves, witness->moves, witness->length * sizeof witness->moves[0]) == 0 &&
+           (witness->is_bad ? tally_is_bad(&hunt->play) : ending_breaks_lock(&hunt->play.ending));
 }
 
-json_t *hunt_witness(struct hunt *hunt)
+/* In columns, as a text. */
+static json_t *tell(const struct play *play, const struct story *story)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out)
+        story_print(play, story, out);
+    json_t *told = out && fclose(out) == 0 ? json_string(text) : NULL;
+    free(text);
+    return told;
+}
+
+static json_t *witness_json(struct hunt *hunt, const struct witness *witness)
 {
     struct script script;
     struct replay replay;
     struct story story;
     char words[SCENARIO_TEXT];
     int reproduced = 0;
-    if (hunt->tally.witness_length == 0 || !repeat_moves(hunt))
+    if (!repeat_moves(hunt, witness))
         return json_null();
     script_of_play(&hunt->play, &script);
     for (int i = 0; i < WITNESS_RUNS; i++)
-        reproduced += is_reproduced(hunt, &script, &replay);
+        reproduced += is_reproduced(hunt, witness, &script, &replay);
     story_tell(&hunt->play, &replay, &story);
-    return json_pack("{s:s, s:i, s:o, s:o, s:s, s:i}", "replay",
-                     scenario_short(&hunt->play.settings, &script, words), "switches",
-                     (int)hunt->tally.witness_switches, "steps", story_steps(&hunt->play, &replay), "ending",
-                     story_ending(&hunt->play), "explanation", story.explanation, "reproduced", reproduced);
+    return json_pack("{s:s, s:i, s:o, s:o, s:s, s:o, s:i}", "replay",
+                     scenario_short(&hunt->play.settings, &script, words), "switches", (int)witness->switches,
+                     "steps", story_steps(&hunt->play, &replay), "ending", story_ending(&hunt->play),
+                     "explanation", story.explanation, "told", tell(&hunt->play, &story), "reproduced",
+                     reproduced);
+}
+
+json_t *hunt_witness(struct hunt *hunt)
+{
+    const struct tally *tally = &hunt->tally;
+    return tally->witness_count > 0 ? witness_json(hunt, &tally->witnesses[0]) : json_null();
+}
+
+json_t *hunt_further_witnesses(struct hunt *hunt)
+{
+    json_t *further = json_array();
+    for (size_t i = 1; i < hunt->tally.witness_count; i++)
+        json_array_append_new(further, witness_json(hunt, &hunt->tally.witnesses[i]));
+    return further;
 }

@@ -15,9 +15,9 @@ struct hunt_limits {
     int64_t time_ms;   /* at most; 0: as long as it takes */
     int64_t bound;     /* preemptions at most, searched with 0, 1, 2 … in turn; NO_BOUND: all at once */
     int64_t samples;   /* so many schedules at random in place of a search; 0: a search … */
-    int64_t
-        pct; /* … uniform over interleavings, or (from 1 on) in search of a bug of this depth: explore_pct.h … */
-    int64_t seed; /* … and what the choice of them begins with */
+    int64_t pct;       /* … uniform, or (from 1 on) in search of a bug of this depth: explore_pct.h … */
+    int64_t seed;      /* … and what the choice of them begins with */
+    int64_t show;      /* how many of those that went wrong to keep, the plainest; 0: one */
 };
 
 struct hunt {
@@ -40,8 +40,10 @@ bool hunt_open(struct hunt *hunt, struct explore_shop *shop, const char *url,
 bool hunt_run(struct hunt *hunt, const struct hunt_limits *limits, hunt_covered *covered, void *context);
 void hunt_close(struct hunt *hunt);
 
-/* {"replay","switches","steps","explanation","reproduced"}, a new reference, having run it WITNESS_RUNS times; null where
- * nothing went wrong. */
+/* {"replay","switches","steps","explanation","told","reproduced"}, a new reference, having run it WITNESS_RUNS times; null
+ * where nothing went wrong. */
 json_t *hunt_witness(struct hunt *hunt);
+/* An array of the next plainest, as many as were kept. */
+json_t *hunt_further_witnesses(struct hunt *hunt);
 
 #endif

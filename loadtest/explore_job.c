@@ -50,7 +50,7 @@ static json_t *row_of(const struct explore_plan *plan, struct hunt *hunt, const 
     double share = (double)t->oversold / (double)(t->schedules ? t->schedules : 1);
     json_t *row = empty_row(plan, strategy);
     json_t *figures = json_pack(
-        "{s:o, s:I, s:f, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:{s:i, s:i, s:i}, s:s, s:o}",
+        "{s:o, s:I, s:f, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:{s:i, s:i, s:i}, s:s, s:o, s:o}",
         "step_list", steps_json(&hunt->play), "schedules", (json_int_t)t->schedules, "coverage",
         hunt->coverage, "complete", complete, "blocked", (json_int_t)t->waited, "sold_rightly",
         (json_int_t)t->rightly, "undersold", (json_int_t)t->undersold, "oversold", (json_int_t)t->oversold,
@@ -59,7 +59,8 @@ static json_t *row_of(const struct explore_plan *plan, struct hunt *hunt, const 
         (json_int_t)t->deadlocks, "stuck_locks", (json_int_t)t->stuck, "robbed", (json_int_t)t->robbed,
         "two_holders", (json_int_t)t->two_holders + (json_int_t)t->hollow, "switches", "min",
         tally_switches(t, 0), "median", tally_switches(t, 0.5), "max", tally_switches(t, 1), "verdict",
-        explore_verdict_name(verdict), "witness", hunt_witness(hunt));
+        explore_verdict_name(verdict), "witness", hunt_witness(hunt), "further_witnesses",
+        hunt_further_witnesses(hunt));
     if (!figures || json_object_update(row, figures) != 0) {
         json_decref(row);
         row = NULL;

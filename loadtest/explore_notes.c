@@ -1,6 +1,7 @@
 /* What stands beneath the table of an exploration, in words. */
 #include "loadtest/notes.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static const char *text(const json_t *row, const char *key)
@@ -15,7 +16,9 @@ bool notes_of_explore(const json_t *document, struct notes *notes)
     static const char *const VERDICTS[] = {"ok", "oversold-as-expected", "not-caught", "broken"};
     json_t *row;
     bool well = true;
+    int64_t schedules = 0;
     json_array_foreach(json_object_get(document, "rows"), i, row) {
+        schedules += (int64_t)json_integer_value(json_object_get(row, "schedules"));
         if (*text(row, "reason"))
             well &= notes_add(notes, NOTE_WARNING, "%s: %s", text(row, "strategy"), text(row, "reason"));
         const json_t *witness = json_object_get(row, "witness");
@@ -26,6 +29,10 @@ bool notes_of_explore(const json_t *document, struct notes *notes)
         for (size_t v = 0; v < sizeof VERDICTS / sizeof VERDICTS[0]; v++)
             counted[v] += strcmp(text(row, "verdict"), VERDICTS[v]) == 0;
     }
+    if (json_object_get(document, "seconds"))
+        well &= notes_add(notes, NOTE_ADVICE, "%" PRId64 " schedules in %.1f s, by up to %d processes.",
+                          schedules, json_real_value(json_object_get(document, "seconds")),
+                          (int)json_integer_value(json_object_get(document, "jobs")));
     if (counted[2] + counted[3] > 0)
         return well && notes_add(notes, NOTE_CLOSING,
                                  "%zu of %zu rows did not keep what they promise, or were not caught.",

@@ -5,12 +5,28 @@
 
 #include <string.h>
 
-static bool is_plainer(const struct tally *tally, bool bad, unsigned switches, size_t length)
+static bool is_plainer(const struct witness *one, const struct witness *other)
 {
-    if (tally->witness_length == 0 || bad != tally->witness_is_bad)
-        return tally->witness_length == 0 || bad;
-    return switches < tally->witness_switches ||
-           (switches == tally->witness_switches && length < tally->witness_length);
+    if (one->is_bad != other->is_bad)
+        return one->is_bad;
+    return one->switches < other->switches ||
+           (one->switches == other->switches && one->length < other->length);
+}
+
+/* Into its place among the plainest, of equal ones behind those that came before. */
+static void keep_witness(struct tally *tally, const struct play *play, bool bad, unsigned switches)
+{
+    struct witness new = {.length = play->move_count, .switches = switches, .is_bad = bad};
+    size_t most = tally->witness_most ? tally->witness_most : 1, at = tally->witness_count;
+    while (at > 0 && is_plainer(&new, &tally->witnesses[at - 1]))
+        at--;
+    if (at == most)
+        return;
+    memcpy(new.moves, play->moves, play->move_count * sizeof play->moves[0]);
+    tally->witness_count += tally->witness_count < most;
+    memmove(tally->witnesses + at + 1, tally->witnesses + at,
+            (tally->witness_count - at - 1) * sizeof tally->witnesses[0]);
+    tally->witnesses[at] = new;
 }
 
 bool tally_is_bad(const struct play *play)
@@ -40,12 +56,8 @@ void tally_add(struct tally *tally, const struct play *play)
     tally->hollow += ending->hollow;
     tally->bad += bad;
     tally->by_switches[switches < SWITCHES_MAX ? switches : SWITCHES_MAX]++;
-    if ((bad || ending_breaks_lock(ending)) && is_plainer(tally, bad, switches, play->move_count)) {
-        tally->witness_is_bad = bad;
-        memcpy(tally->witness, play->moves, play->move_count * sizeof play->moves[0]);
-        tally->witness_length = play->move_count;
-        tally->witness_switches = switches;
-    }
+    if (bad || ending_breaks_lock(ending))
+        keep_witness(tally, play, bad, switches);
 }
 
 unsigned tally_switches(const struct tally *tally, double quantile)

@@ -4,7 +4,16 @@
 
 #include "loadtest/explore_play.h"
 
-enum { SWITCHES_MAX = 255 };
+enum { SWITCHES_MAX = 255, WITNESSES_MAX = 20 };
+
+/* A schedule that went wrong. Those that are bad are plainer than those whose lock was at fault and nothing came of it; of
+ * them the one with the fewest switches is, then with the fewest moves. */
+struct witness {
+    struct move moves[DEPTH_MAX];
+    size_t length;
+    unsigned switches;
+    bool is_bad;
+};
 
 struct tally {
     uint64_t schedules;
@@ -14,12 +23,8 @@ struct tally {
     uint64_t bad; /* any that tally_is_bad */
     uint64_t by_switches[SWITCHES_MAX + 1];
     uint64_t moves;
-    /* The witness: of the bad schedules, or where there is none of those whose lock was at fault, the one with the
-     * fewest switches, then the fewest moves. None: no moves. */
-    bool witness_is_bad;
-    struct move witness[DEPTH_MAX];
-    size_t witness_length;
-    unsigned witness_switches;
+    struct witness witnesses[WITNESSES_MAX]; /* the plainest first */
+    size_t witness_count, witness_most;      /* 0: one */
 };
 
 /* Did something go wrong in the schedule that PLAY has just ended? */

@@ -287,6 +287,11 @@ def test_a_bound_and_a_sample_promise_nothing_for_safe_rows(servers):
     assert (few["read-write"]["schedules"], few["read-write"]["oversold"]) == (8, 6)
     assert (few["optimistic"]["schedules"], few["optimistic"]["verdict"]) == (8, "unknown")
     assert (few["optimistic"]["coverage"], few["optimistic"]["share"]) == (pytest.approx(0.375), None)
+    hunt = ["--strategies", "read-write,optimistic", "--sample", "20", "--pct", "2", "--format", "json"]
+    found = rows_of(explore(servers, *hunt))
+    assert found == rows_of(explore(servers, *hunt))
+    assert found["read-write"]["oversold"] > 0 and found["read-write"]["share"] is None, found["read-write"]
+    assert found["optimistic"]["verdict"] == "unknown", found["optimistic"]
     sample = ["--strategies", "read-write,optimistic", "--sample", "60", "--format", "json"]
     one, same, other = (rows_of(explore(servers, *sample, "--seed", seed)) for seed in ("7", "7", "8"))
     assert one == same and one["read-write"]["oversold"] > 0
@@ -299,6 +304,16 @@ def test_the_stories_are_true(servers, story):
     ran = explore(servers, "--replay", story)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "✓ as expected" in ran.stdout and "✗" not in ran.stdout
+
+
+def test_the_plainest_schedules_are_told_on_demand(servers):
+    ran = explore(servers, "--strategies", "read-write,mutex", "--show", "3")
+    told = re.findall(r"^read-write s=1 q=1,1 (.*)\n  # A +B +stock\n", ran.stdout, re.M)
+    assert (ran.returncode, len(told), told[0]) == (0, 3, "A>read B>end A>end"), ran.stdout
+    switches = [len(script.split()) for script in told]
+    assert switches == sorted(switches) and ran.stdout.count("both read 1") == 4, ran.stdout
+    row = rows_of(explore(servers, "--strategies", "read-write", "--show", "3", "--format", "json"))["read-write"]
+    assert [witness["reproduced"] for witness in [row["witness"], *row["further_witnesses"]]] == [10, 10, 10], row
 
 
 def test_a_replay_is_told_in_columns(servers):
@@ -341,6 +356,7 @@ def test_saved_witnesses_are_true_again(servers, tmp_path):
     [
         (["--strategies", "nobody"], "unknown strategy 'nobody'"),
         (["--actors", "9"], "--actors"),
+        (["--pct", "2"], "--pct says how to choose the schedules of --sample N"),
         (["--quantities", "1,x"], "--quantities '1,x' is not valid"),
         (["--replay", "nobody A>end"], "unknown strategy 'nobody'"),
         (["--replay", "mutex A>sleep"], "'A>sleep' is not valid"),
