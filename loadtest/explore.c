@@ -12,9 +12,11 @@
 #include "loadtest/result.h"
 #include "loadtest/selection.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { STOCK_MOST = 1000, JOBS_MOST = 16, STRATEGIES_MOST = 128 };
@@ -76,6 +78,9 @@ static const struct option_row ROWS[] = {
      "tell so many schedules of each strategy that went wrong, the plainest\nfirst, a column for each order"},
     {"--save", "DIR", OPTION_TEXT, AT(save), 0, 0, NULL,
      "write each witness there as a file for --replay, with what it came to\nas its expectation"},
+    {"--checkpoint", "DIR", OPTION_TEXT, AT(plan.checkpoints), 0, 0, NULL,
+     "keep there how far each strategy's search has come, and go on from\nthere the next time; --limit and --time "
+     "are for one run then"},
     {"--serve", NULL, OPTION_FLAG, AT(serve), 0, 0, NULL,
      "instead: answer a question a line of stdin with a line of JSON, for the\n"
      "workshop's page, on the servers that the environment names"},
@@ -228,6 +233,10 @@ static int explore_in(struct lab *lab, const struct explore_settings *settings,
     json_auto_t *rows = json_array();
     if (!learn_addresses(lab, settings, &addresses))
         return ENDED_ENVIRONMENT;
+    if (settings->plan.checkpoints && mkdir(settings->plan.checkpoints, 0777) != 0 && errno != EEXIST) {
+        complain("cannot make %s: %s", settings->plan.checkpoints, strerror(errno));
+        return ENDED_ENVIRONMENT;
+    }
     int64_t began_us = monotonic_us();
     bool explored = explore_crew_run(&settings->plan, &addresses, chosen, count, (size_t)settings->jobs,
                                      found);

@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES_AGAIN = 3 }; /* at a schedule that does not begin as it did before */
+enum {
+    TRIES_AGAIN = 3, /* at a schedule that does not begin as it did before */
+    SAVE_EVERY_US = 5000000,
+};
 
 bool hunt_open(struct hunt *hunt, struct explore_shop *shop, const char *url,
                const struct play_settings *settings)
@@ -26,11 +29,18 @@ void hunt_close(struct hunt *hunt)
     play_close(&hunt->play);
 }
 
-static bool is_enough(const struct hunt *hunt, const struct hunt_limits *limits, int64_t began_us)
+/* Where and when a run began. */
+struct began {
+    int64_t at_us;
+    uint64_t schedules; /* that an earlier run had left in the checkpoint */
+};
+
+static bool is_enough(const struct hunt *hunt, const struct hunt_limits *limits, const struct began *began)
 {
-    return interrupted() || (limits->schedules && hunt->tally.schedules >= (uint64_t)limits->schedules) ||
+    uint64_t schedules = hunt->tally.schedules - began->schedules;
+    return interrupted() || (limits->schedules && schedules >= (uint64_t)limits->schedules) ||
            (limits->samples && hunt->tally.schedules >= (uint64_t)limits->samples) ||
-           (limits->time_ms && monotonic_us() - began_us >= limits->time_ms * 1000);
+           (limits->time_ms && monotonic_us() - began->at_us >= limits->time_ms * 1000);
 }
 
 /* Of a search in turns each schedule counts once: in the turn that was the first to allow it. */
@@ -45,19 +55,45 @@ static void count(struct hunt *hunt)
         hunt->coverage += search_weight(&hunt->search);
 }
 
+static bool save_progress(struct hunt *hunt)
+{
+    if (!*hunt->checkpoint.path)
+        return true;
+    const struct progress_made made = {hunt->search, hunt->tally, hunt->coverage};
+    return checkpoint_save(&hunt->checkpoint, &made, hunt->error, sizeof hunt->error);
+}
+
+/* RET_FOUND: the hunt stands where an earlier run has left it. */
+static bool load_progress(struct hunt *hunt, bool *ret_found)
+{
+    struct progress_made made;
+    int found = *hunt->checkpoint.path
+                    ? checkpoint_load(&hunt->checkpoint, &made, hunt->error, sizeof hunt->error)
+                    : 0;
+    *ret_found = found > 0;
+    if (found > 0) {
+        hunt->search = made.search;
+        hunt->tally = made.tally;
+        hunt->coverage = made.coverage;
+    }
+    return found >= 0;
+}
+
 /* One search, to its end or as far as the limits allow. False, with ERROR: it could not go on. */
-static bool run_search(struct hunt *hunt, const struct hunt_limits *limits, int64_t began_us,
+static bool run_search(struct hunt *hunt, const struct hunt_limits *limits, const struct began *began,
                        hunt_covered *covered, void *context)
 {
     const struct world world = {&hunt->play, play_start, play_enabled, play_make, play_end, play_remaining};
     unsigned tries = 0;
-    while (!is_enough(hunt, limits, began_us))
+    while (!is_enough(hunt, limits, began))
         switch (search_run(&hunt->search, &world)) {
         case SEARCH_RAN:
             count(hunt);
             covered(context, limits->samples ? (double)hunt->tally.schedules / (double)limits->samples
                                              : hunt->coverage);
             tries = 0;
+            if (monotonic_us() - hunt->checkpoint.saved_us > SAVE_EVERY_US && !save_progress(hunt))
+                return false;
             break;
         case SEARCH_DONE: return true;
         case SEARCH_DIFFERS:
@@ -77,17 +113,24 @@ static bool run_search(struct hunt *hunt, const struct hunt_limits *limits, int6
 
 bool hunt_run(struct hunt *hunt, const struct hunt_limits *limits, hunt_covered *covered, void *context)
 {
-    int64_t began_us = monotonic_us();
-    hunt->tally.witness_most = (size_t)limits->show;
     int bound = limits->bound == NO_BOUND || limits->samples ? NO_BOUND : 0;
-    bool well;
+    bool well, goes_on;
+    if (!load_progress(hunt, &goes_on))
+        return false;
+    if (goes_on)
+        bound = hunt->search.bound;
+    const struct began began = {monotonic_us(), hunt->tally.schedules};
+    hunt->tally.witness_most = (size_t)limits->show;
     do {
-        /* No seed is 0, and close seeds are far apart. */
-        hunt->search = (struct search){.bound = bound,
-                                       .samples = limits->samples > 0,
-                                       .pct.depth = (unsigned)limits->pct,
-                                       .random = (uint64_t)limits->seed * UINT64_C(0x9E3779B97F4A7C15) | 1};
-        well = run_search(hunt, limits, began_us, covered, context);
+        if (!goes_on)
+            /* No seed is 0, and close seeds are far apart. */
+            hunt->search = (struct search){.bound = bound,
+                                           .samples = limits->samples > 0,
+                                           .pct.depth = (unsigned)limits->pct,
+                                           .random = (uint64_t)limits->seed * UINT64_C(0x9E3779B97F4A7C15) |
+                                                     1};
+        goes_on = false;
+        well = run_search(hunt, limits, &began, covered, context) && save_progress(hunt);
         hunt->complete = well && hunt->search.done && !hunt->search.cut;
     } while (well && hunt->search.done && hunt->search.cut && bound++ < limits->bound);
     if (hunt->complete)

@@ -3,7 +3,7 @@
 #ifndef OVERSELL_LOADTEST_EXPLORE_HUNT_H
 #define OVERSELL_LOADTEST_EXPLORE_HUNT_H
 
-#include "loadtest/explore_tally.h"
+#include "loadtest/explore_checkpoint.h"
 
 #include <jansson.h>
 
@@ -25,6 +25,8 @@ struct hunt {
     struct search search;
     struct tally tally;
     double coverage; /* 1 when all has been run */
+    struct checkpoint
+        checkpoint; /* where its path is not "", the hunt goes on from there, and leaves there how far it came */
     bool complete;
     unsigned differed; /* schedules that did not begin as they had before, and were run once more */
     char error[400];   /* why it could not go on, or "" */

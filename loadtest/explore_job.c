@@ -1,6 +1,7 @@
 /* Exploring one strategy: the row of the result that comes of it. */
 #include "loadtest/explore_job.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,27 @@ static json_t *row_of(const struct explore_plan *plan, struct hunt *hunt, const 
     return row;
 }
 
+/* What the hunt is for; whatever changes its course is in it. */
+static bool name_checkpoint(const struct explore_plan *plan, struct hunt *hunt,
+                            const struct strategy *strategy)
+{
+    const struct hunt_limits *l = &plan->limits;
+    const struct play_settings *s = &hunt->play.settings;
+    struct checkpoint *c = &hunt->checkpoint;
+    json_auto_t *steps = steps_json(&hunt->play);
+    int length = snprintf(c->path, sizeof c->path, "%s/%s.checkpoint", plan->checkpoints, strategy->name);
+    size_t used = (size_t)snprintf(c->question, sizeof c->question,
+                                   "%s, faults %u, never %u, stock %" PRId64 ", bound %" PRId64
+                                   ", sample %" PRId64 ", pct %" PRId64 ", seed %" PRId64 ", show %" PRId64
+                                   ", steps %s, quantities",
+                                   strategy->name, s->faults, s->never, s->stock, l->bound, l->samples,
+                                   l->pct, l->seed, l->show, json_string_value(steps));
+    for (size_t i = 0; i < s->actors && used < sizeof c->question; i++)
+        used += (size_t)snprintf(c->question + used, sizeof c->question - used, " %" PRId64,
+                                 s->quantities[i]);
+    return length < (int)sizeof c->path && used < sizeof c->question;
+}
+
 json_t *explore_strategy(const struct explore_plan *plan, const struct strategy *strategy,
                          struct explore_shop *shop, const char *url, hunt_covered *covered, void *context)
 {
@@ -91,6 +113,9 @@ json_t *explore_strategy(const struct explore_plan *plan, const struct strategy 
     json_t *row;
     if (!hunt_open(hunt, shop, url, &settings)) {
         row = unavailable_row(plan, strategy, hunt->error);
+    } else if (plan->checkpoints && !name_checkpoint(plan, hunt, strategy)) {
+        row = unavailable_row(plan, strategy, "the name of its checkpoint is too long");
+        hunt_close(hunt);
     } else {
         (void)hunt_run(hunt, &plan->limits, covered, context); /* if it failed the row says so */
         row = row_of(plan, hunt, strategy);

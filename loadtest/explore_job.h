@@ -11,6 +11,7 @@ struct explore_plan {
     unsigned faults; /* enum shown_by: 0, EXPIRY or CRASH */
     unsigned never;  /* as play_settings */
     struct hunt_limits limits;
+    const char *checkpoints; /* a folder for them; NULL: none */
 };
 
 /* "none", "expire", "crash"; static storage. */

@@ -121,6 +121,21 @@ def test_a_search_that_was_cut_short_promises_nothing(servers):
     assert 0 < row["coverage"] < 1
 
 
+def test_a_search_goes_on_from_its_checkpoint(servers, tmp_path):
+    names, kept = "read-write,mutex", ["--checkpoint", tmp_path / "kept", "--bound", "9", "--show", "2"]
+    whole = rows_of(explore(servers, "--strategies", names, "--bound", "9", "--show", "2", "--format", "json"))
+    schedules = []
+    for _ in range(4):
+        ran = explore(servers, "--strategies", names, *kept, "--limit", "9", "--format", "json")
+        assert ran.returncode == 0, ran.stderr
+        rows = rows_of(ran)
+        schedules.append((rows["read-write"]["schedules"], rows["mutex"]["schedules"]))
+    assert schedules == [(9, 9), (18, 12), (24, 12), (24, 12)]
+    assert rows == whole
+    ran = explore(servers, "--strategies", "mutex", *kept, "--faults", "crash", "--format", "json")
+    assert ran.returncode == 3 and "is of another search" in rows_of(ran)["mutex"]["reason"], ran.stdout
+
+
 def test_more_stock_and_larger_orders(servers):
     ran = explore(servers, "--strategies", "read-write,optimistic,serializable", "--stock", "3", "--quantities", "1,2",
                   "--format", "json")  # fmt: skip
