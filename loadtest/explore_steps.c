@@ -112,30 +112,24 @@ static json_t *read_scenario(const json_t *question, struct scenario *ret_scenar
 
 /* ---- the next move -------------------------------------------------------------------------------------------- */
 
-/* Two steps that nobody can tell apart are one, unless every step is wanted: the order's rows follow what it writes. */
-static bool goes_on(const struct play *play, size_t before, unsigned actor)
+/* Between a write and the order's rows, which follow it, there is nothing that another order could tell. */
+static bool goes_on(const struct play *play, unsigned actor)
 {
-    const struct event *last = NULL;
-    for (size_t i = before; i < play->scene.event_count; i++)
-        if (play->scene.events[i].actor == actor)
-            last = &play->scene.events[i];
-    return last && last->what == STEP_INSERT;
+    return play_next_step(play, actor, play->scene.event_count) == STEP_INSERT;
 }
 
 /* Lets it make a step, or all it can make. False, with REPLAY's error. */
 static bool make_steps(struct play *play, uint8_t actor, bool to_end, bool every_step, struct replay *replay)
 {
     const struct move step = {actor, MOVE_STEP};
-    size_t before;
     if (!replay_can_make(play, step)) {
         snprintf(replay->error, sizeof replay->error, "%c cannot go on here", actor_name(actor));
         return false;
     }
-    do {
-        before = play->scene.event_count;
+    do
         if (!replay_move(play, step, replay))
             return false;
-    } while ((to_end || (!every_step && goes_on(play, before, actor))) && replay_can_make(play, step));
+    while ((to_end || (!every_step && goes_on(play, actor))) && replay_can_make(play, step));
     return true;
 }
 

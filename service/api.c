@@ -34,6 +34,9 @@ const struct route routes[] = {
     {"GET",    "/runs/:",           LANE_HTTP,    ANYBODY, runs_get},
     {"DELETE", "/runs/:",           LANE_CHANGES, OWNER,   runs_delete},
     {"GET",    "/runs/:/traces",    LANE_HTTP,    ANYBODY, runs_get_traces},
+    {"GET",    "/steps",            LANE_HTTP,    ANYBODY, steps_page},
+    {"POST",   "/steps",            LANE_STEPS,   OWNER,   steps_make},
+    {"POST",   "/steps/search",     LANE_STEPS,   OWNER,   steps_search},
     {"GET",    "/traces",           LANE_READS,   ANYBODY, traces_get},
     {"GET",    "/metrics",          LANE_HTTP,    ANYBODY, metrics_get},
     {"GET",    "/healthz",          LANE_HTTP,    ANYBODY, health_get},
@@ -175,6 +178,11 @@ static bool read_member(struct exchange *x, const struct member *member, json_t 
                           (long long)member->most);
         else
             *(int64_t *)member->to = number;
+    } else if (member->type == BOOLEAN) {
+        if (!json_is_boolean(value))
+            reply_problem(x, BAD_REQUEST, NULL, "the member %s must be true or false", member->name);
+        else
+            *(bool *)member->to = json_is_true(value);
     } else if (member->type == NAMES) {
         int64_t count = (int64_t)json_array_size(value);
         if (!are_strings(value))

@@ -31,17 +31,18 @@ handler_fn strategies_list, strategies_get, strategy_get, strategy_set; /* strat
 handler_fn locks_hold;                                                  /* locks_api.c */
 handler_fn runs_create, runs_get, runs_get_traces, runs_delete;         /* runs_api.c */
 handler_fn sandboxes_create, classroom_get;                             /* sandbox_api.c */
+handler_fn steps_make, steps_search;                                    /* steps_api.c */
 handler_fn live_get;                                                    /* live_api.c */
-handler_fn page_get, page_get_file;                                     /* page.c */
+handler_fn page_get, steps_page, page_get_file;                         /* page.c */
 handler_fn health_get, ready_get, metrics_get, traces_get, openapi_get; /* status_api.c */
 
 /* A member of a JSON object, read into the memory that TO points at. */
-enum member_type { INTEGER, STRING, NAMES };
+enum member_type { INTEGER, STRING, NAMES, BOOLEAN };
 struct member {
     const char *name;
     enum member_type type;
     bool required;
-    void *to; /* int64_t, const char * or, for an array of strings, json_t * (borrowed from the JSON) */
+    void *to; /* int64_t, const char *, bool or, for an array of strings, json_t * (borrowed from the JSON) */
     int64_t least, most; /* INTEGER: the range; STRING: the length in characters; NAMES: how many */
 };
 

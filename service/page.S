@@ -4,6 +4,26 @@
 page_index:
 	.incbin "service/page/index.html"
 page_index_end:
+	.global page_steps_page, page_steps_page_end
+page_steps_page:
+	.incbin "service/page/steps.html"
+page_steps_page_end:
+	.global page_steps_style, page_steps_style_end
+page_steps_style:
+	.incbin "service/page/steps.css"
+page_steps_style_end:
+	.global page_steps, page_steps_end
+page_steps:
+	.incbin "service/page/steps.js"
+page_steps_end:
+	.global page_steps_view, page_steps_view_end
+page_steps_view:
+	.incbin "service/page/steps_view.js"
+page_steps_view_end:
+	.global page_steps_words, page_steps_words_end
+page_steps_words:
+	.incbin "service/page/steps_words.js"
+page_steps_words_end:
 	.global page_style, page_style_end
 page_style:
 	.incbin "service/page/style.css"

@@ -17,6 +17,11 @@ static const char HTML[] = "text/html; charset=utf-8", CSS[] = "text/css; charse
 /* page.S: the bytes of each file, from its label to its end. */
 #define FILES(X)                                                                                             \
     X(index, "index.html", HTML)                                                                             \
+    X(steps_page, "steps.html", HTML)                                                                        \
+    X(steps_style, "steps.css", CSS)                                                                         \
+    X(steps, "steps.js", SCRIPT)                                                                             \
+    X(steps_view, "steps_view.js", SCRIPT)                                                                   \
+    X(steps_words, "steps_words.js", SCRIPT)                                                                 \
     X(style, "style.css", CSS)                                                                               \
     X(timeline_style, "timeline.css", CSS)                                                                   \
     X(icon, "icon.svg", IMAGE)                                                                               \
@@ -93,6 +98,12 @@ void page_get(struct exchange *x, struct worker *worker)
 {
     (void)worker;
     reply_file(x, "index.html");
+}
+
+void steps_page(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    reply_file(x, "steps.html");
 }
 
 void page_get_file(struct exchange *x, struct worker *worker)

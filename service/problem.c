@@ -22,6 +22,8 @@ static const struct {
     [TRIES_USED_UP] = {"conflict", 409, "Other orders won every try", 0},
     [IDEMPOTENCY_MISMATCH] = {"idempotency-mismatch", 422, "The Idempotency-Key belongs to another order", 0},
     [IDEMPOTENCY_IN_PROGRESS] = {"idempotency-in-progress", 409, "The first request is still running", 1},
+    [INVALID_SCHEDULE] = {"invalid-schedule", 422, "These steps cannot be made", 0},
+    [EXPLORER_UNAVAILABLE] = {"explorer-unavailable", 503, "The explorer does not answer", 0},
     [PAYLOAD_TOO_LARGE] = {"payload-too-large", 413, "The body is too large", 0},
     [UNSUPPORTED_MEDIA_TYPE] = {"unsupported-media-type", 415, "The body must be application/json", 0},
     [LOCK_WAIT_OVER] = {"lock-busy", 503, "The lock was not got within the wait", 1},

@@ -67,10 +67,20 @@ bool queue_yield(struct queue *queue, void *item)
 
 void *queue_pop(struct queue *queue)
 {
+    return queue_pop_until(queue, INT64_MAX);
+}
+
+void *queue_pop_until(struct queue *queue, int64_t deadline_us)
+{
+    struct timespec until = {.tv_sec = deadline_us / 1000000, .tv_nsec = deadline_us % 1000000 * 1000};
     void *item = NULL;
+    bool in_time = true;
     pthread_mutex_lock(&queue->mutex);
-    while (queue->depth == 0 && !queue->closed)
-        pthread_cond_wait(&queue->filled, &queue->mutex);
+    while (queue->depth == 0 && !queue->closed && in_time)
+        if (deadline_us == INT64_MAX)
+            pthread_cond_wait(&queue->filled, &queue->mutex);
+        else
+            in_time = pthread_cond_clockwait(&queue->filled, &queue->mutex, CLOCK_MONOTONIC, &until) == 0;
     if (queue->depth > 0) {
         item = queue->items[queue->first];
         queue->first = (queue->first + 1) % queue->room;

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct queue;
 
@@ -19,6 +20,8 @@ bool queue_push(struct queue *queue, void *item);
 bool queue_yield(struct queue *queue, void *item);
 /* Waits for an item; NULL once the queue is closed and empty. */
 void *queue_pop(struct queue *queue);
+/* The same, but NULL as well where there is none until DEADLINE (monotonic_us). */
+void *queue_pop_until(struct queue *queue, int64_t deadline_us);
 /* No more pushes; what waits is still handed out. */
 void queue_close(struct queue *queue);
 

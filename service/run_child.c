@@ -15,7 +15,7 @@ enum { LOOK_NS = 5000000 };
 /* In the child, from fork to exec. Other threads may hold any lock of the C library at the fork, so only calls that
  * are safe in a signal handler come here. */
 __attribute__((noreturn)) static void become(const char *const *argv, const char *const *envp, pid_t parent,
-                                             int out, int err)
+                                             int in, int out, int err)
 {
     sigset_t none;
     sigemptyset(&none);
@@ -23,7 +23,8 @@ __attribute__((noreturn)) static void become(const char *const *argv, const char
     signal(SIGPIPE, SIG_DFL);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (in < 0)
+        in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (getppid() == parent && in >= 0 && dup2(in, 0) == 0 && dup2(out, 1) == 1 && dup2(err, 2) == 2) {
         close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
         execve(argv[0], (char *const *)argv, (char *const *)envp); /* which changes neither */
@@ -41,27 +42,31 @@ static void close_pair(const int ends[2])
             close(ends[i]);
 }
 
-bool run_child_start(const char *const *argv, const char *const *envp, struct run_child *ret_child)
+bool run_child_start(const char *const *argv, const char *const *envp, bool talks,
+                     struct run_child *ret_child)
 {
-    int out[2] = {-1, -1}, err[2] = {-1, -1};
+    int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1};
     pid_t parent = getpid(), pid = -1;
-    if (pipe2(out, O_CLOEXEC) == 0 && pipe2(err, O_CLOEXEC) == 0)
+    if ((!talks || pipe2(in, O_CLOEXEC) == 0) && pipe2(out, O_CLOEXEC) == 0 && pipe2(err, O_CLOEXEC) == 0)
         pid = fork();
     if (pid == 0)
-        become(argv, envp, parent, out[1], err[1]);
+        become(argv, envp, parent, in[0], out[1], err[1]);
     int error = errno;
     if (pid < 0) {
+        close_pair(in);
         close_pair(out);
         close_pair(err);
         errno = error;
         return false;
     }
     setpgid(pid, pid); /* both sides do it, so that neither has to wait for the other */
+    if (talks)
+        close(in[0]);
     close(out[1]);
     close(err[1]);
     (void)fcntl(out[0], F_SETFL, O_NONBLOCK);
     (void)fcntl(err[0], F_SETFL, O_NONBLOCK);
-    *ret_child = (struct run_child){pid, out[0], err[0]};
+    *ret_child = (struct run_child){pid, in[1], out[0], err[0]};
     return true;
 }
 
@@ -76,6 +81,8 @@ int run_child_end(struct run_child *child, int64_t deadline_us)
         }
         nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
     }
+    if (child->in >= 0)
+        close(child->in);
     close(child->out);
     close(child->err);
     return status;

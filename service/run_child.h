@@ -8,12 +8,15 @@
 
 struct run_child {
     pid_t pid;
+    int in;       /* write end of its stdin; -1: that is /dev/null */
     int out, err; /* read ends of its stdout and stderr, non-blocking */
 };
 
-/* Starts the program at ARGV[0], a path, with the environment ENVP, in a process group of its own. It gets SIGTERM
+/* Starts the program at ARGV[0], a path, with the environment ENVP, in a process group of its own; TALKS: its stdin is a
+ * pipe as well. It gets SIGTERM
  * when the calling thread ends, which must therefore be the one that waits for it. False with errno. */
-bool run_child_start(const char *const *argv, const char *const *envp, struct run_child *ret_child);
+bool run_child_start(const char *const *argv, const char *const *envp, bool talks,
+                     struct run_child *ret_child);
 
 /* Waits for its end until DEADLINE (monotonic_us), then kills its group; closes the pipes. Returns its status as
  * waitpid gives it. */

@@ -1,5 +1,6 @@
 /* One run of the load test: its command line, what it says while it runs, and its end. */
 #include "service/config.h"
+#include "service/lab_program.h"
 #include "service/run_child.h"
 #include "service/runs_impl.h"
 #include "service/steps.h"
@@ -26,19 +27,6 @@ enum {
 };
 
 /* ---- the command line ---------------------------------------------------------------------------------- */
-
-/* The load test lies beside the service, in the build as well as installed. */
-static bool find_program(char *ret_path, size_t size)
-{
-    const char *named = getenv("OVERSELL_LOADTEST");
-    if (named && *named)
-        return snprintf(ret_path, size, "%s", named) < (int)size;
-    char own[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
-    own[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(own, '/');
-    return slash && snprintf(ret_path, size, "%.*s/loadtest", (int)(slash - own), own) < (int)size;
-}
 
 /* Where this service is reached from this machine. */
 static void own_url(const struct config *config, uint16_t port, char *ret_url, size_t size)
@@ -74,57 +62,6 @@ static char *join(const json_t *names)
     return NULL;
 }
 
-/* What the service was told, by flag or by environment, for the further processes that the load test may start: its
- * servers, but not its own address, name and secrets' files. The caller frees the array and the words before OURS. */
-static char **make_environment(const struct config *config, size_t *ret_ours)
-{
-    const struct {
-        const char *name, *value; /* "": taken away */
-    } ours[] = {
-        {"DATABASE_URL", config->database_url},
-        {"LOCK_DATABASE_URL", config->lock_database_url},
-        {"REDIS_URL", config->redis_url},
-        {"REDLOCK_URLS", config->redlock_urls},
-        {"ZOOKEEPER_CONNECT", config->zookeeper_connect},
-        {"ETCD_ENDPOINTS", config->etcd_endpoints},
-        {"LOCK_PREFIX", config->lock_prefix},
-        {"ADMIN_TOKEN", config->admin_token},
-        {"ADMIN_TOKEN_FILE", ""},
-        {"CLASSROOM", ""},
-        {"LISTEN", ""},
-        {"PORT_FILE", ""},
-        {"INSTANCE", ""},
-        {"LOG_LEVEL", "warning"},
-    };
-    enum { OURS = sizeof ours / sizeof ours[0] };
-    size_t inherited = 0, count = 0;
-    while (environ[inherited])
-        inherited++;
-    char **env = calloc(inherited + OURS + 1, sizeof *env);
-    *ret_ours = 0;
-    if (!env)
-        return NULL;
-    for (size_t i = 0; i < OURS; i++)
-        if (ours[i].value[0] && asprintf(&env[count], "%s=%s", ours[i].name, ours[i].value) > 0)
-            count++;
-    *ret_ours = count;
-    for (size_t i = 0; i < inherited; i++) {
-        size_t length = strcspn(environ[i], "="), j = 0;
-        while (j < OURS && (strlen(ours[j].name) != length || strncmp(ours[j].name, environ[i], length) != 0))
-            j++;
-        if (j == OURS)
-            env[count++] = environ[i];
-    }
-    return env;
-}
-
-static void free_environment(char **env, size_t ours)
-{
-    for (size_t i = 0; env && i < ours; i++)
-        free(env[i]);
-    free(env);
-}
-
 static bool start(const struct runs *runs, const struct run *run, struct run_child *ret_child)
 {
     const struct run_order *order = &run->order;
@@ -143,7 +80,7 @@ static bool start(const struct runs *runs, const struct run *run, struct run_chi
     own_url(runs->config, run->port, url, sizeof url);
     char *strategies = join(order->strategies);
     size_t ours = 0;
-    char **env = make_environment(runs->config, &ours);
+    char **env = lab_environment(runs->config, &ours);
     /* The sale comes last, so that its books and its traces are there to be looked at when the run is over. */
     const char *words[WORDS_MAX] = {program,        "compare",
                                     "--url",        url,
@@ -159,10 +96,10 @@ static bool start(const struct runs *runs, const struct run *run, struct run_chi
         words[count++] = numbers[i].option;
         words[count++] = values[i];
     }
-    bool started = find_program(program, sizeof program) && strategies && env &&
-                   run_child_start(words, (const char *const *)env, ret_child);
+    bool started = lab_program(program, sizeof program) && strategies && env &&
+                   run_child_start(words, (const char *const *)env, false, ret_child);
     free(strategies);
-    free_environment(env, ours);
+    lab_environment_free(env, ours);
     return started;
 }
 

@@ -27,10 +27,11 @@ enum lane {
     LANE_READS,   /* on threads of their own, so that a look at the books never waits behind orders … */
     LANE_CHANGES, /* … nor behind a reset or a switch, which wait for orders to end */
     LANE_HOLDS,   /* locks taken by hand, each of which keeps a thread */
+    LANE_STEPS,   /* the step-through, each of whose threads has an explorer */
     LANE_COUNT
 };
 
-enum { READ_WORKERS = 2, CHANGE_WORKERS = 4, HOLD_WORKERS = 32, SIDE_QUEUE = 256 };
+enum { READ_WORKERS = 2, CHANGE_WORKERS = 4, HOLD_WORKERS = 32, STEP_WORKERS = 4, SIDE_QUEUE = 256 };
 
 /* A thread that handles exchanges of one lane, and what it alone uses. */
 struct worker {
@@ -41,6 +42,7 @@ struct worker {
     struct db *db;
     struct lock **locks;       /* by strategy index; opened when first needed */
     struct redis_stock *stock; /* opened when first needed */
+    struct explorer *explorer; /* LANE_STEPS; started when first needed */
     struct trace_ring *traces; /* LANE_ORDERS */
     atomic_llong product_id;   /* LANE_ORDERS: of what it is placing; 0: nothing */
     atomic_int orders;         /* how many orders that is */
@@ -67,6 +69,7 @@ struct service {
     struct trace_ring **traces; /* of the order workers */
     atomic_bool draining;
     atomic_int holds;     /* locks that are held, or waited for, by hand */
+    atomic_int searches;  /* that explorers are busy with */
     atomic_bool migrated; /* the schema is known to be in place */
 };
 

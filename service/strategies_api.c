@@ -55,13 +55,14 @@ static json_t *strategy_json(const struct strategy *s)
     describe_shown_by(s->shown_by, shown_by, sizeof shown_by);
     const struct stock_policy *policy = stock_policy_of(s->take_stock);
     bool available = backend_up(strategy_server(s), reason, sizeof reason);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:s?}", "name",
-                     s->name, "title", s->title, "why", s->why, "guarantee", guarantee_name(s->guarantee),
-                     "shown_by", shown_by, "lock", lock_json(s->lock), "span", span_name(s->span), "scope",
-                     scope_name(s->scope), "fence", fence_name(s->fencing), "isolation",
-                     isolation_name(s->isolation), "stock", policy->name, "stock_kind",
-                     stock_kinds[strategy_stock_kind(s)].name, "max_tries", s->max_tries, "available",
-                     available, "reason", available ? NULL : reason);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:b, s:s?}",
+                     "name", s->name, "title", s->title, "why", s->why, "guarantee",
+                     guarantee_name(s->guarantee), "shown_by", shown_by, "lock", lock_json(s->lock), "span",
+                     span_name(s->span), "scope", scope_name(s->scope), "fence", fence_name(s->fencing),
+                     "isolation", isolation_name(s->isolation), "stock", policy->name, "stock_kind",
+                     stock_kinds[strategy_stock_kind(s)].name, "max_tries", s->max_tries, "explorable",
+                     s->place == place_by_steps || s->place == place_in_one_statement, "available", available,
+                     "reason", available ? NULL : reason);
 }
 
 static json_t *settings_json(const struct settings *settings)

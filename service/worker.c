@@ -2,16 +2,29 @@
 #include "service/service.h"
 
 #include "db/migrate.h"
+#include "service/explorer.h"
 #include "service/log.h"
 #include "service/router.h"
 
 #include <stdlib.h>
 
+/* The next exchange, NULL at the end. An explorer that nobody has asked for a while is ended meanwhile. */
+static struct exchange *next(struct worker *worker)
+{
+    struct queue *queue = worker->service->queues[worker->lane];
+    struct exchange *x = NULL;
+    if (worker->explorer && (x = queue_pop_until(queue, monotonic_us() + EXPLORER_IDLE_US)) == NULL) {
+        explorer_end(worker->explorer);
+        worker->explorer = NULL;
+    }
+    return x ? x : queue_pop(queue);
+}
+
 static void *work(void *arg)
 {
     struct worker *worker = arg;
     struct exchange *x;
-    while ((x = queue_pop(worker->service->queues[worker->lane])) != NULL) {
+    while ((x = next(worker)) != NULL) {
         x->route->handle(x, worker);
         if (worker->lane != LANE_ORDERS) /* an order may be answered later, by another worker */
             http_finish(x);
@@ -22,7 +35,7 @@ static void *work(void *arg)
 static bool worker_init(struct worker *worker, struct service *service, enum lane lane, int id)
 {
     char name[64];
-    static const char *const lanes[LANE_COUNT] = {"http", "orders", "reads", "changes", "holds"};
+    static const char *const lanes[LANE_COUNT] = {"http", "orders", "reads", "changes", "holds", "steps"};
     snprintf(name, sizeof name, "oversell %s %d", lanes[lane], id);
     worker->service = service;
     worker->lane = lane;
@@ -70,6 +83,7 @@ bool workers_start(struct service *service)
         [LANE_READS] = {READ_WORKERS, SIDE_QUEUE},
         [LANE_CHANGES] = {CHANGE_WORKERS, SIDE_QUEUE},
         [LANE_HOLDS] = {HOLD_WORKERS, HOLD_WORKERS},
+        [LANE_STEPS] = {STEP_WORKERS, SIDE_QUEUE},
     };
     for (int lane = LANE_ORDERS; lane < LANE_COUNT; lane++)
         service->worker_count += lanes[lane].workers;

@@ -19,6 +19,11 @@ function isTyping(target) {
   return target.closest("input, select, textarea, dialog, [contenteditable]") !== null;
 }
 
+// The space bar presses what has the focus, where that can be pressed.
+function isPressing(event) {
+  return event.key === " " && event.target.closest("button:not([aria-disabled=true]), a, summary") !== null;
+}
+
 // KEYS: key → what is done. They can be switched off, since a voice or a reader may send letters.
 export function setUpLooks(keys) {
   const theme = byId("theme");
@@ -45,7 +50,7 @@ export function setUpLooks(keys) {
   shortcuts.addEventListener("change", () => store("shortcuts", shortcuts.checked ? "on" : "off"));
   const all = { ...keys, "?": open };
   document.addEventListener("keydown", (event) => {
-    if (!shortcuts.checked || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    if (!shortcuts.checked || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || isPressing(event)) return;
     if (!Object.hasOwn(all, event.key) || (event.repeat && event.key !== "b")) return;
     event.preventDefault();
     all[event.key]();

@@ -109,6 +109,7 @@ function show(row) {
     ...(shownBy.length > 0 ? [make("p", { class: "quiet" }, `Its flaw is shown by ${shownBy.join(" or ")}.`)] : []),
     ...(row.max_tries > 1 ? [make("p", { class: "quiet" }, `Tried up to ${plural(row.max_tries, "time", "times")}.`)] : []),
     ...(row.lock ? lockProperties(row.lock) : []),
+    ...(row.explorable ? [make("p", {}, make("a", { href: `/steps#${row.name}+s=1+q=1,1`, class: "steps-link" }, "Two orders of it, step by step"))] : []),
     ...(row.available ? [] : [make("p", { class: "notice" }, `Not available: ${row.reason ?? "its server is away"}`)]),
   );
 }

@@ -26,6 +26,8 @@ PROBLEMS = {
     "unsupported-media-type": 415,
     "invalid-order": 422,
     "idempotency-mismatch": 422,
+    "invalid-schedule": 422,
+    "explorer-unavailable": 503,
     "lock-busy": 503,
     "lock-lost": 503,
     "overloaded": 503,

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -60,11 +61,12 @@ def run_load(page, instances="1", seconds="0.3"):
 # ── what is served ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("name", [None, *FILES])
+@pytest.mark.parametrize("name", ["", "steps", *FILES])
 def test_its_files_are_served_and_kept(shop, name):
-    target = f"/page/{name}" if name else "/"
+    target = f"/page/{name}" if name in FILES else f"/{name}"
     reply = shop.get(target)
-    assert reply.body == (ROOT / "service" / "page" / (name or "index.html")).read_bytes()
+    file = {"": "index.html", "steps": "steps.html"}.get(name, name)
+    assert reply.body == (ROOT / "service" / "page" / file).read_bytes()
     assert reply.header("X-Content-Type-Options") == "nosniff"
     assert reply.header("X-Frame-Options") == "DENY"
     assert "'unsafe" not in reply.header("Content-Security-Policy")
@@ -117,6 +119,7 @@ def test_an_oversell_is_seen_and_its_repair_as_well(page):
     assert len(page.all("#lanes .order.is-witness")) == 2
     assert cells[0] == "read-write" and any("oversold" in cell for cell in cells), cells
     assert page.figure("rate") is not None
+    assert page.all(".steps-link")[0].get_attribute("href").endswith("/steps#read-write+s=1+q=1,1")
     page.click("timeline-witness")
     page.wait_text("detail", "read the same")
     assert page.find("timeline-resume").is_displayed(), "time stands still while one looks"
@@ -290,6 +293,166 @@ def test_a_service_that_is_away_is_missed_and_found_again(browser, services, dat
     service.stop()
     browser.wait_text("pulse", "does not answer")
     browser.complaints()
+
+
+# ── step by step ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def open_steps(browser, shop, schedule=None, scheme="light"):
+    address = f"http://127.0.0.1:{shop.port}/steps" + (f"#{schedule.replace(' ', '+')}" if schedule else "")
+    browser.size(1280)
+    browser.driver.get("about:blank")
+    browser.start(address, scheme)
+    browser.wait(lambda: browser.all(".lane") and browser.text("goal") != "…", "the orders stand there")
+    return browser
+
+
+@pytest.fixture
+def stepping(browser, shop):
+    yield open_steps(browser, shop)
+    assert browser.complaints() == []
+
+
+def schedule_of(page):
+    return unquote(urlsplit(page.driver.current_url).fragment).replace("+", " ")
+
+
+def step(page, name, schedule):
+    """A click on the order's button, which leads there."""
+    page.click(f"step-{name}")
+    page.wait(lambda: schedule_of(page) == schedule, schedule)
+
+
+def is_disabled(page, name):
+    return page.find(name).get_attribute("aria-disabled") == "true"
+
+
+def test_the_lost_update_by_clicks(stepping):
+    page, start = stepping, "read-write s=1 q=1,1"
+    assert page.text("goal") == "Make it sell 2 of 1." and is_disabled(page, "undo")
+    step(page, "A", f"{start} A>read")
+    assert "A reads 1." in page.text("told") and page.text("stock-left") == "1"
+    page.click("step-B")
+    page.wait(lambda: page.find("question-B").is_displayed(), "what will B read?")
+    assert schedule_of(page) == f"{start} A>read", "nothing has happened yet"
+    next(button for button in page.all("#question-B button") if button.text == "1").click()
+    page.wait_text("answer", "Right: B reads 1")
+    assert "(1 of 1 right)" in page.text("answer") and not page.find("question-B").is_displayed()
+    step(page, "B", f"{start} A>read B>insert")
+    assert "B wrote 0, not committed" in page.text("database") and "locked by B" in page.text("database")
+    page.click("step-A")
+    page.wait_text("reason-A", "A waits for B's row lock.")
+    assert is_disabled(page, "step-A")
+    page.click("step-A")
+    page.shot("steps-waiting")
+    step(page, "B", f"{start} A>read B>insert A>write~ B>end")
+    page.click("end-A")
+    page.wait_text("result", "Sold 2 of 1. You did it.")
+    assert "A and B both read 1." in page.text("result") and "no order of the two explains it" in page.text("result")
+    assert page.text("sold") == "2" and is_disabled(page, "step-A") and is_disabled(page, "next")
+    assert f"--replay '{schedule_of(page)}'" in page.text("command")
+    page.shot("steps-won")
+    before = schedule_of(page)
+    page.click("undo")
+    page.wait(lambda: schedule_of(page) != before and not page.find("result").is_displayed(), "one step back")
+    page.driver.refresh()
+    page.wait(lambda: page.text("stock-left") != "" and "A reads 1." in page.text("told"), "the address is the state")
+    page.click("restart")
+    page.wait(lambda: schedule_of(page) == start and page.text("told") == "", "as it was at first")
+
+
+def test_an_oversell_is_found_and_played(stepping):
+    page = stepping
+    page.click("find")
+    page.wait_text("found", "22 of 24 schedules oversell")
+    page.wait(lambda: page.find("play").is_displayed() and page.text("told") == "", "it stands at the beginning")
+    page.shot("steps-found")
+    for _ in range(3):
+        before = page.text("told")
+        page.press(" ")
+        page.wait(lambda before=before: page.text("told") != before, "Space makes the next step of it")
+    page.press(".")
+    page.wait_text("told", "B commits")
+    page.find("play").click()
+    page.wait_text("result", "Sold 2 of 1", 30)
+    assert schedule_of(page) == "read-write s=1 q=1,1 A>read B>end A>end"
+
+
+def test_what_is_impossible_is_said(stepping):
+    page = stepping
+    page.choose("strategy", "select-for-update")
+    page.wait_text("goal", "Try to make it sell 2 of 1.")
+    page.click("find")
+    page.wait_text("found", "Impossible: 0 of 8 schedules oversell")
+    assert not page.find("play").is_displayed()
+    page.press("1")
+    page.wait_text("told", "A reads 1.")
+    page.press("2")
+    page.wait(lambda: page.find("question-B").is_displayed(), "the question")
+    next(button for button in page.all("#question-B button") if button.text == "0").click()
+    page.wait_text("answer", "No: B waits for A's row lock")
+    page.press("u")
+    page.wait(lambda: schedule_of(page).endswith("A>read"), "undone")
+    page.press("?")
+    page.wait(lambda: page.find("help").is_displayed(), "help")
+    page.press(Keys.ESCAPE)
+
+
+def test_a_lease_ends_by_a_click_and_an_order_dies(browser, shop):
+    page = open_steps(browser, shop, "redis-lock s=1 q=1,1 A>read")
+    assert "A has it" in page.text("lock") and page.find("faults").get_attribute("value") == "expire"
+    page.click("expire-A")
+    page.wait_text("lock", "believes that it has it")
+    page.click("end-B")
+    page.wait_text("told", "B has bought.")
+    page.click("end-A")
+    page.wait_text("result", "Sold 2 of 1")
+    page.shot("steps-lease")
+    page = open_steps(browser, shop, "redis-setnx-forever s=1 q=1,1 A>lock")
+    page.click("crash-A")
+    page.wait_text("lane-A", "has crashed")
+    page.click("step-B")
+    page.wait_text("reason-B", "the lock that A died with")
+    page.wait_text("result", "Stuck")
+    assert browser.complaints() == []
+
+
+def test_an_address_that_means_nothing_is_said(browser, shop):
+    page = open_steps(browser, shop, "read-write s=1 q=1,1 A>fly")
+    page.wait_text("alert", "A>fly")
+    assert schedule_of(page) == "read-write s=1 q=1,1"
+    refused = browser.complaints()
+    assert len(refused) == 1 and "422" in refused[0], refused
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_steps_can_be_read_in_both_schemes(browser, shop, scheme):
+    page = open_steps(browser, shop, "redis-fenced s=1 q=1,1,1 A>read B>lock~ A!expire", scheme)
+    assert page.low_contrast() == [] and page.unnamed() == []
+    page.shot(f"steps-{scheme}")
+    page.press("3")
+    page.wait_text("told", "C takes the lock.")
+    page.click("end-C")
+    page.wait_text("told", "C has bought.")
+    assert page.low_contrast() == []
+    assert browser.complaints() == []
+
+
+@pytest.mark.parametrize("width", [320, 768, 1920])
+def test_the_steps_need_no_scrolling_sideways(browser, shop, width):
+    page = open_steps(browser, shop, "mutex-early-release s=1 q=1,1 A>unlock B>read A>end B>end")
+    page.size(width, phone=width < 700)
+    page.wait_text("result", "Sold 2 of 1")
+    assert page.overflows() <= 0
+    page.click("big")
+    assert page.overflows() <= 0, "in the big view"
+    small = page.driver.execute_script(
+        "return [...document.querySelectorAll('button, select, input, summary, .line')].filter((e) => e.checkVisibility() && "
+        "e.getBoundingClientRect().height < 24 && !e.matches('label input')).map((e) => e.id || e.textContent)"
+    )
+    assert small == [], "what is to be hit is 24 px high"
+    page.shot(f"steps-width-{width}")
+    assert browser.complaints() == []
 
 
 # ── a class ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -120,6 +120,33 @@ static void test_optional_members(void **state)
     fake_free(&fake);
 }
 
+static void test_booleans(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body;
+        bool taken, value;
+    } cases[] = {{"{}", true, false},
+                 {"{\"every_step\":true}", true, true},
+                 {"{\"every_step\":false}", true, false},
+                 {"{\"every_step\":1}", false, false},
+                 {"{\"every_step\":\"true\"}", false, false},
+                 {"{\"every_step\":null}", false, false}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bool every_step = false;
+        struct fake_exchange fake = {.service = NULL};
+        const struct member members[] = {{"every_step", BOOLEAN, false, &every_step, 0, 0}, {0}};
+        fake_request(&fake, "POST", "/steps", cases[i].body, strlen(cases[i].body));
+        json_t *json = api_body(&fake.x, members);
+        assert_int_equal(json != NULL, cases[i].taken);
+        assert_int_equal(every_step, cases[i].value);
+        if (!json)
+            assert_problem(&fake, 400, "bad-request", cases[i].body);
+        json_decref(json);
+        fake_free(&fake);
+    }
+}
+
 static void test_not_json(void **state)
 {
     (void)state;
@@ -509,6 +536,7 @@ int main(void)
         cmocka_unit_test(test_good_bodies),
         cmocka_unit_test(test_strings),
         cmocka_unit_test(test_optional_members),
+        cmocka_unit_test(test_booleans),
         cmocka_unit_test(test_not_json),
         cmocka_unit_test(test_not_an_object),
         cmocka_unit_test(test_missing_and_unknown_members),

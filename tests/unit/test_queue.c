@@ -2,6 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "service/queue.h"
+#include "service/steps.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -206,6 +207,21 @@ static void test_many_threads(void **state)
     queue_free(busy);
 }
 
+/* A deadline ends the wait, and neither the queue nor what is in it. */
+static void test_a_deadline(void **state)
+{
+    (void)state;
+    struct queue *queue = queue_new(1);
+    int64_t until_us = monotonic_us() + 20000;
+    assert_null(queue_pop_until(queue, until_us));
+    assert_true(monotonic_us() >= until_us);
+    assert_true(queue_push(queue, item(1)));
+    assert_ptr_equal(queue_pop_until(queue, until_us), item(1)); /* there already, however late it is */
+    queue_close(queue);
+    assert_null(queue_pop_until(queue, INT64_MAX));
+    queue_free(queue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +232,7 @@ int main(void)
         cmocka_unit_test(test_yielding_has_a_bound),
         cmocka_unit_test(test_waiting),
         cmocka_unit_test(test_many_threads),
+        cmocka_unit_test(test_a_deadline),
     };
     alarm(STUCK_S);
     return cmocka_run_group_tests(tests, NULL, NULL);
