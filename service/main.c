@@ -1,4 +1,5 @@
 /* Starts the order service, waits for a signal, and ends it so that every accepted order is answered. */
+#include "service/arguments.h"
 #include "service/log.h"
 #include "service/service.h"
 
@@ -143,7 +144,12 @@ int main(int argc, char *argv[])
 {
     static struct service service;
     struct config *config = &service.config;
-    switch (config_load(argc, argv, config, stderr)) {
+    char **arguments = arguments_hide(argc, argv);
+    if (!arguments) {
+        fprintf(stderr, "order-service: out of memory\n");
+        return 1;
+    }
+    switch (config_load(argc, arguments, config, stderr)) {
     case CONFIG_OK: break;
     case CONFIG_HELP: config_print_help(stdout); return 0;
     case CONFIG_BAD: return 2;

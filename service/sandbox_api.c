@@ -93,6 +93,7 @@ void sandboxes_create(struct exchange *x, struct worker *worker)
         sandbox_give(service->sandboxes, place, id, token);
         live_forget(service, id);
         http_set_header(x, "Location", "/products/%lld", (long long)id);
+        http_set_fixed_header(x, "Cache-Control", "no-store"); /* it is a secret */
         http_reply_json(x, 201,
                         json_pack("{s:I, s:s, s:i}", "product_id", (json_int_t)id, "token", token, "stock",
                                   SANDBOX_STOCK));
@@ -114,6 +115,7 @@ void classroom_get(struct exchange *x, struct worker *worker)
     const struct service *service = x->app;
     bool classroom = service->config.classroom != 0;
     int64_t owns = named_sandbox(x);
+    http_set_fixed_header(x, "Cache-Control", "no-store"); /* the code is for the teacher */
     http_reply_json(x, 200,
                     json_pack("{s:b, s:b, s:s?, s:o, s:i}", "classroom", classroom, "teacher", x->is_teacher,
                               "code", classroom && x->is_teacher ? service->class_code : NULL, "owns",

@@ -1,6 +1,9 @@
 """Who may call: the admin token, addresses beyond loopback, other sites' pages; and the request id."""
 
+import contextlib
 import re
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -246,6 +249,74 @@ def test_secrets_are_told_to_nobody(services, database, log_format):
         for word in (secret, TOKEN, "wrong-but-secret-too"):
             assert word not in text, f"{word} in {text[:2000]}"
     assert service.log.strip(), "nothing was logged at all"
+
+
+def command_lines():
+    """What any user of the machine may read of all processes."""
+    found = b""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            found += path.read_bytes() + b"\n"
+    return found
+
+
+def test_a_password_on_the_command_line_is_hidden(services, database):
+    """Used, and then not to be seen: in a URL, in libpq's words, behind '=' and as an argument of its own."""
+    secret, parts = password(database), urlsplit(database)
+    words = f"host={parts.hostname} port={parts.port} user={parts.username} dbname={parts.path[1:]} password={secret}"
+    service = services.start(
+        database, "--database-url", database, f"--lock-database-url={words}", "--redis-url", "redis://:hunter22@127.0.0.1:1"
+    )
+    assert service.order(1, 1).status == 201
+    line = Path(f"/proc/{service.process.pid}/cmdline").read_bytes()
+    assert b"--lock-database-url=host=" in line and b"redis://***" in line, line
+    assert secret.encode() not in line and b"hunter22" not in line, line
+
+
+def test_no_process_of_a_run_has_a_secret_in_its_command_line(services, database):
+    secret = password(database)
+    service = services.start(database, token=TOKEN)
+    run = service.post("/runs", {"strategies": ["mutex"], "instances": 2, "duration_ms": 1000})
+    assert run.status == 202, str(run)
+    seen = set()
+    while (state := service.get(run.header("Location")).json["state"]) == "running":
+        lines = command_lines()
+        seen |= {name for name in (b"loadtest", b"wrk") if name in lines}
+        for word in (secret, TOKEN):
+            assert word.encode() not in lines, [line for line in lines.split(b"\n") if word.encode() in line]
+    assert state == "done" and seen == {b"loadtest", b"wrk"}, (state, seen)
+
+
+def test_secrets_are_not_kept_by_browsers(services, database):
+    service = services.start(database, "--classroom", listen="127.0.0.1:0", token=TOKEN)
+    code = service.get("/classroom")
+    sandbox = service.post("/sandboxes", {}, {"Authorization": f"Bearer {code.json['code']}"})
+    assert sandbox.status == 201, str(sandbox)
+    assert [reply.header("Cache-Control") for reply in (code, sandbox)] == ["no-store", "no-store"]
+
+
+def test_every_reply_says_that_its_type_is_meant(shop):
+    """So that no browser takes a client's text in it for a page."""
+    for target in ("/", "/page/app.js", "/products", "/strategy", "/metrics", "/openapi.yaml", "/<script>", "/orders/x"):
+        reply = shop.get(target)
+        assert reply.header("X-Content-Type-Options") == "nosniff", target
+        assert reply.header("Access-Control-Allow-Origin") is None, target
+        assert reply.media_type == "text/html" if target == "/" else reply.media_type != "text/html", target
+
+
+def test_sql_in_every_text_is_text(shop, database):
+    """Names, keys and paths that would end a literal: stored as they are, or refused; nothing is executed."""
+    evil = "'; DROP TABLE orders; --"
+    product = shop.product()
+    reply = shop.order(product, 1, receiver_name=evil, receiver_mobile=evil, key="';DROP/**/TABLE/**/orders;--")
+    assert reply.status == 201, str(reply)
+    assert shop.get(f"/orders/{reply.json['id']}").json["receiver_name"] == evil
+    assert shop.put(f"/products/{product}", {"name": evil, "price": "1.00", "stock": 1}).status == 200
+    assert shop.put(f"/products/{product}", {"name": "x", "price": "1'--", "stock": 1}).status in (400, 422)
+    for target in ("/orders?product_id=1%27--", "/orders/1%27--", "/audit?product_id=1%20OR%201=1", "/strategies/%27"):
+        assert shop.get(target).status in (400, 404), target
+    assert shop.post("/orders?strategy=%27%3BDROP", {"product_id": product, "quantity": 1}).status == 422
+    assert shop.get("/products").status == shop.get("/orders").status == 200
 
 
 def test_logs_in_json_are_json(services, database):
