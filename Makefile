@@ -53,7 +53,7 @@ OTHER_LIBS   := -l:libzookeeper_st.so.2 # which has no .pc file; so named, it is
 DEPS         := gcc libc6-dev pkg-config libmicrohttpd-dev libpq-dev libjansson-dev libcurl4-openssl-dev \
                 libhiredis-dev libzookeeper-st-dev libcmocka-dev postgresql redis-server zookeeper etcd-server etcd-client \
                 wrk gnuplot-nox curl python3 python3-pytest python3-yaml python3-jsonschema python3-redis python3-kazoo \
-                chromium chromium-driver python3-selenium
+                chromium chromium-driver python3-selenium binutils systemd
 DEPS_LINT    := clang clang-tidy clang-format shellcheck
 
 # Asked once and only when something is compiled, since `make deps` may be what installs pkg-config.
@@ -66,11 +66,15 @@ PKG_LIBS      = $(eval PKG_LIBS := $$(call ask_packages,--libs))$(PKG_LIBS)
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings -Wformat=2 \
             -Wconversion $(if $(WERROR),-Werror)
 
+# What not every architecture has: marked places to jump to, and pages of stack that are touched one by one.
+PROTECT   = $(eval PROTECT := $$(shell for flag in -fcf-protection=full -mbranch-protection=standard -fstack-clash-protection; do \
+              $(CC) -Werror $$$$flag -c -o /dev/null -x c /dev/null 2>/dev/null && echo $$$$flag; done))$(PROTECT)
+
 ifeq ($(SANITIZE),)
 # Level 3 needs gcc 12 or clang 9 and glibc 2.35; an older pair warns, and level 2 is used.
 FORTIFY   = $(eval FORTIFY := $$(shell $(CC) -O2 -Werror -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 \
               -include features.h -E -x c /dev/null >/dev/null 2>&1 && echo 3 || echo 2))$(FORTIFY)
-OPTIMIZE  = -O2 -g -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(FORTIFY)
+OPTIMIZE  = -O2 -g -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(FORTIFY) $(PROTECT)
 else
 OPTIMIZE  = -O1 -g -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
 endif
@@ -80,7 +84,7 @@ LDFLAGS  ?=
 # Exceptions, so that a thread which ends in the middle of an order (explore's crash) frees what its frames hold.
 OUR_CFLAGS  = -std=gnu17 -D_GNU_SOURCE -I. -Iservice -pthread -fPIE -fexceptions $(OPTIMIZE) $(WARNINGS) $(PKG_CFLAGS) \
               $(if $(HIREDIS_SSL),-DHAVE_HIREDIS_SSL) $(CFLAGS)
-OUR_LDFLAGS = -pie -pthread -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
+OUR_LDFLAGS = -pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
 
 # ---- building -------------------------------------------------------------------------------------
 
@@ -115,7 +119,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/obj/flags
 
 $(BUILD)/obj/%.S.o: %.S $(BUILD)/obj/flags
 	@mkdir -p $(@D)
-	$(call say,AS,$<)$(CC) $(OUR_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,AS,$<)$(CC) $(OUR_CFLAGS) $(if $(filter -fcf-protection%,$(OPTIMIZE)),-include cet.h) -MMD -MP -c -o $@ $<
 
 # Assembly embeds whole files with .incbin, which the compiler's dependency output does not list.
 define embedded_files
@@ -344,6 +348,8 @@ install: programs ## into $(DESTDIR)$(PREFIX), /usr/local by default
 	install -D -m 644 -t $(SHARE)/stack stack/*.sh
 	install -D -m 644 -t $(SHARE)/loadtest loadtest/order.lua loadtest/pages.lua loadtest/kazoo_lock.py
 	install -D -m 644 -t $(SHARE)/explore explore/*.sched
+	sed 's,/usr/local/bin/,$(PREFIX)/bin/,' service/order-service.service | \
+	    install -D -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/lib/systemd/system/order-service.service
 
 clean: ## remove what was built, and the private servers with their data
 	@if [ -d $(BUILD)/stack ]; then stack/stack down --purge --dir $(BUILD)/stack; fi

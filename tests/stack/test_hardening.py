@@ -1,0 +1,105 @@
+"""What the programs and their unit promise about an attack that got in: read from the binaries, and from systemd."""
+
+import os
+import platform
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("BUILD", ROOT / "build"))
+PROGRAMS = ["order-service", "lockrun", "loadtest"]
+UNIT = ROOT / "service" / "order-service.service"
+MOST_EXPOSURE = 20  # in tenths; 100 is a service without any sandbox
+
+
+def output(*command, **options):
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, **options).stdout
+
+
+def readelf(what, program):
+    return output("readelf", "-W", what, BUILD / program, env={**os.environ, "LC_ALL": "C"})
+
+
+@pytest.fixture(scope="module")
+def flags():
+    """How the objects were compiled."""
+    return (BUILD / "obj" / "flags").read_text().split()
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_addresses_are_random_and_the_linkers_tables_read_only(program):
+    assert re.search(r"Type:\s+DYN", readelf("--file-header", program))
+    dynamic = readelf("--dynamic", program)
+    assert re.search(r"\(FLAGS_1\).*\bNOW\b.*\bPIE\b", dynamic), dynamic
+    assert not re.search(r"TEXTREL|RPATH|RUNPATH", dynamic), dynamic
+    segments = readelf("--segments", program)
+    assert re.search(r"^\s*GNU_RELRO\s", segments, re.M), segments
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_no_memory_is_both_written_and_executed(program):
+    segments = re.findall(r"^\s*(\w+)\s+0x\S+ 0x\S+ 0x\S+ 0x\S+ 0x\S+ (.{3})\s", readelf("--segments", program), re.M)
+    assert {"LOAD", "GNU_STACK"} <= {name for name, _ in segments}, segments
+    assert not [name for name, access in segments if "W" in access and "E" in access], segments
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_stack_and_the_c_librarys_calls_are_checked(program, flags):
+    """The sanitizers do the same and more, and are not built together with it."""
+    symbols = set(re.findall(r"\bUND (\w+)", readelf("--dyn-syms", program)))
+    checked = {"__stack_chk_fail", "__snprintf_chk", "__vsnprintf_chk", "__memcpy_chk"}
+    if any(flag.startswith("-fsanitize=") for flag in flags):
+        assert not [flag for flag in flags if "FORTIFY" in flag], flags
+    else:
+        assert checked <= symbols, checked - symbols
+        assert "-fstack-protector-strong" in flags
+        knows_3 = "gcc" in flags[0] and int(output(flags[0], "-dumpversion").split(".")[0]) >= 12
+        assert "-D_FORTIFY_SOURCE=3" in flags or not knows_3 and "-D_FORTIFY_SOURCE=2" in flags, flags
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="x86 has these marks; the flags are asked for in the Makefile")
+def test_indirect_jumps_have_marked_targets(flags):
+    """Every object says so, assembly too; a program does where the C library's own start files do (not Debian 12's)."""
+    if any(flag.startswith("-fsanitize=") for flag in flags):
+        return
+    objects = [path for layer in ("db", "lock", "service", "loadtest") for path in (BUILD / "obj" / layer).glob("*.o")]
+    assert len(objects) > 100
+    notes = output("readelf", "-W", "--notes", *objects, env={**os.environ, "LC_ALL": "C"})
+    for text in notes.split("\nFile: ")[1:] if "\nFile: " in notes else [notes]:
+        assert re.search(r"x86 feature: IBT, SHSTK", text), text.splitlines()[0]
+
+
+# ── the unit ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_systemd_finds_little_that_the_unit_leaves_open():
+    """By systemd's own count, without a systemd that runs."""
+    ran = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager", f"--threshold={MOST_EXPOSURE}", UNIT],
+                         capture_output=True, text=True, check=False, timeout=60)
+    assert ran.returncode == 0, ran.stdout[-400:] + ran.stderr
+
+
+def test_the_unit_is_valid_and_installed_with_the_programs(tmp_path):
+    """Installed where it was asked for, it names the program that was installed there."""
+    ran = subprocess.run(["make", "-o", "programs", "install", f"BUILD={BUILD}", f"DESTDIR={tmp_path}", "PREFIX=/opt/shop"],
+                         cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    text = (tmp_path / "opt/shop/lib/systemd/system/order-service.service").read_text()
+    assert "ExecStart=/opt/shop/bin/order-service\n" in text and "/usr/local/bin" not in text
+    assert os.access(tmp_path / "opt/shop/bin/order-service", os.X_OK)
+    # systemd-analyze wants the program to be there.
+    here = tmp_path / "order-service.service"
+    here.write_text(text.replace("/opt/shop", f"{tmp_path}/opt/shop"))
+    ran = subprocess.run(["systemd-analyze", "verify", "--man=no", here], capture_output=True, text=True, check=False, timeout=60)
+    assert ran.returncode == 0 and "order-service" not in ran.stderr, ran.stderr
+
+
+def test_the_unit_gives_nothing_and_carries_no_secret():
+    lines = UNIT.read_text().splitlines()
+    for line in ("DynamicUser=yes", "CapabilityBoundingSet=", "NoNewPrivileges=yes", "ProtectSystem=strict",
+                 "SystemCallArchitectures=native", "LimitCORE=0"):
+        assert line in lines, line
+    assert not [line for line in lines if line.startswith(("Environment=", "User=root"))]
