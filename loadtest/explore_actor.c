@@ -137,7 +137,7 @@ static bool on_sleep(struct observer *self, bool (*has_ended)(void *context), vo
     actor->context = context;
     if (!actor->scene->gives_up)
         hold(actor, ACTOR_WAITING);
-    bool goes_on = !actor->scene->gives_up;
+    bool goes_on = !actor->scene->gives_up && !actor->times_out;
     pthread_mutex_unlock(&actor->scene->mutex);
     return goes_on;
 }
@@ -155,10 +155,12 @@ bool actor_wait(struct actor *actor)
     pthread_mutex_lock(&actor->scene->mutex);
     if (actor->dies)
         die(actor);
-    scene_note(actor->scene, actor->index, EVENT_WAITS, 0);
-    if (!actor->scene->gives_up)
+    if (!actor->times_out) /* in its sleep, which has ended so */
+        scene_note(actor->scene, actor->index, EVENT_WAITS, 0);
+    if (!actor->scene->gives_up && !actor->times_out)
         hold(actor, ACTOR_WAITING);
-    bool goes_on = !actor->scene->gives_up;
+    bool goes_on = !actor->scene->gives_up && !actor->times_out;
+    actor->times_out = false;
     pthread_mutex_unlock(&actor->scene->mutex);
     return goes_on;
 }
@@ -290,7 +292,7 @@ bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t
         .lock_deadline_us = INT64_MAX,
     };
     actor->state = ACTOR_HELD;
-    actor->may_try = actor->sleeps = false;
+    actor->may_try = actor->sleeps = actor->times_out = false;
     actor->waits_for = 0;
     actor->hold = (struct hold){0};
     return true;

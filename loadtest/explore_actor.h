@@ -50,7 +50,7 @@ struct actor {
     pthread_cond_t go;
     /* Guarded by the scene's mutex: */
     enum actor_state state;
-    bool released, quits, dies;
+    bool released, quits, dies, times_out;
     bool may_try; /* WAITING: something has happened since that may have freed the lock */
     bool sleeps;  /* WAITING: until this has happened, NULL: for ever; else it is to try again */
     bool (*has_ended)(void *context);

@@ -42,6 +42,11 @@ static bool can_be_cut(const struct play *play, const struct actor *actor)
     return servers;
 }
 
+static bool is_waiting(const struct actor *actor)
+{
+    return actor->state == ACTOR_WAITING || (actor->state == ACTOR_RUNNING && actor->waits_for);
+}
+
 static bool somebody_waits(const struct play *play)
 {
     for (size_t i = 0; i < play->settings.actors; i++)
@@ -69,6 +74,8 @@ size_t faults_enabled(const struct play *play, struct move *moves, size_t steps)
                 moves[count++] = (struct move){(uint8_t)i, MOVE_EXPIRE};
             if (play->settings.follows_script && lock_can_end(play, &play->actors[i]))
                 moves[count++] = (struct move){(uint8_t)i, MOVE_RESTART};
+            if (play->settings.follows_script && is_waiting(&play->actors[i]))
+                moves[count++] = (struct move){(uint8_t)i, MOVE_TIMEOUT};
             if (play->settings.follows_script && can_be_cut(play, &play->actors[i]))
                 moves[count++] = (struct move){(uint8_t)i, MOVE_CUT};
             if (can_crash(play, &play->actors[i]))
@@ -94,6 +101,36 @@ static bool expire(struct play *play, struct actor *actor)
     return true;
 }
 
+/* Until one that waited in PostgreSQL, and whose wait was ended, has done what follows from it. */
+static bool await_stop(struct play *play, const struct actor *actor)
+{
+    enum { PATIENCE_S = 20 };
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += PATIENCE_S;
+    bool well = true;
+    while (well && actor->state == ACTOR_RUNNING)
+        well = pthread_cond_clockwait(&play->scene.stopped, &play->scene.mutex, CLOCK_MONOTONIC, &until) == 0;
+    return well;
+}
+
+static bool time_out(struct play *play, struct actor *actor)
+{
+    scene_note(&play->scene, actor->index, EVENT_TIMED_OUT, STEP_NO_VALUE);
+    if (actor->state == ACTOR_WAITING) {
+        actor->times_out = true;
+        actor_release(actor);
+        return true;
+    }
+    pthread_mutex_unlock(&play->scene.mutex);
+    bool well = explore_shop_cancel(play->shop, actor_session(actor));
+    pthread_mutex_lock(&play->scene.mutex);
+    well = well && await_stop(play, actor);
+    if (!well)
+        snprintf(play->error, sizeof play->error, "postgresql: %s", play->shop->error);
+    return well;
+}
+
 /* One that waits in PostgreSQL is nowhere where it could be ended: its session ends first, and then the thread does, as
  * soon as it is about to do more than to learn of it. */
 static bool crash_one(struct play *play, struct actor *actor)
@@ -104,8 +141,7 @@ static bool crash_one(struct play *play, struct actor *actor)
         pthread_mutex_unlock(&play->scene.mutex);
         well = explore_shop_end_session(play->shop, actor_session(actor));
         pthread_mutex_lock(&play->scene.mutex);
-        while (well && actor->state == ACTOR_RUNNING)
-            well = pthread_cond_wait(&play->scene.stopped, &play->scene.mutex) == 0;
+        well = well && await_stop(play, actor);
     }
     well = well && actor_crash(actor, play->shop);
     scene_note(&play->scene, actor->index, EVENT_CRASHED, STEP_NO_VALUE);
@@ -156,6 +192,7 @@ bool fault_make(struct play *play, struct move move)
     case MOVE_EXPIRE: return expire(play, actor);
     case MOVE_RESTART: return restart(play, actor);
     case MOVE_CUT: return cut(play, actor);
+    case MOVE_TIMEOUT: return time_out(play, actor);
     default: return crash(play, actor);
     }
 }

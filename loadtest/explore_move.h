@@ -19,6 +19,7 @@ enum move_kind {
     MOVE_CRASH,   /* it dies: connections cut, nothing released */
     MOVE_RESTART, /* one more of its lock's servers restarts without its memory; in scripts only */
     MOVE_CUT,     /* before it begins: one more of its lock's servers is away for it; in scripts only */
+    MOVE_TIMEOUT, /* its wait for a lock ends in vain; in scripts only */
     MOVE_KIND_COUNT
 };
 
@@ -37,6 +38,7 @@ enum {
     EVENT_CRASHED,
     EVENT_RESTARTED,
     EVENT_CUT,
+    EVENT_TIMED_OUT,
     EVENT_ROBBED, /* another order's release has taken the lock from it */
 };
 

@@ -4,8 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const FAULTS[MOVE_KIND_COUNT] = {
-    [MOVE_EXPIRE] = "expire", [MOVE_CRASH] = "crash", [MOVE_RESTART] = "restart", [MOVE_CUT] = "cut"};
+static const char *const FAULTS[MOVE_KIND_COUNT] = {[MOVE_EXPIRE] = "expire",
+                                                    [MOVE_CRASH] = "crash",
+                                                    [MOVE_RESTART] = "restart",
+                                                    [MOVE_CUT] = "cut",
+                                                    [MOVE_TIMEOUT] = "timeout"};
 
 char actor_name(unsigned actor)
 {
@@ -77,7 +80,7 @@ static void say_what_is_valid(const char *word, size_t length, size_t actors, ch
             used += (size_t)snprintf(ret_error + used, size - used, " %s", stop_name((uint8_t)stop));
     if (used < size)
         snprintf(ret_error + used, size - used,
-                 ", with '~' where it waits; or '!' and expire, crash, restart or cut)");
+                 ", with '~' where it waits; or '!' and expire, crash, restart, cut or timeout)");
 }
 
 bool script_parse(const char *text, size_t actors, struct script *ret_script, char *ret_error, size_t size)

@@ -1,6 +1,6 @@
 /* The notation of schedules: `A>read B>end A>end` lets A go through its read, then B to its end, then A. Stops are named,
  * not numbered, so that a script outlives a change of the steps. `B>lock~` is expected to wait there; `A!crash`,
- * `A!expire`, `A!restart` and `A!cut` are faults. Pure. */
+ * `A!expire`, `A!restart`, `A!cut` and `A!timeout` are faults. Pure. */
 #ifndef OVERSELL_LOADTEST_EXPLORE_SCRIPT_H
 #define OVERSELL_LOADTEST_EXPLORE_SCRIPT_H
 

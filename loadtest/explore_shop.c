@@ -31,6 +31,8 @@ static const struct statement ST_WAITS = {
 static const struct statement ST_END_SESSION = {
     "explore_end_session", "SELECT pg_terminate_backend(pid) FROM pg_stat_get_activity($1::int)", 1};
 
+static const struct statement ST_CANCEL = {"explore_cancel", "SELECT pg_cancel_backend($1::int)", 1};
+
 /* The schemas of explorers that were killed: the connection that made one bears its name. */
 #define DROP_LEFT_BEHIND                                                                                     \
     "DO $$ DECLARE left_behind text; BEGIN PERFORM set_config('lock_timeout', '1s', true); "                 \
@@ -178,6 +180,13 @@ bool explore_shop_waits(struct explore_shop *shop, const char *const *pids, size
             ret_for[who] |= 1u << whom;
     }
     return true;
+}
+
+bool explore_shop_cancel(struct explore_shop *shop, const char *pid)
+{
+    AUTO_RESULT ignored = NULL;
+    set_deadline(shop);
+    return check(shop, db_run(shop->db, &ST_CANCEL, (const char *const[]){pid}, &ignored));
 }
 
 bool explore_shop_end_session(struct explore_shop *shop, const char *pid)

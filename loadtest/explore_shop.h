@@ -32,6 +32,8 @@ bool explore_shop_audit(struct explore_shop *shop, struct explore_books *ret_boo
 
 /* For each of COUNT sessions (server process ids, "" for none): the bits of those among them that it waits for. */
 bool explore_shop_waits(struct explore_shop *shop, const char *const *pids, size_t count, unsigned *ret_for);
+/* Ends what the session is doing, as a time limit would. */
+bool explore_shop_cancel(struct explore_shop *shop, const char *pid);
 /* Ends a session, and returns when it is gone. */
 bool explore_shop_end_session(struct explore_shop *shop, const char *pid);
 

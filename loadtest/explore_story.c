@@ -38,6 +38,7 @@ static void event_text(const struct event *event, char *ret_text, size_t size)
         snprintf(ret_text, size, event->value == 1 ? "its place ends" : "its lock ends");
         break;
     case EVENT_RESTARTED: snprintf(ret_text, size, "a server restarts, empty"); break;
+    case EVENT_TIMED_OUT: snprintf(ret_text, size, "has waited too long"); break;
     case EVENT_CUT: snprintf(ret_text, size, "cannot reach a server"); break;
     case EVENT_ROBBED: snprintf(ret_text, size, "loses its lock to another's release"); break;
     case EVENT_CRASHED: snprintf(ret_text, size, "dies"); break;
