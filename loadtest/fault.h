@@ -55,6 +55,7 @@ struct fault {
     /* Can it be done here? If not, RET_REASON says why. NULL: yes. */
     bool (*possible)(struct site *site, char *ret_reason, size_t size);
     unsigned proxied; /* 1 << BACKEND, or-ed */
+    bool ample;       /* STORY_CHURN: nothing is ever sold out */
     bool clocks;      /* the services have clocks that can be set */
     bool proxied_one; /* by the first service alone, which is then the one that suffers */
     int64_t think_ms; /* STORY_OVERTAKE: how long the first holder thinks; 0: by the lease */

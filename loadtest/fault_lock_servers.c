@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DOWN_MS 1500 /* how long a server stays away */
-#define UNWRITTEN_MS 300
+#define DOWN_MS 1500      /* how long a server stays away */
+#define ACCEPTED_MS 10000 /* until somebody has ordered */
+#define HOLD_MS 60000
+#define POLL_MS 5
 
 static const struct statement ST_HOLD = {"fault_hold", "SELECT 1 FROM product WHERE id = $1 FOR UPDATE", 1};
 
@@ -45,33 +47,48 @@ bool strike_etcd_restart(struct fault_run *run)
 
 /* ---- orders that are written behind -------------------------------------------------------------------- */
 
-static const struct fault_subject *behind(const struct fault_run *run)
+/* Which of the strategies writes behind; run->count: none of them. */
+static size_t behind(const struct fault_run *run)
 {
-    for (size_t i = 0; i < run->count; i++)
-        if (strategy_stock_kind(run->subjects[i].strategy) == STOCK_REDIS)
-            return &run->subjects[i];
-    return NULL;
+    size_t i = 0;
+    while (i < run->count && strategy_stock_kind(run->subjects[i].strategy) != STOCK_REDIS)
+        i++;
+    return i;
 }
 
-/* Dies with orders that it has accepted and that could not be written yet, since somebody held the product's row. */
+/* Somebody was told of an order since SINCE_US. */
+static bool await_accepted(struct fault_run *run, size_t i, int64_t since_us)
+{
+    int64_t end_us = monotonic_us() + (int64_t)ACCEPTED_MS * 1000;
+    while (fault_log_served(run->log, i) <= since_us && monotonic_us() < end_us)
+        if (!sleep_unless_interrupted(POLL_MS))
+            return false;
+    return sleep_unless_interrupted(fault_random_between(&run->random, 50, 300));
+}
+
+/* With the product's row in somebody else's hands, what is accepted cannot be written. */
+static bool hold_row(struct fault_run *run, struct db *holder, int64_t product)
+{
+    AUTO_RESULT rows = NULL;
+    const char *values[] = {DB_NUMBER(product)};
+    int64_t end_us = monotonic_us() + (int64_t)HOLD_MS * 1000;
+    db_set_deadline(holder, end_us, end_us);
+    if (db_ready(holder) == DB_OK) {
+        db_begin(holder, READ_COMMITTED);
+        if (db_run(holder, &ST_HOLD, values, &rows) == DB_OK)
+            return await_accepted(run, behind(run), monotonic_us());
+    }
+    complain("cannot hold the product's row: %s", db_error(holder));
+    return false;
+}
+
+/* Redis dies with orders that it has accepted and that are not written yet. */
 bool strike_redis_loses(struct fault_run *run)
 {
-    const struct fault_subject *subject = behind(run);
-    struct db *holder = subject ? db_new(run->site->addresses.database_url, "oversell judge holds") : NULL;
-    AUTO_RESULT rows = NULL;
-    bool well = true;
-    if (holder) {
-        int64_t end_us = monotonic_us() + 20 * 1000 * 1000;
-        db_set_deadline(holder, end_us, end_us);
-        well = db_ready(holder) == DB_OK;
-        if (well)
-            db_begin(holder, READ_COMMITTED);
-        const char *values[] = {DB_NUMBER(subject->product)};
-        well = well && db_run(holder, &ST_HOLD, values, &rows) == DB_OK &&
-               sleep_unless_interrupted(UNWRITTEN_MS);
-        if (!well && !interrupted())
-            complain("cannot hold the product's row: %s", db_error(holder));
-    }
+    size_t i = behind(run);
+    struct db *holder = i < run->count ? db_new(run->site->addresses.database_url, "oversell judge holds")
+                                       : NULL;
+    bool well = !holder || hold_row(run, holder, run->subjects[i].product);
     well = well && restart(run, (const char *[]){"redis", NULL}, 0);
     db_free(holder); /* which lets go of the row */
     run->ready_us = monotonic_us();

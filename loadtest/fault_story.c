@@ -190,7 +190,7 @@ bool fault_churn(struct fault_run *run)
     static const int64_t THINK_MS[] = {0, 0, 5, 20};
     int64_t think_ms = THINK_MS[fault_random_up_to(&run->random, 3)];
     /* Every third sale is sold out in the middle of it. */
-    bool scarce = fault_random_up_to(&run->random, 2) == 0;
+    bool scarce = fault_random_up_to(&run->random, 2) == 0 && !run->fault->ample;
     int64_t stock = scarce ? fault_random_between(&run->random, 5, 40) : AMPLE;
     struct fault_client clients[FAULT_STRATEGIES_MAX * FAULT_INSTANCES];
     run->victim = (int)fault_random_up_to(&run->random, FAULT_INSTANCES - 1);

@@ -149,7 +149,7 @@ const struct fault faults[] = {
      .story = STORY_OVERTAKE, .expected = expect_redis_restart, .strike = strike_redis_restart,
      .ttl_ms = 30000, .bound_ms = 3000, .cycles = 5},
     {.name = "redis-loses", .does = "Redis is killed under load, with accepted orders that are not written yet, and restarted empty",
-     .story = STORY_CHURN, .expected = expect_redis_loses, .strike = strike_redis_loses,
+     .story = STORY_CHURN, .expected = expect_redis_loses, .strike = strike_redis_loses, .ample = true,
      .ttl_ms = 2000, .bound_ms = 3000, .cycles = 10},
     {.name = "redis-failover", .does = "Redis is killed before it has told its replica of a lock, and the replica takes its place",
      .story = STORY_OVERTAKE, .expected = expect_redis_restart, .before = before_failover, .leave = leave_failover, .strike = strike_failover,

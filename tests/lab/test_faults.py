@@ -1,0 +1,111 @@
+"""Things broken under orders: a quick cut of `loadtest faults`, and that it sees what it must see."""
+
+import json
+import os
+import subprocess
+
+import pytest
+from test_loadtest import BUILD, LOADTEST, ROOT, children_of, loadtest
+
+PROMISES = {f"I{number}" for number in range(1, 8)}
+# A few of each kind of lock, so that a cycle is short.
+FEW = (
+    "read-write,select-for-update,atomic-decrement,batched,redis-stock,lock-row,lock-table,redis-setnx-forever,redis-lock,"
+    "redis-fenced,redlock,zookeeper,zookeeper-fenced,etcd,etcd-fenced"
+)
+
+
+def faults(*arguments, status=0, seconds=900):
+    ran = loadtest("faults", *arguments, "--format", "json", seconds=seconds)
+    assert ran.returncode == status, ran.stdout + ran.stderr
+    document = json.loads(ran.stdout)
+    assert document["version"] == 1 and document["kind"] == "faults"
+    return {(row["fault"], row["strategy"]): row for row in document["rows"]}
+
+
+def check(rows):
+    """Whatever was broken: nobody was told of an order that is not there, or got two for one key."""
+    for row in rows.values():
+        assert set(row["judged_by"].split()) <= PROMISES, row
+        assert row["verdict"] == ("caught-as-expected" if row["expected"] == "caught" else "ok"), row
+        assert row["cycles"] > 0 and row["acknowledged"] > 0, row
+        assert row["duplicated"] == row["denied"] == row["wrong_answers"] == 0, row
+        assert row["acknowledged"] <= row["orders"] + row["lost"], row
+        assert row["orders"] <= row["acknowledged"] - row["lost"] + row["unclear"], row
+        if row["guarantee"] == "safe":
+            assert (row["oversold"], row["drift"], row["disordered"]) == (0, 0, 0), row
+        if row["fault"] != "redis-loses":
+            assert row["lost"] == 0, row
+
+
+def caught(rows, fault):
+    return {strategy for at, strategy in rows if at == fault and rows[at, strategy]["expected"] == "caught"}
+
+
+def test_a_service_that_is_killed_and_one_that_sleeps(tmp_path):
+    path = tmp_path / "faults.json"
+    rows = faults("--faults", "kill,pause", "--strategies", FEW, "--cycles", "2", "--export-json", path)
+    check(rows)
+    assert caught(rows, "kill") == {"redis-setnx-forever"}
+    assert caught(rows, "pause") == {"lock-table", "redis-lock", "redlock", "zookeeper", "etcd"}
+    assert rows["pause", "redis-lock"]["oversold"] >= 1
+    assert "I4" in rows["kill", "redis-lock"]["judged_by"]
+    again = loadtest("report", path, "--format", "markdown")
+    assert "caught-as-expected" in again.stdout and "judged by" in again.stdout, again.stdout + again.stderr
+
+
+def test_servers_that_die():
+    rows = faults(
+        "--faults", "postgres-immediate,commit-reply,redis-restart,redis-loses", "--strategies",
+        "select-for-update,atomic-statement,batched,redis-stock,redis-lock,redis-fenced,redlock", "--cycles", "1",
+    )  # fmt: skip
+    check(rows)
+    assert caught(rows, "redis-restart") == {"redis-lock"}
+    assert rows["redis-loses", "redis-stock"]["lost"] > 0
+    assert rows["postgres-immediate", "atomic-statement"]["longest_recovery_ms"] >= 0
+
+
+def test_clocks_that_jump():
+    rows = faults(
+        "--faults", "clock-redis,clock-service", "--strategies", "redis-lock,redis-fenced,lock-table,etcd", "--cycles", "1"
+    )
+    check(rows)
+    assert caught(rows, "clock-redis") == {"redis-lock"}
+    assert caught(rows, "clock-service") == {"lock-table"}
+
+
+@pytest.mark.parametrize(
+    "arguments, says",
+    [
+        (["--faults", "earthquake"], "unknown fault 'earthquake'"),
+        (["--strategies", "hope"], "unknown strategy 'hope'"),
+        (["--cycles", "-1"], "--cycles"),
+        (["--export-json", "/nowhere/at/all"], "cannot write"),
+    ],
+)
+def test_a_wrong_command_line(arguments, says):
+    ran = loadtest("faults", *arguments, seconds=60)
+    assert ran.returncode == 2 and says in ran.stderr, ran.stderr
+
+
+def test_the_faults_are_listed():
+    ran = loadtest("faults", "--faults", "help", seconds=60)
+    assert ran.returncode == 0
+    names = {line.split()[0] for line in ran.stdout.splitlines()}
+    assert {"kill", "pause", "postgres-immediate", "commit-reply", "cut", "half-open", "redis-failover"} <= names
+
+
+def test_a_service_that_cannot_be_run_is_no_result(tmp_path):
+    """The environment's fault, and nothing is left behind."""
+    broken = tmp_path / "order-service"
+    broken.write_text("#!/bin/sh\necho no such thing\nexit 1\n")
+    broken.chmod(0o755)
+    ran = subprocess.Popen(
+        [LOADTEST, "faults", "--faults", "kill", "--strategies", "atomic-decrement", "--cycles", "1"],
+        env={**os.environ, "OVERSELL_SERVICE": str(broken)}, start_new_session=True, cwd=ROOT,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    out, errors = ran.communicate(timeout=300)
+    assert ran.returncode == 3, out + errors
+    assert "no such thing" in errors
+    assert not children_of(ran.pid), BUILD
