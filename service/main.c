@@ -144,7 +144,8 @@ int main(int argc, char *argv[])
 {
     static struct service service;
     struct config *config = &service.config;
-    char **arguments = arguments_hide(argc, argv);
+    static char **arguments; /* the configuration points into it until the end */
+    arguments = arguments_hide(argc, argv);
     if (!arguments) {
         fprintf(stderr, "order-service: out of memory\n");
         return 1;
