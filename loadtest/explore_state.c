@@ -58,7 +58,7 @@ static const char *state_name(const struct play *play, const struct moves *moves
 static bool has_lock(const struct play *play, size_t actor)
 {
     const struct hold *hold = &play->actors[actor].hold;
-    bool has = hold->depth > 0 || (hold->has_grant && !hold->is_over);
+    bool has = hold->depth > 0 || (hold->has_grant && !hold->is_place && !hold->is_over);
     return has && (!is_dead(play, actor) || (play->time && !hold->is_over));
 }
 
@@ -127,6 +127,10 @@ static unsigned waits_for(const struct play *play, const struct explore_view *vi
 {
     const struct event *event = last_event(play, actor);
     char names[32];
+    if (event && event->what == EVENT_WAITS && event->value == WAITS_FOR_EVER) {
+        snprintf(ret_reason, size, "sleeps, and nobody will wake it");
+        return 0;
+    }
     unsigned in_database = event && event->what == EVENT_WAITS ? (unsigned)event->value : 0;
     if (in_database) {
         snprintf(ret_reason, size, "waits for %s's %s", list_names(play, in_database, names),
@@ -183,13 +187,14 @@ static json_t *order_json(const struct play *play, const struct explore_view *vi
     const char *outcome = has_ended(play, actor) ? outcome_name((enum outcome)last->value) : NULL;
     int tries;
     json_t *did = did_json(play, actor, &tries);
-    return json_pack("{s:s, s:I, s:s, s:b, s:i, s:o, s:s?, s:s?, s:s?, s:o, s:{s:b, s:b, s:b, s:b}}", "name",
-                     name, "wants", (json_int_t)play->settings.quantities[actor], "state", state, "begun",
-                     last != NULL, "tries", tries, "did", did, "next",
+    return json_pack("{s:s, s:I, s:s, s:b, s:i, s:o, s:s?, s:s?, s:s?, s:o, s:{s:b, s:b, s:b, s:b, s:b}}",
+                     "name", name, "wants", (json_int_t)play->settings.quantities[actor], "state", state,
+                     "begun", last != NULL, "tries", tries, "did", did, "next",
                      is_over || next == STEP_COUNT ? NULL : stop_name(next), "reason", waits ? reason : NULL,
                      "outcome", outcome, "waits_for", names_of(play, others), "can", "step",
                      can(moves, actor, MOVE_STEP), "expire", can(moves, actor, MOVE_EXPIRE), "crash",
-                     can(moves, actor, MOVE_CRASH), "restart", can(moves, actor, MOVE_RESTART));
+                     can(moves, actor, MOVE_CRASH), "restart", can(moves, actor, MOVE_RESTART), "cut",
+                     can(moves, actor, MOVE_CUT));
 }
 
 /* ---- the database --------------------------------------------------------------------------------------------- */

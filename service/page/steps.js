@@ -69,7 +69,7 @@ function showSetting() {
   }
   if (document.activeElement !== byId("stock")) byId("stock").value = now.stock;
   byId("actors").value = now.quantities.length;
-  setText(byId("goal"), goal(row, now.stock, now.quantities.reduce((sum, one) => sum + one, 0)));
+  setText(byId("goal"), goal(row, now.stock, now.quantities));
   setText(byId("why"), `${row.title}. ${GUARANTEES[row.guarantee].title}: ${GUARANTEES[row.guarantee].means}.`);
 }
 

@@ -12,7 +12,7 @@ function smallButton(name, what, text, title, act) {
   return make("button", { type: "button", class: "small", id: `${what}-${name}`, title, onclick: () => act(name, what) }, text);
 }
 
-// ACT is called with the order's name, and "step", "end", "expire", "crash" or "restart".
+// ACT is called with the order's name, and "step", "end", "expire", "crash", "restart" or "cut".
 function makeLane(name, act) {
   const index = name.charCodeAt(0) - 64;
   const lane = {
@@ -26,6 +26,7 @@ function makeLane(name, act) {
     expire: smallButton(name, "expire", "End its lease", "What carries its lock ends, as time would do it; it is not told", act),
     crash: smallButton(name, "crash", "Crash it", "It dies here; its connections are cut, nothing is released", act),
     restart: smallButton(name, "restart", "Restart a lock server", "One of the lock's servers restarts, and is empty", act),
+    cut: smallButton(name, "cut", "Cut off a lock server", "One of the lock's servers is out of its reach, before it begins", act),
     index,
   };
   lane.box = make(
@@ -36,7 +37,7 @@ function makeLane(name, act) {
     lane.step,
     lane.reason,
     lane.question,
-    make("div", { class: "group faults" }, lane.end, lane.expire, lane.crash, lane.restart),
+    make("div", { class: "group faults" }, lane.end, lane.expire, lane.crash, lane.restart, lane.cut),
   );
   return lane;
 }
@@ -105,8 +106,9 @@ function drawOrder(order, steps, isTurn) {
   enable(lane.step, order.can.step);
   setText(lane.reason, reasonOf(order));
   enable(lane.end, order.can.step);
-  for (const what of ["expire", "crash", "restart"]) lane[what].hidden = !order.can[what];
+  for (const what of ["expire", "crash", "restart", "cut"]) lane[what].hidden = !order.can[what];
   lane.end.hidden = over;
+  setText(lane.expire, order.state === "waiting" ? "End its place in the queue" : "End its lease");
 }
 
 // ---- what they share ----

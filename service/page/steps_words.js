@@ -65,16 +65,20 @@ export function sentence({ actor, step, text, stock }) {
   if (step.startsWith("commit")) return `${actor} ${SENTENCES[step]}: the others now see ${stock}.`;
   if (step === "waits") return `${actor} ${text}.`;
   if (text === "its lock ends") return `${actor}'s lock ends under it.`;
+  if (text === "its place ends") return `${actor}'s place in the queue ends.`;
+  if (text.startsWith("a server restarts")) return `A server of ${actor}'s lock restarts, and has forgotten it.`;
   if (text === "dies") return `${actor} dies.`;
   return `${actor} ${SENTENCES[step] ?? text}.`;
 }
 
 const has = (row, what) => row.shown_by.split("+").includes(what);
 
-// The one-line goal. WANTED: all units that the orders want.
-export function goal(row, stock, wanted) {
-  const sell = wanted > stock ? `Make it sell ${wanted} of ${stock}.` : "Make the books wrong.";
-  if (row.guarantee === "safe") return `Try to make it sell ${Math.max(wanted, stock + 1)} of ${stock}.`;
+// The one-line goal. QUANTITIES: what the orders want.
+export function goal(row, stock, quantities) {
+  const wanted = quantities.reduce((sum, one) => sum + one, 0);
+  const more = quantities.every((one) => one === 1) ? `${stock + 1} of ${stock}` : `more than ${stock}`;
+  const sell = wanted > stock ? `Make it sell ${more}.` : "Make the books wrong.";
+  if (row.guarantee === "safe") return wanted > stock ? `Try to make it sell ${more}.` : "Try to make the books wrong.";
   if (has(row, "load")) return sell;
   if (has(row, "expire")) return `${sell} A lease may end under its holder.`;
   if (has(row, "crash") && !has(row, "second-process")) return "Crash an order at the wrong moment: leave a lock that nobody will release.";

@@ -446,6 +446,7 @@ def test_the_steps_need_no_scrolling_sideways(browser, shop, width):
     assert page.overflows() <= 0
     page.click("big")
     assert page.overflows() <= 0, "in the big view"
+    assert page.driver.execute_script("return innerWidth") == width, "a phone makes what is too wide smaller"
     small = page.driver.execute_script(
         "return [...document.querySelectorAll('button, select, input, summary, .line')].filter((e) => e.checkVisibility() && "
         "e.getBoundingClientRect().height < 24 && !e.matches('label input')).map((e) => e.id || e.textContent)"

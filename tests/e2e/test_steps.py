@@ -97,7 +97,7 @@ def test_who_waits_for_whom_and_why(shop, schedule, reason):
 def test_a_lease_that_ends_and_a_fence(shop):
     held, ended, taken, over = walk(shop, "redis-lock s=1 q=1,1 A>read", "A!expire", "B>end", "A>end")
     assert held["lock"]["holders"] == [{"order": "A", "fence": None, "held": True, "crashed": False}]
-    assert order(held, "A")["can"] == {"step": True, "expire": True, "crash": True, "restart": False}
+    assert order(held, "A")["can"] == {"step": True, "expire": True, "crash": True, "restart": False, "cut": False}
     assert ended["lock"]["holders"][0]["held"] is False, "A does not know it"
     assert order(ended, "A")["next"] == "write"
     assert order(taken, "B")["outcome"] == "created" and over["oversold"] == 1
@@ -119,12 +119,26 @@ def test_a_crash_leaves_a_lock_that_nobody_will_release(shop):
 
 
 def test_servers_that_forget(shop):
+    state = steps(shop, "redlock s=1 q=1,1")
+    assert order(state, "A")["can"]["cut"]
+    state = walk(shop, state["schedule"], "A!cut", "A!cut", "A!cut", "A>end")[-1]
+    assert order(state, "A")["outcome"] != "created", "two of five are no majority"
     state = steps(shop, "redlock s=1 q=1,1 A>read")
     assert order(state, "A")["can"]["restart"]
     for _ in range(3):
         state = steps(shop, state["schedule"], "A!restart")
     assert state["lock"]["holders"][0]["held"] is False
     assert steps(shop, state["schedule"], "B>end")["database"]["sold"] == 1
+
+
+def test_a_queue_and_a_place_in_it(shop):
+    state = steps(shop, "zookeeper s=2 q=1,1,1 A>read", "B>end")
+    assert order(state, "B")["reason"] == "waits for the lock, which A has", "a place is no lock"
+    assert [holder["order"] for holder in state["lock"]["holders"]] == ["A"]
+    state = steps(shop, state["schedule"], "C>end")
+    state = steps(shop, state["schedule"], "B!expire")
+    assert "its place ends" in [event["text"] for event in state["told"]]
+    assert walk(shop, state["schedule"], "A>end", "C>end")[-1]["database"]["sold"] == 2
 
 
 def test_three_orders_and_every_step(shop):
