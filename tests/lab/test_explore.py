@@ -115,6 +115,17 @@ def test_a_second_run_counts_the_same(servers, every):
         assert row == first
 
 
+def test_a_row_can_be_judged_by_other_figures_than_it_promises(servers):
+    """With them a witness is found for what is no oversell, and an unsafe row is as bad as it is seen to be."""
+    ran = explore(servers, "--strategies", "read-write", "--never", "waited", "--format", "json")
+    rows = rows_of(ran)
+    assert (ran.returncode, rows["read-write"]["verdict"]) == (1, "broken"), rows
+    assert rows["read-write"]["witness"]["ending"]["waited"] and rows["read-write"]["witness"]["reproduced"] == 10
+    ran = explore(servers, "--strategies", "read-write", "--never", "undersold,stuck", "--format", "json")
+    row = rows_of(ran)["read-write"]
+    assert (ran.returncode, row["oversold"], row["verdict"], row["witness"]) == (0, 22, "ok", None), row
+
+
 def test_a_search_that_was_cut_short_promises_nothing(servers):
     row = rows_of(explore(servers, "--strategies", "mutex", "--limit", "5", "--format", "json"))["mutex"]
     assert (row["schedules"], row["complete"], row["share"], row["verdict"]) == (5, False, None, "unknown")
@@ -373,6 +384,7 @@ def test_saved_witnesses_are_true_again(servers, tmp_path):
         (["--actors", "9"], "--actors"),
         (["--pct", "2"], "--pct says how to choose the schedules of --sample N"),
         (["--quantities", "1,x"], "--quantities '1,x' is not valid"),
+        (["--never", "oversold,nonsense"], "--never: 'nonsense' is no figure of a schedule"),
         (["--replay", "nobody A>end"], "unknown strategy 'nobody'"),
         (["--replay", "mutex A>sleep"], "'A>sleep' is not valid"),
         (["--replay", "no/such.sched"], "No such file"),
