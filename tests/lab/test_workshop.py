@@ -49,8 +49,9 @@ def rehearse(shop, lesson):
 
 
 def check(shop, *words):
+    command = ["bash", "-c", '. docs/workshop/shell; check "$@"', "bash", *words]
     return subprocess.run(
-        ["bash", "-c", '. docs/workshop/shell; check "$@"', "bash", *words], cwd=ROOT, env=shop, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=ROOT, env=shop, capture_output=True, text=True, timeout=120, check=False
     )
 
 
@@ -111,7 +112,10 @@ def test_the_index_names_every_lesson():
         assert f"*{minutes} minutes" in lesson.read_text(encoding="utf-8"), lesson.name
 
 
-@pytest.mark.parametrize("page", [*LESSONS, WORKSHOP / "README.md", ROOT / "docs" / "choosing.md"], ids=lambda path: path.stem)
+PAGES = [*LESSONS, WORKSHOP / "README.md", ROOT / "docs" / "choosing.md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 def test_links_lead_somewhere(page):
     for link in re.findall(r"\]\(((?!https?:)[^)#]+)", page.read_text(encoding="utf-8")):
         assert (page.parent / link).exists(), link
