@@ -351,9 +351,9 @@ function setUpControls() {
     await navigator.clipboard.writeText(location.href);
     setText(byId("copy"), "Copied");
   });
-  addEventListener("hashchange", () => {
+  addEventListener("hashchange", async () => {
     forgetPlan();
-    load(addressed());
+    if (!(await load(addressed())) && state) keepInAddress();
   });
 }
 

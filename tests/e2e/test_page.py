@@ -418,11 +418,16 @@ def test_a_lease_ends_by_a_click_and_an_order_dies(browser, shop):
 
 
 def test_an_address_that_means_nothing_is_said(browser, shop):
-    page = open_steps(browser, shop, "read-write s=1 q=1,1 A>fly")
+    page = open_steps(browser, shop, "mutex s=1 q=1,1 A>lock")
+    page.driver.execute_script("location.hash = 'read-write s=1 q=1,1 A>fly'")
     page.wait_text("alert", "A>fly")
-    assert schedule_of(page) == "read-write s=1 q=1,1"
+    page.wait(lambda: schedule_of(page) == "mutex s=1 q=1,1 A>lock", "it is where it was")
+    page.driver.get("about:blank")
+    page.driver.get(f"http://127.0.0.1:{shop.port}/steps#nonsense")
+    page.wait_text("alert", "The address was not understood")
+    page.wait(lambda: schedule_of(page) == "read-write s=1 q=1,1", "it begins at the beginning")
     refused = browser.complaints()
-    assert len(refused) == 1 and "422" in refused[0], refused
+    assert len(refused) == 2 and all("422" in line for line in refused), refused
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -187,7 +187,7 @@ def test_find_me_an_oversell(shop):
 
 def test_side_by_side_they_do_not_disturb_one_another(shop):
     """Six at once, in the middle of orders that hold locks, while the shop itself sells under the same strategy."""
-    product, wrong = shop.product(stock=1000), []
+    product, wrong = shop.product(stock=1_000_000), []
     schedules = ["redis-lock s=1 q=1,1", "select-for-update s=1 q=1,1", "read-write s=1 q=1,1"] * 2
 
     def learn(schedule):
