@@ -1,0 +1,290 @@
+/* The parts of `loadtest faults` that need no server: histories, expectations, verdicts, the intent log, the proxy. */
+#include "loadtest/fault.h"
+#include "loadtest/fault_history.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* ---- histories ----------------------------------------------------------------------------------------- */
+
+static void a_history_in_order_is_right(void **state)
+{
+    (void)state;
+    struct sale overlapping[] = {{8, 20, 60}, {10, 5, 50}, {9, 6, 30}};
+    assert_int_equal(history_check(overlapping, 3), 0);
+    assert_int_equal(history_check(NULL, 0), 0);
+}
+
+static void two_that_saw_the_same_are_found(void **state)
+{
+    (void)state;
+    struct sale sales[] = {{10, 0, 10}, {9, 11, 20}, {9, 12, 21}, {8, 30, 40}};
+    assert_int_equal(history_check(sales, 4), 1);
+}
+
+static void a_sale_that_ended_before_an_earlier_one_began_is_found(void **state)
+{
+    (void)state;
+    struct sale sales[] = {{10, 100, 110}, {9, 0, 50}};
+    assert_int_equal(history_check(sales, 2), 1);
+}
+
+/* ---- expectations and verdicts ------------------------------------------------------------------------- */
+
+static unsigned expected(const char *fault, const char *strategy)
+{
+    for (size_t i = 0; i < fault_count; i++)
+        if (strcmp(faults[i].name, fault) == 0)
+            return faults[i].expected(strategy_find(strategy));
+    fail_msg("no fault %s", fault);
+    return 0;
+}
+
+static void the_table_says_what_the_design_says(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *fault, *strategy;
+        bool caught;
+    } ROWS[] = {
+        {"pause", "redis-lock", true},          {"pause", "etcd", true},
+        {"pause", "zookeeper", true},           {"pause", "fence-on-write", true},
+        {"pause", "redis-fenced", false},       {"pause", "select-for-update", false},
+        {"pause", "lock-row", false},           {"kill", "redis-setnx-forever", true},
+        {"kill", "redis-lock", false},          {"lock-backend", "lock-row", true},
+        {"redis-restart", "redis-lock", true},  {"redis-restart", "redlock", false},
+        {"redis-restart", "zookeeper", false},  {"redis-failover", "redis-lock", true},
+        {"redis-loses", "redis-stock", true},   {"redlock-restart", "redlock", true},
+        {"redlock-2-down", "redlock", false},   {"clock-redis", "redis-lock", true},
+        {"clock-redis", "redlock", false},      {"clock-redlock", "redlock", true},
+        {"clock-service", "lock-table", true},  {"clock-service", "shedlock", true},
+        {"clock-service", "redis-lock", false}, {"clock-service", "etcd", false},
+        {"session", "zookeeper", true},         {"session", "etcd-fenced", false},
+    };
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        unsigned is = expected(ROWS[i].fault, ROWS[i].strategy);
+        if (((is & SEEN_ANY) != 0) != ROWS[i].caught)
+            fail_msg("%s under %s: 0x%x", ROWS[i].strategy, ROWS[i].fault, is);
+        assert_true(is & (I2_NOT_LOST | SEEN_LOST));
+    }
+}
+
+static void a_safe_strategy_keeps_its_stock_under_every_fault(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < fault_count; i++)
+        for (size_t j = 0; j < strategy_count; j++) {
+            unsigned is = faults[i].expected(&strategies[j]);
+            if (strategies[j].guarantee == SAFE && is)
+                assert_int_equal(is & STOCK_KEPT, STOCK_KEPT);
+        }
+}
+
+static const char *verdict(unsigned is, struct fault_tally tally)
+{
+    const struct fault_subject subject = {
+        .strategy = strategy_find("redis-lock"), .expected = is, .tally = tally, .cycles = 1};
+    return fault_verdict(&faults[0], &subject);
+}
+
+static void verdicts_follow_from_what_was_seen(void **state)
+{
+    (void)state;
+    struct fault_tally clean = {.acknowledged = 1}, oversold = {.acknowledged = 2, .oversold = 1},
+                       lost = {.acknowledged = 1, .lost = 1}, twice = {.acknowledged = 1, .duplicated = 1},
+                       denied = {.acknowledged = 1, .denied = 1}, gone = {.acknowledged = 1, .drift = -1},
+                       mute = {.acknowledged = 1, .wrong = 1},
+                       disordered = {.acknowledged = 1, .disordered = 1}, nothing = {0};
+    assert_string_equal(verdict(ALL_KEPT, clean), "ok");
+    assert_string_equal(verdict(ALL_KEPT, oversold), "broken");
+    assert_string_equal(verdict(ALL_KEPT, lost), "broken");
+    assert_string_equal(verdict(ALL_KEPT, twice), "broken");
+    assert_string_equal(verdict(ALL_KEPT, denied), "broken");
+    assert_string_equal(verdict(ALL_KEPT, gone), "broken");
+    assert_string_equal(verdict(ALL_KEPT, mute), "broken");
+    assert_string_equal(verdict(ALL_KEPT, disordered), "broken");
+    assert_string_equal(verdict(ALL_KEPT, nothing), "broken");
+    assert_string_equal(verdict(ORDERS_KEPT, oversold), "ok");
+    assert_string_equal(verdict(ORDERS_KEPT | SEEN_OVERSOLD, oversold), "caught-as-expected");
+    assert_string_equal(verdict(ORDERS_KEPT | SEEN_OVERSOLD, clean), "not-caught");
+    assert_string_equal(verdict(ORDERS_KEPT | SEEN_OVERSOLD, lost), "broken");
+    assert_string_equal(verdict(STOCK_KEPT | SEEN_LOST, lost), "caught-as-expected");
+}
+
+/* ---- the intent log ------------------------------------------------------------------------------------ */
+
+static void an_intent_is_found_again_by_its_key(void **state)
+{
+    (void)state;
+    struct fault_log log;
+    char key[64];
+    size_t number, found = 99;
+    fault_log_open("f1-2", &log);
+    for (int i = 0; i < 3; i++)
+        assert_true(fault_log_intend(&log, 5, &number));
+    assert_true(fault_log_find(&log, fault_log_key(&log, 2, key), &found));
+    assert_int_equal(found, 2);
+    assert_false(fault_log_find(&log, "f1-2-3", &found));
+    assert_false(fault_log_find(&log, "f1-3-0", &found));
+    assert_false(fault_log_find(&log, "f1-2-0x", &found));
+    assert_false(fault_log_find(&log, "", &found));
+    struct intent end = {.strategy = 5, .told = TOLD_CREATED, .ended_us = 7};
+    fault_log_told(&log, 2, &end);
+    assert_int_equal(fault_log_served(&log, 5), 7);
+    fault_log_turn(&log);
+    assert_int_equal(fault_log_served(&log, 5), 0);
+    fault_log_close(&log);
+}
+
+/* ---- the proxy ----------------------------------------------------------------------------------------- */
+
+struct wire {
+    struct proxy *proxy;
+    int listener, client, server;
+};
+
+static int end_at(int port, int listener)
+{
+    struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    socklen_t size = sizeof at;
+    assert_true(fd >= 0);
+    if (!listener)
+        assert_int_equal(connect(fd, (struct sockaddr *)&at, size), 0);
+    else
+        assert_true(bind(fd, (struct sockaddr *)&at, size) == 0 && listen(fd, 4) == 0);
+    return fd;
+}
+
+static void wire_open(struct wire *wire)
+{
+    struct sockaddr_in at;
+    socklen_t size = sizeof at;
+    wire->listener = end_at(0, 1);
+    assert_int_equal(getsockname(wire->listener, (struct sockaddr *)&at, &size), 0);
+    wire->proxy = proxy_open(ntohs(at.sin_port));
+    assert_non_null(wire->proxy);
+    wire->client = end_at(proxy_port(wire->proxy), 0);
+    wire->server = accept(wire->listener, NULL, NULL);
+    assert_true(wire->server >= 0);
+}
+
+static void wire_close(struct wire *wire)
+{
+    close(wire->client);
+    close(wire->server);
+    close(wire->listener);
+    proxy_close(wire->proxy);
+}
+
+static void put(int fd, const char *text)
+{
+    assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+/* All that comes until there are WANTED bytes, or the connection ends: how many. */
+static size_t take(int fd, size_t wanted)
+{
+    char text[256];
+    size_t got = 0;
+    while (got < wanted) {
+        struct pollfd wait = {.fd = fd, .events = POLLIN};
+        assert_int_equal(poll(&wait, 1, 30000), 1);
+        ssize_t more = recv(fd, text, sizeof text, 0);
+        if (more <= 0)
+            break;
+        got += (size_t)more;
+    }
+    return got;
+}
+
+static void a_proxy_passes_on_what_comes(void **state)
+{
+    (void)state;
+    struct wire wire;
+    wire_open(&wire);
+    put(wire.client, "question");
+    assert_int_equal(take(wire.server, 8), 8);
+    proxy_set(wire.proxy, &(struct proxy_rules){.piece = 1, .delay_ms = 1});
+    put(wire.server, "answer");
+    assert_int_equal(take(wire.client, 6), 6);
+    assert_int_equal(shutdown(wire.client, SHUT_WR), 0);
+    assert_int_equal(take(wire.server, 1), 0);
+    wire_close(&wire);
+}
+
+static void a_proxy_cuts_after_so_many_bytes(void **state)
+{
+    (void)state;
+    struct wire wire;
+    wire_open(&wire);
+    proxy_set(wire.proxy, &(struct proxy_rules){.cut_after = {5, 0}});
+    put(wire.client, "12345678");
+    assert_true(take(wire.server, 100) <= 5); /* a reset may overtake what was sent before it */
+    assert_int_equal(take(wire.client, 1), 0);
+    assert_int_equal(proxy_acted(wire.proxy), 1);
+    wire_close(&wire);
+}
+
+static void a_proxy_loses_a_reply(void **state)
+{
+    (void)state;
+    struct wire wire;
+    wire_open(&wire);
+    proxy_set(wire.proxy, &(struct proxy_rules){.lose_reply_to = "commit"});
+    put(wire.client, "begin");
+    assert_int_equal(take(wire.server, 5), 5);
+    put(wire.server, "fine");
+    assert_int_equal(take(wire.client, 4), 4);
+    put(wire.client, "commit");
+    assert_int_equal(take(wire.server, 6), 6);
+    put(wire.server, "done");
+    assert_int_equal(take(wire.client, 4), 0);
+    assert_int_equal(proxy_acted(wire.proxy), 1);
+    wire_close(&wire);
+}
+
+static void a_proxy_stands_still_and_goes_on(void **state)
+{
+    (void)state;
+    struct wire wire;
+    wire_open(&wire);
+    proxy_set(wire.proxy, &(struct proxy_rules){.stall = {true, true}});
+    put(wire.client, "late");
+    struct pollfd wait = {.fd = wire.server, .events = POLLIN};
+    assert_int_equal(poll(&wait, 1, 200), 0);
+    proxy_set(wire.proxy, &(struct proxy_rules){0});
+    assert_int_equal(take(wire.server, 4), 4);
+    proxy_cut(wire.proxy);
+    assert_int_equal(take(wire.client, 1), 0);
+    wire_close(&wire);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_history_in_order_is_right),
+        cmocka_unit_test(two_that_saw_the_same_are_found),
+        cmocka_unit_test(a_sale_that_ended_before_an_earlier_one_began_is_found),
+        cmocka_unit_test(the_table_says_what_the_design_says),
+        cmocka_unit_test(a_safe_strategy_keeps_its_stock_under_every_fault),
+        cmocka_unit_test(verdicts_follow_from_what_was_seen),
+        cmocka_unit_test(an_intent_is_found_again_by_its_key),
+        cmocka_unit_test(a_proxy_passes_on_what_comes),
+        cmocka_unit_test(a_proxy_cuts_after_so_many_bytes),
+        cmocka_unit_test(a_proxy_loses_a_reply),
+        cmocka_unit_test(a_proxy_stands_still_and_goes_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
