@@ -14,6 +14,7 @@ enum exit_status {
 int compare_main(int argc, char **argv);
 int explore_main(int argc, char **argv);
 int faults_main(int argc, char **argv);
+int contend_main(int argc, char **argv);
 int rush_main(int argc, char **argv);
 int report_main(int argc, char **argv);
 int diff_main(int argc, char **argv);

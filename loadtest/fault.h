@@ -34,6 +34,7 @@ struct fault_run;
 enum fault_story {
     STORY_CHURN,    /* clients order all the time; something breaks, and is mended */
     STORY_OVERTAKE, /* somebody holds a lock and has read; the fault; somebody else comes, and both go on */
+    STORY_LOCK_TEST, /* no orders: processes that update a number under the strategy's lock (fault_lock_test.h) */
 };
 
 struct fault {
@@ -100,6 +101,7 @@ bool fault_warm_up(struct fault_run *run);
 /* One cycle. False, having said why on stderr unless it was an interrupt. */
 bool fault_churn(struct fault_run *run);
 bool fault_overtake(struct fault_run *run);
+bool fault_lock_test(struct fault_run *run);
 
 /* ---- expectations that several faults share (fault_expect.c) ---- */
 

@@ -21,6 +21,9 @@ struct fault_tally {
     int64_t drift; /* sold − (initial − left): the worst of the cycles */
 };
 
+/* Adds what a cycle came to. */
+void fault_tally_add(struct fault_tally *sum, const struct fault_tally *tally);
+
 /* Waits until nothing is under way in the database any more and what is written behind has come, and then adds what this
  * cycle's intents and the products FIRST, FIRST + 1, … (one for each of COUNT strategies) say to RET_TALLIES. False, having
  * said why. */

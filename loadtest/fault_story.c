@@ -72,7 +72,7 @@ static struct fault_client client_of(const struct fault_run *run, size_t i, int 
                                  .fixed = fixed};
 }
 
-static void add_worst(struct fault_tally *sum, const struct fault_tally *tally)
+void fault_tally_add(struct fault_tally *sum, const struct fault_tally *tally)
 {
     sum->intents += tally->intents;
     sum->acknowledged += tally->acknowledged;
@@ -98,7 +98,7 @@ static bool judge(struct fault_run *run)
         struct fault_subject *subject = &run->subjects[i];
         subject->cycles++;
         subject->seen_in += tallies[i].oversold > 0 || tallies[i].drift != 0 || tallies[i].lost > 0;
-        add_worst(&subject->tally, &tallies[i]);
+        fault_tally_add(&subject->tally, &tallies[i]);
     }
     return true;
 }

@@ -1,5 +1,6 @@
 /* The faults, each a row of data. */
 #include "loadtest/fault.h"
+#include "loadtest/fault_lock_test.h"
 
 #include <string.h>
 
@@ -104,6 +105,16 @@ static unsigned expect_clock_service(const struct strategy *strategy)
     return fault_expect_peril(strategy, PERIL_CLOCK, "lock-database");
 }
 
+/* Locks as such, so one row of each; what is asked before the write is not part of the lock. */
+static unsigned expect_lock_test(const struct strategy *strategy)
+{
+    if (strategy->span != AROUND_TX || strategy->guarantee == ONE_PROCESS ||
+        (strategy->shown_by & (LOAD | CRASH)) || strategy->take_stock == take_checked)
+        return 0;
+    bool lost = strategy->guarantee != SAFE && (fault_perils(strategy) & PERIL_PAUSE);
+    return lost ? SEEN_LOST : I1_NOT_OVERSOLD | I2_NOT_LOST;
+}
+
 /* ---- the table ----------------------------------------------------------------------------------------- */
 
 /* clang-format off */
@@ -117,6 +128,8 @@ const struct fault faults[] = {
     {.name = "pause", .does = "a service that holds a lock and has read sleeps for up to twice its lease (SIGSTOP)",
      .story = STORY_OVERTAKE, .expected = expect_pause, .strike = strike_pause, .after = after_pause,
      .ttl_ms = 2000, .bound_ms = 3000, .cycles = 10},
+    {.name = "lock-test", .does = "Jepsen's lock test: five processes update a number under a lock with a lease of 2 s, think for up to 2 s, and are paused every 5 s",
+     .story = STORY_LOCK_TEST, .expected = expect_lock_test, .ttl_ms = LOCK_TEST_LEASE_MS, .bound_ms = 3000, .cycles = 2},
     {.name = "postgres-backend", .does = "a backend of PostgreSQL is killed (kill -9), which makes it begin anew",
      .story = STORY_CHURN, .expected = expect_database, .strike = strike_postgres_backend,
      .ttl_ms = 2000, .bound_ms = 1000, .cycles = 20},

@@ -107,13 +107,16 @@ static bool strategies_valid(const char *list)
 
 /* ---- running ------------------------------------------------------------------------------------------- */
 
+static bool (*const STORIES[])(struct fault_run *run) = {
+    [STORY_CHURN] = fault_churn, [STORY_OVERTAKE] = fault_overtake, [STORY_LOCK_TEST] = fault_lock_test};
+
 /* A cycle of one group of strategies after the other. */
 static bool run_cycles(const struct faults_settings *settings, struct fault_run *run,
                        struct progress *progress)
 {
     int64_t cycles = settings->cycles > 0 ? settings->cycles : run->fault->cycles;
     int64_t end_us = settings->time_ms > 0 ? monotonic_us() + settings->time_ms * 1000 : INT64_MAX;
-    if (!fault_warm_up(run))
+    if (run->fault->story != STORY_LOCK_TEST && !fault_warm_up(run))
         return false;
     for (run->cycle = 0; run->cycle < cycles && monotonic_us() < end_us; run->cycle++) {
         run->seed = (uint64_t)settings->seed * 1000003 + (uint64_t)(run->fault - faults) * 10007 +
@@ -122,7 +125,7 @@ static bool run_cycles(const struct faults_settings *settings, struct fault_run 
         char detail[64];
         snprintf(detail, sizeof detail, ": cycle %" PRId64 " of %" PRId64, run->cycle + 1, cycles);
         progress_update(progress, (double)run->cycle / (double)cycles, detail);
-        if (!(run->fault->story == STORY_CHURN ? fault_churn : fault_overtake)(run))
+        if (!STORIES[run->fault->story](run))
             return false;
     }
     return true;

@@ -57,19 +57,35 @@ static void the_table_says_what_the_design_says(void **state)
         const char *fault, *strategy;
         bool caught;
     } ROWS[] = {
-        {"pause", "redis-lock", true},          {"pause", "etcd", true},
-        {"pause", "zookeeper", true},           {"pause", "fence-on-write", true},
-        {"pause", "redis-fenced", false},       {"pause", "select-for-update", false},
-        {"pause", "lock-row", false},           {"kill", "redis-setnx-forever", true},
-        {"kill", "redis-lock", false},          {"lock-backend", "lock-row", true},
-        {"redis-restart", "redis-lock", true},  {"redis-restart", "redlock", false},
-        {"redis-restart", "zookeeper", false},  {"redis-failover", "redis-lock", true},
-        {"redis-loses", "redis-stock", true},   {"redlock-restart", "redlock", true},
-        {"redlock-2-down", "redlock", false},   {"clock-redis", "redis-lock", true},
-        {"clock-redis", "redlock", false},      {"clock-redlock", "redlock", true},
-        {"clock-service", "lock-table", true},  {"clock-service", "shedlock", true},
-        {"clock-service", "redis-lock", false}, {"clock-service", "etcd", false},
-        {"session", "zookeeper", true},         {"session", "etcd-fenced", false},
+        {"pause", "redis-lock", true},
+        {"pause", "etcd", true},
+        {"pause", "zookeeper", true},
+        {"pause", "fence-on-write", true},
+        {"pause", "redis-fenced", false},
+        {"pause", "select-for-update", false},
+        {"pause", "lock-row", false},
+        {"kill", "redis-setnx-forever", true},
+        {"kill", "redis-lock", false},
+        {"lock-backend", "lock-row", true},
+        {"redis-restart", "redis-lock", true},
+        {"redis-restart", "redlock", false},
+        {"redis-restart", "zookeeper", false},
+        {"redis-failover", "redis-lock", true},
+        {"redis-loses", "redis-stock", true},
+        {"redlock-restart", "redlock", true},
+        {"redlock-2-down", "redlock", false},
+        {"clock-redis", "redis-lock", true},
+        {"clock-redis", "redlock", false},
+        {"clock-redlock", "redlock", true},
+        {"clock-service", "lock-table", true},
+        {"clock-service", "shedlock", true},
+        {"clock-service", "redis-lock", false},
+        {"clock-service", "etcd", false},
+        {"lock-test", "etcd", true},
+        {"lock-test", "etcd-fenced", false},
+        {"lock-test", "lock-row", false},
+        {"session", "zookeeper", true},
+        {"session", "etcd-fenced", false},
     };
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
         unsigned is = expected(ROWS[i].fault, ROWS[i].strategy);
@@ -86,7 +102,7 @@ static void a_safe_strategy_keeps_its_stock_under_every_fault(void **state)
         for (size_t j = 0; j < strategy_count; j++) {
             unsigned is = faults[i].expected(&strategies[j]);
             if (strategies[j].guarantee == SAFE && is)
-                assert_int_equal(is & STOCK_KEPT, STOCK_KEPT);
+                assert_true(is & I1_NOT_OVERSOLD);
         }
 }
 
