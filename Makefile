@@ -289,6 +289,12 @@ screenshot: programs ## takes the picture of the page in README.md anew, in a re
 	BUILD=$(BUILD) tests/run e2e -k second_process_is_on_lanes_of_its_own
 	cp $(BUILD)/tests/page/readme.png docs/results/page.png
 
+faults: programs ## breaks things under every strategy, for docs/reliability.md; an hour or two (ARGS="--time 1m")
+	@mkdir -p docs/results
+	$(BUILD)/loadtest faults $(ARGS) --export-json docs/results/faults.json
+	docs/tables faults docs/results/faults.json >$(BUILD)/faults.md
+	docs/insert faults $(BUILD)/faults.md docs/reliability.md
+
 bench: ## how far from the limit: ratios against pgbench
 	$(MAKE_NOW) deps
 	$(BUILD_NOW) programs

@@ -41,13 +41,20 @@ unsigned fault_expect_peril(const struct strategy *strategy, unsigned peril, con
     return strategy->guarantee == WHILE_LEASE_HOLDS ? ALL_KEPT : ORDERS_KEPT;
 }
 
+bool fault_sees_its_place(const struct strategy *strategy)
+{
+    /* Who checks first and lets the database subtract has not seen what it subtracts from. */
+    return strategy_stock_kind(strategy) == STOCK_COUNTER && strategy->take_stock != take_decrement_checked &&
+           strategy->take_stock != take_decrement;
+}
+
 /* Of what is EXPECTED to hold, or to be seen, that which was seen not to hold. */
 static unsigned seen_against(const struct fault *fault, const struct fault_subject *subject)
 {
     const struct fault_tally *tally = &subject->tally;
     unsigned seen = 0;
-    bool one_number = strategy_stock_kind(subject->strategy) == STOCK_COUNTER;
-    if (tally->oversold > 0 || tally->drift > 0 || (one_number && tally->disordered > 0))
+    if (tally->oversold > 0 || tally->drift > 0 ||
+        (fault_sees_its_place(subject->strategy) && tally->disordered > 0))
         seen |= I1_NOT_OVERSOLD | SEEN_OVERSOLD;
     if (tally->drift != 0)
         seen |= I3_BALANCED | SEEN_OVERSOLD;

@@ -31,7 +31,7 @@ json_t *fault_row_new(const struct fault_run *run, const struct fault_subject *s
         {"duplicated", tally->duplicated},
         {"denied", tally->denied},
         {"wrong_answers", tally->wrong},
-        {"disordered", strategy_stock_kind(strategy) == STOCK_COUNTER ? tally->disordered : 0},
+        {"disordered", fault_sees_its_place(strategy) ? tally->disordered : 0},
         {"oversold", tally->oversold},
         {"drift", tally->drift},
         {"seen_in", subject->seen_in},
