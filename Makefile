@@ -36,7 +36,7 @@ LOCKPROBE    := $(if $(wildcard tests/contract/lockprobe.c),$(BUILD)/lockprobe)
 # What judges a learner's strategy.
 JUDGE_OBJECTS := $(call objects,exercises/judge)
 ALL_OBJECTS  := $(foreach l,$(LAYERS),$(call objects,$(l))) $(JUDGE_OBJECTS) \
-                $(patsubst %.c,$(BUILD)/obj/%.o,$(TEST_SOURCES) $(TEST_HELPERS) $(wildcard tests/contract/*.c))
+                $(patsubst %.c,$(BUILD)/obj/%.o,$(TEST_SOURCES) $(TEST_HELPERS) $(wildcard tests/contract/*.c tests/fuzz/*.c))
 
 # A program is built once its main file exists.
 PROGRAMS     := $(if $(wildcard service/main.c),$(BUILD)/order-service) \
@@ -53,8 +53,8 @@ OTHER_LIBS   := -l:libzookeeper_st.so.2 # which has no .pc file; so named, it is
 DEPS         := gcc libc6-dev pkg-config libmicrohttpd-dev libpq-dev libjansson-dev libcurl4-openssl-dev \
                 libhiredis-dev libzookeeper-st-dev libcmocka-dev postgresql redis-server zookeeper etcd-server etcd-client \
                 wrk gnuplot-nox curl python3 python3-pytest python3-yaml python3-jsonschema python3-redis python3-kazoo \
-                chromium chromium-driver python3-selenium binutils systemd
-DEPS_LINT    := clang clang-tidy clang-format shellcheck
+                chromium chromium-driver python3-selenium binutils systemd clang libclang-rt-dev
+DEPS_LINT    := clang-tidy clang-format shellcheck
 
 # Asked once and only when something is compiled, since `make deps` may be what installs pkg-config.
 ask_packages  = $(or $(shell $(PKG_CONFIG) $(1) $(PKGS) 2>/dev/null),$(error libraries missing ($(PKGS)): run 'make deps'))
@@ -93,7 +93,7 @@ OUR_LDFLAGS = -pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed $
 .SUFFIXES:
 .PHONY: all programs tests deps deps-lint demo run exercise exercise-tools hint solution explore-docs readme screenshot test bench \
         lint lint-includes lint-shell lint-tidy \
-        format format-check asan tsan analyze install clean help FORCE
+        format format-check asan tsan fuzz analyze install clean help FORCE
 
 all: $(PROGRAMS) $(TESTS) $(LOCKPROBE) $(BUILD)/judge ## build the service, the load test and the unit tests (default)
 
@@ -167,6 +167,21 @@ $(TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(patsubst %.c,$(BUILD)/
 
 $(BUILD)/judge: $(JUDGE_OBJECTS) $(LIBRARIES) $(BUILD)/obj/link-flags
 	$(call link,)
+
+# Fuzz targets: built by clang, in a folder of their own (`make fuzz` calls itself with these settings), since all that they
+# call is watched. As with the tests, a target's own definitions take the place of the libraries'.
+FUZZ_SOURCES  := $(wildcard tests/fuzz/*.c)
+FUZZ_NAMES    := $(patsubst tests/fuzz/%.c,%,$(FUZZ_SOURCES))
+FUZZ_BUILD     = BUILD=$(BUILD)/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined
+FUZZ_EXPLORER := $(patsubst %,$(BUILD)/obj/loadtest/%.o,explore_script explore_scenario options)
+
+$(FUZZ_NAMES:%=$(BUILD)/run/%): $(BUILD)/run/%: $(BUILD)/obj/tests/fuzz/%.o $(FUZZ_EXPLORER) $(call library,service) \
+                                $(call library,lock) $(call library,db) $(BUILD)/obj/link-flags
+	@mkdir -p $(@D)
+	$(call link,-fsanitize=fuzzer -Wl$(comma)-z$(comma)muldefs -lcmocka)
+
+.PHONY: fuzz-programs
+fuzz-programs: $(FUZZ_NAMES:%=$(BUILD)/run/%)
 
 # A learner's file is a strategy table with one row. It is linked in the place of service/strategies.c, into programs of
 # their own.
@@ -308,6 +323,14 @@ asan: ## every test of the programs with the address and undefined-behaviour san
 tsan: ## every test of the programs with the thread sanitizer
 	$(MAKE_NOW) test BUILD=$(BUILD)/tsan SANITIZE=thread ARGS='$(or $(ARGS),unit contract e2e)'
 
+FUZZ_SECONDS ?= 60
+fuzz: ## mutated input for all that reads some, under the sanitizers (FUZZ_SECONDS=3600 for each)
+	$(MAKE_NOW) deps
+	$(BUILD_NOW) $(FUZZ_BUILD) fuzz-programs
+	$(BUILD_NOW) programs BUILD=$(BUILD)/asan SANITIZE=address,undefined
+	@BUILD=$(BUILD)/fuzz tests/fuzz/run $(FUZZ_SECONDS)
+	@BUILD=$(BUILD)/asan FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run e2e -s -k mutated_streams
+
 # Without gcc 12's leak checks, which take what is stored through a pointer for lost: clang-tidy and the leak
 # sanitizer look for leaks.
 analyze: ## gcc's static analyzer over every program
@@ -316,9 +339,9 @@ analyze: ## gcc's static analyzer over every program
 	    CFLAGS='$(CFLAGS) -fanalyzer -Werror -Wno-analyzer-malloc-leak -Wno-analyzer-file-leak'
 
 SOURCES  := $(foreach l,$(LAYERS),$(call c_sources,$(l))) $(TEST_SOURCES) $(TEST_HELPERS) \
-            $(wildcard tests/contract/*.c) $(wildcard exercises/*/*.c)
-HEADERS  := $(foreach l,$(LAYERS),$(wildcard $(l)/*.h)) $(wildcard tests/unit/*.h) $(wildcard exercises/judge/*.h)
-SCRIPTS  := stack/stack $(wildcard stack/*.sh) $(addprefix stack/container/,install keys with-keys postgres redis zookeeper) tests/run .ci/run docs/insert docs/workshop/shell
+            $(wildcard tests/contract/*.c tests/fuzz/*.c) $(wildcard exercises/*/*.c)
+HEADERS  := $(foreach l,$(LAYERS),$(wildcard $(l)/*.h)) $(wildcard tests/unit/*.h tests/fuzz/*.h) $(wildcard exercises/judge/*.h)
+SCRIPTS  := stack/stack $(wildcard stack/*.sh) $(addprefix stack/container/,install keys with-keys postgres redis zookeeper) tests/run tests/fuzz/run .ci/run docs/insert docs/workshop/shell
 
 lint: ## clang-tidy, shellcheck, and who may include whom
 	$(MAKE_NOW) deps-lint

@@ -330,10 +330,11 @@ enum lock_status etcd_grant(struct etcd *etcd, struct lock *lock, int64_t deadli
                            &reply);
     } while (etcd_may_come_back(lock, deadline_us, NULL, status));
     if (status != LOCK_OK)
-        return status;
+        return status == LOCK_LOST ? LOCK_REFUSED : status; /* what has only begun cannot be lost */
     if (etcd->left_behind) /* it is back: do not let everybody wait for the end of a lease that nobody needs */
         (void)etcd_revoke(etcd, lock, deadline_us, etcd->left_behind);
-    return read_lease(lock, reply, asked_us, ret_lease);
+    status = read_lease(lock, reply, asked_us, ret_lease);
+    return status == LOCK_LOST ? LOCK_REFUSED : status;
 }
 
 enum lock_status etcd_keep_alive(struct etcd *etcd, struct lock *lock, int64_t deadline_us,

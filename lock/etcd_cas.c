@@ -115,13 +115,15 @@ static enum lock_status put_if_absent(struct lock *lock, int64_t deadline_us, st
     if (status != LOCK_OK)
         return status;
     attempt->revision = etcd_revision(reply);
-    if (etcd_succeeded(reply))
-        return LOCK_OK;
-    if (!is_ours(etcd_found(reply, 0), attempt->token))
-        return LOCK_BUSY;
-    /* Our own request had been done when its reply was lost, and this was its second sending. */
-    attempt->revision = etcd_number(etcd_found(reply, 0), "create_revision");
-    return LOCK_OK;
+    if (!etcd_succeeded(reply)) {
+        if (!is_ours(etcd_found(reply, 0), attempt->token))
+            return LOCK_BUSY;
+        /* Our own request had been done when its reply was lost, and this was its second sending. */
+        attempt->revision = etcd_number(etcd_found(reply, 0), "create_revision");
+    }
+    return attempt->revision > 0
+               ? LOCK_OK
+               : lock_fail(lock, LOCK_REFUSED, "etcd: a transaction's reply without a revision");
 }
 
 /* Waits for the turn to watch, and keeps the lease alive meanwhile. */

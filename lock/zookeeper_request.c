@@ -98,9 +98,19 @@ static void answer_find(int code, const struct Stat *stat, const void *request)
     settle(r, code);
 }
 
+/* The path that was asked for, and perhaps a number behind it: another one is no answer to the request. */
+static bool is_made_of(const char *path, const char *asked)
+{
+    size_t length = strlen(asked);
+    return strncmp(path, asked, length) == 0 && !strchr(path + length, '/') &&
+           strlen(path) < ZOOKEEPER_PATH_SIZE;
+}
+
 static void answer_create(int code, const char *path, const struct Stat *stat, const void *request)
 {
     struct request *r = (struct request *)request;
+    if (code == ZOK && !is_made_of(path, r->path))
+        code = ZMARSHALLINGERROR;
     if (code == ZOK) {
         r->node.czxid = stat->czxid;
         snprintf(r->node.path, sizeof r->node.path, "%s", path);

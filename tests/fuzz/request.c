@@ -1,0 +1,232 @@
+/* Whole requests, from the routes to the handlers, up to where a server would be asked: every one is away.
+ *
+ * The input is a byte of modes (1 an admin token, 2 a class, 4 shutting down), then a request as in HTTP, with lines that end
+ * in \n: method and target, headers, an empty line, the body. Whatever it is, there is one answer, well formed, and it is
+ * not "internal error". */
+#include "tests/fuzz/fuzz.h"
+#include "tests/unit/fake_exchange.h"
+
+#include "service/backends.h"
+#include "service/log.h"
+#include "service/router.h"
+#include "service/ticket.h"
+
+enum { TOKEN = 1, CLASSROOM = 2, DRAINING = 4, HEADERS_MOST = FAKE_HEADERS_MAX - 1 };
+
+/* ---- in the place of what would wait, or ask a server ------------------------------------------------------ */
+
+static struct exchange *queued;
+
+bool queue_push(struct queue *queue, void *item)
+{
+    (void)queue;
+    MUST(!queued);
+    queued = item;
+    return true;
+}
+
+size_t queue_depth(struct queue *queue)
+{
+    (void)queue;
+    return 0;
+}
+
+int workers_busy(const struct service *service)
+{
+    (void)service;
+    return 0;
+}
+
+int orders_running(const struct service *service, int64_t product_id)
+{
+    (void)service;
+    (void)product_id;
+    return 0;
+}
+
+unsigned http_connections(void)
+{
+    return 0;
+}
+
+enum db_status worker_database(struct worker *worker, int64_t deadline_us, int64_t lock_deadline_us)
+{
+    (void)worker;
+    (void)deadline_us;
+    (void)lock_deadline_us;
+    return DB_AWAY;
+}
+
+struct redis_stock *worker_stock(struct worker *worker)
+{
+    (void)worker;
+    return (struct redis_stock *)(void *)&queued; /* never looked at, since the database is away */
+}
+
+void backends_ask(void)
+{
+}
+
+bool backend_up(const struct lock_server *server, char *ret_reason, size_t size)
+{
+    (void)server;
+    snprintf(ret_reason, size, "away");
+    return false;
+}
+
+enum lock_status lock_open(const struct lock_ops *ops, struct lock **ret_lock)
+{
+    (void)ops;
+    (void)ret_lock;
+    return LOCK_UNAVAILABLE;
+}
+
+enum run_start runs_start(struct runs *runs, const struct run_order *order, uint16_t port, int64_t *ret_id)
+{
+    (void)runs;
+    (void)port;
+    MUST(json_array_size(order->strategies) >= 1 && order->product_id >= 1);
+    MUST(order->quantity >= 1 && order->quantity <= order->stock && order->stock <= 10000);
+    MUST(order->connections >= 1 && order->connections <= 256 && order->duration_ms <= 30000);
+    *ret_id = 1;
+    return RUN_GOES_ON;
+}
+
+/* An order that was read: is it what the checks promise? */
+static void look_at(const struct order_request *request)
+{
+    MUST(request->product_id >= 1 && request->quantity >= 1 && request->quantity <= 1000000);
+    for (const char *c = request->idempotency_key; c && *c; c++)
+        MUST(*c > ' ' && *c < 0x7f);
+    if (request->idempotency_key)
+        MUST(strlen(request->idempotency_key) >= 1 && strlen(request->idempotency_key) <= ORDER_KEY_MAX);
+    if (request->receiver_name) /* characters of up to four bytes */
+        MUST(strlen(request->receiver_name) <= 4 * ORDER_NAME_MAX);
+}
+
+void ticket_admit(struct exchange *x, struct worker *worker, const struct order_request *request,
+                  json_t *body, const struct strategy *asked)
+{
+    (void)worker;
+    (void)asked;
+    look_at(request);
+    json_decref(body);
+    reply_problem(x, BACKEND_UNAVAILABLE, NULL, "the order was read");
+    http_finish(x);
+}
+
+bool ticket_line_up(struct exchange *x, const struct order_request *request, json_t *body,
+                    const struct strategy *asked)
+{
+    MUST(asked);
+    look_at(request);
+    json_decref(body);
+    http_hand_over(x);
+    reply_problem(x, BACKEND_UNAVAILABLE, NULL, "the order was read");
+    http_finish(x);
+    return true;
+}
+
+/* ---- one request ------------------------------------------------------------------------------------------- */
+
+static struct service service;
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    log_setup(LOG_ERROR, false, "fuzz");
+    service.config.order_timeout_ms = 1000;
+    snprintf(service.class_code, sizeof service.class_code, "abcd-2345");
+    snprintf(service.instance, sizeof service.instance, "fuzz");
+    service.shared = shared_new();
+    service.sandboxes = sandboxes_new();
+    service.runs = runs_new(&service.config);
+    service.batches = turns_new(10);
+    service.takes = turns_new(10);
+    service.turns = turns_new(10);
+    MUST(service.shared && service.sandboxes && service.runs && service.batches && service.takes &&
+         service.turns);
+    return 0;
+}
+
+/* As no switch of a request before has left it. */
+static void begin(uint8_t modes)
+{
+    const struct settings settings = {.strategy = strategy_find("atomic-decrement"), .lock_ttl_ms = 1000};
+    gate_free(service.gate);
+    service.gate = gate_new(&settings);
+    MUST(service.gate);
+    service.config.admin_token = modes & (TOKEN | CLASSROOM) ? "teachers-secret" : "";
+    service.config.classroom = (modes & CLASSROOM) != 0;
+    atomic_store(&service.draining, (modes & DRAINING) != 0);
+    queued = NULL;
+}
+
+/* Cuts LINE at the first byte of STOPS and returns what stands behind it; "" where there is none. */
+static char *cut(char *line, const char *stops)
+{
+    char *end = line + strcspn(line, stops);
+    if (!*end)
+        return end;
+    *end = '\0';
+    return end + 1 + strspn(end + 1, " ");
+}
+
+static void look_at_reply(const struct exchange *x)
+{
+    MUST(x->status >= 200 && x->status < 600 && x->status != 500);
+    for (int i = 0; i < x->header_count; i++)
+        MUST(!x->headers[i].fixed == !!*x->headers[i].value && !strpbrk(x->headers[i].value, "\r\n"));
+    const char *type = x->content_type ? x->content_type : "";
+    MUST(x->status < 400 || strcmp(type, "application/problem+json") == 0);
+    if (!strstr(type, "json"))
+        return;
+    json_t *json = json_loadb(x->reply, x->reply_size, JSON_REJECT_DUPLICATES, NULL);
+    MUST(json_is_object(json));
+    if (x->status >= 400)
+        MUST(json_integer_value(json_object_get(json, "status")) == x->status);
+    json_decref(json);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz_input input = {data, size};
+    struct fake_exchange fake = {.service = &service};
+    struct worker worker = {.service = &service};
+    char *lines[HEADERS_MOST + 1] = {fuzz_text(&input, 0)}; /* the modes, in the place of which … */
+    uint8_t modes = (uint8_t)*lines[0];
+    free(lines[0]);
+    if (size == 0)
+        return 0;
+    input = (struct fuzz_input){data + 1, size - 1};
+    begin(modes);
+    int headers = 0;
+    char *line = lines[0] = fuzz_text(&input, '\n'); /* … comes the first line */
+    char *target = cut(line, " ");
+    (void)cut(target, " "); /* the version */
+    char *query = target + strcspn(target, "?");
+    char *path = strndup(target, (size_t)(query - target));
+    while (input.left > 0 && headers < HEADERS_MOST && *(lines[headers + 1] = fuzz_text(&input, '\n')))
+        headers++;
+    if (headers < HEADERS_MOST && lines[headers + 1])
+        free(lines[headers + 1]);
+    fake_request(&fake, line, path, input.left ? (const char *)input.at : NULL, input.left);
+    fake.x.query = *query ? strdup(query + 1) : NULL;
+    fake.x.received_us = monotonic_us();
+    for (int i = 1; i <= headers; i++) {
+        char *value = cut(lines[i], ":");
+        fake_header(&fake, lines[i], value);
+    }
+
+    bool answered = service_dispatch(&fake.x);
+    if (queued)
+        queued->route->handle(queued, &worker);
+    MUST(answered == !fake.connection.suspended && !(answered && queued));
+    look_at_reply(&fake.x);
+    for (int i = 0; i <= headers; i++)
+        free(lines[i]);
+    free(path);
+    fake_free(&fake);
+    return 0;
+}
