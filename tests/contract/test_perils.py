@@ -11,11 +11,12 @@ from locks import BY_NAME, declaring, lease_ms
 from stack import proxies
 
 REDIS = ("REDIS_URL", "REDLOCK_URLS")
+BACK_S = 60  # longest for a server that is started again, and for its clients to be back; what they are told then is what counts
 
 
 def told(holder):
     """What the holder hears of its lock, once it hears anything."""
-    wait_until(lambda: holder.holds() != "away", "an answer")
+    wait_until(lambda: holder.holds() != "away", "an answer", BACK_S)
     return holder.holds()
 
 
@@ -49,7 +50,7 @@ def restarted(stack):
         stack.start(*REMEMBERING.values())
         for lock, key in keys.items():
             held = told(holders[lock])
-            wait_until(lambda: others[lock].acquire(fresh_key(), wait=1000)["status"] == "ok", "recovery")
+            wait_until(lambda: others[lock].acquire(fresh_key(), wait=1000)["status"] == "ok", f"{lock} can be taken again", BACK_S)
             others[lock].released()
             outcomes[lock] = (held, "ok" if stranger_gets_it(others[lock], key) else "busy")
             holders[lock].release()
