@@ -49,10 +49,7 @@ class Stack:
         self.run("down", "--dir", str(self.servers))
 
     def down(self):
-        """Ends the servers and throws their data away, which then need not be safe on disk first."""
-        with contextlib.suppress(AssertionError, AttributeError):  # not up, or never was
-            psql(self.url, "ALTER SYSTEM SET fsync = off")
-            psql(self.url, "SELECT pg_reload_conf()")
+        """Ends the servers and throws their data away."""
         try:
             self.run("down", "--purge", "--dir", str(self.servers))
         finally:

@@ -155,7 +155,7 @@ def test_buying_by_hand(page):
     page.wait_text("log", "Ready")
     page.enter("buyers", 5)
     page.click("buy-many")
-    page.wait_text("log", "5 bought")
+    page.wait_text("log", "5 buyers at once: 5 bought")
     assert "what another had read already" in page.text("log")
     page.wait(lambda: page.figure("sold") == 5, "five are sold")
     assert page.figure("left") > 95 and "an update was lost" in page.text("verdict")
