@@ -5,7 +5,7 @@ import os
 import subprocess
 
 import pytest
-from test_loadtest import BUILD, LOADTEST, ROOT, children_of, loadtest
+from test_loadtest import LOADTEST, ROOT, loadtest, nothing_is_left_of
 
 PROMISES = {f"I{number}" for number in range(1, 8)}
 # A few of each kind of lock, so that a cycle is short.
@@ -108,4 +108,4 @@ def test_a_service_that_cannot_be_run_is_no_result(tmp_path):
     out, errors = ran.communicate(timeout=300)
     assert ran.returncode == 3, out + errors
     assert "no such thing" in errors
-    assert not children_of(ran.pid), BUILD
+    nothing_is_left_of(ran.pid)

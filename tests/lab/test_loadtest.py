@@ -43,6 +43,14 @@ def children_of(session):
     return found
 
 
+def nothing_is_left_of(session):
+    """What was killed may have to wait for its new parent to take note."""
+    deadline = time.monotonic() + 60
+    while left := children_of(session):
+        assert time.monotonic() < deadline, f"left behind: {left}"
+        time.sleep(0.1)
+
+
 @pytest.fixture(scope="module")
 def one():
     """Every strategy, sold by one process."""
@@ -162,9 +170,7 @@ def test_an_end_in_the_middle_leaves_nothing_behind(how):
         run.send_signal(how)
         run.communicate(timeout=60)
         assert run.returncode != 0
-        while children_of(run.pid):
-            assert time.monotonic() < deadline + 60, f"left behind: {children_of(run.pid)}"
-            time.sleep(0.1)
+        nothing_is_left_of(run.pid)
     finally:
         run.kill()
         run.wait()

@@ -11,7 +11,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from test_loadtest import LOADTEST, ROOT, children_of, loadtest, rows
+from test_loadtest import LOADTEST, ROOT, loadtest, nothing_is_left_of, rows
 
 WARM_UP = 200  # orders before the sale; the sale's own replace them
 PATIENCE_S = 120
@@ -188,9 +188,7 @@ def test_an_end_in_the_middle_leaves_nothing_behind(how):
         sale.process.send_signal(how)
         sale.process.communicate(timeout=60)
         assert sale.process.returncode == 128 + how
-        while children_of(sale.process.pid):
-            assert time.monotonic() < sale.deadline, f"left behind: {children_of(sale.process.pid)}"
-            time.sleep(0.1)
+        nothing_is_left_of(sale.process.pid)
 
 
 @pytest.mark.parametrize(
