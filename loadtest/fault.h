@@ -62,7 +62,7 @@ struct fault {
     int64_t think_ms; /* STORY_OVERTAKE: how long the first holder thinks; 0: by the lease */
     int64_t ttl_ms;   /* of the locks */
     int64_t bound_ms; /* I4, I5: in which orders should flow again; ten times as much is a failure */
-    int64_t cycles;   /* unless the user wants another number */
+    int cycles;       /* unless the user wants another number */
 };
 
 /* A strategy under a fault, over all cycles so far. */

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAIT_US (5 * 1000 * 1000)
-#define DB_US (20 * 1000 * 1000)
+#define WAIT_US INT64_C(5000000)
+#define DB_US INT64_C(20000000)
 
 static const struct statement ST_REGISTER = {
     "contend_register", "UPDATE fault_register SET fence = $2 WHERE name = $1 AND fence < $2 RETURNING 1", 2};

@@ -42,7 +42,7 @@ bool strike_postgres_backend(struct fault_run *run)
     if (pid <= 1)
         return pid == 0;
     (void)kill((pid_t)pid, SIGKILL);
-    run->ready_us = site_await_postgres(run->site, run->fault_us + 1000 * POLL_MS);
+    run->ready_us = site_await_postgres(run->site, run->fault_us + INT64_C(1000) * POLL_MS);
     return run->ready_us > 0;
 }
 

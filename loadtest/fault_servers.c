@@ -96,7 +96,7 @@ static bool takes_a_session(struct site *site)
     struct db *db = db_new(site->addresses.database_url, "oversell judge");
     if (!db)
         return false;
-    int64_t end_us = monotonic_us() + 500 * 1000;
+    int64_t end_us = monotonic_us() + 500000;
     db_set_deadline(db, end_us, end_us);
     bool ready = db_ready(db) == DB_OK && db_ping(db) == DB_OK;
     db_free(db);

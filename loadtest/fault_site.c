@@ -18,7 +18,7 @@
 #define SERVICE_DOWN_MS 15000
 #define POLL_MS 10
 #define TAIL_LINES 15
-#define DB_PATIENCE_US (30 * 1000 * 1000)
+#define DB_PATIENCE_US INT64_C(30000000)
 #define WORKERS "48" /* an order of every strategy at the same time */
 /* Two services whose workers each have a session of their own, and one for every lock of theirs in the database. */
 #define SESSIONS_SQL "ALTER SYSTEM SET max_connections = 700"

@@ -11,16 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POLL_MS 10
+#define POLL_MS INT64_C(10)
 #define WARM_MS 30000  /* until every strategy has served somebody, before the fault */
-#define STUCK_MS 8000  /* a lock that should be stuck for ever is believed to be after so long */
+#define STUCK_MS INT64_C(8000)  /* a lock that should be stuck for ever is believed to be after so long */
 #define LATE 10        /* others are waited for so many times the bound */
-#define REPLY_MS 30000 /* I6: no answer takes longer */
+#define REPLY_MS INT64_C(30000) /* I6: no answer takes longer */
 #define PATIENCE_MS 15000
 #define PAUSE_MS 200 /* of a client, at most */
 #define AMPLE 2000
 #define WARM_THINK_MS 50 /* so that orders meet, and every worker is needed */
-#define QUIET_MS 1000
+#define QUIET_MS INT64_C(1000)
 #define OVERTAKEN_WAIT_MS 20000 /* until the second holders have read */
 
 /* ---- both ---------------------------------------------------------------------------------------------- */

@@ -22,8 +22,12 @@ char **arguments_hide(int argc, char *argv[])
     char **copy = calloc((size_t)argc + 1, sizeof *copy);
     for (int i = 0; copy && i < argc; i++) {
         copy[i] = strdup(argv[i]);
-        if (!copy[i])
+        if (!copy[i]) {
+            while (i > 0)
+                free(copy[--i]);
+            free(copy);
             return NULL;
+        }
     }
     for (int i = 1; copy && i < argc; i++) {
         char *secret = find_secret(argv[i]);

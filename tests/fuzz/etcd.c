@@ -108,36 +108,34 @@ CURLMcode curl_multi_remove_handle(CURLM *multi, CURL *curl)
     return CURLM_OK;
 }
 
-CURLMcode curl_multi_perform(CURLM *multi, int *ret_running)
+CURLMcode curl_multi_perform(CURLM *multi_handle, int *running_handles)
 {
-    (void)multi;
-    *ret_running = hear(watched, false) == CURLE_OK;
+    (void)multi_handle;
+    *running_handles = hear(watched, false) == CURLE_OK;
     return CURLM_OK;
 }
 
-CURLMcode curl_multi_poll(CURLM *multi, struct curl_waitfd *fds, unsigned count, int ms, int *ret_ready)
+CURLMcode curl_multi_poll(CURLM *multi_handle, struct curl_waitfd extra_fds[], unsigned extra_nfds,
+                          int timeout_ms, int *ret)
 {
-    (void)multi;
-    (void)fds;
-    (void)count;
-    (void)ms;
-    (void)ret_ready;
+    (void)multi_handle;
+    (void)extra_fds;
+    (void)extra_nfds;
+    (void)timeout_ms;
+    *ret = 0;
     return CURLM_OK;
 }
 
 /* ---- who asks ---------------------------------------------------------------------------------------------- */
 
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+__attribute__((constructor)) static void set_up(void)
 {
-    (void)argc;
-    (void)argv;
     lock_configure(&(struct lock_config){.database_url = "",
                                          .redis_url = "",
                                          .redlock_urls = "",
                                          .zookeeper_connect = "",
                                          .etcd_endpoints = "http://127.0.0.1:1",
                                          .prefix = "fuzz"});
-    return 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

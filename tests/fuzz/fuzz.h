@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* libFuzzer's: called once, and for each input. */
-int LLVMFuzzerInitialize(int *argc, char ***argv);
+/* libFuzzer's: called for each input. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Not assert, which somebody might compile away. libFuzzer keeps the input of a run that aborts. */

@@ -55,8 +55,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct service service;
     static const char body[] = "{\"product_id\":1,\"quantity\":2}";
     struct fuzz_input input = {data, size};
-    struct fake_exchange fake = {.service = &service};
+    static struct fake_exchange fake;
     struct worker worker = {.service = &service};
+    fake = (struct fake_exchange){.service = &service};
     char *key = fuzz_text(&input, '\n');
     size_t length = 0;
     while (key[length] > ' ' && key[length] < 0x7f)

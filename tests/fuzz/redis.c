@@ -157,10 +157,8 @@ static void use_stock(struct redis_stock *stock)
     (void)redis_stream_sweep(stock, "fuzz", 1);
 }
 
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+__attribute__((constructor)) static void set_up(void)
 {
-    (void)argc;
-    (void)argv;
     lock_configure(
         &(struct lock_config){.database_url = "",
                               .redis_url = "redis://:secret@127.0.0.1:1/2",
@@ -168,7 +166,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
                               .zookeeper_connect = "",
                               .etcd_endpoints = "",
                               .prefix = "fuzz"});
-    return 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

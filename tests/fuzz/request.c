@@ -101,7 +101,7 @@ static void look_at(const struct order_request *request)
     if (request->idempotency_key)
         MUST(strlen(request->idempotency_key) >= 1 && strlen(request->idempotency_key) <= ORDER_KEY_MAX);
     if (request->receiver_name) /* characters of up to four bytes */
-        MUST(strlen(request->receiver_name) <= 4 * ORDER_NAME_MAX);
+        MUST(strlen(request->receiver_name) <= (size_t)4 * ORDER_NAME_MAX);
 }
 
 void ticket_admit(struct exchange *x, struct worker *worker, const struct order_request *request,
@@ -131,10 +131,8 @@ bool ticket_line_up(struct exchange *x, const struct order_request *request, jso
 
 static struct service service;
 
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+__attribute__((constructor)) static void set_up(void)
 {
-    (void)argc;
-    (void)argv;
     log_setup(LOG_ERROR, false, "fuzz");
     service.config.order_timeout_ms = 1000;
     snprintf(service.class_code, sizeof service.class_code, "abcd-2345");
@@ -147,7 +145,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     service.turns = turns_new(10);
     MUST(service.shared && service.sandboxes && service.runs && service.batches && service.takes &&
          service.turns);
-    return 0;
 }
 
 /* As no switch of a request before has left it. */
@@ -192,13 +189,14 @@ static void look_at_reply(const struct exchange *x)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input input = {data, size};
-    struct fake_exchange fake = {.service = &service};
+    static struct fake_exchange fake;
     struct worker worker = {.service = &service};
     char *lines[HEADERS_MOST + 1] = {fuzz_text(&input, 0)}; /* the modes, in the place of which … */
     uint8_t modes = (uint8_t)*lines[0];
     free(lines[0]);
     if (size == 0)
         return 0;
+    fake = (struct fake_exchange){.service = &service};
     input = (struct fuzz_input){data + 1, size - 1};
     begin(modes);
     int headers = 0;

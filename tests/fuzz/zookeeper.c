@@ -120,14 +120,14 @@ const struct lock_server zookeeper_server = {.name = "zookeeper"};
 
 /* ---- in the place of the library: every answer comes at once ----------------------------------------------- */
 
-int zoo_acreate2(zhandle_t *handle, const char *path, const char *value, int length,
+int zoo_acreate2(zhandle_t *zh, const char *path, const char *value, int valuelen,
                  const struct ACL_vector *acl, int mode, string_stat_completion_t completion,
                  const void *data)
 {
-    (void)handle;
+    (void)zh;
     (void)acl;
     (void)mode;
-    MUST(*path == '/' && strlen(value) == (size_t)length);
+    MUST(*path == '/' && strlen(value) == (size_t)valuelen);
     struct answer answer = next_answer();
     free(made);
     MUST(asprintf(&made, "%s%s", answer.stat.czxid % 2 ? path : "", answer.text) >= 0);
@@ -143,10 +143,10 @@ static const char *made_name(void)
     return slash ? slash + 1 : "none";
 }
 
-int zoo_aget_children(zhandle_t *handle, const char *path, int watch, strings_completion_t completion,
+int zoo_aget_children(zhandle_t *zh, const char *path, int watch, strings_completion_t completion,
                       const void *data)
 {
-    (void)handle;
+    (void)zh;
     (void)path;
     (void)watch;
     struct answer answer = next_answer();
@@ -160,19 +160,19 @@ int zoo_aget_children(zhandle_t *handle, const char *path, int watch, strings_co
     return ZOK;
 }
 
-int zoo_async(zhandle_t *handle, const char *path, string_completion_t completion, const void *data)
+int zoo_async(zhandle_t *zh, const char *path, string_completion_t completion, const void *data)
 {
-    (void)handle;
+    (void)zh;
     struct answer answer = next_answer();
     completion(answer.code, path, data);
     free(answer.text);
     return ZOK;
 }
 
-int zoo_adelete(zhandle_t *handle, const char *path, int version, void_completion_t completion,
+int zoo_adelete(zhandle_t *zh, const char *path, int version, void_completion_t completion,
                 const void *data)
 {
-    (void)handle;
+    (void)zh;
     (void)version;
     MUST(*path == '/');
     struct answer answer = next_answer();
@@ -181,10 +181,10 @@ int zoo_adelete(zhandle_t *handle, const char *path, int version, void_completio
     return ZOK;
 }
 
-int zoo_aexists(zhandle_t *handle, const char *path, int watch, stat_completion_t completion,
+int zoo_aexists(zhandle_t *zh, const char *path, int watch, stat_completion_t completion,
                 const void *data)
 {
-    (void)handle;
+    (void)zh;
     (void)path;
     (void)watch;
     struct answer answer = next_answer();
@@ -193,9 +193,9 @@ int zoo_aexists(zhandle_t *handle, const char *path, int watch, stat_completion_
     return ZOK;
 }
 
-int zoo_aget(zhandle_t *handle, const char *path, int watch, data_completion_t completion, const void *data)
+int zoo_aget(zhandle_t *zh, const char *path, int watch, data_completion_t completion, const void *data)
 {
-    (void)handle;
+    (void)zh;
     (void)watch;
     MUST(*path == '/');
     struct answer answer = next_answer();
