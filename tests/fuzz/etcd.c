@@ -122,7 +122,8 @@ CURLMcode curl_multi_poll(CURLM *multi_handle, struct curl_waitfd extra_fds[], u
     (void)extra_fds;
     (void)extra_nfds;
     (void)timeout_ms;
-    *ret = 0;
+    if (ret)
+        *ret = 0;
     return CURLM_OK;
 }
 
