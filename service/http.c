@@ -88,9 +88,12 @@ static void *on_uri(void *unused, const char *uri, struct MHD_Connection *connec
     x->connection = info ? info->socket_context : NULL;
     x->app = server->options.app;
     x->loop = own_loop;
-    size_t path_length = strcspn(uri, "?");
-    x->path = strndup(uri, path_length);
-    x->query = uri[path_length] ? strdup(uri + path_length + 1) : NULL;
+    x->path = strdup(uri);
+    char *mark = x->path ? strchr(x->path, '?') : NULL;
+    if (mark) {
+        *mark = '\0';
+        x->query = mark + 1;
+    }
     http_watch_phase(x->connection, HTTP_RECEIVING);
     return x;
 }
@@ -108,7 +111,6 @@ static void on_completed(void *unused, struct MHD_Connection *connection, void *
     if (x->received_us)
         atomic_fetch_sub(&server->in_flight, 1);
     free(x->path);
-    free(x->query);
     free(x->body);
     free(x->reply);
     free(x);
