@@ -12,6 +12,7 @@
 
 #include "service/http_watch.h"
 #include "service/log.h"
+#include "service/problem.h"
 #include "steps.h"
 
 #include <errno.h>
@@ -112,7 +113,7 @@ static void on_completed(void *unused, struct MHD_Connection *connection, void *
         atomic_fetch_sub(&server->in_flight, 1);
     free(x->path);
     free(x->body);
-    free(x->reply);
+    http_forget_reply(x);
     free(x);
     *state = NULL;
 }
@@ -148,24 +149,35 @@ __attribute__((format(printf, 2, 0))) static void log_from_library(void *unused,
     log_line(LOG_DEBUG, "libmicrohttpd: %s", text);
 }
 
+static bool add_headers(struct MHD_Response *response, const struct exchange *x)
+{
+    bool added = MHD_add_response_header(response, "X-Request-Id", x->request_id) == MHD_YES &&
+                 MHD_add_response_header(response, "X-Content-Type-Options", "nosniff") == MHD_YES;
+    if (x->content_type)
+        added = added && MHD_add_response_header(response, "Content-Type", x->content_type) == MHD_YES;
+    for (int i = 0; i < x->header_count; i++)
+        added = added && MHD_add_response_header(response, x->headers[i].name,
+                                                 x->headers[i].fixed ? x->headers[i].fixed
+                                                                     : x->headers[i].value) == MHD_YES;
+    if (x->close)
+        added = added && MHD_add_response_header(response, "Connection", "close") == MHD_YES;
+    return added;
+}
+
+/* MHD_NO, which closes the connection, where there is no memory: no answer is better than a part of one. */
 static enum MHD_Result send_reply(struct exchange *x)
 {
-    struct MHD_Response *response = MHD_create_response_from_buffer(x->reply_size, x->reply,
-                                                                    MHD_RESPMEM_MUST_FREE);
+    enum MHD_Result result = MHD_NO;
+    bool in_room = x->reply == x->room;
+    struct MHD_Response *response = MHD_create_response_from_buffer(
+        x->reply_size, x->reply, in_room ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_FREE);
     if (!response)
         return MHD_NO;
     x->reply = NULL; /* the response's now */
-    MHD_add_response_header(response, "X-Request-Id", x->request_id);
-    if (x->content_type)
-        MHD_add_response_header(response, "Content-Type", x->content_type);
-    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    for (int i = 0; i < x->header_count; i++)
-        MHD_add_response_header(response, x->headers[i].name,
-                                x->headers[i].fixed ? x->headers[i].fixed : x->headers[i].value);
-    if (x->close)
-        MHD_add_response_header(response, "Connection", "close");
-    http_watch_phase(x->connection, HTTP_REPLYING);
-    enum MHD_Result result = MHD_queue_response(x->transport, (unsigned)x->status, response);
+    if (add_headers(response, x)) {
+        http_watch_phase(x->connection, HTTP_REPLYING);
+        result = MHD_queue_response(x->transport, (unsigned)x->status, response);
+    }
     MHD_destroy_response(response);
     return result;
 }
@@ -318,9 +330,16 @@ void http_set_fixed_header(struct exchange *x, const char *name, const char *val
     x->headers[x->header_count++].name = name;
 }
 
+void http_forget_reply(struct exchange *x)
+{
+    if (x->reply != x->room)
+        free(x->reply);
+    x->reply = NULL;
+}
+
 void http_reply_body(struct exchange *x, int status, const char *content_type, char *body, size_t size)
 {
-    free(x->reply);
+    http_forget_reply(x);
     x->status = status;
     x->content_type = content_type;
     x->reply = body;
@@ -338,7 +357,7 @@ void http_reply_text(struct exchange *x, int status, char *text)
     if (text)
         http_reply_body(x, status, "application/json", text, strlen(text));
     else
-        http_reply_body(x, 500, NULL, NULL, 0); /* out of memory */
+        reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
 }
 
 /* Clears the wake-up before the library looks which connections are resumed: one that comes later is not lost. */

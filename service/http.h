@@ -15,7 +15,8 @@ enum {
     HTTP_BODY_MAX = 64 * 1024,      /* a larger body is answered 413 … */
     HTTP_DISCARD_MAX = 1024 * 1024, /* … after up to this much of it was read and thrown away */
     HTTP_HEADERS_MAX = 8,           /* headers of ours on a reply */
-    HTTP_ARGUMENT_MAX = 80          /* the variable part of a path */
+    HTTP_ROOM = 640,
+    HTTP_ARGUMENT_MAX = 80 /* the variable part of a path */
 };
 
 struct route;
@@ -41,8 +42,9 @@ struct exchange {
 
     int status; /* 0 until there is a reply */
     const char *content_type;
-    char *reply; /* malloc'ed */
+    char *reply; /* malloc'ed, or ROOM */
     size_t reply_size;
+    char room[HTTP_ROOM]; /* for a short reply, which then cannot fail for want of memory */
     struct {
         const char *name;
         const char *fixed; /* the value where it is a static one, else NULL */
@@ -68,11 +70,13 @@ int http_query(const struct exchange *x, const char *name, char *value, size_t s
 /* Is every parameter's name one of NAMES (ended by NULL)? */
 bool http_query_names(const struct exchange *x, const char *const *names);
 
-/* Replies; each may be called once. JSON is stolen; TEXT and BODY are malloc'ed and stolen. Without memory for JSON or
- * TEXT, which then is NULL, the reply is a bare 500. */
+/* Replies; each may be called once. JSON is stolen; TEXT and BODY are malloc'ed and stolen, or the exchange's room. Without
+ * memory for JSON or TEXT, which then is NULL, the reply is a problem that says so. */
 void http_reply_json(struct exchange *x, int status, json_t *json);
 void http_reply_text(struct exchange *x, int status, char *text); /* of JSON */
 void http_reply_body(struct exchange *x, int status, const char *content_type, char *body, size_t size);
+/* Frees what the reply owns. */
+void http_forget_reply(struct exchange *x);
 /* Adds a header to the reply; NAME is static. */
 void http_set_header(struct exchange *x, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

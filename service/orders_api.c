@@ -12,21 +12,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The order as JSON, to be freed; NULL when out of memory. A tree of values would be half of all that an order
- * allocates, and nothing in it needs escaping: numbers, times, and words of the service's own. */
-static char *order_text(const struct order *order)
+/* Prints the order as JSON. A tree of values would be half of all that an order allocates, and nothing in it needs
+ * escaping: numbers, times, and words of the service's own. */
+static void print_order(char *to, size_t size, const struct order *order)
 {
-    char *text, seen[24] = "null";
+    char seen[24] = "null";
     if (order->stock_seen != STOCK_UNSEEN)
         snprintf(seen, sizeof seen, "%" PRId64, order->stock_seen);
-    if (asprintf(
-            &text,
-            "{\"id\":%" PRId64 ",\"product_id\":%" PRId64 ",\"quantity\":%" PRId64
-            ",\"amount\":\"%s\",\"status\":\"%s\",\"strategy\":\"%s\",\"stock_seen\":%s,\"created_at\":\"%s\"}",
-            order->id, order->product_id, order->quantity, order->amount, order->status, order->strategy,
-            seen, order->created_at) < 0)
-        return NULL;
-    return text;
+    snprintf(
+        to, size,
+        "{\"id\":%" PRId64 ",\"product_id\":%" PRId64 ",\"quantity\":%" PRId64
+        ",\"amount\":\"%s\",\"status\":\"%s\",\"strategy\":\"%s\",\"stock_seen\":%s,\"created_at\":\"%s\"}",
+        order->id, order->product_id, order->quantity, order->amount, order->status, order->strategy, seen,
+        order->created_at);
+}
+_Static_assert(sizeof(struct order) + 256 < HTTP_ROOM, "an order fits the exchange's room");
+
+/* In the exchange's room: who has placed an order is not to be told that there is no memory. */
+static void reply_order(struct exchange *x, int status, const struct order *order)
+{
+    print_order(x->room, sizeof x->room, order);
+    http_reply_body(x, status, "application/json", x->room, strlen(x->room));
 }
 
 void orders_reply(struct exchange *x, const struct placing *p)
@@ -41,8 +47,7 @@ void orders_reply(struct exchange *x, const struct placing *p)
     case CREATED:
     case ACCEPTED:
         http_set_header(x, "Location", "/orders/%lld", (long long)result->order.id);
-        http_reply_text(x, strcmp(result->order.status, accepted_status) == 0 ? 202 : 201,
-                        order_text(&result->order));
+        reply_order(x, strcmp(result->order.status, accepted_status) == 0 ? 202 : 201, &result->order);
         return;
     case NO_SUCH_PRODUCT:
         reply_problem(x, UNKNOWN_PRODUCT, members, "there is no product %lld",
@@ -205,7 +210,7 @@ void orders_echo(struct exchange *x, struct worker *worker)
                           .status = "echo",
                           .strategy = "none",
                           .created_at = "1970-01-01T00:00:00.000000Z"};
-    http_reply_text(x, 200, order_text(&order));
+    reply_order(x, 200, &order);
     http_finish(x);
 }
 
@@ -224,9 +229,9 @@ static json_t *accepted_json(const struct stream_order *from)
                              (json_int_t)order.product_id, "quantity", (json_int_t)order.quantity, "price",
                              from->price, "stock_seen", (json_int_t)order.stock_seen, "strategy",
                              order.strategy, "instance", from->instance, "read_at", "committed_at");
-    char *text = order_text(&order);
-    json_t *json = text ? json_loads(text, 0, NULL) : NULL;
-    free(text);
+    char text[HTTP_ROOM];
+    print_order(text, sizeof text, &order);
+    json_t *json = json_loads(text, 0, NULL);
     if (json)
         json_object_update_new(json,
                                json_pack("{s:o, s:o, s:[o]}", "receiver_name", text_json(from->receiver_name),

@@ -63,6 +63,14 @@ void reply_problem(struct exchange *x, enum problem problem, json_t *members, co
         http_set_header(x, "WWW-Authenticate", "Bearer realm=\"oversell\"");
     if (problems[problem].retry_after_s)
         http_set_header(x, "Retry-After", "%d", problems[problem].retry_after_s);
-    http_reply_json(x, problems[problem].status, json);
-    x->content_type = "application/problem+json";
+    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    json_decref(json);
+    if (!text) { /* no memory: what it is must be told all the same */
+        text = x->room;
+        snprintf(x->room, sizeof x->room,
+                 "{\"type\":\"%s\",\"title\":\"%s\",\"status\":%d,"
+                 "\"detail\":\"there was no memory for the details\",\"request_id\":\"%s\"}",
+                 type, problems[problem].title, problems[problem].status, x->request_id);
+    }
+    http_reply_body(x, problems[problem].status, "application/problem+json", text, strlen(text));
 }

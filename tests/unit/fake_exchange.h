@@ -94,7 +94,7 @@ static inline void fake_free(struct fake_exchange *fake)
     free(fake->x.path);
     free(fake->x.query);
     free(fake->x.body);
-    free(fake->x.reply);
+    http_forget_reply(&fake->x);
     *fake = (struct fake_exchange){.service = fake->service};
 }
 
