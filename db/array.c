@@ -4,20 +4,26 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+/* A memory stream that cannot grow says so here, and in no error flag. */
+static void put(struct array *array, char c)
+{
+    array->cut |= fputc(c, array->out) == EOF;
+}
+
 void arrays_begin(struct array *arrays, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         arrays[i] = (struct array){0};
         arrays[i].out = open_memstream(&arrays[i].text, &arrays[i].size);
         if (arrays[i].out)
-            fputc('{', arrays[i].out);
+            put(&arrays[i], '{');
     }
 }
 
 static void separate(struct array *array)
 {
     if (ftell(array->out) > 1)
-        fputc(',', array->out);
+        put(array, ',');
 }
 
 void array_add(struct array *array, const char *element)
@@ -26,16 +32,16 @@ void array_add(struct array *array, const char *element)
         return;
     separate(array);
     if (!element) {
-        fputs("NULL", array->out);
+        array->cut |= fputs("NULL", array->out) == EOF;
         return;
     }
-    fputc('"', array->out);
+    put(array, '"');
     for (; *element; element++) {
         if (*element == '"' || *element == '\\')
-            fputc('\\', array->out);
-        fputc(*element, array->out);
+            put(array, '\\');
+        put(array, *element);
     }
-    fputc('"', array->out);
+    put(array, '"');
 }
 
 void array_add_number(struct array *array, int64_t element)
@@ -43,19 +49,18 @@ void array_add_number(struct array *array, int64_t element)
     if (!array->out)
         return;
     separate(array);
-    fprintf(array->out, "%" PRId64, element);
+    array->cut |= fprintf(array->out, "%" PRId64, element) < 0;
 }
 
-/* Closes the stream, which makes the text whole. */
+/* Closes the stream, which makes the text whole: it is moved, and lost where there is no memory for that. */
 static bool end(struct array *array)
 {
     if (!array->out)
         return false;
-    fputc('}', array->out);
-    bool whole = !ferror(array->out);
-    whole &= fclose(array->out) == 0;
+    put(array, '}');
+    array->cut |= fclose(array->out) != 0;
     array->out = NULL;
-    return whole;
+    return array->text && !array->cut;
 }
 
 bool arrays_end(struct array *arrays, size_t count, const char **ret_values)

@@ -11,6 +11,7 @@ struct array {
     FILE *out;
     char *text;
     size_t size;
+    bool cut; /* a part is missing, since memory was out */
 };
 
 /* Begins COUNT empty arrays; whatever happens then, arrays_free is due. */
