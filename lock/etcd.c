@@ -1,6 +1,8 @@
 /* Requests to etcd's JSON gateway, each with an absolute time limit, and what the locks ask of it about leases. */
 #include "lock/etcd_impl.h"
 
+#include "lock/json_read.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,7 +214,10 @@ static enum lock_status read_reply(struct etcd *etcd, struct lock *lock, json_t 
 {
     long http = 0;
     curl_easy_getinfo(etcd->requests, CURLINFO_RESPONSE_CODE, &http);
-    AUTO_JSON reply = json_loadb(etcd->reply.data ? etcd->reply.data : "", etcd->reply.length, 0, NULL);
+    json_error_t why;
+    AUTO_JSON reply = json_read(etcd->reply.data ? etcd->reply.data : "", etcd->reply.length, 0, &why);
+    if (!reply && json_error_code(&why) == json_error_out_of_memory)
+        return lock_fail(lock, LOCK_FAILED, "etcd: out of memory for a reply");
     const json_t *error = json_object_get(reply, "error");
     if (http == 200 && json_is_object(reply) && !error) {
         *ret_reply = json_incref(reply);

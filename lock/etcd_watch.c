@@ -2,6 +2,8 @@
  * the event comes or the waiter has no more time. */
 #include "lock/etcd_impl.h"
 
+#include "lock/json_read.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +62,8 @@ static enum news read_stream(struct etcd *etcd, int64_t *ret_revision)
     enum news news = NO_NEWS;
     while (news == NO_NEWS && s->length > 0 && (end = memchr(s->data, '\n', s->length))) {
         size_t line = (size_t)(end - s->data) + 1;
-        AUTO_JSON object = json_loadb(s->data, line, 0, NULL);
+        json_error_t why;
+        AUTO_JSON object = json_read(s->data, line, 0, &why);
         news = news_in(object, ret_revision);
         s->length -= line;
         memmove(s->data, s->data + line, s->length);

@@ -1,6 +1,7 @@
 /* The table of routes, what every request is checked for, and strict reading of bodies and parameters. */
 #include "service/api.h"
 
+#include "lock/json_read.h"
 #include "service/router.h"
 
 #include <arpa/inet.h>
@@ -222,7 +223,11 @@ json_t *api_body(struct exchange *x, const struct member *members)
         reply_problem(x, BAD_REQUEST, NULL, "the body is not JSON: it contains a NUL byte");
         return NULL;
     }
-    json_t *body = json_loadb(x->body ? x->body : "", x->body_size, JSON_REJECT_DUPLICATES, &error);
+    json_t *body = json_read(x->body ? x->body : "", x->body_size, JSON_REJECT_DUPLICATES, &error);
+    if (!body && json_error_code(&error) == json_error_out_of_memory) {
+        reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
+        return NULL;
+    }
     if (!body) {
         reply_problem(x, BAD_REQUEST, NULL, "the body is not JSON: %s at line %d, column %d", error.text,
                       error.line, error.column);
