@@ -174,15 +174,19 @@ static void *keep(void *unused)
 
 void zookeeper_abandon(int64_t of_session, const char *path)
 {
-    struct abandoned *a = of_session ? malloc(sizeof *a) : NULL;
-    if (!a) /* never sent; or out of memory: then it stays until its session ends */
+    if (!of_session) /* never sent */
         return;
-    a->session = of_session;
-    snprintf(a->path, sizeof a->path, "%s", path);
+    struct abandoned *a = malloc(sizeof *a);
     pthread_mutex_lock(&mutex);
-    a->next = abandoned;
-    abandoned = a;
-    pthread_cond_broadcast(&changed);
+    if (a) {
+        a->session = of_session;
+        snprintf(a->path, sizeof a->path, "%s", path);
+        a->next = abandoned;
+        abandoned = a;
+        pthread_cond_broadcast(&changed);
+    } else if (of_session == session.id) {
+        end_session(); /* or, while this process lives, it would be in everybody's way */
+    }
     pthread_mutex_unlock(&mutex);
 }
 

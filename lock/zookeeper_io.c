@@ -12,7 +12,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { CONNECT_MS = 500 }; /* what the first of several servers has to take us */
+enum {
+    CONNECT_MS = 500, /* what the first of several servers has to take us */
+    WANT_MS = 50,     /* before another try where there was no descriptor or no memory for one */
+};
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t opened = PTHREAD_COND_INITIALIZER;
@@ -89,8 +92,11 @@ static int64_t connecting_left_ms(void)
 static int sleep_until(struct pollfd *ret_wanted)
 {
     int64_t left_ms;
-    if (ask_library(ret_wanted, &left_ms) == ZINVALIDSTATE)
+    int code = ask_library(ret_wanted, &left_ms);
+    if (code == ZINVALIDSTATE)
         return -1; /* the session has ended: for this handle there is nothing more to do */
+    if (code == ZSYSTEMERROR && left_ms < WANT_MS)
+        left_ms = WANT_MS;
     int64_t connecting_ms = connecting_left_ms();
     return (int)(left_ms < connecting_ms ? left_ms : connecting_ms);
 }
