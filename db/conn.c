@@ -276,6 +276,13 @@ static bool enqueue_preamble(struct db *db)
     return enqueue(db, &ST_TIME_LIMITS, (const char *const[]){lock_text, statement_text});
 }
 
+/* Where libpq has no memory for the end of a batch it goes on waiting for one, and only its error tells (15,
+ * pqParseInput3). A server that says so itself is left as well: it hardly knows more of us. */
+static bool has_no_memory(const struct db *db)
+{
+    return strstr(PQerrorMessage(db->pg), "out of memory") != NULL;
+}
+
 /* The next result of the batch; NULL with *ret_lost when it did not come in time or the connection broke. */
 static PGresult *next_result(struct db *db, int64_t until_us, bool *ret_lost)
 {
@@ -285,6 +292,8 @@ static PGresult *next_result(struct db *db, int64_t until_us, bool *ret_lost)
             break;
         if (unsent == 0 && !PQisBusy(db->pg))
             return PQgetResult(db->pg);
+        if (has_no_memory(db))
+            break;
         if (!wait_socket(db, (short)(unsent ? POLLIN | POLLOUT : POLLIN), until_us)) {
             note_error(db, "no reply from PostgreSQL before the deadline", NULL);
             *ret_lost = true;
