@@ -144,7 +144,7 @@ int main(int argc, char *argv[])
 {
     static struct service service;
     struct config *config = &service.config;
-    static char **arguments; /* the configuration points into it until the end */
+    static char **volatile arguments; /* kept to the end, also by a compiler: the configuration points into it */
     arguments = arguments_hide(argc, argv);
     if (!arguments) {
         fprintf(stderr, "order-service: out of memory\n");
