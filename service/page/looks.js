@@ -4,7 +4,11 @@ import { byId } from "./dom.js";
 const stored = (key, preset) => localStorage.getItem(`oversell.${key}`) ?? preset;
 const store = (key, value) => localStorage.setItem(`oversell.${key}`, value);
 
-function applyTheme(theme) {
+// What was chosen, else the system's; but a projector shows dark colours badly, so the big view begins with light ones.
+function applyTheme() {
+  const chosen = byId("theme").value;
+  const big = document.documentElement.classList.contains("is-big");
+  const theme = chosen === "auto" && big ? "light" : chosen;
   if (theme === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
 }
@@ -12,6 +16,7 @@ function applyTheme(theme) {
 function applyBig(big) {
   document.documentElement.classList.toggle("is-big", big);
   byId("big").setAttribute("aria-pressed", String(big));
+  applyTheme();
   dispatchEvent(new Event("resize")); // what is drawn to the size of the text
 }
 
@@ -28,10 +33,9 @@ function isPressing(event) {
 export function setUpLooks(keys) {
   const theme = byId("theme");
   theme.value = stored("theme", "auto");
-  applyTheme(theme.value);
   theme.addEventListener("change", () => {
     store("theme", theme.value);
-    applyTheme(theme.value);
+    applyTheme();
   });
 
   applyBig(stored("big", "no") === "yes");

@@ -47,7 +47,15 @@ while (walker.nextNode()) {
 return found;
 """
 
-# Controls that a screen reader could not name, or that are too small to hit, by the browser's own reckoning.
+# Labelled fields count with their labels; what is hidden until it has the focus does not count.
+TOO_SMALL = """
+const isSmall = ({ width, height }) => width < 24 || height < 24;
+return [...document.querySelectorAll("button, select, input, summary, a, .line")]
+  .filter((e) => e.checkVisibility() && isSmall(e.getBoundingClientRect()) && !e.matches("label input, .skip"))
+  .map((e) => e.id || e.textContent);
+"""
+
+# Controls that a screen reader could not name, by the browser's own reckoning.
 ROLES = {"button", "combobox", "textbox", "spinbutton", "checkbox", "link", "progressbar", "image"}
 
 
@@ -149,6 +157,16 @@ class Browser:
     def overflows(self):
         """By how many pixels the page is wider than the window."""
         return self.driver.execute_script("return document.documentElement.scrollWidth - innerWidth")
+
+    def too_small(self):
+        """What is to be hit and is less than 24 px high or wide."""
+        return self.driver.execute_script(TOO_SMALL)
+
+    def ground(self):
+        return self.driver.execute_script("return getComputedStyle(document.body).backgroundColor")
+
+    def text_size(self):
+        return self.driver.execute_script("return parseFloat(getComputedStyle(document.body).fontSize)")
 
     def low_contrast(self):
         return self.driver.execute_script(LOW_CONTRAST)
