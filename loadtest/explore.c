@@ -54,7 +54,7 @@ static const struct option_row ROWS[] = {
      "it where the lock is in its memory"},
     {"--never", "LIST", OPTION_TEXT, AT(never), 0, 0, NULL,
      "judge by these figures alone, with commas between, whatever the row\n"
-     "promises: oversold, drift, undersold, deadlock, stuck, robbed,\n"
+     "promises: oversold, drift, undersold, waited, deadlock, stuck, robbed,\n"
      "two-holders, failed, answers-wrong"},
     {"--limit", "N", OPTION_NUMBER, AT(plan.limits.schedules), 0, INT32_MAX, NULL,
      "schedules at most, for each strategy; 0: all"},

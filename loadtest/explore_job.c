@@ -1,6 +1,8 @@
 /* Exploring one strategy: the row of the result that comes of it. */
 #include "loadtest/explore_job.h"
 
+#include "loadtest/complain.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +120,9 @@ json_t *explore_strategy(const struct explore_plan *plan, const struct strategy 
         hunt_close(hunt);
     } else {
         (void)hunt_run(hunt, &plan->limits, covered, context); /* if it failed the row says so */
+        if (hunt->differed > 0)
+            complain("%s: %u schedules did not begin as they had before, and were run once more",
+                     strategy->name, hunt->differed);
         row = row_of(plan, hunt, strategy);
         hunt_close(hunt);
     }

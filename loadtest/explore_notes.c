@@ -12,8 +12,8 @@ static const char *text(const json_t *row, const char *key)
 
 bool notes_of_explore(const json_t *document, struct notes *notes)
 {
-    size_t i, counted[4] = {0};
-    static const char *const VERDICTS[] = {"ok", "oversold-as-expected", "not-caught", "broken"};
+    size_t i, counted[5] = {0};
+    static const char *const VERDICTS[] = {"ok", "oversold-as-expected", "not-caught", "broken", "unknown"};
     json_t *row;
     bool well = true;
     int64_t schedules = 0;
@@ -37,7 +37,10 @@ bool notes_of_explore(const json_t *document, struct notes *notes)
         return well && notes_add(notes, NOTE_CLOSING,
                                  "%zu of %zu rows did not keep what they promise, or were not caught.",
                                  counted[2] + counted[3], i);
-    return well && notes_add(notes, NOTE_CLOSING,
-                             "All as expected: %zu kept what they promise, %zu showed their flaw.",
-                             counted[0], counted[1]);
+    well &= notes_add(notes, NOTE_CLOSING,
+                      "All as expected: %zu kept what they promise, %zu showed their flaw.", counted[0],
+                      counted[1]);
+    return well && (counted[4] == 0 ||
+                    notes_add(notes, NOTE_CLOSING,
+                              "%zu unknown: nothing wrong was seen, and not all was looked at.", counted[4]));
 }
