@@ -271,13 +271,16 @@ hint: $(BUILD)/judge ## a hint for an exercise (NAME=1-guard; HINT=2 for the sec
 solution: $(BUILD)/judge ## the solution of an exercise that has passed (NAME=1-guard)
 	@$(BUILD)/judge solution '$(NAME)' --build $(EXERCISE)
 
-# With faults there are thousands of schedules for each strategy, so those with the fewest preemptions.
-EXPLORED = $(foreach fault,none crash expire,docs/results/explore-$(fault).json)
+# With faults there are thousands of schedules for each strategy, so those with the fewest preemptions; a safe one is only
+# safe if all were run.
+EXPLORED = $(foreach part,none crash expire crash-safe expire-safe,docs/results/explore-$(part).json)
 explore-docs: programs ## explores every strategy anew, with each fault, for the matrix in docs/strategies.md
 	@mkdir -p docs/results
 	$(BUILD)/loadtest explore --export-json docs/results/explore-none.json
 	$(BUILD)/loadtest explore --faults crash --bound 1 --export-json docs/results/explore-crash.json
 	$(BUILD)/loadtest explore --faults expire --bound 1 --export-json docs/results/explore-expire.json
+	$(BUILD)/loadtest explore --faults crash --strategies safe --export-json docs/results/explore-crash-safe.json
+	$(BUILD)/loadtest explore --faults expire --strategies safe --export-json docs/results/explore-expire-safe.json
 	docs/tables explore $(EXPLORED) >$(BUILD)/explore.md
 	docs/insert explore $(BUILD)/explore.md docs/strategies.md
 
