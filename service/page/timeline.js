@@ -317,7 +317,34 @@ function choose(key, pin) {
   group?.setAttribute("aria-pressed", "true");
   group?.setAttribute("tabindex", "0");
   showDetail(view.byKey.get(key));
+  if (pin) keepInAddress(view.byKey.get(key));
   return group;
+}
+
+// ---- an order's address: /#order=184, or with the key of one that was not placed ----
+
+const ANCHOR = "#order=";
+let sought = null; // of the address, and not shown yet
+
+function keepInAddress(order) {
+  sought = null;
+  history.replaceState(null, "", order ? `${ANCHOR}${encodeURIComponent(order.id ?? order.key)}` : location.pathname + location.search);
+}
+
+function readAddress() {
+  try {
+    sought = location.hash.startsWith(ANCHOR) ? decodeURIComponent(location.hash.slice(ANCHOR.length)) : null;
+  } catch {
+    sought = null;
+  }
+}
+
+function showSought() {
+  const order = sought !== null && view.orders.find(({ id, key }) => String(id) === sought || key === sought);
+  if (!order) return;
+  byId("timeline").scrollIntoView({ block: "nearest" });
+  choose(order.key, true);
+  reveal(order);
 }
 
 function setPinned(pinned) {
@@ -329,6 +356,7 @@ function goOn() {
   setPinned(false);
   view.chosen = null;
   showDetail(null);
+  keepInAddress(null);
   if (view.waiting) showOrders(view.waiting);
   else draw();
 }
@@ -396,6 +424,7 @@ function showOrders({ orders, witness, capped }) {
   view.witness = witness;
   view.capped = capped;
   pick();
+  showSought();
 }
 
 // INSTANCES: [{instance, traces}…], of which only what began after SINCE (µs) counts. WITNESS as GET /audit has it. MOST:
@@ -436,5 +465,10 @@ export function setUpTimeline() {
     draw();
   });
   byId("timeline-table").addEventListener("toggle", drawTable);
+  readAddress();
+  addEventListener("hashchange", () => {
+    readAddress();
+    showSought();
+  });
   addEventListener("resize", () => view.orders.length > 0 && draw());
 }

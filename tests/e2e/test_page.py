@@ -217,6 +217,28 @@ def test_keys_alone_will_do(page):
     page.wait(lambda: page.text("detail") == "" and not page.find("timeline-resume").is_displayed(), "time goes on")
 
 
+def test_an_order_of_the_timeline_has_an_address(page, shop):
+    first, second = (shop.order(1).json["id"] for _ in range(2))
+    page.wait(lambda: len(page.all("#lanes .order")) == 2, "both are drawn")
+
+    def chosen():
+        click = "document.querySelector('#lanes .order').dispatchEvent(new MouseEvent('click', { bubbles: true }))"
+        page.driver.execute_script(click)
+        return page.driver.current_url.endswith(f"/#order={first}")
+
+    page.wait(chosen, "the address names the first")
+    page.wait_text("detail", f"Order {first}")
+    page.driver.refresh()
+    page.wait_text("detail", f"Order {first}")
+    assert page.find("timeline-resume").is_displayed() and len(page.all('#lanes .order[aria-pressed="true"]')) == 1
+    page.driver.execute_script(f"location.hash = 'order={second}'")
+    page.wait_text("detail", f"Order {second}")
+    page.click("timeline-resume")
+    page.wait(lambda: page.text("detail") == "" and "#" not in page.driver.current_url, "time goes on")
+    page.driver.execute_script("location.hash = 'order=%ZZ'")
+    assert page.text("detail") == ""
+
+
 # ── who looks at it, and on what ────────────────────────────────────────────────────────────────────────────
 
 
