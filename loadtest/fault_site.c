@@ -124,8 +124,20 @@ static bool meet(struct site_service *service, int64_t port)
     shop_close(service->shop);
     service->port = port;
     service->shop = shop_open(url, NULL);
-    snprintf(service->url, sizeof service->url, "%s", url);
     return service->shop;
+}
+
+/* Where clients find it from now on. They may be reading that, so what stays the same is not written again. */
+static void tell_clients(struct site *site, int i)
+{
+    struct site_service *service = &site->services[i];
+    struct proxy *proxy = site->proxies[BACKEND_HTTP][i];
+    char url[64];
+    if (proxy)
+        proxy_aim(proxy, (int)service->port);
+    snprintf(url, sizeof url, "http://127.0.0.1:%d", proxy ? proxy_port(proxy) : (int)service->port);
+    if (strcmp(url, service->url) != 0)
+        memcpy(service->url, url, sizeof service->url);
 }
 
 bool site_start_service(struct site *site, int i)
@@ -145,11 +157,7 @@ bool site_start_service(struct site *site, int i)
         if (!met && read_port(port_file, &port))
             met = meet(service, port);
         if (met && shop_ready(service->shop)) {
-            struct proxy *proxy = site->proxies[BACKEND_HTTP][i];
-            if (proxy) {
-                proxy_aim(proxy, (int)service->port);
-                snprintf(service->url, sizeof service->url, "http://127.0.0.1:%d", proxy_port(proxy));
-            }
+            tell_clients(site, i);
             return true;
         }
     }
