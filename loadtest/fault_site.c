@@ -95,9 +95,7 @@ static bool launch(struct site *site, int i, const char *port_file, const char *
                  address_for(site, (enum backend)backend, i));
         env[count++] = text[backend];
     }
-    if (site->plan.clocks) {
-        if (!path_of_clock(shim))
-            return false;
+    if (site->plan.clocks && path_of_clock(shim)) { /* without one the fault is not possible, and says so */
         snprintf(preload, sizeof preload, "LD_PRELOAD=%s", shim);
         snprintf(clock, sizeof clock, "OVERSELL_CLOCK=%s/clock-service-%d", site->lab.dir, i + 1);
         env[count++] = preload;
