@@ -20,6 +20,8 @@ static bool for_a_while(struct fault_run *run, const struct proxy_rules *rules, 
 {
     site_set_proxies(run->site, turn(run), rules);
     bool well = sleep_unless_interrupted(ms);
+    if (rules->stall[TO_SERVER]) /* before what has stood still could go on */
+        site_cut_proxies(run->site, turn(run));
     site_set_proxies(run->site, turn(run), &(struct proxy_rules){0});
     run->ready_us = monotonic_us();
     return well;
@@ -38,9 +40,7 @@ bool strike_one_byte(struct fault_run *run)
 /* Nobody is told anything, until the hosts beyond have forgotten the connections: then they are reset. */
 bool strike_half_open(struct fault_run *run)
 {
-    bool well = for_a_while(run, &(struct proxy_rules){.stall = {true, true}}, STALL_MS);
-    site_cut_proxies(run->site, turn(run));
-    return well;
+    return for_a_while(run, &(struct proxy_rules){.stall = {true, true}}, STALL_MS);
 }
 
 /* After the N-th byte, in either direction, N at random: in the middle of whatever it is. */
@@ -69,7 +69,7 @@ bool strike_session(struct fault_run *run)
 
 bool after_session(struct fault_run *run)
 {
-    site_set_proxies(run->site, BEFORE_ALL, &(struct proxy_rules){0});
     site_cut_proxies(run->site, BEFORE_ALL);
+    site_set_proxies(run->site, BEFORE_ALL, &(struct proxy_rules){0});
     return true;
 }

@@ -272,8 +272,8 @@ static void *run_proxy(void *context)
         if (ready > 0 && (proxy->polled[0].revents & POLLIN))
             (void)!read(proxy->wake, &woken, sizeof woken);
         pthread_mutex_lock(&proxy->mutex);
-        if (ready < 0)
-            continue; /* by a signal: what revents say is of the time before */
+        if (ready < 0 || proxy->cutting)
+            continue; /* by a signal: what revents say is of the time before; or all are to be reset first */
         work(proxy, polled);
         if (proxy->polled[1].revents & POLLIN)
             accept_one(proxy, proxy->rules.refuse);
