@@ -119,13 +119,11 @@ static size_t before_the_cut(struct proxy *proxy, enum direction direction, size
 {
     int64_t limit = proxy->rules.cut_after[direction], left = limit - proxy->passed[direction];
     *ret_cut = limit > 0 && (int64_t)length > left;
-    if (*ret_cut) {
-        length = (size_t)left;
-        proxy->rules.cut_after[direction] = 0; /* once */
-        atomic_fetch_add(&proxy->acted, 1);
-    }
-    proxy->passed[direction] += (int64_t)length;
-    return length;
+    if (!*ret_cut)
+        return length;
+    proxy->rules.cut_after[direction] = 0; /* once */
+    atomic_fetch_add(&proxy->acted, 1);
+    return (size_t)left;
 }
 
 /* Reads what one side has sent. False: the connection is to be dropped. */
@@ -170,6 +168,7 @@ static bool give_out(struct proxy *proxy, struct pair *pair, enum direction dire
     if (sent > 0) {
         flow->from += (size_t)sent;
         flow->length -= (size_t)sent;
+        proxy->passed[direction] += sent;
     }
     return true;
 }
