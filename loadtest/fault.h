@@ -86,11 +86,9 @@ struct fault_run {
     uint64_t seed; /* of this cycle */
     struct fault_random random;
     int64_t cycle;
-    int victim;        /* the service that suffers */
-    int64_t fault_us;  /* when it was struck, in this cycle */
-    int64_t ready_us;  /* when what was broken was back; 0: not yet */
-    int64_t delays_ms; /* by which the fault itself slows every order down: added to the bound */
-    char note[200];    /* what else there is to say of it, for the row */
+    int victim;       /* the service that suffers */
+    int64_t fault_us; /* when it was struck, in this cycle */
+    int64_t ready_us; /* when what was broken was back; 0: not yet */
 };
 
 extern const struct fault faults[];

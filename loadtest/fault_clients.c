@@ -96,14 +96,6 @@ static int64_t id_in(const char *body)
     return id ? strtoll(id + 5, NULL, 10) : 0;
 }
 
-static void note_created(struct client *client, struct intent *intent)
-{
-    int64_t id = id_in(client->body);
-    intent->two_ids |= intent->told == TOLD_CREATED && id != intent->order_id;
-    intent->order_id = id;
-    intent->told = TOLD_CREATED;
-}
-
 static void note_wrong(struct client *client, struct intent *intent, long status)
 {
     char text[256];
@@ -117,7 +109,10 @@ static bool read_reply(struct client *client, long status, struct intent *intent
 {
     switch (answer_of(status, client->body, client->body_length)) {
     case ANSWER_CREATED:
-    case ANSWER_ACCEPTED: note_created(client, intent); return true;
+    case ANSWER_ACCEPTED:
+        intent->told = TOLD_CREATED;
+        intent->order_id = id_in(client->body);
+        return true;
     case ANSWER_SOLD_OUT: intent->told = TOLD_SOLD_OUT; return true;
     case ANSWER_LOCK_BUSY:
     case ANSWER_CONFLICT:
@@ -153,7 +148,6 @@ static void place(struct client *client, size_t number)
     while (!settled) {
         long status = 0;
         enum reply reply = send_order(client, instance, number, &status);
-        intent.sends += reply != REPLY_NOT_SENT;
         intent.hung |= reply == REPLY_TOO_LATE;
         intent.doubtful |= reply == REPLY_NONE || reply == REPLY_TOO_LATE;
         settled = reply == REPLY_GOT && read_reply(client, status, &intent);
@@ -166,7 +160,7 @@ static void place(struct client *client, size_t number)
             instance = (instance + 1) % FAULT_INSTANCES;
         rest(client, AGAIN_MS);
     }
-    if (!settled && intent.told != TOLD_CREATED)
+    if (!settled)
         intent.told = intent.doubtful ? TOLD_NOTHING : TOLD_REFUSED;
     if (settled && intent.told == TOLD_SOLD_OUT && intent.doubtful)
         intent.told = TOLD_NOTHING; /* an earlier request may still be on its way */

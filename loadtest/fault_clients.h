@@ -5,7 +5,7 @@
 
 #include "loadtest/fault_log.h"
 
-enum { FAULT_INSTANCES = 2, FAULT_CLIENTS_MAX = 512 };
+enum { FAULT_INSTANCES = 2 };
 
 /* One client. */
 struct fault_client {

@@ -134,7 +134,7 @@ static void judge_intent(const struct intent *intent, const struct found *found,
     tally->acknowledged += created;
     tally->unclear += intent->told == TOLD_NOTHING;
     tally->lost += created && (found->kept == 0 || (found->kept == 1 && found->id != intent->order_id));
-    tally->duplicated += found->orders > 1 || intent->two_ids;
+    tally->duplicated += found->orders > 1;
     tally->denied += found->kept > 0 && !intent->doubtful &&
                      (intent->told == TOLD_REFUSED || intent->told == TOLD_SOLD_OUT);
     tally->wrong += intent->told == TOLD_WRONG || intent->hung;

@@ -11,7 +11,7 @@ struct fault_tally {
     int64_t acknowledged; /* told 201 or 202 */
     int64_t unclear;      /* told nothing that settles it */
     int64_t lost;         /* told of an order, and it is not there */
-    int64_t duplicated;   /* keys with two orders, in the database or in what their client was told */
+    int64_t duplicated;   /* keys with two orders */
     int64_t denied;       /* orders whose client was told that nothing was sold, or that nobody wanted */
     int64_t wrong;        /* answers that had no type, or did not come in bounded time */
     int64_t

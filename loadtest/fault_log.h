@@ -24,9 +24,7 @@ struct intent {
     size_t strategy;
     enum told told;
     bool doubtful; /* one of its requests may have made the order without our being told */
-    bool two_ids;  /* two answers named different orders */
     bool hung;     /* an answer did not come within the time that any answer must come in */
-    int sends;
     int64_t order_id;           /* with TOLD_CREATED */
     int64_t began_us, ended_us; /* monotonic */
 };

@@ -1,4 +1,4 @@
-/* The servers of the private stack, one by one: ended, started again, asked where they are. */
+/* The servers of the private stack, one by one: ended, started again, sent signals. */
 #include "loadtest/complain.h"
 #include "loadtest/fault_site.h"
 #include "loadtest/interrupt.h"
@@ -15,12 +15,12 @@
 #define TAIL_LINES 15
 #define NAMES_MAX 12
 
-/* The number in a file of the stack's folder, NAME.pid or NAME.port; 0: there is none. */
-static int64_t number_of(const struct site *site, const char *name, const char *what)
+/* The server's main process, as the stack's folder has it; 0: there is none. */
+static int64_t pid_of(const struct site *site, const char *name)
 {
     char path[PATH_MAX + 64];
     long long number = 0;
-    snprintf(path, sizeof path, "%s/%s.%s", site->stack_dir, name, what);
+    snprintf(path, sizeof path, "%s/%s.pid", site->stack_dir, name);
     FILE *file = fopen(path, "re");
     if (!file)
         return 0;
@@ -30,14 +30,9 @@ static int64_t number_of(const struct site *site, const char *name, const char *
     return number;
 }
 
-int64_t site_port(const struct site *site, const char *name)
-{
-    return number_of(site, name, "port");
-}
-
 bool site_signal(struct site *site, const char *name, int signal_number)
 {
-    int64_t pid = number_of(site, name, "pid");
+    int64_t pid = pid_of(site, name);
     return pid > 1 && kill((pid_t)pid, signal_number) == 0;
 }
 

@@ -94,8 +94,7 @@ bool notes_of_faults(const json_t *document, struct notes *notes)
     char list[160] = "";
     json_t *row, *fault;
     json_array_foreach(json_object_get(document, "faults"), i, fault) {
-        if (!notes_add(notes, NOTE_ADVICE, "%s: %s.%s%s", text(fault, "name"), text(fault, "does"),
-                       *text(fault, "note") ? " " : "", text(fault, "note")))
+        if (!notes_add(notes, NOTE_ADVICE, "%s: %s.", text(fault, "name"), text(fault, "does")))
             return false;
     }
     json_array_foreach(rows, i, row) {

@@ -82,8 +82,6 @@ int64_t site_await_postgres(struct site *site, int64_t not_before_us);
 bool site_down(struct site *site, const char *const *names);
 /* Sends a signal to a server's main process; false where it does not run. */
 bool site_signal(struct site *site, const char *name, int signal_number);
-/* Where the stack's server NAME listens; 0: nowhere. */
-int64_t site_port(const struct site *site, const char *name);
 
 /* A session in the shop's database, with a deadline from now; NULL, having said why, where there is none by then. */
 struct db *site_db(struct site *site);

@@ -178,7 +178,7 @@ static void order_by_reason(struct fault_subject *subjects, size_t count, int64_
 }
 
 static bool try_group(const struct faults_settings *settings, const struct fault *fault, struct site *site,
-                      bool alone, struct progress *progress, json_t *rows, char *ret_note)
+                      bool alone, struct progress *progress, json_t *rows)
 {
     struct fault_subject subjects[FAULT_STRATEGIES_MAX + 1];
     char reasons[FAULT_STRATEGIES_MAX][200], reason[200], tag[40];
@@ -199,8 +199,6 @@ static bool try_group(const struct faults_settings *settings, const struct fault
         well = false;
     for (size_t i = 0; well && i < count; i++)
         well = json_array_append_new(rows, fault_row_new(&run, &subjects[i])) == 0;
-    if (run.note[0])
-        snprintf(ret_note, sizeof run.note, "%s", run.note);
     fault_log_close(&log);
     return well;
 }
@@ -208,7 +206,6 @@ static bool try_group(const struct faults_settings *settings, const struct fault
 static bool try_fault(const struct faults_settings *settings, const struct fault *fault, struct site *site,
                       struct progress *progress, json_t *rows, json_t *told)
 {
-    char note[200] = "";
     const struct site_plan plan = {.ttl_ms = fault->ttl_ms,
                                    .wait_ms = fault->story == STORY_CHURN ? 5000 : 30000,
                                    .order_ms = fault->story == STORY_CHURN ? 10000 : 60000,
@@ -216,12 +213,11 @@ static bool try_fault(const struct faults_settings *settings, const struct fault
                                    .proxied_one = fault->proxied_one,
                                    .clocks = fault->clocks};
     progress_label(progress, "%s", fault->name);
-    if (!site_arrange(site, &plan) || !try_group(settings, fault, site, false, progress, rows, note) ||
-        !try_group(settings, fault, site, true, progress, rows, note))
+    if (!site_arrange(site, &plan) || !try_group(settings, fault, site, false, progress, rows) ||
+        !try_group(settings, fault, site, true, progress, rows))
         return false;
     progress_step_done(progress);
-    return json_array_append_new(told, json_pack("{s:s, s:s, s:s}", "name", fault->name, "does", fault->does,
-                                                 "note", note)) == 0;
+    return json_array_append_new(told, json_pack("{s:s, s:s}", "name", fault->name, "does", fault->does)) == 0;
 }
 
 static int faults_in(struct site *site, const struct faults_settings *settings)
