@@ -68,6 +68,7 @@ int explore_serve(const char *url)
         (void)alarm(QUESTION_S);
         well = write_answer(stepper_answer(&stepper, question, &broken)) && !broken;
         json_decref(question);
+        (void)alarm(0); /* or it would come just before IDLE_MS are over */
     }
     (void)alarm(QUESTION_S);
     stepper_close(&stepper);
