@@ -25,12 +25,20 @@ static bool can(const struct moves *moves, size_t actor, enum move_kind kind)
     return false;
 }
 
-/* The last event of ACTOR's, or NULL where it has not begun. */
+/* To an order's lock, and not by the order itself. */
+static bool is_done_to_it(uint8_t what)
+{
+    return what == EVENT_EXPIRED || what == EVENT_RESTARTED || what == EVENT_CUT || what == EVENT_ROBBED;
+}
+
+/* The last event of ACTOR's own, or NULL where it has not begun. */
 static const struct event *last_event(const struct play *play, size_t actor)
 {
-    for (size_t i = play->scene.event_count; i > 0; i--)
-        if (play->scene.events[i - 1].actor == actor)
-            return &play->scene.events[i - 1];
+    for (size_t i = play->scene.event_count; i > 0; i--) {
+        const struct event *event = &play->scene.events[i - 1];
+        if (event->actor == actor && !is_done_to_it(event->what))
+            return event;
+    }
     return NULL;
 }
 
