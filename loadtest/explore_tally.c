@@ -115,8 +115,3 @@ const char *explore_verdict_name(enum explore_verdict verdict)
     };
     return names[verdict];
 }
-
-bool explore_verdict_fails(enum explore_verdict verdict)
-{
-    return verdict >= EXPLORE_NOT_CAUGHT;
-}

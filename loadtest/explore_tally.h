@@ -47,6 +47,5 @@ enum explore_verdict {
 enum explore_verdict explore_verdict(const struct play_settings *settings, const struct tally *tally,
                                      bool complete);
 const char *explore_verdict_name(enum explore_verdict verdict);
-bool explore_verdict_fails(enum explore_verdict verdict);
 
 #endif

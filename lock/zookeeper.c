@@ -12,10 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    PACE_US = 200000, /* between two of the keeper's attempts at the same thing */
-    BREAK_US = 5000000,
-};
+enum { PACE_US = 200000 }; /* between two of the keeper's attempts at the same thing */
 
 /* Nodes that the keeper is to delete: all whose path begins with PATH. */
 struct abandoned {
@@ -319,18 +316,6 @@ uint64_t zookeeper_sessions_lost(void)
     uint64_t lost = session.lost;
     pthread_mutex_unlock(&mutex);
     return lost;
-}
-
-void zookeeper_break_session(void)
-{
-    pthread_mutex_lock(&mutex);
-    if (session.id) {
-        end_session();
-        int64_t until_us = monotonic_us() + BREAK_US;
-        while (!session.id && lock_wait_until(&changed, &mutex, until_us)) {
-        }
-    }
-    pthread_mutex_unlock(&mutex);
 }
 
 static enum lock_status ping(int64_t deadline_us, char *ret_error, size_t size)

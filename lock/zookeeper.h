@@ -34,9 +34,6 @@ void zookeeper_abandon(int64_t session, const char *path);
 
 /* How many sessions this process has lost; any thread may call. */
 uint64_t zookeeper_sessions_lost(void);
-/* For tests and the explorer: closes the session under everybody who holds or waits for something, as if it had
- * expired, and waits (five seconds at most) until the next one has begun. */
-void zookeeper_break_session(void);
 
 extern const struct lock_server zookeeper_server;
 
