@@ -52,6 +52,9 @@ static const struct statement ST_REJECT = {
     ") SELECT id FROM o",
     11};
 
+/* As where the server has none. DB_ERROR would say that there is no writing these orders, and they would be given up. */
+static const enum db_status NO_MEMORY = DB_REFUSED;
+
 /* A product of the batch: its row, and what is left of it while the orders are gone through. */
 struct shelf {
     int64_t product_id, left;
@@ -94,7 +97,7 @@ static enum db_status lock_products(struct batch *batch)
         if (i == 0 || batch->orders[i].product_id != batch->orders[i - 1].product_id)
             array_add_number(&ids, batch->orders[i].product_id);
     enum db_status status = arrays_end(&ids, 1, &value) ? db_run(batch->db, &ST_LOCK_PRODUCTS, &value, &rows)
-                                                        : DB_ERROR;
+                                                        : NO_MEMORY;
     arrays_free(&ids, 1);
     batch->shelf_count = 0;
     for (int i = 0; status == DB_OK && i < PQntuples(rows); i++) {
@@ -126,7 +129,7 @@ static enum db_status run_for_chosen(struct batch *batch, const struct statement
         array_add(&columns[KEYS], order->idempotency_key);
         array_add(&columns[INSTANCES], order->instance);
     }
-    enum db_status status = DB_ERROR;
+    enum db_status status = NO_MEMORY;
     if (arrays_end(columns, COLUMNS, values)) {
         values[COLUMNS] = batch->strategy;
         status = db_run(batch->db, statement, values, ret_rows);
@@ -206,7 +209,7 @@ static enum db_status choose_fitting(struct batch *batch)
         array_add_number(&ids, batch->chosen[i]->id);
     enum db_status status = arrays_end(&ids, 1, &value)
                                 ? db_run(batch->db, &ST_WHICH_UNWRITTEN, &value, &rows)
-                                : DB_ERROR;
+                                : NO_MEMORY;
     arrays_free(&ids, 1);
     if (status != DB_OK)
         return status;
