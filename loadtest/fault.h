@@ -117,7 +117,7 @@ unsigned fault_expect_peril(const struct strategy *strategy, unsigned peril, con
 bool fault_sees_its_place(const struct strategy *strategy);
 /* The verdict of a subject: "ok", "caught-as-expected", "not-caught", "broken", "unavailable". */
 const char *fault_verdict(const struct fault *fault, const struct fault_subject *subject);
-/* What was seen of a subject against what was expected, in words: "I1 I2 I7", "" for nothing. BUFFER of 64 bytes, returned. */
+/* What must hold of what is EXPECTED, in words: "I1 I2 I7", "" for nothing. BUFFER of 64 bytes, returned. */
 const char *fault_promises(unsigned expected, char *buffer);
 
 /* ---- the faults (fault_*.c) ---- */

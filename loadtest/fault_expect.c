@@ -48,7 +48,7 @@ bool fault_sees_its_place(const struct strategy *strategy)
            strategy->take_stock != take_decrement;
 }
 
-/* Of what is EXPECTED to hold, or to be seen, that which was seen not to hold. */
+/* All that was seen not to hold, or to go wrong, whether it was expected or not. */
 static unsigned seen_against(const struct fault *fault, const struct fault_subject *subject)
 {
     const struct fault_tally *tally = &subject->tally;

@@ -39,7 +39,7 @@ struct fault_log {
     char oddity[256];                        /* the first answer that was wrong, in words */
 };
 
-/* TAG: "f" and digits, unlike that of any other run on this database. */
+/* TAG: unlike that of any other log whose orders are in this database. */
 void fault_log_open(const char *tag, struct fault_log *ret_log);
 void fault_log_close(struct fault_log *log);
 

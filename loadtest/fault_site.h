@@ -62,7 +62,7 @@ bool site_mend_services(struct site *site);
 void site_signal_service(struct site *site, int i, int signal_number);
 /* Kills it and waits for its end. */
 void site_kill_service(struct site *site, int i);
-/* Both services sell with these settings. */
+/* Orders of a service think for so long, under every strategy. False, having said why. */
 bool site_set(struct site *site, int i, int64_t think_ms);
 
 /* By how many seconds the clock of "service-1", "redis", … is wrong from now on, where it was started with one that can be set.
