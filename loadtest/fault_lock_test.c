@@ -88,8 +88,12 @@ static bool put_register(struct site *site, const char *key)
 static bool start_all(struct fault_run *run, struct contest *contests)
 {
     struct db *db = site_db(run->site);
-    if (!db || db_run_script(db, TABLE_SQL) != DB_OK)
+    if (!db)
         return false;
+    if (db_run_script(db, TABLE_SQL) != DB_OK) {
+        complain("%s", db_error(db));
+        return false;
+    }
     for (size_t s = 0; s < run->count; s++) {
         snprintf(contests[s].key, sizeof contests[s].key, "contest:%" PRId64 ":%zu", run->cycle, s);
         if (!put_register(run->site, contests[s].key))
@@ -181,6 +185,8 @@ static bool judge_contest(struct fault_run *run, size_t s, const struct contest 
         log_of(run, s, i, path);
         read_log(path, updates, &count, &tally);
     }
+    if (db && !well)
+        complain("cannot read what the contenders wrote: %s", db_error(db));
     if (well) {
         tally.orders = strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
         tally.lost = tally.acknowledged > tally.orders ? tally.acknowledged - tally.orders : 0;

@@ -22,7 +22,8 @@ bool strike_terminate(struct fault_run *run)
     struct child *child = &run->site->services[run->victim].child;
     site_signal_service(run->site, run->victim, SIGTERM);
     if (!child_wait(child, ENDS_MS, true)) {
-        complain("service-%d does not end when it is told to", run->victim + 1);
+        if (!interrupted())
+            complain("service-%d does not end when it is told to", run->victim + 1);
         return false;
     }
     if (child->status != 0) {
