@@ -13,8 +13,8 @@ static const char *text(const json_t *row, const char *key)
 bool notes_of_explore(const json_t *document, struct notes *notes)
 {
     size_t i, counted[6] = {0};
-    static const char *const VERDICTS[] = {"ok",     "oversold-as-expected", "not-caught",
-                                           "broken", "unknown",              "unavailable"};
+    static const char *const VERDICTS[] = {"ok",      "oversold-as-expected", "not-caught", "broken",
+                                           "unknown", "unavailable"};
     json_t *row;
     bool well = true;
     int64_t schedules = 0;
@@ -39,9 +39,11 @@ bool notes_of_explore(const json_t *document, struct notes *notes)
                                  "%zu of %zu rows did not keep what they promise, or were not caught.",
                                  counted[2] + counted[3], i);
     if (counted[4] + counted[5] > 0)
-        return well && notes_add(notes, NOTE_CLOSING,
-                                 "As expected: %zu kept what they promise, %zu showed their flaw; %zu were not looked at in full.",
-                                 counted[0], counted[1], counted[4] + counted[5]);
+        return well &&
+               notes_add(
+                   notes, NOTE_CLOSING,
+                   "As expected: %zu kept what they promise, %zu showed their flaw; %zu were not looked at in full.",
+                   counted[0], counted[1], counted[4] + counted[5]);
     return well && notes_add(notes, NOTE_CLOSING,
                              "All as expected: %zu kept what they promise, %zu showed their flaw.",
                              counted[0], counted[1]);

@@ -143,8 +143,10 @@ static bool make_move(struct play *play, const char *word, bool every_step, stru
     if (strlen(word) >= sizeof part ||
         !script_parse(part, play->settings.actors, &script, error, sizeof error) || script.count != 1 ||
         (script.parts[0].kind == MOVE_STEP && script.parts[0].stop != EVENT_ENDED) || script.parts[0].waits) {
-        snprintf(replay->error, sizeof replay->error,
-                 "'%.20s' is no move (an order, as A; or A>end, A!expire, A!crash, A!restart, A!cut, A!timeout)", word);
+        snprintf(
+            replay->error, sizeof replay->error,
+            "'%.20s' is no move (an order, as A; or A>end, A!expire, A!crash, A!restart, A!cut, A!timeout)",
+            word);
         return false;
     }
     to_end = !is_step;

@@ -23,8 +23,8 @@ enum told {
 struct intent {
     size_t strategy;
     enum told told;
-    bool doubtful; /* one of its requests may have made the order without our being told */
-    bool hung;     /* an answer did not come within the time that any answer must come in */
+    bool doubtful;              /* one of its requests may have made the order without our being told */
+    bool hung;                  /* an answer did not come within the time that any answer must come in */
     int64_t order_id;           /* with TOLD_CREATED */
     int64_t began_us, ended_us; /* monotonic */
 };

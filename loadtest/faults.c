@@ -217,7 +217,8 @@ static bool try_fault(const struct faults_settings *settings, const struct fault
         !try_group(settings, fault, site, true, progress, rows))
         return false;
     progress_step_done(progress);
-    return json_array_append_new(told, json_pack("{s:s, s:s}", "name", fault->name, "does", fault->does)) == 0;
+    return json_array_append_new(told, json_pack("{s:s, s:s}", "name", fault->name, "does", fault->does)) ==
+           0;
 }
 
 static int faults_in(struct site *site, const struct faults_settings *settings)
