@@ -30,6 +30,9 @@ enum {
 
 struct fault_run;
 
+/* A bound in ms is a figure. So many times the bound others are waited for, and who is not back by then has failed. */
+enum { FAULT_LATE = 10 };
+
 /* How a fault's cycles go. */
 enum fault_story {
     STORY_CHURN,    /* clients order all the time; something breaks, and is mended */

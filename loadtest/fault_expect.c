@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LATE 10 /* a bound in seconds is a figure; so many times the bound is a failure */
-
 unsigned fault_perils(const struct strategy *strategy)
 {
     return strategy->lock ? strategy->lock->properties.perils : 0;
@@ -64,7 +62,7 @@ static unsigned seen_against(const struct fault *fault, const struct fault_subje
         seen |= I7_ONCE;
     if (tally->wrong > 0)
         seen |= I6_ANSWERED;
-    if (subject->longest_recovery_ms > LATE * fault->bound_ms)
+    if (subject->longest_recovery_ms > FAULT_LATE * fault->bound_ms)
         seen |= I4_LOCK_FREED | I5_FLOWS;
     if (subject->stuck)
         seen |= I4_LOCK_FREED | I5_FLOWS | SEEN_STUCK;

@@ -12,9 +12,8 @@
 #include <string.h>
 
 #define POLL_MS INT64_C(10)
-#define WARM_MS 30000  /* until every strategy has served somebody, before the fault */
+#define WARM_MS 30000           /* until every strategy has served somebody, before the fault */
 #define STUCK_MS INT64_C(8000)  /* a lock that should be stuck for ever is believed to be after so long */
-#define LATE 10        /* others are waited for so many times the bound */
 #define REPLY_MS INT64_C(30000) /* I6: no answer takes longer */
 #define PATIENCE_MS 15000
 #define PAUSE_MS 200 /* of a client, at most */
@@ -170,7 +169,7 @@ static struct fault_clients *start_crowd(struct fault_run *run, struct fault_cli
 
 static bool break_things(struct fault_run *run)
 {
-    int64_t wait_ms = LATE * run->fault->bound_ms;
+    int64_t wait_ms = FAULT_LATE * run->fault->bound_ms;
     bool all;
     if (!await_service(run, 0, WARM_MS, &all))
         return false;
