@@ -191,16 +191,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_input input = {data, size};
     static struct fake_exchange fake;
     struct worker worker = {.service = &service};
-    char *lines[HEADERS_MOST + 1] = {fuzz_text(&input, 0)}; /* the modes, in the place of which … */
-    uint8_t modes = (uint8_t)*lines[0];
-    free(lines[0]);
     if (size == 0)
         return 0;
     fake = (struct fake_exchange){.service = &service};
-    input = (struct fuzz_input){data + 1, size - 1};
-    begin(modes);
+    begin(fuzz_byte(&input));
     int headers = 0;
-    char *line = lines[0] = fuzz_text(&input, '\n'); /* … comes the first line */
+    char *lines[HEADERS_MOST + 1] = {fuzz_text(&input, '\n')}, *line = lines[0];
     char *target = cut(line, " ");
     (void)cut(target, " "); /* the version */
     char *query = target + strcspn(target, "?");
