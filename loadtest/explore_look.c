@@ -2,7 +2,6 @@
 #include "loadtest/explore_look.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The row's version that others see names the transaction that has locked it, or is about to replace it. Several that

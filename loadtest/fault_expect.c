@@ -2,7 +2,6 @@
 #include "loadtest/fault.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 unsigned fault_perils(const struct strategy *strategy)

@@ -6,7 +6,6 @@
 #include "loadtest/interrupt.h"
 #include "service/steps.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

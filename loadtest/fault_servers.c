@@ -5,7 +5,6 @@
 #include "loadtest/paths.h"
 #include "service/steps.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>

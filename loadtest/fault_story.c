@@ -7,7 +7,6 @@
 #include "service/steps.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
