@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PAIRS_MAX = 1024, BUFFER = 16384, TRIGGER_MAX = 64, LISTEN_BACKLOG = 512 };
+enum { PAIRS_MAX = 2048, BUFFER = 16384, TRIGGER_MAX = 64, LISTEN_BACKLOG = 512 };
 
 /* What one side has sent and the other has not been given yet. Nothing more is read before it has. */
 struct flow {

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define SERVICE_UP_MS 60000
@@ -19,6 +20,7 @@
 #define POLL_MS 10
 #define TAIL_LINES 15
 #define DB_PATIENCE_US INT64_C(30000000)
+#define FILES 8192
 #define WORKERS "48" /* an order of every strategy at the same time */
 /* Two services whose workers each have a session of their own, and one for every lock of theirs in the database. */
 #define SESSIONS_SQL "ALTER SYSTEM SET max_connections = 700"
@@ -253,8 +255,24 @@ static bool stand_before(struct site *site, enum backend backend)
     return true;
 }
 
+/* In the end each worker of both services is connected for every lock that has been asked of it, and a proxy has two files
+ * for a connection. */
+static bool may_open_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= FILES)
+        return true;
+    limit.rlim_cur = FILES;
+    if (setrlimit(RLIMIT_NOFILE, &limit) == 0)
+        return true;
+    complain("the proxies may not open %d files (ulimit -Hn)", FILES);
+    return false;
+}
+
 static bool open_proxies(struct site *site, unsigned proxied)
 {
+    if (proxied && !may_open_files())
+        return false;
     for (int backend = 0; backend < BACKEND_HTTP; backend++)
         if ((proxied & 1u << backend) && *address_of(site, (enum backend)backend) &&
             !stand_before(site, (enum backend)backend))
