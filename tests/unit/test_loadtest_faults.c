@@ -287,6 +287,19 @@ static void a_proxy_stands_still_and_goes_on(void **state)
     wire_close(&wire);
 }
 
+static void what_stood_still_is_not_passed_on_by_a_proxy_that_cuts(void **state)
+{
+    (void)state;
+    struct wire wire;
+    wire_open(&wire);
+    proxy_set(wire.proxy, &(struct proxy_rules){.stall = {true, true}});
+    put(wire.client, "lost");
+    proxy_cut(wire.proxy);
+    proxy_set(wire.proxy, &(struct proxy_rules){0});
+    assert_int_equal(take(wire.server, 4), 0);
+    wire_close(&wire);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +314,7 @@ int main(void)
         cmocka_unit_test(a_proxy_cuts_after_so_many_bytes),
         cmocka_unit_test(a_proxy_loses_a_reply),
         cmocka_unit_test(a_proxy_stands_still_and_goes_on),
+        cmocka_unit_test(what_stood_still_is_not_passed_on_by_a_proxy_that_cuts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
