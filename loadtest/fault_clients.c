@@ -32,6 +32,7 @@ struct fault_clients {
         pthread_t thread;
         CURL *curl;
         struct curl_slist *type;
+        int requests; /* that one call of libcurl's has made: see count_request */
         size_t body_length;
         char body[BODY_MAX + 1];
     } clients[];
@@ -47,6 +48,18 @@ static size_t keep_beginning(char *data, size_t size, size_t count, void *contex
     client->body_length += length < room ? length : room;
     client->body[client->body_length] = 0;
     return length;
+}
+
+/* libcurl says nothing of it when it repeats a request because the kept connection ended without a reply; the order may
+ * have been made the first time. */
+static int count_request(void *context, char *their_address, char *our_address, int their_port, int our_port)
+{
+    (void)their_address;
+    (void)our_address;
+    (void)their_port;
+    (void)our_port;
+    ((struct client *)context)->requests++;
+    return CURL_PREREQFUNC_OK;
 }
 
 enum reply {
@@ -65,6 +78,7 @@ static enum reply send_order(struct client *client, int instance, size_t number,
     snprintf(header, sizeof header, "Idempotency-Key: %s", fault_log_key(crowd->log, number, key));
     struct curl_slist own = {.data = header, .next = client->type};
 
+    client->requests = 0;
     client->body_length = 0;
     client->body[0] = 0;
     curl_easy_reset(client->curl); /* keeps the connection */
@@ -77,13 +91,15 @@ static enum reply send_order(struct client *client, int instance, size_t number,
     curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS, (long)crowd->reply_ms);
     curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, keep_beginning);
     curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, client);
+    curl_easy_setopt(client->curl, CURLOPT_PREREQFUNCTION, count_request);
+    curl_easy_setopt(client->curl, CURLOPT_PREREQDATA, client);
     CURLcode code = curl_easy_perform(client->curl);
     curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, ret_status);
     double connected = 0;
     curl_easy_getinfo(client->curl, CURLINFO_CONNECT_TIME, &connected);
     if (code == CURLE_OK)
         return REPLY_GOT;
-    if (code == CURLE_COULDNT_CONNECT)
+    if (code == CURLE_COULDNT_CONNECT && client->requests == 0)
         return REPLY_NOT_SENT;
     return code == CURLE_OPERATION_TIMEDOUT && connected > 0 ? REPLY_TOO_LATE : REPLY_NONE;
 }
@@ -149,7 +165,7 @@ static void place(struct client *client, size_t number)
         long status = 0;
         enum reply reply = send_order(client, instance, number, &status);
         intent.hung |= reply == REPLY_TOO_LATE;
-        intent.doubtful |= reply == REPLY_NONE || reply == REPLY_TOO_LATE;
+        intent.doubtful |= reply == REPLY_NONE || reply == REPLY_TOO_LATE || client->requests > 1;
         settled = reply == REPLY_GOT && read_reply(client, status, &intent);
         if (settled || monotonic_us() > end_us)
             break;
