@@ -121,29 +121,50 @@ static bool await_service(struct fault_run *run, int64_t since_us, int64_t wait_
     return true;
 }
 
+static int by_end(const void *a, const void *b)
+{
+    int64_t left = ((const struct intent *)a)->ended_us, right = ((const struct intent *)b)->ended_us;
+    return (left > right) - (left < right);
+}
+
+/* The intents since the fault that were served, in the order of their ends, malloc'ed; NULL: out of memory. */
+static struct intent *served_since(const struct fault_log *log, int64_t fault_us, size_t *ret_count)
+{
+    struct intent *served = malloc((log->count - log->from + 1) * sizeof *served);
+    *ret_count = 0;
+    for (size_t n = log->from; served && n < log->count; n++) {
+        const struct intent *intent = &log->intents[n];
+        if ((intent->told == TOLD_CREATED || intent->told == TOLD_SOLD_OUT) && intent->ended_us >= fault_us)
+            served[(*ret_count)++] = *intent;
+    }
+    if (served)
+        qsort(served, *ret_count, sizeof *served, by_end);
+    return served;
+}
+
 /* The longest time after the fault in which a strategy served nobody, and the time from when all was back. */
-static void measure_outages(struct fault_run *run)
+static bool measure_outages(struct fault_run *run)
 {
     int64_t last_us[FAULT_STRATEGIES_MAX], first_us[FAULT_STRATEGIES_MAX] = {0},
                                            gap_us[FAULT_STRATEGIES_MAX] = {0};
-    const struct fault_log *log = run->log;
+    size_t count;
+    struct intent *served = served_since(run->log, run->fault_us, &count);
     int64_t until_us = monotonic_us();
+    if (!served) {
+        complain("out of memory");
+        return false;
+    }
     for (size_t i = 0; i < run->count; i++)
         last_us[i] = run->fault_us;
-    /* Intents lie in the order in which they began; a gap is found well enough by their ends. */
-    for (size_t n = log->from; n < log->count; n++) {
-        const struct intent *intent = &log->intents[n];
+    for (const struct intent *intent = served; intent < served + count; intent++) {
         size_t i = intent->strategy;
-        if ((intent->told != TOLD_CREATED && intent->told != TOLD_SOLD_OUT) ||
-            intent->ended_us < run->fault_us)
-            continue;
         if (intent->ended_us - last_us[i] > gap_us[i])
             gap_us[i] = intent->ended_us - last_us[i];
-        if (intent->ended_us > last_us[i])
-            last_us[i] = intent->ended_us;
-        if (intent->ended_us >= run->ready_us && (first_us[i] == 0 || intent->ended_us < first_us[i]))
+        last_us[i] = intent->ended_us;
+        if (intent->ended_us >= run->ready_us && first_us[i] == 0)
             first_us[i] = intent->ended_us;
     }
+    free(served);
     for (size_t i = 0; i < run->count; i++) {
         struct fault_subject *subject = &run->subjects[i];
         int64_t recovery_ms = ((first_us[i] ? first_us[i] : until_us) - run->ready_us) / 1000;
@@ -154,6 +175,7 @@ static void measure_outages(struct fault_run *run)
         if (recovery_ms > subject->longest_recovery_ms)
             subject->longest_recovery_ms = recovery_ms;
     }
+    return true;
 }
 
 /* Somebody orders under every strategy from both services; where there must be one process, from the first. */
@@ -202,8 +224,8 @@ bool fault_churn(struct fault_run *run)
     fault_clients_end(crowd);
     if (!well || interrupted())
         return false;
-    measure_outages(run);
-    return site_mend_services(run->site) && (!run->fault->after || run->fault->after(run)) && judge(run);
+    return measure_outages(run) && site_mend_services(run->site) &&
+           (!run->fault->after || run->fault->after(run)) && judge(run);
 }
 
 /* ---- a holder who is overtaken ------------------------------------------------------------------------- */
