@@ -317,7 +317,7 @@ def test_a_row_that_stays_locked_is_busy_for_all(held):
 
 def test_a_wait_is_the_orders_own(held):
     """Who came later waits on where the first one's wait is over."""
-    service, product, crowd, row = held("--lock-wait-ms", 1500)
+    service, product, crowd, row = held("--lock-wait-ms", 5000)
     time.sleep(1)
     crowd.send_in_line(product)
     crowd.send_in_line(product)
