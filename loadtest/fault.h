@@ -118,6 +118,8 @@ unsigned fault_expect_leases_ended(const struct strategy *strategy);
 unsigned fault_expect_peril(const struct strategy *strategy, unsigned peril, const char *server);
 /* What a sale under this strategy saw in stock is its place in the order of the sales. */
 bool fault_sees_its_place(const struct strategy *strategy);
+/* Should it be caught, and has not been? */
+bool fault_is_still_to_be_seen(const struct fault *fault, const struct fault_subject *subject);
 /* The verdict of a subject: "ok", "caught-as-expected", "not-caught", "broken", "unavailable". */
 const char *fault_verdict(const struct fault *fault, const struct fault_subject *subject);
 /* What must hold of what is EXPECTED, in words: "I1 I2 I7", "" for nothing. BUFFER of 64 bytes, returned. */

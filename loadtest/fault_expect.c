@@ -68,6 +68,12 @@ static unsigned seen_against(const struct fault *fault, const struct fault_subje
     return seen;
 }
 
+bool fault_is_still_to_be_seen(const struct fault *fault, const struct fault_subject *subject)
+{
+    unsigned wanted = subject->expected & SEEN_ANY;
+    return wanted && !(seen_against(fault, subject) & wanted);
+}
+
 const char *fault_verdict(const struct fault *fault, const struct fault_subject *subject)
 {
     if (subject->reason || subject->cycles == 0)

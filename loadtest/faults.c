@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MORE_CHANCES 5
 #define PRODUCTS_OF_A_FAULT                                                                                  \
     1000 /* what one has left behind, such as a lock that is stuck, is not in the way of the next */
 
@@ -109,6 +110,17 @@ static bool strategies_valid(const char *list)
 static bool (*const STORIES[])(struct fault_run *run) = {
     [STORY_CHURN] = fault_churn, [STORY_OVERTAKE] = fault_overtake, [STORY_LOCK_TEST] = fault_lock_test};
 
+/* What has to be caught needs a fault that strikes at the right moment: it gets up to MORE_CHANCES times the cycles. */
+static bool goes_on(const struct fault_run *run, int64_t cycles)
+{
+    if (run->cycle < cycles)
+        return true;
+    for (size_t i = 0; run->cycle < cycles * MORE_CHANCES && i < run->count; i++)
+        if (fault_is_still_to_be_seen(run->fault, &run->subjects[i]))
+            return true;
+    return false;
+}
+
 /* A cycle of one group of strategies after the other. */
 static bool run_cycles(const struct faults_settings *settings, struct fault_run *run,
                        struct progress *progress)
@@ -117,13 +129,13 @@ static bool run_cycles(const struct faults_settings *settings, struct fault_run 
     int64_t end_us = settings->time_ms > 0 ? monotonic_us() + settings->time_ms * 1000 : INT64_MAX;
     if (run->fault->story != STORY_LOCK_TEST && !fault_warm_up(run))
         return false;
-    for (run->cycle = 0; run->cycle < cycles && monotonic_us() < end_us; run->cycle++) {
+    for (run->cycle = 0; goes_on(run, cycles) && monotonic_us() < end_us; run->cycle++) {
         run->seed = (uint64_t)settings->seed * 1000003 + (uint64_t)(run->fault - faults) * 10007 +
                     (uint64_t)run->cycle * 131;
         run->random = fault_random_from(run->seed);
         char detail[64];
         snprintf(detail, sizeof detail, ": cycle %" PRId64 " of %" PRId64, run->cycle + 1, cycles);
-        progress_update(progress, (double)run->cycle / (double)cycles, detail);
+        progress_update(progress, run->cycle < cycles ? (double)run->cycle / (double)cycles : 1, detail);
         if (!STORIES[run->fault->story](run))
             return false;
     }
