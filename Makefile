@@ -4,6 +4,8 @@
 #   make help         list the targets            make CC=clang · make V=1 (whole commands) · make WERROR=1 (warnings are errors)
 
 BUILD    ?= build
+# One name, or make would know a file by two, and not what it depends on.
+override BUILD := $(patsubst $(CURDIR)/%,%,$(BUILD))
 SANITIZE ?=
 WERROR   ?=
 PREFIX   ?= /usr/local

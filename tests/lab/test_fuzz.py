@@ -14,8 +14,7 @@ NAMES = sorted(path.stem for path in (ROOT / "tests" / "fuzz").glob("*.c"))
 
 @pytest.fixture(scope="module")
 def built():
-    # (by the name that `make fuzz` gives the folder: make knows a file by one name only)
-    subprocess.run(["make", "--no-print-directory", "-j2", f"BUILD={os.path.relpath(BUILD, ROOT)}", "CC=clang",
+    subprocess.run(["make", "--no-print-directory", "-j2", f"BUILD={BUILD}", "CC=clang",
                     "SANITIZE=fuzzer-no-link,address,undefined", "fuzz-programs"],
                    cwd=ROOT, check=True, timeout=1500, stdout=subprocess.DEVNULL)  # fmt: skip
 
