@@ -126,6 +126,13 @@ def test_the_solution_passes_and_is_shown_only_then(servers, tmp_path, name):
 # ---- the traps: solutions with one thing wrong, and the check that has the help for it ------------------------------
 
 TRAPS = {
+    "one try where another order may have been quicker": ("0-example", 1, {"take_for_update,     1": "take_optimistic,     1"}),
+    "stock and order in two transactions": ("0-example", 2, {"ONE_TX": "TWO_TX"}),
+    "a mutex, which the other process does not see": (
+        "0-example", 3, {"NO_LOCK,   NULL, ": "AROUND_TX, &process_mutex, ", "take_for_update": "take_read_write"}),
+    "stock taken in a transaction of its own": ("1-guard", 4, {"ONE_TX": "TWO_TX"}),
+    "a version, and two transactions": ("3-version", 4, {"ONE_TX": "TWO_TX"}),
+    "no fence": ("5-fence", 1, {"BEFORE_READ,": "NO_FENCE,", "AND fence_redis = $4": "AND $4::bigint >= 0"}),
     "more than nothing is not enough": ("1-guard", 2, {"count >= $2": "count > 0"}),
     "too strict by one": ("1-guard", 0, {"count >= $2": "count > $2"}),
     "no row is no error": ("1-guard", 1, {"PQntuples(row) == 0": "PQntuples(row) < 0"}),
