@@ -35,10 +35,12 @@ TEST_SOURCES := $(wildcard tests/unit/test_*.c)
 TESTS        := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(TEST_SOURCES))
 # What plays the contenders for locks in the contract tests.
 LOCKPROBE    := $(if $(wildcard tests/contract/lockprobe.c),$(BUILD)/lockprobe)
+# Makes calls of the C library fail in the service that the torture test starts.
+TORTURE_SHIM := $(BUILD)/torture-shim.so
 # What judges a learner's strategy.
 JUDGE_OBJECTS := $(call objects,exercises/judge)
 ALL_OBJECTS  := $(foreach l,$(LAYERS),$(call objects,$(l))) $(JUDGE_OBJECTS) \
-                $(patsubst %.c,$(BUILD)/obj/%.o,$(TEST_SOURCES) $(TEST_HELPERS) $(wildcard tests/contract/*.c tests/fuzz/*.c))
+                $(patsubst %.c,$(BUILD)/obj/%.o,$(TEST_SOURCES) $(TEST_HELPERS) $(wildcard tests/contract/*.c tests/fuzz/*.c tests/torture/*.c))
 
 # A program is built once its main file exists.
 PROGRAMS     := $(if $(wildcard service/main.c),$(BUILD)/order-service) \
@@ -95,13 +97,13 @@ OUR_LDFLAGS = -pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed $
 .SUFFIXES:
 .PHONY: all programs tests deps deps-lint demo run exercise exercise-tools hint solution explore-docs readme screenshot test bench \
         lint lint-includes lint-shell lint-tidy \
-        format format-check asan tsan fuzz analyze install clean help FORCE
+        format format-check asan tsan fuzz torture analyze install clean help FORCE
 
-all: $(PROGRAMS) $(TESTS) $(LOCKPROBE) $(BUILD)/judge ## build the service, the load test and the unit tests (default)
+all: $(PROGRAMS) $(TESTS) $(LOCKPROBE) $(TORTURE_SHIM) $(BUILD)/judge ## build the service, the load test and the unit tests (default)
 
 programs: $(PROGRAMS)
 
-tests: $(TESTS) $(LOCKPROBE)
+tests: $(TESTS) $(LOCKPROBE) $(TORTURE_SHIM)
 
 # One short line for each step; V=1 shows the whole commands.
 say = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(2)' && )
@@ -159,6 +161,10 @@ $(BUILD)/loadtest: $(BUILD)/obj/loadtest/main.o $(LIBRARIES) $(BUILD)/obj/link-f
 # Preloaded into servers of others, so without sanitizers.
 $(BUILD)/clock-shim.so: loadtest/preload/clock.c $(BUILD)/obj/flags
 	$(call say,LD,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -fPIC -shared -O2 -g $(WARNINGS) $(CFLAGS) -o $@ $<
+
+# Preloaded before a sanitizer's library, so without one as well.
+$(TORTURE_SHIM): tests/torture/preload.c $(BUILD)/obj/flags
+	$(call say,LD,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -fPIC -shared -pthread -O2 -g -fno-builtin -fno-omit-frame-pointer $(WARNINGS) $(CFLAGS) -o $@ $<
 
 # A test's own object comes first, and the first definition of a symbol counts: so a test puts fakes in the
 # place of what a library defines, even where another symbol brings that member in.
@@ -336,6 +342,12 @@ fuzz: ## mutated input for all that reads some, under the sanitizers (FUZZ_SECON
 	@BUILD=$(BUILD)/fuzz tests/fuzz/run $(FUZZ_SECONDS)
 	@BUILD=$(BUILD)/asan FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run e2e -s -k mutated_streams
 
+TORTURE ?= all
+torture: ## fails every call on the way of an order, one after the other, under the sanitizers; hours (TORTURE=redis-lock,etcd)
+	$(MAKE_NOW) deps
+	$(BUILD_NOW) programs tests BUILD=$(BUILD)/asan SANITIZE=address,undefined
+	@BUILD=$(BUILD)/asan TORTURE='$(TORTURE)' tests/run e2e -s -k each_call_fails_in_turn
+
 # Without gcc 12's leak checks, which take what is stored through a pointer for lost: clang-tidy and the leak
 # sanitizer look for leaks.
 analyze: ## gcc's static analyzer over every program
@@ -344,7 +356,7 @@ analyze: ## gcc's static analyzer over every program
 	    CFLAGS='$(CFLAGS) -fanalyzer -Werror -Wno-analyzer-malloc-leak -Wno-analyzer-file-leak'
 
 SOURCES  := $(foreach l,$(LAYERS),$(call c_sources,$(l))) $(TEST_SOURCES) $(TEST_HELPERS) \
-            $(wildcard tests/contract/*.c tests/fuzz/*.c) $(wildcard exercises/*/*.c)
+            $(wildcard tests/contract/*.c tests/fuzz/*.c tests/torture/*.c) $(wildcard exercises/*/*.c)
 HEADERS  := $(foreach l,$(LAYERS),$(wildcard $(l)/*.h)) $(wildcard tests/unit/*.h tests/fuzz/*.h) $(wildcard exercises/judge/*.h)
 SCRIPTS  := stack/stack $(wildcard stack/*.sh) $(addprefix stack/container/,install keys with-keys postgres redis zookeeper) tests/run tests/fuzz/run .ci/run docs/insert docs/workshop/shell
 
