@@ -139,6 +139,8 @@ static bool read_answers(const redisReply *reply, struct stock_orders *orders)
         return false;
     snprintf(orders->price, sizeof orders->price, "%s", reply->element[0]->str);
     orders->backlog = strtoll(reply->element[1]->str, NULL, 10);
+    if (orders->backlog < 0)
+        return false;
     for (size_t i = 0; i < orders->count; i++)
         if (!read_answer(reply->element[i + 2], &orders->orders[i]))
             return false;
