@@ -69,18 +69,6 @@ static const char *address_for(const struct site *site, enum backend backend, in
     return direct ? address_of(site, backend) : site->proxied_addresses[backend];
 }
 
-static bool read_port(const char *path, int64_t *ret_port)
-{
-    char text[16] = "";
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return false;
-    bool got = fgets(text, sizeof text, file) != NULL;
-    fclose(file);
-    text[strcspn(text, "\n")] = 0;
-    return got && parse_number(text, ret_port) && *ret_port > 0 && *ret_port < 65536;
-}
-
 static bool launch(struct site *site, int i, const char *port_file, const char *log)
 {
     struct site_service *service = &site->services[i];
@@ -154,7 +142,7 @@ bool site_start_service(struct site *site, int i)
         return false;
     }
     while (monotonic_us() < end_us && sleep_unless_interrupted(POLL_MS) && !child_ended(&service->child)) {
-        if (!met && read_port(port_file, &port))
+        if (!met && lab_read_port(port_file, &port))
             met = meet(service, port);
         if (met && shop_ready(service->shop)) {
             tell_clients(site, i);

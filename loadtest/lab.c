@@ -237,7 +237,7 @@ bool lab_alive(struct lab *lab)
     return true;
 }
 
-static bool read_port(const char *path, int64_t *ret_port)
+bool lab_read_port(const char *path, int64_t *ret_port)
 {
     char text[16] = "";
     FILE *file = fopen(path, "re");
@@ -257,7 +257,7 @@ static bool await_service(struct lab *lab, size_t i)
     port_file_of(lab, i, port_file);
     log_of(lab, i, log);
     while (monotonic_us() < end && sleep_unless_interrupted(POLL_MS) && lab_alive(lab)) {
-        if (!lab->shops[i] && read_port(port_file, &port)) {
+        if (!lab->shops[i] && lab_read_port(port_file, &port)) {
             snprintf(url, sizeof url, "http://127.0.0.1:%" PRId64, port);
             lab->shops[i] = shop_open(url, getenv("ADMIN_TOKEN"));
             if (!lab->shops[i])

@@ -54,4 +54,7 @@ void lab_close(struct lab *lab);
 /* The folder of the private stack, for `stack env --dir`; NULL if there is none. BUFFER of PATH_MAX bytes. */
 const char *lab_stack_dir(const struct lab *lab, char *buffer);
 
+/* What a service has written into its port file; false where it has not yet. */
+bool lab_read_port(const char *path, int64_t *ret_port);
+
 #endif
