@@ -103,6 +103,8 @@ bool fault_warm_up(struct fault_run *run);
 bool fault_churn(struct fault_run *run);
 bool fault_overtake(struct fault_run *run);
 bool fault_lock_test(struct fault_run *run);
+/* Service I has ended as it should not: a wrong answer to everybody. WHEN, behind "a service that ". */
+void fault_note_end(struct fault_run *run, int i, const char *when);
 
 /* ---- expectations that several faults share (fault_expect.c) ---- */
 

@@ -5,7 +5,6 @@
 #include "loadtest/interrupt.h"
 
 #include <signal.h>
-#include <stdio.h>
 
 #define ENDS_MS 30000
 
@@ -26,13 +25,8 @@ bool strike_terminate(struct fault_run *run)
             complain("service-%d does not end when it is told to", run->victim + 1);
         return false;
     }
-    if (child->status != 0) {
-        char status[64], text[128];
-        snprintf(text, sizeof text, "a service that was told to end: %s", child_status_text(child, status));
-        fault_log_oddity(run->log, text);
-        for (size_t i = 0; i < run->count; i++)
-            run->subjects[i].tally.wrong++;
-    }
+    if (child->status != 0)
+        fault_note_end(run, run->victim, "was told to end");
     return site_start_service(run->site, run->victim);
 }
 

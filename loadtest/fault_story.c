@@ -7,6 +7,7 @@
 #include "service/steps.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,25 @@ static bool reset_products(struct fault_run *run, int64_t stock)
         }
     }
     return true;
+}
+
+void fault_note_end(struct fault_run *run, int i, const char *when)
+{
+    char status[64], text[128];
+    snprintf(text, sizeof text, "a service that %s: %s", when,
+             child_status_text(&run->site->services[i].child, status));
+    fault_log_oddity(run->log, text);
+    for (size_t s = 0; s < run->count; s++)
+        run->subjects[s].tally.wrong++;
+}
+
+/* Whoever ends one starts it again, so one that has ended has done so by itself. */
+static bool mend_services(struct fault_run *run)
+{
+    for (int i = 0; i < FAULT_INSTANCES; i++)
+        if (child_ended(&run->site->services[i].child))
+            fault_note_end(run, i, "nobody had ended");
+    return site_mend_services(run->site);
 }
 
 /* A lock that is stuck for ever would be so in the next cycle, too. */
@@ -214,7 +234,7 @@ bool fault_churn(struct fault_run *run)
     int64_t stock = scarce ? fault_random_between(&run->random, 5, 40) : AMPLE;
     struct fault_client clients[FAULT_STRATEGIES_MAX * FAULT_INSTANCES];
     run->victim = (int)fault_random_up_to(&run->random, FAULT_INSTANCES - 1);
-    if (!site_mend_services(run->site) || (run->fault->before && !run->fault->before(run)) ||
+    if (!mend_services(run) || (run->fault->before && !run->fault->before(run)) ||
         !site_set(run->site, 0, think_ms) || !site_set(run->site, 1, think_ms) || !reset_products(run, stock))
         return false;
     free_stuck_locks(run);
@@ -224,8 +244,8 @@ bool fault_churn(struct fault_run *run)
     fault_clients_end(crowd);
     if (!well || interrupted())
         return false;
-    return measure_outages(run) && site_mend_services(run->site) &&
-           (!run->fault->after || run->fault->after(run)) && judge(run);
+    return measure_outages(run) && mend_services(run) && (!run->fault->after || run->fault->after(run)) &&
+           judge(run);
 }
 
 /* ---- a holder who is overtaken ------------------------------------------------------------------------- */
@@ -294,7 +314,7 @@ bool fault_overtake(struct fault_run *run)
     if (run->fault->proxied_one)
         run->victim = 0;
     int other = 1 - run->victim;
-    if (!site_mend_services(run->site) || (run->fault->before && !run->fault->before(run)) ||
+    if (!mend_services(run) || (run->fault->before && !run->fault->before(run)) ||
         !site_set(run->site, run->victim, first_think_ms) || !site_set(run->site, other, second_think_ms) ||
         !reset_products(run, 1))
         return false;
@@ -311,7 +331,7 @@ bool fault_overtake(struct fault_run *run)
     well = well && await_end(before) && await_end(after);
     fault_clients_end(before);
     fault_clients_end(after);
-    return well && site_mend_services(run->site) && judge(run);
+    return well && mend_services(run) && judge(run);
 }
 
 bool fault_warm_up(struct fault_run *run)
