@@ -191,8 +191,10 @@ static bool all_fit(struct batch *batch)
     bool fit = true;
     for (size_t i = 0; i < batch->chosen_count; i++) {
         struct shelf *shelf = find_shelf(batch, batch->chosen[i]->product_id);
-        shelf->left -= batch->chosen[i]->quantity;
-        fit &= shelf->left >= 0;
+        if (shelf->left < batch->chosen[i]->quantity)
+            fit = false; /* nor is it subtracted: what others wrote into the stream may be any number */
+        else
+            shelf->left -= batch->chosen[i]->quantity;
     }
     return fit;
 }
