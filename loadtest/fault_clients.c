@@ -52,6 +52,7 @@ static size_t keep_beginning(char *data, size_t size, size_t count, void *contex
 
 /* libcurl says nothing of it when it repeats a request because the kept connection ended without a reply; the order may
  * have been made the first time. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is libcurl's */
 static int count_request(void *context, char *their_address, char *our_address, int their_port, int our_port)
 {
     (void)their_address;
