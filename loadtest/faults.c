@@ -8,6 +8,7 @@
 #include "loadtest/output.h"
 #include "loadtest/result.h"
 #include "loadtest/selection.h"
+#include "service/metrics.h"
 #include "service/steps.h"
 
 #include <inttypes.h>
@@ -17,6 +18,8 @@
 #define MORE_CHANCES 5
 #define PRODUCTS_OF_A_FAULT                                                                                  \
     1000 /* what one has left behind, such as a lock that is stuck, is not in the way of the next */
+
+_Static_assert((int)STRATEGIES_MAX <= (int)FAULT_STRATEGIES_MAX, "there is room for every strategy");
 
 struct faults_settings {
     const char *faults;
