@@ -72,8 +72,10 @@ enum db_status order_ids_draw(struct order_ids *ids, struct db *db)
         return DB_ERROR;
     enum db_status status = orders_draw_ids(db, drawn, DRAWN, shop);
     pthread_mutex_lock(&ids->mutex);
-    if (status == DB_OK)
+    if (status == DB_OK && strcmp(ids->shop, shop) != 0) {
         memcpy(ids->shop, shop, sizeof shop);
+        ids->count = 0; /* the others are of a database that is no more */
+    }
     for (size_t i = 0; status == DB_OK && i < DRAWN && ids->count < ORDER_IDS_MAX; i++)
         ids->ring[(ids->first + ids->count++) % ORDER_IDS_MAX] = drawn[i];
     pthread_mutex_unlock(&ids->mutex);

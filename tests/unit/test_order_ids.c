@@ -7,6 +7,7 @@
 
 static int64_t last_id;
 static enum db_status draw_status;
+static const char *draw_shop = "shop";
 
 enum db_status orders_draw_ids(struct db *db, int64_t *ret_ids, size_t count,
                                char ret_shop[static SHOP_NAME_SIZE])
@@ -16,7 +17,7 @@ enum db_status orders_draw_ids(struct db *db, int64_t *ret_ids, size_t count,
         return draw_status;
     for (size_t i = 0; i < count; i++)
         ret_ids[i] = ++last_id;
-    snprintf(ret_shop, SHOP_NAME_SIZE, "shop");
+    snprintf(ret_shop, SHOP_NAME_SIZE, "%s", draw_shop);
     return DB_OK;
 }
 
@@ -40,6 +41,23 @@ static void test_ids(void **state)
     assert_int_equal(taken[1], 4);
     order_ids_free(ids);
     order_ids_free(NULL);
+}
+
+static void test_another_database(void **state)
+{
+    (void)state;
+    struct order_ids *ids = order_ids_new();
+    int64_t taken[1];
+    char shop[SHOP_NAME_SIZE];
+    last_id = 0;
+    assert_int_equal(order_ids_draw(ids, NULL), DB_OK);
+    draw_shop = "another";
+    assert_int_equal(order_ids_draw(ids, NULL), DB_OK);
+    draw_shop = "shop";
+    assert_true(order_ids_take(ids, taken, 1, shop));
+    assert_string_equal(shop, "another");
+    assert_int_equal(taken[0], ORDER_IDS_MAX / 4 + 1);
+    order_ids_free(ids);
 }
 
 static void test_a_draw_that_fails(void **state)
@@ -88,6 +106,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_another_database),
         cmocka_unit_test(test_a_draw_that_fails),
         cmocka_unit_test(test_the_ring),
     };
