@@ -11,7 +11,14 @@ static const struct statement ST_TERMINATE = {
     "settle_terminate",
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1::int AND backend_start = $2::timestamptz",
     2};
-static const struct statement ST_FATE = {"settle_fate", "SELECT pg_xact_status($1::xid8)", 1};
+/* A server that was killed may give the number of a transaction again whose log it had not written yet, and the id of an
+ * order, too. So where there is an order, it tells: by the time at which it was made as well. */
+static const struct statement ST_FATE = {
+    "settle_fate",
+    "SELECT CASE WHEN $2::bigint = 0 THEN pg_xact_status($1::xid8)"
+    "            WHEN EXISTS (SELECT FROM orders WHERE id = $2::bigint AND created_at = $3::timestamptz) THEN 'committed'"
+    "            ELSE 'aborted' END",
+    3};
 
 static void pause_until_next_look(void)
 {
@@ -19,7 +26,7 @@ static void pause_until_next_look(void)
     nanosleep(&pause, NULL);
 }
 
-enum settled db_settle(struct db *db, const char *xid, int64_t until_us)
+enum settled db_settle(struct db *db, const char *xid, const struct order *order, int64_t until_us)
 {
     struct db_session old = *db_session(db); /* db_ready overwrites it */
     db_set_deadline(db, until_us, until_us);
@@ -32,7 +39,9 @@ enum settled db_settle(struct db *db, const char *xid, int64_t until_us)
             PQntuples(running) > 0)
             continue;
         AUTO_RESULT fate = NULL;
-        if (db_run(db, &ST_FATE, (const char *const[]){xid}, &fate) != DB_OK)
+        if (db_run(db, &ST_FATE,
+                   (const char *const[]){xid, DB_NUMBER(order->id), order->id ? order->created_at : NULL},
+                   &fate) != DB_OK)
             continue;
         const char *text = PQgetvalue(fate, 0, 0);
         if (strcmp(text, "committed") == 0)

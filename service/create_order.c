@@ -177,6 +177,7 @@ void create_order(struct placing *p)
     enum outcome outcome;
     for (int tries = 1;; tries++) {
         p->result.tries = tries;
+        p->result.order.id = 0; /* that of a try before is not this one's */
         p->taken = (struct stock_taken){.seen = STOCK_UNSEEN, .available = STOCK_UNSEEN};
         outcome = outcome_of_db(p, db_ready(p->db));
         if (outcome == CREATED)
@@ -221,7 +222,8 @@ enum outcome end_transaction(struct placing *p, enum outcome outcome, enum step 
     }
     enum db_status status = db_commit(p->db);
     if (status == DB_UNKNOWN) {
-        enum settled settled = xid[0] ? db_settle(p->db, xid, monotonic_us() + SETTLE_US) : SETTLED_UNKNOWN;
+        enum settled settled = xid[0] ? db_settle(p->db, xid, &p->result.order, monotonic_us() + SETTLE_US)
+                                      : SETTLED_UNKNOWN;
         db_set_deadline(p->db, p->deadline_us, p->lock_deadline_us);
         if (settled == SETTLED_COMMITTED)
             status = DB_OK;

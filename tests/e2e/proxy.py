@@ -27,6 +27,7 @@ class Proxy:
         self.lose = None  # "reply": pass them on, lose the reply; "request": lose them
         self.after = 0  # so many bytes of the reply get through; negative: all but so many
         self.triggered = threading.Event()
+        self.until = None  # an Event: what is lost looks as if it were under way until then
         self.pieces = None  # pass replies on in pieces of so many bytes
         self.accepted = 0  # connections so far, the refused ones too
         self.closing = False
@@ -77,6 +78,8 @@ class Proxy:
                     sink.sendall(data[at : at + size])
         except OSError:
             pass
+        if self.until and self.triggered.is_set():
+            self.until.wait(60)
         self._close(pair)
 
     def _close(self, pair):
@@ -94,10 +97,10 @@ class Proxy:
         for pair in pairs:
             self._close(pair)
 
-    def arm(self, trigger, lose, after=0):
+    def arm(self, trigger, lose, after=0, until=None):
         """At the next TRIGGER from a client: lose the "reply" or the "request", and that connection. AFTER: so many bytes
-        of the reply get through before (negative: all but so many)."""
-        self.trigger, self.lose, self.after = trigger, lose, after
+        of the reply get through before (negative: all but so many). UNTIL: the client notices only after this Event."""
+        self.trigger, self.lose, self.after, self.until = trigger, lose, after, until
         self.triggered.clear()
 
     def close(self):

@@ -35,8 +35,8 @@ class Stack:
     def servers(self):
         return self.folder / "servers"
 
-    def up(self):
-        self.run("up", "--dir", str(self.servers), "--while", str(os.getpid()), "all")
+    def up(self, which="all"):
+        self.run("up", "--dir", str(self.servers), "--while", str(os.getpid()), which)
         self.environment = {}
         for line in self.run("env", "--dir", str(self.servers)).splitlines():
             if line.startswith("export "):

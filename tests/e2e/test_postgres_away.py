@@ -1,5 +1,7 @@
 """PostgreSQL away, slow, cut off or restarted: typed problems in bounded time, nothing lost, recovery."""
 
+import os
+import signal
 import threading
 import time
 
@@ -312,6 +314,54 @@ def test_a_commit_that_never_arrived_is_settled(services, proxy, strategy):
     assert again.header("Idempotency-Replayed") is None
     audit = service.audit(product)
     assert (audit["orders"], audit["left"], audit["balanced"]) == (2, 7, True), f"{audit}"
+
+
+def killed_while_a_commit_is_under_way(own, service, proxy, product):
+    """PostgreSQL is killed, comes back, and somebody's transaction is committed, before the service notices. Returns the
+    numbers of both transactions, and what the order was answered."""
+    noticed = threading.Event()
+    proxy.arm(COMMIT, lose="request", until=noticed)
+    order = Background(lambda: service.order(product))
+    assert proxy.triggered.wait(10 * PATIENCE)
+    lost = number(
+        own.url, "SELECT backend_xid::text::bigint FROM pg_stat_activity WHERE backend_xid IS NOT NULL"
+    )
+    os.kill(int((own.servers / "postgres.pid").read_text()), signal.SIGQUIT)
+    own.up("postgres")
+    other = number(own.url, "SELECT pg_current_xact_id()::text::bigint")
+    noticed.set()
+    return lost, other, order.result()
+
+
+def test_the_number_of_a_lost_transaction_is_used_again(services):
+    """PostgreSQL forgets the numbers that it had given and not yet written: what it says of one may be of another's."""
+    own, proxy = lab.Stack(), None
+    try:
+        own.up("postgres")
+        psql(own.url, "ALTER SYSTEM SET wal_writer_delay = '10s'")
+        own.stop()
+        own.up("postgres")
+        proxy = Proxy(own.database())
+        service = services.start(
+            proxy.url, "--workers", "1", "--order-timeout-ms", "60000", "--strategy", "select-for-update"
+        )
+        product, created, used_again = service.product(stock=100), 0, False
+        for _ in range(10):
+            wait_until(lambda: service.order(product).status == 201, "orders flow", seconds=20)
+            created += 1
+            lost, other, reply = killed_while_a_commit_is_under_way(own, service, proxy, product)
+            assert reply.problem in ("backend-unavailable", "outcome-unknown"), str(reply)
+            used_again = used_again or lost == other
+            if used_again:
+                break
+        assert used_again, f"{other} came after {lost}"
+        wait_until(lambda: service.get("/readyz").status == 200, "ready again", seconds=20)
+        assert service.audit(product)["orders"] == created
+        service.stop()
+    finally:
+        if proxy:
+            proxy.close()
+        own.down()
 
 
 @pytest.mark.parametrize("strategy", LOCKED)

@@ -150,11 +150,12 @@ enum db_status db_commit(struct db *db)
     return status;
 }
 
-enum settled db_settle(struct db *db, const char *xid, int64_t until_us)
+enum settled db_settle(struct db *db, const char *xid, const struct order *order, int64_t until_us)
 {
     char expected[24];
     snprintf(expected, sizeof expected, "%d", shop.transactions);
     rule(strcmp(xid, expected) == 0 && until_us > shop.now_us, "another transaction is settled");
+    rule(order->id > 0, "the orders are settled without one of them");
     db_set_deadline(db, until_us, until_us); /* as the real one does */
     call("settle");
     return shop.settled;

@@ -420,11 +420,12 @@ void db_rollback(struct db *db)
     db_call("rollback");
 }
 
-enum settled db_settle(struct db *db, const char *xid, int64_t until_us)
+enum settled db_settle(struct db *db, const char *xid, const struct order *order, int64_t until_us)
 {
     char expected[24];
     fake_xid(expected, sizeof expected);
     rule(strcmp(xid, expected) == 0, "another transaction is settled");
+    rule(order->id == 0 || strcmp(order->xid, expected) == 0, "settled by an order of another transaction");
     rule(until_us > fake.now_us && until_us <= fake.now_us + 5 * 1000000, "settling takes for ever");
     rule(!holds_outside() || fake.tx_count == 2 || fake.grants, "settled after the lock was let go");
     const char *result = fake_call("settle");
