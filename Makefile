@@ -45,7 +45,7 @@ ALL_OBJECTS  := $(foreach l,$(LAYERS),$(call objects,$(l))) $(JUDGE_OBJECTS) \
 # A program is built once its main file exists.
 PROGRAMS     := $(if $(wildcard service/main.c),$(BUILD)/order-service) \
                 $(if $(wildcard service/lockrun.c),$(BUILD)/lockrun) \
-                $(if $(wildcard loadtest/main.c),$(BUILD)/loadtest $(BUILD)/clock-shim.so)
+                $(if $(wildcard loadtest/main.c),$(BUILD)/loadtest $(BUILD)/clock-shim.so $(BUILD)/disk-shim.so)
 
 # ---- packages -------------------------------------------------------------------------------------
 
@@ -159,8 +159,8 @@ $(BUILD)/loadtest: $(BUILD)/obj/loadtest/main.o $(LIBRARIES) $(BUILD)/obj/link-f
 	$(call link,)
 
 # Preloaded into servers of others, so without sanitizers.
-$(BUILD)/clock-shim.so: loadtest/preload/clock.c $(BUILD)/obj/flags
-	$(call say,LD,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -fPIC -shared -O2 -g $(WARNINGS) $(CFLAGS) -o $@ $<
+$(BUILD)/%-shim.so: loadtest/preload/%.c $(wildcard loadtest/preload/*.h) $(BUILD)/obj/flags
+	$(call say,LD,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -I. -fPIC -shared -O2 -g $(WARNINGS) $(CFLAGS) -o $@ $<
 
 # Preloaded before a sanitizer's library, so without one as well.
 $(TORTURE_SHIM): tests/torture/preload.c $(BUILD)/obj/flags

@@ -144,5 +144,8 @@ fault_step before_failover, strike_failover, leave_failover;
 fault_step enter_clock_redis, strike_clock_redis, leave_clock_redis, strike_clock_service;
 fault_step enter_clock_redlock, strike_clock_redlock, leave_clock_redlock;
 bool clock_possible(struct site *site, char *ret_reason, size_t size);
+/* fault_disk.c */
+fault_step enter_disk_full, strike_disk_full, leave_disk_full;
+bool disk_possible(struct site *site, char *ret_reason, size_t size);
 
 #endif

@@ -56,7 +56,7 @@ bool strike_postgres_immediate(struct fault_run *run)
     while (site_signal(run->site, "postgres", 0) && monotonic_us() < end_us)
         if (!sleep_unless_interrupted(POLL_MS))
             return false;
-    return site_up_postgres(run->site, &run->ready_us);
+    return site_up_postgres(run->site, NULL, &run->ready_us);
 }
 
 /* Of a COMMIT, or of the statement that is a whole order, some connection loses the reply, again and again. */

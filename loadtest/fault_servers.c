@@ -97,11 +97,11 @@ static bool takes_a_session(struct site *site)
     return ready;
 }
 
-bool site_up_postgres(struct site *site, int64_t *ret_ready_us)
+bool site_up_postgres(struct site *site, const char *const *env, int64_t *ret_ready_us)
 {
     static const char *const POSTGRES[] = {"postgres", NULL};
     struct child child;
-    if (!start_stack(site, "up", POSTGRES, NULL, &child))
+    if (!start_stack(site, "up", POSTGRES, env, &child))
         return false;
     int64_t ready_us = 0;
     while (ready_us == 0 && !child_ended(&child) && sleep_unless_interrupted(POLL_MS))

@@ -316,7 +316,7 @@ static bool make_room(struct site *site)
         complain("%s", db_error(db));
         return false;
     }
-    return site_down(site, (const char *[]){"postgres", NULL}) && site_up_postgres(site, &ready_us) &&
+    return site_down(site, (const char *[]){"postgres", NULL}) && site_up_postgres(site, NULL, &ready_us) &&
            site_db(site);
 }
 

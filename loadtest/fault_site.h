@@ -76,7 +76,7 @@ void site_cut_proxies(struct site *site, unsigned before);
 /* Runs `stack up` for the servers named ("redis", "postgres", …), with more for their environment (NULL: none). */
 bool site_up(struct site *site, const char *const *names, const char *const *env);
 /* As site_up for PostgreSQL; *ret_ready_us is when it first took a session. */
-bool site_up_postgres(struct site *site, int64_t *ret_ready_us);
+bool site_up_postgres(struct site *site, const char *const *env, int64_t *ret_ready_us);
 /* When PostgreSQL takes sessions, from NOT_BEFORE_US on; 0 where it does not come back. */
 int64_t site_await_postgres(struct site *site, int64_t not_before_us);
 bool site_down(struct site *site, const char *const *names);

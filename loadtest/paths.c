@@ -63,6 +63,13 @@ static const struct wanted CLOCK = {
     {"clock-shim.so"},
 };
 
+static const struct wanted DISK = {
+    "the disk that can be full",
+    "OVERSELL_DISK_SHIM",
+    R_OK,
+    {"disk-shim.so"},
+};
+
 static bool is_usable(const char *path, int mode, char *ret_path)
 {
     char real[PATH_MAX];
@@ -125,4 +132,9 @@ bool path_of_kazoo_lock(char *ret_path)
 bool path_of_clock(char *ret_path)
 {
     return find(&CLOCK, ret_path);
+}
+
+bool path_of_disk(char *ret_path)
+{
+    return find(&DISK, ret_path);
 }

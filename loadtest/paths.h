@@ -14,5 +14,6 @@ bool path_of_order_lua(char *ret_path);
 bool path_of_pages_lua(char *ret_path);
 bool path_of_kazoo_lock(char *ret_path);
 bool path_of_clock(char *ret_path);
+bool path_of_disk(char *ret_path);
 
 #endif

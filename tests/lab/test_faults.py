@@ -56,13 +56,15 @@ def test_a_service_that_is_killed_and_one_that_sleeps(tmp_path):
 
 def test_servers_that_die():
     rows = faults(
-        "--faults", "postgres-immediate,commit-reply,redis-restart,redis-loses", "--strategies",
+        "--faults", "postgres-immediate,disk-full,commit-reply,redis-restart,redis-loses", "--strategies",
         "select-for-update,atomic-statement,batched,redis-stock,redis-lock,redis-fenced,redlock", "--cycles", "1",
     )  # fmt: skip
     check(rows)
     assert caught(rows, "redis-restart") == {"redis-lock"}
     assert rows["redis-loses", "redis-stock"]["lost"] > 0
-    assert rows["postgres-immediate", "atomic-statement"]["longest_recovery_ms"] >= 0
+    for fault in ("postgres-immediate", "disk-full"):
+        assert rows[fault, "atomic-statement"]["longest_recovery_ms"] >= 0
+        assert rows[fault, "atomic-statement"]["longest_outage_ms"] > 0
 
 
 def test_clocks_that_jump():
@@ -92,7 +94,7 @@ def test_the_faults_are_listed():
     ran = loadtest("faults", "--faults", "help", seconds=60)
     assert ran.returncode == 0
     names = {line.split()[0] for line in ran.stdout.splitlines()}
-    assert {"kill", "pause", "postgres-immediate", "commit-reply", "cut", "half-open", "redis-failover"} <= names
+    assert {"kill", "pause", "postgres-immediate", "disk-full", "commit-reply", "cut", "half-open", "redis-failover"} <= names
 
 
 def test_a_service_that_cannot_be_run_is_no_result(tmp_path):
