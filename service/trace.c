@@ -173,6 +173,20 @@ static json_t *chrome_hold(const char *phase, int worker, int64_t at_us, const s
                      "ts", (json_int_t)at_us, "cat", "lock", "name", t->strategy->name, "id", t->request_id);
 }
 
+/* Ended by what broke, not by what others bought or hold. */
+static bool is_fault(enum outcome outcome)
+{
+    return outcome == LOST_LOCK || outcome == BACKEND_AWAY || outcome == UNKNOWN || outcome == FAILED;
+}
+
+/* A mark at the end of an order that a fault ended. */
+static json_t *chrome_fault(int worker, const struct trace *t)
+{
+    return json_pack("{s:s, s:i, s:i, s:I, s:s, s:s, s:s}", "ph", "i", "pid", (int)getpid(), "tid", worker,
+                     "ts", (json_int_t)t->ended_us, "s", "t", "cat", "fault", "name",
+                     outcome_name(t->outcome));
+}
+
 static void append_chrome_trace(json_t *events, const struct trace *t)
 {
     int lane = t->worker + 1; /* 0 means "none" to the viewers */
@@ -187,8 +201,10 @@ static void append_chrome_trace(json_t *events, const struct trace *t)
     for (int i = 0; i < kept_steps(t); i++) {
         enum step step = t->steps[i].step;
         int64_t at_us = t->steps[i].at_us, value = t->steps[i].value;
-        json_t *args = value == STEP_NO_VALUE ? json_object()
-                                              : json_pack("{s:I}", "value", (json_int_t)value);
+        bool is_stock = step == STEP_READ || step == STEP_WRITE || step == STEP_TAKE;
+        json_t *args = value == STEP_NO_VALUE
+                           ? json_object()
+                           : json_pack("{s:I}", is_stock ? "count" : "value", (json_int_t)value);
         json_array_append_new(events, chrome_span(lane, begun_us, at_us, "step", step_name(step), args));
         held = step == STEP_LOCK || (held && step != STEP_UNLOCK);
         if (step == STEP_LOCK || step == STEP_UNLOCK)
@@ -201,6 +217,8 @@ static void append_chrome_trace(json_t *events, const struct trace *t)
     }
     if (held) /* a lock that ends with its transaction has no step of its own for that */
         json_array_append_new(events, chrome_hold("e", lane, t->ended_us, t));
+    if (is_fault(t->outcome))
+        json_array_append_new(events, chrome_fault(lane, t));
 }
 
 json_t *traces_chrome_json(struct trace_ring *const *rings, int count, const struct trace_query *query,

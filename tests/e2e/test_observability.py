@@ -5,7 +5,17 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from lab import Background, hammer, holding_row, request_bytes, together, wait_until, waiting_backends
+from lab import (
+    Background,
+    hammer,
+    holding_row,
+    psql,
+    request_bytes,
+    together,
+    wait_until,
+    waiting_backends,
+    with_database,
+)
 from test_strategies import STRATEGIES
 
 # The steps of an undisturbed order that is created.
@@ -226,6 +236,27 @@ def test_the_chrome_trace(services, database):
         for event in sorted((event for event in events if event["ph"] == "C"), key=lambda event: event["ts"])
     ]
     assert stock == list(range(29, -1, -1)), "the stock falls one by one"
+    seen = {event["args"]["count"] for event in events if event["ph"] == "X" and event["name"] == "read"}
+    assert seen == set(range(31)), "each order's read says what it saw"
+    assert not [event for event in events if event["ph"] == "i"], "nothing broke"
+
+
+def test_the_chrome_trace_marks_what_a_fault_ended(services, database):
+    service = services.start(database, "--strategy", "atomic-decrement")
+    product = service.product(stock=1)
+    name, elsewhere = database.rsplit("/", 1)[1], with_database(database, "postgres")
+    psql(elsewhere, f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+    psql(elsewhere, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+    assert service.order(product).problem == "backend-unavailable"
+    psql(elsewhere, f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+    wait_until(lambda: service.get("/readyz").status == 200, "PostgreSQL is back")
+    assert service.order(product).status == 201 and service.order(product).problem == "sold-out"
+    events = service.get("/traces?format=chrome").json["traceEvents"]
+    marks = [event for event in events if event["ph"] == "i"]
+    assert [mark["cat"] for mark in marks] == ["fault"], marks
+    spans = [event for event in events if event["ph"] == "X" and event["cat"] == "order"]
+    (span,) = [event for event in spans if event["args"]["outcome"] == marks[0]["name"]]
+    assert marks[0]["ts"] == span["ts"] + span["dur"] and marks[0]["tid"] == span["tid"]
 
 
 # ── metrics ─────────────────────────────────────────────────────────────────────────────────────────────────
