@@ -32,16 +32,9 @@ LEAVE_LOCKS = {"redis-setnx-forever", "redis-setnx"}
 ALL = [name for name in STRATEGIES if name not in LEAVE_LOCKS]
 TORTURED = ALL if EVERY_CALL == ["all"] else EVERY_CALL or SAMPLE
 
-# How the service is found (in a new process, with its connections just cut, or after other orders), which calls fail, how,
+# How the service is found (after other orders, with its connections just cut, or in a new process), which calls fail, how,
 # whether all that follow fail as well, and how many of them are in the sample.
 FAULTS = [
-    ("first", "memory", "refused", False, 1),
-    ("first", "thread", "refused", False, 0),
-    ("cold", "memory", "refused", False, 2),
-    ("cold", "memory", "refused", True, 0),
-    ("cold", "connect", "refused", False, 1),
-    ("cold", "send", "refused", False, 0),
-    ("cold", "receive", "refused", False, 1),
     ("warm", "memory", "refused", False, 4),
     ("warm", "memory", "refused", True, 1),
     ("warm", "send", "refused", False, 1),
@@ -52,6 +45,13 @@ FAULTS = [
     ("warm", "receive", "interrupted", False, 1),
     ("warm", "receive", "short", False, 1),
     ("warm", "poll", "interrupted", False, 1),
+    ("cold", "connect", "refused", False, 1),
+    ("cold", "send", "refused", False, 0),
+    ("cold", "receive", "refused", False, 1),
+    ("cold", "memory", "refused", False, 2),
+    ("cold", "memory", "refused", True, 0),
+    ("first", "memory", "refused", False, 1),
+    ("first", "thread", "refused", False, 0),
 ]
 
 # After these nothing was sold, nor will be.
@@ -61,6 +61,7 @@ STOCK = 20000
 NAME = "Ada, Countess!"  # with its quotes it just fills jansson's buffer, which must then grow
 IDLE_S = 0.15  # after which the service looks whether its connection to PostgreSQL is still there
 LEASE_MS = 1000
+MOST = {"warm": 1000, "cold": 1000, "first": 100}  # calls that fail; a new process makes 25,000, nearly all of them OpenSSL's
 SLOW_S = 3  # worth a line
 
 
@@ -85,6 +86,12 @@ class Victim:
         )
         if not self.product:
             self.product = self.service.product(stock=STOCK, strategy=self.strategy)
+
+    def revive(self):
+        """A new process where there is none any more."""
+        if self.service.process.poll() is not None:
+            self.service.killed, self.service = True, None
+            self.restart()
 
     def end(self):
         self.session.end()
@@ -179,6 +186,8 @@ class Victim:
 
     def count(self, state, kind):
         """How many calls an order makes."""
+        if state != "first":  # where libraries set themselves up
+            self.ask_again(str(uuid.uuid4()))
         for _ in range(5):
             self.bring_about(state)
             self.torture.arm(kind)
@@ -239,31 +248,43 @@ class Victim:
         self.expect_balance()
 
 
-def numbers(calls, sample, seed):
+def numbers(state, calls, sample, seed):
     """Those of the CALLS that fail."""
-    if EVERY_CALL:
+    if EVERY_CALL and calls <= MOST[state]:
         return range(1, calls + 3)
-    return sorted(random.Random(seed).sample(range(1, calls + 1), min(sample, calls)))
+    size = min(MOST[state] if EVERY_CALL else sample, calls)
+    return sorted(random.Random(seed).sample(range(1, calls + 1), size))
 
 
 @pytest.mark.parametrize("strategy", TORTURED)
 def test_each_call_fails_in_turn(services, database, folder, strategy):
     victim = Victim(services, database, folder, strategy)
-    begun = time.monotonic()
-    descriptors, calls = None, {}
+    begun, calls, descriptors, wrongs = time.monotonic(), {}, None, []
     for state, kind, way, lasting, sample in FAULTS:
         if not EVERY_CALL and not sample:
             continue
+        if state == "first" and descriptors:
+            wait_until(lambda: victim.descriptors() <= descriptors + 3, "its connections are closed")
+            descriptors = None
         if (state, kind) not in calls:
             calls[state, kind] = victim.count(state, kind)
-        for number in numbers(calls[state, kind], sample, f"{strategy} {state} {kind} {way} {lasting}"):
-            victim.fail(state, kind, way, lasting, number)
-        if state == "cold" and descriptors is None:  # by now it has all that it needs
-            descriptors = victim.descriptors()
-    wait_until(lambda: victim.descriptors() <= descriptors + 2, "its connections are closed")
+        if state == "warm":  # by now it has all connections that it needs
+            descriptors = descriptors or victim.descriptors()
+        for number in numbers(state, calls[state, kind], sample, f"{strategy} {state} {kind} {way} {lasting}"):
+            try:
+                victim.fail(state, kind, way, lasting, number)
+            except AssertionError as wrong:
+                if not EVERY_CALL:
+                    raise
+                wrongs.append(wrong)  # a long run goes on, and tells at once
+                print(wrong, flush=True)
+                victim.revive()
+        if EVERY_CALL:
+            print(f"{strategy}, {state}, {kind}: {calls[state, kind]} calls, {time.monotonic() - begun:.0f} s", flush=True)
     assert victim.service.order(victim.product, 1, strategy).status in (201, 202)
     audit = wait_until(lambda: (audit := victim.service.audit(victim.product))["in_flight"] == 0 and audit, "all is written")
     assert audit["oversold"] == 0 and audit["witness"] is None, f"{audit}"
     assert victim.cases > 0
+    assert not wrongs, f"{len(wrongs)}, the first: {wrongs[0]}"
     victim.end()
-    print(f"{strategy}: {victim.cases} failed calls in {time.monotonic() - begun:.0f} s: {dict(victim.answers)}")
+    print(f"{strategy}: {victim.cases} failed calls in {time.monotonic() - begun:.0f} s: {dict(victim.answers)}", flush=True)
