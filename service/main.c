@@ -144,7 +144,8 @@ int main(int argc, char *argv[])
 {
     static struct service service;
     struct config *config = &service.config;
-    static char **volatile arguments; /* kept to the end, also by a compiler: the configuration points into it */
+    /* Kept to the end, also by a compiler: the configuration points into it. */
+    static char **volatile arguments;
     arguments = arguments_hide(argc, argv);
     if (!arguments) {
         fprintf(stderr, "order-service: out of memory\n");
