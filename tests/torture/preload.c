@@ -4,8 +4,9 @@
  *
  * What fails, fails as it would: a connection that is reset is shut, so that the server sees its end; short counts and
  * interrupted calls are only those of connections that the program has made itself, since libmicrohttpd relies on what
- * epoll promises of its own: a short count means that there is no more. Memory that libzookeeper asks for does not fail,
- * since that does not look whether it has got it (3.8: the process dies, as by kill -9). */
+ * epoll promises of its own: a short count means that there is no more. Two libraries' own calls for memory do not fail:
+ * libzookeeper does not look whether it has got it (3.8: the process dies, as by kill -9), and libcrypto makes 20,000 of
+ * them to say a password to PostgreSQL, beside which nobody else's would ever be met. */
 #undef _FORTIFY_SOURCE /* its inline functions would stand where ours are to be */
 #include <dlfcn.h>
 #include <errno.h>
@@ -45,8 +46,9 @@ enum { DESCRIPTORS = 1 << 16, FRAMES = 40, STACKS = 3 };
 static struct order *order; /* NULL: nothing fails */
 static int stack_file = -1;
 static struct {
-    uintptr_t begin, end;
-} spared;                                  /* where the code lies for which memory does not fail */
+    const char *name;
+    uintptr_t begin, end; /* of its code */
+} spared[] = {{.name = "/libzookeeper"}, {.name = "/libcrypto"}};
 static atomic_bool connected[DESCRIPTORS]; /* by connect */
 static _Thread_local
     __attribute__((tls_model("initial-exec"))) bool is_inside; /* what we call is not counted */
@@ -83,16 +85,19 @@ static void find_next(void)
 /* Others are called before our constructor is. */
 #define NEXT(name) (next.name ? next.name : (find_next(), next.name))
 
+enum { SPARED = sizeof spared / sizeof spared[0] };
+
 static int find_spared(struct dl_phdr_info *object, size_t size, void *unused)
 {
     (void)size;
     (void)unused;
-    for (int i = 0; i < object->dlpi_phnum && strstr(object->dlpi_name, "/libzookeeper"); i++)
-        if (object->dlpi_phdr[i].p_type == PT_LOAD && object->dlpi_phdr[i].p_flags & PF_X) {
-            spared.begin = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
-            spared.end = spared.begin + object->dlpi_phdr[i].p_memsz;
-        }
-    return spared.end != 0;
+    for (int s = 0; s < SPARED; s++)
+        for (int i = 0; i < object->dlpi_phnum && strstr(object->dlpi_name, spared[s].name); i++)
+            if (object->dlpi_phdr[i].p_type == PT_LOAD && object->dlpi_phdr[i].p_flags & PF_X) {
+                spared[s].begin = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
+                spared[s].end = spared[s].begin + object->dlpi_phdr[i].p_memsz;
+            }
+    return 0;
 }
 
 __attribute__((constructor)) static void open_files(void)
@@ -151,7 +156,10 @@ static bool fails(enum kind kind)
 static bool has_no_memory(const void *caller)
 {
     uintptr_t at = (uintptr_t)caller;
-    return (at < spared.begin || at >= spared.end) && fails(MEMORY);
+    for (int s = 0; s < SPARED; s++)
+        if (at >= spared[s].begin && at < spared[s].end)
+            return false;
+    return fails(MEMORY);
 }
 #define HAS_NO_MEMORY has_no_memory(__builtin_return_address(0))
 
