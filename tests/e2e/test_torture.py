@@ -188,7 +188,7 @@ class Victim:
         """How many calls an order makes."""
         if state != "first":  # where libraries set themselves up
             self.ask_again(str(uuid.uuid4()))
-        for _ in range(5):
+        for _ in range(20):  # a busy machine may not take the first
             self.bring_about(state)
             self.torture.arm(kind)
             reply = self.order(str(uuid.uuid4()))
@@ -196,6 +196,7 @@ class Victim:
             calls, _ = self.torture.disarm()
             if self.told(reply) == "created":
                 return calls
+            time.sleep(0.2)
         raise AssertionError(f"no order is placed, though nothing fails; the last: {reply}")
 
     def written_behind(self, reply):
@@ -267,7 +268,8 @@ def test_each_call_fails_in_turn(services, database, folder, strategy):
             wait_until(lambda: victim.descriptors() <= descriptors + 3, "its connections are closed")
             descriptors = None
         if (state, kind) not in calls:
-            calls[state, kind] = victim.count(state, kind)
+            like = ("cold", kind) if state == "first" and not EVERY_CALL else None  # which are about as many
+            calls[state, kind] = calls[like] if like else victim.count(state, kind)
         if state == "warm":  # by now it has all connections that it needs
             descriptors = descriptors or victim.descriptors()
         for number in numbers(state, calls[state, kind], sample, f"{strategy} {state} {kind} {way} {lasting}"):
