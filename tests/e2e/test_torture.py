@@ -24,8 +24,8 @@ from torture import Torture
 EVERY_CALL = os.environ.get("TORTURE", "").replace(",", " ").split()
 
 # One of each way of placing an order, and of each kind of lock.
-SAMPLE = ["mutex", "reentrant-mutex", "select-for-update", "atomic-statement", "optimistic", "batched", "skip-locked", "bucketed", "redis-stock",
-          "lock-row", "lock-table", "redis-lock", "redis-registry", "redis-fenced", "redis-reentrant", "redis-fair", "redlock",
+SAMPLE = ["mutex", "reentrant-mutex", "select-for-update", "atomic-statement", "batched", "skip-locked", "bucketed", "redis-stock",
+          "lock-row", "lock-table", "redis-lock", "redis-fenced", "redis-reentrant", "redis-fair", "redlock",
           "zookeeper", "curator", "etcd-fenced", "etcd-cas"]  # fmt: skip
 # A lock that is left behind is what these two are there to show.
 LEAVE_LOCKS = {"redis-setnx-forever", "redis-setnx"}
