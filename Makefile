@@ -95,7 +95,7 @@ OUR_LDFLAGS = -pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed $
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all programs tests deps deps-lint demo run exercise exercise-tools hint solution explore-docs readme screenshot test bench \
+.PHONY: all programs tests deps deps-lint demo run exercise exercise-tools hint solution explore-docs readme screenshot test faults soak bench \
         lint lint-includes lint-shell lint-tidy \
         format format-check asan tsan fuzz torture analyze install clean help FORCE
 
@@ -320,6 +320,13 @@ faults: programs ## breaks things under every strategy, for docs/reliability.md;
 	$(BUILD)/loadtest faults $(ARGS) --export-json docs/results/faults.json
 	docs/tables faults docs/results/faults.json >$(BUILD)/faults.md
 	docs/insert faults $(BUILD)/faults.md docs/reliability.md
+
+SOAK_ORDERS ?= 10000000
+soak: programs ## sells ten million orders under the safe strategies, for docs/reliability.md; hours; goes on where it was ended (SOAK_ORDERS=…)
+	@mkdir -p docs/results
+	$(BUILD)/loadtest soak --orders $(SOAK_ORDERS) --resume $(BUILD)/soak.json --export-json docs/results/soak.json $(ARGS)
+	docs/tables soak docs/results/soak.json >$(BUILD)/soak.md
+	docs/insert soak $(BUILD)/soak.md docs/reliability.md
 
 bench: ## how far from the limit: ratios against pgbench
 	$(MAKE_NOW) deps

@@ -4,6 +4,7 @@
 #include "loadtest/complain.h"
 #include "loadtest/interrupt.h"
 #include "loadtest/options.h"
+#include "loadtest/process.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -103,20 +104,6 @@ static bool order_on_all(const int *sockets, int64_t count, int64_t product)
     return !interrupted();
 }
 
-static bool resident_mib(pid_t pid, double *ret_mib)
-{
-    char path[64], line[256];
-    int64_t kib = -1;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    FILE *file = fopen(path, "re");
-    while (file && kib < 0 && fgets(line, sizeof line, file))
-        (void)sscanf(line, "VmRSS: %" SCNd64, &kib);
-    if (file)
-        fclose(file);
-    *ret_mib = (double)kib / 1024;
-    return kib >= 0 || failed(path);
-}
-
 bool memory_with_connections(const char *url, pid_t pid, int64_t product, int64_t connections, int64_t orders,
                              double *ret_mib)
 {
@@ -128,7 +115,9 @@ bool memory_with_connections(const char *url, pid_t pid, int64_t product, int64_
     bool well = may_open(connections) && connect_all(url, sockets, connections);
     for (int64_t i = 0; i < orders && well; i++)
         well = order_on_all(sockets, connections, product);
-    well = well && resident_mib(pid, ret_mib);
+    int64_t resident = 0;
+    well = well && process_memory(pid, "VmRSS", &resident);
+    *ret_mib = (double)resident / (1 << 20);
     for (int64_t i = 0; i < connections; i++)
         if (sockets[i] >= 0)
             close(sockets[i]);

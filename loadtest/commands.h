@@ -16,6 +16,7 @@ int explore_main(int argc, char **argv);
 int faults_main(int argc, char **argv);
 int contend_main(int argc, char **argv);
 int rush_main(int argc, char **argv);
+int soak_main(int argc, char **argv);
 int report_main(int argc, char **argv);
 int diff_main(int argc, char **argv);
 int bench_main(int argc, char **argv);

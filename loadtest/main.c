@@ -16,6 +16,7 @@ static const struct command {
     {"rush", rush_main, "a sale by schedule: the delay that buyers see when a strategy falls behind"},
     {"faults", faults_main, "find losses by breaking things: processes, servers, networks, clocks"},
     {"contend", contend_main, "one contender of the lock test, which faults starts"},
+    {"soak", soak_main, "a long sale: does the service grow, and do the books balance to the end"},
     {"diff", diff_main, "two strategies side by side: what differs, and what it leads to"},
     {"report", report_main, "print a stored result again, in any format"},
     {"bench", bench_main, "how far the service is from its limits, as ratios"},

@@ -6,6 +6,7 @@
 #include "loadtest/options.h"
 #include "loadtest/result.h"
 #include "loadtest/rush_sheet.h"
+#include "loadtest/soak.h"
 #include "loadtest/verdict.h"
 
 #include <inttypes.h>
@@ -240,6 +241,7 @@ static const struct kind {
      notes_of_explore, false},
     {"rush", "rows", rush_columns, RUSH_COLUMNS, title_rush, notes_of_rush, false},
     {"faults", "rows", fault_columns, FAULT_COLUMNS, title_faults, notes_of_faults, false},
+    {"soak", "rows", soak_columns, SOAK_COLUMNS, title_soak, notes_of_soak, false},
     {"bench", "ratios", BENCH_COLUMNS, sizeof BENCH_COLUMNS / sizeof BENCH_COLUMNS[0], title_bench,
      notes_of_bench, false},
     {"diff", "cells", DIFF_COLUMNS, sizeof DIFF_COLUMNS / sizeof DIFF_COLUMNS[0], title_diff, notes_of_diff,

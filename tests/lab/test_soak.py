@@ -1,0 +1,53 @@
+"""A long sale, cut short: what the service keeps of it, its books, and how it is gone on with."""
+
+import json
+
+import pytest
+from test_loadtest import loadtest, rows
+
+
+def soak(*arguments, status=0):
+    ran = loadtest("soak", *arguments, "--format", "json")
+    assert ran.returncode == status, ran.stdout + ran.stderr
+    return json.loads(ran.stdout)
+
+
+def test_every_safe_strategy_for_a_while():
+    document = soak("--orders", "1600")
+    assert len(rows(document)) >= 16 and {row["guarantee"] for row in document["rows"]} == {"safe"}
+    for row in document["rows"]:
+        assert row["verdict"] == "ok", row
+        assert row["orders"] >= 1600 / len(document["rows"]) and row["slices"] >= 2, row
+        assert (row["oversold"], row["drift"], row["negative"], row["mismatched"]) == (0, 0, 0, 0), row
+        assert row["memory_flat"] and row["files_kept"] and row["books_balanced"], row
+        assert row["memory_start_kib"] > 1000 and row["files_start"] > 10, row
+
+
+def test_books_that_do_not_balance_are_seen():
+    """A strategy that is not safe fails, as a safe one would."""
+    document = soak("--strategies", "read-write", "--orders", "2000", status=1)
+    row = document["rows"][0]
+    assert (row["verdict"], row["books_balanced"]) == ("broken", False), row
+    assert row["oversold"] > 0 or row["drift"] != 0, row
+
+
+def test_what_is_done_is_not_done_again(tmp_path):
+    path = tmp_path / "soak.json"
+    order = ("--strategies", "atomic-statement,batched", "--orders", "1000", "--resume", path)
+    first = soak(*order)
+    assert json.loads(path.read_text())["rows"] == first["rows"]
+    half = {**first, "rows": first["rows"][:1]}
+    path.write_text(json.dumps(half))
+    again = soak(*order)
+    assert again["rows"][0] == first["rows"][0] and again["rows"][1]["strategy"] == "batched"
+    assert again["rows"][1] != first["rows"][1], "measured anew"
+    other = loadtest("soak", "--orders", "2000", "--resume", path)
+    assert other.returncode == 2 and "other settings" in other.stderr, other.stderr
+    table = loadtest("report", path, "--format", "table")
+    assert table.returncode == 0 and "books balance" in table.stdout, table.stdout + table.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--orders", "0"], ["--strategies", "hope"], ["--resume", "/nowhere/at/all"]])
+def test_a_wrong_command_line(arguments):
+    ran = loadtest("soak", *arguments, seconds=60)
+    assert ran.returncode == 2 and ran.stderr, ran.stderr

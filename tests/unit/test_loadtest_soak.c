@@ -1,0 +1,89 @@
+/* What a long sale says: growth, descriptors and books each have a bound, and past it the row is broken. */
+#include "loadtest/soak.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define ORDERS 400000
+#define WARM_UP 25000
+#define CHUNK 32 /* the smallest that malloc gives */
+
+static struct soak_tally sound(void)
+{
+    const struct soak_size size = {.memory = 30 << 20, .files = 90};
+    return (struct soak_tally){
+        .orders = ORDERS, .warm_up = WARM_UP, .slices = 16, .start = size, .end = size};
+}
+
+static void assert_verdict(const struct soak_tally *tally, const char *wanted)
+{
+    json_auto_t *cells = json_pack("{s:s}", "guarantee", "safe");
+    const struct subject subject = {.name = "batched", .cells = cells};
+    json_auto_t *row = soak_row_new(&subject, tally);
+    assert_non_null(row);
+    assert_string_equal(json_string_value(json_object_get(row, "verdict")), wanted);
+}
+
+static void what_stays_as_it_was_is_sound(void **state)
+{
+    (void)state;
+    struct soak_tally tally = sound();
+    assert_verdict(&tally, "ok");
+    tally.end.memory -= 10 << 20;
+    tally.end.files -= 50;
+    tally.busy = tally.errors = 1000; /* nothing was sold, and nobody was told otherwise */
+    assert_verdict(&tally, "ok");
+    assert_verdict(NULL, "unavailable");
+}
+
+static void the_smallest_leak_in_each_order_is_seen(void **state)
+{
+    (void)state;
+    struct soak_tally tally = sound();
+    tally.end.memory += (int64_t)(ORDERS - WARM_UP) * CHUNK;
+    assert_false(soak_is_flat(&tally));
+    assert_verdict(&tally, "broken");
+    tally.end.memory = tally.start.memory + soak_growth_allowed(ORDERS - WARM_UP);
+    assert_true(soak_is_flat(&tally));
+    tally.end.memory++;
+    assert_false(soak_is_flat(&tally));
+}
+
+static void a_descriptor_in_a_thousand_orders_is_seen(void **state)
+{
+    (void)state;
+    struct soak_tally tally = sound();
+    tally.end.files += 20; /* workers that connect later than others */
+    assert_verdict(&tally, "ok");
+    tally.end.files = tally.start.files + ORDERS / 1000;
+    assert_verdict(&tally, "broken");
+}
+
+static void books_that_are_off_are_seen(void **state)
+{
+    (void)state;
+    for (int which = 0; which < 5; which++) {
+        struct soak_tally tally = sound();
+        tally.oversold = which == 0;
+        tally.drift = which == 1 ? -1 : 0;
+        tally.negative = which == 2;
+        tally.mismatched = which == 3;
+        tally.stalled = which == 4;
+        assert_verdict(&tally, "broken");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_stays_as_it_was_is_sound),
+        cmocka_unit_test(the_smallest_leak_in_each_order_is_seen),
+        cmocka_unit_test(a_descriptor_in_a_thousand_orders_is_seen),
+        cmocka_unit_test(books_that_are_off_are_seen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
