@@ -73,7 +73,7 @@ static const struct setting settings[] = {
     {"queue", "QUEUE", NUMBER, AT(queue), "1024", "orders", 1, 100000,
      "orders that may wait for a worker; one more is answered 503 overloaded"},
     {"connections", "CONNECTIONS", NUMBER, AT(connections), "10000", "connections", 1, 100000,
-     "open HTTP connections at most"},
+     "open HTTP connections at most; fewer where file descriptors are too few"},
     {"lock-ttl-ms", "LOCK_TTL_MS", NUMBER, AT(lock_ttl_ms), "10000", "ms", 10, LOCK_TTL_MAX_MS,
      "a leased lock's time to live"},
     {"lock-wait-ms", "LOCK_WAIT_MS", NUMBER, AT(lock_wait_ms), "5000", "ms", 0, LOCK_WAIT_MAX_MS,

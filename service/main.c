@@ -15,19 +15,35 @@
 #include <unistd.h>
 
 enum { DRAIN_EXTRA_MS = 5000 }; /* beyond the longest order */
+/* What is open beside connections: to PostgreSQL twice and to each kind of lock server, at most; and all that is not a
+ * worker's who places orders. */
+enum { FILES_OF_A_WORKER = 10, OTHER_FILES = 200 };
 
-/* Every connection is a descriptor: take as many as the system grants. */
-static void raise_descriptor_limit(const struct config *config)
+/* Every connection is a descriptor: takes as many as the system grants, and then no more connections than leave some for
+ * the workers, which could not reach their servers otherwise. */
+static void raise_descriptor_limit(struct config *config)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return;
     limit.rlim_cur = limit.rlim_max;
     (void)setrlimit(RLIMIT_NOFILE, &limit);
-    rlim_t wanted = (rlim_t)(config->connections + config->workers + 64);
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < wanted)
-        log_line(LOG_WARNING, "%llu file descriptors are too few for --connections %lld",
-                 (unsigned long long)limit.rlim_cur, (long long)config->connections);
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    int64_t granted = limit.rlim_cur < INT32_MAX ? (int64_t)limit.rlim_cur : INT32_MAX;
+    int64_t most = granted - OTHER_FILES - config->workers * FILES_OF_A_WORKER;
+    if (most >= config->connections) {
+        log_line(LOG_INFO, "%lld file descriptors, for %lld connections", (long long)granted,
+                 (long long)config->connections);
+        return;
+    }
+    if (most < 1)
+        most = 1;
+    log_line(
+        LOG_WARNING,
+        "%lld file descriptors are enough for %lld connections, not for %lld: raise the hard limit (ulimit -Hn)",
+        (long long)granted, (long long)most, (long long)config->connections);
+    config->connections = most;
 }
 
 static bool write_port(const char *path, unsigned port)

@@ -27,12 +27,13 @@ def next_free_id():
 
 
 class Service:
-    """One order-service process. To be started from the main thread: it dies with the thread that did."""
+    """One order-service process. To be started from the main thread: it dies with the thread that did.
+    UNDER: the words of a program that becomes the service, having set something for it."""
 
     count = itertools.count(1)
     lock_servers = {}  # the variables that name them
 
-    def __init__(self, folder, database_url, *flags, env=None, token=None, listen="127.0.0.1:0"):
+    def __init__(self, folder, database_url, *flags, env=None, token=None, listen="127.0.0.1:0", under=()):
         self.name = f"e2e-{next(Service.count)}"
         self.port_file = folder / f"{self.name}.port"
         self.log_file = folder / f"{self.name}.log"
@@ -51,7 +52,7 @@ class Service:
         arguments = ["--listen", listen, "--port-file", str(self.port_file), "--instance", self.name, *flags]
         with open(self.log_file, "wb") as log:
             self.process = subprocess.Popen(
-                [SERVICE, *map(str, arguments)],
+                [*under, SERVICE, *map(str, arguments)],
                 env=environment,
                 stdout=log,
                 stderr=log,

@@ -221,7 +221,7 @@ def test_an_interrupted_up_leaves_nothing_running(servers):
             if not finished:
                 os.killpg(up.pid, signal.SIGINT)
         if not finished and up.returncode != 0:
-            eventually(lambda: servers.processes() == [], f"nothing runs after {seconds} s")
+            eventually(lambda: servers.processes() == [], f"nothing runs after {seconds} s", 60)
     servers.up("all")
     assert servers.sql("SELECT 1") == "1"
 
