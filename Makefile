@@ -97,7 +97,7 @@ OUR_LDFLAGS = -pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed $
 .SUFFIXES:
 .PHONY: all programs tests deps deps-lint demo run exercise exercise-tools hint solution explore-docs readme screenshot test faults soak bench \
         lint lint-includes lint-shell lint-tidy \
-        format format-check asan tsan fuzz torture analyze install clean help FORCE
+        format format-check asan tsan valgrind fuzz torture analyze install clean help FORCE
 
 all: $(PROGRAMS) $(TESTS) $(LOCKPROBE) $(TORTURE_SHIM) $(BUILD)/judge ## build the service, the load test and the unit tests (default)
 
@@ -341,6 +341,15 @@ asan: ## every test of the programs with the address and undefined-behaviour san
 tsan: ## every test of the programs with the thread sanitizer
 	$(MAKE_NOW) test BUILD=$(BUILD)/tsan SANITIZE=thread ARGS='$(or $(ARGS),unit contract e2e)'
 
+# An order of each strategy and its steps, lost and refused COMMITs, keys, pipelining; each service is ended by SIGTERM.
+VALGRIND_TESTS := one_client_at_a_time or steps_of_an_order or (commit and select-for-update) or sixteen_pipelined \
+                  or a_retry_gives_the_first_order_again or a_replay_in_a_batch or (one_holds_and_the_other_waits and redis-lock)
+valgrind: ## end-to-end tests of the service under valgrind: errors and leaks fail; some minutes (ARGS="-k …")
+	$(call install_packages,$(DEPS) valgrind libc6-dbg)
+	$(BUILD_NOW) programs
+	@install -D -t $(BUILD)/valgrind tests/valgrind/order-service tests/valgrind/suppressions
+	@BUILD=$(BUILD)/valgrind tests/run e2e $(or $(ARGS),-k '$(VALGRIND_TESTS)')
+
 FUZZ_SECONDS ?= 60
 fuzz: ## mutated input for all that reads some, under the sanitizers (FUZZ_SECONDS=3600 for each)
 	$(MAKE_NOW) deps
@@ -365,7 +374,7 @@ analyze: ## gcc's static analyzer over every program
 SOURCES  := $(foreach l,$(LAYERS),$(call c_sources,$(l))) $(TEST_SOURCES) $(TEST_HELPERS) \
             $(wildcard tests/contract/*.c tests/fuzz/*.c tests/torture/*.c) $(wildcard exercises/*/*.c)
 HEADERS  := $(foreach l,$(LAYERS),$(wildcard $(l)/*.h)) $(wildcard tests/unit/*.h tests/fuzz/*.h) $(wildcard exercises/judge/*.h)
-SCRIPTS  := stack/stack $(wildcard stack/*.sh) $(addprefix stack/container/,install keys with-keys postgres redis zookeeper) tests/run tests/fuzz/run .ci/run docs/insert docs/workshop/shell
+SCRIPTS  := stack/stack $(wildcard stack/*.sh) $(addprefix stack/container/,install keys with-keys postgres redis zookeeper) tests/run tests/fuzz/run tests/valgrind/order-service .ci/run docs/insert docs/workshop/shell
 
 lint: ## clang-tidy, shellcheck, and who may include whom
 	$(MAKE_NOW) deps-lint

@@ -13,9 +13,9 @@ BUILD = (ROOT / os.environ.get("BUILD", "build")).resolve()
 SERVICE = BUILD / "order-service"
 DOCUMENT = Document(ROOT / "docs" / "openapi.yaml")
 
-# A sanitizer is slow; waits that only guard against a hang are stretched by this.
+# A sanitizer, or valgrind, is slow; waits that only guard against a hang are stretched by this.
 SANITIZED = SERVICE.exists() and any(
-    mark in SERVICE.read_bytes() for mark in (b"__asan_init", b"__tsan_init")
+    mark in SERVICE.read_bytes() for mark in (b"__asan_init", b"__tsan_init", b"exec valgrind")
 )
 PATIENCE = 4 if SANITIZED else 1
 REPLY_S = 20 * PATIENCE  # longest wait for one reply
