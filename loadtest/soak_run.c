@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #define SLICES_LEAST 4
-#define SETTLED 512     /* "sold out" in a row: nothing more is to come */
+#define SETTLED 2       /* "sold out" in a row, for each connection: nothing more is to come */
 #define ORDERS_A_UNIT 4 /* sent at most: some strategies send many clients away */
 #define SPARE_ORDERS 4096
 #define PATIENCE_MS 120000
@@ -74,7 +74,7 @@ static bool sell_slice(struct lab *lab, const struct subject *subject, int64_t s
         .product = 1,
         .products = 1,
         .requests = ORDERS_A_UNIT * stock + SPARE_ORDERS,
-        .settled = SETTLED,
+        .settled = SETTLED * connections,
         .patience_ms = PATIENCE_MS,
         .progress = show,
         .context = watched,
