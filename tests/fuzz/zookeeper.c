@@ -169,8 +169,7 @@ int zoo_async(zhandle_t *zh, const char *path, string_completion_t completion, c
     return ZOK;
 }
 
-int zoo_adelete(zhandle_t *zh, const char *path, int version, void_completion_t completion,
-                const void *data)
+int zoo_adelete(zhandle_t *zh, const char *path, int version, void_completion_t completion, const void *data)
 {
     (void)zh;
     (void)version;
@@ -181,8 +180,7 @@ int zoo_adelete(zhandle_t *zh, const char *path, int version, void_completion_t 
     return ZOK;
 }
 
-int zoo_aexists(zhandle_t *zh, const char *path, int watch, stat_completion_t completion,
-                const void *data)
+int zoo_aexists(zhandle_t *zh, const char *path, int watch, stat_completion_t completion, const void *data)
 {
     (void)zh;
     (void)path;
