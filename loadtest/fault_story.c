@@ -18,6 +18,7 @@
 #define PATIENCE_MS 15000
 #define PAUSE_MS 200 /* of a client, at most */
 #define AMPLE 2000
+#define HOLDERS_THINK_MS 200
 #define WARM_THINK_MS 50 /* so that orders meet, and every worker is needed */
 #define QUIET_MS INT64_C(1000)
 #define OVERTAKEN_WAIT_MS 20000 /* until the second holders have read */
@@ -225,12 +226,25 @@ static bool break_things(struct fault_run *run)
     return await_service(run, run->ready_us, wait_ms, &all);
 }
 
+/* A lock that is left behind for ever is still to be seen. */
+static bool needs_a_holder(const struct fault_run *run)
+{
+    for (size_t i = 0; i < run->count; i++)
+        if ((run->subjects[i].expected & SEEN_STUCK) && !run->subjects[i].stuck)
+            return true;
+    return false;
+}
+
 bool fault_churn(struct fault_run *run)
 {
     static const int64_t THINK_MS[] = {0, 0, 5, 20};
     int64_t think_ms = THINK_MS[fault_random_up_to(&run->random, 3)];
     /* Every third sale is sold out in the middle of it. */
     bool scarce = fault_random_up_to(&run->random, 2) == 0 && !run->fault->ample;
+    if (needs_a_holder(run)) { /* then whoever is struck holds locks most of the time */
+        think_ms = HOLDERS_THINK_MS;
+        scarce = false;
+    }
     int64_t stock = scarce ? fault_random_between(&run->random, 5, 40) : AMPLE;
     struct fault_client clients[FAULT_STRATEGIES_MAX * FAULT_INSTANCES];
     run->victim = (int)fault_random_up_to(&run->random, FAULT_INSTANCES - 1);
