@@ -13,9 +13,9 @@ enum {
     REST_MS = 2000, /* between two looks whether there is a stream, while nobody here accepts orders */
     BLOCK_MS = 250, /* waiting for the next order; also how late a stop is seen */
     GATHER_MS = 25, /* after a batch that was not full: the next shall be more than one order */
-    EASE = 2,       /* see ease */
-    EASE_MAX_MS = 200,
-    EASE_BACKLOG = STOCK_BACKLOG_MAX / 5,
+    EASE = 4,       /* see ease */
+    EASE_MAX_MS = 400,
+    EASE_BACKLOG = STOCK_BACKLOG_MAX * 2 / 5,
     DRAIN_MS = 10000,      /* at the end */
     CARE_MS = 2000,        /* between two rounds of looking after what others have left, and of repairs */
     DEAD_MS = 5000,        /* a consumer that has not been heard of for so long loses its entries … */
@@ -133,8 +133,9 @@ static bool take_care(struct writer *writer)
     return true;
 }
 
-/* While orders pour in they come first: as long as few enough wait, the writer rests for twice as long as it has written, and
- * so leaves most of the machine to those who take orders. When they stop, or too many wait, it does not rest. */
+/* While orders pour in they come first: the writer rests for EASE times as long as it has written while none wait, for less
+ * the more do, and so leaves most of the machine to those who take orders. When they stop, or EASE_BACKLOG wait, it does
+ * not rest. */
 static bool ease(struct writer *writer, size_t written, int64_t took_us)
 {
     int64_t length = 0, before = atomic_load(&writer->backlog);
@@ -142,9 +143,10 @@ static bool ease(struct writer *writer, size_t written, int64_t took_us)
         return false;
     atomic_store(&writer->backlog, length);
     bool they_come = length + (int64_t)written > before;
-    int64_t pause_ms = took_us / 1000 * EASE < EASE_MAX_MS ? took_us / 1000 * EASE : EASE_MAX_MS;
-    if (they_come && length < EASE_BACKLOG)
-        writer_rest(writer, pause_ms);
+    int64_t room = EASE_BACKLOG - length;
+    int64_t pause_ms = took_us / 1000 * EASE * room / EASE_BACKLOG;
+    if (they_come && room > 0)
+        writer_rest(writer, pause_ms < EASE_MAX_MS ? pause_ms : EASE_MAX_MS);
     return true;
 }
 
