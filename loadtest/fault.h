@@ -59,6 +59,7 @@ struct fault {
     /* Can it be done here? If not, RET_REASON says why. NULL: yes. */
     bool (*possible)(struct site *site, char *ret_reason, size_t size);
     unsigned proxied; /* 1 << BACKEND, or-ed */
+    bool cuts;        /* its proxies have to cut connections, or nothing was shown */
     bool ample;       /* STORY_CHURN: nothing is ever sold out */
     bool clocks;      /* the services have clocks that can be set */
     bool proxied_one; /* by the first service alone, which is then the one that suffers */
@@ -120,8 +121,8 @@ unsigned fault_expect_leases_ended(const struct strategy *strategy);
 unsigned fault_expect_peril(const struct strategy *strategy, unsigned peril, const char *server);
 /* What a sale under this strategy saw in stock is its place in the order of the sales. */
 bool fault_sees_its_place(const struct strategy *strategy);
-/* Should it be caught, and has not been? */
-bool fault_is_still_to_be_seen(const struct fault *fault, const struct fault_subject *subject);
+/* Of WANTED (SEEN_…), is something expected of a strategy that has not been seen yet? */
+bool fault_still_to_be_seen(const struct fault_run *run, unsigned wanted);
 /* The verdict of a subject: "ok", "caught-as-expected", "not-caught", "broken", "unavailable". */
 const char *fault_verdict(const struct fault *fault, const struct fault_subject *subject);
 /* What must hold of what is EXPECTED, in words: "I1 I2 I7", "" for nothing. BUFFER of 64 bytes, returned. */

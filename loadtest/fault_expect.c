@@ -68,10 +68,14 @@ static unsigned seen_against(const struct fault *fault, const struct fault_subje
     return seen;
 }
 
-bool fault_is_still_to_be_seen(const struct fault *fault, const struct fault_subject *subject)
+bool fault_still_to_be_seen(const struct fault_run *run, unsigned wanted)
 {
-    unsigned wanted = subject->expected & SEEN_ANY;
-    return wanted && !(seen_against(fault, subject) & wanted);
+    for (size_t i = 0; i < run->count; i++) {
+        unsigned expected = run->subjects[i].expected & wanted;
+        if (expected && !(seen_against(run->fault, &run->subjects[i]) & expected))
+            return true;
+    }
+    return false;
 }
 
 const char *fault_verdict(const struct fault *fault, const struct fault_subject *subject)

@@ -287,6 +287,16 @@ void site_cut_proxies(struct site *site, unsigned before)
                 proxy_cut(site->proxies[backend][i]);
 }
 
+int64_t site_cuts(const struct site *site)
+{
+    int64_t cuts = 0;
+    for (int backend = 0; backend < BACKENDS; backend++)
+        for (int i = 0; i < SERVERS_OF_A_KIND; i++)
+            if (site->proxies[backend][i])
+                cuts += proxy_acted(site->proxies[backend][i]);
+    return cuts;
+}
+
 bool site_arrange(struct site *site, const struct site_plan *plan)
 {
     end_services(site);

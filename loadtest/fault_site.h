@@ -72,6 +72,8 @@ bool site_set_clock(struct site *site, const char *name, int64_t seconds);
 /* All rules of all proxies, or of those before one backend. */
 void site_set_proxies(struct site *site, unsigned before, const struct proxy_rules *rules);
 void site_cut_proxies(struct site *site, unsigned before);
+/* How many connections the proxies' rules have cut since they were arranged. */
+int64_t site_cuts(const struct site *site);
 
 /* Runs `stack up` for the servers named ("redis", "postgres", …), with more for their environment (NULL: none). */
 bool site_up(struct site *site, const char *const *names, const char *const *env);

@@ -226,22 +226,13 @@ static bool break_things(struct fault_run *run)
     return await_service(run, run->ready_us, wait_ms, &all);
 }
 
-/* A lock that is left behind for ever is still to be seen. */
-static bool needs_a_holder(const struct fault_run *run)
-{
-    for (size_t i = 0; i < run->count; i++)
-        if ((run->subjects[i].expected & SEEN_STUCK) && !run->subjects[i].stuck)
-            return true;
-    return false;
-}
-
 bool fault_churn(struct fault_run *run)
 {
     static const int64_t THINK_MS[] = {0, 0, 5, 20};
     int64_t think_ms = THINK_MS[fault_random_up_to(&run->random, 3)];
     /* Every third sale is sold out in the middle of it. */
     bool scarce = fault_random_up_to(&run->random, 2) == 0 && !run->fault->ample;
-    if (needs_a_holder(run)) { /* then whoever is struck holds locks most of the time */
+    if (fault_still_to_be_seen(run, SEEN_STUCK)) { /* whoever is struck shall hold locks most of the time */
         think_ms = HOLDERS_THINK_MS;
         scarce = false;
     }

@@ -113,15 +113,16 @@ static bool strategies_valid(const char *list)
 static bool (*const STORIES[])(struct fault_run *run) = {
     [STORY_CHURN] = fault_churn, [STORY_OVERTAKE] = fault_overtake, [STORY_LOCK_TEST] = fault_lock_test};
 
+static bool has_struck(const struct fault_run *run)
+{
+    return !run->fault->cuts || site_cuts(run->site) > 0;
+}
+
 /* What has to be caught needs a fault that strikes at the right moment: it gets up to MORE_CHANCES times the cycles. */
 static bool goes_on(const struct fault_run *run, int64_t cycles)
 {
-    if (run->cycle < cycles)
-        return true;
-    for (size_t i = 0; run->cycle < cycles * MORE_CHANCES && i < run->count; i++)
-        if (fault_is_still_to_be_seen(run->fault, &run->subjects[i]))
-            return true;
-    return false;
+    bool shown = has_struck(run) && !fault_still_to_be_seen(run, SEEN_ANY);
+    return run->cycle < (shown ? cycles : cycles * MORE_CHANCES);
 }
 
 /* A cycle of one group of strategies after the other. */
@@ -142,7 +143,10 @@ static bool run_cycles(const struct faults_settings *settings, struct fault_run 
         if (!STORIES[run->fault->story](run))
             return false;
     }
-    return true;
+    if (!has_struck(run))
+        complain("%s: no connection was cut in %" PRId64 " cycles, so nothing has been shown",
+                 run->fault->name, run->cycle);
+    return has_struck(run);
 }
 
 static int64_t first_product(const struct fault *fault)
