@@ -26,9 +26,7 @@ struct compare_settings {
 static const char *const PROGRESS_CHOICES[] = {"bar", "json", NULL};
 
 static const struct option_row ROWS[] = {
-    {"--strategies", "LIST", OPTION_TEXT, AT(strategies), 0, 0, NULL,
-     "names and groups with commas between; groups are all, unsafe,\n"
-     "one-process, while-lease-holds and safe"},
+    SELECTION_ROW(AT(strategies)),
     {"--phases", "LIST", OPTION_TEXT, AT(phases), 0, 0, NULL,
      "what is done with each strategy, in this order: sell-out, throughput, or both"},
     {"--trace-out", "FILE", OPTION_TEXT, AT(trace_out), 0, 0, NULL,

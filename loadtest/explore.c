@@ -41,9 +41,7 @@ static const char *const FAULT_CHOICES[] = {"none", "crash", "expire", NULL};
 static const char *const SERVER_CHOICES[] = {"private", "environment", NULL};
 
 static const struct option_row ROWS[] = {
-    {"--strategies", "LIST", OPTION_TEXT, AT(strategies), 0, 0, NULL,
-     "names and groups with commas between; groups are all, unsafe,\n"
-     "one-process, while-lease-holds and safe"},
+    SELECTION_ROW(AT(strategies)),
     {"--actors", "N", OPTION_NUMBER, AT(plan.actors), 1, ACTORS_MAX, NULL, "orders at a time"},
     {"--stock", "S", OPTION_NUMBER, AT(plan.stock), 0, STOCK_MOST, NULL, "units there are"},
     {"--quantities", "LIST", OPTION_TEXT, AT(quantities), 0, 0, NULL,

@@ -15,9 +15,9 @@ const char *explore_faults_name(unsigned faults)
 
 const char *explore_not_possible(const struct strategy *strategy)
 {
-    if (strategy->place == place_in_batch || strategy->place == place_in_redis)
-        return "it places orders in a way of its own, whose steps are not one order's";
-    return NULL;
+    return strategy_has_steps(strategy)
+               ? NULL
+               : "it places orders in a way of its own, whose steps are not one order's";
 }
 
 static json_t *steps_json(const struct play *play)

@@ -1,14 +1,10 @@
 /* What stands beneath the table of an exploration, in words. */
 #include "loadtest/notes.h"
 
+#include "loadtest/result.h"
+
 #include <inttypes.h>
 #include <string.h>
-
-static const char *text(const json_t *row, const char *key)
-{
-    const char *value = json_string_value(json_object_get(row, key));
-    return value ? value : "";
-}
 
 bool notes_of_explore(const json_t *document, struct notes *notes)
 {
@@ -20,15 +16,16 @@ bool notes_of_explore(const json_t *document, struct notes *notes)
     int64_t schedules = 0;
     json_array_foreach(json_object_get(document, "rows"), i, row) {
         schedules += (int64_t)json_integer_value(json_object_get(row, "schedules"));
-        if (*text(row, "reason"))
-            well &= notes_add(notes, NOTE_WARNING, "%s: %s", text(row, "strategy"), text(row, "reason"));
+        if (*result_text(row, "reason"))
+            well &= notes_add(notes, NOTE_WARNING, "%s: %s", result_text(row, "strategy"),
+                              result_text(row, "reason"));
         const json_t *witness = json_object_get(row, "witness");
         if (json_is_object(witness))
-            well &= notes_add(notes, NOTE_WITNESS, "%s  (%d of 10 runs)  %s", text(witness, "replay"),
+            well &= notes_add(notes, NOTE_WITNESS, "%s  (%d of 10 runs)  %s", result_text(witness, "replay"),
                               (int)json_integer_value(json_object_get(witness, "reproduced")),
-                              text(witness, "explanation"));
+                              result_text(witness, "explanation"));
         for (size_t v = 0; v < sizeof VERDICTS / sizeof VERDICTS[0]; v++)
-            counted[v] += strcmp(text(row, "verdict"), VERDICTS[v]) == 0;
+            counted[v] += strcmp(result_text(row, "verdict"), VERDICTS[v]) == 0;
     }
     if (json_object_get(document, "seconds"))
         well &= notes_add(notes, NOTE_ADVICE, "%" PRId64 " schedules in %.1f s, by up to %d processes.",

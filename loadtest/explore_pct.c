@@ -1,21 +1,9 @@
 /* Schedules by random priorities, which change now and then. */
 #include "loadtest/explore_pct.h"
 
+#include "loadtest/random.h"
+
 #include <stdbool.h>
-
-/* xorshift64*, by Marsaglia and Vigna. */
-static uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    return *state * UINT64_C(2685821657736338717);
-}
-
-size_t random_below(uint64_t *state, size_t below)
-{
-    return (size_t)(next_random(state) % below);
-}
 
 void pct_begin(struct pct *pct, uint64_t *random, size_t length)
 {

@@ -17,10 +17,7 @@ struct pct {
     size_t fault_at; /* from this move on, whatever can happen happens */
 };
 
-/* A number that is uniform over [0, BELOW), which is at least 1; from a state that is never 0, the same on every machine. */
-size_t random_below(uint64_t *state, size_t below);
-
-/* Draws anew for a schedule that may have up to LENGTH moves. */
+/* Draws anew for a schedule that may have up to LENGTH moves; RANDOM: a state of random.h. */
 void pct_begin(struct pct *pct, uint64_t *random, size_t length);
 /* Which of COUNT moves is to be made as number LEVEL, from 0 on. */
 uint8_t pct_choose(struct pct *pct, uint64_t *random, size_t level, const struct move *moves, size_t count);

@@ -4,6 +4,7 @@
 #include "loadtest/complain.h"
 #include "loadtest/explore_scenario.h"
 #include "loadtest/output.h"
+#include "loadtest/result.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,19 +14,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int64_t number(const json_t *object, const char *key)
-{
-    return (int64_t)json_integer_value(json_object_get(object, key));
-}
-
 static void write_expectation(FILE *out, const json_t *ending)
 {
     size_t i;
     json_t *outcome;
     fprintf(out,
             "expect   sold %" PRId64 "  left %" PRId64 "  oversold %" PRId64 "  drift %" PRId64 "  stuck %d",
-            number(ending, "sold"), number(ending, "left"), number(ending, "oversold"),
-            number(ending, "drift"), json_is_true(json_object_get(ending, "stuck")));
+            result_number(ending, "sold"), result_number(ending, "left"), result_number(ending, "oversold"),
+            result_number(ending, "drift"), json_is_true(json_object_get(ending, "stuck")));
     json_array_foreach(json_object_get(ending, "outcomes"), i, outcome) {
         fprintf(out, "  %c %s", actor_name((unsigned)i), json_string_value(outcome));
     }

@@ -2,6 +2,8 @@
  * of the one before up to the deepest point where something is left to be tried. */
 #include "loadtest/explore_search.h"
 
+#include "loadtest/random.h"
+
 #include <stdio.h>
 #include <string.h>
 

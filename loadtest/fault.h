@@ -3,9 +3,9 @@
 #define OVERSELL_LOADTEST_FAULT_H
 
 #include "loadtest/fault_judge.h"
-#include "loadtest/fault_random.h"
 #include "loadtest/fault_site.h"
 #include "loadtest/progress.h"
+#include "loadtest/random.h"
 #include "service/strategy.h"
 
 /* What is expected of a strategy under a fault. First what must hold; a strategy of which nothing is expected is not tried. */
@@ -88,7 +88,7 @@ struct fault_run {
     struct fault_subject *subjects;
     size_t count;
     uint64_t seed; /* of this cycle */
-    struct fault_random random;
+    uint64_t random;
     int64_t cycle;
     int victim;       /* the service that suffers */
     int64_t fault_us; /* when it was struck, in this cycle */

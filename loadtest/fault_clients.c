@@ -4,7 +4,7 @@
 
 #include "loadtest/answer.h"
 #include "loadtest/complain.h"
-#include "loadtest/fault_random.h"
+#include "loadtest/random.h"
 #include "service/steps.h"
 
 #include <curl/curl.h>
@@ -28,7 +28,7 @@ struct fault_clients {
     struct client {
         struct fault_clients *all;
         const struct fault_client *is;
-        struct fault_random random;
+        uint64_t random;
         pthread_t thread;
         CURL *curl;
         struct curl_slist *type;
@@ -152,7 +152,7 @@ static bool read_reply(struct client *client, long status, struct intent *intent
 static void rest(struct client *client, int64_t ms)
 {
     if (ms > 0)
-        (void)poll(NULL, 0, (int)fault_random_up_to(&client->random, ms));
+        (void)poll(NULL, 0, (int)random_up_to(&client->random, ms));
 }
 
 static void place(struct client *client, size_t number)
@@ -210,7 +210,7 @@ static bool start_client(struct fault_clients *all, size_t i, const pthread_attr
     struct client *client = &all->clients[i];
     client->all = all;
     client->is = &all->crowd.clients[i];
-    client->random = fault_random_from(all->crowd.seed + i);
+    client->random = random_from(all->crowd.seed + i);
     client->curl = curl_easy_init();
     client->type = curl_slist_append(NULL, "Content-Type: application/json");
     all->started++;

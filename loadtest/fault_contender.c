@@ -3,8 +3,8 @@
 #include "db/conn.h"
 #include "loadtest/commands.h"
 #include "loadtest/fault_lock_test.h"
-#include "loadtest/fault_random.h"
 #include "loadtest/options.h"
+#include "loadtest/random.h"
 #include "service/strategy.h"
 
 #include <poll.h>
@@ -32,7 +32,7 @@ struct contender {
     const char *key;
     struct db *db;
     struct lock *lock;
-    struct fault_random random;
+    uint64_t random;
     int64_t think_ms;
 };
 
@@ -66,7 +66,7 @@ static void update(struct contender *c, const struct lock_grant *grant, int64_t 
         return;
     if (!row_of(c, &ST_READ, (const char *[]){c->key}, false, &seen))
         return;
-    (void)poll(NULL, 0, (int)fault_random_up_to(&c->random, c->think_ms));
+    (void)poll(NULL, 0, (int)random_up_to(&c->random, c->think_ms));
     const char *values[] = {c->key, DB_NUMBER(seen + 1), fence};
     if (row_of(c, on_write ? &ST_WRITE_FENCED : &ST_WRITE, values, true, &ignored))
         printf("wrote %" PRId64 " %" PRId64 " %" PRId64 "\n", seen, locked_us, monotonic_us());
@@ -102,7 +102,7 @@ int contend_main(int argc, char **argv)
     const char *database = getenv("DATABASE_URL");
     c.key = argv[2];
     c.think_ms = lease_ms;
-    c.random = fault_random_from((uint64_t)seed);
+    c.random = random_from((uint64_t)seed);
     srandom((unsigned)seed);
     if (!database || !lock_configure_from_environment(error, sizeof error) ||
         !(c.db = db_new(database, "oversell contender")) || lock_open(c.strategy->lock, &c.lock) != LOCK_OK)

@@ -105,8 +105,8 @@ bool enter_disk_full(struct fault_run *run)
  * goes on panicking until there is room. */
 bool strike_disk_full(struct fault_run *run)
 {
-    return set_room(run->site, fault_random_up_to(&run->random, ROOM_MOST)) && await_refusal(run->site) &&
-           sleep_unless_interrupted(fault_random_up_to(&run->random, FULL_MOST_MS)) &&
+    return set_room(run->site, random_up_to(&run->random, ROOM_MOST)) && await_refusal(run->site) &&
+           sleep_unless_interrupted(random_up_to(&run->random, FULL_MOST_MS)) &&
            set_room(run->site, NO_LIMIT) && start_with_disk(run->site, &run->ready_us);
 }
 

@@ -62,7 +62,7 @@ static bool await_accepted(struct fault_run *run, size_t i, int64_t since_us)
     while (fault_log_served(run->log, i) <= since_us && monotonic_us() < end_us)
         if (!sleep_unless_interrupted(POLL_MS))
             return false;
-    return sleep_unless_interrupted(fault_random_between(&run->random, 50, 300));
+    return sleep_unless_interrupted(random_between(&run->random, 50, 300));
 }
 
 /* With the product's row in somebody else's hands, what is accepted cannot be written. */

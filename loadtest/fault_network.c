@@ -48,10 +48,9 @@ bool strike_cut(struct fault_run *run)
 {
     for (int i = 0; i < CUTS; i++) {
         struct proxy_rules rules = {0};
-        rules.cut_after[fault_random_up_to(&run->random, 1)] = fault_random_between(&run->random, 1,
-                                                                                    CUT_BYTES);
+        rules.cut_after[random_up_to(&run->random, 1)] = random_between(&run->random, 1, CUT_BYTES);
         site_set_proxies(run->site, turn(run), &rules);
-        if (!sleep_unless_interrupted(fault_random_between(&run->random, 50, 200)))
+        if (!sleep_unless_interrupted(random_between(&run->random, 50, 200)))
             return false;
     }
     site_set_proxies(run->site, turn(run), &(struct proxy_rules){0});

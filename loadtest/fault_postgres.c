@@ -64,9 +64,9 @@ bool strike_commit_reply(struct fault_run *run)
 {
     static const char *const SENT[] = {"commit", "commit", "order_place_in_one"};
     for (int i = 0; i < LOSSES; i++) {
-        struct proxy_rules rules = {.lose_reply_to = SENT[fault_random_up_to(&run->random, 2)]};
+        struct proxy_rules rules = {.lose_reply_to = SENT[random_up_to(&run->random, 2)]};
         site_set_proxies(run->site, 1 << BACKEND_POSTGRES, &rules);
-        if (!sleep_unless_interrupted(fault_random_between(&run->random, 20, 120)))
+        if (!sleep_unless_interrupted(random_between(&run->random, 20, 120)))
             return false;
     }
     site_set_proxies(run->site, 1 << BACKEND_POSTGRES, &(struct proxy_rules){0});

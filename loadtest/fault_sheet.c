@@ -1,6 +1,8 @@
 /* How the result of faults is printed: its columns, its title, and what stands beneath the table. */
 #include "loadtest/fault_sheet.h"
 
+#include "loadtest/result.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,12 +53,6 @@ const struct column fault_columns[FAULT_COLUMNS] = {
 };
 /* clang-format on */
 
-static const char *text(const json_t *object, const char *key)
-{
-    const char *value = json_string_value(json_object_get(object, key));
-    return value ? value : "";
-}
-
 void title_faults(const json_t *document, char *ret_title, size_t size)
 {
     const json_t *settings = json_object_get(document, "settings");
@@ -74,12 +70,13 @@ static bool add_unavailable(const json_t *rows, struct notes *notes)
     json_t *row;
     const char *fault = "", *reason = "";
     json_array_foreach(rows, i, row) {
-        if (strcmp(text(row, "verdict"), "unavailable") != 0 ||
-            (strcmp(text(row, "fault"), fault) == 0 && strcmp(text(row, "reason"), reason) == 0))
+        if (strcmp(result_text(row, "verdict"), "unavailable") != 0 ||
+            (strcmp(result_text(row, "fault"), fault) == 0 &&
+             strcmp(result_text(row, "reason"), reason) == 0))
             continue;
-        fault = text(row, "fault");
-        reason = text(row, "reason");
-        if (!notes_add(notes, NOTE_WARNING, "%s, %s: not available: %s", fault, text(row, "strategy"),
+        fault = result_text(row, "fault");
+        reason = result_text(row, "reason");
+        if (!notes_add(notes, NOTE_WARNING, "%s, %s: not available: %s", fault, result_text(row, "strategy"),
                        reason))
             return false;
     }
@@ -94,14 +91,15 @@ bool notes_of_faults(const json_t *document, struct notes *notes)
     char list[160] = "";
     json_t *row, *fault;
     json_array_foreach(json_object_get(document, "faults"), i, fault) {
-        if (!notes_add(notes, NOTE_ADVICE, "%s: %s.", text(fault, "name"), text(fault, "does")))
+        if (!notes_add(notes, NOTE_ADVICE, "%s: %s.", result_text(fault, "name"), result_text(fault, "does")))
             return false;
     }
     json_array_foreach(rows, i, row) {
         for (int v = 0; v < 5; v++)
-            counts[v] += strcmp(text(row, "verdict"), VERDICTS[v]) == 0;
-        if (*text(row, "oddity") && !notes_add(notes, NOTE_WARNING, "%s, %s: %s", text(row, "fault"),
-                                               text(row, "strategy"), text(row, "oddity")))
+            counts[v] += strcmp(result_text(row, "verdict"), VERDICTS[v]) == 0;
+        if (*result_text(row, "oddity") &&
+            !notes_add(notes, NOTE_WARNING, "%s, %s: %s", result_text(row, "fault"),
+                       result_text(row, "strategy"), result_text(row, "oddity")))
             return false;
     }
     for (int v = 0; v < 5; v++)

@@ -34,8 +34,7 @@ bool strike_terminate(struct fault_run *run)
 bool strike_pause(struct fault_run *run)
 {
     site_signal_service(run->site, run->victim, SIGSTOP);
-    return sleep_unless_interrupted(run->fault->ttl_ms +
-                                    fault_random_up_to(&run->random, run->fault->ttl_ms));
+    return sleep_unless_interrupted(run->fault->ttl_ms + random_up_to(&run->random, run->fault->ttl_ms));
 }
 
 bool after_pause(struct fault_run *run)

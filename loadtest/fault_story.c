@@ -215,7 +215,7 @@ static bool break_things(struct fault_run *run)
     bool all;
     if (!await_service(run, 0, WARM_MS, &all))
         return false;
-    if (!sleep_unless_interrupted(fault_random_between(&run->random, 20, 400)))
+    if (!sleep_unless_interrupted(random_between(&run->random, 20, 400)))
         return false;
     run->fault_us = monotonic_us();
     run->ready_us = 0;
@@ -229,16 +229,16 @@ static bool break_things(struct fault_run *run)
 bool fault_churn(struct fault_run *run)
 {
     static const int64_t THINK_MS[] = {0, 0, 5, 20};
-    int64_t think_ms = THINK_MS[fault_random_up_to(&run->random, 3)];
+    int64_t think_ms = THINK_MS[random_up_to(&run->random, 3)];
     /* Every third sale is sold out in the middle of it. */
-    bool scarce = fault_random_up_to(&run->random, 2) == 0 && !run->fault->ample;
+    bool scarce = random_up_to(&run->random, 2) == 0 && !run->fault->ample;
     if (fault_still_to_be_seen(run, SEEN_STUCK)) { /* whoever is struck shall hold locks most of the time */
         think_ms = HOLDERS_THINK_MS;
         scarce = false;
     }
-    int64_t stock = scarce ? fault_random_between(&run->random, 5, 40) : AMPLE;
+    int64_t stock = scarce ? random_between(&run->random, 5, 40) : AMPLE;
     struct fault_client clients[FAULT_STRATEGIES_MAX * FAULT_INSTANCES];
-    run->victim = (int)fault_random_up_to(&run->random, FAULT_INSTANCES - 1);
+    run->victim = (int)random_up_to(&run->random, FAULT_INSTANCES - 1);
     if (!mend_services(run) || (run->fault->before && !run->fault->before(run)) ||
         !site_set(run->site, 0, think_ms) || !site_set(run->site, 1, think_ms) || !reset_products(run, stock))
         return false;
@@ -315,7 +315,7 @@ bool fault_overtake(struct fault_run *run)
     int64_t by_lease_ms = run->fault->ttl_ms >= 10000 ? 8000 : 4000;
     int64_t first_think_ms = run->fault->think_ms > 0 ? run->fault->think_ms : by_lease_ms;
     int64_t second_think_ms = 10000; /* the most there is */
-    run->victim = (int)fault_random_up_to(&run->random, FAULT_INSTANCES - 1);
+    run->victim = (int)random_up_to(&run->random, FAULT_INSTANCES - 1);
     if (run->fault->proxied_one)
         run->victim = 0;
     int other = 1 - run->victim;
@@ -342,7 +342,7 @@ bool fault_overtake(struct fault_run *run)
 bool fault_warm_up(struct fault_run *run)
 {
     struct fault_client clients[FAULT_STRATEGIES_MAX];
-    run->random = fault_random_from(run->seed);
+    run->random = random_from(run->seed);
     for (int i = 0; i < 2 * FAULT_INSTANCES; i++) {
         if (!site_set(run->site, i % FAULT_INSTANCES, WARM_THINK_MS) || !reset_products(run, AMPLE))
             return false;

@@ -35,9 +35,7 @@ struct faults_settings {
 static const struct option_row ROWS[] = {
     {"--faults", "LIST", OPTION_TEXT, AT(faults), 0, 0, NULL,
      "names with commas between, or all (see below)"},
-    {"--strategies", "LIST", OPTION_TEXT, AT(strategies), 0, 0, NULL,
-     "names and groups with commas between; groups are all, unsafe,\n"
-     "one-process, while-lease-holds and safe"},
+    SELECTION_ROW(AT(strategies)),
     {"--cycles", "N", OPTION_NUMBER, AT(cycles), 0, 1000000, NULL,
      "break it so often; 0: as often as each fault needs by itself"},
     {"--time", "T", OPTION_DURATION, AT(time_ms), 0, 86400000, NULL,
@@ -136,7 +134,7 @@ static bool run_cycles(const struct faults_settings *settings, struct fault_run 
     for (run->cycle = 0; goes_on(run, cycles) && monotonic_us() < end_us; run->cycle++) {
         run->seed = (uint64_t)settings->seed * 1000003 + (uint64_t)(run->fault - faults) * 10007 +
                     (uint64_t)run->cycle * 131;
-        run->random = fault_random_from(run->seed);
+        run->random = random_from(run->seed);
         char detail[64];
         snprintf(detail, sizeof detail, ": cycle %" PRId64 " of %" PRId64, run->cycle + 1, cycles);
         progress_update(progress, run->cycle < cycles ? (double)run->cycle / (double)cycles : 1, detail);

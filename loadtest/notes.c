@@ -2,6 +2,7 @@
  * sentence. */
 #include "loadtest/notes.h"
 
+#include "loadtest/result.h"
 #include "loadtest/row.h"
 #include "loadtest/verdict.h"
 
@@ -39,20 +40,9 @@ void notes_free(struct notes *notes)
 
 /* ---- what a row is ------------------------------------------------------------------------------------- */
 
-static int64_t number(const json_t *row, const char *key)
-{
-    return (int64_t)json_integer_value(json_object_get(row, key));
-}
-
-static const char *text(const json_t *row, const char *key)
-{
-    const char *value = json_string_value(json_object_get(row, key));
-    return value ? value : "";
-}
-
 static bool has_guarantee(const json_t *row, const char *guarantee)
 {
-    return strcmp(text(row, "guarantee"), guarantee) == 0;
+    return strcmp(result_text(row, "guarantee"), guarantee) == 0;
 }
 
 static bool oversold_unsafe(const json_t *row)
@@ -77,7 +67,7 @@ static bool needs_more_than_load(const json_t *row)
 
 static bool has_errors(const json_t *row)
 {
-    return number(row, "errors") > 0;
+    return result_number(row, "errors") > 0;
 }
 
 static bool sold_out_early(const json_t *row)
@@ -143,18 +133,18 @@ static const struct rule {
 
 static bool add_witness(const json_t *row, struct notes *notes)
 {
-    int64_t oversold = number(row, "oversold"), drift = number(row, "drift");
-    const char *witness = text(row, "witness");
+    int64_t oversold = result_number(row, "oversold"), drift = result_number(row, "drift");
+    const char *witness = result_text(row, "witness");
     if (oversold == 0 && drift == 0 && !*witness)
         return true;
     char damage[160];
     if (oversold > 0)
-        snprintf(damage, sizeof damage, "sold %" PRId64 " of %" PRId64, number(row, "sold"),
-                 number(row, "stock"));
+        snprintf(damage, sizeof damage, "sold %" PRId64 " of %" PRId64, result_number(row, "sold"),
+                 result_number(row, "stock"));
     else
         snprintf(damage, sizeof damage, "the stock is off by %" PRId64, drift);
-    return notes_add(notes, NOTE_WITNESS, "%s: %s%s%s.", text(row, "strategy"), damage, *witness ? "; " : "",
-                     witness);
+    return notes_add(notes, NOTE_WITNESS, "%s: %s%s%s.", result_text(row, "strategy"), damage,
+                     *witness ? "; " : "", witness);
 }
 
 /* A row that had to be given another load than the rest is not ranked with them, and says why. */
@@ -166,7 +156,7 @@ static bool add_slowdown(const json_t *row, struct notes *notes)
         notes, NOTE_ADVICE,
         "%s: plain speed did not catch it, so it was sold out again with a think time of %" PRId64
         " ms between read and write, which widens the race.",
-        text(row, "strategy"), number(row, "think_ms"));
+        result_text(row, "strategy"), result_number(row, "think_ms"));
 }
 
 /* Names the rows that match, then says what the rule has to say. */
@@ -180,7 +170,7 @@ static bool apply_rule(const json_t *rows, const struct rule *rule, struct notes
         return false;
     json_array_foreach(rows, i, row) {
         if (rule->matches(row))
-            fprintf(out, "%s%s", count++ ? ", " : "", text(row, "strategy"));
+            fprintf(out, "%s%s", count++ ? ", " : "", result_text(row, "strategy"));
     }
     bool well = fclose(out) == 0 && (count == 0 || notes_add(notes, rule->kind, "%s: %s", names, rule->text));
     free(names);
@@ -222,8 +212,8 @@ bool notes_of_compare(const json_t *document, struct notes *notes)
             return false;
     json_array_foreach(rows, i, row) {
         if (row_verdict(row) == VERDICT_UNAVAILABLE &&
-            !notes_add(notes, NOTE_WARNING, "%s: not available: %s", text(row, "strategy"),
-                       text(row, "reason")))
+            !notes_add(notes, NOTE_WARNING, "%s: not available: %s", result_text(row, "strategy"),
+                       result_text(row, "reason")))
             return false;
     }
     return add_closing(rows, notes);
@@ -240,11 +230,12 @@ bool notes_of_diff(const json_t *document, struct notes *notes)
         char speed[64] = "";
         if (json_is_number(rate))
             snprintf(speed, sizeof speed, ", %.0f orders/s", json_number_value(rate));
-        if (!notes_add(
-                notes, NOTE_CLOSING, "%s: %s; sold %" PRId64 " of %" PRId64 ", drift %" PRId64 "%s%s%s.",
-                text(row, "strategy"), text(row, "verdict"), number(row, "sold"), number(row, "stock"),
-                number(row, "drift"), speed, *text(row, "witness") ? "; " : "", text(row, "witness")) ||
-            !notes_add(notes, NOTE_ADVICE, "%s", text(json_object_get(row, "cells"), "why")))
+        if (!notes_add(notes, NOTE_CLOSING,
+                       "%s: %s; sold %" PRId64 " of %" PRId64 ", drift %" PRId64 "%s%s%s.",
+                       result_text(row, "strategy"), result_text(row, "verdict"), result_number(row, "sold"),
+                       result_number(row, "stock"), result_number(row, "drift"), speed,
+                       *result_text(row, "witness") ? "; " : "", result_text(row, "witness")) ||
+            !notes_add(notes, NOTE_ADVICE, "%s", result_text(json_object_get(row, "cells"), "why")))
             return false;
     }
     return true;

@@ -95,3 +95,14 @@ const char *result_kind(const json_t *document)
     const json_t *row = json_array_get(json_object_get(document, "rows"), 0);
     return json_object_get(row, "instances") ? "compare" : "";
 }
+
+int64_t result_number(const json_t *row, const char *key)
+{
+    return (int64_t)json_integer_value(json_object_get(row, key));
+}
+
+const char *result_text(const json_t *row, const char *key)
+{
+    const char *value = json_string_value(json_object_get(row, key));
+    return value ? value : "";
+}

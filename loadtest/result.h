@@ -3,6 +3,7 @@
 #define OVERSELL_LOADTEST_RESULT_H
 
 #include <jansson.h>
+#include <stdint.h>
 
 /* A new document: version, kind ("compare", "bench", …), the time, this machine, and SETTINGS (stolen).
  * NULL when out of memory. */
@@ -11,4 +12,9 @@ json_t *result_new(const char *kind, json_t *settings);
 json_t *result_load(const char *path);
 /* The kind of a document: what it says, or what its members tell; "" if it is none that we know. */
 const char *result_kind(const json_t *document);
+
+/* A member of a row: a number, 0 where there is none, or a text, "" where there is none; borrowed. */
+int64_t result_number(const json_t *row, const char *key);
+const char *result_text(const json_t *row, const char *key);
+
 #endif

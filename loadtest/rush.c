@@ -27,9 +27,7 @@ struct rush_settings {
 #define AT(member) offsetof(struct rush_settings, member)
 
 static const struct option_row ROWS[] = {
-    {"--strategies", "LIST", OPTION_TEXT, AT(strategies), 0, 0, NULL,
-     "names and groups with commas between; groups are all, unsafe,\n"
-     "one-process, while-lease-holds and safe"},
+    SELECTION_ROW(AT(strategies)),
     {"--load", "P%", OPTION_TEXT, AT(load), 0, 0, NULL,
      "buyers per second, as a share of the orders per second that each strategy\n"
      "makes in a closed loop with as many connections, measured first"},

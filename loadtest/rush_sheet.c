@@ -2,6 +2,7 @@
 #include "loadtest/rush_sheet.h"
 
 #include "loadtest/options.h"
+#include "loadtest/result.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -90,34 +91,24 @@ const struct column rush_columns[RUSH_COLUMNS] = {
 };
 /* clang-format on */
 
-static int64_t number(const json_t *object, const char *key)
-{
-    return (int64_t)json_integer_value(json_object_get(object, key));
-}
-
-static const char *text(const json_t *object, const char *key)
-{
-    const char *value = json_string_value(json_object_get(object, key));
-    return value ? value : "";
-}
-
 void title_rush(const json_t *document, char *ret_title, size_t size)
 {
     const json_t *settings = json_object_get(document, "settings");
     double percent = json_number_value(json_object_get(settings, "load_percent"));
-    int64_t products = number(settings, "products"), connections = number(settings, "connections"),
-            instances = number(settings, "instances");
+    int64_t products = result_number(settings, "products"),
+            connections = result_number(settings, "connections"),
+            instances = result_number(settings, "instances");
     char duration[32], rate[64];
     if (percent > 0)
         snprintf(rate, sizeof rate, "%g %% of each strategy's maximum", percent);
     else
-        snprintf(rate, sizeof rate, "%" PRId64 " buyers a second", number(settings, "rate"));
+        snprintf(rate, sizeof rate, "%" PRId64 " buyers a second", result_number(settings, "rate"));
     snprintf(ret_title, size,
              "By schedule: %s for %s, %s, %" PRId64 " product%s; %" PRId64 " connection%s to %" PRId64
              " service%s; latency from the moment a buyer comes",
-             rate, duration_text(number(settings, "duration_ms"), duration), text(settings, "shape"),
-             products, products == 1 ? "" : "s", connections, connections == 1 ? "" : "s", instances,
-             instances == 1 ? "" : "s");
+             rate, duration_text(result_number(settings, "duration_ms"), duration),
+             result_text(settings, "shape"), products, products == 1 ? "" : "s", connections,
+             connections == 1 ? "" : "s", instances, instances == 1 ? "" : "s");
 }
 
 /* ---- notes --------------------------------------------------------------------------------------------- */
@@ -136,19 +127,19 @@ static bool add_phase(const json_t *row, const json_t *phase, struct notes *note
     FILE *out = open_memstream(&line, &size);
     if (!out)
         return false;
-    fprintf(out, "%s, %s: %" PRId64 " buyers", text(row, "strategy"), text(phase, "phase"),
-            number(phase, "arrivals"));
+    fprintf(out, "%s, %s: %" PRId64 " buyers", result_text(row, "strategy"), result_text(phase, "phase"),
+            result_number(phase, "arrivals"));
     json_array_foreach(json_object_get(phase, "outcomes"), i, outcome) {
         fprintf(out, "%s %s %" PRId64 " (p50 %.1f ms, p99 %.1f, max %.1f)", i ? "," : ":",
-                text(outcome, "outcome"), number(outcome, "count"), time_of(outcome, "p50"),
+                result_text(outcome, "outcome"), result_number(outcome, "count"), time_of(outcome, "p50"),
                 time_of(outcome, "p99"), time_of(outcome, "max"));
     }
     static const struct {
         const char *key, *words;
     } LOST[] = {{"unanswered", "unanswered"}, {"dropped", "dropped"}, {"timed_out", "timed out"}};
     for (i = 0; i < sizeof LOST / sizeof LOST[0]; i++)
-        if (number(phase, LOST[i].key) > 0)
-            fprintf(out, ", %" PRId64 " %s", number(phase, LOST[i].key), LOST[i].words);
+        if (result_number(phase, LOST[i].key) > 0)
+            fprintf(out, ", %" PRId64 " %s", result_number(phase, LOST[i].key), LOST[i].words);
     bool well = fclose(out) == 0 && notes_add(notes, NOTE_ADVICE, "%s.", line);
     free(line);
     return well;
@@ -156,8 +147,8 @@ static bool add_phase(const json_t *row, const json_t *phase, struct notes *note
 
 static bool add_warnings(const json_t *row, int64_t late_ms, struct notes *notes)
 {
-    int64_t arrivals = number(row, "arrivals"), late = number(row, "late");
-    const char *strategy = text(row, "strategy");
+    int64_t arrivals = result_number(row, "arrivals"), late = result_number(row, "late");
+    const char *strategy = result_text(row, "strategy");
     if ((double)late > LATE_SHARE * (double)arrivals &&
         !notes_add(
             notes, NOTE_WARNING,
@@ -166,25 +157,25 @@ static bool add_warnings(const json_t *row, int64_t late_ms, struct notes *notes
             "as well. Give it a quieter machine, or fewer buyers.",
             strategy, late, arrivals, late_ms, json_number_value(json_object_get(row, "worst_lag_ms"))))
         return false;
-    if (number(row, "behind") > 0 &&
+    if (result_number(row, "behind") > 0 &&
         !notes_add(notes, NOTE_WARNING,
                    "%s: it fell behind: when the last buyer came, %" PRId64
                    " still waited for one of the connections. It "
                    "does not keep this rate up, and the longer the sale, the longer they would wait.",
-                   strategy, number(row, "behind")))
+                   strategy, result_number(row, "behind")))
         return false;
-    if (number(row, "dropped") > 0 &&
+    if (result_number(row, "dropped") > 0 &&
         !notes_add(notes, NOTE_WARNING,
                    "%s: %" PRId64 " of %" PRId64
                    " buyers found neither a connection nor a place in the backlog. "
                    "They are in no percentile.",
-                   strategy, number(row, "dropped"), arrivals))
+                   strategy, result_number(row, "dropped"), arrivals))
         return false;
-    return number(row, "timed_out") == 0 ||
+    return result_number(row, "timed_out") == 0 ||
            notes_add(notes, NOTE_WARNING,
                      "%s: %" PRId64 " of %" PRId64 " buyers gave up. They are in no percentile, so the true "
                      "delay is longer than these say.",
-                     strategy, number(row, "timed_out"), arrivals);
+                     strategy, result_number(row, "timed_out"), arrivals);
 }
 
 /* Where a strategy stands to the goal for the tail. One that fell behind has a median as bad as its tail, and so no tail. */
@@ -195,7 +186,7 @@ static enum standing standing_of(const json_t *row)
     const json_t *ratio = json_object_get(row, "p99_over_p50");
     if (!json_is_number(ratio))
         return NOT_RANKED;
-    if (number(row, "behind") > 0)
+    if (result_number(row, "behind") > 0)
         return FELL_BEHIND;
     return json_number_value(ratio) <= STEADY ? REACHED : MISSED;
 }
@@ -206,7 +197,7 @@ static void print_standing(const json_t *rows, enum standing standing, const cha
     json_t *row;
     json_array_foreach(rows, i, row) {
         if (standing_of(row) == standing)
-            fprintf(out, "%s%s", count++ ? ", " : words, text(row, "strategy"));
+            fprintf(out, "%s%s", count++ ? ", " : words, result_text(row, "strategy"));
     }
     fputs(count ? "." : "", out);
 }
@@ -240,7 +231,7 @@ static bool has_details(const json_t *row)
 bool notes_of_rush(const json_t *document, struct notes *notes)
 {
     const json_t *rows = json_object_get(document, "rows");
-    int64_t late_ms = number(json_object_get(document, "settings"), "late_ms");
+    int64_t late_ms = result_number(json_object_get(document, "settings"), "late_ms");
     size_t i, j;
     json_t *row, *phase;
     json_array_foreach(rows, i, row) {
@@ -254,6 +245,6 @@ bool notes_of_rush(const json_t *document, struct notes *notes)
             return false;
     }
     /* In a flash sale the percentiles are those of three sales in one. */
-    bool flat = strcmp(text(json_object_get(document, "settings"), "shape"), "flat") == 0;
+    bool flat = strcmp(result_text(json_object_get(document, "settings"), "shape"), "flat") == 0;
     return (!flat || add_steadiness(rows, notes)) && notes_of_compare(document, notes);
 }

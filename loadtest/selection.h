@@ -2,8 +2,18 @@
 #ifndef OVERSELL_LOADTEST_SELECTION_H
 #define OVERSELL_LOADTEST_SELECTION_H
 
+#include "loadtest/options.h"
+
 #include <jansson.h>
 #include <stdbool.h>
+
+/* The option by which a list is given; AT: where in the command's settings it goes. */
+#define SELECTION_ROW(at)                                                                                    \
+    {                                                                                                        \
+        "--strategies", "LIST", OPTION_TEXT, at, 0, 0, NULL,                                                 \
+            "names and groups with commas between; groups are all, unsafe,\n"                                \
+            "one-process, while-lease-holds and safe"                                                        \
+    }
 
 /* The rows of TABLE (from GET /strategies) that LIST means, in the table's order, each once: names and
  * groups (a guarantee, or "all") with commas between. NULL, having said on stderr what is valid. */

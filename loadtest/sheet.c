@@ -172,11 +172,6 @@ static const struct column DIFF_COLUMNS[] = {
 
 /* ---- the kinds of results ------------------------------------------------------------------------------ */
 
-static int64_t number(const json_t *object, const char *key)
-{
-    return (int64_t)json_integer_value(json_object_get(object, key));
-}
-
 static void title_compare(const json_t *document, char *ret_title, size_t size)
 {
     const json_t *settings = json_object_get(document, "settings");
@@ -185,14 +180,16 @@ static void title_compare(const json_t *document, char *ret_title, size_t size)
     ret_title[0] = 0;
     if (!settings)
         return;
-    if (number(settings, "requests") > 0)
-        used += (size_t)snprintf(
-            ret_title, size, "%" PRId64 " orders of %" PRId64 " against a stock of %" PRId64,
-            number(settings, "requests"), number(settings, "quantity"), number(settings, "stock"));
-    if (number(settings, "duration_ms") > 0)
+    if (result_number(settings, "requests") > 0)
+        used += (size_t)snprintf(ret_title, size,
+                                 "%" PRId64 " orders of %" PRId64 " against a stock of %" PRId64,
+                                 result_number(settings, "requests"), result_number(settings, "quantity"),
+                                 result_number(settings, "stock"));
+    if (result_number(settings, "duration_ms") > 0)
         used += (size_t)snprintf(ret_title + used, size - used, "%s %s of ample stock", used ? ", then" : "",
-                                 duration_text(number(settings, "duration_ms"), duration));
-    int64_t connections = number(settings, "connections"), instances = number(settings, "instances");
+                                 duration_text(result_number(settings, "duration_ms"), duration));
+    int64_t connections = result_number(settings, "connections"),
+            instances = result_number(settings, "instances");
     snprintf(ret_title + used, size - used, "; %" PRId64 " connection%s to %" PRId64 " service%s",
              connections, connections == 1 ? "" : "s", instances, instances == 1 ? "" : "s");
 }
@@ -216,14 +213,15 @@ static void title_explore(const json_t *document, char *ret_title, size_t size)
     const json_t *settings = json_object_get(document, "settings");
     const char *quantities = json_string_value(json_object_get(settings, "quantities"));
     size_t used = 0;
-    if (number(settings, "sample") > 0)
+    if (result_number(settings, "sample") > 0)
         used = (size_t)snprintf(ret_title, size,
                                 "%" PRId64 " schedules, chosen at random from seed %" PRId64 ",",
-                                number(settings, "sample"), number(settings, "seed"));
+                                result_number(settings, "sample"), result_number(settings, "seed"));
     else
         used = (size_t)snprintf(ret_title, size, "Every schedule");
     snprintf(ret_title + used, size - used, " of %" PRId64 " orders of %s against a stock of %" PRId64,
-             number(settings, "actors"), quantities ? quantities : "?", number(settings, "stock"));
+             result_number(settings, "actors"), quantities ? quantities : "?",
+             result_number(settings, "stock"));
 }
 
 static const struct kind {
@@ -338,7 +336,7 @@ static const char *verdict_text(const char *name, const json_t *row, char *buffe
     size_t used = (size_t)snprintf(buffer, CELL_MAX, "%s %.100s",
                                    verdict_parse(name, &verdict) ? MARKS[verdict] : "?", name);
     if (json_is_true(json_object_get(row, "slowed_down")))
-        snprintf(buffer + used, CELL_MAX - used, " (think %" PRId64 " ms)", number(row, "think_ms"));
+        snprintf(buffer + used, CELL_MAX - used, " (think %" PRId64 " ms)", result_number(row, "think_ms"));
     return buffer;
 }
 

@@ -25,9 +25,7 @@ struct soak_settings {
 #define AT(member) offsetof(struct soak_settings, member)
 
 static const struct option_row ROWS[] = {
-    {"--strategies", "LIST", OPTION_TEXT, AT(strategies), 0, 0, NULL,
-     "names and groups with commas between; groups are all, unsafe,\n"
-     "one-process, while-lease-holds and safe"},
+    SELECTION_ROW(AT(strategies)),
     {"--orders", "N", OPTION_NUMBER, AT(orders), 1, 1000000000, NULL,
      "orders in all, of which each strategy gets as many"},
     {"--slice", "N", OPTION_NUMBER, AT(plan.slice), 1, 1000000, NULL,

@@ -1,6 +1,8 @@
 /* How the result of a long sale is printed: its columns, its title, and what stands beneath the table. */
 #include "loadtest/soak.h"
 
+#include "loadtest/result.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,24 +46,13 @@ const struct column soak_columns[SOAK_COLUMNS] = {
 };
 /* clang-format on */
 
-static int64_t number(const json_t *object, const char *key)
-{
-    return (int64_t)json_integer_value(json_object_get(object, key));
-}
-
-static const char *text(const json_t *object, const char *key)
-{
-    const char *value = json_string_value(json_object_get(object, key));
-    return value ? value : "";
-}
-
 void title_soak(const json_t *document, char *ret_title, size_t size)
 {
     const json_t *settings = json_object_get(document, "settings");
     snprintf(ret_title, size,
              "A long sale under each strategy by one service, over %" PRId64
              " connections; each stock of %" PRId64 " units or fewer is sold out and its books are read",
-             number(settings, "connections"), number(settings, "slice"));
+             result_number(settings, "connections"), result_number(settings, "slice"));
 }
 
 bool notes_of_soak(const json_t *document, struct notes *notes)
@@ -70,12 +61,13 @@ bool notes_of_soak(const json_t *document, struct notes *notes)
     size_t i, broken = 0, sold = 0;
     json_t *row;
     json_array_foreach(json_object_get(document, "rows"), i, row) {
-        const char *verdict = text(row, "verdict");
-        orders += number(row, "orders");
-        sold += number(row, "orders") > 0;
+        const char *verdict = result_text(row, "verdict");
+        orders += result_number(row, "orders");
+        sold += result_number(row, "orders") > 0;
         broken += strcmp(verdict, "broken") == 0;
-        if (strcmp(verdict, "unavailable") == 0 && !notes_add(notes, NOTE_WARNING, "%s: not available: %s",
-                                                              text(row, "strategy"), text(row, "reason")))
+        if (strcmp(verdict, "unavailable") == 0 &&
+            !notes_add(notes, NOTE_WARNING, "%s: not available: %s", result_text(row, "strategy"),
+                       result_text(row, "reason")))
             return false;
     }
     return notes_add(notes, NOTE_CLOSING, "%" PRId64 " orders under %zu strateg%s. %s", orders, sold,

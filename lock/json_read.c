@@ -9,15 +9,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum {
-    LEAST = 32,
-    RESERVE = 1 << 17
-}; /* the buffer has powers of two; this is enough for a text half as long */
+/* The buffer has powers of two bytes; a reserve of so many is enough for a text half as long. */
+enum { LEAST = 32, RESERVE = 1 << 17 };
 
-static pthread_mutex_t mutex =
-    PTHREAD_MUTEX_INITIALIZER; /* of the reserve: who has run out has it to the end */
-static _Alignas(
-    max_align_t) unsigned char reserve[2][RESERVE]; /* the buffer is copied from the one to the other */
+/* Of the reserve: who has run out of memory has it to the end. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+/* Two, since a buffer that grows is copied from the one to the other. */
+static _Alignas(max_align_t) unsigned char reserve[2][RESERVE];
 static unsigned turn;
 static _Thread_local bool reads, ran_out;
 

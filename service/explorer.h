@@ -8,8 +8,8 @@
 
 struct explorer;
 
-static const int64_t EXPLORER_IDLE_US = 45LL *
-                                        1000000; /* after so long without a question it is to be ended */
+/* After so long without a question it is to be ended. */
+enum { EXPLORER_IDLE_US = 45000000 };
 
 enum explorer_answer {
     EXPLORER_ANSWERED,

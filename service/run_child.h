@@ -13,8 +13,8 @@ struct run_child {
 };
 
 /* Starts the program at ARGV[0], a path, with the environment ENVP, in a process group of its own; TALKS: its stdin is a
- * pipe as well. It gets SIGTERM
- * when the calling thread ends, which must therefore be the one that waits for it. False with errno. */
+ * pipe as well. It gets SIGTERM when the calling thread ends, which must therefore be the one that waits for it. False with
+ * errno. */
 bool run_child_start(const char *const *argv, const char *const *envp, bool talks,
                      struct run_child *ret_child);
 

@@ -61,8 +61,7 @@ static json_t *strategy_json(const struct strategy *s)
                      span_name(s->span), "scope", scope_name(s->scope), "fence", fence_name(s->fencing),
                      "isolation", isolation_name(s->isolation), "stock", policy->name, "stock_kind",
                      stock_kinds[strategy_stock_kind(s)].name, "max_tries", s->max_tries, "explorable",
-                     s->place != place_in_batch && s->place != place_in_redis, "available", available,
-                     "reason", available ? NULL : reason);
+                     strategy_has_steps(s), "available", available, "reason", available ? NULL : reason);
 }
 
 static json_t *settings_json(const struct settings *settings)

@@ -26,6 +26,11 @@ const struct lock_server *strategy_server(const struct strategy *strategy)
     return strategy->lock ? strategy->lock->server : NULL;
 }
 
+bool strategy_has_steps(const struct strategy *strategy)
+{
+    return strategy->place != place_in_batch && strategy->place != place_in_redis;
+}
+
 enum stock_kind strategy_stock_kind(const struct strategy *strategy)
 {
     return strategy->place == place_in_redis ? STOCK_REDIS : stock_policy_of(strategy->take_stock)->kind;

@@ -72,6 +72,8 @@ const struct strategy *strategy_find(const char *name);
 const struct lock_ops *strategy_lock(const char *name);
 /* The server that it needs besides the shop's PostgreSQL, for its lock or its stock; NULL for none. */
 const struct lock_server *strategy_server(const struct strategy *strategy);
+/* Does an order go through the engine's steps by itself? Else it has none that an explorer could put in another order. */
+bool strategy_has_steps(const struct strategy *strategy);
 /* The kind of stock that it sells. */
 enum stock_kind strategy_stock_kind(const struct strategy *strategy);
 /* Its place in the table. */
