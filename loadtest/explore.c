@@ -207,20 +207,25 @@ static json_t *settings_json(const struct explore_settings *settings)
         (json_int_t)limits->samples, "pct", (json_int_t)limits->pct, "seed", (json_int_t)limits->seed);
 }
 
-static int status_of(const json_t *rows)
+static int status_of(const json_t *rows, const char *list)
 {
-    size_t i;
+    size_t i, unavailable = 0;
     json_t *row;
-    bool failed = false, cut_short = false;
+    bool failed = false, missed = false;
     json_array_foreach(rows, i, row) {
-        const char *verdict = json_string_value(json_object_get(row, "verdict"));
+        const char *verdict = result_text(row, "verdict");
         failed |= strcmp(verdict, explore_verdict_name(EXPLORE_BROKEN)) == 0 ||
                   strcmp(verdict, explore_verdict_name(EXPLORE_NOT_CAUGHT)) == 0;
-        /* A search that broke off has promised nothing, whatever it had seen until then. */
-        cut_short |= json_object_get(row, "reason") &&
-                     strcmp(verdict, explore_verdict_name(EXPLORE_UNAVAILABLE)) != 0;
+        if (strcmp(verdict, explore_verdict_name(EXPLORE_UNAVAILABLE)) == 0) {
+            unavailable++;
+            missed |= selection_names(list, result_text(row, "strategy"));
+        } else {
+            /* A search that broke off has promised nothing, whatever it had seen until then. */
+            missed |= json_object_get(row, "reason") != NULL;
+        }
     }
-    return failed ? ENDED_BROKEN : cut_short ? ENDED_ENVIRONMENT : ENDED_AS_EXPECTED;
+    missed |= unavailable == json_array_size(rows);
+    return failed ? ENDED_BROKEN : missed ? ENDED_ENVIRONMENT : ENDED_AS_EXPECTED;
 }
 
 static int explore_in(struct lab *lab, const struct explore_settings *settings,
@@ -256,7 +261,7 @@ static int explore_in(struct lab *lab, const struct explore_settings *settings,
         explore_show(rows);
     if (settings->save && !explore_save(rows, settings->save))
         written = false;
-    return written ? status_of(rows) : ENDED_ENVIRONMENT;
+    return written ? status_of(rows, settings->strategies) : ENDED_ENVIRONMENT;
 }
 
 /* ---- replays --------------------------------------------------------------------------------------------------- */

@@ -162,6 +162,19 @@ def test_a_search_goes_on_from_its_checkpoint(servers, tmp_path):
     assert rows == whole
     ran = explore(servers, "--strategies", "mutex", *kept, "--faults", "crash", "--format", "json")
     assert ran.returncode == 3 and "is of another search" in rows_of(ran)["mutex"]["reason"], ran.stdout
+    file = tmp_path / "kept" / "mutex.checkpoint"
+    damaged = bytearray(file.read_bytes())
+    damaged[-3000] ^= 1
+    file.write_bytes(damaged)
+    ran = explore(servers, "--strategies", "mutex", *kept, "--format", "json")
+    assert ran.returncode == 3 and "is not whole" in rows_of(ran)["mutex"]["reason"], ran.stdout
+
+
+def test_one_that_is_asked_for_by_name_and_cannot_be_had_is_no_success(servers):
+    for names in ("batched", "mutex,batched"):
+        ran = explore(servers, "--strategies", names, "--limit", "2")
+        assert (ran.returncode, "way of its own" in ran.stdout) == (3, True), ran.stdout
+    assert explore({**servers, "REDIS_URL": "redis://127.0.0.1:1"}, "--strategies", "redis-lock").returncode == 3
 
 
 def test_more_stock_and_larger_orders(servers):
