@@ -315,11 +315,16 @@ screenshot: programs ## takes the picture of the page in README.md anew, in a re
 	BUILD=$(BUILD) tests/run e2e -k second_process_is_on_lanes_of_its_own
 	cp $(BUILD)/tests/page/readme.png docs/results/page.png
 
-faults: programs ## breaks things under every strategy, for docs/reliability.md; an hour or two (ARGS="--time 1m")
-	@mkdir -p docs/results
-	$(BUILD)/loadtest faults $(ARGS) --export-json docs/results/faults.json
-	docs/tables faults docs/results/faults.json >$(BUILD)/faults.md
+# One fault after the other, each with a result of its own, so that what has been broken is not broken again.
+FAULTS ?= $(shell $(BUILD)/loadtest faults --faults help | sed 's/^ *\([a-z0-9-]*\) .*/\1/')
+faults: programs ## breaks things under every strategy, for docs/reliability.md; hours; goes on where it was ended (FAULTS="kill pause")
+	$(MAKE) --no-print-directory $(FAULTS:%=$(BUILD)/faults/%.json)
+	docs/tables faults $(FAULTS:%=$(BUILD)/faults/%.json) >$(BUILD)/faults.md
 	docs/insert faults $(BUILD)/faults.md docs/reliability.md
+
+$(BUILD)/faults/%.json:
+	@mkdir -p $(@D)
+	$(BUILD)/loadtest faults --faults $* $(ARGS) --export-json $@
 
 SOAK_ORDERS ?= 10000000
 soak: programs ## sells ten million orders under the safe strategies, for docs/reliability.md; hours; goes on where it was ended (SOAK_ORDERS=…)
