@@ -188,8 +188,7 @@ static void judge_schedules(const struct check *check, const json_t *row, const 
         conclude(result, RESULT_PASSED, "%" PRId64 " schedules, those with the fewest interruptions",
                  number_of(row, "schedules"));
     } else {
-        conclude(result, strcmp(verdict, "unavailable") == 0 ? RESULT_ERRED : RESULT_FAILED, "%s",
-                 *reason ? reason : verdict);
+        conclude(result, RESULT_FAILED, "%s", *reason ? reason : verdict);
     }
 }
 
