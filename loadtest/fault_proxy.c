@@ -8,17 +8,17 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PAIRS_MAX = 2048, BUFFER = 16384, TRIGGER_MAX = 64, LISTEN_BACKLOG = 512 };
+enum { PAIRS_MAX = 2048, BUFFER = 16384, TRIGGER_MAX = 64, LISTEN_BACKLOG = 512, EVENTS_MAX = 256 };
 
 /* What one side has sent and the other has not been given yet. Nothing more is read before it has. */
 struct flow {
@@ -30,8 +30,10 @@ struct flow {
 };
 
 struct pair {
-    int ends[2];    /* the server's, the client's: ends[d] is where direction d leads */
-    bool connected; /* to the server */
+    int ends[2];        /* the server's, the client's: ends[d] is where direction d leads */
+    uint32_t wanted[2]; /* of each end, EPOLLIN and EPOLLOUT, or-ed: what is waited for … */
+    uint32_t seen[2];   /* … and what has come */
+    bool connected;     /* to the server */
     bool loses_reply;
     struct flow flows[2]; /* by direction */
 };
@@ -39,7 +41,8 @@ struct pair {
 struct proxy {
     int listener, port;
     atomic_int target;
-    int wake; /* an eventfd */
+    int wake;  /* an eventfd */
+    int epoll; /* since a service that has run every strategy has two thousand connections */
     pthread_t thread;
     pthread_mutex_t mutex; /* over what follows */
     bool closing, cutting;
@@ -50,7 +53,7 @@ struct proxy {
     /* the thread's own */
     size_t count;
     struct pair *pairs[PAIRS_MAX];
-    struct pollfd polled[2 + 2 * PAIRS_MAX];
+    uint32_t wake_seen, listener_seen;
 };
 
 /* ---- sockets ------------------------------------------------------------------------------------------- */
@@ -73,20 +76,29 @@ static void reset(int fd)
     close(fd);
 }
 
-static void drop(struct proxy *proxy, size_t i)
+/* An end of which nothing is wanted is not watched: it would report its hang-up again and again. */
+static bool watch(struct proxy *proxy, struct pair *pair, int end, uint32_t events)
 {
-    reset(proxy->pairs[i]->ends[TO_SERVER]);
-    reset(proxy->pairs[i]->ends[TO_CLIENT]);
-    free(proxy->pairs[i]);
-    proxy->pairs[i] = proxy->pairs[--proxy->count];
+    struct epoll_event event = {.events = events, .data.ptr = &pair->seen[end]};
+    int change = !pair->wanted[end] ? EPOLL_CTL_ADD : !events ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
+    if (pair->wanted[end] == events)
+        return true;
+    pair->wanted[end] = events;
+    return epoll_ctl(proxy->epoll, change, pair->ends[end], &event) == 0;
 }
 
-/* A connection that both sides have ended as they should. */
-static void finish(struct proxy *proxy, size_t i)
+/* Not by closing alone: a child that another thread has just forked still has the descriptor, and epoll would go on. */
+static void forget(struct proxy *proxy, size_t i, bool broken)
 {
-    close(proxy->pairs[i]->ends[TO_SERVER]);
-    close(proxy->pairs[i]->ends[TO_CLIENT]);
-    free(proxy->pairs[i]);
+    struct pair *pair = proxy->pairs[i];
+    for (int d = 0; d < 2; d++) {
+        (void)watch(proxy, pair, d, 0);
+        if (broken)
+            reset(pair->ends[d]);
+        else
+            close(pair->ends[d]);
+    }
+    free(pair);
     proxy->pairs[i] = proxy->pairs[--proxy->count];
 }
 
@@ -127,7 +139,7 @@ static size_t before_the_cut(struct proxy *proxy, enum direction direction, size
 }
 
 /* Reads what one side has sent. False: the connection is to be dropped. */
-static bool take_in(struct proxy *proxy, struct pair *pair, enum direction direction)
+static bool take_in(struct proxy *proxy, struct pair *pair, enum direction direction, int64_t now_us)
 {
     struct flow *flow = &pair->flows[direction];
     ssize_t got = recv(pair->ends[!direction], flow->data, BUFFER, 0);
@@ -148,7 +160,7 @@ static bool take_in(struct proxy *proxy, struct pair *pair, enum direction direc
     }
     flow->from = 0;
     flow->length = (size_t)got;
-    flow->due_us = monotonic_us() + proxy->rules.delay_ms * 1000;
+    flow->due_us = now_us + proxy->rules.delay_ms * 1000;
     return true;
 }
 
@@ -180,16 +192,16 @@ static bool may_go(const struct proxy *proxy, const struct flow *flow, enum dire
 }
 
 /* One direction of one connection. False: the connection is to be dropped. */
-static bool move(struct proxy *proxy, struct pair *pair, enum direction direction, short readable,
-                 short writable)
+static bool move(struct proxy *proxy, struct pair *pair, enum direction direction, int64_t now_us)
 {
     struct flow *flow = &pair->flows[direction];
-    if (direction == TO_SERVER && (writable & (POLLERR | POLLHUP)) && !pair->connected)
+    uint32_t readable = pair->seen[!direction], writable = pair->seen[direction];
+    if (direction == TO_SERVER && (writable & (EPOLLERR | EPOLLHUP)) && !pair->connected)
         return false;
-    if (flow->length == 0 && !flow->ended && (readable & (POLLIN | POLLHUP | POLLERR)) &&
-        !take_in(proxy, pair, direction))
+    if (flow->length == 0 && !flow->ended && (readable & (EPOLLIN | EPOLLHUP | EPOLLERR)) &&
+        !take_in(proxy, pair, direction, now_us))
         return false;
-    if (!may_go(proxy, flow, direction, monotonic_us()))
+    if (!may_go(proxy, flow, direction, now_us))
         return true;
     if (flow->length > 0 && (direction == TO_CLIENT || pair->connected) && !give_out(proxy, pair, direction))
         return false;
@@ -203,55 +215,68 @@ static bool move(struct proxy *proxy, struct pair *pair, enum direction directio
 /* ---- the thread ---------------------------------------------------------------------------------------- */
 
 /* What to wait for at one end: more from it, where what it sent before has gone, and room for what leads there. */
-static short events_at(const struct proxy *proxy, const struct pair *pair, enum direction leads,
-                       int64_t now_us, int *timeout_ms)
+static uint32_t events_at(const struct proxy *proxy, const struct pair *pair, enum direction leads,
+                          int64_t now_us, int *timeout_ms)
 {
     const struct flow *out = &pair->flows[leads], *in = &pair->flows[!leads];
-    short events = 0;
+    uint32_t events = 0;
     if (leads == TO_SERVER && !pair->connected)
-        events |= POLLOUT;
+        events |= EPOLLOUT;
     if (in->length == 0 && !in->ended && !proxy->rules.stall[!leads])
-        events |= POLLIN;
+        events |= EPOLLIN;
     if (out->length > 0 && !proxy->rules.stall[leads]) {
         int64_t ms = (out->due_us - now_us + 999) / 1000;
         if (ms <= 0)
-            events |= POLLOUT;
+            events |= EPOLLOUT;
         else if (ms < *timeout_ms)
             *timeout_ms = (int)ms;
     }
     return events;
 }
 
+/* How long to wait, at most. */
 static int prepare(struct proxy *proxy)
 {
     int timeout_ms = 1000;
     int64_t now_us = monotonic_us();
-    proxy->polled[0] = (struct pollfd){.fd = proxy->wake, .events = POLLIN};
-    proxy->polled[1] = (struct pollfd){.fd = proxy->listener, .events = POLLIN};
-    for (size_t i = 0; i < proxy->count; i++)
-        for (int d = 0; d < 2; d++) {
-            struct pair *pair = proxy->pairs[i];
-            short events = events_at(proxy, pair, (enum direction)d, now_us, &timeout_ms);
-            /* An end of which nothing is wanted would report its hang-up again and again. */
-            proxy->polled[2 + 2 * i + (size_t)d] = (struct pollfd){.fd = events ? pair->ends[d] : -1,
-                                                                   .events = events};
-        }
+    for (size_t i = proxy->count; i-- > 0;) {
+        struct pair *pair = proxy->pairs[i];
+        uint32_t server = events_at(proxy, pair, TO_SERVER, now_us, &timeout_ms);
+        uint32_t client = events_at(proxy, pair, TO_CLIENT, now_us, &timeout_ms);
+        if (!watch(proxy, pair, TO_SERVER, server) || !watch(proxy, pair, TO_CLIENT, client))
+            forget(proxy, i, true);
+    }
     return timeout_ms;
 }
 
-/* Backwards, since whoever is dropped makes room for the last. */
-static void work(struct proxy *proxy, size_t polled)
+/* Notes what has come, which the thread looks at when it has the mutex again. */
+static void await(struct proxy *proxy, int timeout_ms)
 {
-    for (size_t i = polled; i-- > 0;) {
+    struct epoll_event events[EVENTS_MAX];
+    uint64_t rings;
+    int count = epoll_wait(proxy->epoll, events, EVENTS_MAX, timeout_ms);
+    for (int i = 0; i < count; i++)
+        *(uint32_t *)events[i].data.ptr = events[i].events;
+    if (proxy->wake_seen)
+        (void)!read(proxy->wake, &rings, sizeof rings);
+    proxy->wake_seen = 0;
+}
+
+/* Backwards, since whoever is dropped makes room for the last. */
+static void work(struct proxy *proxy)
+{
+    int64_t now_us = monotonic_us();
+    for (size_t i = proxy->count; i-- > 0;) {
         struct pair *pair = proxy->pairs[i];
-        short server = proxy->polled[2 + 2 * i + TO_SERVER].revents;
-        short client = proxy->polled[2 + 2 * i + TO_CLIENT].revents;
-        if ((server & POLLOUT) && !(server & (POLLERR | POLLHUP)))
+        if ((pair->seen[TO_SERVER] & EPOLLOUT) && !(pair->seen[TO_SERVER] & (EPOLLERR | EPOLLHUP)))
             pair->connected = true;
-        if (!move(proxy, pair, TO_SERVER, client, server) || !move(proxy, pair, TO_CLIENT, server, client))
-            drop(proxy, i);
-        else if (pair->flows[0].told && pair->flows[1].told)
-            finish(proxy, i);
+        if (!move(proxy, pair, TO_SERVER, now_us) || !move(proxy, pair, TO_CLIENT, now_us)) {
+            forget(proxy, i, true);
+            continue;
+        }
+        pair->seen[TO_SERVER] = pair->seen[TO_CLIENT] = 0;
+        if (pair->flows[0].told && pair->flows[1].told)
+            forget(proxy, i, false);
     }
 }
 
@@ -261,24 +286,21 @@ static void *run_proxy(void *context)
     pthread_mutex_lock(&proxy->mutex);
     while (!proxy->closing) {
         while (proxy->cutting && proxy->count > 0)
-            drop(proxy, proxy->count - 1);
+            forget(proxy, proxy->count - 1, true);
         proxy->cutting = false;
-        size_t polled = proxy->count;
         int timeout_ms = prepare(proxy);
         pthread_mutex_unlock(&proxy->mutex);
-        int ready = poll(proxy->polled, 2 + 2 * polled, timeout_ms);
-        uint64_t woken;
-        if (ready > 0 && (proxy->polled[0].revents & POLLIN))
-            (void)!read(proxy->wake, &woken, sizeof woken);
+        await(proxy, timeout_ms);
         pthread_mutex_lock(&proxy->mutex);
-        if (ready < 0 || proxy->cutting)
-            continue; /* by a signal: what revents say is of the time before; or all are to be reset first */
-        work(proxy, polled);
-        if (proxy->polled[1].revents & POLLIN)
+        if (proxy->cutting)
+            continue; /* before anything else comes through */
+        work(proxy);
+        if (proxy->listener_seen)
             accept_one(proxy, proxy->rules.refuse);
+        proxy->listener_seen = 0;
     }
     while (proxy->count > 0)
-        drop(proxy, proxy->count - 1);
+        forget(proxy, proxy->count - 1, true);
     pthread_mutex_unlock(&proxy->mutex);
     return NULL;
 }
@@ -298,23 +320,39 @@ static bool listen_somewhere(struct proxy *proxy)
     return true;
 }
 
+/* The two descriptors that stay. */
+static bool watch_own(struct proxy *proxy)
+{
+    struct epoll_event wake = {.events = EPOLLIN, .data.ptr = &proxy->wake_seen};
+    struct epoll_event listener = {.events = EPOLLIN, .data.ptr = &proxy->listener_seen};
+    proxy->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    proxy->epoll = epoll_create1(EPOLL_CLOEXEC);
+    return proxy->wake >= 0 && proxy->epoll >= 0 &&
+           epoll_ctl(proxy->epoll, EPOLL_CTL_ADD, proxy->wake, &wake) == 0 &&
+           epoll_ctl(proxy->epoll, EPOLL_CTL_ADD, proxy->listener, &listener) == 0;
+}
+
+static void close_own(struct proxy *proxy)
+{
+    const int fds[] = {proxy->wake, proxy->listener, proxy->epoll};
+    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    free(proxy);
+}
+
 struct proxy *proxy_open(int port)
 {
     struct proxy *proxy = calloc(1, sizeof *proxy);
     if (!proxy)
         return NULL;
-    proxy->listener = -1;
+    proxy->listener = proxy->wake = proxy->epoll = -1;
     atomic_init(&proxy->target, port);
     proxy->mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    proxy->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (proxy->wake >= 0 && listen_somewhere(proxy) &&
+    if (listen_somewhere(proxy) && watch_own(proxy) &&
         pthread_create(&proxy->thread, NULL, run_proxy, proxy) == 0)
         return proxy;
-    if (proxy->wake >= 0)
-        close(proxy->wake);
-    if (proxy->listener >= 0)
-        close(proxy->listener);
-    free(proxy);
+    close_own(proxy);
     return NULL;
 }
 
@@ -366,7 +404,5 @@ void proxy_close(struct proxy *proxy)
     pthread_mutex_unlock(&proxy->mutex);
     wake(proxy);
     (void)pthread_join(proxy->thread, NULL);
-    close(proxy->wake);
-    close(proxy->listener);
-    free(proxy);
+    close_own(proxy);
 }
