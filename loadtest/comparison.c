@@ -26,7 +26,7 @@ static const struct option_row ROWS[] = {
      "how long the throughput phase measures"},
     {"--think-ms", "M", OPTION_NUMBER, AT(plan.think_ms), 0, 10000, NULL,
      "pause of every order inside its critical section, between read and write"},
-    {"--repeat", "K", OPTION_NUMBER, AT(repeat), 1, 100, NULL,
+    {"--repeat", "K", OPTION_NUMBER, AT(repeat), 1, 1000, NULL,
      "run everything K times; the worst verdict counts, and medians"},
     {"--product", "ID", OPTION_NUMBER, AT(plan.product), 1, INT64_MAX, NULL,
      "the product that is ordered; its orders are DELETED before each phase"},
