@@ -58,15 +58,16 @@ struct fault {
     bool (*leave)(struct fault_run *run);
     /* Can it be done here? If not, RET_REASON says why. NULL: yes. */
     bool (*possible)(struct site *site, char *ret_reason, size_t size);
-    unsigned proxied; /* 1 << BACKEND, or-ed */
-    bool cuts;        /* its proxies have to cut connections, or nothing was shown */
-    bool ample;       /* STORY_CHURN: nothing is ever sold out */
-    bool clocks;      /* the services have clocks that can be set */
-    bool proxied_one; /* by the first service alone, which is then the one that suffers */
-    int64_t think_ms; /* STORY_OVERTAKE: how long the first holder thinks; 0: by the lease */
-    int64_t ttl_ms;   /* of the locks */
-    int64_t bound_ms; /* I4, I5: in which orders should flow again; ten times as much is a failure */
-    int cycles;       /* unless the user wants another number */
+    const char *servers_of; /* a strategy whose servers are needed, whoever suffers; NULL: none */
+    unsigned proxied;       /* 1 << BACKEND, or-ed */
+    bool cuts;              /* its proxies have to cut connections, or nothing was shown */
+    bool ample;             /* STORY_CHURN: nothing is ever sold out */
+    bool clocks;            /* the services have clocks that can be set */
+    bool proxied_one;       /* by the first service alone, which is then the one that suffers */
+    int64_t think_ms;       /* STORY_OVERTAKE: how long the first holder thinks; 0: by the lease */
+    int64_t ttl_ms;         /* of the locks */
+    int64_t bound_ms;       /* I4, I5: in which orders should flow again; ten times as much is a failure */
+    int cycles;             /* unless the user wants another number */
 };
 
 /* A strategy under a fault, over all cycles so far. */
@@ -104,6 +105,8 @@ bool fault_warm_up(struct fault_run *run);
 bool fault_churn(struct fault_run *run);
 bool fault_overtake(struct fault_run *run);
 bool fault_lock_test(struct fault_run *run);
+/* Deletes the locks that were left behind in Redis: one that is stuck for ever would be so in the next cycle, too. */
+void fault_free_locks(struct fault_run *run);
 /* Service I has ended as it should not: a wrong answer to everybody. WHEN, behind "a service that ". */
 void fault_note_end(struct fault_run *run, int i, const char *when);
 

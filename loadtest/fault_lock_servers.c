@@ -155,6 +155,7 @@ bool before_failover(struct fault_run *run)
         return false;
     if (!leave_failover(run))
         return false;
+    fault_free_locks(run); /* before the replica hears of those that the old master has kept */
     proxy_aim(run->site->proxies[BACKEND_REDIS][0], port);
     site_cut_proxies(run->site, 1 << BACKEND_REDIS);
     snprintf(text, sizeof text, "CONFIG SET masterauth %s", password);

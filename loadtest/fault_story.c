@@ -59,11 +59,10 @@ static bool mend_services(struct fault_run *run)
     return site_mend_services(run->site);
 }
 
-/* A lock that is stuck for ever would be so in the next cycle, too. */
-static void free_stuck_locks(struct fault_run *run)
+void fault_free_locks(struct fault_run *run)
 {
     for (size_t i = 0; i < run->count; i++)
-        if (run->subjects[i].expected & SEEN_STUCK)
+        if (fault_lock_on(run->subjects[i].strategy, "redis"))
             (void)redis_tell(run->site->addresses.redis_url, 0, "DEL oversell:lock:product:%" PRId64,
                              run->subjects[i].product);
 }
@@ -242,7 +241,7 @@ bool fault_churn(struct fault_run *run)
     if (!mend_services(run) || (run->fault->before && !run->fault->before(run)) ||
         !site_set(run->site, 0, think_ms) || !site_set(run->site, 1, think_ms) || !reset_products(run, stock))
         return false;
-    free_stuck_locks(run);
+    fault_free_locks(run);
     fault_log_turn(run->log);
     struct fault_clients *crowd = start_crowd(run, clients);
     bool well = crowd && break_things(run);

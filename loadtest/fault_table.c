@@ -169,7 +169,7 @@ const struct fault faults[] = {
      .ttl_ms = 2000, .bound_ms = 3000, .cycles = 10},
     {.name = "redis-failover", .does = "Redis is killed before it has told its replica of a lock, and the replica takes its place",
      .story = STORY_OVERTAKE, .expected = expect_redis_restart, .before = before_failover, .leave = leave_failover, .strike = strike_failover,
-     .proxied = 1 << BACKEND_REDIS, .ttl_ms = 30000, .bound_ms = 3000, .cycles = 3},
+     .servers_of = "redlock", .proxied = 1 << BACKEND_REDIS, .ttl_ms = 30000, .bound_ms = 3000, .cycles = 3},
     {.name = "redlock-2-down", .does = "two of Redlock's five servers are killed for a while",
      .story = STORY_CHURN, .expected = expect_redlock_minority, .strike = strike_redlock_minority,
      .ttl_ms = 2000, .bound_ms = 3000, .cycles = 5},

@@ -106,6 +106,18 @@ static bool strategies_valid(const char *list)
     return rows != NULL;
 }
 
+/* The strategies whose servers are started: those that are tried, and those that a fault needs besides. */
+static bool name_servers(const struct faults_settings *settings, char *ret_list, size_t size)
+{
+    size_t used = (size_t)snprintf(ret_list, size, "%s", settings->strategies);
+    for (size_t i = 0; i < fault_count && used < size; i++)
+        if (faults[i].servers_of && is_wanted(settings->faults, faults[i].name))
+            used += (size_t)snprintf(ret_list + used, size - used, ",%s", faults[i].servers_of);
+    if (used >= size)
+        complain("the list of strategies is too long");
+    return used < size;
+}
+
 /* ---- running ------------------------------------------------------------------------------------------- */
 
 static bool (*const STORIES[])(struct fault_run *run) = {
@@ -269,6 +281,7 @@ int faults_main(int argc, char **argv)
     struct faults_settings settings = {
         .faults = "all", .strategies = "all", .seed = 1, .output = OUTPUT_DEFAULTS};
     struct texts operands;
+    char servers[4096];
     switch (options_parse(&LINE, argc, argv, &settings, &operands)) {
     case OPTIONS_OK: break;
     case OPTIONS_HELP: return ENDED_AS_EXPECTED;
@@ -279,13 +292,13 @@ int faults_main(int argc, char **argv)
         return ENDED_AS_EXPECTED;
     }
     if (!faults_valid(settings.faults) || !strategies_valid(settings.strategies) ||
-        !output_valid(&settings.output))
+        !name_servers(&settings, servers, sizeof servers) || !output_valid(&settings.output))
         return ENDED_USAGE;
 
     interrupt_watch();
     struct site site;
     int status = ENDED_ENVIRONMENT;
-    if (site_open(settings.strategies, &site)) {
+    if (site_open(servers, &site)) {
         status = faults_in(&site, &settings);
         site_close(&site);
     }
