@@ -49,7 +49,9 @@ bool redis_socket_send(int fd, const char *bytes, size_t size, int64_t until_us)
     return send(server_fds[fd], reply, length, MSG_NOSIGNAL) == (ssize_t)length;
 }
 
-int poll(struct pollfd *polled, nfds_t count, int timeout_ms) /* Redlock waits for several by itself */
+/* Redlock waits for several by itself. */
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the C library's are reserved */
+int poll(struct pollfd *polled, nfds_t count, int timeout_ms)
 {
     (void)timeout_ms;
     return ppoll(polled, count, &(struct timespec){0}, NULL);
