@@ -360,6 +360,22 @@ void http_reply_text(struct exchange *x, int status, char *text)
         reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
 }
 
+static unsigned connections_of(const struct loop *loop)
+{
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(loop->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+    return info ? info->num_connections : 0;
+}
+
+/* Where there were too many connections, the library takes new ones from the run on after the one in which some ended; when
+ * all ended in one, nobody is left who would be the cause of another. */
+static void run_once(const struct loop *loop)
+{
+    unsigned before = connections_of(loop);
+    MHD_run(loop->daemon);
+    if (connections_of(loop) < before)
+        MHD_run(loop->daemon);
+}
+
 /* Clears the wake-up before the library looks which connections are resumed: one that comes later is not lost. */
 static void *run_loop(void *arg)
 {
@@ -378,7 +394,7 @@ static void *run_loop(void *arg)
             (void)eventfd_read(loop->wake_fd, &unused);
             atomic_exchange(&loop->woken, false);
         }
-        MHD_run(loop->daemon);
+        run_once(loop);
     }
     return NULL;
 }

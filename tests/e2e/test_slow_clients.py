@@ -5,6 +5,7 @@ import itertools
 import os
 import re
 import resource
+import signal
 import socket
 import struct
 import time
@@ -290,8 +291,10 @@ def test_too_few_descriptors(services, database):
         assert 100 < files < 400, f"{files} descriptors are open"
         wires[-1].send(request_bytes("GET", "/healthz"))
         assert not wires[-1].reply_within(0.5), "one too many is served"
+        service.process.send_signal(signal.SIGSTOP)  # so that it finds all ended at the same time
         for wire in wires[:-1]:
             wire.close()
+        service.process.send_signal(signal.SIGCONT)
         assert wires[-1].reply_within(20 * PATIENCE), "and is never served"
         assert wires[-1].last.status == 200
     finally:
