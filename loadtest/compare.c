@@ -88,7 +88,7 @@ static int compare_in(struct lab *lab, const struct compare_settings *settings)
         complain("out of memory");
         return ENDED_ENVIRONMENT;
     }
-    return output_write(document, &settings->output) ? rows_status(rows, settings->strategies)
+    return output_write(document, &settings->output) ? result_status(rows, settings->strategies)
                                                      : ENDED_ENVIRONMENT;
 }
 

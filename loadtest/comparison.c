@@ -1,12 +1,10 @@
 /* Several strategies measured one after the other: what compare and diff have in common. */
 #include "loadtest/comparison.h"
 
-#include "loadtest/commands.h"
 #include "loadtest/complain.h"
 #include "loadtest/events.h"
 #include "loadtest/progress.h"
 #include "loadtest/row.h"
-#include "loadtest/selection.h"
 
 #include <stdio.h>
 
@@ -161,22 +159,4 @@ json_t *comparison_run(const struct comparison *comparison, struct lab *lab, con
     progress_wipe();
     strategies_restore(lab, plan_switched(&comparison->plan), before);
     return rows;
-}
-
-int rows_status(const json_t *rows, const char *list)
-{
-    size_t i, unavailable = 0;
-    json_t *row;
-    bool missed = false, failed = false;
-    json_array_foreach(rows, i, row) {
-        enum verdict verdict = row_verdict(row);
-        failed |= verdict_fails(verdict);
-        if (verdict == VERDICT_UNAVAILABLE) {
-            unavailable++;
-            missed |= selection_names(list, json_string_value(json_object_get(row, "strategy")));
-        }
-    }
-    if (failed)
-        return ENDED_BROKEN;
-    return missed || unavailable == json_array_size(rows) ? ENDED_ENVIRONMENT : ENDED_AS_EXPECTED;
 }

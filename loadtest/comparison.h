@@ -36,8 +36,4 @@ void strategies_remember(struct lab *lab, int64_t product, json_t *ret_before[IN
 /* Gives them back, also after an interrupt, and releases them. */
 void strategies_restore(struct lab *lab, int64_t product, json_t *before[INSTANCES_MAX]);
 
-/* The exit status that the verdicts of ROWS ask for. A strategy that is not available is only missed where LIST calls it
- * by name, or where nothing else ran. */
-int rows_status(const json_t *rows, const char *list);
-
 #endif

@@ -207,27 +207,6 @@ static json_t *settings_json(const struct explore_settings *settings)
         (json_int_t)limits->samples, "pct", (json_int_t)limits->pct, "seed", (json_int_t)limits->seed);
 }
 
-static int status_of(const json_t *rows, const char *list)
-{
-    size_t i, unavailable = 0;
-    json_t *row;
-    bool failed = false, missed = false;
-    json_array_foreach(rows, i, row) {
-        const char *verdict = result_text(row, "verdict");
-        failed |= strcmp(verdict, explore_verdict_name(EXPLORE_BROKEN)) == 0 ||
-                  strcmp(verdict, explore_verdict_name(EXPLORE_NOT_CAUGHT)) == 0;
-        if (strcmp(verdict, explore_verdict_name(EXPLORE_UNAVAILABLE)) == 0) {
-            unavailable++;
-            missed |= selection_names(list, result_text(row, "strategy"));
-        } else {
-            /* A search that broke off has promised nothing, whatever it had seen until then. */
-            missed |= json_object_get(row, "reason") != NULL;
-        }
-    }
-    missed |= unavailable == json_array_size(rows);
-    return failed ? ENDED_BROKEN : missed ? ENDED_ENVIRONMENT : ENDED_AS_EXPECTED;
-}
-
 static int explore_in(struct lab *lab, const struct explore_settings *settings,
                       const struct strategy *const *chosen, size_t count)
 {
@@ -261,7 +240,7 @@ static int explore_in(struct lab *lab, const struct explore_settings *settings,
         explore_show(rows);
     if (settings->save && !explore_save(rows, settings->save))
         written = false;
-    return written ? status_of(rows, settings->strategies) : ENDED_ENVIRONMENT;
+    return written ? result_status(rows, settings->strategies) : ENDED_ENVIRONMENT;
 }
 
 /* ---- replays --------------------------------------------------------------------------------------------------- */

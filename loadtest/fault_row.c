@@ -1,11 +1,6 @@
 /* What is kept of a fault: a row for each strategy, and what the rows come to. */
 #include "loadtest/fault_row.h"
 
-#include "loadtest/commands.h"
-#include "loadtest/selection.h"
-
-#include <string.h>
-
 json_t *fault_row_new(const struct fault_run *run, const struct fault_subject *subject)
 {
     const struct fault_tally *tally = &subject->tally;
@@ -50,27 +45,4 @@ json_t *fault_row_new(const struct fault_run *run, const struct fault_subject *s
         return NULL;
     }
     return row;
-}
-
-static bool is(const json_t *row, const char *verdict)
-{
-    const char *its = json_string_value(json_object_get(row, "verdict"));
-    return its && strcmp(its, verdict) == 0;
-}
-
-int fault_rows_status(const json_t *rows, const char *list)
-{
-    size_t i, unavailable = 0;
-    json_t *row;
-    bool missed = false, failed = false;
-    json_array_foreach(rows, i, row) {
-        failed |= is(row, "broken") || is(row, "not-caught");
-        if (is(row, "unavailable")) {
-            unavailable++;
-            missed |= selection_names(list, json_string_value(json_object_get(row, "strategy")));
-        }
-    }
-    if (failed)
-        return ENDED_BROKEN;
-    return missed || unavailable == json_array_size(rows) ? ENDED_ENVIRONMENT : ENDED_AS_EXPECTED;
 }

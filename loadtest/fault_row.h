@@ -8,7 +8,5 @@
 
 /* NULL when out of memory. */
 json_t *fault_row_new(const struct fault_run *run, const struct fault_subject *subject);
-/* The command's exit status for ROWS; LIST is what strategies the user asked for. */
-int fault_rows_status(const json_t *rows, const char *list);
 
 #endif

@@ -273,7 +273,7 @@ static int faults_in(struct site *site, const struct faults_settings *settings)
     }
     /* What came before the end of a run that broke off may have taken hours. */
     bool written = json_array_size(rows) == 0 || output_write(document, &settings->output);
-    return well && written ? fault_rows_status(rows, settings->strategies) : ENDED_ENVIRONMENT;
+    return well && written ? result_status(rows, settings->strategies) : ENDED_ENVIRONMENT;
 }
 
 int faults_main(int argc, char **argv)

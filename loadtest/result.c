@@ -1,8 +1,12 @@
 /* A stored result: one JSON document with its settings, its machine and its rows. */
 #include "loadtest/result.h"
 
+#include "loadtest/commands.h"
 #include "loadtest/complain.h"
+#include "loadtest/selection.h"
+#include "loadtest/verdict.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,4 +109,28 @@ const char *result_text(const json_t *row, const char *key)
 {
     const char *value = json_string_value(json_object_get(row, key));
     return value ? value : "";
+}
+
+int result_status(const json_t *rows, const char *list)
+{
+    size_t i, unavailable = 0;
+    json_t *row;
+    bool missed = false, failed = false;
+    json_array_foreach(rows, i, row) {
+        enum verdict verdict = VERDICT_BROKEN;
+        if (strcmp(result_text(row, "verdict"), "unknown") == 0) /* explore's: not all was looked at */
+            verdict = VERDICT_OK;
+        else
+            (void)verdict_parse(result_text(row, "verdict"), &verdict); /* no verdict is a broken one */
+        failed |= verdict_fails(verdict);
+        if (verdict == VERDICT_UNAVAILABLE) {
+            unavailable++;
+            missed |= selection_names(list, result_text(row, "strategy"));
+        } else {
+            missed |= *result_text(row, "reason") != 0;
+        }
+    }
+    if (failed)
+        return ENDED_BROKEN;
+    return missed || unavailable == json_array_size(rows) ? ENDED_ENVIRONMENT : ENDED_AS_EXPECTED;
 }

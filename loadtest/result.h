@@ -17,4 +17,8 @@ const char *result_kind(const json_t *document);
 int64_t result_number(const json_t *row, const char *key);
 const char *result_text(const json_t *row, const char *key);
 
+/* The exit status (commands.h) that the verdicts of ROWS ask for. A strategy that is not available is only missed where LIST
+ * calls it by name, or where nothing else ran; one that was begun and broken off, for a reason, is missed in any case. */
+int result_status(const json_t *rows, const char *list);
+
 #endif

@@ -145,7 +145,7 @@ static int soak_in(struct lab *lab, struct soak_settings *settings, json_t *docu
     }
     progress_wipe();
     return well && output_write(document, &settings->output)
-               ? rows_status(json_object_get(document, "rows"), settings->strategies)
+               ? result_status(json_object_get(document, "rows"), settings->strategies)
                : ENDED_ENVIRONMENT;
 }
 
