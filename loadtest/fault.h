@@ -32,6 +32,8 @@ struct fault_run;
 
 /* A bound in ms is a figure. So many times the bound others are waited for, and who is not back by then has failed. */
 enum { FAULT_LATE = 10 };
+/* How long an order waits for its lock in STORY_CHURN. */
+enum { FAULT_LOCK_WAIT_MS = 5000 };
 
 /* How a fault's cycles go. */
 enum fault_story {
@@ -47,12 +49,12 @@ struct fault {
     unsigned (*expected)(const struct strategy *strategy);
     /* Before the first cycle; NULL: nothing. */
     bool (*enter)(struct fault_run *run);
-    /* At the beginning of a cycle, before anybody orders; NULL: nothing. */
+    /* STORY_OVERTAKE: at the beginning of a cycle, before anybody orders; NULL: nothing. */
     bool (*before)(struct fault_run *run);
     /* Breaks something. In STORY_CHURN it also mends it, and notes when in run->ready_us. False: the experiment cannot go
      * on; it has said why. */
     bool (*strike)(struct fault_run *run);
-    /* STORY_OVERTAKE: once the others have come. STORY_CHURN: at the end of a cycle. NULL: nothing. */
+    /* STORY_OVERTAKE: once the others have come; NULL: nothing. */
     bool (*after)(struct fault_run *run);
     /* After the last cycle, whatever came before; NULL: nothing. */
     bool (*leave)(struct fault_run *run);
@@ -60,7 +62,6 @@ struct fault {
     bool (*possible)(struct site *site, char *ret_reason, size_t size);
     const char *servers_of; /* a strategy whose servers are needed, whoever suffers; NULL: none */
     unsigned proxied;       /* 1 << BACKEND, or-ed */
-    bool cuts;              /* its proxies have to cut connections, or nothing was shown */
     bool ample;             /* STORY_CHURN: nothing is ever sold out */
     bool clocks;            /* the services have clocks that can be set */
     bool proxied_one;       /* by the first service alone, which is then the one that suffers */
@@ -78,6 +79,7 @@ struct fault_subject {
     const char *reason; /* why it cannot be tried; NULL: it can */
     struct fault_tally tally;
     int64_t cycles, longest_outage_ms, longest_recovery_ms, seen_in;
+    int64_t struck; /* cycles in which others had to wait for what a dead holder had left */
     bool stuck;
 };
 
@@ -91,7 +93,9 @@ struct fault_run {
     uint64_t seed; /* of this cycle */
     uint64_t random;
     int64_t cycle;
-    int victim;       /* the service that suffers */
+    int victim; /* the service that suffers */
+    unsigned
+        turned; /* 1 << BACKEND, or-ed: those whose proxies have had their turn; each must have done something */
     int64_t fault_us; /* when it was struck, in this cycle */
     int64_t ready_us; /* when what was broken was back; 0: not yet */
 };
@@ -109,6 +113,10 @@ bool fault_lock_test(struct fault_run *run);
 void fault_free_locks(struct fault_run *run);
 /* Service I has ended as it should not: a wrong answer to everybody. WHEN, behind "a service that ". */
 void fault_note_end(struct fault_run *run, int i, const char *when);
+/* The same for those that have ended: whoever ends one starts it again, so they have done so by themselves. */
+void fault_note_ends(struct fault_run *run);
+/* Waits until every strategy has served somebody since run->ready_us, or it is too late. False after an interrupt. */
+bool fault_await_service(struct fault_run *run);
 
 /* ---- expectations that several faults share (fault_expect.c) ---- */
 
@@ -126,6 +134,8 @@ unsigned fault_expect_peril(const struct strategy *strategy, unsigned peril, con
 bool fault_sees_its_place(const struct strategy *strategy);
 /* Of WANTED (SEEN_…), is something expected of a strategy that has not been seen yet? */
 bool fault_still_to_be_seen(const struct fault_run *run, unsigned wanted);
+/* What is expected when a holder dies has not been shown yet: none did. */
+bool fault_holder_to_be_struck(const struct fault_subject *subject);
 /* The verdict of a subject: "ok", "caught-as-expected", "not-caught", "broken", "unavailable". */
 const char *fault_verdict(const struct fault *fault, const struct fault_subject *subject);
 /* What must hold of what is EXPECTED, in words: "I1 I2 I7", "" for nothing. BUFFER of 64 bytes, returned. */

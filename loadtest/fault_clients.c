@@ -96,13 +96,11 @@ static enum reply send_order(struct client *client, int instance, size_t number,
     curl_easy_setopt(client->curl, CURLOPT_PREREQDATA, client);
     CURLcode code = curl_easy_perform(client->curl);
     curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, ret_status);
-    double connected = 0;
-    curl_easy_getinfo(client->curl, CURLINFO_CONNECT_TIME, &connected);
     if (code == CURLE_OK)
         return REPLY_GOT;
     if (code == CURLE_COULDNT_CONNECT && client->requests == 0)
         return REPLY_NOT_SENT;
-    return code == CURLE_OPERATION_TIMEDOUT && connected > 0 ? REPLY_TOO_LATE : REPLY_NONE;
+    return code == CURLE_OPERATION_TIMEDOUT && client->requests > 0 ? REPLY_TOO_LATE : REPLY_NONE;
 }
 
 /* ---- one intent ---------------------------------------------------------------------------------------- */

@@ -53,6 +53,8 @@ static unsigned seen_against(const struct fault *fault, const struct fault_subje
     if (tally->oversold > 0 || tally->drift > 0 ||
         (fault_sees_its_place(subject->strategy) && tally->disordered > 0))
         seen |= I1_NOT_OVERSOLD | SEEN_OVERSOLD;
+    if (tally->turned_away > 0)
+        seen |= I1_NOT_OVERSOLD;
     if (tally->drift != 0)
         seen |= I3_BALANCED | SEEN_OVERSOLD;
     if (tally->lost > 0)
@@ -78,6 +80,13 @@ bool fault_still_to_be_seen(const struct fault_run *run, unsigned wanted)
     return false;
 }
 
+bool fault_holder_to_be_struck(const struct fault_subject *subject)
+{
+    /* Nobody waits for the death of a holder whose lock goes with its connection. */
+    bool leased = (subject->expected & I4_LOCK_FREED) && (fault_perils(subject->strategy) & PERIL_PAUSE);
+    return (leased || (subject->expected & SEEN_STUCK)) && subject->struck == 0;
+}
+
 const char *fault_verdict(const struct fault *fault, const struct fault_subject *subject)
 {
     if (subject->reason || subject->cycles == 0)
@@ -85,6 +94,8 @@ const char *fault_verdict(const struct fault *fault, const struct fault_subject 
     unsigned seen = seen_against(fault, subject);
     if (seen & subject->expected & ~(unsigned)SEEN_ANY)
         return "broken";
+    if (fault_holder_to_be_struck(subject))
+        return "not-caught";
     if (!(subject->expected & SEEN_ANY))
         return subject->tally.acknowledged > 0 ? "ok" : "broken";
     return seen & subject->expected & SEEN_ANY ? "caught-as-expected" : "not-caught";

@@ -133,6 +133,7 @@ static void judge_intent(const struct intent *intent, const struct found *found,
     tally->intents++;
     tally->acknowledged += created;
     tally->unclear += intent->told == TOLD_NOTHING;
+    tally->refused += intent->told == TOLD_REFUSED;
     tally->lost += created && (found->kept == 0 || (found->kept == 1 && found->id != intent->order_id));
     tally->duplicated += found->orders > 1;
     tally->denied += found->kept > 0 && !intent->doubtful &&
@@ -150,6 +151,7 @@ static bool read_books(struct site *site, int64_t first, size_t count, struct fa
         int64_t initial = number(rows, row, 1), left = number(rows, row, 2), sold = number(rows, row, 3);
         int64_t drift = sold - (initial - left);
         tally->sold += sold;
+        tally->left += left;
         tally->oversold += sold > initial ? sold - initial : 0;
         if (llabs(drift) > llabs(tally->drift))
             tally->drift = drift;
@@ -180,6 +182,24 @@ static bool check_histories(const struct fault_log *log, const struct found *fou
     return sales != NULL;
 }
 
+/* No unit ever comes back: once one client was told that there is none, there is none for anybody. */
+static void count_turned_away(const struct fault_log *log, const struct found *found,
+                              struct fault_tally *tallies)
+{
+    int64_t last_us[FAULT_STRATEGIES_MAX] = {0}; /* when the last of the sales began */
+    for (size_t i = log->from; i < log->count; i++) {
+        const struct intent *intent = &log->intents[i];
+        if (found[i - log->from].kept > 0 && intent->began_us > last_us[intent->strategy])
+            last_us[intent->strategy] = intent->began_us;
+    }
+    for (size_t i = log->from; i < log->count; i++) {
+        const struct intent *intent = &log->intents[i];
+        struct fault_tally *tally = &tallies[intent->strategy];
+        if (intent->told == TOLD_SOLD_OUT)
+            tally->turned_away += tally->left > 0 || intent->ended_us < last_us[intent->strategy];
+    }
+}
+
 bool fault_judge(struct site *site, struct fault_log *log, int64_t first, size_t count,
                  struct fault_tally *ret_tallies)
 {
@@ -193,6 +213,8 @@ bool fault_judge(struct site *site, struct fault_log *log, int64_t first, size_t
         const struct intent *intent = &log->intents[log->from + i];
         judge_intent(intent, &found[i], &ret_tallies[intent->strategy]);
     }
+    if (well)
+        count_turned_away(log, found, ret_tallies);
     well = well && check_histories(log, found, count, ret_tallies);
     free(found);
     return well;

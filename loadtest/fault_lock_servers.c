@@ -17,14 +17,20 @@
 
 static const struct statement ST_HOLD = {"fault_hold", "SELECT 1 FROM product WHERE id = $1 FOR UPDATE", 1};
 
-static bool restart(struct fault_run *run, const char *const *names, int64_t down_ms)
+static bool kill_servers(struct fault_run *run, const char *const *names)
 {
     for (size_t i = 0; names[i]; i++)
         if (!site_signal(run->site, names[i], SIGKILL)) {
             complain("%s does not run", names[i]);
             return false;
         }
-    bool well = sleep_unless_interrupted(down_ms) && site_up(run->site, names, NULL);
+    return true;
+}
+
+static bool restart(struct fault_run *run, const char *const *names, int64_t down_ms)
+{
+    bool well = kill_servers(run, names) && sleep_unless_interrupted(down_ms) &&
+                site_up(run->site, names, NULL);
     run->ready_us = monotonic_us();
     return well;
 }
@@ -104,14 +110,18 @@ static const char *const *last_of_redlock(size_t count)
     return &REDLOCK[5 - count];
 }
 
+/* It must go on without them, so they stay away until it has. */
 bool strike_redlock_minority(struct fault_run *run)
 {
-    return restart(run, last_of_redlock(2), DOWN_MS);
+    bool well = kill_servers(run, last_of_redlock(2));
+    run->ready_us = monotonic_us();
+    return well && fault_await_service(run) && site_up(run->site, last_of_redlock(2), NULL);
 }
 
+/* For longer than an order waits for its lock. */
 bool strike_redlock_majority(struct fault_run *run)
 {
-    return restart(run, last_of_redlock(3), DOWN_MS);
+    return restart(run, last_of_redlock(3), FAULT_LOCK_WAIT_MS + DOWN_MS);
 }
 
 /* Two are down while the lock is taken by the three others. */

@@ -10,19 +10,26 @@
 #define CUTS 8
 #define CUT_BYTES 6000 /* an order or two, of all that order at the same time */
 
-/* The backend whose turn it is, as a bit. */
-static unsigned turn(const struct fault_run *run)
+/* Of the backends that something goes to, the one whose turn it is, as a bit. */
+static unsigned turn(struct fault_run *run)
 {
-    return 1u << (run->cycle % BACKENDS);
+    unsigned carrying = site_carrying(run->site);
+    int nth = (int)(run->cycle % __builtin_popcount(carrying | !carrying));
+    int backend = 0;
+    while (carrying && (!(carrying & 1u << backend) || nth-- > 0))
+        backend++;
+    run->turned |= 1u << backend;
+    return 1u << backend;
 }
 
 static bool for_a_while(struct fault_run *run, const struct proxy_rules *rules, int64_t ms)
 {
-    site_set_proxies(run->site, turn(run), rules);
+    unsigned before = turn(run);
+    site_set_proxies(run->site, before, rules);
     bool well = sleep_unless_interrupted(ms);
     if (rules->stall[TO_SERVER]) /* before what has stood still could go on */
-        site_cut_proxies(run->site, turn(run));
-    site_set_proxies(run->site, turn(run), &(struct proxy_rules){0});
+        site_cut_proxies(run->site, before);
+    site_set_proxies(run->site, before, &(struct proxy_rules){0});
     run->ready_us = monotonic_us();
     return well;
 }
@@ -46,14 +53,15 @@ bool strike_half_open(struct fault_run *run)
 /* After the N-th byte, in either direction, N at random: in the middle of whatever it is. */
 bool strike_cut(struct fault_run *run)
 {
+    unsigned before = turn(run);
     for (int i = 0; i < CUTS; i++) {
         struct proxy_rules rules = {0};
         rules.cut_after[random_up_to(&run->random, 1)] = random_between(&run->random, 1, CUT_BYTES);
-        site_set_proxies(run->site, turn(run), &rules);
+        site_set_proxies(run->site, before, &rules);
         if (!sleep_unless_interrupted(random_between(&run->random, 50, 200)))
             return false;
     }
-    site_set_proxies(run->site, turn(run), &(struct proxy_rules){0});
+    site_set_proxies(run->site, before, &(struct proxy_rules){0});
     run->ready_us = monotonic_us();
     return true;
 }

@@ -29,7 +29,7 @@ static int64_t ask_number(struct site *site, const struct statement *statement)
     AUTO_RESULT rows = NULL;
     if (!db || db_run(db, statement, NULL, &rows) != DB_OK || PQntuples(rows) == 0) {
         if (db && !interrupted())
-            complain("%s", db_error(db));
+            complain("%s", rows ? "no service has a session" : db_error(db));
         return -1;
     }
     return strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
@@ -39,10 +39,10 @@ static int64_t ask_number(struct site *site, const struct statement *statement)
 bool strike_postgres_backend(struct fault_run *run)
 {
     int64_t pid = ask_number(run->site, &ST_BACKEND);
-    if (pid <= 1)
-        return pid == 0;
+    if (pid < 0)
+        return false;
     (void)kill((pid_t)pid, SIGKILL);
-    run->ready_us = site_await_postgres(run->site, run->fault_us + INT64_C(1000) * POLL_MS);
+    run->ready_us = site_await_postgres(run->site);
     return run->ready_us > 0;
 }
 
@@ -63,6 +63,7 @@ bool strike_postgres_immediate(struct fault_run *run)
 bool strike_commit_reply(struct fault_run *run)
 {
     static const char *const SENT[] = {"commit", "commit", "order_place_in_one"};
+    run->turned |= 1u << BACKEND_POSTGRES;
     for (int i = 0; i < LOSSES; i++) {
         struct proxy_rules rules = {.lose_reply_to = SENT[random_up_to(&run->random, 2)]};
         site_set_proxies(run->site, 1 << BACKEND_POSTGRES, &rules);

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,7 +19,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PAIRS_MAX = 2048, BUFFER = 16384, TRIGGER_MAX = 64, LISTEN_BACKLOG = 512, EVENTS_MAX = 256 };
+enum {
+    PAIRS_MAX = 2048,
+    BUFFER = 16384,
+    TRIGGER_MAX = 64,
+    LISTEN_BACKLOG = 512,
+    EVENTS_MAX = 256,
+    NO_FILES_MS = 10
+};
 
 /* What one side has sent and the other has not been given yet. Nothing more is read before it has. */
 struct flow {
@@ -50,9 +58,9 @@ struct proxy {
     char trigger[TRIGGER_MAX];
     int64_t passed[2]; /* bytes under these rules */
     atomic_llong acted;
-    /* the thread's own */
     size_t count;
     struct pair *pairs[PAIRS_MAX];
+    /* the thread's own */
     uint32_t wake_seen, listener_seen;
 };
 
@@ -105,8 +113,11 @@ static void forget(struct proxy *proxy, size_t i, bool broken)
 static void accept_one(struct proxy *proxy, bool refuse)
 {
     int client = accept4(proxy->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (client < 0)
+    if (client < 0) {
+        if (errno == EMFILE || errno == ENFILE)
+            (void)poll(NULL, 0, NO_FILES_MS); /* the listener would be reported again at once */
         return;
+    }
     struct sockaddr_in to = loopback(atomic_load(&proxy->target));
     struct pair *pair = refuse || proxy->count == PAIRS_MAX ? NULL : calloc(1, sizeof *pair);
     int server = pair ? socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0) : -1;
@@ -161,6 +172,7 @@ static bool take_in(struct proxy *proxy, struct pair *pair, enum direction direc
     flow->from = 0;
     flow->length = (size_t)got;
     flow->due_us = now_us + proxy->rules.delay_ms * 1000;
+    atomic_fetch_add(&proxy->acted, proxy->rules.delay_ms > 0);
     return true;
 }
 
@@ -170,8 +182,10 @@ static bool give_out(struct proxy *proxy, struct pair *pair, enum direction dire
     struct flow *flow = &pair->flows[direction];
     size_t length = flow->length;
     bool cut;
-    if (proxy->rules.piece > 0 && length > (size_t)proxy->rules.piece)
+    if (proxy->rules.piece > 0 && length > (size_t)proxy->rules.piece) {
         length = (size_t)proxy->rules.piece;
+        atomic_fetch_add(&proxy->acted, 1);
+    }
     length = before_the_cut(proxy, direction, length, &cut);
     ssize_t sent = length > 0 ? send(pair->ends[direction], flow->data + flow->from, length, MSG_NOSIGNAL)
                               : 0;
@@ -378,6 +392,8 @@ void proxy_set(struct proxy *proxy, const struct proxy_rules *rules)
     proxy->rules.lose_reply_to = NULL;
     snprintf(proxy->trigger, sizeof proxy->trigger, "%s", rules->lose_reply_to ? rules->lose_reply_to : "");
     proxy->passed[TO_SERVER] = proxy->passed[TO_CLIENT] = 0;
+    if (rules->stall[TO_SERVER] || rules->stall[TO_CLIENT])
+        atomic_fetch_add(&proxy->acted, (long long)proxy->count);
     pthread_mutex_unlock(&proxy->mutex);
     wake(proxy);
 }
@@ -388,6 +404,14 @@ void proxy_cut(struct proxy *proxy)
     proxy->cutting = true;
     pthread_mutex_unlock(&proxy->mutex);
     wake(proxy);
+}
+
+bool proxy_carries(struct proxy *proxy)
+{
+    pthread_mutex_lock(&proxy->mutex);
+    bool carries = proxy->count > 0;
+    pthread_mutex_unlock(&proxy->mutex);
+    return carries;
 }
 
 int64_t proxy_acted(const struct proxy *proxy)

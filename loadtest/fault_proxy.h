@@ -33,7 +33,9 @@ int proxy_port(const struct proxy *proxy);
 void proxy_set(struct proxy *proxy, const struct proxy_rules *rules);
 /* Resets all connections. */
 void proxy_cut(struct proxy *proxy);
-/* How often a rule that acts once has acted. */
+/* It has connections now. */
+bool proxy_carries(struct proxy *proxy);
+/* How often a rule has done something to what is passed on, or stopped it. */
 int64_t proxy_acted(const struct proxy *proxy);
 /* NULL does nothing. */
 void proxy_close(struct proxy *proxy);

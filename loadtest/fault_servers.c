@@ -103,8 +103,9 @@ bool site_up_postgres(struct site *site, const char *const *env, int64_t *ret_re
     struct child child;
     if (!start_stack(site, "up", POSTGRES, env, &child))
         return false;
-    int64_t ready_us = 0;
-    while (ready_us == 0 && !child_ended(&child) && sleep_unless_interrupted(POLL_MS))
+    int64_t ready_us = 0, end_us = monotonic_us() + (int64_t)STACK_MS * 1000;
+    while (ready_us == 0 && !child_ended(&child) && monotonic_us() < end_us &&
+           sleep_unless_interrupted(POLL_MS))
         if (takes_a_session(site))
             ready_us = monotonic_us();
     bool well = end_stack(site, "up", "postgres", &child);
@@ -112,12 +113,9 @@ bool site_up_postgres(struct site *site, const char *const *env, int64_t *ret_re
     return well;
 }
 
-int64_t site_await_postgres(struct site *site, int64_t not_before_us)
+int64_t site_await_postgres(struct site *site)
 {
     int64_t end_us = monotonic_us() + (int64_t)STACK_MS * 1000;
-    while (monotonic_us() < not_before_us)
-        if (!sleep_unless_interrupted(POLL_MS))
-            return 0;
     while (monotonic_us() < end_us && sleep_unless_interrupted(POLL_MS))
         if (takes_a_session(site))
             return monotonic_us();

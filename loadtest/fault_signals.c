@@ -8,9 +8,10 @@
 
 #define ENDS_MS 30000
 
-/* The other one must take over; the dead one is started again only then, since it would take the lock as well. */
+/* The other one must take over. */
 bool strike_kill(struct fault_run *run)
 {
+    fault_note_ends(run);
     site_kill_service(run->site, run->victim);
     return site_start_service(run->site, run->victim);
 }

@@ -248,10 +248,10 @@ static bool stand_before(struct site *site, enum backend backend)
 static bool may_open_files(void)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= FILES)
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return true;
-    limit.rlim_cur = FILES;
-    if (setrlimit(RLIMIT_NOFILE, &limit) == 0)
+    limit.rlim_cur = limit.rlim_max;
+    if (limit.rlim_max >= FILES && setrlimit(RLIMIT_NOFILE, &limit) == 0)
         return true;
     complain("the proxies may not open %d files (ulimit -Hn)", FILES);
     return false;
@@ -287,14 +287,29 @@ void site_cut_proxies(struct site *site, unsigned before)
                 proxy_cut(site->proxies[backend][i]);
 }
 
-int64_t site_cuts(const struct site *site)
+static bool has_acted(struct proxy *proxy)
 {
-    int64_t cuts = 0;
+    return proxy_acted(proxy) > 0;
+}
+
+static unsigned backends_where(const struct site *site, bool (*is_so)(struct proxy *proxy))
+{
+    unsigned backends = 0;
     for (int backend = 0; backend < BACKENDS; backend++)
         for (int i = 0; i < SERVERS_OF_A_KIND; i++)
-            if (site->proxies[backend][i])
-                cuts += proxy_acted(site->proxies[backend][i]);
-    return cuts;
+            if (site->proxies[backend][i] && is_so(site->proxies[backend][i]))
+                backends |= 1u << backend;
+    return backends;
+}
+
+unsigned site_carrying(const struct site *site)
+{
+    return backends_where(site, proxy_carries);
+}
+
+unsigned site_acted(const struct site *site)
+{
+    return backends_where(site, has_acted);
 }
 
 bool site_arrange(struct site *site, const struct site_plan *plan)

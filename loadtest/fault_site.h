@@ -72,15 +72,17 @@ bool site_set_clock(struct site *site, const char *name, int64_t seconds);
 /* All rules of all proxies, or of those before one backend. */
 void site_set_proxies(struct site *site, unsigned before, const struct proxy_rules *rules);
 void site_cut_proxies(struct site *site, unsigned before);
-/* How many connections the proxies' rules have cut since they were arranged. */
-int64_t site_cuts(const struct site *site);
+/* The backends whose proxies have connections now, and those whose rules have acted since they were arranged: 1 << BACKEND,
+ * or-ed. */
+unsigned site_carrying(const struct site *site);
+unsigned site_acted(const struct site *site);
 
 /* Runs `stack up` for the servers named ("redis", "postgres", …), with more for their environment (NULL: none). */
 bool site_up(struct site *site, const char *const *names, const char *const *env);
 /* As site_up for PostgreSQL; *ret_ready_us is when it first took a session. */
 bool site_up_postgres(struct site *site, const char *const *env, int64_t *ret_ready_us);
-/* When PostgreSQL takes sessions, from NOT_BEFORE_US on; 0 where it does not come back. */
-int64_t site_await_postgres(struct site *site, int64_t not_before_us);
+/* When PostgreSQL takes sessions; 0 where it does not come back. */
+int64_t site_await_postgres(struct site *site);
 bool site_down(struct site *site, const char *const *names);
 /* Sends a signal to a server's main process; false where it does not run. */
 bool site_signal(struct site *site, const char *name, int signal_number);

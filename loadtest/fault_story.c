@@ -50,12 +50,16 @@ void fault_note_end(struct fault_run *run, int i, const char *when)
         run->subjects[s].tally.wrong++;
 }
 
-/* Whoever ends one starts it again, so one that has ended has done so by itself. */
-static bool mend_services(struct fault_run *run)
+void fault_note_ends(struct fault_run *run)
 {
     for (int i = 0; i < FAULT_INSTANCES; i++)
         if (child_ended(&run->site->services[i].child))
             fault_note_end(run, i, "nobody had ended");
+}
+
+static bool mend_services(struct fault_run *run)
+{
+    fault_note_ends(run);
     return site_mend_services(run->site);
 }
 
@@ -95,6 +99,8 @@ void fault_tally_add(struct fault_tally *sum, const struct fault_tally *tally)
     sum->intents += tally->intents;
     sum->acknowledged += tally->acknowledged;
     sum->unclear += tally->unclear;
+    sum->refused += tally->refused;
+    sum->turned_away += tally->turned_away;
     sum->lost += tally->lost;
     sum->duplicated += tally->duplicated;
     sum->denied += tally->denied;
@@ -103,6 +109,7 @@ void fault_tally_add(struct fault_tally *sum, const struct fault_tally *tally)
     sum->orders += tally->orders;
     sum->sold += tally->sold;
     sum->oversold += tally->oversold;
+    sum->left += tally->left;
     if (llabs(tally->drift) > llabs(sum->drift))
         sum->drift = tally->drift;
 }
@@ -190,6 +197,7 @@ static bool measure_outages(struct fault_run *run)
         int64_t recovery_ms = ((first_us[i] ? first_us[i] : until_us) - run->ready_us) / 1000;
         int64_t outage_ms = (first_us[i] ? gap_us[i] : until_us - last_us[i]) / 1000;
         subject->stuck |= first_us[i] == 0;
+        subject->struck += recovery_ms > run->fault->ttl_ms / 2;
         if (outage_ms > subject->longest_outage_ms)
             subject->longest_outage_ms = outage_ms;
         if (recovery_ms > subject->longest_recovery_ms)
@@ -198,19 +206,28 @@ static bool measure_outages(struct fault_run *run)
     return true;
 }
 
-/* Somebody orders under every strategy from both services; where there must be one process, from the first. */
+/* Somebody orders under every strategy from both services; where there must be one process, from the first, and where a
+ * holder is still to die, from the victim. */
 static struct fault_clients *start_crowd(struct fault_run *run, struct fault_client *clients)
 {
-    for (size_t i = 0; i < run->count; i++)
+    for (size_t i = 0; i < run->count; i++) {
+        bool at_victim = fault_holder_to_be_struck(&run->subjects[i]);
         for (int instance = 0; instance < FAULT_INSTANCES; instance++)
-            clients[i * FAULT_INSTANCES + (size_t)instance] = client_of(run, i, instance);
+            clients[i * FAULT_INSTANCES + (size_t)instance] = client_of(run, i,
+                                                                        at_victim ? run->victim : instance);
+    }
     struct fault_crowd crowd = crowd_of(run, clients, run->count * FAULT_INSTANCES);
     return fault_clients_start(&crowd);
 }
 
+bool fault_await_service(struct fault_run *run)
+{
+    bool all;
+    return await_service(run, run->ready_us, FAULT_LATE * run->fault->bound_ms, &all);
+}
+
 static bool break_things(struct fault_run *run)
 {
-    int64_t wait_ms = FAULT_LATE * run->fault->bound_ms;
     bool all;
     if (!await_service(run, 0, WARM_MS, &all))
         return false;
@@ -222,7 +239,7 @@ static bool break_things(struct fault_run *run)
         return false;
     if (run->ready_us == 0)
         run->ready_us = run->fault_us;
-    return await_service(run, run->ready_us, wait_ms, &all);
+    return fault_await_service(run);
 }
 
 bool fault_churn(struct fault_run *run)
@@ -231,15 +248,18 @@ bool fault_churn(struct fault_run *run)
     int64_t think_ms = THINK_MS[random_up_to(&run->random, 3)];
     /* Every third sale is sold out in the middle of it. */
     bool scarce = random_up_to(&run->random, 2) == 0 && !run->fault->ample;
-    if (fault_still_to_be_seen(run, SEEN_STUCK)) { /* whoever is struck shall hold locks most of the time */
+    bool to_be_struck = false;
+    for (size_t i = 0; i < run->count; i++)
+        to_be_struck |= fault_holder_to_be_struck(&run->subjects[i]);
+    if (to_be_struck) { /* whoever is struck shall hold locks most of the time */
         think_ms = HOLDERS_THINK_MS;
         scarce = false;
     }
     int64_t stock = scarce ? random_between(&run->random, 5, 40) : AMPLE;
     struct fault_client clients[FAULT_STRATEGIES_MAX * FAULT_INSTANCES];
     run->victim = (int)random_up_to(&run->random, FAULT_INSTANCES - 1);
-    if (!mend_services(run) || (run->fault->before && !run->fault->before(run)) ||
-        !site_set(run->site, 0, think_ms) || !site_set(run->site, 1, think_ms) || !reset_products(run, stock))
+    if (!mend_services(run) || !site_set(run->site, 0, think_ms) || !site_set(run->site, 1, think_ms) ||
+        !reset_products(run, stock))
         return false;
     fault_free_locks(run);
     fault_log_turn(run->log);
@@ -248,8 +268,7 @@ bool fault_churn(struct fault_run *run)
     fault_clients_end(crowd);
     if (!well || interrupted())
         return false;
-    return measure_outages(run) && mend_services(run) && (!run->fault->after || run->fault->after(run)) &&
-           judge(run);
+    return measure_outages(run) && mend_services(run) && judge(run);
 }
 
 /* ---- a holder who is overtaken ------------------------------------------------------------------------- */

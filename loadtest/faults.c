@@ -125,13 +125,15 @@ static bool (*const STORIES[])(struct fault_run *run) = {
 
 static bool has_struck(const struct fault_run *run)
 {
-    return !run->fault->cuts || site_cuts(run->site) > 0;
+    return (run->turned & ~site_acted(run->site)) == 0;
 }
 
 /* What has to be caught needs a fault that strikes at the right moment: it gets up to MORE_CHANCES times the cycles. */
 static bool goes_on(const struct fault_run *run, int64_t cycles)
 {
     bool shown = has_struck(run) && !fault_still_to_be_seen(run, SEEN_ANY);
+    for (size_t i = 0; i < run->count; i++)
+        shown &= !fault_holder_to_be_struck(&run->subjects[i]);
     return run->cycle < (shown ? cycles : cycles * MORE_CHANCES);
 }
 
@@ -154,7 +156,7 @@ static bool run_cycles(const struct faults_settings *settings, struct fault_run 
             return false;
     }
     if (!has_struck(run))
-        complain("%s: no connection was cut in %" PRId64 " cycles, so nothing has been shown",
+        complain("%s: a proxy has done nothing in %" PRId64 " cycles, so nothing has been shown",
                  run->fault->name, run->cycle);
     return has_struck(run);
 }
@@ -235,7 +237,7 @@ static bool try_fault(const struct faults_settings *settings, const struct fault
                       struct progress *progress, json_t *rows, json_t *told)
 {
     const struct site_plan plan = {.ttl_ms = fault->ttl_ms,
-                                   .wait_ms = fault->story == STORY_CHURN ? 5000 : 30000,
+                                   .wait_ms = fault->story == STORY_CHURN ? FAULT_LOCK_WAIT_MS : 30000,
                                    .order_ms = fault->story == STORY_CHURN ? 10000 : 60000,
                                    .proxied = fault->proxied,
                                    .proxied_one = fault->proxied_one,

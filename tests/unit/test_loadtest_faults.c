@@ -120,7 +120,8 @@ static void verdicts_follow_from_what_was_seen(void **state)
                        lost = {.acknowledged = 1, .lost = 1}, twice = {.acknowledged = 1, .duplicated = 1},
                        denied = {.acknowledged = 1, .denied = 1}, gone = {.acknowledged = 1, .drift = -1},
                        mute = {.acknowledged = 1, .wrong = 1},
-                       disordered = {.acknowledged = 1, .disordered = 1}, nothing = {0};
+                       disordered = {.acknowledged = 1, .disordered = 1},
+                       turned_away = {.acknowledged = 1, .turned_away = 1}, nothing = {0};
     assert_string_equal(verdict(ALL_KEPT, clean), "ok");
     assert_string_equal(verdict(ALL_KEPT, oversold), "broken");
     assert_string_equal(verdict(ALL_KEPT, lost), "broken");
@@ -129,12 +130,34 @@ static void verdicts_follow_from_what_was_seen(void **state)
     assert_string_equal(verdict(ALL_KEPT, gone), "broken");
     assert_string_equal(verdict(ALL_KEPT, mute), "broken");
     assert_string_equal(verdict(ALL_KEPT, disordered), "broken");
+    assert_string_equal(verdict(ALL_KEPT, turned_away), "broken");
+    assert_string_equal(verdict(ORDERS_KEPT, turned_away), "ok");
     assert_string_equal(verdict(ALL_KEPT, nothing), "broken");
     assert_string_equal(verdict(ORDERS_KEPT, oversold), "ok");
     assert_string_equal(verdict(ORDERS_KEPT | SEEN_OVERSOLD, oversold), "caught-as-expected");
     assert_string_equal(verdict(ORDERS_KEPT | SEEN_OVERSOLD, clean), "not-caught");
     assert_string_equal(verdict(ORDERS_KEPT | SEEN_OVERSOLD, lost), "broken");
     assert_string_equal(verdict(STOCK_KEPT | SEEN_LOST, lost), "caught-as-expected");
+}
+
+static void a_lease_that_did_not_have_to_end_has_shown_nothing(void **state)
+{
+    (void)state;
+    struct fault_subject leased = {.strategy = strategy_find("redis-lock"),
+                                   .expected = ALL_KEPT | I4_LOCK_FREED,
+                                   .tally = {.acknowledged = 9},
+                                   .cycles = 2};
+    struct fault_subject by_connection = leased, forever = leased;
+    by_connection.strategy = strategy_find("lock-row");
+    forever.strategy = strategy_find("redis-setnx-forever");
+    forever.expected = ORDERS_KEPT | SEEN_STUCK;
+    assert_string_equal(fault_verdict(&faults[0], &leased), "not-caught");
+    assert_string_equal(fault_verdict(&faults[0], &by_connection), "ok");
+    assert_string_equal(fault_verdict(&faults[0], &forever), "not-caught");
+    leased.struck = forever.struck = 1;
+    forever.stuck = true;
+    assert_string_equal(fault_verdict(&faults[0], &leased), "ok");
+    assert_string_equal(fault_verdict(&faults[0], &forever), "caught-as-expected");
 }
 
 /* ---- the intent log ------------------------------------------------------------------------------------ */
@@ -309,6 +332,7 @@ int main(void)
         cmocka_unit_test(the_table_says_what_the_design_says),
         cmocka_unit_test(a_safe_strategy_keeps_its_stock_under_every_fault),
         cmocka_unit_test(verdicts_follow_from_what_was_seen),
+        cmocka_unit_test(a_lease_that_did_not_have_to_end_has_shown_nothing),
         cmocka_unit_test(an_intent_is_found_again_by_its_key),
         cmocka_unit_test(a_proxy_passes_on_what_comes),
         cmocka_unit_test(a_proxy_cuts_after_so_many_bytes),
