@@ -30,6 +30,8 @@ def check(rows):
         assert row["verdict"] == ("caught-as-expected" if row["expected"] == "caught" else "ok"), row
         assert row["cycles"] > 0 and row["acknowledged"] > 0, row
         assert row["duplicated"] == row["denied"] == row["wrong_answers"] == 0, row
+        if row["guarantee"] == "safe":
+            assert row["turned_away"] == 0, row
         assert row["acknowledged"] <= row["orders"] + row["lost"], row
         assert row["orders"] <= row["acknowledged"] - row["lost"] + row["unclear"], row
         if row["guarantee"] == "safe":
@@ -49,7 +51,9 @@ def test_a_service_that_is_killed_and_one_that_sleeps(tmp_path):
     assert caught(rows, "kill") == {"redis-setnx-forever"}
     assert caught(rows, "pause") == {"lock-table", "redis-lock", "redlock", "zookeeper", "etcd"}
     assert rows["pause", "redis-lock"]["oversold"] >= 1
-    assert "I4" in rows["kill", "redis-lock"]["judged_by"]
+    for strategy in ("redis-lock", "redis-fenced", "redlock", "lock-table", "zookeeper", "etcd-fenced"):
+        row = rows["kill", strategy]
+        assert "I4" in row["judged_by"] and row["struck"] > 0, row
     again = loadtest("report", path, "--format", "markdown")
     assert "caught-as-expected" in again.stdout and "judged by" in again.stdout, again.stdout + again.stderr
 
@@ -69,11 +73,53 @@ def test_servers_that_die():
 
 def test_clocks_that_jump():
     rows = faults(
-        "--faults", "clock-redis,clock-service", "--strategies", "redis-lock,redis-fenced,lock-table,etcd", "--cycles", "1"
-    )
+        "--faults", "clock-redis,clock-redlock,clock-service", "--strategies",
+        "redis-lock,redis-fenced,redlock,lock-table,etcd", "--cycles", "1",
+    )  # fmt: skip
     check(rows)
     assert caught(rows, "clock-redis") == {"redis-lock"}
+    assert caught(rows, "clock-redlock") == {"redlock"}
     assert caught(rows, "clock-service") == {"lock-table"}
+
+
+def test_servers_of_locks_that_die_or_lose_their_holder():
+    rows = faults(
+        "--faults", "lock-backend,session,redis-failover,redlock-2-down,redlock-3-down,redlock-restart,zookeeper-restart,"
+        "etcd-restart", "--strategies", "lock-row,redis-lock,redlock,zookeeper,etcd-fenced", "--cycles", "1",
+    )  # fmt: skip
+    check(rows)
+    for fault, strategy in (("lock-backend", "lock-row"), ("session", "zookeeper"), ("redis-failover", "redis-lock"),
+                            ("redlock-restart", "redlock")):  # fmt: skip
+        assert caught(rows, fault) == {strategy}
+    assert rows["redlock-3-down", "redlock"]["refused"] > 0  # in time: no answer was wrong
+
+
+def test_a_service_that_is_told_to_end_and_a_backend_that_is_killed():
+    rows = faults("--faults", "terminate,postgres-backend", "--strategies", "mutex,batched,redis-stock,etcd", "--cycles", "2")
+    check(rows)
+
+
+def test_a_network_that_breaks():
+    """Before PostgreSQL, Redis and the services: as many cycles as there are kinds of them."""
+    rows = faults(
+        "--faults", "delay,half-open,one-byte,cut", "--strategies", "atomic-decrement,batched,redis-lock,redis-fenced",
+        "--cycles", "3",
+    )  # fmt: skip
+    check(rows)
+    assert rows["half-open", "atomic-decrement"]["longest_outage_ms"] > 1000
+
+
+def test_the_lock_test_prints_its_shares(tmp_path):
+    path = tmp_path / "faults.json"
+    rows = faults("--faults", "lock-test", "--strategies", "lock-row,redis-lock,redis-fenced", "--cycles", "1",
+                  "--export-json", path)  # fmt: skip
+    assert {strategy: row["verdict"] for (_, strategy), row in rows.items()} == {
+        "lock-row": "ok", "redis-lock": "caught-as-expected", "redis-fenced": "ok"
+    }  # fmt: skip
+    row = rows["lock-test", "redis-lock"]
+    printed = " ".join(loadtest("report", path).stdout.split())
+    assert f"redis-lock: {row['lost']} of {row['acknowledged']} acknowledged updates lost" in printed
+    assert "lost about 18 %" in printed
 
 
 @pytest.mark.parametrize(
