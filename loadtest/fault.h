@@ -132,6 +132,9 @@ unsigned fault_expect_leases_ended(const struct strategy *strategy);
 unsigned fault_expect_peril(const struct strategy *strategy, unsigned peril, const char *server);
 /* What a sale under this strategy saw in stock is its place in the order of the sales. */
 bool fault_sees_its_place(const struct strategy *strategy);
+/* Nothing but its lock keeps its orders apart, so that their critical sections must not overlap: a fence refuses who comes
+ * late, and an unsafe row promises nothing. */
+bool fault_lock_excludes(const struct strategy *strategy);
 /* Of WANTED (SEEN_…), is something expected of a strategy that has not been seen yet? */
 bool fault_still_to_be_seen(const struct fault_run *run, unsigned wanted);
 /* What is expected when a holder dies has not been shown yet: none did. */

@@ -45,6 +45,11 @@ bool fault_sees_its_place(const struct strategy *strategy)
            strategy->take_stock != take_decrement;
 }
 
+bool fault_lock_excludes(const struct strategy *strategy)
+{
+    return strategy->lock && (strategy->guarantee == WHILE_LEASE_HOLDS || strategy->guarantee == ONE_PROCESS);
+}
+
 /* All that was seen not to hold, or to go wrong, whether it was expected or not. */
 static unsigned seen_against(const struct fault *fault, const struct fault_subject *subject)
 {
@@ -53,7 +58,7 @@ static unsigned seen_against(const struct fault *fault, const struct fault_subje
     if (tally->oversold > 0 || tally->drift > 0 ||
         (fault_sees_its_place(subject->strategy) && tally->disordered > 0))
         seen |= I1_NOT_OVERSOLD | SEEN_OVERSOLD;
-    if (tally->turned_away > 0)
+    if (tally->turned_away > 0 || (fault_lock_excludes(subject->strategy) && tally->overlaps > 0))
         seen |= I1_NOT_OVERSOLD;
     if (tally->drift != 0)
         seen |= I3_BALANCED | SEEN_OVERSOLD;

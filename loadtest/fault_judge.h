@@ -20,6 +20,8 @@ struct fault_tally {
     int64_t
         disordered; /* orders that no order of the sales explains, see fault_history.h; means nothing where a product's stock
                            is not one number */
+    int64_t sections; /* critical sections whose traces were looked at … */
+    int64_t overlaps; /* … and those of them that overlap, see fault_sections.h */
     int64_t orders, sold, oversold, left;
     int64_t drift; /* sold − (initial − left): the worst of the cycles */
 };

@@ -24,6 +24,7 @@ void fault_log_turn(struct fault_log *log)
 {
     pthread_mutex_lock(&log->mutex);
     log->from = log->count;
+    log->turned_us = monotonic_us();
     memset(log->served_us, 0, sizeof log->served_us);
     pthread_mutex_unlock(&log->mutex);
 }

@@ -35,6 +35,7 @@ struct fault_log {
     struct intent *intents;
     size_t count, room;
     size_t from;                             /* the first intent of this cycle */
+    int64_t turned_us;                       /* when it began, monotonic */
     int64_t served_us[FAULT_STRATEGIES_MAX]; /* when somebody was last told "created" or "sold out" */
     char oddity[256];                        /* the first answer that was wrong, in words */
 };

@@ -29,6 +29,8 @@ json_t *fault_row_new(const struct fault_run *run, const struct fault_subject *s
         {"denied", tally->denied},
         {"wrong_answers", tally->wrong},
         {"disordered", fault_sees_its_place(strategy) ? tally->disordered : 0},
+        {"sections", tally->sections},
+        {"overlaps", tally->overlaps},
         {"oversold", tally->oversold},
         {"drift", tally->drift},
         {"seen_in", subject->seen_in},

@@ -4,7 +4,7 @@
 
 #include "loadtest/sheet.h"
 
-enum { FAULT_COLUMNS = 23 };
+enum { FAULT_COLUMNS = 25 };
 
 extern const struct column fault_columns[FAULT_COLUMNS];
 void title_faults(const json_t *document, char *ret_title, size_t size);

@@ -3,6 +3,7 @@
 
 #include "loadtest/complain.h"
 #include "loadtest/fault_redis.h"
+#include "loadtest/fault_sections.h"
 #include "loadtest/interrupt.h"
 #include "service/steps.h"
 
@@ -106,6 +107,8 @@ void fault_tally_add(struct fault_tally *sum, const struct fault_tally *tally)
     sum->denied += tally->denied;
     sum->wrong += tally->wrong;
     sum->disordered += tally->disordered;
+    sum->sections += tally->sections;
+    sum->overlaps += tally->overlaps;
     sum->orders += tally->orders;
     sum->sold += tally->sold;
     sum->oversold += tally->oversold;
@@ -121,6 +124,9 @@ static bool judge(struct fault_run *run)
         return false;
     for (size_t i = 0; i < run->count; i++) {
         struct fault_subject *subject = &run->subjects[i];
+        if (subject->strategy->lock &&
+            !fault_sections_check(run->site, subject->product, run->log->turned_us, &tallies[i]))
+            return false;
         subject->cycles++;
         subject->seen_in += tallies[i].oversold > 0 || tallies[i].drift != 0 || tallies[i].lost > 0;
         fault_tally_add(&subject->tally, &tallies[i]);

@@ -36,6 +36,8 @@ def check(rows):
         assert row["orders"] <= row["acknowledged"] - row["lost"] + row["unclear"], row
         if row["guarantee"] == "safe":
             assert (row["oversold"], row["drift"], row["disordered"]) == (0, 0, 0), row
+        if row["guarantee"] in ("while-lease-holds", "one-process") and "I1" in row["judged_by"]:
+            assert row["overlaps"] == 0, row
         if row["fault"] != "redis-loses":
             assert row["lost"] == 0, row
 
@@ -51,6 +53,8 @@ def test_a_service_that_is_killed_and_one_that_sleeps(tmp_path):
     assert caught(rows, "kill") == {"redis-setnx-forever"}
     assert caught(rows, "pause") == {"lock-table", "redis-lock", "redlock", "zookeeper", "etcd"}
     assert rows["pause", "redis-lock"]["oversold"] >= 1
+    assert rows["pause", "redis-lock"]["overlaps"] >= 1 and rows["pause", "lock-row"]["overlaps"] == 0
+    assert rows["kill", "redis-lock"]["sections"] > 0 and rows["kill", "select-for-update"]["sections"] == 0
     for strategy in ("redis-lock", "redis-fenced", "redlock", "lock-table", "zookeeper", "etcd-fenced"):
         row = rows["kill", strategy]
         assert "I4" in row["judged_by"] and row["struck"] > 0, row

@@ -160,6 +160,27 @@ static void a_lease_that_did_not_have_to_end_has_shown_nothing(void **state)
     assert_string_equal(fault_verdict(&faults[0], &forever), "caught-as-expected");
 }
 
+static void overlapping_sections_break_rows_that_only_their_lock_protects(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *strategy, *verdict;
+    } ROWS[] = {
+        {"redis-lock", "broken"}, {"fence-on-write", "broken"},    {"mutex", "broken"},
+        {"redis-fenced", "ok"},   {"redis-registry-shared", "ok"}, {"select-for-update", "ok"},
+    };
+    const struct fault_tally overlapping = {.acknowledged = 2, .sections = 2, .overlaps = 1};
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        const struct fault_subject subject = {.strategy = strategy_find(ROWS[i].strategy),
+                                              .expected = ALL_KEPT,
+                                              .tally = overlapping,
+                                              .cycles = 1};
+        assert_string_equal(fault_verdict(&faults[0], &subject), ROWS[i].verdict);
+    }
+    assert_string_equal(verdict(ORDERS_KEPT, overlapping), "ok");
+    assert_string_equal(verdict(ORDERS_KEPT | SEEN_OVERSOLD, overlapping), "not-caught");
+}
+
 /* ---- the intent log ------------------------------------------------------------------------------------ */
 
 static void an_intent_is_found_again_by_its_key(void **state)
@@ -333,6 +354,7 @@ int main(void)
         cmocka_unit_test(a_safe_strategy_keeps_its_stock_under_every_fault),
         cmocka_unit_test(verdicts_follow_from_what_was_seen),
         cmocka_unit_test(a_lease_that_did_not_have_to_end_has_shown_nothing),
+        cmocka_unit_test(overlapping_sections_break_rows_that_only_their_lock_protects),
         cmocka_unit_test(an_intent_is_found_again_by_its_key),
         cmocka_unit_test(a_proxy_passes_on_what_comes),
         cmocka_unit_test(a_proxy_cuts_after_so_many_bytes),
