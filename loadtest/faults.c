@@ -59,17 +59,6 @@ static const struct command_line LINE = {
 
 /* ---- which faults -------------------------------------------------------------------------------------- */
 
-static bool is_wanted(const char *list, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *word = list; word; word = strchr(word, ',') ? strchr(word, ',') + 1 : NULL) {
-        size_t size = strcspn(word, ",");
-        if ((size == 3 && strncmp(word, "all", 3) == 0) || (size == length && strncmp(word, name, size) == 0))
-            return true;
-    }
-    return false;
-}
-
 static void print_faults(FILE *out)
 {
     for (size_t i = 0; i < fault_count; i++)
@@ -79,15 +68,13 @@ static void print_faults(FILE *out)
 /* Every word of the list is a fault's name. */
 static bool faults_valid(const char *list)
 {
-    for (const char *word = list; word; word = strchr(word, ',') ? strchr(word, ',') + 1 : NULL) {
-        size_t size = strcspn(word, ","), i = 0;
-        if (size == 3 && strncmp(word, "all", 3) == 0)
-            continue;
-        while (i < fault_count &&
-               (strlen(faults[i].name) != size || strncmp(word, faults[i].name, size) != 0))
+    const char *word;
+    size_t length, i;
+    while (selection_next(&list, &word, &length)) {
+        for (i = 0; i < fault_count && !selection_word_means(word, length, faults[i].name, NULL);)
             i++;
         if (i == fault_count) {
-            fprintf(stderr, "loadtest: unknown fault '%.*s'; valid are all and:\n", (int)size, word);
+            fprintf(stderr, "loadtest: unknown fault '%.*s'; valid are all and:\n", (int)length, word);
             print_faults(stderr);
             return false;
         }
@@ -111,7 +98,7 @@ static bool name_servers(const struct faults_settings *settings, char *ret_list,
 {
     size_t used = (size_t)snprintf(ret_list, size, "%s", settings->strategies);
     for (size_t i = 0; i < fault_count && used < size; i++)
-        if (faults[i].servers_of && is_wanted(settings->faults, faults[i].name))
+        if (faults[i].servers_of && selection_means(settings->faults, faults[i].name, NULL))
             used += (size_t)snprintf(ret_list + used, size - used, ",%s", faults[i].servers_of);
     if (used >= size)
         complain("the list of strategies is too long");
@@ -257,11 +244,11 @@ static int faults_in(struct site *site, const struct faults_settings *settings)
     json_t *told = json_array();
     size_t wanted = 0;
     for (size_t i = 0; i < fault_count; i++)
-        wanted += is_wanted(settings->faults, faults[i].name);
+        wanted += selection_means(settings->faults, faults[i].name, NULL);
     struct progress progress = progress_begin(wanted);
     bool well = true;
     for (size_t i = 0; well && i < fault_count; i++)
-        if (is_wanted(settings->faults, faults[i].name))
+        if (selection_means(settings->faults, faults[i].name, NULL))
             well = try_fault(settings, &faults[i], site, &progress, rows, told);
     progress_wipe();
     json_auto_t *document = result_new(

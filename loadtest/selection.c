@@ -13,19 +13,18 @@ static bool equals(const char *word, size_t length, const char *name)
     return name && strlen(name) == length && strncmp(word, name, length) == 0;
 }
 
-static bool word_means(const char *word, size_t length, const char *name, const char *guarantee)
+bool selection_word_means(const char *word, size_t length, const char *name, const char *guarantee)
 {
     return equals(word, length, "all") || equals(word, length, name) || equals(word, length, guarantee);
 }
 
 static bool means(const char *word, size_t length, const json_t *row)
 {
-    return word_means(word, length, json_string_value(json_object_get(row, "name")),
-                      json_string_value(json_object_get(row, "guarantee")));
+    return selection_word_means(word, length, json_string_value(json_object_get(row, "name")),
+                                json_string_value(json_object_get(row, "guarantee")));
 }
 
-/* The next word of a list with commas between; false at its end. Empty words are words, and mean nothing. */
-static bool next_word(const char **rest, const char **ret_word, size_t *ret_length)
+bool selection_next(const char **rest, const char **ret_word, size_t *ret_length)
 {
     if (!*rest)
         return false;
@@ -71,8 +70,8 @@ bool selection_means(const char *list, const char *name, const char *guarantee)
 {
     const char *word;
     size_t length;
-    while (next_word(&list, &word, &length))
-        if (word_means(word, length, name, guarantee))
+    while (selection_next(&list, &word, &length))
+        if (selection_word_means(word, length, name, guarantee))
             return true;
     return false;
 }
@@ -87,7 +86,7 @@ json_t *selection_rows(const json_t *table, const char *list)
 {
     const char *word, *rest = list;
     size_t length, i;
-    while (next_word(&rest, &word, &length))
+    while (selection_next(&rest, &word, &length))
         if (!is_known(table, word, length)) {
             fprintf(stderr, "loadtest: unknown strategy '%.*s' (valid:", (int)length, word);
             print_valid(table);
@@ -113,7 +112,7 @@ bool selection_names(const char *list, const char *name)
 {
     const char *word;
     size_t length;
-    while (next_word(&list, &word, &length))
+    while (selection_next(&list, &word, &length))
         if (!is_group(word, length) && equals(word, length, name))
             return true;
     return false;

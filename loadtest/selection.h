@@ -18,7 +18,11 @@
 /* The rows of TABLE (from GET /strategies) that LIST means, in the table's order, each once: names and
  * groups (a guarantee, or "all") with commas between. NULL, having said on stderr what is valid. */
 json_t *selection_rows(const json_t *table, const char *list);
-/* LIST means the strategy of this name and guarantee. */
+/* The next word of *REST, a list with commas between; false at its end. Empty words are words, and mean nothing. */
+bool selection_next(const char **rest, const char **ret_word, size_t *ret_length);
+/* The word is "all", or this name, or this guarantee (NULL: none). */
+bool selection_word_means(const char *word, size_t length, const char *name, const char *guarantee);
+/* LIST means the strategy, or whatever else is called so, of this name and guarantee (NULL: none). */
 bool selection_means(const char *list, const char *name, const char *guarantee);
 /* LIST calls this strategy by its own name, not by a group. */
 bool selection_names(const char *list, const char *name);

@@ -1,6 +1,6 @@
 """What may end a lock under its holder, and does so where the lock says so: run one after the other, since servers suffer.
 
-A pause is in conditions.py. A clock that jumps is not made anywhere: it would be the whole machine's."""
+A pause is in conditions.py, a clock that jumps in `loadtest faults`."""
 
 import pytest
 from basics import PATIENCE, wait_until
