@@ -2,6 +2,7 @@
  * ended at any time, and asked again by starting another. */
 #include "service/explorer.h"
 
+#include "lock/json_read.h"
 #include "service/lab_program.h"
 #include "service/log.h"
 #include "service/run_child.h"
@@ -117,7 +118,8 @@ static bool ask(struct explorer *explorer, const char *line, int64_t deadline_us
     log_complaint(explorer->child.err); /* also so that the pipe never fills */
     if (!answered)
         return false;
-    *ret_answer = json_loadb(explorer->answer, explorer->length, 0, NULL);
+    json_error_t error;
+    *ret_answer = json_read(explorer->answer, explorer->length, 0, &error);
     return *ret_answer != NULL;
 }
 

@@ -3,6 +3,7 @@
 
 #include "db/books.h"
 #include "db/orders_behind.h"
+#include "lock/json_read.h"
 #include "service/accepted.h"
 #include "service/create_order.h"
 #include "service/ticket.h"
@@ -220,7 +221,7 @@ static json_t *text_json(const char *text)
     return text ? json_string(text) : json_null();
 }
 
-/* As books_order has it. */
+/* As books_order has it; NULL when out of memory. */
 static json_t *accepted_json(const struct stream_order *from)
 {
     struct order order;
@@ -231,14 +232,18 @@ static json_t *accepted_json(const struct stream_order *from)
                              order.strategy, "instance", from->instance, "read_at", "committed_at");
     char text[HTTP_ROOM];
     print_order(text, sizeof text, &order);
-    json_t *json = json_loads(text, 0, NULL);
-    if (json)
-        json_object_update_new(json,
-                               json_pack("{s:o, s:o, s:[o]}", "receiver_name", text_json(from->receiver_name),
-                                         "receiver_mobile", text_json(from->receiver_mobile), "items", item));
-    else
+    json_error_t error;
+    json_t *json = json_read(text, strlen(text), 0, &error);
+    if (!json) {
         json_decref(item);
-    return json;
+        return NULL;
+    }
+    json_t *more = json_pack("{s:o, s:o, s:[o]}", "receiver_name", text_json(from->receiver_name),
+                             "receiver_mobile", text_json(from->receiver_mobile), "items", item);
+    if (json_object_update_new(json, more) == 0)
+        return json;
+    json_decref(json);
+    return NULL;
 }
 
 /* Is there a product with stock in Redis? */

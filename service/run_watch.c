@@ -1,4 +1,5 @@
 /* One run of the load test: its command line, what it says while it runs, and its end. */
+#include "lock/json_read.h"
 #include "service/config.h"
 #include "service/lab_program.h"
 #include "service/run_child.h"
@@ -135,7 +136,8 @@ static bool take_in(struct text *text, int fd)
 /* A line that is no event is a complaint, for people. */
 static void hear_line(struct runs *runs, struct run *run, const char *line)
 {
-    json_t *event = json_loads(line, 0, NULL);
+    json_error_t error;
+    json_t *event = json_read(line, strlen(line), 0, &error);
     json_t *load = json_object_get(event, "load"), *row = json_object_get(event, "row");
     json_t *traces = json_object_get(event, "traces");
     json_t *wrapped = traces ? json_pack("{s:O}", "instances", traces) : NULL;
@@ -153,7 +155,7 @@ static void hear_line(struct runs *runs, struct run *run, const char *line)
         free(run->traces);
         run->traces = text;
         text = NULL;
-    } else if (!event && line[0]) {
+    } else if (!event && line[0] && json_error_code(&error) != json_error_out_of_memory) {
         static const char PREFIX[] = "loadtest: ";
         bool known = strncmp(line, PREFIX, sizeof PREFIX - 1) == 0;
         snprintf(run->error, sizeof run->error, "%s", line + (known ? sizeof PREFIX - 1 : 0));
@@ -235,7 +237,8 @@ void run_watch(struct runs *runs, struct run *run)
     int status = run_child_end(&child, monotonic_us() + (int64_t)GRACE_MS * 1000);
     /* 0: all as expected; 1: a promise was broken, which is a result as well. */
     bool has_result = WIFEXITED(status) && WEXITSTATUS(status) <= 1 && out.bytes;
-    json_t *document = has_result ? json_loads(out.bytes, 0, NULL) : NULL;
+    json_error_t error;
+    json_t *document = has_result ? json_read(out.bytes, out.length, 0, &error) : NULL;
     free(out.bytes);
     pthread_mutex_lock(&runs->mutex);
     json_object_del(document, "rows"); /* which are there already */
