@@ -30,9 +30,10 @@ void http_watch_phase(struct http_connection *c, enum http_phase phase)
 {
     if (!c)
         return;
+    int64_t now_us = monotonic_us();
     if (phase == HTTP_IDLE)
-        atomic_store(&c->used, true);
-    atomic_store(&c->since_us, monotonic_us());
+        atomic_store(&c->answered_us, now_us);
+    atomic_store(&c->since_us, now_us);
     atomic_store(&c->phase, phase);
 }
 
@@ -42,6 +43,9 @@ static bool is_to_be_cut(struct http_connection *c, int64_t now_us, int64_t limi
 {
     int64_t since_us = atomic_load(&c->since_us);
     enum http_phase phase = (enum http_phase)atomic_load(&c->phase);
+    int64_t answered_us = atomic_load(&c->answered_us);
+    if (c->begun_us < answered_us) /* of the request before, if nobody looked between the two */
+        c->begun_us = 0;
     if (phase == HTTP_SERVING || phase == HTTP_REPLYING) {
         c->begun_us = 0;
         return phase == HTTP_REPLYING && now_us - since_us > limit_us;
@@ -53,8 +57,7 @@ static bool is_to_be_cut(struct http_connection *c, int64_t now_us, int64_t limi
     if (info.tcpi_state == TCP_CLOSE_WAIT)
         return true;
     int64_t received_us = now_us - (int64_t)info.tcpi_last_data_recv * 1000;
-    bool has_begun = atomic_load(&c->used) ? received_us > since_us + CLOCK_GRAIN_US
-                                           : info.tcpi_bytes_received > 0;
+    bool has_begun = answered_us ? received_us > since_us + CLOCK_GRAIN_US : info.tcpi_bytes_received > 0;
     if (phase == HTTP_IDLE && !has_begun)
         c->begun_us = 0;
     else if (c->begun_us == 0)

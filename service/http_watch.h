@@ -18,11 +18,11 @@ enum http_phase {
 struct http_connection {
     int fd;
     atomic_int phase;
-    atomic_llong since_us; /* when the phase began */
-    atomic_bool used;      /* a request has been answered on it */
+    atomic_llong since_us;    /* when the phase began */
+    atomic_llong answered_us; /* when the last request was done with on it; 0: none was */
 
     struct http_connection *next, *previous; /* under the watch's mutex, as all below */
-    int64_t begun_us; /* when an idle one was first seen to have received more; 0: not */
+    int64_t begun_us; /* when the request that is coming in began, as far as was seen; 0: none is */
 };
 
 struct http_watch;

@@ -1,0 +1,151 @@
+/* Clients that are too slow are cut, each request by its own time. The connections are real ones over loopback, and their
+ * phases what the HTTP thread would tell. */
+#include "tests/unit/unit.h"
+
+#include "service/http_watch.h"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { LIMIT_US = 1600 * 1000 };
+
+struct line {
+    int client, server;
+    struct http_watch *watch;
+    struct http_connection *connection;
+};
+
+static void begin(struct line *line)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    line->client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(line->client, (struct sockaddr *)&address, size), 0);
+    line->server = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    assert_true(line->server >= 0);
+    close(listener);
+    line->watch = http_watch_start(LIMIT_US / 1000);
+    assert_non_null(line->watch);
+    line->connection = http_watch_add(line->watch, line->server);
+    assert_non_null(line->connection);
+}
+
+static void end(struct line *line)
+{
+    http_watch_remove(line->watch, line->connection);
+    http_watch_stop(line->watch);
+    close(line->client);
+    close(line->server);
+}
+
+static void say(const struct line *line)
+{
+    assert_int_equal(send(line->client, "x", 1, MSG_NOSIGNAL), 1);
+}
+
+static void answer(const struct line *line)
+{
+    http_watch_phase(line->connection, HTTP_SERVING);
+    http_watch_phase(line->connection, HTTP_REPLYING);
+    http_watch_phase(line->connection, HTTP_IDLE);
+}
+
+/* Waits until the client is cut; how long that is after BEGUN. */
+static int64_t cut_after_us(const struct line *line, int64_t begun_us)
+{
+    struct pollfd client = {.fd = line->client, .events = POLLIN};
+    char byte;
+    assert_int_equal(poll(&client, 1, PATIENCE_US / 1000), 1);
+    int64_t after_us = monotonic_us() - begun_us;
+    assert_int_equal(recv(line->client, &byte, 1, 0), 0);
+    return after_us;
+}
+
+static bool is_open(const struct line *line)
+{
+    struct pollfd client = {.fd = line->client, .events = POLLIN};
+    return poll(&client, 1, 0) == 0;
+}
+
+static void a_slow_request_is_cut(void **state)
+{
+    (void)state;
+    struct line line;
+    begin(&line);
+    int64_t begun_us = monotonic_us();
+    say(&line);
+    http_watch_phase(line.connection, HTTP_RECEIVING);
+    assert_true(cut_after_us(&line, begun_us) > LIMIT_US);
+    end(&line);
+}
+
+/* No tick of the watch has come between the two. */
+static void the_next_request_has_all_its_time(void **state)
+{
+    (void)state;
+    struct line line;
+    begin(&line);
+    say(&line);
+    http_watch_phase(line.connection, HTTP_RECEIVING);
+    sleep_us(LIMIT_US / 2);
+    say(&line);
+    int64_t begun_us = monotonic_us();
+    answer(&line);
+    http_watch_phase(line.connection, HTTP_RECEIVING);
+    int64_t after_us = cut_after_us(&line, begun_us);
+    if (after_us < LIMIT_US)
+        fail_msg("cut after %lld ms", (long long)(after_us / 1000));
+    end(&line);
+}
+
+static void bytes_after_an_answer_begin_a_request(void **state)
+{
+    (void)state;
+    struct line line;
+    begin(&line);
+    say(&line);
+    http_watch_phase(line.connection, HTTP_RECEIVING);
+    answer(&line);
+    sleep_us(LIMIT_US / 4);
+    int64_t begun_us = monotonic_us();
+    say(&line);
+    int64_t after_us = cut_after_us(&line, begun_us);
+    assert_true(after_us > LIMIT_US - LIMIT_US / 8);
+    end(&line);
+}
+
+static void who_asks_nothing_or_waits_for_us_is_not_cut(void **state)
+{
+    (void)state;
+    struct line idle, served;
+    begin(&idle);
+    begin(&served);
+    say(&served);
+    http_watch_phase(served.connection, HTTP_RECEIVING);
+    http_watch_phase(served.connection, HTTP_SERVING);
+    sleep_us(LIMIT_US + LIMIT_US / 2);
+    assert_true(is_open(&idle) && is_open(&served));
+    answer(&served); /* the reply's time begins now */
+    sleep_us(LIMIT_US / 4);
+    assert_true(is_open(&served));
+    end(&idle);
+    end(&served);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_slow_request_is_cut),
+        cmocka_unit_test(the_next_request_has_all_its_time),
+        cmocka_unit_test(bytes_after_an_answer_begin_a_request),
+        cmocka_unit_test(who_asks_nothing_or_waits_for_us_is_not_cut),
+    };
+    alarm(STUCK_S);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
