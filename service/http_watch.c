@@ -41,9 +41,10 @@ void http_watch_phase(struct http_connection *c, enum http_phase phase)
  * notices that only when it next reads. */
 static bool is_to_be_cut(struct http_connection *c, int64_t now_us, int64_t limit_us)
 {
-    int64_t since_us = atomic_load(&c->since_us);
+    /* Against the order in which they are written: with a phase never comes the time of one before it, which may have been
+     * long, so that a reply would be cut as it begins. */
     enum http_phase phase = (enum http_phase)atomic_load(&c->phase);
-    int64_t answered_us = atomic_load(&c->answered_us);
+    int64_t since_us = atomic_load(&c->since_us), answered_us = atomic_load(&c->answered_us);
     if (c->begun_us < answered_us) /* of the request before, if nobody looked between the two */
         c->begun_us = 0;
     if (phase == HTTP_SERVING || phase == HTTP_REPLYING) {
