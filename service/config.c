@@ -2,6 +2,7 @@
 #include "service/config.h"
 
 #include "db/conn.h"
+#include "service/http.h"
 #include "service/log.h"
 #include "service/sandbox.h"
 #include "service/strategy.h"
@@ -69,7 +70,7 @@ static const struct setting settings[] = {
     {"strategy", "STRATEGY", STRATEGY, AT(strategy), "atomic-decrement", "NAME", 0, 0, "the strategy to start with"},
     {"workers", "WORKERS", NUMBER, AT(workers), "16", "threads", 1, 256,
      "orders in the database at the same time; each worker has a connection of its own"},
-    {"http-threads", "HTTP_THREADS", NUMBER, AT(http_threads), "1", "threads", 1, 64, "threads that speak HTTP"},
+    {"http-threads", "HTTP_THREADS", NUMBER, AT(http_threads), "1", "threads", 1, HTTP_THREADS_MAX, "threads that speak HTTP"},
     {"queue", "QUEUE", NUMBER, AT(queue), "1024", "orders", 1, 100000,
      "orders that may wait for a worker; one more is answered 503 overloaded"},
     {"connections", "CONNECTIONS", NUMBER, AT(connections), "10000", "connections", 1, 100000,

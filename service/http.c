@@ -32,7 +32,6 @@ enum {
     CONNECTION_MEMORY = 14 * 1024, /* per connection: bounds the headers of a request */
     ACCEPT_BACKLOG = 4096,
     DRAIN_LOOK_NS = 2000000,
-    HTTP_THREADS_MAX = 64,
     LONGEST_WAIT_MS = 60000,
 };
 

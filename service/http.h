@@ -15,6 +15,7 @@ enum {
     HTTP_BODY_MAX = 64 * 1024,      /* a larger body is answered 413 … */
     HTTP_DISCARD_MAX = 1024 * 1024, /* … after up to this much of it was read and thrown away */
     HTTP_HEADERS_MAX = 8,           /* headers of ours on a reply */
+    HTTP_THREADS_MAX = 64,
     HTTP_ROOM = 640,
     HTTP_ARGUMENT_MAX = 80 /* the variable part of a path */
 };
@@ -91,7 +92,7 @@ void http_finish(struct exchange *x);
 struct http_options {
     const struct sockaddr *address;
     size_t address_size;
-    unsigned threads;
+    unsigned threads; /* HTTP_THREADS_MAX at most */
     unsigned connections;
     int64_t request_timeout_ms;
     int64_t idle_timeout_ms;
