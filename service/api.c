@@ -328,6 +328,14 @@ enum db_status api_database(struct worker *worker)
                            now_us + gate_settings(worker->service->gate).lock_wait_ms * 1000);
 }
 
+void api_reply_no_own_settings(struct exchange *x)
+{
+    reply_problem(
+        x, OVERLOADED, NULL,
+        "%d products have settings of their own, and no other can until the service is started again",
+        OWN_SETTINGS_MAX);
+}
+
 void api_reply_json_text(struct exchange *x, char *json, enum problem missing, const char *what)
 {
     if (json)

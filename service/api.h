@@ -64,6 +64,8 @@ enum db_status api_database(struct worker *worker);
 void live_forget(struct service *service, int64_t product_id);
 /* Replies for a database that did not serve. */
 void api_reply_db(struct exchange *x, struct worker *worker, enum db_status status);
+/* Replies that no further product can have settings of its own. */
+void api_reply_no_own_settings(struct exchange *x);
 /* Replies with JSON text that the database has made (stolen); NULL is the problem MISSING. */
 void api_reply_json_text(struct exchange *x, char *json, enum problem missing, const char *what);
 

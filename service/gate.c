@@ -61,7 +61,7 @@ void gate_free(struct gate *gate)
     free(gate);
 }
 
-/* The product's own settings, or NULL; with the mutex held. They come and go while no order of the product runs. */
+/* The product's own settings, or NULL; with the mutex held. They come while no order of the product runs, and stay. */
 static const struct own *find_own(const struct gate *gate, int64_t product_id)
 {
     for (const struct own *own = gate->own; own < gate->own + gate->own_count; own++)

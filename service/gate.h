@@ -49,7 +49,7 @@ bool gate_switch(struct gate *gate, const struct settings *changes, int64_t dead
 
 bool gate_has_own(struct gate *gate, int64_t product_id);
 
-/* So many products can have settings of their own. */
+/* So many products can have settings of their own, which they keep while the process lives. */
 enum { OWN_SETTINGS_MAX = 256 };
 /* Changes the product's own settings, which it gets from the common ones if it has none yet. The product must be closed
  * (gate_close). False: there is no room for another product. */

@@ -58,16 +58,20 @@ static enum db_status ready_product(struct worker *worker, int place, int64_t *i
     return *id ? empty_product(worker, &keeper, *id) : make_product(worker, &keeper, place, id);
 }
 
-/* The product's own settings: what is common now. False: there is no room for them. */
-static bool settle(struct service *service, int64_t id)
+/* The product's own settings: what is common now. False with a reply made. */
+static bool settle(struct exchange *x, struct service *service, int64_t id)
 {
     struct settings settings, common = gate_settings(service->gate);
-    if (!gate_close(service->gate, id, monotonic_us() + 2 * service->config.order_timeout_ms * 1000))
+    if (!gate_close(service->gate, id, monotonic_us() + 2 * service->config.order_timeout_ms * 1000)) {
+        reply_problem(x, LOCK_WAIT_OVER, NULL, "orders of the learner before still run");
         return false;
-    bool done = gate_set_own(service->gate, id, &common, &settings);
+    }
+    bool room = gate_set_own(service->gate, id, &common, &settings);
     gate_begin_sale(service->gate, id);
     gate_open(service->gate, id);
-    return done;
+    if (!room)
+        api_reply_no_own_settings(x);
+    return room;
 }
 
 void sandboxes_create(struct exchange *x, struct worker *worker)
@@ -86,9 +90,9 @@ void sandboxes_create(struct exchange *x, struct worker *worker)
     enum db_status status = ready_product(worker, place, &id);
     if (status != DB_OK) {
         api_reply_db(x, worker, status);
-    } else if (id == 0 || !settle(service, id)) {
-        reply_problem(x, OVERLOADED, NULL, "no product could be made for a sandbox");
-    } else {
+    } else if (id == 0) {
+        reply_problem(x, OVERLOADED, NULL, "no id was found for a sandbox's product");
+    } else if (settle(x, service, id)) {
         char token[SECRET_SIZE];
         sandbox_give(service->sandboxes, place, id, token);
         live_forget(service, id);

@@ -129,8 +129,7 @@ static bool switch_to(struct exchange *x, struct service *service, int64_t produ
         reply_problem(x, LOCK_WAIT_OVER, NULL,
                       "orders of the strategy before still run; nothing was changed");
     else if (!room)
-        reply_problem(x, OVERLOADED, NULL, "%d products have settings of their own already",
-                      OWN_SETTINGS_MAX);
+        api_reply_no_own_settings(x);
     return in_time && room;
 }
 

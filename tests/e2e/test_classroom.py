@@ -176,6 +176,17 @@ def test_there_is_a_bound_to_sandboxes(services, database):
     assert service.order(1).status == 201, "without a class nobody needs a token"
 
 
+def test_when_settings_of_their_own_are_all_given_away(services, database):
+    """They are for 256 products, and no call gives one back: who asks for another is told so, also as a sandbox."""
+    service = services.start(database)
+    for product in range(1, 257):
+        reply = service.put(f"/strategy?product_id={product}", {"name": "mutex"})
+        assert reply.status == 200, str(reply)
+    for reply in (service.put("/strategy?product_id=257", {"name": "mutex"}), service.post("/sandboxes", {})):
+        assert reply.problem == "overloaded" and "256 products have settings" in reply.json["detail"], str(reply)
+    assert service.put("/strategy?product_id=256", {"name": "optimistic"}).json["name"] == "optimistic"
+
+
 def test_a_given_token_stays_the_teacher_s(services, database):
     service = services.start(database, "--classroom=yes", token="a-token-of-some-length")
     assert "teacher's token" not in service.log and "a-token-of" not in service.log
