@@ -481,16 +481,15 @@ void http_stop_listening(struct http *http)
         shutdown(http->listening, SHUT_RDWR); /* or clients would connect, and wait for nobody */
 }
 
-bool http_drain(struct http *http, int64_t ms)
+int http_drain(struct http *http, int64_t ms)
 {
     int64_t until_us = monotonic_us() + ms * 1000;
-    while (atomic_load(&http->in_flight) > 0) {
-        if (monotonic_us() >= until_us)
-            return false;
+    int left;
+    while ((left = atomic_load(&http->in_flight)) > 0 && monotonic_us() < until_us) {
         struct timespec pause = {.tv_nsec = DRAIN_LOOK_NS};
         nanosleep(&pause, NULL);
     }
-    return true;
+    return left;
 }
 
 void http_stop(struct http *http)

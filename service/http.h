@@ -109,8 +109,8 @@ struct http *http_start(const struct http_options *options, char *error, size_t 
 uint16_t http_port(const struct http *http);
 /* Takes no more connections; requests on open ones still come in. */
 void http_stop_listening(struct http *http);
-/* Waits until every request that has come in is answered; false when it took longer than MS. */
-bool http_drain(struct http *http, int64_t ms);
+/* Waits until every request that has come in is answered, for MS at most; how many are not. */
+int http_drain(struct http *http, int64_t ms);
 /* Closes what is open. No worker may hold an exchange any more. */
 void http_stop(struct http *http);
 /* Connections open now; for handlers. */

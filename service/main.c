@@ -109,9 +109,11 @@ static void drain(struct service *service)
              queue_depth(service->queues[LANE_ORDERS]));
     http_stop_listening(service->http);
     atomic_store(&service->draining, true);
-    if (!http_drain(service->http, service->config.order_timeout_ms + DRAIN_EXTRA_MS))
+    int left = http_drain(service->http, service->config.order_timeout_ms + DRAIN_EXTRA_MS);
+    int holds = atomic_load(&service->holds); /* which are of those that are left */
+    if (left > holds)
         log_line(LOG_WARNING, "some clients were too slow to be answered");
-    if (atomic_load(&service->holds) > 0) {
+    if (holds > 0) {
         /* Every order is answered; a wait for a lock that somebody holds elsewhere cannot be cut short. */
         log_line(LOG_WARNING, "some locks were still waited for by hand");
         writer_stop(service->writer);

@@ -15,6 +15,7 @@ from lab import (
     PATIENCE,
     Proxy,
     SANITIZED,
+    as_body,
     expect_balanced,
     expect_books,
     hammer,
@@ -145,6 +146,22 @@ def test_while_it_drains_nothing_more_is_accepted(services, database):
     service.stop()
     assert accepted.status == 201, str(accepted)
     assert number_of_orders(database, product) == 1
+
+
+def test_a_lock_that_is_waited_for_by_hand_is_not_a_slow_client(services, database):
+    """Nobody lets it go in time: that wait is cut off, and the log blames nobody else for it."""
+    other, service = services.start(database), services.start(database, "--order-timeout-ms", "500")
+    body = {"lock": "lock-row", "hold_ms": 60000, "wait_ms": 60000}
+    holding = Background(lambda: other.post("/locks/door/hold", body))
+    look = {"lock": "lock-row", "hold_ms": 0, "wait_ms": 50}
+    wait_until(lambda: service.post("/locks/door/hold", look).problem == "lock-busy", "it is held")
+    with service.wire() as wire:
+        wire.send(request_bytes("POST", "/locks/door/hold", as_body(body)))
+        assert not wire.reply_within(0.5), "it waits"
+        service.stop()
+    assert "still waited for by hand" in service.log and "too slow" not in service.log, service.log
+    other.stop()
+    assert holding.result().status == 200 and "by hand" not in other.log, other.log
 
 
 def test_a_second_signal_changes_nothing(services, database):
