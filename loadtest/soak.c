@@ -69,26 +69,24 @@ static const json_t *row_of(const json_t *document, const char *strategy)
     return NULL;
 }
 
-/* The document to go on with: that of the file, or a new one. NULL, having said why. */
-static json_t *begin(const struct soak_settings *settings)
+/* The document to go on with: that of the file, or a new one. Otherwise says why not, and returns the exit status of that. */
+static enum exit_status begin(const struct soak_settings *settings, json_t **ret_document)
 {
     json_auto_t *now = settings_json(settings);
-    if (!settings->resume || access(settings->resume, F_OK) != 0) {
-        json_t *document = result_new("soak", json_incref(now));
-        if (document && json_object_set_new(document, "rows", json_array()) == 0)
-            return document;
+    if (!now || !settings->resume || access(settings->resume, F_OK) != 0) {
+        *ret_document = now ? result_new("soak", json_incref(now)) : NULL;
+        if (*ret_document && json_object_set_new(*ret_document, "rows", json_array()) == 0)
+            return ENDED_AS_EXPECTED;
         complain("out of memory");
-        json_decref(document);
-        return NULL;
+        return ENDED_ENVIRONMENT;
     }
-    json_t *document = result_load(settings->resume);
-    if (document && strcmp(result_kind(document), "soak") == 0 &&
-        json_equal(json_object_get(document, "settings"), now))
-        return document;
-    if (document)
+    *ret_document = result_load(settings->resume);
+    if (*ret_document && strcmp(result_kind(*ret_document), "soak") == 0 &&
+        json_equal(json_object_get(*ret_document, "settings"), now))
+        return ENDED_AS_EXPECTED;
+    if (*ret_document)
         complain("%s is of other settings: remove it, or name another one", settings->resume);
-    json_decref(document);
-    return NULL;
+    return ENDED_USAGE;
 }
 
 static bool keep(const struct soak_settings *settings, const json_t *document)
@@ -144,9 +142,12 @@ static int soak_in(struct lab *lab, struct soak_settings *settings, json_t *docu
         progress_step_done(&progress);
     }
     progress_wipe();
-    return well && output_write(document, &settings->output)
-               ? result_status(json_object_get(document, "rows"), settings->strategies)
-               : ENDED_ENVIRONMENT;
+    /* What came before the end of a run that broke off may have taken hours; with --resume it is kept already, and a result
+     * of before is not replaced by a part of the next. */
+    const json_t *rows = json_object_get(document, "rows");
+    bool is_worth_it = well || (!settings->resume && json_array_size(rows) > 0);
+    bool written = !is_worth_it || output_write(document, &settings->output);
+    return well && written ? result_status(rows, settings->strategies) : ENDED_ENVIRONMENT;
 }
 
 int soak_main(int argc, char **argv)
@@ -163,9 +164,10 @@ int soak_main(int argc, char **argv)
     }
     if (!output_valid(&settings.output) || (settings.resume && !output_file_valid(settings.resume)))
         return ENDED_USAGE;
-    json_auto_t *document = begin(&settings);
-    if (!document)
-        return ENDED_USAGE;
+    json_auto_t *document = NULL;
+    enum exit_status begun = begin(&settings, &document);
+    if (begun != ENDED_AS_EXPECTED)
+        return begun;
 
     interrupt_watch();
     const struct lab_settings place = {

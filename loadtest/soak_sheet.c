@@ -70,6 +70,8 @@ bool notes_of_soak(const json_t *document, struct notes *notes)
                        result_text(row, "reason")))
             return false;
     }
+    if (sold == 0 && broken == 0)
+        return notes_add(notes, NOTE_CLOSING, "Nothing was sold.");
     return notes_add(notes, NOTE_CLOSING, "%" PRId64 " orders under %zu strateg%s. %s", orders, sold,
                      sold == 1 ? "y" : "ies",
                      broken ? "NOT all is well." : "Memory is flat, descriptors are closed, books balance.");

@@ -1,9 +1,12 @@
 """A long sale, cut short: what the service keeps of it, its books, and how it is gone on with."""
 
 import json
+import signal
+import urllib.request
 
 import pytest
-from test_loadtest import loadtest, rows
+from test_loadtest import loadtest, nothing_is_left_of, rows
+from test_rush import Sale
 
 
 def soak(*arguments, status=0):
@@ -45,6 +48,30 @@ def test_what_is_done_is_not_done_again(tmp_path):
     assert other.returncode == 2 and "other settings" in other.stderr, other.stderr
     table = loadtest("report", path, "--format", "table")
     assert table.returncode == 0 and "books balance" in table.stdout, table.stdout + table.stderr
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_what_came_before_its_end_is_not_lost(tmp_path, resumed):
+    """Without --resume it is told; with it, it is kept, and does not take the place of a whole result."""
+    kept, exported = tmp_path / "soak.json", tmp_path / "result.json"
+    more = ("--resume", kept) if resumed else ()
+    with Sale(
+        "soak", "--strategies", "atomic-statement,batched", "--orders", "20000", "--export-json", exported, *more
+    ) as sale:
+        _, url = sale.wait_for("service", sale.find_service)
+
+        def strategy():
+            with urllib.request.urlopen(f"{url}/strategy", timeout=30) as reply:
+                return json.load(reply)["name"]
+
+        sale.wait_for("second strategy", lambda: strategy() == "batched")
+        sale.process.send_signal(signal.SIGINT)
+        out, errors = sale.process.communicate(timeout=60)
+        assert sale.process.returncode == 128 + signal.SIGINT, out + errors
+        nothing_is_left_of(sale.process.pid)
+    assert bool(out) == exported.exists() == (not resumed), out + errors
+    document = json.loads(kept.read_text() if resumed else out)
+    assert [(row["strategy"], row["orders"]) for row in document["rows"]] == [("atomic-statement", 10000)]
 
 
 @pytest.mark.parametrize("arguments", [["--orders", "0"], ["--strategies", "hope"], ["--resume", "/nowhere/at/all"]])

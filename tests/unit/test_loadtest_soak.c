@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -77,6 +78,31 @@ static void books_that_are_off_are_seen(void **state)
     }
 }
 
+static void assert_closing(const struct soak_tally *tally, const char *wanted)
+{
+    json_auto_t *cells = json_pack("{s:s}", "guarantee", "safe");
+    const struct subject subject = {.name = "batched", .cells = cells};
+    json_auto_t *document = json_pack("{s:[o]}", "rows", soak_row_new(&subject, tally));
+    struct notes notes = {0};
+    assert_true(notes_of_soak(document, &notes));
+    assert_int_equal(notes.item[notes.count - 1].kind, NOTE_CLOSING);
+    if (!strstr(notes.item[notes.count - 1].text, wanted))
+        fail_msg("not '%s', but '%s'", wanted, notes.item[notes.count - 1].text);
+    notes_free(&notes);
+}
+
+static void what_was_not_sold_is_not_praised(void **state)
+{
+    (void)state;
+    struct soak_tally tally = sound();
+    assert_closing(&tally, "400000 orders under 1 strategy. Memory is flat");
+    assert_closing(NULL, "Nothing was sold.");
+    tally.drift = 1;
+    assert_closing(&tally, "NOT all is well");
+    tally.orders = 0; /* which is the flaw itself */
+    assert_closing(&tally, "NOT all is well");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -84,6 +110,7 @@ int main(void)
         cmocka_unit_test(the_smallest_leak_in_each_order_is_seen),
         cmocka_unit_test(a_descriptor_in_a_thousand_orders_is_seen),
         cmocka_unit_test(books_that_are_off_are_seen),
+        cmocka_unit_test(what_was_not_sold_is_not_praised),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
