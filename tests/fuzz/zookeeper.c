@@ -209,6 +209,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct lock_ops *const recipes[] = {&zookeeper_queue, &zookeeper_herd, &zookeeper_naive,
                                                      &curator};
     answers = (struct fuzz_input){data, size};
+    free(made); /* of the input before, or what is found could not be found again */
+    made = NULL;
     uint8_t who = fuzz_byte(&answers);
     const struct lock_ops *ops = recipes[who % 4];
     int64_t deadline_us = who & 4 ? monotonic_us() + WAIT_US : 0;
