@@ -63,7 +63,7 @@ static bool settle(struct exchange *x, struct service *service, int64_t id)
 {
     struct settings settings, common = gate_settings(service->gate);
     if (!gate_close(service->gate, id, monotonic_us() + 2 * service->config.order_timeout_ms * 1000)) {
-        reply_problem(x, LOCK_WAIT_OVER, NULL, "orders of the learner before still run");
+        reply_problem(x, OVERLOADED, NULL, "orders of the learner before still run");
         return false;
     }
     bool room = gate_set_own(service->gate, id, &common, &settings);
