@@ -79,7 +79,7 @@ struct fault_subject {
     const char *reason; /* why it cannot be tried; NULL: it can */
     struct fault_tally tally;
     int64_t cycles, longest_outage_ms, longest_recovery_ms, seen_in;
-    int64_t struck; /* cycles in which others had to wait for what a dead holder had left */
+    int64_t struck; /* cycles in which nobody was served for half a lease: in "kill", a holder had died */
     bool stuck;
 };
 
@@ -93,9 +93,8 @@ struct fault_run {
     uint64_t seed; /* of this cycle */
     uint64_t random;
     int64_t cycle;
-    int victim; /* the service that suffers */
-    unsigned
-        turned; /* 1 << BACKEND, or-ed: those whose proxies have had their turn; each must have done something */
+    int victim;       /* the service that suffers */
+    unsigned turned;  /* 1 << BACKEND, or-ed: before these the proxies had to do something */
     int64_t fault_us; /* when it was struck, in this cycle */
     int64_t ready_us; /* when what was broken was back; 0: not yet */
 };
@@ -113,8 +112,6 @@ bool fault_lock_test(struct fault_run *run);
 void fault_free_locks(struct fault_run *run);
 /* Service I has ended as it should not: a wrong answer to everybody. WHEN, behind "a service that ". */
 void fault_note_end(struct fault_run *run, int i, const char *when);
-/* The same for those that have ended: whoever ends one starts it again, so they have done so by themselves. */
-void fault_note_ends(struct fault_run *run);
 /* Waits until every strategy has served somebody since run->ready_us, or it is too late. False after an interrupt. */
 bool fault_await_service(struct fault_run *run);
 

@@ -150,8 +150,7 @@ static bool read_books(struct site *site, int64_t first, size_t count, struct fa
         struct fault_tally *tally = &tallies[number(rows, row, 0) - first];
         int64_t initial = number(rows, row, 1), left = number(rows, row, 2), sold = number(rows, row, 3);
         int64_t drift = sold - (initial - left);
-        tally->sold += sold;
-        tally->left += left;
+        tally->left = left;
         tally->oversold += sold > initial ? sold - initial : 0;
         if (llabs(drift) > llabs(tally->drift))
             tally->drift = drift;

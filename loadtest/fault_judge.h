@@ -11,18 +11,18 @@ struct fault_tally {
     int64_t acknowledged; /* told 201 or 202 */
     int64_t unclear;      /* told nothing that settles it */
     int64_t refused;      /* told to come again, in the end */
-    int64_t
-        turned_away; /* told that all is sold out, and it was not: units were left, or sold to one who came later */
-    int64_t lost;       /* told of an order, and it is not there */
-    int64_t duplicated; /* keys with two orders */
-    int64_t denied;     /* orders whose client was told that nothing was sold, or that nobody wanted */
-    int64_t wrong;      /* answers that had no type, or did not come in bounded time */
+    int64_t turned_away;  /* told "sold out" while units were left, or sold to one who came later */
+    int64_t lost;         /* told of an order, and it is not there */
+    int64_t duplicated;   /* keys with two orders */
+    int64_t denied;       /* orders whose client was told that nothing was sold, or that nobody wanted */
+    int64_t wrong;        /* answers that had no type, or did not come in bounded time */
     int64_t
         disordered; /* orders that no order of the sales explains, see fault_history.h; means nothing where a product's stock
                            is not one number */
     int64_t sections; /* critical sections whose traces were looked at … */
     int64_t overlaps; /* … and those of them that overlap, see fault_sections.h */
-    int64_t orders, sold, oversold, left;
+    int64_t orders, oversold;
+    int64_t left;  /* of the stock; of one cycle alone */
     int64_t drift; /* sold − (initial − left): the worst of the cycles */
 };
 

@@ -13,13 +13,14 @@
 /* Of the backends that something goes to, the one whose turn it is, as a bit. */
 static unsigned turn(struct fault_run *run)
 {
-    unsigned carrying = site_carrying(run->site);
-    int nth = (int)(run->cycle % __builtin_popcount(carrying | !carrying));
-    int backend = 0;
-    while (carrying && (!(carrying & 1u << backend) || nth-- > 0))
-        backend++;
-    run->turned |= 1u << backend;
-    return 1u << backend;
+    unsigned left = site_carrying(run->site);
+    if (left == 0)
+        left = 1u << BACKEND_POSTGRES; /* which has shown nothing then */
+    for (int64_t skip = run->cycle % __builtin_popcount(left); skip > 0; skip--)
+        left &= left - 1; /* without its lowest bit */
+    unsigned lowest = left & -left;
+    run->turned |= lowest;
+    return lowest;
 }
 
 static bool for_a_while(struct fault_run *run, const struct proxy_rules *rules, int64_t ms)

@@ -1,4 +1,4 @@
-/* What is kept of a fault: a row for each strategy, and what the rows come to. */
+/* What is kept of a fault: a row for each strategy. */
 #include "loadtest/fault_row.h"
 
 json_t *fault_row_new(const struct fault_run *run, const struct fault_subject *subject)

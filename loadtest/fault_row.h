@@ -1,4 +1,4 @@
-/* What is kept of a fault: a row for each strategy, and what the rows come to. */
+/* What is kept of a fault: a row for each strategy. */
 #ifndef OVERSELL_LOADTEST_FAULT_ROW_H
 #define OVERSELL_LOADTEST_FAULT_ROW_H
 

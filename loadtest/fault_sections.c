@@ -39,13 +39,14 @@ static bool section_of(const json_t *trace, struct section *ret_section)
     return false;
 }
 
-size_t sections_of(const json_t *answer, int64_t product, int64_t since_us, struct section *ret_sections)
+size_t sections_of(const json_t *answer, int64_t product, int64_t since_us, struct section *ret_sections,
+                   size_t room)
 {
     size_t i, count = 0;
     json_t *trace;
     json_array_foreach(json_object_get(answer, "traces"), i, trace) {
         struct section section;
-        if (number(trace, "product_id") == product && says(trace, "outcome", "created") &&
+        if (count < room && number(trace, "product_id") == product && says(trace, "outcome", "created") &&
             section_of(trace, &section) && section.from_us >= since_us)
             ret_sections[count++] = section;
     }
@@ -84,7 +85,7 @@ bool fault_sections_check(struct site *site, int64_t product, int64_t since_us, 
                 complain("no traces: %s", shop_error(shop));
             return false;
         }
-        count += sections_of(answer, product, since_us, &sections[count]);
+        count += sections_of(answer, product, since_us, &sections[count], TRACES_WANTED);
     }
     tally->sections += (int64_t)count;
     tally->overlaps += (int64_t)sections_overlapping(sections, count);

@@ -22,9 +22,9 @@ struct section {
     int64_t from_us, to_us;
 };
 
-/* The sections of a product's orders that began at SINCE_US or later, of an answer of GET /traces. RET_SECTIONS has room for
- * as many as it has traces. */
-size_t sections_of(const json_t *answer, int64_t product, int64_t since_us, struct section *ret_sections);
+/* The sections of a product's orders that began at SINCE_US or later, of an answer of GET /traces: how many; ROOM at most. */
+size_t sections_of(const json_t *answer, int64_t product, int64_t since_us, struct section *ret_sections,
+                   size_t room);
 /* How many began while another was not over. Sorts SECTIONS. */
 size_t sections_overlapping(struct section *sections, size_t count);
 

@@ -51,7 +51,7 @@ const struct column fault_columns[FAULT_COLUMNS] = {
     {"seen_in", "seen\nin", COLUMN_NUMBER, 0, SHOW_ALL, 4,
      "cycles in which units were oversold, the books did not balance, or orders were lost"},
     {"struck", "struck", COLUMN_NUMBER, 0, SHOW_CSV, 0,
-     "cycles in which others had to wait for what a dead holder had left"},
+     "cycles after whose fault nobody was served for half a lease: in kill, since a holder had died"},
     {"longest_outage_ms", "longest\noutage ms", COLUMN_NUMBER, 0, SHOW_ALL, 0,
      "the longest time after the fault in which nobody was served"},
     {"longest_recovery_ms", "recovery\nms", COLUMN_NUMBER, 0, SHOW_ALL, 3,

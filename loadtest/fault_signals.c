@@ -11,7 +11,8 @@
 /* The other one must take over. */
 bool strike_kill(struct fault_run *run)
 {
-    fault_note_ends(run);
+    if (child_ended(&run->site->services[run->victim].child))
+        fault_note_end(run, run->victim, "nobody had ended");
     site_kill_service(run->site, run->victim);
     return site_start_service(run->site, run->victim);
 }

@@ -51,16 +51,12 @@ void fault_note_end(struct fault_run *run, int i, const char *when)
         run->subjects[s].tally.wrong++;
 }
 
-void fault_note_ends(struct fault_run *run)
+/* Whoever ends one starts it again, so one that has ended has done so by itself. */
+static bool mend_services(struct fault_run *run)
 {
     for (int i = 0; i < FAULT_INSTANCES; i++)
         if (child_ended(&run->site->services[i].child))
             fault_note_end(run, i, "nobody had ended");
-}
-
-static bool mend_services(struct fault_run *run)
-{
-    fault_note_ends(run);
     return site_mend_services(run->site);
 }
 
@@ -110,9 +106,7 @@ void fault_tally_add(struct fault_tally *sum, const struct fault_tally *tally)
     sum->sections += tally->sections;
     sum->overlaps += tally->overlaps;
     sum->orders += tally->orders;
-    sum->sold += tally->sold;
     sum->oversold += tally->oversold;
-    sum->left += tally->left;
     if (llabs(tally->drift) > llabs(sum->drift))
         sum->drift = tally->drift;
 }

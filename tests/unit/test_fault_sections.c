@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-enum { PRODUCT = 7, SINCE_US = 1000 };
+enum { PRODUCT = 7, SINCE_US = 1000, ROOM = 4 };
 
 /* An order that has the lock at FROM_US and begins to commit at TO_US. */
 static json_t *order(int product, const char *outcome, int from_us, int to_us, const char *commit)
@@ -33,9 +33,9 @@ static json_t *answer(json_t *first, json_t *second, json_t *third)
 /* Overlaps in what one service and another one say, of *RET_SECTIONS. Both are freed. */
 static size_t overlaps(json_t *one, json_t *other, size_t *ret_sections)
 {
-    struct section sections[8];
-    *ret_sections = sections_of(one, PRODUCT, SINCE_US, sections);
-    *ret_sections += sections_of(other, PRODUCT, SINCE_US, &sections[*ret_sections]);
+    struct section sections[2 * ROOM];
+    *ret_sections = sections_of(one, PRODUCT, SINCE_US, sections, ROOM);
+    *ret_sections += sections_of(other, PRODUCT, SINCE_US, &sections[*ret_sections], ROOM);
     json_decref(one);
     json_decref(other);
     return sections_overlapping(sections, *ret_sections);
@@ -126,6 +126,16 @@ static void an_order_counts_that_committed_under_a_lock(void **state)
     assert_int_equal(sections, 2);
 }
 
+static void more_than_was_asked_for_is_left_out(void **state)
+{
+    (void)state;
+    struct section sections[3] = {0};
+    json_t *three = answer(created(1000, 1100), created(1200, 1300), created(1400, 1500));
+    assert_int_equal(sections_of(three, PRODUCT, SINCE_US, sections, 2), 2);
+    assert_int_equal(sections[2].from_us, 0);
+    json_decref(three);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +147,7 @@ int main(void)
         cmocka_unit_test(another_product_is_not_looked_at),
         cmocka_unit_test(what_began_before_the_cycle_is_not_looked_at),
         cmocka_unit_test(an_order_counts_that_committed_under_a_lock),
+        cmocka_unit_test(more_than_was_asked_for_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
