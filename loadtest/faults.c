@@ -241,7 +241,7 @@ static bool try_fault(const struct faults_settings *settings, const struct fault
 static int faults_in(struct site *site, const struct faults_settings *settings)
 {
     json_auto_t *rows = json_array();
-    json_t *told = json_array();
+    json_auto_t *told = json_array();
     size_t wanted = 0;
     for (size_t i = 0; i < fault_count; i++)
         wanted += selection_means(settings->faults, faults[i].name, NULL);
@@ -255,7 +255,7 @@ static int faults_in(struct site *site, const struct faults_settings *settings)
         "faults", json_pack("{s:s, s:s, s:I, s:I, s:I}", "faults", settings->faults, "strategies",
                             settings->strategies, "cycles", (json_int_t)settings->cycles, "time_ms",
                             (json_int_t)settings->time_ms, "seed", (json_int_t)settings->seed));
-    if (!document || json_object_set_new(document, "faults", told) != 0 ||
+    if (!document || json_object_set(document, "faults", told) != 0 ||
         json_object_set(document, "rows", rows) != 0) {
         complain("out of memory");
         return ENDED_ENVIRONMENT;
