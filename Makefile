@@ -368,9 +368,11 @@ FUZZ_SECONDS ?= 60
 fuzz: ## mutated input for all that reads some, under the sanitizers (FUZZ_SECONDS=3600 for each)
 	$(MAKE_NOW) deps
 	$(BUILD_NOW) $(FUZZ_BUILD) fuzz-programs
+	$(BUILD_NOW) programs
 	$(BUILD_NOW) programs BUILD=$(BUILD)/asan SANITIZE=address,undefined
 	@BUILD=$(BUILD)/fuzz tests/fuzz/run $(FUZZ_SECONDS)
 	@BUILD=$(BUILD)/asan FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run e2e -s -k mutated_streams
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run e2e -s -k mutated_streams  # which can tell whether it grows
 
 TORTURE ?= all
 torture: ## fails every call on the way of an order, one after the other, under the sanitizers; hours (TORTURE=redis-lock,etcd)
