@@ -110,6 +110,10 @@ bool fault_overtake(struct fault_run *run);
 bool fault_lock_test(struct fault_run *run);
 /* Deletes the locks that were left behind in Redis: one that is stuck for ever would be so in the next cycle, too. */
 void fault_free_locks(struct fault_run *run);
+/* What strikes one connection after the other strikes so often in a cycle, with such rests between (false: interrupted), that
+ * a few cycles strike every strategy. */
+int fault_strokes(const struct fault_run *run);
+bool fault_rest_between_strokes(struct fault_run *run);
 /* Service I has ended as it should not: a wrong answer to everybody. WHEN, behind "a service that ". */
 void fault_note_end(struct fault_run *run, int i, const char *when);
 /* Waits until every strategy has served somebody since run->ready_us, or it is too late. False after an interrupt. */

@@ -7,8 +7,10 @@
 #define DELAY_MS 50
 #define LASTS_MS 1500
 #define STALL_MS 3000 /* longer than a lease */
-#define CUTS 8
-#define CUT_BYTES 6000 /* an order or two, of all that order at the same time */
+#define STROKES_LEAST 12
+#define STROKES_EACH 2
+#define STROKES_MS 1500 /* for all of them */
+#define CUT_BYTES 6000  /* an order or two, of all that order at the same time */
 
 /* Of the backends that something goes to, the one whose turn it is, as a bit. */
 static unsigned turn(struct fault_run *run)
@@ -21,6 +23,18 @@ static unsigned turn(struct fault_run *run)
     unsigned lowest = left & -left;
     run->turned |= lowest;
     return lowest;
+}
+
+int fault_strokes(const struct fault_run *run)
+{
+    int each = STROKES_EACH * (int)run->count;
+    return each > STROKES_LEAST ? each : STROKES_LEAST;
+}
+
+bool fault_rest_between_strokes(struct fault_run *run)
+{
+    int64_t rest_ms = STROKES_MS / fault_strokes(run);
+    return sleep_unless_interrupted(random_between(&run->random, rest_ms / 2, rest_ms * 3 / 2));
 }
 
 static bool for_a_while(struct fault_run *run, const struct proxy_rules *rules, int64_t ms)
@@ -55,11 +69,11 @@ bool strike_half_open(struct fault_run *run)
 bool strike_cut(struct fault_run *run)
 {
     unsigned before = turn(run);
-    for (int i = 0; i < CUTS; i++) {
+    for (int i = 0; i < fault_strokes(run); i++) {
         struct proxy_rules rules = {0};
         rules.cut_after[random_up_to(&run->random, 1)] = random_between(&run->random, 1, CUT_BYTES);
         site_set_proxies(run->site, before, &rules);
-        if (!sleep_unless_interrupted(random_between(&run->random, 50, 200)))
+        if (!fault_rest_between_strokes(run))
             return false;
     }
     site_set_proxies(run->site, before, &(struct proxy_rules){0});

@@ -10,7 +10,6 @@
 
 #define DEAD_MS 15000 /* a server that was told to end at once has ended by then */
 #define POLL_MS 5
-#define LOSSES 12 /* replies lost in one cycle */
 
 static const struct statement ST_BACKEND = {
     "fault_backend",
@@ -64,10 +63,10 @@ bool strike_commit_reply(struct fault_run *run)
 {
     static const char *const SENT[] = {"commit", "commit", "order_place_in_one"};
     run->turned |= 1u << BACKEND_POSTGRES;
-    for (int i = 0; i < LOSSES; i++) {
+    for (int i = 0; i < fault_strokes(run); i++) {
         struct proxy_rules rules = {.lose_reply_to = SENT[random_up_to(&run->random, 2)]};
         site_set_proxies(run->site, 1 << BACKEND_POSTGRES, &rules);
-        if (!sleep_unless_interrupted(random_between(&run->random, 20, 120)))
+        if (!fault_rest_between_strokes(run))
             return false;
     }
     site_set_proxies(run->site, 1 << BACKEND_POSTGRES, &(struct proxy_rules){0});

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -392,15 +393,25 @@ void proxy_set(struct proxy *proxy, const struct proxy_rules *rules)
     proxy->rules.lose_reply_to = NULL;
     snprintf(proxy->trigger, sizeof proxy->trigger, "%s", rules->lose_reply_to ? rules->lose_reply_to : "");
     proxy->passed[TO_SERVER] = proxy->passed[TO_CLIENT] = 0;
-    if (rules->stall[TO_SERVER] || rules->stall[TO_CLIENT])
-        atomic_fetch_add(&proxy->acted, (long long)proxy->count);
     pthread_mutex_unlock(&proxy->mutex);
     wake(proxy);
+}
+
+/* Something has come that the other side was not given, since the connection stands still. */
+static bool holds_back(const struct proxy *proxy, const struct pair *pair, enum direction direction)
+{
+    int unread = 0;
+    return proxy->rules.stall[direction] &&
+           (pair->flows[direction].length > 0 ||
+            (ioctl(pair->ends[!direction], FIONREAD, &unread) == 0 && unread > 0));
 }
 
 void proxy_cut(struct proxy *proxy)
 {
     pthread_mutex_lock(&proxy->mutex);
+    for (size_t i = 0; i < proxy->count; i++)
+        atomic_fetch_add(&proxy->acted, holds_back(proxy, proxy->pairs[i], TO_SERVER) ||
+                                            holds_back(proxy, proxy->pairs[i], TO_CLIENT));
     proxy->cutting = true;
     pthread_mutex_unlock(&proxy->mutex);
     wake(proxy);

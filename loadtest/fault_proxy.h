@@ -31,7 +31,7 @@ void proxy_aim(struct proxy *proxy, int port);
 int proxy_port(const struct proxy *proxy);
 /* The rules from now on, for the connections that there are as well; what waits goes out by the new ones. Counts begin anew. */
 void proxy_set(struct proxy *proxy, const struct proxy_rules *rules);
-/* Resets all connections. */
+/* Resets all connections; those that stood still, and had something to pass on, are counted as acted on. */
 void proxy_cut(struct proxy *proxy);
 /* It has connections now. */
 bool proxy_carries(struct proxy *proxy);

@@ -122,7 +122,7 @@ const struct fault faults[] = {
     {.name = "kill", .does = "a service is killed at a random moment (kill -9), and started again",
      .story = STORY_CHURN, .expected = expect_kill, .strike = strike_kill,
      .ttl_ms = 2000, .bound_ms = 3000, .cycles = 200},
-    {.name = "terminate", .does = "a service is told to end under load (SIGTERM): it answers what it has accepted, and exits with 0",
+    {.name = "terminate", .does = "a service is told to end under load (SIGTERM), and must exit with 0; the other one goes on",
      .story = STORY_CHURN, .expected = expect_kill_kindly, .strike = strike_terminate,
      .ttl_ms = 2000, .bound_ms = 3000, .cycles = 10},
     {.name = "pause", .does = "a service that holds a lock and has read sleeps for up to twice its lease (SIGSTOP)",

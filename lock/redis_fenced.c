@@ -10,6 +10,7 @@
  * raise_fence lifts the counter to the greatest token that was seen, and it goes on from there. */
 #include "lock/redis_lock.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -35,6 +36,14 @@ static void counter_key(char ret_key[static REDIS_KEY_SIZE + 32], const char *se
     snprintf(ret_key, REDIS_KEY_SIZE + 32, "redisson_lock_token:{%s}", server_key);
 }
 
+static bool read_fence(const char *text, int64_t *ret_fence)
+{
+    char *end;
+    errno = 0;
+    *ret_fence = strtoll(text, &end, 10);
+    return end != text && !*end && errno == 0;
+}
+
 static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
                                 struct lock_grant *ret_grant)
 {
@@ -56,8 +65,10 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
             return redis_lock_not_got(lock, server_key, token, status);
         if (reply->type == REDIS_REPLY_STRING) {
             redis_plain_grant(lock, key, token, asked_us, ret_grant);
-            ret_grant->fence = strtoll(reply->str, NULL, 10);
-            return LOCK_OK;
+            if (read_fence(reply->str, &ret_grant->fence))
+                return LOCK_OK;
+            (void)redis_lock_give_back(lock, server_key, token);
+            return lock_fail(lock, LOCK_REFUSED, "%s keeps no number", counter);
         }
     } while (redis_plain_pause(lock, &pause_ms, deadline_us));
     return redis_plain_busy(lock, server_key);

@@ -101,6 +101,13 @@ def test_unsafe_rows_are_caught_and_safe_ones_are_not(one):
             assert row["guarantee"] == "safe" or row["shown_by"] in ("expire", "crash"), row
 
 
+def test_a_flaw_that_load_shows_is_seen_in_every_run():
+    """A row of several runs is its worst run: one that had not been caught."""
+    ran = loadtest("compare", "--phases", "sell-out", "--repeat", "3", "--strategies", "read-write,decrement", "--format", "json")
+    for row in rows(json.loads(ran.stdout)).values():
+        assert (row["runs"], row["verdict"]) == (3, "oversold-as-expected"), row
+
+
 def test_every_answer_is_accounted_for(one):
     for row in one["rows"]:
         answers = row["created"] + row["sold_out"] + row["busy"] + row["errors"]

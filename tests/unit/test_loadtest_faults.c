@@ -328,6 +328,7 @@ static void a_proxy_stands_still_and_goes_on(void **state)
     assert_int_equal(take(wire.server, 4), 4);
     proxy_cut(wire.proxy);
     assert_int_equal(take(wire.client, 1), 0);
+    assert_int_equal(proxy_acted(wire.proxy), 0); /* nothing was held back when it was reset */
     wire_close(&wire);
 }
 
@@ -341,6 +342,7 @@ static void what_stood_still_is_not_passed_on_by_a_proxy_that_cuts(void **state)
     proxy_cut(wire.proxy);
     proxy_set(wire.proxy, &(struct proxy_rules){0});
     assert_int_equal(take(wire.server, 4), 0);
+    assert_int_equal(proxy_acted(wire.proxy), 1);
     wire_close(&wire);
 }
 

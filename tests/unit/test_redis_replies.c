@@ -160,6 +160,22 @@ static void test_an_answer_that_does_not_end(void **state)
     atomic_store(&servers[0].for_ever, false);
 }
 
+/* The servers say the same to SCRIPT LOAD, so it is as long as a SHA-1. */
+static void test_a_fencing_token_is_a_number(void **state)
+{
+    (void)state;
+    static const char *const ANSWERS[] = {"$40\r\nffffffffffffffffffffffffffffffffffffffff\r\n",
+                                          "$40\r\n000000000000000000000000000000000000007f\r\n",
+                                          "$40\r\n9999999999999999999999999999999999999999\r\n"};
+    static const char SEVEN[] = "$40\r\n0000000000000000000000000000000000000007\r\n";
+    char error[200];
+    for (size_t i = 0; i < COUNT(ANSWERS); i++) {
+        assert_int_equal(try_for(&redis_fenced, 0, ANSWERS[i], ANSWERS[i], error), LOCK_REFUSED);
+        assert_non_null(strstr(error, "keeps no number"));
+    }
+    assert_int_equal(try_for(&redis_fenced, 0, SEVEN, SEVEN, error), LOCK_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +183,7 @@ int main(void)
         cmocka_unit_test(test_another_answer_is_no_vote),
         cmocka_unit_test(test_an_answer_is_as_long_as_was_asked_for),
         cmocka_unit_test(test_an_answer_that_does_not_end),
+        cmocka_unit_test(test_a_fencing_token_is_a_number),
     };
     return cmocka_run_group_tests(tests, start_all, stop_all);
 }
