@@ -13,7 +13,7 @@ import warnings
 
 import pytest
 
-from lab import Closed, PATIENCE, SANITIZED, SOON_S, as_body, psql, request_bytes, together, wait_until
+from lab import Closed, PATIENCE, SANITIZED, as_body, psql, request_bytes, together, wait_until
 
 DEADLINE_S = 1.5
 LATEST_S = 10.0 * PATIENCE  # cut by then
