@@ -123,6 +123,20 @@ static void test_a_message_wakes_who_has_waited_longest(void **state)
     leave_all(0);
 }
 
+static void test_an_odd_message_wakes_nobody(void **state)
+{
+    (void)state;
+    join_all();
+    assert_true(say("message", "a channel of nobody's", "$1\r\n0"));
+    assert_true(say("message", "", "$-1"));
+    assert_true(say("pmessage", CHANNEL, ":0"));
+    assert_true(say("", CHANNEL, "+"));
+    assert_false(is_woken(0, SHORT_US));
+    publish(CHANNEL); /* the connection is of use all the same */
+    assert_true(is_woken(0, PATIENCE_US));
+    leave_all(0);
+}
+
 /* What becomes of one that was woken and has tried. */
 static void test_a_try_that_failed_wakes_the_next(void **state)
 {
@@ -174,6 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_message_wakes_who_has_waited_longest),
+        cmocka_unit_test(test_an_odd_message_wakes_nobody),
         cmocka_unit_test(test_a_try_that_failed_wakes_the_next),
         cmocka_unit_test(test_a_message_that_came_too_late_wakes_the_next),
     };
