@@ -226,6 +226,30 @@ def test_an_interrupted_up_leaves_nothing_running(servers):
     assert servers.sql("SELECT 1") == "1"
 
 
+SLOW_SETSID = """#!/usr/bin/python3
+import os, sys, time
+os.setsid()
+print("alone", flush=True)
+time.sleep(3)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_an_up_that_is_interrupted_while_a_server_leaves_its_session(servers):
+    """Between its own session and its own program a server is nobody's job any more, and not yet to be told by its name."""
+    tools, log = servers.folder.parent / "tools", servers.folder / "redis.log"
+    tools.mkdir()
+    (tools / "setsid").write_text(SLOW_SETSID)
+    (tools / "setsid").chmod(0o755)
+    with subprocess.Popen([STACK, "up", "redis", "--dir", servers.folder], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          start_new_session=True, preexec_fn=hear_signals,
+                          env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}) as up:
+        eventually(lambda: log.exists() and "alone" in log.read_text(), "it has a session of its own")
+        os.killpg(up.pid, signal.SIGINT)
+    assert servers.processes() == []
+    assert up.returncode == 130
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has folders that the servers' user cannot enter")
 def test_a_folder_that_the_servers_user_cannot_enter(tmp_path):
     tmp_path.chmod(0o700)
