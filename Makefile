@@ -372,7 +372,7 @@ fuzz: ## mutated input for all that reads some, under the sanitizers (FUZZ_SECON
 	$(BUILD_NOW) programs BUILD=$(BUILD)/asan SANITIZE=address,undefined
 	@BUILD=$(BUILD)/fuzz tests/fuzz/run $(FUZZ_SECONDS)
 	@BUILD=$(BUILD)/asan FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run e2e -s -k mutated_streams
-	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run e2e -s -k mutated_streams  # which can tell whether it grows
+	@BUILD=$(BUILD) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run e2e -s -k mutated_streams  # which can tell whether it grows
 
 TORTURE ?= all
 torture: ## fails every call on the way of an order, one after the other, under the sanitizers; hours (TORTURE=redis-lock,etcd)

@@ -6,11 +6,11 @@
 
 #define DELAY_MS 50
 #define LASTS_MS 1500
-#define STALL_MS 3000 /* longer than a lease */
-#define STROKES_LEAST 12
-#define STROKES_EACH 2
-#define STROKES_MS 1500 /* for all of them */
-#define CUT_BYTES 6000  /* an order or two, of all that order at the same time */
+#define STALL_MS 3000    /* longer than a lease */
+#define STROKES_LEAST 12 /* in a cycle */
+#define STROKES_EACH 2   /* in a cycle, for each strategy: one stroke finds one connection */
+#define STROKES_MS 1500  /* for all of them */
+#define CUT_BYTES 6000   /* an order or two, of all that order at the same time */
 
 /* Of the backends that something goes to, the one whose turn it is, as a bit. */
 static unsigned turn(struct fault_run *run)

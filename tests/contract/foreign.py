@@ -1,5 +1,5 @@
-"""Clients that are not ours, each with the same calls: hold(key), one try that tells whether it holds now, release(key), and,
-where the client can, wait(key), which tells whether it came.
+"""Clients that are not ours, each with the same calls: hold(key), which does not wait for another holder and tells whether it
+holds now, release(key), and, where the client can, wait(key), which tells whether it came.
 
 redis-py, kazoo and etcdctl are the real clients. Redisson, Spring and npm's etcd3 are not to be had here: redis-cli, psql
 and etcdctl play their formats, written from wire-formats.md and not from our C."""
@@ -62,11 +62,10 @@ class RedisPyMajority(RedisPy):
 
     def hold(self, key):
         """Redlock's release waits for no minority: one of these may hear of it a moment after the majority."""
-        for _ in range(10):
-            if super().hold(key):
-                return True
+        end = time.monotonic() + PATIENCE
+        while not (held := super().hold(key)) and time.monotonic() < end:
             time.sleep(0.02)
-        return False
+        return held
 
 
 class Kazoo:

@@ -19,7 +19,7 @@ BATCHES = 5  # where no time is given
 CROWD = 60  # connections at once
 TOKEN = "the-token-that-no-stream-has"
 ENDS_S = 30 * PATIENCE  # a stream lasts a second, by its deadline, and perhaps an order's
-MOST_GROWTH = 64 << 20
+MOST_GROWTH = (400 if SANITIZED else 64) << 20  # a sanitizer keeps what was freed, for a while
 ODD = [b"", b"\0", b"\r\n", b"\r\n\r\n", b"\n", b" ", b":", b"-1", b"0", b"99999999999999999999", b"\xff", b"%00", b"0x1",
        b"Content-Length: 0\r\n", b"Transfer-Encoding: chunked\r\n", b"Expect: 100-continue\r\n", b"x" * 9000, b"[" * 500]  # fmt: skip
 
@@ -127,8 +127,9 @@ def test_mutated_streams(service):
         seed += 1
     assert answered > seed * CROWD / 3, f"of {seed * CROWD} streams only {answered} were answered: these are poor ones"
     wait_until(lambda: descriptors(service) <= before + 20, "its connections are closed")
-    grown = service.resident_bytes - size  # the sanitizer keeps what was freed, and its own books
-    assert SANITIZED or grown < MOST_GROWTH, f"{grown} bytes more"
+    grown = service.resident_bytes - size
+    hours = SANITIZED and SECONDS  # then the sanitizer's own books grow too: `make fuzz` asks this without it as well
+    assert hours or grown < MOST_GROWTH, f"{grown} bytes more"
     wait_until(lambda: service.audit(product)["in_flight"] == 0, "all orders have ended")
     # (strategies are mixed on purpose, so overselling is not the question; lost units would be)
     assert service.order(product).status == 201

@@ -104,7 +104,10 @@ def test_unsafe_rows_are_caught_and_safe_ones_are_not(one):
 def test_a_flaw_that_load_shows_is_seen_in_every_run():
     """A row of several runs is its worst run: one that had not been caught."""
     ran = loadtest("compare", "--phases", "sell-out", "--repeat", "3", "--strategies", "read-write,decrement", "--format", "json")
-    for row in rows(json.loads(ran.stdout)).values():
+    assert ran.returncode == 0, ran.stderr
+    found = rows(json.loads(ran.stdout))
+    assert set(found) == {"read-write", "decrement"}
+    for row in found.values():
         assert (row["runs"], row["verdict"]) == (3, "oversold-as-expected"), row
 
 
