@@ -331,9 +331,13 @@ def test_a_server_that_stays_away_for_a_lease_has_lost_the_lock(lockrun, stack):
 
 @pytest.mark.parametrize("lock", EXAMPLES)
 def test_without_renewal_the_lease_ends_and_the_command_is_told(lock, lockrun):
-    began, lease = time.monotonic(), lease_ms(lock)
-    holder = lockrun(fresh_key(), "sleep", "30", lock=lock, options=("--ttl", f"{lease}ms", "--no-renew"))
-    status, _, err = ended(holder)
+    lease = lease_ms(lock)
+    for _ in range(3):
+        began = time.monotonic()
+        holder = lockrun(fresh_key(), "sleep", "30", lock=lock, options=("--ttl", f"{lease}ms", "--no-renew"))
+        status, _, err = ended(holder)
+        if "timed out" not in err:  # as the server of a busy machine says nothing for 2 s now and then
+            break
     assert status == 128 + signal.SIGTERM and "lost" in err, err
     assert 0.9 * lease <= (time.monotonic() - began) * 1000 <= 1.4 * lease + 8000 * PATIENCE
 
