@@ -312,7 +312,8 @@ static bool make_dir(struct lab *lab)
 
 static bool start_services(struct lab *lab, const struct lab_settings *settings)
 {
-    if (!make_dir(lab) || (uses_private_stack(settings) && !stack_up(lab, settings)))
+    bool own_stack = uses_private_stack(settings);
+    if (((own_stack || settings->instances > 0) && !make_dir(lab)) || (own_stack && !stack_up(lab, settings)))
         return false;
     for (; lab->count < (size_t)settings->instances; lab->count++)
         if (!start_service(lab, settings, lab->count))

@@ -185,7 +185,10 @@ def changed(name, before, after):
 
 def test_a_loop_without_an_end_ends_in_time_with_a_verdict(servers, tmp_path):
     loop = changed("1-guard", "    AUTO_RESULT row = NULL;", "    for (volatile int i = 0; want; i++)\n        ;\n    AUTO_RESULT row = NULL;")
-    text, results = judge(servers, tmp_path / "x", "1-guard", loop, "LIMIT=5s")
+    folders = tmp_path / "folders"
+    folders.mkdir()
+    text, results = judge(servers | {"TMPDIR": str(folders)}, tmp_path / "x", "1-guard", loop, "LIMIT=5s")
+    assert list(folders.iterdir()) == [], "a search that had to be killed leaves a folder"
     first, *others = results["tests"]
     assert first["status"] == "fail" and "did not end within 5s" in first["message"], text
     assert {test["status"] for test in others} == {"error"} and text.count(":|") == len(others)
