@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-extern const char db_schema_sql[], db_schema_2_sql[], db_schema_3_sql[]; /* schema.S */
+extern const char db_schema_sql[], db_schema_2_sql[], db_schema_3_sql[], db_schema_4_sql[]; /* schema.S */
 
 /* In order; a version that was released is never changed, only followed by another. */
 static const struct {
@@ -14,6 +14,7 @@ static const struct {
     {1, db_schema_sql},
     {2, db_schema_2_sql},
     {3, db_schema_3_sql},
+    {4, db_schema_4_sql},
 };
 
 static const char before[] =

@@ -27,12 +27,14 @@ static const struct statement ST_PUT_PRODUCT = {
     "    updated_at = clock_timestamp(), updated_by = excluded.updated_by "
     "RETURNING xmax = 0",
     6};
+/* No join, which would be planned, where the tables were taken for empty, as each with each. */
 static const struct statement ST_DELETE_ORDERS = {
     "product_delete_orders",
-    "DELETE FROM orders USING order_item i WHERE i.order_id = orders.id AND i.product_id = $1", 1};
+    "DELETE FROM orders WHERE id = ANY (ARRAY(SELECT order_id FROM order_item WHERE product_id = $1))", 1};
 static const struct statement ST_DELETE_REJECTED = {
     "product_delete_rejected",
-    "DELETE FROM orders USING order_rejected r WHERE r.order_id = orders.id AND r.product_id = $1", 1};
+    "DELETE FROM orders WHERE id = ANY (ARRAY(SELECT order_id FROM order_rejected WHERE product_id = $1))",
+    1};
 static const struct statement ST_RESET_PRODUCT = {
     "product_reset",
     "UPDATE product SET count = 0, initial_count = $2, stock_kind = $3, version = version + 1,"

@@ -415,3 +415,38 @@ def test_a_database_of_the_first_version_is_brought_up_to_date(services, databas
         "1",
         "2",
     ]
+
+
+# ── many orders ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_reset_of_many_orders_where_the_planner_has_seen_none(services, database):
+    """By figures of when the tables were empty, each order's item would be looked for among all."""
+    service = services.start(database)
+    product = service.product(stock=0)
+    sell = (
+        "WITH o AS (INSERT INTO orders (amount, created_by, updated_by) SELECT 19.90, 't', 't' FROM generate_series(1, 60000)"
+        " RETURNING id) INSERT INTO order_item (order_id, product_id, purchase_price, purchase_num, strategy, instance, stock_xid,"
+        f" created_by, updated_by) SELECT id, {product}, 19.90, 1, 't', 't', pg_current_xact_id(), 't', 't' FROM o"
+    )
+    psql(database, sell)
+    psql(database, "DELETE FROM orders")
+    psql(database, "VACUUM (TRUNCATE off, ANALYZE) orders")
+    psql(database, "VACUUM (TRUNCATE off, ANALYZE) order_item")
+    psql(database, sell)
+    service.reset(product, 0)
+    assert number(database, "SELECT count(*) FROM orders") == 0
+
+
+@pytest.mark.parametrize("strategy", ["read-write", *SELLER.values()])
+def test_no_order_reads_all_the_others(services, database, strategy):
+    """Not even where PostgreSQL made its plans, those of foreign keys too, while there were none."""
+    service = services.start(database, "--workers", "1")
+    product = service.product(stock=400, strategy=strategy)
+    for table in ("orders", "order_item", "product"):
+        psql(database, f"VACUUM ANALYZE {table}")
+    assert hammer([service], product, threads=2, strategy=strategy).sold >= 400
+    service.stop()  # then its sessions have told what they have read
+    read = "SELECT coalesce(sum({}), 0) FROM pg_stat_user_tables WHERE relname IN ('orders', 'order_item')"
+    wait_until(lambda: number(database, read.format("n_tup_ins")) >= 800, "the figures are told")
+    assert number(database, read.format("seq_tup_read")) < 400 * 10
