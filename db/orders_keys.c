@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Each key is looked up by itself: a join of the two could be planned, while there are few orders, as a scan of them all,
- * and a prepared statement keeps its plan. */
+/* Each key is looked up by itself, and the order's one item too: a join could be planned, while there are few orders, as a
+ * scan of them all, and a prepared statement keeps its plan. */
 static const struct statement ST_CLAIM_KEYS = {
     "orders_claim_keys",
     "SELECT o.id, o.amount, o.status, " RFC3339(
@@ -22,7 +22,7 @@ static const struct statement ST_CLAIM_KEYS = {
                         "FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[])"
                         "     WITH ORDINALITY AS w (key, product_id, quantity, name, mobile, place)"
                         "     LEFT JOIN LATERAL (SELECT * FROM orders WHERE idempotency_key = w.key LIMIT 1) AS o ON true"
-                        "     LEFT JOIN order_item i ON i.order_id = o.id ORDER BY place",
+                        "     LEFT JOIN LATERAL (SELECT * FROM order_item WHERE order_id = o.id LIMIT 1) AS i ON true ORDER BY place",
     5};
 
 static bool is_true(const PGresult *rows, int row, int column)
