@@ -61,9 +61,9 @@ static const struct statement ST_ROLLBACK = {"rollback", "ROLLBACK", 0};
 static const struct statement ST_TIME_LIMITS = {
     "time_limits", "SELECT set_config('lock_timeout', $1, false), set_config('statement_timeout', $2, false)",
     2};
-/* A reset empties the tables, and a session keeps the plans that it made meanwhile, those of foreign keys too: without
- * indexes, ten thousand orders later each one would read all the others. An index is what every order is found by. (Where there is none, a table costs so
- * much then that the plan would be compiled first.) */
+/* A reset empties the tables, and a session keeps the plans that it made meanwhile, those of foreign keys too: ten thousand
+ * orders later each one would read all the others. So indexes are used, however small a table seems; and nothing is compiled,
+ * as it would be where there is no index, since that counts as very costly then. */
 static const struct statement ST_SESSION = {
     "session",
     "SELECT pid, backend_start, set_config('TimeZone', 'UTC', false), set_config('DateStyle', 'ISO', false), "

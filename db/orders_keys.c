@@ -22,7 +22,8 @@ static const struct statement ST_CLAIM_KEYS = {
                         "FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[])"
                         "     WITH ORDINALITY AS w (key, product_id, quantity, name, mobile, place)"
                         "     LEFT JOIN LATERAL (SELECT * FROM orders WHERE idempotency_key = w.key LIMIT 1) AS o ON true"
-                        "     LEFT JOIN LATERAL (SELECT * FROM order_item WHERE order_id = o.id LIMIT 1) AS i ON true ORDER BY place",
+                        "     LEFT JOIN LATERAL (SELECT * FROM order_item WHERE order_id = o.id LIMIT 1) AS i ON true "
+                        "ORDER BY place",
     5};
 
 static bool is_true(const PGresult *rows, int row, int column)

@@ -186,6 +186,8 @@ def test_it_renews_while_the_command_runs(lock, lockrun, start):
         kept = not stranger_gets_it(other, key)
         if kept:
             break
+        status, _, err = ended(holder)  # it has known, and its command was told
+        assert status == 128 + signal.SIGTERM and "lost" in err, err
     assert kept
     assert ended(holder, "\n") == (0, "", "")
 
