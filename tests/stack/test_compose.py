@@ -5,12 +5,11 @@ import json
 import os
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 import yaml
+from image import ROOT, read_stages
 
-ROOT = Path(__file__).resolve().parents[2]
 LOCK_PROFILES = {"redis", "redlock", "zookeeper", "etcd"}
 CONDITIONS = {"service_started", "service_healthy", "service_completed_successfully"}
 # https://github.com/compose-spec/compose-spec/blob/main/spec.md: of its keys those that we use.
@@ -34,34 +33,9 @@ def compose():
     return yaml.load((ROOT / "docker-compose.yml").read_text(), OneKeyOnce)
 
 
-class Stage:
-    def __init__(self, name, base):
-        self.name, self.base, self.lines = name, base, []
-
-    def last(self, word):
-        """The arguments of the last instruction WORD of this stage or the stages that it is made from."""
-        for line in reversed(self.lines):
-            if line.split()[0] == word:
-                return line.split(None, 1)[1]
-        return self.base.last(word) if isinstance(self.base, Stage) else None
-
-
 @pytest.fixture(scope="module")
 def stages():
-    found = {}
-    text = re.sub(r"^\s*#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.M).replace("\\\n", " ")
-    for line in filter(None, map(str.strip, text.splitlines())):
-        word = line.split()[0]
-        assert word in {"FROM", "ENV", "COPY", "RUN", "WORKDIR", "USER", "ENTRYPOINT", "CMD", "EXPOSE", "HEALTHCHECK",
-                        "VOLUME", "STOPSIGNAL"}, line
-        if word == "FROM":
-            base, name = re.fullmatch(r"FROM (\S+) AS (\S+)", line).groups()
-            assert name not in found
-            stage = found[name] = Stage(name, found.get(base, base))
-            assert base in found.keys() - {name} or base == "debian:12", line
-        else:
-            stage.lines.append(line)
-    return found
+    return read_stages()
 
 
 def test_every_service_has_an_image_of_ours_that_is_not_run_by_root(compose, stages):
@@ -156,24 +130,20 @@ def test_every_address_is_a_service_at_the_port_that_its_image_opens(compose, st
     assert set(re.findall(r"server ([a-z0-9-]+):8080;", nginx)) == {"service-1", "service-2"}
 
 
-def test_what_the_images_copy_is_there_and_goes_to_docker(stages):
-    ignore = (ROOT / ".dockerignore").read_text().split()
-    sent = [line[1:] for line in ignore if line.startswith("!")]
-    assert "*" in ignore
-    for path in sent:
-        assert (ROOT / path).exists(), path
+def test_the_parts_in_a_container_may_write_where_they_make_folders(compose, stages):
+    """The images are read-only, and what `loadtest` makes lies below TMPDIR."""
+    for name, service in compose["services"].items():
+        stage = stages[service["build"]["target"]]
+        if stage.name in ("service", "lab"):
+            written = [mount.split(":")[0] for mount in service["tmpfs"]]
+            assert stage.environment().get("TMPDIR", "/var/tmp") in written, f"{name} cannot write"
+
+
+def test_each_script_of_the_images_can_be_executed(stages):
     for stage in stages.values():
-        for line in stage.lines:
-            words = [word for word in line.split()[1:] if not word.startswith("--")]
-            if line.startswith("COPY --from="):
-                assert line.split()[1].removeprefix("--from=") in stages
-            elif line.startswith("COPY"):
-                assert all((ROOT / path).exists() for path in words[:-1]), line
-                assert all(path == "." or any(path.startswith(f"{each}/") for each in sent) for path in words[:-1]), line
-    # What the build embeds must be sent as well.
-    for source in [*ROOT.glob("*/*.S")]:
-        for path in re.findall(r'\.incbin\s+"([^"]+)"', source.read_text()):
-            assert any(path == each or path.startswith(f"{each}/") for each in sent), path
+        for line in stage.arguments("COPY"):
+            if line.startswith("--from="):
+                assert line.split()[0].removeprefix("--from=") in stages
     for script in (ROOT / "stack/container").iterdir():
         assert os.access(script, os.X_OK) == script.read_text().startswith("#!"), script
 
@@ -181,10 +151,7 @@ def test_what_the_images_copy_is_there_and_goes_to_docker(stages):
 def test_the_images_have_the_packages_that_the_tests_run_on(stages):
     make = (ROOT / "Makefile").read_text().replace("\\\n", " ")
     deps = set(re.search(r"^DEPS\s*:=(.*)", make, re.M)[1].split())
-    packages = {name: {word for line in stage.lines if line.startswith("RUN")
-                       for command in line.split("&&") if "install-packages" in command
-                       for word in command.split("install-packages", 1)[1].split()}
-                for name, stage in stages.items()}
+    packages = {name: stage.packages() for name, stage in stages.items()}
     assert packages["build"] - {"make"} <= deps
     for name, package in (("postgres", "postgresql"), ("redis", "redis-server"), ("etcd", "etcd-server"), ("lab", "wrk")):
         assert package in packages[name] & deps
