@@ -105,10 +105,10 @@ static bool start(struct service *service)
 static void drain(struct service *service)
 {
     runs_stop(service->runs);
-    log_line(LOG_INFO, "draining: %d orders run, %zu wait", orders_running(service, 0),
-             queue_depth(service->queues[LANE_ORDERS]));
     http_stop_listening(service->http);
     atomic_store(&service->draining, true);
+    log_line(LOG_INFO, "draining: %d orders run, %zu wait", orders_running(service, 0),
+             queue_depth(service->queues[LANE_ORDERS])); /* when it is so: tests wait for this line */
     int left = http_drain(service->http, service->config.order_timeout_ms + DRAIN_EXTRA_MS);
     int holds = atomic_load(&service->holds); /* which are of those that are left */
     if (left > holds)

@@ -1,6 +1,6 @@
 """The tools of the end-to-end tests, in one place to import from."""
 
-from basics import DOCUMENT, PATIENCE, ROOT, SANITIZED, SOON_S, wait_until
+from basics import DOCUMENT, PATIENCE, ROOT, SANITIZED, SOON_S, at_any_speed, stays, wait_until
 from load import Background, Load, expect_balanced, expect_books, hammer, together
 from proxy import Proxy
 from servers import (
@@ -34,6 +34,7 @@ __all__ = [
     "Stack",
     "Wire",
     "as_body",
+    "at_any_speed",
     "chunked",
     "expect_balanced",
     "expect_books",
@@ -46,6 +47,7 @@ __all__ = [
     "psql",
     "request_bytes",
     "run_service",
+    "stays",
     "together",
     "wait_until",
     "waiting_backends",

@@ -26,7 +26,7 @@ def together(*calls):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=120 * PATIENCE)
+        thread.join(timeout=60 * PATIENCE)
         assert not thread.is_alive(), "a call has not come back"
     if failures:
         raise failures[0]
@@ -96,7 +96,7 @@ def hammer(services, product, *, threads=16, strategy=None, quantities=(1,), mos
         )
         only_one = False
         wire = service.wire()
-        start.wait(timeout=30)
+        start.wait(timeout=30 * PATIENCE)
         with wire:
             while not (stop and stop.is_set()):
                 if most is not None and next(tickets) >= most:

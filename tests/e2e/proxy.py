@@ -6,6 +6,7 @@ import threading
 import time
 from urllib.parse import urlsplit
 
+from basics import REPLY_S
 from servers import with_port
 
 
@@ -42,7 +43,7 @@ class Proxy:
             self.accepted += 1
             try:
                 assert not self.refuse
-                server = socket.create_connection(self.target, timeout=5)
+                server = socket.create_connection(self.target, timeout=REPLY_S)
             except (AssertionError, OSError):
                 client.close()
                 continue

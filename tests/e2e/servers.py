@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-from basics import ROOT, die_with_parent
+from basics import REPLY_S, ROOT, START_S, die_with_parent
 
 
 class Stack:
@@ -24,7 +24,7 @@ class Stack:
 
     def run(self, *arguments):
         ran = subprocess.run(
-            [self.script, *arguments], capture_output=True, text=True, timeout=120, check=False
+            [self.script, *arguments], capture_output=True, text=True, timeout=300, check=False
         )
         assert (
             ran.returncode == 0
@@ -83,7 +83,7 @@ def psql(url, sql):
         ["psql", "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", url, "-c", sql],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=REPLY_S,
         check=False,
     )
     assert ran.returncode == 0, f"psql: {sql}\n{ran.stderr}"
@@ -121,7 +121,7 @@ class Session:
 
     def end(self):
         self.process.stdin.close()
-        self.process.wait(timeout=10)
+        self.process.wait(timeout=START_S)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from basics import DOCUMENT, PATIENCE, REPLY_S, SERVICE, START_S, die_with_parent, wait_until
+from basics import DOCUMENT, PATIENCE, REPLY_S, SERVICE, START_S, WAIT_MS, die_with_parent, wait_until
 from wire import Wire, as_body, request_bytes
 
 SANITIZER_OPTIONS = {
@@ -45,6 +45,8 @@ class Service:
             "DATABASE_URL": database_url,
             # Instances of one shop share its locks; shops that share the servers do not.
             "LOCK_PREFIX": urlsplit(database_url).path.strip("/") or "oversell",
+            "LOCK_WAIT_MS": str(WAIT_MS),
+            "ORDER_TIMEOUT_MS": str(WAIT_MS),
             **Service.lock_servers,
             **({"ADMIN_TOKEN": token} if token else {}),
             **(env or {}),

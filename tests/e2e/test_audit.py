@@ -4,7 +4,8 @@ import threading
 
 import pytest
 
-from lab import PATIENCE, Background, hammer, holding, number, psql, together, wait_until, waiting_backends
+from basics import REPLY_S
+from lab import Background, hammer, holding, number, psql, together, wait_until, waiting_backends
 
 
 def test_a_product_that_was_never_sold(shop):
@@ -147,7 +148,7 @@ def test_a_crash_between_two_transactions_loses_units(services, database):
             " WHERE datname = current_database() AND wait_event_type = 'Lock'",
         )
         table.run("ROLLBACK")
-        order.thread.join(timeout=10)
+        order.thread.join(timeout=REPLY_S)
     survivor = services.start(database)
     audit = survivor.audit(product)
     wanted = {
@@ -185,7 +186,7 @@ def test_a_failure_between_two_transactions_loses_units_too(shop):
 
 def test_orders_in_flight_are_counted(services, database):
     service = services.start(
-        database, "--workers", "8", "--strategy", "select-for-update", "--lock-wait-ms", "20000"
+        database, "--workers", "8", "--strategy", "select-for-update"
     )
     product, other = service.product(), service.product()
     with holding(database, f"SELECT 1 FROM product WHERE id = {product} FOR UPDATE") as row:
@@ -211,7 +212,7 @@ def test_an_audit_of_many_orders_is_quick(shop):
     )
     replies = [shop.get(f"/audit?product_id={product}") for _ in range(3)]
     assert [reply.json["oversold"] for reply in replies] == [19995] * 3
-    assert min(reply.seconds for reply in replies) < 30 * PATIENCE, f"{[reply.seconds for reply in replies]}"
+    assert min(reply.seconds for reply in replies) < 100, f"{[reply.seconds for reply in replies]}"
 
 
 def test_the_audit_is_of_one_moment(shop):

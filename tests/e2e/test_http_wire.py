@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from contract import PROBLEMS
-from lab import Closed, DOCUMENT, as_body, chunked, request_bytes, wait_until
+from lab import Closed, DOCUMENT, SOON_S, as_body, chunked, request_bytes, wait_until
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -35,13 +35,13 @@ def answer(shop, data):
     with shop.wire() as wire:
         try:
             wire.send(data)
-            reply = wire.reply(seconds=5)
+            reply = wire.reply(seconds=SOON_S)
         except Closed as closed:
             assert b"HTTP/1.1 2" not in closed.partial, f"{closed}"
             return None, True
         try:
             wire.send(request_bytes("GET", "/healthz"))
-            wire.reply(seconds=5)
+            wire.reply(seconds=SOON_S)
             return reply, False
         except Closed:
             return reply, True
@@ -117,7 +117,7 @@ def test_two_ways_of_saying_where_the_body_ends(shop, method, template, second):
         reply = wire.reply()
         DOCUMENT.check(method, target, reply)
         assert reply.problem == "bad-request", str(reply)
-        rest = wire.ends(seconds=5)
+        rest = wire.ends(seconds=SOON_S)
     assert rest == b"", f"answered a smuggled request: {rest!r}"
 
 
@@ -181,7 +181,7 @@ def test_a_length_that_is_too_large_is_refused_before_the_body_comes(shop):
     for size in (MIB + 1, 2 * MIB, 1 << 40, (1 << 63) - 1):
         with shop.wire() as wire:
             wire.send(request_bytes("POST", "/orders", b"", {"Content-Length": str(size)}))
-            reply = wire.reply(seconds=5)
+            reply = wire.reply(seconds=SOON_S)
             assert reply.problem == "payload-too-large", f"{size}: {reply}"
 
 
@@ -301,7 +301,7 @@ def test_http_1_0(shop, product):
     with shop.wire() as wire:
         wire.send(request_bytes("POST", "/orders", order(product), version="HTTP/1.0"))
         assert wire.reply().status == 201
-        assert wire.ends(seconds=5) == b""
+        assert wire.ends(seconds=SOON_S) == b""
     with shop.wire() as wire:
         wire.send(b"GET /healthz HTTP/1.0\r\n\r\n")
         assert wire.reply().status == 200
@@ -311,7 +311,7 @@ def test_connection_close(shop):
     with shop.wire() as wire:
         wire.send(request_bytes("GET", "/healthz", b"", {"Connection": "close"}))
         assert wire.reply().header("Connection").lower() == "close"
-        assert wire.ends(seconds=5) == b""
+        assert wire.ends(seconds=SOON_S) == b""
 
 
 @pytest.mark.parametrize("target", ["/healthz", "/orders", "/products/1", "/nothing", "/strategy"])

@@ -7,6 +7,8 @@ import pytest
 
 from lab import (
     Background,
+    SOON_S,
+    at_any_speed,
     hammer,
     holding_row,
     psql,
@@ -94,7 +96,7 @@ def test_the_steps_of_an_order(shop, strategy):
         times.append(step["end_us"])
     times.append(trace["ended_us"])
     assert times == sorted(times), f"{times}"
-    assert 0 < times[-1] - times[0] < 10_000_000, f"microseconds: {times}"
+    assert 0 < times[-1] - times[0] < 100_000_000, f"microseconds: {times}"
 
     values = {step["step"]: step["value"] for step in steps}
     if "read" in values:
@@ -117,22 +119,27 @@ def test_orders_that_fail_are_traced_too(shop):
 def test_waiting_for_a_lock_is_a_step(services, database):
     service = services.start(database, "--workers", "4", "--strategy", "mutex")
     product = service.product()
-    with holding_row(database, product) as row:
-        first = Background(lambda: order_as(service, "the-first", product, 1, "mutex"))
-        wait_until(lambda: waiting_backends(database) == 1, "the first order waits for the row")
-        second = Background(lambda: order_as(service, "the-second", product, 1, "mutex"))
-        wait_until(lambda: "oversell_workers_busy 2\n" in service.get("/metrics").text, "so does the second")
-        second.thread.join(timeout=0.5)
-        row.run("ROLLBACK")
-        first.result(), second.result()
-    one, two = trace_of(service, "the-first"), trace_of(service, "the-second")
-    assert [step["step"] for step in two["steps"]][:2] == ["wait", "lock"]
-    assert "wait" not in [step["step"] for step in one["steps"]]
-    unlocking = [step["begin_us"] for step in one["steps"] if step["step"] == "unlock"][0]
-    locked = [step["end_us"] for step in two["steps"] if step["step"] == "lock"][0]
-    taken = locked - [step["end_us"] for step in two["steps"] if step["step"] == "wait"][0]
-    assert taken > 200_000, f"it waited for {taken} µs"
-    assert locked >= unlocking, "the second has the lock only when the first has let it go"
+
+    def one_waits_for_the_other(scale):
+        names = f"the-first-{scale}", f"the-second-{scale}"
+        with holding_row(database, product) as row:
+            first = Background(lambda: order_as(service, names[0], product, 1, "mutex"))
+            wait_until(lambda: waiting_backends(database) == 1, "the first order waits for the row")
+            second = Background(lambda: order_as(service, names[1], product, 1, "mutex"))
+            wait_until(lambda: "oversell_workers_busy 2\n" in service.get("/metrics").text, "so does the second")
+            second.thread.join(timeout=0.5 * scale)
+            row.run("ROLLBACK")
+            first.result(), second.result()
+        one, two = (trace_of(service, name) for name in names)
+        assert [step["step"] for step in two["steps"]][:2] == ["wait", "lock"]
+        assert "wait" not in [step["step"] for step in one["steps"]]
+        unlocking = [step["begin_us"] for step in one["steps"] if step["step"] == "unlock"][0]
+        locked = [step["end_us"] for step in two["steps"] if step["step"] == "lock"][0]
+        taken = locked - [step["end_us"] for step in two["steps"] if step["step"] == "wait"][0]
+        assert taken > 200_000 * scale, f"it waited for {taken} µs"
+        assert locked >= unlocking, "the second has the lock only when the first has let it go"
+
+    at_any_speed(one_waits_for_the_other)
 
 
 def test_the_newest_traces_come_last_and_are_limited(shop):
@@ -394,9 +401,9 @@ def test_latencies_are_plausible(services, database):
     _, samples = parse(service.get("/metrics").text)
     labels = frozenset({("strategy", "mutex"), ("outcome", "created")})
     total = samples[("oversell_order_seconds_sum", labels)]
-    assert 0.5 < total < 60, f"ten orders took {total} s in all"
+    assert 0.5 < total, f"ten orders took {total} s in all"
     held = samples[("oversell_lock_held_seconds_sum", frozenset({("strategy", "mutex")}))]
-    assert 0.45 < held < 20, f"the mutex was held for {held} s"
+    assert 0.45 < held < total, f"the mutex was held for {held} s of {total} s"
     waited = samples[("oversell_lock_wait_seconds_sum", frozenset({("strategy", "mutex")}))]
     assert 0.05 < waited < total - held, f"of {total} s it was waited for during {waited} s and held for {held} s"
 
@@ -410,8 +417,6 @@ def test_a_full_queue_can_be_seen(services, database):
         "8",
         "--strategy",
         "select-for-update",
-        "--lock-wait-ms",
-        "20000",
     )
     product = service.product()
 
@@ -445,7 +450,7 @@ def test_health_is_answered_while_every_worker_is_busy(services, database):
         order = Background(lambda: service.order(product))
         wait_until(lambda: waiting_backends(database) == 1, "the worker waits for the row")
         for target in ("/healthz", "/readyz", "/metrics", "/strategy", "/traces"):
-            reply = service.call("GET", target, seconds=5)
+            reply = service.call("GET", target, seconds=SOON_S)
             assert reply.status == 200, f"{target}: {reply}"
         row.run("ROLLBACK")
         assert order.result().status == 201

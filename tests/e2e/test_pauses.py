@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from basics import REPLY_S
 from lab import Background, Proxy, Service, holding, number, psql, wait_until, waiting_backends
 
 TTL_S = 2  # the least that etcd grants
@@ -18,8 +19,8 @@ READ = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'overs
 @pytest.fixture
 def shops(services, database):
     """One process that will pause, and one that goes on; orders think for long after they have read."""
-    settings = ["--lock-ttl-ms", TTL_S * 1000, "--order-timeout-ms", 60000, "--workers", 40]
-    return [services.start(database, *settings, "--lock-wait-ms", 30000) for _ in range(2)]
+    settings = ["--lock-ttl-ms", TTL_S * 1000, "--workers", 40]
+    return [services.start(database, *settings) for _ in range(2)]
 
 
 def rows(shop, ended_by):
@@ -44,7 +45,7 @@ def warm_up(shops, table):
 
 def order_one(shop, product, strategy):
     target = f"/orders?strategy={strategy}"
-    return shop.call("POST", target, {"product_id": product, "quantity": 1}, seconds=60)
+    return shop.call("POST", target, {"product_id": product, "quantity": 1}, seconds=REPLY_S)
 
 
 def order_all(shop, products):
@@ -63,7 +64,7 @@ def order_all_and_read(shop, products):
         return number(shop.database_url, READ) - seen + sum(not order.running for order in orders.values())
 
     try:
-        wait_until(lambda: read() >= len(products), "every order has read", 20)
+        wait_until(lambda: read() >= len(products), "every order has read")
     except AssertionError:
         late = [name for name, order in orders.items() if order.running]
         raise AssertionError(f"these have not read, or not yet written: {late}") from None
@@ -71,7 +72,7 @@ def order_all_and_read(shop, products):
 
 
 def results(orders):
-    return {name: order.result(60) for name, order in orders.items()}
+    return {name: order.result() for name, order in orders.items()}
 
 
 def judge(shop, table, products, first, second):
@@ -96,7 +97,7 @@ def test_a_process_that_is_stopped_beyond_its_leases(shops):
     assert {"redis-lock", "redis-reentrant", "zookeeper", "etcd", "etcd-fenced", "lock-table"} <= set(table)
     warm_up(shops, table)
     products = {name: paused.product(stock=1) for name in table}
-    for shop, think_ms in ((paused, 3000), (running, 8000)):
+    for shop, think_ms in ((paused, 6000), (running, 10000)):
         shop.strategy("atomic-decrement", think_ms=think_ms)
     before = order_all_and_read(paused, products)
     os.kill(paused.process.pid, signal.SIGSTOP)
@@ -122,7 +123,7 @@ def test_an_order_that_sleeps_beyond_its_lease(shops):
     warm_up(shops, leased)
     products = {name: sleeping.product(stock=1) for name in leased}
     for shop in shops:
-        shop.strategy("atomic-decrement", think_ms=7000)
+        shop.strategy("atomic-decrement", think_ms=10000)
     before = order_all_and_read(sleeping, products)
     time.sleep(TTL_S + 1)
     after = order_all(other, products)
@@ -138,7 +139,7 @@ def test_a_lock_whose_connection_is_ended(shops):
     table = {name: row for name, row in rows(one, "disconnect").items() if row["lock"]["server"] == "lock-database"}
     assert set(table) == {"lock-row"}
     products = {name: one.product(stock=1) for name in table}
-    for shop, think_ms in ((one, 2000), (two, 4000)):
+    for shop, think_ms in ((one, 5000), (two, 10000)):
         shop.strategy("atomic-decrement", think_ms=think_ms)
     before = order_all_and_read(one, products)
     ended = psql(
@@ -167,7 +168,7 @@ def test_a_lease_that_is_revoked_under_its_holder(shops):
     table = {name: row for name, row in rows(one, "pause").items() if name in names}
     warm_up(shops, table)
     products = {name: one.product(stock=1) for name in table}
-    for shop, think_ms in ((one, 2500), (two, 6000)):
+    for shop, think_ms in ((one, 5000), (two, 10000)):
         shop.strategy("atomic-decrement", think_ms=think_ms)
     before = order_all_and_read(one, products)
     for lease in re.findall("^[0-9a-f]{8,}$", etcdctl(one, "lease", "list"), re.M):
@@ -191,7 +192,7 @@ def test_a_lock_that_has_ended_before_the_check(database, services):
         wait_until(lambda: number(database, READ) == 1, "it has read")
         redis_cli(shop, "DEL", lock_key(shop, product))
         proxy.stalled.clear()
-        assert order.result(60).problem == "lock-lost"
+        assert order.result().problem == "lock-lost"
         audit = shop.audit(product)
         assert (audit["sold"], audit["drift"]) == (1, 0), audit
         assert shop.order(product, 1, "redis-lock-checked").status == 201

@@ -186,7 +186,7 @@ def test_a_lock_for_each_product_lets_other_products_pass(services, database):
     """mutex makes orders of two products wait for each other, mutex-per-product does not."""
     service = services.start(database, "--workers", "4")
     held, free = service.product(), service.product()
-    service.strategy("mutex", lock_wait_ms=20000)
+    service.strategy("mutex")
     for strategy, passes in (("mutex-per-product", True), ("mutex", False)):
         with holding_row(database, held) as row:
             first = Background(lambda strategy=strategy: service.order(held, 1, strategy))
@@ -220,7 +220,7 @@ def test_a_product_has_settings_of_its_own(shop):
 
 
 def test_a_switch_does_not_wait_for_a_product_of_its_own(services, database):
-    service = services.start(database, "--workers", "4", "--lock-wait-ms", "20000")
+    service = services.start(database, "--workers", "4")
     mine = service.product()
     service.put(f"/strategy?product_id={mine}", {"name": "select-for-update"})
     with holding_row(database, mine):

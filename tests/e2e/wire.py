@@ -1,6 +1,7 @@
 """HTTP as bytes on a socket: a test sends what it wants, right or wrong, and reads reply after reply."""
 
 import json
+import select
 import socket
 import time
 from dataclasses import dataclass
@@ -122,6 +123,10 @@ class Wire:
         reply.body, self.buffer = self.buffer[: int(length)], self.buffer[int(length) :]
         reply.seconds = time.monotonic() - start
         return reply
+
+    def reply_has_begun(self):
+        """Has something of a reply come?"""
+        return bool(self.buffer or select.select([self.socket], [], [], 0)[0])
 
     def reply_within(self, seconds):
         """Has a reply begun within that time? If so it is in .last."""
