@@ -41,15 +41,15 @@ static char *books_text(struct worker *worker, int64_t product_id, const char **
 }
 
 /* The traces, to be freed, as one text: how many orders had been traced when they were read, which may be a little
- * fewer than now (*ret_traced), a space, and the JSON. */
+ * fewer than now (*ret_traced), a space, and the JSON. All up to that count are in it; a later one may be too. */
 static char *traces_text(struct worker *worker, const struct trace_query *query, int64_t *ret_traced)
 {
     struct service *service = worker->service;
     char key[64], *text;
-    snprintf(key, sizeof key, "traces %" PRId64 " %d", query->product_id, query->limit);
+    snprintf(key, sizeof key, "traces %" PRId64 " %d %" PRIu64, query->product_id, query->limit, query->after);
     if ((text = shared_get(service->shared, key)) == NULL) {
         int64_t begun_us = monotonic_us();
-        uint64_t traced = traces_count(service->traces, (int)service->config.workers);
+        uint64_t traced = traces_count();
         json_t *json = traces_json(service->traces, (int)service->config.workers, query, service->instance);
         char *traces = json ? json_dumps(json, JSON_COMPACT) : NULL;
         json_decref(json);
@@ -64,7 +64,7 @@ static char *traces_text(struct worker *worker, const struct trace_query *query,
     return text;
 }
 
-/* The small part, which is made anew for every call. */
+/* The small part, which every call makes for itself. */
 static char *state_text(struct service *service, int64_t product_id, int64_t traced, const char *problem)
 {
     struct settings settings = gate_settings_of(service->gate, product_id);
@@ -82,20 +82,22 @@ static char *state_text(struct service *service, int64_t product_id, int64_t tra
 void live_get(struct exchange *x, struct worker *worker)
 {
     struct service *service = worker->service;
-    int64_t product_id, wanted, traced;
-    if (!http_query_names(x, (const char *const[]){"product_id", "traces", "traced", NULL})) {
-        reply_problem(x, BAD_REQUEST, NULL, "the parameters are product_id, traces and traced");
+    int64_t product_id, wanted, traced, since;
+    if (!http_query_names(x, (const char *const[]){"product_id", "traces", "traced", "since", NULL})) {
+        reply_problem(x, BAD_REQUEST, NULL, "the parameters are product_id, traces, traced and since");
         return;
     }
     if (!api_query_integer(x, "product_id", 1, 1, INT64_MAX, &product_id) ||
         !api_query_integer(x, "traces", 0, 0, TRACES_MOST, &wanted) ||
-        !api_query_integer(x, "traced", -1, 0, INT64_MAX, &traced))
+        !api_query_integer(x, "traced", -1, 0, INT64_MAX, &traced) ||
+        !api_query_integer(x, "since", 0, 0, INT64_MAX, &since))
         return;
     const char *problem = NULL;
-    int64_t now_traced = (int64_t)traces_count(service->traces, (int)service->config.workers);
+    int64_t now_traced = (int64_t)traces_count();
     bool news = wanted > 0 && now_traced != traced;
     char *books = books_text(worker, product_id, &problem);
-    const struct trace_query query = {product_id, (int)wanted};
+    /* A count that is not reached yet is of a process before this one: all traces are new to the asker. */
+    const struct trace_query query = {product_id, (int)wanted, since <= now_traced ? (uint64_t)since : 0};
     char *traces = news ? traces_text(worker, &query, &now_traced) : NULL;
     char *state = state_text(service, product_id, now_traced, problem), *reply = NULL;
     /* The three are JSON already; the state's closing brace makes room for the other two. */

@@ -5,6 +5,7 @@
 #include "service/runs_impl.h"
 
 #include "service/log.h"
+#include "service/steps.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,7 @@ static void *run_in_thread(void *arg)
         run->state = runs->cancelled ? RUN_CANCELLED : run->document ? RUN_DONE : RUN_FAILED;
     if (run->state != RUN_FAILED)
         run->error[0] = '\0';
+    run->ended_us = monotonic_us();
     log_line(run->state == RUN_FAILED ? LOG_WARNING : LOG_INFO, "run %lld %s%s%s", (long long)run->id,
              state_names[run->state], run->error[0] ? ": " : "", run->error);
     run_changed(run);
@@ -93,6 +95,7 @@ static void note_time(struct run *run)
 {
     struct tm utc;
     time_t now = time(NULL);
+    run->started_us = monotonic_us();
     if (gmtime_r(&now, &utc))
         (void)strftime(run->started_at, sizeof run->started_at, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
@@ -212,9 +215,12 @@ json_t *runs_summary(struct runs *runs)
 {
     pthread_mutex_lock(&runs->mutex);
     const struct run *run = find(runs, runs->last_id);
-    json_t *json = run ? json_pack("{s:I, s:s, s:I, s:o?}", "id", (json_int_t)run->id, "state",
+    json_t *json = run ? json_pack("{s:I, s:s, s:I, s:I, s:o, s:i, s:o?}", "id", (json_int_t)run->id, "state",
                                    state_names[run->state], "product_id", (json_int_t)run->order.product_id,
-                                   "load", run->load ? json_deep_copy(run->load) : NULL)
+                                   "started_us", (json_int_t)run->started_us, "ended_us",
+                                   run->ended_us ? json_integer(run->ended_us) : json_null(), "strategies",
+                                   (int)json_array_size(run->order.strategies), "load",
+                                   run->load ? json_deep_copy(run->load) : NULL)
                        : json_null();
     pthread_mutex_unlock(&runs->mutex);
     return json;

@@ -16,6 +16,7 @@ struct run {
     struct run_order order;
     uint16_t port;
     char started_at[32];
+    int64_t started_us, ended_us; /* on the monotonic clock; ended_us is 0 while it goes on */
     json_t *load;     /* the last sign of it while it goes on, or NULL */
     json_t *rows;     /* of the strategies that are done */
     json_t *document; /* the load test's whole result, or NULL */

@@ -105,7 +105,7 @@ void traces_get(struct exchange *x, struct worker *worker)
         reply_problem(x, BAD_REQUEST, NULL, "the parameter format must be json or chrome");
         return;
     }
-    const struct trace_query query = {product_id, (int)limit};
+    const struct trace_query query = {.product_id = product_id, .limit = (int)limit};
     json_t *json = (chrome ? traces_chrome_json : traces_json)(service->traces, (int)service->config.workers,
                                                                &query, service->instance);
     http_reply_json(x, 200, json);

@@ -2,6 +2,7 @@
 #include "service/trace.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -17,6 +18,8 @@ struct trace_ring {
     struct traces parts[2]; /* not placed, placed */
     struct trace memory[];
 };
+
+static atomic_uint_fast64_t last_number;
 
 struct trace_ring *trace_ring_new(int capacity)
 {
@@ -42,19 +45,16 @@ void trace_ring_add(struct trace_ring *ring, const struct trace *trace)
 {
     pthread_mutex_lock(&ring->mutex);
     struct traces *part = &ring->parts[trace->order_id != 0];
-    part->kept[part->added++ % (uint64_t)part->capacity] = *trace;
+    struct trace *kept = &part->kept[part->added++ % (uint64_t)part->capacity];
+    *kept = *trace;
+    kept->number = atomic_fetch_add(&last_number, 1) + 1; /* under the mutex: see traces_count */
     pthread_mutex_unlock(&ring->mutex);
 }
 
-uint64_t traces_count(struct trace_ring *const *rings, int count)
+/* A number is given out while its ring's mutex is held, so a reader who then takes that mutex finds the trace. */
+uint64_t traces_count(void)
 {
-    uint64_t sum = 0;
-    for (int i = 0; i < count; i++) {
-        pthread_mutex_lock(&rings[i]->mutex);
-        sum += rings[i]->parts[0].added + rings[i]->parts[1].added;
-        pthread_mutex_unlock(&rings[i]->mutex);
-    }
-    return sum;
+    return atomic_load(&last_number);
 }
 
 static int by_start(const void *a, const void *b)
@@ -68,7 +68,8 @@ static int copy_part(const struct traces *part, const struct trace_query *query,
 {
     int found = 0, kept = part->added < (uint64_t)part->capacity ? (int)part->added : part->capacity;
     for (int i = 0; i < kept; i++)
-        if (query->product_id == 0 || part->kept[i].product_id == query->product_id)
+        if (part->kept[i].number > query->after &&
+            (query->product_id == 0 || part->kept[i].product_id == query->product_id))
             to[found++] = part->kept[i];
     return found;
 }

@@ -9,6 +9,7 @@
 enum { TRACE_STEPS = 32, TRACES_MAX = 2048 }; /* of all workers together */
 
 struct trace {
+    uint64_t number; /* from 1 on, in the order in which this process added its traces; trace_ring_add sets it */
     char request_id[65];
     const struct strategy *strategy;
     int worker;
@@ -34,13 +35,14 @@ struct trace_ring *trace_ring_new(int capacity);
 void trace_ring_free(struct trace_ring *ring);
 void trace_ring_add(struct trace_ring *ring, const struct trace *trace);
 
-/* How many traces have been added to all RINGS since the start. */
-uint64_t traces_count(struct trace_ring *const *rings, int count);
+/* How many traces this process has added to all its rings. Every trace up to this number can be read from them. */
+uint64_t traces_count(void);
 
-/* Which traces are wanted: the newest LIMIT of a product (0: of all). */
+/* Which traces are wanted: the newest LIMIT of a product (0: of all), of those added after the number AFTER. */
 struct trace_query {
     int64_t product_id;
     int limit;
+    uint64_t after;
 };
 
 /* The traces of all RINGS that QUERY wants, oldest first; NULL when out of memory. */

@@ -2,17 +2,18 @@
 import { call } from "./api.js";
 import { setUpClass } from "./class.js";
 import { alertUser, byId, setText, tell } from "./dom.js";
-import { showFigures } from "./figures.js";
+import { showFigures, showSale } from "./figures.js";
 import { isRunning, rateOf, runLoad, setUpLoad } from "./load.js";
 import { setUpLooks } from "./looks.js";
 import { buyMany, buyOne, newSale, setUpOrders } from "./orders.js";
 import { completeRun, setUpResults } from "./results.js";
 import { setUpStrategies, showSettings } from "./strategies.js";
-import { setUpTimeline, showTraces, showWitness } from "./timeline.js";
+import { letGo, setUpTimeline, showTraces, showWitness } from "./timeline.js";
 
-const BUSY_MS = 700; // between looks while something happens …
+const ACTED_MS = 200; // between looks just after the user has done something …
+const BUSY_MS = 700; // … while something happens …
 const IDLE_MS = 2500; // … and while nothing does
-const LIVELY_MS = 4000; // so long after the user has done something
+const LIVELY_MS = 4000; // how long the first of these lasts
 const TRACES = 1000; // orders in the timeline, of each process
 const TRACES_BUSY = 60; // while a load runs, only the newest can be followed by eye
 
@@ -26,7 +27,9 @@ const shop = {
   wanted: 0, // how many we had asked for
   traces: null, // of this service
   others: { run: null, instances: [] }, // of the processes of the last run
-  lastRate: null,
+  rate: null, // {run, strategy, value}: orders a second, and which load measured it
+  load: null, // {sale, run}: the load that began the sale, as this page last heard of it
+  shown: null, // what the timeline shows is of: see sceneOf
   lastBooks: "",
   loaded: false, // a run goes on
   look,
@@ -49,35 +52,80 @@ async function fetchOthers(run) {
   shop.others = { run: run.id, instances: (await call("GET", `/runs/${run.id}/traces`)).instances };
 }
 
+// The load that began the sale of this product, or null: a sale that a user began belongs to no load.
+function loadOf(live) {
+  const run = live.run?.product_id === shop.product ? live.run : null;
+  const began = run && (run.state === "running" || (run.started_us <= live.sale_us && live.sale_us <= run.ended_us));
+  if (began || shop.load?.sale !== live.sale_us) shop.load = { sale: live.sale_us, run: began ? run : null };
+  return shop.load.run;
+}
+
+// The sale and the strategy that a picture belongs to. A load begins a sale too. What is shown of another one would be false.
+const sceneOf = (live) => `${live.sale_us} ${live.settings.name}`;
+
+// The rate that this load has measured for the strategy whose orders are shown.
+function rateOfLoad(load, books) {
+  if (!load) return null;
+  const now = load.state === "running" ? load.load : null;
+  const measured = now?.phase === "throughput" ? rateOf(now) : null;
+  if (measured !== null) shop.rate = { run: load.id, strategy: now.strategy, value: measured };
+  const strategy = now?.strategy ?? books?.strategies[0];
+  return shop.rate?.run === load.id && shop.rate.strategy === strategy ? shop.rate.value : null;
+}
+
+// Adds the traces that are new to those that the page has; false where the service is another process than before.
+function addTraces(news, whole) {
+  if (whole || !shop.traces) {
+    shop.traces = news;
+    return true;
+  }
+  if (news.pid !== shop.traces.pid) return false;
+  const known = new Set(shop.traces.traces.map(keyOf));
+  const traces = [...shop.traces.traces, ...news.traces.filter((trace) => !known.has(keyOf(trace)))];
+  traces.sort((a, b) => a.started_us - b.started_us);
+  shop.traces = { ...news, traces: traces.slice(-shop.wanted) };
+  return true;
+}
+
+const keyOf = (trace) => `${trace.worker} ${trace.started_us} ${trace.request_id}`;
+
 function showLive(live) {
   const running = live.run?.state === "running" ? live.run : null;
+  const load = loadOf(live);
   shop.loaded = running !== null;
   showSettings(live.settings);
   setText(byId("instance"), `this is ${live.instance}`);
   const ours = running && running.product_id === shop.product;
-  if (ours) shop.lastRate = running.load?.phase === "throughput" ? (rateOf(running.load) ?? shop.lastRate) : shop.lastRate;
-  showFigures(live.books, shop.lastRate);
+  showFigures(live.books, rateOfLoad(load, live.books));
+  showSale(live.books, live.settings.name, load);
+  const scene = sceneOf(live);
+  if (shop.shown !== null && shop.shown !== scene) letGo();
+  const moved = shop.shown !== scene;
+  shop.shown = scene;
   if (live.problem === "no-such-product") alertUser(`There is no product ${shop.product}.`);
   pulse(live.problem === "backend-unavailable" ? "the database is away" : running ? "a run goes on" : "live", live.problem !== "backend-unavailable");
 
   const news = live.traces !== null;
-  if (news) shop.traces = live.traces;
   const books = JSON.stringify(live.books);
-  if (shop.traces && (news || books !== shop.lastBooks))
-    showTraces([shop.traces, ...shop.others.instances], live.sale_us, ours ? null : live.books?.witness, shop.wanted);
-  const changed = news || books !== shop.lastBooks;
+  const changed = news || moved || books !== shop.lastBooks;
+  if (shop.traces && changed)
+    showTraces([shop.traces, ...shop.others.instances], live.sale_us, ours ? null : live.books, shop.wanted);
   shop.lastBooks = books;
   return changed || running !== null;
 }
 
 async function lookOnce() {
   const wanted = shop.loaded || isRunning() ? TRACES_BUSY : TRACES;
-  const known = shop.wanted === wanted && shop.traced !== null ? `&traced=${shop.traced}` : "";
+  const whole = shop.wanted !== wanted || shop.traced === null;
+  // Under load all pages of a product want the same few traces, which are made once for all of them.
+  const since = wanted === TRACES_BUSY ? "" : `&since=${shop.traced}`;
+  const known = whole ? "" : `&traced=${shop.traced}${since}`;
   try {
     const live = await call("GET", `/live?product_id=${shop.product}&traces=${wanted}${known}`);
     await fetchOthers(live.run);
     shop.wanted = wanted;
     shop.traced = live.traced;
+    if (live.traces && !addTraces(live.traces, whole || since === "")) shop.traced = null;
     return showLive(live);
   } catch (problem) {
     pulse(problem.status ? problem.message : "the service does not answer; trying again", false);
@@ -105,12 +153,14 @@ async function keepLooking() {
     busy = await lookOnce();
   } while (again);
   looking = false;
-  if (!document.hidden) timer = setTimeout(keepLooking, busy || Date.now() < livelyUntil ? BUSY_MS : IDLE_MS);
+  const pause = Date.now() < livelyUntil ? ACTED_MS : busy ? BUSY_MS : IDLE_MS;
+  if (!document.hidden) timer = setTimeout(keepLooking, pause);
 }
 
 async function onRunEnd(run) {
   completeRun(run);
-  shop.lastRate = run.rows.at(-1)?.orders_per_s ?? null;
+  const last = run.rows.at(-1);
+  if (last) shop.rate = { run: run.id, strategy: last.strategy, value: last.orders_per_s };
   shop.traced = null; // the sale's traces, all of them
   if (run.state === "cancelled") await newSale(shop);
 }
@@ -134,10 +184,7 @@ setUpOrders(shop);
 document.addEventListener("visibilitychange", () => document.hidden || keepLooking());
 keepLooking();
 try {
-  await setUpStrategies(shop, () => {
-    shop.lastRate = null;
-    return newSale(shop);
-  });
+  await setUpStrategies(shop, () => newSale(shop));
   setUpLoad(shop, onRunEnd);
   tell("Ready.");
   look();

@@ -350,6 +350,24 @@ function showSought() {
 function setPinned(pinned) {
   view.pinned = pinned;
   byId("timeline-resume").hidden = !pinned;
+  tellWaiting();
+}
+
+// While the picture stands still the figures do not: how many orders it lacks is on the button that shows them.
+function tellWaiting() {
+  const known = new Set(view.all.map(({ key }) => key));
+  const newer = view.waiting ? view.waiting.orders.filter(({ key }) => !known.has(key)).length : 0;
+  setText(byId("timeline-resume"), newer > 0 ? `Go on: ${plural(newer, "newer order", "newer orders")}` : "Go on");
+}
+
+// What is pinned belongs to another sale, strategy or load than the figures now: the next showTraces shows theirs.
+export function letGo() {
+  if (!view.pinned) return;
+  setPinned(false);
+  view.chosen = null;
+  view.waiting = null;
+  showDetail(null);
+  keepInAddress(null);
 }
 
 function goOn() {
@@ -402,6 +420,20 @@ function zoomBy(factor) {
 const leads = (order, all) => order.together.find((other) => all || other.id !== null) === order;
 const others = (order) => order.together.filter((other) => other.id !== null).length;
 
+// Whose orders these are and how many. Orders that were placed are counted as the figures count them.
+function note(orders, placed) {
+  if (orders.length === 0) return "";
+  const names = [...new Set(orders.map((order) => order.strategy))];
+  const refused = orders.length - placed;
+  const counts = [
+    placed > 0 || refused === 0 ? plural(placed, "order", "orders") : null,
+    refused > 0 ? `${placed > 0 ? "and " : ""}${plural(refused, "refused order", "refused orders")}` : null,
+  ].filter(Boolean).join(" ");
+  const overlapping = orders.filter((order) => view.overlaps.has(order.key)).length;
+  const overlap = placed === 0 ? "" : overlapping > 0 ? `; ${overlapping} read while another had read and not yet committed` : "; none read while another was inside";
+  return `${new Intl.ListFormat("en").format(names)}: ${view.capped ? "the newest " : ""}${counts}${overlap}`;
+}
+
 // The orders that are shown: those that were placed, unless all are wanted or none was.
 function pick() {
   const placed = view.all.filter((order) => order.id !== null);
@@ -411,9 +443,7 @@ function pick() {
   view.drawn = orders.filter((order) => leads(order, orders === view.all));
   view.byKey = new Map(orders.map((order) => [order.key, order]));
   view.overlaps = overlapsOf(orders, view.witness?.orders);
-  const overlapping = orders.filter((order) => view.overlaps.has(order.key)).length;
-  setText(byId("timeline-note"), orders.length === 0 ? "" :
-    `${view.capped ? "the newest " : ""}${plural(orders.length, "order", "orders")}${overlapping > 0 ? `; ${overlapping} read while another had read and not yet committed` : "; none read while another was inside"}`);
+  setText(byId("timeline-note"), note(orders, placed.length));
   draw();
 }
 
@@ -427,16 +457,20 @@ function showOrders({ orders, witness, capped }) {
   showSought();
 }
 
-// INSTANCES: [{instance, traces}…], of which only what began after SINCE (µs) counts. WITNESS as GET /audit has it. MOST:
-// how many traces were asked for; where all of so many count, there may have been more.
-export function showTraces(instances, since, witness, most) {
+// INSTANCES: [{instance, traces}…], of which only what began after SINCE (µs) counts. BOOKS: as GET /audit has them, or null
+// while they change. MOST: how many traces were asked for; where all of so many count, there may have been more.
+export function showTraces(instances, since, books, most) {
+  const witness = books?.witness;
   const capped = instances.some(({ traces }) => traces.length >= most && traces[0].started_us >= since);
   const orders = instances
     .flatMap(({ instance, traces }) => traces.filter((trace) => trace.started_us >= since).map((trace) => orderOf(trace, instance)))
     .sort((a, b) => a.start - b.start);
   const next = { orders, witness: witness ? { seen: witness.stock_seen, orders: witness.orders } : null, capped };
-  if (view.pinned) view.waiting = next;
-  else showOrders(next);
+  if (!view.pinned) showOrders(next);
+  else {
+    view.waiting = next;
+    tellWaiting();
+  }
 }
 
 export function setUpTimeline() {

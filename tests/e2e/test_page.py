@@ -136,6 +136,61 @@ def test_an_oversell_is_seen_and_its_repair_as_well(page):
     page.shot("atomic-decrement")
 
 
+@pytest.mark.parametrize("change", ["a load", "a new sale", "a strategy", "somebody's new sale"])
+def test_a_pinned_witness_does_not_outlive_its_sale(page, shop, change):
+    pick(page, "read-write")
+    run_load(page)
+    page.wait(lambda: (page.figure("oversold") or 0) > 0 and page.all("#lanes .witness"), "the witness is drawn")
+    assert page.text("sale").startswith("Sold by read-write. Load run ") and page.text("timeline-note").startswith("read-write: ")
+    page.click("timeline-witness")
+    page.wait_text("detail", "read the same")
+    if change == "a load":
+        shop.strategy("atomic-decrement")  # by another page
+        page.wait(lambda: not page.find("timeline-resume").is_displayed(), "a strategy that somebody sets ends it too")
+        run_load(page)
+        page.wait(lambda: page.text("timeline-note").startswith("atomic-decrement: "), "the timeline is of the new sale")
+        assert page.text("sale").startswith("Sold by atomic-decrement. ") and page.figure("oversold") == 0
+    elif change == "a strategy":
+        pick(page, "select-for-update")
+    elif change == "a new sale":
+        page.click("reset")
+    else:
+        shop.reset(1, 7)
+        page.wait(lambda: page.figure("stock") == 7, "the figures are of the new sale")
+    page.wait(lambda: not page.all("#lanes .witness") and "read the same" not in page.text("detail"), "no witness stands below other figures")
+    assert not page.find("timeline-resume").is_displayed() and "#" not in page.driver.current_url
+    if change != "a load":
+        page.wait(lambda: page.text("timeline-note") == "" and page.text("sale") == "", "nothing is sold yet")
+        assert page.figure("rate") is None, "the rate was another sale's"
+
+
+def test_an_order_that_is_looked_at_stays_while_its_sale_goes_on(page, shop):
+    page.click("buy-one")
+    page.wait(lambda: len(page.all("#lanes .order")) == 1, "it is drawn")
+    page.wait(lambda: page.all("#lanes .order")[0].click() is None and page.find("timeline-resume").is_displayed(), "it is chosen")
+    shop.order(1)
+    page.wait_text("timeline-resume", "Go on: 1 newer order")
+    assert len(page.all("#lanes .order")) == 1, "the picture stands still"
+    page.click("timeline-resume")
+    page.wait(lambda: len(page.all("#lanes .order")) == 2, "and goes on")
+
+
+def test_a_load_of_several_strategies_says_which_one_sold(page):
+    page.wait(lambda: page.all("#load-which option"), "the choices are there")
+    page.choose("load-which", "one-process")
+    page.choose("load-instances", "2")
+    page.enter("load-seconds", "0.1")
+    page.click("load-start")
+    page.wait(lambda: "reentrant-mutex: sold" in page.text("log"), "the last of them is done", 60)
+    page.wait(lambda: page.find("load-start").is_displayed(), "the run is over")
+    page.wait(lambda: (page.figure("oversold") or 0) > 0, "it oversold")
+    last = page.all("#results-table tbody tr:first-child > *")[0].text
+    page.wait_text("sale", f"Sold by {last}. This is the last sale of load run")
+    assert page.text("sale").endswith("The strategy for the next order is atomic-decrement.")
+    page.wait(lambda: page.text("timeline-note").startswith(f"{last}: "), "so says the timeline")
+    page.shot("several-strategies")
+
+
 def test_a_second_process_is_on_lanes_of_its_own(page):
     pick(page, "mutex")
     run_load(page, instances="2")
