@@ -46,7 +46,8 @@ static char *traces_text(struct worker *worker, const struct trace_query *query,
 {
     struct service *service = worker->service;
     char key[64], *text;
-    snprintf(key, sizeof key, "traces %" PRId64 " %d %" PRIu64, query->product_id, query->limit, query->after);
+    snprintf(key, sizeof key, "traces %" PRId64 " %d %" PRIu64, query->product_id, query->limit,
+             query->after);
     if ((text = shared_get(service->shared, key)) == NULL) {
         int64_t begun_us = monotonic_us();
         uint64_t traced = traces_count();

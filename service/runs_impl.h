@@ -17,12 +17,12 @@ struct run {
     uint16_t port;
     char started_at[32];
     int64_t started_us, ended_us; /* on the monotonic clock; ended_us is 0 while it goes on */
-    json_t *load;     /* the last sign of it while it goes on, or NULL */
-    json_t *rows;     /* of the strategies that are done */
-    json_t *document; /* the load test's whole result, or NULL */
-    char *traces;     /* JSON text, or NULL */
-    char *text;       /* the run as JSON, or NULL where it has to be written anew */
-    char error[400];  /* the last complaint */
+    json_t *load;                 /* the last sign of it while it goes on, or NULL */
+    json_t *rows;                 /* of the strategies that are done */
+    json_t *document;             /* the load test's whole result, or NULL */
+    char *traces;                 /* JSON text, or NULL */
+    char *text;                   /* the run as JSON, or NULL where it has to be written anew */
+    char error[400];              /* the last complaint */
 };
 
 struct runs {

@@ -9,7 +9,8 @@
 enum { TRACE_STEPS = 32, TRACES_MAX = 2048 }; /* of all workers together */
 
 struct trace {
-    uint64_t number; /* from 1 on, in the order in which this process added its traces; trace_ring_add sets it */
+    uint64_t
+        number; /* from 1 on, in the order in which this process added its traces; trace_ring_add sets it */
     char request_id[65];
     const struct strategy *strategy;
     int worker;

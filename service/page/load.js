@@ -144,6 +144,7 @@ export function setUpLoad(shop, ended) {
   for (const [name, { title }] of Object.entries(GUARANTEES))
     which.append(make("option", { value: name }, `all that are: ${title.toLowerCase()}`));
   which.append(make("option", { value: "all" }, "all strategies"));
+  byId("load-start").disabled = false; // from now on a click starts a run
   byId("load-start").addEventListener("click", () => runLoad(shop));
   byId("load-cancel").addEventListener("click", cancel);
   const before = sessionStorage.getItem(RUN_KEY);

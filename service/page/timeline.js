@@ -43,7 +43,8 @@ const view = {
   capped: false,
   fresh: false, // a new picture: it starts where it matters
   zoom: null, // pixels a microsecond; null: as fits
-  chosen: null, // key of the order whose steps are shown
+  chosen: null, // key of the order that the user has chosen
+  told: null, // key of the order whose steps are shown: it, or the one below the pointer
   pinned: false, // the user looks at it: nothing moves
   waiting: null, // what came meanwhile
   scale: null,
@@ -272,6 +273,7 @@ function drawTable() {
 
 function showDetail(order) {
   const place = byId("detail");
+  view.told = order?.key ?? null;
   if (!order) {
     place.replaceChildren();
     return;
@@ -443,6 +445,7 @@ function pick() {
   view.drawn = orders.filter((order) => leads(order, orders === view.all));
   view.byKey = new Map(orders.map((order) => [order.key, order]));
   view.overlaps = overlapsOf(orders, view.witness?.orders);
+  if (view.told !== null && !view.byKey.has(view.told)) showDetail(null); // it is of a sale that is over
   setText(byId("timeline-note"), note(orders, placed.length));
   draw();
 }

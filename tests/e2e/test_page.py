@@ -37,6 +37,7 @@ def page(browser, shop):
     shop.reset(1, 100)
     browser.size(1280)
     browser.open(f"http://127.0.0.1:{shop.port}/")
+    browser.wait_text("log", "Ready")
     yield browser
     assert browser.complaints() == []
 
