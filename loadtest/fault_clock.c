@@ -4,6 +4,7 @@
 #include "loadtest/complain.h"
 #include "loadtest/interrupt.h"
 #include "loadtest/paths.h"
+#include "loadtest/preload.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define REASON_SIZE 256
 #define JUMP_S 3600 /* each jump goes so far beyond the one before */
 
 static const char *const REDIS[] = {"redis", NULL};
@@ -31,23 +33,30 @@ bool site_set_clock(struct site *site, const char *name, int64_t seconds)
     return written;
 }
 
+static bool place_shim(const struct site *site, char *ret_path, char *ret_reason, size_t size)
+{
+    char shim[PATH_MAX];
+    if (path_of_clock(shim))
+        return preload_place(shim, site->lab.dir, ret_path, ret_reason, size);
+    snprintf(ret_reason, size, "there is no clock to preload");
+    return false;
+}
+
 bool clock_possible(struct site *site, char *ret_reason, size_t size)
 {
     char path[PATH_MAX];
-    (void)site;
-    if (path_of_clock(path))
-        return true;
-    snprintf(ret_reason, size, "there is no clock to preload");
-    return false;
+    return place_shim(site, path, ret_reason, size);
 }
 
 /* Each server with a clock of its own, or all with their own again. */
 static bool restart_with_clocks(struct fault_run *run, const char *const *names, bool shifted)
 {
-    char program[PATH_MAX], preload[PATH_MAX + 16], clock[PATH_MAX + 64];
-    if (!path_of_clock(program))
+    char shim[PATH_MAX], preload[PATH_MAX + 16], clock[PATH_MAX + 64], reason[REASON_SIZE];
+    if (!place_shim(run->site, shim, reason, sizeof reason)) {
+        complain("%s", reason);
         return false;
-    snprintf(preload, sizeof preload, "LD_PRELOAD=%s", program);
+    }
+    snprintf(preload, sizeof preload, "LD_PRELOAD=%s", shim);
     for (size_t i = 0; names[i]; i++) {
         const char *const env[] = {preload, clock, NULL};
         snprintf(clock, sizeof clock, "OVERSELL_CLOCK=%s/clock-%s", run->site->lab.dir, names[i]);

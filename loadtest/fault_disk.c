@@ -4,6 +4,7 @@
 #include "loadtest/complain.h"
 #include "loadtest/interrupt.h"
 #include "loadtest/paths.h"
+#include "loadtest/preload.h"
 #include "loadtest/preload/disk.h"
 #include "service/steps.h"
 
@@ -20,20 +21,32 @@
 #define REFUSED_MS 60000
 #define SERVICES_MS 60000
 #define POLL_MS 10
+#define REASON_SIZE 256
 
 static void path_of_disk_file(const struct site *site, char *ret_path)
 {
     snprintf(ret_path, PATH_MAX + 48, "%s/disk-room", site->lab.dir);
 }
 
-/* PostgreSQL may run as another user, and counts. */
+/* PostgreSQL counts in the file. When we are root it runs as another user, who owns its folder, and gets the file. */
+static bool give_to_postgres(const struct site *site, int file)
+{
+    char folder[PATH_MAX + 48];
+    struct stat status;
+    if (geteuid() != 0)
+        return true;
+    snprintf(folder, sizeof folder, "%s/postgres", site->stack_dir);
+    return stat(folder, &status) == 0 && fchown(file, status.st_uid, status.st_gid) == 0;
+}
+
 static bool set_room(struct site *site, int64_t bytes)
 {
     char path[PATH_MAX + 48];
     const struct disk disk = {.room = bytes};
     path_of_disk_file(site, path);
-    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    bool written = file >= 0 && fchmod(file, 0666) == 0 && pwrite(file, &disk, sizeof disk, 0) == sizeof disk;
+    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    bool written = file >= 0 && give_to_postgres(site, file) &&
+                   pwrite(file, &disk, sizeof disk, 0) == sizeof disk;
     if (!written)
         complain("cannot set the room on the disk, %s: %s", path, strerror(errno));
     if (file >= 0)
@@ -59,11 +72,22 @@ static bool await_refusal(struct site *site)
     return disk.refused > 0;
 }
 
+static bool place_shim(const struct site *site, char *ret_path, char *ret_reason, size_t size)
+{
+    char shim[PATH_MAX];
+    if (path_of_disk(shim))
+        return preload_place(shim, site->lab.dir, ret_path, ret_reason, size);
+    snprintf(ret_reason, size, "there is no full disk to preload");
+    return false;
+}
+
 static bool start_with_disk(struct site *site, int64_t *ret_ready_us)
 {
-    char shim[PATH_MAX], preload[PATH_MAX + 16], room[PATH_MAX + 64];
-    if (!path_of_disk(shim))
+    char shim[PATH_MAX], preload[PATH_MAX + 16], room[PATH_MAX + 64], reason[REASON_SIZE];
+    if (!place_shim(site, shim, reason, sizeof reason)) {
+        complain("%s", reason);
         return false;
+    }
     snprintf(preload, sizeof preload, "LD_PRELOAD=%s", shim);
     path_of_disk_file(site, room + snprintf(room, sizeof room, "OVERSELL_DISK="));
     return site_up_postgres(site, (const char *[]){preload, room, NULL}, ret_ready_us);
@@ -87,11 +111,7 @@ static bool await_services(struct site *site)
 bool disk_possible(struct site *site, char *ret_reason, size_t size)
 {
     char path[PATH_MAX];
-    (void)site;
-    if (path_of_disk(path))
-        return true;
-    snprintf(ret_reason, size, "there is no full disk to preload");
-    return false;
+    return place_shim(site, path, ret_reason, size);
 }
 
 bool enter_disk_full(struct fault_run *run)

@@ -5,6 +5,7 @@
 #include "loadtest/complain.h"
 #include "loadtest/interrupt.h"
 #include "loadtest/paths.h"
+#include "loadtest/preload.h"
 #include "loadtest/servers.h"
 #include "service/steps.h"
 
@@ -299,9 +300,9 @@ static bool use_services(struct lab *lab, const struct texts *urls)
 static bool make_dir(struct lab *lab)
 {
     const char *parent = getenv("TMPDIR");
-    if (!parent || !*parent)
+    /* The private servers run as other users when we are root: they must be able to enter. */
+    if (!parent || !*parent || (geteuid() == 0 && !others_can_enter(parent)))
         parent = "/var/tmp";
-    /* Others may enter: the private servers run as users of their own when we are root. */
     if (snprintf(lab->dir, sizeof lab->dir - 32, "%s/oversell-XXXXXX", parent) < (int)sizeof lab->dir - 32 &&
         mkdtemp(lab->dir) && chmod(lab->dir, 0755) == 0)
         return true;

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 /* Each fills a buffer of PATH_MAX bytes. False, having said so on stderr: there is none. The environment
- * variables OVERSELL_STACK, OVERSELL_SERVICE, OVERSELL_ORDER_LUA, OVERSELL_PAGES_LUA, OVERSELL_KAZOO_LOCK and OVERSELL_CLOCK_SHIM name
- * another file. */
+ * variables OVERSELL_STACK, OVERSELL_SERVICE, OVERSELL_ORDER_LUA, OVERSELL_PAGES_LUA, OVERSELL_KAZOO_LOCK, OVERSELL_CLOCK_SHIM and
+ * OVERSELL_DISK_SHIM name another file. */
 bool path_of_stack(char *ret_path);
 bool path_of_service(char *ret_path);
 bool path_of_order_lua(char *ret_path);

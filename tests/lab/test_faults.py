@@ -5,7 +5,7 @@ import os
 import subprocess
 
 import pytest
-from test_loadtest import LOADTEST, ROOT, loadtest, nothing_is_left_of
+from test_loadtest import BUILD, LOADTEST, ROOT, loadtest, nothing_is_left_of
 
 PROMISES = {f"I{number}" for number in range(1, 8)}
 # A few of each kind of lock, so that a cycle is short.
@@ -82,6 +82,36 @@ def test_clocks_that_jump():
     assert caught(rows, "clock-redis") == {"redis-lock"}
     assert caught(rows, "clock-redlock") == {"redlock"}
     assert caught(rows, "clock-service") == {"lock-table"}
+
+
+@pytest.fixture
+def private_programs(tmp_path):
+    """The programs, installed in a folder that only its owner can enter; and the environment to run them in. When root runs
+    the tests, the private servers run as other users, who cannot read anything there."""
+    private = tmp_path / "private"
+    private.mkdir(mode=0o700)
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith("OVERSELL_") and name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "DESTDIR")}
+    subprocess.run(["make", "-s", "-o", "programs", "install", f"BUILD={BUILD}", f"PREFIX={private}"], cwd=ROOT, check=True,
+                   env=environment, stdin=subprocess.DEVNULL, timeout=120)
+    return private / "bin", environment
+
+
+@pytest.mark.parametrize("fault, own_tmpdir", [("disk-full", False), ("clock-redis", True)])
+def test_servers_load_libraries_from_a_checkout_that_their_users_cannot_read(fault, own_tmpdir, private_programs):
+    folder, environment = private_programs
+    temporary = folder / "tmp"
+    temporary.mkdir()
+    if own_tmpdir:
+        environment["TMPDIR"] = str(temporary)
+    ran = subprocess.run([folder / "loadtest", "faults", "--faults", fault, "--strategies", "redis-lock",
+                          "--cycles", "1", "--format", "json"], env=environment, cwd=folder, capture_output=True, text=True, timeout=600,
+                         check=False, stdin=subprocess.DEVNULL)  # fmt: skip
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    rows = {(row["fault"], row["strategy"]): row for row in json.loads(ran.stdout)["rows"]}
+    check(rows)
+    assert caught(rows, fault) == ({"redis-lock"} if fault == "clock-redis" else set())
+    assert list(temporary.iterdir()) == []
 
 
 def test_servers_of_locks_that_die_or_lose_their_holder():
