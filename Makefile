@@ -248,7 +248,7 @@ deps-lint: deps ## install the linters as well
 demo: ## oversell: packages, build, a private database, every strategy under load by two processes (ARGS="--help")
 	$(MAKE_NOW) deps
 	$(BUILD_NOW) programs
-	@$(BUILD)/loadtest compare $(or $(ARGS),--instances 2)
+	@$(BUILD)/loadtest compare $(ARGS)
 
 run: ## the service with a private database in the foreground; Ctrl-C ends both (ARGS="--listen 127.0.0.1:8080")
 	$(MAKE_NOW) deps
@@ -296,7 +296,7 @@ RUSH_STRATEGIES := select-for-update,atomic-decrement,atomic-statement,optimisti
 
 readme: all ## measures anew the table and the plot that README.md shows, docs/choosing.md, docs/performance.md and docs/rush.md
 	@mkdir -p docs/results
-	$(BUILD)/loadtest compare --instances 2 --export-json docs/results/compare.json \
+	$(BUILD)/loadtest compare --export-json docs/results/compare.json \
 	    --export-markdown $(BUILD)/compare.md --export-svg docs/results/compare.svg
 	$(BUILD)/loadtest bench --export-json docs/results/bench.json --export-markdown $(BUILD)/bench.md
 	{ sed '/^|/,$$d' $(BUILD)/compare.md; docs/tables compare docs/results/compare.json; sed '1,/^|/d; /^|/d' $(BUILD)/compare.md; } >$(BUILD)/table.md

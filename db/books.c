@@ -52,7 +52,8 @@ static const struct statement ST_ORDERS = {
 /* The witness: two orders that saw the same stock, neither of which could see what the other wrote. The database
  * says so by snapshot and transaction id; where an order's read was not under a lock. The lowest stock seen comes
  * first, because for a check-then-act flaw only the last pairs did harm; 2,000 orders bound the search. $3 to $5 say of a
- * stock that lies elsewhere what is left of it, and how many units and orders are yet to be written here. */
+ * stock that lies elsewhere what is left of it, and how many units and orders are yet to be written here. An order has
+ * one item; its amount is looked up by its id, so that the audit of one product never reads the orders of the others. */
 static const struct statement ST_AUDIT = {
     "books_audit",
     "WITH p AS (SELECT *, coalesce($3::bigint, units_left) AS here FROM " PRODUCT_WITH_STOCK
@@ -61,6 +62,9 @@ static const struct statement ST_AUDIT = {
     "), s AS (SELECT coalesce(sum(purchase_num), 0)::bigint + $4::bigint AS sold, count(*) + $5::bigint AS orders,"
     "                coalesce(json_agg(DISTINCT strategy), '[]') AS strategies, count(DISTINCT strategy) > 1 AS mixed"
     "         FROM item"
+    "), m AS (SELECT coalesce(sum(amount), 0)::text AS amount, count(*) FILTER (WHERE amount <> worth) AS amounts_wrong"
+    "         FROM (SELECT purchase_price * purchase_num AS worth,"
+    "                      (SELECT amount FROM orders WHERE id = order_id) AS amount FROM item) AS priced"
     "), b AS (SELECT *, greatest(0, sold - initial_count) AS oversold, sold - (initial_count - here) AS drift,"
     "                greatest(0, -here) AS negative FROM p, s"
     "), suspect AS MATERIALIZED ("
@@ -75,8 +79,8 @@ static const struct statement ST_AUDIT = {
     ") SELECT json_build_object('product_id', id, 'initial', initial_count, 'left', here, 'sold', sold,"
     "    'orders', orders, 'oversold', oversold, 'drift', drift, 'negative', negative,"
     "    'balanced', oversold = 0 AND drift = 0 AND negative = 0, 'mixed', mixed, 'strategies', strategies,"
-    "    'in_flight', $2::bigint + $5::bigint, 'kind', stock_kind,"
-    "    'witness', (SELECT row_to_json(witness) FROM witness)), stock_kind FROM b",
+    "    'in_flight', $2::bigint + $5::bigint, 'kind', stock_kind, 'amount', amount, 'amounts_wrong', amounts_wrong,"
+    "    'witness', (SELECT row_to_json(witness) FROM witness)), stock_kind FROM b, m",
     5};
 
 static enum db_status read_json(struct db *db, const struct statement *statement, const char *const *values,

@@ -98,7 +98,7 @@ int compare_main(int argc, char **argv)
         .strategies = "all",
         .phases = "sell-out,throughput",
         .progress = "bar",
-        .comparison = comparison_defaults(1),
+        .comparison = comparison_defaults(2),
         .output = OUTPUT_DEFAULTS,
     };
     struct texts operands;
@@ -108,7 +108,7 @@ int compare_main(int argc, char **argv)
     case OPTIONS_BAD: return ENDED_USAGE;
     }
     if (!parse_phases(settings.phases, &settings.comparison.plan) ||
-        !comparison_valid(&settings.comparison) || !output_valid(&settings.output) ||
+        !comparison_settle(&settings.comparison) || !output_valid(&settings.output) ||
         (settings.trace_out && !output_file_valid(settings.trace_out)))
         return ENDED_USAGE;
 

@@ -16,7 +16,8 @@ static const struct option_row ROWS[] = {
     {"--connections", "C", OPTION_NUMBER, AT(plan.connections), 1, 10000, NULL,
      "connections in all, each with one order at a time"},
     {"--stock", "S", OPTION_NUMBER, AT(plan.stock), 1, 100000000, NULL, "units to sell out"},
-    {"--quantity", "Q", OPTION_NUMBER, AT(plan.quantity), 1, 1000000, NULL, "units an order"},
+    {"--quantity", "Q", OPTION_NUMBER, AT(plan.quantity), 0, 1000000, NULL,
+     "units an order; 0: one, but two in a short sell-out of 25 units that comes first"},
     {"--requests", "R", OPTION_NUMBER, AT(plan.requests), 0, 100000000, NULL,
      "orders sent to sell out; 0: four times what the stock is good for.\n"
      "It ends earlier once 512 in a row were told \"sold out\""},
@@ -45,7 +46,6 @@ struct comparison comparison_defaults(int64_t instances)
                  .throughput = true,
                  .connections = 16,
                  .stock = 100,
-                 .quantity = 1,
                  .duration_ms = 1000,
                  .product = 1,
                  .switched = "service",
@@ -54,8 +54,11 @@ struct comparison comparison_defaults(int64_t instances)
     };
 }
 
-bool comparison_valid(const struct comparison *comparison)
+bool comparison_settle(struct comparison *comparison)
 {
+    struct plan *plan = &comparison->plan;
+    plan->pairs = plan->quantity == 0;
+    plan->quantity += plan->pairs;
     if (comparison->plan.quantity > comparison->plan.stock) {
         complain("--quantity must not be more than --stock, or nothing can be sold");
         return false;

@@ -21,8 +21,8 @@ struct comparison comparison_defaults(int64_t instances);
 /* Fill a struct comparison, but for its lab, which lab_options fill. */
 extern const struct option_rows comparison_options;
 
-/* Checks what the rows of the table cannot; says on stderr what is wrong. */
-bool comparison_valid(const struct comparison *comparison);
+/* Settles what depends on other settings, once they have been parsed. False, having said on stderr what is wrong with them. */
+bool comparison_settle(struct comparison *comparison);
 /* The settings as they stand in a result. */
 json_t *comparison_settings(const struct comparison *comparison, const struct lab *lab,
                             const json_t *strategies);

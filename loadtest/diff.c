@@ -189,7 +189,7 @@ int diff_main(int argc, char **argv)
     case OPTIONS_HELP: return ENDED_AS_EXPECTED;
     case OPTIONS_BAD: return ENDED_USAGE;
     }
-    if (!comparison_valid(&settings.comparison) || !output_valid(&settings.output))
+    if (!comparison_settle(&settings.comparison) || !output_valid(&settings.output))
         return ENDED_USAGE;
     if (settings.results)
         return diff_stored(&settings, &names);

@@ -4,6 +4,7 @@
 #include "db/stock_kind.h"
 #include "loadtest/complain.h"
 #include "loadtest/events.h"
+#include "loadtest/finding.h"
 #include "loadtest/interrupt.h"
 #include "service/steps.h"
 
@@ -14,6 +15,7 @@
 
 #define REQUESTS_PER_SALE 4
 #define SETTLED 512            /* "sold out" in a row: nothing more is to come */
+#define STUCK_MS 10000         /* a client gives up that was told nothing but to come again for so long */
 #define AMPLE_STOCK 1000000000 /* more than a throughput phase can sell */
 #define SETTLE_MS 15000        /* without an order fewer in flight, after the last answer */
 #define SETTLE_POLL_MS 10      /* between two looks, or … */
@@ -53,6 +55,8 @@ bool subject_read(const json_t *strategy, struct subject *ret_subject)
     struct subject subject = {
         .cells = strategy,
         .name = json_string_value(json_object_get(strategy, "name")),
+        .tries = json_integer_value(json_object_get(strategy, "max_tries")),
+        .lock = json_string_value(json_object_get(json_object_get(strategy, "lock"), "name")),
         .available = !available || json_is_true(available),
         .reason = json_string_value(json_object_get(strategy, "reason")),
         .kind = kind ? kind : "counter",
@@ -191,18 +195,47 @@ static void show_load(void *context, int64_t answers, int64_t created, double el
                                      .elapsed_s = elapsed_s});
 }
 
+/* One order by each service, one after the other, with no other under way: who was refused in the crowd may have come at a bad
+ * moment, but these have no reason to fail. An order that was created is one of the load's. */
+static bool make_last_calls(struct lab *lab, const struct plan *plan, struct phase *phase)
+{
+    for (size_t i = 0; i < lab->count; i++) {
+        enum answer answer;
+        if (!shop_order(lab->shops[i], plan->product, phase->quantity, &answer)) {
+            complain("%s", shop_error(lab->shops[i]));
+            return false;
+        }
+        bool created = answer == ANSWER_CREATED || answer == ANSWER_ACCEPTED;
+        phase->load.answers.requests += created;
+        phase->load.answers.created += created;
+        phase->last_call[phase->last_calls++] = answer;
+    }
+    return settled_books(lab, plan->product, &phase->books);
+}
+
+/* Somebody was refused, and the guarantee says when an order may be. */
+static bool wants_last_calls(const struct lab *lab, const struct subject *subject, const struct phase *phase)
+{
+    const struct answers *answers = &phase->load.answers;
+    return phase->sells_out && answers->sold_out + answers->busy > 0 &&
+           verdict_promise_covers(subject->guarantee, (int)lab->count);
+}
+
+/* REQUESTS orders of QUANTITY against STOCK; 0: orders for as long as the plan says. */
 static bool run_phase(struct lab *lab, const struct plan *plan, const struct subject *subject, int64_t stock,
-                      int64_t requests, int64_t think_ms, struct watched *watched, struct phase *ret_phase)
+                      int64_t quantity, int64_t requests, int64_t think_ms, struct watched *watched,
+                      struct phase *ret_phase)
 {
     struct load load = {
         .lab = lab,
         .connections = plan->connections,
-        .quantity = plan->quantity,
+        .quantity = quantity,
         .product = plan->product,
         .products = 1,
         .requests = requests,
         .window_ms = requests > 0 ? 0 : plan->duration_ms,
         .settled = requests > 0 ? SETTLED : 0,
+        .stuck_ms = requests > 0 ? STUCK_MS : 0,
         .patience_ms = plan->patience_ms,
         .progress = show_load,
         .context = watched,
@@ -215,11 +248,12 @@ static bool run_phase(struct lab *lab, const struct plan *plan, const struct sub
     show_load(watched, 0, 0, 0);
 
     struct scrape before, after;
-    struct phase phase = {.ran = true};
+    struct phase phase = {.ran = true, .sells_out = requests > 0, .stock = stock, .quantity = quantity};
     if (!switch_strategy(lab, plan_switched(plan), subject, think_ms) ||
         !set_stock(lab, subject, plan->product, stock) || !scrape_all(lab, subject->name, &before) ||
         !load_run(&load, &phase.load) || !settled_books(lab, plan->product, &phase.books) ||
-        !scrape_all(lab, subject->name, &after))
+        !scrape_all(lab, subject->name, &after) ||
+        (wants_last_calls(lab, subject, &phase) && !make_last_calls(lab, plan, &phase)))
         return false;
     scrape_difference(&before, &after, &phase.scrape);
     *ret_phase = phase;
@@ -252,18 +286,7 @@ bool measurement_sold_out_early(const struct measurement *measurement)
     return measurement->throughput.ran && measurement->throughput.load.answers.sold_out > 0;
 }
 
-static void add_evidence(struct evidence *evidence, const struct phase *phase, int64_t stock,
-                         int64_t quantity)
-{
-    if (!phase->ran)
-        return;
-    add_books(evidence, &phase->books);
-    evidence->answers_wrong |= !phase_answers_match(phase);
-    evidence->sold_nothing |= phase->load.answers.created == 0 && stock >= quantity;
-}
-
-static enum verdict judge(const struct lab *lab, const struct plan *plan, const struct subject *subject,
-                          const struct measurement *measurement)
+static void judge(const struct lab *lab, const struct subject *subject, struct measurement *measurement)
 {
     struct evidence evidence = {
         .guarantee = subject->guarantee,
@@ -271,18 +294,35 @@ static enum verdict judge(const struct lab *lab, const struct plan *plan, const 
         .instances = (int)lab->count,
         .available = subject->available,
     };
-    add_evidence(&evidence, &measurement->sell_out, plan->stock, plan->quantity);
-    add_evidence(&evidence, &measurement->throughput, AMPLE_STOCK, plan->quantity);
-    return verdict_of(&evidence);
+    find(&measurement->pairs, subject, &evidence, measurement->finding);
+    find(&measurement->sell_out, subject, &evidence, measurement->finding);
+    find(&measurement->throughput, subject, &evidence, measurement->finding);
+    measurement->verdict = verdict_of(&evidence);
+    if (measurement->verdict != VERDICT_BROKEN)
+        measurement->finding[0] = 0;
+}
+
+/* Only for those of whom it can be told what is wrong: what is sold without a promise is shown by the other sell-out. */
+static bool sell_pairs(struct lab *lab, const struct plan *plan, const struct subject *subject,
+                       struct watched *watched, struct measurement *measurement)
+{
+    if (!plan->pairs || !verdict_promise_covers(subject->guarantee, (int)lab->count))
+        return true;
+    const struct plan pairs = {
+        .connections = plan->connections, .stock = PAIRS_STOCK, .quantity = PAIRS_QUANTITY};
+    return run_phase(lab, plan, subject, pairs.stock, pairs.quantity, plan_requests(&pairs), plan->think_ms,
+                     watched, &measurement->pairs);
 }
 
 static bool sell_out(struct lab *lab, const struct plan *plan, const struct subject *subject,
                      struct watched *watched, struct measurement *measurement)
 {
     measurement->think_ms = plan->think_ms;
+    if (!sell_pairs(lab, plan, subject, watched, measurement))
+        return false;
     for (size_t step = 0;; step++) {
-        if (!run_phase(lab, plan, subject, plan->stock, plan_requests(plan), measurement->think_ms, watched,
-                       &measurement->sell_out))
+        if (!run_phase(lab, plan, subject, plan->stock, plan->quantity, plan_requests(plan),
+                       measurement->think_ms, watched, &measurement->sell_out))
             return false;
         /* A lost update that sold nothing too much is worth another try, too. */
         bool should_show = subject->guarantee != SAFE &&
@@ -302,7 +342,7 @@ static bool sell_out(struct lab *lab, const struct plan *plan, const struct subj
 static bool throughput(struct lab *lab, const struct plan *plan, const struct subject *subject,
                        struct watched *watched, struct measurement *measurement)
 {
-    return run_phase(lab, plan, subject, ample_stock(subject), 0, plan->think_ms, watched,
+    return run_phase(lab, plan, subject, ample_stock(subject), plan->quantity, 0, plan->think_ms, watched,
                      &measurement->throughput);
 }
 
@@ -333,7 +373,7 @@ bool measure(struct lab *lab, const struct plan *plan, const struct subject *sub
     if (subject->available && !run_phases(lab, plan, subject, progress, &measurement))
         return false;
     events_traces(lab, plan->product);
-    measurement.verdict = judge(lab, plan, subject, &measurement);
+    judge(lab, subject, &measurement);
     *ret_measurement = measurement;
     return true;
 }

@@ -14,6 +14,7 @@
 struct plan {
     bool sell_out, throughput; /* the phases */
     bool sell_out_last;        /* the other way round, so that it is the sale whose books stay */
+    bool pairs; /* a short sell-out of PAIRS_STOCK units, two an order, comes before the other */
     int64_t connections;
     int64_t stock;        /* units to sell out */
     int64_t quantity;     /* units an order */
@@ -31,23 +32,34 @@ struct subject {
     const char *name;
     enum guarantee guarantee;
     unsigned shown_by; /* enum shown_by, or-ed */
+    int64_t tries;     /* at most, for one order */
+    const char *lock;  /* its name; NULL: none outside the order's transaction */
     bool available;
     const char *reason; /* why it is not, or NULL */
     const char *kind;   /* of stock */
     int64_t most;       /* units that a product of this kind can have */
 };
 
+/* An odd number, so that one unit stays that two are not. */
+enum { PAIRS_STOCK = 25, PAIRS_QUANTITY = 2, FINDING_MAX = 200 };
+
 struct phase {
     bool ran;
+    bool sells_out;
+    int64_t stock, quantity; /* units there were, and units an order */
     struct load_result load;
     struct books books;
     struct scrape scrape; /* what the services' metrics gained */
+    /* Answers to orders that came one by one when the load had ended: one from each service, as long as enough was left. */
+    enum answer last_call[INSTANCES_MAX];
+    size_t last_calls;
 };
 
 struct measurement {
-    struct phase sell_out, throughput;
+    struct phase pairs, sell_out, throughput;
     int64_t think_ms; /* what the selling out ran with in the end */
     enum verdict verdict;
+    char finding[FINDING_MAX]; /* why it is broken, in a sentence without a full stop; "" where it is not */
 };
 
 /* False, having said so on stderr: the JSON is not a strategy of the contract. */

@@ -147,6 +147,13 @@ static bool add_witness(const json_t *row, struct notes *notes)
                      *witness ? "; " : "", witness);
 }
 
+/* Says what broke a promise. */
+static bool add_finding(const json_t *row, struct notes *notes)
+{
+    const char *finding = result_text(row, "finding");
+    return !*finding || notes_add(notes, NOTE_WARNING, "%s: %s.", result_text(row, "strategy"), finding);
+}
+
 /* A row that had to be given another load than the rest is not ranked with them, and says why. */
 static bool add_slowdown(const json_t *row, struct notes *notes)
 {
@@ -204,7 +211,7 @@ bool notes_of_compare(const json_t *document, struct notes *notes)
             return false;
     }
     json_array_foreach(rows, i, row) {
-        if (!add_slowdown(row, notes))
+        if (!add_slowdown(row, notes) || !add_finding(row, notes))
             return false;
     }
     for (i = 0; i < sizeof RULES / sizeof RULES[0]; i++)

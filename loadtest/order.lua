@@ -16,6 +16,8 @@
 --   LOAD_REQUESTS     orders to send in all; 0: no such limit
 --   LOAD_WINDOW_MS    how long to send; 0: no such limit
 --   LOAD_SETTLED      stop after so many "sold out" in a row in each thread; 0: never
+--   LOAD_STUCK_MS     an order that must come again is sent again, as long as a thread's last other answer is
+--                     not older than this; then the thread stops. 0: such an order is not sent again
 -- Without a limit nothing is parked and nothing reported: wrk runs until the end of its -d.
 
 local ffi = require("ffi")
@@ -27,11 +29,12 @@ ffi.cdef [[
 local CLOCK_MONOTONIC = 1
 local PARKED_MS = 24 * 3600 * 1000
 local REPORT_US = 100000
+local PAUSE_MS = 2 -- before an order is sent again
 
 -- Each is a global of the thread, since wrk hands over globals only: thread:get("created").
 local COUNTERS = {
    "sent", "answered", "created", "sold_out", "lock_busy", "conflict", "overloaded", "lock_lost",
-   "unavailable", "unknown", "other", "window_created",
+   "unavailable", "unknown", "other", "window_created", "created_late",
 }
 
 local PROBLEM_COUNTERS = {
@@ -43,6 +46,9 @@ local PROBLEM_COUNTERS = {
    ["backend-unavailable"] = "unavailable",
    ["outcome-unknown"] = "unknown",
 }
+
+-- Nothing was sold, and the same order may succeed later.
+local COMES_AGAIN = { lock_busy = true, conflict = true, overloaded = true, lock_lost = true }
 
 local function setting(name, default)
    return tonumber(os.getenv(name)) or default
@@ -120,8 +126,10 @@ end
 local limited = setting("LOAD_REQUESTS", 0) > 0 or setting("LOAD_WINDOW_MS", 0) > 0
 local connections = setting("LOAD_CONNECTIONS", 0)
 local bodies = {}
-local quota, window_us, settled
+local quota, window_us, settled, stuck_us
 local turn, budgeted, parked, sold_out_in_a_row, next_report = 0, 0, 0, 0, 0
+local sent_again, pauses, served_us, stuck = 0, 0, 0, false
+local early -- orders that may have been created before this thread was first told "sold out", and not answered yet
 
 first_us, last_us = 0, 0
 for _, name in ipairs(COUNTERS) do
@@ -143,6 +151,7 @@ function init(args)
    quota = all > 0 and math.floor(all / count) + (index < all % count and 1 or 0) or math.huge
    window_us = setting("LOAD_WINDOW_MS", 0) > 0 and setting("LOAD_WINDOW_MS", 0) * 1000 or math.huge
    settled = setting("LOAD_SETTLED", 0) > 0 and setting("LOAD_SETTLED", 0) or math.huge
+   stuck_us = setting("LOAD_STUCK_MS", 0) * 1000
 
    local first, products = setting("LOAD_PRODUCT", 1), setting("LOAD_PRODUCTS", 1)
    local quantity = setting("LOAD_QUANTITY", 1)
@@ -165,8 +174,12 @@ local function before_order()
    if first_us == 0 then
       first_us = now
    end
-   if budgeted < quota and now - first_us < window_us and sold_out_in_a_row < settled then
+   if budgeted < quota and now - first_us < window_us and sold_out_in_a_row < settled and not stuck then
       budgeted = budgeted + 1
+      if pauses > 0 then
+         pauses = pauses - 1
+         return PAUSE_MS
+      end
       return 0
    end
    parked = parked + 1
@@ -191,6 +204,29 @@ function request()
    return bodies[turn]
 end
 
+-- Gives the order of a busy answer back to the quota, at most as many as the quota itself, so that every load ends.
+local function send_again()
+   local now = now_us()
+   stuck = now - math.max(first_us, served_us) > stuck_us
+   if sent_again < quota then
+      sent_again = sent_again + 1
+      budgeted = budgeted - 1
+      pauses = pauses + 1
+   end
+end
+
+-- Counts the orders that were sent after this thread had been told "sold out", and created all the same: those
+-- beyond the ones that were under way then. Means something where all orders are of one product and quantity.
+local function count_late(name)
+   if name == "sold_out" then
+      early = early or sent - answered
+   elseif name == "created" and early and early > 0 then
+      early = early - 1
+   elseif name == "created" and early then
+      created_late = created_late + 1
+   end
+end
+
 function response(status, headers, body)
    local name
    if status == 201 or status == 202 then
@@ -202,6 +238,12 @@ function response(status, headers, body)
    _G[name] = _G[name] + 1
    answered = answered + 1
    sold_out_in_a_row = name == "sold_out" and sold_out_in_a_row + 1 or 0
+   count_late(name)
+   if stuck_us > 0 and COMES_AGAIN[name] then
+      send_again()
+   elseif stuck_us > 0 then
+      served_us = now_us()
+   end
    if limited then
       last_us = now_us()
       if name == "created" and last_us - first_us < window_us then

@@ -39,10 +39,11 @@ static json_t *witness_text(const struct books *books)
 static json_t *answers_json(const struct load_result *load)
 {
     const struct answers *a = &load->answers;
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "lock_busy", (json_int_t)a->lock_busy,
-                     "conflict", (json_int_t)a->conflict, "overloaded", (json_int_t)a->overloaded,
-                     "lock_lost", (json_int_t)a->lock_lost, "unavailable", (json_int_t)a->unavailable,
-                     "unknown", (json_int_t)a->unknown, "unanswered", (json_int_t)a->unanswered, "other",
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "created_late",
+                     (json_int_t)a->created_late, "lock_busy", (json_int_t)a->lock_busy, "conflict",
+                     (json_int_t)a->conflict, "overloaded", (json_int_t)a->overloaded, "lock_lost",
+                     (json_int_t)a->lock_lost, "unavailable", (json_int_t)a->unavailable, "unknown",
+                     (json_int_t)a->unknown, "unanswered", (json_int_t)a->unanswered, "other",
                      (json_int_t)a->other, "slow", (json_int_t)load->slow);
 }
 
@@ -51,13 +52,25 @@ static json_t *sales_json(const struct phase *phase)
 {
     const struct answers *answers = &phase->load.answers;
     const struct books *books = &phase->books;
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "requests",
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "requests",
                      (json_int_t)answers->requests, "created", (json_int_t)answers->created, "sold_out",
                      (json_int_t)answers->sold_out, "busy", (json_int_t)answers->busy, "errors",
                      (json_int_t)answers->errors, "left", (json_int_t)books->left, "sold",
                      (json_int_t)books->sold, "oversold", (json_int_t)books->oversold, "drift",
-                     (json_int_t)books->drift, "negative", (json_int_t)books->negative, "answers",
-                     answers_json(&phase->load), "witness", witness_text(books));
+                     (json_int_t)books->drift, "negative", (json_int_t)books->negative, "amounts_wrong",
+                     (json_int_t)books->amounts_wrong, "answers", answers_json(&phase->load), "witness",
+                     witness_text(books));
+}
+
+/* The same of the short sale of two units an order, and how large it was. */
+static json_t *pairs_json(const struct phase *pairs)
+{
+    json_t *sales = sales_json(pairs);
+    if (sales && json_object_set_new(sales, "stock", json_integer((json_int_t)pairs->stock)) == 0 &&
+        json_object_set_new(sales, "quantity", json_integer((json_int_t)pairs->quantity)) == 0)
+        return sales;
+    json_decref(sales);
+    return NULL;
 }
 
 /* Every row has every figure: null where nothing was measured. */
@@ -83,6 +96,9 @@ static bool set_missing_to_null(json_t *row)
         "retries_per_order",
         "kept",
         "witness",
+        "amounts_wrong",
+        "pairs",
+        "finding",
     };
     for (size_t i = 0; i < sizeof FIGURES / sizeof FIGURES[0]; i++)
         if (!json_object_get(row, FIGURES[i]) && json_object_set_new(row, FIGURES[i], json_null()) != 0)
@@ -93,6 +109,12 @@ static bool set_missing_to_null(json_t *row)
 static bool stock_kept(const struct phase *phase)
 {
     return !phase->ran || (phase->books.oversold == 0 && phase->books.negative == 0);
+}
+
+/* Each phase keeps what KEPT says. */
+static bool all_kept(const struct measurement *measurement, bool (*kept)(const struct phase *phase))
+{
+    return kept(&measurement->pairs) && kept(&measurement->sell_out) && kept(&measurement->throughput);
 }
 
 static bool books_kept(const struct phase *phase)
@@ -126,9 +148,8 @@ json_t *row_new(const struct lab *lab, const struct plan *plan, const struct sub
         /* The pack steals what is made here, also when it fails. */
         json_auto_t *more = json_pack(
             "{s:{s:b, s:b, s:b}, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "kept", "stock",
-            stock_kept(sell_out) && stock_kept(throughput), "books",
-            books_kept(sell_out) && books_kept(throughput), "answers",
-            answers_kept(sell_out) && answers_kept(throughput), "orders_per_s",
+            all_kept(measurement, stock_kept), "books", all_kept(measurement, books_kept), "answers",
+            all_kept(measurement, answers_kept), "orders_per_s",
             rounded(rate_known ? (double)throughput->load.window_created / throughput->load.window_s : NAN,
                     1),
             "latency_ms", times_ms(&times->scrape.created), "lock_wait_ms",
@@ -141,6 +162,12 @@ json_t *row_new(const struct lab *lab, const struct plan *plan, const struct sub
         if (!figures || !more || json_object_update(row, figures) != 0 || json_object_update(row, more) != 0)
             goto failed;
     }
+    if (row && measurement->pairs.ran &&
+        json_object_set_new(row, "pairs", pairs_json(&measurement->pairs)) != 0)
+        goto failed;
+    if (row && measurement->finding[0] &&
+        json_object_set_new(row, "finding", json_string(measurement->finding)) != 0)
+        goto failed;
     /* Told apart, because such a row ran under another load than the rest. */
     if (row && think_ms > plan->think_ms && json_object_set_new(row, "slowed_down", json_true()) != 0)
         goto failed;

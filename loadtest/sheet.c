@@ -85,6 +85,8 @@ static const struct column COMPARE_COLUMNS[] = {
      "two orders that cannot both be right"},
     {"reason", "reason", COLUMN_TEXT, 0, SHOW_CSV, 0,
      "why it is not available"},
+    {"finding", "finding", COLUMN_TEXT, 0, SHOW_CSV, 0,
+     "why it is broken"},
 };
 
 static const struct column EXPLORE_COLUMNS[] = {

@@ -295,14 +295,15 @@ bool shop_audit(struct shop *shop, int64_t product, struct books *ret_books)
     if (!audit)
         return false;
 
-    json_int_t initial, left, sold, orders, oversold, drift, negative, in_flight = 0;
+    json_int_t initial, left, sold, orders, oversold, drift, negative, in_flight = 0, amounts_wrong = 0;
     int balanced, mixed;
     json_t *witness = NULL;
     json_error_t error;
-    if (json_unpack_ex(audit, &error, 0, "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s?I, s?o}", "initial",
-                       &initial, "left", &left, "sold", &sold, "orders", &orders, "oversold", &oversold,
-                       "drift", &drift, "negative", &negative, "balanced", &balanced, "mixed", &mixed,
-                       "in_flight", &in_flight, "witness", &witness) != 0) {
+    if (json_unpack_ex(audit, &error, 0, "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s?I, s?I, s?o}",
+                       "initial", &initial, "left", &left, "sold", &sold, "orders", &orders, "oversold",
+                       &oversold, "drift", &drift, "negative", &negative, "balanced", &balanced, "mixed",
+                       &mixed, "in_flight", &in_flight, "amounts_wrong", &amounts_wrong, "witness",
+                       &witness) != 0) {
         set_error(shop, "GET %s%s: %s", shop->url, path, error.text);
         return false;
     }
@@ -314,6 +315,7 @@ bool shop_audit(struct shop *shop, int64_t product, struct books *ret_books)
                                 .drift = drift,
                                 .negative = negative,
                                 .in_flight = in_flight,
+                                .amounts_wrong = amounts_wrong,
                                 .balanced = balanced != 0,
                                 .mixed = mixed != 0};
     json_int_t seen, first, second;
@@ -325,6 +327,19 @@ bool shop_audit(struct shop *shop, int64_t product, struct books *ret_books)
         ret_books->witness_orders[1] = second;
     }
     return true;
+}
+
+bool shop_order(struct shop *shop, int64_t product, int64_t quantity, enum answer *ret_answer)
+{
+    struct reply reply;
+    json_auto_t *body = json_pack("{s:I, s:I}", "product_id", (json_int_t)product, "quantity",
+                                  (json_int_t)quantity);
+    (void)call(shop, "POST", "/orders", body, 0, &reply); /* a refusal is an answer */
+    bool answered = reply.status != 0;
+    if (answered)
+        *ret_answer = answer_of(reply.status, reply.body ? reply.body : "", reply.length);
+    free(reply.body);
+    return answered;
 }
 
 char *shop_metrics(struct shop *shop)

@@ -3,6 +3,8 @@
 #ifndef OVERSELL_LOADTEST_SHOP_H
 #define OVERSELL_LOADTEST_SHOP_H
 
+#include "loadtest/answer.h"
+
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,6 +15,7 @@ struct shop;
 /* The audit of one product, in units; see GET /audit. */
 struct books {
     int64_t initial, left, sold, orders, oversold, drift, negative, in_flight;
+    int64_t amounts_wrong; /* orders whose amount is not the price times the quantity of their items */
     bool balanced, mixed;
     bool has_witness;
     int64_t witness_seen, witness_orders[2];
@@ -44,6 +47,8 @@ bool shop_switch(struct shop *shop, int64_t product, const char *strategy, int64
 /* Deletes the product's orders and sets its stock; makes the product if there is none. */
 bool shop_reset(struct shop *shop, int64_t product, int64_t stock, const char *kind);
 bool shop_audit(struct shop *shop, int64_t product, struct books *ret_books);
+/* Places one order, without a key. False: no answer came. */
+bool shop_order(struct shop *shop, int64_t product, int64_t quantity, enum answer *ret_answer);
 /* The metrics in Prometheus' text format, to be freed. */
 char *shop_metrics(struct shop *shop);
 /* Recent orders' steps as Chrome trace JSON. */

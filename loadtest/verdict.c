@@ -31,9 +31,7 @@ bool verdict_flaw_is_shown(unsigned shown_by, int instances)
     return (shown_by & SHOWN_BY_LOAD) || ((shown_by & SHOWN_BY_SECOND_PROCESS) && instances > 1);
 }
 
-/* Whether the guarantee covers what this run does: many orders at once, no pause, no crash, so many
- * processes. */
-static bool promise_covers(enum guarantee guarantee, int instances)
+bool verdict_promise_covers(enum guarantee guarantee, int instances)
 {
     return guarantee == SAFE || guarantee == WHILE_LEASE_HOLDS ||
            (guarantee == ONE_PROCESS && instances == 1);
@@ -45,11 +43,13 @@ enum verdict verdict_of(const struct evidence *evidence)
         return VERDICT_UNAVAILABLE;
     if (evidence->mixed)
         return VERDICT_MIXED;
-    /* No strategy, safe or not, may lose an answer, and one that sells nothing has shown nothing. */
-    if (evidence->answers_wrong || evidence->sold_nothing)
+    /* No strategy, safe or not, may lose an answer or money, and one that sells nothing has shown nothing. */
+    if (evidence->answers_wrong || evidence->sold_nothing || evidence->amounts_wrong)
         return VERDICT_BROKEN;
-    if (promise_covers(evidence->guarantee, evidence->instances)) {
-        if (evidence->books_off)
+    if (verdict_promise_covers(evidence->guarantee, evidence->instances)) {
+        if (evidence->books_off || evidence->refused || evidence->lock_leaked)
+            return VERDICT_BROKEN;
+        if (evidence->guarantee == SAFE && (evidence->failed || evidence->conflicted))
             return VERDICT_BROKEN;
         return evidence->guarantee == SAFE ? VERDICT_OK : VERDICT_FLAWED;
     }

@@ -38,9 +38,16 @@ struct evidence {
     bool books_off;     /* oversold, or any other figure of the audit that does not balance */
     bool answers_wrong; /* orders that no client was told of, or told of and not there */
     bool sold_nothing;  /* there was stock and there were orders, and none was created */
+    bool amounts_wrong; /* an order's amount is not the price times the quantity of its items */
+    bool refused;       /* an order was refused for good although enough was left for it */
+    bool lock_leaked;   /* a lock is held although no order is under way */
+    bool failed;        /* orders failed although nothing was broken */
+    bool conflicted;    /* orders of a row that tries once ended in a conflict, such as a deadlock */
 };
 
 enum verdict verdict_of(const struct evidence *evidence);
+/* The guarantee covers many orders at once by INSTANCES processes, without pauses or crashes. */
+bool verdict_promise_covers(enum guarantee guarantee, int instances);
 /* The run is one that shows this flaw. */
 bool verdict_flaw_is_shown(unsigned shown_by, int instances);
 /* A run with such a verdict is a failure of the product. */

@@ -29,17 +29,19 @@
 bool load_result_parse(const char *text, struct load_result *ret_result)
 {
     json_int_t sent, created, sold_out, lock_busy, conflict, overloaded, lock_lost, unavailable, unknown,
-        other, window_created, answered, elapsed_us, window_us, connect, read_errors, write_errors, slow;
+        other, window_created, created_late, answered, elapsed_us, window_us, connect, read_errors,
+        write_errors, slow;
     json_auto_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     if (!json ||
         json_unpack(
             json,
-            "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+            "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
             "sent", &sent, "created", &created, "sold_out", &sold_out, "lock_busy", &lock_busy, "conflict",
             &conflict, "overloaded", &overloaded, "lock_lost", &lock_lost, "unavailable", &unavailable,
-            "unknown", &unknown, "other", &other, "window_created", &window_created, "answered", &answered,
-            "elapsed_us", &elapsed_us, "window_us", &window_us, "socket_connect", &connect, "socket_read",
-            &read_errors, "socket_write", &write_errors, "slow", &slow) != 0)
+            "unknown", &unknown, "other", &other, "window_created", &window_created, "created_late",
+            &created_late, "answered", &answered, "elapsed_us", &elapsed_us, "window_us", &window_us,
+            "socket_connect", &connect, "socket_read", &read_errors, "socket_write", &write_errors, "slow",
+            &slow) != 0)
         return false;
     int64_t unanswered = sent > answered ? sent - answered : 0;
     *ret_result = (struct load_result){
@@ -55,7 +57,8 @@ bool load_result_parse(const char *text, struct load_result *ret_result)
                     .unavailable = unavailable,
                     .unknown = unknown,
                     .unanswered = unanswered,
-                    .other = other},
+                    .other = other,
+                    .created_late = created_late},
         .socket_connect = connect,
         .socket_read = read_errors,
         .socket_write = write_errors,
@@ -205,6 +208,7 @@ static bool set_env(char **env, const struct load *load)
            set_number(env, 6, "LOAD_REQUESTS", load->requests) &&
            set_number(env, 7, "LOAD_WINDOW_MS", load->window_ms) &&
            set_number(env, 8, "LOAD_SETTLED", load->settled) &&
+           set_number(env, 10, "LOAD_STUCK_MS", load->stuck_ms) &&
            set_text(env, 9, "LOAD_PATH", load->path ? load->path : "/orders");
 }
 

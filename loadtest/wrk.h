@@ -14,9 +14,11 @@ struct load {
     int64_t quantity;    /* units an order */
     int64_t product;     /* the first product's id; PRODUCTS of them are ordered in turn */
     int64_t products;
-    int64_t requests;    /* stop after so many orders; 0: no such limit */
-    int64_t window_ms;   /* stop after so long; 0: no such limit (one of the two must be set) */
-    int64_t settled;     /* stop after so many "sold out" in a row; 0: never */
+    int64_t requests;  /* stop after so many orders; 0: no such limit */
+    int64_t window_ms; /* stop after so long; 0: no such limit (one of the two must be set) */
+    int64_t settled;   /* stop after so many "sold out" in a row; 0: never */
+    int64_t stuck_ms; /* orders that must come again are sent again, until one of a client's orders has got no
+                            other answer for so long; 0: they are not */
     int64_t patience_ms; /* give up after so long without a single answer */
     /* Called every now and then; may be NULL. */
     void (*progress)(void *context, int64_t answers, int64_t created, double elapsed_s);
@@ -35,6 +37,7 @@ struct answers {
     int64_t unknown;     /* the service says that it does not know whether the order was made */
     int64_t unanswered;  /* sent, and the connection broke */
     int64_t other;
+    int64_t created_late; /* of those created: certainly sent after another client had been told "sold out" */
 };
 
 struct load_result {

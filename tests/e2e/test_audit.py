@@ -24,6 +24,8 @@ def test_a_product_that_was_never_sold(shop):
         "mixed": False,
         "strategies": [],
         "in_flight": 0,
+        "amount": "0",
+        "amounts_wrong": 0,
         "witness": None,
     }
     assert {name: audit[name] for name in wanted} == wanted
@@ -35,6 +37,15 @@ def test_sold_counts_units_and_orders_count_orders(shop):
         shop.order(product, quantity)
     audit = shop.audit(product)
     assert (audit["orders"], audit["sold"], audit["left"], audit["balanced"]) == (3, 6, 4, True)
+    assert (audit["amount"], audit["amounts_wrong"]) == ("119.40", 0), "6 units at 19.90"
+
+
+def test_an_amount_that_is_not_price_times_quantity_is_counted(shop):
+    product = shop.product(stock=10)
+    orders = [shop.order(product, quantity).json["id"] for quantity in (1, 2, 3)]
+    psql(shop.database_url, f"UPDATE orders SET amount = 19.90 WHERE id IN ({orders[1]}, {orders[2]})")
+    audit = shop.audit(product)
+    assert (audit["amount"], audit["amounts_wrong"], audit["balanced"]) == ("59.70", 2, True)
 
 
 def test_the_product_id_may_be_left_out(shop):

@@ -54,17 +54,17 @@ def nothing_is_left_of(session):
 @pytest.fixture(scope="module")
 def one():
     """Every strategy, sold by one process."""
-    ran = loadtest("compare", "--format", "json")
+    ran = loadtest("compare", "--instances", "1", "--format", "json")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return json.loads(ran.stdout)
 
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
-    """Every strategy, sold by two processes, with exports."""
+    """Every strategy, sold by two processes as by default, with exports."""
     folder = tmp_path_factory.mktemp("two")
     ran = loadtest(
-        "compare", "--instances", "2", "--phases", "sell-out", "--format", "json",
+        "compare", "--phases", "sell-out", "--format", "json",
         "--export-csv", folder / "two.csv", "--export-markdown", folder / "two.md",
         "--export-html", folder / "two.html", "--export-json", folder / "two.json",
         "--trace-out", folder / "trace.json",
@@ -84,7 +84,10 @@ def check_clean(row):
         assert (row["strategy"], row["verdict"]) == ("zookeeper-naive", "oversold-as-expected"), row
         return
     verdict = "ok" if row["guarantee"] == "safe" else "flawed"
-    assert (row["verdict"], row["oversold"], row["drift"]) == (verdict, 0, 0), row
+    assert (row["verdict"], row["oversold"], row["drift"], row["finding"]) == (verdict, 0, 0, None), row
+    if row["guarantee"] != "unsafe":
+        assert (row["left"], row["sold"], row["amounts_wrong"]) == (0, 100, 0), row
+        assert (row["pairs"]["left"], row["pairs"]["sold"], row["pairs"]["amounts_wrong"]) == (1, 24, 0), row
 
 
 def test_unsafe_rows_are_caught_and_safe_ones_are_not(one):

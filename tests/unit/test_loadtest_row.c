@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define EIGHTEEN(sent, answered)                                                                             \
-    "{\"sent\":" sent ",\"answered\":" answered ",\"created\":10,\"sold_out\":20,\"lock_busy\":1,"           \
-    "\"conflict\":2,\"overloaded\":3,\"lock_lost\":4,\"unavailable\":5,\"unknown\":6,\"other\":7,"           \
-    "\"window_created\":9,\"elapsed_us\":2500000,\"window_us\":1000000,\"socket_connect\":0,"                \
+#define RESULT(sent, answered)                                                                                   \
+    "{\"sent\":" sent ",\"answered\":" answered ",\"created\":10,\"sold_out\":20,\"lock_busy\":1,"               \
+    "\"conflict\":2,\"overloaded\":3,\"lock_lost\":4,\"unavailable\":5,\"unknown\":6,\"other\":7,"               \
+    "\"window_created\":9,\"created_late\":0,\"elapsed_us\":2500000,\"window_us\":1000000,\"socket_connect\":0," \
     "\"socket_read\":1,\"socket_write\":0,\"slow\":0}"
 
 /* ---- what wrk says ------------------------------------------------------------------------------------- */
@@ -18,7 +18,7 @@ static void test_counts_add_up(void **state)
 {
     (void)state;
     struct load_result result;
-    assert_true(load_result_parse(EIGHTEEN("61", "58"), &result));
+    assert_true(load_result_parse(RESULT("61", "58"), &result));
     const struct answers *a = &result.answers;
     assert_int_equal(a->unanswered, 3);
     assert_int_equal(a->busy, a->lock_busy + a->conflict + a->overloaded + a->lock_lost);
@@ -31,7 +31,7 @@ static void test_what_is_no_result_is_refused(void **state)
 {
     (void)state;
     struct load_result result;
-    static const char *const BAD[] = {"", "{", "[]", "{}", "{\"sent\":1}", EIGHTEEN("\"61\"", "58")};
+    static const char *const BAD[] = {"", "{", "[]", "{}", "{\"sent\":1}", RESULT("\"61\"", "58")};
     for (size_t i = 0; i < COUNT(BAD); i++)
         if (load_result_parse(BAD[i], &result))
             fail_msg("'%s' was taken for a result", BAD[i]);

@@ -47,6 +47,23 @@ static const struct {
     {"somebody else wrote", {SAFE, SHOWN_BY_NOTHING, 1, OVERSOLD, .mixed = true}, VERDICT_MIXED},
     {"an answer was lost", {UNSAFE, SHOWN_BY_LOAD, 1, OVERSOLD, .answers_wrong = true}, VERDICT_BROKEN},
     {"nothing was sold", {SAFE, SHOWN_BY_NOTHING, 1, CLEAN, .sold_nothing = true}, VERDICT_BROKEN},
+    {"an amount is wrong", {UNSAFE, SHOWN_BY_LOAD, 1, OVERSOLD, .amounts_wrong = true}, VERDICT_BROKEN},
+
+    {"safe, and somebody was refused", {SAFE, SHOWN_BY_NOTHING, 2, CLEAN, .refused = true}, VERDICT_BROKEN},
+    {"leased, and somebody was refused",
+     {WHILE_LEASE_HOLDS, SHOWN_BY_EXPIRY, 2, CLEAN, .refused = true},
+     VERDICT_BROKEN},
+    {"leased, and its lock stays",
+     {WHILE_LEASE_HOLDS, SHOWN_BY_EXPIRY, 2, CLEAN, .lock_leaked = true},
+     VERDICT_BROKEN},
+    {"a lost update brings units back",
+     {UNSAFE, SHOWN_BY_LOAD, 1, OVERSOLD, .refused = true},
+     VERDICT_OVERSOLD_AS_EXPECTED},
+    {"safe with errors", {SAFE, SHOWN_BY_NOTHING, 2, CLEAN, .failed = true}, VERDICT_BROKEN},
+    {"leased with errors of its server",
+     {WHILE_LEASE_HOLDS, SHOWN_BY_EXPIRY, 2, CLEAN, .failed = true},
+     VERDICT_FLAWED},
+    {"safe with deadlocks", {SAFE, SHOWN_BY_NOTHING, 1, CLEAN, .conflicted = true}, VERDICT_BROKEN},
 };
 
 static void test_cases(void **state)
@@ -69,22 +86,24 @@ static const char *violated(const struct evidence *e, enum verdict v)
                    (e->guarantee == ONE_PROCESS && e->instances == 1);
     bool shown = (e->shown_by & SHOWN_BY_LOAD) ||
                  ((e->shown_by & SHOWN_BY_SECOND_PROCESS) && e->instances > 1);
-    bool sound = e->available && !e->mixed && !e->answers_wrong && !e->sold_nothing;
+    bool sound = e->available && !e->mixed && !e->answers_wrong && !e->sold_nothing && !e->amounts_wrong;
+    bool broken = covered && (e->books_off || e->refused || e->lock_leaked ||
+                              (e->guarantee == SAFE && (e->failed || e->conflicted)));
     if ((v == VERDICT_UNAVAILABLE) != !e->available)
         return "unavailable means not available";
     if ((v == VERDICT_MIXED) != (e->available && e->mixed))
         return "mixed means other writers";
-    if (v == VERDICT_OK && (e->guarantee != SAFE || e->books_off || !sound))
-        return "ok is only for safe rows whose books are right";
+    if (v == VERDICT_OK && (e->guarantee != SAFE || broken || !sound))
+        return "ok is only for safe rows that kept their promise";
     if (v == VERDICT_OVERSOLD_AS_EXPECTED && (covered || !e->oversold || !sound))
         return "an oversell is only expected where no promise covers the run";
-    if (v == VERDICT_FLAWED && (e->guarantee == SAFE || (covered && e->books_off) || !sound))
+    if (v == VERDICT_FLAWED && (e->guarantee == SAFE || broken || !sound))
         return "flawed is for what kept its promise and has a flaw";
     if (v == VERDICT_NOT_CAUGHT && (covered || e->oversold || !shown || !sound))
         return "not caught is only for flaws that this run shows";
-    if (v == VERDICT_BROKEN && sound && !(covered && e->books_off))
+    if (v == VERDICT_BROKEN && sound && !broken)
         return "broken is only for broken promises";
-    if (covered && e->books_off && sound && v != VERDICT_BROKEN)
+    if (broken && sound && v != VERDICT_BROKEN)
         return "a broken promise is always broken";
     if (!covered && shown && !e->oversold && sound && v != VERDICT_NOT_CAUGHT)
         return "what should have shown and did not is always not caught";
@@ -97,7 +116,7 @@ static void test_every_combination(void **state)
     for (int guarantee = UNSAFE; guarantee <= SAFE; guarantee++)
         for (unsigned shown_by = 0; shown_by < 16; shown_by++)
             for (int instances = 1; instances <= 3; instances++)
-                for (unsigned bits = 0; bits < 64; bits++) {
+                for (unsigned bits = 0; bits < 2048; bits++) {
                     struct evidence e = {
                         .guarantee = (enum guarantee)guarantee,
                         .shown_by = shown_by,
@@ -108,6 +127,11 @@ static void test_every_combination(void **state)
                         .books_off = bits & 8,
                         .answers_wrong = bits & 16,
                         .sold_nothing = bits & 32,
+                        .amounts_wrong = bits & 64,
+                        .refused = bits & 128,
+                        .lock_leaked = bits & 256,
+                        .failed = bits & 512,
+                        .conflicted = bits & 1024,
                     };
                     if (e.oversold && !e.books_off)
                         continue; /* oversold books are off */
