@@ -79,6 +79,7 @@ struct fault_subject {
     const char *reason; /* why it cannot be tried; NULL: it can */
     struct fault_tally tally;
     int64_t cycles, longest_outage_ms, longest_recovery_ms, seen_in;
+    int64_t empty;  /* cycles in which no order was acknowledged */
     int64_t struck; /* cycles in which nobody was served for half a lease: in "kill", a holder had died */
     bool stuck;
 };
@@ -140,7 +141,8 @@ bool fault_lock_excludes(const struct strategy *strategy);
 bool fault_still_to_be_seen(const struct fault_run *run, unsigned wanted);
 /* What is expected when a holder dies has not been shown yet: none did. */
 bool fault_holder_to_be_struck(const struct fault_subject *subject);
-/* The verdict of a subject: "ok", "caught-as-expected", "not-caught", "broken", "unavailable". */
+/* The verdict of a subject: "ok", "caught-as-expected", "not-caught", "nothing-shown" (most cycles had no order that was
+ * acknowledged, so there was nothing to lose), "broken", "unavailable". */
 const char *fault_verdict(const struct fault *fault, const struct fault_subject *subject);
 /* What must hold of what is EXPECTED, in words: "I1 I2 I7", "" for nothing. BUFFER of 64 bytes, returned. */
 const char *fault_promises(unsigned expected, char *buffer);
@@ -150,7 +152,7 @@ const char *fault_promises(unsigned expected, char *buffer);
 typedef bool fault_step(struct fault_run *run);
 
 fault_step strike_kill, strike_terminate, strike_pause, after_pause; /* fault_signals.c */
-fault_step strike_postgres_backend, strike_postgres_immediate, strike_commit_reply,
+fault_step strike_postgres_backend, strike_postgres_immediate, strike_commit_reply, strike_commit_late,
     strike_lock_backend; /* fault_postgres.c */
 fault_step strike_delay, strike_one_byte, strike_half_open, strike_cut, strike_session,
     after_session; /* fault_network.c */

@@ -73,9 +73,10 @@ enum reply {
 static enum reply send_order(struct client *client, int instance, size_t number, long *ret_status)
 {
     const struct fault_crowd *crowd = &client->all->crowd;
-    char url[256], body[64], header[96], key[64];
+    char url[256], body[96], header[96], key[64];
     snprintf(url, sizeof url, "%s/orders?strategy=%s", crowd->urls[instance], client->is->name);
-    snprintf(body, sizeof body, "{\"product_id\":%" PRId64 ",\"quantity\":1}", client->is->product);
+    snprintf(body, sizeof body, "{\"product_id\":%" PRId64 ",\"quantity\":%" PRId64 "}", client->is->product,
+             crowd->log->quantity);
     snprintf(header, sizeof header, "Idempotency-Key: %s", fault_log_key(crowd->log, number, key));
     struct curl_slist own = {.data = header, .next = client->type};
 

@@ -20,7 +20,9 @@ static const struct statement ST_ORDERS = {
 static const struct statement ST_BOOKS = {
     "fault_books",
     "SELECT p.id, p.initial_count, s.units_left, "
-    "       coalesce((SELECT sum(purchase_num) FROM order_item i WHERE i.product_id = p.id), 0) "
+    "       coalesce((SELECT sum(purchase_num) FROM order_item i WHERE i.product_id = p.id), 0),"
+    "       (SELECT count(*) FROM order_item i WHERE i.product_id = p.id AND purchase_price * purchase_num <>"
+    "               (SELECT amount FROM orders WHERE id = i.order_id)) "
     "FROM product p JOIN product_stock s ON s.product_id = p.id WHERE p.id BETWEEN $1 AND $2",
     2};
 static const struct statement ST_COUNTS = {
@@ -151,6 +153,7 @@ static bool read_books(struct site *site, int64_t first, size_t count, struct fa
         int64_t initial = number(rows, row, 1), left = number(rows, row, 2), sold = number(rows, row, 3);
         int64_t drift = sold - (initial - left);
         tally->left = left;
+        tally->amounts_wrong += number(rows, row, 4);
         tally->oversold += sold > initial ? sold - initial : 0;
         if (llabs(drift) > llabs(tally->drift))
             tally->drift = drift;
@@ -195,7 +198,8 @@ static void count_turned_away(const struct fault_log *log, const struct found *f
         const struct intent *intent = &log->intents[i];
         struct fault_tally *tally = &tallies[intent->strategy];
         if (intent->told == TOLD_SOLD_OUT)
-            tally->turned_away += tally->left > 0 || intent->ended_us < last_us[intent->strategy];
+            tally->turned_away += tally->left >= log->quantity ||
+                                  intent->ended_us < last_us[intent->strategy];
     }
 }
 

@@ -22,8 +22,9 @@ struct fault_tally {
     int64_t sections; /* critical sections whose traces were looked at … */
     int64_t overlaps; /* … and those of them that overlap, see fault_sections.h */
     int64_t orders, oversold;
-    int64_t left;  /* of the stock; of one cycle alone */
-    int64_t drift; /* sold − (initial − left): the worst of the cycles */
+    int64_t amounts_wrong; /* orders whose amount is not the price times the quantity of their items */
+    int64_t left;          /* of the stock; of one cycle alone */
+    int64_t drift;         /* sold − (initial − left): the worst of the cycles */
 };
 
 /* Adds what a cycle came to. */

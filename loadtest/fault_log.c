@@ -9,7 +9,7 @@
 
 void fault_log_open(const char *tag, struct fault_log *ret_log)
 {
-    *ret_log = (struct fault_log){.mutex = PTHREAD_MUTEX_INITIALIZER};
+    *ret_log = (struct fault_log){.mutex = PTHREAD_MUTEX_INITIALIZER, .quantity = 1};
     snprintf(ret_log->tag, sizeof ret_log->tag, "%s", tag);
 }
 
@@ -24,6 +24,7 @@ void fault_log_turn(struct fault_log *log)
 {
     pthread_mutex_lock(&log->mutex);
     log->from = log->count;
+    log->quantity = 1;
     log->turned_us = monotonic_us();
     memset(log->served_us, 0, sizeof log->served_us);
     pthread_mutex_unlock(&log->mutex);

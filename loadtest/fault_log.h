@@ -34,8 +34,9 @@ struct fault_log {
     char tag[40]; /* what this run's keys begin with */
     struct intent *intents;
     size_t count, room;
-    size_t from;                             /* the first intent of this cycle */
-    int64_t turned_us;                       /* when it began, monotonic */
+    size_t from;       /* the first intent of this cycle */
+    int64_t quantity;  /* units an order in this cycle: 1 unless set after fault_log_turn */
+    int64_t turned_us; /* when it began, monotonic */
     int64_t served_us[FAULT_STRATEGIES_MAX]; /* when somebody was last told "created" or "sold out" */
     char oddity[256];                        /* the first answer that was wrong, in words */
 };

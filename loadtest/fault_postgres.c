@@ -10,6 +10,7 @@
 
 #define DEAD_MS 15000 /* a server that was told to end at once has ended by then */
 #define POLL_MS 5
+#define LATE_MS 1500 /* longer than it takes a service to settle a COMMIT */
 
 static const struct statement ST_BACKEND = {
     "fault_backend",
@@ -72,6 +73,23 @@ bool strike_commit_reply(struct fault_run *run)
     site_set_proxies(run->site, 1 << BACKEND_POSTGRES, &(struct proxy_rules){0});
     run->ready_us = monotonic_us();
     return true;
+}
+
+/* Connections are reset with their COMMIT still on its way: it reaches the old server process, if that still lives, long
+ * after the service has found out what became of the order. */
+bool strike_commit_late(struct fault_run *run)
+{
+    static const char *const SENT[] = {"commit", "commit", "order_place_in_one"};
+    run->turned |= 1u << BACKEND_POSTGRES;
+    for (int i = 0; i < fault_strokes(run); i++) {
+        struct proxy_rules rules = {.lose_reply_to = SENT[random_up_to(&run->random, 2)], .held_ms = LATE_MS};
+        site_set_proxies(run->site, 1 << BACKEND_POSTGRES, &rules);
+        if (!fault_rest_between_strokes(run))
+            return false;
+    }
+    site_set_proxies(run->site, 1 << BACKEND_POSTGRES, &(struct proxy_rules){0});
+    run->ready_us = monotonic_us();
+    return sleep_unless_interrupted(LATE_MS);
 }
 
 bool strike_lock_backend(struct fault_run *run)

@@ -44,6 +44,7 @@ struct pair {
     uint32_t seen[2];   /* … and what has come */
     bool connected;     /* to the server */
     bool loses_reply;
+    bool orphaned;        /* its client has been reset, and what it sent is still to reach the server */
     struct flow flows[2]; /* by direction */
 };
 
@@ -101,6 +102,8 @@ static void forget(struct proxy *proxy, size_t i, bool broken)
 {
     struct pair *pair = proxy->pairs[i];
     for (int d = 0; d < 2; d++) {
+        if (pair->orphaned && d == TO_CLIENT)
+            continue; /* closed already */
         (void)watch(proxy, pair, d, 0);
         if (broken)
             reset(pair->ends[d]);
@@ -150,6 +153,27 @@ static size_t before_the_cut(struct proxy *proxy, enum direction direction, size
     return (size_t)left;
 }
 
+/* Resets the client; what it has sent last is passed on when its time has come, and nothing else. */
+static void orphan(struct proxy *proxy, struct pair *pair, int64_t due_us)
+{
+    (void)watch(proxy, pair, TO_CLIENT, 0);
+    reset(pair->ends[TO_CLIENT]);
+    pair->orphaned = true;
+    pair->flows[TO_SERVER].due_us = due_us;
+    pair->flows[TO_SERVER].ended = true;
+    atomic_fetch_add(&proxy->acted, 1);
+}
+
+/* What the server says to a client that is gone. False: it has nothing more to say. */
+static bool ignore_server(struct pair *pair)
+{
+    struct flow *flow = &pair->flows[TO_CLIENT];
+    if (!(pair->seen[TO_SERVER] & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+        return true;
+    ssize_t got = recv(pair->ends[TO_SERVER], flow->data, BUFFER, 0);
+    return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
 /* Reads what one side has sent. False: the connection is to be dropped. */
 static bool take_in(struct proxy *proxy, struct pair *pair, enum direction direction, int64_t now_us)
 {
@@ -165,15 +189,18 @@ static bool take_in(struct proxy *proxy, struct pair *pair, enum direction direc
         atomic_fetch_add(&proxy->acted, 1);
         return false;
     }
-    if (direction == TO_SERVER && proxy->trigger[0] &&
-        memmem(flow->data, (size_t)got, proxy->trigger, strlen(proxy->trigger))) {
-        proxy->trigger[0] = 0; /* once */
-        pair->loses_reply = true;
-    }
     flow->from = 0;
     flow->length = (size_t)got;
     flow->due_us = now_us + proxy->rules.delay_ms * 1000;
     atomic_fetch_add(&proxy->acted, proxy->rules.delay_ms > 0);
+    if (direction == TO_SERVER && proxy->trigger[0] &&
+        memmem(flow->data, (size_t)got, proxy->trigger, strlen(proxy->trigger))) {
+        proxy->trigger[0] = 0; /* once */
+        if (proxy->rules.held_ms > 0)
+            orphan(proxy, pair, now_us + proxy->rules.held_ms * 1000);
+        else
+            pair->loses_reply = true;
+    }
     return true;
 }
 
@@ -211,6 +238,8 @@ static bool move(struct proxy *proxy, struct pair *pair, enum direction directio
 {
     struct flow *flow = &pair->flows[direction];
     uint32_t readable = pair->seen[!direction], writable = pair->seen[direction];
+    if (pair->orphaned && direction == TO_CLIENT)
+        return ignore_server(pair);
     if (direction == TO_SERVER && (writable & (EPOLLERR | EPOLLHUP)) && !pair->connected)
         return false;
     if (flow->length == 0 && !flow->ended && (readable & (EPOLLIN | EPOLLHUP | EPOLLERR)) &&
@@ -258,7 +287,8 @@ static int prepare(struct proxy *proxy)
         struct pair *pair = proxy->pairs[i];
         uint32_t server = events_at(proxy, pair, TO_SERVER, now_us, &timeout_ms);
         uint32_t client = events_at(proxy, pair, TO_CLIENT, now_us, &timeout_ms);
-        if (!watch(proxy, pair, TO_SERVER, server) || !watch(proxy, pair, TO_CLIENT, client))
+        if (!watch(proxy, pair, TO_SERVER, server) ||
+            (!pair->orphaned && !watch(proxy, pair, TO_CLIENT, client)))
             forget(proxy, i, true);
     }
     return timeout_ms;

@@ -33,6 +33,8 @@ json_t *fault_row_new(const struct fault_run *run, const struct fault_subject *s
         {"overlaps", tally->overlaps},
         {"oversold", tally->oversold},
         {"drift", tally->drift},
+        {"amounts_wrong", tally->amounts_wrong},
+        {"empty_cycles", subject->empty},
         {"seen_in", subject->seen_in},
         {"struck", subject->struck},
         {"longest_outage_ms", subject->longest_outage_ms},

@@ -115,7 +115,8 @@ static bool add_unavailable(const json_t *rows, struct notes *notes)
 
 bool notes_of_faults(const json_t *document, struct notes *notes)
 {
-    static const char *const VERDICTS[] = {"ok", "caught-as-expected", "not-caught", "broken", "unavailable"};
+    static const char *const VERDICTS[] = {"ok",     "caught-as-expected", "not-caught", "nothing-shown",
+                                           "broken", "unavailable"};
     const json_t *rows = json_object_get(document, "rows");
     size_t counts[5] = {0}, i, used = 0, total = json_array_size(rows);
     char list[160] = "";

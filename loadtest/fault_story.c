@@ -106,6 +106,7 @@ void fault_tally_add(struct fault_tally *sum, const struct fault_tally *tally)
     sum->sections += tally->sections;
     sum->overlaps += tally->overlaps;
     sum->orders += tally->orders;
+    sum->amounts_wrong += tally->amounts_wrong;
     sum->oversold += tally->oversold;
     if (llabs(tally->drift) > llabs(sum->drift))
         sum->drift = tally->drift;
@@ -122,6 +123,7 @@ static bool judge(struct fault_run *run)
             !fault_sections_check(run->site, subject->product, run->log->turned_us, &tallies[i]))
             return false;
         subject->cycles++;
+        subject->empty += tallies[i].acknowledged == 0;
         subject->seen_in += tallies[i].oversold > 0 || tallies[i].drift != 0 || tallies[i].lost > 0;
         fault_tally_add(&subject->tally, &tallies[i]);
     }
@@ -255,7 +257,9 @@ bool fault_churn(struct fault_run *run)
         think_ms = HOLDERS_THINK_MS;
         scarce = false;
     }
-    int64_t stock = scarce ? random_between(&run->random, 5, 40) : AMPLE;
+    /* Every other sale is one of two units an order, and one unit stays that two are not. */
+    int64_t quantity = run->cycle % 2 == 0 ? 2 : 1;
+    int64_t stock = quantity * (scarce ? random_between(&run->random, 5, 40) : AMPLE) + quantity - 1;
     struct fault_client clients[FAULT_STRATEGIES_MAX * FAULT_INSTANCES];
     run->victim = (int)random_up_to(&run->random, FAULT_INSTANCES - 1);
     if (!mend_services(run) || !site_set(run->site, 0, think_ms) || !site_set(run->site, 1, think_ms) ||
@@ -263,6 +267,7 @@ bool fault_churn(struct fault_run *run)
         return false;
     fault_free_locks(run);
     fault_log_turn(run->log);
+    run->log->quantity = quantity;
     struct fault_clients *crowd = start_crowd(run, clients);
     bool well = crowd && break_things(run);
     fault_clients_end(crowd);

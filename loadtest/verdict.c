@@ -20,6 +20,7 @@ static const char *const VERDICTS[VERDICT_COUNT] = {
     [VERDICT_FLAWED] = "flawed",
     [VERDICT_UNAVAILABLE] = "unavailable",
     [VERDICT_NOT_CAUGHT] = "not-caught",
+    [VERDICT_NOTHING_SHOWN] = "nothing-shown",
     [VERDICT_MIXED] = "mixed",
     [VERDICT_BROKEN] = "broken",
 };

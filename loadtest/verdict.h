@@ -19,12 +19,13 @@ enum shown_by {
 enum verdict {
     VERDICT_OK,
     VERDICT_OVERSOLD_AS_EXPECTED,
-    VERDICT_CAUGHT,      /* a fault did to it what it does not promise to withstand */
-    VERDICT_FLAWED,      /* clean here; its flaw is shown by what this run did not do */
-    VERDICT_UNAVAILABLE, /* its lock's server is not there */
-    VERDICT_NOT_CAUGHT,  /* this run should have shown its flaw, and did not */
-    VERDICT_MIXED,       /* other writers were at work: nothing can be said */
-    VERDICT_BROKEN,      /* it promised more than it kept */
+    VERDICT_CAUGHT,        /* a fault did to it what it does not promise to withstand */
+    VERDICT_FLAWED,        /* clean here; its flaw is shown by what this run did not do */
+    VERDICT_UNAVAILABLE,   /* its lock's server is not there */
+    VERDICT_NOT_CAUGHT,    /* this run should have shown its flaw, and did not */
+    VERDICT_NOTHING_SHOWN, /* too little was sold under the fault to say anything */
+    VERDICT_MIXED,         /* other writers were at work: nothing can be said */
+    VERDICT_BROKEN,        /* it promised more than it kept */
     VERDICT_COUNT
 };
 

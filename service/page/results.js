@@ -10,6 +10,7 @@ const VERDICTS = {
   "oversold-as-expected": "✗ oversold, as told",
   flawed: "clean here",
   "not-caught": "? not caught",
+  "nothing-shown": "? nothing shown",
   broken: "✗ promise broken",
   mixed: "? mixed",
   unavailable: "not available",

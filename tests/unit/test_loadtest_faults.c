@@ -121,7 +121,8 @@ static void verdicts_follow_from_what_was_seen(void **state)
                        denied = {.acknowledged = 1, .denied = 1}, gone = {.acknowledged = 1, .drift = -1},
                        mute = {.acknowledged = 1, .wrong = 1},
                        disordered = {.acknowledged = 1, .disordered = 1},
-                       turned_away = {.acknowledged = 1, .turned_away = 1}, nothing = {0};
+                       turned_away = {.acknowledged = 1, .turned_away = 1},
+                       wrongly_charged = {.acknowledged = 1, .amounts_wrong = 1}, nothing = {0};
     assert_string_equal(verdict(ALL_KEPT, clean), "ok");
     assert_string_equal(verdict(ALL_KEPT, oversold), "broken");
     assert_string_equal(verdict(ALL_KEPT, lost), "broken");
@@ -132,7 +133,8 @@ static void verdicts_follow_from_what_was_seen(void **state)
     assert_string_equal(verdict(ALL_KEPT, disordered), "broken");
     assert_string_equal(verdict(ALL_KEPT, turned_away), "broken");
     assert_string_equal(verdict(ORDERS_KEPT, turned_away), "ok");
-    assert_string_equal(verdict(ALL_KEPT, nothing), "broken");
+    assert_string_equal(verdict(ALL_KEPT, wrongly_charged), "broken");
+    assert_string_equal(verdict(ALL_KEPT, nothing), "nothing-shown");
     assert_string_equal(verdict(ORDERS_KEPT, oversold), "ok");
     assert_string_equal(verdict(ORDERS_KEPT | SEEN_OVERSOLD, oversold), "caught-as-expected");
     assert_string_equal(verdict(ORDERS_KEPT | SEEN_OVERSOLD, clean), "not-caught");
@@ -158,6 +160,21 @@ static void a_lease_that_did_not_have_to_end_has_shown_nothing(void **state)
     forever.stuck = true;
     assert_string_equal(fault_verdict(&faults[0], &leased), "ok");
     assert_string_equal(fault_verdict(&faults[0], &forever), "caught-as-expected");
+}
+
+static void cycles_without_an_order_show_nothing(void **state)
+{
+    (void)state;
+    struct fault_subject subject = {.strategy = strategy_find("redis-fenced"),
+                                    .expected = ALL_KEPT,
+                                    .tally = {.acknowledged = 1},
+                                    .cycles = 6,
+                                    .empty = 5};
+    assert_string_equal(fault_verdict(&faults[0], &subject), "nothing-shown");
+    subject.empty = 3;
+    assert_string_equal(fault_verdict(&faults[0], &subject), "ok");
+    subject.tally.oversold = 1;
+    assert_string_equal(fault_verdict(&faults[0], &subject), "broken");
 }
 
 static void overlapping_sections_break_rows_that_only_their_lock_protects(void **state)
@@ -297,6 +314,40 @@ static void a_proxy_cuts_after_so_many_bytes(void **state)
     wire_close(&wire);
 }
 
+static void a_proxy_holds_a_request_whose_client_it_resets(void **state)
+{
+    (void)state;
+    struct wire wire;
+    wire_open(&wire);
+    proxy_set(wire.proxy, &(struct proxy_rules){.lose_reply_to = "commit", .held_ms = 300});
+    put(wire.client, "begin");
+    assert_int_equal(take(wire.server, 5), 5);
+    int64_t sent_us = monotonic_us();
+    put(wire.client, "commit");
+    assert_int_equal(take(wire.client, 1), 0);
+    assert_int_equal(take(wire.server, 100), 6); /* and then the end */
+    assert_true(monotonic_us() - sent_us >= 300000);
+    put(wire.server, "done");
+    assert_int_equal(proxy_acted(wire.proxy), 1);
+    wire_close(&wire);
+}
+
+/* As after the end of the old server process. */
+static void a_held_request_is_dropped_with_its_server(void **state)
+{
+    (void)state;
+    struct wire wire;
+    wire_open(&wire);
+    proxy_set(wire.proxy, &(struct proxy_rules){.lose_reply_to = "commit", .held_ms = 3600000});
+    put(wire.client, "commit");
+    assert_int_equal(take(wire.client, 1), 0);
+    assert_int_equal(shutdown(wire.server, SHUT_WR), 0);
+    assert_int_equal(take(wire.server, 1), 0);
+    while (proxy_carries(wire.proxy))
+        assert_int_equal(poll(NULL, 0, 1), 0);
+    wire_close(&wire);
+}
+
 static void a_proxy_loses_a_reply(void **state)
 {
     (void)state;
@@ -356,10 +407,13 @@ int main(void)
         cmocka_unit_test(a_safe_strategy_keeps_its_stock_under_every_fault),
         cmocka_unit_test(verdicts_follow_from_what_was_seen),
         cmocka_unit_test(a_lease_that_did_not_have_to_end_has_shown_nothing),
+        cmocka_unit_test(cycles_without_an_order_show_nothing),
         cmocka_unit_test(overlapping_sections_break_rows_that_only_their_lock_protects),
         cmocka_unit_test(an_intent_is_found_again_by_its_key),
         cmocka_unit_test(a_proxy_passes_on_what_comes),
         cmocka_unit_test(a_proxy_cuts_after_so_many_bytes),
+        cmocka_unit_test(a_proxy_holds_a_request_whose_client_it_resets),
+        cmocka_unit_test(a_held_request_is_dropped_with_its_server),
         cmocka_unit_test(a_proxy_loses_a_reply),
         cmocka_unit_test(a_proxy_stands_still_and_goes_on),
         cmocka_unit_test(what_stood_still_is_not_passed_on_by_a_proxy_that_cuts),
