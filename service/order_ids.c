@@ -45,10 +45,10 @@ bool order_ids_take(struct order_ids *ids, int64_t *ret_ids, size_t count,
     return enough;
 }
 
-void order_ids_return(struct order_ids *ids, int64_t id)
+void order_ids_return(struct order_ids *ids, const char *shop, int64_t id)
 {
     pthread_mutex_lock(&ids->mutex);
-    if (ids->count < ORDER_IDS_MAX) {
+    if (ids->count < ORDER_IDS_MAX && strcmp(ids->shop, shop) == 0) {
         ids->first = (ids->first + ORDER_IDS_MAX - 1) % ORDER_IDS_MAX;
         ids->ring[ids->first] = id;
         ids->count++;

@@ -18,8 +18,8 @@ void order_ids_free(struct order_ids *ids);
 /* COUNT ids, or none and false where so many do not lie ready. *ret_shop is the name of the database that they are of. */
 bool order_ids_take(struct order_ids *ids, int64_t *ret_ids, size_t count,
                     char ret_shop[static SHOP_NAME_SIZE]);
-/* One that was not used after all. */
-void order_ids_return(struct order_ids *ids, int64_t id);
+/* Gives back ID of the database SHOP, which was not used. An id of a database that has been replaced is dropped. */
+void order_ids_return(struct order_ids *ids, const char *shop, int64_t id);
 
 /* At most half of ORDER_IDS_MAX lie ready: it is time to draw more. */
 bool order_ids_run_low(struct order_ids *ids);

@@ -184,7 +184,7 @@ static void hand_out(struct round *round, const struct stock_orders *asked)
             accept(p, order, asked->price, asked->accepted_at);
             continue;
         }
-        order_ids_return(p->ids, order->id);
+        order_ids_return(p->ids, asked->shop, order->id);
         if (order->taking == TOO_FEW) {
             p->result.outcome = SOLD_OUT;
             p->result.available = order->value;
@@ -202,7 +202,7 @@ static void hand_out(struct round *round, const struct stock_orders *asked)
 static void return_ids(struct placing *lead, const struct stock_orders *asked)
 {
     for (size_t i = asked->count; i > 0; i--)
-        order_ids_return(lead->ids, asked->orders[i - 1].id);
+        order_ids_return(lead->ids, asked->shop, asked->orders[i - 1].id);
 }
 
 /* Where orders come faster than they are written, clients who wait for their answer before they order again are kept

@@ -35,7 +35,7 @@ static void test_ids(void **state)
     assert_string_equal(shop, "shop");
     for (int i = 0; i < 3; i++)
         assert_int_equal(taken[i], i + 1);
-    order_ids_return(ids, 2);
+    order_ids_return(ids, "shop", 2);
     assert_true(order_ids_take(ids, taken, 2, shop));
     assert_int_equal(taken[0], 2);
     assert_int_equal(taken[1], 4);
@@ -57,6 +57,33 @@ static void test_another_database(void **state)
     assert_true(order_ids_take(ids, taken, 1, shop));
     assert_string_equal(shop, "another");
     assert_int_equal(taken[0], ORDER_IDS_MAX / 4 + 1);
+    order_ids_free(ids);
+}
+
+/* An id that was drawn from a database is not used for an order of the database that has replaced it: there another order
+ * may have that id, and the later of the two would be taken for written. */
+static void test_an_id_of_a_database_that_was_replaced(void **state)
+{
+    (void)state;
+    struct order_ids *ids = order_ids_new();
+    int64_t old[2], taken[1];
+    char old_shop[SHOP_NAME_SIZE], shop[SHOP_NAME_SIZE];
+    last_id = 0;
+    order_ids_return(ids, "shop", 5); /* before the first id is drawn, there is no database that it could be of */
+    assert_false(order_ids_take(ids, taken, 1, shop));
+    assert_int_equal(order_ids_draw(ids, NULL), DB_OK);
+    assert_true(order_ids_take(ids, old, 2, old_shop));
+    draw_shop = "another";
+    last_id = 7000;
+    assert_int_equal(order_ids_draw(ids, NULL), DB_OK);
+    draw_shop = "shop";
+    order_ids_return(ids, old_shop, old[0]);
+    assert_true(order_ids_take(ids, taken, 1, shop));
+    assert_string_equal(shop, "another");
+    assert_int_equal(taken[0], 7001);
+    order_ids_return(ids, shop, taken[0]);
+    assert_true(order_ids_take(ids, taken, 1, shop));
+    assert_int_equal(taken[0], 7001);
     order_ids_free(ids);
 }
 
@@ -96,7 +123,7 @@ static void test_the_ring(void **state)
     for (int i = 0; i < 8; i++)
         assert_int_equal(order_ids_draw(ids, NULL), DB_OK);
     assert_false(order_ids_run_low(ids));
-    order_ids_return(ids, 1); /* there is no room: it is forgotten */
+    order_ids_return(ids, "shop", 1); /* there is no room: it is forgotten */
     assert_true(order_ids_take(ids, taken, 1, shop));
     assert_true(taken[0] > last);
     order_ids_free(ids);
@@ -107,6 +134,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ids),
         cmocka_unit_test(test_another_database),
+        cmocka_unit_test(test_an_id_of_a_database_that_was_replaced),
         cmocka_unit_test(test_a_draw_that_fails),
         cmocka_unit_test(test_the_ring),
     };

@@ -133,9 +133,10 @@ bool order_ids_take(struct order_ids *ids, int64_t *ret_ids, size_t count,
     return true;
 }
 
-void order_ids_return(struct order_ids *ids, int64_t id)
+void order_ids_return(struct order_ids *ids, const char *shop, int64_t id)
 {
     (void)ids;
+    assert_string_equal(shop, "shop");
     play.returned[play.returned_count++] = id;
 }
 
