@@ -15,7 +15,12 @@ static const struct statement ST_LOCK_PRODUCT = {"product_lock",
                                                  "SELECT stock_kind, stock_epoch FROM product WHERE id = $1 "
                                                  "FOR UPDATE",
                                                  1};
-/* Both leave the counter at 0: stock_fill sets it where it is the product's stock. */
+/* A stock's epoch is the time of its making in microseconds, and grows always. An order that read the stock before writes
+ * only while the epoch is still the same. */
+#define NEW_EPOCH                                                                                            \
+    "greatest(product.stock_epoch + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)"
+/* Both leave the counter at 0: stock_fill sets it where it is the product's stock. A stock that stays in Redis keeps its
+ * epoch at a PUT: the orders that were accepted there and are yet to be written take their units from the new one. */
 static const struct statement ST_PUT_PRODUCT = {
     "product_put",
     "INSERT INTO product (id, name, price, count, initial_count, stock_kind, created_by, updated_by)"
@@ -23,6 +28,8 @@ static const struct statement ST_PUT_PRODUCT = {
     "ON CONFLICT (id) DO UPDATE SET name = excluded.name, price = excluded.price, count = 0,"
     "    initial_count = excluded.initial_count + coalesce("
     "        (SELECT sum(purchase_num) FROM order_item WHERE product_id = product.id), 0),"
+    "    stock_epoch = CASE WHEN product.stock_kind = 'redis' AND excluded.stock_kind = 'redis'"
+    "                       THEN product.stock_epoch ELSE " NEW_EPOCH " END,"
     "    stock_kind = excluded.stock_kind, version = product.version + 1, refuse_negative = false,"
     "    updated_at = clock_timestamp(), updated_by = excluded.updated_by "
     "RETURNING xmax = 0",
@@ -38,8 +45,7 @@ static const struct statement ST_DELETE_REJECTED = {
 static const struct statement ST_RESET_PRODUCT = {
     "product_reset",
     "UPDATE product SET count = 0, initial_count = $2, stock_kind = $3, version = version + 1,"
-    "                   stock_epoch = greatest(stock_epoch + 1,"
-    "                                          (extract(epoch FROM clock_timestamp()) * 1000000)::bigint),"
+    "                   stock_epoch = " NEW_EPOCH ","
     "                   refuse_negative = false, updated_at = clock_timestamp(), updated_by = $4 WHERE id = $1",
     4};
 

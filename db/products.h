@@ -30,14 +30,15 @@ enum product_change {
 };
 
 /* Creates the product or replaces its name, price (decimal text) and stock. Orders stay: the initial count becomes
- * the stock plus what they sold, so that the books stay balanced. KEEPER is asked where
- * the stock lay in Redis, or shall lie there. */
+ * the stock plus what they sold, so that the books stay balanced. Orders that have read the old stock and not yet written
+ * are refused (product.stock_epoch). KEEPER is asked where the stock lay in Redis, or shall lie there. */
 enum db_status products_put(struct db *db, int64_t id, const char *name, const char *price,
                             const struct stock *stock, const char *user, struct stock_keeper *keeper,
                             enum product_change *ret_change);
 
 /* Deletes the product's orders and sets its stock and its kind; the version only ever grows, fences stay.
- * KEEPER is asked where the stock lay in Redis, or shall lie there; orders that are yet to be written never are. */
+ * Orders that have read the old stock and not yet written are refused, as at a PUT. KEEPER is asked where the stock lay in
+ * Redis, or shall lie there; orders that are yet to be written never are. */
 enum db_status products_reset(struct db *db, int64_t id, const struct stock *stock, const char *user,
                               struct stock_keeper *keeper, enum product_change *ret_change);
 

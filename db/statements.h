@@ -17,9 +17,10 @@
 
 extern const struct statement ST_BEGIN[]; /* by enum db_isolation */
 extern const struct statement ST_COMMIT;
-extern const struct statement ST_READ_FOR_UPDATE;    /* $1 product */
-extern const struct statement ST_STOCK_WRITE_TARGET; /* $1 product, $2 what shall be left, $3 by whom */
-extern const struct statement ST_GUARDED;            /* $1 product, $2 quantity, $3 by whom */
+extern const struct statement ST_READ_FOR_UPDATE; /* $1 product */
+extern const struct statement
+    ST_STOCK_WRITE_TARGET;                /* $1 product, $2 what shall be left, $3 by whom, $4 epoch read */
+extern const struct statement ST_GUARDED; /* $1 product, $2 quantity, $3 by whom */
 /* $1 product, $2 quantity, $3 price, $4 receiver's name, $5 mobile, $6 Idempotency-Key, $7 instance, $8 stock seen,
  * $9 strategy, $10 when it was read, $11 snapshot of the read, $12 transaction that wrote the stock */
 extern const struct statement ST_INSERT_ORDER;

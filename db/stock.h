@@ -14,7 +14,7 @@ enum take_status {
     TAKE_WRONG_KIND, /* the product's stock is of another kind than the policy takes: stock_taken.kind */
     TAKE_SOLD_OUT,   /* fewer than wanted are left: stock_taken.available */
     TAKE_BUSY,       /* enough are left, but others hold them: nothing was waited for */
-    TAKE_CONFLICT,   /* somebody changed the row since it was read: try again */
+    TAKE_CONFLICT,   /* an order or a reset changed the row after it was read: try again */
     TAKE_LOCK_LOST,  /* refused: a newer holder's fencing token was met, or the lock is no longer ours */
     TAKE_FAILED      /* stock_taken.db_status says why */
 };
@@ -39,6 +39,7 @@ struct stock_taken {
     enum db_status db_status;
     int64_t seen;      /* the stock that was read, or STOCK_UNSEEN */
     int64_t version;   /* of the row that was read */
+    int64_t epoch;     /* of the stock that was read: product.stock_epoch */
     int64_t available; /* with TAKE_SOLD_OUT: what is left, or STOCK_UNSEEN where it could not be read */
     char kind[16];     /* with TAKE_WRONG_KIND: what the product's stock is */
     char price[20];    /* decimal */

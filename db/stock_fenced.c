@@ -25,8 +25,9 @@
         "stock_write_" name "_" service,                                                                     \
             "UPDATE product SET count = $2, version = version + 1, refuse_negative = false,"                 \
             "       updated_at = clock_timestamp(), updated_by = $3" sets " "                                \
-            "WHERE id = $1 AND fence_" service condition " RETURNING pg_current_xact_id(), count",           \
-            4                                                                                                \
+            "WHERE id = $1 AND stock_epoch = $5 AND fence_" service condition                                \
+            " RETURNING pg_current_xact_id(), count",                                                        \
+            5                                                                                                \
     }
 #define SERVICE(service)                                                                                     \
     {                                                                                                        \
@@ -50,25 +51,41 @@ static size_t find_service(const char *service)
     return i;
 }
 
+/* The newest token that the product's row has met. A statement of its own: it sees what was committed while the one before
+ * it waited. */
+static enum db_status read_fence(struct db *db, size_t service, int64_t product_id, int64_t *ret_stored)
+{
+    AUTO_RESULT row = NULL;
+    enum db_status status = db_run(db, &SERVICES[service].reading,
+                                   (const char *const[]){DB_NUMBER(product_id)}, &row);
+    if (status == DB_OK)
+        *ret_stored = PQntuples(row) == 1 ? strtoll(PQgetvalue(row, 0, 0), NULL, 10) : FENCE_NO_PRODUCT;
+    return status;
+}
+
 enum db_status fence_register(struct db *db, int64_t product_id, const struct fence *fence,
                               int64_t *ret_stored, bool *ret_registered)
 {
     size_t i = find_service(fence->service);
     AUTO_RESULT registered = NULL;
-    AUTO_RESULT row = NULL;
     if (i == NO_SERVICE)
         return DB_ERROR;
     const char *const values[] = {DB_NUMBER(product_id), DB_NUMBER(fence->token)};
     enum db_status status = db_run(db, &SERVICES[i].registering, values, &registered);
     *ret_registered = status == DB_OK && PQntuples(registered) == 1;
     *ret_stored = fence->token;
-    if (status != DB_OK || *ret_registered)
-        return status;
-    /* A statement of its own: it sees the token that we may just have waited for. */
-    status = db_run(db, &SERVICES[i].reading, values, &row);
-    if (status == DB_OK)
-        *ret_stored = PQntuples(row) == 1 ? strtoll(PQgetvalue(row, 0, 0), NULL, 10) : FENCE_NO_PRODUCT;
-    return status;
+    return status != DB_OK || *ret_registered ? status : read_fence(db, i, product_id, ret_stored);
+}
+
+/* Why a write found no row: a newer holder's token, or another stock than the one that was read. */
+static enum take_status find_reason(struct db *db, size_t service, const struct stock_want *want,
+                                    struct stock_taken *ret_taken)
+{
+    int64_t stored = 0;
+    enum db_status status = read_fence(db, service, want->product_id, &stored);
+    if (status != DB_OK)
+        return stock_failed(status, ret_taken);
+    return stored > want->fence.token ? TAKE_LOCK_LOST : TAKE_CONFLICT;
 }
 
 static enum take_status take(struct db *db, const struct stock_want *want, bool registered,
@@ -82,8 +99,7 @@ static enum take_status take(struct db *db, const struct stock_want *want, bool 
         return status;
     status = stock_write(db, registered ? &SERVICES[i].write_if_equal : &SERVICES[i].write_if_not_newer, want,
                          ret_taken->seen - want->quantity, want->fence.token, ret_taken);
-    /* A write that finds no row was refused for the sake of a newer holder. */
-    return status == TAKE_CONFLICT ? TAKE_LOCK_LOST : status;
+    return status == TAKE_CONFLICT ? find_reason(db, i, want, ret_taken) : status;
 }
 
 enum take_status take_fenced(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)

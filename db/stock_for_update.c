@@ -6,8 +6,8 @@
 /* No snapshot is kept: the read waits for the row's lock and then returns its newest version. */
 const struct statement ST_READ_FOR_UPDATE = {
     "stock_read_for_update",
-    "SELECT count, price, version, stock_kind, clock_timestamp(), '' AS snapshot FROM product WHERE id = $1 "
-    "FOR UPDATE",
+    "SELECT count, price, version, stock_kind, clock_timestamp(), '' AS snapshot, stock_epoch FROM product "
+    "WHERE id = $1 FOR UPDATE",
     1};
 
 enum take_status take_for_update(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)

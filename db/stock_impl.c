@@ -9,15 +9,16 @@
 
 const struct statement ST_STOCK_READ = {
     "stock_read",
-    "SELECT count, price, version, stock_kind, clock_timestamp(), pg_current_snapshot() FROM product WHERE id = $1",
+    "SELECT count, price, version, stock_kind, clock_timestamp(), pg_current_snapshot(), stock_epoch FROM product "
+    "WHERE id = $1",
     1};
 
 const struct statement ST_STOCK_WRITE_TARGET = {
     "stock_write_target",
     "UPDATE product SET count = $2, version = version + 1, refuse_negative = false,"
     "       updated_at = clock_timestamp(), updated_by = $3 "
-    "WHERE id = $1 RETURNING pg_current_xact_id(), count",
-    3};
+    "WHERE id = $1 AND stock_epoch = $4 RETURNING pg_current_xact_id(), count",
+    4};
 
 static const struct statement ST_STOCK_LEFT = {
     "stock_left", "SELECT units_left FROM product_stock WHERE product_id = $1", 1};
@@ -53,6 +54,7 @@ enum take_status stock_read(struct db *db, const struct statement *read, const s
     ret_taken->seen = strtoll(PQgetvalue(row, 0, 0), NULL, 10);
     snprintf(ret_taken->price, sizeof ret_taken->price, "%s", PQgetvalue(row, 0, 1));
     ret_taken->version = strtoll(PQgetvalue(row, 0, 2), NULL, 10);
+    ret_taken->epoch = strtoll(PQgetvalue(row, 0, 6), NULL, 10);
     snprintf(ret_taken->read_at, sizeof ret_taken->read_at, "%s", PQgetvalue(row, 0, 4));
     /* A snapshot names every transaction then running; one that does not fit is left out, never cut. */
     if ((size_t)PQgetlength(row, 0, 5) < sizeof ret_taken->snapshot)
@@ -74,7 +76,8 @@ enum take_status stock_write(struct db *db, const struct statement *write, const
     AUTO_RESULT row = NULL;
     enum db_status status = db_run(db, write,
                                    (const char *const[]){DB_NUMBER(want->product_id), DB_NUMBER(value),
-                                                         want->updated_by, DB_NUMBER(guard)},
+                                                         want->updated_by, DB_NUMBER(guard),
+                                                         DB_NUMBER(taken->epoch)},
                                    &row);
     if (status != DB_OK)
         return stock_failed(status, taken);
@@ -87,7 +90,7 @@ enum take_status stock_write(struct db *db, const struct statement *write, const
 
 enum take_status stock_write_target(struct db *db, const struct stock_want *want, struct stock_taken *taken)
 {
-    return stock_write(db, &ST_STOCK_WRITE_TARGET, want, taken->seen - want->quantity, 0, taken);
+    return stock_write(db, &ST_STOCK_WRITE_TARGET, want, taken->seen - want->quantity, taken->epoch, taken);
 }
 
 enum db_status stock_available(struct db *db, int64_t product_id, int64_t *ret_available)

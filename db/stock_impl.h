@@ -8,8 +8,10 @@
 enum take_status stock_read(struct db *db, const struct statement *read, const struct stock_want *want,
                             struct stock_taken *ret_taken);
 
-/* Runs WRITE ($1 product, $2 VALUE, $3 updated_by, $4 GUARD where the statement has one), which returns the
- * transaction's id and the new count; reports STEP_WRITE. No row written is TAKE_CONFLICT. */
+/* Runs WRITE ($1 product, $2 VALUE, $3 updated_by, $4 GUARD and $5 the epoch of the stock that was read, where the statement
+ * has them), which returns the transaction's id and the new count; reports STEP_WRITE. No row written is TAKE_CONFLICT.
+ * A reset or a PUT between the read and the write replaces the stock. What was computed from the old stock must not be
+ * written then, so each WRITE demands the epoch or the version that was read. */
 enum take_status stock_write(struct db *db, const struct statement *write, const struct stock_want *want,
                              int64_t value, int64_t guard, struct stock_taken *taken);
 

@@ -20,7 +20,7 @@ const struct script SCRIPT_SELECT_FOR_UPDATE = {
     {
         BEGINS,
         {&ST_READ_FOR_UPDATE, {":product"}, "seen_", "\\set target :seen_count - :quantity"},
-        {&ST_STOCK_WRITE_TARGET, {":product", ":target", ":instance"}, "wrote_", NULL},
+        {&ST_STOCK_WRITE_TARGET, {":product", ":target", ":instance", ":seen_stock_epoch"}, "wrote_", NULL},
         {&ST_INSERT_ORDER,
          {":product", ":quantity", ":seen_price", "NULL", "NULL", "NULL", ":instance", ":seen_count", ":strategy",
           ":seen_clock_timestamp", "NULL", ":wrote_pg_current_xact_id"},

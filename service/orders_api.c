@@ -67,8 +67,10 @@ void orders_reply(struct exchange *x, const struct placing *p)
     case BUSY: reply_problem(x, LOCK_WAIT_OVER, members, "no lock within the wait; nothing was sold"); return;
     case CONFLICT:
         json_object_set_new(members, "tries", json_integer(result->tries));
-        reply_problem(x, TRIES_USED_UP, members, "%d tries met other orders; nothing was sold",
-                      result->tries);
+        reply_problem(
+            x, TRIES_USED_UP, members,
+            "other orders or a reset changed the product in each of %d tries; nothing was sold. Order again",
+            result->tries);
         return;
     case LOST_LOCK: reply_problem(x, LOCK_WAS_LOST, members, "nothing was sold"); return;
     case KEY_MISMATCHED:

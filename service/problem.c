@@ -19,7 +19,7 @@ static const struct {
     [NOT_FOUND] = {"not-found", 404, "There is nothing at this path", 0},
     [METHOD_NOT_ALLOWED] = {"method-not-allowed", 405, "This path does not take this method", 0},
     [STOCK_SOLD_OUT] = {"sold-out", 409, "Fewer are left than were ordered", 0},
-    [TRIES_USED_UP] = {"conflict", 409, "Other orders won every try", 0},
+    [TRIES_USED_UP] = {"conflict", 409, "The product changed during every try", 0},
     [IDEMPOTENCY_MISMATCH] = {"idempotency-mismatch", 422, "The Idempotency-Key belongs to another order", 0},
     [IDEMPOTENCY_IN_PROGRESS] = {"idempotency-in-progress", 409, "The first request is still running", 1},
     [INVALID_SCHEDULE] = {"invalid-schedule", 422, "These steps cannot be made", 0},

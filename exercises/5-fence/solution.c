@@ -3,11 +3,12 @@
 #include "db/stock_impl.h"
 #include "service/create_order.h"
 
+/* stock_write's $4 is the token, and $5 says which stock was read: a reset in between, which has no token, makes a new one. */
 static const struct statement ST_WRITE = {
     "mine_write",
     "UPDATE product SET count = $2, version = version + 1, updated_at = clock_timestamp(), updated_by = $3 "
-    "WHERE id = $1 AND fence_redis = $4 RETURNING pg_current_xact_id(), count",
-    4};
+    "WHERE id = $1 AND fence_redis = $4 AND stock_epoch = $5 RETURNING pg_current_xact_id(), count",
+    5};
 
 /* want->fence.token is the token that came with the lock: each is greater than all before it. */
 static enum take_status take(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
@@ -16,7 +17,8 @@ static enum take_status take(struct db *db, const struct stock_want *want, struc
     if (status != TAKE_OK)
         return status;
     status = stock_write(db, &ST_WRITE, want, ret_taken->seen - want->quantity, want->fence.token, ret_taken);
-    return status == TAKE_CONFLICT ? TAKE_LOCK_LOST : status; /* a newer holder has registered */
+    return status == TAKE_CONFLICT ? TAKE_LOCK_LOST
+                                   : status; /* a newer holder has registered, or the stock is another */
 }
 
 /* clang-format off */

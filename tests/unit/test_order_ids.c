@@ -69,7 +69,8 @@ static void test_an_id_of_a_database_that_was_replaced(void **state)
     int64_t old[2], taken[1];
     char old_shop[SHOP_NAME_SIZE], shop[SHOP_NAME_SIZE];
     last_id = 0;
-    order_ids_return(ids, "shop", 5); /* before the first id is drawn, there is no database that it could be of */
+    order_ids_return(ids, "shop",
+                     5); /* before the first id is drawn, there is no database that it could be of */
     assert_false(order_ids_take(ids, taken, 1, shop));
     assert_int_equal(order_ids_draw(ids, NULL), DB_OK);
     assert_true(order_ids_take(ids, old, 2, old_shop));
