@@ -40,7 +40,10 @@ bool access_allows(struct exchange *x, struct service *service, enum access acce
 
 bool access_owns(struct exchange *x, int64_t product_id)
 {
-    if (x->is_teacher || (x->owns != 0 && x->owns == product_id))
+    /* Asked again, since the sandbox may have become another learner's while the call waited. */
+    struct sandboxes *sandboxes = ((struct service *)x->app)->sandboxes;
+    if (x->is_teacher ||
+        (x->owns != 0 && x->owns == product_id && sandbox_owned(sandboxes, token_of(x)) == product_id))
         return true;
     reply_problem(x, NOT_YOURS, NULL, "your sandbox is product %lld; the rest is not yours to change",
                   (long long)x->owns);

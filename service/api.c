@@ -124,11 +124,10 @@ bool service_dispatch(struct exchange *x)
         x->route->handle(x, NULL);
         return true;
     }
-    enum received received = x->route->handle == orders_create ? orders_receive(x) : RECEIVED_FOR_THE_QUEUE;
-    if (received != RECEIVED_FOR_THE_QUEUE)
-        return received == RECEIVED_AND_ANSWERED;
     http_hand_over(x);
-    if (!queue_push(service->queues[lane], x)) {
+    if (lane == LANE_ORDERS) {
+        x->route->handle(x, NULL);
+    } else if (!queue_push(service->queues[lane], x)) {
         reply_problem(x, OVERLOADED, NULL, "%zu requests are waiting already",
                       queue_depth(service->queues[lane]));
         http_finish(x);
@@ -325,7 +324,7 @@ enum db_status api_database(struct worker *worker)
 {
     int64_t now_us = monotonic_us();
     return worker_database(worker, now_us + worker->service->config.order_timeout_ms * 1000,
-                           now_us + gate_settings(worker->service->gate).lock_wait_ms * 1000);
+                           now_us + product_settings(worker->service->orders, 0).lock_wait_ms * 1000);
 }
 
 void api_reply_no_own_settings(struct exchange *x)

@@ -10,17 +10,11 @@
 typedef void handler_fn(struct exchange *x, struct worker *worker);
 
 handler_fn orders_create, orders_echo, orders_get, orders_list; /* orders_api.c */
-/* On an HTTP thread, before a new order is queued for orders_create: one that has to wait for its turn at its product
- * does so without a worker. */
-enum received {
-    RECEIVED,               /* it is in line, and x not ours any more */
-    RECEIVED_AND_ANSWERED,  /* x has a reply, and is not suspended */
-    RECEIVED_FOR_THE_QUEUE, /* x is as it was */
-};
-enum received orders_receive(struct exchange *x);
-/* Replies with what has become of the order. */
+/* Replies with what has become of the order, or with the request as it was received. */
 struct placing;
 void orders_reply(struct exchange *x, const struct placing *placing);
+struct order_request;
+void orders_reply_echo(struct exchange *x, const struct order_request *request);
 
 handler_fn products_list, products_get, products_replace, products_set_stock; /* products_api.c */
 handler_fn audit_get;

@@ -72,7 +72,7 @@ static const struct setting settings[] = {
      "orders in the database at the same time; each worker has a connection of its own"},
     {"http-threads", "HTTP_THREADS", NUMBER, AT(http_threads), "1", "threads", 1, HTTP_THREADS_MAX, "threads that speak HTTP"},
     {"queue", "QUEUE", NUMBER, AT(queue), "1024", "orders", 1, 100000,
-     "orders that may wait for a worker; one more is answered 503 overloaded"},
+     "orders that may wait for their turn or for a worker; one more is answered 503 overloaded"},
     {"connections", "CONNECTIONS", NUMBER, AT(connections), "10000", "connections", 1, 100000,
      "open HTTP connections at most; fewer where file descriptors are too few"},
     {"lock-ttl-ms", "LOCK_TTL_MS", NUMBER, AT(lock_ttl_ms), "10000", "ms", 10, LOCK_TTL_MAX_MS,
@@ -92,6 +92,8 @@ static const struct setting settings[] = {
     {"classroom", "CLASSROOM", SWITCH, AT(classroom), "no", "", 0, 0,
      "for a class: listens on every address, makes an admin token where none is set, and lets learners who know the "
      "class code work on products of their own"},
+    {"sandbox-idle-ms", "SANDBOX_IDLE_MS", NUMBER, AT(sandbox_idle_ms), "1800000", "ms", 100, 86400000,
+     "in a class: after this time without a call a learner's product may go to another learner"},
     {"log-level", "LOG_LEVEL", LEVEL, AT(log_level), "info", "LEVEL", 0, 0, "error, warning, info or debug"},
     {"log-format", "LOG_FORMAT", FORMAT, AT(log_format), "text", "FORMAT", 0, 0, "text or json"},
 };

@@ -35,7 +35,8 @@ struct config {
     int64_t request_timeout_ms;
     int64_t idle_timeout_ms;
     int64_t classroom; /* 0 or 1 */
-    bool token_made;   /* ADMIN_TOKEN was made here, and nobody knows it yet */
+    int64_t sandbox_idle_ms;
+    bool token_made; /* ADMIN_TOKEN was made here, and nobody knows it yet */
 
     struct sockaddr_storage address; /* of LISTEN */
     socklen_t address_size;

@@ -68,13 +68,13 @@ static char *traces_text(struct worker *worker, const struct trace_query *query,
 /* The small part, which every call makes for itself. */
 static char *state_text(struct service *service, int64_t product_id, int64_t traced, const char *problem)
 {
-    struct settings settings = gate_settings_of(service->gate, product_id);
+    struct settings settings = product_settings(service->orders, product_id);
     json_t *state = json_pack(
         "{s:s, s:I, s:I, s:I, s:s?, s:{s:s, s:I, s:I, s:I}, s:o}", "instance", service->instance, "now_us",
-        (json_int_t)monotonic_us(), "sale_us", (json_int_t)gate_sale_us(service->gate, product_id), "traced",
-        (json_int_t)traced, "problem", problem, "settings", "name", settings.strategy->name, "lock_ttl_ms",
-        (json_int_t)settings.lock_ttl_ms, "lock_wait_ms", (json_int_t)settings.lock_wait_ms, "think_ms",
-        (json_int_t)settings.think_ms, "run", runs_summary(service->runs));
+        (json_int_t)monotonic_us(), "sale_us", (json_int_t)sale_begun_us(&service->sales, product_id),
+        "traced", (json_int_t)traced, "problem", problem, "settings", "name", settings.strategy->name,
+        "lock_ttl_ms", (json_int_t)settings.lock_ttl_ms, "lock_wait_ms", (json_int_t)settings.lock_wait_ms,
+        "think_ms", (json_int_t)settings.think_ms, "run", runs_summary(service->runs));
     char *text = state ? json_dumps(state, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(state);
     return text;

@@ -60,16 +60,12 @@ static bool start(struct service *service)
     const struct config *config = &service->config;
     const struct settings settings = {strategy_find(config->strategy), config->lock_ttl_ms,
                                       config->lock_wait_ms, config->think_ms, config->product_limit};
-    service->gate = gate_new(&settings);
-    service->batches = turns_new((size_t)config->queue);
-    service->takes = turns_new((size_t)config->queue);
-    service->turns = turns_new((size_t)config->queue);
+    service->orders = product_queues_new(&settings, (size_t)config->queue);
     service->runs = runs_new(config);
     service->shared = shared_new();
-    service->sandboxes = sandboxes_new();
+    service->sandboxes = sandboxes_new(config->sandbox_idle_ms);
     service->ids = order_ids_new();
-    if (!service->gate || !service->batches || !service->takes || !service->turns || !service->runs ||
-        !service->shared || !service->sandboxes || !service->ids ||
+    if (!service->orders || !service->runs || !service->shared || !service->sandboxes || !service->ids ||
         !writer_start(service, &service->writer)) {
         log_line(LOG_ERROR, "out of memory or threads");
         return false;
@@ -107,8 +103,9 @@ static void drain(struct service *service)
     runs_stop(service->runs);
     http_stop_listening(service->http);
     atomic_store(&service->draining, true);
-    log_line(LOG_INFO, "draining: %d orders run, %zu wait", orders_running(service, 0),
-             queue_depth(service->queues[LANE_ORDERS])); /* when it is so: tests wait for this line */
+    const struct product_load load = product_queues_load(service->orders, 0);
+    log_line(LOG_INFO, "draining: %zu orders run, %zu wait", load.placing,
+             load.held + load.ready); /* when it is so: tests wait for this line */
     int left = http_drain(service->http, service->config.order_timeout_ms + DRAIN_EXTRA_MS);
     int holds = atomic_load(&service->holds); /* which are of those that are left */
     if (left > holds)
@@ -123,10 +120,7 @@ static void drain(struct service *service)
     writer_stop(service->writer);
     order_ids_free(service->ids);
     http_stop(service->http);
-    gate_free(service->gate);
-    turns_free(service->batches);
-    turns_free(service->takes);
-    turns_free(service->turns);
+    product_queues_free(service->orders);
     runs_free(service->runs);
     shared_free(service->shared);
     sandboxes_free(service->sandboxes);

@@ -6,7 +6,7 @@
 #include "lock/json_read.h"
 #include "service/accepted.h"
 #include "service/create_order.h"
-#include "service/ticket.h"
+#include "service/order_job.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -160,39 +160,16 @@ static json_t *read_order(struct exchange *x, struct order_request *request)
 
 void orders_create(struct exchange *x, struct worker *worker)
 {
+    (void)worker;
     struct order_request request = {0};
-    const struct strategy *asked;
+    const struct strategy *strategy;
     json_t *body = NULL;
-    if (x->work) { /* it was received before, and has its turn */
-        ticket_serve(x->work, worker);
-        return;
-    }
-    if (asked_strategy(x, &asked) && asked_key(x, &request.idempotency_key))
+    if (asked_strategy(x, &strategy) && asked_key(x, &request.idempotency_key))
         body = read_order(x, &request);
     if (body)
-        ticket_admit(x, worker, &request, body, asked);
+        order_job_queue(x, &request, body, strategy);
     else
         http_finish(x);
-}
-
-enum received orders_receive(struct exchange *x)
-{
-    struct settings settings = gate_settings(((struct service *)x->app)->gate);
-    struct order_request request = {0};
-    const struct strategy *asked;
-    if (!asked_strategy(x, &asked))
-        return RECEIVED_AND_ANSWERED;
-    if (asked)
-        settings.strategy = asked;
-    if (!ticket_lines_up(&settings))
-        return RECEIVED_FOR_THE_QUEUE;
-    json_t *body = asked_key(x, &request.idempotency_key) ? read_order(x, &request) : NULL;
-    if (!body)
-        return RECEIVED_AND_ANSWERED;
-    if (ticket_line_up(x, &request, body, asked))
-        return RECEIVED;
-    json_decref(body);
-    return RECEIVED_FOR_THE_QUEUE;
 }
 
 /* The way of an order without the order: read, queued, answered by a worker, and nothing placed. What an order costs
@@ -201,20 +178,23 @@ void orders_echo(struct exchange *x, struct worker *worker)
 {
     (void)worker;
     struct order_request request = {0};
-    AUTO_JSON body = read_order(x, &request);
-    if (!body) {
+    json_t *body = read_order(x, &request);
+    if (body)
+        order_job_queue_echo(x, &request, body);
+    else
         http_finish(x);
-        return;
-    }
-    struct order order = {.product_id = request.product_id,
-                          .quantity = request.quantity,
+}
+
+void orders_reply_echo(struct exchange *x, const struct order_request *request)
+{
+    struct order order = {.product_id = request->product_id,
+                          .quantity = request->quantity,
                           .stock_seen = STOCK_UNSEEN,
                           .amount = "0.00",
                           .status = "echo",
                           .strategy = "none",
                           .created_at = "1970-01-01T00:00:00.000000Z"};
     reply_order(x, 200, &order);
-    http_finish(x);
 }
 
 /* Text or null. */

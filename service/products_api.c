@@ -74,11 +74,12 @@ void products_get(struct exchange *x, struct worker *worker)
         api_reply_db(x, worker, status);
 }
 
-/* Waits for this process's orders of the product and keeps new ones out; false with a reply made. */
-static bool close_gate(struct exchange *x, struct worker *worker, int64_t id)
+/* Waits for the orders of the product that this process is placing, and keeps the others waiting; false with a reply
+ * made. */
+static bool pause_orders(struct exchange *x, struct worker *worker, int64_t id)
 {
     int64_t longest_us = 2 * worker->service->config.order_timeout_ms * 1000;
-    if (gate_close(worker->service->gate, id, monotonic_us() + longest_us))
+    if (product_pause(worker->service->orders, id, monotonic_us() + longest_us))
         return true;
     reply_problem(x, LOCK_WAIT_OVER, NULL, "orders of this product still run");
     return false;
@@ -98,7 +99,7 @@ static void reply_reconciliation(struct exchange *x, struct worker *worker, enum
     }
 }
 
-/* A product is being changed: its orders are kept out until change_end. */
+/* A product is being changed: its orders wait until change_end. */
 struct change {
     int64_t id;
     struct stock stock;
@@ -115,7 +116,7 @@ static bool change_begin(struct exchange *x, struct worker *worker, struct chang
         reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
         return false;
     }
-    if (!close_gate(x, worker, change->id))
+    if (!pause_orders(x, worker, change->id))
         return false;
     change->status = api_database(worker);
     redis_keeper_init(&change->keeper, worker->db, worker->stock,
@@ -134,8 +135,8 @@ static bool change_end(struct exchange *x, struct worker *worker, struct change 
         (void)reconcile(worker->db, worker->stock, change->id, change->keeper.deadline_us, &loaded);
     }
     if (changed && change->sale_begins)
-        gate_begin_sale(worker->service->gate, change->id);
-    gate_open(worker->service->gate, change->id);
+        sale_begins(&worker->service->sales, change->id);
+    product_resume(worker->service->orders, change->id);
     live_forget(worker->service, change->id);
     if (changed)
         return true;

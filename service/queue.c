@@ -4,24 +4,20 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { SPARE = 256 }; /* room for what is put back: one for each thread that takes items out */
-
 struct queue {
     pthread_mutex_t mutex;
     pthread_cond_t filled;
     bool closed;
-    size_t bound, room, depth, first;
+    size_t bound, depth, first;
     void *items[];
 };
 
 struct queue *queue_new(size_t bound)
 {
-    size_t room = bound + SPARE;
-    struct queue *queue = calloc(1, sizeof *queue + room * sizeof queue->items[0]);
+    struct queue *queue = calloc(1, sizeof *queue + bound * sizeof queue->items[0]);
     if (!queue)
         return NULL;
     queue->bound = bound;
-    queue->room = room;
     pthread_mutex_init(&queue->mutex, NULL);
     pthread_cond_init(&queue->filled, NULL);
     return queue;
@@ -36,33 +32,16 @@ void queue_free(struct queue *queue)
     free(queue);
 }
 
-static void add(struct queue *queue, void *item)
-{
-    queue->items[(queue->first + queue->depth++) % queue->room] = item;
-}
-
 bool queue_push(struct queue *queue, void *item)
 {
     pthread_mutex_lock(&queue->mutex);
     bool room = !queue->closed && queue->depth < queue->bound;
     if (room)
-        add(queue, item);
+        queue->items[(queue->first + queue->depth++) % queue->bound] = item;
     pthread_mutex_unlock(&queue->mutex);
     if (room)
         pthread_cond_signal(&queue->filled);
     return room;
-}
-
-bool queue_yield(struct queue *queue, void *item)
-{
-    pthread_mutex_lock(&queue->mutex);
-    bool behind = queue->depth > 0 && queue->depth < queue->room;
-    if (behind)
-        add(queue, item);
-    pthread_mutex_unlock(&queue->mutex);
-    if (behind)
-        pthread_cond_signal(&queue->filled);
-    return behind;
 }
 
 void *queue_pop(struct queue *queue)
@@ -83,7 +62,7 @@ void *queue_pop_until(struct queue *queue, int64_t deadline_us)
             in_time = pthread_cond_clockwait(&queue->filled, &queue->mutex, CLOCK_MONOTONIC, &until) == 0;
     if (queue->depth > 0) {
         item = queue->items[queue->first];
-        queue->first = (queue->first + 1) % queue->room;
+        queue->first = (queue->first + 1) % queue->bound;
         queue->depth--;
     }
     pthread_mutex_unlock(&queue->mutex);

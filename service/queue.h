@@ -15,9 +15,6 @@ void queue_free(struct queue *queue);
 
 /* False when BOUND items wait already, or the queue is closed. Never blocks. */
 bool queue_push(struct queue *queue, void *item);
-/* For who took an item out, and has another that is done in its stead: where some wait, ITEM goes behind them, although
- * the queue be full or closed. False where none wait: go on with it. */
-bool queue_yield(struct queue *queue, void *item);
 /* Waits for an item; NULL once the queue is closed and empty. */
 void *queue_pop(struct queue *queue);
 /* The same, but NULL as well where there is none until DEADLINE (monotonic_us). */

@@ -57,7 +57,7 @@ void runs_create(struct exchange *x, struct worker *worker)
     AUTO_JSON body = api_body(x, members);
     if (!body || !are_strategies(x, names) || !access_owns(x, order.product_id))
         return;
-    order.own_settings = gate_has_own(service->gate, order.product_id);
+    order.own_settings = product_has_own(service->orders, order.product_id);
     if (order.quantity > order.stock) {
         reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "quantity"),
                       "quantity must not be more than stock, or nothing can be sold");

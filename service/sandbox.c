@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 enum { TOKEN_LENGTH = SECRET_SIZE - 1 };
-static const int64_t IDLE_US = 30LL * 60 * 1000000;
 
 struct sandboxes {
     pthread_mutex_t mutex;
+    int64_t idle_us;
     struct place {
         char token[SECRET_SIZE]; /* "": nobody's */
         bool taken;              /* between sandbox_take and what follows it */
@@ -21,11 +21,13 @@ struct sandboxes {
     } places[SANDBOXES_MAX];
 };
 
-struct sandboxes *sandboxes_new(void)
+struct sandboxes *sandboxes_new(int64_t idle_ms)
 {
     struct sandboxes *sandboxes = calloc(1, sizeof *sandboxes);
-    if (sandboxes)
-        pthread_mutex_init(&sandboxes->mutex, NULL);
+    if (!sandboxes)
+        return NULL;
+    pthread_mutex_init(&sandboxes->mutex, NULL);
+    sandboxes->idle_us = idle_ms * 1000;
     return sandboxes;
 }
 
@@ -45,12 +47,13 @@ int sandbox_take(struct sandboxes *sandboxes, int64_t *ret_product_id)
     /* One that nobody has had, else the one that was left alone for longest. */
     for (int i = 0; i < SANDBOXES_MAX; i++) {
         const struct place *place = &sandboxes->places[i];
-        bool free = !place->token[0] || now_us - place->used_us > IDLE_US;
+        bool free = !place->token[0] || now_us - place->used_us > sandboxes->idle_us;
         if (!place->taken && free && (found < 0 || place->used_us < sandboxes->places[found].used_us))
             found = i;
     }
     if (found >= 0) {
         sandboxes->places[found].taken = true;
+        sandboxes->places[found].token[0] = '\0';
         *ret_product_id = sandboxes->places[found].product_id;
     }
     pthread_mutex_unlock(&sandboxes->mutex);
@@ -95,7 +98,7 @@ int sandbox_count(struct sandboxes *sandboxes)
     int64_t now_us = monotonic_us();
     pthread_mutex_lock(&sandboxes->mutex);
     for (int i = 0; i < SANDBOXES_MAX; i++)
-        count += sandboxes->places[i].token[0] && now_us - sandboxes->places[i].used_us <= IDLE_US;
+        count += sandboxes->places[i].token[0] && now_us - sandboxes->places[i].used_us <= sandboxes->idle_us;
     pthread_mutex_unlock(&sandboxes->mutex);
     return count;
 }

@@ -10,11 +10,13 @@ enum { SANDBOXES_MAX = 100, SECRET_SIZE = 33, SANDBOX_STOCK = 100 };
 
 struct sandboxes;
 
-struct sandboxes *sandboxes_new(void);
+/* IDLE_MS: after so long without a call a sandbox may go to another learner. NULL: out of memory. */
+struct sandboxes *sandboxes_new(int64_t idle_ms);
 void sandboxes_free(struct sandboxes *sandboxes);
 
-/* Takes a place that is free, or that nobody has used for half an hour. *ret_product_id is its product of before, 0 where
- * it has none. -1: there is none; else the place, which sandbox_give or sandbox_drop has to follow. */
+/* Takes a place that is free, or that nobody has used for IDLE_MS. The token of the learner before is not valid any more.
+ * *ret_product_id is that learner's product, 0 if there is none. -1: there is no such place; otherwise the place, which
+ * sandbox_give or sandbox_drop has to follow. */
 int sandbox_take(struct sandboxes *sandboxes, int64_t *ret_product_id);
 /* The place is a new learner's, with this product; RET_TOKEN of SECRET_SIZE bytes. */
 void sandbox_give(struct sandboxes *sandboxes, int place, int64_t product_id, char *ret_token);
@@ -22,7 +24,7 @@ void sandbox_drop(struct sandboxes *sandboxes, int place);
 
 /* The product of the sandbox whose token this is, which is thereby used; 0: it is none. SANDBOXES may be NULL. */
 int64_t sandbox_owned(struct sandboxes *sandboxes, const char *token);
-/* How many have been used in the last half hour. */
+/* How many have been used in the last IDLE_MS. */
 int sandbox_count(struct sandboxes *sandboxes);
 
 /* LENGTH characters that cannot be guessed, and that can be told by word of mouth, and a NUL. */

@@ -3,6 +3,7 @@
 
 #include "db/books.h"
 #include "db/products.h"
+#include "service/log.h"
 #include "service/reconcile.h"
 #include "service/sandbox.h"
 
@@ -13,8 +14,8 @@ enum { IDS_TRIED = 20, ID_STEP = 256, ID_STEP_LEAST = 40, ID_STEP_MOST = 390 };
 
 static const struct stock new_stock = {STOCK_COUNTER, SANDBOX_STOCK};
 
-/* Makes a product whose id nobody has; *ret_id is 0 where none was found. Ids of different places keep apart at the gate,
- * which counts orders by the id modulo 256. */
+/* Makes a product whose id nobody has; *ret_id is 0 where none was found. Ids of different places
+ * differ modulo SALES_MAX, so no sandbox shares its beginning of a sale (sales.h) with another. */
 static enum db_status make_product(struct worker *worker, struct redis_keeper *keeper, int place,
                                    int64_t *ret_id)
 {
@@ -58,18 +59,37 @@ static enum db_status ready_product(struct worker *worker, int place, int64_t *i
     return *id ? empty_product(worker, &keeper, *id) : make_product(worker, &keeper, place, id);
 }
 
-/* The product's own settings: what is common now. False with a reply made. */
-static bool settle(struct exchange *x, struct service *service, int64_t id)
+/* Makes the place a learner's: a product as if it were new, with its own settings, which are the common ones. ID is the
+ * product that the learner before had, or 0. Orders of that learner which still wait are refused after the pause, since the
+ * token that came with them is not valid any more. False with a reply made. */
+static bool settle(struct exchange *x, struct worker *worker, int place, int64_t *id)
 {
-    struct settings settings, common = gate_settings(service->gate);
-    if (!gate_close(service->gate, id, monotonic_us() + 2 * service->config.order_timeout_ms * 1000)) {
+    struct service *service = worker->service;
+    int64_t deadline_us = monotonic_us() + 2 * service->config.order_timeout_ms * 1000;
+    int64_t before = *id;
+    if (before)
+        log_line(LOG_INFO, "the sandbox with product %lld goes to another learner", (long long)before);
+    if (before && !product_pause(service->orders, before, deadline_us)) {
         reply_problem(x, OVERLOADED, NULL, "orders of the learner before still run");
         return false;
     }
-    bool room = gate_set_own(service->gate, id, &common, &settings);
-    gate_begin_sale(service->gate, id);
-    gate_open(service->gate, id);
-    if (!room)
+    enum db_status status = ready_product(worker, place, id);
+    bool ready = status == DB_OK && *id != 0 && (before || product_pause(service->orders, *id, deadline_us));
+    bool room = false;
+    if (ready) {
+        struct settings settings, common = product_settings(service->orders, 0);
+        room = product_set_own(service->orders, *id, &common, &settings);
+        sale_begins(&service->sales, *id);
+    }
+    if (before || ready)
+        product_resume(service->orders, *id);
+    if (status != DB_OK)
+        api_reply_db(x, worker, status);
+    else if (*id == 0)
+        reply_problem(x, OVERLOADED, NULL, "no id was found for a sandbox's product");
+    else if (!ready)
+        reply_problem(x, OVERLOADED, NULL, "orders of the sandbox's product still run");
+    else if (!room)
         api_reply_no_own_settings(x);
     return room;
 }
@@ -87,23 +107,18 @@ void sandboxes_create(struct exchange *x, struct worker *worker)
         reply_problem(x, OVERLOADED, NULL, "all %d sandboxes are in use", SANDBOXES_MAX);
         return;
     }
-    enum db_status status = ready_product(worker, place, &id);
-    if (status != DB_OK) {
-        api_reply_db(x, worker, status);
-    } else if (id == 0) {
-        reply_problem(x, OVERLOADED, NULL, "no id was found for a sandbox's product");
-    } else if (settle(x, service, id)) {
-        char token[SECRET_SIZE];
-        sandbox_give(service->sandboxes, place, id, token);
-        live_forget(service, id);
-        http_set_header(x, "Location", "/products/%lld", (long long)id);
-        http_set_fixed_header(x, "Cache-Control", "no-store"); /* it is a secret */
-        http_reply_json(x, 201,
-                        json_pack("{s:I, s:s, s:i}", "product_id", (json_int_t)id, "token", token, "stock",
-                                  SANDBOX_STOCK));
+    if (!settle(x, worker, place, &id)) {
+        sandbox_drop(service->sandboxes, place);
         return;
     }
-    sandbox_drop(service->sandboxes, place);
+    char token[SECRET_SIZE];
+    sandbox_give(service->sandboxes, place, id, token);
+    live_forget(service, id);
+    http_set_header(x, "Location", "/products/%lld", (long long)id);
+    http_set_fixed_header(x, "Cache-Control", "no-store"); /* it is a secret */
+    http_reply_json(
+        x, 201,
+        json_pack("{s:I, s:s, s:i}", "product_id", (json_int_t)id, "token", token, "stock", SANDBOX_STOCK));
 }
 
 /* The product of the sandbox that the call names, which the teacher too may have; 0: none. */

@@ -6,15 +6,15 @@
 #include "lock/lock.h"
 #include "lock/redis_stock.h"
 #include "service/config.h"
-#include "service/gate.h"
 #include "service/http.h"
 #include "service/order_ids.h"
+#include "service/product_queue.h"
 #include "service/queue.h"
 #include "service/runs.h"
+#include "service/sales.h"
 #include "service/sandbox.h"
 #include "service/shared.h"
 #include "service/trace.h"
-#include "service/turns.h"
 #include "service/writer.h"
 
 #include <pthread.h>
@@ -23,7 +23,7 @@
 /* Where a handler runs. */
 enum lane {
     LANE_HTTP,    /* at once, on the HTTP thread: nothing that waits */
-    LANE_ORDERS,  /* on the workers, bounded by the queue; the handler calls http_finish itself */
+    LANE_ORDERS,  /* on the HTTP thread, which puts the order into the admission queue for a worker */
     LANE_READS,   /* on threads of their own, so that a look at the books never waits behind orders … */
     LANE_CHANGES, /* … nor behind a reset or a switch, which wait for orders to end */
     LANE_HOLDS,   /* locks taken by hand, each of which keeps a thread */
@@ -44,17 +44,13 @@ struct worker {
     struct redis_stock *stock; /* opened when first needed */
     struct explorer *explorer; /* LANE_STEPS; started when first needed */
     struct trace_ring *traces; /* LANE_ORDERS */
-    atomic_llong product_id;   /* LANE_ORDERS: of what it is placing; 0: nothing */
-    atomic_int orders;         /* how many orders that is */
 };
 
 struct service {
     struct config config;
     char instance[INSTANCE_MAX + 1];
-    struct gate *gate;
-    struct turns *batches; /* orders that wait to be combined in PostgreSQL … */
-    struct turns *takes;   /* … or in Redis */
-    struct turns *turns;   /* orders that wait because there is a product_limit */
+    struct product_queues *orders; /* those that wait, and the settings that they are placed under */
+    struct sales sales;
     struct order_ids *ids; /* for orders that are accepted in Redis … */
     struct writer *writer; /* … and who writes them; NULL where there is none */
     struct http *http;     /* the main thread's; requests may come before it is set */
@@ -62,9 +58,9 @@ struct service {
     struct runs *runs;
     struct shared *shared;
     struct sandboxes *sandboxes;
-    char class_code[16]; /* "" where there is no class */
-    struct queue *queues[LANE_COUNT];
-    struct worker *workers; /* lane by lane, those of LANE_ORDERS first */
+    char class_code[16];              /* "" where there is no class */
+    struct queue *queues[LANE_COUNT]; /* NULL for LANE_HTTP and LANE_ORDERS */
+    struct worker *workers;           /* lane by lane, those of LANE_ORDERS first */
     int worker_count;
     struct trace_ring **traces; /* of the order workers */
     atomic_bool draining;
@@ -78,12 +74,8 @@ bool workers_start(struct service *service);
 /* Lets what is queued be handled, then ends the threads. */
 void workers_stop(struct service *service);
 
-/* How many orders are being placed, or wait for their turn: of one product, or of all (0). */
+/* How many orders are being placed, or wait to be: of one product, or of all (0). */
 int orders_running(const struct service *service, int64_t product_id);
-/* How many orders stand in line: of one product, or of all (0). */
-size_t orders_waiting(const struct service *service, int64_t product_id);
-/* How many workers place some. */
-int workers_busy(const struct service *service);
 
 /* DB, connected and with the schema in place, by the deadlines that it has. DB_OK, or why not. Any thread. */
 enum db_status service_database(struct service *service, struct db *db);

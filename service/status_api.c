@@ -51,12 +51,13 @@ void metrics_get(struct exchange *x, struct worker *worker)
         reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
         return;
     }
+    const struct product_load load = product_queues_load(service->orders, 0);
     metrics_print(to);
     writer_print_metrics(service->writer, to);
     fprintf(to,
             "# HELP oversell_queue_depth Orders that wait for a worker.\n# TYPE oversell_queue_depth gauge\n"
             "oversell_queue_depth %zu\n",
-            queue_depth(service->queues[LANE_ORDERS]));
+            load.ready);
     fprintf(to,
             "# HELP oversell_workers Order workers, each with a connection of its own.\n"
             "# TYPE oversell_workers gauge\noversell_workers %d\n",
@@ -65,11 +66,11 @@ void metrics_get(struct exchange *x, struct worker *worker)
         to,
         "# HELP oversell_workers_busy Order workers that have an order.\n# TYPE oversell_workers_busy gauge\n"
         "oversell_workers_busy %d\n",
-        workers_busy(service));
+        product_queues_busy(service->orders));
     fprintf(to,
             "# HELP oversell_orders_waiting Orders that wait for their turn at a product.\n"
             "# TYPE oversell_orders_waiting gauge\noversell_orders_waiting %zu\n",
-            orders_waiting(service, 0));
+            load.held);
     fprintf(
         to,
         "# HELP oversell_http_connections Open HTTP connections.\n# TYPE oversell_http_connections gauge\n"

@@ -109,7 +109,7 @@ void strategy_get(struct exchange *x, struct worker *worker)
     int64_t product_id;
     if (!asked_product(x, &product_id))
         return;
-    struct settings settings = gate_settings_of(((struct service *)x->app)->gate, product_id);
+    struct settings settings = product_settings(((struct service *)x->app)->orders, product_id);
     http_reply_json(x, 200, settings_json(&settings));
 }
 
@@ -120,10 +120,10 @@ static bool switch_to(struct exchange *x, struct service *service, int64_t produ
     int64_t deadline_us = monotonic_us() + 2 * service->config.order_timeout_ms * 1000;
     bool in_time, room = true;
     if (product_id == 0) {
-        in_time = gate_switch(service->gate, changes, deadline_us, ret_settings);
-    } else if ((in_time = gate_close(service->gate, product_id, deadline_us))) {
-        room = gate_set_own(service->gate, product_id, changes, ret_settings);
-        gate_open(service->gate, product_id);
+        in_time = product_queues_switch(service->orders, changes, deadline_us, ret_settings);
+    } else if ((in_time = product_pause(service->orders, product_id, deadline_us))) {
+        room = product_set_own(service->orders, product_id, changes, ret_settings);
+        product_resume(service->orders, product_id);
     }
     if (!in_time)
         reply_problem(x, LOCK_WAIT_OVER, NULL,

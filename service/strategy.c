@@ -1,8 +1,6 @@
 /* Finding a strategy in the table, and what follows from its row. */
 #include "service/strategy.h"
 
-#include "service/create_order.h"
-
 #include <string.h>
 
 const struct strategy *strategy_find(const char *name)
@@ -21,19 +19,20 @@ const struct lock_ops *strategy_lock(const char *name)
 
 const struct lock_server *strategy_server(const struct strategy *strategy)
 {
-    if (strategy->place == place_in_redis)
+    if (strategy->combining == COMBINED_IN_REDIS)
         return &redis_server;
     return strategy->lock ? strategy->lock->server : NULL;
 }
 
 bool strategy_has_steps(const struct strategy *strategy)
 {
-    return strategy->place != place_in_batch && strategy->place != place_in_redis;
+    return strategy->combining == ONE_BY_ONE;
 }
 
 enum stock_kind strategy_stock_kind(const struct strategy *strategy)
 {
-    return strategy->place == place_in_redis ? STOCK_REDIS : stock_policy_of(strategy->take_stock)->kind;
+    return strategy->combining == COMBINED_IN_REDIS ? STOCK_REDIS
+                                                    : stock_policy_of(strategy->take_stock)->kind;
 }
 
 size_t strategy_index(const struct strategy *strategy)

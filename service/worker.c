@@ -1,9 +1,10 @@
-/* Workers: threads that each own a connection and locks, and share nothing but their lane's queue. */
+/* Workers: threads that each own a connection and locks, and share nothing but the queue that they serve. */
 #include "service/service.h"
 
 #include "db/migrate.h"
 #include "service/explorer.h"
 #include "service/log.h"
+#include "service/order_job.h"
 #include "service/router.h"
 
 #include <stdlib.h>
@@ -26,9 +27,17 @@ static void *work(void *arg)
     struct exchange *x;
     while ((x = next(worker)) != NULL) {
         x->route->handle(x, worker);
-        if (worker->lane != LANE_ORDERS) /* an order may be answered later, by another worker */
-            http_finish(x);
+        http_finish(x);
     }
+    return NULL;
+}
+
+static void *work_orders(void *arg)
+{
+    struct worker *worker = arg;
+    struct turn turn = {0};
+    while (product_queues_next(worker->service->orders, &turn))
+        order_jobs_run(&turn, worker);
     return NULL;
 }
 
@@ -60,6 +69,7 @@ static void worker_release(struct worker *worker)
 /* Ends the first COUNT threads and frees everything. */
 static void stop(struct service *service, int count)
 {
+    product_queues_close(service->orders);
     for (int lane = LANE_ORDERS; lane < LANE_COUNT; lane++)
         if (service->queues[lane])
             queue_close(service->queues[lane]);
@@ -79,11 +89,9 @@ bool workers_start(struct service *service)
         int workers;
         size_t queue;
     } lanes[LANE_COUNT] = {
-        [LANE_ORDERS] = {(int)service->config.workers, (size_t)service->config.queue},
-        [LANE_READS] = {READ_WORKERS, SIDE_QUEUE},
-        [LANE_CHANGES] = {CHANGE_WORKERS, SIDE_QUEUE},
-        [LANE_HOLDS] = {HOLD_WORKERS, HOLD_WORKERS},
-        [LANE_STEPS] = {STEP_WORKERS, SIDE_QUEUE},
+        [LANE_ORDERS] = {(int)service->config.workers, 0}, /* served by the admission queue */
+        [LANE_READS] = {READ_WORKERS, SIDE_QUEUE},         [LANE_CHANGES] = {CHANGE_WORKERS, SIDE_QUEUE},
+        [LANE_HOLDS] = {HOLD_WORKERS, HOLD_WORKERS},       [LANE_STEPS] = {STEP_WORKERS, SIDE_QUEUE},
     };
     for (int lane = LANE_ORDERS; lane < LANE_COUNT; lane++)
         service->worker_count += lanes[lane].workers;
@@ -92,16 +100,19 @@ bool workers_start(struct service *service)
     bool ready = service->workers && service->traces;
     struct worker *next = service->workers;
     for (int lane = LANE_ORDERS; lane < LANE_COUNT && ready; lane++) {
-        service->queues[lane] = queue_new(lanes[lane].queue);
-        ready = service->queues[lane] != NULL;
+        service->queues[lane] = lane == LANE_ORDERS ? NULL : queue_new(lanes[lane].queue);
+        ready = lane == LANE_ORDERS || service->queues[lane];
         for (int id = 0; id < lanes[lane].workers && ready; id++)
             ready = worker_init(next++, service, (enum lane)lane, id);
     }
-    for (int i = 0; i < service->worker_count; i++)
-        if (!ready || pthread_create(&service->workers[i].thread, NULL, work, &service->workers[i]) != 0) {
+    for (int i = 0; i < service->worker_count; i++) {
+        struct worker *worker = &service->workers[i];
+        if (!ready || pthread_create(&worker->thread, NULL, worker->lane == LANE_ORDERS ? work_orders : work,
+                                     worker) != 0) {
             stop(service, ready ? i : 0);
             return false;
         }
+    }
     return true;
 }
 
@@ -110,29 +121,10 @@ void workers_stop(struct service *service)
     stop(service, service->worker_count);
 }
 
-size_t orders_waiting(const struct service *service, int64_t product_id)
-{
-    return turns_waiting(service->batches, product_id) + turns_waiting(service->takes, product_id) +
-           turns_waiting(service->turns, product_id);
-}
-
 int orders_running(const struct service *service, int64_t product_id)
 {
-    int count = (int)orders_waiting(service, product_id);
-    for (int i = 0; i < service->worker_count; i++) {
-        int64_t placing = atomic_load(&service->workers[i].product_id);
-        if (placing != 0 && (product_id == 0 || placing == product_id))
-            count += atomic_load(&service->workers[i].orders);
-    }
-    return count;
-}
-
-int workers_busy(const struct service *service)
-{
-    int count = 0;
-    for (int i = 0; i < service->worker_count; i++)
-        count += atomic_load(&service->workers[i].product_id) != 0;
-    return count;
+    const struct product_load load = product_queues_load(service->orders, product_id);
+    return (int)(load.placing + load.held + load.ready);
 }
 
 enum db_status service_database(struct service *service, struct db *db)

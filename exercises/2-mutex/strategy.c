@@ -45,7 +45,7 @@ const struct strategy strategies[] = {
     /* name   guarantee          shown by        span       lock            fence     transactions
         isolation       taking of the stock  tries, way of placing, title, why */
     {"mine",  ONE_PROCESS,       SECOND_PROCESS, AROUND_TX, &process_mutex, NO_FENCE, ONE_TX,
-        READ_COMMITTED, take_read_write,     1, place, "A mutex, taken and released by hand",
+        READ_COMMITTED, take_read_write,     1, place, ONE_BY_ONE, "A mutex, taken and released by hand",
         "It lets one order at a time read and write, or so it seems."},
 };
 /* clang-format on */

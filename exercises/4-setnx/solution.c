@@ -61,7 +61,7 @@ const struct strategy strategies[] = {
     /* name   guarantee          shown by        span       lock            fence     transactions
         isolation       taking of the stock  tries, way of placing, title, why */
     {"mine",  WHILE_LEASE_HOLDS, EXPIRY,         AROUND_TX, &my_lock,       NO_FENCE, ONE_TX,
-        READ_COMMITTED, take_read_write,     1, place_by_steps, "A key in Redis",
+        READ_COMMITTED, take_read_write,     1, place_by_steps, ONE_BY_ONE, "A key in Redis",
         "One command makes the key with its end; one script compares the owner and deletes."},
 };
 /* clang-format on */

@@ -56,7 +56,7 @@ const struct strategy strategies[] = {
     /* name   guarantee          shown by        span       lock            fence     transactions
         isolation       taking of the stock  tries, way of placing, title, why */
     {"mine",  WHILE_LEASE_HOLDS, EXPIRY,         AROUND_TX, &my_lock,       NO_FENCE, ONE_TX,
-        READ_COMMITTED, take_read_write,     1, place_by_steps, "A key in Redis",
+        READ_COMMITTED, take_read_write,     1, place_by_steps, ONE_BY_ONE, "A key in Redis",
         "SETNX makes the key only where there is none, and DEL deletes it."},
 };
 /* clang-format on */

@@ -341,8 +341,8 @@ def test_a_line_has_a_bound(held, strategy, limit):
     assert service.order(product).status == 201, "there is room again"
 
 
-def test_a_turn_that_no_worker_has_room_for(held):
-    """The queue is full of orders of other products: who has the turn, and who came behind, is turned away at once."""
+def test_a_full_queue_of_other_products(held):
+    """The bound is for the orders of all products together."""
     service, product, crowd, row = held("--queue", 2, "--workers", 1)
     others = [service.product() for _ in range(3)]
     for other in others:
@@ -351,34 +351,35 @@ def test_a_turn_that_no_worker_has_room_for(held):
     assert crowd.wires[3].reply().problem == "overloaded"
     row.run("ROLLBACK")
     assert [wire.reply().status for wire in crowd.wires[:3]] == [201] * 3
-    assert service.order(others[2]).status == 201, "its turn was given back"
+    assert service.order(others[2]).status == 201, "there is room again"
 
 
-def test_a_reset_waits_for_the_line(held):
+def test_a_reset_comes_before_those_in_line(held):
+    """It waits for the order that is being placed. Those that wait for their turn are placed after it, in the new sale."""
     service, product, crowd, row = held()
     for _ in range(10):
         crowd.send_in_line(product)
-    reset = Background(lambda: service.reset(product, 5))
-    stays(lambda: reset.running, "the reset waits for the line")
+    reset = Background(lambda: service.reset(product, 50))
+    stays(lambda: reset.running, "an order is being placed")
     row.run("ROLLBACK")
-    assert set(crowd.outcomes()) == {"created"}
     reset.result()
+    assert set(crowd.outcomes()) == {"created"}
     audit = service.audit(product)
-    assert (audit["orders"], audit["left"], audit["balanced"]) == (0, 5, True), f"{audit}"
+    assert (audit["orders"], audit["left"], audit["balanced"]) == (10, 40, True), f"{audit}"
 
 
-def test_a_switch_waits_for_the_line(held):
+def test_a_switch_comes_before_those_in_line(held):
+    """They are placed under the strategy that holds when their turn comes."""
     service, product, crowd, row = held()
     for _ in range(10):
         crowd.send_in_line(product)
+    crowd.send_in_line(product, strategy="batched")
     switch = Background(lambda: service.put("/strategy", {"name": "select-for-update"}))
-    stays(lambda: switch.running, "the switch waits for the line", 0.3)
-    late = Background(lambda: service.order(product))  # waits at the gate
-    stays(lambda: switch.running and late.running, "so does an order after it", 0.3)
+    stays(lambda: switch.running, "an order is being placed", 0.3)
     row.run("ROLLBACK")
-    assert {reply.json["strategy"] for reply in crowd.replies()} == {"batched"}
     assert switch.result().status == 200
-    assert late.result().json["strategy"] == "select-for-update"
+    strategies = [reply.json["strategy"] for reply in crowd.replies()]
+    assert strategies == ["batched"] + ["select-for-update"] * 10 + ["batched"], "the last one asked for its own"
 
 
 # ── ends ────────────────────────────────────────────────────────────────────────────────────────────────────

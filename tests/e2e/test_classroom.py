@@ -170,7 +170,7 @@ def test_there_is_a_bound_to_sandboxes(services, database):
         assert reply.status == 201, str(reply)
         products.add(reply.json["product_id"])
     assert len(products) == 100
-    assert len({product % 256 for product in products}) == 100, "they keep apart at the gate"
+    assert len({product % 256 for product in products}) == 100, "no two share a beginning of a sale"
     assert service.post("/sandboxes", {}).problem == "overloaded"
     assert service.get("/classroom").json["learners"] == 100
     assert service.order(1).status == 201, "without a class nobody needs a token"

@@ -3,7 +3,7 @@
 #include "tests/unit/fake_exchange.h"
 
 #include "db/array.h"
-#include "service/ticket.h"
+#include "service/order_job.h"
 
 static const struct order_request *admitted; /* while it is looked at */
 static bool was_admitted;
@@ -36,11 +36,10 @@ static void look_at(const char *key)
     arrays_free(&array, 1);
 }
 
-void ticket_admit(struct exchange *x, struct worker *worker, const struct order_request *request,
-                  json_t *body, const struct strategy *asked)
+void order_job_queue(struct exchange *x, const struct order_request *request, json_t *body,
+                     const struct strategy *strategy)
 {
-    (void)worker;
-    (void)asked;
+    (void)strategy;
     admitted = request;
     was_admitted = true;
     MUST(request->product_id == 1 && request->quantity == 2);
@@ -56,7 +55,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const char body[] = "{\"product_id\":1,\"quantity\":2}";
     struct fuzz_input input = {data, size};
     static struct fake_exchange fake;
-    struct worker worker = {.service = &service};
     fake = (struct fake_exchange){.service = &service};
     char *key = fuzz_text(&input, '\n');
     size_t length = 0;
@@ -69,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (input.left > 0) /* twice is once too often */
         fake_header(&fake, "Idempotency-Key", "another");
     was_admitted = false;
-    orders_create(&fake.x, &worker);
+    orders_create(&fake.x, NULL);
     MUST(was_admitted == valid && fake.x.status == (valid ? 503 : 400));
     look_at(key); /* as a receiver's name, which may be any text */
     free(key);

@@ -8,8 +8,8 @@
 
 #include "service/backends.h"
 #include "service/log.h"
+#include "service/order_job.h"
 #include "service/router.h"
-#include "service/ticket.h"
 
 enum { TOKEN = 1, CLASSROOM = 2, DRAINING = 4, HEADERS_MOST = FAKE_HEADERS_MAX - 1 };
 
@@ -28,12 +28,6 @@ bool queue_push(struct queue *queue, void *item)
 size_t queue_depth(struct queue *queue)
 {
     (void)queue;
-    return 0;
-}
-
-int workers_busy(const struct service *service)
-{
-    (void)service;
     return 0;
 }
 
@@ -104,27 +98,19 @@ static void look_at(const struct order_request *request)
         MUST(strlen(request->receiver_name) <= (size_t)4 * ORDER_NAME_MAX);
 }
 
-void ticket_admit(struct exchange *x, struct worker *worker, const struct order_request *request,
-                  json_t *body, const struct strategy *asked)
+void order_job_queue(struct exchange *x, const struct order_request *request, json_t *body,
+                     const struct strategy *strategy)
 {
-    (void)worker;
-    (void)asked;
+    (void)strategy;
     look_at(request);
     json_decref(body);
     reply_problem(x, BACKEND_UNAVAILABLE, NULL, "the order was read");
     http_finish(x);
 }
 
-bool ticket_line_up(struct exchange *x, const struct order_request *request, json_t *body,
-                    const struct strategy *asked)
+void order_job_queue_echo(struct exchange *x, const struct order_request *request, json_t *body)
 {
-    MUST(asked);
-    look_at(request);
-    json_decref(body);
-    http_hand_over(x);
-    reply_problem(x, BACKEND_UNAVAILABLE, NULL, "the order was read");
-    http_finish(x);
-    return true;
+    order_job_queue(x, request, body, NULL);
 }
 
 /* ---- one request ------------------------------------------------------------------------------------------- */
@@ -138,22 +124,18 @@ __attribute__((constructor)) static void set_up(void)
     snprintf(service.class_code, sizeof service.class_code, "abcd-2345");
     snprintf(service.instance, sizeof service.instance, "fuzz");
     service.shared = shared_new();
-    service.sandboxes = sandboxes_new();
+    service.sandboxes = sandboxes_new(30LL * 60 * 1000);
     service.runs = runs_new(&service.config);
-    service.batches = turns_new(10);
-    service.takes = turns_new(10);
-    service.turns = turns_new(10);
-    MUST(service.shared && service.sandboxes && service.runs && service.batches && service.takes &&
-         service.turns);
+    MUST(service.shared && service.sandboxes && service.runs);
 }
 
 /* As no switch of a request before has left it. */
 static void begin(uint8_t modes)
 {
     const struct settings settings = {.strategy = strategy_find("atomic-decrement"), .lock_ttl_ms = 1000};
-    gate_free(service.gate);
-    service.gate = gate_new(&settings);
-    MUST(service.gate);
+    product_queues_free(service.orders);
+    service.orders = product_queues_new(&settings, 10);
+    MUST(service.orders);
     service.config.admin_token = modes & (TOKEN | CLASSROOM) ? "teachers-secret" : "";
     service.config.classroom = (modes & CLASSROOM) != 0;
     atomic_store(&service.draining, (modes & DRAINING) != 0);

@@ -5,8 +5,11 @@
 
 /* ---- the orders ------------------------------------------------------------------------------------------ */
 
-static const struct strategy BATCHED = {
-    .name = "batched", .isolation = READ_COMMITTED, .max_tries = 1, .place = place_in_batch};
+static const struct strategy BATCHED = {.name = "batched",
+                                        .isolation = READ_COMMITTED,
+                                        .max_tries = 1,
+                                        .place = place_in_batch,
+                                        .combining = COMBINED_IN_POSTGRES};
 
 struct watched {
     struct observer base;

@@ -53,6 +53,7 @@ static const struct {
     NUMBER("--order-timeout-ms", "ORDER_TIMEOUT_MS", order_timeout_ms, "10000", 100, 600000),
     NUMBER("--request-timeout-ms", "REQUEST_TIMEOUT_MS", request_timeout_ms, "30000", 100, 600000),
     NUMBER("--idle-timeout-ms", "IDLE_TIMEOUT_MS", idle_timeout_ms, "75000", 1000, 3600000),
+    NUMBER("--sandbox-idle-ms", "SANDBOX_IDLE_MS", sandbox_idle_ms, "1800000", 100, 86400000),
 };
 
 /* A value that each text setting takes and that is not its default. */

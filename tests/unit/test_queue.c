@@ -68,41 +68,6 @@ static void test_close(void **state)
     queue_free(NULL);
 }
 
-/* Who yields goes behind those who wait, also where there is no room and no more pushing; alone he goes on. */
-static void test_yield(void **state)
-{
-    (void)state;
-    struct queue *queue = queue_new(2);
-    assert_false(queue_yield(queue, item(9)));
-    assert_int_equal(queue_depth(queue), 0);
-    assert_true(queue_push(queue, item(0)));
-    assert_true(queue_push(queue, item(1)));
-    assert_true(queue_yield(queue, item(2)));
-    assert_int_equal(queue_depth(queue), 3);
-    assert_false(queue_push(queue, item(9)));
-    queue_close(queue);
-    assert_true(queue_yield(queue, item(3)));
-    for (uintptr_t i = 0; i < 4; i++)
-        assert_ptr_equal(queue_pop(queue), item(i));
-    assert_null(queue_pop(queue));
-    assert_false(queue_yield(queue, item(9)));
-    queue_free(queue);
-}
-
-/* As many as there can be workers, and one more. */
-static void test_yielding_has_a_bound(void **state)
-{
-    (void)state;
-    struct queue *queue = queue_new(1);
-    assert_true(queue_push(queue, item(0)));
-    for (uintptr_t i = 1; i <= 256; i++)
-        assert_true(queue_yield(queue, item(i)));
-    assert_false(queue_yield(queue, item(999)));
-    for (uintptr_t i = 0; i <= 256; i++)
-        assert_ptr_equal(queue_pop(queue), item(i));
-    queue_free(queue);
-}
-
 struct popper {
     struct queue *queue;
     atomic_int ended, popped;
@@ -225,14 +190,9 @@ static void test_a_deadline(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bound),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_close),
-        cmocka_unit_test(test_yield),
-        cmocka_unit_test(test_yielding_has_a_bound),
-        cmocka_unit_test(test_waiting),
-        cmocka_unit_test(test_many_threads),
-        cmocka_unit_test(test_a_deadline),
+        cmocka_unit_test(test_bound),        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_close),        cmocka_unit_test(test_waiting),
+        cmocka_unit_test(test_many_threads), cmocka_unit_test(test_a_deadline),
     };
     alarm(STUCK_S);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 static void test_a_place_for_each(void **state)
 {
     (void)state;
-    struct sandboxes *sandboxes = sandboxes_new();
+    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
     char tokens[SANDBOXES_MAX][SECRET_SIZE];
     bool seen[SANDBOXES_MAX] = {false};
     int64_t before = -1;
@@ -29,7 +29,7 @@ static void test_a_place_for_each(void **state)
 static void test_a_place_that_is_taken_or_dropped(void **state)
 {
     (void)state;
-    struct sandboxes *sandboxes = sandboxes_new();
+    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
     int64_t before;
     int first = sandbox_take(sandboxes, &before), second = sandbox_take(sandboxes, &before);
     assert_int_not_equal(first, second);
@@ -39,10 +39,30 @@ static void test_a_place_that_is_taken_or_dropped(void **state)
     sandboxes_free(sandboxes);
 }
 
+/* A place that was left alone goes to another learner; from that moment on the token of the one before is worth nothing. */
+static void test_a_place_that_was_left_alone(void **state)
+{
+    (void)state;
+    struct sandboxes *sandboxes = sandboxes_new(0);
+    char tokens[SANDBOXES_MAX][SECRET_SIZE];
+    int64_t before;
+    for (int i = 0; i < SANDBOXES_MAX; i++)
+        sandbox_give(sandboxes, sandbox_take(sandboxes, &before), 1000 + i, tokens[i]);
+    sleep_us(1);
+    assert_true(sandbox_owned(sandboxes, tokens[0]) == 1000);
+    sleep_us(1);
+    int place = sandbox_take(sandboxes, &before);
+    assert_true(place >= 0 && before == 1001); /* of all that are idle the one that was used first */
+    assert_true(sandbox_owned(sandboxes, tokens[1]) == 0);
+    sandbox_drop(sandboxes, place);
+    assert_true(sandbox_owned(sandboxes, tokens[1]) == 0);
+    sandboxes_free(sandboxes);
+}
+
 static void test_no_other_token(void **state)
 {
     (void)state;
-    struct sandboxes *sandboxes = sandboxes_new();
+    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
     int64_t before;
     char token[SECRET_SIZE], other[SECRET_SIZE + 1];
     sandbox_give(sandboxes, sandbox_take(sandboxes, &before), 7, token);
@@ -77,6 +97,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_place_for_each),
         cmocka_unit_test(test_a_place_that_is_taken_or_dropped),
+        cmocka_unit_test(test_a_place_that_was_left_alone),
         cmocka_unit_test(test_no_other_token),
         cmocka_unit_test(test_secrets),
     };

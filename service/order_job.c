@@ -1,0 +1,229 @@
+/* An order on its way through the service. The HTTP thread that has read it puts it into the admission queue; a worker
+ * takes it out, alone or with others of its product, places it and answers. */
+#include "service/order_job.h"
+
+#include "service/api.h"
+#include "service/batch.h"
+#include "service/log.h"
+#include "service/metrics.h"
+#include "service/order_observer.h"
+#include "service/place_in_redis.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct order_job {
+    struct queued_order queued; /* first: what a turn has is an order job */
+    struct exchange *x;
+    json_t *body; /* owns the request's strings */
+    struct order_request request;
+    struct order_observer observer;
+    struct placing placing;
+    bool echo;
+};
+
+/* ---- on the HTTP thread -------------------------------------------------------------------------------------- */
+
+/* The job is answered. */
+static void close_job(struct order_job *job)
+{
+    http_finish(job->x);
+    json_decref(job->body);
+    free(job);
+}
+
+static void queue_job(struct exchange *x, const struct order_request *request, json_t *body,
+                      const struct queued_order *queued, bool echo)
+{
+    struct service *service = x->app;
+    struct order_job *job = calloc(1, sizeof *job);
+    if (!job) {
+        reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
+        http_finish(x);
+        json_decref(body);
+        return;
+    }
+    job->queued = *queued;
+    job->queued.deadline_us = x->received_us + service->config.order_timeout_ms * 1000;
+    job->x = x;
+    job->body = body;
+    job->request = *request;
+    job->echo = echo;
+    if (product_queues_add(service->orders, &job->queued))
+        return;
+    reply_problem(x, OVERLOADED, NULL, "%lld orders are waiting already", (long long)service->config.queue);
+    close_job(job);
+}
+
+void order_job_queue(struct exchange *x, const struct order_request *request, json_t *body,
+                     const struct strategy *strategy)
+{
+    queue_job(x, request, body,
+              &(const struct queued_order){.product_id = request->product_id, .strategy = strategy}, false);
+}
+
+void order_job_queue_echo(struct exchange *x, const struct order_request *request, json_t *body)
+{
+    queue_job(x, request, body, &(const struct queued_order){0}, true);
+}
+
+/* ---- on a worker --------------------------------------------------------------------------------------------- */
+
+/* What a worker needs for the orders of a turn besides its database. */
+struct tools {
+    struct lock *lock;         /* a handle of the strategy's lock, or NULL */
+    struct redis_stock *redis; /* a connection to where the stock lies, or NULL */
+    enum lock_status lock_status;
+};
+
+/* The job is the worker's: what is known of its order before it is placed. */
+static void begin(struct order_job *job, const struct turn *turn, struct worker *worker,
+                  const struct tools *tools, int64_t now_us)
+{
+    const struct service *service = worker->service;
+    const struct settings *settings = &turn->settings;
+    struct trace *trace = &job->observer.trace;
+    order_observer_begin(&job->observer, settings->strategy, settings->think_ms * 1000);
+    job->observer.before_us = now_us;
+    trace->product_id = job->request.product_id;
+    trace->quantity = job->request.quantity;
+    trace->received_us = job->x->received_us;
+    trace->started_us = now_us;
+    trace->worker = worker->id;
+    memcpy(trace->request_id, job->x->request_id, sizeof trace->request_id);
+    job->placing.strategy = settings->strategy;
+    job->placing.request = &job->request;
+    job->placing.observer = &job->observer.base;
+    job->placing.instance = service->instance;
+    job->placing.db = worker->db;
+    job->placing.lock = tools->lock;
+    job->placing.redis = tools->redis;
+    job->placing.ids = service->ids;
+    job->placing.deadline_us = job->queued.deadline_us;
+    /* The wait for a turn at the product is part of the wait for a lock; the wait for a worker is not. */
+    job->placing.lock_deadline_us = (turn->limited ? job->queued.since_us : now_us) +
+                                    settings->lock_wait_ms * 1000;
+}
+
+/* The order has ended before it began. */
+static void fail(struct placing *placing, enum outcome outcome, const char *backend, const char *error)
+{
+    placing->result = (struct order_result){.outcome = outcome, .tries = 1, .backend = backend};
+    snprintf(placing->result.error, sizeof placing->result.error, "%s", error);
+}
+
+/* The outcomes are in the jobs afterwards. */
+static void place(struct order_job *const *jobs, size_t count, struct worker *worker,
+                  const struct tools *tools)
+{
+    struct placing *placings[TURN_ORDERS_MAX], *lead = &jobs[0]->placing;
+    const struct strategy *strategy = lead->strategy;
+    for (size_t i = 0; i < count; i++)
+        placings[i] = &jobs[i]->placing;
+    if (tools->lock_status != LOCK_OK)
+        fail(lead, tools->lock_status == LOCK_FAILED ? FAILED : BACKEND_AWAY,
+             strategy->lock->server ? strategy->lock->server->name : "lock", "its lock cannot be opened");
+    else if (strategy->combining == COMBINED_IN_REDIS && atomic_load(&worker->service->migrated))
+        create_in_redis(placings, count); /* PostgreSQL need not be there */
+    else if (worker_database(worker, lead->deadline_us, lead->lock_deadline_us) != DB_OK)
+        for (size_t i = 0; i < count; i++)
+            fail(placings[i], BACKEND_AWAY, "postgresql", db_error(worker->db));
+    else if (strategy->combining == COMBINED_IN_REDIS)
+        create_in_redis(placings, count);
+    else if (strategy->combining == COMBINED_IN_POSTGRES)
+        create_batch(placings, count);
+    else
+        create_order(lead);
+}
+
+/* Tells the trace, the metrics and the log what has become of the order. */
+static void account(struct order_job *job, struct worker *worker, uint64_t round_trips)
+{
+    const struct strategy *strategy = job->placing.strategy;
+    const struct order_result *result = &job->placing.result;
+    struct trace *trace = &job->observer.trace;
+    trace->ended_us = monotonic_us();
+    trace->outcome = result->outcome;
+    trace->order_id = result->outcome <= REPLAYED ? result->order.id : 0;
+    trace->tries = result->tries;
+    trace_ring_add(worker->traces, trace);
+    metrics_order(strategy, result->outcome, trace->ended_us - job->x->received_us, result->tries,
+                  round_trips);
+    if (result->lock_lost_after_commit) {
+        metrics_lock_lost_after_commit(strategy);
+        log_seldom(LOG_WARNING, "%s: order %lld was committed, but its lock had ended before (request %s)",
+                   strategy->name, (long long)result->order.id, job->x->request_id);
+    }
+    if (result->outcome == FAILED || result->outcome == UNKNOWN || result->outcome == BACKEND_AWAY)
+        log_seldom(LOG_WARNING, "%s: order %s: %s (request %s)", strategy->name,
+                   outcome_name(result->outcome), result->error, job->x->request_id);
+}
+
+/* Places the orders and answers them. */
+static void serve(struct order_job *const *jobs, size_t count, const struct turn *turn, struct worker *worker)
+{
+    const struct strategy *strategy = turn->settings.strategy;
+    struct tools tools = {0};
+    tools.lock = worker_lock(worker, strategy, &tools.lock_status);
+    if (strategy->combining == COMBINED_IN_REDIS)
+        tools.redis = worker_stock(worker);
+    if (tools.lock)
+        tools.lock->lease_ms = turn->settings.lock_ttl_ms;
+    uint64_t trips = db_round_trips(worker->db);
+    uint64_t lock_trips = tools.lock ? tools.lock->round_trips : 0;
+    uint64_t wake_ups = tools.lock ? tools.lock->wake_ups : 0;
+    uint64_t stock_trips = tools.redis ? redis_stock_round_trips(tools.redis) : 0;
+
+    int64_t now_us = monotonic_us();
+    for (size_t i = 0; i < count; i++) {
+        begin(jobs[i], turn, worker, &tools, now_us);
+        if (i > 0)
+            jobs[i]->observer.think_us = 0; /* a batch thinks once */
+    }
+    place(jobs, count, worker, &tools);
+    for (size_t i = 0; i < count; i++) {
+        account(jobs[i], worker, i == 0 ? db_round_trips(worker->db) - trips : 0);
+        orders_reply(jobs[i]->x, &jobs[i]->placing);
+    }
+    if (strategy->combining != ONE_BY_ONE)
+        metrics_batch(strategy, count);
+    if (tools.lock)
+        metrics_lock_work(strategy, tools.lock->round_trips - lock_trips, tools.lock->wake_ups - wake_ups);
+    if (tools.redis) {
+        metrics_lock_work(strategy, redis_stock_round_trips(tools.redis) - stock_trips, 0);
+        writer_wake(worker->service->writer);
+    }
+}
+
+/* In a classroom a sandbox can go to another learner while orders of the one before wait; these must not be placed in the
+ * sale of the new one. Answers them and moves the others to the front; returns how many these are. */
+static size_t refuse_strangers(struct order_job **jobs, size_t count, const struct service *service)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct order_job *job = jobs[i];
+        if (service->config.classroom && !access_owns(job->x, job->request.product_id))
+            continue;
+        jobs[i] = jobs[left];
+        jobs[left++] = job;
+    }
+    return left;
+}
+
+void order_jobs_run(const struct turn *turn, struct worker *worker)
+{
+    struct order_job *jobs[TURN_ORDERS_MAX];
+    size_t count = 0;
+    for (struct queued_order *order = turn->orders; order; order = order->next)
+        jobs[count++] = (struct order_job *)order;
+    if (turn->expired)
+        reply_problem(jobs[0]->x, OVERLOADED, NULL,
+                      "the order's deadline passed while it waited for its turn");
+    else if (jobs[0]->echo)
+        orders_reply_echo(jobs[0]->x, &jobs[0]->request);
+    else if ((count = refuse_strangers(jobs, count, worker->service)) > 0)
+        serve(jobs, count, turn, worker);
+    for (size_t i = 0; i < turn->count; i++)
+        close_job(jobs[i]);
+}

@@ -1,0 +1,593 @@
+/* The admission queue: a tree of products, each with the orders that wait, and a list of the products that have work. */
+#include "service/product_queue.h"
+
+#include "service/steps.h"
+
+#include <pthread.h>
+#include <search.h>
+#include <stdlib.h>
+
+enum { EXPIRY_CHECK_US = 100 * 1000 };
+
+/* The orders of a product that are placed in the same way. Two ways never share a turn. */
+struct line {
+    struct queued_order *first, **end;
+    size_t waiting;
+    int turns; /* that workers have */
+};
+
+struct product {
+    int64_t id; /* first: the tree's key */
+    struct line lines[COMBINING_COUNT];
+    size_t waiting, placing; /* orders */
+    int turns;
+    int pauses; /* changes that wait for the product, or are under way */
+    bool paused;
+    struct settings *own; /* NULL: it follows the common settings */
+    bool listed;
+    struct product *next_ready;
+};
+
+struct product_queues {
+    pthread_mutex_t mutex;
+    pthread_cond_t work;    /* a product is listed, or a worker has to end */
+    pthread_cond_t changed; /* a turn or a pause has ended */
+    void *products;         /* tsearch's tree, by id */
+    struct product *first_ready, **end_ready;
+    struct settings settings;
+    int own_count;
+    int switches;     /* changes of the common settings that wait */
+    int pauses;       /* of all products */
+    int common_turns; /* under the common settings */
+    int turns;
+    size_t waiting, placing, bound;
+    int idle; /* workers that wait for work */
+    bool closed;
+    int64_t expiry_checked_us;
+};
+
+/* ---- products ---------------------------------------------------------------------------------------------- */
+
+static int by_id(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static struct product *find(struct product_queues *q, int64_t id)
+{
+    struct product **found = tfind(&id, &q->products, by_id);
+    return found ? *found : NULL;
+}
+
+/* NULL: out of memory. */
+static struct product *find_or_add(struct product_queues *q, int64_t id)
+{
+    struct product *p = find(q, id);
+    if (p || !(p = calloc(1, sizeof *p)))
+        return p;
+    p->id = id;
+    for (int line = 0; line < COMBINING_COUNT; line++)
+        p->lines[line].end = &p->lines[line].first;
+    if (tsearch(p, &q->products, by_id))
+        return p;
+    free(p);
+    return NULL;
+}
+
+/* Forgets the product if nothing is known of it that another one would not have. */
+static void drop_if_unused(struct product_queues *q, struct product *p)
+{
+    if (p->own || p->waiting > 0 || p->turns > 0 || p->pauses > 0 || p->listed)
+        return;
+    tdelete(p, &q->products, by_id);
+    free(p);
+}
+
+static bool is_shut(const struct product_queues *q, const struct product *p)
+{
+    return p->pauses > 0 || (q->switches > 0 && !p->own);
+}
+
+static const struct settings *settings_of(const struct product_queues *q, const struct product *p)
+{
+    return p && p->own ? p->own : &q->settings;
+}
+
+static const struct strategy *strategy_of(const struct product_queues *q, const struct product *p,
+                                          const struct queued_order *order)
+{
+    return order->strategy ? order->strategy : settings_of(q, p)->strategy;
+}
+
+/* How many turns a line may have at once, when the product is not shut; 0: any number. */
+static int64_t limit_of(const struct product_queues *q, const struct product *p, enum combining line)
+{
+    if (p->id == 0)
+        return 0;
+    return line == ONE_BY_ONE ? settings_of(q, p)->product_limit : 1;
+}
+
+/* ---- lines ------------------------------------------------------------------------------------------------- */
+
+static void append(struct product_queues *q, struct product *p, struct queued_order *order)
+{
+    struct line *line = &p->lines[p->id == 0 ? ONE_BY_ONE : strategy_of(q, p, order)->combining];
+    order->next = NULL;
+    *line->end = order;
+    line->end = &order->next;
+    line->waiting++;
+    p->waiting++;
+    q->waiting++;
+}
+
+static struct queued_order *remove_first(struct product_queues *q, struct product *p, struct line *line)
+{
+    struct queued_order *order = line->first;
+    line->first = order->next;
+    if (!line->first)
+        line->end = &line->first;
+    order->next = NULL;
+    line->waiting--;
+    p->waiting--;
+    q->waiting--;
+    return order;
+}
+
+/* The line whose first order came first, of all lines or of those that may have another turn; NULL: there is none. */
+static struct line *earliest(struct product_queues *q, struct product *p, bool of_all)
+{
+    struct line *found = NULL;
+    for (int i = 0; i < COMBINING_COUNT; i++) {
+        struct line *line = &p->lines[i];
+        int64_t limit = limit_of(q, p, (enum combining)i);
+        if (line->first && (of_all || limit == 0 || line->turns < limit) &&
+            (!found || line->first->deadline_us < found->first->deadline_us))
+            found = line;
+    }
+    return found;
+}
+
+static struct line *next_line(struct product_queues *q, struct product *p)
+{
+    return is_shut(q, p) ? NULL : earliest(q, p, false);
+}
+
+/* ---- the list of products that have work -------------------------------------------------------------------- */
+
+/* Lists the product where a worker could take an order of it now. It is in the list once at most: this makes the workers
+ * go from product to product. */
+static void list(struct product_queues *q, struct product *p)
+{
+    if (p->listed || !next_line(q, p))
+        return;
+    p->listed = true;
+    p->next_ready = NULL;
+    *q->end_ready = p;
+    q->end_ready = &p->next_ready;
+}
+
+static struct product *unlist_first(struct product_queues *q)
+{
+    struct product *p = q->first_ready;
+    q->first_ready = p->next_ready;
+    if (!q->first_ready)
+        q->end_ready = &q->first_ready;
+    p->listed = false;
+    return p;
+}
+
+static bool needs_worker(const struct product_queues *q)
+{
+    return q->first_ready && q->idle > 0;
+}
+
+/* After a pause or a switch: its orders go on, in the lines of what may be another strategy now. */
+static void reopen(struct product_queues *q, struct product *p)
+{
+    struct queued_order *first = NULL, **end = &first;
+    int64_t now_us = monotonic_us();
+    for (struct line *line; (line = earliest(q, p, true)) != NULL;) {
+        *end = remove_first(q, p, line);
+        end = &(*end)->next;
+    }
+    for (struct queued_order *order = first, *next; order; order = next) {
+        next = order->next;
+        order->since_us = now_us;
+        append(q, p, order);
+    }
+    list(q, p);
+}
+
+/* ---- adding and taking orders ------------------------------------------------------------------------------ */
+
+struct product_queues *product_queues_new(const struct settings *settings, size_t bound)
+{
+    struct product_queues *q = calloc(1, sizeof *q);
+    if (!q)
+        return NULL;
+    pthread_mutex_init(&q->mutex, NULL);
+    pthread_cond_init(&q->work, NULL);
+    pthread_cond_init(&q->changed, NULL);
+    q->end_ready = &q->first_ready;
+    q->settings = *settings;
+    q->bound = bound;
+    return q;
+}
+
+static void free_product(void *product)
+{
+    struct product *p = product;
+    free(p->own);
+    free(p);
+}
+
+void product_queues_free(struct product_queues *q)
+{
+    if (!q)
+        return;
+    tdestroy(q->products, free_product);
+    pthread_cond_destroy(&q->changed);
+    pthread_cond_destroy(&q->work);
+    pthread_mutex_destroy(&q->mutex);
+    free(q);
+}
+
+bool product_queues_add(struct product_queues *q, struct queued_order *order)
+{
+    order->since_us = monotonic_us();
+    pthread_mutex_lock(&q->mutex);
+    struct product *p = q->closed || q->waiting == q->bound ? NULL : find_or_add(q, order->product_id);
+    if (p) {
+        append(q, p, order);
+        list(q, p);
+    }
+    bool wake = needs_worker(q);
+    pthread_mutex_unlock(&q->mutex);
+    if (wake)
+        pthread_cond_signal(&q->work);
+    return p != NULL;
+}
+
+static bool has_expired(const struct queued_order *order, int64_t now_us)
+{
+    return order->deadline_us <= now_us;
+}
+
+static void hand_out_expired(struct product_queues *q, struct product *p, struct line *line,
+                             struct turn *ret_turn)
+{
+    *ret_turn = (struct turn){
+        .settings = *settings_of(q, p), .orders = remove_first(q, p, line), .count = 1, .expired = true};
+    ret_turn->settings.strategy = strategy_of(q, p, ret_turn->orders);
+}
+
+static size_t orders_in_turn(enum combining kind)
+{
+    return kind == ONE_BY_ONE ? 1 : TURN_ORDERS_MAX;
+}
+
+/* The line has an order, and may have a turn. */
+static void hand_out(struct product_queues *q, struct product *p, struct line *line, int64_t now_us,
+                     struct turn *ret_turn)
+{
+    enum combining kind = (enum combining)(line - p->lines);
+    *ret_turn = (struct turn){
+        .settings = *settings_of(q, p), .limited = limit_of(q, p, kind) > 0, .product = p, .line = kind};
+    ret_turn->settings.strategy = strategy_of(q, p, line->first);
+    struct queued_order **end = &ret_turn->orders;
+    while (ret_turn->count < orders_in_turn(kind) && line->first && !has_expired(line->first, now_us) &&
+           strategy_of(q, p, line->first) == ret_turn->settings.strategy) {
+        *end = remove_first(q, p, line);
+        end = &(*end)->next;
+        ret_turn->count++;
+    }
+    line->turns++;
+    p->turns++;
+    q->turns++;
+    q->common_turns += !p->own;
+    p->placing += ret_turn->count;
+    q->placing += ret_turn->count;
+}
+
+static void end_turn(struct product_queues *q, struct turn *turn)
+{
+    struct product *p = turn->product;
+    p->lines[turn->line].turns--;
+    p->turns--;
+    q->turns--;
+    q->common_turns -= !p->own;
+    p->placing -= turn->count;
+    q->placing -= turn->count;
+    if ((p->pauses > 0 && p->turns == 0) || (q->switches > 0 && q->common_turns == 0))
+        pthread_cond_broadcast(&q->changed);
+    list(q, p);
+    drop_if_unused(q, p);
+}
+
+/* Products that are shut are not listed: this finds the orders whose deadline passes there. */
+struct expiry {
+    struct product_queues *queues;
+    int64_t now_us;
+    struct product *found;
+};
+
+static void look_for_expired(const void *node, VISIT visit, void *arg)
+{
+    struct expiry *expiry = arg;
+    struct product *p = *(struct product *const *)node;
+    if ((visit != preorder && visit != leaf) || expiry->found || !is_shut(expiry->queues, p))
+        return;
+    const struct line *line = earliest(expiry->queues, p, true);
+    if (line && has_expired(line->first, expiry->now_us))
+        expiry->found = p;
+}
+
+static bool some_are_shut(const struct product_queues *q)
+{
+    return q->pauses > 0 || q->switches > 0;
+}
+
+/* Looks at most every EXPIRY_CHECK_US, unless it finds one. */
+static bool take_expired(struct product_queues *q, int64_t now_us, struct turn *ret_turn)
+{
+    struct expiry expiry = {q, now_us, NULL};
+    if (!some_are_shut(q) || now_us < q->expiry_checked_us + EXPIRY_CHECK_US)
+        return false;
+    twalk_r(q->products, look_for_expired, &expiry);
+    if (expiry.found)
+        hand_out_expired(q, expiry.found, earliest(q, expiry.found, true), ret_turn);
+    else
+        q->expiry_checked_us = now_us;
+    return expiry.found != NULL;
+}
+
+/* False: nothing can be taken now. */
+static bool take(struct product_queues *q, struct turn *ret_turn)
+{
+    int64_t now_us = monotonic_us();
+    if (take_expired(q, now_us, ret_turn))
+        return true;
+    while (q->first_ready) {
+        struct product *p = unlist_first(q);
+        struct line *line = next_line(q, p);
+        if (line && has_expired(line->first, now_us))
+            hand_out_expired(q, p, line, ret_turn);
+        else if (line)
+            hand_out(q, p, line, now_us, ret_turn);
+        list(q, p);
+        drop_if_unused(q, p);
+        if (line)
+            return true;
+    }
+    return false;
+}
+
+static void wait_for_work(struct product_queues *q)
+{
+    q->idle++;
+    if (some_are_shut(q)) {
+        int64_t until_us = q->expiry_checked_us + EXPIRY_CHECK_US;
+        struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
+        (void)pthread_cond_clockwait(&q->work, &q->mutex, CLOCK_MONOTONIC, &until);
+    } else {
+        pthread_cond_wait(&q->work, &q->mutex);
+    }
+    q->idle--;
+}
+
+bool product_queues_next(struct product_queues *q, struct turn *turn)
+{
+    bool taken;
+    pthread_mutex_lock(&q->mutex);
+    if (turn->count > 0 && !turn->expired)
+        end_turn(q, turn);
+    *turn = (struct turn){0};
+    while (!(taken = take(q, turn)) && !(q->closed && q->waiting == 0))
+        wait_for_work(q);
+    bool wake = needs_worker(q);
+    pthread_mutex_unlock(&q->mutex);
+    if (!taken)
+        pthread_cond_broadcast(&q->work); /* the other workers can end too */
+    else if (wake)
+        pthread_cond_signal(&q->work);
+    return taken;
+}
+
+void product_queues_close(struct product_queues *q)
+{
+    pthread_mutex_lock(&q->mutex);
+    q->closed = true;
+    pthread_mutex_unlock(&q->mutex);
+    pthread_cond_broadcast(&q->work);
+}
+
+/* ---- what is going on -------------------------------------------------------------------------------------- */
+
+/* How many orders of the line could be placed beside those that are. */
+static size_t room_of(const struct product_queues *q, const struct product *p, enum combining kind)
+{
+    int64_t limit = limit_of(q, p, kind), turns = p->lines[kind].turns;
+    if (limit == 0)
+        return SIZE_MAX;
+    return limit > turns ? (size_t)(limit - turns) * orders_in_turn(kind) : 0;
+}
+
+static void add_load(struct product_queues *q, const struct product *p, struct product_load *load)
+{
+    load->placing += p->placing;
+    for (int i = 0; i < COMBINING_COUNT; i++) {
+        const struct line *line = &p->lines[i];
+        size_t ready = is_shut(q, p) ? 0 : room_of(q, p, (enum combining)i);
+        ready = ready < line->waiting ? ready : line->waiting;
+        load->ready += ready;
+        load->held += line->waiting - ready;
+    }
+}
+
+struct load_sum {
+    struct product_queues *queues;
+    struct product_load load;
+};
+
+static void add_load_of(const void *node, VISIT visit, void *arg)
+{
+    struct load_sum *sum = arg;
+    if (visit == preorder || visit == leaf)
+        add_load(sum->queues, *(struct product *const *)node, &sum->load);
+}
+
+struct product_load product_queues_load(struct product_queues *q, int64_t product_id)
+{
+    struct load_sum sum = {.queues = q};
+    pthread_mutex_lock(&q->mutex);
+    const struct product *p = product_id ? find(q, product_id) : NULL;
+    if (p)
+        add_load(q, p, &sum.load);
+    else if (product_id == 0)
+        twalk_r(q->products, add_load_of, &sum);
+    pthread_mutex_unlock(&q->mutex);
+    return sum.load;
+}
+
+int product_queues_busy(struct product_queues *q)
+{
+    pthread_mutex_lock(&q->mutex);
+    int turns = q->turns;
+    pthread_mutex_unlock(&q->mutex);
+    return turns;
+}
+
+/* ---- changes ----------------------------------------------------------------------------------------------- */
+
+/* Waits for a turn or a pause to end; false when DEADLINE has come. */
+static bool wait_for_change(struct product_queues *q, int64_t deadline_us)
+{
+    struct timespec until = {.tv_sec = deadline_us / 1000000, .tv_nsec = deadline_us % 1000000 * 1000};
+    return pthread_cond_clockwait(&q->changed, &q->mutex, CLOCK_MONOTONIC, &until) == 0;
+}
+
+/* From now on deadlines can pass at a product that is shut: idle workers look for these (wait_for_work). */
+static void shut(struct product_queues *q)
+{
+    q->expiry_checked_us = monotonic_us();
+    pthread_cond_broadcast(&q->work);
+}
+
+static void end_pause(struct product_queues *q, struct product *p)
+{
+    p->pauses--;
+    q->pauses--;
+    if (!is_shut(q, p))
+        reopen(q, p);
+    drop_if_unused(q, p);
+    pthread_cond_broadcast(&q->changed);
+    pthread_cond_signal(&q->work);
+}
+
+bool product_pause(struct product_queues *q, int64_t product_id, int64_t deadline_us)
+{
+    pthread_mutex_lock(&q->mutex);
+    struct product *p = find_or_add(q, product_id);
+    bool in_time = p != NULL;
+    if (p) {
+        p->pauses++;
+        q->pauses++;
+        shut(q);
+        while ((p->paused || p->turns > 0) && in_time)
+            in_time = wait_for_change(q, deadline_us);
+        if (in_time)
+            p->paused = true;
+        else
+            end_pause(q, p);
+    }
+    pthread_mutex_unlock(&q->mutex);
+    return in_time;
+}
+
+void product_resume(struct product_queues *q, int64_t product_id)
+{
+    pthread_mutex_lock(&q->mutex);
+    struct product *p = find(q, product_id);
+    p->paused = false;
+    end_pause(q, p);
+    pthread_mutex_unlock(&q->mutex);
+}
+
+static void change(struct settings *settings, const struct settings *changes)
+{
+    if (changes->strategy)
+        settings->strategy = changes->strategy;
+    if (changes->lock_ttl_ms >= 0)
+        settings->lock_ttl_ms = changes->lock_ttl_ms;
+    if (changes->lock_wait_ms >= 0)
+        settings->lock_wait_ms = changes->lock_wait_ms;
+    if (changes->think_ms >= 0)
+        settings->think_ms = changes->think_ms;
+    if (changes->product_limit >= 0)
+        settings->product_limit = changes->product_limit;
+}
+
+static void reopen_common(const void *node, VISIT visit, void *arg)
+{
+    struct product_queues *q = arg;
+    struct product *p = *(struct product *const *)node;
+    if ((visit == preorder || visit == leaf) && !p->own && !is_shut(q, p))
+        reopen(q, p);
+}
+
+bool product_queues_switch(struct product_queues *q, const struct settings *changes, int64_t deadline_us,
+                           struct settings *ret_settings)
+{
+    bool in_time = true;
+    pthread_mutex_lock(&q->mutex);
+    q->switches++;
+    shut(q);
+    while (q->common_turns > 0 && in_time)
+        in_time = wait_for_change(q, deadline_us);
+    if (in_time) {
+        change(&q->settings, changes);
+        *ret_settings = q->settings;
+    }
+    q->switches--;
+    twalk_r(q->products, reopen_common, q);
+    pthread_cond_broadcast(&q->changed);
+    pthread_cond_signal(&q->work);
+    pthread_mutex_unlock(&q->mutex);
+    return in_time;
+}
+
+bool product_set_own(struct product_queues *q, int64_t product_id, const struct settings *changes,
+                     struct settings *ret_settings)
+{
+    pthread_mutex_lock(&q->mutex);
+    struct product *p = find(q, product_id);
+    if (!p->own && q->own_count < OWN_SETTINGS_MAX && (p->own = malloc(sizeof *p->own)) != NULL) {
+        *p->own = q->settings;
+        q->own_count++;
+    }
+    bool has = p->own != NULL;
+    if (has) {
+        change(p->own, changes);
+        *ret_settings = *p->own;
+    }
+    pthread_mutex_unlock(&q->mutex);
+    return has;
+}
+
+struct settings product_settings(struct product_queues *q, int64_t product_id)
+{
+    pthread_mutex_lock(&q->mutex);
+    struct settings settings = *settings_of(q, product_id ? find(q, product_id) : NULL);
+    pthread_mutex_unlock(&q->mutex);
+    return settings;
+}
+
+bool product_has_own(struct product_queues *q, int64_t product_id)
+{
+    pthread_mutex_lock(&q->mutex);
+    const struct product *p = find(q, product_id);
+    bool has = p && p->own;
+    pthread_mutex_unlock(&q->mutex);
+    return has;
+}

@@ -1,0 +1,17 @@
+/* The settings that orders are placed under: what PUT /strategy changes. */
+#ifndef OVERSELL_SERVICE_SETTINGS_H
+#define OVERSELL_SERVICE_SETTINGS_H
+
+#include "service/strategy.h"
+
+#include <stdint.h>
+
+struct settings {
+    const struct strategy *strategy;
+    int64_t lock_ttl_ms;
+    int64_t lock_wait_ms;
+    int64_t think_ms;
+    int64_t product_limit; /* orders of one product in the database at once; 0: no limit */
+};
+
+#endif

@@ -1,0 +1,89 @@
+"""Switches and resets while many clients order: no call stalls, no client is refused because of it, orders go on."""
+
+import re
+import threading
+
+import pytest
+
+from lab import Background, hammer, holding_row, psql, wait_until, waiting_backends
+from test_classroom import Learner
+
+TIMES = 20
+LONGEST_S = 2  # what a call may take; a busy machine gets ten times that
+
+
+def answered(service):
+    """How many orders the service has answered."""
+    found = re.findall(r"^oversell_orders_total\{.*\} (\d+)$", service.get("/metrics").text, re.M)
+    return sum(int(count) for count in found)
+
+
+CASES = {
+    "one-at-a-time": ("select-for-update", 64, ("--product-limit", "1")),
+    "combined": ("batched", 256, ()),
+    "one-worker": ("select-for-update", 64, ("--workers", "1")),
+    "one-worker-combined": ("batched", 64, ("--workers", "1")),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_changes_under_load(services, database, case):
+    strategy, clients, flags = CASES[case]
+    service = services.start(database, "--strategy", strategy, "--order-timeout-ms", "60000", *flags)
+    product = service.product(stock=1000000)
+    stop = threading.Event()
+    calls = {
+        "switch": lambda: service.call("PUT", "/strategy", {"name": strategy}),
+        "own switch": lambda: service.call("PUT", f"/strategy?product_id={product}", {"name": strategy}),
+        "reset": lambda: service.call("POST", f"/products/{product}/reset", {"stock": 1000000}),
+    }
+    load = Background(lambda: hammer([service], product, threads=clients, stop=stop))
+    seconds = {name: [] for name in calls}
+    try:
+        wait_until(lambda: answered(service) >= clients, "all clients order", seconds=60)
+        for name, call in calls.items():
+            for _ in range(TIMES):
+                reply = call()
+                assert reply.status == 200, f"{name}: {reply}"
+                seconds[name].append(reply.seconds)
+                before = answered(service)
+                wait_until(lambda: answered(service) > before, "orders go on", seconds=60)
+    finally:
+        stop.set()
+        outcomes = load.result(120).outcomes
+    for name, taken in seconds.items():
+        print(f"{case}: {name}: median {sorted(taken)[TIMES // 2]:.3f} s, longest {max(taken):.3f} s")
+        assert max(taken) < 10 * LONGEST_S, f"{name}: {taken}"
+    assert set(outcomes) == {"created"}, f"{outcomes}"
+    assert service.audit(product)["balanced"] is True
+
+
+def test_a_sandbox_that_another_learner_gets(services, database):
+    """An order of the learner before, which waits for its turn, does not land in the new learner's sale."""
+    service = services.start(
+        database, "--classroom", "--sandbox-idle-ms", "500", "--lock-wait-ms", "60000", "--order-timeout-ms", "60000",
+        "--strategy", "select-for-update", "--product-limit", "1", listen="127.0.0.1:0",
+    )  # fmt: skip
+    code, service.token = (
+        re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token")
+    )
+    learners = [Learner(service, code) for _ in range(100)]
+    before = learners[0]
+    with holding_row(database, before.product) as row:
+        first = Background(before.order)
+        wait_until(lambda: waiting_backends(database) == 1, "the first order waits for the row")
+        second = Background(before.order)
+        wait_until(lambda: "oversell_orders_waiting 1\n" in service.get("/metrics").text, "the second waits")
+        wait_until(lambda: service.get("/classroom").json["learners"] == 0, "all sandboxes are idle")
+        for learner in learners[1:]:
+            assert learner.order(before.product).problem == "not-yours"
+        late = Background(lambda: Learner(service, code))
+        wait_until(lambda: f"product {before.product} goes to another learner" in service.log, "it is given away")
+        assert before.order().status == 401, "the token of the learner before has ended"
+        row.run("ROLLBACK")
+        assert late.result(60).product == before.product
+    assert first.result(60).status == 201
+    assert second.result(60).problem == "not-yours"
+    assert psql(database, f"SELECT count(*) FROM order_item WHERE product_id = {before.product}") == [["0"]]
+    audit = service.audit(before.product)
+    assert (audit["initial"], audit["orders"], audit["balanced"]) == (100, 0, True), f"{audit}"

@@ -1,0 +1,582 @@
+/* The admission queue: whose turn it is, how many orders are placed at once, and that a reset or a switch waits for the
+ * orders that are being placed and for no others. */
+#include "tests/unit/unit.h"
+
+#include "service/product_queue.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const struct strategy single = {.name = "single", .combining = ONE_BY_ONE},
+                             other = {.name = "other", .combining = ONE_BY_ONE},
+                             batch = {.name = "batch", .combining = COMBINED_IN_POSTGRES},
+                             redis = {.name = "redis", .combining = COMBINED_IN_REDIS};
+
+enum { ORDERS_MAX = 400 };
+
+static struct queued_order orders[ORDERS_MAX];
+static int order_count;
+static struct product_queues *queues;
+
+static const struct settings unchanged = {
+    .lock_ttl_ms = -1, .lock_wait_ms = -1, .think_ms = -1, .product_limit = -1};
+
+static int64_t soon(void)
+{
+    return monotonic_us() + PATIENCE_US;
+}
+
+static int start(void **state)
+{
+    (void)state;
+    order_count = 0;
+    queues = product_queues_new(&(const struct settings){.strategy = &single}, ORDERS_MAX);
+    return queues ? 0 : -1;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    product_queues_free(queues);
+    return 0;
+}
+
+static struct queued_order *new_order(int64_t product_id, const struct strategy *strategy)
+{
+    struct queued_order *order = &orders[order_count++];
+    *order = (struct queued_order){
+        .product_id = product_id, .strategy = strategy, .deadline_us = soon() + order_count};
+    return order;
+}
+
+/* The index of the order. */
+static int add(int64_t product_id, const struct strategy *strategy)
+{
+    assert_true(product_queues_add(queues, new_order(product_id, strategy)));
+    return order_count - 1;
+}
+
+/* The next turn has the orders from FIRST on, COUNT of them. The turn that TURN had, if any, ends. */
+static void assert_next(struct turn *turn, int first, size_t count)
+{
+    assert_true(product_queues_next(queues, turn));
+    assert_int_equal(turn->count, count);
+    const struct queued_order *order = turn->orders;
+    for (size_t i = 0; i < count; i++, order = order->next)
+        assert_ptr_equal(order, &orders[(size_t)first + i]);
+    assert_null(order);
+}
+
+/* What waits, and what is being placed. */
+static void assert_load(int64_t product_id, size_t placing, size_t held, size_t ready)
+{
+    struct product_load load = product_queues_load(queues, product_id);
+    if (load.placing != placing || load.held != held || load.ready != ready)
+        fail_msg("product %lld: %zu placing, %zu held, %zu ready", (long long)product_id, load.placing,
+                 load.held, load.ready);
+}
+
+/* Ends the turn: an order of a product that no test uses follows. */
+static void end(struct turn *turn)
+{
+    assert_next(turn, add(999, NULL), 1);
+}
+
+static void switch_to(const struct strategy *strategy, int64_t product_limit)
+{
+    struct settings changes = unchanged, now;
+    changes.strategy = strategy;
+    changes.product_limit = product_limit;
+    assert_true(product_queues_switch(queues, &changes, soon(), &now));
+    assert_ptr_equal(now.strategy, strategy);
+}
+
+/* ---- whose turn it is -------------------------------------------------------------------------------------- */
+
+static void test_first_come_first_served(void **state)
+{
+    (void)state;
+    struct turn turn = {0};
+    for (int i = 0; i < 5; i++)
+        add(7, NULL);
+    assert_load(7, 0, 0, 5);
+    assert_load(8, 0, 0, 0);
+    for (int i = 0; i < 5; i++) {
+        assert_next(&turn, i, 1);
+        assert_ptr_equal(turn.settings.strategy, &single);
+        assert_false(turn.expired || turn.limited);
+        assert_load(7, 1, 0, (size_t)(4 - i));
+    }
+    assert_int_equal(product_queues_busy(queues), 1);
+    end(&turn);
+    assert_load(7, 0, 0, 0);
+}
+
+static void test_products_in_turn(void **state)
+{
+    (void)state;
+    struct turn turn = {0};
+    for (int i = 0; i < 3; i++)
+        add(1, NULL);
+    int second = add(2, NULL), third = add(3, NULL);
+    assert_next(&turn, 0, 1);
+    assert_next(&turn, second, 1); /* before the others of the busy product */
+    assert_next(&turn, third, 1);
+    assert_next(&turn, 1, 1);
+    assert_next(&turn, 2, 1);
+}
+
+static void test_the_bound(void **state)
+{
+    (void)state;
+    struct product_queues *small = product_queues_new(&(const struct settings){.strategy = &single}, 2);
+    struct turn turn = {0};
+    struct queued_order *refused = new_order(3, NULL);
+    assert_true(product_queues_add(small, new_order(1, NULL)));
+    assert_true(product_queues_add(small, new_order(2, NULL)));
+    assert_false(product_queues_add(small, refused)); /* of all products together */
+    assert_true(product_queues_next(small, &turn));
+    assert_true(product_queues_add(small, refused));
+    product_queues_free(small);
+    product_queues_free(NULL);
+}
+
+static void test_a_limit(void **state)
+{
+    (void)state;
+    struct turn turns[3] = {{0}};
+    switch_to(&single, 2);
+    for (int i = 0; i < 5; i++)
+        add(1, NULL);
+    int elsewhere = add(2, NULL);
+    assert_load(1, 0, 3, 2);
+    assert_next(&turns[0], 0, 1);
+    assert_true(turns[0].limited);
+    assert_next(&turns[1], elsewhere, 1);
+    assert_next(&turns[2], 1, 1);
+    assert_load(1, 2, 3, 0); /* the limit is reached */
+    assert_load(0, 3, 3, 0);
+    assert_int_equal(product_queues_busy(queues), 3);
+    assert_next(&turns[0], 2, 1); /* its turn ends, and the next of the line has it */
+    assert_next(&turns[2], 3, 1);
+    assert_next(&turns[2], 4, 1);
+    assert_load(1, 2, 0, 0);
+}
+
+static void test_orders_together(void **state)
+{
+    (void)state;
+    struct turn turn = {0}, alone = {0};
+    switch_to(&batch, 0);
+    for (int i = 0; i < TURN_ORDERS_MAX + 2; i++)
+        add(1, NULL);
+    int by_name = add(1, &single);
+    assert_next(&turn, 0, TURN_ORDERS_MAX);
+    assert_true(turn.limited);
+    assert_load(1, TURN_ORDERS_MAX, 2, 1);
+    assert_next(&alone, by_name, 1); /* does not wait for another strategy's turn */
+    assert_ptr_equal(alone.settings.strategy, &single);
+    assert_next(&turn, TURN_ORDERS_MAX, 2);
+}
+
+static void test_strategies_by_name(void **state)
+{
+    (void)state;
+    struct turn turns[3] = {{0}};
+    int first = add(1, &batch), in_redis = add(1, &redis), last = add(1, &batch), alone = add(1, NULL);
+    assert_load(1, 0, 0, 4);
+    assert_true(product_queues_next(queues, &turns[0]));
+    assert_int_equal(turns[0].count, 2); /* both of the strategy that combines them */
+    assert_ptr_equal(turns[0].orders, &orders[first]);
+    assert_ptr_equal(turns[0].orders->next, &orders[last]);
+    assert_ptr_equal(turns[0].settings.strategy, &batch);
+    assert_next(&turns[1], in_redis, 1);
+    assert_next(&turns[2], alone, 1);
+    assert_load(1, 4, 0, 0);
+}
+
+static void test_no_product_has_no_limit(void **state)
+{
+    (void)state;
+    struct turn turns[3] = {{0}};
+    switch_to(&batch, 1);
+    for (int i = 0; i < 3; i++)
+        add(0, NULL);
+    for (int i = 0; i < 3; i++) {
+        assert_next(&turns[i], i, 1);
+        assert_false(turns[i].limited);
+    }
+}
+
+/* ---- deadlines --------------------------------------------------------------------------------------------- */
+
+static void test_an_order_that_expired(void **state)
+{
+    (void)state;
+    struct turn turn = {0};
+    struct queued_order *late = new_order(1, &batch);
+    late->deadline_us = monotonic_us() - 1;
+    assert_true(product_queues_add(queues, late));
+    add(1, &batch);
+    assert_next(&turn, 0, 1);
+    assert_true(turn.expired);
+    assert_ptr_equal(turn.settings.strategy, &batch);
+    assert_load(1, 0, 0, 1); /* it is nobody's turn */
+    assert_next(&turn, 1, 1);
+    assert_false(turn.expired);
+}
+
+static void test_a_deadline_passes_during_a_pause(void **state)
+{
+    (void)state;
+    struct turn turn = {0};
+    assert_true(product_pause(queues, 1, soon()));
+    struct queued_order *late = new_order(1, NULL);
+    late->deadline_us = monotonic_us() + 20000;
+    assert_true(product_queues_add(queues, late));
+    add(1, NULL);
+    assert_next(&turn, 0, 1); /* waits until then */
+    assert_true(turn.expired && monotonic_us() >= late->deadline_us);
+    assert_load(1, 0, 1, 0);
+    product_resume(queues, 1);
+    assert_next(&turn, 1, 1);
+}
+
+/* ---- pauses and switches ----------------------------------------------------------------------------------- */
+
+struct change {
+    pthread_t thread;
+    int64_t product_id; /* 0: a switch */
+    struct settings changes;
+    int64_t deadline_us;
+    bool in_time;
+    atomic_bool ended;
+};
+
+static void *run_change(void *arg)
+{
+    struct change *change = arg;
+    struct settings settings;
+    change->in_time = change->product_id
+                          ? product_pause(queues, change->product_id, change->deadline_us)
+                          : product_queues_switch(queues, &change->changes, change->deadline_us, &settings);
+    atomic_store(&change->ended, true);
+    return NULL;
+}
+
+/* Starts the change; returns when the product's orders wait for it. */
+static void begin_change(struct change *change, int64_t product_id, size_t held)
+{
+    if (!change->deadline_us)
+        change->deadline_us = soon();
+    assert_int_equal(pthread_create(&change->thread, NULL, run_change, change), 0);
+    int64_t until_us = soon();
+    while (product_queues_load(queues, product_id).held != held && monotonic_us() < until_us)
+        sleep_us(200);
+    assert_int_equal(product_queues_load(queues, product_id).held, held);
+}
+
+static bool end_change(struct change *change)
+{
+    assert_int_equal(pthread_join(change->thread, NULL), 0);
+    return change->in_time;
+}
+
+static void test_a_pause_waits_for_what_is_placed(void **state)
+{
+    (void)state;
+    struct turn turn = {0}, elsewhere = {0};
+    struct change change = {.product_id = 1};
+    for (int i = 0; i < 3; i++)
+        add(1, NULL);
+    assert_next(&turn, 0, 1);
+    begin_change(&change, 1, 2);
+    sleep_us(20000);
+    assert_false(atomic_load(&change.ended));
+    assert_next(&elsewhere, add(2, NULL), 1); /* other products go on */
+    assert_next(&turn, add(2, NULL),
+                1); /* the order of product 1 ends, and none of those that wait follows */
+    assert_true(end_change(&change));
+    assert_load(1, 0, 2, 0);
+    int64_t before_us = monotonic_us();
+    product_resume(queues, 1);
+    assert_load(1, 0, 0, 2);
+    assert_next(&turn, 1, 1);
+    assert_true(turn.orders->since_us >= before_us); /* the pause is no part of its wait */
+    assert_next(&turn, 2, 1);
+}
+
+static void test_a_pause_that_is_too_late(void **state)
+{
+    (void)state;
+    struct turn turn = {0};
+    add(1, NULL);
+    add(1, NULL);
+    assert_next(&turn, 0, 1);
+    assert_false(product_pause(queues, 1, monotonic_us() + 1000));
+    assert_load(1, 1, 0, 1); /* nothing is kept waiting */
+    assert_next(&turn, 1, 1);
+    end(&turn);
+    assert_true(product_pause(queues, 1, 0)); /* nothing to wait for */
+    product_resume(queues, 1);
+}
+
+static void test_pauses_take_turns(void **state)
+{
+    (void)state;
+    struct change second = {.product_id = 1};
+    assert_true(product_pause(queues, 1, soon()));
+    add(1, NULL);
+    begin_change(&second, 1, 1);
+    sleep_us(5000);
+    assert_false(atomic_load(&second.ended));
+    product_resume(queues, 1);
+    assert_true(end_change(&second));
+    assert_load(1, 0, 1, 0); /* between the two no order went on */
+    product_resume(queues, 1);
+    assert_load(1, 0, 0, 1);
+}
+
+static void give_own_settings(int64_t product_id, int64_t product_limit)
+{
+    struct settings changes = unchanged, now;
+    changes.product_limit = product_limit;
+    assert_true(product_pause(queues, product_id, soon()));
+    assert_true(product_set_own(queues, product_id, &changes, &now));
+    assert_true(now.product_limit == product_limit);
+    product_resume(queues, product_id);
+}
+
+static void test_a_switch_waits_for_what_is_placed(void **state)
+{
+    (void)state;
+    struct turn turn = {0}, by_name = {0};
+    struct change change = {.changes = unchanged};
+    change.changes.strategy = &batch;
+    give_own_settings(5, 0);
+    for (int i = 0; i < 3; i++)
+        add(1, NULL);
+    int named = add(1, &other);
+    assert_next(&turn, 0, 1);
+    begin_change(&change, 1, 3);
+    sleep_us(20000);
+    assert_false(atomic_load(&change.ended));
+    assert_next(&turn, add(5, NULL), 1); /* has its own settings, so it goes on; product 1's order ends */
+    assert_true(end_change(&change));
+    assert_ptr_equal(product_settings(queues, 0).strategy, &batch);
+    assert_ptr_equal(product_settings(queues, 1).strategy, &batch);
+    assert_ptr_equal(product_settings(queues, 5).strategy, &single);
+    assert_next(&turn, 1, 2); /* those that waited are placed under the new strategy, together … */
+    assert_ptr_equal(turn.settings.strategy, &batch);
+    assert_next(&by_name, named, 1); /* … and the one that asked for its own under that */
+    assert_ptr_equal(by_name.settings.strategy, &other);
+}
+
+static void test_a_switch_that_is_too_late(void **state)
+{
+    (void)state;
+    struct turn turn = {0};
+    struct settings changes = unchanged, now;
+    changes.strategy = &batch;
+    add(1, NULL);
+    add(1, NULL);
+    assert_next(&turn, 0, 1);
+    assert_false(product_queues_switch(queues, &changes, monotonic_us() + 1000, &now));
+    assert_ptr_equal(product_settings(queues, 0).strategy, &single);
+    assert_next(&turn, 1, 1);
+}
+
+static void test_a_switch_during_a_pause(void **state)
+{
+    (void)state;
+    struct turn turn = {0};
+    assert_true(product_pause(queues, 1, soon()));
+    add(1, NULL);
+    add(1, NULL);
+    switch_to(&batch, 0);
+    assert_load(1, 0, 2, 0); /* still paused */
+    product_resume(queues, 1);
+    assert_next(&turn, 0, 2);
+    assert_ptr_equal(turn.settings.strategy, &batch);
+}
+
+static void test_own_settings(void **state)
+{
+    (void)state;
+    struct settings now;
+    assert_false(product_has_own(queues, 1));
+    for (int64_t id = 1; id <= OWN_SETTINGS_MAX; id++)
+        give_own_settings(id, id);
+    assert_true(product_has_own(queues, 1));
+    give_own_settings(1, 77); /* again is always possible */
+    assert_true(product_settings(queues, 1).product_limit == 77);
+    assert_true(product_settings(queues, 2).product_limit == 2);
+    assert_true(product_settings(queues, 1000).product_limit == 0);
+    assert_true(product_pause(queues, 1000, soon()));
+    assert_false(product_set_own(queues, 1000, &unchanged, &now));
+    product_resume(queues, 1000);
+    assert_false(product_has_own(queues, 1000));
+}
+
+/* ---- the end ------------------------------------------------------------------------------------------------ */
+
+static void *take_all(void *arg)
+{
+    atomic_int *taken = arg;
+    struct turn turn = {0};
+    while (product_queues_next(queues, &turn))
+        atomic_fetch_add(taken, (int)turn.count);
+    return NULL;
+}
+
+static void test_what_waits_is_handed_out_at_the_end(void **state)
+{
+    (void)state;
+    enum { WORKERS = 4 };
+    pthread_t threads[WORKERS];
+    atomic_int taken = 0;
+    assert_true(product_pause(queues, 1, soon()));
+    add(1, NULL);
+    add(2, NULL);
+    for (int i = 0; i < WORKERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, take_all, &taken), 0);
+    product_queues_close(queues);
+    assert_false(product_queues_add(queues, new_order(3, NULL)));
+    sleep_us(5000);
+    product_resume(queues, 1);
+    for (int i = 0; i < WORKERS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(atomic_load(&taken), 2);
+}
+
+/* ---- many threads -------------------------------------------------------------------------------------------- */
+
+enum { CLIENTS = 4, WORKERS = 4, EACH = 4000, PRODUCTS = 3, WINDOW = 60 };
+
+/* A client has WINDOW orders on their way at most. */
+struct client {
+    struct queued_order orders[WINDOW];
+    atomic_bool under_way[WINDOW];
+};
+
+static struct client clients[CLIENTS];
+static atomic_int handed_out, placing[PRODUCTS + 1], under[PRODUCTS + 1][2], mixed, too_many, disturbed;
+static atomic_bool paused[PRODUCTS + 1], clients_ended;
+
+static void *be_client(void *arg)
+{
+    struct client *client = arg;
+    for (int i = 0; i < EACH; i++) {
+        int slot = i % WINDOW;
+        while (atomic_load(&client->under_way[slot]))
+            sleep_us(20);
+        atomic_store(&client->under_way[slot], true);
+        client->orders[slot] = (struct queued_order){.product_id = 1 + i % PRODUCTS, .deadline_us = soon()};
+        while (!product_queues_add(queues, &client->orders[slot]))
+            sleep_us(20);
+    }
+    return NULL;
+}
+
+static void *be_worker(void *unused)
+{
+    (void)unused;
+    struct turn turn = {0};
+    while (product_queues_next(queues, &turn)) {
+        int64_t product = turn.orders->product_id;
+        bool combined = turn.settings.strategy == &batch;
+        if (atomic_load(&paused[product]))
+            atomic_fetch_add(&disturbed, 1);
+        if (atomic_fetch_add(&placing[product], 1) >= (combined ? 1 : 2))
+            atomic_fetch_add(&too_many, 1);
+        atomic_fetch_add(&under[product][combined], 1);
+        if (atomic_load(&under[product][!combined]) > 0)
+            atomic_fetch_add(&mixed, 1);
+        if (rand() % 8 == 0)
+            sleep_us(rand() % 50);
+        atomic_fetch_sub(&under[product][combined], 1);
+        atomic_fetch_sub(&placing[product], 1);
+        for (struct queued_order *order = turn.orders, *next; order; order = next) {
+            next = order->next;
+            atomic_fetch_add(&handed_out, 1);
+            struct client *client = clients;
+            while (order < client->orders || order >= client->orders + WINDOW)
+                client++;
+            atomic_store(&client->under_way[order - client->orders], false); /* from here on it may be gone */
+        }
+    }
+    return NULL;
+}
+
+static void *be_teacher(void *unused)
+{
+    (void)unused;
+    struct settings changes = unchanged, now;
+    for (int i = 0; !atomic_load(&clients_ended); i++) {
+        int64_t product = 1 + i % PRODUCTS;
+        changes.strategy = i % 2 ? &batch : &single;
+        changes.product_limit = 2;
+        assert_true(product_queues_switch(queues, &changes, soon(), &now));
+        assert_true(product_pause(queues, product, soon()));
+        atomic_store(&paused[product], true);
+        sleep_us(rand() % 100);
+        atomic_store(&paused[product], false);
+        product_resume(queues, product);
+        sleep_us(rand() % 300);
+    }
+    return NULL;
+}
+
+static void test_many_threads(void **state)
+{
+    (void)state;
+    pthread_t client_threads[CLIENTS], worker_threads[WORKERS], teacher;
+    switch_to(&single, 2);
+    for (int i = 0; i < WORKERS; i++)
+        assert_int_equal(pthread_create(&worker_threads[i], NULL, be_worker, NULL), 0);
+    for (int i = 0; i < CLIENTS; i++)
+        assert_int_equal(pthread_create(&client_threads[i], NULL, be_client, &clients[i]), 0);
+    assert_int_equal(pthread_create(&teacher, NULL, be_teacher, NULL), 0);
+    for (int i = 0; i < CLIENTS; i++)
+        assert_int_equal(pthread_join(client_threads[i], NULL), 0);
+    atomic_store(&clients_ended, true);
+    assert_int_equal(pthread_join(teacher, NULL), 0);
+    product_queues_close(queues);
+    for (int i = 0; i < WORKERS; i++)
+        assert_int_equal(pthread_join(worker_threads[i], NULL), 0);
+    assert_int_equal(atomic_load(&handed_out), CLIENTS * EACH); /* each once */
+    assert_int_equal(atomic_load(&too_many), 0);
+    assert_int_equal(atomic_load(&mixed), 0);     /* no two strategies side by side */
+    assert_int_equal(atomic_load(&disturbed), 0); /* no order is placed during a pause */
+    assert_load(0, 0, 0, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_first_come_first_served),
+        TEST(test_products_in_turn),
+        TEST(test_the_bound),
+        TEST(test_a_limit),
+        TEST(test_orders_together),
+        TEST(test_strategies_by_name),
+        TEST(test_no_product_has_no_limit),
+        TEST(test_an_order_that_expired),
+        TEST(test_a_deadline_passes_during_a_pause),
+        TEST(test_a_pause_waits_for_what_is_placed),
+        TEST(test_a_pause_that_is_too_late),
+        TEST(test_pauses_take_turns),
+        TEST(test_a_switch_waits_for_what_is_placed),
+        TEST(test_a_switch_that_is_too_late),
+        TEST(test_a_switch_during_a_pause),
+        TEST(test_own_settings),
+        TEST(test_what_waits_is_handed_out_at_the_end),
+        TEST(test_many_threads),
+    };
+    alarm(STUCK_S); /* a lost wake-up ends the test */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
