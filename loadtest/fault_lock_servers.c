@@ -13,9 +13,17 @@
 #define DOWN_MS 1500      /* how long a server stays away */
 #define ACCEPTED_MS 10000 /* until somebody has ordered */
 #define HOLD_MS 60000
+#define FOLLOWS_MS 30000 /* until a replica has copied its master */
 #define POLL_MS 5
 
 static const struct statement ST_HOLD = {"fault_hold", "SELECT 1 FROM product WHERE id = $1 FOR UPDATE", 1};
+
+static const struct statement ST_FENCE = {"fault_fence", "SELECT fence_redis FROM product WHERE id = $1", 1};
+
+/* An error as long as the replica has not got all that its master had; without blanks or quotes, which redis_tell's words cannot have. */
+static const char SCRIPT_FOLLOWS[] =
+    "EVAL return(string.find(redis.call([[INFO]],[[replication]]),[[master_link_status:up]]))"
+    "or(redis.error_reply([[behind]])) 0";
 
 static bool kill_servers(struct fault_run *run, const char *const *names)
 {
@@ -156,6 +164,47 @@ bool leave_failover(struct fault_run *run)
     return site_up(run->site, (const char *[]){"redis", "redis-1", NULL}, NULL);
 }
 
+/* Both servers have begun empty, but a master that fails over has counted until then. So the counters of the fencing tokens
+ * go on where their products' rows are, and the replica's lag behind by what it does not hear of. */
+static bool restore_fences(struct fault_run *run)
+{
+    for (size_t i = 0; i < run->count; i++) {
+        const struct fault_subject *subject = &run->subjects[i];
+        AUTO_RESULT rows = NULL;
+        if (subject->strategy->fencing == NO_FENCE || !fault_lock_on(subject->strategy, "redis"))
+            continue;
+        struct db *db = site_db(run->site);
+        if (!db ||
+            db_run(db, &ST_FENCE, (const char *const[]){DB_NUMBER(subject->product)}, &rows) != DB_OK) {
+            complain("cannot read a fence: %s", db ? db_error(db) : "no database");
+            return false;
+        }
+        if (PQntuples(rows) == 1 &&
+            !redis_tell(run->site->addresses.redis_url, 0,
+                        "SET redisson_lock_token:{oversell:lock:product:%" PRId64 "} %s", subject->product,
+                        PQgetvalue(rows, 0, 0))) {
+            complain("Redis does not take a counter");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The replica has all that the master had. */
+static bool await_replica(struct fault_run *run)
+{
+    int64_t end_us = monotonic_us() + (int64_t)FOLLOWS_MS * 1000;
+    while (!redis_tell(run->site->addresses.redlock_urls, 0, "%s", SCRIPT_FOLLOWS)) {
+        if (monotonic_us() > end_us) {
+            complain("the replica does not follow its master");
+            return false;
+        }
+        if (!sleep_unless_interrupted(POLL_MS))
+            return false;
+    }
+    return true;
+}
+
 /* The replica follows, and then hears nothing any more: what is locked from here on it does not know. */
 bool before_failover(struct fault_run *run)
 {
@@ -166,14 +215,18 @@ bool before_failover(struct fault_run *run)
     if (!leave_failover(run))
         return false;
     fault_free_locks(run); /* before the replica hears of those that the old master has kept */
+    if (!restore_fences(run))
+        return false;
     proxy_aim(run->site->proxies[BACKEND_REDIS][0], port);
     site_cut_proxies(run->site, 1 << BACKEND_REDIS);
+    /* Since Redis 7 a master waits for more replicas, by default. */
+    (void)redis_tell(run->site->addresses.redis_url, 0, "CONFIG SET repl-diskless-sync-delay 0");
     snprintf(text, sizeof text, "CONFIG SET masterauth %s", password);
     if (!replica_tell(run, text))
         return false;
     snprintf(text, sizeof text, "REPLICAOF 127.0.0.1 %d", port);
-    return replica_tell(run, text) && sleep_unless_interrupted(DOWN_MS) &&
-           site_signal(run->site, "redis-1", SIGSTOP);
+    /* From a port where nobody is it hears nothing, not even what was sent before the fail-over. */
+    return replica_tell(run, text) && await_replica(run) && replica_tell(run, "REPLICAOF 127.0.0.1 1");
 }
 
 /* Clients bring the password that the old master had. */
@@ -183,8 +236,7 @@ bool strike_failover(struct fault_run *run)
     int master, port;
     if (!redis_address(run->site->addresses.redlock_urls, 0, own, &port) ||
         !redis_address(run->site->addresses.redis_url, 0, password, &master) ||
-        !site_signal(run->site, "redis", SIGKILL) || !site_signal(run->site, "redis-1", SIGCONT) ||
-        !replica_tell(run, "REPLICAOF NO ONE"))
+        !site_signal(run->site, "redis", SIGKILL) || !replica_tell(run, "REPLICAOF NO ONE"))
         return false;
     snprintf(text, sizeof text, "CONFIG SET requirepass %s", password);
     if (!replica_tell(run, text))

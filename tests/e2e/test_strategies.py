@@ -1,8 +1,9 @@
 """Every strategy from end to end: the safe ones never oversell, the unsafe ones are caught."""
 
 import pytest
+import redis
 
-from lab import Background, expect_balanced, expect_books, hammer, holding_row, wait_until, waiting_backends
+from lab import Background, expect_balanced, expect_books, hammer, holding_row, psql, wait_until, waiting_backends
 
 # name → (guarantee, what shows its flaw)
 STRATEGIES = {
@@ -229,3 +230,20 @@ def test_a_switch_does_not_wait_for_a_product_of_its_own(services, database):
         assert service.strategy("mutex")["name"] == "mutex"
         assert service.order(service.product()).json["strategy"] == "mutex"
     assert order.result().json["strategy"] == "select-for-update"
+
+
+def test_a_token_that_was_registered_before_is_refused(shop):
+    """As after a fail-over, when the counter of the tokens has lost its last step: two holders get the same one."""
+    product = shop.product(stock=3)
+    prefix = shop.database_url.rsplit("/", 1)[1]
+    counter = f"redisson_lock_token:{{{prefix}:lock:product:{product}}}"
+    client = redis.Redis.from_url(shop.lock_servers["REDIS_URL"], decode_responses=True)
+    assert shop.order(product, strategy="redis-fenced").status == 201
+    registered = int(psql(shop.database_url, f"SELECT fence_redis FROM product WHERE id = {product}")[0][0])
+    assert int(client.get(counter)) == registered
+    client.set(counter, registered - 1)
+    twice = shop.order(product, strategy="redis-fenced")
+    assert twice.problem == "lock-lost", f"token {registered} was registered twice: {twice}"
+    audit = shop.audit(product)
+    assert (audit["sold"], audit["left"], audit["balanced"]) == (1, 2, True)
+    assert shop.order(product, strategy="redis-fenced").status == 201, "the counter was lifted for the next order"
