@@ -7,8 +7,9 @@ enum take_status take_checked(struct db *db, const struct stock_want *want, stru
     enum take_status status = stock_read(db, &ST_STOCK_READ, want, ret_taken);
     if (status != TAKE_OK)
         return status;
-    if (!want->still_held(want->holder))
+    bool still_held = want->still_held(want->holder);
+    report_step(want->observer, STEP_CHECK, still_held);
+    if (!still_held)
         return TAKE_LOCK_LOST;
-    report_step(want->observer, STEP_CHECK, STEP_NO_VALUE);
     return stock_write_target(db, want, ret_taken);
 }

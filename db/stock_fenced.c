@@ -85,7 +85,10 @@ static enum take_status find_reason(struct db *db, size_t service, const struct 
     enum db_status status = read_fence(db, service, want->product_id, &stored);
     if (status != DB_OK)
         return stock_failed(status, ret_taken);
-    return stored > want->fence.token ? TAKE_LOCK_LOST : TAKE_CONFLICT;
+    if (stored <= want->fence.token)
+        return TAKE_CONFLICT;
+    report_step(want->observer, STEP_REFUSE, stored);
+    return TAKE_LOCK_LOST;
 }
 
 static enum take_status take(struct db *db, const struct stock_want *want, bool registered,

@@ -73,11 +73,12 @@ void actor_release(struct actor *actor)
 
 /* ---- what the engine tells ------------------------------------------------------------------------------------ */
 
-/* A read that finds too few takes the rollback with it, and the last step the rest of the order: nothing that another
- * order could come between. */
+/* A read that finds too few takes the rollback with it, so does a refusal, and the last step the rest of the order: nothing
+ * that another order could come between. */
 static bool is_held_at(const struct actor *actor, enum step step, int64_t value)
 {
-    if (actor->scene->gives_up || step == actor->scene->last_step)
+    if (actor->scene->gives_up || step == actor->scene->last_step || step == STEP_REFUSE ||
+        (step == STEP_CHECK && value == 0))
         return false;
     return step != STEP_READ || value >= actor->request.quantity;
 }

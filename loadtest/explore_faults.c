@@ -213,7 +213,7 @@ static void look_for_the_robbed(struct play *play, unsigned actor)
             continue;
         other->hold.is_over = true;
         play->ending.robbed = true;
-        scene_note(&play->scene, other->index, EVENT_ROBBED, STEP_NO_VALUE);
+        scene_note(&play->scene, other->index, EVENT_ROBBED, actor);
     }
 }
 

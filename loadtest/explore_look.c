@@ -2,6 +2,7 @@
 #include "loadtest/explore_look.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The row's version that others see names the transaction that has locked it, or is about to replace it. Several that
@@ -14,6 +15,10 @@ static const struct statement ST_ROW_HOLDER = {
 static const struct statement ST_WAITING_FOR = {
     "explore_waiting_for", "SELECT pid, locktype FROM pg_locks WHERE NOT granted AND pid = ANY ($1::int[])",
     1};
+
+static const struct statement ST_FENCES = {
+    "explore_fences", "SELECT fence_redis, fence_zookeeper, fence_etcd FROM product WHERE id = $1", 1};
+static const char *const FENCED_SERVICES[] = {"redis", "zookeeper", "etcd"}; /* the columns of ST_FENCES */
 
 enum { LOOK_US = 10 * 1000 * 1000, PIDS_SIZE = 24 * ACTORS_MAX };
 
@@ -51,11 +56,20 @@ static const char *in_words(const char *locktype)
     return "transaction";
 }
 
+static int64_t row_fence(const PGresult *fences, const struct lock_ops *lock)
+{
+    for (int i = 0; i < PQnfields(fences) && PQntuples(fences) == 1; i++)
+        if (lock && lock->server && strcmp(lock->server->name, FENCED_SERVICES[i]) == 0)
+            return strtoll(PQgetvalue(fences, 0, i), NULL, 10);
+    return 0;
+}
+
 bool explore_look(struct play *play, struct explore_view *ret_view)
 {
     struct explore_shop *shop = play->shop;
     AUTO_RESULT holders = NULL;
     AUTO_RESULT waiting = NULL;
+    AUTO_RESULT fences = NULL;
     char sessions[PIDS_SIZE];
     *ret_view = (struct explore_view){0};
     list_sessions(play, sessions, sizeof sessions);
@@ -67,7 +81,8 @@ bool explore_look(struct play *play, struct explore_view *ret_view)
     db_set_deadline(shop->db, deadline_us, deadline_us);
     if (db_run(shop->db, &ST_ROW_HOLDER, (const char *const[]){DB_NUMBER(shop->product_id)}, &holders) !=
             DB_OK ||
-        db_run(shop->db, &ST_WAITING_FOR, (const char *const[]){sessions}, &waiting) != DB_OK) {
+        db_run(shop->db, &ST_WAITING_FOR, (const char *const[]){sessions}, &waiting) != DB_OK ||
+        db_run(shop->db, &ST_FENCES, (const char *const[]){DB_NUMBER(shop->product_id)}, &fences) != DB_OK) {
         snprintf(play->error, sizeof play->error, "postgresql: %s", db_error(shop->db));
         return false;
     }
@@ -81,5 +96,6 @@ bool explore_look(struct play *play, struct explore_view *ret_view)
         if (waiter < ACTORS_MAX)
             ret_view->waits_for_a[waiter] = in_words(PQgetvalue(waiting, i, 1));
     }
+    ret_view->row_fence = row_fence(fences, play->settings.strategy->lock);
     return true;
 }

@@ -239,9 +239,11 @@ static json_t *database_json(const struct play *play, const struct explore_view 
             json_array_append_new(
                 unseen, json_pack("{s:s, s:I}", "order", name, "stock", (json_int_t)written->value));
     }
-    return json_pack("{s:I, s:I, s:I, s:o, s:o}", "left", (json_int_t)view->books.left, "sold",
+    return json_pack("{s:I, s:I, s:I, s:o, s:o, s:o}", "left", (json_int_t)view->books.left, "sold",
                      (json_int_t)view->books.sold, "orders", (json_int_t)view->books.orders, "row_locked_by",
-                     names_of(play, view->row_holders), "uncommitted", unseen);
+                     names_of(play, view->row_holders), "uncommitted", unseen, "fence",
+                     play->settings.strategy->fencing == NO_FENCE ? json_null()
+                                                                  : json_integer(view->row_fence));
 }
 
 /* ---- the whole ------------------------------------------------------------------------------------------------ */
@@ -255,6 +257,12 @@ static json_t *told_json(const struct play *play, const struct replay *replay)
         while (i >= play->move_ends[move])
             move++;
         json_object_set_new(step, "move", json_integer((json_int_t)move + 1));
+        const struct event *event = &play->scene.events[i];
+        bool has_value = event->what < STEP_COUNT && event->value != STEP_NO_VALUE;
+        json_object_set_new(step, "value", has_value ? json_integer(event->value) : json_null());
+        if (event->what == EVENT_ROBBED)
+            json_object_set_new(step, "by",
+                                json_stringn((char[]){actor_name((unsigned)event->value)}, 1));
     }
     return steps;
 }

@@ -22,6 +22,14 @@ static void waits_text(const struct event *event, char *ret_text, size_t size)
             used += (size_t)snprintf(ret_text + used, size - used, " %c", actor_name(i));
 }
 
+static void refusal_text(const struct event *event, char *ret_text, size_t size)
+{
+    if (event->value == STEP_NO_VALUE)
+        snprintf(ret_text, size, "refused: the row has a newer token");
+    else
+        snprintf(ret_text, size, "refused: the row has token %" PRId64, event->value);
+}
+
 /* "" for what need not be told. */
 static void event_text(const struct event *event, char *ret_text, size_t size)
 {
@@ -31,6 +39,16 @@ static void event_text(const struct event *event, char *ret_text, size_t size)
     case STEP_READ:
     case STEP_WRITE: snprintf(ret_text, size, "%s %" PRId64, stop_name(event->what), event->value); break;
     case STEP_TAKE: snprintf(ret_text, size, "take, leaving %" PRId64, event->value); break;
+    case STEP_UNLOCK:
+        snprintf(ret_text, size,
+                 event->value == 1   ? "unlock"
+                 : event->value == 0 ? "unlock: it was no longer its own"
+                                     : "unlock: no answer");
+        break;
+    case STEP_CHECK: snprintf(ret_text, size, event->value ? "check" : "check: the lock has ended"); break;
+    case STEP_GET: snprintf(ret_text, size, event->value ? "get" : "get: not its own"); break;
+    case STEP_DEL: snprintf(ret_text, size, event->value ? "del" : "del: nothing there"); break;
+    case STEP_REFUSE: refusal_text(event, ret_text, size); break;
     case EVENT_WAITS: waits_text(event, ret_text, size); break;
     case STEP_WAIT: snprintf(ret_text, size, "joins the queue"); break;
     case EVENT_RETRY: snprintf(ret_text, size, "conflict: begins anew"); break;

@@ -122,7 +122,7 @@ static enum lock_status compare(struct lock *lock, const char *server_key, const
 {
     enum lock_status status = redis_lock_compare(lock, server_key, token);
     if (status == LOCK_OK || status == LOCK_LOST)
-        report_step(lock->observer, STEP_GET, STEP_NO_VALUE);
+        report_step(lock->observer, STEP_GET, status == LOCK_OK);
     return status;
 }
 
@@ -142,7 +142,7 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
         return redis_lock_give_back(lock, server_key, grant->token) ? LOCK_OK : status;
     if (status != LOCK_OK)
         return status;
-    report_step(lock->observer, STEP_DEL, STEP_NO_VALUE);
+    report_step(lock->observer, STEP_DEL, redis_integer(reply));
     return redis_integer(reply) == 1 ? LOCK_OK : LOCK_LOST;
 }
 

@@ -63,6 +63,7 @@ static enum outcome register_fence(struct placing *p)
     }
     if (stored == FENCE_NO_PRODUCT)
         return NO_SUCH_PRODUCT;
+    report_step(p->observer, STEP_REFUSE, stored);
     snprintf(p->result.error, sizeof p->result.error, "token %lld came after %lld", (long long)fence.token,
              (long long)stored);
     if (p->lock->ops->raise_fence)
@@ -76,12 +77,17 @@ static void unlock(struct placing *p, enum outcome outcome)
 {
     if (p->held == 0)
         return;
+    int64_t was_ours = 1;
     while (p->held > 0) {
         enum lock_status status = lock_release(p->lock, &p->grants[--p->held]);
+        if (status == LOCK_LOST || status == LOCK_NOT_OWNER)
+            was_ours = 0;
+        else if (status != LOCK_OK)
+            was_ours = STEP_NO_VALUE;
         if (status != LOCK_OK && outcome == CREATED)
             p->result.lock_lost_after_commit = true;
     }
-    report_step(p->observer, STEP_UNLOCK, STEP_NO_VALUE);
+    report_step(p->observer, STEP_UNLOCK, was_ours);
 }
 
 static bool still_held(void *holder)

@@ -43,6 +43,7 @@ const char *step_name(enum step step)
         [STEP_GET] = "get",
         [STEP_DEL] = "del",
         [STEP_CHECK] = "check",
+        [STEP_REFUSE] = "refuse",
     };
     return names[step];
 }

@@ -27,6 +27,7 @@ enum step {
     STEP_GET,          /* a release that takes two commands has read the key … */
     STEP_DEL,          /* … and deleted it */
     STEP_CHECK,        /* the lock was asked whether it is still ours */
+    STEP_REFUSE,       /* a statement with our fencing token changed no row: the row has a newer token */
     STEP_COUNT
 };
 
@@ -38,7 +39,9 @@ const char *step_name(enum step step);
 
 struct observer {
     /* Called by the order's own thread after each step; may sleep or block. VALUE is the stock read (READ),
-     * the stock written or left (WRITE, TAKE), the fencing token (LOCK, FENCE), else STEP_NO_VALUE. */
+     * the stock written or left (WRITE, TAKE), our fencing token (LOCK, FENCE) or the row's (REFUSE), the answer of the
+     * lock's server (UNLOCK, CHECK, GET: 1 if the lock was still ours, 0 if it was not; DEL: how many keys were
+     * deleted), else STEP_NO_VALUE. */
     void (*on_step)(struct observer *self, enum step step, int64_t value);
     /* Called in place of a pause before another try, for who keeps time himself; NULL: the thread sleeps. */
     void (*on_pause)(struct observer *self);

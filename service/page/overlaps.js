@@ -1,7 +1,7 @@
 // Traces made into orders with named moments, and the orders whose critical sections overlap.
 
 const COMMITS = new Set(["commit", "commit-stock", "commit-order"]);
-const KINDS = { read: "read", write: "write", take: "write", insert: "insert", commit: "commit", "commit-stock": "commit", "commit-order": "commit", lock: "lock", fence: "lock", unlock: "after" };
+const KINDS = { read: "read", write: "write", take: "write", insert: "insert", commit: "commit", "commit-stock": "commit", "commit-order": "commit", lock: "lock", fence: "lock", unlock: "after", refuse: "after" };
 
 // One order of a trace, times in microseconds of the machine's clock. A step's name says what was done when it ended.
 export function orderOf(trace, instance) {

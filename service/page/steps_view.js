@@ -1,6 +1,6 @@
 // The step-through drawn: a column for each order, what the servers hold between them, the story, the result.
 import { byId, make, setText } from "./dom.js";
-import { outcomeWords, sentence, stepWords, valueWords, verdict } from "./steps_words.js";
+import { outcomeWords, sentences, stepWords, valueWords, verdict } from "./steps_words.js";
 
 const STATES = { ready: "stands still", waiting: "waits", ended: "done", crashed: "dead" };
 
@@ -60,10 +60,11 @@ function enable(button, enabled) {
   else button.setAttribute("aria-disabled", "true");
 }
 
-function programLine(step, did, isNext) {
-  const kind = did ? "is-done" : isNext ? "is-next" : "is-ahead";
-  const sign = did ? "✓" : isNext ? "▶" : "·";
-  const value = did ? valueWords(did) : "";
+// REFUSAL: what the row answered where it refused this step, else undefined.
+function programLine(step, did, isNext, refusal) {
+  const kind = refusal ? "is-refused" : did ? "is-done" : isNext ? "is-next" : "is-ahead";
+  const sign = refusal ? "✗" : did ? "✓" : isNext ? "▶" : "·";
+  const value = refusal ? `refused: ${refusal.value === null ? "the row has a newer token" : `the row has token ${refusal.value}`}` : did ? valueWords(did) : "";
   return make(
     "li",
     { class: kind, "aria-current": isNext ? "step" : null },
@@ -75,7 +76,11 @@ function programLine(step, did, isNext) {
 
 function drawProgram(lane, order, steps) {
   const did = new Map(order.did.map((one) => [one.step, one]));
-  lane.program.replaceChildren(...steps.map((step) => programLine(step, did.get(step), step === order.next && order.state !== "crashed")));
+  const refusal = did.get("refuse");
+  const refused = refusal && steps.find((step) => !did.has(step)); // its first step that was not done
+  lane.program.replaceChildren(
+    ...steps.map((step) => programLine(step, did.get(step), step === order.next && order.state !== "crashed", step === refused ? refusal : undefined)),
+  );
 }
 
 function stateWords(order) {
@@ -130,6 +135,7 @@ function drawDatabase({ database, stock: initial }, wasLeft) {
       "ul",
       { class: "holds" },
       ...database.uncommitted.map(({ order, stock }) => make("li", {}, make("b", {}, order), ` wrote ${stock}, not committed: nobody else sees it`)),
+      database.fence === null ? null : make("li", { id: "row-fence" }, database.fence === 0 ? "the row has no token yet" : make("span", {}, "the row's token is ", make("b", {}, String(database.fence)))),
       database.row_locked_by.length > 0 ? make("li", {}, "the product's row is locked by ", make("b", {}, names(database.row_locked_by))) : make("li", { class: "quiet" }, "the row is not locked"),
     ),
   );
@@ -159,8 +165,10 @@ let toldBefore = []; // the sentences that stand there
 function drawStory(state, go) {
   const list = byId("told");
   const every = byId("every").checked;
-  const events = state.told.filter(({ step }) => every || step !== "insert");
-  const lines = events.map((event) => ({ move: event.move, actor: event.actor, text: sentence(event) })).filter(({ text }) => text);
+  const texts = sentences(state.told);
+  const lines = state.told
+    .map((event, index) => ({ move: event.move, actor: event.actor, step: event.step, text: texts[index] }))
+    .filter(({ step, text }) => text && (every || step !== "insert"));
   let same = 0;
   while (same < lines.length && toldBefore[same] === lines[same].text) same++;
   while (list.children.length > same) list.lastChild.remove();
@@ -172,6 +180,9 @@ function drawStory(state, go) {
 }
 
 // ---- the result ----
+
+// What the database refused, where that is why all is right.
+const refusals = (state) => sentences(state.told).filter((text, index) => state.told[index].step === "refuse" && text);
 
 function drawResult(state, again) {
   const box = byId("result");
@@ -185,7 +196,7 @@ function drawResult(state, again) {
     ...(show
       ? [
           make("h2", {}, make("span", { "aria-hidden": "true" }, state.bad ? "▲ " : "✓ "), verdict(state)),
-          make("p", {}, state.explanation ?? ""),
+          make("p", {}, [...refusals(state), state.explanation ?? ""].join(" ")),
           make("div", { class: "group" }, make("button", { type: "button", onclick: again }, state.bad ? "Watch it again, step by step" : "Try another order of steps")),
         ]
       : []),

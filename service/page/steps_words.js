@@ -23,16 +23,25 @@ const OUTCOMES = {
   "sold-out": "sold out",
   "lock-busy": "got no lock in time",
   conflict: "lost every try",
-  "lock-lost": "refused, for it had lost the lock",
-  "outcome-unknown": "nobody knows",
+  "lock-lost": "refused: it had lost its lock",
+  "outcome-unknown": "not known whether it bought",
   "internal-error": "failed",
 };
 
 export const stepWords = (step) => STEPS[step] ?? step;
 export const outcomeWords = (outcome) => OUTCOMES[outcome] ?? outcome;
 
+// The answer of the lock's server to a step, where it is not what the order expects.
+const ANSWERS = {
+  unlock: (value) => (value === null ? "no answer" : value === 0 ? "no longer its own" : ""),
+  check: (value) => (value === 0 ? "no" : "yes"),
+  get: (value) => (value === 0 ? "not its own" : "its own"),
+  del: (value) => (value === 0 ? "nothing there" : ""),
+};
+
 // What a step has come to, beside its words: "→ 1".
 export function valueWords({ step, value }) {
+  if (ANSWERS[step]) return ANSWERS[step](value);
   if (value === null) return "";
   if (step === "read") return `→ ${value}`;
   if (step === "write") return `= ${value}`;
@@ -41,34 +50,73 @@ export function valueWords({ step, value }) {
 }
 
 const SENTENCES = {
-  lock: "takes the lock",
   setnx: "takes the lock's key",
   expire: "gives the key an end",
-  fence: "registers its token on the row",
-  check: "asks the lock, and is told that it still has it",
   insert: "inserts its order",
   commit: "commits",
   "commit-stock": "commits the stock",
   "commit-order": "commits its order",
-  get: "reads the lock's key",
-  del: "deletes the lock's key",
-  unlock: "releases the lock",
-  retry: "meets a conflict, and begins anew",
+  retry: "meets a conflict, and starts again",
 };
 
-// One event as a sentence, or "" where there is nothing to say.
-export function sentence({ actor, step, text, stock }) {
+// The steps that a server has answered, as sentences. KNOWN: who has the lock by then, the orders' tokens, and whose lock
+// this very step has taken away.
+const ANSWERED = {
+  lock: ({ actor, value }) => `${actor} takes the lock${value === null ? "" : ` and gets token ${value}`}.`,
+  fence: ({ actor, value }) => `${actor} registers its token on the row: the row's token is now ${value}.`,
+  check: ({ actor, value }) => `${actor} asks the lock, which answers that ${actor} ${value === 0 ? "no longer has it" : "still has it"}.`,
+  get: ({ actor, value }) => `${actor} reads the lock's key: it is ${value === 0 ? `not ${actor}'s any more` : `still ${actor}'s`}.`,
+  del: ({ actor, value }, { victim }) =>
+    value === 0 ? `${actor} deletes the lock's key, and there is none: its lock had ended.`
+    : victim ? `${actor} deletes the lock's key, which is ${victim}'s.`
+    : `${actor} deletes the lock's key.`,
+  unlock: ({ actor, value }, { victim, holder, deleted }) =>
+    value === null ? `${actor} asks the server to release the lock, and gets no answer.`
+    : value === 1 && victim ? `${actor} releases the lock, which is ${victim}'s.`
+    : value === 1 && deleted.has(actor) ? `${actor}'s release is done.`
+    : value === 1 ? `${actor} releases the lock.`
+    : holder !== null && holder !== actor ? `${actor}'s release finds that the lock is no longer ${actor}'s. The server leaves ${holder}'s lock alone.`
+    : `${actor}'s release finds that the lock is no longer ${actor}'s. It changes nothing.`,
+  refuse: ({ actor, value }, { tokens, reading }) =>
+    `${actor}'s ${reading.has(actor) ? "write" : "token"} is refused: the row has ${value === null ? "a newer token" : `token ${value}`}, ${actor} has token ${tokens.get(actor)}.`,
+};
+
+function sentence(event, known) {
+  const { actor, step, text, stock } = event;
+  if (ANSWERED[step]) return ANSWERED[step](event, known);
   if (step === "read") return `${actor} reads ${text.split(" ")[1]}.`;
   if (step === "write") return `${actor} writes ${text.split(" ")[1]}.`;
   if (step === "take") return `${actor} subtracts, and leaves ${text.split(" ").at(-1)}.`;
-  if (step === "end") return text === "" ? `${actor} has bought.` : `${actor} is told: ${outcomeWords(text)}.`;
+  if (step === "end") return text === "" ? `${actor} has bought.` : `${actor} ends: ${outcomeWords(text)}.`;
   if (step.startsWith("commit")) return `${actor} ${SENTENCES[step]}: the others now see ${stock}.`;
   if (step === "waits") return `${actor} ${text}.`;
-  if (text === "its lock ends") return `${actor}'s lock ends under it.`;
+  if (event.by) return `${actor}'s lock is gone: ${event.by} released it. ${actor} does not know.`;
+  if (text === "its lock ends") return `${actor}'s lock ends. ${actor} does not know.`;
   if (text === "its place ends") return `${actor}'s place in the queue ends.`;
   if (text.startsWith("a server restarts")) return `A server of ${actor}'s lock restarts, and has forgotten it.`;
   if (text === "dies") return `${actor} dies.`;
   return `${actor} ${SENTENCES[step] ?? text}.`;
+}
+
+// What is known after EVENT, changed in KNOWN.
+function learn(known, { actor, step, text, value, by }) {
+  if (step === "lock") known.holder = actor;
+  if (step === "lock" || step === "fence") known.tokens.set(actor, value);
+  if (step === "read") known.reading.add(actor);
+  if (step === "del") known.deleted.add(actor);
+  const released = (step === "del" || step === "unlock") && value === 1;
+  if ((released || by || text === "its lock ends") && known.holder === actor) known.holder = null;
+}
+
+// One sentence for each event of TOLD, or "" where there is nothing to say. They tell what the servers answered.
+export function sentences(told) {
+  const known = { holder: null, victim: null, tokens: new Map(), reading: new Set(), deleted: new Set() };
+  return told.map((event) => {
+    known.victim = told.find(({ move, by }) => move === event.move && by === event.actor)?.actor ?? null;
+    const text = sentence(event, known);
+    learn(known, event);
+    return text;
+  });
 }
 
 const has = (row, what) => row.shown_by.split("+").includes(what);

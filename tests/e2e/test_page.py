@@ -505,6 +505,50 @@ def test_a_lease_ends_by_a_click_and_an_order_dies(browser, shop):
     assert browser.complaints() == []
 
 
+LATE = "A>lock A!expire B>lock A>end"  # A's release comes while B has the lock
+
+
+@pytest.mark.parametrize(
+    "schedule, said",
+    [
+        ("redis-del s=5 q=1,1 A>lock A!expire B>lock A>del", "A deletes the lock's key, which is B's.\nB's lock is gone: A released it. B does not know."),
+        (f"redis-lock s=5 q=1,1 {LATE}", "A's release finds that the lock is no longer A's. The server leaves B's lock alone."),
+        (f"etcd-cas s=5 q=1,1 {LATE}", "A's release finds that the lock is no longer A's. The server leaves B's lock alone."),
+        (f"shedlock s=5 q=1,1 {LATE}", "A's release finds that the lock is no longer A's. The server leaves B's lock alone."),
+        ("redis-lock s=5 q=1,1 A>lock A!expire A>end", "A's release finds that the lock is no longer A's. It changes nothing."),
+        ("redis-del s=5 q=1,1 A>lock A!expire A>del", "A deletes the lock's key, and there is none: its lock had ended."),
+        ("redis-get-del s=5 q=1,1 A>lock A!expire B>lock A>end", "A reads the lock's key: it is not A's any more.\nA's release finds that the lock is no longer A's. The server leaves B's lock alone."),
+        ("redis-get-del s=5 q=1,1 A>get A!expire B>lock A>del", "A reads the lock's key: it is still A's."),
+        ("redis-lock s=5 q=1,1 A>end", "A releases the lock."),
+        ("mutex s=5 q=1,1 A>end", "A releases the lock."),
+    ],
+)
+def test_the_story_says_what_the_server_did_at_a_release(browser, shop, schedule, said):
+    page = open_steps(browser, shop, schedule)
+    page.wait(lambda: said in "\n".join(line.text for line in page.all("#told .line")), said)
+    holds = "B has it" if " B>lock A>end" in schedule else "free" if schedule.endswith("A>end") else "believes that it has it"
+    page.wait_text("lock", holds)
+    assert browser.complaints() == []
+
+
+def test_a_refused_write_and_the_row_s_token_are_shown(browser, shop):
+    page = open_steps(browser, shop, "redis-fenced s=1 q=1,1 A>read A!expire B>read")
+    tokens = [int(re.search(r"registers its token on the row: the row's token is now (\d+)", line.text)[1]) for line in page.all("#told .line") if "registers" in line.text]
+    assert tokens[1] > tokens[0] and page.text("row-fence") == f"the row's token is {tokens[1]}"
+    page.click("step-A")
+    page.wait_text("told", f"A's write is refused: the row has token {tokens[1]}, A has token {tokens[0]}.")
+    refused = page.all("#lane-A .program .is-refused")
+    assert [line.text.split("\n") for line in refused] == [["✗", "write the new stock", f"refused: the row has token {tokens[1]}"]]
+    page.click("end-B")
+    page.wait_text("result", f"A's write is refused: the row has token {tokens[1]}")
+    page.shot("steps-refused")
+    page = open_steps(browser, shop, "etcd-fenced s=1 q=1,1 A>lock A!expire B>end A>end")
+    page.wait_text("told", "A's token is refused: the row has token")
+    page = open_steps(browser, shop, "fence-on-write s=5 q=1,1 A>read A!expire B>end A>end")
+    page.wait_text("told", "A's write is refused: the row has token")
+    assert browser.complaints() == []
+
+
 def test_an_address_that_means_nothing_is_said(browser, shop):
     page = open_steps(browser, shop, "mutex s=1 q=1,1 A>lock")
     page.driver.execute_script("location.hash = 'read-write s=1 q=1,1 A>fly'")

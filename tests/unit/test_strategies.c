@@ -294,7 +294,7 @@ static void test_names_of_enums(void **state)
     assert_string_equal(guarantee_name(SAFE), "safe");
     static const char *const steps[] = {"wait",   "lock",   "fence",        "read",         "write",  "take",
                                         "insert", "commit", "commit-stock", "commit-order", "unlock", "setnx",
-                                        "expire", "get",    "del",          "check"};
+                                        "expire", "get",    "del",          "check",        "refuse"};
     assert_int_equal(COUNT(steps), STEP_COUNT);
     for (int i = 0; i < STEP_COUNT; i++)
         assert_string_equal(step_name((enum step)i), steps[i]);
