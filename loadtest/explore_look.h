@@ -9,7 +9,8 @@ struct explore_view {
     struct explore_books books; /* as others can see them: what is committed */
     unsigned
         row_holders; /* bits of the orders that have locked the product's row, to change it or for update */
-    int64_t row_fence; /* the newest fencing token on the product's row, of the strategy's lock service; 0: none */
+    int64_t
+        row_fence; /* the newest fencing token on the product's row, of the strategy's lock service; 0: none */
     const char *waits_for_a
         [ACTORS_MAX]; /* "row lock", "table lock", …, of those that wait; else NULL; static storage */
 };

@@ -261,8 +261,7 @@ static json_t *told_json(const struct play *play, const struct replay *replay)
         bool has_value = event->what < STEP_COUNT && event->value != STEP_NO_VALUE;
         json_object_set_new(step, "value", has_value ? json_integer(event->value) : json_null());
         if (event->what == EVENT_ROBBED)
-            json_object_set_new(step, "by",
-                                json_stringn((char[]){actor_name((unsigned)event->value)}, 1));
+            json_object_set_new(step, "by", json_stringn((char[]){actor_name((unsigned)event->value)}, 1));
     }
     return steps;
 }
