@@ -65,10 +65,11 @@ struct fault {
     bool ample;             /* STORY_CHURN: nothing is ever sold out */
     bool clocks;            /* the services have clocks that can be set */
     bool proxied_one;       /* by the first service alone, which is then the one that suffers */
-    int64_t think_ms;       /* STORY_OVERTAKE: how long the first holder thinks; 0: by the lease */
-    int64_t ttl_ms;         /* of the locks */
-    int64_t bound_ms;       /* I4, I5: in which orders should flow again; ten times as much is a failure */
-    int cycles;             /* unless the user wants another number */
+    int64_t
+        think_ms; /* how long an order thinks; in STORY_OVERTAKE the first holder's. 0: by the lease, or by chance */
+    int64_t ttl_ms;   /* of the locks */
+    int64_t bound_ms; /* I4, I5: in which orders should flow again; ten times as much is a failure */
+    int cycles;       /* unless the user wants another number */
 };
 
 /* A strategy under a fault, over all cycles so far. */
@@ -164,6 +165,7 @@ fault_step before_failover, strike_failover, leave_failover;
 fault_step enter_clock_redis, strike_clock_redis, leave_clock_redis, strike_clock_service;
 fault_step enter_clock_redlock, strike_clock_redlock, leave_clock_redlock;
 bool clock_possible(struct site *site, char *ret_reason, size_t size);
+fault_step strike_reset_beside; /* fault_reset.c */
 /* fault_disk.c */
 fault_step enter_disk_full, strike_disk_full, leave_disk_full;
 bool disk_possible(struct site *site, char *ret_reason, size_t size);

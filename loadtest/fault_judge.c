@@ -72,7 +72,7 @@ static bool all_written(struct site *site, struct fault_log *log, int64_t first,
     if (!rows)
         return false;
     for (size_t i = log->from; i < log->count; i++)
-        told[log->intents[i].strategy] += log->intents[i].told == TOLD_CREATED;
+        told[log->intents[i].strategy] += fault_log_stands(log, &log->intents[i]);
     for (int row = 0; row < PQntuples(rows); row++)
         told[number(rows, row, 0) - first] -= number(rows, row, 1);
     *ret_all = true;
@@ -81,14 +81,35 @@ static bool all_written(struct site *site, struct fault_log *log, int64_t first,
     return true;
 }
 
+/* Nothing is on its way to a product whose stock was replaced. There all_written does not tell, since it is not known which of
+ * the orders beside the change are for the new stock. */
+static bool nothing_to_come(struct site *site, const struct fault_log *log, int64_t first, size_t count,
+                            bool *ret_nothing)
+{
+    *ret_nothing = true;
+    for (size_t i = 0; i < count && *ret_nothing; i++) {
+        struct books books = {0};
+        if (log->changes[i].ended_us == 0)
+            continue;
+        if (!shop_audit(site->services[0].shop, first + (int64_t)i, &books)) {
+            if (!interrupted())
+                complain("%s", shop_error(site->services[0].shop));
+            return false;
+        }
+        *ret_nothing = books.in_flight == 0;
+    }
+    return true;
+}
+
 /* Orders that were accepted and not written may still come; where they were lost, waiting ends. */
 static bool settle(struct site *site, struct fault_log *log, int64_t first, size_t count)
 {
     int64_t end_us = monotonic_us() + (int64_t)SETTLE_MS * 1000;
-    bool rests = false, written = false;
-    while (!(rests && written) && monotonic_us() < end_us) {
+    bool rests = false, written = false, arrived = false;
+    while (!(rests && written && arrived) && monotonic_us() < end_us) {
         AUTO_RESULT rows = ask(site, &ST_BUSY, 0, 0);
-        if (!rows || !all_written(site, log, first, count, &written) || !sleep_unless_interrupted(POLL_MS))
+        if (!rows || !all_written(site, log, first, count, &written) ||
+            !nothing_to_come(site, log, first, count, &arrived) || !sleep_unless_interrupted(POLL_MS))
             return false;
         rests = number(rows, 0, 0) == 0;
     }
@@ -129,17 +150,20 @@ static bool read_orders(struct site *site, const struct fault_log *log, int64_t 
     return true;
 }
 
-static void judge_intent(const struct intent *intent, const struct found *found, struct fault_tally *tally)
+static void judge_intent(const struct fault_log *log, const struct intent *intent, const struct found *found,
+                         struct fault_tally *tally)
 {
     bool created = intent->told == TOLD_CREATED;
     tally->intents++;
     tally->acknowledged += created;
     tally->unclear += intent->told == TOLD_NOTHING;
     tally->refused += intent->told == TOLD_REFUSED;
-    tally->lost += created && (found->kept == 0 || (found->kept == 1 && found->id != intent->order_id));
+    tally->lost += (fault_log_stands(log, intent) && found->kept == 0) ||
+                   (created && found->kept == 1 && found->id != intent->order_id);
     tally->duplicated += found->orders > 1;
     tally->denied += found->kept > 0 && !intent->doubtful &&
                      (intent->told == TOLD_REFUSED || intent->told == TOLD_SOLD_OUT);
+    tally->denied += found->kept > 0 && fault_log_is_deleted(log, intent);
     tally->wrong += intent->told == TOLD_WRONG || intent->hung;
 }
 
@@ -161,30 +185,46 @@ static bool read_books(struct site *site, int64_t first, size_t count, struct fa
     return true;
 }
 
-/* One strategy's sales after the other; those whose clients were never told may have happened at any later time. */
+/* Adds the sales of one strategy that were for OF to SALES, or all that are there: those whose clients were never told may have
+ * happened at any later time. */
+static size_t collect_sales(const struct fault_log *log, const struct found *found, size_t strategy,
+                            const enum sale_of *of, struct sale *sales)
+{
+    size_t sold = 0;
+    for (size_t i = 0; i < log->count - log->from; i++) {
+        const struct intent *intent = &log->intents[log->from + i];
+        if (intent->strategy != strategy || found[i].kept == 0 || found[i].seen < 0 ||
+            (of && fault_log_sale(log, intent) != *of))
+            continue;
+        sales[sold++] = (struct sale){.seen = found[i].seen,
+                                      .began_us = intent->began_us,
+                                      .ended_us = intent->told == TOLD_CREATED ? intent->ended_us
+                                                                               : INT64_MAX};
+    }
+    return sold;
+}
+
+/* One strategy's sales after the other. A reset leaves the orders of the new stock alone; a PUT keeps all, and those that were
+ * under way beside it may be of either stock, so they have no place in a history. */
 static bool check_histories(const struct fault_log *log, const struct found *found, size_t count,
                             struct fault_tally *tallies)
 {
     size_t intents = log->count - log->from;
     struct sale *sales = malloc((intents + 1) * sizeof *sales);
     for (size_t strategy = 0; sales && strategy < count; strategy++) {
-        size_t sold = 0;
-        for (size_t i = 0; i < intents; i++) {
-            const struct intent *intent = &log->intents[log->from + i];
-            if (intent->strategy != strategy || found[i].kept == 0 || found[i].seen < 0)
-                continue;
-            sales[sold++] = (struct sale){.seen = found[i].seen,
-                                          .began_us = intent->began_us,
-                                          .ended_us = intent->told == TOLD_CREATED ? intent->ended_us
-                                                                                   : INT64_MAX};
+        static const enum sale_of before = SALE_BEFORE, last = SALE_LAST;
+        const enum sale_of *const both[] = {&before, &last}, *const all[] = {NULL, NULL};
+        bool keeps = log->changes[strategy].keeps_orders;
+        for (size_t i = 0; i < (keeps ? 2 : 1); i++) {
+            size_t sold = collect_sales(log, found, strategy, keeps ? both[i] : all[i], sales);
+            tallies[strategy].disordered += (int64_t)history_check(sales, sold);
         }
-        tallies[strategy].disordered += (int64_t)history_check(sales, sold);
     }
     free(sales);
     return sales != NULL;
 }
 
-/* No unit ever comes back: once one client was told that there is none, there is none for anybody. */
+/* No unit ever comes back in a sale: once one client was told that there is none, there is none for anybody. */
 static void count_turned_away(const struct fault_log *log, const struct found *found,
                               struct fault_tally *tallies)
 {
@@ -197,7 +237,7 @@ static void count_turned_away(const struct fault_log *log, const struct found *f
     for (size_t i = log->from; i < log->count; i++) {
         const struct intent *intent = &log->intents[i];
         struct fault_tally *tally = &tallies[intent->strategy];
-        if (intent->told == TOLD_SOLD_OUT)
+        if (intent->told == TOLD_SOLD_OUT && fault_log_sale(log, intent) == SALE_LAST)
             tally->turned_away += tally->left >= log->quantity ||
                                   intent->ended_us < last_us[intent->strategy];
     }
@@ -214,7 +254,7 @@ bool fault_judge(struct site *site, struct fault_log *log, int64_t first, size_t
                 read_books(site, first, count, ret_tallies);
     for (size_t i = 0; well && i < intents; i++) {
         const struct intent *intent = &log->intents[log->from + i];
-        judge_intent(intent, &found[i], &ret_tallies[intent->strategy]);
+        judge_intent(log, intent, &found[i], &ret_tallies[intent->strategy]);
     }
     if (well)
         count_turned_away(log, found, ret_tallies);

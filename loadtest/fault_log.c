@@ -27,6 +27,7 @@ void fault_log_turn(struct fault_log *log)
     log->quantity = 1;
     log->turned_us = monotonic_us();
     memset(log->served_us, 0, sizeof log->served_us);
+    memset(log->changes, 0, sizeof log->changes);
     pthread_mutex_unlock(&log->mutex);
 }
 
@@ -77,6 +78,27 @@ int64_t fault_log_served(struct fault_log *log, size_t strategy)
     int64_t served_us = log->served_us[strategy];
     pthread_mutex_unlock(&log->mutex);
     return served_us;
+}
+
+enum sale_of fault_log_sale(const struct fault_log *log, const struct intent *intent)
+{
+    const struct sale_change *change = &log->changes[intent->strategy];
+    if (intent->began_us > change->ended_us)
+        return SALE_LAST;
+    /* Without a clear answer the order may still have been made at any later time. */
+    return intent->ended_us < change->began_us && intent->told != TOLD_NOTHING ? SALE_BEFORE : SALE_EITHER;
+}
+
+bool fault_log_stands(const struct fault_log *log, const struct intent *intent)
+{
+    return intent->told == TOLD_CREATED &&
+           (log->changes[intent->strategy].keeps_orders || fault_log_sale(log, intent) == SALE_LAST);
+}
+
+bool fault_log_is_deleted(const struct fault_log *log, const struct intent *intent)
+{
+    return intent->told == TOLD_CREATED && !log->changes[intent->strategy].keeps_orders &&
+           fault_log_sale(log, intent) == SALE_BEFORE;
 }
 
 const char *fault_log_key(const struct fault_log *log, size_t number, char *buffer)

@@ -29,6 +29,19 @@ struct intent {
     int64_t began_us, ended_us; /* monotonic */
 };
 
+/* A product was reset or replaced while clients ordered: where one sale ends and the next one begins. */
+struct sale_change {
+    int64_t began_us, ended_us; /* the call, monotonic; 0: there was none in this cycle */
+    bool keeps_orders;          /* a PUT; a reset deletes them */
+};
+
+/* The sale that an intent was for. */
+enum sale_of {
+    SALE_BEFORE, /* answered before the change began */
+    SALE_EITHER, /* under way beside the change */
+    SALE_LAST,   /* begun after the change, or there was none */
+};
+
 struct fault_log {
     pthread_mutex_t mutex;
     char tag[40]; /* what this run's keys begin with */
@@ -38,7 +51,9 @@ struct fault_log {
     int64_t quantity;  /* units an order in this cycle: 1 unless set after fault_log_turn */
     int64_t turned_us; /* when it began, monotonic */
     int64_t served_us[FAULT_STRATEGIES_MAX]; /* when somebody was last told "created" or "sold out" */
-    char oddity[256];                        /* the first answer that was wrong, in words */
+    /* By strategy. Written by the thread that makes the changes, and read by it when the clients have ended. */
+    struct sale_change changes[FAULT_STRATEGIES_MAX];
+    char oddity[256]; /* the first answer that was wrong, in words */
 };
 
 /* TAG: unlike that of any other log whose orders are in this database. */
@@ -55,6 +70,13 @@ void fault_log_told(struct fault_log *log, size_t number, const struct intent *e
 void fault_log_oddity(struct fault_log *log, const char *text);
 /* When somebody was last told "created" or "sold out" of the strategy; 0: not yet in this cycle. */
 int64_t fault_log_served(struct fault_log *log, size_t strategy);
+
+/* The sale of an intent of this cycle that has ended. */
+enum sale_of fault_log_sale(const struct fault_log *log, const struct intent *intent);
+/* Must the order of an intent that was told "created" be there at the end of the cycle? */
+bool fault_log_stands(const struct fault_log *log, const struct intent *intent);
+/* Must it be gone: was it made before a reset? */
+bool fault_log_is_deleted(const struct fault_log *log, const struct intent *intent);
 
 /* The Idempotency-Key of an intent; BUFFER of 64 bytes, returned. */
 const char *fault_log_key(const struct fault_log *log, size_t number, char *buffer);

@@ -115,10 +115,12 @@ static bool add_unavailable(const json_t *rows, struct notes *notes)
 
 bool notes_of_faults(const json_t *document, struct notes *notes)
 {
-    static const char *const VERDICTS[] = {"ok",     "caught-as-expected", "not-caught", "nothing-shown",
-                                           "broken", "unavailable"};
+    /* The first three are as expected. */
+    enum { EXPECTED = 3, ALL = 6 };
+    static const char *const VERDICTS[ALL] = {"ok",         "caught-as-expected", "unavailable",
+                                              "not-caught", "nothing-shown",      "broken"};
     const json_t *rows = json_object_get(document, "rows");
-    size_t counts[5] = {0}, i, used = 0, total = json_array_size(rows);
+    size_t counts[ALL] = {0}, i, used = 0, unexpected = 0, total = json_array_size(rows);
     char list[160] = "";
     json_t *row, *fault;
     json_array_foreach(json_object_get(document, "faults"), i, fault) {
@@ -126,18 +128,20 @@ bool notes_of_faults(const json_t *document, struct notes *notes)
             return false;
     }
     json_array_foreach(rows, i, row) {
-        for (int v = 0; v < 5; v++)
+        for (int v = 0; v < ALL; v++)
             counts[v] += strcmp(result_text(row, "verdict"), VERDICTS[v]) == 0;
         if (*result_text(row, "oddity") &&
             !notes_add(notes, NOTE_WARNING, "%s, %s: %s", result_text(row, "fault"),
                        result_text(row, "strategy"), result_text(row, "oddity")))
             return false;
     }
-    for (int v = 0; v < 5; v++)
+    for (int v = EXPECTED; v < ALL; v++)
+        unexpected += counts[v];
+    for (int v = 0; v < ALL; v++)
         if (counts[v] > 0)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%zu %s", used ? ", " : "", counts[v],
                                      VERDICTS[v]);
     return add_shares(rows, notes) && add_unavailable(rows, notes) &&
            notes_add(notes, NOTE_CLOSING, "%zu row%s: %s. %s", total, total == 1 ? "" : "s", list,
-                     counts[2] + counts[3] > 0 ? "NOT all as expected." : "All as expected.");
+                     unexpected > 0 ? "NOT all as expected." : "All as expected.");
 }

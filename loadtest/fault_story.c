@@ -247,7 +247,8 @@ static bool break_things(struct fault_run *run)
 bool fault_churn(struct fault_run *run)
 {
     static const int64_t THINK_MS[] = {0, 0, 5, 20};
-    int64_t think_ms = THINK_MS[random_up_to(&run->random, 3)];
+    int64_t think_ms = run->fault->think_ms > 0 ? run->fault->think_ms
+                                                : THINK_MS[random_up_to(&run->random, 3)];
     /* Every third sale is sold out in the middle of it. */
     bool scarce = random_up_to(&run->random, 2) == 0 && !run->fault->ample;
     bool to_be_struck = false;

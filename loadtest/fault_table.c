@@ -30,7 +30,8 @@ static unsigned expect_pause(const struct strategy *strategy)
     return fault_expect_peril(strategy, PERIL_PAUSE, NULL);
 }
 
-/* Every writer of such a row is in one process here, and PostgreSQL forgets none of its transactions. */
+/* Every writer of such a row is in one process here, and PostgreSQL forgets none of its transactions. Resets by the other process
+ * are no writers like that: each write demands the stock that was read. */
 static unsigned expect_database(const struct strategy *strategy)
 {
     if (strategy->guarantee == ONE_PROCESS && strategy->scope == ONE_TX)
@@ -198,6 +199,9 @@ const struct fault faults[] = {
     {.name = "etcd-restart", .does = "etcd is killed and started again",
      .story = STORY_CHURN, .expected = expect_etcd, .strike = strike_etcd_restart,
      .ttl_ms = 2000, .bound_ms = 3000, .cycles = 5},
+    {.name = "reset-beside", .does = "another process resets the products, or in every fourth cycle replaces them (PUT), while orders run",
+     .story = STORY_CHURN, .expected = expect_database, .strike = strike_reset_beside, .think_ms = 60,
+     .ttl_ms = 10000, .bound_ms = 3000, .cycles = 40},
 };
 /* clang-format on */
 

@@ -161,7 +161,8 @@ static size_t choose(const struct faults_settings *settings, const struct fault 
     for (size_t i = 0; i < strategy_count; i++) {
         const struct strategy *strategy = &strategies[i];
         unsigned expected = fault->expected(strategy);
-        bool holds_up = fault->story == STORY_OVERTAKE && strategy->take_stock == take_table_lock;
+        bool thinks = fault->story == STORY_OVERTAKE || fault->think_ms > 0;
+        bool holds_up = thinks && strategy->take_stock == take_table_lock;
         if (!expected || holds_up != alone ||
             !selection_means(settings->strategies, strategy->name, guarantee_name(strategy->guarantee)))
             continue;

@@ -257,13 +257,13 @@ bool shop_switch(struct shop *shop, int64_t product, const char *strategy, int64
     return put_strategy(shop, product, body);
 }
 
-static bool make_product(struct shop *shop, int64_t product, int64_t stock)
+bool shop_replace(struct shop *shop, int64_t product, int64_t stock, const char *kind, const char *price)
 {
     char path[64];
     snprintf(path, sizeof path, "/products/%" PRId64, product);
     struct reply reply;
-    json_auto_t *body = json_pack("{s:s, s:s, s:I}", "name", "Load test", "price", "19.90", "stock",
-                                  (json_int_t)stock);
+    json_auto_t *body = json_pack("{s:s, s:s, s:I, s:s}", "name", "Load test", "price", price, "stock",
+                                  (json_int_t)stock, "kind", kind);
     bool done = call(shop, "PUT", path, body, 0, &reply);
     free(reply.body);
     return done;
@@ -280,7 +280,7 @@ bool shop_reset(struct shop *shop, int64_t product, int64_t stock, const char *k
         free(reply.body);
         if (!done || reply.status != 404)
             return done;
-        if (!make_product(shop, product, stock))
+        if (!shop_replace(shop, product, stock, kind, "19.90"))
             return false;
     }
     set_error(shop, "%s%s: there is no such product, although it was just made", shop->url, path);

@@ -46,6 +46,8 @@ bool shop_set_strategy(struct shop *shop, int64_t product, const json_t *setting
 bool shop_switch(struct shop *shop, int64_t product, const char *strategy, int64_t think_ms);
 /* Deletes the product's orders and sets its stock; makes the product if there is none. */
 bool shop_reset(struct shop *shop, int64_t product, int64_t stock, const char *kind);
+/* Replaces the product's stock and price; its orders stay. */
+bool shop_replace(struct shop *shop, int64_t product, int64_t stock, const char *kind, const char *price);
 bool shop_audit(struct shop *shop, int64_t product, struct books *ret_books);
 /* Places one order, without a key. False: no answer came. */
 bool shop_order(struct shop *shop, int64_t product, int64_t quantity, enum answer *ret_answer);

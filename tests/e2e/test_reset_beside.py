@@ -61,7 +61,7 @@ def changed_at(shop, product):
 def settled(shop, product):
     """The audit, once the orders that are written afterwards have been."""
     return wait_until(
-        lambda: (audit := shop.audit(product)).get("orders_to_come", 0) == 0 and audit, "all orders are written"
+        lambda: (audit := shop.audit(product))["in_flight"] == 0 and audit, "all orders are written"
     )
 
 

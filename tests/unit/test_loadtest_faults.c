@@ -1,6 +1,7 @@
 /* The parts of `loadtest faults` that need no server: histories, expectations, verdicts, the intent log, the proxy. */
 #include "loadtest/fault.h"
 #include "loadtest/fault_history.h"
+#include "loadtest/fault_sheet.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -223,6 +224,69 @@ static void an_intent_is_found_again_by_its_key(void **state)
     fault_log_close(&log);
 }
 
+/* A product was changed from 100 to 200. */
+static void an_intent_is_of_the_sale_that_it_was_answered_in(void **state)
+{
+    (void)state;
+    static const struct {
+        enum told told;
+        int64_t began_us, ended_us;
+        enum sale_of sale;
+    } INTENTS[] = {
+        {TOLD_CREATED, 10, 99, SALE_BEFORE},   {TOLD_SOLD_OUT, 10, 99, SALE_BEFORE},
+        {TOLD_NOTHING, 10, 99, SALE_EITHER}, /* its order may come at any later time */
+        {TOLD_CREATED, 10, 100, SALE_EITHER},  {TOLD_CREATED, 99, 201, SALE_EITHER},
+        {TOLD_CREATED, 150, 160, SALE_EITHER}, {TOLD_CREATED, 200, 300, SALE_EITHER},
+        {TOLD_CREATED, 201, 300, SALE_LAST},   {TOLD_NOTHING, 201, 300, SALE_LAST},
+    };
+    struct fault_log log;
+    fault_log_open("f1-2", &log);
+    for (size_t i = 0; i < sizeof INTENTS / sizeof INTENTS[0]; i++)
+        for (int keeps = 0; keeps <= 1; keeps++) {
+            const struct intent intent = {.strategy = 5,
+                                          .told = INTENTS[i].told,
+                                          .began_us = INTENTS[i].began_us,
+                                          .ended_us = INTENTS[i].ended_us};
+            bool created = intent.told == TOLD_CREATED;
+            memset(log.changes, 0, sizeof log.changes);
+            assert_int_equal(fault_log_sale(&log, &intent), SALE_LAST); /* no change */
+            assert_int_equal(fault_log_stands(&log, &intent), created);
+            assert_false(fault_log_is_deleted(&log, &intent));
+            log.changes[5] = (struct sale_change){100, 200, keeps};
+            assert_int_equal(fault_log_sale(&log, &intent), INTENTS[i].sale);
+            assert_int_equal(fault_log_stands(&log, &intent),
+                             created && (keeps || INTENTS[i].sale == SALE_LAST));
+            assert_int_equal(fault_log_is_deleted(&log, &intent),
+                             created && !keeps && INTENTS[i].sale == SALE_BEFORE);
+        }
+    fault_log_turn(&log);
+    assert_int_equal(log.changes[5].ended_us, 0);
+    fault_log_close(&log);
+}
+
+/* The sentence beneath the table says the same as the exit status. */
+static void the_closing_sentence_counts_every_verdict(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *verdict;
+        bool expected;
+    } VERDICTS[] = {{"ok", true},          {"caught-as-expected", true}, {"unavailable", true},
+                    {"not-caught", false}, {"nothing-shown", false},     {"broken", false}};
+    for (size_t i = 0; i < sizeof VERDICTS / sizeof VERDICTS[0]; i++) {
+        char counted[64];
+        struct notes notes = {0};
+        json_t *document = json_pack("{s:[], s:[{s:s}]}", "faults", "rows", "verdict", VERDICTS[i].verdict);
+        assert_true(document && notes_of_faults(document, &notes) && notes.count > 0);
+        const char *closing = notes.item[notes.count - 1].text;
+        snprintf(counted, sizeof counted, "1 row: 1 %s. %s", VERDICTS[i].verdict,
+                 VERDICTS[i].expected ? "All as expected." : "NOT all as expected.");
+        assert_string_equal(closing, counted);
+        notes_free(&notes);
+        json_decref(document);
+    }
+}
+
 /* ---- the proxy ----------------------------------------------------------------------------------------- */
 
 struct wire {
@@ -410,6 +474,8 @@ int main(void)
         cmocka_unit_test(cycles_without_an_order_show_nothing),
         cmocka_unit_test(overlapping_sections_break_rows_that_only_their_lock_protects),
         cmocka_unit_test(an_intent_is_found_again_by_its_key),
+        cmocka_unit_test(the_closing_sentence_counts_every_verdict),
+        cmocka_unit_test(an_intent_is_of_the_sale_that_it_was_answered_in),
         cmocka_unit_test(a_proxy_passes_on_what_comes),
         cmocka_unit_test(a_proxy_cuts_after_so_many_bytes),
         cmocka_unit_test(a_proxy_holds_a_request_whose_client_it_resets),
