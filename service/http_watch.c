@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 enum { TCP_CLOSE_WAIT = 8 };         /* the kernel's number for "the peer has closed its side" */
@@ -37,6 +38,18 @@ void http_watch_phase(struct http_connection *c, enum http_phase phase)
     atomic_store(&c->phase, phase);
 }
 
+/* Has the client closed its side in the middle of a request? What it sent before, perhaps a whole request, may have to be
+ * read still, or is being read now: so only when a second look finds that nothing has changed. */
+static bool has_gone(struct http_connection *c, int64_t since_us)
+{
+    int unread = 0;
+    if (ioctl(c->fd, FIONREAD, &unread) != 0 || unread > 0)
+        return false;
+    bool unchanged = c->gone_since_us == since_us;
+    c->gone_since_us = since_us;
+    return unchanged;
+}
+
 /* Is it the client's fault that nothing moves? Also where it has gone in the middle of a request: libmicrohttpd
  * notices that only when it next reads. */
 static bool is_to_be_cut(struct http_connection *c, int64_t now_us, int64_t limit_us)
@@ -55,7 +68,7 @@ static bool is_to_be_cut(struct http_connection *c, int64_t now_us, int64_t limi
     socklen_t size = sizeof info;
     if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
         return false;
-    if (info.tcpi_state == TCP_CLOSE_WAIT)
+    if (info.tcpi_state == TCP_CLOSE_WAIT && has_gone(c, since_us))
         return true;
     int64_t received_us = now_us - (int64_t)info.tcpi_last_data_recv * 1000;
     bool has_begun = answered_us ? received_us > since_us + CLOCK_GRAIN_US : info.tcpi_bytes_received > 0;

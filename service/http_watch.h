@@ -23,6 +23,8 @@ struct http_connection {
 
     struct http_connection *next, *previous; /* under the watch's mutex, as all below */
     int64_t begun_us; /* when the request that is coming in began, as far as was seen; 0: none is */
+    int64_t
+        gone_since_us; /* since_us when the client was last seen to have closed its side with nothing left to read */
 };
 
 struct http_watch;

@@ -120,6 +120,25 @@ static void bytes_after_an_answer_begin_a_request(void **state)
     end(&line);
 }
 
+/* A client that sends a request and closes its side, as netcat does, while our thread has not come to read it. */
+static void what_was_sent_before_the_end_is_read(void **state)
+{
+    (void)state;
+    struct line line;
+    begin(&line);
+    say(&line);
+    assert_int_equal(shutdown(line.client, SHUT_WR), 0);
+    sleep_us(LIMIT_US / 2);
+    assert_true(is_open(&line));
+    char byte;
+    assert_int_equal(recv(line.server, &byte, 1, 0), 1);
+    http_watch_phase(line.connection,
+                     HTTP_RECEIVING); /* it was not all of a request, and no more will come */
+    int64_t begun_us = monotonic_us();
+    assert_true(cut_after_us(&line, begun_us) < PATIENCE_US);
+    end(&line);
+}
+
 static void who_asks_nothing_or_waits_for_us_is_not_cut(void **state)
 {
     (void)state;
@@ -144,6 +163,7 @@ int main(void)
         cmocka_unit_test(a_slow_request_is_cut),
         cmocka_unit_test(the_next_request_has_all_its_time),
         cmocka_unit_test(bytes_after_an_answer_begin_a_request),
+        cmocka_unit_test(what_was_sent_before_the_end_is_read),
         cmocka_unit_test(who_asks_nothing_or_waits_for_us_is_not_cut),
     };
     alarm(STUCK_S);
