@@ -6,6 +6,7 @@
 #include "loadtest/interrupt.h"
 #include "loadtest/output.h"
 #include "loadtest/result.h"
+#include "loadtest/selection.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +27,8 @@ struct bench_settings {
 #define AT(member) offsetof(struct bench_settings, member)
 
 static const struct option_row ROWS[] = {
-    {"--only", "PATTERN", OPTION_TEXTS, AT(only), 0, 0, NULL,
-     "run those that match, such as 'hot/*' or sold-out; repeat it for more"},
+    {"--only", "LIST", OPTION_TEXTS, AT(only), 0, 0, NULL,
+     "run those that match, with commas between, such as 'hot/*,sold-out'; may be\nrepeated"},
     {"--rounds", "N", OPTION_NUMBER, AT(rounds), 1, 99, NULL,
      "how often both sides of every ratio are measured"},
     {"--duration", "TIME", OPTION_DURATION, AT(duration_ms), 1000, 600000, NULL,
@@ -82,21 +83,39 @@ static bool is_wanted(const struct bench_case *row, const struct texts *only)
     return only->count == 0;
 }
 
+/* Does each pattern match a case? Says on stderr which one does not. */
+static bool each_matches(const struct bench_case *cases, size_t case_count, const char *list)
+{
+    const char *rest = list, *word;
+    size_t length;
+    while (selection_next(&rest, &word, &length)) {
+        char *pattern = strndup(word, length);
+        size_t i = 0;
+        while (pattern && i < case_count && !bench_case_matches(&cases[i], pattern))
+            i++;
+        free(pattern);
+        if (i < case_count && pattern)
+            continue;
+        fprintf(stderr, "loadtest bench: --only '%.*s' matches nothing (valid:", (int)length, word);
+        for (i = 0; i < case_count; i++)
+            fprintf(stderr, " %s", cases[i].name);
+        fputs(")\n", stderr);
+        return false;
+    }
+    return true;
+}
+
 /* Picks the cases and checks the rest of the settings; says on stderr what is wrong. */
 static bool choose(struct bench *bench)
 {
     const struct bench_settings *settings = bench->settings;
     size_t case_count = bench_cases(bench->cases);
+    for (size_t i = 0; i < settings->only.count; i++)
+        if (!each_matches(bench->cases, case_count, settings->only.item[i]))
+            return false;
     for (size_t i = 0; i < case_count; i++)
         if (is_wanted(&bench->cases[i], &settings->only))
             bench->runs[bench->count++].row = &bench->cases[i];
-    if (bench->count == 0) {
-        fputs("loadtest bench: --only matches nothing (valid:", stderr);
-        for (size_t i = 0; i < case_count; i++)
-            fprintf(stderr, " %s", bench->cases[i].name);
-        fputs(")\n", stderr);
-        return false;
-    }
     if (settings->duration_ms % 1000 != 0) {
         fputs("loadtest bench: --duration must be whole seconds: pgbench counts in them\n", stderr);
         return false;

@@ -1,6 +1,8 @@
 /* The ratios that the benchmark measures, one row each: what is held against what, and what it should reach. */
 #include "loadtest/bench_cases.h"
 
+#include "loadtest/selection.h"
+
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,6 +17,7 @@
 
 #define CONTENDERS 8 /* for one key */
 #define COUNTED_ORDERS 20000
+#define PATTERN_SIZE 128 /* longer than any name, and one that is not matches nothing */
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -381,9 +384,20 @@ size_t bench_cases(struct bench_case ret_cases[static CASES_MAX])
     return count;
 }
 
-bool bench_case_matches(const struct bench_case *row, const char *pattern)
+bool bench_case_matches(const struct bench_case *row, const char *list)
 {
-    return fnmatch(pattern, row->name, 0) == 0 || strstr(row->name, pattern) != NULL;
+    const char *word;
+    size_t length;
+    while (selection_next(&list, &word, &length)) {
+        char pattern[PATTERN_SIZE];
+        if (length == 0 || length >= sizeof pattern)
+            continue;
+        memcpy(pattern, word, length);
+        pattern[length] = '\0';
+        if (fnmatch(pattern, row->name, 0) == 0 || strstr(row->name, pattern) != NULL)
+            return true;
+    }
+    return false;
 }
 
 /* ---- the result ----------------------------------------------------------------------------------------------- */

@@ -46,8 +46,8 @@ struct bench_case {
 /* All there are; returns how many. */
 size_t bench_cases(struct bench_case ret_cases[static CASES_MAX]);
 
-/* PATTERN is a name, a part of one, or has * and ? in it. */
-bool bench_case_matches(const struct bench_case *row, const char *pattern);
+/* LIST has patterns with commas between: each is a name, a part of one, or has * and ? in it. An empty one matches nothing. */
+bool bench_case_matches(const struct bench_case *row, const char *list);
 
 /* The row's result, from the samples of all rounds; NULL when out of memory. */
 json_t *bench_case_json(const struct bench_case *row, const struct tuning *tuning,

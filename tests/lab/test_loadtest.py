@@ -161,6 +161,9 @@ def test_diff_names_the_cell():
         (["compare", "--stock", "-1"], "--stock"),
         (["compare", "--duration", "5 parsecs"], "--duration"),
         (["compare", "--format", "xml"], "json"),
+        (["bench", "--only", "nonsense"], "'nonsense' matches nothing"),
+        (["bench", "--only", "locks/*,nonsense"], "'nonsense' matches nothing"),
+        (["bench", "--only", "locks/*", "--only", "nonsense"], "hot/atomic-statement"),
     ],
 )
 def test_a_wrong_word_is_refused_before_any_load(arguments, valid):

@@ -202,6 +202,10 @@ static void test_patterns(void **state)
     assert_true(bench_case_matches(hot, "atomic"));
     assert_false(bench_case_matches(hot, "spread/*"));
     assert_false(bench_case_matches(hot, "atomic*"));
+    assert_true(bench_case_matches(hot, "spread/*,hot/*"));
+    assert_true(bench_case_matches(hot, "atomic,spread/*"));
+    assert_false(bench_case_matches(hot, "spread/*,sold-out"));
+    assert_false(bench_case_matches(hot, ""));
 }
 
 static void test_medians_and_extremes(void **state)
