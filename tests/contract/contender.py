@@ -168,10 +168,14 @@ class Contender:
         """As done, but None where it does not come."""
         return self.probe.take(self.name, did, within)
 
+    def first_of(self, *what):
+        """The first of these events that comes."""
+        return wait_until(lambda: next(filter(None, (self.event(did, 0) for did in what)), None), f"one of {what}")
+
     def acquire(self, key, wait=0, lease=None, ends=False):
         return self.start("acquire", key, wait=wait, lease=lease, ends=ends).done("acquire")
 
-    def got(self, key, wait=2000, **options):
+    def got(self, key, wait=15000 * PATIENCE, **options):
         """Acquires what is free, or will be; it must succeed."""
         event = self.decided(lambda: self.acquire(key, wait, **options))
         assert event["status"] == "ok", event

@@ -12,12 +12,12 @@ import subprocess
 import time
 import uuid
 
-from basics import PATIENCE
+from basics import PATIENCE, REPLY_S, wait_until
 from kazoo.client import KazooClient
 from servers import Session, psql
 from stack import run
 
-LEASE_MS = 20000
+LEASE_MS = 120000  # which does not end during a test
 
 
 class RedisPy:
@@ -42,7 +42,7 @@ class RedisPy:
 
     def wait(self, key):
         self.locks = self.locks_of(key)
-        return all(lock.acquire(blocking_timeout=10) for lock in self.locks)
+        return all(lock.acquire(blocking_timeout=REPLY_S) for lock in self.locks)
 
     def release(self, _key):
         for lock in self.locks:
@@ -76,14 +76,14 @@ class Kazoo:
 
     def __init__(self, stack):
         self.client = KazooClient(stack.zookeeper)
-        self.client.start(timeout=20)
+        self.client.start(timeout=REPLY_S)
 
     def hold(self, key, **options):
         self.lock = self.client.Lock(f"/oversell/locks/{key}", "foreign", **self.patterns)
         return self.lock.acquire(**(options or {"blocking": False}))
 
     def wait(self, key):
-        return self.hold(key, timeout=10)
+        return self.hold(key, timeout=REPLY_S)
 
     def release(self, _key):
         self.lock.release()
@@ -110,9 +110,10 @@ class EtcdctlLock:
         self.process = None
 
     def wait(self, key):
-        return self.hold(key, seconds=10)
+        return self.hold(key, waits=True)
 
-    def hold(self, key, seconds=1.0):
+    def hold(self, key, waits=False):
+        """Does not wait for another holder: its key in the queue behind another's says that it would."""
         self.process = subprocess.Popen(
             ["etcdctl", "lock", f"oversell/locks/{key}"],
             env=self.environment,
@@ -122,12 +123,20 @@ class EtcdctlLock:
         )
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)
-            if selector.select(seconds * PATIENCE):
+
+            def holds_or_would_wait():
+                return selector.select(0.1) or not waits and len(self.queue(key)) > 1
+
+            wait_until(holds_or_would_wait, "etcdctl holds the lock or waits", REPLY_S)
+            if selector.select(0):
                 line = self.process.stdout.readline()
                 assert line.startswith(f"oversell/locks/{key}/"), line
                 return True
         self.close()
         return False
+
+    def queue(self, key):
+        return run("etcdctl", "get", "--prefix", f"oversell/locks/{key}/", "--keys-only", env=self.environment).split()
 
     def release(self, _key):
         self.process.send_signal(signal.SIGINT)
@@ -136,7 +145,7 @@ class EtcdctlLock:
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
             try:
-                self.process.wait(timeout=10)
+                self.process.wait(timeout=REPLY_S)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()

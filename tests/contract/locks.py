@@ -1,10 +1,12 @@
 """All locks, what each declares of itself, and the one table of what the flawed ones break."""
 
+import contextlib
 import json
 import subprocess
+import threading
 from types import SimpleNamespace
 
-from basics import BUILD
+from basics import BUILD, REPLY_S
 
 LOCKPROBE = BUILD / "lockprobe"
 
@@ -34,7 +36,7 @@ LEASE_MS = {
 
 
 def read_locks():
-    listed = subprocess.run([LOCKPROBE, "--list"], capture_output=True, text=True, timeout=20, check=True)
+    listed = subprocess.run([LOCKPROBE, "--list"], capture_output=True, text=True, timeout=REPLY_S, check=True)
     return [SimpleNamespace(**json.loads(line)) for line in listed.stdout.splitlines()]
 
 
@@ -53,5 +55,22 @@ def declaring(**properties):
     ]
 
 
+SCALE = threading.local()  # how many times as long a thread's times are
+
+
+@contextlib.contextmanager
+def longer_times(scale):
+    """So many times as long, for this thread."""
+    SCALE.value = scale
+    try:
+        yield
+    finally:
+        SCALE.value = 1
+
+
+def scaled(ms):
+    return ms * getattr(SCALE, "value", 1)
+
+
 def lease_ms(name):
-    return LEASE_MS[BY_NAME[name].setting]
+    return scaled(LEASE_MS[BY_NAME[name].setting])

@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import redis
-from basics import ROOT
+from basics import REPLY_S, ROOT
 from kazoo.client import KazooClient
 from proxy import Proxy
 from servers import psql
@@ -24,7 +24,7 @@ SCRIPT = os.environ.get("OVERSELL_STACK", ROOT / "stack" / "stack")
 
 def run(*command, status=0, **options):
     ran = subprocess.run(
-        [str(word) for word in command], capture_output=True, text=True, timeout=120, check=False, **options
+        [str(word) for word in command], capture_output=True, text=True, timeout=300, check=False, **options
     )
     assert ran.returncode == status, f"{command}: exit {ran.returncode}\n{ran.stdout}{ran.stderr}"
     return ran.stdout
@@ -101,7 +101,7 @@ class Servers:
 def four_letters(address, word):
     """What a ZooKeeper server answers to one of its commands."""
     host, port = address.split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
+    with socket.create_connection((host, int(port)), timeout=REPLY_S) as connection:
         connection.sendall(word)
         return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
 
@@ -189,7 +189,7 @@ class LockStack(Servers):
     @contextlib.contextmanager
     def zookeeper_client(self):
         client = KazooClient(self.zookeeper)
-        client.start(timeout=20)
+        client.start(timeout=REPLY_S)
         try:
             yield client
         finally:

@@ -119,21 +119,21 @@ def a_wrong_password(lock, start, addresses):
     password("another")
     ours = ",".join(f"redis://{user}:word@127.0.0.1:{urlsplit(url).port}" for url in urls)
     contender, other, key = Contender(start(**{setting: ours}), lock), start().contender(lock, LONG_MS), fresh_key()
-    first = contender.acquire(key, wait=400, lease=lease_ms(lock))
-    assert in_time(first, 400) == "refused" and first["error"], first
+    first = contender.acquire(key, wait=4000, lease=lease_ms(lock))
+    assert in_time(first, 4000) == "refused" and first["error"], first
     password("word")
     recovers(contender)
     contender.released()
     seen = f"expected refused, saw {first['status']} ({first['error']})"
     if BY_NAME[lock].blocking:
         password("another")
-        other.got(key, lease=10000)
-        event = contender.acquire(key, wait=400, lease=lease_ms(lock))
-        assert in_time(event, 400) == "refused" and event["error"], event
+        other.got(key, lease=LONG_MS)
+        event = contender.acquire(key, wait=4000, lease=lease_ms(lock))
+        assert in_time(event, 4000) == "refused" and event["error"], event
         seen += f"; as a waiter refused, {event['status']}"
         other.released()
         password("word")
-        other.got(key, lease=10000)
+        other.got(key, lease=LONG_MS)
         wait_until(lambda: contender.acquire(key, wait=200)["status"] == "busy", "waiting works again")
         other.released()
     for server in servers:

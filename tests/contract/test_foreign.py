@@ -5,6 +5,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from basics import PATIENCE, stays
 from conditions import LONG_MS
 from contender import fresh_key, now_us, took_ms
 from foreign import BLIND, LEASE_MS, PAIRS
@@ -34,7 +35,7 @@ def test_exclusion(met, print_later):
 
     before = ours.stats()["wake_ups"]
     ours.waits(key, wait=LEASE_MS // 2, lease=LONG_MS)
-    time.sleep(0.15)
+    time.sleep(0.15)  # it has told that it waits, and now does
     released_us = now_us()
     foreign.release(key)
     event = ours.done("acquire")
@@ -64,8 +65,7 @@ def test_they_wait_for_us(met, print_later):
     ours.got(key, lease=LEASE_MS)  # so that what comes is not its end
     with ThreadPoolExecutor(1) as pool:
         theirs = pool.submit(lambda: (foreign.wait(key), now_us()))
-        time.sleep(0.5)
-        assert not theirs.done()
+        stays(lambda: not theirs.done(), "theirs waits")
         released_us = ours.released()["began_us"]
         came, at_us = theirs.result()
     assert came
@@ -93,7 +93,7 @@ def test_a_value_of_another_kind(lock, start, stack, print_later):
             server.set(name, "somebody")
         else:
             server.hset(name, "somebody", 1)
-    event = ours.decided(lambda: ours.acquire(key, wait=200, lease=LONG_MS))
+    event = ours.decided(lambda: ours.acquire(key, wait=1000, lease=LONG_MS))
     expected = "busy" if lock in BUSY else "refused"
     told = f"{lock:22} expected {expected}, got {event['status']}: {event['error']}"
     print_later("A value of another kind under our key", told)
@@ -165,7 +165,7 @@ def test_what_is_not_ours(lock, what, strange, expected, start, stack, print_lat
     if expected == IGNORED:
         ours.released()
     else:
-        ours.waits(key, wait=10000, lease=LONG_MS)
+        ours.waits(key, wait=60000 * PATIENCE, lease=LONG_MS)
     strange.take_away(stack)
     if expected == IGNORED:
         ours.got(key, lease=LONG_MS)

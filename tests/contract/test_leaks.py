@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from basics import PATIENCE, SANITIZED, wait_until
+from basics import SANITIZED, wait_until
 from conditions import LONG_MS, all_well
 from contender import fresh_key
 from locks import BREAKS, BY_NAME, declaring
@@ -100,7 +100,7 @@ def test_nothing_grows(setting, start, stack, print_later):
         print_later(f"Growth of a process by {ROUNDS} acquisitions, half of them contended", told)
         assert process.waited or not setting or lock in NEVER_SHARED, f"{lock}: nobody had to wait"
         assert grown["descriptors"] <= 0 and grown["threads"] <= 0, (lock, before[lock], grown)
-        assert SANITIZED or grown["KiB"] <= GROWTH_KIB * PATIENCE, (lock, before[lock], grown)
+        assert SANITIZED or grown["KiB"] <= GROWTH_KIB, (lock, before[lock], grown)
     keys = [key for process in cycling.values() for key in process.keys]
     wait_until(
         lambda: not any(stack.left_behind(setting)[what] > count for what, count in allowed.items())

@@ -34,8 +34,8 @@ class Contest:
         self.lock, self.seen, self.wrong = lock, {}, None
         self.holder, self.waiter = (start().contender(lock, LONG_MS) for _ in range(2))
         self.key = fresh_key()
-        self.holder.got(self.key, wait=5000, lease=LONG_MS)
-        self.waiter.waits(self.key, wait=60000, lease=LONG_MS)
+        self.holder.got(self.key, wait=5000 * PATIENCE, lease=LONG_MS)
+        self.waiter.waits(self.key, wait=60000 * PATIENCE, lease=LONG_MS)
 
     def play(self, scene):
         if self.wrong:
@@ -57,7 +57,7 @@ class Contest:
         assert event["status"] == "ok", event
         assert self.waiter.holds() == "ok"
         self.waiter.released()
-        self.seen["new"] = self.holder.got(fresh_key(), wait=5000, lease=LONG_MS)["status"]
+        self.seen["new"] = self.holder.got(fresh_key(), wait=5000 * PATIENCE, lease=LONG_MS)["status"]
         self.holder.released()
 
     def two_are_dead(self):

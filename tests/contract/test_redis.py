@@ -46,7 +46,7 @@ def test_through_a_unix_socket_with_scripts_forgotten(lock, server):
         holder.got(key, lease=LONG_MS)
         assert any(key.encode() in name for name in server.keys()), server.keys()
         server.script_flush()
-        other.waits(key, wait=20000, lease=LONG_MS)
+        other.waits(key, wait=60000, lease=LONG_MS)
         server.script_flush()
         holder.released()
         assert other.done("acquire")["status"] == "ok"

@@ -4,12 +4,12 @@ import statistics
 import time
 
 import pytest
-from basics import PATIENCE
+from basics import at_any_speed
 from conditions import EXCLUSIVE, LONG_MS, two_contenders
 from contender import fresh_key, took_ms
 from locks import BY_NAME
 
-LATE_MS = 50 * PATIENCE  # how late a wait may end, in the best of so many tries: a busy machine is not always late
+LATE_MS = 500  # ten times how late a wait may end, in the best of so many tries: a busy machine is not always late
 TRIES = 10
 HAND_OVERS = 9
 
@@ -35,22 +35,28 @@ def test_a_wait_is_never_short_and_hardly_long(lock, start, print_later):
 @pytest.mark.parametrize("lock", EXCLUSIVE)
 def test_hand_over(lock, start, print_later):
     """From the release to the next holder: most are woken, where the lock says that it wakes."""
+    at_any_speed(lambda scale: hand_over(lock, start, print_later, 0.03 * scale))
+
+
+def hand_over(lock, start, print_later, pause_s):
+    """PAUSE_S: from a waiter's telling that it waits until it is asleep."""
     holder, waiter = two_contenders(lock, start)
     key, took_ms = fresh_key(), []
     holder.got(key, lease=LONG_MS)
     before = wake_ups(holder, waiter)
     for _ in range(HAND_OVERS):
-        waiter.waits(key, wait=20000, lease=LONG_MS)
-        time.sleep(0.03)
+        waiter.waits(key, wait=60000, lease=LONG_MS)
+        time.sleep(pause_s)
         released = holder.released()
         took_ms.append((waiter.done("acquire")["ended_us"] - released["began_us"]) / 1000)
         holder, waiter = waiter, holder
     woken = "woken" if BY_NAME[lock].blocking else "polls"
     trips = (holder.stats()["round_trips"] + waiter.stats()["round_trips"]) / 12  # one each to begin with
-    print_later("Hand-over to a waiter, in ms (median and worst of nine), and requests for each acquisition",
-                f"{lock:24} {woken} {statistics.median(took_ms):8.2f} {max(took_ms):8.2f} {trips:8.1f}")  # fmt: skip
     if BY_NAME[lock].blocking:
         assert wake_ups(holder, waiter) - before > HAND_OVERS / 2, took_ms
+    print_later("Hand-over to a waiter, in ms (median and worst of nine), and requests for each acquisition",
+                f"{lock:24} {woken} {statistics.median(took_ms):8.2f} {max(took_ms):8.2f} {trips:8.1f}")  # fmt: skip
+    holder.released()
 
 
 def wake_ups(*contenders):

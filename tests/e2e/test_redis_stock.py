@@ -13,15 +13,16 @@ import pytest
 import redis
 
 from basics import die_with_parent
+from basics import REPLY_S, START_S
 from lab import (
     Background,
-    PATIENCE,
     Proxy,
     expect_balanced,
     hammer,
     holding_row,
     number,
     psql,
+    stays,
     together,
     wait_until,
     waiting_backends,
@@ -61,7 +62,7 @@ class Redis:
 
     def kill(self):
         self.process.kill()
-        self.process.wait(timeout=10)
+        self.process.wait(timeout=START_S)
 
     def restart(self):
         self.kill()
@@ -88,14 +89,20 @@ def client_of(shop):
     return redis.Redis.from_url(shop.lock_servers["REDIS_URL"], decode_responses=True), prefix
 
 
-def settled(service, product, seconds=30.0):
+def settled(service, product):
     """The audit, once all that was accepted is written."""
 
     def rest():
         audit = service.audit(product)
         return audit if audit["in_flight"] == 0 else None
 
-    return wait_until(rest, "every accepted order is written", seconds, every=0.05)
+    return wait_until(rest, "every accepted order is written", every=0.05)
+
+
+def wait_for_orders(service, product, more=50):
+    """Waits until so many more orders of a product are written."""
+    before = service.audit(product)["orders"]
+    wait_until(lambda: service.audit(product)["orders"] >= before + more, "orders flow")
 
 
 def expect_settled(service, product, load, initial):
@@ -225,8 +232,7 @@ def test_other_kinds(shop, kind):
     shop.reset(product, 7, kind=kind)
     assert shop.order(product, 1, STRATEGY).problem == "wrong-stock-kind"
     assert shop.order(product, 7, seller).status == 201
-    time.sleep(0.2)
-    assert shop.get(f"/orders/{first}").problem == "no-such-order", "the reset has deleted it"
+    stays(lambda: shop.get(f"/orders/{first}").problem == "no-such-order", "the reset has deleted it", 0.2)
     assert shop.audit(product)["balanced"]
 
 
@@ -242,7 +248,7 @@ def test_a_reset_while_orders_run(pair):
     load = Background(lambda: hammer(pair, product, threads=8, strategy=STRATEGY, stop=stop))
     try:
         for _ in range(4):
-            time.sleep(0.15)
+            wait_for_orders(pair[1], product)
             pair[0].reset(product, 100000, kind="redis")
             assert pair[1].audit(product)["balanced"]
     finally:
@@ -260,7 +266,7 @@ def test_a_replacement_keeps_accepted_orders(pair):
     load = Background(lambda: hammer(pair, product, threads=8, strategy=STRATEGY, stop=stop))
     try:
         for price in ("1", "2.50", "3"):
-            time.sleep(0.15)
+            wait_for_orders(pair[1], product)
             body = {"name": "Tee", "price": price, "stock": 50000, "kind": "redis"}
             assert pair[0].put(f"/products/{product}", body).status == 200
     finally:
@@ -383,9 +389,10 @@ def test_redis_is_killed_under_load(services, database, own_redis, options):
     product = pair[0].product(stock=20000, kind="redis")
     stop = threading.Event()
     running = Background(lambda: hammer(pair, product, threads=8, strategy=STRATEGY, stop=stop))
-    time.sleep(1)
+    wait_for_orders(pair[0], product)
     server.restart()
-    time.sleep(1)
+    wait_until(lambda: pair[0].get(f"/audit?product_id={product}").status == 200, "Redis is back")
+    wait_for_orders(pair[0], product)
     stop.set()
     load = running.result()
     audit = settled(pair[0], product)
@@ -455,12 +462,19 @@ def test_a_stock_that_was_tampered_with_is_repaired(shop):
     product = shop.product(stock=10, kind="redis")
     server, prefix = client_of(shop)
     for wrong in (5, -3):
-        before = metric(shop, "oversell_stock_repaired_units_total")
-        server.hincrby(f"{prefix}:stock:{product}", "left", wrong)
-        audit = shop.audit(product)
+        before, times = metric(shop, "oversell_stock_repaired_units_total"), 0
+
+        def audit_before_the_repair():
+            nonlocal times
+            times += 1
+            server.hincrby(f"{prefix}:stock:{product}", "left", wrong)
+            audit = shop.audit(product)
+            wait_until(lambda: shop.audit(product)["balanced"], "it is repaired")
+            return None if audit["balanced"] else audit
+
+        audit = wait_until(audit_before_the_repair, "the audit is made before the next round of repairs")
         assert (audit["left"], audit["drift"], audit["balanced"]) == (10 + wrong, wrong, False), f"{audit}"
-        wait_until(lambda: shop.audit(product)["balanced"], "it is repaired", 20)
-        assert metric(shop, "oversell_stock_repaired_units_total") == before + abs(wrong)
+        assert metric(shop, "oversell_stock_repaired_units_total") == before + abs(wrong) * times
     server.delete(f"{prefix}:stock:{product}")
     accept(shop, product, 10)
     assert shop.order(product, 1, STRATEGY).problem == "sold-out"
@@ -474,7 +488,7 @@ def test_postgresql_has_the_last_word(shop):
         server.hincrby(f"{prefix}:stock:{product}", "left", 4)
         orders = [accept(shop, product) for _ in range(7)]
     audit = settled(shop, product)
-    wait_until(lambda: shop.audit(product)["left"] == 0, "the stock is repaired", 20)
+    wait_until(lambda: shop.audit(product)["left"] == 0, "the stock is repaired")
     states = [order_status(shop, order) for order in orders]
     assert sorted(states) == ["pending"] * 3 + ["rejected"] * 4, f"{states}, {audit}"
     audit = shop.audit(product)
@@ -516,7 +530,7 @@ def test_a_full_stream(services, database, own_redis):
         )
         reply = service.order(product, 1, STRATEGY)
         assert reply.problem == "overloaded", str(reply)
-    wait_until(lambda: service.order(product, 1, STRATEGY).status == 202, "there is room again", 60)
+    wait_until(lambda: service.order(product, 1, STRATEGY).status == 202, "there is room again")
     audit = settled(service, product)
     assert (audit["sold"], audit["left"], audit["balanced"]) == (2, 8, True), f"{audit}"
 
@@ -541,7 +555,7 @@ def test_postgresql_away_while_orders_are_accepted(services, database):
         assert service.get(f"/audit?product_id={product}").problem == "backend-unavailable"
         assert service.order(product, 1, STRATEGY, key="k").problem == "backend-unavailable", "it may know the key"
         proxy.refuse = False
-        wait_until(lambda: order_status(service, order) == "pending", "they are written", 30)
+        wait_until(lambda: order_status(service, order) == "pending", "they are written")
         audit = settled(service, product)
         assert (audit["orders"], audit["sold"], audit["left"], audit["balanced"]) == (200, 200, 0, True), f"{audit}"
     finally:
@@ -559,7 +573,7 @@ def test_a_commit_whose_reply_is_lost(services, database):
         with holding_row(database, product):
             load = hammer([service], product, threads=4, strategy=STRATEGY, most=12)
             proxy.arm(b"commit", "reply")
-        assert proxy.triggered.wait(20), "a COMMIT has come by"
+        assert proxy.triggered.wait(REPLY_S), "a COMMIT has come by"
         audit = settled(service, product)
         assert (audit["orders"], audit["balanced"]) == (1 + len(load.created), True), f"{audit}"
     finally:
@@ -574,14 +588,15 @@ def test_kill_9_under_load(services, database):
     service = services.start(database)
     product = service.product(stock=100000, kind="redis")
     running = Background(lambda: hammer([service], product, threads=8, strategy=STRATEGY, stop=threading.Event()))
-    time.sleep(1)
+    wait_for_orders(service, product)
     with holding_row(database, product):
-        time.sleep(0.3)  # some are handed to the writer, more wait
+        wait_until(lambda: waiting_backends(database) > 0, "some are handed to the writer, which waits for the row")
+        stays(lambda: running.running, "more are accepted", 0.3)
         service.kill()
     load = running.result()
     assert len(load.created) > 50, f"{load.outcomes}"
     service = services.start(database)
-    wait_until(lambda: order_status(service, max(load.ids)) == "pending", "they are written", 30)
+    wait_until(lambda: order_status(service, max(load.ids)) == "pending", "they are written")
     audit = settled(service, product)
     assert audit["balanced"] and audit["left"] + audit["sold"] == 100000, f"{audit}"
     stored = {order["id"] for order in service.orders(product)}
@@ -599,7 +614,7 @@ def test_another_process_writes_what_a_dead_one_was_given(services, database):
         wait_until(lambda: waiting_backends(database) > 0, "a writer waits for the row")
         one.kill()
     for order in orders:
-        wait_until(lambda order=order: order_status(two, order) == "pending", "it is written", 30)
+        wait_until(lambda order=order: order_status(two, order) == "pending", "it is written")
     assert settled(two, product)["balanced"]
 
 
@@ -608,7 +623,7 @@ def test_the_end_writes_what_is_accepted(services, database, stack):
     product = service.product(stock=100000, kind="redis")
     stop = threading.Event()
     running = Background(lambda: hammer([service], product, threads=8, strategy=STRATEGY, stop=stop))
-    time.sleep(1)
+    wait_for_orders(service, product)
     service.process.send_signal(signal.SIGTERM)
     load = running.result()
     service.stop()
@@ -633,12 +648,12 @@ def test_the_end_without_postgresql_is_bounded(services, database):
         accept(service, product)
         start = time.monotonic()
         service.stop()
-        assert time.monotonic() - start < 20 * PATIENCE
+        assert time.monotonic() - start < START_S
         assert "1 accepted orders are left in Redis" in service.log
     finally:
         proxy.close()
     service = services.start(database)
-    wait_until(lambda: number(database, "SELECT count(*) FROM orders") == 2, "the next start writes it", 20)
+    wait_until(lambda: number(database, "SELECT count(*) FROM orders") == 2, "the next start writes it")
     psql(database, "SELECT 1")
 
 

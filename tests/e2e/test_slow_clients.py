@@ -10,20 +10,37 @@ import socket
 import struct
 import time
 import warnings
+from pathlib import Path
 
 import pytest
 
-from lab import Closed, PATIENCE, SANITIZED, as_body, psql, request_bytes, together, wait_until
+from basics import REPLY_S
+from lab import Closed, PATIENCE, SANITIZED, SOON_S, as_body, psql, request_bytes, together, wait_until
 
-DEADLINE_S = 1.5
+DEADLINE_S = 3.0
 LATEST_S = 10.0 * PATIENCE  # cut by then
 ORDERS = 200 if SANITIZED else 1000
 
 
 @pytest.fixture(scope="module")
 def hasty(stack, file_services):
-    """A service whose requests must be over within 1.5 s."""
-    return file_services.start(stack.database(), "--workers", "4", "--request-timeout-ms", "1500")
+    """A service whose requests must be over within DEADLINE_S."""
+    return file_services.start(stack.database(), "--workers", "4", "--request-timeout-ms", int(DEADLINE_S * 1000))
+
+
+def open_files(service):
+    """How many descriptors the service has."""
+    return len(os.listdir(f"/proc/{service.process.pid}/fd"))
+
+
+def has_open(service, wire):
+    """Is it the service's connection still? (What it has closed before all was read, the kernel keeps without an owner.)"""
+    ends = service.port, wire.socket.getsockname()[1]
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        words = line.split()
+        if tuple(int(address.split(":")[1], 16) for address in words[1:3]) == ends:
+            return words[9] != "0"
+    return False
 
 
 def drip(service, data, every, most_s):
@@ -69,23 +86,26 @@ def test_every_drip_is_cut_by_the_deadline(hasty):
 
 
 def test_silence_in_the_middle_is_cut_too(hasty):
-    for data in (
-        b"G",
-        b"GET /healthz HTTP/1.1\r\n",
-        request_bytes("POST", "/orders", b"", {"Content-Length": "10"}) + b"{",
-    ):
+    def cut_after(data):
         with hasty.wire() as wire:
             start = time.monotonic()
             wire.send(data)
             wire.ends(seconds=LATEST_S)
-            seconds = time.monotonic() - start
+            return data, time.monotonic() - start
+
+    starts = (
+        b"G",
+        b"GET /healthz HTTP/1.1\r\n",
+        request_bytes("POST", "/orders", b"", {"Content-Length": "10"}) + b"{",
+    )
+    for data, seconds in together(*[lambda data=data: cut_after(data) for data in starts]):
         assert DEADLINE_S * 0.6 < seconds < LATEST_S, f"{data[:30]!r}: cut after {seconds:.2f} s"
 
 
 def test_an_idle_connection_is_not_cut_by_that_deadline(hasty):
     """It counts from a request's first byte, and between two requests there is none."""
     with hasty.wire() as wire:
-        for _ in range(3):
+        for _ in range(2):
             wire.send(request_bytes("GET", "/healthz"))
             assert wire.reply().status == 200
             time.sleep(DEADLINE_S + 0.4)
@@ -94,12 +114,12 @@ def test_an_idle_connection_is_not_cut_by_that_deadline(hasty):
 
 
 def test_each_request_of_a_connection_has_a_deadline_of_its_own(hasty):
-    """Eight requests of 0.3 s each take longer than one may, and a slow one after them is cut."""
+    """Eight requests of 0.4 s each take longer than one may, and a slow one after them is cut."""
     with hasty.wire() as wire:
         data = request_bytes("GET", "/healthz")
         for _ in range(8):
             wire.send(data[:10])
-            time.sleep(0.3)
+            time.sleep(0.4)
             wire.send(data[10:])
             assert wire.reply().status == 200
         time.sleep(0.1)
@@ -118,7 +138,7 @@ def test_first_bytes_on_the_heels_of_a_reply(services, database):
         wire.send(data)
         assert wire.reply().status == 200
         wire.send(data[:10])
-        wire.ends(seconds=6 * PATIENCE)
+        wire.ends(seconds=LATEST_S)
 
 
 def test_a_client_that_has_said_all_and_closes_its_side_is_answered(hasty):
@@ -156,11 +176,10 @@ def test_a_client_that_does_not_read_is_cut(hasty, large_page):
     try:
         for wire in wires:
             wire.send(request_bytes("GET", target) * requests)
-        time.sleep(0.3)
         assert hasty.order(1, 1).status == 201, "others are served meanwhile"
-        time.sleep(4 * PATIENCE)
+        wait_until(lambda: not any(has_open(hasty, wire) for wire in wires), "the service has closed their connections")
         for wire in wires:
-            taken = len(wire.ends(seconds=1))  # what the kernel had already, then the end
+            taken = len(wire.ends())  # what the kernel had already, then the end
             assert taken < size * requests, f"all of {taken} bytes came: it was not cut"
     finally:
         for wire in wires:
@@ -193,7 +212,7 @@ def p99_ms(seconds):
 
 def test_500_slow_clients_and_others_are_served(services, database):
     """What an order takes beside them, against what it takes alone before and after, is printed (pytest -s)."""
-    service = services.start(database, "--workers", "4")
+    service = services.start(database, "--workers", "4", "--request-timeout-ms", "600000")
     product = service.product(stock=100000)
     body = as_body({"product_id": product, "quantity": 1})
     order_for_a_while(service, product, ORDERS)
@@ -242,7 +261,7 @@ def close_at_once(wires):
 
 def test_10000_open_connections(services, database, many_files):
     """All stay open, all order at the same time, and all are answered: 201, or that there are too many at once."""
-    service = services.start(database, "--workers", "4")
+    service = services.start(database, "--workers", "4", "--idle-timeout-ms", "3600000")
     wanted = 10000
     count = min(wanted, many_files - 500)
     if count < wanted:
@@ -287,7 +306,7 @@ def test_too_few_descriptors(services, database):
             assert wire.reply().status == 200
         wires[0].send(request_bytes("POST", "/orders", as_body({"product_id": product, "quantity": 1})))
         assert wires[0].reply().status == 201
-        files = len(os.listdir(f"/proc/{service.process.pid}/fd"))
+        files = open_files(service)
         assert 100 < files < 400, f"{files} descriptors are open"
         wires[-1].send(request_bytes("GET", "/healthz"))
         assert not wires[-1].reply_within(0.5), "one too many is served"
@@ -295,7 +314,7 @@ def test_too_few_descriptors(services, database):
         for wire in wires[:-1]:
             wire.close()
         service.process.send_signal(signal.SIGCONT)
-        assert wires[-1].reply_within(20 * PATIENCE), "and is never served"
+        assert wires[-1].reply_within(REPLY_S), "and is never served"
         assert wires[-1].last.status == 200
     finally:
         for wire in wires:
@@ -304,12 +323,8 @@ def test_too_few_descriptors(services, database):
 
 def test_connections_that_come_and_go_leave_nothing_behind(services, database):
     service = services.start(database)
-
-    def files():
-        return len(os.listdir(f"/proc/{service.process.pid}/fd"))
-
     service.get("/products")
-    before = files()
+    before = open_files(service)
     for start in (b"", b"GET /pro", b"GET /products HTTP/1.1\r\nHost: ", SLOW["body by length"][:200]):
         for _ in range(100):
             with service.wire() as wire:
@@ -317,7 +332,7 @@ def test_connections_that_come_and_go_leave_nothing_behind(services, database):
     for _ in range(300):
         with service.wire() as wire:
             wire.send(request_bytes("GET", "/products"))
-    wait_until(lambda: files() <= before + 2, f"{before} open files as before", seconds=10)
+    wait_until(lambda: open_files(service) <= before + 2, f"{before} open files as before")
     start = time.monotonic()
     service.stop()
-    assert time.monotonic() - start < 15 * PATIENCE, "it waits for requests of clients that have long gone"
+    assert time.monotonic() - start < SOON_S, "it waits for requests of clients that have long gone"
