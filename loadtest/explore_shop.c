@@ -12,9 +12,9 @@ enum { PATIENCE_US = 30 * 1000 * 1000, VACUUM_EVERY = 400 };
 
 /* Nothing here must survive a crash of the database, so a COMMIT need not wait for the disk. */
 #define OPTIONS "-c search_path=%s -c synchronous_commit=off"
-/* Where we may: who waits looks for a deadlock at once, and only once. So its look is over when another order goes on, and
- * the victim is always the one that closes the cycle. */
-#define SUPERUSER_OPTIONS OPTIONS " -c deadlock_timeout=1ms -c lc_messages=C"
+/* Only a superuser may set these: a session that waits looks for a deadlock after 1 ms, once, so that the victim is the order
+ * that closes the cycle (see explore_moves.c); and messages are in English. */
+#define SUPERUSER_OPTIONS " -c deadlock_timeout=1ms -c lc_messages=C"
 
 static const struct statement ST_AUDIT = {
     "explore_audit",
@@ -40,7 +40,11 @@ static const struct statement ST_CANCEL = {"explore_cancel", "SELECT pg_cancel_b
     "AND nspname NOT IN (SELECT application_name FROM pg_stat_activity WHERE application_name IS NOT NULL) " \
     "LOOP BEGIN EXECUTE format('DROP SCHEMA IF EXISTS %I CASCADE', left_behind); "                           \
     "EXCEPTION WHEN OTHERS THEN NULL; END; END LOOP; END $$"
-static const struct statement ST_MAY_SET = {"explore_may_set", "SELECT current_setting('is_superuser')", 0};
+static const struct statement ST_SESSION_FACTS = {
+    "explore_session_facts",
+    "SELECT current_setting('is_superuser'), current_schema(), "
+    "(SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout')",
+    0};
 
 static void set_deadline(struct explore_shop *shop)
 {
@@ -71,35 +75,59 @@ static int64_t make_id(void)
     return id | 1;
 }
 
-/* What the connections of the orders are to have, which are opened later. */
-static bool set_options(struct explore_shop *shop)
+/* Sets PGOPTIONS, for all connections that this process opens from now on: the user's own options, then ours. */
+static bool set_options(const char *schema, bool superuser)
+{
+    static char *users; /* as they were before the first call */
+    char *options = NULL;
+    const char *now = getenv("PGOPTIONS");
+    if (!users)
+        users = strdup(now ? now : "");
+    bool set = users &&
+               asprintf(&options, "%s " OPTIONS "%s", users, schema, superuser ? SUPERUSER_OPTIONS : "") >
+                   0 &&
+               setenv("PGOPTIONS", options, 1) == 0;
+    free(options);
+    return set;
+}
+
+/* Do our sessions see the new schema, and nothing else? Options in the connection string replace PGOPTIONS, and then the tables
+ * would be those of the user. Sets what the connections of the orders are to have, which are opened later. */
+static bool learn_session_facts(struct explore_shop *shop)
 {
     AUTO_RESULT row = NULL;
-    char options[200];
     set_deadline(shop);
-    if (!check(shop, db_run(shop->db, &ST_MAY_SET, NULL, &row)))
+    if (!check(shop, db_run(shop->db, &ST_SESSION_FACTS, NULL, &row)))
         return false;
+    if (strcmp(PQgetvalue(row, 0, 1), shop->schema) != 0) {
+        snprintf(shop->error, sizeof shop->error,
+                 "the connection string sets a search_path of its own, so explore would work in your tables; "
+                 "remove 'options' from it, or use PGOPTIONS instead");
+        return false;
+    }
     bool superuser = strcmp(PQgetvalue(row, 0, 0), "on") == 0;
-    snprintf(options, sizeof options, superuser ? SUPERUSER_OPTIONS : OPTIONS, shop->schema);
-    return setenv("PGOPTIONS", options, 1) == 0;
+    shop->deadlock_timeout_us = superuser ? 1000 : strtoll(PQgetvalue(row, 0, 2), NULL, 10) * 1000;
+    if (set_options(shop->schema, superuser))
+        return true;
+    snprintf(shop->error, sizeof shop->error, "out of memory");
+    return false;
 }
 
 bool explore_shop_open(const char *url, struct explore_shop *ret_shop)
 {
     struct explore_shop *shop = ret_shop;
-    char sql[sizeof DROP_LEFT_BEHIND + 100], options[160];
+    char sql[sizeof DROP_LEFT_BEHIND + 100];
     *shop = (struct explore_shop){.product_id = make_id()};
     snprintf(shop->schema, sizeof shop->schema, "explore_%" PRId64, shop->product_id);
-    snprintf(options, sizeof options, OPTIONS, shop->schema);
     snprintf(sql, sizeof sql, "%s; CREATE SCHEMA %s", DROP_LEFT_BEHIND, shop->schema);
-    shop->db = setenv("PGOPTIONS", options, 1) == 0 ? db_new(url, shop->schema) : NULL;
+    shop->db = set_options(shop->schema, false) ? db_new(url, shop->schema) : NULL;
     if (!shop->db) {
         snprintf(shop->error, sizeof shop->error, "out of memory");
         return false;
     }
-    if (run_script(shop, sql)) {
+    if (run_script(shop, sql) && learn_session_facts(shop)) {
         set_deadline(shop);
-        if (check(shop, db_migrate(shop->db)) && set_options(shop))
+        if (check(shop, db_migrate(shop->db)))
             return true;
     }
     explore_shop_close(shop);

@@ -10,6 +10,7 @@ struct explore_shop {
     int64_t product_id; /* unique among all explorers, and with it the names of their locks */
     char schema[40];
     unsigned resets;
+    int64_t deadlock_timeout_us; /* after so long a session of an order that waits looks for a deadlock */
     char error[320];
 };
 
@@ -20,8 +21,9 @@ struct explore_books {
     int64_t orders; /* their number */
 };
 
-/* Makes the schema in the database at URL, where it drops those of explorers that were killed, and sends every connection that this process opens from now on there: it sets
- * PGOPTIONS. False, with ERROR filled: the database says no. */
+/* Makes a schema in the database at URL, and drops those of explorers that were killed. Adds to PGOPTIONS, so that every
+ * connection that this process opens from now on uses the schema. False, with ERROR filled: the database says no, or the
+ * connection string hides the schema. */
 bool explore_shop_open(const char *url, struct explore_shop *ret_shop);
 /* Drops the schema. */
 void explore_shop_close(struct explore_shop *shop);
