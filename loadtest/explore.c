@@ -37,7 +37,7 @@ struct explore_settings {
 
 #define AT(member) offsetof(struct explore_settings, member)
 
-static const char *const FAULT_CHOICES[] = {"none", "crash", "expire", NULL};
+static const char *const FAULT_CHOICES[] = {"none", "crash", "expire", "timeout", NULL};
 static const char *const SERVER_CHOICES[] = {"private", "environment", NULL};
 
 static const struct option_row ROWS[] = {
@@ -49,11 +49,12 @@ static const struct option_row ROWS[] = {
     {"--faults", "WHICH", OPTION_CHOICE, AT(faults), 0, 0, FAULT_CHOICES,
      "what happens once, at any point: what carries an order's lock ends\n"
      "(expire), or an order dies (crash), and all others of its process with\n"
-     "it where the lock is in its memory"},
+     "it where the lock is in its memory; or an order's wait for another one\n"
+     "reaches its time limit (timeout)"},
     {"--never", "LIST", OPTION_TEXT, AT(never), 0, 0, NULL,
      "judge by these figures alone, with commas between, whatever the row\n"
      "promises: oversold, drift, undersold, waited, deadlock, stuck, robbed,\n"
-     "two-holders, failed, answers-wrong"},
+     "two-holders, failed, answers-wrong, false-refusal, leaked"},
     {"--limit", "N", OPTION_NUMBER, AT(plan.limits.schedules), 0, INT32_MAX, NULL,
      "schedules at most, for each strategy; 0: all"},
     {"--time", "TIME", OPTION_DURATION, AT(plan.limits.time_ms), 0, 86400000, NULL,
@@ -95,9 +96,14 @@ static const struct command_line LINE = {
     .summary =
         "Lets a few orders of each strategy run in every order in which their steps can follow each other, and\n"
         "compares the books after each. The steps are the service's own, on real servers; a strategy is safe\n"
-        "here if not one schedule oversells, and its share of bad schedules is the same in every run.\n"
+        "here if not one schedule oversells, refuses an order wrongly or leaves a lock behind. Its share of bad\n"
+        "schedules is the same in every run. Without --actors, --stock, --quantities and --faults each strategy is\n"
+        "searched twice: two orders of one unit where one is left; then two orders of two units where three are\n"
+        "left, and in each schedule one wait may reach its time limit (as --stock 3 --quantities 2 --faults\n"
+        "timeout). --limit and --time are for each search.\n"
         "Exit status: 0 all as expected (also where a limit has left something out: unknown), 1 a promise was\n"
-        "broken or a flaw not shown, 3 a search could not go on.",
+        "broken or a flaw not shown, 3 a search could not go on, 128 and more: interrupted; the rows that are\n"
+        "finished are printed in every case.",
     .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
 };
 
@@ -198,13 +204,14 @@ static int serve(void)
 static json_t *settings_json(const struct explore_settings *settings)
 {
     const struct hunt_limits *limits = &settings->plan.limits;
-    return json_pack(
-        "{s:s, s:I, s:I, s:s, s:s, s:s?, s:I, s:I, s:o, s:I, s:I, s:I}", "strategies", settings->strategies,
-        "actors", (json_int_t)settings->plan.actors, "stock", (json_int_t)settings->plan.stock, "quantities",
-        settings->quantities, "faults", settings->faults, "never", settings->never, "limit",
-        (json_int_t)limits->schedules, "time_ms", (json_int_t)limits->time_ms, "bound",
-        limits->bound == NO_BOUND ? json_null() : json_integer((json_int_t)limits->bound), "sample",
-        (json_int_t)limits->samples, "pct", (json_int_t)limits->pct, "seed", (json_int_t)limits->seed);
+    return json_pack("{s:s, s:I, s:I, s:s, s:s, s:s?, s:I, s:I, s:o, s:I, s:I, s:I, s:b}", "strategies",
+                     settings->strategies, "actors", (json_int_t)settings->plan.actors, "stock",
+                     (json_int_t)settings->plan.stock, "quantities", settings->quantities, "faults",
+                     settings->faults, "never", settings->never, "limit", (json_int_t)limits->schedules,
+                     "time_ms", (json_int_t)limits->time_ms, "bound",
+                     limits->bound == NO_BOUND ? json_null() : json_integer((json_int_t)limits->bound),
+                     "sample", (json_int_t)limits->samples, "pct", (json_int_t)limits->pct, "seed",
+                     (json_int_t)limits->seed, "larger_orders", settings->plan.twice);
 }
 
 static int explore_in(struct lab *lab, const struct explore_settings *settings,
@@ -222,16 +229,20 @@ static int explore_in(struct lab *lab, const struct explore_settings *settings,
     int64_t began_us = monotonic_us();
     bool explored = explore_crew_run(&settings->plan, &addresses, chosen, count, (size_t)settings->jobs,
                                      found);
+    json_auto_t *missing = json_array();
     for (size_t i = 0; i < count; i++)
-        if (found[i] && json_array_append_new(rows, found[i]) != 0)
+        if (found[i] ? json_array_append_new(rows, found[i]) != 0
+                     : json_array_append_new(missing, json_string(chosen[i]->name)) != 0)
             explored = false;
-    if (!explored)
+    if (json_array_size(rows) == 0)
         return ENDED_ENVIRONMENT;
     json_auto_t *document = result_new("explore", settings_json(settings));
     double seconds = (double)(monotonic_us() - began_us) / 1e6;
     if (!document || json_object_set(document, "rows", rows) != 0 ||
         json_object_set_new(document, "seconds", json_real(seconds)) != 0 ||
-        json_object_set_new(document, "jobs", json_integer((json_int_t)settings->jobs)) != 0) {
+        json_object_set_new(document, "jobs", json_integer((json_int_t)settings->jobs)) != 0 ||
+        json_object_set_new(document, "interrupted", json_boolean(interrupted())) != 0 ||
+        json_object_set(document, "missing", missing) != 0) {
         complain("out of memory");
         return ENDED_ENVIRONMENT;
     }
@@ -240,7 +251,8 @@ static int explore_in(struct lab *lab, const struct explore_settings *settings,
         explore_show(rows);
     if (settings->save && !explore_save(rows, settings->save))
         written = false;
-    return written ? result_status(rows, settings->strategies) : ENDED_ENVIRONMENT;
+    int status = result_status(rows, settings->strategies);
+    return written && (explored || status == ENDED_BROKEN) ? status : ENDED_ENVIRONMENT;
 }
 
 /* ---- replays --------------------------------------------------------------------------------------------------- */
@@ -312,6 +324,16 @@ static int replay(const struct explore_settings *settings)
     return status;
 }
 
+/* Was the option given, as "--stock 1" or "--stock=1"? Its default value can also be given. */
+static bool is_given(int argc, char **argv, const char *option)
+{
+    size_t length = strlen(option);
+    for (int i = 1; i < argc; i++)
+        if (strncmp(argv[i], option, length) == 0 && (argv[i][length] == '\0' || argv[i][length] == '='))
+            return true;
+    return false;
+}
+
 int explore_main(int argc, char **argv)
 {
     struct explore_settings settings = {
@@ -333,9 +355,12 @@ int explore_main(int argc, char **argv)
     if (!parse_quantities(settings.quantities, settings.plan.quantities) || !output_valid(&settings.output) ||
         !parse_never(settings.never, &settings.plan.never))
         return ENDED_USAGE;
-    settings.plan.faults = strcmp(settings.faults, "expire") == 0  ? EXPIRY
-                           : strcmp(settings.faults, "crash") == 0 ? CRASH
-                                                                   : 0;
+    settings.plan.faults = strcmp(settings.faults, "expire") == 0    ? EXPIRY
+                           : strcmp(settings.faults, "crash") == 0   ? CRASH
+                           : strcmp(settings.faults, "timeout") == 0 ? WAITS_END
+                                                                     : 0;
+    settings.plan.twice = !settings.plan.faults && !is_given(argc, argv, "--actors") &&
+                          !is_given(argc, argv, "--stock") && !is_given(argc, argv, "--quantities");
     if (settings.plan.limits.pct && !settings.plan.limits.samples) {
         complain("--pct says how to choose the schedules of --sample N");
         return ENDED_USAGE;

@@ -34,13 +34,15 @@ void scene_note(struct scene *scene, uint8_t actor, uint8_t what, int64_t value)
 /* A thread that ends while it is held. Only a lock in the memory of a process ends with it. */
 static _Noreturn void die(struct actor *actor)
 {
-    struct placing *p = &actor->placing;
+    struct lock *lock = actor->lock;
     actor->state = ACTOR_CRASHED;
     actor->dies = false; /* what follows is let through */
     pthread_cond_signal(&actor->scene->stopped);
     pthread_mutex_unlock(&actor->scene->mutex);
-    while (p->held > 0 && p->lock && !p->lock->ops->server)
-        (void)lock_release(p->lock, &p->grants[--p->held]);
+    while (lock && !lock->ops->server && actor->hold.depth > 0) {
+        struct lock_grant grant = actor->hold.grant;
+        (void)lock_release(lock, &grant);
+    }
     pthread_exit(NULL);
 }
 

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WORKERS_MAX = 16 };
+enum { WORKERS_MAX = 16, LOOK_MS = 200 /* how soon an interrupt is passed on */ };
 
 struct crew {
     const struct explore_plan *plan;
@@ -130,8 +130,13 @@ static void collect(struct worker *workers, size_t count, const struct crew *cre
     size_t size = 0, open = count;
     for (size_t i = 0; i < count; i++)
         polled[i] = (struct pollfd){.fd = workers[i].from, .events = POLLIN};
+    bool told = false;
     while (open > 0) {
-        if (poll(polled, count, 1000) < 0 && errno != EINTR)
+        /* A signal may have reached this process alone. */
+        for (size_t i = 0; interrupted() && !told && i < count; i++)
+            (void)kill(workers[i].pid, SIGTERM);
+        told = interrupted();
+        if (poll(polled, count, LOOK_MS) < 0 && errno != EINTR)
             break;
         for (size_t i = 0; i < count; i++) {
             if (polled[i].fd < 0 || !polled[i].revents)

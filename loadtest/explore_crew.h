@@ -5,7 +5,8 @@
 #include "loadtest/explore_job.h"
 
 /* Explores each of COUNT strategies by one of at most WORKERS processes. ADDRESSES: where the servers are. RET_ROWS gets
- * a row for each, in order, new references. False, having said why on stderr unless it was an interrupt. */
+ * a row for each, in order, new references; NULL for those that were not finished, and then it returns false, having said why on
+ * stderr unless it was an interrupt. */
 bool explore_crew_run(const struct explore_plan *plan, const struct lock_config *addresses,
                       const struct strategy *const *chosen, size_t count, size_t workers, json_t **ret_rows);
 

@@ -74,7 +74,8 @@ size_t faults_enabled(const struct play *play, struct move *moves, size_t steps)
                 moves[count++] = (struct move){(uint8_t)i, MOVE_EXPIRE};
             if (play->settings.follows_script && lock_can_end(play, &play->actors[i]))
                 moves[count++] = (struct move){(uint8_t)i, MOVE_RESTART};
-            if (play->settings.follows_script && is_waiting(&play->actors[i]))
+            if ((play->settings.follows_script || play->settings.faults & WAITS_END) &&
+                is_waiting(&play->actors[i]))
                 moves[count++] = (struct move){(uint8_t)i, MOVE_TIMEOUT};
             if (play->settings.follows_script && can_be_cut(play, &play->actors[i]))
                 moves[count++] = (struct move){(uint8_t)i, MOVE_CUT};
@@ -230,7 +231,7 @@ static void look_at_holders(struct play *play, const struct actor *actor)
 void faults_watch(struct play *play, size_t since)
 {
     size_t count = play->scene.event_count; /* more may be noted */
-    if (!play->settings.faults || !play->settings.strategy->lock)
+    if (!play->settings.strategy->lock)
         return;
     for (size_t i = since; i < count; i++) {
         const struct event *event = &play->scene.events[i];

@@ -83,7 +83,8 @@ static bool load_progress(struct hunt *hunt, bool *ret_found)
 static bool run_search(struct hunt *hunt, const struct hunt_limits *limits, const struct began *began,
                        hunt_covered *covered, void *context)
 {
-    const struct world world = {&hunt->play, play_start, play_enabled, play_make, play_end, play_remaining};
+    const struct world world = {&hunt->play, play_start,     play_enabled,    play_make,
+                                play_end,    play_remaining, play_is_doubtful};
     unsigned tries = 0;
     while (!is_enough(hunt, limits, began))
         switch (search_run(&hunt->search, &world)) {

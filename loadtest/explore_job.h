@@ -8,13 +8,18 @@
 struct explore_plan {
     int64_t actors, stock;
     int64_t quantities[ACTORS_MAX];
-    unsigned faults; /* enum shown_by: 0, EXPIRY or CRASH */
+    unsigned faults; /* as play_settings: 0, EXPIRY, CRASH or WAITS_END */
     unsigned never;  /* as play_settings */
     struct hunt_limits limits;
     const char *checkpoints; /* a folder for them; NULL: none */
+    bool twice;              /* also searches the schedules of larger orders: see below */
 };
 
-/* "none", "expire", "crash"; static storage. */
+/* What one unit for two orders of one cannot show: quantities, units that are left over, waits that end in vain. Only one of
+ * the two can have what it wants. */
+enum { LARGER_STOCK = 3, LARGER_QUANTITY = 2 };
+
+/* "none", "expire", "crash", "timeout"; static storage. */
 const char *explore_faults_name(unsigned faults);
 
 /* Why the strategy cannot be explored, or NULL. */

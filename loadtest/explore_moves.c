@@ -154,6 +154,31 @@ static void let_try_again(struct play *play, size_t since)
     }
 }
 
+/* Is what an order was refused there after all? Stock only falls in a schedule, so what is left now, committed, was left when it
+ * was refused. False: PostgreSQL does not say. The mutex is held but for the question. */
+static bool look_at_refusals(struct play *play, size_t since)
+{
+    struct explore_books books = {0};
+    bool looked = false, well = true;
+    size_t count = play->scene.event_count;
+    for (size_t i = since; i < count && well; i++) {
+        const struct event *event = &play->scene.events[i];
+        if (event->what != EVENT_ENDED || event->value != SOLD_OUT)
+            continue;
+        if (!looked) {
+            pthread_mutex_unlock(&play->scene.mutex);
+            well = explore_shop_audit(play->shop, &books);
+            pthread_mutex_lock(&play->scene.mutex);
+            looked = true;
+        }
+        if (!well)
+            snprintf(play->error, sizeof play->error, "postgresql: %s", play->shop->error);
+        else if (books.left >= play->settings.quantities[event->actor])
+            play->ending.false_refusal = true;
+    }
+    return well;
+}
+
 /* Who reports first of several that go on at once is chance: the one that was moved is noted first. */
 static void put_in_order(struct play *play, size_t since, unsigned mover)
 {
@@ -185,6 +210,7 @@ bool play_make(void *self, struct move move)
     note_deadlocks(play, since);
     if (settled)
         faults_watch(play, since);
+    settled = settled && look_at_refusals(play, since);
     let_try_again(play, since);
     put_in_order(play, since, move.actor);
     play->moves[play->move_count] = move;

@@ -30,9 +30,15 @@ static bool learn_profile(struct play *play)
     play->settings = settings;
     if (!well)
         return false;
-    if (play->ending.outcomes[0] != CREATED) {
-        snprintf(play->error, sizeof play->error, "an order that is alone ends as %s: %s",
-                 outcome_name(play->ending.outcomes[0]), play->actors[0].placing.result.error);
+    enum outcome alone_it = play->ending.outcomes[0];
+    if (alone_it != CREATED) {
+        const char *why = play->actors[0].placing.result.error;
+        /* A server that is away, or too slow for a single try, says nothing about the strategy. */
+        play->fails_alone = alone_it != BACKEND_AWAY && (alone_it != BUSY || !settings.strategy->lock);
+        snprintf(play->error, sizeof play->error, "an order that is alone ends as %s%s%s%s",
+                 outcome_name(alone_it),
+                 alone_it == SOLD_OUT ? ", although there are as many units as it wants" : "",
+                 *why ? ": " : "", why);
         return false;
     }
     for (size_t i = 0; i < play->scene.event_count && play->profile_length < PROFILE_MAX; i++)
@@ -54,7 +60,10 @@ bool play_open(struct play *play, struct explore_shop *shop, const char *url,
             play_close(play);
             return false;
         }
-    enum lock_status status = settings->faults ? time_open(settings->strategy->lock, &play->time) : LOCK_OK;
+    enum lock_status status = time_open(settings->strategy->lock, &play->time);
+    /* In one process a local lock in front would hide that what is behind it has ended. */
+    play->own_processes = settings->faults & (EXPIRY | CRASH) && play->time &&
+                          settings->strategy->guarantee == WHILE_LEASE_HOLDS;
     if (status != LOCK_OK)
         snprintf(play->error, sizeof play->error, "%s: %s", settings->strategy->lock->name,
                  lock_status_name(status));
@@ -84,8 +93,6 @@ bool play_start(void *self)
 {
     struct play *play = self;
     const struct stock_policy *policy = stock_policy_of(play->settings.strategy->take_stock);
-    /* In one process a local lock in front would hide that what is behind it has ended. */
-    bool own = play->time && play->settings.strategy->guarantee == WHILE_LEASE_HOLDS;
     if (!explore_shop_reset(play->shop, policy->kind, play->settings.stock))
         return shop_says_no(play);
     play->scene.event_count = 0;
@@ -93,11 +100,12 @@ bool play_start(void *self)
     play->move_count = 0;
     play->deadlock = play->fault_made = false;
     play->ending = (struct ending){0};
+    play->fails_alone = false;
     play->restarts = 0;
     for (size_t i = 0; i < play->settings.actors; i++)
         if (!actor_prepare(&play->actors[i], play->settings.strategy, play->shop->product_id,
-                           play->settings.quantities[i], own ? &play->processes : NULL, play->error,
-                           sizeof play->error))
+                           play->settings.quantities[i], play->own_processes ? &play->processes : NULL,
+                           play->error, sizeof play->error))
             return false;
     return true;
 }
@@ -174,6 +182,23 @@ bool play_has_reported(const struct play *play, size_t actor, uint8_t what)
     return false;
 }
 
+/* Can a correct order end so in this schedule? */
+static bool is_explained(const struct play *play, enum outcome outcome)
+{
+    const struct strategy *strategy = play->settings.strategy;
+    switch (outcome) {
+    case CREATED:
+    case SOLD_OUT:
+        return true; /* whether it is sold out: faults_watch */
+    /* A wait ended, or nobody could end it; and where orders do not wait, others hold what it wants. */
+    case BUSY: return play->fault_made || play->ending.stuck || strategy_stock_kind(strategy) == STOCK_UNITS;
+    /* Others were quicker; but in so many tries as some strategies have, all others have had their turn. */
+    case CONFLICT: return strategy->max_tries <= 1;
+    case LOST_LOCK: return play->fault_made;
+    default: return false;
+    }
+}
+
 static void judge(struct play *play)
 {
     struct ending *ending = &play->ending;
@@ -190,8 +215,7 @@ static void judge(struct play *play)
         }
         acknowledged += outcome == CREATED;
         ending->undersold |= outcome != CREATED && play->settings.quantities[i] <= stock - ending->books.sold;
-        ending->failed |= outcome != CREATED && outcome != SOLD_OUT && outcome != BUSY &&
-                          outcome != CONFLICT && outcome != LOST_LOCK;
+        ending->failed |= !is_explained(play, outcome);
     }
     ending->answers_wrong = acknowledged != ending->books.orders;
     for (size_t i = 0; i < play->scene.event_count; i++)
@@ -223,15 +247,20 @@ static bool let_all_end(struct play *play, bool *ret_stuck)
     return ended;
 }
 
-/* Who has ended and left its lock behind, in the memory of the process, dies: it would stand in the way of all further
- * schedules. */
+/* What an order has kept is released when the order has ended: it would stand in the way of all further schedules. */
 static bool forget_leftovers(struct play *play, struct actor *actor)
 {
     bool well = true;
     pthread_mutex_lock(&play->scene.mutex);
-    if (actor->state == ACTOR_ENDED && actor->placing.held > 0 && !actor->lock->ops->server)
+    bool leaked = actor->state == ACTOR_ENDED && actor->hold.depth > 0;
+    if (leaked && !actor->lock->ops->server) /* only its own thread can release a mutex */
         well = actor_crash(actor, play->shop);
     pthread_mutex_unlock(&play->scene.mutex);
+    while (actor->lock && actor->hold.depth > 0) {
+        struct lock_grant grant = actor->hold.grant;
+        (void)lock_release(actor->lock, &grant);
+    }
+    play->ending.leaked |= leaked;
     return well;
 }
 
@@ -244,12 +273,12 @@ bool play_end(void *self)
         snprintf(play->error, sizeof play->error, "an order does not end");
         return false;
     }
+    play->ending.deadlock = play->deadlock;
+    play->ending.stuck = stuck;
     for (size_t i = 0; i < play->settings.actors; i++)
         if (!forget_leftovers(play, &play->actors[i]))
             return shop_says_no(play);
     play->scene.event_count = events; /* what they did when nobody held them is no part of the schedule */
-    play->ending.deadlock = play->deadlock;
-    play->ending.stuck = stuck;
     for (size_t i = 0; i < play->settings.actors; i++) {
         bool crashed = play_has_reported(play, i, EVENT_CRASHED);
         play->ending.outcomes[i] = crashed ? UNKNOWN : play->actors[i].placing.result.outcome;
@@ -262,10 +291,22 @@ bool play_end(void *self)
     return true;
 }
 
+bool play_is_doubtful(void *self)
+{
+    enum { RUN_AGAIN = 2 };
+    struct play *play = self;
+    bool unexpected = play->ending.failed ||
+                      (play->ending.stuck && play->settings.strategy->guarantee != UNSAFE);
+    if (unexpected && play->doubts++ < RUN_AGAIN)
+        return true;
+    play->doubts = 0;
+    return false;
+}
+
 bool ending_is_bad(const struct ending *ending)
 {
     return ending->oversold > 0 || ending->drift != 0 || ending->answers_wrong || ending->stuck ||
-           ending->failed;
+           ending->failed || ending->false_refusal || ending->leaked;
 }
 
 bool ending_breaks_lock(const struct ending *ending)

@@ -8,12 +8,15 @@
 
 enum { PROFILE_MAX = 24 };
 
+/* Beside the flags of enum shown_by, none of which it shows: an order's wait for another one reaches its time limit. */
+enum { WAITS_END = 1 << 16 };
+
 struct play_settings {
     const struct strategy *strategy;
     size_t actors;
     int64_t stock;
     int64_t quantities[ACTORS_MAX];
-    unsigned faults;     /* enum shown_by, or-ed: EXPIRY, CRASH; one fault in each schedule … */
+    unsigned faults; /* EXPIRY, CRASH (enum shown_by) and WAITS_END, or-ed; one fault in each schedule … */
     bool follows_script; /* … or as many as the script says */
     unsigned
         never; /* bits of figures_parse: what is wrong, in place of what the row promises; 0: the row says it */
@@ -34,6 +37,9 @@ struct ending {
     bool hollow;        /* one was given the lock, and the server knew nothing of it */
     bool stuck;         /* an order waits for a lock that nobody will release */
     bool failed;        /* an order ended in a way that no step of another explains */
+    bool
+        false_refusal; /* an order was refused as sold out although enough units were left, and nobody had taken them */
+    bool leaked; /* an order ended and kept its lock */
 };
 
 struct play {
@@ -49,10 +55,15 @@ struct play {
     size_t move_ends[DEPTH_MAX]; /* how many events there were after each move */
     size_t move_count;
     bool deadlock, fault_made;
-    struct lock *time;  /* what brings locks to their end: explore_time.h; NULL where nothing does */
+    struct lock
+        *time; /* asks the lock's server, and ends locks: explore_time.h; NULL where the lock has none */
+    bool own_processes; /* each order is taken for a process of its own */
     unsigned restarts;  /* of the lock's servers, in this schedule */
     unsigned processes; /* how many there have been so far, where each order has one of its own */
     struct ending ending;
+    /* An order that is alone did not sell what there is: the strategy is wrong, whatever the schedule. */
+    bool fails_alone;
+    unsigned doubts;        /* how often the schedule has been run again because of play_is_doubtful */
     uint64_t patience_used; /* how often a wait was cut short by a time limit: never, if all is well */
     char error[400];
 };
@@ -68,6 +79,8 @@ size_t play_enabled(void *self, struct move *ret_moves);
 bool play_make(void *self, struct move move);
 bool play_end(void *self); /* also where moves are still possible; fills play->ending */
 size_t play_remaining(void *self, unsigned actor);
+/* A server that answers too late fails an order as well: what no other order explains counts when it was seen three times. */
+bool play_is_doubtful(void *self);
 
 /* The stock that others can see now. */
 bool play_look(struct play *play, int64_t *ret_stock);

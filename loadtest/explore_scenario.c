@@ -27,6 +27,9 @@ static const struct figure {
     {"robbed", offsetof(struct ending, robbed) + 1, offsetof(struct tally, robbed) + 1, true},
     {"two-holders", offsetof(struct ending, two_holders) + 1, offsetof(struct tally, two_holders) + 1, true},
     {"failed", offsetof(struct ending, failed) + 1, offsetof(struct tally, failed) + 1, true},
+    {"false-refusal", offsetof(struct ending, false_refusal) + 1, offsetof(struct tally, false_refusals) + 1,
+     true},
+    {"leaked", offsetof(struct ending, leaked) + 1, offsetof(struct tally, leaked) + 1, true},
     {"answers-wrong", offsetof(struct ending, answers_wrong) + 1, offsetof(struct tally, answers_wrong) + 1,
      true},
     {"bad", 0, offsetof(struct tally, bad) + 1, false},
@@ -162,7 +165,7 @@ static void allow_faults(struct scenario *scenario)
                                                      [MOVE_CRASH] = CRASH,
                                                      [MOVE_RESTART] = EXPIRY,
                                                      [MOVE_CUT] = EXPIRY,
-                                                     [MOVE_TIMEOUT] = EXPIRY};
+                                                     [MOVE_TIMEOUT] = WAITS_END};
     scenario->settings.follows_script = true;
     for (size_t i = 0; i < scenario->script.count; i++)
         scenario->settings.faults |= FAULTS[scenario->script.parts[i].kind];
@@ -173,13 +176,13 @@ static bool read_faults(struct reader *reader, const char *word, unsigned *ret_f
     static const struct {
         const char *name;
         unsigned bit;
-    } VALID[] = {{"none", 0}, {"expire", EXPIRY}, {"crash", CRASH}};
+    } VALID[] = {{"none", 0}, {"expire", EXPIRY}, {"crash", CRASH}, {"timeout", WAITS_END}};
     for (size_t i = 0; word && i < sizeof VALID / sizeof VALID[0]; i++)
         if (strcmp(VALID[i].name, word) == 0) {
             *ret_faults |= VALID[i].bit;
             return true;
         }
-    return wrong(reader, "'%s' is no fault (valid: none, expire, crash)", word ? word : "");
+    return wrong(reader, "'%s' is no fault (valid: none, expire, crash, timeout)", word ? word : "");
 }
 
 /* all, and with which faults */

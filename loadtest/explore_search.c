@@ -145,6 +145,8 @@ enum search_outcome search_run(struct search *search, const struct world *world)
     search->longest = level > search->longest ? level : search->longest;
     if (!world->end(world->self))
         return fail(search, SEARCH_FAILED, "no end");
+    if (world->is_doubtful && world->is_doubtful(world->self))
+        return fail(search, SEARCH_DIFFERS, "an order failed that should not have");
     if (search->samples)
         search->depth = 0;
     else

@@ -23,6 +23,9 @@ struct world {
     bool (*end)(void *self);
     /* In how many moves the order will have ended, if nothing keeps it; for sampling. */
     size_t (*remaining)(void *self, unsigned actor);
+    /* After the end: may a slow machine have caused what was seen? Then the schedule is run again, as SEARCH_DIFFERS; it must
+     * say no in the end. NULL: never. */
+    bool (*is_doubtful)(void *self);
 };
 
 /* One point of the current schedule. */
@@ -50,7 +53,7 @@ struct search {
 enum search_outcome {
     SEARCH_RAN,     /* one more schedule */
     SEARCH_DONE,    /* there was none left */
-    SEARCH_DIFFERS, /* not the same moves were enabled as when this schedule's beginning was run before */
+    SEARCH_DIFFERS, /* it did not go as when this schedule's beginning was run before, or is doubtful */
     SEARCH_FAILED,  /* the world said no; or a schedule without an end */
 };
 

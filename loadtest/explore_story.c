@@ -176,10 +176,11 @@ json_t *story_ending(const struct play *play)
     json_t *outcomes = json_array();
     for (size_t i = 0; i < play->settings.actors; i++)
         json_array_append_new(outcomes, json_string(outcome_name(ending->outcomes[i])));
-    return json_pack("{s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:b, s:b, s:b, s:o}", "sold",
+    return json_pack("{s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:o}", "sold",
                      (json_int_t)ending->books.sold, "left", (json_int_t)ending->books.left, "oversold",
                      (json_int_t)ending->oversold, "drift", (json_int_t)ending->drift, "undersold",
                      ending->undersold, "waited", ending->waited, "deadlock", ending->deadlock, "stuck",
-                     ending->stuck, "robbed", ending->robbed, "two_holders", ending->two_holders, "outcomes",
-                     outcomes);
+                     ending->stuck, "robbed", ending->robbed, "two_holders", ending->two_holders, "failed",
+                     ending->failed, "false_refusal", ending->false_refusal, "leaked", ending->leaked,
+                     "outcomes", outcomes);
 }

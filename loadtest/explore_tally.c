@@ -3,6 +3,8 @@
 
 #include "loadtest/explore_scenario.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool is_plainer(const struct witness *one, const struct witness *other)
@@ -29,10 +31,18 @@ static void keep_witness(struct tally *tally, const struct play *play, bool bad,
     tally->witnesses[at] = new;
 }
 
+/* A victim of a deadlock that does not try again is a buyer who is turned away for nothing. */
+static bool deadlock_is_wrong(const struct play_settings *settings)
+{
+    return settings->strategy->guarantee != UNSAFE && settings->strategy->max_tries <= 1;
+}
+
 bool tally_is_bad(const struct play *play)
 {
     unsigned never = play->settings.never;
-    return never ? figures_any(never, &play->ending) : ending_is_bad(&play->ending);
+    if (never)
+        return figures_any(never, &play->ending);
+    return ending_is_bad(&play->ending) || (play->ending.deadlock && deadlock_is_wrong(&play->settings));
 }
 
 void tally_add(struct tally *tally, const struct play *play)
@@ -54,6 +64,8 @@ void tally_add(struct tally *tally, const struct play *play)
     tally->robbed += ending->robbed;
     tally->two_holders += ending->two_holders;
     tally->hollow += ending->hollow;
+    tally->false_refusals += ending->false_refusal;
+    tally->leaked += ending->leaked;
     tally->bad += bad;
     tally->by_switches[switches < SWITCHES_MAX ? switches : SWITCHES_MAX]++;
     if (bad || ending_breaks_lock(ending))
@@ -96,6 +108,9 @@ enum explore_verdict explore_verdict(const struct play_settings *settings, const
     bool may_be_bad = flaw_may_show || (unsafe && (settings->faults || tally->bad == tally->stuck));
     if (!unsafe && (lock_is_broken(tally) || tally->stuck))
         return EXPLORE_BROKEN;
+    /* No row says of itself that it refuses buyers wrongly, or keeps its lock. */
+    if (tally->false_refusals + tally->leaked > 0 || (tally->deadlocks > 0 && deadlock_is_wrong(settings)))
+        return EXPLORE_BROKEN;
     if (tally->bad > 0)
         return may_be_bad ? EXPLORE_OVERSOLD_AS_EXPECTED : EXPLORE_BROKEN;
     if (!complete || (flaw_may_show && !is_scarce(settings)))
@@ -114,4 +129,45 @@ const char *explore_verdict_name(enum explore_verdict verdict)
         [EXPLORE_BROKEN] = "broken",
     };
     return names[verdict];
+}
+
+enum explore_verdict explore_verdict_of_both(enum explore_verdict one, enum explore_verdict other)
+{
+    static const enum explore_verdict STRONGEST_FIRST[] = {
+        EXPLORE_BROKEN,     EXPLORE_OVERSOLD_AS_EXPECTED,
+        EXPLORE_NOT_CAUGHT, EXPLORE_UNAVAILABLE,
+        EXPLORE_UNKNOWN,    EXPLORE_OK,
+    };
+    size_t i = 0;
+    while (STRONGEST_FIRST[i] != one && STRONGEST_FIRST[i] != other)
+        i++;
+    return STRONGEST_FIRST[i];
+}
+
+const char *explore_verdict_why(const struct play_settings *settings, const struct tally *tally,
+                                char *ret_text, size_t size)
+{
+    const struct {
+        uint64_t schedules;
+        const char *what;
+    } found[] = {
+        {tally->oversold, "more was sold than there was"},
+        {tally->oversold ? 0 : tally->drifted, "the books do not balance"},
+        {tally->false_refusals, "an order was refused as sold out although enough units were left"},
+        {tally->leaked, "an order ended without releasing its lock"},
+        {tally->stuck, "an order waits for a lock that nobody will release"},
+        {deadlock_is_wrong(settings) ? tally->deadlocks : 0, "orders waited for each other (a deadlock)"},
+        {tally->failed, "an order failed, and no other order explains it"},
+        {tally->answers_wrong, "the orders in the database are not those that were acknowledged"},
+        {tally->robbed, "an order released a lock that was another's by then"},
+        {tally->two_holders + tally->hollow, "two orders held the lock"},
+    };
+    size_t used = 0;
+    *ret_text = '\0';
+    for (size_t i = 0; i < sizeof found / sizeof found[0] && used < size; i++)
+        if (found[i].schedules > 0)
+            used += (size_t)snprintf(ret_text + used, size - used,
+                                     "%s%s (%" PRIu64 " of %" PRIu64 " schedules)", used ? "; " : "",
+                                     found[i].what, found[i].schedules, tally->schedules);
+    return ret_text;
 }

@@ -19,7 +19,7 @@ struct tally {
     uint64_t schedules;
     /* How many of them … */
     uint64_t oversold, drifted, undersold, rightly, waited, deadlocks, stuck, answers_wrong, failed, robbed,
-        two_holders, hollow;
+        two_holders, hollow, false_refusals, leaked;
     uint64_t bad; /* any that tally_is_bad */
     uint64_t by_switches[SWITCHES_MAX + 1];
     uint64_t moves;
@@ -47,5 +47,12 @@ enum explore_verdict {
 enum explore_verdict explore_verdict(const struct play_settings *settings, const struct tally *tally,
                                      bool complete);
 const char *explore_verdict_name(enum explore_verdict verdict);
+/* What a row is found to be that was searched twice, in different settings. */
+enum explore_verdict explore_verdict_of_both(enum explore_verdict one, enum explore_verdict other);
+
+/* Why a row is EXPLORE_BROKEN: what went wrong, and in how many schedules. Written to RET_TEXT of SIZE bytes, which is
+ * returned. */
+const char *explore_verdict_why(const struct play_settings *settings, const struct tally *tally,
+                                char *ret_text, size_t size);
 
 #endif

@@ -146,6 +146,19 @@ static void explain_holders(const struct play *play, struct text *text)
         say(text, "One believed that it had got the lock, and the server knew nothing of it.");
 }
 
+/* Refusals that were wrong, and locks that were kept. */
+static void explain_endings(const struct ending *ending, struct text *text)
+{
+    if (ending->false_refusal)
+        say(text, "An order was refused as sold out although enough units were left.");
+    if (ending->deadlock)
+        say(text, "The orders waited for each other, a deadlock, and PostgreSQL rolled one of them back.");
+    if (ending->leaked)
+        say(text, "An order ended without releasing its lock.");
+    if (ending->failed)
+        say(text, "An order failed, and no other order explains it.");
+}
+
 void explain(const struct play *play, char *ret_text, size_t size)
 {
     struct text text = {ret_text, 0, size};
@@ -169,6 +182,7 @@ void explain(const struct play *play, char *ret_text, size_t size)
         say(&text, "Sold %" PRId64 " of %" PRId64 ".", ending->books.sold, stock);
     if (ending->stuck)
         explain_stuck(play, &text);
+    explain_endings(ending, &text);
     if (ending->answers_wrong)
         say(&text, "The orders in the database are not those that were acknowledged.");
 }

@@ -123,8 +123,18 @@ static const struct column EXPLORE_COLUMNS[] = {
      "the same, of the schedule in the middle"},
     {"switches.max", "max", COLUMN_NUMBER, 0, SHOW_ALL, 12,
      "the same, the most of a schedule"},
+    {"larger_orders.schedules", "sched-\nules", COLUMN_NUMBER, 0, SHOW_ALL, 1,
+     "of two orders of two units, where three are left and a wait may reach its time limit"},
+    {"larger_orders.oversold", "over-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 1,
+     "the same: schedules that sold more than there was"},
+    {"false_refusals", "false refusals", COLUMN_NUMBER, 0, SHOW_CSV | SHOW_PAGE, 0,
+     "schedules in which an order was refused as sold out although enough units were left"},
+    {"leaked_locks", "leaked locks", COLUMN_NUMBER, 0, SHOW_CSV | SHOW_PAGE, 0,
+     "schedules in which an order ended without releasing its lock"},
     {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0,
      "what this says about the promise"},
+    {"broken_by", "broken by", COLUMN_TEXT, 0, SHOW_CSV | SHOW_PAGE, 0,
+     "what broke the promise, and in how many schedules"},
     {"witness.replay", "witness", COLUMN_TEXT, 0, SHOW_CSV | SHOW_PAGE, 0,
      "the plainest schedule that went wrong: for --replay"},
     {"reason", "reason", COLUMN_TEXT, 0, SHOW_CSV, 0,
@@ -221,9 +231,11 @@ static void title_explore(const json_t *document, char *ret_title, size_t size)
                                 result_number(settings, "sample"), result_number(settings, "seed"));
     else
         used = (size_t)snprintf(ret_title, size, "Every schedule");
-    snprintf(ret_title + used, size - used, " of %" PRId64 " orders of %s against a stock of %" PRId64,
-             result_number(settings, "actors"), quantities ? quantities : "?",
-             result_number(settings, "stock"));
+    used += (size_t)snprintf(
+        ret_title + used, size - used, " of %" PRId64 " orders of %s against a stock of %" PRId64,
+        result_number(settings, "actors"), quantities ? quantities : "?", result_number(settings, "stock"));
+    if (json_is_true(json_object_get(settings, "larger_orders")) && used < size)
+        snprintf(ret_title + used, size - used, "; then of 2 orders of 2 against a stock of 3");
 }
 
 static const struct kind {

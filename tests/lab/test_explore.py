@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -64,7 +66,6 @@ def every(servers):
     """Two orders of every strategy for the last unit, no faults."""
     ran = explore(servers, "--format", "json")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert json.loads(ran.stdout)["seconds"] < 120, "the rows without a lock server alone may take so long"
     rows = rows_of(ran)
     for name in NOT_EXPLORED:
         row = rows.pop(name)
@@ -79,7 +80,9 @@ def published(faults):
 
 
 def counts(row):
-    return {key: row[key] for key in ("schedules", "complete", "oversold", "drift", "stuck_locks", "robbed", "two_holders")}
+    """The figures of a row, and of its search with larger orders where there was one."""
+    figures = {key: row[key] for key in ("schedules", "complete", "oversold", "drift", "stuck_locks", "robbed", "two_holders")}
+    return figures | ({"larger_orders": counts(row["larger_orders"])} if "larger_orders" in row else {})
 
 
 def test_the_counts_that_are_published_are_these(every):
@@ -93,6 +96,14 @@ def test_every_search_is_complete(every):
         stuck = OVERLOOKS.get(row["strategy"], 0)
         assert row["schedules"] == row["sold_rightly"] + max(row["oversold"], row["drift"]) + stuck, row
         assert (row["deadlocks"], row["undersold"], row["stuck_locks"]) == (0, 0, stuck), row
+        larger = row["larger_orders"]
+        assert (larger["complete"], larger["stock"], larger["quantities"], larger["faults"]) == (True, 3, [2, 2], "timeout")
+        for figures in (row, larger):
+            assert {figures[name] for name in ("false_refusals", "leaked_locks", "failed", "answers_wrong")} == {0}, row
+        if row["strategy"] in SHOWN_BY_LOAD:
+            assert larger["oversold"] > 0, row
+        else:
+            assert larger["schedules"] == larger["sold_rightly"], row
 
 
 def test_flaws_that_load_shows_are_found_and_no_others(every):
@@ -122,12 +133,16 @@ def test_every_witness_is_run_ten_times_and_explained(every):
     assert every["read-write"]["witness"]["switches"] == 2
 
 
+def without_steps(row):
+    """A row without what differs from run to run: the tokens that locks were granted."""
+    row = row | {"witness": {key: value for key, value in row["witness"].items() if key != "steps"}}
+    return row | ({"larger_orders": without_steps(row["larger_orders"])} if "larger_orders" in row else {})
+
+
 def test_a_second_run_counts_the_same(servers, every):
     again = rows_of(explore(servers, "--strategies", ",".join(SHOWN_BY_LOAD), "--format", "json", "--jobs", "1"))
     for name, row in again.items():
-        del row["witness"]["steps"]
-        first = every[name] | {"witness": {k: v for k, v in every[name]["witness"].items() if k != "steps"}}
-        assert row == first
+        assert without_steps(row) == without_steps(every[name])
 
 
 def test_a_row_can_be_judged_by_other_figures_than_it_promises(servers):
@@ -141,6 +156,71 @@ def test_a_row_can_be_judged_by_other_figures_than_it_promises(servers):
     assert (ran.returncode, row["oversold"], row["verdict"], row["witness"]) == (0, 22, "ok", None), row
 
 
+def test_two_holders_are_seen_without_faults(servers):
+    """Otherwise `--never two-holders` would pass for a lock that excludes nobody."""
+    ran = explore(servers, "--strategies", "mutex-wrong-object,mutex,redis-lock", "--never", "two-holders", "--format", "json")
+    rows = rows_of(ran)
+    assert {name: row["verdict"] for name, row in rows.items()} == {
+        "mutex-wrong-object": "broken", "mutex": "ok", "redis-lock": "ok"
+    }, rows  # fmt: skip
+    assert (ran.returncode, rows["mutex-wrong-object"]["two_holders"] > 0) == (1, True), rows
+
+
+def test_the_options_of_the_user_are_kept(servers):
+    ran = explore(servers | {"PGOPTIONS": "-c default_transaction_read_only=on"}, "--strategies", "mutex")
+    assert (ran.returncode, "read-only transaction" in ran.stderr) == (3, True), ran.stdout + ran.stderr
+    kept = explore(servers | {"PGOPTIONS": "-c search_path=public -c work_mem=8MB"}, "--strategies", "mutex")
+    assert kept.returncode == 0, kept.stdout + kept.stderr
+
+
+def test_a_connection_string_that_hides_the_schema_is_refused(servers):
+    """Its options replace PGOPTIONS, so the explorer would empty the tables of the user's own shop."""
+    url = servers["DATABASE_URL"] + "?options=-csearch_path%3Dpublic"
+    ran = explore(servers | {"DATABASE_URL": url}, "--strategies", "mutex")
+    assert (ran.returncode, "search_path" in ran.stderr) == (3, True), ran.stdout + ran.stderr
+
+
+def explore_until(servers, folder, seen, strike):
+    """Starts a search of three strategies, one after the other, of which the second takes hours; when SEEN is there, STRIKE
+    gets the process. Returns what was said, the rows stored, and the document."""
+    names = "atomic-statement,optimistic,serializable"
+    stored = folder / "rows.json"
+    arguments = [LOADTEST, "explore", "--servers", "environment", "--strategies", names, "--actors", "4", "--jobs", "1",
+                 "--checkpoint", folder / "kept", "--export-json", stored]  # fmt: skip
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=servers) as ran:
+        try:
+            until = time.monotonic() + 120
+            while not (folder / "kept" / seen).exists():
+                assert ran.poll() is None and time.monotonic() < until, ran.communicate()
+                time.sleep(0.02)
+            strike(ran)
+            out, err = ran.communicate(timeout=120)
+        finally:
+            ran.kill()
+    assert stored.exists(), out + err
+    document = json.loads(stored.read_text(encoding="utf-8"))
+    return ran.returncode, out + err, {row["strategy"]: row for row in document["rows"]}, document
+
+
+def test_an_interrupted_run_keeps_the_rows_that_are_finished(servers, tmp_path):
+    """The signal reaches the command alone, as from `kill`."""
+    status, said, rows, document = explore_until(servers, tmp_path, "optimistic.checkpoint", lambda ran: ran.terminate())
+    assert (status, document["interrupted"], document["missing"]) == (143, True, ["serializable"]), said
+    assert (rows["atomic-statement"]["complete"], rows["atomic-statement"]["verdict"]) == (True, "ok"), rows
+    assert (rows["optimistic"]["complete"], rows["optimistic"]["verdict"]) == (False, "unknown"), rows
+    assert "atomic-statement" in said and "serializable" in said and "interrupted" in said.lower(), said
+
+
+def test_the_rows_of_the_other_processes_are_kept_when_one_dies(servers, tmp_path):
+    def kill_worker(ran):
+        children = Path(f"/proc/{ran.pid}/task/{ran.pid}/children").read_text(encoding="utf-8").split()
+        os.kill(int(children[0]), signal.SIGKILL)
+
+    status, said, rows, document = explore_until(servers, tmp_path, "optimistic.checkpoint", kill_worker)
+    assert (status, list(rows), document["missing"]) == (3, ["atomic-statement"], ["optimistic", "serializable"]), said
+    assert "has died" in said and "optimistic, serializable" in said, said
+
+
 def test_a_search_that_was_cut_short_promises_nothing(servers):
     row = rows_of(explore(servers, "--strategies", "mutex", "--limit", "5", "--format", "json"))["mutex"]
     assert (row["schedules"], row["complete"], row["share"], row["verdict"]) == (5, False, None, "unknown")
@@ -150,8 +230,9 @@ def test_a_search_that_was_cut_short_promises_nothing(servers):
 
 
 def test_a_search_goes_on_from_its_checkpoint(servers, tmp_path):
-    names, kept = "read-write,mutex", ["--checkpoint", tmp_path / "kept", "--bound", "9", "--show", "2"]
-    whole = rows_of(explore(servers, "--strategies", names, "--bound", "9", "--show", "2", "--format", "json"))
+    names, once = "read-write,mutex", ["--stock", "1", "--bound", "9", "--show", "2"]
+    kept = ["--checkpoint", tmp_path / "kept", *once]
+    whole = rows_of(explore(servers, "--strategies", names, *once, "--format", "json"))
     schedules = []
     for _ in range(4):
         ran = explore(servers, "--strategies", names, *kept, "--limit", "9", "--format", "json")
@@ -292,6 +373,45 @@ MUTANTS = {
         ["mutex"]),
 }  # fmt: skip
 
+# The same, found by a search with the defaults alone: file, changes, the strategy, what its row says.
+SEEN_BY_DEFAULT = {
+    "the read shares the row's lock": (
+        "db/stock_for_update.c", {'    "FOR UPDATE",': '    "FOR SHARE",'}, "select-for-update", "deadlock"),
+    "a guard that asks for one unit": (
+        "db/stock_guarded.c", {"WHERE id = $1 AND count >= $2 AND": "WHERE id = $1 AND count >= 1 AND"},
+        "atomic-decrement", "more was sold than there was"),
+    "a guard that is too strict by one": (
+        "db/stock_guarded.c", {"WHERE id = $1 AND count >= $2 AND": "WHERE id = $1 AND count > $2 AND"},
+        "atomic-decrement", "an order that is alone ends as conflict"),
+    "the last unit is never sold": (
+        "db/stock_impl.c", {"if (ret_taken->seen < want->quantity) {": "if (ret_taken->seen <= want->quantity) {"},
+        "select-for-update", "an order that is alone ends as sold-out, although there are as many units as it wants"),
+    "buckets are swept without their locks": (
+        "db/stock_buckets.c", {"count > 0 ORDER BY no FOR UPDATE) AS held": "count > 0 ORDER BY no) AS held"},
+        "bucketed", "schedules"),
+    "units that others hold count as sold": (
+        "db/stock_units.c", {"        return TAKE_BUSY;": "        return TAKE_SOLD_OUT;"},
+        "skip-locked", "refused as sold out although enough units were left"),
+    "a lock's time limit answers sold-out": (
+        "service/create_order.c", {"    case LOCK_BUSY: return BUSY;": "    case LOCK_BUSY: return SOLD_OUT;"},
+        "mutex", "refused as sold out although enough units were left"),
+    "PostgreSQL's time limit answers sold-out": (
+        "service/create_order.c", {"    case DB_TIMEOUT: return BUSY;": "    case DB_TIMEOUT: return SOLD_OUT;"},
+        "select-for-update", "refused as sold out although enough units were left"),
+    "a process keeps its lock when sold out": (
+        "service/create_order.c", {"    if (p->held == 0)\n        return;": "    if (p->held == 0 || outcome == SOLD_OUT)\n        return;"},
+        "mutex", "an order ended without releasing its lock"),
+    "a server keeps the lock when sold out": (
+        "service/create_order.c", {"    if (p->held == 0)\n        return;": "    if (p->held == 0 || outcome == SOLD_OUT)\n        return;"},
+        "redis-reentrant", "an order ended without releasing its lock"),
+    "a lock that is counted as released": (
+        "service/create_order.c",
+        {"        enum lock_status status = lock_release(p->lock, &p->grants[--p->held]);":
+         "        p->held--;\n"
+         "        enum lock_status status = outcome == CREATED ? lock_release(p->lock, &p->grants[p->held]) : LOCK_OK;"},
+        "zookeeper", "an order ended without releasing its lock"),
+}  # fmt: skip
+
 
 def build_mutant(folder, file, changes):
     """The load test with one source changed, linked from the objects that are there."""
@@ -321,6 +441,18 @@ def test_an_engine_with_one_thing_wrong_is_caught(servers, tmp_path, mutant):
     assert ran.returncode == 1, ran.stdout + ran.stderr
     row = rows_of(ran)[arguments[0]]
     assert row["verdict"] == "broken", row
+
+
+@pytest.mark.parametrize("mutant", SEEN_BY_DEFAULT)
+def test_the_defaults_see_one_thing_wrong_and_name_it(servers, tmp_path, mutant):
+    file, changes, strategy, named = SEEN_BY_DEFAULT[mutant]
+    program = build_mutant(tmp_path, file, changes)
+    ran = explore(servers, "--format", "json", "--strategies", strategy, program=program)
+    row = rows_of(ran)[strategy]
+    assert (ran.returncode, row["verdict"]) == (1, "broken"), row
+    assert named in row.get("broken_by", row.get("reason")), row
+    if "broken_by" in row:
+        assert row["witness"]["reproduced"] == 10, row
 
 
 def test_the_victim_of_a_deadlock_is_the_one_that_closes_the_cycle(servers, tmp_path):

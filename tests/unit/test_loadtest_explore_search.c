@@ -8,6 +8,7 @@ struct toy {
     unsigned done[ACTORS_MAX];
     bool exclusive; /* only one at a time is between its first step and its last */
     bool fickle;    /* the first move of every second schedule is not possible */
+    bool doubtful;  /* every second schedule is */
     unsigned started;
     char made[DEPTH_MAX];
     size_t length;
@@ -68,9 +69,15 @@ static size_t remaining(void *self, unsigned actor)
     return toy->steps[actor] - toy->done[actor];
 }
 
+static bool is_doubtful(void *self)
+{
+    const struct toy *toy = self;
+    return toy->doubtful && toy->started % 2 == 1;
+}
+
 static struct world world_of(struct toy *toy)
 {
-    return (struct world){toy, start, enabled, make, end, remaining};
+    return (struct world){toy, start, enabled, make, end, remaining, is_doubtful};
 }
 
 /* Runs all there are, and checks that the coverage grows from none to all by what each schedule weighs. */
@@ -269,6 +276,28 @@ static void pct_finds_what_uniform_samples_hardly_do(void **state)
     assert_true(hunted > 10 * uniform);
 }
 
+static void what_is_doubtful_is_run_again_and_counts_once(void **state)
+{
+    (void)state;
+    struct toy toy = {.actors = 2, .steps = {2, 2}, .doubtful = true};
+    const struct world world = world_of(&toy);
+    static struct search search;
+    char doubted[DEPTH_MAX];
+    unsigned schedules = 0;
+    search = (struct search){.bound = NO_BOUND};
+    for (;;) {
+        enum search_outcome outcome = search_run(&search, &world);
+        if (outcome == SEARCH_DONE)
+            break;
+        assert_int_equal(outcome, SEARCH_DIFFERS);
+        memcpy(doubted, toy.made, sizeof doubted);
+        assert_int_equal(search_run(&search, &world), SEARCH_RAN);
+        assert_string_equal(toy.made, doubted);
+        schedules++;
+    }
+    assert_int_equal(schedules, 6);
+}
+
 static void switches_are_counted(void **state)
 {
     (void)state;
@@ -292,6 +321,7 @@ int main(void)
         cmocka_unit_test(samples_are_uniform_and_repeatable),
         cmocka_unit_test(pct_finds_every_schedule_of_its_depth_and_no_others),
         cmocka_unit_test(pct_finds_what_uniform_samples_hardly_do),
+        cmocka_unit_test(what_is_doubtful_is_run_again_and_counts_once),
         cmocka_unit_test(switches_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
