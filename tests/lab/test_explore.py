@@ -376,7 +376,7 @@ MUTANTS = {
 # The same, found by a search with the defaults alone: file, changes, the strategy, what its row says.
 SEEN_BY_DEFAULT = {
     "the read shares the row's lock": (
-        "db/stock_for_update.c", {'    "FOR UPDATE",': '    "FOR SHARE",'}, "select-for-update", "deadlock"),
+        "db/stock_for_update.c", {'id = $1 FOR UPDATE",': 'id = $1 FOR SHARE",'}, "select-for-update", "deadlock"),
     "a guard that asks for one unit": (
         "db/stock_guarded.c", {"WHERE id = $1 AND count >= $2 AND": "WHERE id = $1 AND count >= 1 AND"},
         "atomic-decrement", "more was sold than there was"),
@@ -456,7 +456,7 @@ def test_the_defaults_see_one_thing_wrong_and_name_it(servers, tmp_path, mutant)
 
 
 def test_the_victim_of_a_deadlock_is_the_one_that_closes_the_cycle(servers, tmp_path):
-    program = build_mutant(tmp_path, "db/stock_for_update.c", {'    "FOR UPDATE",': '    "FOR SHARE",'})
+    program = build_mutant(tmp_path, "db/stock_for_update.c", {'id = $1 FOR UPDATE",': 'id = $1 FOR SHARE",'})
     row = rows_of(explore(servers, "--strategies", "select-for-update", "--format", "json", program=program))
     row = row["select-for-update"]
     assert (row["schedules"], row["deadlocks"], row["complete"], row["oversold"]) == (10, 4, True, 0), row
