@@ -110,7 +110,8 @@ static void test_children_die_with_their_parent(void **state)
     pid_t parent = fork();
     if (parent == 0) {
         struct child child;
-        struct child_plan plan = {.argv = SHELL("sleep 100"), .log = "/dev/null", .death_signal = SIGKILL};
+        struct child_plan plan = {
+            .argv = SHELL("exec sleep 100"), .log = "/dev/null", .death_signal = SIGKILL};
         if (child_start(&plan, &child))
             (void)!write(ends[1], &child.pid, sizeof child.pid);
         sleep_us(50000); /* the child has had time to ask for the signal */
