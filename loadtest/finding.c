@@ -91,8 +91,9 @@ void find(const struct phase *phase, const struct subject *subject, struct evide
     note(safe && subject->tries == 1 && answers->conflict > 0, &evidence->conflicted, finding,
          "%" PRId64 " orders ended in a conflict, such as a deadlock, although the strategy tries once",
          answers->conflict);
-    note(safe && answers->errors > 0, &evidence->failed, finding,
-         "%" PRId64 " orders failed although nothing was broken", answers->errors);
+    int64_t failed = answers->errors - (phase->hasty ? answers->unavailable : 0);
+    note(safe && failed > 0, &evidence->failed, finding,
+         "%" PRId64 " orders failed although nothing was broken", failed);
     note(safe && odd_last_call(phase) >= ANSWER_UNAVAILABLE, &evidence->failed, finding,
          "an order that no other competed with was answered \"%s\"", answer_name(odd_last_call(phase)));
     note(answers->created == 0 && phase->stock >= phase->quantity, &evidence->sold_nothing, finding,

@@ -14,8 +14,9 @@
 #include <string.h>
 
 #define REQUESTS_PER_SALE 4
-#define SETTLED 512            /* "sold out" in a row: nothing more is to come */
-#define STUCK_MS 10000         /* a client gives up that was told nothing but to come again for so long */
+#define SETTLED 512    /* "sold out" in a row: nothing more is to come */
+#define HASTY_MS 20    /* for so long an order of the sale of pairs waits for a lock: some wait in vain */
+#define STUCK_MS 10000 /* a client gives up that was told nothing but to come again for so long */
 #define AMPLE_STOCK 1000000000 /* more than a throughput phase can sell */
 #define SETTLE_MS 15000        /* without an order fewer in flight, after the last answer */
 #define SETTLE_POLL_MS 10      /* between two looks, or … */
@@ -144,10 +145,11 @@ bool settled_books(struct lab *lab, int64_t product, struct books *ret_books)
     return true;
 }
 
-bool switch_strategy(struct lab *lab, int64_t product, const struct subject *subject, int64_t think_ms)
+bool switch_strategy(struct lab *lab, int64_t product, const struct subject *subject, int64_t think_ms,
+                     int64_t lock_wait_ms)
 {
     for (size_t i = 0; i < lab->count; i++)
-        if (!shop_switch(lab->shops[i], product, subject->name, think_ms)) {
+        if (!shop_switch(lab->shops[i], product, subject->name, think_ms, lock_wait_ms)) {
             complain("%s", shop_error(lab->shops[i]));
             return false;
         }
@@ -221,15 +223,21 @@ static bool wants_last_calls(const struct lab *lab, const struct subject *subjec
            verdict_promise_covers(subject->guarantee, (int)lab->count);
 }
 
-/* REQUESTS orders of QUANTITY against STOCK; 0: orders for as long as the plan says. */
-static bool run_phase(struct lab *lab, const struct plan *plan, const struct subject *subject, int64_t stock,
-                      int64_t quantity, int64_t requests, int64_t think_ms, struct watched *watched,
-                      struct phase *ret_phase)
+struct sale {
+    int64_t stock, quantity;
+    int64_t requests; /* 0: orders for as long as the plan says */
+    int64_t think_ms;
+    int64_t lock_wait_ms; /* 0: the services' own */
+};
+
+static bool run_phase(struct lab *lab, const struct plan *plan, const struct subject *subject,
+                      const struct sale *sale, struct watched *watched, struct phase *ret_phase)
 {
+    int64_t requests = sale->requests, think_ms = sale->think_ms;
     struct load load = {
         .lab = lab,
         .connections = plan->connections,
-        .quantity = quantity,
+        .quantity = sale->quantity,
         .product = plan->product,
         .products = 1,
         .requests = requests,
@@ -248,11 +256,21 @@ static bool run_phase(struct lab *lab, const struct plan *plan, const struct sub
     show_load(watched, 0, 0, 0);
 
     struct scrape before, after;
-    struct phase phase = {.ran = true, .sells_out = requests > 0, .stock = stock, .quantity = quantity};
-    if (!switch_strategy(lab, plan_switched(plan), subject, think_ms) ||
-        !set_stock(lab, subject, plan->product, stock) || !scrape_all(lab, subject->name, &before) ||
+    struct phase phase = {.ran = true,
+                          .sells_out = requests > 0,
+                          .hasty = sale->lock_wait_ms > 0,
+                          .stock = sale->stock,
+                          .quantity = sale->quantity};
+    int64_t product = plan_switched(plan), lock_wait_ms = 0;
+    if (phase.hasty && !shop_lock_wait(lab->shops[0], product, &lock_wait_ms)) {
+        complain("%s", shop_error(lab->shops[0]));
+        return false;
+    }
+    if (!switch_strategy(lab, product, subject, think_ms, sale->lock_wait_ms) ||
+        !set_stock(lab, subject, plan->product, sale->stock) || !scrape_all(lab, subject->name, &before) ||
         !load_run(&load, &phase.load) || !settled_books(lab, plan->product, &phase.books) ||
         !scrape_all(lab, subject->name, &after) ||
+        (phase.hasty && !switch_strategy(lab, product, subject, think_ms, lock_wait_ms)) ||
         (wants_last_calls(lab, subject, &phase) && !make_last_calls(lab, plan, &phase)))
         return false;
     scrape_difference(&before, &after, &phase.scrape);
@@ -310,8 +328,12 @@ static bool sell_pairs(struct lab *lab, const struct plan *plan, const struct su
         return true;
     const struct plan pairs = {
         .connections = plan->connections, .stock = PAIRS_STOCK, .quantity = PAIRS_QUANTITY};
-    return run_phase(lab, plan, subject, pairs.stock, pairs.quantity, plan_requests(&pairs), plan->think_ms,
-                     watched, &measurement->pairs);
+    const struct sale sale = {.stock = pairs.stock,
+                              .quantity = pairs.quantity,
+                              .requests = plan_requests(&pairs),
+                              .think_ms = plan->think_ms,
+                              .lock_wait_ms = HASTY_MS};
+    return run_phase(lab, plan, subject, &sale, watched, &measurement->pairs);
 }
 
 static bool sell_out(struct lab *lab, const struct plan *plan, const struct subject *subject,
@@ -321,8 +343,11 @@ static bool sell_out(struct lab *lab, const struct plan *plan, const struct subj
     if (!sell_pairs(lab, plan, subject, watched, measurement))
         return false;
     for (size_t step = 0;; step++) {
-        if (!run_phase(lab, plan, subject, plan->stock, plan->quantity, plan_requests(plan),
-                       measurement->think_ms, watched, &measurement->sell_out))
+        const struct sale sale = {.stock = plan->stock,
+                                  .quantity = plan->quantity,
+                                  .requests = plan_requests(plan),
+                                  .think_ms = measurement->think_ms};
+        if (!run_phase(lab, plan, subject, &sale, watched, &measurement->sell_out))
             return false;
         /* A lost update that sold nothing too much is worth another try, too. */
         bool should_show = subject->guarantee != SAFE &&
@@ -342,8 +367,9 @@ static bool sell_out(struct lab *lab, const struct plan *plan, const struct subj
 static bool throughput(struct lab *lab, const struct plan *plan, const struct subject *subject,
                        struct watched *watched, struct measurement *measurement)
 {
-    return run_phase(lab, plan, subject, ample_stock(subject), plan->quantity, 0, plan->think_ms, watched,
-                     &measurement->throughput);
+    const struct sale sale = {
+        .stock = ample_stock(subject), .quantity = plan->quantity, .think_ms = plan->think_ms};
+    return run_phase(lab, plan, subject, &sale, watched, &measurement->throughput);
 }
 
 /* The phases that the plan has, in its order. */

@@ -41,11 +41,12 @@ struct subject {
 };
 
 /* An odd number, so that one unit stays that two are not. */
-enum { PAIRS_STOCK = 25, PAIRS_QUANTITY = 2, FINDING_MAX = 200 };
+enum { PAIRS_STOCK = 51, PAIRS_QUANTITY = 2, FINDING_MAX = 200 };
 
 struct phase {
     bool ran;
     bool sells_out;
+    bool hasty; /* its orders hardly waited for locks: not even long enough for a slow server of them */
     int64_t stock, quantity; /* units there were, and units an order */
     struct load_result load;
     struct books books;
@@ -89,8 +90,9 @@ bool phase_answers_match(const struct phase *phase);
 
 /* The steps that other loads share; each returns false, having said why on stderr unless it was an interrupt. */
 
-/* Every service sells under this strategy: one product, or all (PRODUCT 0). */
-bool switch_strategy(struct lab *lab, int64_t product, const struct subject *subject, int64_t think_ms);
+/* Every service sells under this strategy: one product, or all (PRODUCT 0). LOCK_WAIT_MS as in shop_switch. */
+bool switch_strategy(struct lab *lab, int64_t product, const struct subject *subject, int64_t think_ms,
+                     int64_t lock_wait_ms);
 /* Deletes the product's orders and sets its stock, of the strategy's kind. */
 bool set_stock(struct lab *lab, const struct subject *subject, int64_t product, int64_t stock);
 /* More of a product than a short load can sell. */

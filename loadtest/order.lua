@@ -29,7 +29,8 @@ ffi.cdef [[
 local CLOCK_MONOTONIC = 1
 local PARKED_MS = 24 * 3600 * 1000
 local REPORT_US = 100000
-local PAUSE_MS = 2 -- before an order is sent again
+local PAUSE_MS = 2         -- before an order is sent again
+local SENT_AGAIN_MAX = 16  -- times as many as there are orders
 
 -- Each is a global of the thread, since wrk hands over globals only: thread:get("created").
 local COUNTERS = {
@@ -204,11 +205,11 @@ function request()
    return bodies[turn]
 end
 
--- Gives the order of a busy answer back to the quota, at most as many as the quota itself, so that every load ends.
+-- Gives the order of a busy answer back to the quota, up to a bound, so that every load ends.
 local function send_again()
    local now = now_us()
    stuck = now - math.max(first_us, served_us) > stuck_us
-   if sent_again < quota then
+   if sent_again < SENT_AGAIN_MAX * quota then
       sent_again = sent_again + 1
       budgeted = budgeted - 1
       pauses = pauses + 1

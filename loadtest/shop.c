@@ -227,6 +227,15 @@ json_t *shop_strategy(struct shop *shop, int64_t product)
     return call_json(shop, "GET", strategy_path(product, path), NULL);
 }
 
+bool shop_lock_wait(struct shop *shop, int64_t product, int64_t *ret_ms)
+{
+    json_auto_t *settings = shop_strategy(shop, product);
+    *ret_ms = json_integer_value(json_object_get(settings, "lock_wait_ms"));
+    if (settings && *ret_ms <= 0)
+        set_error(shop, "GET %s/strategy: the answer has no lock_wait_ms above 0", shop->url);
+    return *ret_ms > 0;
+}
+
 static bool put_strategy(struct shop *shop, int64_t product, const json_t *body)
 {
     char path[64];
@@ -251,9 +260,11 @@ bool shop_set_strategy(struct shop *shop, int64_t product, const json_t *setting
     return put_strategy(shop, product, body);
 }
 
-bool shop_switch(struct shop *shop, int64_t product, const char *strategy, int64_t think_ms)
+bool shop_switch(struct shop *shop, int64_t product, const char *strategy, int64_t think_ms,
+                 int64_t lock_wait_ms)
 {
-    json_auto_t *body = json_pack("{s:s, s:I}", "name", strategy, "think_ms", (json_int_t)think_ms);
+    json_auto_t *body = json_pack("{s:s, s:I, s:o*}", "name", strategy, "think_ms", (json_int_t)think_ms,
+                                  "lock_wait_ms", lock_wait_ms > 0 ? json_integer(lock_wait_ms) : NULL);
     return put_strategy(shop, product, body);
 }
 

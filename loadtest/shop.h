@@ -43,7 +43,11 @@ json_t *shop_strategies(struct shop *shop);
 json_t *shop_strategy(struct shop *shop, int64_t product);
 /* Switches to the strategy, with its settings, of an object such as shop_strategy returns. */
 bool shop_set_strategy(struct shop *shop, int64_t product, const json_t *settings);
-bool shop_switch(struct shop *shop, int64_t product, const char *strategy, int64_t think_ms);
+/* How long an order waits for a lock, of one product or in common (PRODUCT 0). */
+bool shop_lock_wait(struct shop *shop, int64_t product, int64_t *ret_ms);
+/* LOCK_WAIT_MS 0: orders wait for a lock for as long as before. */
+bool shop_switch(struct shop *shop, int64_t product, const char *strategy, int64_t think_ms,
+                 int64_t lock_wait_ms);
 /* Deletes the product's orders and sets its stock; makes the product if there is none. */
 bool shop_reset(struct shop *shop, int64_t product, int64_t stock, const char *kind);
 /* Replaces the product's stock and price; its orders stay. */

@@ -87,7 +87,9 @@ def check_clean(row):
     assert (row["verdict"], row["oversold"], row["drift"], row["finding"]) == (verdict, 0, 0, None), row
     if row["guarantee"] != "unsafe":
         assert (row["left"], row["sold"], row["amounts_wrong"]) == (0, 100, 0), row
-        assert (row["pairs"]["left"], row["pairs"]["sold"], row["pairs"]["amounts_wrong"]) == (1, 24, 0), row
+        pairs = row["pairs"]
+        assert (pairs["sold"] + pairs["left"], pairs["sold"] % 2, pairs["amounts_wrong"]) == (51, 0, 0), row
+        assert 0 < pairs["sold"] == 2 * pairs["created"], row
 
 
 def test_unsafe_rows_are_caught_and_safe_ones_are_not(one):
