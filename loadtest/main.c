@@ -1,5 +1,7 @@
 /* The load test: finds oversells, measures what each strategy costs, and prints what it found. */
 #include "loadtest/commands.h"
+#include "loadtest/complain.h"
+#include "service/strategy_validate.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,6 +45,11 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         print_usage(stdout);
         return ENDED_AS_EXPECTED;
+    }
+    char error[400];
+    if (!strategies_validate(error, sizeof error)) {
+        complain("%s", error);
+        return ENDED_USAGE;
     }
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(argv[1], COMMANDS[i].name) == 0)

@@ -35,10 +35,10 @@ static const struct recipe {
 
 static const struct recipe *recipe_of(const struct lock_ops *ops)
 {
-    const struct recipe *recipe = recipes;
-    while (recipe->ops != ops)
-        recipe++;
-    return recipe;
+    for (size_t i = 1; i < sizeof recipes / sizeof recipes[0]; i++)
+        if (recipes[i].ops == ops)
+            return &recipes[i];
+    return &recipes[0]; /* whose waiters do nothing that could be wrong */
 }
 
 static enum lock_status wait_for_turn(struct lock *lock, int64_t deadline_us,

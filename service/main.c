@@ -2,6 +2,7 @@
 #include "service/arguments.h"
 #include "service/log.h"
 #include "service/service.h"
+#include "service/strategy_validate.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -162,6 +163,11 @@ int main(int argc, char *argv[])
     if (!arguments) {
         fprintf(stderr, "order-service: out of memory\n");
         return 1;
+    }
+    char error[400];
+    if (!strategies_validate(error, sizeof error)) {
+        fprintf(stderr, "order-service: %s\n", error);
+        return 2;
     }
     switch (config_load(argc, arguments, config, stderr)) {
     case CONFIG_OK: break;

@@ -91,6 +91,36 @@ def test_every_trap_has_a_help_line_and_there_are_hints(name):
     assert (ROOT / "exercises" / name / "README.md").is_file()
 
 
+WRONG_ROWS = {
+    "a span without a lock": ({"NO_LOCK,   NULL,": "AROUND_TX, NULL,"}, "but its lock is NULL; name a lock of lock/lock.h"),
+    "tokens of a mutex": (
+        {"NO_LOCK,   NULL,           NO_FENCE,": "AROUND_TX, &process_mutex, ON_WRITE,"}, "its lock grants no tokens"),
+    "no way of taking stock": ({"take_read_write,": "NULL,"}, "it has no way of taking stock"),
+    "a copy of a lock": (
+        {"/* clang-format off */": "static struct lock_ops copy;\n__attribute__((constructor)) static void fill(void) "
+                                   "{ copy = redis_get_del; }\n/* clang-format off */",
+         "NO_LOCK,   NULL,": "AROUND_TX, &copy,"}, "its lock is a copy of 'redis-get-del'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG_ROWS)
+def test_a_wrong_row_is_explained(servers, tmp_path, wrong):
+    """Both programs say what to change, where an order would crash them."""
+    changes, explanation = WRONG_ROWS[wrong]
+    source = (ROOT / "exercises" / "0-example" / "strategy.c").read_text(encoding="utf-8")
+    for before, after in changes.items():
+        assert source.count(before) == 1, before
+        source = source.replace(before, after)
+    text, results = judge(servers, tmp_path / "x", "0-example", source)
+    first = first_failure(results)
+    assert explanation in first["message"], first
+    text = re.sub(r"\s+", " ", text)
+    assert "strategy 'mine': " in text and explanation in text, text
+    for program in ("loadtest", "order-service"):
+        ran = subprocess.run([tmp_path / "x" / program, "explore"], capture_output=True, text=True, timeout=60, check=False)
+        assert (ran.returncode, explanation in ran.stderr) == (2, True), ran.stderr
+
+
 @pytest.mark.parametrize("name", TASKS)
 def test_what_is_unsolved_fails_with_a_schedule_that_replays(servers, tmp_path, name):
     text, results = judge(servers, tmp_path / "x", name, ROOT / "exercises" / name / "strategy.c")

@@ -1,0 +1,114 @@
+/* Wrong rows are explained: which row, which cell, what to change. */
+#include "tests/unit/unit.h"
+
+#include "service/create_order.h"
+#include "service/strategy_validate.h"
+
+#include <string.h>
+
+static const struct strategy RIGHT = {.name = "mine",
+                                      .guarantee = WHILE_LEASE_HOLDS,
+                                      .shown_by = EXPIRY,
+                                      .span = AROUND_TX,
+                                      .lock = &redis_fenced,
+                                      .take_stock = take_read_write,
+                                      .max_tries = 1,
+                                      .place = place_by_steps,
+                                      .title = "Mine",
+                                      .why = "It is."};
+
+static void every_row_of_the_table_is_right(void **state)
+{
+    (void)state;
+    char error[400] = "";
+    if (!strategies_validate(error, sizeof error))
+        fail_msg("%s", error);
+    if (!strategy_validate(&RIGHT, error, sizeof error))
+        fail_msg("%s", error);
+}
+
+/* The row is refused, and the explanation begins with its name and says each of two things. */
+static void is_refused(struct strategy row, const char *what, const char *remedy)
+{
+    char error[400] = "", tiny[8];
+    assert_false(strategy_validate(&row, error, sizeof error));
+    if (strncmp(error, "strategy 'mine': ", 17) != 0 || !strstr(error, what) || !strstr(error, remedy))
+        fail_msg("'%s' does not say '%s' and '%s'", error, what, remedy);
+    assert_false(strategy_validate(&row, tiny, sizeof tiny)); /* and stays within its buffer */
+}
+
+#define WRONG(what, remedy, ...)                                                                             \
+    do {                                                                                                     \
+        struct strategy row = RIGHT;                                                                         \
+        __VA_ARGS__;                                                                                         \
+        is_refused(row, what, remedy);                                                                       \
+    } while (0)
+
+static void wrong_locks_are_explained(void **state)
+{
+    (void)state;
+    struct lock_ops copy = redis_del, lame = redis_fenced;
+    lame.still_held = NULL;
+    WRONG("its lock is NULL", "span to NO_LOCK", row.lock = NULL);
+    WRONG("its span is NO_LOCK", "AROUND_TX", row.span = NO_LOCK);
+    WRONG("cannot take the lock 'redis-fenced' again", "reentrant", row.span = AROUND_TWICE);
+    WRONG("copy of 'redis-del'", "refer to that lock", row.lock = &copy);
+    WRONG("lacks its name or a function", "still_held", row.lock = &lame);
+    copy = zookeeper_queue;
+    WRONG("copy of", "refer to that lock", row.lock = &copy);
+}
+
+static void wrong_fences_are_explained(void **state)
+{
+    (void)state;
+    WRONG("grants no tokens", "NO_FENCE", row.fencing = ON_WRITE, row.lock = &process_mutex);
+    WRONG("grants no tokens", "NO_FENCE", row.fencing = BEFORE_READ, row.lock = NULL, row.span = NO_LOCK);
+    WRONG("taken inside it", "AROUND_TX", row.fencing = BEFORE_READ, row.span = INSIDE_TX);
+    WRONG("take_fenced", "BEFORE_READ", row.take_stock = take_fenced);
+    WRONG("take_fence_on_write", "ON_WRITE", row.take_stock = take_fence_on_write);
+    WRONG("take_checked", "choose a lock", row.take_stock = take_checked, row.lock = NULL,
+          row.span = NO_LOCK);
+}
+
+static void wrong_steps_are_explained(void **state)
+{
+    (void)state;
+    WRONG("no way of placing", "place_by_steps", row.place = NULL);
+    WRONG("no way of taking stock", "db/stock.h", row.take_stock = NULL);
+    WRONG("one order at a time", "ONE_BY_ONE", row.combining = COMBINED_IN_REDIS);
+    WRONG("0 tries", "1 to 1000", row.max_tries = 0);
+    WRONG("committed first", "tries to 1", row.scope = TWO_TX, row.max_tries = 2);
+}
+
+static void wrong_cells_are_explained(void **state)
+{
+    (void)state;
+    WRONG("isolation is 9", "READ_COMMITTED", row.isolation = (enum db_isolation)9);
+    WRONG("guarantee is 4", "SAFE", row.guarantee = (enum guarantee)4);
+    WRONG("span of the lock is 7", "AROUND_TX", row.span = (enum lock_span)7);
+    WRONG("no combination", "CRASH", row.shown_by = 1u << 20);
+    WRONG("NOTHING shows its flaw", "promise SAFE", row.shown_by = NOTHING);
+    WRONG("it is SAFE", "NOTHING", row.guarantee = SAFE);
+    WRONG("no title", "both texts", row.why = NULL);
+}
+
+static void a_row_without_a_name_is_explained(void **state)
+{
+    (void)state;
+    char error[400];
+    assert_false(strategy_validate(&(struct strategy){0}, error, sizeof error));
+    assert_string_equal(error, "strategy '(no name)': it has no name; write one in the first cell");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_row_of_the_table_is_right),
+        cmocka_unit_test(wrong_locks_are_explained),
+        cmocka_unit_test(wrong_fences_are_explained),
+        cmocka_unit_test(wrong_steps_are_explained),
+        cmocka_unit_test(wrong_cells_are_explained),
+        cmocka_unit_test(a_row_without_a_name_is_explained),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
