@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CALL_MS 5000
+#define CALL_MS 30000
 #define TEXT_SIZE 4096
 #define KEY_SIZE 96
 #define BASE64_SIZE (KEY_SIZE / 3 * 4 + 8)

@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PATIENCE_S 20
+#define PATIENCE_S 120
 #define SPARE_FILES 64
 
 static bool failed(const char *what)

@@ -23,10 +23,10 @@
 
 #define DATABASE_US INT64_C(60000000)
 #define TEXT_MAX 65536
-#define PATIENCE_MS 30000
+#define PATIENCE_MS 60000
 #define WARM_UP_ORDERS 200 /* connects every worker and prepares its statements */
-#define WRK_EXTRA_MS 15000
-#define END_MS 15000    /* of a service that is told to end */
+#define WRK_EXTRA_MS 60000
+#define END_MS 60000    /* of a service that is told to end */
 #define MEMORY_ORDERS 5 /* over each connection, so that what fills with use is full */
 
 /* ---- the database --------------------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SETTLE_MS 20000 /* a writer that has died is noticed by the others within 5 s */
+#define SETTLE_MS 60000 /* a writer that has died is noticed by the others within 5 s */
 #define POLL_MS 15
 
 static const struct statement ST_ORDERS = {

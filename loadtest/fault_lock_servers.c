@@ -11,9 +11,9 @@
 #include <string.h>
 
 #define DOWN_MS 1500      /* how long a server stays away */
-#define ACCEPTED_MS 10000 /* until somebody has ordered */
+#define ACCEPTED_MS 60000 /* until somebody has ordered */
 #define HOLD_MS 60000
-#define FOLLOWS_MS 30000 /* until a replica has copied its master */
+#define FOLLOWS_MS 60000 /* until a replica has copied its master */
 #define POLL_MS 5
 
 static const struct statement ST_HOLD = {"fault_hold", "SELECT 1 FROM product WHERE id = $1 FOR UPDATE", 1};

@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#define DEAD_MS 15000 /* a server that was told to end at once has ended by then */
+#define DEAD_MS 60000 /* a server that was told to end at once has ended by then */
 #define POLL_MS 5
 #define LATE_MS 1500 /* longer than it takes a service to settle a COMMIT */
 

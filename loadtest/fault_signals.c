@@ -6,7 +6,7 @@
 
 #include <signal.h>
 
-#define ENDS_MS 30000
+#define ENDS_MS 60000
 
 /* The other one must take over. */
 bool strike_kill(struct fault_run *run)

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define SERVICE_UP_MS 60000
-#define SERVICE_DOWN_MS 15000
+#define SERVICE_DOWN_MS 60000
 #define POLL_MS 10
 #define TAIL_LINES 15
 #define DB_PATIENCE_US INT64_C(30000000)

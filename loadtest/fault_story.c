@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define POLL_MS INT64_C(10)
-#define WARM_MS 30000           /* until every strategy has served somebody, before the fault */
+#define WARM_MS 120000          /* until every strategy has served somebody, before the fault */
 #define STUCK_MS INT64_C(8000)  /* a lock that should be stuck for ever is believed to be after so long */
 #define REPLY_MS INT64_C(30000) /* I6: no answer takes longer */
 #define PATIENCE_MS 15000
@@ -22,7 +22,7 @@
 #define HOLDERS_THINK_MS 200
 #define WARM_THINK_MS 50 /* so that orders meet, and every worker is needed */
 #define QUIET_MS INT64_C(1000)
-#define OVERTAKEN_WAIT_MS 20000 /* until the second holders have read */
+#define OVERTAKEN_WAIT_MS 60000 /* until the second holders have read */
 
 /* ---- both ---------------------------------------------------------------------------------------------- */
 

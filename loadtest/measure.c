@@ -16,9 +16,9 @@
 #define REQUESTS_PER_SALE 4
 #define SETTLED 512    /* "sold out" in a row: nothing more is to come */
 #define HASTY_MS 20    /* for so long an order of the sale of pairs waits for a lock: some wait in vain */
-#define STUCK_MS 10000 /* a client gives up that was told nothing but to come again for so long */
+#define STUCK_MS 30000 /* a client gives up that was told nothing but to come again for so long */
 #define AMPLE_STOCK 1000000000 /* more than a throughput phase can sell */
-#define SETTLE_MS 15000        /* without an order fewer in flight, after the last answer */
+#define SETTLE_MS 60000        /* without an order fewer in flight, after the last answer */
 #define SETTLE_POLL_MS 10      /* between two looks, or … */
 #define SETTLE_SHARE 8 /* … so many times what the look took: where many are in flight it holds them up */
 

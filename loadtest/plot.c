@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define GNUPLOT_MS 20000
+#define GNUPLOT_MS 60000
 #define SVG_MAX_BYTES (4u << 20)
 #define ROW_PIXELS 26
 #define FRAME_PIXELS 110 /* title, axis and its labels */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONNECT_MS 5000L
+#define CONNECT_MS 30000L
 #define CALL_MS 60000L /* a reset waits for orders in flight, a switch for those admitted before */
 #define CLEANUP_MS 5000L
 #define REPLY_MAX (32u << 20)

@@ -15,7 +15,7 @@
 /* The only row of a learner's table is called so. */
 #define STRATEGY "mine"
 
-enum { WORDS_MAX = 40, EXPLORE_GRACE_MS = 1000, COMPARE_GRACE_MS = 30000 };
+enum { WORDS_MAX = 40, EXPLORE_GRACE_MS = 10000, COMPARE_GRACE_MS = 30000 };
 
 __attribute__((format(printf, 3, 4))) static void conclude(struct result *result, enum result_status status,
                                                            const char *format, ...)

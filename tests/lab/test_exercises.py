@@ -32,7 +32,7 @@ def servers(tmp_path_factory):
 def make(target, folder, task, *words, env=None):
     return subprocess.run(
         ["make", "--no-print-directory", f"BUILD={BUILD}", f"EXERCISE={folder}", target, f"NAME={task}", *words],
-        capture_output=True, text=True, timeout=900, check=False, cwd=ROOT, env=env,
+        capture_output=True, text=True, timeout=3600, check=False, cwd=ROOT, env=env,
     )  # fmt: skip
 
 
@@ -42,7 +42,7 @@ def judge(servers, folder, task, source, *words):
     if isinstance(source, str):
         (folder / "own.c").write_text(source, encoding="utf-8")
         source = folder / "own.c"
-    ran = make("exercise", folder, task, f"FILE={source}", "SERVERS=environment", "LIMIT=200s", *words, env=servers)
+    ran = make("exercise", folder, task, f"FILE={source}", "SERVERS=environment", "LIMIT=800s", *words, env=servers)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     assert_form(results)
@@ -133,7 +133,7 @@ def test_what_is_unsolved_fails_with_a_schedule_that_replays(servers, tmp_path, 
     assert text.count(":(") == 1, "one trap at a time"
     command = re.search(r"replay:\s+(.*)", text)[1]
     replayed = subprocess.run(command + " --servers environment --format json", shell=True, capture_output=True,
-                              text=True, timeout=120, check=False, cwd=ROOT, env=servers)  # fmt: skip
+                              text=True, timeout=600, check=False, cwd=ROOT, env=servers)  # fmt: skip
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
     (story,) = json.loads(replayed.stdout)["replays"]
     ending = story["ending"]

@@ -41,15 +41,15 @@ def servers(tmp_path_factory):
     stack = ROOT / "stack" / "stack"
     names = ["postgres", "redis", "redlock", "zookeeper", "etcd"]
     subprocess.run([stack, "up", "--dir", folder, "--while", str(os.getpid()), "--purge", *names],
-                   check=True, timeout=300, stdout=subprocess.DEVNULL)  # fmt: skip
+                   check=True, timeout=600, stdout=subprocess.DEVNULL)  # fmt: skip
     try:
         lines = subprocess.run([stack, "env", "--dir", folder], check=True, capture_output=True, text=True).stdout
         yield os.environ | dict(re.findall(r"^export (\w+)='?([^'\n]*)'?$", lines, re.M))
     finally:
-        subprocess.run([stack, "down", "--dir", folder, "--purge"], check=True, timeout=300, stdout=subprocess.DEVNULL)
+        subprocess.run([stack, "down", "--dir", folder, "--purge"], check=True, timeout=600, stdout=subprocess.DEVNULL)
 
 
-def explore(servers, *arguments, seconds=600, program=LOADTEST):
+def explore(servers, *arguments, seconds=3600, program=LOADTEST):
     return subprocess.run(
         [program, "explore", "--servers", "environment", *arguments],
         capture_output=True, text=True, timeout=seconds, check=False, cwd=ROOT, env=servers,
@@ -194,7 +194,7 @@ def explore_until(servers, folder, seen, strike):
                 assert ran.poll() is None and time.monotonic() < until, ran.communicate()
                 time.sleep(0.02)
             strike(ran)
-            out, err = ran.communicate(timeout=120)
+            out, err = ran.communicate(timeout=600)
         finally:
             ran.kill()
     assert stored.exists(), out + err
@@ -424,12 +424,12 @@ def build_mutant(folder, file, changes):
     words = (BUILD / "obj/link-flags").read_text(encoding="utf-8").split()
     libraries = [word for word in words if word.startswith("-l")]
     archives = [BUILD / f"liboversell-{layer}.a" for layer in ("db", "lock", "service", "loadtest")]
-    subprocess.run([*flags, "-w", "-c", "-o", folder / "mutant.o", folder / "mutant.c"], check=True, cwd=ROOT, timeout=120)
+    subprocess.run([*flags, "-w", "-c", "-o", folder / "mutant.o", folder / "mutant.c"], check=True, cwd=ROOT, timeout=600)
     # The first definition of a symbol counts, so the changed object stands for its archive's member.
     subprocess.run(
         [*(word for word in words if word not in libraries), "-Wl,-z,muldefs", "-o", folder / "loadtest",
          BUILD / "obj/loadtest/main.o", folder / "mutant.o", "-Wl,--start-group", *archives, "-Wl,--end-group",
-         *libraries, "-lm"], check=True, cwd=ROOT, timeout=120)  # fmt: skip
+         *libraries, "-lm"], check=True, cwd=ROOT, timeout=600)  # fmt: skip
     return folder / "loadtest"
 
 
@@ -558,6 +558,6 @@ def test_saved_witnesses_are_true_again(servers, tmp_path):
     ],
 )
 def test_wrong_usage_starts_nothing(arguments, complaint):
-    ran = subprocess.run([LOADTEST, "explore", *arguments], capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run([LOADTEST, "explore", *arguments], capture_output=True, text=True, timeout=600, check=False)
     assert ran.returncode == 2, ran.stderr
     assert complaint in ran.stderr

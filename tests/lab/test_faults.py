@@ -15,7 +15,7 @@ FEW = (
 )
 
 
-def faults(*arguments, status=0, seconds=900):
+def faults(*arguments, status=0, seconds=3600):
     ran = loadtest("faults", *arguments, "--format", "json", seconds=seconds)
     assert ran.returncode == status, ran.stdout + ran.stderr
     document = json.loads(ran.stdout)
@@ -175,12 +175,12 @@ def test_the_lock_test_prints_its_shares(tmp_path):
     ],
 )
 def test_a_wrong_command_line(arguments, says):
-    ran = loadtest("faults", *arguments, seconds=60)
+    ran = loadtest("faults", *arguments, seconds=300)
     assert ran.returncode == 2 and says in ran.stderr, ran.stderr
 
 
 def test_the_faults_are_listed():
-    ran = loadtest("faults", "--faults", "help", seconds=60)
+    ran = loadtest("faults", "--faults", "help", seconds=300)
     assert ran.returncode == 0
     names = {line.split()[0] for line in ran.stdout.splitlines()}
     assert {"kill", "pause", "postgres-immediate", "disk-full", "commit-reply", "commit-late", "cut", "half-open",
@@ -197,7 +197,7 @@ def test_a_service_that_cannot_be_run_is_no_result(tmp_path):
         env={**os.environ, "OVERSELL_SERVICE": str(broken)}, start_new_session=True, cwd=ROOT,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    out, errors = ran.communicate(timeout=300)
+    out, errors = ran.communicate(timeout=1200)
     assert ran.returncode == 3, out + errors
     assert "no such thing" in errors
     nothing_is_left_of(ran.pid)

@@ -11,10 +11,11 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from basics import at_any_speed
 from test_loadtest import LOADTEST, ROOT, loadtest, nothing_is_left_of, rows
 
 WARM_UP = 200  # orders before the sale; the sale's own replace them
-PATIENCE_S = 120
+PATIENCE_S = 600
 LOST = ("unanswered", "dropped", "timed_out")
 
 
@@ -108,7 +109,7 @@ class Sale:
         return None
 
     def orders(self, url):
-        with urllib.request.urlopen(f"{url}/audit?product_id=1", timeout=10) as reply:
+        with urllib.request.urlopen(f"{url}/audit?product_id=1", timeout=60) as reply:
             return json.load(reply)["orders"]
 
     def wait_for_orders(self, count):
@@ -147,13 +148,16 @@ def test_a_held_up_service_delays_all_who_come_meanwhile():
     assert row["created"] == row["arrivals"] == 1500, row
     assert row["latency_ms"]["p99"] > 700 and row["latency_ms"]["max"] > 900, row
 
-    settings = ("--strategies", "atomic-statement", "--phases", "throughput", "--connections", "2", "--duration", "3s")
-    with Sale("compare", *settings) as sale:
-        pid, _ = sale.wait_for_orders(50)
-        sale.stop_service(pid, 1)
-        closed = sale.end()
-    assert closed["created"] > 250, closed
-    assert closed["latency_ms"]["p99"] < 350 < row["latency_ms"]["p99"] / 2, closed
+    def closed_loop(scale):
+        settings = ("--strategies", "atomic-statement", "--phases", "throughput", "--connections", "2")
+        with Sale("compare", *settings, "--duration", f"{3 * scale}s") as sale:
+            pid, _ = sale.wait_for_orders(50)
+            sale.stop_service(pid, 1)
+            closed = sale.end()
+        assert closed["created"] > 250, closed  # so that two of them are less than a hundredth
+        assert closed["latency_ms"]["p99"] < 350 < row["latency_ms"]["p99"] / 2, closed
+
+    at_any_speed(closed_loop)
 
 
 def test_buyers_give_up_a_service_that_stands_still():
@@ -169,16 +173,19 @@ def test_buyers_give_up_a_service_that_stands_still():
 
 
 def test_an_order_that_no_buyer_made_is_found():
-    with Sale("rush", "--strategies", "atomic-statement", "--rate", "200", "--duration", "3s") as sale:
-        _, url = sale.wait_for_orders(WARM_UP + 10)
-        order = urllib.request.Request(
-            f"{url}/orders", b'{"product_id":1,"quantity":1}', {"Content-Type": "application/json"}
-        )
-        with urllib.request.urlopen(order, timeout=30) as reply:
-            assert reply.status == 201
-        row = sale.end(status=1)
-    assert row["verdict"] == "broken" and not row["kept"]["answers"], row
-    assert row["sold"] == row["created"] + 1, row
+    def one_is_placed_meanwhile(scale):
+        with Sale("rush", "--strategies", "atomic-statement", "--rate", "200", "--duration", f"{3 * scale}s") as sale:
+            _, url = sale.wait_for_orders(WARM_UP + 10)
+            order = urllib.request.Request(
+                f"{url}/orders", b'{"product_id":1,"quantity":1}', {"Content-Type": "application/json"}
+            )
+            with urllib.request.urlopen(order, timeout=60) as reply:
+                assert reply.status == 201
+            row = sale.end(status=1)
+        assert row["verdict"] == "broken" and not row["kept"]["answers"], row
+        assert row["sold"] == row["created"] + 1, row
+
+    at_any_speed(one_is_placed_meanwhile, (1, 5))
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
@@ -186,7 +193,7 @@ def test_an_end_in_the_middle_leaves_nothing_behind(how):
     with Sale("rush", "--strategies", "atomic-statement", "--rate", "300", "--duration", "60s") as sale:
         sale.wait_for_orders(WARM_UP + 1)
         sale.process.send_signal(how)
-        sale.process.communicate(timeout=60)
+        sale.process.communicate(timeout=PATIENCE_S)
         assert sale.process.returncode == 128 + how
         nothing_is_left_of(sale.process.pid)
 
@@ -208,6 +215,6 @@ def test_an_end_in_the_middle_leaves_nothing_behind(how):
     ],
 )
 def test_a_wrong_word_is_refused(arguments, valid):
-    ran = loadtest("rush", *arguments, seconds=60)
+    ran = loadtest("rush", *arguments, seconds=300)
     assert ran.returncode == 2, ran.stdout + ran.stderr
     assert valid in ran.stderr, ran.stderr

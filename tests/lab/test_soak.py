@@ -61,12 +61,12 @@ def test_what_came_before_its_end_is_not_lost(tmp_path, resumed):
         _, url = sale.wait_for("service", sale.find_service)
 
         def strategy():
-            with urllib.request.urlopen(f"{url}/strategy", timeout=30) as reply:
+            with urllib.request.urlopen(f"{url}/strategy", timeout=60) as reply:
                 return json.load(reply)["name"]
 
         sale.wait_for("second strategy", lambda: strategy() == "batched")
         sale.process.send_signal(signal.SIGINT)
-        out, errors = sale.process.communicate(timeout=60)
+        out, errors = sale.process.communicate(timeout=300)
         assert sale.process.returncode == 128 + signal.SIGINT, out + errors
         nothing_is_left_of(sale.process.pid)
     assert bool(out) == exported.exists() == (not resumed), out + errors
@@ -76,5 +76,5 @@ def test_what_came_before_its_end_is_not_lost(tmp_path, resumed):
 
 @pytest.mark.parametrize("arguments", [["--orders", "0"], ["--strategies", "hope"], ["--resume", "/nowhere/at/all"]])
 def test_a_wrong_command_line(arguments):
-    ran = loadtest("soak", *arguments, seconds=60)
+    ran = loadtest("soak", *arguments, seconds=300)
     assert ran.returncode == 2 and ran.stderr, ran.stderr

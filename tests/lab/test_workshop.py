@@ -27,13 +27,13 @@ def shop(tmp_path_factory):
         command = f'. docs/workshop/shell && exec "$BUILD/order-service" --listen 127.0.0.1:0 --port-file {port_file}'
         service = subprocess.Popen(["bash", "-c", command], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
                                    stderr=(folder / "log").open("w"))  # fmt: skip
-        end = time.monotonic() + 60
+        end = time.monotonic() + 300
         while not (port_file.exists() and port_file.read_text().strip()):
             assert service.poll() is None and time.monotonic() < end, (folder / "log").read_text()
             time.sleep(0.05)
         yield environment | {"SHOP": f"http://127.0.0.1:{port_file.read_text().strip()}"}
         service.terminate()
-        assert service.wait(timeout=60) == 0, (folder / "log").read_text()
+        assert service.wait(timeout=300) == 0, (folder / "log").read_text()
     finally:
         if service and service.poll() is None:
             service.kill()
@@ -44,14 +44,14 @@ def shop(tmp_path_factory):
 
 def rehearse(shop, lesson):
     return subprocess.run(
-        [WORKSHOP / "rehearse", lesson], cwd=ROOT, env=shop, capture_output=True, text=True, timeout=300, check=False
+        [WORKSHOP / "rehearse", lesson], cwd=ROOT, env=shop, capture_output=True, text=True, timeout=1200, check=False
     )
 
 
 def check(shop, *words):
     command = ["bash", "-c", '. docs/workshop/shell; check "$@"', "bash", *words]
     return subprocess.run(
-        command, cwd=ROOT, env=shop, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=ROOT, env=shop, capture_output=True, text=True, timeout=600, check=False
     )
 
 

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 STACK = Path(__file__).resolve().parents[2] / "stack" / "stack"
-LIMIT_S = 120
+LIMIT_S = 600
 
 
 def stack(*arguments, **options):
@@ -21,7 +21,7 @@ def ok(*arguments, **options):
     return ran.stdout
 
 
-def eventually(condition, what, seconds=20):
+def eventually(condition, what, seconds=120):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f"not within {seconds} s: {what}"

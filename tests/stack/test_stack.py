@@ -107,7 +107,7 @@ def test_a_stopped_server_goes_down_in_time(servers):
     os.kill(servers.pid(), signal.SIGSTOP)
     started = time.monotonic()
     servers.down()
-    assert time.monotonic() - started < 20 and servers.processes() == []
+    assert time.monotonic() - started < 100 and servers.processes() == []
 
 
 def test_a_port_that_is_taken_is_left_alone(servers):
@@ -197,7 +197,7 @@ def test_run_ends_its_command_and_the_stack_on_a_signal(servers, name):
                 os.killpg(run.pid, signal.SIGINT)
             else:
                 run.send_signal(getattr(signal, name))
-            assert (run.communicate(timeout=60)[0], run.returncode) == ("told\n", 0)
+            assert (run.communicate(timeout=LIMIT_S)[0], run.returncode) == ("told\n", 0)
         finally:
             run.kill()
     assert not servers.is_up() and servers.processes() == []
@@ -221,7 +221,7 @@ def test_an_interrupted_up_leaves_nothing_running(servers):
             if not finished:
                 os.killpg(up.pid, signal.SIGINT)
         if not finished and up.returncode != 0:
-            eventually(lambda: servers.processes() == [], f"nothing runs after {seconds} s", 60)
+            eventually(lambda: servers.processes() == [], f"nothing runs after {seconds} s")
     servers.up("all")
     assert servers.sql("SELECT 1") == "1"
 
