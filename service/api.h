@@ -25,6 +25,9 @@ handler_fn strategies_list, strategies_get, strategy_get, strategy_set; /* strat
 handler_fn locks_hold;                                                  /* locks_api.c */
 handler_fn runs_create, runs_get, runs_get_traces, runs_delete;         /* runs_api.c */
 handler_fn sandboxes_create, classroom_get;                             /* sandbox_api.c */
+/* What the caller's runs and settings may be at most, each the caller's to json_decref. */
+json_t *runs_limits(const struct exchange *x);
+json_t *strategy_limits(const struct exchange *x);
 handler_fn steps_make, steps_search;                                    /* steps_api.c */
 handler_fn live_get;                                                    /* live_api.c */
 handler_fn page_get, steps_page, page_get_file;                         /* page.c */

@@ -1,13 +1,11 @@
 /* Starts the order service, waits for a signal, and ends it so that every accepted order is answered. */
+#include "service/addresses.h"
 #include "service/arguments.h"
 #include "service/log.h"
 #include "service/service.h"
 #include "service/strategy_validate.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,19 +136,19 @@ static void make_class_code(struct service *service)
 /* Tells the teacher, who sits at this terminal, where to go; not in the log, since some of it is secret. */
 static void announce_class(const struct service *service, unsigned port)
 {
-    printf("Classroom on port %u of this machine, for example at http://", port);
-    struct ifaddrs *all = NULL;
-    char address[INET_ADDRSTRLEN] = "localhost";
-    if (getifaddrs(&all) == 0)
-        for (const struct ifaddrs *one = all; one; one = one->ifa_next)
-            if (one->ifa_addr && one->ifa_addr->sa_family == AF_INET && !(one->ifa_flags & IFF_LOOPBACK))
-                inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)one->ifa_addr)->sin_addr,
-                          address, sizeof address);
-    freeifaddrs(all);
-    printf("%s:%u/\n  class code       %s\n", address, port, service->class_code);
+    json_t *addresses = addresses_for_others(&service->config, port);
+    const char *first = json_string_value(json_array_get(addresses, 0));
+    if (first)
+        printf("Classroom on port %u of this machine, for example at %s/\n", port, first);
+    else
+        printf(
+            "Classroom on port %u. Only this machine reaches it: start it with --listen 0.0.0.0:%u for a class.\n",
+            port, port);
+    printf("  class code       %s\n", service->class_code);
     if (service->config.token_made)
         printf("  teacher's token  %s\n", service->config.admin_token);
     fflush(stdout);
+    json_decref(addresses);
 }
 
 int main(int argc, char *argv[])

@@ -225,6 +225,44 @@ static void attend(struct runs *runs, struct run *run, const struct run_child *c
     free(err.bytes);
 }
 
+/* Why there is no result; with the mutex held. */
+static void note_end(struct run *run, int status)
+{
+    if (WIFEXITED(status))
+        snprintf(
+            run->error, sizeof run->error,
+            "The load test ended with exit status %d and gave no reason. Try again; the service's log has the run.",
+            WEXITSTATUS(status));
+    else
+        snprintf(run->error, sizeof run->error, "The load test was killed by signal %d (%s). Try again.",
+                 WTERMSIG(status), strsignal(WTERMSIG(status)));
+}
+
+static bool nothing_was_measured(const struct run *run)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(run->rows, i, row) {
+        const char *verdict = json_string_value(json_object_get(row, "verdict"));
+        if (!verdict || strcmp(verdict, "unavailable") != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Every strategy of the run needs a server that is not there; with the mutex held. */
+static void note_unavailable(struct run *run)
+{
+    const json_t *row = json_array_get(run->rows, 0);
+    const char *name = json_string_value(json_object_get(row, "strategy"));
+    const char *reason = json_string_value(json_object_get(row, "reason"));
+    snprintf(run->error, sizeof run->error,
+             "%s could not be loaded: %s. Start that server, or choose a strategy that does not need it.",
+             name ? name : "The strategy", reason ? reason : "its server does not answer");
+    json_decref(run->document);
+    run->document = NULL;
+}
+
 void run_watch(struct runs *runs, struct run *run)
 {
     struct run_child child;
@@ -235,15 +273,16 @@ void run_watch(struct runs *runs, struct run *run)
     struct text out = {0};
     attend(runs, run, &child, &out);
     int status = run_child_end(&child, monotonic_us() + (int64_t)GRACE_MS * 1000);
-    /* 0: all as expected; 1: a promise was broken, which is a result as well. */
-    bool has_result = WIFEXITED(status) && WEXITSTATUS(status) <= 1 && out.bytes;
+    /* It writes its result also where a promise was broken (1), or where a strategy could not be measured (3). */
     json_error_t error;
-    json_t *document = has_result ? json_read(out.bytes, out.length, 0, &error) : NULL;
+    json_t *document = WIFEXITED(status) && out.bytes ? json_read(out.bytes, out.length, 0, &error) : NULL;
     free(out.bytes);
     pthread_mutex_lock(&runs->mutex);
     json_object_del(document, "rows"); /* which are there already */
     run->document = document;
     if (!document && !run->error[0])
-        snprintf(run->error, sizeof run->error, "the load test ended without a result (status %d)", status);
+        note_end(run, status);
+    if (document && nothing_was_measured(run))
+        note_unavailable(run);
     pthread_mutex_unlock(&runs->mutex);
 }

@@ -11,6 +11,16 @@ static const struct bounds {
     int64_t strategies, instances, connections, stock, quantity, requests, duration_ms, think_ms;
 } TEACHERS = {64, 4, 256, 10000, 1000, 100000, 30000, 1000}, LEARNERS = {4, 2, 32, 1000, 100, 4000, 2000, 50};
 
+json_t *runs_limits(const struct exchange *x)
+{
+    const struct bounds *most = x->is_teacher ? &TEACHERS : &LEARNERS;
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "strategies", (json_int_t)most->strategies,
+                     "instances", (json_int_t)most->instances, "connections", (json_int_t)most->connections,
+                     "stock", (json_int_t)most->stock, "quantity", (json_int_t)most->quantity, "requests",
+                     (json_int_t)most->requests, "duration_ms", (json_int_t)most->duration_ms, "think_ms",
+                     (json_int_t)most->think_ms);
+}
+
 static bool are_strategies(struct exchange *x, const json_t *names)
 {
     size_t i;

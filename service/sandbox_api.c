@@ -3,6 +3,7 @@
 
 #include "db/books.h"
 #include "db/products.h"
+#include "service/addresses.h"
 #include "service/log.h"
 #include "service/reconcile.h"
 #include "service/sandbox.h"
@@ -134,10 +135,14 @@ void classroom_get(struct exchange *x, struct worker *worker)
     const struct service *service = x->app;
     bool classroom = service->config.classroom != 0;
     int64_t owns = named_sandbox(x);
+    json_t *addresses = classroom && x->is_teacher
+                            ? addresses_for_others(&service->config, atomic_load(&service->port))
+                            : json_array();
     http_set_fixed_header(x, "Cache-Control", "no-store"); /* the code is for the teacher */
-    http_reply_json(x, 200,
-                    json_pack("{s:b, s:b, s:s?, s:o, s:i}", "classroom", classroom, "teacher", x->is_teacher,
-                              "code", classroom && x->is_teacher ? service->class_code : NULL, "owns",
-                              owns ? json_integer(owns) : json_null(), "learners",
-                              sandbox_count(service->sandboxes)));
+    http_reply_json(
+        x, 200,
+        json_pack("{s:b, s:b, s:s?, s:o, s:i, s:o, s:{s:o, s:o}}", "classroom", classroom, "teacher",
+                  x->is_teacher, "code", classroom && x->is_teacher ? service->class_code : NULL, "owns",
+                  owns ? json_integer(owns) : json_null(), "learners", sandbox_count(service->sandboxes),
+                  "addresses", addresses, "limits", "run", runs_limits(x), "strategy", strategy_limits(x)));
 }

@@ -133,6 +133,13 @@ static bool switch_to(struct exchange *x, struct service *service, int64_t produ
     return in_time && room;
 }
 
+json_t *strategy_limits(const struct exchange *x)
+{
+    return json_pack("{s:i, s:i, s:i}", "lock_ttl_ms", LOCK_TTL_MAX_MS, "lock_wait_ms",
+                     x->is_teacher ? LOCK_WAIT_MAX_MS : LEARNER_WAIT_MAX_MS, "think_ms",
+                     x->is_teacher ? THINK_MAX_MS : LEARNER_THINK_MAX_MS);
+}
+
 void strategy_set(struct exchange *x, struct worker *worker)
 {
     struct service *service = worker->service;

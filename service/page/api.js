@@ -1,5 +1,5 @@
 // Calls of the service's API. What changes it may need the admin token, which the user is asked for once.
-import { byId } from "./dom.js";
+import { alertUser, byId } from "./dom.js";
 
 const TOKEN_KEY = "oversell.token"; // the admin token, kept for this tab
 const SANDBOX_KEY = "oversell.sandbox"; // {product, token} of this browser's own product
@@ -14,8 +14,20 @@ export class Problem extends Error {
   }
 }
 
+// No answer at all: the service is down, or the network is.
+export class Unreachable extends Error {
+  constructor(cause) {
+    super(
+      cause.name === "TimeoutError"
+        ? `The service has not answered within ${PATIENCE_MS / 1000} s. Check that it still runs, then try again.`
+        : "The service does not answer. Check that it runs and that this computer reaches it, then try again.",
+    );
+  }
+}
+
 export const adminToken = () => sessionStorage.getItem(TOKEN_KEY);
 export const setAdminToken = (token) => sessionStorage.setItem(TOKEN_KEY, token);
+const dropAdminToken = () => sessionStorage.removeItem(TOKEN_KEY);
 
 export function sandbox() {
   try {
@@ -60,15 +72,21 @@ async function send(method, path, body, bearer) {
   if (own && path === "/classroom") headers["X-Sandbox"] = own;
   if (token) headers.Authorization = `Bearer ${token}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  const response = await fetch(path, {
-    method,
-    headers,
-    body: body === undefined ? undefined : JSON.stringify(body),
-    cache: "no-store",
-    signal: AbortSignal.timeout(PATIENCE_MS),
-  });
+  let response;
+  try {
+    response = await fetch(path, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      cache: "no-store",
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    });
+  } catch (cause) {
+    throw new Unreachable(cause);
+  }
   const json = await response.json().catch(() => null);
   if (!response.ok) throw new Problem(response.status, json);
+  if (method !== "GET") alertUser(null); // what was wrong before is not what happens now
   return json;
 }
 
@@ -76,7 +94,9 @@ export async function isTeacherToken(token) {
   return (await send("GET", "/classroom", undefined, token)).teacher;
 }
 
-// The answer's JSON; throws a Problem, or a TypeError where the service cannot be reached. BEARER: in place of our token.
+const WRONG_TOKEN = "The token is wrong. Take it from the line \"teacher's token\" that the service printed at its start, or from ADMIN_TOKEN, and try again.";
+
+// The answer's JSON; throws a Problem, or Unreachable. BEARER: in place of our token.
 export async function call(method, path, body, bearer) {
   try {
     return await send(method, path, body, bearer);
@@ -87,7 +107,16 @@ export async function call(method, path, body, bearer) {
       location.reload();
       throw problem;
     }
-    if (!(await askForToken())) throw problem;
-    return await send(method, path, body);
+    const given = adminToken() !== null;
+    dropAdminToken();
+    if (given) alertUser(WRONG_TOKEN);
+    if (!(await askForToken())) throw new Error("This needs the token. Try again and enter it.");
+    try {
+      return await send(method, path, body);
+    } catch (second) {
+      if (second.name !== "unauthorized") throw second;
+      dropAdminToken();
+      throw new Error(WRONG_TOKEN);
+    }
   }
 }

@@ -8,7 +8,7 @@ import { setUpLooks } from "./looks.js";
 import { buyMany, buyOne, newSale, setUpOrders } from "./orders.js";
 import { completeRun, setUpResults } from "./results.js";
 import { setUpStrategies, showSettings } from "./strategies.js";
-import { letGo, setUpTimeline, showTraces, showWitness } from "./timeline.js";
+import { goOn, letGo, setUpTimeline, showTraces, showWitness } from "./timeline.js";
 
 const ACTED_MS = 200; // between looks just after the user has done something …
 const BUSY_MS = 700; // … while something happens …
@@ -23,6 +23,7 @@ const shop = {
   product: asked ?? 1,
   own: false, // it is this page's own, with settings of its own
   learner: false, // and all that this page may change
+  limits: null, // what its loads and settings may be at most, as GET /classroom has it
   traced: null, // the service's count of traced orders when we got its traces
   wanted: 0, // how many we had asked for
   traces: null, // of this service
@@ -128,7 +129,7 @@ async function lookOnce() {
     if (live.traces && !addTraces(live.traces, whole || since === "")) shop.traced = null;
     return showLive(live);
   } catch (problem) {
-    pulse(problem.status ? problem.message : "the service does not answer; trying again", false);
+    pulse(problem.status ? problem.message : "the service does not answer; trying again …", false);
     return false;
   }
 }
@@ -171,6 +172,7 @@ setUpLooks({
   l: () => runLoad(shop),
   r: () => newSale(shop),
   w: showWitness,
+  Escape: goOn,
 });
 try {
   await setUpClass(shop);

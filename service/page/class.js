@@ -44,8 +44,10 @@ function showShop(shop) {
   setText(byId("shop-name"), shop.own ? `product ${shop.product}, my own` : shop.product === SHARED ? "" : `product ${shop.product}`);
   byId("own-product").hidden = shop.own || shop.learner;
   byId("shared-product").hidden = !shop.own || shop.learner;
-  const token = adminToken() ?? (shop.learner ? sandbox()?.token : null);
-  const bearer = token ? ` -H 'Authorization: Bearer ${token}'` : "";
+  // A learner's token changes one product. The teacher's changes everything, and this page may be on a projector.
+  const token = shop.learner ? sandbox()?.token : null;
+  const bearer = token ? ` -H 'Authorization: Bearer ${token}'` : adminToken() ? ' -H "Authorization: Bearer $TOKEN"' : "";
+  byId("curl-token").hidden = token !== null || !adminToken();
   setText(
     byId("curl-line"),
     `curl${bearer} -H 'Content-Type: application/json' -d '{"product_id":${shop.product},"quantity":1}' ${location.origin}/orders`,
@@ -56,8 +58,39 @@ function showClass(state) {
   byId("class-open").hidden = !state.classroom || !state.teacher;
   if (!state.code) return;
   setText(byId("class-code"), state.code);
-  setText(byId("class-address"), location.origin);
+  showAddress(state.addresses);
   setText(byId("class-count"), plural(state.learners, "learner so far", "learners so far"));
+}
+
+const isLoopback = (host) => host === "localhost" || host.endsWith(".localhost") || host.startsWith("127.") || host === "[::1]";
+
+// The address that learners can open: the one that this page was opened at, unless only this computer has that.
+function showAddress(addresses) {
+  const mine = isLoopback(location.hostname) ? null : location.origin;
+  const [first = null, ...more] = mine ? [mine, ...addresses.filter((address) => address !== mine)] : addresses;
+  setText(byId("class-address"), first ?? "No other computer reaches this service.");
+  setText(
+    byId("class-address-note"),
+    first === null
+      ? `It listens on this computer only. Start it with --listen 0.0.0.0:${location.port || 80}.`
+      : mine
+        ? ""
+        : `${more.length > 0 ? `Or ${more.join(" or ")}. ` : ""}If a learner's browser does not open it, use another address of this computer, with port ${location.port || 80}.`,
+  );
+}
+
+// What the service would refuse is not offered.
+function applyLimits({ run, strategy }) {
+  const most = (id, value) => {
+    byId(id).max = String(Math.min(value, Number(byId(id).max)));
+    if (byId(id).valueAsNumber > Number(byId(id).max)) byId(id).value = byId(id).max;
+  };
+  most("think", strategy.think_ms);
+  most("wait", strategy.lock_wait_ms);
+  most("ttl", strategy.lock_ttl_ms);
+  most("load-connections", run.connections);
+  most("load-seconds", run.duration_ms / 1000);
+  for (const option of [...byId("load-instances").options]) if (Number(option.value) > run.instances) option.remove();
 }
 
 function setUpClassDialog() {
@@ -80,6 +113,8 @@ export async function setUpClass(shop) {
   }
   shop.learner = state.classroom && !state.teacher;
   if (state.owns !== null && (shop.learner || shop.asked === null)) Object.assign(shop, { product: state.owns, own: true });
+  shop.limits = state.limits;
+  applyLimits(state.limits);
   setUpClassDialog();
   showClass(state);
   showShop(shop);

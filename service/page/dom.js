@@ -47,11 +47,57 @@ export function tell(text, kind = "") {
 
 let alertTimer;
 
-// Something failed: said on top of the page until it is over or some time has passed.
-export function alertUser(text) {
+// Something failed: said on top of the page until something works, or some time has passed. STAYS: until then only.
+export function alertUser(text, stays = false) {
   const box = byId("alert");
   box.hidden = !text;
   setText(box, text ?? "");
   clearTimeout(alertTimer);
-  if (text) alertTimer = setTimeout(() => alertUser(null), 12000);
+  if (text && !stays) alertTimer = setTimeout(() => alertUser(null), 12000);
+}
+
+// Copies TEXT. Pages from http://ADDRESS have no clipboard of their own, so an older way is tried there. Returns whether it
+// was copied; if not, FIELD shows the text selected, to be copied by hand.
+export async function copy(text, field) {
+  field.value = text;
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    field.hidden = false;
+    field.focus();
+    field.select();
+    const copied = document.execCommand("copy");
+    field.hidden = copied;
+    return copied;
+  }
+}
+
+// A closed list changes with every arrow key and letter. So what is chosen by keys is applied by Enter or BUTTON, and what the
+// pointer chooses at once. Escape, or leaving without Enter, keeps what was. APPLIED: the value that is in force.
+export function chooseDeliberately(select, button, applied, apply) {
+  let byKeys = false;
+  const settle = (chosen) => {
+    button.hidden = true;
+    if (chosen && select.value !== applied()) apply(select.value);
+    else if (!chosen) select.value = applied();
+  };
+  select.addEventListener("pointerdown", () => (byKeys = false));
+  select.addEventListener("keydown", (event) => {
+    byKeys = true;
+    if (button.hidden || (event.key !== "Enter" && event.key !== "Escape")) return;
+    event.preventDefault();
+    settle(event.key === "Enter");
+  });
+  select.addEventListener("change", () => {
+    if (!byKeys) settle(true);
+    else button.hidden = select.value === applied();
+    setText(button, `Switch to ${select.value}`);
+  });
+  select.addEventListener("blur", (event) => event.relatedTarget === button || button.hidden || settle(false));
+  button.addEventListener("click", () => {
+    settle(true);
+    select.focus();
+  });
+  button.addEventListener("blur", (event) => event.relatedTarget === select || button.hidden || settle(false));
 }

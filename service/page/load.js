@@ -15,12 +15,14 @@ let onEnd = () => {};
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-function chosen() {
-  const which = byId("load-which").value;
-  if (which === "this") return [currentStrategy().name];
-  return allStrategies()
+const namesOf = (which) =>
+  allStrategies()
     .filter((row) => row.available && (which === "all" || row.guarantee === which))
     .map((row) => row.name);
+
+function chosen() {
+  const which = byId("load-which").value;
+  return which === "this" ? [currentStrategy().name] : namesOf(which);
 }
 
 function showRunning(running) {
@@ -73,7 +75,7 @@ async function watch(id) {
     }
     if (run.state === "running") await sleep(LOOK_MS);
   } while (run.state === "running");
-  if (run.state === "failed") alertUser(`The run failed: ${run.error}`);
+  if (run.state === "failed") alertUser(run.error);
   if (run.state === "cancelled") tell("The run was cancelled.");
   return run;
 }
@@ -88,15 +90,20 @@ async function start(shop) {
     connections: byId("load-connections").valueAsNumber,
     stock: Math.max(1, byId("stock").valueAsNumber),
     duration_ms: Math.round(byId("load-seconds").valueAsNumber * 1000),
-    think_ms: Math.min(1000, byId("think").valueAsNumber),
+    think_ms: Math.min(shop.limits?.run.think_ms ?? 0, byId("think").valueAsNumber),
   };
+  if (order.stock > (shop.limits?.run.stock ?? order.stock)) {
+    alertUser(`A load may have a stock of ${whole(shop.limits.run.stock)} at most. Enter a smaller stock, and run it again.`);
+    return null;
+  }
   waiting = true;
   showRunning(true);
   while (waiting) {
     try {
       const run = await call("POST", "/runs", order);
       const names = order.strategies.length === 1 ? order.strategies[0] : plural(order.strategies.length, "strategy", "strategies");
-      tell(`Load: ${names}, ${order.connections} connections, ${plural(order.instances, "process", "processes")}.`);
+      const think = order.think_ms < byId("think").valueAsNumber ? ` Its think time is ${order.think_ms} ms, the most that a load may have.` : "";
+      tell(`Load: ${names}, ${plural(order.connections, "connection", "connections")}, ${plural(order.instances, "process", "processes")}.${think}`);
       return run.id;
     } catch (problem) {
       if (problem.name !== "run-in-progress") throw problem;
@@ -112,7 +119,7 @@ async function attend(shop, getId) {
     const id = await getId();
     if (id !== null) await onEnd(await watch(id));
   } catch (problem) {
-    alertUser(`No run: ${problem.message}`);
+    alertUser(`The load did not run. ${problem.message}`);
   }
   mine = null;
   waiting = false;
@@ -141,9 +148,13 @@ export function setUpLoad(shop, ended) {
   onEnd = ended;
   const which = byId("load-which");
   which.append(make("option", { value: "this" }, "this strategy"));
-  for (const [name, { title }] of Object.entries(GUARANTEES))
-    which.append(make("option", { value: name }, `all that are: ${title.toLowerCase()}`));
-  which.append(make("option", { value: "all" }, "all strategies"));
+  const most = shop.limits?.run.strategies ?? 64;
+  const offer = (value, text) => {
+    const count = namesOf(value).length;
+    which.append(make("option", { value, disabled: count > most ? "" : null }, count > most ? `${text} (${count}; a load may have ${most})` : text));
+  };
+  for (const [name, { title }] of Object.entries(GUARANTEES)) offer(name, `all that are: ${title.toLowerCase()}`);
+  offer("all", "all strategies");
   byId("load-start").disabled = false; // from now on a click starts a run
   byId("load-start").addEventListener("click", () => runLoad(shop));
   byId("load-cancel").addEventListener("click", cancel);

@@ -10,7 +10,7 @@ const ANSWERS = {
   conflict: "lost every try to another order",
   "lock-lost": "its lock was lost, nothing sold",
   overloaded: "too many orders wait",
-  "wrong-stock-kind": "the stock is of another kind: start a new sale",
+  "wrong-stock-kind": "the stock is of another kind (start a new sale)",
   "outcome-unknown": "not known whether it was placed",
   "backend-unavailable": "a server is away",
 };
@@ -30,8 +30,8 @@ export async function buyOne(shop) {
     const { word, order } = await buy(shop.product);
     if (!order) tell(`Not bought: ${word}.`);
     else tell(`Order ${order.id}${order.stock_seen == null ? "" : ` read ${order.stock_seen}, and`} bought 1.`);
-  } catch {
-    alertUser("The service does not answer.");
+  } catch (problem) {
+    alertUser(problem.message);
   }
   shop.look();
 }
@@ -69,7 +69,7 @@ export async function newSale(shop) {
     });
     tell(`A new sale: ${plural(input.valueAsNumber, "unit", "units")}.`);
   } catch (problem) {
-    alertUser(`No new sale: ${problem.message}`);
+    alertUser(`There is no new sale. ${problem.message}`);
   }
   shop.look();
 }

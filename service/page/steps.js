@@ -1,6 +1,6 @@
 // The step-through: the learner chooses whose step is next, the explorer plays the schedule, and the address keeps it.
 import { call } from "./api.js";
-import { alertUser, byId, make, setText } from "./dom.js";
+import { alertUser, byId, chooseDeliberately, copy, make, setText } from "./dom.js";
 import { setUpLooks } from "./looks.js";
 import { GUARANTEES } from "./strategies.js";
 import { faultsFor, found, goal, readable, whyRead } from "./steps_words.js";
@@ -18,6 +18,7 @@ let lastMover = null;
 let busy = false;
 let asking = null; // whose reading is asked for
 let playing = null; // a timer
+let misread = null; // why the address cannot be shown; it then stays as it is, to be corrected
 const score = { right: 0, asked: 0 };
 
 // ---- the schedule ----
@@ -44,6 +45,7 @@ function addressed() {
 }
 
 function keepInAddress() {
+  if (misread) return;
   history.replaceState(null, "", `#${state.schedule.replaceAll(" ", "+")}`);
   document.title = `${state.strategy} · step by step · oversell`;
 }
@@ -96,6 +98,17 @@ function show(next) {
 
 // ---- asking the service ----
 
+let failure = null; // of the last question
+
+// What went wrong, and what to do.
+function inWords(problem, schedule = "") {
+  const name = words(schedule)[0] ?? "this strategy";
+  if (problem.name === "backend-unavailable")
+    return `${name} cannot be stepped through, because ${problem.body.backend} does not answer (${problem.message}). Start ${problem.body.backend} and reload the page, or choose another strategy.`;
+  if (problem.name === "explorer-unavailable") return `The steps cannot be played: ${problem.message}. Reload the page to try again.`;
+  return problem.message;
+}
+
 // One question at a time; what comes meanwhile is not meant. Returns the answer, or null.
 async function ask(path, question) {
   if (busy) return null;
@@ -109,9 +122,10 @@ async function ask(path, question) {
     return answer;
   } catch (problem) {
     stop();
+    failure = problem;
     byId("pulse").classList.add("is-away");
-    setText(byId("pulse"), problem.status ? "refused" : "the service does not answer");
-    alertUser(problem.status ? problem.message : "The service does not answer.");
+    setText(byId("pulse"), problem.name === "backend-unavailable" ? `${problem.body.backend} does not answer` : problem.status ? "refused" : "no answer");
+    alertUser(inWords(problem, question.schedule));
     return null;
   } finally {
     clearTimeout(late);
@@ -123,10 +137,30 @@ async function ask(path, question) {
 const every = () => byId("every").checked;
 
 // Shows where SCHEDULE leads.
-async function load(schedule) {
+async function load(schedule, keepsAddress = false) {
   const next = await ask("/steps", { schedule, every_step: every() });
-  if (next) show(next);
+  if (next) {
+    if (!keepsAddress) misread = null;
+    show(next);
+  }
   return next;
+}
+
+// Shows what the address says. Where that cannot be done the address stays, so that it can be corrected.
+async function loadAddressed() {
+  const schedule = addressed();
+  failure = null;
+  if ((await load(schedule)) || !failure) return;
+  misread = failure;
+  const away = failure.name !== "invalid-schedule";
+  const why = inWords(failure, schedule);
+  if (!state && !away) await load(FIRST, true);
+  if (state) showSetting();
+  else {
+    byId("strategy").value = words(schedule)[0];
+    setText(byId("goal"), `${words(schedule)[0]} cannot be stepped through now.`);
+  }
+  alertUser(away ? why : `The address was not understood: ${why}. Correct it in the address bar, or choose a strategy.`, true);
 }
 
 // ---- the plan: what was found, or undone ----
@@ -160,7 +194,10 @@ async function makeMove(name, what) {
   lastMover = name;
   const move = what === "step" ? name : what === "end" ? `${name}>end` : `${name}!${what}`;
   const next = await ask("/steps", { schedule: state.schedule, move, every_step: every() });
-  if (next) show(next);
+  if (next) {
+    misread = null;
+    show(next);
+  }
   return next;
 }
 
@@ -243,8 +280,19 @@ function play() {
 // ---- what will it read? ----
 
 function closeQuestion() {
-  if (asking && state?.orders.some(({ name }) => name === asking)) questionOf(asking).hidden = true;
+  if (asking && state?.orders.some(({ name }) => name === asking)) {
+    const box = questionOf(asking);
+    const hadFocus = box.contains(document.activeElement);
+    box.hidden = true;
+    if (hadFocus) byId(`step-${asking}`).focus(); // and not the page's beginning
+  }
   asking = null;
+}
+
+// Key N answers the question, where one is asked, with its choice N.
+function answerByKey(index) {
+  const choices = questionOf(asking).querySelectorAll("button");
+  choices[index]?.click();
 }
 
 async function answer(name, guess) {
@@ -262,7 +310,8 @@ function askWhatItReads(name) {
   closeQuestion();
   asking = name;
   const box = questionOf(name);
-  const choice = (text, act) => make("button", { type: "button", onclick: act }, text);
+  let count = 0;
+  const choice = (text, act) => make("button", { type: "button", onclick: act }, text, " ", make("kbd", { "aria-hidden": "true" }, String(++count)));
   box.setAttribute("aria-label", `What will ${name} read?`);
   box.replaceChildren(
     make("p", {}, `What will ${name} read?`),
@@ -271,7 +320,7 @@ function askWhatItReads(name) {
       { class: "group" },
       ...readable(state, name).map((number) => choice(String(number), () => answer(name, number))),
       choice("it waits", () => answer(name, null)),
-      make("button", { type: "button", class: "small", onclick: () => makeMove(name, "step") }, "just show me"),
+      make("button", { type: "button", class: "small", onclick: () => makeMove(name, "step") }, "just show me ", make("kbd", { "aria-hidden": "true" }, "Space")),
     ),
   );
   box.hidden = false;
@@ -304,7 +353,7 @@ async function find() {
     setText(byId("found"), found(result));
   } catch (problem) {
     setText(byId("found"), "");
-    alertUser(`Not searched: ${problem.message}`);
+    alertUser(inWords(problem, settings));
   }
   busy = false;
   if (!result?.witness) return;
@@ -331,15 +380,15 @@ function fillStrategies(list) {
   for (const [guarantee, { title }] of Object.entries(GUARANTEES)) {
     const options = list
       .filter((row) => row.guarantee === guarantee && row.explorable)
-      .map((row) => make("option", { value: row.name, disabled: row.available ? null : "" }, row.name + (row.available ? "" : " (not available)")));
+      .map((row) => make("option", { value: row.name, disabled: row.available ? null : "" }, row.name + (row.available ? "" : ` (not available: ${row.reason ?? "its server does not answer"})`)));
     byId("strategy").append(make("optgroup", { label: title }, ...options));
   }
 }
 
 function setUpControls() {
-  byId("strategy").addEventListener("change", (event) => {
-    byId("faults").value = faultsFor(rows.get(event.target.value));
-    change({ strategy: event.target.value });
+  chooseDeliberately(byId("strategy"), byId("strategy-apply"), () => state?.strategy ?? "", (strategy) => {
+    byId("faults").value = faultsFor(rows.get(strategy));
+    change({ strategy });
   });
   byId("stock").addEventListener("change", (event) => event.target.reportValidity() && change({ stock: event.target.valueAsNumber }));
   byId("actors").addEventListener("change", (event) => {
@@ -348,29 +397,24 @@ function setUpControls() {
   });
   for (const [id, press] of [["next", step], ["undo", undo], ["restart", restart], ["find", find], ["play", play]]) byId(id).addEventListener("click", press);
   byId("copy").addEventListener("click", async () => {
-    await navigator.clipboard.writeText(location.href);
-    setText(byId("copy"), "Copied");
+    const copied = await copy(location.href, byId("copy-text"));
+    setText(byId("copy-note"), copied ? "Copied." : "This browser does not let the page copy. The address is selected: press Ctrl+C.");
   });
-  addEventListener("hashchange", async () => {
+  addEventListener("hashchange", () => {
     forgetPlan();
-    if (!(await load(addressed())) && state) keepInAddress();
+    loadAddressed();
   });
 }
 
-const stepOf = (index) => () => state?.orders[index] && act(state.orders[index].name, "step");
+const stepOf = (index) => () => (asking ? answerByKey(index) : state?.orders[index] && act(state.orders[index].name, "step"));
 setUpLooks({
   " ": step, ".": step, ArrowRight: step, PageDown: step, ArrowLeft: undo, PageUp: undo, u: undo, r: restart, f: find, p: play,
-  1: stepOf(0), 2: stepOf(1), 3: stepOf(2), 4: stepOf(3),
+  1: stepOf(0), 2: stepOf(1), 3: stepOf(2), 4: stepOf(3), 5: stepOf(4), 6: stepOf(5), Escape: closeQuestion,
 }); // prettier-ignore
 setUpControls();
 try {
   fillStrategies((await call("GET", "/strategies")).strategies);
-  const first = addressed();
-  if (!(await load(first)) && first !== FIRST) {
-    const why = byId("alert").textContent;
-    await load(FIRST);
-    alertUser(`The address was not understood: ${why}`);
-  }
+  await loadAddressed();
 } catch (problem) {
   alertUser(`The strategies cannot be read: ${problem.message}`);
 }

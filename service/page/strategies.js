@@ -1,6 +1,6 @@
 // The strategy picker, and the chosen row of the table told as words and as a picture.
 import { call } from "./api.js";
-import { alertUser, byId, make, plural, tell } from "./dom.js";
+import { alertUser, byId, chooseDeliberately, make, plural, tell } from "./dom.js";
 
 export const GUARANTEES = {
   unsafe: { sign: "✗", short: "unsafe", title: "Unsafe", means: "can sell what is not there" },
@@ -110,17 +110,37 @@ function show(row) {
     ...(row.max_tries > 1 ? [make("p", { class: "quiet" }, `Tried up to ${plural(row.max_tries, "time", "times")}.`)] : []),
     ...(row.lock ? lockProperties(row.lock) : []),
     ...(row.explorable ? [make("p", {}, make("a", { href: `/steps#${row.name}+s=1+q=1,1`, class: "steps-link" }, "Two orders of it, step by step"))] : []),
-    ...(row.available ? [] : [make("p", { class: "notice" }, `Not available: ${row.reason ?? "its server is away"}`)]),
+    ...(row.available ? [] : [make("p", { class: "notice" }, whyAway(row))]),
   );
 }
+
+// Why a strategy cannot be used, and what to do.
+export const whyAway = (row) => `${row.name} cannot be used: ${row.reason ?? "its server does not answer"}. Start that server, or choose another strategy.`;
+
+const optionText = (row) => row.name + (row.available ? "" : ` (not available: ${row.reason ?? "its server does not answer"})`);
 
 function fillSelect() {
   const select = byId("strategy-select");
   for (const guarantee of Object.keys(GUARANTEES)) {
     const options = allStrategies()
       .filter((row) => row.guarantee === guarantee)
-      .map((row) => make("option", { value: row.name }, row.name + (row.available ? "" : " (not available)")));
+      .map((row) => make("option", { value: row.name, disabled: row.available ? null : "" }, optionText(row)));
     select.append(make("optgroup", { label: GUARANTEES[guarantee].title }, ...options));
+  }
+}
+
+// Servers come and go: which strategies can be used is asked when somebody is about to choose one.
+async function refresh() {
+  const { strategies } = await call("GET", "/strategies");
+  for (const row of strategies) {
+    table.set(row.name, row);
+    const option = byId("strategy-select").querySelector(`option[value="${row.name}"]`);
+    option.disabled = !row.available;
+    if (option.textContent !== optionText(row)) option.textContent = optionText(row);
+  }
+  if (current && table.get(current.name).available !== current.available) {
+    current = table.get(current.name);
+    show(current);
   }
 }
 
@@ -146,19 +166,21 @@ export async function setUpStrategies(shop, onSwitch) {
       done?.(settings);
       showSettings(settings);
     } catch (problem) {
-      alertUser(`Not changed: ${problem.message}`);
+      alertUser(`Nothing was changed. ${problem.message}`);
       if (current) byId("strategy-select").value = current.name;
     }
   }
 
-  byId("strategy-select").addEventListener("change", (event) =>
-    put({ name: event.target.value }, (settings) => {
+  const select = byId("strategy-select");
+  const switchTo = (name) =>
+    put({ name }, (settings) => {
       tell(`Strategy: ${settings.name}`);
       current = table.get(settings.name);
       show(current);
       return onSwitch(current);
-    }),
-  );
+    });
+  chooseDeliberately(select, byId("strategy-apply"), () => current?.name ?? "", switchTo);
+  for (const event of ["pointerenter", "focus"]) select.addEventListener(event, () => refresh().catch(() => {})); // the pulse says it
   for (const [id, member] of [["think", "think_ms"], ["wait", "lock_wait_ms"], ["ttl", "lock_ttl_ms"]])
     byId(id).addEventListener("change", (event) => {
       if (event.target.reportValidity() && event.target.value !== "")

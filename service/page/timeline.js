@@ -372,7 +372,9 @@ export function letGo() {
   keepInAddress(null);
 }
 
-function goOn() {
+// Lets the picture move again.
+export function goOn() {
+  if (!view.pinned) return;
   setPinned(false);
   view.chosen = null;
   showDetail(null);

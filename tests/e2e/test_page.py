@@ -549,17 +549,122 @@ def test_a_refused_write_and_the_row_s_token_are_shown(browser, shop):
     assert browser.complaints() == []
 
 
-def test_an_address_that_means_nothing_is_said(browser, shop):
+def test_a_wrong_address_stays_to_be_corrected(browser, shop):
     page = open_steps(browser, shop, "mutex s=1 q=1,1 A>lock")
-    page.driver.execute_script("location.hash = 'read-write s=1 q=1,1 A>fly'")
-    page.wait_text("alert", "A>fly")
-    page.wait(lambda: schedule_of(page) == "mutex s=1 q=1,1 A>lock", "it is where it was")
+    page.driver.execute_script("location.hash = 'read-write+s=1+q=1,1+A>fly'")
+    page.wait_text("alert", "The address was not understood: ")
+    assert "A>fly" in page.text("alert") and "Correct it in the address bar" in page.text("alert")
+    assert schedule_of(page) == "read-write s=1 q=1,1 A>fly" and page.text("strategy") and "A takes the lock." in page.text("told")
+    page.driver.execute_script("location.hash = 'read-write+s=1+q=1,1+A>read'")
+    page.wait_text("told", "A reads 1.")
+    page.wait(lambda: not page.find("alert").is_displayed(), "what is corrected is not complained about")
     page.driver.get("about:blank")
-    page.driver.get(f"http://127.0.0.1:{shop.port}/steps#nonsense")
+    page.driver.get(f"http://127.0.0.1:{shop.port}/steps#nonsense+s=1")
     page.wait_text("alert", "The address was not understood")
-    page.wait(lambda: schedule_of(page) == "read-write s=1 q=1,1", "it begins at the beginning")
+    page.wait(lambda: page.all(".lane"), "there is something to step through")
+    assert schedule_of(page) == "nonsense s=1", "it can be corrected"
+    page.click("step-A")
+    page.wait(lambda: schedule_of(page) == "read-write s=1 q=1,1 A>read", "what is stepped through has the address again")
     refused = browser.complaints()
     assert len(refused) == 2 and all("422" in line for line in refused), refused
+
+
+def test_without_its_server_a_strategy_says_which_and_cannot_be_chosen(browser, services, database):
+    service = services.start(database, env={"REDIS_URL": "redis://127.0.0.1:1"})
+    browser.driver.get("about:blank")
+    browser.start(f"http://127.0.0.1:{service.port}/steps#redis-lock+s=1+q=1,1")
+    browser.wait_text("alert", "redis-lock cannot be stepped through, because redis does not answer")
+    assert "Start redis" in browser.text("alert") and "not understood" not in browser.text("alert")
+    assert schedule_of(browser) == "redis-lock s=1 q=1,1" and "redis-lock cannot" in browser.text("goal")
+    browser.choose("strategy", "read-write")
+    browser.wait(lambda: schedule_of(browser) == "read-write s=1 q=1,1", "another one can be chosen")
+    browser.open(f"http://127.0.0.1:{service.port}/")
+    browser.wait_text("log", "Ready")
+    for name, disabled in (("redis-lock", True), ("read-write", False)):
+        (option,) = browser.all(f'#strategy-select option[value="{name}"]')
+        assert bool(option.get_attribute("disabled")) == disabled and ("127.0.0.1:1" in option.get_attribute("textContent")) == disabled
+    assert service.put("/strategy", {"name": "redis-lock"}).status == 200
+    browser.wait_text("strategy-row", "redis-lock cannot be used: redis")
+    browser.wait(lambda: browser.find("load-start").is_enabled(), "a load can be tried")
+    browser.click("load-start")
+    browser.wait_text("alert", "redis-lock could not be loaded: redis", 60)
+    assert "Start that server" in browser.text("alert") and "status" not in browser.text("alert")
+    browser.click("reset")
+    browser.wait(lambda: not browser.find("alert").is_displayed(), "an alert ends when something works")
+    assert all("503" in line for line in browser.complaints())
+
+
+def test_a_question_is_answered_by_its_number(stepping):
+    page, start = stepping, "read-write s=1 q=1,1"
+    step(page, "A", f"{start} A>read")
+    page.press("2")
+    page.wait(lambda: page.find("question-B").is_displayed(), "what will B read?")
+    page.press(Keys.ESCAPE)
+    page.wait(lambda: not page.find("question-B").is_displayed(), "Escape closes it")
+    assert schedule_of(page) == f"{start} A>read"
+    page.press("2")
+    page.wait(lambda: page.find("question-B").is_displayed(), "it is asked again")
+    page.press("1")
+    page.wait_text("answer", "Right: B reads 1")
+    assert schedule_of(page) == f"{start} A>read B>read", "the key answers, and moves no other order"
+    assert page.driver.switch_to.active_element.get_attribute("id") == "step-B"
+
+
+def test_keys_choose_a_strategy_and_enter_switches(page, shop):
+    set_before = shop.get("/strategy").json["name"]
+    page.click("buy-one")
+    page.wait(lambda: page.figure("sold") == 1, "one is sold")
+    page.driver.execute_script("document.getElementById('strategy-select').focus()")
+    page.press(Keys.ARROW_DOWN)
+    page.press("read-w")
+    page.wait(lambda: page.find("strategy-apply").is_displayed(), "a switch is offered")
+    assert page.text("strategy-apply") == "Switch to read-write"
+    page.press(Keys.ESCAPE)
+    page.wait(lambda: not page.find("strategy-apply").is_displayed(), "Escape takes it back")
+    assert page.find("strategy-select").get_attribute("value") == set_before
+    assert shop.get("/strategy").json["name"] == set_before and page.figure("sold") == 1
+    page.press("read-w")
+    page.press(Keys.ENTER)
+    page.wait_text("log", "Strategy: read-write")
+    page.wait(lambda: page.figure("sold") == 0, "a new sale")
+    assert "setnx" not in page.text("log")
+
+
+@pytest.mark.parametrize("how", ["the browser's own", "by the older command", "not at all"])
+def test_an_address_is_copied_wherever_the_page_comes_from(stepping, how):
+    page = stepping
+    page.driver.execute_script("Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })") if how != "the browser's own" else None
+    page.driver.execute_script("document.execCommand = () => false") if how == "not at all" else None
+    page.driver.execute_cdp_cmd("Browser.grantPermissions", {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]})
+    page.all("details.curl summary")[0].click()
+    page.click("copy")
+    if how == "not at all":
+        page.wait_text("copy-note", "press Ctrl+C")
+        field = page.find("copy-text")
+        selected = page.driver.execute_script("const f = arguments[0]; return f.value.slice(f.selectionStart, f.selectionEnd)", field)
+        assert field.is_displayed() and selected == page.driver.current_url
+    else:
+        page.wait_text("copy-note", "Copied.")
+
+
+def test_a_wrong_token_is_told_in_words(browser, services, database):
+    service = services.start(database, token=TOKEN)
+    browser.driver.get("about:blank")
+    browser.start(f"http://127.0.0.1:{service.port}/steps")
+    for given in ("wrong", TOKEN):
+        browser.wait(lambda: browser.find("token-dialog").is_displayed(), "the token is asked for")
+        browser.find("token").send_keys(given, Keys.ENTER)
+        if given == "wrong":
+            browser.wait_text("alert", "The token is wrong.")
+            browser.wait(lambda: not browser.find("token-dialog").is_displayed(), "the dialog is closed")
+            browser.click("restart") if browser.all(".lane") else browser.driver.refresh()
+    browser.wait(lambda: browser.all(".lane"), "with the right one there are orders")
+    browser.wait(lambda: not browser.find("alert").is_displayed(), "nothing is wrong any more")
+    browser.complaints()
+    service.stop()
+    browser.click("step-A")
+    browser.wait_text("alert", "The service does not answer. Check that it runs")
+    browser.complaints()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -613,7 +718,19 @@ def test_a_learner_joins_and_has_a_product(browser, services, database):
     browser.wait_text("shop-name", f"product {product}, my own")
     browser.wait(lambda: browser.figure("sold") == 1 and browser.text("strategy-row"), "it is as it was")
     browser.shot("learner")
-    assert browser.complaints() == []
+    limits = {"think": "200", "wait": "5000", "load-connections": "32", "load-seconds": "2"}
+    assert {name: browser.find(name).get_attribute("max") for name in limits} == limits, "no more is offered than is allowed"
+    assert [option.text for option in browser.all("#load-instances option")] == ["1", "2"]
+    browser.wait(lambda: browser.find("load-start").is_enabled(), "the choices are there")
+    offered = {option.get_attribute("value"): option.get_attribute("disabled") is None for option in browser.all("#load-which option")}
+    assert offered["this"] and offered["one-process"] and not offered["all"] and not offered["unsafe"], offered
+    browser.enter("think", 200)
+    browser.enter("load-seconds", "0.2")
+    browser.click("load-start")
+    browser.wait_text("log", "Its think time is 50 ms, the most that a load may have.")
+    browser.wait(lambda: browser.all("#results-table tbody tr"), "what is offered is allowed", 60)
+    browser.wait(lambda: browser.find("load-start").is_displayed(), "the run is over")
+    assert browser.complaints() == [] and not browser.find("alert").is_displayed()
 
     browser.start(address)  # somebody else, who is the teacher
     browser.wait(lambda: browser.find("join-dialog").is_displayed(), "the code is asked for")
@@ -624,9 +741,36 @@ def test_a_learner_joins_and_has_a_product(browser, services, database):
     browser.click("class-open")
     browser.wait_text("class-code", code)
     browser.wait_text("class-count", "1 learner")
+    (line,) = [line for line in [browser.text("curl-line")] if "$TOKEN" in line]
+    assert service.token not in browser.driver.page_source + line, "a projector shows no token"
+    assert browser.find("curl-token").get_attribute("hidden") is None
     assert browser.text("shop-name") == ""
     browser.shot("teacher")
     assert browser.complaints() == []
+
+
+def test_the_class_is_told_an_address_that_others_reach(browser, services, database):
+    service = services.start(database, "--classroom", listen="0.0.0.0:0")
+    code, service.token = (re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token"))
+    addresses = service.get("/classroom").json["addresses"]
+    assert all(re.fullmatch(rf"http://[0-9.]+:{service.port}", address) and "//127." not in address for address in addresses)
+    assert service.call("GET", "/classroom", None, {"Authorization": None}).json["addresses"] == []
+    browser.start(f"http://localhost:{service.port}/")
+    browser.wait(lambda: browser.find("join-dialog").is_displayed(), "the code is asked for")
+    browser.find("join-code").send_keys(service.token, Keys.ENTER)
+    browser.wait(lambda: browser.find("class-open").is_displayed(), "the teacher is known")
+    browser.click("class-open")
+    browser.wait_text("class-code", code)
+    assert "localhost" not in browser.text("class-address") and "127.0.0.1" not in browser.text("class-address")
+    if addresses:
+        assert browser.text("class-address") == addresses[0]
+        assert f"port {service.port}" in browser.text("class-address-note")
+    else:
+        assert "No other computer" in browser.text("class-address")
+    assert browser.complaints() == []
+    alone = services.start(database, "--classroom", listen="127.0.0.1:0")
+    alone.token = re.search(r"teacher's token +(\S+)", alone.log)[1]
+    assert alone.get("/classroom").json["addresses"] == [] and "Only this machine reaches it" in alone.log
 
 
 def test_a_product_of_ones_own_without_a_class(page, shop):

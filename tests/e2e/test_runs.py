@@ -144,6 +144,18 @@ def test_a_run_that_cannot_be_says_why(services, database):
     assert last["state"] == "failed" and "load test" in last["error"], f"{last}"
 
 
+def test_a_run_whose_server_is_away_says_which_and_what_to_do(services, database):
+    service = services.start(database, env={"REDIS_URL": "redis://127.0.0.1:1"})
+    last, _ = ended(service, start(service, strategies=["redis-lock"]))
+    assert last["state"] == "failed" and last["rows"][0]["verdict"] == "unavailable", f"{last}"
+    assert "redis-lock could not be loaded: redis" in last["error"] and "127.0.0.1:1" in last["error"], f"{last}"
+    assert "Start that server" in last["error"] and "status" not in last["error"], f"{last}"
+    last, _ = ended(service, start(service, strategies=["redis-lock", "atomic-decrement"], duration_ms=100))
+    assert (last["state"], last["error"]) == ("done", None), f"what could be measured was: {last}"
+    verdicts = {row["strategy"]: row["verdict"] for row in last["rows"]}
+    assert verdicts == {"redis-lock": "unavailable", "atomic-decrement": "ok"}
+
+
 @pytest.mark.parametrize(
     "order, problem",
     [
