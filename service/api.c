@@ -2,9 +2,9 @@
 #include "service/api.h"
 
 #include "lock/json_read.h"
+#include "service/host_name.h"
 #include "service/router.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,26 +57,12 @@ static bool is_foreign_origin(const struct exchange *x)
     return !host || !scheme_end || strcasecmp(scheme_end + 3, host) != 0;
 }
 
-/* A page whose own name was made to resolve to this machine has the same Origin as Host. Where the service is meant
- * for this machine alone and asks for no token, the name it was called by must be this machine's. */
+/* A name that the service does not know, or more than one name. (HTTP/1.0 may have none.) */
 static bool is_foreign_host(const struct exchange *x, const struct service *service)
 {
-    static const char *const local[] = {"localhost", "[::1]", NULL};
     const char *host = http_header(x, "Host");
-    if (service->config.admin_token[0] || !host)
-        return false;
-    for (const char *const *name = local; *name; name++) {
-        size_t length = strlen(*name);
-        if (strncasecmp(host, *name, length) == 0 && (!host[length] || host[length] == ':'))
-            return false;
-    }
-    char address[INET_ADDRSTRLEN];
-    struct in_addr ip;
-    size_t length = strcspn(host, ":");
-    if (length >= sizeof address)
-        return true;
-    snprintf(address, sizeof address, "%.*s", (int)length, host);
-    return inet_pton(AF_INET, address, &ip) != 1 || ntohl(ip.s_addr) >> 24 != 127;
+    return host &&
+           (http_header_count(x, "Host") > 1 || !host_is_allowed(host, service->config.allowed_hosts));
 }
 
 static bool is_json(const struct exchange *x)
@@ -100,9 +86,15 @@ static bool refused(struct exchange *x, struct service *service)
         return true;
     }
     bool changes = strcmp(x->route->method, "GET") != 0;
-    if (is_foreign_host(x, service) || (changes && is_foreign_origin(x)))
-        reply_problem(x, FORBIDDEN_ORIGIN, NULL,
-                      "the Origin of this call is another than its Host, or its Host not local");
+    if (is_foreign_host(x, service))
+        reply_problem(
+            x, FORBIDDEN_ORIGIN, NULL,
+            "the service does not know the name in the Host header; call it by its address, or start it with "
+            "--allowed-hosts NAME");
+    else if (changes && is_foreign_origin(x))
+        reply_problem(
+            x, FORBIDDEN_ORIGIN, NULL,
+            "the Origin header of this call differs from its Host; open the page at the address that is called");
     else if (access_allows(x, service, x->route->access) && changes &&
              strcmp(x->route->method, "DELETE") != 0 && !is_json(x))
         reply_problem(x, UNSUPPORTED_MEDIA_TYPE, NULL, "send the header Content-Type: application/json");

@@ -2,6 +2,7 @@
 #include "service/config.h"
 
 #include "db/conn.h"
+#include "service/host_name.h"
 #include "service/http.h"
 #include "service/log.h"
 #include "service/sandbox.h"
@@ -28,7 +29,8 @@ enum type {
     PREFIX,
     REDIS_LIST,
     ETCD_LIST,
-    HOST_LIST
+    HOST_LIST,
+    HOST_NAMES
 };
 
 static const char *const log_formats[] = {"text", "json", NULL};
@@ -52,6 +54,8 @@ static const struct setting settings[] = {
     {"listen", "LISTEN", ADDRESS, AT(listen), "127.0.0.1:8080", "ADDRESS:PORT", 0, 0,
      "where to listen; port 0 takes a free one; other than loopback only with ADMIN_TOKEN"},
     {"port-file", "PORT_FILE", TEXT, AT(port_file), "", "PATH", 0, 0, "write the port here once it is open"},
+    {"allowed-hosts", "ALLOWED_HOSTS", HOST_NAMES, AT(allowed_hosts), "", "NAME,…", 0, 0,
+     "names by which the service may be called, besides addresses, localhost and this machine's own name"},
     {"instance", "INSTANCE", TEXT, AT(instance), "", "NAME", 0, 0,
      "this process's name in orders, traces and logs (default: order-service-PID)"},
     {NULL, "ADMIN_TOKEN", TEXT, AT(admin_token), "", "TOKEN", 0, 0, "what control calls must bring as bearer token"},
@@ -266,6 +270,13 @@ static bool set(struct config *config, const struct setting *s, const char *valu
     }
     if (s->type == PREFIX && !lock_is_prefix(value)) {
         fprintf(errors, "order-service: %s: '%s' is not valid; valid: %s\n", name, value, LOCK_PREFIX_RULE);
+        return false;
+    }
+    if (s->type == HOST_NAMES && value[0] && !host_names_are_valid(value)) {
+        fprintf(
+            errors,
+            "order-service: %s: '%s' is not valid; valid: host names separated by commas, without ports\n",
+            name, value);
         return false;
     }
     if (s->type == ADDRESS && !parse_address(value, config)) {

@@ -13,6 +13,7 @@ struct config {
     const char *instance;    /* "" for one made from the process id */
     const char *admin_token; /* "" for none */
     const char *admin_token_file;
+    const char *allowed_hosts; /* names separated by commas, "" for none */
     const char *database_url;
     const char *lock_database_url; /* "" as DATABASE_URL */
     const char *redis_url;

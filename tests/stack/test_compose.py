@@ -120,6 +120,8 @@ def test_every_address_is_a_service_at_the_port_that_its_image_opens(compose, st
         env = services[name]["environment"]
         addresses = [env.pop(variable) for variable in ("DATABASE_URL", "REDIS_URL", "REDLOCK_URLS",
                                                         "ZOOKEEPER_CONNECT", "ETCD_ENDPOINTS")]
+        names = env.pop("ALLOWED_HOSTS", "service-1,service-2").split(",")
+        assert set(names) <= services.keys(), "the lab calls the services by these names"
         assert env.keys() <= {"INSTANCE"}
         found = re.findall(r"(?:^|[@/,])([a-z0-9-]+):(\d+)", ",".join(addresses))
         assert len(found) == 9

@@ -1,8 +1,12 @@
 /* What every request is checked for before anything is done: path, method, origin, token, type of the body. */
 #include "tests/unit/fake_exchange.h"
 
+#include "service/host_name.h"
 #include "service/order_job.h"
 #include "service/router.h"
+
+#include <limits.h>
+#include <unistd.h>
 
 static struct service service;
 static const char ORDER[] = "{\"product_id\": 1, \"quantity\": 1}";
@@ -11,6 +15,7 @@ static int start(void **state)
 {
     (void)state;
     service.config.admin_token = "";
+    service.config.allowed_hosts = "";
     service.config.order_timeout_ms =
         0; /* an order has expired when it is queued, so no database is needed */
     service.orders = product_queues_new(
@@ -35,6 +40,8 @@ struct header {
     const char *name, *value;
 };
 
+static const struct header *every_call; /* brings this one as well; may be NULL */
+
 /* Dispatches a request with these headers (ended by one without a name); what comes of it is in FAKE. */
 static bool dispatch(struct fake_exchange *fake, const char *method, const char *path,
                      const struct header *headers)
@@ -45,6 +52,8 @@ static bool dispatch(struct fake_exchange *fake, const char *method, const char 
     fake->x.received_us = monotonic_us();
     for (; headers && headers->name; headers++)
         fake_header(fake, headers->name, headers->value);
+    if (every_call)
+        fake_header(fake, every_call->name, every_call->value);
     return service_dispatch(&fake->x);
 }
 
@@ -200,14 +209,17 @@ static void test_origins(void **state)
         }
 }
 
-/* A name that its owner lets resolve to this machine makes a page there of the same origin: without a token the
- * service takes changes by this machine's own names alone. */
-static void test_hosts(void **state)
+/* A name that its owner lets resolve to this machine (DNS rebinding) makes a page there of the same origin. So the service
+ * answers to addresses, to this machine's names and to those that it was told, with an admin token as without. */
+static void assert_hosts(void)
 {
-    (void)state;
     static const char *const good[] = {
-        "localhost",    "localhost:8080",       "LocalHost:8080", "127.0.0.1", "127.0.0.1:8080",
-        "127.1.2.3:80", "127.100.100.100:8080", "[::1]",          "[::1]:8080"};
+        "localhost", "localhost:8080", "LocalHost:8080", "127.0.0.1", "127.0.0.1:8080", "127.1.2.3:80",
+        "127.100.100.100:8080", "[::1]", "[::1]:8080",
+        /* A numeric address cannot have been made to resolve to this machine. */
+        "192.168.1.2", "10.0.0.7:8080", "[fd00::1]:8080",
+        /* The names that the service was told. */
+        "shop.example", "SHOP.example:8080", "service-1:8080"};
     static const char *const bad[] = {
         "evil.example",
         "evil.example:8080",
@@ -220,13 +232,21 @@ static void test_hosts(void **state)
         "localhostevil.example",
         "[::1].evil.example",
         "[::1]evil",
-        "192.168.1.2",
-        "128.0.0.1",
-        "0.0.0.0",
         "evil.example.127.0.0.1",
         "",
         ":8080",
         "127.0.0.1@evil.example",
+        "localhost:8080x",
+        "localhost:8080:8080",
+        "shop.example.evil.example",
+        "hop.example",
+        "shop.exampl",
+        "shop",
+        "shop.example,service-1",
+        ",",
+        "[127.0.0.1]",
+        "[shop.example]",
+        "[::1",
         "127.0.0.1 evil.example",
         "127",
         "2130706433",
@@ -251,6 +271,40 @@ static void test_hosts(void **state)
     for (size_t j = 0; j < COUNT(good); j++)
         assert_admitted("GET", "/orders", (const struct header[]){{"Host", good[j]}, END}, good[j]);
     assert_admitted("POST", "/orders", (const struct header[]){JSON, END}, "no host (HTTP/1.0)");
+    assert_stopped("GET", "/orders", (const struct header[]){LOCAL, LOCAL, END}, 403, "forbidden-origin",
+                   "two hosts");
+}
+
+static void test_hosts(void **state)
+{
+    (void)state;
+    char own[HOST_NAME_MAX + 1] = "";
+    service.config.allowed_hosts = "shop.example,service-1";
+    assert_hosts();
+    assert_int_equal(gethostname(own, sizeof own - 1), 0);
+    assert_admitted("GET", "/orders", (const struct header[]){{"Host", own}, END}, own);
+}
+
+static void test_hosts_with_a_token(void **state)
+{
+    (void)state;
+    static const struct header token = {"Authorization", "Bearer a secret"};
+    service.config.admin_token = "a secret";
+    every_call = &token;
+    test_hosts(state);
+    every_call = NULL;
+}
+
+static void test_lists_of_hosts(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"a", "shop.example", "a,b", "service-1,service-2,10.0.0.1"};
+    static const char *const bad[] = {"",     ",",        "a,",     ",a", "a,,b", "a b",
+                                      "a, b", "http://a", "a:8080", "a/", "*"};
+    for (size_t i = 0; i < COUNT(good); i++)
+        assert_true(host_names_are_valid(good[i]));
+    for (size_t i = 0; i < COUNT(bad); i++)
+        assert_false(host_names_are_valid(bad[i]));
 }
 
 static void test_tokens(void **state)
@@ -289,11 +343,6 @@ static void test_tokens(void **state)
         assert_admitted(changes[i].method, changes[i].path,
                         (const struct header[]){LOCAL, JSON, {"authorization", "bearer a secret"}, END},
                         "the token");
-        /* With a token the service may be called by any name. */
-        assert_admitted(changes[i].method, changes[i].path,
-                        (const struct header[]){
-                            {"Host", "shop.example"}, JSON, {"Authorization", "Bearer a secret"}, END},
-                        "the token and a name");
     }
     struct fake_exchange fake;
     assert_true(dispatch(&fake, "PUT", "/strategy", (const struct header[]){LOCAL, JSON, END}));
@@ -362,6 +411,8 @@ int main(void)
         ACCESS_TEST(test_content_types),
         ACCESS_TEST(test_origins),
         ACCESS_TEST(test_hosts),
+        ACCESS_TEST(test_hosts_with_a_token),
+        ACCESS_TEST(test_lists_of_hosts),
         ACCESS_TEST(test_tokens),
         ACCESS_TEST(test_a_full_queue),
         ACCESS_TEST(test_draining),
