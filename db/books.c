@@ -14,9 +14,13 @@
 
 #define PRODUCT_WITH_STOCK "product JOIN product_stock ON product_id = id"
 
-#define ORDER_COLUMNS                                                                                        \
+/* SHOWN: the parameter with the product whose receivers are shown; 0: those of all products, -1: of none. */
+#define ORDER_COLUMNS(SHOWN)                                                                                 \
     "o.id, i.product_id, i.quantity, o.amount::text AS amount, o.status, i.strategy, i.stock_seen,"          \
-    " o.receiver_name, o.receiver_mobile, " RFC3339("o.created_at") " AS created_at"
+    " CASE WHEN " SHOWN "::bigint IN (0, i.product_id) THEN o.receiver_name END AS receiver_name,"           \
+    " CASE WHEN " SHOWN                                                                                      \
+    "::bigint IN (0, i.product_id) THEN o.receiver_mobile END AS receiver_mobile, " RFC3339(                 \
+        "o.created_at") " AS created_at"
 
 static const struct statement ST_PRODUCTS = {
     "books_products",
@@ -31,23 +35,25 @@ static const struct statement ST_PRODUCT = {
 static const struct statement ST_ORDER = {
     "books_order",
     "SELECT row_to_json(r) FROM ("
-    "  SELECT " ORDER_COLUMNS ", (SELECT coalesce(json_agg(n), '[]') FROM ("
-    "      SELECT product_id, purchase_num AS quantity, purchase_price::text AS price, stock_seen, strategy,"
-    "             instance, " RFC3339("read_at") " AS read_at, " RFC3339(
-        "t.committed_at") " AS committed_at"
-                          "      FROM order_item JOIN (SELECT order_id, product_id, committed_at FROM order_times) t USING (order_id, product_id)"
-                          "      WHERE order_id = o.id ORDER BY product_id) n) AS items"
-                          "  FROM orders o JOIN order_line i ON i.order_id = o.id WHERE o.id = $1 ORDER BY i.product_id LIMIT 1) r",
-    1};
+    "  SELECT " ORDER_COLUMNS(
+        "$2") ", (SELECT coalesce(json_agg(n), '[]') FROM ("
+              "      SELECT product_id, purchase_num AS quantity, purchase_price::text AS price, stock_seen, strategy,"
+              "             instance, " RFC3339("read_at") " AS read_at, " RFC3339(
+                  "t.committed_at") " AS committed_at"
+                                    "      FROM order_item JOIN (SELECT order_id, product_id, committed_at FROM order_times) t USING (order_id, product_id)"
+                                    "      WHERE order_id = o.id ORDER BY product_id) n) AS items"
+                                    "  FROM orders o JOIN order_line i ON i.order_id = o.id WHERE o.id = $1 ORDER BY i.product_id LIMIT 1) r",
+    2};
 
 static const struct statement ST_ORDERS = {
     "books_orders",
     "WITH page AS ("
-    "  SELECT " ORDER_COLUMNS " FROM orders o JOIN order_line i ON i.order_id = o.id"
-    "  WHERE o.id > $2 AND ($1::bigint = 0 OR i.product_id = $1::bigint) ORDER BY o.id LIMIT $3::bigint"
-    ") SELECT json_build_object('orders', coalesce((SELECT json_agg(page) FROM page), '[]'),"
-    "    'next', (SELECT max(id) FROM page HAVING count(*) = $3::bigint))",
-    3};
+    "  SELECT " ORDER_COLUMNS(
+        "$4") " FROM orders o JOIN order_line i ON i.order_id = o.id"
+              "  WHERE o.id > $2 AND ($1::bigint = 0 OR i.product_id = $1::bigint) ORDER BY o.id LIMIT $3::bigint"
+              ") SELECT json_build_object('orders', coalesce((SELECT json_agg(page) FROM page), '[]'),"
+              "    'next', (SELECT max(id) FROM page HAVING count(*) = $3::bigint))",
+    4};
 
 /* The witness: two orders that saw the same stock, neither of which could see what the other wrote. The database
  * says so by snapshot and transaction id; where an order's read was not under a lock. The lowest stock seen comes
@@ -111,15 +117,17 @@ enum db_status books_product(struct db *db, int64_t id, char **ret_json)
     return read_json_by_id(db, &ST_PRODUCT, id, ret_json);
 }
 
-enum db_status books_order(struct db *db, int64_t id, char **ret_json)
+enum db_status books_order(struct db *db, int64_t id, int64_t receivers_of, char **ret_json)
 {
-    return read_json_by_id(db, &ST_ORDER, id, ret_json);
+    return read_json(db, &ST_ORDER, (const char *const[]){DB_NUMBER(id), DB_NUMBER(receivers_of)}, ret_json);
 }
 
-enum db_status books_orders(struct db *db, int64_t product_id, int64_t after, int limit, char **ret_json)
+enum db_status books_orders(struct db *db, int64_t product_id, int64_t after, int limit, int64_t receivers_of,
+                            char **ret_json)
 {
     return read_json(db, &ST_ORDERS,
-                     (const char *const[]){DB_NUMBER(product_id), DB_NUMBER(after), DB_NUMBER(limit)},
+                     (const char *const[]){DB_NUMBER(product_id), DB_NUMBER(after), DB_NUMBER(limit),
+                                           DB_NUMBER(receivers_of)},
                      ret_json);
 }
 

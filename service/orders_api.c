@@ -197,6 +197,12 @@ void orders_reply_echo(struct exchange *x, const struct order_request *request)
     reply_order(x, 200, &order);
 }
 
+/* A receiver is a person: only the teacher and the owner of the product see who it is. */
+static int64_t receivers_shown(const struct exchange *x)
+{
+    return x->is_teacher ? RECEIVERS_OF_ALL : x->owns ? x->owns : RECEIVERS_OF_NONE;
+}
+
 /* Text or null. */
 static json_t *text_json(const char *text)
 {
@@ -204,7 +210,7 @@ static json_t *text_json(const char *text)
 }
 
 /* As books_order has it; NULL when out of memory. */
-static json_t *accepted_json(const struct stream_order *from)
+static json_t *accepted_json(const struct stream_order *from, int64_t receivers_of)
 {
     struct order order;
     accepted_order(from, &order);
@@ -220,8 +226,10 @@ static json_t *accepted_json(const struct stream_order *from)
         json_decref(item);
         return NULL;
     }
-    json_t *more = json_pack("{s:o, s:o, s:[o]}", "receiver_name", text_json(from->receiver_name),
-                             "receiver_mobile", text_json(from->receiver_mobile), "items", item);
+    bool shown = receivers_of == RECEIVERS_OF_ALL || receivers_of == from->product_id;
+    json_t *more = json_pack("{s:o, s:o, s:[o]}", "receiver_name",
+                             text_json(shown ? from->receiver_name : NULL), "receiver_mobile",
+                             text_json(shown ? from->receiver_mobile : NULL), "items", item);
     if (json_object_update_new(json, more) == 0)
         return json;
     json_decref(json);
@@ -244,7 +252,7 @@ static bool reply_accepted(struct exchange *x, struct worker *worker, int64_t id
     int64_t deadline_us = monotonic_us() + worker->service->config.order_timeout_ms * 1000;
     bool asked = stock && found && redis_stream_find(stock, deadline_us, id, found) == LOCK_OK;
     if (asked && found->count == 1)
-        http_reply_json(x, 200, accepted_json(&found->orders[0]));
+        http_reply_json(x, 200, accepted_json(&found->orders[0], receivers_shown(x)));
     else if (!asked && uses_redis(worker))
         reply_problem(x, BACKEND_UNAVAILABLE, json_pack("{s:s}", "backend", "redis"),
                       "redis, where the order may be, cannot be reached or does not serve");
@@ -254,11 +262,12 @@ static bool reply_accepted(struct exchange *x, struct worker *worker, int64_t id
     return x->status != 0;
 }
 
-static enum db_status read_order_row(struct worker *worker, int64_t id, char **ret_json)
+static enum db_status read_order_row(const struct exchange *x, struct worker *worker, int64_t id,
+                                     char **ret_json)
 {
     *ret_json = NULL;
     enum db_status status = api_database(worker);
-    return status == DB_OK ? books_order(worker->db, id, ret_json) : status;
+    return status == DB_OK ? books_order(worker->db, id, receivers_shown(x), ret_json) : status;
 }
 
 void orders_get(struct exchange *x, struct worker *worker)
@@ -267,11 +276,12 @@ void orders_get(struct exchange *x, struct worker *worker)
     char *json;
     if (!api_path_id(x, UNKNOWN_ORDER, &id))
         return;
-    enum db_status status = read_order_row(worker, id, &json);
+    enum db_status status = read_order_row(x, worker, id, &json);
     if (!json && redis_stock_is_configured()) {
         if (reply_accepted(x, worker, id))
             return;
-        status = read_order_row(worker, id, &json); /* it may have gone from the one to the other meanwhile */
+        status = read_order_row(x, worker, id,
+                                &json); /* it may have gone from the one to the other meanwhile */
     }
     if (status == DB_OK)
         api_reply_json_text(x, json, UNKNOWN_ORDER, "order");
@@ -293,7 +303,7 @@ void orders_list(struct exchange *x, struct worker *worker)
         return;
     enum db_status status = api_database(worker);
     if (status == DB_OK)
-        status = books_orders(worker->db, product_id, after, (int)limit, &json);
+        status = books_orders(worker->db, product_id, after, (int)limit, receivers_shown(x), &json);
     if (status == DB_OK)
         api_reply_json_text(x, json, UNKNOWN_ORDER, "order");
     else

@@ -338,3 +338,25 @@ def test_logs_in_json_are_json(services, database):
     assert lines
     for line in lines:
         assert isinstance(strict_json(line), dict), line
+
+
+def test_receivers_are_shown_to_the_teacher_and_the_owner_alone(services, database):
+    """Names and mobile numbers of people: another learner, or anybody in the network, sees null."""
+    service = services.start(database, "--classroom", listen="127.0.0.1:0")
+    code, service.token = (
+        re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token")
+    )
+    tokens = [service.call("POST", "/sandboxes", {}, {"Authorization": f"Bearer {code}"}).json for _ in range(2)]
+    receiver = {"receiver_name": "Ada", "receiver_mobile": "+49 30 901820"}
+    for strategy in ("atomic-decrement", "redis-stock"):
+        product = tokens[0]["product_id"]
+        service.reset(product, 10, kind=service.kind(strategy))
+        order = service.order(product, strategy=strategy, **receiver).json["id"]
+        callers = {"teacher": service.token, "owner": tokens[0]["token"], "other": tokens[1]["token"], "anybody": None}
+        for who, token in callers.items():
+            headers = {"Authorization": f"Bearer {token}" if token else None}
+            shown = dict.fromkeys(receiver) if who in ("other", "anybody") else receiver
+            told = service.call("GET", f"/orders/{order}", None, headers).json
+            assert {name: told[name] for name in receiver} == shown, f"{who}: {told}"
+            for told in service.call("GET", "/orders?limit=1000", None, headers).json["orders"]:
+                assert {name: told[name] for name in receiver} == shown, f"{who}: {told}"
