@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from basics import REPLY_S
+from basics import REPLY_S, WAIT_MS
 from lab import Background, Proxy, Service, holding, number, psql, wait_until, waiting_backends
 
 TTL_S = 2  # the least that etcd grants
@@ -218,4 +218,5 @@ def test_an_order_waits_for_a_stranger(shop):
     redis_cli(shop, "SET", lock_key(shop, product), "somebody else", "NX")
     assert shop.order(product, 1, "redis-lock").problem == "lock-busy"
     redis_cli(shop, "DEL", lock_key(shop, product))
+    shop.strategy("atomic-decrement", lock_wait_ms=WAIT_MS)
     assert shop.order(product, 1, "redis-lock").status == 201

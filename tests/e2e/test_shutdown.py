@@ -82,7 +82,7 @@ def number_of_orders(url, product):
 
 
 def test_an_order_that_waits_for_a_lock_is_answered(services, database):
-    service = services.start(database, "--workers", "2", "--lock-wait-ms", "1500")
+    service = services.start(database, "--workers", "2", "--lock-wait-ms", "5000")
     product = service.product()
     with holding_row(database, product):
         order = Background(lambda: service.order(product))

@@ -124,13 +124,10 @@ def test_a_row_that_stays_locked(shop, strategy):
 
 @pytest.mark.parametrize("strategy", ["mutex", "mutex-per-product", "reentrant-mutex"])
 def test_a_mutex_that_stays_locked(shop, strategy):
-    """The first order holds the mutex and waits for the row; the second waits for the mutex, not for ever."""
+    """One order holds the mutex and waits for the row; the other waits for the mutex, not for ever."""
     product = shop.product(stock=5)
     with waiting_for(shop, strategy, 1000), holding_row(shop.database_url, product):
-        first = Background(lambda: shop.order(product))
-        wait_until(lambda: waiting_backends(shop.database_url) == 1, "the first order waits for the row")
-        second = Background(lambda: shop.order(product))
-        replies = first.result(), second.result()
+        replies = together(*[lambda: shop.order(product)] * 2)
     assert [reply.problem for reply in replies] == ["lock-busy"] * 2, f"{[str(reply) for reply in replies]}"
     assert shop.order(product, 1, strategy).status == 201
 
