@@ -26,22 +26,24 @@ static void pause_until_next_look(void)
     nanosleep(&pause, NULL);
 }
 
-enum settled db_settle(struct db *db, const char *xid, const struct order *order, int64_t until_us)
+enum settled db_settle(struct db *db, const struct lost_commit *lost, int64_t until_us)
 {
-    struct db_session old = *db_session(db); /* db_ready overwrites it */
+    const struct db_session *old = &lost->session;
+    const struct order *order = &lost->order;
     db_set_deadline(db, until_us, until_us);
 
     for (; monotonic_us() < until_us; pause_until_next_look()) {
         if (db_ready(db) != DB_OK)
             continue;
         AUTO_RESULT running = NULL;
-        if (db_run(db, &ST_TERMINATE, (const char *const[]){old.pid, old.started}, &running) != DB_OK ||
+        if (db_run(db, &ST_TERMINATE, (const char *const[]){old->pid, old->started}, &running) != DB_OK ||
             PQntuples(running) > 0)
             continue;
         AUTO_RESULT fate = NULL;
-        if (db_run(db, &ST_FATE,
-                   (const char *const[]){xid, DB_NUMBER(order->id), order->id ? order->created_at : NULL},
-                   &fate) != DB_OK)
+        if (db_run(
+                db, &ST_FATE,
+                (const char *const[]){lost->xid, DB_NUMBER(order->id), order->id ? order->created_at : NULL},
+                &fate) != DB_OK)
             continue;
         const char *text = PQgetvalue(fate, 0, 0);
         if (strcmp(text, "committed") == 0)

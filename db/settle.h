@@ -10,9 +10,15 @@ enum settled {
     SETTLED_UNKNOWN, /* not to be found out before the deadline */
 };
 
-/* DB has just returned DB_UNKNOWN for the transaction XID, which inserted ORDER (its id is 0: none, so far). Connects anew,
- * ends the old server process where it still runs, waits until it is gone, then asks PostgreSQL for the transaction's
- * fate. Until UNTIL at most. */
-enum settled db_settle(struct db *db, const char *xid, const struct order *order, int64_t until_us);
+/* A transaction whose COMMIT got no reply. */
+struct lost_commit {
+    struct db_session session; /* the server process that had it: db_session, when DB_UNKNOWN was returned */
+    char xid[24];
+    struct order order; /* that it inserted; its id is 0: none */
+};
+
+/* Connects DB, ends the old server process where it still runs, waits until it is gone, then asks PostgreSQL for the
+ * transaction's fate. Until UNTIL at most. */
+enum settled db_settle(struct db *db, const struct lost_commit *lost, int64_t until_us);
 
 #endif

@@ -1,16 +1,17 @@
 /* The engine: one order, step by step, as its strategy's row says. */
 #include "service/create_order.h"
 
-#include "db/settle.h"
+#include "service/unsold.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    BACK_OFF_FIRST_US = 500, /* a conflict's pause is random, up to this, doubled by every try … */
-    BACK_OFF_MAX_US = 20000, /* … up to this */
-    SETTLE_US = 2000 * 1000  /* a lost COMMIT is worth a wait, also past the deadline */
+    BACK_OFF_FIRST_US = 500,   /* a conflict's pause is random, up to this, doubled by every try … */
+    BACK_OFF_MAX_US = 20000,   /* … up to this */
+    SETTLE_US = 2000 * 1000,   /* a lost COMMIT is worth a wait, also past the deadline … */
+    GIVE_BACK_US = 2000 * 1000 /* … and so are units that were taken and not sold */
 };
 
 static enum outcome lock_outcome(struct placing *p, enum lock_status status)
@@ -123,8 +124,8 @@ static enum outcome insert_order(struct placing *p)
     return outcome_of_db(p, status);
 }
 
-/* The flow that all strategies share. */
-enum outcome place_by_steps(struct placing *p)
+/* The flow that all strategies share: the whole order, or where it takes two transactions, the first of them. */
+static enum outcome place_first(struct placing *p)
 {
     const struct strategy *s = p->strategy;
     bool around = s->span == AROUND_TX || s->span == AROUND_TWICE;
@@ -151,13 +152,52 @@ enum outcome place_by_steps(struct placing *p)
     outcome = end_transaction(p, outcome, two ? STEP_COMMIT_STOCK : STEP_COMMIT, p->taken.xid);
     if (around)
         unlock(p, outcome);
-
-    if (outcome == CREATED && two) {
-        db_begin(p->db, s->isolation);
-        outcome = insert_order(p);
-        outcome = end_transaction(p, outcome, STEP_COMMIT_ORDER, p->result.order.xid);
-    }
     return outcome;
+}
+
+/* The order itself, where its stock was committed before it. */
+static enum outcome place_second(struct placing *p)
+{
+    db_begin(p->db, p->strategy->isolation);
+    enum outcome outcome = insert_order(p);
+    return end_transaction(p, outcome, STEP_COMMIT_ORDER, p->result.order.xid);
+}
+
+/* The order's units were taken, or may have been, and were not sold. False: they have still to be given back. */
+static bool give_back(struct placing *p, struct unsold *unsold)
+{
+    if (unsold->open != OPEN_NONE) /* which end_transaction could not find out: not now */
+        return false;
+    int64_t until_us = monotonic_us() + GIVE_BACK_US;
+    bool done = unsold_give_back(unsold, p->db, p->lock, p->instance, until_us);
+    db_set_deadline(p->db, p->deadline_us, p->lock_deadline_us);
+    return done;
+}
+
+/* An order that fails once its stock is committed gives it back; only the end of the process comes between the two. */
+static enum outcome place_in_two(struct placing *p)
+{
+    struct unsold unsold = {
+        .strategy = p->strategy, .product_id = p->request->product_id, .quantity = p->request->quantity};
+    if (p->unsold && !unsold_list_reserve(p->unsold))
+        return CROWDED;
+    enum outcome outcome = place_first(p), taken = outcome;
+    if (taken == CREATED)
+        outcome = place_second(p);
+    unsold.epoch = p->taken.epoch;
+    if (outcome == UNKNOWN) {
+        unsold.open = taken == UNKNOWN ? OPEN_TAKE : OPEN_ORDER;
+        unsold.lost = p->lost;
+    }
+    bool owes = (taken == CREATED || taken == UNKNOWN) && outcome != CREATED && !give_back(p, &unsold);
+    if (p->unsold)
+        unsold_list_end(p->unsold, owes ? &unsold : NULL);
+    return outcome;
+}
+
+enum outcome place_by_steps(struct placing *p)
+{
+    return p->strategy->scope == TWO_TX ? place_in_two(p) : place_first(p);
 }
 
 /* A random pause before the next try; false where the deadline comes first. */
@@ -228,7 +268,9 @@ enum outcome end_transaction(struct placing *p, enum outcome outcome, enum step 
     }
     enum db_status status = db_commit(p->db);
     if (status == DB_UNKNOWN) {
-        enum settled settled = xid[0] ? db_settle(p->db, xid, &p->result.order, monotonic_us() + SETTLE_US)
+        p->lost = (struct lost_commit){.session = *db_session(p->db), .order = p->result.order};
+        snprintf(p->lost.xid, sizeof p->lost.xid, "%s", xid);
+        enum settled settled = xid[0] ? db_settle(p->db, &p->lost, monotonic_us() + SETTLE_US)
                                       : SETTLED_UNKNOWN;
         db_set_deadline(p->db, p->deadline_us, p->lock_deadline_us);
         if (settled == SETTLED_COMMITTED)

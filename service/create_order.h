@@ -2,12 +2,13 @@
 #ifndef OVERSELL_SERVICE_CREATE_ORDER_H
 #define OVERSELL_SERVICE_CREATE_ORDER_H
 
-#include "db/orders.h"
+#include "db/settle.h"
 #include "service/outcome.h"
 #include "service/strategy.h"
 
 struct order_ids;
 struct redis_stock;
+struct unsold_list;
 
 struct order_result {
     enum outcome outcome;
@@ -28,6 +29,8 @@ struct placing {
     struct lock *lock;         /* a handle of the strategy's lock, or NULL where it has none */
     struct redis_stock *redis; /* a connection to where its stock lies, and ids for it; or NULL */
     struct order_ids *ids;
+    struct unsold_list
+        *unsold; /* what keeps units that could not be given back in time; or NULL: nothing does */
     struct observer *observer; /* told of every step; may be NULL */
     const char *instance;      /* this process's name, recorded with the order */
     int64_t deadline_us;       /* every wait ends here */
@@ -35,12 +38,13 @@ struct placing {
 
     struct order_result result;  /* out */
     struct stock_taken taken;    /* of the current try */
+    struct lost_commit lost;     /* with UNKNOWN: the transaction that it is about */
     struct lock_grant grants[2]; /* what is held now */
     int held;
 };
 
-/* Places the order; the answer is in placing->result. Bounded by the deadlines, and by a second or so more where
- * a lost COMMIT has to be settled. The lock is released on every path, the transaction ended. */
+/* Places the order; the answer is in placing->result. Bounded by the deadlines, and by a few seconds more where
+ * a lost COMMIT has to be settled or units have to be given back. The lock is released on every path, the transaction ended. */
 void create_order(struct placing *placing);
 
 /* What a database status means for an order; also notes what the log and the client need to know. */

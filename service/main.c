@@ -64,14 +64,16 @@ static bool start(struct service *service)
     service->shared = shared_new();
     service->sandboxes = sandboxes_new(config->sandbox_idle_ms);
     service->ids = order_ids_new();
+    service->unsold = unsold_list_start(config->database_url, service->instance);
     if (!service->orders || !service->runs || !service->shared || !service->sandboxes || !service->ids ||
-        !writer_start(service, &service->writer)) {
+        !service->unsold || !writer_start(service, &service->writer)) {
         log_line(LOG_ERROR, "out of memory or threads");
         return false;
     }
     if (!workers_start(service)) {
         log_line(LOG_ERROR, "out of memory or threads");
         writer_stop(service->writer);
+        unsold_list_stop(service->unsold);
         return false;
     }
     char error[200] = "out of memory";
@@ -92,6 +94,7 @@ static bool start(struct service *service)
     log_line(LOG_ERROR, "cannot listen on %s: %s", config->listen, error);
     workers_stop(service);
     writer_stop(service->writer);
+    unsold_list_stop(service->unsold);
     return false;
 }
 
@@ -113,10 +116,12 @@ static void drain(struct service *service)
         /* Every order is answered; a wait for a lock that somebody holds elsewhere cannot be cut short. */
         log_line(LOG_WARNING, "some locks were still waited for by hand");
         writer_stop(service->writer);
+        unsold_list_stop(service->unsold);
         _exit(0);
     }
     workers_stop(service);
     writer_stop(service->writer);
+    unsold_list_stop(service->unsold);
     order_ids_free(service->ids);
     http_stop(service->http);
     product_queues_free(service->orders);

@@ -100,6 +100,7 @@ static void begin(struct order_job *job, const struct turn *turn, struct worker 
     job->placing.lock = tools->lock;
     job->placing.redis = tools->redis;
     job->placing.ids = service->ids;
+    job->placing.unsold = service->unsold;
     job->placing.deadline_us = job->queued.deadline_us;
     /* The wait for a turn at the product is part of the wait for a lock; the wait for a worker is not. */
     job->placing.lock_deadline_us = (turn->limited ? job->queued.since_us : now_us) +

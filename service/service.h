@@ -15,6 +15,7 @@
 #include "service/sandbox.h"
 #include "service/shared.h"
 #include "service/trace.h"
+#include "service/unsold.h"
 #include "service/writer.h"
 
 #include <pthread.h>
@@ -51,10 +52,11 @@ struct service {
     char instance[INSTANCE_MAX + 1];
     struct product_queues *orders; /* those that wait, and the settings that they are placed under */
     struct sales sales;
-    struct order_ids *ids; /* for orders that are accepted in Redis … */
-    struct writer *writer; /* … and who writes them; NULL where there is none */
-    struct http *http;     /* the main thread's; requests may come before it is set */
-    atomic_uint port;      /* where it listens; 0: not known yet */
+    struct unsold_list *unsold; /* units that failed orders have still to give back */
+    struct order_ids *ids;      /* for orders that are accepted in Redis … */
+    struct writer *writer;      /* … and who writes them; NULL where there is none */
+    struct http *http;          /* the main thread's; requests may come before it is set */
+    atomic_uint port;           /* where it listens; 0: not known yet */
     struct runs *runs;
     struct shared *shared;
     struct sandboxes *sandboxes;

@@ -35,8 +35,8 @@ const struct strategy strategies[] = {
 
     {"reentrant-mutex",          ONE_PROCESS,       SECOND_PROCESS | CRASH, AROUND_TWICE, &process_mutex_reentrant,    NO_FENCE,    TWO_TX,
         READ_COMMITTED,          take_read_write,         1,   place_by_steps, ONE_BY_ONE, "Recursive mutex around the stock alone",
-        "The critical section is short: the order follows in a second transaction, outside the mutex. "
-        "A crash between the two loses units, and a second process has a mutex of its own."},
+        "The critical section is short: the order follows in a second transaction, outside the mutex, and gives its units back "
+        "if it fails. A crash between the two loses them, and a second process has a mutex of its own."},
 
     {"select-for-update",        SAFE,              NOTHING,                NO_LOCK,      NULL,                        NO_FENCE,    ONE_TX,
         READ_COMMITTED,          take_for_update,         1,   place_by_steps, ONE_BY_ONE, "SELECT … FOR UPDATE",

@@ -10,13 +10,21 @@
 #include "tests/unit/shapes.h"
 #include "tests/unit/unit.h"
 
-#include "db/settle.h"
+#include "service/unsold.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FAKE_PRODUCT = 7, FAKE_QUANTITY = 2, FAKE_SEEN = 12, FAKE_TRIES = 3, FAULTS_MAX = 3, CALLS_MAX = 200 };
+enum {
+    FAKE_PRODUCT = 7,
+    FAKE_QUANTITY = 2,
+    FAKE_SEEN = 12,
+    FAKE_EPOCH = 77,
+    FAKE_TRIES = 3,
+    FAULTS_MAX = 3,
+    CALLS_MAX = 200
+};
 
 static const char FAKE_INSTANCE[] = "instance under test";
 static const char FAKE_DB_ERROR[] = "the database's words";
@@ -41,9 +49,11 @@ static struct fake_shop {
     int64_t available;  /* with sold-out: what the take says is left */
     int64_t look_finds; /* what stock_available finds */
     long random_value;
-    bool guarded;          /* the policy is one guarded statement */
-    bool checked;          /* the policy asks before it writes whether the lock is still held */
-    bool other_constraint; /* "unique" is not about the Idempotency-Key */
+    int64_t pause_longer_us; /* as on a busy machine */
+    bool guarded;            /* the policy is one guarded statement */
+    bool checked;            /* the policy asks before it writes whether the lock is still held */
+    bool crowded;            /* too many units are still to be given back */
+    bool other_constraint;   /* "unique" is not about the Idempotency-Key */
 
     /* what has come */
     struct recorded_call calls[CALLS_MAX];
@@ -59,6 +69,10 @@ static struct fake_shop {
     int64_t deadline_us, lock_deadline_us;
     bool tx_open, tx_failed;
     int tx_count;
+    int reserved;         /* places for units that are still to be given back */
+    bool given_back;      /* the units that were taken */
+    bool giving;          /* whether they are is to be settled */
+    bool owed;            /* they are left to be given back later */
     unsigned long grants; /* bit set of those that are held */
     int grant_count;
 } fake;
@@ -76,7 +90,7 @@ int nanosleep(const struct timespec *pause, struct timespec *left)
 {
     (void)left;
     int64_t us = (int64_t)pause->tv_sec * 1000000 + pause->tv_nsec / 1000;
-    fake.now_us += us;
+    fake.now_us += us + fake.pause_longer_us;
     fake.paused_us += us;
     fake.longest_pause_us = us > fake.longest_pause_us ? us : fake.longest_pause_us;
     fake.pauses++;
@@ -341,6 +355,7 @@ static enum take_status take_fake(struct db *db, const struct stock_want *want, 
             return status;
     }
     report_step(want->observer, fake.guarded ? STEP_TAKE : STEP_WRITE, FAKE_SEEN - FAKE_QUANTITY);
+    ret_taken->epoch = FAKE_EPOCH;
     fake_xid(ret_taken->xid, sizeof ret_taken->xid);
     return TAKE_OK;
 }
@@ -420,18 +435,80 @@ void db_rollback(struct db *db)
     db_call("rollback");
 }
 
-enum settled db_settle(struct db *db, const char *xid, const struct order *order, int64_t until_us)
+static const struct db_session fake_session = {"4711", "just now"};
+
+const struct db_session *db_session(const struct db *db)
+{
+    (void)db;
+    return &fake_session;
+}
+
+enum settled db_settle(struct db *db, const struct lost_commit *lost, int64_t until_us)
 {
     char expected[24];
+    const struct order *order = &lost->order;
     fake_xid(expected, sizeof expected);
-    rule(strcmp(xid, expected) == 0, "another transaction is settled");
+    rule(strcmp(lost->xid, expected) == 0, "another transaction is settled");
+    rule(strcmp(lost->session.pid, fake_session.pid) == 0, "settled for another server process");
     rule(order->id == 0 || strcmp(order->xid, expected) == 0, "settled by an order of another transaction");
     rule(until_us > fake.now_us && until_us <= fake.now_us + 5 * 1000000, "settling takes for ever");
     rule(!holds_outside() || fake.tx_count == 2 || fake.grants, "settled after the lock was let go");
     const char *result = fake_call("settle");
+    fake.given_back |= fake.giving && strcmp(result, "unknown") != 0 && strcmp(result, "rolled-back") != 0;
+    fake.giving = false;
     db_set_deadline(db, until_us, until_us); /* as the real one does */
     int settled = meaning_of(settle_results, result);
     return settled < 0 ? SETTLED_COMMITTED : (enum settled)settled;
+}
+
+/* ---- giving back what was taken and not sold ---------------------------------------------------------- */
+
+enum db_status stock_give_back(struct db *db, int64_t product_id, int64_t epoch, int64_t quantity,
+                               const char *updated_by, char ret_xid[static 24])
+{
+    rule(db == &fake_db && product_id == FAKE_PRODUCT && quantity == FAKE_QUANTITY,
+         "other units are given back");
+    rule(epoch == FAKE_EPOCH, "units are given back to another stock");
+    rule(strcmp(updated_by, FAKE_INSTANCE) == 0, "units given back in another name");
+    rule(!fake.tx_open && fake.grants, "units are given back in a transaction, or without the lock");
+    rule(fake.deadline_us > fake.now_us && fake.deadline_us <= fake.now_us + 5 * 1000000,
+         "giving back has no time, or takes for ever");
+    rule(!fake.given_back, "units are given back twice");
+    fake.tx_count++;
+    const char *result = fake_call("give");
+    fake_xid(ret_xid, 24);
+    fake.given_back = strcmp(result, "ok") == 0;
+    fake.giving = strcmp(result, "unknown") == 0;
+    return (enum db_status)meaning_of(db_results, result);
+}
+
+struct unsold_list {
+    int nothing;
+};
+static struct unsold_list fake_list;
+static struct unsold_list *fake_unsold = &fake_list;
+
+bool unsold_list_reserve(struct unsold_list *list)
+{
+    rule(list == &fake_list && fake.reserved == 0, "a second place is reserved");
+    fake.reserved++;
+    return !fake.crowded;
+}
+
+void unsold_list_end(struct unsold_list *list, const struct unsold *unsold)
+{
+    static const char *const opens[] = {"units", "take", "order", "give"};
+    rule(list == &fake_list && fake.reserved == 1 && !fake.crowded, "a place is used that was not reserved");
+    fake.reserved--;
+    if (!unsold)
+        return;
+    rule(unsold->product_id == FAKE_PRODUCT && unsold->quantity == FAKE_QUANTITY &&
+             unsold->epoch == FAKE_EPOCH,
+         "other units are left to be given back");
+    rule(!fake.given_back, "units are left that were given back");
+    fake_append(fake.log, sizeof fake.log, "owe-");
+    snprintf(fake.log + strlen(fake.log), sizeof fake.log - strlen(fake.log), "%s", opens[unsold->open]);
+    fake.owed = true;
 }
 
 enum db_status stock_available(struct db *db, int64_t product_id, int64_t *ret_available)
@@ -467,9 +544,13 @@ static enum lock_status fake_acquire(struct lock *lock, const char *key, int64_t
     const struct placing *p = fake.placing;
     rule(lock == p->lock, "another lock");
     rule(strcmp(key, "product:7") == 0, "another product's lock");
-    rule(deadline_us <= p->lock_deadline_us, "the wait for the lock is longer than the lock's deadline");
-    rule(deadline_us <= p->deadline_us, "the wait for the lock is longer than the order's deadline");
-    rule(deadline_us == p->lock_deadline_us || deadline_us == p->deadline_us,
+    bool gives_back = fake.tx_count >= 2; /* also past the deadlines, in a time of its own */
+    rule(gives_back || deadline_us <= p->lock_deadline_us,
+         "the wait for the lock is longer than the lock's deadline");
+    rule(gives_back || deadline_us <= p->deadline_us,
+         "the wait for the lock is longer than the order's deadline");
+    rule(gives_back ? deadline_us > fake.now_us && deadline_us <= fake.now_us + 5 * 1000000
+                    : deadline_us == p->lock_deadline_us || deadline_us == p->deadline_us,
          "the wait for the lock is cut short");
     rule(lock->observer == p->observer, "the lock has another observer");
     bool first = fake.grants == 0;
@@ -581,6 +662,7 @@ static void fake_prepare(struct fake_order *order, const struct shape *shape, bo
     order->placing.db = &fake_db;
     order->placing.lock = shape->span == NO_LOCK ? NULL : &fake_lock;
     order->placing.observer = observed ? &fake_observer : NULL;
+    order->placing.unsold = fake_unsold;
     order->placing.instance = FAKE_INSTANCE;
     order->placing.deadline_us = fake.now_us + 10 * 1000000;
     order->placing.lock_deadline_us = fake.now_us + 5 * 1000000;
@@ -594,6 +676,7 @@ static void fake_place(struct fake_order *order)
     const struct order_result *result = &order->placing.result;
     rule(!fake.tx_open, "a transaction is left open");
     rule(!fake.grants, "a lock is left held");
+    rule(fake.reserved == 0 || fake.crowded, "a place is left reserved");
     rule(!result->lock_lost_after_commit || result->outcome == CREATED,
          "lock_lost_after_commit is said of an order that does not stand");
     rule(result->tries >= 1 && result->tries <= order->strategy.max_tries,

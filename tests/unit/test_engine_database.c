@@ -58,14 +58,15 @@ static const struct {
     {"twice", false, "ready acquire LOCK begin acquire " TAKE " commit=%s release release UNLOCK"},
     {"twice", false,
      "ready acquire LOCK begin acquire " TAKE
-     " commit COMMIT-STOCK release release UNLOCK begin insert=%s rollback"},
+     " commit COMMIT-STOCK release release UNLOCK begin insert=%s rollback "
+     "acquire give release"},
     {"twice", false,
      "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
-     "begin insert INSERT commit=%s"},
+     "begin insert INSERT commit=%s acquire give release"},
     {"twice", true, "ready acquire LOCK begin key=%s rollback release UNLOCK"},
     {"twice", true,
      "ready acquire LOCK begin key acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
-     "begin insert=%s rollback"},
+     "begin insert=%s rollback acquire give release"},
 
     {"in-one", false, "ready=%s"},
     {"in-one", false, "ready one=%s"},
@@ -145,17 +146,17 @@ static void test_a_commit_without_a_reply_is_settled(void **state)
          .backend = "postgresql"},
         {"twice", false, UNKNOWN,
          .script = "ready acquire LOCK begin acquire " TAKE
-                   " commit=unknown settle=unknown release release UNLOCK"},
+                   " commit=unknown settle=unknown release release UNLOCK owe-take"},
         {"twice", false, CREATED,
          .script = "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
                    "begin insert INSERT commit=unknown settle=committed COMMIT-ORDER"},
         {"twice", false, BACKEND_AWAY,
          .script = "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
-                   "begin insert INSERT commit=unknown settle=rolled-back",
+                   "begin insert INSERT commit=unknown settle=rolled-back acquire give release",
          .backend = "postgresql"},
         {"twice", false, UNKNOWN,
          .script = "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
-                   "begin insert INSERT commit=unknown settle=unknown"},
+                   "begin insert INSERT commit=unknown settle=unknown owe-order"},
         {"in-one", false, UNKNOWN,
          .script = "ready one=unknown"}, /* its transaction has no name that came back */
         {"in-one", true, CREATED, .script = "ready begin key one commit=unknown settle=committed COMMIT"},
@@ -166,11 +167,75 @@ static void test_a_commit_without_a_reply_is_settled(void **state)
     play_all(cases, COUNT(cases));
 }
 
+/* ---- units that were taken and not sold ------------------------------------------------------------------ */
+
+#define TAKEN "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
+
+static void test_units_of_an_order_that_fails_are_given_back(void **state)
+{
+    (void)state;
+    static const struct expected cases[] = {
+        {"twice", false, BUSY, .script = TAKEN "begin insert=timeout rollback acquire give release"},
+        {"twice", false, BUSY,
+         .script = TAKEN "begin insert=timeout rollback acquire give=away give=away give release"},
+        {"twice", false, BUSY,
+         .script = TAKEN "begin insert=timeout rollback acquire give=unknown settle=committed release"},
+        {"twice", false, BUSY,
+         .script = TAKEN
+         "begin insert=timeout rollback acquire give=unknown settle=rolled-back give release"},
+        {"twice", false, BUSY,
+         .script = TAKEN
+         "begin insert=timeout rollback acquire give=unknown settle=unknown release owe-give"},
+        {"twice", false, BUSY, .script = TAKEN "begin insert=timeout rollback acquire=busy owe-units"},
+        {"twice", true, KEY_IN_USE,
+         .script = "ready acquire LOCK begin key acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
+                   "begin insert=unique rollback acquire give release"},
+        /* Nothing was taken. */
+        {"twice", false, BACKEND_AWAY,
+         .script = "ready acquire LOCK begin acquire " TAKE " commit=away release release UNLOCK",
+         .backend = "postgresql"},
+    };
+    play_all(cases, COUNT(cases));
+}
+
+/* The database stays away: giving back ends, and the units are left to be given back later. */
+static void test_giving_back_has_an_end(void **state)
+{
+    (void)state;
+    struct fake_order order;
+    char script[4096];
+    snprintf(script, sizeof script, "%s", TAKEN "begin insert=away rollback acquire");
+    for (int i = 0; i < 190; i++)
+        fake_append(script, sizeof script, "give=away");
+    fake_prepare(&order, find_shape("twice"), false, true);
+    fake.script = script;
+    fake.pause_longer_us = 50 * 1000;
+    fake_place(&order);
+    assert_string_equal(fake.broken, "");
+    assert_true(fake.owed && !fake.given_back);
+    assert_int_equal(order.placing.result.outcome, BACKEND_AWAY);
+}
+
+static void are_crowded(void)
+{
+    fake.crowded = true;
+}
+
+static void test_nothing_is_taken_where_too_much_is_owed(void **state)
+{
+    (void)state;
+    struct fake_order order;
+    play_with(&(struct expected){"twice", false, CROWDED, .script = "ready"}, are_crowded, &order);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         ENGINE_TEST(test_a_database_that_fails),
         ENGINE_TEST(test_a_commit_without_a_reply_is_settled),
+        ENGINE_TEST(test_units_of_an_order_that_fails_are_given_back),
+        ENGINE_TEST(test_giving_back_has_an_end),
+        ENGINE_TEST(test_nothing_is_taken_where_too_much_is_owed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,6 +33,7 @@ static const struct {
     {"settle", {"committed", "rolled-back", "unknown"}},
     {"release", {"lost", "not-owner", "away", "failed"}},
     {"look", {"away", "timeout"}},
+    {"give", {"away", "lock-timeout", "error", "unknown"}},
 };
 
 static const char *const *failures_of(const char *call)
@@ -138,13 +139,30 @@ static void check_settling(void)
 {
     for (int i = 0; i < fake.call_count; i++) {
         const struct recorded_call *c = &fake.calls[i];
-        if (is(c->name, "commit") && is(c->result, "unknown"))
+        if ((is(c->name, "commit") || is(c->name, "give")) && is(c->result, "unknown"))
             rule(i + 1 < fake.call_count && is(fake.calls[i + 1].name, "settle"),
                  "a lost COMMIT is not settled");
         if (is(c->name, "settle"))
-            rule(i > 0 && is(fake.calls[i - 1].name, "commit") && is(fake.calls[i - 1].result, "unknown"),
+            rule(i > 0 && (is(fake.calls[i - 1].name, "commit") || is(fake.calls[i - 1].name, "give")) &&
+                     is(fake.calls[i - 1].result, "unknown"),
                  "something is settled that was not lost");
     }
+}
+
+/* Of two transactions: units whose taking was committed, or may have been, are sold, given back or owed, and only one of that. */
+static void check_units(const struct fake_order *order)
+{
+    const struct recorded_call *taking = NULL, *settled = NULL;
+    for (int i = 0; i < fake.call_count && !taking; i++)
+        if (is(fake.calls[i].name, "commit")) {
+            taking = &fake.calls[i];
+            settled = i + 1 < fake.call_count && is(fake.calls[i + 1].name, "settle") ? taking + 1 : NULL;
+        }
+    bool taken = taking && (is(taking->result, "ok") || (is(taking->result, "unknown") && settled &&
+                                                         !is(settled->result, "rolled-back")));
+    bool sold = order->placing.result.outcome == CREATED;
+    rule((sold + fake.given_back + fake.owed) == (order->strategy.scope == TWO_TX ? taken : sold),
+         "units are lost, or counted twice");
 }
 
 /* ---- all faults ------------------------------------------------------------------------------------------ */
@@ -161,6 +179,7 @@ static void run(const struct shape *shape, bool keyed, bool guarded, const struc
     fake_place(&order);
     check_outcome(&order);
     check_settling();
+    check_units(&order);
     runs++;
     if (fake.broken[0])
         fail_msg("%s%s: %s\n  the calls were: %s\n  the outcome: %s", shape->name, keyed ? ", keyed" : "",

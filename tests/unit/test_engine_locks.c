@@ -170,11 +170,11 @@ static void test_a_lock_that_was_lost_without_a_commit(void **state)
         {"twice", false, FAILED,
          .script = "ready acquire LOCK begin acquire " TAKE
                    " commit COMMIT-STOCK release release=lost UNLOCK "
-                   "begin insert=error rollback"},
+                   "begin insert=error rollback acquire give release"},
         {"twice", true, KEY_IN_USE,
          .script = "ready acquire LOCK begin key acquire " TAKE
                    " commit COMMIT-STOCK release release=lost UNLOCK "
-                   "begin insert=unique rollback"},
+                   "begin insert=unique rollback acquire give release"},
     };
     play_all(cases, COUNT(cases));
 }

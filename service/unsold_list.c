@@ -1,0 +1,133 @@
+/* The units that are still to be given back, and the thread that does it when the database answers again. */
+#include "service/unsold.h"
+
+#include "service/log.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+enum {
+    LEASE_MS = 10000,           /* of a lock that has one */
+    TRY_US = 1000 * 1000,       /* at most, for the units of one order: then it is the next one's turn */
+    STOPPING_US = 5000 * 1000,  /* at the end of the process, for all */
+    REST_NS = 100 * 1000 * 1000 /* after a failure */
+};
+
+struct unsold_list {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    pthread_t thread;
+    struct db *db;
+    const char *instance;
+    bool stopping;
+    int reserved;
+    int first, count;
+    struct unsold units[UNSOLD_MAX]; /* a ring */
+};
+
+/* The next one; false where none is left and the list is to stop, or its time is up. */
+static bool next(struct unsold_list *list, int64_t *end_us, struct unsold *ret_unsold)
+{
+    pthread_mutex_lock(&list->mutex);
+    while (list->count == 0 && !list->stopping)
+        pthread_cond_wait(&list->changed, &list->mutex);
+    if (list->stopping && *end_us == INT64_MAX)
+        *end_us = monotonic_us() + STOPPING_US;
+    bool goes_on = list->count > 0 && monotonic_us() < *end_us;
+    if (goes_on) {
+        *ret_unsold = list->units[list->first];
+        list->first = (list->first + 1) % UNSOLD_MAX;
+        list->count--;
+        list->reserved++; /* its place, in case that it comes back */
+    }
+    pthread_mutex_unlock(&list->mutex);
+    return goes_on;
+}
+
+static bool try_once(struct unsold_list *list, struct unsold *unsold)
+{
+    struct lock *lock = NULL;
+    if (unsold->strategy->lock && lock_open(unsold->strategy->lock, &lock) != LOCK_OK)
+        return false;
+    if (lock)
+        lock->lease_ms = LEASE_MS;
+    bool done = unsold_give_back(unsold, list->db, lock, list->instance, monotonic_us() + TRY_US);
+    lock_close(lock);
+    return done;
+}
+
+static void *run(void *context)
+{
+    struct unsold_list *list = context;
+    struct unsold unsold;
+    int64_t end_us = INT64_MAX;
+    while (next(list, &end_us, &unsold)) {
+        bool done = try_once(list, &unsold);
+        unsold_list_end(list, done ? NULL : &unsold);
+        if (done)
+            log_line(LOG_INFO, "product %lld: %lld units of an order that failed are given back",
+                     (long long)unsold.product_id, (long long)unsold.quantity);
+        else
+            nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
+    }
+    return NULL;
+}
+
+static void list_free(struct unsold_list *list)
+{
+    db_free(list->db);
+    pthread_cond_destroy(&list->changed);
+    pthread_mutex_destroy(&list->mutex);
+    free(list);
+}
+
+struct unsold_list *unsold_list_start(const char *database_url, const char *instance)
+{
+    struct unsold_list *list = calloc(1, sizeof *list);
+    if (!list)
+        return NULL;
+    pthread_mutex_init(&list->mutex, NULL);
+    pthread_cond_init(&list->changed, NULL);
+    list->instance = instance;
+    list->db = db_new(database_url, "oversell unsold");
+    if (list->db && pthread_create(&list->thread, NULL, run, list) == 0)
+        return list;
+    list_free(list);
+    return NULL;
+}
+
+void unsold_list_stop(struct unsold_list *list)
+{
+    if (!list)
+        return;
+    pthread_mutex_lock(&list->mutex);
+    list->stopping = true;
+    pthread_cond_signal(&list->changed);
+    pthread_mutex_unlock(&list->mutex);
+    pthread_join(list->thread, NULL);
+    if (list->count > 0)
+        log_line(LOG_ERROR,
+                 "the units of %d orders that failed could not be given back; reset their products",
+                 list->count);
+    list_free(list);
+}
+
+bool unsold_list_reserve(struct unsold_list *list)
+{
+    pthread_mutex_lock(&list->mutex);
+    bool room = list->count + list->reserved < UNSOLD_MAX;
+    list->reserved += room;
+    pthread_mutex_unlock(&list->mutex);
+    return room;
+}
+
+void unsold_list_end(struct unsold_list *list, const struct unsold *unsold)
+{
+    pthread_mutex_lock(&list->mutex);
+    list->reserved--;
+    if (unsold) {
+        list->units[(list->first + list->count++) % UNSOLD_MAX] = *unsold;
+        pthread_cond_signal(&list->changed);
+    }
+    pthread_mutex_unlock(&list->mutex);
+}
