@@ -139,10 +139,10 @@ def test_an_order_that_comes_during_the_change(shops, change):
         settled(selling, product)
         with holding(selling.database_url, "LOCK TABLE product_unit IN SHARE MODE") as blocked:
             ending = Background(lambda: change(changing, product, kind))
-            wait_until(lambda: waiting_backends(selling.database_url) == 1, f"{name}: the change is under way")
+            waiting = wait_until(lambda: waiting_backends(selling.database_url), f"{name}: the change is under way")
             order = Background(lambda: selling.order(product, 1, name))
             wait_until(
-                lambda: waiting_backends(selling.database_url) >= 2 or not order.running,
+                lambda: waiting_backends(selling.database_url) > waiting or not order.running,
                 f"{name}: the order waits for the change",
             )
             blocked.run("ROLLBACK")
