@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { LIMIT_US = 1600 * 1000 };
+enum { LIMIT_US = 3200 * 1000 };
 
 struct line {
     int client, server;

@@ -11,7 +11,7 @@
 static const struct lock_ops *const mutexes[] = {&process_mutex, &process_mutex_per_product,
                                                  &process_mutex_wrong_object, &process_mutex_reentrant};
 
-enum { SHORT_US = 60000, A_LOT_LATER_US = 5 * 1000 * 1000 };
+enum { SHORT_US = 60000, A_LOT_LATER_US = 20 * 1000 * 1000 };
 
 static bool excludes(const struct lock_ops *ops)
 {
