@@ -36,6 +36,7 @@ static _Noreturn void die(struct actor *actor)
 {
     struct lock *lock = actor->lock;
     actor->state = ACTOR_CRASHED;
+    actor->is_placing = false;
     actor->dies = false; /* what follows is let through */
     pthread_cond_signal(&actor->scene->stopped);
     pthread_mutex_unlock(&actor->scene->mutex);
@@ -172,9 +173,11 @@ bool actor_wait(struct actor *actor)
 
 static void place(struct actor *actor)
 {
+    actor->is_placing = true;
     pthread_mutex_unlock(&actor->scene->mutex);
     create_order(&actor->placing);
     pthread_mutex_lock(&actor->scene->mutex);
+    actor->is_placing = false;
     if (!actor->dies) /* what it did after its end is none of its doing */
         scene_note(actor->scene, actor->index, EVENT_ENDED, actor->placing.result.outcome);
 }

@@ -51,8 +51,9 @@ struct actor {
     /* Guarded by the scene's mutex: */
     enum actor_state state;
     bool released, quits, dies, times_out;
-    bool may_try; /* WAITING: something has happened since that may have freed the lock */
-    bool sleeps;  /* WAITING: until this has happened, NULL: for ever; else it is to try again */
+    bool is_placing; /* its thread is inside an order */
+    bool may_try;    /* WAITING: something has happened since that may have freed the lock */
+    bool sleeps;     /* WAITING: until this has happened, NULL: for ever; else it is to try again */
     bool (*has_ended)(void *context);
     void *context;
     unsigned waits_for; /* RUNNING: bits of the actors that PostgreSQL lets it wait for */

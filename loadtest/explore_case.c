@@ -190,10 +190,10 @@ static int run_case(const struct explore_case *c, struct hunt *hunt, struct expl
 json_t *cases_run(const struct explore_cases *cases, struct explore_shop *shop, const char *url, FILE *out,
                   int *ret_status)
 {
-    struct hunt *hunt = malloc(sizeof *hunt);
+    struct hunt *hunt = calloc(1, sizeof *hunt);
     json_t *results = json_array();
     *ret_status = ENDED_AS_EXPECTED;
-    for (size_t i = 0; hunt && i < cases->count && !interrupted(); i++) {
+    for (size_t i = 0; hunt && i < cases->count && !interrupted() && !hunt->play.lost; i++) {
         int status = run_case(&cases->list[i], hunt, shop, url, out, results);
         if (status > *ret_status)
             *ret_status = status;
@@ -202,6 +202,7 @@ json_t *cases_run(const struct explore_cases *cases, struct explore_shop *shop, 
         json_decref(results);
         results = NULL;
     }
-    free(hunt);
+    if (hunt && !hunt->play.lost) /* threads that do not end still use it */
+        free(hunt);
     return results;
 }

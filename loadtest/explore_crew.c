@@ -55,6 +55,20 @@ static bool report_row(FILE *out, size_t number, json_t *row)
     return written;
 }
 
+/* A search that could not go on may have lost PostgreSQL: then no other can. */
+static bool is_there(struct explore_shop *shop)
+{
+    struct explore_books ignored;
+    if (shop->lost) {
+        complain("an order does not end: a server is frozen, or unreachable");
+        return false;
+    }
+    if (explore_shop_audit(shop, &ignored))
+        return true;
+    complain("postgresql: %s", shop->error);
+    return false;
+}
+
 static int work(const struct crew *crew, FILE *out)
 {
     struct explore_shop shop;
@@ -67,9 +81,10 @@ static int work(const struct crew *crew, FILE *out)
     }
     while (well && !interrupted() && read(crew->work, &number, 1) == 1) {
         struct report report = {out, number, -1};
-        well = report_row(out, number,
-                          explore_strategy(crew->plan, crew->chosen[number], &shop,
-                                           crew->addresses->database_url, report_covered, &report));
+        json_t *row = explore_strategy(crew->plan, crew->chosen[number], &shop, crew->addresses->database_url,
+                                       report_covered, &report);
+        bool failed = json_object_get(row, "reason");
+        well = report_row(out, number, row) && (!failed || is_there(&shop));
     }
     explore_shop_close(&shop);
     return well ? 0 : 1;

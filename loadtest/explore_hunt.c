@@ -181,7 +181,7 @@ static json_t *witness_json(struct hunt *hunt, const struct witness *witness)
     struct story story;
     char words[SCENARIO_TEXT];
     int reproduced = 0;
-    if (!repeat_moves(hunt, witness))
+    if (hunt->play.lost || !repeat_moves(hunt, witness))
         return json_null();
     script_of_play(&hunt->play, &script);
     for (int i = 0; i < WITNESS_RUNS; i++)

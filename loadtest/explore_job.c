@@ -136,7 +136,8 @@ static json_t *search(const struct explore_plan *plan, const struct strategy *st
         row = row_of(plan, hunt, strategy);
         hunt_close(hunt);
     }
-    free(hunt);
+    if (!hunt->play.lost) /* threads that do not end still use it */
+        free(hunt);
     return row;
 }
 

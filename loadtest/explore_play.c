@@ -73,8 +73,50 @@ bool play_open(struct play *play, struct explore_shop *shop, const char *url,
     return false;
 }
 
+/* Nobody is held any more: each order that has not ended yet goes on to its end; with ONLY_BEGUN those that have not begun do
+ * not begin. *RET_STUCK: one was kept from going on. False: one does not end, and the play is lost. */
+static bool let_all_end(struct play *play, bool only_begun, bool *ret_stuck)
+{
+    int64_t until_us = monotonic_us() + END_US;
+    bool ended = true;
+    pthread_mutex_lock(&play->scene.mutex);
+    *ret_stuck = false;
+    play->scene.gives_up = true;
+    for (size_t i = 0; i < play->settings.actors; i++) {
+        struct actor *actor = &play->actors[i];
+        *ret_stuck |= actor->state == ACTOR_WAITING || actor->state == ACTOR_RUNNING;
+        if ((actor->state == ACTOR_HELD || actor->state == ACTOR_WAITING) &&
+            (actor->is_placing || !only_begun))
+            actor_release(actor);
+    }
+    for (size_t i = 0; i < play->settings.actors; i++)
+        while (ended && (play->actors[i].is_placing || !only_begun) && play->actors[i].state != ACTOR_ENDED &&
+               play->actors[i].state != ACTOR_CRASHED) {
+            struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
+            ended = pthread_cond_clockwait(&play->scene.stopped, &play->scene.mutex, CLOCK_MONOTONIC,
+                                           &until) == 0;
+        }
+    pthread_mutex_unlock(&play->scene.mutex);
+    if (!ended)
+        play->lost = play->shop->lost = true;
+    return ended;
+}
+
+/* A schedule that was broken off, by a move that could not be made, leaves orders where they were held: they end. */
+static bool end_what_has_begun(struct play *play)
+{
+    bool begun = false, stuck;
+    pthread_mutex_lock(&play->scene.mutex);
+    for (size_t i = 0; i < play->settings.actors; i++)
+        begun |= play->actors[i].is_placing;
+    pthread_mutex_unlock(&play->scene.mutex);
+    return !play->lost && (!begun || let_all_end(play, true, &stuck));
+}
+
 void play_close(struct play *play)
 {
+    if (!end_what_has_begun(play))
+        return;
     for (size_t i = 0; i < play->settings.actors; i++)
         actor_close(&play->actors[i]);
     scene_destroy(&play->scene);
@@ -93,6 +135,10 @@ bool play_start(void *self)
 {
     struct play *play = self;
     const struct stock_policy *policy = stock_policy_of(play->settings.strategy->take_stock);
+    if (!end_what_has_begun(play)) {
+        snprintf(play->error, sizeof play->error, "an order does not end");
+        return false;
+    }
     if (!explore_shop_reset(play->shop, policy->kind, play->settings.stock))
         return shop_says_no(play);
     play->scene.event_count = 0;
@@ -223,30 +269,6 @@ static void judge(struct play *play)
                           play->scene.events[i].what == STEP_WAIT;
 }
 
-/* Nobody is held any more: whoever has not ended yet goes on to its end. Returns whether somebody was kept from it. */
-static bool let_all_end(struct play *play, bool *ret_stuck)
-{
-    int64_t until_us = monotonic_us() + END_US;
-    bool ended = true;
-    pthread_mutex_lock(&play->scene.mutex);
-    *ret_stuck = false;
-    play->scene.gives_up = true;
-    for (size_t i = 0; i < play->settings.actors; i++) {
-        struct actor *actor = &play->actors[i];
-        *ret_stuck |= actor->state == ACTOR_WAITING || actor->state == ACTOR_RUNNING;
-        if (actor->state == ACTOR_HELD || actor->state == ACTOR_WAITING)
-            actor_release(actor);
-    }
-    for (size_t i = 0; i < play->settings.actors; i++)
-        while (ended && play->actors[i].state != ACTOR_ENDED && play->actors[i].state != ACTOR_CRASHED) {
-            struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-            ended = pthread_cond_clockwait(&play->scene.stopped, &play->scene.mutex, CLOCK_MONOTONIC,
-                                           &until) == 0;
-        }
-    pthread_mutex_unlock(&play->scene.mutex);
-    return ended;
-}
-
 /* What an order has kept is released when the order has ended: it would stand in the way of all further schedules. */
 static bool forget_leftovers(struct play *play, struct actor *actor)
 {
@@ -269,7 +291,7 @@ bool play_end(void *self)
     struct play *play = self;
     size_t events = play->scene.event_count;
     bool stuck;
-    if (!let_all_end(play, &stuck)) {
+    if (play->lost || !let_all_end(play, false, &stuck)) {
         snprintf(play->error, sizeof play->error, "an order does not end");
         return false;
     }

@@ -63,6 +63,8 @@ struct play {
     struct ending ending;
     /* An order that is alone did not sell what there is: the strategy is wrong, whatever the schedule. */
     bool fails_alone;
+    /* An order did not end: its thread still runs. The play is of no use any more, and its memory must not be freed. */
+    bool lost;
     unsigned doubts;        /* how often the schedule has been run again because of play_is_doubtful */
     uint64_t patience_used; /* how often a wait was cut short by a time limit: never, if all is well */
     char error[400];
@@ -71,6 +73,7 @@ struct play {
 /* Opens connections and threads, and lets one order run alone, to learn the strategy's steps. False, with ERROR filled. */
 bool play_open(struct play *play, struct explore_shop *shop, const char *url,
                const struct play_settings *settings);
+/* Also in the middle of a schedule. Threads that do not end are left behind: then LOST is true. */
 void play_close(struct play *play);
 
 /* What a search needs: see explore_search.h. SELF is the play. */

@@ -140,7 +140,8 @@ void explore_shop_close(struct explore_shop *shop)
     if (!shop->db)
         return;
     snprintf(sql, sizeof sql, "DROP SCHEMA IF EXISTS %s CASCADE", shop->schema);
-    (void)run_script(shop, sql); /* whatever is wrong was said before */
+    if (!shop->lost)
+        (void)run_script(shop, sql); /* whatever is wrong was said before */
     db_free(shop->db);
     shop->db = NULL;
 }

@@ -221,6 +221,48 @@ def test_the_rows_of_the_other_processes_are_kept_when_one_dies(servers, tmp_pat
     assert "has died" in said and "optimistic, serializable" in said, said
 
 
+def test_a_schedule_without_an_end_is_broken_off(servers, tmp_path):
+    """All but the first order conflict at every try; the orders that are held then must not keep the search from ending."""
+    program = build_mutant(
+        tmp_path, "db/stock_optimistic.c", {"AND version = $4 RETURNING": "AND version = $4 AND version < 1 RETURNING"})  # fmt: skip
+    ran = explore(servers, "--strategies", "optimistic,mutex", "--actors", "4", "--stock", "4", "--bound", "0", "--jobs", "1",
+                  "--format", "json", program=program)  # fmt: skip
+    rows = rows_of(ran)
+    assert (ran.returncode, rows["optimistic"]["reason"]) == (3, "a schedule without an end"), ran.stderr
+    assert rows["mutex"]["verdict"] == "unknown" and rows["mutex"]["schedules"] > 0, rows["mutex"]
+
+
+def everything_of(postgres):
+    """The process, and its children: PostgreSQL's sessions."""
+    children = Path(f"/proc/{postgres}/task/{postgres}/children").read_text(encoding="utf-8").split()
+    return [postgres, *map(int, children)]
+
+
+@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
+def test_a_search_that_loses_postgresql_ends(tmp_path, blow):
+    """The rows that are finished are kept, and no process is left."""
+    stack, folder = ROOT / "stack" / "stack", tmp_path / "stack"
+    subprocess.run([stack, "up", "--dir", folder, "--while", str(os.getpid()), "--purge", "postgres"],
+                   check=True, timeout=300, stdout=subprocess.DEVNULL)  # fmt: skip
+    struck = []
+
+    def strike(_):
+        struck.extend(everything_of(int((folder / "postgres/data/postmaster.pid").read_text(encoding="utf-8").split()[0])))
+        for pid in struck:
+            os.kill(pid, blow)
+
+    try:
+        lines = subprocess.run([stack, "env", "--dir", folder], check=True, capture_output=True, text=True).stdout
+        own = os.environ | dict(re.findall(r"^export (\w+)='?([^'\n]*)'?$", lines, re.M))
+        status, said, rows, document = explore_until(own, tmp_path, "optimistic.checkpoint", strike)
+        assert (status, rows["atomic-statement"]["verdict"]) == (3, "ok"), said
+        assert rows["optimistic"]["reason"] and document["missing"] == ["serializable"], said
+    finally:
+        for pid in struck if blow == signal.SIGSTOP else []:
+            os.kill(pid, signal.SIGCONT)
+        subprocess.run([stack, "down", "--dir", folder, "--purge"], check=False, timeout=300, stdout=subprocess.DEVNULL)
+
+
 def test_a_search_that_was_cut_short_promises_nothing(servers):
     row = rows_of(explore(servers, "--strategies", "mutex", "--limit", "5", "--format", "json"))["mutex"]
     assert (row["schedules"], row["complete"], row["share"], row["verdict"]) == (5, False, None, "unknown")
