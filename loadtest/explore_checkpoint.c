@@ -14,7 +14,7 @@ struct head {
 
 static struct head head_of(const struct checkpoint *checkpoint)
 {
-    struct head head = {.magic = "oversell-hunt-2", .size = sizeof(struct progress_made)};
+    struct head head = {.magic = "oversell-hunt-3", .size = sizeof(struct progress_made)};
     snprintf(head.question, sizeof head.question, "%s", checkpoint->question);
     return head;
 }

@@ -313,6 +313,27 @@ bool play_end(void *self)
     return true;
 }
 
+/* FNV-1a, by Fowler, Noll and Vo. */
+static uint64_t add_to_sum(uint64_t sum, uint64_t value)
+{
+    for (unsigned byte = 0; byte < sizeof value; byte++)
+        sum = (sum ^ (value >> 8 * byte & 0xff)) * 1099511628211u;
+    return sum;
+}
+
+uint64_t play_seen(void *self)
+{
+    const struct play *play = self;
+    uint64_t sum = 14695981039346656037u;
+    for (size_t i = 0; i < play->scene.event_count; i++) {
+        const struct event *event = &play->scene.events[i];
+        bool is_token = event->what == STEP_LOCK || event->what == STEP_FENCE || event->what == STEP_REFUSE;
+        sum = add_to_sum(sum, (uint64_t)event->actor << 8 | event->what);
+        sum = add_to_sum(sum, is_token ? 0 : (uint64_t)event->value);
+    }
+    return sum;
+}
+
 bool play_is_doubtful(void *self)
 {
     enum { RUN_AGAIN = 2 };

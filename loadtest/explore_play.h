@@ -84,6 +84,8 @@ bool play_end(void *self); /* also where moves are still possible; fills play->e
 size_t play_remaining(void *self, unsigned actor);
 /* A server that answers too late fails an order as well: what no other order explains counts when it was seen three times. */
 bool play_is_doubtful(void *self);
+/* The events so far, without the tokens of locks, which differ from run to run. */
+uint64_t play_seen(void *self);
 
 /* The stock that others can see now. */
 bool play_look(struct play *play, int64_t *ret_stock);

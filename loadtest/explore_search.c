@@ -84,13 +84,14 @@ static bool make_choice(struct search *search, const struct world *world, size_t
     struct choice *choice = &search->path[level];
     struct choice now = {.count = (uint8_t)count,
                          .possible = (uint8_t)count,
-                         .preemptions = preemptions_before(search, level)};
+                         .preemptions = preemptions_before(search, level),
+                         .seen = world->seen ? world->seen(world->self) : 0};
     memcpy(now.moves, moves, count * sizeof *moves);
     if (search->bound != NO_BOUND)
         keep_to_bound(&now, level > 0 ? choice - 1 : NULL, search->bound);
     search->cut |= now.count < count;
     if (level < search->depth)
-        return same_moves(choice, now.moves, now.count);
+        return choice->seen == now.seen && same_moves(choice, now.moves, now.count);
     *choice = now;
     if (search->samples && search->pct.depth > 0)
         choice->taken = pct_choose(&search->pct, &search->random, level, choice->moves, choice->count);
@@ -134,7 +135,7 @@ enum search_outcome search_run(struct search *search, const struct world *world)
         if (level == DEPTH_MAX)
             return fail(search, SEARCH_FAILED, "a schedule without an end");
         if (!make_choice(search, world, level, moves, count))
-            return fail(search, SEARCH_DIFFERS, "other moves were possible than the last time");
+            return fail(search, SEARCH_DIFFERS, "the same moves did not lead to the same events");
         if (!world->make(world->self, search->path[level].moves[search->path[level].taken]))
             return fail(search, SEARCH_FAILED, "a move could not be made");
         level++;

@@ -26,6 +26,8 @@ struct world {
     /* After the end: may a slow machine have caused what was seen? Then the schedule is run again, as SEARCH_DIFFERS; it must
      * say no in the end. NULL: never. */
     bool (*is_doubtful)(void *self);
+    /* All that has been seen so far as one number, the same in every run of the same moves. NULL: only moves are compared. */
+    uint64_t (*seen)(void *self);
 };
 
 /* One point of the current schedule. */
@@ -34,6 +36,7 @@ struct choice {
     uint8_t count, taken;
     uint8_t possible;    /* moves, whatever the bound says */
     uint8_t preemptions; /* made before it */
+    uint64_t seen;       /* until then: struct world */
 };
 
 struct search {

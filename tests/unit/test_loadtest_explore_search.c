@@ -9,6 +9,7 @@ struct toy {
     bool exclusive; /* only one at a time is between its first step and its last */
     bool fickle;    /* the first move of every second schedule is not possible */
     bool doubtful;  /* every second schedule is */
+    bool forgetful; /* what is seen after the first move is another thing in every second schedule */
     unsigned started;
     char made[DEPTH_MAX];
     size_t length;
@@ -75,9 +76,16 @@ static bool is_doubtful(void *self)
     return toy->doubtful && toy->started % 2 == 1;
 }
 
+/* A forgetful one sees something else in every second schedule, after the same first move. */
+static uint64_t seen(void *self)
+{
+    const struct toy *toy = self;
+    return toy->length + (toy->forgetful && toy->length == 1 ? toy->started % 2 * 100 : 0);
+}
+
 static struct world world_of(struct toy *toy)
 {
-    return (struct world){toy, start, enabled, make, end, remaining, is_doubtful};
+    return (struct world){toy, start, enabled, make, end, remaining, is_doubtful, seen};
 }
 
 /* Runs all there are, and checks that the coverage grows from none to all by what each schedule weighs. */
@@ -188,6 +196,18 @@ static void a_world_that_differs_is_noticed(void **state)
 }
 
 /* 6 interleavings of two and two: each about a sixth of many samples, and the same from the same seed. */
+static void the_same_moves_with_other_events_are_noticed(void **state)
+{
+    (void)state;
+    struct toy toy = {.actors = 2, .steps = {2, 2}, .forgetful = true};
+    const struct world world = world_of(&toy);
+    static struct search search;
+    search = (struct search){.bound = NO_BOUND};
+    assert_int_equal(search_run(&search, &world), SEARCH_RAN);
+    assert_int_equal(search_run(&search, &world), SEARCH_DIFFERS);
+    assert_int_equal(search_run(&search, &world), SEARCH_RAN);
+}
+
 static void samples_are_uniform_and_repeatable(void **state)
 {
     (void)state;
@@ -318,6 +338,7 @@ int main(void)
         cmocka_unit_test(a_bound_limits_preemptions),
         cmocka_unit_test(a_bound_tells_whether_it_kept_some_out),
         cmocka_unit_test(a_world_that_differs_is_noticed),
+        cmocka_unit_test(the_same_moves_with_other_events_are_noticed),
         cmocka_unit_test(samples_are_uniform_and_repeatable),
         cmocka_unit_test(pct_finds_every_schedule_of_its_depth_and_no_others),
         cmocka_unit_test(pct_finds_what_uniform_samples_hardly_do),
