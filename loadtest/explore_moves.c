@@ -7,7 +7,8 @@
 
 enum {
     LOOK_US = 700,          /* an order that takes longer for a step may be waiting: PostgreSQL is asked */
-    DEADLOCK_US = 4000,     /* after which it has looked for a deadlock: see explore_shop.c */
+    DEADLOCK_US = 4000,     /* a first guess at when a session that waits has looked for a deadlock … */
+    LATE_MAX = 4,           /* … which is corrected so often where it proves wrong, for one move */
     PATIENCE_US = 20000000, /* a time limit that is never met, if all is well */
 };
 
@@ -88,7 +89,7 @@ static bool settle(struct play *play)
             (void)wait_for_word(&play->scene, PATIENCE_US);
         } else if (count_running(play, false) == 0 && somebody_new) {
             somebody_new = false;
-            (void)wait_for_word(&play->scene, DEADLOCK_US);
+            (void)wait_for_word(&play->scene, DEADLOCK_US + play->deadlock_wait_us);
         } else if (count_running(play, false) == 0) {
             return true;
         }
@@ -106,6 +107,19 @@ static bool is_victim(const struct play *play, const struct event *event)
 {
     return (event->what == EVENT_RETRY || event->what == EVENT_ENDED) &&
            strstr(play->actors[event->actor].placing.result.error, "deadlock detected");
+}
+
+/* Was an order ended as a deadlock's victim that had waited before this move (BEFORE: bits)? A session looks for a deadlock once,
+ * deadlock_timeout after it began to wait. That look came too late: when the cycle had been closed by another order. */
+static bool is_late_victim(const struct play *play, size_t since, unsigned before)
+{
+    for (size_t i = since; i < play->scene.event_count; i++) {
+        const struct event *event = &play->scene.events[i];
+        if (before & 1u << event->actor && is_victim(play, event))
+            return true;
+        before &= ~(1u << event->actor); /* what it waits for next is another wait */
+    }
+    return false;
 }
 
 /* PostgreSQL may find the cycle before we do: so that its victim had begun to wait is told in no case. */
@@ -191,22 +205,34 @@ static void put_in_order(struct play *play, size_t since, unsigned mover)
                 play->scene.events[placed++] = events[i];
 }
 
-bool play_make(void *self, struct move move)
+static unsigned who_waits_in_postgresql(const struct play *play)
 {
-    struct play *play = self;
+    unsigned waiting = 0;
+    for (size_t i = 0; i < play->settings.actors; i++)
+        if (play->actors[i].state == ACTOR_RUNNING && play->actors[i].waits_for)
+            waiting |= 1u << i;
+    return waiting;
+}
+
+/* RET_LATE: it was made, but PostgreSQL's choice of a victim was a matter of time. */
+static bool make_move(struct play *play, struct move move, bool *ret_late)
+{
     size_t since;
     bool made = true;
+    *ret_late = false;
     if (play->move_count == DEPTH_MAX) {
         snprintf(play->error, sizeof play->error, "a schedule without an end");
         return false;
     }
     pthread_mutex_lock(&play->scene.mutex);
     since = play->scene.event_count;
+    unsigned waiting = who_waits_in_postgresql(play);
     if (move.kind == MOVE_STEP)
         actor_release(&play->actors[move.actor]);
     else
         made = fault_make(play, move);
     bool settled = made && settle(play);
+    *ret_late = settled && is_late_victim(play, since, waiting);
     note_deadlocks(play, since);
     if (settled)
         faults_watch(play, since);
@@ -217,4 +243,31 @@ bool play_make(void *self, struct move move)
     play->move_ends[play->move_count++] = play->scene.event_count;
     pthread_mutex_unlock(&play->scene.mutex);
     return settled;
+}
+
+/* Back to where COUNT moves had been made, from a fresh state. */
+static bool make_moves_again(struct play *play, size_t count)
+{
+    struct move moves[DEPTH_MAX];
+    bool late;
+    memcpy(moves, play->moves, count * sizeof moves[0]);
+    bool made = play_end(play) && play_start(play);
+    for (size_t i = 0; i < count && made; i++)
+        made = make_move(play, moves[i], &late);
+    return made;
+}
+
+bool play_make(void *self, struct move move)
+{
+    struct play *play = self;
+    size_t count = play->move_count;
+    bool late, made = make_move(play, move, &late);
+    /* The victim is to be the order that closes the cycle, in every run. So all waits are given more time, from the start. */
+    for (int tries = 0; made && late && tries < LATE_MAX; tries++) {
+        int64_t at_least_us = play->shop->deadlock_timeout_us;
+        play->deadlock_wait_us = play->deadlock_wait_us < at_least_us ? at_least_us
+                                                                      : play->deadlock_wait_us * 2;
+        made = make_moves_again(play, count) && make_move(play, move, &late);
+    }
+    return made;
 }

@@ -65,8 +65,9 @@ struct play {
     bool fails_alone;
     /* An order did not end: its thread still runs. The play is of no use any more, and its memory must not be freed. */
     bool lost;
-    unsigned doubts;        /* how often the schedule has been run again because of play_is_doubtful */
-    uint64_t patience_used; /* how often a wait was cut short by a time limit: never, if all is well */
+    unsigned doubts;          /* how often the schedule has been run again because of play_is_doubtful */
+    int64_t deadlock_wait_us; /* after an order has begun to wait: explore_moves.c */
+    uint64_t patience_used;   /* how often a wait was cut short by a time limit: never, if all is well */
     char error[400];
 };
 

@@ -502,6 +502,25 @@ def test_the_victim_of_a_deadlock_is_the_one_that_closes_the_cycle(servers, tmp_
     row = rows_of(explore(servers, "--strategies", "select-for-update", "--format", "json", program=program))
     row = row["select-for-update"]
     assert (row["schedules"], row["deadlocks"], row["complete"], row["oversold"]) == (10, 4, True, 0), row
+    victims_close_the_cycle(servers, program)
+
+
+def test_the_victim_is_the_same_for_a_role_that_looks_for_deadlocks_late(servers, tmp_path):
+    """A role that is no superuser cannot set deadlock_timeout: the first that waits would look when the cycle is there."""
+    url = servers["DATABASE_URL"]
+    database = url.rsplit("/", 1)[1]
+    role = f"CREATE ROLE late LOGIN PASSWORD 'late'; ALTER ROLE late SET deadlock_timeout = '300ms'; GRANT CREATE ON DATABASE {database} TO late"
+    subprocess.run(["psql", "-qX", "-v", "ON_ERROR_STOP=1", url, "-c", role], check=True, timeout=60)
+    late = servers | {"DATABASE_URL": re.sub("//[^@]*@", "//late:late@", url)}
+    program = build_mutant(tmp_path, "db/stock_for_update.c", {'id = $1 FOR UPDATE",': 'id = $1 FOR SHARE",'})
+    victims_close_the_cycle(late, program)
+    row = rows_of(explore(late, "--strategies", "select-for-update", "--stock", "1", "--format", "json", program=program))
+    row = row["select-for-update"]
+    assert (row["schedules"], row["deadlocks"], row["complete"], row["verdict"]) == (10, 4, True, "broken"), row
+    assert row["witness"]["reproduced"] == 10, row
+
+
+def victims_close_the_cycle(servers, program):
     for waits, closes in ("AB", "BA"):
         ran = explore(servers, "--replay", f"select-for-update s=2 q=1,1 A>read B>read {waits}>write~ {closes}>end",
                       "--format", "json", program=program)  # fmt: skip
