@@ -83,7 +83,7 @@ static bool load_progress(struct hunt *hunt, bool *ret_found)
 static bool run_search(struct hunt *hunt, const struct hunt_limits *limits, const struct began *began,
                        hunt_covered *covered, void *context)
 {
-    const struct world world = {&hunt->play, play_start,     play_enabled,    play_make,
+    const struct world world = {&hunt->play, play_start,     play_enabled,     play_make,
                                 play_end,    play_remaining, play_is_doubtful, play_seen};
     unsigned tries = 0;
     while (!is_enough(hunt, limits, began))
