@@ -175,6 +175,8 @@ static bool has_valid_steps(const struct strategy *row, const struct complaint *
 
 bool strategy_validate(const struct strategy *row, char *ret_error, size_t size)
 {
+    if (size > 0)
+        *ret_error = '\0';
     const struct complaint complaint = {row->name && *row->name ? row->name : "(no name)", ret_error, size};
     if (!row->name || !*row->name)
         return wrong(&complaint, "it has no name; write one in the first cell");
