@@ -673,7 +673,7 @@ def test_the_steps_can_be_read_in_both_schemes(browser, shop, scheme):
     assert page.low_contrast() == [] and page.unnamed() == []
     page.shot(f"steps-{scheme}")
     page.press("3")
-    page.wait_text("told", "C takes the lock.")
+    page.wait_text("told", "C takes the lock and gets token")
     page.click("end-C")
     page.wait_text("told", "C has bought.")
     assert page.low_contrast() == []
