@@ -235,7 +235,7 @@ static json_t *database_json(const struct play *play, const struct explore_view 
     for (size_t i = 0; i < play->settings.actors; i++) {
         const struct event *written = unseen_write(play, i);
         char name[] = {actor_name((unsigned)i), '\0'};
-        if (written)
+        if (written && written->value != STEP_NO_VALUE)
             json_array_append_new(
                 unseen, json_pack("{s:s, s:I}", "order", name, "stock", (json_int_t)written->value));
     }

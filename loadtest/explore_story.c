@@ -22,6 +22,16 @@ static void waits_text(const struct event *event, char *ret_text, size_t size)
             used += (size_t)snprintf(ret_text + used, size - used, " %c", actor_name(i));
 }
 
+/* A strategy of one's own may report a step without the stock. */
+static void stock_text(const struct event *event, char *ret_text, size_t size)
+{
+    if (event->value == STEP_NO_VALUE)
+        snprintf(ret_text, size, "%s", stop_name(event->what));
+    else
+        snprintf(ret_text, size, event->what == STEP_TAKE ? "%s, leaving %" PRId64 : "%s %" PRId64,
+                 stop_name(event->what), event->value);
+}
+
 static void refusal_text(const struct event *event, char *ret_text, size_t size)
 {
     if (event->value == STEP_NO_VALUE)
@@ -37,8 +47,8 @@ static void event_text(const struct event *event, char *ret_text, size_t size)
     switch (event->what) {
     case STEP_INSERT: break;
     case STEP_READ:
-    case STEP_WRITE: snprintf(ret_text, size, "%s %" PRId64, stop_name(event->what), event->value); break;
-    case STEP_TAKE: snprintf(ret_text, size, "take, leaving %" PRId64, event->value); break;
+    case STEP_WRITE:
+    case STEP_TAKE: stock_text(event, ret_text, size); break;
     case STEP_UNLOCK:
         snprintf(ret_text, size,
                  event->value == 1   ? "unlock"

@@ -240,6 +240,10 @@ static void judge_row(const struct task *task, const struct check *check, const 
         judge_schedules(check, row, program, result);
     else
         judge_load(row, result);
+    if (strstr(result->summary, "internal-error"))
+        result->help =
+            "Correct the statement that PostgreSQL refuses; the line above has its words. What this "
+            "check is about was not reached.";
 }
 
 /* ---- running it ----------------------------------------------------------------------------------------------- */
@@ -273,11 +277,13 @@ void check_run(const struct task *task, const struct check *check, const struct 
     json_auto_t *row = ended ? read_row(found, check->kind) : NULL;
     if (!ended && interrupted())
         conclude(result, RESULT_SKIPPED, "interrupted");
-    else if (!ended)
-        conclude(result, RESULT_FAILED,
-                 "it did not end within %s: a loop without an end, or a wait for what never comes",
+    else if (!ended) {
+        conclude(result, RESULT_FAILED, "it did not end within %s",
                  duration_text(judging->limit_ms, (char[32]){0}));
-    else if (row)
+        result->help =
+            "Look for a loop that never ends, and for a wait for something that never happens. Every loop "
+            "needs a last turn, and every wait a deadline.";
+    } else if (row)
         judge_row(task, check, row, judging->program, result);
     else
         conclude(result, RESULT_ERRED, "%s",

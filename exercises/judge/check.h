@@ -18,6 +18,7 @@ enum { OUTPUT_MOST = 500 }; /* of what the learner's code prints, as exercism ha
 struct result {
     enum result_status status;
     char command[PATH_MAX + 600]; /* what is run, as one would type it */
+    const char *help;             /* where the check's own help would mislead; else NULL; static storage */
     char summary[400];            /* in a line */
     char replay[PATH_MAX + 1000]; /* the command that shows a schedule that goes wrong; "" for none */
     char explanation[1200];       /* of that schedule, or "" */

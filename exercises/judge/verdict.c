@@ -32,6 +32,11 @@ static void print_wrapped(const char *what, const char *text)
     putchar('\n');
 }
 
+static const char *help_of(const struct check *check, const struct result *result)
+{
+    return result->help ? result->help : check->help;
+}
+
 void verdict_print(const struct check *check, const struct result *result)
 {
     printf("%s  %s\n      %s%s\n", STATUS[result->status].face, check->name,
@@ -39,7 +44,7 @@ void verdict_print(const struct check *check, const struct result *result)
     if (result->status == RESULT_FAILED || result->status == RESULT_ERRED) {
         if (*result->explanation)
             print_wrapped("why:", result->explanation);
-        print_wrapped("help:", check->help);
+        print_wrapped("help:", help_of(check, result));
         printf("      %-9s%s\n",
                *result->replay ? "replay:" : "again:", *result->replay ? result->replay : result->command);
     }
@@ -90,7 +95,8 @@ static json_t *message_of(const struct check *check, const struct result *result
         snprintf(text, sizeof text, "skipped: %s", result->summary);
     else
         snprintf(text, sizeof text, "%s%s%s\n%s%s%s", result->summary, *result->explanation ? "\n" : "",
-                 result->explanation, check->help, *result->replay ? "\nreplay: " : "", result->replay);
+                 result->explanation, help_of(check, result), *result->replay ? "\nreplay: " : "",
+                 result->replay);
     return text_json(text);
 }
 

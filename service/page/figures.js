@@ -1,5 +1,5 @@
 // The big figures: stock, left, sold, oversold, orders a second; and what they mean in one sentence.
-import { byId, setText, short, whole } from "./dom.js";
+import { byId, plural, setText, short, whole } from "./dom.js";
 
 const AMPLE = 100000; // a stock that no sale uses: the run is measuring how fast it goes
 
@@ -10,12 +10,12 @@ function sentence(books) {
     : "";
   const mixed = books.mixed ? " The orders were made under several strategies, so no promise holds." : "";
   if (books.oversold > 0)
-    return `Sold ${whole(books.sold)} of ${whole(books.initial)}: ${whole(books.oversold)} sold that were never there.${witness}${mixed}`;
+    return `Sold ${whole(books.sold)} of ${whole(books.initial)}: ${plural(books.oversold, "unit", "units")} sold that ${books.oversold === 1 ? "was" : "were"} never there.${witness}${mixed}`;
   if (books.negative > 0) return `The stock is below zero.${witness}${mixed}`;
   if (books.drift > 0)
-    return `${whole(books.drift)} units were sold, and the stock does not know it: an update was lost.${witness}${mixed}`;
+    return `${plural(books.drift, "unit was sold and is", "units were sold and are")} still in the stock: an update was lost.${witness}${mixed}`;
   if (books.drift < 0)
-    return `${whole(-books.drift)} units were taken and never ordered.${books.in_flight > 0 ? " Orders still run." : ""}${mixed}`;
+    return `${plural(-books.drift, "unit was", "units were")} taken and never ordered.${books.in_flight > 0 ? " Orders still run." : ""}${mixed}`;
   return `The books balance: ${whole(books.sold)} sold, ${whole(books.left)} left.${mixed}`;
 }
 
@@ -52,8 +52,12 @@ export function showFigures(books, rate) {
   setFigure("figure-sold", whole(books.sold));
   setFigure("figure-oversold", whole(books.oversold));
   const bad = books.oversold > 0 || books.negative > 0 || books.drift > 0;
-  byId("oversold-box").classList.toggle("is-bad", bad);
+  byId("oversold-box").classList.toggle("is-bad", books.oversold > 0);
   byId("oversold-box").classList.toggle("is-good", !bad && books.orders > 0);
+  // The books can be wrong although nothing is oversold yet: then the figure that is wrong is shown beside it.
+  byId("drift-box").hidden = books.oversold > 0 || !bad;
+  setText(byId("drift-name"), books.negative > 0 ? "Below zero" : "Not subtracted");
+  setFigure("figure-drift", whole(books.negative > 0 ? books.negative : books.drift));
   setText(byId("verdict"), ample ? "Ample stock: this measures how fast orders go." : sentence(books));
   byId("verdict").classList.toggle("is-bad", bad && !ample);
   showBar(books);

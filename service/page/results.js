@@ -1,5 +1,5 @@
-// The runs of this sitting, side by side, and their export.
-import { byId, make, short, tell, whole } from "./dom.js";
+// The runs of this tab, side by side, and their export.
+import { byId, make, plural, short, tell, whole } from "./dom.js";
 import { guaranteeBadge, strategyNamed } from "./strategies.js";
 
 const KEY = "oversell.results";
@@ -7,7 +7,7 @@ const MOST = 300;
 
 const VERDICTS = {
   ok: "✓ as promised",
-  "oversold-as-expected": "✗ oversold, as told",
+  "oversold-as-expected": "✗ oversold, as expected",
   flawed: "clean here",
   "not-caught": "? not caught",
   "nothing-shown": "? nothing shown",
@@ -131,7 +131,7 @@ function download(kind) {
   const address = URL.createObjectURL(new Blob([format(results)], { type }));
   make("a", { href: address, download: `oversell-runs.${ending}` }).click();
   setTimeout(() => URL.revokeObjectURL(address), 1000);
-  tell(`Exported ${results.length} lines as ${kind}.`);
+  tell(`Exported ${plural(results.length, "line", "lines")} as ${kind}.`);
 }
 
 export function setUpResults() {

@@ -82,11 +82,11 @@ const ANSWERED = {
 };
 
 function sentence(event, known) {
-  const { actor, step, text, stock } = event;
+  const { actor, step, text, stock, value } = event;
   if (ANSWERED[step]) return ANSWERED[step](event, known);
-  if (step === "read") return `${actor} reads ${text.split(" ")[1]}.`;
-  if (step === "write") return `${actor} writes ${text.split(" ")[1]}.`;
-  if (step === "take") return `${actor} subtracts, and leaves ${text.split(" ").at(-1)}.`;
+  if (step === "read") return `${actor} reads ${value ?? "the stock"}.`;
+  if (step === "write") return `${actor} writes ${value ?? "the stock"}.`;
+  if (step === "take") return value === null ? `${actor} subtracts.` : `${actor} subtracts, and leaves ${value}.`;
   if (step === "end") return text === "" ? `${actor} has bought.` : `${actor} ends: ${outcomeWords(text)}.`;
   if (step.startsWith("commit")) return `${actor} ${SENTENCES[step]}: the others now see ${stock}.`;
   if (step === "waits") return `${actor} ${text}.`;

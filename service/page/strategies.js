@@ -6,7 +6,7 @@ export const GUARANTEES = {
   unsafe: { sign: "✗", short: "unsafe", title: "Unsafe", means: "can sell what is not there" },
   "one-process": { sign: "1", short: "one process", title: "Safe in one process", means: "a second process sells the same stock again" },
   "while-lease-holds": { sign: "◔", short: "lease", title: "Safe while its lease lives", means: "until what carries the lock ends under its holder" },
-  safe: { sign: "✓", short: "safe", title: "Safe", means: "whatever happens to the lock" },
+  safe: { sign: "✓", short: "safe", title: "Safe", means: "the database checks the stock itself" },
 };
 
 const SHOWN_BY = {

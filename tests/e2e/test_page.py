@@ -107,6 +107,22 @@ def test_live_tells_what_is_new_and_no_more(shop):
         assert shop.get(f"/live?{query}").problem == "bad-request", query
 
 
+def test_live_sends_a_new_trace_alone_and_at_once(shop):
+    product = shop.product(stock=1000)
+    for _ in range(50):
+        shop.order(product)
+    first = shop.get(f"/live?product_id={product}&traces=1000").json
+    assert len(first["traces"]["traces"]) == 50
+    for _ in range(3):
+        order = shop.order(product).json["id"]
+        asked = f"/live?product_id={product}&traces=1000&traced={first['traced']}&since={first['traced']}"
+        live = wait_until(lambda asked=asked: next((live for live in [shop.get(asked).json] if live["traces"]), None), "there is news")
+        assert [trace["order_id"] for trace in live["traces"]["traces"]] == [order], "however many are kept"
+        first = live
+    again = shop.get(f"/live?product_id={product}&traces=1000&since={10**12}").json
+    assert len(again["traces"]["traces"]) == 53, "a count of another process: all are new"
+
+
 # ── what a teacher does ─────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -215,6 +231,8 @@ def test_buying_by_hand(page):
     assert "what another had read already" in page.text("log")
     page.wait(lambda: page.figure("sold") == 5, "five are sold")
     assert page.figure("left") > 95 and "an update was lost" in page.text("verdict")
+    assert page.figure("oversold") == 0 and "is-bad" not in page.find("oversold-box").get_attribute("class"), "0 is not wrong"
+    assert page.find("drift-box").is_displayed() and page.figure("drift") == 5 - (100 - page.figure("left"))
     page.enter("stock", 3)
     page.click("reset")
     page.wait(lambda: page.figure("left") == 3 and page.figure("sold") == 0, "a new sale")
@@ -235,7 +253,7 @@ def test_runs_are_exported(page, downloads):
     run_load(page)
     for kind in ("csv", "json", "markdown"):
         page.all(f"[data-export={kind}]")[0].click()
-        page.wait_text("log", f"Exported 1 lines as {kind}")
+        page.wait_text("log", f"Exported 1 line as {kind}")
     stored = {ending: downloads / f"oversell-runs.{ending}" for ending in ("csv", "json", "md")}
     page.wait(lambda: all(path.exists() for path in stored.values()), "the files are there")
     (line,) = csv.DictReader(stored["csv"].open())

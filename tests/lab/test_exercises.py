@@ -121,6 +121,27 @@ def test_a_wrong_row_is_explained(servers, tmp_path, wrong):
         assert (ran.returncode, explanation in ran.stderr) == (2, True), ran.stderr
 
 
+def test_a_statement_that_postgresql_refuses_has_a_help_of_its_own(servers, tmp_path):
+    """What the check is about would mislead: nothing of it was tried."""
+    source = (ROOT / "exercises" / "1-guard" / "strategy.c").read_text(encoding="utf-8")
+    text, results = judge(servers, tmp_path / "x", "1-guard", source.replace("UPDATE product SET", "UPDATE produkt SET"))
+    text = re.sub(r"\s+", " ", text)
+    assert results["tests"][0]["status"] != "pass"
+    assert 'relation "produkt" does not exist' in text, text
+    assert "Correct the statement" in text and "too strict by one" not in text, text
+    assert "Correct the statement" in results["tests"][0]["message"]
+
+
+def test_a_loop_without_an_end_has_a_help_of_its_own(servers, tmp_path):
+    source = (ROOT / "exercises" / "1-guard" / "strategy.c").read_text(encoding="utf-8")
+    loop = source.replace("    AUTO_RESULT row = NULL;\n", "    for (volatile int i = 0; i >= 0; i = i > 5 ? 0 : i + 1)\n        ;\n    AUTO_RESULT row = NULL;\n", 1)
+    assert loop != source
+    text, results = judge(servers, tmp_path / "x", "1-guard", loop, "LIMIT=10s")
+    text = re.sub(r"\s+", " ", text)
+    assert results["tests"][0]["status"] == "fail" and "did not end within 10s" in text, text
+    assert "Look for a loop" in text and "too strict by one" not in text, text
+
+
 @pytest.mark.parametrize("name", TASKS)
 def test_what_is_unsolved_fails_with_a_schedule_that_replays(servers, tmp_path, name):
     text, results = judge(servers, tmp_path / "x", name, ROOT / "exercises" / name / "strategy.c")
@@ -131,7 +152,11 @@ def test_what_is_unsolved_fails_with_a_schedule_that_replays(servers, tmp_path, 
     assert help_line in re.sub(r"\s+", " ", text)
     assert ":(  " + failed["name"] in text and "make hint NAME=" + name in text and "Hint" not in text
     assert text.count(":(") == 1, "one trap at a time"
+    assert "-9223372036854775808" not in text, "a step without a value has none"
     command = re.search(r"replay:\s+(.*)", text)[1]
+    as_text = subprocess.run(command + " --servers environment", shell=True, capture_output=True, text=True, timeout=600,
+                             check=False, cwd=ROOT, env=servers)  # fmt: skip
+    assert "-9223372036854775808" not in as_text.stdout, as_text.stdout
     replayed = subprocess.run(command + " --servers environment --format json", shell=True, capture_output=True,
                               text=True, timeout=600, check=False, cwd=ROOT, env=servers)  # fmt: skip
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
