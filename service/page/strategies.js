@@ -159,6 +159,7 @@ export function showSettings(settings) {
 export async function setUpStrategies(shop, onSwitch) {
   for (const row of (await call("GET", "/strategies")).strategies) table.set(row.name, row);
   fillSelect();
+  showSettings(await call("GET", `/strategy?product_id=${shop.product}`)); // or the list would show its first line as if it were set
 
   async function put(change, done) {
     try {
