@@ -75,6 +75,10 @@ class Cycling:
         }
 
 
+def is_leak(grown):
+    return grown["descriptors"] > 0 or grown["threads"] > 0 or not SANITIZED and grown["KiB"] > GROWTH_KIB
+
+
 @pytest.mark.parametrize("setting", sorted({lock.setting for lock in BY_NAME.values()}))
 def test_nothing_grows(setting, start, stack, print_later):
     """All locks of one kind of server at the same time, a process each. (A mutex is free before another thread comes.)"""
@@ -89,18 +93,23 @@ def test_nothing_grows(setting, start, stack, print_later):
     for lock in declaring(setting=setting, blocking=True) if setting == "REDLOCK_URLS" else []:
         cycling[lock].waits_at_each_server(start)
     run(200)  # caches fill
-    before = {lock: process.footprint() for lock, process in cycling.items()}
     left = stack.left_behind(setting)
     allowed = {what: 0 if what in GONE_WITH_THE_LAST else count for what, count in left.items()}
-    run(ROUNDS)
+    for attempt in range(1, 4):  # a connection more, where a server was late, stays; what leaks grows each time
+        before = {lock: process.footprint() for lock, process in cycling.items()}
+        run(ROUNDS)
+        grown = {
+            lock: {what: count - before[lock][what] for what, count in process.footprint().items()}
+            for lock, process in cycling.items()
+        }
+        leaking = {lock: growth for lock, growth in grown.items() if is_leak(growth)}
+        if not leaking:
+            break
+    assert not leaking, f"{leaking} in each of {attempt} runs, at last beyond {before}"
     for lock, process in cycling.items():
-        after = process.footprint()
-        grown = {what: after[what] - count for what, count in before[lock].items()}
-        told = f"{lock:24} {grown}, {process.wake_ups()} wake-ups"
+        told = f"{lock:24} {grown[lock]}, {process.wake_ups()} wake-ups"
         print_later(f"Growth of a process by {ROUNDS} acquisitions, half of them contended", told)
         assert process.waited or not setting or lock in NEVER_SHARED, f"{lock}: nobody had to wait"
-        assert grown["descriptors"] <= 0 and grown["threads"] <= 0, (lock, before[lock], grown)
-        assert SANITIZED or grown["KiB"] <= GROWTH_KIB, (lock, before[lock], grown)
     keys = [key for process in cycling.values() for key in process.keys]
     wait_until(
         lambda: not any(stack.left_behind(setting)[what] > count for what, count in allowed.items())
