@@ -336,7 +336,8 @@ bool fault_overtake(struct fault_run *run)
 {
     struct fault_client first[FAULT_STRATEGIES_MAX], second[FAULT_STRATEGIES_MAX];
     struct fault_clients *before = NULL, *after = NULL;
-    int64_t by_lease_ms = run->fault->ttl_ms >= 10000 ? 8000 : 4000;
+    int64_t by_lease_ms = run->fault->ttl_ms >= 10000 ? 10000
+                                                      : 4000; /* the most there is: a slow machine needs it */
     int64_t first_think_ms = run->fault->think_ms > 0 ? run->fault->think_ms : by_lease_ms;
     int64_t second_think_ms = 10000; /* the most there is */
     run->victim = (int)random_up_to(&run->random, FAULT_INSTANCES - 1);
