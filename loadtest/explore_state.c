@@ -62,10 +62,13 @@ static const char *state_name(const struct play *play, const struct moves *moves
 
 /* ---- the lock ------------------------------------------------------------------------------------------------- */
 
-/* Has ACTOR the lock, or is it left of a dead one? What a process kept in its memory, or on its connection, is gone. */
+/* Has ACTOR the lock, as far as it knows, or is it left of a dead one? What a process kept in its memory, or on its
+ * connection, is gone; and an order that has deleted the lock's key knows that it has released it. */
 static bool has_lock(const struct play *play, size_t actor)
 {
     const struct hold *hold = &play->actors[actor].hold;
+    if (play_has_reported(play, actor, STEP_DEL))
+        return false;
     bool has = hold->depth > 0 || (hold->has_grant && !hold->is_place && !hold->is_over);
     return has && (!is_dead(play, actor) || (play->time && !hold->is_over));
 }

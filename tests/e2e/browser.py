@@ -2,6 +2,8 @@
 
 import os
 import re
+import shutil
+import tempfile
 
 from selenium import webdriver
 from selenium.common.exceptions import StaleElementReferenceException
@@ -70,7 +72,10 @@ class Browser:
         if os.geteuid() == 0:
             options.add_argument("--no-sandbox")
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        self.driver = webdriver.Chrome(service=Driver("/usr/bin/chromedriver"), options=options)
+        # Chromium leaves a folder behind where it puts its temporary files; the path must be short, for a socket lies there.
+        self.scratch = tempfile.mkdtemp(prefix="page-")
+        driver = Driver("/usr/bin/chromedriver", env={**os.environ, "TMPDIR": self.scratch})
+        self.driver = webdriver.Chrome(service=driver, options=options)
         self.driver.execute_cdp_cmd(
             "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)}
         )
@@ -79,6 +84,7 @@ class Browser:
 
     def quit(self):
         self.driver.quit()
+        shutil.rmtree(self.scratch, ignore_errors=True)
 
     def start(self, url, scheme="light"):
         """Opens the page as one who has never been there."""

@@ -544,7 +544,7 @@ LATE = "A>lock A!expire B>lock A>end"  # A's release comes while B has the lock
 def test_the_story_says_what_the_server_did_at_a_release(browser, shop, schedule, said):
     page = open_steps(browser, shop, schedule)
     page.wait(lambda: said in "\n".join(line.text for line in page.all("#told .line")), said)
-    holds = "B has it" if " B>lock A>end" in schedule else "free" if schedule.endswith("A>end") else "believes that it has it"
+    holds = "B has it" if " B>lock A>end" in schedule else "B believes that it has it" if "B>lock" in schedule else "free"
     page.wait_text("lock", holds)
     assert browser.complaints() == []
 
