@@ -58,7 +58,9 @@ static const char *in_words(const char *locktype)
 
 static int64_t row_fence(const PGresult *fences, const struct lock_ops *lock)
 {
-    for (int i = 0; i < PQnfields(fences) && PQntuples(fences) == 1; i++)
+    const int columns = PQntuples(fences) == 1 ? (int)(sizeof FENCED_SERVICES / sizeof FENCED_SERVICES[0])
+                                               : 0;
+    for (int i = 0; i < columns; i++)
         if (lock && lock->server && strcmp(lock->server->name, FENCED_SERVICES[i]) == 0)
             return strtoll(PQgetvalue(fences, 0, i), NULL, 10);
     return 0;
