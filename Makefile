@@ -97,7 +97,7 @@ OUR_LDFLAGS = -pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed $
 .SUFFIXES:
 .PHONY: all programs tests deps deps-lint demo run exercise exercise-tools hint solution explore-docs readme screenshot test faults soak bench \
         lint lint-includes lint-shell lint-tidy \
-        format format-check asan tsan valgrind fuzz torture analyze install clean help FORCE
+        format format-check asan tsan valgrind fuzz torture mutants analyze install clean help FORCE
 
 all: $(PROGRAMS) $(TESTS) $(LOCKPROBE) $(TORTURE_SHIM) $(BUILD)/judge ## build the service, the load test and the unit tests (default)
 
@@ -387,10 +387,15 @@ analyze: ## gcc's static analyzer over every program
 	$(BUILD_NOW) --keep-going programs BUILD=$(BUILD)/analyze CC=gcc \
 	    CFLAGS='$(CFLAGS) -fanalyzer -Werror -Wno-analyzer-malloc-leak -Wno-analyzer-file-leak'
 
+mutants: ## applies one small mistake after the other, and fails if its check does not catch it; half an hour (ARGS="--sample 4")
+	$(MAKE_NOW) deps
+	$(BUILD_NOW) all
+	+@BUILD=$(BUILD) tests/mutants/run $(ARGS)
+
 SOURCES  := $(foreach l,$(LAYERS),$(call c_sources,$(l))) $(TEST_SOURCES) $(TEST_HELPERS) \
             $(wildcard tests/contract/*.c tests/fuzz/*.c tests/torture/*.c) $(wildcard exercises/*/*.c)
 HEADERS  := $(foreach l,$(LAYERS),$(wildcard $(l)/*.h)) $(wildcard tests/unit/*.h tests/fuzz/*.h) $(wildcard exercises/judge/*.h)
-SCRIPTS  := stack/stack $(wildcard stack/*.sh) $(addprefix stack/container/,install keys with-keys postgres redis zookeeper) tests/run tests/fuzz/run tests/valgrind/order-service .ci/run docs/insert docs/workshop/shell
+SCRIPTS  := stack/stack $(wildcard stack/*.sh) $(addprefix stack/container/,install keys with-keys postgres redis zookeeper) tests/run tests/fuzz/run tests/mutants/run tests/valgrind/order-service .ci/run docs/insert docs/workshop/shell
 
 lint: ## clang-tidy, shellcheck, and who may include whom
 	$(MAKE_NOW) deps-lint
