@@ -55,6 +55,12 @@ static const struct {
      NULL,
      {SALE, ANSWERS(99, 0, .conflict = 301, .busy = 301), BOOKS(99, 1, EVEN), LAST_CALL(ANSWER_CREATED)},
      ""},
+    {"a lock's server is later than an order waits that hardly waits",
+     SAFE,
+     1,
+     "etcd",
+     {SALE, .hasty = true, ANSWERS(100, 297, .unavailable = 3, .errors = 3), BOOKS(100, 0, EVEN)},
+     ""},
     {"it did not run", SAFE, 1, NULL, {.ran = false}, ""},
 
     {"sold out, and units are left",
