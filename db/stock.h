@@ -70,6 +70,7 @@ struct stock_policy {
     stock_take_fn *take;
     const char *name;     /* in JSON */
     enum stock_kind kind; /* what it takes; of a product of another kind it takes nothing: TAKE_WRONG_KIND */
+    bool locks_all;       /* it keeps the orders of every other product waiting too */
 };
 
 /* TAKE's row; with NULL that of the ways of placing an order that take from the counter by themselves. */

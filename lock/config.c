@@ -7,7 +7,7 @@
 
 enum { PREFIX_MAX = 32 }; /* with the longest name it still fits into every lock's keys */
 
-struct lock_config lock_config = {"", "", "", "", "", "oversell"};
+struct lock_config lock_config = {"", "", "", "", "", "oversell", false};
 
 void lock_configure(const struct lock_config *config)
 {

@@ -34,6 +34,9 @@ struct lock_config {
     const char *zookeeper_connect; /* HOST:PORT,… */
     const char *etcd_endpoints;    /* http://HOST:PORT,… */
     const char *prefix;            /* what keys and paths begin with: "oversell" */
+    /* Each product is a shop, as in a class, where every learner has one: what is one mutex for the whole shop is one for
+     * each product then, so that no learner waits for another's. */
+    bool separate_shops;
 };
 
 /* The strings are kept, not copied. */

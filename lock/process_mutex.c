@@ -15,8 +15,8 @@ struct mutex_lock {
 };
 
 static pthread_once_t initialized = PTHREAD_ONCE_INIT;
-static pthread_mutex_t whole_shop = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t recursive;
+static pthread_mutex_t whole_shop[STRIPES]; /* one for each shop: the first, unless the shops are separate */
+static pthread_mutex_t recursive[STRIPES];
 static pthread_mutex_t stripes[STRIPES];
 
 static void initialize(void)
@@ -24,10 +24,12 @@ static void initialize(void)
     pthread_mutexattr_t attributes;
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&recursive, &attributes);
-    pthread_mutexattr_destroy(&attributes);
-    for (int i = 0; i < STRIPES; i++)
+    for (int i = 0; i < STRIPES; i++) {
+        pthread_mutex_init(&whole_shop[i], NULL);
+        pthread_mutex_init(&recursive[i], &attributes);
         pthread_mutex_init(&stripes[i], NULL);
+    }
+    pthread_mutexattr_destroy(&attributes);
 }
 
 /* FNV-1a, by Fowler, Noll and Vo: two products share a stripe now and then, which costs time, never safety. */
@@ -39,15 +41,20 @@ static unsigned stripe_of(const char *key)
     return hash % STRIPES;
 }
 
+static unsigned shop_of(const char *key)
+{
+    return lock_config.separate_shops ? stripe_of(key) : 0;
+}
+
 static pthread_mutex_t *mutex_of(struct lock *lock, const char *key)
 {
     if (lock->ops == &process_mutex_reentrant)
-        return &recursive;
+        return &recursive[shop_of(key)];
     if (lock->ops == &process_mutex_per_product)
         return &stripes[stripe_of(key)];
     if (lock->ops == &process_mutex_wrong_object)
         return &((struct mutex_lock *)lock)->own;
-    return &whole_shop;
+    return &whole_shop[shop_of(key)];
 }
 
 static enum lock_status open_mutex(const struct lock_ops *ops, struct lock **ret_lock)

@@ -45,7 +45,19 @@ bool access_owns(struct exchange *x, int64_t product_id)
     if (x->is_teacher ||
         (x->owns != 0 && x->owns == product_id && sandbox_owned(sandboxes, token_of(x)) == product_id))
         return true;
-    reply_problem(x, NOT_YOURS, NULL, "your sandbox is product %lld; the rest is not yours to change",
-                  (long long)x->owns);
+    reply_problem(x, NOT_YOURS, NULL, "product %lld is not your sandbox, or is not yours any more",
+                  (long long)product_id);
+    return false;
+}
+
+bool access_uses(struct exchange *x, const struct strategy *strategy)
+{
+    const struct service *service = x->app;
+    if (x->is_teacher || !service->config.classroom || !stock_policy_of(strategy->take_stock)->locks_all)
+        return true;
+    reply_problem(
+        x, NOT_YOURS, NULL,
+        "%s locks the products of all learners, so only the teacher can use it here; step through it at /steps",
+        strategy->name);
     return false;
 }

@@ -21,10 +21,10 @@ handler_fn audit_get;
 /* The books of a product, wherever its stock lies, as JSON text that is the caller's to free. RECONCILED, or why not. */
 enum reconciled api_audit(struct worker *worker, int64_t id, struct reconciliation *ret, char **ret_json);
 
-handler_fn strategies_list, strategies_get, strategy_get, strategy_set; /* strategies_api.c */
-handler_fn locks_hold;                                                  /* locks_api.c */
-handler_fn runs_create, runs_get, runs_get_traces, runs_delete;         /* runs_api.c */
-handler_fn sandboxes_create, classroom_get;                             /* sandbox_api.c */
+handler_fn strategies_list, strategies_get, strategy_get, strategy_set;       /* strategies_api.c */
+handler_fn locks_hold;                                                        /* locks_api.c */
+handler_fn runs_create, runs_get, runs_get_traces, runs_delete;               /* runs_api.c */
+handler_fn sandboxes_create, sandboxes_list, sandboxes_delete, classroom_get; /* sandbox_api.c */
 /* What the caller's runs and settings may be at most, each the caller's to json_decref. */
 json_t *runs_limits(const struct exchange *x);
 json_t *strategy_limits(const struct exchange *x);

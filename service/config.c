@@ -76,9 +76,13 @@ static const struct setting settings[] = {
      "orders in the database at the same time; each worker has a connection of its own"},
     {"http-threads", "HTTP_THREADS", NUMBER, AT(http_threads), "1", "threads", 1, HTTP_THREADS_MAX, "threads that speak HTTP"},
     {"queue", "QUEUE", NUMBER, AT(queue), "1024", "orders", 1, 100000,
-     "orders that may wait for their turn or for a worker; one more is answered 503 overloaded"},
+     "orders of one product that may wait for their turn or for a worker; one more is answered 503 overloaded. All "
+     "products together may have twice as many waiting"},
     {"connections", "CONNECTIONS", NUMBER, AT(connections), "10000", "connections", 1, 100000,
      "open HTTP connections at most; fewer where file descriptors are too few"},
+    {"connections-per-address", "CONNECTIONS_PER_ADDRESS", NUMBER, AT(connections_per_address), "0", "connections", 0, 100000,
+     "open HTTP connections of one address; 0: a quarter of CONNECTIONS for other machines, any number for this one; behind "
+     "a proxy set it to CONNECTIONS"},
     {"lock-ttl-ms", "LOCK_TTL_MS", NUMBER, AT(lock_ttl_ms), "10000", "ms", 10, LOCK_TTL_MAX_MS,
      "a leased lock's time to live"},
     {"lock-wait-ms", "LOCK_WAIT_MS", NUMBER, AT(lock_wait_ms), "5000", "ms", 0, LOCK_WAIT_MAX_MS,
@@ -87,6 +91,10 @@ static const struct setting settings[] = {
      "a pause between read and write, to widen the race for a lesson"},
     {"product-limit", "PRODUCT_LIMIT", NUMBER, AT(product_limit), "0", "orders", 0, PRODUCT_LIMIT_MAX,
      "orders of one product in the database at the same time, the others wait in line; 0: any number"},
+    {"product-workers", "PRODUCT_WORKERS", NUMBER, AT(product_workers), "0", "threads", 0, 256,
+     "workers that one product may occupy at the same time; 0: all of them, or in a class a quarter, but at least 2"},
+    {"product-queue", "PRODUCT_QUEUE", NUMBER, AT(product_queue), "0", "orders", 0, 100000,
+     "as --queue, for one product alone; 0: as QUEUE, or in a class a sixteenth of it"},
     {"order-timeout-ms", "ORDER_TIMEOUT_MS", NUMBER, AT(order_timeout_ms), "10000", "ms", 100, 600000,
      "an order's deadline, from its arrival"},
     {"request-timeout-ms", "REQUEST_TIMEOUT_MS", NUMBER, AT(request_timeout_ms), "30000", "ms", 100, 600000,
@@ -98,6 +106,8 @@ static const struct setting settings[] = {
      "class code work on products of their own"},
     {"sandbox-idle-ms", "SANDBOX_IDLE_MS", NUMBER, AT(sandbox_idle_ms), "1800000", "ms", 100, 86400000,
      "in a class: after this time without a call a learner's product may go to another learner"},
+    {"sandboxes-per-address", "SANDBOXES_PER_ADDRESS", NUMBER, AT(sandboxes_per_address), "50", "sandboxes", 0, 100,
+     "in a class: products that learners at one address may have; 0: any number, as behind a proxy"},
     {"log-level", "LOG_LEVEL", LEVEL, AT(log_level), "info", "LEVEL", 0, 0, "error, warning, info or debug"},
     {"log-format", "LOG_FORMAT", FORMAT, AT(log_format), "text", "FORMAT", 0, 0, "text or json"},
 };
@@ -378,6 +388,10 @@ static bool check_database_url(const char *name, const char *url, FILE *errors)
 /* A class comes from other machines, and its teacher needs a token. */
 static bool prepare_classroom(struct config *config, FILE *errors)
 {
+    if (config->product_workers == 0)
+        config->product_workers = config->workers >= 8 ? config->workers / 4 : 2;
+    if (config->product_queue == 0)
+        config->product_queue = config->queue >= 16 ? config->queue / 16 : 1;
     static char token[TOKEN_LENGTH + 1];
     const struct setting *listen = find_flag("listen", strlen("listen"));
     if (config->listen == listen->preset && !set(config, listen, "0.0.0.0:8080", true, errors))

@@ -32,12 +32,16 @@ struct config {
     int64_t lock_wait_ms;
     int64_t think_ms;
     int64_t product_limit;
+    int64_t product_workers; /* 0: all */
+    int64_t product_queue;   /* 0: as many as QUEUE */
     int64_t order_timeout_ms;
     int64_t request_timeout_ms;
     int64_t idle_timeout_ms;
     int64_t classroom; /* 0 or 1 */
     int64_t sandbox_idle_ms;
-    bool token_made; /* ADMIN_TOKEN was made here, and nobody knows it yet */
+    int64_t sandboxes_per_address;
+    int64_t connections_per_address; /* 0: no limit */
+    bool token_made;                 /* ADMIN_TOKEN was made here, and nobody knows it yet */
 
     struct sockaddr_storage address; /* of LISTEN */
     socklen_t address_size;

@@ -10,6 +10,7 @@
  * to be told that a connection is resumed, and we wake its thread ourselves. */
 #include "service/http.h"
 
+#include "service/http_peers.h"
 #include "service/http_watch.h"
 #include "service/log.h"
 #include "service/problem.h"
@@ -17,6 +18,7 @@
 
 #include <errno.h>
 #include <microhttpd.h>
+#include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -48,6 +50,7 @@ struct http {
     struct loop loops[HTTP_THREADS_MAX];
     unsigned loop_count;
     struct http_watch *watch;
+    struct http_peers *peers;
     struct http_options options;
     MHD_socket listening;
     uint64_t id_prefix;
@@ -117,6 +120,37 @@ static void on_completed(void *unused, struct MHD_Connection *connection, void *
     *state = NULL;
 }
 
+static const struct sockaddr *peer_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection,
+                                                                   MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    return info ? info->client_addr : NULL;
+}
+
+void http_client_address(const struct exchange *x, char *ret_text, size_t size)
+{
+    const struct sockaddr *address = peer_of(x->transport);
+    socklen_t length = address && address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                                                 : sizeof(struct sockaddr_in);
+    if (!address || getnameinfo(address, length, ret_text, (socklen_t)size, NULL, 0, NI_NUMERICHOST) != 0)
+        snprintf(ret_text, size, "unknown");
+}
+
+/* The client's address has too many connections: this one is answered before it asks, and closed. */
+static void refuse_connection(int fd)
+{
+#define TOO_MANY                                                                                               \
+    "{\"type\":\"/problems/overloaded\",\"title\":\"Too many orders are waiting\",\"status\":503,"             \
+    "\"detail\":\"Your address has too many connections open. Close some, or start the service with a higher " \
+    "--connections-per-address.\"}"
+    static const char reply[] =
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n"
+        "Retry-After: 1\r\nConnection: close\r\n\r\n" TOO_MANY;
+    (void)send(fd, reply, sizeof reply - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)shutdown(fd, SHUT_RDWR);
+#undef TOO_MANY
+}
+
 static void on_connection(void *unused, struct MHD_Connection *connection, void **context,
                           enum MHD_ConnectionNotificationCode what)
 {
@@ -125,7 +159,15 @@ static void on_connection(void *unused, struct MHD_Connection *connection, void 
         const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection,
                                                                        MHD_CONNECTION_INFO_CONNECTION_FD);
         *context = info ? http_watch_add(server->watch, info->connect_fd) : NULL;
+        const struct sockaddr *peer = peer_of(connection);
+        if (peer && !http_peers_add(server->peers, peer) && info) {
+            log_seldom(LOG_WARNING, "an address has more connections than --connections-per-address allows");
+            refuse_connection(info->connect_fd);
+        }
     } else {
+        const struct sockaddr *peer = peer_of(connection);
+        if (peer)
+            http_peers_remove(server->peers, peer);
         http_watch_remove(server->watch, *context);
         *context = NULL;
     }
@@ -458,8 +500,9 @@ struct http *http_start(const struct http_options *options, char *error, size_t 
     if (getrandom(&http->id_prefix, sizeof http->id_prefix, 0) != sizeof http->id_prefix)
         http->id_prefix = (uint64_t)monotonic_us();
     http->watch = http_watch_start(options->request_timeout_ms);
+    http->peers = http_peers_new(options->connections_per_address, options->connections_of_loopback);
     server = http;
-    if (http->watch && start_loops(http))
+    if (http->watch && http->peers && start_loops(http))
         return http;
     snprintf(error, error_size, "%s", errno ? strerrordesc_np(errno) : "libmicrohttpd did not start");
     http_stop_listening(http);
@@ -505,6 +548,7 @@ void http_stop(struct http *http)
     if (http->listening != MHD_INVALID_SOCKET)
         close(http->listening);
     http_watch_stop(http->watch);
+    http_peers_free(http->peers);
     free(http);
     server = NULL;
 }

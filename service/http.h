@@ -84,6 +84,9 @@ void http_set_header(struct exchange *x, const char *name, const char *format, .
 /* The same with a static value, of any length. */
 void http_set_fixed_header(struct exchange *x, const char *name, const char *value);
 
+/* The client's numeric address, without its port, or "unknown". */
+void http_client_address(const struct exchange *x, char *ret_text, size_t size);
+
 /* Within dispatch, before the exchange is given to another thread. */
 void http_hand_over(struct exchange *x);
 /* The other thread is done with it; from here on the exchange is not its any more. */
@@ -94,6 +97,8 @@ struct http_options {
     size_t address_size;
     unsigned threads; /* HTTP_THREADS_MAX at most */
     unsigned connections;
+    unsigned connections_per_address; /* 0: any number; so is the next */
+    unsigned connections_of_loopback; /* of each address that is this machine's own */
     int64_t request_timeout_ms;
     int64_t idle_timeout_ms;
     /* Called on an HTTP thread for each complete request: replies at once and returns true, or keeps the exchange

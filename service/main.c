@@ -59,7 +59,12 @@ static bool start(struct service *service)
     const struct config *config = &service->config;
     const struct settings settings = {strategy_find(config->strategy), config->lock_ttl_ms,
                                       config->lock_wait_ms, config->think_ms, config->product_limit};
-    service->orders = product_queues_new(&settings, (size_t)config->queue);
+    if (config->product_queue == 0)
+        service->config.product_queue = config->queue;
+    service->orders = product_queues_new(
+        &settings, &(const struct product_queue_bounds){.orders = 2 * (size_t)config->queue,
+                                                        .orders_of_product = (size_t)config->product_queue,
+                                                        .turns_of_product = config->product_workers});
     service->runs = runs_new(config);
     service->shared = shared_new();
     service->sandboxes = sandboxes_new(config->sandbox_idle_ms);
@@ -82,6 +87,10 @@ static bool start(struct service *service)
         .address_size = config->address_size,
         .threads = (unsigned)config->http_threads,
         .connections = (unsigned)config->connections,
+        .connections_per_address = (unsigned)(config->connections_per_address
+                                                  ? config->connections_per_address
+                                                  : (config->connections + 3) / 4),
+        .connections_of_loopback = (unsigned)config->connections_per_address,
         .request_timeout_ms = config->request_timeout_ms,
         .idle_timeout_ms = config->idle_timeout_ms,
         .dispatch = service_dispatch,
@@ -187,6 +196,7 @@ int main(int argc, char *argv[])
         .zookeeper_connect = config->zookeeper_connect,
         .etcd_endpoints = config->etcd_endpoints,
         .prefix = config->lock_prefix,
+        .separate_shops = config->classroom != 0,
     });
     log_setup(level, strcmp(config->log_format, "json") == 0, service.instance);
     if (config->instance[0])

@@ -50,9 +50,17 @@ static void queue_job(struct exchange *x, const struct order_request *request, j
     job->body = body;
     job->request = *request;
     job->echo = echo;
-    if (product_queues_add(service->orders, &job->queued))
-        return;
-    reply_problem(x, OVERLOADED, NULL, "%lld orders are waiting already", (long long)service->config.queue);
+    switch (product_queues_add(service->orders, &job->queued)) {
+    case ADMITTED: return;
+    case QUEUE_FULL:
+        reply_problem(x, OVERLOADED, NULL, "the queue has no room for another order; try again in a moment");
+        break;
+    case PRODUCT_FULL:
+        reply_problem(x, OVERLOADED, NULL,
+                      "%lld orders of this product are waiting already; try again in a moment",
+                      (long long)service->config.product_queue);
+        break;
+    }
     close_job(job);
 }
 
@@ -102,7 +110,7 @@ static void begin(struct order_job *job, const struct turn *turn, struct worker 
     job->placing.ids = service->ids;
     job->placing.unsold = service->unsold;
     job->placing.deadline_us = job->queued.deadline_us;
-    /* The wait for a turn at the product is part of the wait for a lock; the wait for a worker is not. */
+    /* Where a limit makes orders of a product wait for one another, this is part of the wait for a lock. */
     job->placing.lock_deadline_us = (turn->limited ? job->queued.since_us : now_us) +
                                     settings->lock_wait_ms * 1000;
 }
@@ -212,7 +220,7 @@ static size_t refuse_strangers(struct order_job **jobs, size_t count, const stru
     return left;
 }
 
-void order_jobs_run(const struct turn *turn, struct worker *worker)
+void order_jobs_run(struct turn *turn, struct worker *worker)
 {
     struct order_job *jobs[TURN_ORDERS_MAX];
     size_t count = 0;
@@ -225,6 +233,7 @@ void order_jobs_run(const struct turn *turn, struct worker *worker)
         orders_reply_echo(jobs[0]->x, &jobs[0]->request);
     else if ((count = refuse_strangers(jobs, count, worker->service)) > 0)
         serve(jobs, count, turn, worker);
+    product_queues_end(worker->service->orders, turn);
     for (size_t i = 0; i < turn->count; i++)
         close_job(jobs[i]);
 }

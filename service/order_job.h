@@ -14,7 +14,7 @@ void order_job_queue(struct exchange *x, const struct order_request *request, js
 /* The same for a request that only goes the way of an order: when a worker has it, REPLY answers. */
 void order_job_queue_echo(struct exchange *x, const struct order_request *request, json_t *body);
 
-/* On a worker: places the orders of the turn, and answers and frees them. */
-void order_jobs_run(const struct turn *turn, struct worker *worker);
+/* On a worker: places the orders of the turn, ends it, and answers and frees the orders. */
+void order_jobs_run(struct turn *turn, struct worker *worker);
 
 #endif

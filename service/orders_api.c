@@ -118,7 +118,7 @@ static bool asked_strategy(struct exchange *x, const struct strategy **ret_strat
     if (!*ret_strategy)
         reply_problem(x, INVALID_ORDER, NULL, "there is no strategy '%s'; valid: %s", name,
                       api_strategy_names());
-    return *ret_strategy != NULL;
+    return *ret_strategy && access_uses(x, *ret_strategy);
 }
 
 /* 1 to 255 visible ASCII characters. */

@@ -21,8 +21,8 @@ struct product {
     struct line lines[COMBINING_COUNT];
     size_t waiting, placing; /* orders */
     int turns;
-    int pauses; /* changes that wait for the product, or are under way */
     bool paused;
+    bool resumed;         /* a pause has ended, and no order has been handed out since */
     struct settings *own; /* NULL: it follows the common settings */
     bool listed;
     struct product *next_ready;
@@ -36,11 +36,12 @@ struct product_queues {
     struct product *first_ready, **end_ready;
     struct settings settings;
     int own_count;
-    int switches;     /* changes of the common settings that wait */
-    int pauses;       /* of all products */
-    int common_turns; /* under the common settings */
-    int turns;
-    size_t waiting, placing, bound;
+    bool switching;                 /* the common settings are being changed */
+    bool switched;                  /* they have been, and no order under them has been handed out since */
+    int pauses;                     /* products that are paused */
+    int turns, common_turns;        /* under the common settings */
+    size_t waiting, common_waiting; /* orders */
+    struct product_queue_bounds bounds;
     int idle; /* workers that wait for work */
     bool closed;
     int64_t expiry_checked_us;
@@ -78,7 +79,7 @@ static struct product *find_or_add(struct product_queues *q, int64_t id)
 /* Forgets the product if nothing is known of it that another one would not have. */
 static void drop_if_unused(struct product_queues *q, struct product *p)
 {
-    if (p->own || p->waiting > 0 || p->turns > 0 || p->pauses > 0 || p->listed)
+    if (p->own || p->waiting > 0 || p->turns > 0 || p->paused || p->listed)
         return;
     tdelete(p, &q->products, by_id);
     free(p);
@@ -86,7 +87,7 @@ static void drop_if_unused(struct product_queues *q, struct product *p)
 
 static bool is_shut(const struct product_queues *q, const struct product *p)
 {
-    return p->pauses > 0 || (q->switches > 0 && !p->own);
+    return p->paused || (q->switching && !p->own);
 }
 
 static const struct settings *settings_of(const struct product_queues *q, const struct product *p)
@@ -119,6 +120,7 @@ static void append(struct product_queues *q, struct product *p, struct queued_or
     line->waiting++;
     p->waiting++;
     q->waiting++;
+    q->common_waiting += !p->own;
 }
 
 static struct queued_order *remove_first(struct product_queues *q, struct product *p, struct line *line)
@@ -131,6 +133,7 @@ static struct queued_order *remove_first(struct product_queues *q, struct produc
     line->waiting--;
     p->waiting--;
     q->waiting--;
+    q->common_waiting -= !p->own;
     return order;
 }
 
@@ -148,9 +151,14 @@ static struct line *earliest(struct product_queues *q, struct product *p, bool o
     return found;
 }
 
+static bool has_all_its_workers(const struct product_queues *q, const struct product *p)
+{
+    return q->bounds.turns_of_product > 0 && p->id != 0 && p->turns >= q->bounds.turns_of_product;
+}
+
 static struct line *next_line(struct product_queues *q, struct product *p)
 {
-    return is_shut(q, p) ? NULL : earliest(q, p, false);
+    return is_shut(q, p) || has_all_its_workers(q, p) ? NULL : earliest(q, p, false);
 }
 
 /* ---- the list of products that have work -------------------------------------------------------------------- */
@@ -201,7 +209,8 @@ static void reopen(struct product_queues *q, struct product *p)
 
 /* ---- adding and taking orders ------------------------------------------------------------------------------ */
 
-struct product_queues *product_queues_new(const struct settings *settings, size_t bound)
+struct product_queues *product_queues_new(const struct settings *settings,
+                                          const struct product_queue_bounds *bounds)
 {
     struct product_queues *q = calloc(1, sizeof *q);
     if (!q)
@@ -211,7 +220,7 @@ struct product_queues *product_queues_new(const struct settings *settings, size_
     pthread_cond_init(&q->changed, NULL);
     q->end_ready = &q->first_ready;
     q->settings = *settings;
-    q->bound = bound;
+    q->bounds = *bounds;
     return q;
 }
 
@@ -233,25 +242,45 @@ void product_queues_free(struct product_queues *q)
     free(q);
 }
 
-bool product_queues_add(struct product_queues *q, struct queued_order *order)
+static bool is_full(const struct product_queues *q, const struct product *p)
 {
+    return q->bounds.orders_of_product > 0 && p->id != 0 && p->waiting >= q->bounds.orders_of_product;
+}
+
+enum admission product_queues_add(struct product_queues *q, struct queued_order *order)
+{
+    enum admission admission = QUEUE_FULL;
     order->since_us = monotonic_us();
     pthread_mutex_lock(&q->mutex);
-    struct product *p = q->closed || q->waiting == q->bound ? NULL : find_or_add(q, order->product_id);
-    if (p) {
+    bool room = !q->closed && q->waiting < q->bounds.orders;
+    struct product *p = room ? find_or_add(q, order->product_id) : NULL;
+    if (p && is_full(q, p)) {
+        admission = PRODUCT_FULL;
+    } else if (p) {
         append(q, p, order);
         list(q, p);
+        admission = ADMITTED;
     }
     bool wake = needs_worker(q);
     pthread_mutex_unlock(&q->mutex);
     if (wake)
         pthread_cond_signal(&q->work);
-    return p != NULL;
+    return admission;
 }
 
 static bool has_expired(const struct queued_order *order, int64_t now_us)
 {
     return order->deadline_us <= now_us;
+}
+
+/* One change waits for this before it follows another: so changes leave room for orders. */
+static void note_hand_out(struct product_queues *q, struct product *p)
+{
+    bool awaited = p->resumed || (q->switched && !p->own);
+    p->resumed = false;
+    q->switched = q->switched && p->own;
+    if (awaited)
+        pthread_cond_broadcast(&q->changed);
 }
 
 static void hand_out_expired(struct product_queues *q, struct product *p, struct line *line,
@@ -260,6 +289,7 @@ static void hand_out_expired(struct product_queues *q, struct product *p, struct
     *ret_turn = (struct turn){
         .settings = *settings_of(q, p), .orders = remove_first(q, p, line), .count = 1, .expired = true};
     ret_turn->settings.strategy = strategy_of(q, p, ret_turn->orders);
+    note_hand_out(q, p);
 }
 
 static size_t orders_in_turn(enum combining kind)
@@ -287,19 +317,19 @@ static void hand_out(struct product_queues *q, struct product *p, struct line *l
     q->turns++;
     q->common_turns += !p->own;
     p->placing += ret_turn->count;
-    q->placing += ret_turn->count;
+    note_hand_out(q, p);
 }
 
 static void end_turn(struct product_queues *q, struct turn *turn)
 {
     struct product *p = turn->product;
+    turn->product = NULL;
     p->lines[turn->line].turns--;
     p->turns--;
     q->turns--;
     q->common_turns -= !p->own;
     p->placing -= turn->count;
-    q->placing -= turn->count;
-    if ((p->pauses > 0 && p->turns == 0) || (q->switches > 0 && q->common_turns == 0))
+    if ((p->paused && p->turns == 0) || (q->switching && q->common_turns == 0))
         pthread_cond_broadcast(&q->changed);
     list(q, p);
     drop_if_unused(q, p);
@@ -325,7 +355,7 @@ static void look_for_expired(const void *node, VISIT visit, void *arg)
 
 static bool some_are_shut(const struct product_queues *q)
 {
-    return q->pauses > 0 || q->switches > 0;
+    return q->pauses > 0 || q->switching;
 }
 
 /* Looks at most every EXPIRY_CHECK_US, unless it finds one. */
@@ -335,11 +365,13 @@ static bool take_expired(struct product_queues *q, int64_t now_us, struct turn *
     if (!some_are_shut(q) || now_us < q->expiry_checked_us + EXPIRY_CHECK_US)
         return false;
     twalk_r(q->products, look_for_expired, &expiry);
-    if (expiry.found)
-        hand_out_expired(q, expiry.found, earliest(q, expiry.found, true), ret_turn);
-    else
+    if (!expiry.found) {
         q->expiry_checked_us = now_us;
-    return expiry.found != NULL;
+        return false;
+    }
+    hand_out_expired(q, expiry.found, earliest(q, expiry.found, true), ret_turn);
+    drop_if_unused(q, expiry.found);
+    return true;
 }
 
 /* False: nothing can be taken now. */
@@ -376,13 +408,22 @@ static void wait_for_work(struct product_queues *q)
     q->idle--;
 }
 
+void product_queues_end(struct product_queues *q, struct turn *turn)
+{
+    if (!turn->product)
+        return;
+    pthread_mutex_lock(&q->mutex);
+    end_turn(q, turn);
+    bool wake = needs_worker(q);
+    pthread_mutex_unlock(&q->mutex);
+    if (wake)
+        pthread_cond_signal(&q->work);
+}
+
 bool product_queues_next(struct product_queues *q, struct turn *turn)
 {
     bool taken;
     pthread_mutex_lock(&q->mutex);
-    if (turn->count > 0 && !turn->expired)
-        end_turn(q, turn);
-    *turn = (struct turn){0};
     while (!(taken = take(q, turn)) && !(q->closed && q->waiting == 0))
         wait_for_work(q);
     bool wake = needs_worker(q);
@@ -418,7 +459,7 @@ static void add_load(struct product_queues *q, const struct product *p, struct p
     load->placing += p->placing;
     for (int i = 0; i < COMBINING_COUNT; i++) {
         const struct line *line = &p->lines[i];
-        size_t ready = is_shut(q, p) ? 0 : room_of(q, p, (enum combining)i);
+        size_t ready = is_shut(q, p) || has_all_its_workers(q, p) ? 0 : room_of(q, p, (enum combining)i);
         ready = ready < line->waiting ? ready : line->waiting;
         load->ready += ready;
         load->held += line->waiting - ready;
@@ -470,13 +511,13 @@ static bool wait_for_change(struct product_queues *q, int64_t deadline_us)
 /* From now on deadlines can pass at a product that is shut: idle workers look for these (wait_for_work). */
 static void shut(struct product_queues *q)
 {
-    q->expiry_checked_us = monotonic_us();
     pthread_cond_broadcast(&q->work);
 }
 
 static void end_pause(struct product_queues *q, struct product *p)
 {
-    p->pauses--;
+    p->paused = false;
+    p->resumed = true;
     q->pauses--;
     if (!is_shut(q, p))
         reopen(q, p);
@@ -485,20 +526,29 @@ static void end_pause(struct product_queues *q, struct product *p)
     pthread_cond_signal(&q->work);
 }
 
+/* Waits until the product is nobody else's to change, and its orders have had a turn since the last change. NULL: DEADLINE
+ * came first, or memory is out. */
+static struct product *wait_for_product(struct product_queues *q, int64_t id, int64_t deadline_us)
+{
+    struct product *p;
+    while ((p = find_or_add(q, id)) != NULL && (p->paused || (p->resumed && p->waiting > 0)))
+        if (!wait_for_change(q, deadline_us))
+            return NULL;
+    return p;
+}
+
 bool product_pause(struct product_queues *q, int64_t product_id, int64_t deadline_us)
 {
     pthread_mutex_lock(&q->mutex);
-    struct product *p = find_or_add(q, product_id);
+    struct product *p = wait_for_product(q, product_id, deadline_us);
     bool in_time = p != NULL;
     if (p) {
-        p->pauses++;
+        p->paused = true;
         q->pauses++;
         shut(q);
-        while ((p->paused || p->turns > 0) && in_time)
+        while (p->turns > 0 && in_time)
             in_time = wait_for_change(q, deadline_us);
-        if (in_time)
-            p->paused = true;
-        else
+        if (!in_time)
             end_pause(q, p);
     }
     pthread_mutex_unlock(&q->mutex);
@@ -508,9 +558,7 @@ bool product_pause(struct product_queues *q, int64_t product_id, int64_t deadlin
 void product_resume(struct product_queues *q, int64_t product_id)
 {
     pthread_mutex_lock(&q->mutex);
-    struct product *p = find(q, product_id);
-    p->paused = false;
-    end_pause(q, p);
+    end_pause(q, find(q, product_id));
     pthread_mutex_unlock(&q->mutex);
 }
 
@@ -541,18 +589,23 @@ bool product_queues_switch(struct product_queues *q, const struct settings *chan
 {
     bool in_time = true;
     pthread_mutex_lock(&q->mutex);
-    q->switches++;
-    shut(q);
-    while (q->common_turns > 0 && in_time)
+    while ((q->switching || (q->switched && q->common_waiting > 0)) && in_time)
         in_time = wait_for_change(q, deadline_us);
     if (in_time) {
-        change(&q->settings, changes);
-        *ret_settings = q->settings;
+        q->switching = true;
+        shut(q);
+        while (q->common_turns > 0 && in_time)
+            in_time = wait_for_change(q, deadline_us);
+        if (in_time) {
+            change(&q->settings, changes);
+            *ret_settings = q->settings;
+        }
+        q->switching = false;
+        q->switched = true;
+        twalk_r(q->products, reopen_common, q);
+        pthread_cond_broadcast(&q->changed);
+        pthread_cond_signal(&q->work);
     }
-    q->switches--;
-    twalk_r(q->products, reopen_common, q);
-    pthread_cond_broadcast(&q->changed);
-    pthread_cond_signal(&q->work);
     pthread_mutex_unlock(&q->mutex);
     return in_time;
 }
@@ -565,6 +618,7 @@ bool product_set_own(struct product_queues *q, int64_t product_id, const struct 
     if (!p->own && q->own_count < OWN_SETTINGS_MAX && (p->own = malloc(sizeof *p->own)) != NULL) {
         *p->own = q->settings;
         q->own_count++;
+        q->common_waiting -= p->waiting;
     }
     bool has = p->own != NULL;
     if (has) {

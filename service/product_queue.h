@@ -5,10 +5,12 @@
  * - A product has a limit of orders that are placed at once: its settings' product_limit, or one batch at a time where
  *   the strategy combines orders. Within a product the order that came first goes first.
  * - A product that is being reset, and every product that a switch of the strategy concerns, has the limit 0 meanwhile.
- *   Its orders wait here; no worker waits with them. The change waits for those orders alone that are being placed.
+ *   Its orders wait here; no worker waits with them. The change waits only for the orders that are being placed.
+ * - Between two changes at least one waiting order is handed out, so changes cannot starve the orders.
  * - An order whose deadline passes while it waits is handed out as expired, so that it gets its answer.
  *
- * All functions may be called by any thread. One mutex guards everything; it is held for a few instructions. */
+ * All functions may be called by any thread. One mutex guards everything. It is held for a few instructions, or for a walk
+ * over the products that have orders (a switch, the load of all products, a look for expired orders). */
 #ifndef OVERSELL_SERVICE_PRODUCT_QUEUE_H
 #define OVERSELL_SERVICE_PRODUCT_QUEUE_H
 
@@ -19,11 +21,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    TURN_ORDERS_MAX = BATCH_MAX,
-    OWN_SETTINGS_MAX =
-        256, /* products that can have their own settings; they keep them while the process lives */
-};
+enum { TURN_ORDERS_MAX = BATCH_MAX };
+/* Products that can have their own settings; they keep them while the process lives. */
+enum { OWN_SETTINGS_MAX = 256 };
 
 struct product_queues;
 
@@ -32,33 +32,45 @@ struct queued_order {
     struct queued_order *next;       /* the queue's, then the turn's */
     int64_t product_id;              /* 0: no product; never limited */
     const struct strategy *strategy; /* NULL: the product's current one */
-    int64_t deadline_us;             /* monotonic_us; the later an order comes, the later its deadline */
-    int64_t since_us; /* out: since when it has waited for its turn; a reset or switch starts this again */
+    int64_t deadline_us;             /* monotonic_us; orders of a product are handed out in its order */
+    int64_t since_us;                /* out: when it began to wait, or when the last reset or switch ended */
 };
 
 /* What a worker does next: one order, or several that one strategy places together. */
 struct turn {
     struct queued_order *orders; /* linked by next, first come first */
-    size_t count;                /* 0: there is no turn */
+    size_t count;                /* of the orders, at least 1 */
     struct settings settings;    /* of the orders; the strategy is the one that they asked for, if they did */
-    bool expired; /* the deadline passed while it waited: one order, to be answered and not placed */
-    bool limited; /* the orders had to wait for their turn, not for a free worker alone */
-    struct product *product; /* the queue's own, with LINE */
+    bool expired; /* one order whose deadline passed while it waited: to be answered, not placed */
+    bool limited; /* there is a limit for such orders, so the wait since since_us was for their turn */
+    struct product *product; /* for product_queues_end, with LINE; NULL: there is nothing to end */
     enum combining line;
 };
 
-/* BOUND is how many orders may wait, of all products together. NULL: out of memory. */
-struct product_queues *product_queues_new(const struct settings *settings, size_t bound);
+/* What protects the products from one another. */
+struct product_queue_bounds {
+    size_t orders;            /* may wait, of all products together … */
+    size_t orders_of_product; /* … and of one; 0: no other bound */
+    int64_t turns_of_product; /* workers that place orders of one product at once; 0: all */
+};
+
+/* NULL: out of memory. */
+struct product_queues *product_queues_new(const struct settings *settings,
+                                          const struct product_queue_bounds *bounds);
 /* No thread may use it any more. QUEUES may be NULL. */
 void product_queues_free(struct product_queues *queues);
 
-/* Adds an order. False: BOUND orders wait already, or memory is out, or the queues are closed; the order is the caller's
- * still. Never waits. */
-bool product_queues_add(struct product_queues *queues, struct queued_order *order);
+enum admission { ADMITTED, QUEUE_FULL, PRODUCT_FULL };
 
-/* For workers: ends the turn that TURN holds (count 0: it holds none), then waits for the next one. The turn's orders
- * may be gone by then. False once the queues are closed and nothing waits. */
+/* Adds an order. QUEUE_FULL: too many orders wait already, or memory is out, or the queues are closed; PRODUCT_FULL: too
+ * many of this product do. Then the order is the caller's still. Never waits. */
+enum admission product_queues_add(struct product_queues *queues, struct queued_order *order);
+
+/* For workers: waits for the next turn. False once the queues are closed and nothing waits. */
 bool product_queues_next(struct product_queues *queues, struct turn *turn);
+/* The turn's orders are placed, so that others may have their turn. To be called before the clients are answered: a client
+ * that has its answer then finds no order of its own under way. */
+void product_queues_end(struct product_queues *queues, struct turn *turn);
 
 /* No more orders are added; those that wait are handed out still. */
 void product_queues_close(struct product_queues *queues);
@@ -73,19 +85,19 @@ struct product_load product_queues_load(struct product_queues *queues, int64_t p
 /* How many workers have a turn. */
 int product_queues_busy(struct product_queues *queues);
 
-/* Keeps the product's orders waiting, and waits for those that are being placed, and for another change of this product;
- * until DEADLINE (monotonic_us). False: that came first, or memory is out; nothing is kept waiting. */
+/* Keeps the product's orders waiting, and waits for the orders that are being placed. Another change of the product is
+ * waited for first. False: DEADLINE (monotonic_us) came first, or memory is out; then no order is kept waiting. */
 bool product_pause(struct product_queues *queues, int64_t product_id, int64_t deadline_us);
 /* Ends the pause: the orders that have waited go on. */
 void product_resume(struct product_queues *queues, int64_t product_id);
 
 /* Changes the common settings, which every product without its own settings follows: waits until no order of these
- * products is being placed, while the others of them wait here. CHANGES: a strategy that is not NULL and numbers that
- * are not negative are set, the rest stays. *ret_settings is what holds then. False: DEADLINE came first, nothing is
- * changed. */
+ * products is being placed, while their other orders wait here. CHANGES: a strategy that is not NULL and numbers that are
+ * not negative are set, the rest stays. *ret_settings are the settings afterwards. False: DEADLINE came first, and nothing
+ * is changed. */
 bool product_queues_switch(struct product_queues *queues, const struct settings *changes, int64_t deadline_us,
                            struct settings *ret_settings);
-/* The same for one product, which gets a copy of the common settings first if it has no own ones. It must be paused.
+/* The same for one product, which gets a copy of the common settings first if it has none yet. It must be paused.
  * False: there is no room for another product's settings (OWN_SETTINGS_MAX), or no memory. */
 bool product_set_own(struct product_queues *queues, int64_t product_id, const struct settings *changes,
                      struct settings *ret_settings);

@@ -118,6 +118,10 @@ static bool change_begin(struct exchange *x, struct worker *worker, struct chang
     }
     if (!pause_orders(x, worker, change->id))
         return false;
+    if (!access_owns(x, change->id)) { /* any more: the sandbox went to another learner during the wait */
+        product_resume(worker->service->orders, change->id);
+        return false;
+    }
     change->status = api_database(worker);
     redis_keeper_init(&change->keeper, worker->db, worker->stock,
                       monotonic_us() + worker->service->config.order_timeout_ms * 1000);

@@ -100,13 +100,49 @@ static void note_time(struct run *run)
         (void)strftime(run->started_at, sizeof run->started_at, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
+/* The product's place in the line, which it takes or keeps; 0: it is the first. Products that have not asked for a while
+ * have left the line. */
+static int keep_place(struct runs *runs, int64_t product_id)
+{
+    int64_t now_us = monotonic_us();
+    int kept = 0, found = -1;
+    for (int i = 0; i < runs->place_count; i++) {
+        struct run_place place = runs->places[i];
+        if (place.product_id == product_id)
+            place.asked_us = now_us;
+        if (now_us - place.asked_us > (int64_t)RUN_PLACE_MS * 1000)
+            continue;
+        if (place.product_id == product_id)
+            found = kept;
+        runs->places[kept++] = place;
+    }
+    runs->place_count = kept;
+    if (found < 0) {
+        found = kept;
+        if (kept < RUN_PLACES_MAX)
+            runs->places[runs->place_count++] = (struct run_place){product_id, now_us};
+    }
+    return found;
+}
+
+/* The product, which is the first of the line, has its run. */
+static void give_up_place(struct runs *runs)
+{
+    runs->place_count--;
+    memmove(runs->places, runs->places + 1, (size_t)runs->place_count * sizeof runs->places[0]);
+}
+
 enum run_start runs_start(struct runs *runs, const struct run_order *order, uint16_t port, int64_t *ret_id)
 {
     pthread_mutex_lock(&runs->mutex);
     enum run_start result = RUN_IMPOSSIBLE;
+    int place = keep_place(runs, order->product_id);
     if (runs->current) {
         *ret_id = runs->current->id;
         result = RUN_GOES_ON;
+    } else if (place > 0) {
+        *ret_id = runs->last_id;
+        result = RUN_WAITS;
     } else if (!runs->stopping && port != 0) {
         collect_thread(runs);
         int64_t id = runs->last_id + 1;
@@ -119,6 +155,7 @@ enum run_start runs_start(struct runs *runs, const struct run_order *order, uint
         runs->has_thread = run->rows && pthread_create(&runs->thread, NULL, run_in_thread, runs) == 0;
         if (runs->has_thread) {
             *ret_id = runs->last_id = id;
+            give_up_place(runs);
             result = RUN_STARTED;
         } else {
             runs->current = NULL;
@@ -141,6 +178,17 @@ bool runs_cancel(struct runs *runs, int64_t id)
         pthread_cond_wait(&runs->ended, &runs->mutex);
     pthread_mutex_unlock(&runs->mutex);
     return run != NULL;
+}
+
+void runs_cancel_product(struct runs *runs, int64_t product_id)
+{
+    pthread_mutex_lock(&runs->mutex);
+    for (int i = 0; i < runs->place_count; i++)
+        if (runs->places[i].product_id == product_id)
+            runs->places[i].asked_us = -(int64_t)RUN_PLACE_MS * 1000;
+    int64_t id = runs->current && runs->current->order.product_id == product_id ? runs->current->id : 0;
+    pthread_mutex_unlock(&runs->mutex);
+    (void)runs_cancel(runs, id);
 }
 
 void runs_stop(struct runs *runs)

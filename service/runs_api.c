@@ -26,12 +26,15 @@ static bool are_strategies(struct exchange *x, const json_t *names)
     size_t i;
     json_t *name;
     json_array_foreach(names, i, name) {
-        if (!strategy_find(json_string_value(name))) {
+        const struct strategy *strategy = strategy_find(json_string_value(name));
+        if (!strategy) {
             reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "strategies"),
                           "there is no strategy '%s'; valid: %s", json_string_value(name),
                           api_strategy_names());
             return false;
         }
+        if (!access_uses(x, strategy))
+            return false;
     }
     return true;
 }
@@ -81,8 +84,16 @@ void runs_create(struct exchange *x, struct worker *worker)
         reply_run(x, 202, id);
         return;
     case RUN_GOES_ON:
-        reply_problem(x, RUN_IN_PROGRESS, json_pack("{s:I}", "run", (json_int_t)id),
-                      "run %lld goes on; one runs at a time", (long long)id);
+        reply_problem(
+            x, RUN_IN_PROGRESS, json_pack("{s:I}", "run", (json_int_t)id),
+            "run %lld goes on, and one runs at a time; ask again within %d seconds to keep your place in the line",
+            (long long)id, RUN_PLACE_MS / 1000);
+        break;
+    case RUN_WAITS:
+        reply_problem(
+            x, RUN_IN_PROGRESS, json_pack("{s:I}", "run", (json_int_t)id),
+            "another product asked for a run before; ask again within %d seconds to keep your place",
+            RUN_PLACE_MS / 1000);
         break;
     case RUN_IMPOSSIBLE: reply_problem(x, OVERLOADED, NULL, "a run cannot be started now"); break;
     }

@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-enum { RUNS_KEPT = 16 };
+enum { RUNS_KEPT = 16, RUN_PLACES_MAX = 256 };
 
 enum run_state { RUN_RUNNING, RUN_DONE, RUN_CANCELLED, RUN_FAILED };
 
@@ -25,14 +25,21 @@ struct run {
     char error[400];              /* the last complaint */
 };
 
+/* A product's place in the line for the next run. */
+struct run_place {
+    int64_t product_id, asked_us;
+};
+
 struct runs {
     const struct config *config;
     pthread_mutex_t mutex; /* guards all below, and every run */
     pthread_cond_t ended;
     struct run kept[RUNS_KEPT];
     int64_t last_id;
-    struct run *current; /* NULL: none goes on */
-    bool cancelled;      /* the current one is to end */
+    struct run *current;                     /* NULL: none goes on */
+    struct run_place places[RUN_PLACES_MAX]; /* first come, first served */
+    int place_count;
+    bool cancelled; /* the current one is to end */
     bool stopping;
     bool has_thread; /* THREAD has to be joined */
     pthread_t thread;

@@ -16,7 +16,9 @@ struct sandboxes {
     int64_t idle_us;
     struct place {
         char token[SECRET_SIZE]; /* "": nobody's */
-        bool taken;              /* between sandbox_take and what follows it */
+        char address[SANDBOX_ADDRESS_SIZE];
+        bool is_teachers; /* not counted for its address */
+        bool taken;       /* between sandbox_take and what follows it */
         int64_t product_id, used_us;
     } places[SANDBOXES_MAX];
 };
@@ -39,22 +41,50 @@ void sandboxes_free(struct sandboxes *sandboxes)
     free(sandboxes);
 }
 
-int sandbox_take(struct sandboxes *sandboxes, int64_t *ret_product_id)
+/* With the mutex held, as the next three. */
+static bool is_idle(const struct sandboxes *sandboxes, const struct place *place, int64_t now_us)
 {
-    int found = -1;
-    int64_t now_us = monotonic_us();
-    pthread_mutex_lock(&sandboxes->mutex);
-    /* One that nobody has had, else the one that was left alone for longest. */
+    return !place->token[0] || now_us - place->used_us > sandboxes->idle_us;
+}
+
+static int count_of_address(const struct sandboxes *sandboxes, const char *address, int64_t now_us)
+{
+    int count = 0;
+    for (const struct place *place = sandboxes->places; place < sandboxes->places + SANDBOXES_MAX; place++)
+        count += (place->taken || !is_idle(sandboxes, place, now_us)) && !place->is_teachers &&
+                 strcmp(place->address, address) == 0;
+    return count;
+}
+
+/* A place that nobody has had, else the one that was left alone for longest; -1: there are not more than SPARED free ones. */
+static int find_free(const struct sandboxes *sandboxes, int spared, int64_t now_us)
+{
+    int found = -1, free_places = 0;
     for (int i = 0; i < SANDBOXES_MAX; i++) {
         const struct place *place = &sandboxes->places[i];
-        bool free = !place->token[0] || now_us - place->used_us > sandboxes->idle_us;
-        if (!place->taken && free && (found < 0 || place->used_us < sandboxes->places[found].used_us))
+        if (place->taken || !is_idle(sandboxes, place, now_us))
+            continue;
+        free_places++;
+        if (found < 0 || place->used_us < sandboxes->places[found].used_us)
             found = i;
     }
-    if (found >= 0) {
-        sandboxes->places[found].taken = true;
-        sandboxes->places[found].token[0] = '\0';
-        *ret_product_id = sandboxes->places[found].product_id;
+    return free_places > spared ? found : -1;
+}
+
+int sandbox_take(struct sandboxes *sandboxes, const struct sandbox_caller *caller, int64_t *ret_product_id)
+{
+    int64_t now_us = monotonic_us(), most = caller->is_teacher ? 0 : caller->most_of_address;
+    pthread_mutex_lock(&sandboxes->mutex);
+    int found = find_free(sandboxes, caller->is_teacher ? 0 : SANDBOXES_RESERVED, now_us);
+    if (most > 0 && count_of_address(sandboxes, caller->address, now_us) >= most) {
+        found = SANDBOX_ADDRESS_FULL;
+    } else if (found >= 0) {
+        struct place *place = &sandboxes->places[found];
+        place->taken = true;
+        place->is_teachers = caller->is_teacher;
+        place->token[0] = '\0';
+        memcpy(place->address, caller->address, sizeof place->address);
+        *ret_product_id = place->product_id;
     }
     pthread_mutex_unlock(&sandboxes->mutex);
     return found;
@@ -65,7 +95,9 @@ void sandbox_give(struct sandboxes *sandboxes, int place, int64_t product_id, ch
     make_secret(ret_token, TOKEN_LENGTH);
     pthread_mutex_lock(&sandboxes->mutex);
     struct place *given = &sandboxes->places[place];
-    *given = (struct place){.product_id = product_id, .used_us = monotonic_us()};
+    given->product_id = product_id;
+    given->used_us = monotonic_us();
+    given->taken = false;
     memcpy(given->token, ret_token, SECRET_SIZE);
     pthread_mutex_unlock(&sandboxes->mutex);
 }
@@ -92,13 +124,43 @@ int64_t sandbox_owned(struct sandboxes *sandboxes, const char *token)
     return product_id;
 }
 
+int sandbox_list(struct sandboxes *sandboxes, struct sandbox_info ret_list[static SANDBOXES_MAX])
+{
+    int count = 0;
+    int64_t now_us = monotonic_us();
+    pthread_mutex_lock(&sandboxes->mutex);
+    for (const struct place *place = sandboxes->places; place < sandboxes->places + SANDBOXES_MAX; place++) {
+        if (!place->token[0])
+            continue;
+        struct sandbox_info *info = &ret_list[count++];
+        *info = (struct sandbox_info){.product_id = place->product_id,
+                                      .idle_ms = (now_us - place->used_us) / 1000};
+        memcpy(info->address, place->address, sizeof info->address);
+    }
+    pthread_mutex_unlock(&sandboxes->mutex);
+    return count;
+}
+
+bool sandbox_evict(struct sandboxes *sandboxes, int64_t product_id)
+{
+    bool found = false;
+    pthread_mutex_lock(&sandboxes->mutex);
+    for (struct place *place = sandboxes->places; place < sandboxes->places + SANDBOXES_MAX; place++)
+        if (place->token[0] && place->product_id == product_id) {
+            place->token[0] = '\0';
+            found = true;
+        }
+    pthread_mutex_unlock(&sandboxes->mutex);
+    return found;
+}
+
 int sandbox_count(struct sandboxes *sandboxes)
 {
     int count = 0;
     int64_t now_us = monotonic_us();
     pthread_mutex_lock(&sandboxes->mutex);
     for (int i = 0; i < SANDBOXES_MAX; i++)
-        count += sandboxes->places[i].token[0] && now_us - sandboxes->places[i].used_us <= sandboxes->idle_us;
+        count += !is_idle(sandboxes, &sandboxes->places[i], now_us);
     pthread_mutex_unlock(&sandboxes->mutex);
     return count;
 }

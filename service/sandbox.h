@@ -8,22 +8,42 @@
 
 enum { SANDBOXES_MAX = 100, SECRET_SIZE = 33, SANDBOX_STOCK = 100 };
 
+enum { SANDBOX_ADDRESS_SIZE = 48, SANDBOXES_RESERVED = 4 /* for the teacher */ };
+
 struct sandboxes;
+
+/* Who wants a sandbox. */
+struct sandbox_caller {
+    char address[SANDBOX_ADDRESS_SIZE]; /* where the call comes from */
+    bool is_teacher;                    /* has the reserve, and no limit for the address */
+    int64_t most_of_address;            /* sandboxes that one address may have; 0: any number */
+};
+
+/* One sandbox that a learner has. */
+struct sandbox_info {
+    int64_t product_id, idle_ms;
+    char address[SANDBOX_ADDRESS_SIZE];
+};
 
 /* IDLE_MS: after so long without a call a sandbox may go to another learner. NULL: out of memory. */
 struct sandboxes *sandboxes_new(int64_t idle_ms);
 void sandboxes_free(struct sandboxes *sandboxes);
 
 /* Takes a place that is free, or that nobody has used for IDLE_MS. The token of the learner before is not valid any more.
- * *ret_product_id is that learner's product, 0 if there is none. -1: there is no such place; otherwise the place, which
- * sandbox_give or sandbox_drop has to follow. */
-int sandbox_take(struct sandboxes *sandboxes, int64_t *ret_product_id);
+ * *ret_product_id is that learner's product, 0 if there is none. Returns the place, which sandbox_give or sandbox_drop has to
+ * follow; SANDBOXES_FULL: there is none for the caller; SANDBOX_ADDRESS_FULL: the caller's address has as many as it may. */
+enum { SANDBOXES_FULL = -1, SANDBOX_ADDRESS_FULL = -2 };
+int sandbox_take(struct sandboxes *sandboxes, const struct sandbox_caller *caller, int64_t *ret_product_id);
 /* The place is a new learner's, with this product; RET_TOKEN of SECRET_SIZE bytes. */
 void sandbox_give(struct sandboxes *sandboxes, int place, int64_t product_id, char *ret_token);
 void sandbox_drop(struct sandboxes *sandboxes, int place);
 
 /* The product of the sandbox whose token this is, which is thereby used; 0: it is none. SANDBOXES may be NULL. */
 int64_t sandbox_owned(struct sandboxes *sandboxes, const char *token);
+/* The sandboxes that learners have, in the order of their places; returns how many. */
+int sandbox_list(struct sandboxes *sandboxes, struct sandbox_info ret_list[static SANDBOXES_MAX]);
+/* Ends the sandbox with this product: its token is not valid any more, and its place is free. False: there is none. */
+bool sandbox_evict(struct sandboxes *sandboxes, int64_t product_id);
 /* How many have been used in the last IDLE_MS. */
 int sandbox_count(struct sandboxes *sandboxes);
 

@@ -103,9 +103,21 @@ void sandboxes_create(struct exchange *x, struct worker *worker)
     if (!body)
         return;
     int64_t id = 0;
-    int place = sandbox_take(service->sandboxes, &id);
+    struct sandbox_caller caller = {.is_teacher = x->is_teacher,
+                                    .most_of_address = service->config.sandboxes_per_address};
+    http_client_address(x, caller.address, sizeof caller.address);
+    int place = sandbox_take(service->sandboxes, &caller, &id);
+    if (place == SANDBOX_ADDRESS_FULL) {
+        reply_problem(
+            x, OVERLOADED, NULL,
+            "%s has %lld sandboxes already, which is the limit for one address; the teacher can end one, or raise "
+            "--sandboxes-per-address",
+            caller.address, (long long)caller.most_of_address);
+        return;
+    }
     if (place < 0) {
-        reply_problem(x, OVERLOADED, NULL, "all %d sandboxes are in use", SANDBOXES_MAX);
+        reply_problem(x, OVERLOADED, NULL, "all %d sandboxes are in use; the teacher can end one",
+                      SANDBOXES_MAX);
         return;
     }
     if (!settle(x, worker, place, &id)) {
@@ -120,6 +132,34 @@ void sandboxes_create(struct exchange *x, struct worker *worker)
     http_reply_json(
         x, 201,
         json_pack("{s:I, s:s, s:i}", "product_id", (json_int_t)id, "token", token, "stock", SANDBOX_STOCK));
+}
+
+void sandboxes_list(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    struct sandbox_info list[SANDBOXES_MAX];
+    int count = sandbox_list(((struct service *)x->app)->sandboxes, list);
+    json_t *sandboxes = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(sandboxes,
+                              json_pack("{s:I, s:s, s:I}", "product_id", (json_int_t)list[i].product_id,
+                                        "address", list[i].address, "idle_ms", (json_int_t)list[i].idle_ms));
+    http_reply_json(x, 200, json_pack("{s:o}", "sandboxes", sandboxes));
+}
+
+void sandboxes_delete(struct exchange *x, struct worker *worker)
+{
+    struct service *service = worker->service;
+    int64_t id;
+    if (!api_path_id(x, NOT_FOUND, &id))
+        return;
+    if (!sandbox_evict(service->sandboxes, id)) {
+        reply_problem(x, NOT_FOUND, NULL, "no learner has product %lld", (long long)id);
+        return;
+    }
+    runs_cancel_product(service->runs, id);
+    log_line(LOG_INFO, "the teacher ended the sandbox with product %lld", (long long)id);
+    http_reply_json(x, 200, json_pack("{s:I}", "product_id", (json_int_t)id));
 }
 
 /* The product of the sandbox that the call names, which the teacher too may have; 0: none. */

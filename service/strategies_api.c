@@ -122,8 +122,12 @@ static bool switch_to(struct exchange *x, struct service *service, int64_t produ
     if (product_id == 0) {
         in_time = product_queues_switch(service->orders, changes, deadline_us, ret_settings);
     } else if ((in_time = product_pause(service->orders, product_id, deadline_us))) {
-        room = product_set_own(service->orders, product_id, changes, ret_settings);
+        bool owns = access_owns(
+            x, product_id); /* still: the sandbox may have gone to another learner during the wait */
+        room = owns && product_set_own(service->orders, product_id, changes, ret_settings);
         product_resume(service->orders, product_id);
+        if (!owns)
+            return false;
     }
     if (!in_time)
         reply_problem(x, LOCK_WAIT_OVER, NULL,
@@ -168,7 +172,7 @@ void strategy_set(struct exchange *x, struct worker *worker)
                       "there is no strategy '%s'; valid: %s", name, api_strategy_names());
         return;
     }
-    if (!switch_to(x, service, product_id, &changes, &settings))
+    if (!access_uses(x, changes.strategy) || !switch_to(x, service, product_id, &changes, &settings))
         return;
     log_line(LOG_INFO,
              "strategy %s for product %lld (0: all), lock ttl %lld ms, lock wait %lld ms, think %lld ms",

@@ -35,7 +35,7 @@ static void *work(void *arg)
 static void *work_orders(void *arg)
 {
     struct worker *worker = arg;
-    struct turn turn = {0};
+    struct turn turn;
     while (product_queues_next(worker->service->orders, &turn))
         order_jobs_run(&turn, worker);
     return NULL;

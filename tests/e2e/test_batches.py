@@ -342,13 +342,13 @@ def test_a_line_has_a_bound(held, strategy, limit):
 
 
 def test_a_full_queue_of_other_products(held):
-    """The bound is for the orders of all products together."""
-    service, product, crowd, row = held("--queue", 2, "--workers", 1)
+    """All products together have twice the bound of one, so no product fills the queue for the others."""
+    service, product, crowd, row = held("--queue", 1, "--workers", 1)
     others = [service.product() for _ in range(3)]
     for other in others:
         crowd.send(other)
     wait_until(lambda: metric(service, "oversell_queue_depth") == 2, "the queue is full")
-    assert crowd.wires[3].reply().problem == "overloaded"
+    assert crowd.wires[3].reply().problem == "overloaded", "the third of two"
     row.run("ROLLBACK")
     assert [wire.reply().status for wire in crowd.wires[:3]] == [201] * 3
     assert service.order(others[2]).status == 201, "there is room again"

@@ -174,7 +174,8 @@ def test_there_is_a_bound_to_sandboxes(services, database):
         products.add(reply.json["product_id"])
     assert len(products) == 100
     assert len({product % 256 for product in products}) == 100, "no two share a beginning of a sale"
-    assert service.post("/sandboxes", {}).problem == "overloaded"
+    refused = service.post("/sandboxes", {})
+    assert refused.problem == "overloaded" and "the teacher can end one" in refused.json["detail"], str(refused)
     assert service.get("/classroom").json["learners"] == 100
     assert service.order(1).status == 201, "without a class nobody needs a token"
 
@@ -194,3 +195,58 @@ def test_a_given_token_stays_the_teacher_s(services, database):
     service = services.start(database, "--classroom=yes", token="a-token-of-some-length")
     assert "teacher's token" not in service.log and "a-token-of" not in service.log
     assert service.get("/classroom").json["teacher"] is True
+
+
+def test_the_teacher_sees_who_is_there_and_evicts(classroom):
+    one, other = Learner(classroom, classroom.code), Learner(classroom, classroom.code)
+    told = {entry["product_id"]: entry for entry in classroom.get("/sandboxes").json["sandboxes"]}
+    assert {one.product, other.product} <= told.keys()
+    assert told[one.product]["address"] == "127.0.0.1" and told[one.product]["idle_ms"] >= 0
+    for headers in (ANON, bearer(classroom.code), bearer(one.token)):
+        assert classroom.call("GET", "/sandboxes", None, headers).status == 401
+        assert classroom.call("DELETE", f"/sandboxes/{one.product}", None, headers).status == 401
+    ended = classroom.call("DELETE", f"/sandboxes/{one.product}")
+    assert (ended.status, ended.json) == (200, {"product_id": one.product}), str(ended)
+    assert one.order().status == 401, "the learner's token is not valid any more"
+    assert other.order().status == 201
+    assert classroom.call("DELETE", f"/sandboxes/{one.product}").problem == "not-found"
+    assert f"ended the sandbox with product {one.product}" in classroom.log
+    assert one.token not in classroom.log and other.token not in classroom.log
+
+
+def test_an_address_has_a_limit_of_sandboxes(services, database):
+    service = services.start(database, "--classroom", "--sandboxes-per-address", "2", listen="127.0.0.1:0")
+    code, service.token = (
+        re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token")
+    )
+    learners = [Learner(service, code) for _ in range(2)]
+    refused = service.call("POST", "/sandboxes", {}, bearer(code))
+    assert refused.problem == "overloaded" and "--sandboxes-per-address" in refused.json["detail"], str(refused)
+    assert service.post("/sandboxes", {}).status == 201, "the teacher has no such limit"
+    assert service.call("DELETE", f"/sandboxes/{learners[0].product}").status == 200
+    assert Learner(service, code).order().status == 201, "there is room again"
+
+
+def test_a_strategy_that_locks_everybody_s_products_is_the_teacher_s(classroom, learner):
+    for method, target, body in (
+        ("PUT", f"/strategy?product_id={learner.product}", {"name": "table-lock"}),
+        ("POST", "/orders?strategy=table-lock", {"product_id": learner.product, "quantity": 1}),
+        ("POST", "/runs", {"product_id": learner.product, "strategies": ["mutex", "table-lock"]}),
+    ):
+        refused = learner.call(method, target, body)
+        assert refused.problem == "not-yours" and "only the teacher" in refused.json["detail"], str(refused)
+    assert classroom.order(1, strategy="table-lock").status == 201
+
+
+def test_learners_do_not_share_the_mutex(classroom):
+    """One mutex for the whole shop is a learner's own: each has a shop."""
+    one, other = Learner(classroom, classroom.code), Learner(classroom, classroom.code)
+    for learner in (one, other):
+        settings = {"name": "mutex", "lock_wait_ms": 5000}
+        assert learner.call("PUT", f"/strategy?product_id={learner.product}", settings).status == 200
+    with holding_row(classroom.database_url, one.product) as row:
+        waiting = Background(one.order)
+        wait_until(lambda: waiting_backends(classroom.database_url) == 1, "an order holds the mutex and waits for the row")
+        assert other.order().status == 201
+        row.run("ROLLBACK")
+    assert waiting.result().status == 201

@@ -1,11 +1,12 @@
 """Load runs from the service: what they find, that one goes on at a time, and that nothing of one stays behind."""
 
 import signal
+import threading
 from pathlib import Path
 
 import pytest
 
-from lab import DOCUMENT, request_bytes, wait_until
+from lab import Background, DOCUMENT, request_bytes, wait_until
 
 TOKEN = "a-token-of-some-length"
 LONG = {"strategies": ["atomic-decrement"], "duration_ms": 30000}
@@ -40,8 +41,18 @@ def alive(processes):
     return left
 
 
+def ask(service, **order):
+    """Asks for a run until it is this product's turn."""
+
+    def turn():
+        reply = service.post("/runs", order)
+        return reply if reply.problem != "run-in-progress" else None
+
+    return wait_until(turn, "it is this product's turn", every=0.1)
+
+
 def start(service, **order):
-    reply = service.post("/runs", order)
+    reply = ask(service, **order)
     assert reply.status == 202, str(reply)
     assert reply.header("Location") == f"/runs/{reply.json['id']}"
     return reply.json["id"]
@@ -123,6 +134,35 @@ def test_one_at_a_time_and_cancelled_without_a_trace(shop):
     assert shop.call("DELETE", f"/runs/{run}").json["state"] == "cancelled", "once ended, it stays as it is"
     again = start(shop, strategies=["atomic-decrement"], product_id=product, duration_ms=100)
     assert again == run + 1 and ended(shop, again)[0]["state"] == "done"
+
+
+def test_products_take_turns(services, database):
+    """Who asks for one run after the other comes after everybody who has asked meanwhile."""
+    service = services.start(database)
+    greedy, others = service.product(), [service.product() for _ in range(2)]
+    first = start(service, strategies=["atomic-decrement"], product_id=greedy, duration_ms=1000)
+    stop = threading.Event()
+
+    def be_greedy():
+        runs = []
+        while not stop.is_set():
+            reply = service.post("/runs", {"strategies": ["atomic-decrement"], "product_id": greedy, "duration_ms": 100})
+            if reply.status == 202:
+                runs.append(reply.json["id"])
+        return runs
+
+    wanted = [
+        Background(lambda product=product: start(service, strategies=["mutex"], product_id=product, duration_ms=100))
+        for product in others
+    ]
+    hog = Background(be_greedy)
+    try:
+        ids = [run.result(120) for run in wanted]
+    finally:
+        stop.set()
+        runs = hog.result(60)
+    assert max(ids) <= first + 4, f"others {ids}, greedy {runs}"
+    wait_until(lambda: service.get(f"/runs/{max([*ids, *runs])}").json["state"] == "done", "the last run ends")
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])

@@ -336,3 +336,30 @@ def test_connections_that_come_and_go_leave_nothing_behind(services, database):
     start = time.monotonic()
     service.stop()
     assert time.monotonic() - start < SOON_S, "it waits for requests of clients that have long gone"
+
+
+def test_one_address_does_not_take_all_connections(services, database):
+    """Each one too many is told so and closed; another address is served meanwhile, and an end makes room."""
+    service = services.start(database, "--connections-per-address", "5", "--connections", "1000")
+    crowd = []
+    try:
+        for _ in range(5):
+            crowd.append(socket.create_connection(("127.0.0.1", service.port), source_address=("127.0.0.2", 0)))
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", service.port), source_address=("127.0.0.2", 0)) as extra:
+                extra.settimeout(60)
+                told = b"".join(iter(lambda: extra.recv(4096), b""))
+            assert told.startswith(b"HTTP/1.1 503 ") and b"/problems/overloaded" in told, told
+        assert service.get("/healthz").status == 200, "another address is served"
+        crowd.pop().close()
+
+        def served():
+            with socket.create_connection(("127.0.0.1", service.port), source_address=("127.0.0.2", 0)) as again:
+                again.settimeout(60)
+                again.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                return again.recv(4096).startswith(b"HTTP/1.1 200 ")
+
+        wait_until(served, "there is room again")
+    finally:
+        for one in crowd:
+            one.close()

@@ -62,20 +62,23 @@ def test_a_sandbox_that_another_learner_gets(services, database):
     """An order of the learner before, which waits for its turn, does not land in the new learner's sale."""
     service = services.start(
         database, "--classroom", "--sandbox-idle-ms", "500", "--lock-wait-ms", "60000", "--order-timeout-ms", "60000",
-        "--strategy", "select-for-update", "--product-limit", "1", listen="127.0.0.1:0",
+        "--strategy", "select-for-update", "--product-limit", "1", "--sandboxes-per-address", "0", listen="127.0.0.1:0",
     )  # fmt: skip
     code, service.token = (
         re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token")
     )
-    learners = [Learner(service, code) for _ in range(100)]
+    learners = [Learner(service, code) for _ in range(96)]
+    learners += [Learner(service, service.token) for _ in range(4)]  # these places are the teacher's reserve
     before = learners[0]
     with holding_row(database, before.product) as row:
         first = Background(before.order)
         wait_until(lambda: waiting_backends(database) == 1, "the first order waits for the row")
         second = Background(before.order)
         wait_until(lambda: "oversell_orders_waiting 1\n" in service.get("/metrics").text, "the second waits")
-        wait_until(lambda: service.get("/classroom").json["learners"] == 0, "all sandboxes are idle")
         for learner in learners[1:]:
+            assert learner.order(before.product).problem == "not-yours"
+        wait_until(lambda: service.get("/classroom").json["learners"] == 0, "all sandboxes are idle")
+        for learner in learners[5:]:  # so that five are left alone, one more than the reserve, and the first for longest
             assert learner.order(before.product).problem == "not-yours"
         late = Background(lambda: Learner(service, code))
         wait_until(lambda: f"product {before.product} goes to another learner" in service.log, "it is given away")
@@ -87,3 +90,30 @@ def test_a_sandbox_that_another_learner_gets(services, database):
     assert psql(database, f"SELECT count(*) FROM order_item WHERE product_id = {before.product}") == [["0"]]
     audit = service.audit(before.product)
     assert (audit["initial"], audit["orders"], audit["balanced"]) == (100, 0, True), f"{audit}"
+
+
+def test_changes_that_overlap(services, database):
+    """Many clients reset and switch at the same time, again and again: orders are placed between the changes."""
+    service = services.start(database, "--strategy", "select-for-update", "--order-timeout-ms", "60000")
+    product = service.product(stock=1000000)
+    stop = threading.Event()
+
+    def change(index):
+        calls = 0
+        while not stop.is_set():
+            if index % 2:
+                reply = service.call("POST", f"/products/{product}/reset", {"stock": 1000000})
+            else:
+                reply = service.call("PUT", "/strategy", {"name": "select-for-update"})
+            assert reply.status == 200, str(reply)
+            calls += 1
+        return calls
+
+    changers = [Background(lambda index=index: change(index)) for index in range(6)]
+    try:
+        outcomes = hammer([service], product, threads=8, most=200).outcomes
+    finally:
+        stop.set()
+        calls = [changer.result(120) for changer in changers]
+    assert outcomes == {"created": 200}, f"{outcomes}"
+    assert min(calls) > 0, f"{calls}"

@@ -134,7 +134,7 @@ static void begin(uint8_t modes)
 {
     const struct settings settings = {.strategy = strategy_find("atomic-decrement"), .lock_ttl_ms = 1000};
     product_queues_free(service.orders);
-    service.orders = product_queues_new(&settings, 10);
+    service.orders = product_queues_new(&settings, &(const struct product_queue_bounds){.orders = 10});
     MUST(service.orders);
     service.config.admin_token = modes & (TOKEN | CLASSROOM) ? "teachers-secret" : "";
     service.config.classroom = (modes & CLASSROOM) != 0;

@@ -50,6 +50,14 @@ int MHD_get_connection_values(struct MHD_Connection *connection, enum MHD_ValueK
     return count;
 }
 
+const union MHD_ConnectionInfo *MHD_get_connection_info(struct MHD_Connection *connection,
+                                                        enum MHD_ConnectionInfoType type, ...)
+{
+    (void)connection;
+    (void)type;
+    return NULL;
+}
+
 void MHD_suspend_connection(struct MHD_Connection *connection)
 {
     ((struct fake_connection *)(void *)connection)->suspended++;

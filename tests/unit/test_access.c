@@ -19,7 +19,8 @@ static int start(void **state)
     service.config.order_timeout_ms =
         0; /* an order has expired when it is queued, so no database is needed */
     service.orders = product_queues_new(
-        &(const struct settings){.strategy = strategy_find("atomic-decrement")}, 2);
+        &(const struct settings){.strategy = strategy_find("atomic-decrement")},
+        &(const struct product_queue_bounds){.orders = 2});
     assert_non_null(service.orders);
     atomic_store(&service.draining, false);
     for (int lane = LANE_READS; lane < LANE_COUNT; lane++)
@@ -71,7 +72,7 @@ static void assert_admitted(const char *method, const char *path, const struct h
     assert_int_equal(fake.connection.resumed, 0);
     if (fake.x.route->lane == LANE_ORDERS) {
         struct worker worker = {.service = &service};
-        struct turn turn = {0};
+        struct turn turn;
         assert_int_equal(product_queues_load(service.orders, 0).ready, 1);
         assert_true(product_queues_next(service.orders, &turn) && turn.expired);
         order_jobs_run(&turn, &worker); /* answers and frees it */
@@ -365,7 +366,7 @@ static void test_a_full_queue(void **state)
     assert_int_equal(fakes[2].connection.resumed, 1);
     assert_string_equal(fakes[2].x.headers[0].name, "Retry-After");
     struct worker worker = {.service = &service};
-    struct turn turn = {0};
+    struct turn turn;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(fakes[i].connection.resumed, 0);
         assert_true(product_queues_next(service.orders, &turn));

@@ -51,9 +51,13 @@ static const struct {
     NUMBER("--lock-wait-ms", "LOCK_WAIT_MS", lock_wait_ms, "5000", 0, LOCK_WAIT_MAX_MS),
     NUMBER("--think-ms", "THINK_MS", think_ms, "0", 0, THINK_MAX_MS),
     NUMBER("--product-limit", "PRODUCT_LIMIT", product_limit, "0", 0, PRODUCT_LIMIT_MAX),
+    NUMBER("--product-workers", "PRODUCT_WORKERS", product_workers, "0", 0, 256),
+    NUMBER("--product-queue", "PRODUCT_QUEUE", product_queue, "0", 0, 100000),
     NUMBER("--order-timeout-ms", "ORDER_TIMEOUT_MS", order_timeout_ms, "10000", 100, 600000),
     NUMBER("--request-timeout-ms", "REQUEST_TIMEOUT_MS", request_timeout_ms, "30000", 100, 600000),
     NUMBER("--idle-timeout-ms", "IDLE_TIMEOUT_MS", idle_timeout_ms, "75000", 1000, 3600000),
+    NUMBER("--sandboxes-per-address", "SANDBOXES_PER_ADDRESS", sandboxes_per_address, "50", 0, 100),
+    NUMBER("--connections-per-address", "CONNECTIONS_PER_ADDRESS", connections_per_address, "0", 0, 100000),
     NUMBER("--sandbox-idle-ms", "SANDBOX_IDLE_MS", sandbox_idle_ms, "1800000", 100, 86400000),
 };
 

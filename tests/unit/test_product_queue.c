@@ -32,7 +32,8 @@ static int start(void **state)
 {
     (void)state;
     order_count = 0;
-    queues = product_queues_new(&(const struct settings){.strategy = &single}, ORDERS_MAX);
+    queues = product_queues_new(&(const struct settings){.strategy = &single},
+                                &(const struct product_queue_bounds){.orders = ORDERS_MAX});
     return queues ? 0 : -1;
 }
 
@@ -54,14 +55,24 @@ static struct queued_order *new_order(int64_t product_id, const struct strategy 
 /* The index of the order. */
 static int add(int64_t product_id, const struct strategy *strategy)
 {
-    assert_true(product_queues_add(queues, new_order(product_id, strategy)));
+    assert_int_equal(product_queues_add(queues, new_order(product_id, strategy)), ADMITTED);
     return order_count - 1;
+}
+
+/* The next turn has the order FIRST, which expired. */
+static void assert_expired(struct turn *turn, int first)
+{
+    product_queues_end(queues, turn);
+    assert_true(product_queues_next(queues, turn));
+    assert_true(turn->expired && !turn->product && turn->count == 1 && turn->orders == &orders[first]);
 }
 
 /* The next turn has the orders from FIRST on, COUNT of them. The turn that TURN had, if any, ends. */
 static void assert_next(struct turn *turn, int first, size_t count)
 {
+    product_queues_end(queues, turn);
     assert_true(product_queues_next(queues, turn));
+    assert_true(!turn->expired && turn->product);
     assert_int_equal(turn->count, count);
     const struct queued_order *order = turn->orders;
     for (size_t i = 0; i < count; i++, order = order->next)
@@ -76,12 +87,6 @@ static void assert_load(int64_t product_id, size_t placing, size_t held, size_t 
     if (load.placing != placing || load.held != held || load.ready != ready)
         fail_msg("product %lld: %zu placing, %zu held, %zu ready", (long long)product_id, load.placing,
                  load.held, load.ready);
-}
-
-/* Ends the turn: an order of a product that no test uses follows. */
-static void end(struct turn *turn)
-{
-    assert_next(turn, add(999, NULL), 1);
 }
 
 static void switch_to(const struct strategy *strategy, int64_t product_limit)
@@ -106,11 +111,14 @@ static void test_first_come_first_served(void **state)
     for (int i = 0; i < 5; i++) {
         assert_next(&turn, i, 1);
         assert_ptr_equal(turn.settings.strategy, &single);
-        assert_false(turn.expired || turn.limited);
+        assert_false(turn.limited);
         assert_load(7, 1, 0, (size_t)(4 - i));
     }
     assert_int_equal(product_queues_busy(queues), 1);
-    end(&turn);
+    product_queues_end(queues, &turn);
+    assert_int_equal(product_queues_busy(queues), 0);
+    product_queues_end(queues, &turn); /* once is enough */
+    assert_int_equal(product_queues_busy(queues), 0);
     assert_load(7, 0, 0, 0);
 }
 
@@ -131,16 +139,42 @@ static void test_products_in_turn(void **state)
 static void test_the_bound(void **state)
 {
     (void)state;
-    struct product_queues *small = product_queues_new(&(const struct settings){.strategy = &single}, 2);
+    struct product_queues *small = product_queues_new(&(const struct settings){.strategy = &single},
+                                                      &(const struct product_queue_bounds){.orders = 2});
     struct turn turn = {0};
     struct queued_order *refused = new_order(3, NULL);
-    assert_true(product_queues_add(small, new_order(1, NULL)));
-    assert_true(product_queues_add(small, new_order(2, NULL)));
-    assert_false(product_queues_add(small, refused)); /* of all products together */
+    assert_int_equal(product_queues_add(small, new_order(1, NULL)), ADMITTED);
+    assert_int_equal(product_queues_add(small, new_order(2, NULL)), ADMITTED);
+    assert_int_equal(product_queues_add(small, refused), QUEUE_FULL); /* of all products together */
     assert_true(product_queues_next(small, &turn));
-    assert_true(product_queues_add(small, refused));
+    assert_int_equal(product_queues_add(small, refused), ADMITTED);
     product_queues_free(small);
     product_queues_free(NULL);
+}
+
+/* One product keeps neither all workers nor the whole queue from the others. */
+static void test_the_bounds_of_a_product(void **state)
+{
+    (void)state;
+    struct product_queues *before = queues;
+    struct turn turns[4] = {{0}};
+    queues = product_queues_new(
+        &(const struct settings){.strategy = &single},
+        &(const struct product_queue_bounds){.orders = 10, .orders_of_product = 3, .turns_of_product = 2});
+    for (int i = 0; i < 3; i++)
+        add(1, NULL);
+    assert_int_equal(product_queues_add(queues, new_order(1, NULL)), PRODUCT_FULL);
+    assert_next(&turns[0], 0, 1);
+    assert_false(turns[0].limited);
+    assert_next(&turns[1], 1, 1);
+    assert_load(1, 2, 1, 0); /* it has all the workers that it may have */
+    int elsewhere = add(2, NULL);
+    assert_next(&turns[2], elsewhere, 1);
+    assert_next(&turns[0], 2, 1);
+    int free_of_it = add(0, NULL); /* what is no product has no such bound */
+    assert_next(&turns[3], free_of_it, 1);
+    product_queues_free(queues);
+    queues = before;
 }
 
 static void test_a_limit(void **state)
@@ -218,14 +252,28 @@ static void test_an_order_that_expired(void **state)
     struct turn turn = {0};
     struct queued_order *late = new_order(1, &batch);
     late->deadline_us = monotonic_us() - 1;
-    assert_true(product_queues_add(queues, late));
+    assert_int_equal(product_queues_add(queues, late), ADMITTED);
     add(1, &batch);
-    assert_next(&turn, 0, 1);
-    assert_true(turn.expired);
+    assert_expired(&turn, 0);
     assert_ptr_equal(turn.settings.strategy, &batch);
     assert_load(1, 0, 0, 1); /* it is nobody's turn */
     assert_next(&turn, 1, 1);
-    assert_false(turn.expired);
+}
+
+/* Orders of a batch that follow one that expired are placed without it. */
+static void test_an_expired_order_is_in_no_batch(void **state)
+{
+    (void)state;
+    struct turn turn = {0};
+    switch_to(&batch, 0);
+    add(1, NULL);
+    struct queued_order *late = new_order(1, NULL);
+    late->deadline_us = monotonic_us() - 1;
+    assert_int_equal(product_queues_add(queues, late), ADMITTED);
+    add(1, NULL);
+    assert_next(&turn, 0, 1);
+    assert_expired(&turn, 1);
+    assert_next(&turn, 2, 1);
 }
 
 static void test_a_deadline_passes_during_a_pause(void **state)
@@ -235,10 +283,10 @@ static void test_a_deadline_passes_during_a_pause(void **state)
     assert_true(product_pause(queues, 1, soon()));
     struct queued_order *late = new_order(1, NULL);
     late->deadline_us = monotonic_us() + 20000;
-    assert_true(product_queues_add(queues, late));
+    assert_int_equal(product_queues_add(queues, late), ADMITTED);
     add(1, NULL);
-    assert_next(&turn, 0, 1); /* waits until then */
-    assert_true(turn.expired && monotonic_us() >= late->deadline_us);
+    assert_expired(&turn, 0); /* waits until then */
+    assert_true(monotonic_us() >= late->deadline_us);
     assert_load(1, 0, 1, 0);
     product_resume(queues, 1);
     assert_next(&turn, 1, 1);
@@ -318,25 +366,94 @@ static void test_a_pause_that_is_too_late(void **state)
     assert_false(product_pause(queues, 1, monotonic_us() + 1000));
     assert_load(1, 1, 0, 1); /* nothing is kept waiting */
     assert_next(&turn, 1, 1);
-    end(&turn);
+    product_queues_end(queues, &turn);
     assert_true(product_pause(queues, 1, 0)); /* nothing to wait for */
     product_resume(queues, 1);
 }
 
-static void test_pauses_take_turns(void **state)
+/* A second change follows only after one of the orders that waited has been handed out. */
+static void test_changes_leave_room_for_orders(void **state)
 {
     (void)state;
-    struct change second = {.product_id = 1};
+    struct turn turn = {0};
     assert_true(product_pause(queues, 1, soon()));
     add(1, NULL);
-    begin_change(&second, 1, 1);
-    sleep_us(5000);
-    assert_false(atomic_load(&second.ended));
+    assert_false(product_pause(queues, 1, monotonic_us() + 1000)); /* somebody else's */
     product_resume(queues, 1);
-    assert_true(end_change(&second));
-    assert_load(1, 0, 1, 0); /* between the two no order went on */
-    product_resume(queues, 1);
+    assert_false(product_pause(queues, 1, monotonic_us() + 1000)); /* the order comes first */
     assert_load(1, 0, 0, 1);
+    assert_next(&turn, 0, 1);
+    product_queues_end(queues, &turn);
+    assert_true(product_pause(queues, 1, soon()));
+    product_resume(queues, 1);
+    assert_true(product_pause(queues, 1, soon())); /* none waits */
+    product_resume(queues, 1);
+
+    struct settings changes = unchanged, now;
+    int second = add(2, NULL);
+    assert_true(product_queues_switch(queues, &changes, soon(), &now));
+    assert_false(product_queues_switch(queues, &changes, monotonic_us() + 1000, &now));
+    assert_next(&turn, second, 1);
+    product_queues_end(queues, &turn);
+    assert_true(product_queues_switch(queues, &changes, soon(), &now));
+    assert_true(product_queues_switch(queues, &changes, soon(), &now));
+}
+
+static atomic_int changes_made;
+static atomic_bool stop_changing;
+
+static void *change_all_the_time(void *arg)
+{
+    struct settings changes = unchanged, now;
+    while (!atomic_load(&stop_changing)) {
+        if (arg) {
+            assert_true(product_queues_switch(queues, &changes, soon(), &now));
+        } else {
+            assert_true(product_pause(queues, 1, soon()));
+            product_resume(queues, 1);
+        }
+        atomic_fetch_add(&changes_made, 1);
+    }
+    return NULL;
+}
+
+/* Changes that overlap all the time do not keep the orders waiting until they expire. */
+static void test_orders_beside_changes_without_end(void **state)
+{
+    (void)state;
+    enum { CHANGERS = 4, ORDERS = 100 };
+    pthread_t threads[CHANGERS];
+    struct turn turn = {0};
+    atomic_store(&stop_changing, false);
+    for (int i = 0; i < CHANGERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, change_all_the_time, i % 2 ? &queues : NULL), 0);
+    for (int i = 0; i < ORDERS; i++) {
+        add(1, NULL);
+        assert_next(&turn, i, 1);
+    }
+    product_queues_end(queues, &turn);
+    atomic_store(&stop_changing, true);
+    for (int i = 0; i < CHANGERS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_true(atomic_load(&changes_made) > 0);
+}
+
+/* Nor do changes of other products put off what has expired. */
+static void test_expiry_beside_changes_without_end(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    struct turn turn = {0};
+    assert_true(product_pause(queues, 2, soon()));
+    struct queued_order *late = new_order(2, NULL);
+    late->deadline_us = monotonic_us() + 50000;
+    assert_int_equal(product_queues_add(queues, late), ADMITTED);
+    atomic_store(&stop_changing, false);
+    assert_int_equal(pthread_create(&thread, NULL, change_all_the_time, NULL), 0);
+    assert_expired(&turn, 0);
+    atomic_store(&stop_changing, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    product_resume(queues, 2);
 }
 
 static void give_own_settings(int64_t product_id, int64_t product_limit)
@@ -364,6 +481,7 @@ static void test_a_switch_waits_for_what_is_placed(void **state)
     sleep_us(20000);
     assert_false(atomic_load(&change.ended));
     assert_next(&turn, add(5, NULL), 1); /* has its own settings, so it goes on; product 1's order ends */
+    assert_ptr_equal(turn.settings.strategy, &single);
     assert_true(end_change(&change));
     assert_ptr_equal(product_settings(queues, 0).strategy, &batch);
     assert_ptr_equal(product_settings(queues, 1).strategy, &batch);
@@ -372,6 +490,27 @@ static void test_a_switch_waits_for_what_is_placed(void **state)
     assert_ptr_equal(turn.settings.strategy, &batch);
     assert_next(&by_name, named, 1); /* … and the one that asked for its own under that */
     assert_ptr_equal(by_name.settings.strategy, &other);
+}
+
+/* A turn of a product with its own settings is none that a switch waits for, neither while it lasts nor afterwards. */
+static void test_a_turn_under_own_settings(void **state)
+{
+    (void)state;
+    struct turn own = {0}, common = {0};
+    struct settings changes = unchanged, now;
+    give_own_settings(5, 1);
+    int first = add(5, NULL);
+    add(5, NULL);
+    assert_next(&own, first, 1);
+    assert_true(own.limited && own.settings.product_limit == 1); /* its own limit */
+    assert_load(5, 1, 1, 0);
+    assert_next(&common, add(1, NULL), 1);
+    assert_next(&own, first + 1, 1);
+    product_queues_end(queues, &own);
+    assert_false(
+        product_queues_switch(queues, &changes, monotonic_us() + 1000, &now)); /* the common one lasts */
+    product_queues_end(queues, &common);
+    assert_true(product_queues_switch(queues, &changes, soon(), &now));
 }
 
 static void test_a_switch_that_is_too_late(void **state)
@@ -420,14 +559,92 @@ static void test_own_settings(void **state)
     assert_false(product_has_own(queues, 1000));
 }
 
+/* ---- waking up ----------------------------------------------------------------------------------------------- */
+
+struct sleeper {
+    pthread_t thread;
+    atomic_int taken;
+};
+
+static void *take_one(void *arg)
+{
+    struct sleeper *sleeper = arg;
+    struct turn turn = {0};
+    if (product_queues_next(queues, &turn) && !turn.expired)
+        atomic_store(&sleeper->taken, 1);
+    product_queues_end(queues, &turn);
+    return NULL;
+}
+
+static void start_sleepers(struct sleeper *sleepers, int count)
+{
+    for (int i = 0; i < count; i++) {
+        atomic_store(&sleepers[i].taken, 0);
+        assert_int_equal(pthread_create(&sleepers[i].thread, NULL, take_one, &sleepers[i]), 0);
+    }
+    sleep_us(20000); /* likely asleep now; the test is right if they are not */
+}
+
+static void assert_all_took_one(struct sleeper *sleepers, int count)
+{
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(pthread_join(sleepers[i].thread, NULL),
+                         0); /* a lost wake-up: alarm() ends the test */
+        assert_int_equal(atomic_load(&sleepers[i].taken), 1);
+    }
+}
+
+static void test_workers_that_sleep_are_woken(void **state)
+{
+    (void)state;
+    enum { SLEEPERS = 3 };
+    struct sleeper sleepers[SLEEPERS];
+    struct settings now;
+    start_sleepers(sleepers, SLEEPERS); /* by orders of one product, and of several */
+    add(1, NULL);
+    add(1, NULL);
+    add(2, NULL);
+    assert_all_took_one(sleepers, SLEEPERS);
+
+    assert_true(product_pause(queues, 1, soon()));
+    for (int i = 0; i < SLEEPERS; i++)
+        add(1, NULL);
+    start_sleepers(sleepers, SLEEPERS);
+    product_resume(queues, 1); /* by the end of a pause */
+    assert_all_took_one(sleepers, SLEEPERS);
+
+    struct turn turn = {0};
+    struct change change = {.changes = unchanged};
+    add(1, NULL);
+    assert_next(&turn, order_count - 1, 1);
+    for (int i = 0; i < SLEEPERS; i++)
+        add(1, NULL);
+    begin_change(&change, 1, SLEEPERS);
+    start_sleepers(sleepers, SLEEPERS);
+    product_queues_end(queues, &turn);
+    assert_true(end_change(&change)); /* by the end of a switch */
+    assert_all_took_one(sleepers, SLEEPERS);
+
+    assert_true(product_queues_switch(
+        queues, &(const struct settings){.strategy = &single, .product_limit = 1}, soon(), &now));
+    add(1, NULL);
+    assert_next(&turn, order_count - 1, 1);
+    add(1, NULL);
+    start_sleepers(sleepers, 1);
+    product_queues_end(queues, &turn); /* by the end of another's turn */
+    assert_all_took_one(sleepers, 1);
+}
+
 /* ---- the end ------------------------------------------------------------------------------------------------ */
 
 static void *take_all(void *arg)
 {
     atomic_int *taken = arg;
     struct turn turn = {0};
-    while (product_queues_next(queues, &turn))
+    while (product_queues_next(queues, &turn)) {
         atomic_fetch_add(taken, (int)turn.count);
+        product_queues_end(queues, &turn);
+    }
     return NULL;
 }
 
@@ -443,7 +660,7 @@ static void test_what_waits_is_handed_out_at_the_end(void **state)
     for (int i = 0; i < WORKERS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, take_all, &taken), 0);
     product_queues_close(queues);
-    assert_false(product_queues_add(queues, new_order(3, NULL)));
+    assert_int_equal(product_queues_add(queues, new_order(3, NULL)), QUEUE_FULL);
     sleep_us(5000);
     product_resume(queues, 1);
     for (int i = 0; i < WORKERS; i++)
@@ -474,7 +691,7 @@ static void *be_client(void *arg)
             sleep_us(20);
         atomic_store(&client->under_way[slot], true);
         client->orders[slot] = (struct queued_order){.product_id = 1 + i % PRODUCTS, .deadline_us = soon()};
-        while (!product_queues_add(queues, &client->orders[slot]))
+        while (product_queues_add(queues, &client->orders[slot]) != ADMITTED)
             sleep_us(20);
     }
     return NULL;
@@ -487,7 +704,7 @@ static void *be_worker(void *unused)
     while (product_queues_next(queues, &turn)) {
         int64_t product = turn.orders->product_id;
         bool combined = turn.settings.strategy == &batch;
-        if (atomic_load(&paused[product]))
+        if (atomic_load(&paused[product]) || turn.expired)
             atomic_fetch_add(&disturbed, 1);
         if (atomic_fetch_add(&placing[product], 1) >= (combined ? 1 : 2))
             atomic_fetch_add(&too_many, 1);
@@ -498,6 +715,7 @@ static void *be_worker(void *unused)
             sleep_us(rand() % 50);
         atomic_fetch_sub(&under[product][combined], 1);
         atomic_fetch_sub(&placing[product], 1);
+        product_queues_end(queues, &turn);
         for (struct queued_order *order = turn.orders, *next; order; order = next) {
             next = order->next;
             atomic_fetch_add(&handed_out, 1);
@@ -561,6 +779,7 @@ int main(void)
         TEST(test_first_come_first_served),
         TEST(test_products_in_turn),
         TEST(test_the_bound),
+        TEST(test_the_bounds_of_a_product),
         TEST(test_a_limit),
         TEST(test_orders_together),
         TEST(test_strategies_by_name),
@@ -569,7 +788,12 @@ int main(void)
         TEST(test_a_deadline_passes_during_a_pause),
         TEST(test_a_pause_waits_for_what_is_placed),
         TEST(test_a_pause_that_is_too_late),
-        TEST(test_pauses_take_turns),
+        TEST(test_changes_leave_room_for_orders),
+        TEST(test_orders_beside_changes_without_end),
+        TEST(test_expiry_beside_changes_without_end),
+        TEST(test_a_turn_under_own_settings),
+        TEST(test_workers_that_sleep_are_woken),
+        TEST(test_an_expired_order_is_in_no_batch),
         TEST(test_a_switch_waits_for_what_is_placed),
         TEST(test_a_switch_that_is_too_late),
         TEST(test_a_switch_during_a_pause),

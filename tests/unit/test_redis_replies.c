@@ -79,7 +79,14 @@ static int start_all(void **state)
         snprintf(all + strlen(all), sizeof all - strlen(all), "%sunix://%s", i ? "," : "", servers[i].path);
     }
     snprintf(one, sizeof one, "unix://%s", servers[0].path);
-    config = (struct lock_config){"", one, all, "", "", "oversell"};
+    config = (struct lock_config){
+        .database_url = "",
+        .redis_url = one,
+        .redlock_urls = all,
+        .zookeeper_connect = "",
+        .etcd_endpoints = "",
+        .prefix = "oversell",
+    };
     lock_configure(&config);
     return 0;
 }

@@ -5,6 +5,10 @@
 
 #include <stdio.h>
 
+static const struct sandbox_caller teacher = {.is_teacher = true},
+                                   learner = {.address = "10.0.0.1", .most_of_address = 3},
+                                   neighbour = {.address = "10.0.0.2", .most_of_address = 3};
+
 static void test_a_place_for_each(void **state)
 {
     (void)state;
@@ -13,13 +17,13 @@ static void test_a_place_for_each(void **state)
     bool seen[SANDBOXES_MAX] = {false};
     int64_t before = -1;
     for (int i = 0; i < SANDBOXES_MAX; i++) {
-        int place = sandbox_take(sandboxes, &before);
+        int place = sandbox_take(sandboxes, &teacher, &before);
         assert_true(place >= 0 && place < SANDBOXES_MAX && !seen[place] && before == 0);
         seen[place] = true;
         sandbox_give(sandboxes, place, 1000 + i, tokens[i]);
         assert_int_equal(strlen(tokens[i]), SECRET_SIZE - 1);
     }
-    assert_int_equal(sandbox_take(sandboxes, &before), -1);
+    assert_int_equal(sandbox_take(sandboxes, &teacher, &before), -1);
     assert_int_equal(sandbox_count(sandboxes), SANDBOXES_MAX);
     for (int i = 0; i < SANDBOXES_MAX; i++)
         assert_true(sandbox_owned(sandboxes, tokens[i]) == 1000 + i);
@@ -31,11 +35,12 @@ static void test_a_place_that_is_taken_or_dropped(void **state)
     (void)state;
     struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
     int64_t before;
-    int first = sandbox_take(sandboxes, &before), second = sandbox_take(sandboxes, &before);
+    int first = sandbox_take(sandboxes, &teacher, &before),
+        second = sandbox_take(sandboxes, &teacher, &before);
     assert_int_not_equal(first, second);
     sandbox_drop(sandboxes, first);
     assert_int_equal(sandbox_count(sandboxes), 0);
-    assert_int_equal(sandbox_take(sandboxes, &before), first);
+    assert_int_equal(sandbox_take(sandboxes, &teacher, &before), first);
     sandboxes_free(sandboxes);
 }
 
@@ -47,15 +52,60 @@ static void test_a_place_that_was_left_alone(void **state)
     char tokens[SANDBOXES_MAX][SECRET_SIZE];
     int64_t before;
     for (int i = 0; i < SANDBOXES_MAX; i++)
-        sandbox_give(sandboxes, sandbox_take(sandboxes, &before), 1000 + i, tokens[i]);
+        sandbox_give(sandboxes, sandbox_take(sandboxes, &teacher, &before), 1000 + i, tokens[i]);
     sleep_us(1);
     assert_true(sandbox_owned(sandboxes, tokens[0]) == 1000);
     sleep_us(1);
-    int place = sandbox_take(sandboxes, &before);
+    int place = sandbox_take(sandboxes, &teacher, &before);
     assert_true(place >= 0 && before == 1001); /* of all that are idle the one that was used first */
     assert_true(sandbox_owned(sandboxes, tokens[1]) == 0);
     sandbox_drop(sandboxes, place);
     assert_true(sandbox_owned(sandboxes, tokens[1]) == 0);
+    sandboxes_free(sandboxes);
+}
+
+/* One address leaves places for the others, and all learners together leave some for the teacher. */
+static void test_limits(void **state)
+{
+    (void)state;
+    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
+    struct sandbox_caller many = {.address = "10.0.0.3"};
+    int64_t before;
+    char token[SECRET_SIZE];
+    for (int i = 0; i < 3; i++)
+        sandbox_give(sandboxes, sandbox_take(sandboxes, &learner, &before), 1 + i, token);
+    assert_int_equal(sandbox_take(sandboxes, &learner, &before), SANDBOX_ADDRESS_FULL);
+    sandbox_give(sandboxes, sandbox_take(sandboxes, &neighbour, &before), 4, token);
+    assert_true(sandbox_evict(sandboxes, 2));
+    assert_true(sandbox_take(sandboxes, &learner, &before) >= 0); /* counts from now on */
+    assert_int_equal(sandbox_take(sandboxes, &learner, &before), SANDBOX_ADDRESS_FULL);
+    for (int i = 5; i <= SANDBOXES_MAX - SANDBOXES_RESERVED; i++)
+        assert_true(sandbox_take(sandboxes, &many, &before) >= 0);
+    assert_int_equal(sandbox_take(sandboxes, &many, &before), SANDBOXES_FULL);
+    for (int i = 0; i < SANDBOXES_RESERVED; i++)
+        assert_true(sandbox_take(sandboxes, &teacher, &before) >= 0);
+    assert_int_equal(sandbox_take(sandboxes, &teacher, &before), SANDBOXES_FULL);
+    sandboxes_free(sandboxes);
+}
+
+static void test_the_teacher_sees_and_evicts(void **state)
+{
+    (void)state;
+    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
+    struct sandbox_info list[SANDBOXES_MAX];
+    int64_t before;
+    char tokens[2][SECRET_SIZE];
+    assert_int_equal(sandbox_list(sandboxes, list), 0);
+    sandbox_give(sandboxes, sandbox_take(sandboxes, &learner, &before), 7, tokens[0]);
+    sandbox_give(sandboxes, sandbox_take(sandboxes, &neighbour, &before), 8, tokens[1]);
+    assert_int_equal(sandbox_list(sandboxes, list), 2);
+    assert_true(list[0].product_id == 7 && list[1].product_id == 8 && list[0].idle_ms >= 0);
+    assert_string_equal(list[1].address, "10.0.0.2");
+    assert_false(sandbox_evict(sandboxes, 9));
+    assert_true(sandbox_evict(sandboxes, 7));
+    assert_false(sandbox_evict(sandboxes, 7));
+    assert_true(sandbox_owned(sandboxes, tokens[0]) == 0 && sandbox_owned(sandboxes, tokens[1]) == 8);
+    assert_int_equal(sandbox_list(sandboxes, list), 1);
     sandboxes_free(sandboxes);
 }
 
@@ -65,7 +115,7 @@ static void test_no_other_token(void **state)
     struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
     int64_t before;
     char token[SECRET_SIZE], other[SECRET_SIZE + 1];
-    sandbox_give(sandboxes, sandbox_take(sandboxes, &before), 7, token);
+    sandbox_give(sandboxes, sandbox_take(sandboxes, &teacher, &before), 7, token);
     assert_true(sandbox_owned(sandboxes, token) == 7);
     assert_true(sandbox_owned(sandboxes, "") == 0 && sandbox_owned(NULL, token) == 0);
     snprintf(other, sizeof other, "%s", token);
@@ -98,6 +148,8 @@ int main(void)
         cmocka_unit_test(test_a_place_for_each),
         cmocka_unit_test(test_a_place_that_is_taken_or_dropped),
         cmocka_unit_test(test_a_place_that_was_left_alone),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_the_teacher_sees_and_evicts),
         cmocka_unit_test(test_no_other_token),
         cmocka_unit_test(test_secrets),
     };

@@ -1,0 +1,81 @@
+/* How many connections an address may have: which addresses count as one, and that an end makes room. */
+#include "tests/unit/unit.h"
+
+#include "service/http_peers.h"
+
+#include <arpa/inet.h>
+
+/* The address, which the next call makes anew. */
+static const struct sockaddr *peer(const char *text)
+{
+    static struct sockaddr_storage storage;
+    memset(&storage, 0, sizeof storage);
+    struct sockaddr_in *v4 = (struct sockaddr_in *)&storage;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&storage;
+    if (inet_pton(AF_INET, text, &v4->sin_addr) == 1) {
+        v4->sin_family = AF_INET;
+    } else {
+        assert_int_equal(inet_pton(AF_INET6, text, &v6->sin6_addr), 1);
+        v6->sin6_family = AF_INET6;
+    }
+    return (const struct sockaddr *)&storage;
+}
+
+static void test_a_limit_for_each_address(void **state)
+{
+    (void)state;
+    struct http_peers *peers = http_peers_new(2, 3);
+    assert_true(http_peers_add(peers, peer("10.0.0.1")));
+    assert_true(http_peers_add(peers, peer("10.0.0.1")));
+    assert_false(http_peers_add(peers, peer("10.0.0.1")));
+    assert_true(http_peers_add(peers, peer("10.0.0.2")));
+    http_peers_remove(peers, peer("10.0.0.1")); /* the one that was refused */
+    assert_false(http_peers_add(peers, peer("10.0.0.1")));
+    http_peers_remove(peers, peer("10.0.0.1"));
+    http_peers_remove(peers, peer("10.0.0.1"));
+    assert_true(http_peers_add(peers, peer("10.0.0.1")));
+    for (int i = 0; i < 3; i++)
+        assert_true(http_peers_add(peers, peer("127.0.0.1")));
+    assert_false(http_peers_add(peers, peer("127.0.0.1")));
+    http_peers_free(peers);
+    http_peers_free(NULL);
+}
+
+static void test_what_counts_as_one_address(void **state)
+{
+    (void)state;
+    struct http_peers *peers = http_peers_new(1, 1);
+    assert_true(http_peers_add(peers, peer("2001:db8::1")));
+    assert_false(http_peers_add(peers, peer("2001:db8::ffff:2"))); /* the same /64 */
+    assert_true(http_peers_add(peers, peer("2001:db8:0:1::1")));
+    assert_true(http_peers_add(peers, peer("10.0.0.1")));
+    assert_false(http_peers_add(peers, peer("::ffff:10.0.0.1")));
+    assert_true(http_peers_add(peers, peer("::1")));
+    assert_false(http_peers_add(peers, peer("::1")));
+    assert_true(http_peers_add(peers, peer("127.0.0.1")));
+    assert_true(http_peers_add(peers, peer("127.0.0.2")));
+    http_peers_free(peers);
+}
+
+static void test_no_limit(void **state)
+{
+    (void)state;
+    struct http_peers *peers = http_peers_new(1, 0);
+    for (int i = 0; i < 100; i++)
+        assert_true(http_peers_add(peers, peer("127.0.0.1")));
+    http_peers_remove(peers, peer("127.0.0.1"));
+    http_peers_remove(peers, peer("10.0.0.1")); /* never came: nothing happens */
+    assert_true(http_peers_add(peers, peer("10.0.0.1")));
+    assert_false(http_peers_add(peers, peer("10.0.0.1")));
+    http_peers_free(peers);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_limit_for_each_address),
+        cmocka_unit_test(test_what_counts_as_one_address),
+        cmocka_unit_test(test_no_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
