@@ -17,7 +17,7 @@ const struct route routes[] = {
     {"GET",    "/live",             LANE_READS,   ANYBODY, live_get},
     {"GET",    "/classroom",        LANE_HTTP,    ANYBODY, classroom_get},
     {"POST",   "/sandboxes",        LANE_CHANGES, LEARNER, sandboxes_create},
-    {"GET",    "/sandboxes",        LANE_HTTP,    TEACHER, sandboxes_list},
+    {"GET",    "/sandboxes",        LANE_READS,   TEACHER, sandboxes_list},
     {"DELETE", "/sandboxes/:",      LANE_CHANGES, TEACHER, sandboxes_delete},
     {"POST",   "/orders",           LANE_ORDERS,  BUYER,   orders_create},
     {"POST",   "/echo",             LANE_ORDERS,  BUYER,   orders_echo},

@@ -30,6 +30,8 @@ static const struct {
     {"GET", "/strategies/read-write", "read-write", strategies_get, ANYBODY},
     {"GET", "/strategy", NULL, strategy_get, ANYBODY},
     {"PUT", "/strategy", NULL, strategy_set, OWNER},
+    {"GET", "/sandboxes", NULL, sandboxes_list, TEACHER},
+    {"DELETE", "/sandboxes/300", "300", sandboxes_delete, TEACHER},
     {"POST", "/runs", NULL, runs_create, OWNER},
     {"GET", "/steps", NULL, steps_page, ANYBODY},
     {"POST", "/steps", NULL, steps_make, OWNER},
