@@ -95,6 +95,8 @@ WRONG_ROWS = {
     "a span without a lock": ({"NO_LOCK,   NULL,": "AROUND_TX, NULL,"}, "but its lock is NULL; name a lock of lock/lock.h"),
     "tokens of a mutex": (
         {"NO_LOCK,   NULL,           NO_FENCE,": "AROUND_TX, &process_mutex, ON_WRITE,"}, "its lock grants no tokens"),
+    "two transactions, and another try": (
+        {"ONE_TX": "TWO_TX", "take_read_write,     1": "take_read_write,     50"}, "set the tries to 1"),
     "no way of taking stock": ({"take_read_write,": "NULL,"}, "it has no way of taking stock"),
     "a copy of a lock": (
         {"/* clang-format off */": "static struct lock_ops copy;\n__attribute__((constructor)) static void fill(void) "
@@ -186,7 +188,6 @@ TRAPS = {
     "a mutex, which the other process does not see": (
         "0-example", 3, {"NO_LOCK,   NULL, ": "AROUND_TX, &process_mutex, ", "take_for_update": "take_read_write"}),
     "stock taken in a transaction of its own": ("1-guard", 4, {"ONE_TX": "TWO_TX"}),
-    "a version, and two transactions": ("3-version", 4, {"ONE_TX": "TWO_TX"}),
     "no fence": ("5-fence", 1, {"BEFORE_READ,": "NO_FENCE,", "AND fence_redis = $4": "AND $4::bigint >= 0"}),
     "more than nothing is not enough": ("1-guard", 2, {"count >= $2": "count > 0"}),
     "too strict by one": ("1-guard", 0, {"count >= $2": "count > $2"}),
