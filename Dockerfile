@@ -23,7 +23,7 @@ RUN install-packages libmicrohttpd12 libpq5 libjansson4 libcurl4 libhiredis0.14 
     && useradd --system --user-group --no-create-home --home-dir / oversell
 COPY --from=build /installed/usr/local /usr/local
 COPY stack/container/with-keys /usr/local/bin/
-# The only folder that the programs can write to, since docker-compose.yml makes the root file system read-only.
+# docker-compose.yml makes the root file system read-only; /tmp is the only folder that the programs can write to.
 ENV TMPDIR=/tmp
 USER oversell
 ENTRYPOINT ["with-keys"]

@@ -387,7 +387,7 @@ analyze: ## gcc's static analyzer over every program
 	$(BUILD_NOW) --keep-going programs BUILD=$(BUILD)/analyze CC=gcc \
 	    CFLAGS='$(CFLAGS) -fanalyzer -Werror -Wno-analyzer-malloc-leak -Wno-analyzer-file-leak'
 
-mutants: ## applies one small mistake after the other, and fails if its check does not catch it; half an hour (ARGS="--sample 4")
+mutants: ## mutation tests: applies each patch of tests/mutants, and fails if its check does not catch it; 30 minutes (ARGS="--sample 4")
 	$(MAKE_NOW) deps
 	$(BUILD_NOW) all
 	+@BUILD=$(BUILD) tests/mutants/run $(ARGS)
