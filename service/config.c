@@ -108,6 +108,8 @@ static const struct setting settings[] = {
      "in a class: after this time without a call a learner's product may go to another learner"},
     {"sandboxes-per-address", "SANDBOXES_PER_ADDRESS", NUMBER, AT(sandboxes_per_address), "50", "sandboxes", 0, 100,
      "in a class: products that learners at one address may have; 0: any number, as behind a proxy"},
+    {"learner-run-ms", "LEARNER_RUN_MS", NUMBER, AT(learner_run_ms), "60000", "ms", 1000, 900000,
+     "in a class: a learner's load run is ended after this time, since others wait for their turn"},
     {"log-level", "LOG_LEVEL", LEVEL, AT(log_level), "info", "LEVEL", 0, 0, "error, warning, info or debug"},
     {"log-format", "LOG_FORMAT", FORMAT, AT(log_format), "text", "FORMAT", 0, 0, "text or json"},
 };

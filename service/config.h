@@ -40,6 +40,7 @@ struct config {
     int64_t classroom; /* 0 or 1 */
     int64_t sandbox_idle_ms;
     int64_t sandboxes_per_address;
+    int64_t learner_run_ms;
     int64_t connections_per_address; /* 0: no limit */
     bool token_made;                 /* ADMIN_TOKEN was made here, and nobody knows it yet */
 

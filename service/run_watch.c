@@ -21,7 +21,6 @@
 enum {
     LOOK_MS = 50,               /* how soon a wish to end is seen */
     GRACE_MS = 20000,           /* to end in, once told */
-    LONGEST_MS = 900000,        /* of any run */
     TEXT_MAX = 4 * 1024 * 1024, /* of what is taken in from one pipe: the document, or one line */
     WORDS_MAX = 40,
     WORD_SIZE = 32,
@@ -203,7 +202,7 @@ static void attend(struct runs *runs, struct run *run, const struct run_child *c
 {
     struct text err = {0};
     struct pollfd pipes[2] = {{.fd = child->out, .events = POLLIN}, {.fd = child->err, .events = POLLIN}};
-    int64_t longest_us = monotonic_us() + (int64_t)LONGEST_MS * 1000, told_us = 0;
+    int64_t longest_us = monotonic_us() + run->order.longest_ms * 1000, told_us = 0;
     while (pipes[0].fd >= 0 || pipes[1].fd >= 0) {
         (void)poll(pipes, 2, LOOK_MS);
         if (pipes[0].revents && !take_in(out, child->out))
@@ -217,7 +216,8 @@ static void attend(struct runs *runs, struct run *run, const struct run_child *c
             (void)kill(child->pid, SIGTERM); /* it ends what it has started, and then itself */
             told_us = now_us;
             if (too_long)
-                set_error(runs, run, "it took longer than a run may");
+                set_error(runs, run,
+                          "The run took longer than it may and was ended. Ask for fewer strategies.");
         }
         if (told_us != 0 && now_us - told_us > (int64_t)GRACE_MS * 1000)
             break;

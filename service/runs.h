@@ -18,6 +18,7 @@ struct run_order {
     int64_t connections, stock, quantity;
     int64_t requests; /* 0: as many as the load test thinks fit */
     int64_t duration_ms, think_ms;
+    int64_t longest_ms; /* after this time it is ended */
 };
 
 enum run_start { RUN_STARTED, RUN_GOES_ON, RUN_WAITS, RUN_IMPOSSIBLE };

@@ -11,6 +11,8 @@ static const struct bounds {
     int64_t strategies, instances, connections, stock, quantity, requests, duration_ms, think_ms;
 } TEACHERS = {64, 4, 256, 10000, 1000, 100000, 30000, 1000}, LEARNERS = {4, 2, 32, 1000, 100, 4000, 2000, 50};
 
+enum { TEACHERS_RUN_MS = 900000 };
+
 json_t *runs_limits(const struct exchange *x)
 {
     const struct bounds *most = x->is_teacher ? &TEACHERS : &LEARNERS;
@@ -70,6 +72,7 @@ void runs_create(struct exchange *x, struct worker *worker)
     AUTO_JSON body = api_body(x, members);
     if (!body || !are_strategies(x, names) || !access_owns(x, order.product_id))
         return;
+    order.longest_ms = x->is_teacher ? TEACHERS_RUN_MS : service->config.learner_run_ms;
     order.own_settings = product_has_own(service->orders, order.product_id);
     if (order.quantity > order.stock) {
         reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "quantity"),

@@ -56,6 +56,7 @@ static const struct {
     NUMBER("--order-timeout-ms", "ORDER_TIMEOUT_MS", order_timeout_ms, "10000", 100, 600000),
     NUMBER("--request-timeout-ms", "REQUEST_TIMEOUT_MS", request_timeout_ms, "30000", 100, 600000),
     NUMBER("--idle-timeout-ms", "IDLE_TIMEOUT_MS", idle_timeout_ms, "75000", 1000, 3600000),
+    NUMBER("--learner-run-ms", "LEARNER_RUN_MS", learner_run_ms, "60000", 1000, 900000),
     NUMBER("--sandboxes-per-address", "SANDBOXES_PER_ADDRESS", sandboxes_per_address, "50", 0, 100),
     NUMBER("--connections-per-address", "CONNECTIONS_PER_ADDRESS", connections_per_address, "0", 0, 100000),
     NUMBER("--sandbox-idle-ms", "SANDBOX_IDLE_MS", sandbox_idle_ms, "1800000", 100, 86400000),
