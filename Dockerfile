@@ -71,7 +71,7 @@ RUN install-packages postgresql-common \
     && sed -i 's/^#\?create_main_cluster.*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf \
     && install-packages postgresql \
     && install -d -o postgres -g postgres -m 700 /var/lib/oversell
-COPY stack/container/postgres.conf /etc/oversell/postgres.conf
+COPY stack/container/postgres.conf stack/shop.sql /etc/oversell/
 COPY stack/container/postgres /usr/local/bin/start-postgres
 USER postgres
 VOLUME /var/lib/oversell

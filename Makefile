@@ -428,7 +428,7 @@ SHARE = $(DESTDIR)$(PREFIX)/share/oversell
 install: programs ## into $(DESTDIR)$(PREFIX), /usr/local by default
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(PROGRAMS)
 	install -D -m 755 -t $(SHARE)/stack stack/stack
-	install -D -m 644 -t $(SHARE)/stack stack/*.sh
+	install -D -m 644 -t $(SHARE)/stack stack/*.sh stack/shop.sql
 	install -D -m 644 -t $(SHARE)/loadtest loadtest/order.lua loadtest/pages.lua loadtest/kazoo_lock.py
 	install -D -m 644 -t $(SHARE)/explore explore/*.sched
 	sed 's,/usr/local/bin/,$(PREFIX)/bin/,' service/order-service.service | \

@@ -12,9 +12,15 @@ enum { PATIENCE_US = 30 * 1000 * 1000, VACUUM_EVERY = 400 };
 
 /* Nothing here must survive a crash of the database, so a COMMIT need not wait for the disk. */
 #define OPTIONS "-c search_path=%s -c synchronous_commit=off"
-/* Only a superuser may set these: a session that waits looks for a deadlock after 1 ms, once, so that the victim is the order
- * that closes the cycle (see explore_moves.c); and messages are in English. */
-#define SUPERUSER_OPTIONS " -c deadlock_timeout=1ms -c lc_messages=C"
+/* Set where the role may, as a superuser or by GRANT SET ON PARAMETER: a session that waits looks for a deadlock after 1 ms,
+ * once, so that the victim is the order that closes the cycle (see explore_moves.c); and messages are in English. */
+#define PRIVILEGED_OPTIONS " -c deadlock_timeout=1ms -c lc_messages=C"
+/* Tries it, since no function of every supported version of PostgreSQL tells whether the role may. */
+#define TRY_PRIVILEGED                                                                                       \
+    "DO $$ BEGIN PERFORM set_config('explore.privileged', 'off', false), "                                   \
+    "set_config('deadlock_timeout', '1ms', true), set_config('lc_messages', 'C', true), "                    \
+    "set_config('explore.privileged', 'on', false); "                                                        \
+    "EXCEPTION WHEN insufficient_privilege THEN NULL; END $$"
 
 static const struct statement ST_AUDIT = {
     "explore_audit",
@@ -42,7 +48,7 @@ static const struct statement ST_CANCEL = {"explore_cancel", "SELECT pg_cancel_b
     "EXCEPTION WHEN OTHERS THEN NULL; END; END LOOP; END $$"
 static const struct statement ST_SESSION_FACTS = {
     "explore_session_facts",
-    "SELECT current_setting('is_superuser'), current_schema(), "
+    "SELECT current_setting('explore.privileged', true), current_schema(), "
     "(SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout')",
     0};
 
@@ -76,7 +82,7 @@ static int64_t make_id(void)
 }
 
 /* Sets PGOPTIONS, for all connections that this process opens from now on: the user's own options, then ours. */
-static bool set_options(const char *schema, bool superuser)
+static bool set_options(const char *schema, bool privileged)
 {
     static char *users; /* as they were before the first call */
     char *options = NULL;
@@ -84,7 +90,7 @@ static bool set_options(const char *schema, bool superuser)
     if (!users)
         users = strdup(now ? now : "");
     bool set = users &&
-               asprintf(&options, "%s " OPTIONS "%s", users, schema, superuser ? SUPERUSER_OPTIONS : "") >
+               asprintf(&options, "%s " OPTIONS "%s", users, schema, privileged ? PRIVILEGED_OPTIONS : "") >
                    0 &&
                setenv("PGOPTIONS", options, 1) == 0;
     free(options);
@@ -96,6 +102,8 @@ static bool set_options(const char *schema, bool superuser)
 static bool learn_session_facts(struct explore_shop *shop)
 {
     AUTO_RESULT row = NULL;
+    if (!run_script(shop, TRY_PRIVILEGED))
+        return false;
     set_deadline(shop);
     if (!check(shop, db_run(shop->db, &ST_SESSION_FACTS, NULL, &row)))
         return false;
@@ -105,9 +113,9 @@ static bool learn_session_facts(struct explore_shop *shop)
                  "remove 'options' from it, or use PGOPTIONS instead");
         return false;
     }
-    bool superuser = strcmp(PQgetvalue(row, 0, 0), "on") == 0;
-    shop->deadlock_timeout_us = superuser ? 1000 : strtoll(PQgetvalue(row, 0, 2), NULL, 10) * 1000;
-    if (set_options(shop->schema, superuser))
+    bool privileged = strcmp(PQgetvalue(row, 0, 0), "on") == 0;
+    shop->deadlock_timeout_us = privileged ? 1000 : strtoll(PQgetvalue(row, 0, 2), NULL, 10) * 1000;
+    if (set_options(shop->schema, privileged))
         return true;
     snprintf(shop->error, sizeof shop->error, "out of memory");
     return false;

@@ -23,7 +23,7 @@
 #define FILES 8192
 #define WORKERS "48" /* an order of every strategy at the same time */
 /* Two services whose workers each have a session of their own, and one for every lock of theirs in the database. */
-#define SESSIONS_SQL "ALTER SYSTEM SET max_connections = 700"
+#define SESSIONS "700"
 
 static const char *const VARIABLES[BACKENDS] = {
     [BACKEND_POSTGRES] = "DATABASE_URL", [BACKEND_REDIS] = "REDIS_URL",
@@ -330,30 +330,20 @@ bool site_arrange(struct site *site, const struct site_plan *plan)
 
 /* ---- opening and closing ------------------------------------------------------------------------------- */
 
-/* The settings of the stack are for two services of an ordinary size. */
-static bool make_room(struct site *site)
-{
-    struct db *db = site_db(site);
-    int64_t ready_us;
-    if (!db)
-        return false;
-    if (db_run_script(db, SESSIONS_SQL) != DB_OK) {
-        complain("%s", db_error(db));
-        return false;
-    }
-    return site_down(site, (const char *[]){"postgres", NULL}) && site_up_postgres(site, NULL, &ready_us) &&
-           site_db(site);
-}
-
 bool site_open(const char *list, struct site *ret_site)
 {
     *ret_site = (struct site){0};
     struct lab_settings settings = {.database = true, .strategies = list, .servers = "private"};
+    /* For every start of the private stack by this process: its own setting is for two services of an ordinary size. */
+    if (setenv("OVERSELL_MAX_CONNECTIONS", SESSIONS, 1) != 0) {
+        complain("out of memory");
+        return false;
+    }
     if (!lab_open(&settings, &ret_site->lab))
         return false;
     if (lab_stack_dir(&ret_site->lab, ret_site->stack_dir) &&
         addresses_read(&ret_site->lab, &ret_site->addresses) &&
-        (ret_site->db = db_new(ret_site->addresses.database_url, "oversell judge")) && make_room(ret_site))
+        (ret_site->db = db_new(ret_site->addresses.database_url, "oversell judge")) && site_db(ret_site))
         return true;
     site_close(ret_site);
     return false;

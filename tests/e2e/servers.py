@@ -38,12 +38,13 @@ class Stack:
     def up(self, which="all"):
         self.run("up", "--dir", str(self.servers), "--while", str(os.getpid()), which)
         self.environment = {}
-        for line in self.run("env", "--dir", str(self.servers)).splitlines():
+        for line in self.run("env", "--admin", "--dir", str(self.servers)).splitlines():
             if line.startswith("export "):
                 name, value = shlex.split(line)[1].split("=", 1)
                 self.environment[name] = value
         assert "DATABASE_URL" in self.environment, f"stack env: {self.environment}"
         self.url = self.environment["DATABASE_URL"]
+        self.admin_url = self.environment.pop("DATABASE_ADMIN_URL")
 
     def stop(self):
         self.run("down", "--dir", str(self.servers))
@@ -58,7 +59,7 @@ class Stack:
     def database(self):
         """The URL of a new, empty database."""
         name = f"e2e_{os.getpid()}_{next(self.databases)}"
-        psql(self.url, f"CREATE DATABASE {name}")
+        psql(self.admin_url, f"CREATE DATABASE {name} OWNER shop")
         return with_database(self.url, name)
 
 
@@ -77,10 +78,24 @@ def with_port(url, port):
     return urlunsplit(parts._replace(netloc=f"{user}{at}127.0.0.1:{port}"))
 
 
+def postgres_environment(url):
+    """What leads psql to the database: everybody can read an address among its arguments."""
+    parts = urlsplit(url)
+    return {
+        **os.environ,
+        "PGHOST": parts.hostname,
+        "PGPORT": str(parts.port),
+        "PGUSER": parts.username,
+        "PGPASSWORD": parts.password,
+        "PGDATABASE": parts.path[1:],
+    }
+
+
 def psql(url, sql):
     """Runs SQL; returns the rows as lists of text."""
     ran = subprocess.run(
-        ["psql", "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", url, "-c", sql],
+        ["psql", "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-c", sql],
+        env=postgres_environment(url),
         capture_output=True,
         text=True,
         timeout=REPLY_S,
@@ -100,7 +115,8 @@ class Session:
 
     def __init__(self, url):
         self.process = subprocess.Popen(
-            ["psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", url],
+            ["psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"],
+            env=postgres_environment(url),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

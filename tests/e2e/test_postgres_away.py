@@ -337,7 +337,7 @@ def test_the_number_of_a_lost_transaction_is_used_again(services):
     own, proxy = lab.Stack(), None
     try:
         own.up("postgres")
-        psql(own.url, "ALTER SYSTEM SET wal_writer_delay = '10s'")
+        psql(own.admin_url, "ALTER SYSTEM SET wal_writer_delay = '10s'")
         own.stop()
         own.up("postgres")
         proxy = Proxy(own.database())

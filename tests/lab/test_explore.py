@@ -43,7 +43,7 @@ def servers(tmp_path_factory):
     subprocess.run([stack, "up", "--dir", folder, "--while", str(os.getpid()), "--purge", *names],
                    check=True, timeout=600, stdout=subprocess.DEVNULL)  # fmt: skip
     try:
-        lines = subprocess.run([stack, "env", "--dir", folder], check=True, capture_output=True, text=True).stdout
+        lines = subprocess.run([stack, "env", "--admin", "--dir", folder], check=True, capture_output=True, text=True).stdout
         yield os.environ | dict(re.findall(r"^export (\w+)='?([^'\n]*)'?$", lines, re.M))
     finally:
         subprocess.run([stack, "down", "--dir", folder, "--purge"], check=True, timeout=600, stdout=subprocess.DEVNULL)
@@ -252,7 +252,7 @@ def test_a_search_that_loses_postgresql_ends(tmp_path, blow):
             os.kill(pid, blow)
 
     try:
-        lines = subprocess.run([stack, "env", "--dir", folder], check=True, capture_output=True, text=True).stdout
+        lines = subprocess.run([stack, "env", "--admin", "--dir", folder], check=True, capture_output=True, text=True).stdout
         own = os.environ | dict(re.findall(r"^export (\w+)='?([^'\n]*)'?$", lines, re.M))
         status, said, rows, document = explore_until(own, tmp_path, "optimistic.checkpoint", strike)
         assert (status, rows["atomic-statement"]["verdict"]) == (3, "ok"), said
@@ -510,7 +510,7 @@ def test_the_victim_is_the_same_for_a_role_that_looks_for_deadlocks_late(servers
     url = servers["DATABASE_URL"]
     database = url.rsplit("/", 1)[1]
     role = f"CREATE ROLE late LOGIN PASSWORD 'late'; ALTER ROLE late SET deadlock_timeout = '300ms'; GRANT CREATE ON DATABASE {database} TO late"
-    subprocess.run(["psql", "-qX", "-v", "ON_ERROR_STOP=1", url, "-c", role], check=True, timeout=60)
+    subprocess.run(["psql", "-qX", "-v", "ON_ERROR_STOP=1", servers["DATABASE_ADMIN_URL"], "-c", role], check=True, timeout=60)
     late = servers | {"DATABASE_URL": re.sub("//[^@]*@", "//late:late@", url)}
     program = build_mutant(tmp_path, "db/stock_for_update.c", {'id = $1 FOR UPDATE",': 'id = $1 FOR SHARE",'})
     victims_close_the_cycle(late, program)

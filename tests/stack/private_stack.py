@@ -6,7 +6,8 @@ import subprocess
 import time
 from pathlib import Path
 
-STACK = Path(__file__).resolve().parents[2] / "stack" / "stack"
+ROOT = Path(__file__).resolve().parents[2]
+STACK = ROOT / "stack" / "stack"
 LIMIT_S = 600
 
 
@@ -63,8 +64,8 @@ class Servers:
         return {line.split()[0]: line.split()[1] == "up"
                 for line in stack("status", "--dir", self.folder).stdout.splitlines()}
 
-    def env(self):
-        lines = ok("env", "--dir", self.folder).splitlines()
+    def env(self, *options):
+        lines = ok("env", "--dir", self.folder, *options).splitlines()
         assert all(line.startswith("export ") for line in lines), lines
         return dict(line.removeprefix("export ").split("=", 1) for line in lines)
 
@@ -78,8 +79,8 @@ class Servers:
     def url(self):
         return self.env()["DATABASE_URL"]
 
-    def sql(self, text):
-        ran = subprocess.run(["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", self.url, "-c", text], capture_output=True,
+    def sql(self, text, url=None):
+        ran = subprocess.run(["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", url or self.url, "-c", text], capture_output=True,
                              text=True, timeout=LIMIT_S, check=False)
         assert ran.returncode == 0, ran.stderr
         return ran.stdout.strip()

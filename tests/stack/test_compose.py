@@ -4,11 +4,15 @@ and both have the settings that the tests run with."""
 import json
 import os
 import re
+import signal
+import socket
 import subprocess
+from pathlib import Path
 
 import pytest
 import yaml
 from image import ROOT, read_stages
+from private_stack import LIMIT_S, eventually
 
 LOCK_PROFILES = {"redis", "redlock", "zookeeper", "etcd"}
 CONDITIONS = {"service_started", "service_healthy", "service_completed_successfully"}
@@ -182,7 +186,7 @@ def test_the_images_servers_have_the_settings_of_the_private_ones(stages):
             assert f"{option} {value}" in here["etcd"], option
 
 
-def test_keys_are_made_once_and_printed(tmp_path):
+def test_keys_are_made_once_and_not_printed(tmp_path):
     """The scripts as they are, with a folder of this test in the place of /keys."""
     run = {}
     for name in ("keys", "with-keys"):
@@ -191,13 +195,72 @@ def test_keys_are_made_once_and_printed(tmp_path):
     first = subprocess.run(run["keys"], capture_output=True, text=True, check=True).stdout
     token, password = ((tmp_path / name).read_text() for name in ("token", "password"))
     assert re.fullmatch("[0-9a-f]{32}", token) and re.fullmatch("[0-9a-f]{32}", password) and token != password
-    assert f"Authorization: Bearer {token}" in first and password not in first
+    assert "docker compose exec service-1 cat /keys/token" in first.replace(str(tmp_path), "/keys")
+    assert token not in first and password not in first, "Docker keeps what is printed"
     assert subprocess.run(run["keys"], capture_output=True, text=True, check=True).stdout == first
     env = {"PATH": os.environ["PATH"], "REDLOCK_URLS": "redis://default:PASSWORD@a:1,redis://default:PASSWORD@b:1"}
     told = subprocess.run([*run["with-keys"], "sh", "-c", 'echo "$ADMIN_TOKEN $REDLOCK_URLS ${REDIS_URL-none}"; exit 7'],
                           capture_output=True, text=True, check=False, env=env)
     assert told.stdout == f"{token} redis://default:{password}@a:1,redis://default:{password}@b:1 none\n"
     assert told.returncode == 7
+
+
+def test_the_image_of_postgres_makes_a_role_without_rights(stages, stacks):
+    """The script as it is, with folders of this test in the place of the image's: twice, the second time on data of an
+    earlier version, whose superuser is `shop`."""
+    folder = stacks().folder.parent / "image"
+    folder.mkdir(mode=0o755)
+    assert {"stack/container/postgres.conf", "stack/shop.sql"} <= set(" ".join(stages["postgres"].arguments("COPY")).split())
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    conf = (ROOT / "stack/container/postgres.conf").read_text().replace("'*'", "'127.0.0.1'")
+    (folder / "postgres.conf").write_text(f"{conf}port = {port}\n")
+    (folder / "shop.sql").write_text((ROOT / "stack/shop.sql").read_text())
+    (folder / "password").write_text("0123456789abcdef")
+    as_server = []
+    if os.geteuid() == 0:
+        subprocess.run(["chown", "-R", "postgres", folder], check=True)
+        as_server = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups"]
+    script = (ROOT / "stack/container/postgres").read_text()
+    for named in ("/keys", "/etc/oversell", "/var/lib/oversell"):
+        script = script.replace(named, str(folder))
+    env = {**os.environ, "PGHOST": "127.0.0.1", "PGPORT": str(port), "PGDATABASE": "shop", "PGPASSWORD": "0123456789abcdef"}
+
+    def ask(sql, user="shop"):
+        return subprocess.run(["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql], capture_output=True, text=True,
+                              timeout=LIMIT_S, check=False, env={**env, "PGUSER": user})
+
+    def meanwhile(look):
+        with (folder / "log").open("w") as log, subprocess.Popen([*as_server, "sh", "-c", script], cwd="/", stdout=log,
+                                                                 stderr=log) as server:
+            try:
+                eventually(lambda: ask("SELECT 1").returncode == 0 or server.poll() is not None, "PostgreSQL answers")
+                look()
+            finally:
+                server.send_signal(signal.SIGINT)
+                server.wait(timeout=LIMIT_S)
+        assert server.returncode == 0, (folder / "log").read_text()
+
+    def look_at_the_role():
+        attributes = "rolsuper, rolcreatedb, rolcreaterole, rolreplication, rolbypassrls"
+        assert ask(f"SELECT {attributes} FROM pg_roles WHERE rolname = current_user").stdout == "f|f|f|f|f\n"
+        assert ask("CREATE TABLE IF NOT EXISTS made (a int); CREATE SCHEMA explore_1; DROP SCHEMA explore_1").returncode == 0
+        assert "external program" in ask("COPY made TO PROGRAM 'cat'").stderr
+        assert ask("SELECT rolname FROM pg_roles WHERE rolsuper").stdout == "postgres\n"
+        assert ask("SELECT 1", user="postgres").returncode == 2, "nobody logs in as the superuser"
+
+    meanwhile(look_at_the_role)
+    meanwhile(look_at_the_role)
+    data = folder / "postgres"
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin"))[-1]
+    subprocess.run([*as_server, "rm", "-rf", data], check=True)
+    subprocess.run([*as_server, programs / "initdb", "--pgdata", data, "--username", "shop", "--pwfile", folder / "password",
+                    "--auth", "scram-sha-256", "--locale", "C.UTF-8"], check=True, stdout=subprocess.DEVNULL)
+    for file, line in (("pg_hba.conf", "host all all all scram-sha-256"), ("postgresql.conf", f"include '{folder}/postgres.conf'")):
+        subprocess.run([*as_server, "tee", "-a", data / file], input=line + "\n", text=True, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*as_server, programs / "postgres", "--single", "-D", data, "postgres"], input="CREATE DATABASE shop;\n",
+                   text=True, check=True, capture_output=True)
+    meanwhile(look_at_the_role)
 
 
 def test_the_devcontainer_builds_once_and_starts_the_stack_each_time(stages):
