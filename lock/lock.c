@@ -12,7 +12,8 @@
 bool lock_is_name(const char *name)
 {
     size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789:._-");
-    return length > 0 && length <= LOCK_NAME_MAX && !name[length];
+    return length > 0 && length <= LOCK_NAME_MAX && !name[length] && strcmp(name, ".") != 0 &&
+           strcmp(name, "..") != 0;
 }
 
 const char *lock_status_name(enum lock_status status)

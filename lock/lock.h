@@ -57,7 +57,7 @@ int lock_count_servers(const char *list);
 bool lock_is_prefix(const char *prefix);
 
 enum { LOCK_NAME_MAX = 64 };
-/* May a lock be called NAME? 1 to 64 of A-Z a-z 0-9 : . _ - */
+/* May a lock be called NAME? 1 to 64 of A-Z a-z 0-9 : . _ -, but neither "." nor "..", which are paths in ZooKeeper. */
 bool lock_is_name(const char *name);
 
 /* A kind of server that locks live on. */

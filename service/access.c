@@ -1,7 +1,9 @@
 /* Who may do what, by the token that a call brings. */
 #include "service/access.h"
 
+#include "service/log.h"
 #include "service/problem.h"
+#include "service/router.h"
 #include "service/sandbox.h"
 
 #include <string.h>
@@ -29,6 +31,12 @@ bool access_allows(struct exchange *x, struct service *service, enum access acce
     case LEARNER:
         allowed |= classroom && service->class_code[0] && same_secret(token, service->class_code);
         break;
+    }
+    if (!allowed && token[0]) {
+        char address[64];
+        http_client_address(x, address, sizeof address);
+        log_seldom(LOG_WARNING, "a call from %s brought a token that is not valid for %s %s", address,
+                   x->method, x->route->path);
     }
     if (!allowed)
         reply_problem(x, UNAUTHORIZED, NULL, "send the header Authorization: Bearer TOKEN with %s",

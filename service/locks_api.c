@@ -75,7 +75,8 @@ void locks_hold(struct exchange *x, struct worker *worker)
         {0},
     };
     if (!lock_is_name(x->argument)) {
-        reply_problem(x, NOT_FOUND, NULL, "a lock's name is 1 to 64 of A-Z a-z 0-9 : . _ -");
+        reply_problem(x, NOT_FOUND, NULL,
+                      "a lock's name is 1 to 64 of A-Z a-z 0-9 : . _ -, and neither . nor ..");
         return;
     }
     AUTO_JSON body = api_body(x, members);

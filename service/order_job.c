@@ -18,6 +18,7 @@ struct order_job {
     struct exchange *x;
     json_t *body; /* owns the request's strings */
     struct order_request request;
+    char key[ORDER_KEY_MAX + 1]; /* the learner's Idempotency-Key as it is stored */
     struct order_observer observer;
     struct placing placing;
     bool echo;
@@ -50,6 +51,11 @@ static void queue_job(struct exchange *x, const struct order_request *request, j
     job->body = body;
     job->request = *request;
     job->echo = echo;
+    /* A learner's keys are the learner's alone: another one may use the same. No client's key contains a space. */
+    if (request->idempotency_key && x->owns) {
+        snprintf(job->key, sizeof job->key, "%lld %s", (long long)x->owns, request->idempotency_key);
+        job->request.idempotency_key = job->key;
+    }
     switch (product_queues_add(service->orders, &job->queued)) {
     case ADMITTED: return;
     case QUEUE_FULL:

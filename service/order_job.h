@@ -5,6 +5,9 @@
 #include "db/orders.h"
 #include "service/service.h"
 
+/* The longest Idempotency-Key of a learner: it is stored with the id of the learner's product. */
+enum { LEARNER_KEY_MAX = ORDER_KEY_MAX - 20 };
+
 /* Queues the order of a request that was handed over (http_hand_over), or answers that there is no room; never waits. The
  * exchange and BODY, which owns REQUEST's strings, belong to the order from here on. STRATEGY is the one that the client
  * asked for, NULL for the current one. Any thread. */

@@ -121,20 +121,19 @@ static bool asked_strategy(struct exchange *x, const struct strategy **ret_strat
     return *ret_strategy && access_uses(x, *ret_strategy);
 }
 
-/* 1 to 255 visible ASCII characters. */
+/* 1 to 255 visible ASCII characters, or fewer of a learner. */
 static bool asked_key(struct exchange *x, const char **ret_key)
 {
     *ret_key = http_header(x, "Idempotency-Key");
     if (!*ret_key)
         return true;
-    size_t length = 0;
+    size_t length = 0, most = x->owns ? LEARNER_KEY_MAX : ORDER_KEY_MAX;
     while ((*ret_key)[length] > ' ' && (*ret_key)[length] < 0x7f)
         length++;
-    if (length >= 1 && length <= ORDER_KEY_MAX && !(*ret_key)[length] &&
-        http_header_count(x, "Idempotency-Key") == 1)
+    if (length >= 1 && length <= most && !(*ret_key)[length] && http_header_count(x, "Idempotency-Key") == 1)
         return true;
     reply_problem(x, BAD_REQUEST, NULL,
-                  "Idempotency-Key must be one header of 1 to 255 visible ASCII characters");
+                  "Idempotency-Key must be one header of 1 to %zu visible ASCII characters", most);
     return false;
 }
 

@@ -1,8 +1,11 @@
 /* The strategy table over HTTP, and switching between its rows. */
 #include "service/api.h"
 
+#include "db/books.h"
 #include "service/backends.h"
 #include "service/log.h"
+
+#include <stdlib.h>
 
 /* A learner's orders share the workers with everybody's, so none may keep one for long. */
 enum { LEARNER_WAIT_MAX_MS = 5000, LEARNER_THINK_MAX_MS = 200 };
@@ -113,6 +116,25 @@ void strategy_get(struct exchange *x, struct worker *worker)
     http_reply_json(x, 200, settings_json(&settings));
 }
 
+/* Own settings are kept while the process lives, so a product that does not exist must not get any; false with a reply
+ * made. */
+static bool can_have_own(struct exchange *x, struct worker *worker, int64_t product_id)
+{
+    char *json = NULL;
+    if (product_id == 0 || product_has_own(worker->service->orders, product_id))
+        return true;
+    enum db_status status = api_database(worker);
+    if (status == DB_OK)
+        status = books_product(worker->db, product_id, &json);
+    bool exists = json != NULL;
+    free(json);
+    if (status != DB_OK)
+        api_reply_db(x, worker, status);
+    else if (!exists)
+        reply_problem(x, UNKNOWN_PRODUCT, NULL, "there is no product %lld", (long long)product_id);
+    return exists;
+}
+
 /* Makes the changes, for one product or in common; false with a reply made. */
 static bool switch_to(struct exchange *x, struct service *service, int64_t product_id,
                       const struct settings *changes, struct settings *ret_settings)
@@ -172,7 +194,8 @@ void strategy_set(struct exchange *x, struct worker *worker)
                       "there is no strategy '%s'; valid: %s", name, api_strategy_names());
         return;
     }
-    if (!access_uses(x, changes.strategy) || !switch_to(x, service, product_id, &changes, &settings))
+    if (!access_uses(x, changes.strategy) || !can_have_own(x, worker, product_id) ||
+        !switch_to(x, service, product_id, &changes, &settings))
         return;
     log_line(LOG_INFO,
              "strategy %s for product %lld (0: all), lock ttl %lld ms, lock wait %lld ms, think %lld ms",

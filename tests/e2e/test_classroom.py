@@ -183,12 +183,14 @@ def test_there_is_a_bound_to_sandboxes(services, database):
 def test_when_settings_of_their_own_are_all_given_away(services, database):
     """They are for 256 products, and no call gives one back: who asks for another is told so, also as a sandbox."""
     service = services.start(database)
-    for product in range(1, 257):
+    assert service.put("/strategy?product_id=987654321", {"name": "mutex"}).problem == "no-such-product"
+    products = [service.product() for _ in range(257)]
+    for product in products[:256]:
         reply = service.put(f"/strategy?product_id={product}", {"name": "mutex"})
         assert reply.status == 200, str(reply)
-    for reply in (service.put("/strategy?product_id=257", {"name": "mutex"}), service.post("/sandboxes", {})):
+    for reply in (service.put(f"/strategy?product_id={products[256]}", {"name": "mutex"}), service.post("/sandboxes", {})):
         assert reply.problem == "overloaded" and "256 products have settings" in reply.json["detail"], str(reply)
-    assert service.put("/strategy?product_id=256", {"name": "optimistic"}).json["name"] == "optimistic"
+    assert service.put(f"/strategy?product_id={products[255]}", {"name": "optimistic"}).json["name"] == "optimistic"
 
 
 def test_a_given_token_stays_the_teacher_s(services, database):
@@ -250,3 +252,29 @@ def test_learners_do_not_share_the_mutex(classroom):
         assert other.order().status == 201
         row.run("ROLLBACK")
     assert waiting.result().status == 201
+
+
+def test_the_keys_of_one_learner_are_no_other_s(classroom):
+    """The same Idempotency-Key of two learners is two orders; of one learner it is one."""
+    one, other = Learner(classroom, classroom.code), Learner(classroom, classroom.code)
+
+    def order(learner, key):
+        body = {"product_id": learner.product, "quantity": 1}
+        return classroom.call("POST", "/orders", body, {**bearer(learner.token), "Idempotency-Key": key})
+
+    first, second = order(one, "basket-8"), order(other, "basket-8")
+    assert (first.status, second.status) == (201, 201), f"{first} {second}"
+    again = order(one, "basket-8")
+    assert (again.status, again.json["id"]) == (201, first.json["id"]), str(again)
+    assert classroom.order(one.product, key="basket-8").json["id"] not in (first.json["id"], second.json["id"])
+    assert order(one, "x" * 235).status == 201
+    refused = order(one, "x" * 236)
+    assert refused.problem == "bad-request" and "1 to 235" in refused.json["detail"], str(refused)
+
+
+def test_a_wrong_token_is_logged_without_it(classroom):
+    before = classroom.log.count("not valid for GET /sandboxes")
+    assert classroom.call("GET", "/sandboxes", None, bearer("guessed-token")).status == 401
+    wait_until(lambda: classroom.log.count("not valid") > 0, "it is logged")
+    assert "a call from 127.0.0.1 brought a token" in classroom.log and "guessed-token" not in classroom.log
+    assert before == 0 or classroom.log.count("not valid for GET /sandboxes") >= before

@@ -120,6 +120,14 @@ def test_members_that_are_wrong(shop, members, problem):
     assert reply.problem == problem, str(reply)
 
 
+@pytest.mark.parametrize("name", [".", ".."])
+@pytest.mark.parametrize("lock", ["zookeeper", "redis-lock", "mutex"])
+def test_a_name_that_is_a_path(shop, lock, name):
+    """ZooKeeper answers to such a path with an error of its own; the name is refused before."""
+    reply = shop.post(f"/locks/{name}/hold", {"lock": lock, "hold_ms": 0})
+    assert reply.problem == "not-found" and "neither . nor .." in reply.json["detail"], str(reply)
+
+
 def test_a_service_that_shuts_down_lets_go(services, database):
     service = services.start(database)
     held = Background(lambda: hold(service, "mutex", hold_ms=60000))
