@@ -48,12 +48,12 @@ bool access_allows(struct exchange *x, struct service *service, enum access acce
 
 bool access_owns(struct exchange *x, int64_t product_id)
 {
-    /* Asked again, since the sandbox may have become another learner's while the call waited. */
+    /* The token is checked again, because the sandbox may have gone to another learner while the call waited. */
     struct sandboxes *sandboxes = ((struct service *)x->app)->sandboxes;
     if (x->is_teacher ||
         (x->owns != 0 && x->owns == product_id && sandbox_owned(sandboxes, token_of(x)) == product_id))
         return true;
-    reply_problem(x, NOT_YOURS, NULL, "product %lld is not your sandbox, or is not yours any more",
+    reply_problem(x, NOT_YOURS, NULL, "product %lld is not, or no longer, your sandbox",
                   (long long)product_id);
     return false;
 }
@@ -65,7 +65,7 @@ bool access_uses(struct exchange *x, const struct strategy *strategy)
         return true;
     reply_problem(
         x, NOT_YOURS, NULL,
-        "%s locks the products of all learners, so only the teacher can use it here; step through it at /steps",
+        "%s locks the products of all learners, so only the teacher can use it here; try it step by step at /steps",
         strategy->name);
     return false;
 }

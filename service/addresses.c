@@ -1,4 +1,4 @@
-/* The addresses under which other machines reach this service: those of the network interfaces, as the kernel tells them. */
+/* The addresses at which other machines reach this service, taken from the kernel's list of network interfaces. */
 #include "service/addresses.h"
 
 #include <arpa/inet.h>
@@ -7,7 +7,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-/* Networks of containers and virtual machines, which the machines of a class are seldom in. */
+/* Interfaces of containers and virtual machines: the computers of a class are rarely connected to them. */
 static bool is_virtual(const char *interface)
 {
     static const char *const beginnings[] = {"docker", "br-", "veth", "virbr", "vmnet", "podman"};
@@ -42,7 +42,7 @@ static bool is_any(const struct sockaddr *address)
     return ((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
-/* IPv4 alone: it is what people can read out and type, and what a class has. */
+/* IPv4 only, because people can read out and type such an address. */
 static bool is_wanted(const struct ifaddrs *one, bool virtual)
 {
     return one->ifa_addr && one->ifa_addr->sa_family == AF_INET && (one->ifa_flags & IFF_UP) &&

@@ -1,4 +1,4 @@
-/* The addresses under which other machines reach this service. */
+/* The addresses at which other machines reach this service. */
 #ifndef OVERSELL_SERVICE_ADDRESSES_H
 #define OVERSELL_SERVICE_ADDRESSES_H
 

@@ -59,7 +59,7 @@ static bool is_foreign_origin(const struct exchange *x)
     return !host || !scheme_end || strcasecmp(scheme_end + 3, host) != 0;
 }
 
-/* A name that the service does not know, or more than one name. (HTTP/1.0 may have none.) */
+/* The Host header has a name that the service does not accept, or there are several. (HTTP/1.0 allows none.) */
 static bool is_foreign_host(const struct exchange *x, const struct service *service)
 {
     const char *host = http_header(x, "Host");
@@ -91,12 +91,12 @@ static bool refused(struct exchange *x, struct service *service)
     if (is_foreign_host(x, service))
         reply_problem(
             x, FORBIDDEN_ORIGIN, NULL,
-            "the service does not know the name in the Host header; call it by its address, or start it with "
-            "--allowed-hosts NAME");
+            "the service does not accept the name in the Host header; call the service by its address, or start it "
+            "with --allowed-hosts NAME");
     else if (changes && is_foreign_origin(x))
         reply_problem(
             x, FORBIDDEN_ORIGIN, NULL,
-            "the Origin header of this call differs from its Host; open the page at the address that is called");
+            "the Origin header of this call differs from its Host header; open the page at the address that it calls");
     else if (access_allows(x, service, x->route->access) && changes &&
              strcmp(x->route->method, "DELETE") != 0 && !is_json(x))
         reply_problem(x, UNSUPPORTED_MEDIA_TYPE, NULL, "send the header Content-Type: application/json");

@@ -10,8 +10,8 @@
 enum {
     BACK_OFF_FIRST_US = 500,   /* a conflict's pause is random, up to this, doubled by every try … */
     BACK_OFF_MAX_US = 20000,   /* … up to this */
-    SETTLE_US = 2000 * 1000,   /* a lost COMMIT is worth a wait, also past the deadline … */
-    GIVE_BACK_US = 2000 * 1000 /* … and so are units that were taken and not sold */
+    SETTLE_US = 2000 * 1000,   /* time past the deadline to resolve a lost COMMIT … */
+    GIVE_BACK_US = 2000 * 1000 /* … and to give back units that were taken and not sold */
 };
 
 static enum outcome lock_outcome(struct placing *p, enum lock_status status)
@@ -124,7 +124,7 @@ static enum outcome insert_order(struct placing *p)
     return outcome_of_db(p, status);
 }
 
-/* The flow that all strategies share: the whole order, or where it takes two transactions, the first of them. */
+/* The steps that all strategies share: the whole order, or the first of two transactions. */
 static enum outcome place_first(struct placing *p)
 {
     const struct strategy *s = p->strategy;
@@ -155,7 +155,7 @@ static enum outcome place_first(struct placing *p)
     return outcome;
 }
 
-/* The order itself, where its stock was committed before it. */
+/* The second of two transactions: inserts the order, whose stock is already committed. */
 static enum outcome place_second(struct placing *p)
 {
     db_begin(p->db, p->strategy->isolation);
@@ -163,7 +163,7 @@ static enum outcome place_second(struct placing *p)
     return end_transaction(p, outcome, STEP_COMMIT_ORDER, p->result.order.xid);
 }
 
-/* The order's units were taken, or may have been, and were not sold. False: they have still to be given back. */
+/* Gives back units that were taken, or may have been taken, but not sold. False: this has still to be done. */
 static bool give_back(struct placing *p, struct unsold *unsold)
 {
     if (unsold->open != OPEN_NONE) /* which end_transaction could not find out: not now */
@@ -174,7 +174,7 @@ static bool give_back(struct placing *p, struct unsold *unsold)
     return done;
 }
 
-/* An order that fails once its stock is committed gives it back; only the end of the process comes between the two. */
+/* An order that fails after its stock was committed gives the units back; only a crash of the process prevents this. */
 static enum outcome place_in_two(struct placing *p)
 {
     struct unsold unsold = {

@@ -29,16 +29,15 @@ struct placing {
     struct lock *lock;         /* a handle of the strategy's lock, or NULL where it has none */
     struct redis_stock *redis; /* a connection to where its stock lies, and ids for it; or NULL */
     struct order_ids *ids;
-    struct unsold_list
-        *unsold; /* what keeps units that could not be given back in time; or NULL: nothing does */
-    struct observer *observer; /* told of every step; may be NULL */
-    const char *instance;      /* this process's name, recorded with the order */
-    int64_t deadline_us;       /* every wait ends here */
-    int64_t lock_deadline_us;  /* every wait for a lock ends here */
+    struct unsold_list *unsold; /* keeps units that could not be given back in time; or NULL */
+    struct observer *observer;  /* told of every step; may be NULL */
+    const char *instance;       /* this process's name, recorded with the order */
+    int64_t deadline_us;        /* every wait ends here */
+    int64_t lock_deadline_us;   /* every wait for a lock ends here */
 
     struct order_result result;  /* out */
     struct stock_taken taken;    /* of the current try */
-    struct lost_commit lost;     /* with UNKNOWN: the transaction that it is about */
+    struct lost_commit lost;     /* outcome UNKNOWN: the transaction whose result is unknown */
     struct lock_grant grants[2]; /* what is held now */
     int held;
 };

@@ -1,4 +1,4 @@
-/* Which names the service answers to. */
+/* Checks the Host header of a call against the names that the service accepts. */
 #include "service/host_name.h"
 
 #include <arpa/inet.h>
@@ -8,7 +8,7 @@
 
 enum { NAME_MAX_SIZE = 256 };
 
-/* Copies the name of NAME, NAME:PORT or [ADDRESS]:PORT; false where it is none of these. *ret_v6: it stood in brackets. */
+/* Copies the name from NAME, NAME:PORT or [ADDRESS]:PORT. False: HOST has another form. *ret_v6: there were brackets. */
 static bool split(const char *host, char ret_name[static NAME_MAX_SIZE], bool *ret_v6)
 {
     *ret_v6 = host[0] == '[';

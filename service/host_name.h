@@ -1,12 +1,12 @@
-/* Which names the service answers to. A page whose own name was made to resolve to this machine (DNS rebinding) comes with
- * that name in its Host header; a name that the service does not know is refused. */
+/* Checks the Host header of a call against the names that the service accepts. This prevents DNS rebinding, where a
+ * foreign page makes its own name resolve to this machine: its calls have that name in the Host header. */
 #ifndef OVERSELL_SERVICE_HOST_NAME_H
 #define OVERSELL_SERVICE_HOST_NAME_H
 
 #include <stdbool.h>
 
-/* Is HOST, the value of a Host header, one that the service answers to? These are: every numeric address, localhost, this
- * machine's own name, and the names in ALLOWED, which are separated by commas ("" for none). Any thread. */
+/* Does the service accept HOST, the value of a Host header? It accepts every numeric address, localhost, this machine's
+ * own name, and the names in ALLOWED, separated by commas ("" for none). Any thread. */
 bool host_is_allowed(const char *host, const char *allowed);
 
 /* Is TEXT a list of names for ALLOWED: letters, digits, "-" and ".", separated by commas? */

@@ -136,11 +136,11 @@ void http_client_address(const struct exchange *x, char *ret_text, size_t size)
         snprintf(ret_text, size, "unknown");
 }
 
-/* The client's address has too many connections: this one is answered before it asks, and closed. */
+/* Answers a connection that its client address has no room for, before it sends a request, and closes it. */
 static void refuse_connection(int fd)
 {
 #define TOO_MANY                                                                                               \
-    "{\"type\":\"/problems/overloaded\",\"title\":\"Too many orders are waiting\",\"status\":503,"             \
+    "{\"type\":\"/problems/overloaded\",\"title\":\"The service is overloaded\",\"status\":503,"               \
     "\"detail\":\"Your address has too many connections open. Close some, or start the service with a higher " \
     "--connections-per-address.\"}"
     static const char reply[] =

@@ -97,8 +97,8 @@ struct http_options {
     size_t address_size;
     unsigned threads; /* HTTP_THREADS_MAX at most */
     unsigned connections;
-    unsigned connections_per_address; /* 0: any number; so is the next */
-    unsigned connections_of_loopback; /* of each address that is this machine's own */
+    unsigned connections_per_address; /* 0: any number */
+    unsigned connections_of_loopback; /* of each loopback address; 0: any number */
     int64_t request_timeout_ms;
     int64_t idle_timeout_ms;
     /* Called on an HTTP thread for each complete request: replies at once and returns true, or keeps the exchange

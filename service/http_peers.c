@@ -1,4 +1,4 @@
-/* How many connections each client address has open: a tree of the addresses that have any. */
+/* Counts the open connections of each client address, in a tree of the addresses that have any. */
 #include "service/http_peers.h"
 
 #include <netinet/in.h>
@@ -43,7 +43,7 @@ static int by_address(const void *a, const void *b)
     return memcmp(a, b, sizeof(struct in6_addr));
 }
 
-/* What an address counts as. IPv4 is written as IPv6 writes it (::ffff:a.b.c.d). */
+/* The key that an address is counted under. An IPv4 address becomes ::ffff:a.b.c.d. */
 static struct in6_addr key_of(const struct sockaddr *address, bool *ret_is_local)
 {
     struct in6_addr key = {0};
@@ -98,7 +98,7 @@ void http_peers_remove(struct http_peers *peers, const struct sockaddr *address)
         return;
     pthread_mutex_lock(&peers->mutex);
     struct peer **found = tfind(&key, &peers->tree, by_address), *peer = found ? *found : NULL;
-    if (peer && --peer->count == 0) { /* none, if memory was out when it came */
+    if (peer && --peer->count == 0) { /* not counted if memory was out when it was added */
         tdelete(&key, &peers->tree, by_address);
         free(peer);
     }

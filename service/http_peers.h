@@ -1,4 +1,4 @@
-/* How many connections each client address has open, and how many it may. For http.c only; any thread. */
+/* Counts and limits the open connections of each client address. For http.c only; any thread. */
 #ifndef OVERSELL_SERVICE_HTTP_PEERS_H
 #define OVERSELL_SERVICE_HTTP_PEERS_H
 
@@ -7,14 +7,15 @@
 
 struct http_peers;
 
-/* MOST connections of one address, MOST_LOCAL of this machine's own (loopback); 0: any number. NULL: out of memory. */
+/* MOST: connections of one address; MOST_LOCAL: of one loopback address; 0: any number. NULL: out of memory. */
 struct http_peers *http_peers_new(unsigned most, unsigned most_local);
 void http_peers_free(struct http_peers *peers);
 
-/* A connection of ADDRESS begins. False: it is one too many, or memory is out; it is counted all the same, if it can be.
- * IPv6 addresses count by their first 64 bits, which one machine can vary the rest of. */
+/* Counts a new connection of ADDRESS. False: it exceeds the limit, or memory is out; if possible it is counted anyway, so
+ * the caller always calls http_peers_remove. IPv6 addresses count by their first 64 bits: one machine can use all addresses
+ * that share them. */
 bool http_peers_add(struct http_peers *peers, const struct sockaddr *address);
-/* A connection of ADDRESS has ended, which add was called for. */
+/* A connection of ADDRESS that was passed to http_peers_add has ended. */
 void http_peers_remove(struct http_peers *peers, const struct sockaddr *address);
 
 #endif

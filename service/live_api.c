@@ -65,7 +65,7 @@ static char *traces_text(struct worker *worker, const struct trace_query *query,
     return text;
 }
 
-/* The small part, which every call makes for itself. */
+/* The part that is computed for every call; the rest is cached. */
 static char *state_text(struct service *service, int64_t product_id, int64_t traced, const char *problem)
 {
     struct settings settings = product_settings(service->orders, product_id);
@@ -97,7 +97,7 @@ void live_get(struct exchange *x, struct worker *worker)
     int64_t now_traced = (int64_t)traces_count();
     bool news = wanted > 0 && now_traced != traced;
     char *books = books_text(worker, product_id, &problem);
-    /* A count that is not reached yet is of a process before this one: all traces are new to the asker. */
+    /* A number that this process has not reached yet is from an earlier process: then the caller has none of our traces. */
     const struct trace_query query = {product_id, (int)wanted, since <= now_traced ? (uint64_t)since : 0};
     char *traces = news ? traces_text(worker, &query, &now_traced) : NULL;
     char *state = state_text(service, product_id, now_traced, problem), *reply = NULL;

@@ -116,7 +116,7 @@ static void drain(struct service *service)
     atomic_store(&service->draining, true);
     const struct product_load load = product_queues_load(service->orders, 0);
     log_line(LOG_INFO, "draining: %zu orders run, %zu wait", load.placing,
-             load.held + load.ready); /* when it is so: tests wait for this line */
+             load.held + load.ready); /* logged once draining is set: tests wait for this line */
     int left = http_drain(service->http, service->config.order_timeout_ms + DRAIN_EXTRA_MS);
     int holds = atomic_load(&service->holds); /* which are of those that are left */
     if (left > holds)

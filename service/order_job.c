@@ -1,5 +1,5 @@
-/* An order on its way through the service. The HTTP thread that has read it puts it into the admission queue; a worker
- * takes it out, alone or with others of its product, places it and answers. */
+/* The order job: an order from its request to its answer. The HTTP thread puts it into the admission queue. A worker takes
+ * it out, alone or with other orders of its product, places it and answers. */
 #include "service/order_job.h"
 
 #include "service/api.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 
 struct order_job {
-    struct queued_order queued; /* first: what a turn has is an order job */
+    struct queued_order queued; /* first: a pointer to it is a pointer to the job */
     struct exchange *x;
     json_t *body; /* owns the request's strings */
     struct order_request request;
@@ -26,7 +26,7 @@ struct order_job {
 
 /* ---- on the HTTP thread -------------------------------------------------------------------------------------- */
 
-/* The job is answered. */
+/* Frees a job whose request has been answered. */
 static void close_job(struct order_job *job)
 {
     http_finish(job->x);
@@ -59,11 +59,11 @@ static void queue_job(struct exchange *x, const struct order_request *request, j
     switch (product_queues_add(service->orders, &job->queued)) {
     case ADMITTED: return;
     case QUEUE_FULL:
-        reply_problem(x, OVERLOADED, NULL, "the queue has no room for another order; try again in a moment");
+        reply_problem(x, OVERLOADED, NULL, "the admission queue is full; try again in a moment");
         break;
     case PRODUCT_FULL:
         reply_problem(x, OVERLOADED, NULL,
-                      "%lld orders of this product are waiting already; try again in a moment",
+                      "%lld orders of this product are already waiting; try again in a moment",
                       (long long)service->config.product_queue);
         break;
     }
@@ -91,7 +91,7 @@ struct tools {
     enum lock_status lock_status;
 };
 
-/* The job is the worker's: what is known of its order before it is placed. */
+/* Fills in what is known of the order before the worker places it. */
 static void begin(struct order_job *job, const struct turn *turn, struct worker *worker,
                   const struct tools *tools, int64_t now_us)
 {
@@ -116,12 +116,12 @@ static void begin(struct order_job *job, const struct turn *turn, struct worker 
     job->placing.ids = service->ids;
     job->placing.unsold = service->unsold;
     job->placing.deadline_us = job->queued.deadline_us;
-    /* Where a limit makes orders of a product wait for one another, this is part of the wait for a lock. */
+    /* If the product has a limit, the wait in the admission queue counts as part of the wait for the lock. */
     job->placing.lock_deadline_us = (turn->limited ? job->queued.since_us : now_us) +
                                     settings->lock_wait_ms * 1000;
 }
 
-/* The order has ended before it began. */
+/* Sets the result of an order that cannot be started. */
 static void fail(struct placing *placing, enum outcome outcome, const char *backend, const char *error)
 {
     placing->result = (struct order_result){.outcome = outcome, .tries = 1, .backend = backend};
@@ -152,7 +152,7 @@ static void place(struct order_job *const *jobs, size_t count, struct worker *wo
         create_order(lead);
 }
 
-/* Tells the trace, the metrics and the log what has become of the order. */
+/* Reports the order's outcome to the trace, the metrics and the log. */
 static void account(struct order_job *job, struct worker *worker, uint64_t round_trips)
 {
     const struct strategy *strategy = job->placing.strategy;
@@ -211,8 +211,8 @@ static void serve(struct order_job *const *jobs, size_t count, const struct turn
     }
 }
 
-/* In a classroom a sandbox can go to another learner while orders of the one before wait; these must not be placed in the
- * sale of the new one. Answers them and moves the others to the front; returns how many these are. */
+/* In a class a sandbox can go to another learner while orders of the previous learner wait. These must not be placed in
+ * the new learner's sale. Refuses them, moves the other orders to the front, and returns the number of the others. */
 static size_t refuse_strangers(struct order_job **jobs, size_t count, const struct service *service)
 {
     size_t left = 0;
@@ -234,7 +234,7 @@ void order_jobs_run(struct turn *turn, struct worker *worker)
         jobs[count++] = (struct order_job *)order;
     if (turn->expired)
         reply_problem(jobs[0]->x, OVERLOADED, NULL,
-                      "the order's deadline passed while it waited for its turn");
+                      "the order's deadline passed while it waited in the admission queue");
     else if (jobs[0]->echo)
         orders_reply_echo(jobs[0]->x, &jobs[0]->request);
     else if ((count = refuse_strangers(jobs, count, worker->service)) > 0)

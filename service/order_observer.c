@@ -28,7 +28,7 @@ static void on_step(struct observer *self, enum step step, int64_t value)
     }
     if (step != STEP_WAIT && step != STEP_SETNX && step != STEP_EXPIRE) /* taking a lock is one wait */
         o->before_us = now_us;
-    bool refused = step == STEP_CHECK && value == 0; /* nothing follows that others could come between */
+    bool refused = step == STEP_CHECK && value == 0; /* no step follows, so other orders cannot interleave */
     bool in_race = (step == o->think_after && !refused) || (step == STEP_TAKE && o->think_after == STEP_READ);
     if (in_race && o->think_us > 0) {
         struct timespec pause = {.tv_sec = o->think_us / 1000000, .tv_nsec = o->think_us % 1000000 * 1000};

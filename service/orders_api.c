@@ -196,7 +196,7 @@ void orders_reply_echo(struct exchange *x, const struct order_request *request)
     reply_order(x, 200, &order);
 }
 
-/* A receiver is a person: only the teacher and the owner of the product see who it is. */
+/* A receiver is a person, so only the teacher and the owner of the product see name and number. */
 static int64_t receivers_shown(const struct exchange *x)
 {
     return x->is_teacher ? RECEIVERS_OF_ALL : x->owns ? x->owns : RECEIVERS_OF_NONE;
@@ -279,8 +279,7 @@ void orders_get(struct exchange *x, struct worker *worker)
     if (!json && redis_stock_is_configured()) {
         if (reply_accepted(x, worker, id))
             return;
-        status = read_order_row(x, worker, id,
-                                &json); /* it may have gone from the one to the other meanwhile */
+        status = read_order_row(x, worker, id, &json); /* the writer may have moved it in between */
     }
     if (status == DB_OK)
         api_reply_json_text(x, json, UNKNOWN_ORDER, "order");

@@ -28,7 +28,7 @@ static const struct {
     [UNSUPPORTED_MEDIA_TYPE] = {"unsupported-media-type", 415, "The body must be application/json", 0},
     [LOCK_WAIT_OVER] = {"lock-busy", 503, "The lock was not got within the wait", 1},
     [LOCK_WAS_LOST] = {"lock-lost", 503, "The lock ended before the write; nothing was sold", 1},
-    [OVERLOADED] = {"overloaded", 503, "Too many orders are waiting", 1},
+    [OVERLOADED] = {"overloaded", 503, "The service is overloaded", 1},
     [WRONG_KIND_OF_STOCK] = {"wrong-stock-kind", 409,
                              "The product's stock is not kept as this strategy needs it", 0},
     [RUN_IN_PROGRESS] = {"run-in-progress", 409, "A load run goes on already", 1},

@@ -1,4 +1,4 @@
-/* The admission queue: a tree of products, each with the orders that wait, and a list of the products that have work. */
+/* The admission queue: a tree of products, each with its waiting orders, and a list of the products that have work. */
 #include "service/product_queue.h"
 
 #include "service/steps.h"
@@ -9,16 +9,16 @@
 
 enum { EXPIRY_CHECK_US = 100 * 1000 };
 
-/* The orders of a product that are placed in the same way. Two ways never share a turn. */
-struct line {
+/* The waiting orders of a product that are combined in the same way, since a turn has orders of one way only. */
+struct subqueue {
     struct queued_order *first, **end;
     size_t waiting;
-    int turns; /* that workers have */
+    int turns; /* that workers have taken and not ended */
 };
 
 struct product {
     int64_t id; /* first: the tree's key */
-    struct line lines[COMBINING_COUNT];
+    struct subqueue subqueues[COMBINING_COUNT];
     size_t waiting, placing; /* orders */
     int turns;
     bool paused;
@@ -37,7 +37,7 @@ struct product_queues {
     struct settings settings;
     int own_count;
     bool switching;                 /* the common settings are being changed */
-    bool switched;                  /* they have been, and no order under them has been handed out since */
+    bool switched;                  /* they were changed, and no order under them has been handed out since */
     int pauses;                     /* products that are paused */
     int turns, common_turns;        /* under the common settings */
     size_t waiting, common_waiting; /* orders */
@@ -68,15 +68,15 @@ static struct product *find_or_add(struct product_queues *q, int64_t id)
     if (p || !(p = calloc(1, sizeof *p)))
         return p;
     p->id = id;
-    for (int line = 0; line < COMBINING_COUNT; line++)
-        p->lines[line].end = &p->lines[line].first;
+    for (int subqueue = 0; subqueue < COMBINING_COUNT; subqueue++)
+        p->subqueues[subqueue].end = &p->subqueues[subqueue].first;
     if (tsearch(p, &q->products, by_id))
         return p;
     free(p);
     return NULL;
 }
 
-/* Forgets the product if nothing is known of it that another one would not have. */
+/* Forgets the product if its entry holds no state. */
 static void drop_if_unused(struct product_queues *q, struct product *p)
 {
     if (p->own || p->waiting > 0 || p->turns > 0 || p->paused || p->listed)
@@ -101,52 +101,53 @@ static const struct strategy *strategy_of(const struct product_queues *q, const 
     return order->strategy ? order->strategy : settings_of(q, p)->strategy;
 }
 
-/* How many turns a line may have at once, when the product is not shut; 0: any number. */
-static int64_t limit_of(const struct product_queues *q, const struct product *p, enum combining line)
+/* The number of turns that workers may have of a subqueue at once, unless the product is shut; 0: any number. */
+static int64_t limit_of(const struct product_queues *q, const struct product *p, enum combining subqueue)
 {
     if (p->id == 0)
         return 0;
-    return line == ONE_BY_ONE ? settings_of(q, p)->product_limit : 1;
+    return subqueue == ONE_BY_ONE ? settings_of(q, p)->product_limit : 1;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------------- */
+/* ---- subqueues ------------------------------------------------------------------------------------------------- */
 
 static void append(struct product_queues *q, struct product *p, struct queued_order *order)
 {
-    struct line *line = &p->lines[p->id == 0 ? ONE_BY_ONE : strategy_of(q, p, order)->combining];
+    struct subqueue *subqueue = &p->subqueues[p->id == 0 ? ONE_BY_ONE : strategy_of(q, p, order)->combining];
     order->next = NULL;
-    *line->end = order;
-    line->end = &order->next;
-    line->waiting++;
+    *subqueue->end = order;
+    subqueue->end = &order->next;
+    subqueue->waiting++;
     p->waiting++;
     q->waiting++;
     q->common_waiting += !p->own;
 }
 
-static struct queued_order *remove_first(struct product_queues *q, struct product *p, struct line *line)
+static struct queued_order *remove_first(struct product_queues *q, struct product *p,
+                                         struct subqueue *subqueue)
 {
-    struct queued_order *order = line->first;
-    line->first = order->next;
-    if (!line->first)
-        line->end = &line->first;
+    struct queued_order *order = subqueue->first;
+    subqueue->first = order->next;
+    if (!subqueue->first)
+        subqueue->end = &subqueue->first;
     order->next = NULL;
-    line->waiting--;
+    subqueue->waiting--;
     p->waiting--;
     q->waiting--;
     q->common_waiting -= !p->own;
     return order;
 }
 
-/* The line whose first order came first, of all lines or of those that may have another turn; NULL: there is none. */
-static struct line *earliest(struct product_queues *q, struct product *p, bool of_all)
+/* The subqueue with the earliest first order, of all subqueues or only of those below their limit; NULL: there is none. */
+static struct subqueue *earliest(struct product_queues *q, struct product *p, bool of_all)
 {
-    struct line *found = NULL;
+    struct subqueue *found = NULL;
     for (int i = 0; i < COMBINING_COUNT; i++) {
-        struct line *line = &p->lines[i];
+        struct subqueue *subqueue = &p->subqueues[i];
         int64_t limit = limit_of(q, p, (enum combining)i);
-        if (line->first && (of_all || limit == 0 || line->turns < limit) &&
-            (!found || line->first->deadline_us < found->first->deadline_us))
-            found = line;
+        if (subqueue->first && (of_all || limit == 0 || subqueue->turns < limit) &&
+            (!found || subqueue->first->deadline_us < found->first->deadline_us))
+            found = subqueue;
     }
     return found;
 }
@@ -156,18 +157,18 @@ static bool has_all_its_workers(const struct product_queues *q, const struct pro
     return q->bounds.turns_of_product > 0 && p->id != 0 && p->turns >= q->bounds.turns_of_product;
 }
 
-static struct line *next_line(struct product_queues *q, struct product *p)
+static struct subqueue *next_subqueue(struct product_queues *q, struct product *p)
 {
     return is_shut(q, p) || has_all_its_workers(q, p) ? NULL : earliest(q, p, false);
 }
 
 /* ---- the list of products that have work -------------------------------------------------------------------- */
 
-/* Lists the product where a worker could take an order of it now. It is in the list once at most: this makes the workers
- * go from product to product. */
+/* Adds the product to the list if a worker can take one of its orders now. A product is in the list at most once, so the
+ * workers serve the products round robin. */
 static void list(struct product_queues *q, struct product *p)
 {
-    if (p->listed || !next_line(q, p))
+    if (p->listed || !next_subqueue(q, p))
         return;
     p->listed = true;
     p->next_ready = NULL;
@@ -190,13 +191,14 @@ static bool needs_worker(const struct product_queues *q)
     return q->first_ready && q->idle > 0;
 }
 
-/* After a pause or a switch: its orders go on, in the lines of what may be another strategy now. */
+/* Admits the product's waiting orders after a pause or a switch. The strategy may be a different one now, so the orders
+ * may belong in other subqueues. */
 static void reopen(struct product_queues *q, struct product *p)
 {
     struct queued_order *first = NULL, **end = &first;
     int64_t now_us = monotonic_us();
-    for (struct line *line; (line = earliest(q, p, true)) != NULL;) {
-        *end = remove_first(q, p, line);
+    for (struct subqueue *subqueue; (subqueue = earliest(q, p, true)) != NULL;) {
+        *end = remove_first(q, p, subqueue);
         end = &(*end)->next;
     }
     for (struct queued_order *order = first, *next; order; order = next) {
@@ -273,7 +275,7 @@ static bool has_expired(const struct queued_order *order, int64_t now_us)
     return order->deadline_us <= now_us;
 }
 
-/* One change waits for this before it follows another: so changes leave room for orders. */
+/* A second change waits until an order was handed out after the first one, so that changes cannot starve the orders. */
 static void note_hand_out(struct product_queues *q, struct product *p)
 {
     bool awaited = p->resumed || (q->switched && !p->own);
@@ -283,11 +285,11 @@ static void note_hand_out(struct product_queues *q, struct product *p)
         pthread_cond_broadcast(&q->changed);
 }
 
-static void hand_out_expired(struct product_queues *q, struct product *p, struct line *line,
+static void hand_out_expired(struct product_queues *q, struct product *p, struct subqueue *subqueue,
                              struct turn *ret_turn)
 {
     *ret_turn = (struct turn){
-        .settings = *settings_of(q, p), .orders = remove_first(q, p, line), .count = 1, .expired = true};
+        .settings = *settings_of(q, p), .orders = remove_first(q, p, subqueue), .count = 1, .expired = true};
     ret_turn->settings.strategy = strategy_of(q, p, ret_turn->orders);
     note_hand_out(q, p);
 }
@@ -297,22 +299,23 @@ static size_t orders_in_turn(enum combining kind)
     return kind == ONE_BY_ONE ? 1 : TURN_ORDERS_MAX;
 }
 
-/* The line has an order, and may have a turn. */
-static void hand_out(struct product_queues *q, struct product *p, struct line *line, int64_t now_us,
+/* Hands out the first orders of a subqueue, which is not empty and below its limit. */
+static void hand_out(struct product_queues *q, struct product *p, struct subqueue *subqueue, int64_t now_us,
                      struct turn *ret_turn)
 {
-    enum combining kind = (enum combining)(line - p->lines);
+    enum combining kind = (enum combining)(subqueue - p->subqueues);
     *ret_turn = (struct turn){
-        .settings = *settings_of(q, p), .limited = limit_of(q, p, kind) > 0, .product = p, .line = kind};
-    ret_turn->settings.strategy = strategy_of(q, p, line->first);
+        .settings = *settings_of(q, p), .limited = limit_of(q, p, kind) > 0, .product = p, .subqueue = kind};
+    ret_turn->settings.strategy = strategy_of(q, p, subqueue->first);
     struct queued_order **end = &ret_turn->orders;
-    while (ret_turn->count < orders_in_turn(kind) && line->first && !has_expired(line->first, now_us) &&
-           strategy_of(q, p, line->first) == ret_turn->settings.strategy) {
-        *end = remove_first(q, p, line);
+    while (ret_turn->count < orders_in_turn(kind) && subqueue->first &&
+           !has_expired(subqueue->first, now_us) &&
+           strategy_of(q, p, subqueue->first) == ret_turn->settings.strategy) {
+        *end = remove_first(q, p, subqueue);
         end = &(*end)->next;
         ret_turn->count++;
     }
-    line->turns++;
+    subqueue->turns++;
     p->turns++;
     q->turns++;
     q->common_turns += !p->own;
@@ -324,7 +327,7 @@ static void end_turn(struct product_queues *q, struct turn *turn)
 {
     struct product *p = turn->product;
     turn->product = NULL;
-    p->lines[turn->line].turns--;
+    p->subqueues[turn->subqueue].turns--;
     p->turns--;
     q->turns--;
     q->common_turns -= !p->own;
@@ -335,7 +338,7 @@ static void end_turn(struct product_queues *q, struct turn *turn)
     drop_if_unused(q, p);
 }
 
-/* Products that are shut are not listed: this finds the orders whose deadline passes there. */
+/* Finds orders whose deadline has passed at products that are shut, because such products are not in the list. */
 struct expiry {
     struct product_queues *queues;
     int64_t now_us;
@@ -348,8 +351,8 @@ static void look_for_expired(const void *node, VISIT visit, void *arg)
     struct product *p = *(struct product *const *)node;
     if ((visit != preorder && visit != leaf) || expiry->found || !is_shut(expiry->queues, p))
         return;
-    const struct line *line = earliest(expiry->queues, p, true);
-    if (line && has_expired(line->first, expiry->now_us))
+    const struct subqueue *subqueue = earliest(expiry->queues, p, true);
+    if (subqueue && has_expired(subqueue->first, expiry->now_us))
         expiry->found = p;
 }
 
@@ -358,7 +361,7 @@ static bool some_are_shut(const struct product_queues *q)
     return q->pauses > 0 || q->switching;
 }
 
-/* Looks at most every EXPIRY_CHECK_US, unless it finds one. */
+/* Walks over all products at most once in EXPIRY_CHECK_US, except after it found an order. */
 static bool take_expired(struct product_queues *q, int64_t now_us, struct turn *ret_turn)
 {
     struct expiry expiry = {q, now_us, NULL};
@@ -374,7 +377,7 @@ static bool take_expired(struct product_queues *q, int64_t now_us, struct turn *
     return true;
 }
 
-/* False: nothing can be taken now. */
+/* False: no order can be handed out now. */
 static bool take(struct product_queues *q, struct turn *ret_turn)
 {
     int64_t now_us = monotonic_us();
@@ -382,14 +385,14 @@ static bool take(struct product_queues *q, struct turn *ret_turn)
         return true;
     while (q->first_ready) {
         struct product *p = unlist_first(q);
-        struct line *line = next_line(q, p);
-        if (line && has_expired(line->first, now_us))
-            hand_out_expired(q, p, line, ret_turn);
-        else if (line)
-            hand_out(q, p, line, now_us, ret_turn);
+        struct subqueue *subqueue = next_subqueue(q, p);
+        if (subqueue && has_expired(subqueue->first, now_us))
+            hand_out_expired(q, p, subqueue, ret_turn);
+        else if (subqueue)
+            hand_out(q, p, subqueue, now_us, ret_turn);
         list(q, p);
         drop_if_unused(q, p);
-        if (line)
+        if (subqueue)
             return true;
     }
     return false;
@@ -445,10 +448,10 @@ void product_queues_close(struct product_queues *q)
 
 /* ---- what is going on -------------------------------------------------------------------------------------- */
 
-/* How many orders of the line could be placed beside those that are. */
+/* The number of waiting orders of the subqueue that further workers could place now. */
 static size_t room_of(const struct product_queues *q, const struct product *p, enum combining kind)
 {
-    int64_t limit = limit_of(q, p, kind), turns = p->lines[kind].turns;
+    int64_t limit = limit_of(q, p, kind), turns = p->subqueues[kind].turns;
     if (limit == 0)
         return SIZE_MAX;
     return limit > turns ? (size_t)(limit - turns) * orders_in_turn(kind) : 0;
@@ -458,11 +461,11 @@ static void add_load(struct product_queues *q, const struct product *p, struct p
 {
     load->placing += p->placing;
     for (int i = 0; i < COMBINING_COUNT; i++) {
-        const struct line *line = &p->lines[i];
+        const struct subqueue *subqueue = &p->subqueues[i];
         size_t ready = is_shut(q, p) || has_all_its_workers(q, p) ? 0 : room_of(q, p, (enum combining)i);
-        ready = ready < line->waiting ? ready : line->waiting;
+        ready = ready < subqueue->waiting ? ready : subqueue->waiting;
         load->ready += ready;
-        load->held += line->waiting - ready;
+        load->held += subqueue->waiting - ready;
     }
 }
 
@@ -501,14 +504,14 @@ int product_queues_busy(struct product_queues *q)
 
 /* ---- changes ----------------------------------------------------------------------------------------------- */
 
-/* Waits for a turn or a pause to end; false when DEADLINE has come. */
+/* Waits until a turn or a pause ends. False: DEADLINE has passed. */
 static bool wait_for_change(struct product_queues *q, int64_t deadline_us)
 {
     struct timespec until = {.tv_sec = deadline_us / 1000000, .tv_nsec = deadline_us % 1000000 * 1000};
     return pthread_cond_clockwait(&q->changed, &q->mutex, CLOCK_MONOTONIC, &until) == 0;
 }
 
-/* From now on deadlines can pass at a product that is shut: idle workers look for these (wait_for_work). */
+/* Wakes the idle workers: while a product is shut they check for expired orders (wait_for_work). */
 static void shut(struct product_queues *q)
 {
     pthread_cond_broadcast(&q->work);
@@ -526,8 +529,8 @@ static void end_pause(struct product_queues *q, struct product *p)
     pthread_cond_signal(&q->work);
 }
 
-/* Waits until the product is nobody else's to change, and its orders have had a turn since the last change. NULL: DEADLINE
- * came first, or memory is out. */
+/* Waits until no other thread changes the product, and an order of it was handed out since the last change. NULL: DEADLINE
+ * has passed, or memory is out. */
 static struct product *wait_for_product(struct product_queues *q, int64_t id, int64_t deadline_us)
 {
     struct product *p;

@@ -27,74 +27,74 @@ enum { OWN_SETTINGS_MAX = 256 };
 
 struct product_queues;
 
-/* What waits: a member of the caller's own structure, which must stay where it is until the order is handed out. */
+/* An order in the queue: a member of the caller's structure, which must not move until the order is handed out. */
 struct queued_order {
     struct queued_order *next;       /* the queue's, then the turn's */
     int64_t product_id;              /* 0: no product; never limited */
-    const struct strategy *strategy; /* NULL: the product's current one */
+    const struct strategy *strategy; /* NULL: the product's current strategy */
     int64_t deadline_us;             /* monotonic_us; orders of a product are handed out in its order */
     int64_t since_us;                /* out: when it began to wait, or when the last reset or switch ended */
 };
 
-/* What a worker does next: one order, or several that one strategy places together. */
+/* The work that a worker takes at once: one order, or several that one strategy places together. */
 struct turn {
     struct queued_order *orders; /* linked by next, first come first */
     size_t count;                /* of the orders, at least 1 */
     struct settings settings;    /* of the orders; the strategy is the one that they asked for, if they did */
-    bool expired; /* one order whose deadline passed while it waited: to be answered, not placed */
-    bool limited; /* there is a limit for such orders, so the wait since since_us was for their turn */
-    struct product *product; /* for product_queues_end, with LINE; NULL: there is nothing to end */
-    enum combining line;
+    bool expired;                /* one order whose deadline passed in the queue: the worker refuses it */
+    bool limited;            /* the product has a limit, so the orders waited for each other since since_us */
+    struct product *product; /* for product_queues_end, with SUBQUEUE; NULL: there is nothing to end */
+    enum combining subqueue;
 };
 
-/* What protects the products from one another. */
+/* Limits that keep one product from starving the others. */
 struct product_queue_bounds {
     size_t orders;            /* may wait, of all products together … */
     size_t orders_of_product; /* … and of one; 0: no other bound */
-    int64_t turns_of_product; /* workers that place orders of one product at once; 0: all */
+    int64_t turns_of_product; /* workers that place orders of one product at once; 0: any number */
 };
 
 /* NULL: out of memory. */
 struct product_queues *product_queues_new(const struct settings *settings,
                                           const struct product_queue_bounds *bounds);
-/* No thread may use it any more. QUEUES may be NULL. */
+/* No other thread may use QUEUES any more. It may be NULL. */
 void product_queues_free(struct product_queues *queues);
 
 enum admission { ADMITTED, QUEUE_FULL, PRODUCT_FULL };
 
-/* Adds an order. QUEUE_FULL: too many orders wait already, or memory is out, or the queues are closed; PRODUCT_FULL: too
- * many of this product do. Then the order is the caller's still. Never waits. */
+/* Adds an order; never waits. QUEUE_FULL: too many orders wait, memory is out, or the queues are closed. PRODUCT_FULL: too
+ * many orders of this product wait. In both cases the caller keeps the order. */
 enum admission product_queues_add(struct product_queues *queues, struct queued_order *order);
 
 /* For workers: waits for the next turn. False once the queues are closed and nothing waits. */
 bool product_queues_next(struct product_queues *queues, struct turn *turn);
-/* The turn's orders are placed, so that others may have their turn. To be called before the clients are answered: a client
- * that has its answer then finds no order of its own under way. */
+/* Ends the turn after its orders were placed, so that others can follow. Call it before you answer the clients: a client
+ * with an answer must not find its own order still in progress. */
 void product_queues_end(struct product_queues *queues, struct turn *turn);
 
-/* No more orders are added; those that wait are handed out still. */
+/* Rejects further orders; the waiting orders are still handed out. */
 void product_queues_close(struct product_queues *queues);
 
-/* Orders of a product (0: of all), as of one moment. */
+/* Counts the orders of a product (0: of all products) at one moment. */
 struct product_load {
     size_t placing; /* in turns that workers have */
-    size_t held;    /* waiting for their turn: the limit is reached, or the product is paused */
-    size_t ready;   /* waiting for a free worker alone */
+    size_t held;    /* waiting because the limit is reached or the product is paused */
+    size_t ready;   /* waiting only for a free worker */
 };
 struct product_load product_queues_load(struct product_queues *queues, int64_t product_id);
 /* How many workers have a turn. */
 int product_queues_busy(struct product_queues *queues);
 
-/* Keeps the product's orders waiting, and waits for the orders that are being placed. Another change of the product is
- * waited for first. False: DEADLINE (monotonic_us) came first, or memory is out; then no order is kept waiting. */
+/* Stops handing out the product's orders, and waits for the orders that are being placed. First waits for any other change
+ * of the product. False: DEADLINE (monotonic_us) has passed, or memory is out; then the product is not paused. */
 bool product_pause(struct product_queues *queues, int64_t product_id, int64_t deadline_us);
-/* Ends the pause: the orders that have waited go on. */
+/* Ends the pause, so that the waiting orders are handed out. */
 void product_resume(struct product_queues *queues, int64_t product_id);
 
 /* Changes the common settings, which every product without its own settings follows: waits until no order of these
- * products is being placed, while their other orders wait here. CHANGES: a strategy that is not NULL and numbers that are
- * not negative are set, the rest stays. *ret_settings are the settings afterwards. False: DEADLINE came first, and nothing
- * is changed. */
+ * products is being placed, while their other orders wait here. CHANGES: sets a strategy that is not NULL and numbers that
+ * are not negative; the rest stays. *ret_settings: the settings afterwards. False: DEADLINE has passed, and nothing is
+ * changed. */
 bool product_queues_switch(struct product_queues *queues, const struct settings *changes, int64_t deadline_us,
                            struct settings *ret_settings);
 /* The same for one product, which gets a copy of the common settings first if it has none yet. It must be paused.

@@ -99,7 +99,7 @@ static void reply_reconciliation(struct exchange *x, struct worker *worker, enum
     }
 }
 
-/* A product is being changed: its orders wait until change_end. */
+/* A change of a product: the product's orders wait from change_begin to change_end. */
 struct change {
     int64_t id;
     struct stock stock;
@@ -118,7 +118,9 @@ static bool change_begin(struct exchange *x, struct worker *worker, struct chang
     }
     if (!pause_orders(x, worker, change->id))
         return false;
-    if (!access_owns(x, change->id)) { /* any more: the sandbox went to another learner during the wait */
+    if (!access_owns(
+            x,
+            change->id)) { /* checked again: the sandbox may have gone to another learner during the wait */
         product_resume(worker->service->orders, change->id);
         return false;
     }

@@ -225,13 +225,13 @@ static void attend(struct runs *runs, struct run *run, const struct run_child *c
     free(err.bytes);
 }
 
-/* Why there is no result; with the mutex held. */
+/* Sets the reason why there is no result; with the mutex held. */
 static void note_end(struct run *run, int status)
 {
     if (WIFEXITED(status))
         snprintf(
             run->error, sizeof run->error,
-            "The load test ended with exit status %d and gave no reason. Try again; the service's log has the run.",
+            "The load test failed with exit status %d and gave no reason. Try again, or read the service's log.",
             WEXITSTATUS(status));
     else
         snprintf(run->error, sizeof run->error, "The load test was killed by signal %d (%s). Try again.",
@@ -250,7 +250,7 @@ static bool nothing_was_measured(const struct run *run)
     return true;
 }
 
-/* Every strategy of the run needs a server that is not there; with the mutex held. */
+/* No strategy of the run could be loaded, because their servers do not answer; with the mutex held. */
 static void note_unavailable(struct run *run)
 {
     const json_t *row = json_array_get(run->rows, 0);
@@ -273,7 +273,7 @@ void run_watch(struct runs *runs, struct run *run)
     struct text out = {0};
     attend(runs, run, &child, &out);
     int status = run_child_end(&child, monotonic_us() + (int64_t)GRACE_MS * 1000);
-    /* It writes its result also where a promise was broken (1), or where a strategy could not be measured (3). */
+    /* The load test also writes a result if a strategy broke its guarantee (1) or could not be measured (3). */
     json_error_t error;
     json_t *document = WIFEXITED(status) && out.bytes ? json_read(out.bytes, out.length, 0, &error) : NULL;
     free(out.bytes);

@@ -100,8 +100,8 @@ static void note_time(struct run *run)
         (void)strftime(run->started_at, sizeof run->started_at, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
-/* The product's place in the line, which it takes or keeps; 0: it is the first. Products that have not asked for a while
- * have left the line. */
+/* Returns the product's place in the queue for runs, which it takes or keeps; 0: the first. First removes products that
+ * have not asked for RUN_PLACE_MS. */
 static int keep_place(struct runs *runs, int64_t product_id)
 {
     int64_t now_us = monotonic_us();
@@ -125,7 +125,7 @@ static int keep_place(struct runs *runs, int64_t product_id)
     return found;
 }
 
-/* The product, which is the first of the line, has its run. */
+/* Removes the product, which is the first in the queue, because its run starts. */
 static void give_up_place(struct runs *runs)
 {
     runs->place_count--;

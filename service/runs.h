@@ -29,10 +29,10 @@ struct runs *runs_new(const struct config *config);
 void runs_stop(struct runs *runs);
 void runs_free(struct runs *runs);
 
-/* Starts a run against PORT of this service. RUN_GOES_ON: *ret_id is of the run in the way. RUN_WAITS: none is, but another
- * product asked before; *ret_id is of the last run. Both give the product a place in the line, which it keeps while it asks
- * again at least every RUN_PLACE_MS: so a product that has just run comes after all others that ask. RUN_IMPOSSIBLE: no
- * thread or memory, or the service is ending, or just starting (PORT 0). */
+/* Starts a run against PORT of this service. RUN_GOES_ON: the run *ret_id is in progress. RUN_WAITS: no run is in
+ * progress, but another product asked earlier; *ret_id is the last run. Both give the product a place in the queue for runs,
+ * which it keeps if it asks again at least every RUN_PLACE_MS. So a product that has just run comes after all others.
+ * RUN_IMPOSSIBLE: no thread or memory, or the service is stopping or starting (PORT 0). */
 enum { RUN_PLACE_MS = 3000 };
 enum run_start runs_start(struct runs *runs, const struct run_order *order, uint16_t port, int64_t *ret_id);
 /* The run as JSON text, to be freed; NULL where it is not kept (or memory is out). */
@@ -43,7 +43,7 @@ char *runs_traces(struct runs *runs, int64_t id);
 int64_t runs_product(struct runs *runs, int64_t id);
 /* Ends a run that goes on and waits until it has gone; a run that has ended stays as it is. False: it is not kept. */
 bool runs_cancel(struct runs *runs, int64_t id);
-/* The same for the run of a product that goes on, if one does; its product also loses its place in the line. */
+/* Cancels the product's run, if one is in progress, and removes the product from the queue for runs. */
 void runs_cancel_product(struct runs *runs, int64_t product_id);
 /* The run that goes on, or the last one: {"id","state","product_id","strategy","share"}, or null where there was none. */
 json_t *runs_summary(struct runs *runs);

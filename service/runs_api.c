@@ -89,13 +89,13 @@ void runs_create(struct exchange *x, struct worker *worker)
     case RUN_GOES_ON:
         reply_problem(
             x, RUN_IN_PROGRESS, json_pack("{s:I}", "run", (json_int_t)id),
-            "run %lld goes on, and one runs at a time; ask again within %d seconds to keep your place in the line",
+            "run %lld is in progress, and only one can run at a time; ask again within %d seconds to keep your place in the queue",
             (long long)id, RUN_PLACE_MS / 1000);
         break;
     case RUN_WAITS:
         reply_problem(
             x, RUN_IN_PROGRESS, json_pack("{s:I}", "run", (json_int_t)id),
-            "another product asked for a run before; ask again within %d seconds to keep your place",
+            "another product asked for a run first; ask again within %d seconds to keep your place in the queue",
             RUN_PLACE_MS / 1000);
         break;
     case RUN_IMPOSSIBLE: reply_problem(x, OVERLOADED, NULL, "a run cannot be started now"); break;

@@ -16,16 +16,16 @@ struct run {
     struct run_order order;
     uint16_t port;
     char started_at[32];
-    int64_t started_us, ended_us; /* on the monotonic clock; ended_us is 0 while it goes on */
-    json_t *load;                 /* the last sign of it while it goes on, or NULL */
+    int64_t started_us, ended_us; /* on the monotonic clock; ended_us is 0 while it is in progress */
+    json_t *load;                 /* its latest progress report, or NULL */
     json_t *rows;                 /* of the strategies that are done */
     json_t *document;             /* the load test's whole result, or NULL */
     char *traces;                 /* JSON text, or NULL */
-    char *text;                   /* the run as JSON, or NULL where it has to be written anew */
-    char error[400];              /* the last complaint */
+    char *text;                   /* the run as JSON, or NULL if it has to be generated again */
+    char error[400];              /* the last error */
 };
 
-/* A product's place in the line for the next run. */
+/* A product's place in the queue for runs. */
 struct run_place {
     int64_t product_id, asked_us;
 };
@@ -36,7 +36,7 @@ struct runs {
     pthread_cond_t ended;
     struct run kept[RUNS_KEPT];
     int64_t last_id;
-    struct run *current;                     /* NULL: none goes on */
+    struct run *current;                     /* NULL: none is in progress */
     struct run_place places[RUN_PLACES_MAX]; /* first come, first served */
     int place_count;
     bool cancelled; /* the current one is to end */

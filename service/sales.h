@@ -1,4 +1,4 @@
-/* When the current sale of each product began: what open pages show of a product's orders starts there. */
+/* The start time of each product's current sale: open pages show only the orders since then. */
 #ifndef OVERSELL_SERVICE_SALES_H
 #define OVERSELL_SERVICE_SALES_H
 
@@ -20,7 +20,7 @@ static inline void sale_begins(struct sales *sales, int64_t product_id)
     atomic_store(&sales->begun_us[(uint64_t)product_id % SALES_MAX], monotonic_us());
 }
 
-/* When that was (monotonic_us); 0: no sale has begun. Any thread. */
+/* The start of the product's current sale (monotonic_us); 0: no sale has begun. Any thread. */
 static inline int64_t sale_begun_us(struct sales *sales, int64_t product_id)
 {
     return atomic_load(&sales->begun_us[(uint64_t)product_id % SALES_MAX]);

@@ -56,7 +56,7 @@ static int count_of_address(const struct sandboxes *sandboxes, const char *addre
     return count;
 }
 
-/* A place that nobody has had, else the one that was left alone for longest; -1: there are not more than SPARED free ones. */
+/* A place that was never used, else the one that is idle for longest; -1: no more than SPARED places are free. */
 static int find_free(const struct sandboxes *sandboxes, int spared, int64_t now_us)
 {
     int found = -1, free_places = 0;

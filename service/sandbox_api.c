@@ -15,7 +15,7 @@ enum { IDS_TRIED = 20, ID_STEP = 256, ID_STEP_LEAST = 40, ID_STEP_MOST = 390 };
 
 static const struct stock new_stock = {STOCK_COUNTER, SANDBOX_STOCK};
 
-/* Makes a product whose id nobody has; *ret_id is 0 where none was found. Ids of different places
+/* Makes a product with an unused id; *ret_id is 0 if none was found. Ids of different places
  * differ modulo SALES_MAX, so no sandbox shares its beginning of a sale (sales.h) with another. */
 static enum db_status make_product(struct worker *worker, struct redis_keeper *keeper, int place,
                                    int64_t *ret_id)
@@ -71,7 +71,8 @@ static bool settle(struct exchange *x, struct worker *worker, int place, int64_t
     if (before)
         log_line(LOG_INFO, "the sandbox with product %lld goes to another learner", (long long)before);
     if (before && !product_pause(service->orders, before, deadline_us)) {
-        reply_problem(x, OVERLOADED, NULL, "orders of the learner before still run");
+        reply_problem(x, OVERLOADED, NULL,
+                      "orders of the previous learner are still in progress; try again in a moment");
         return false;
     }
     enum db_status status = ready_product(worker, place, id);
@@ -87,9 +88,10 @@ static bool settle(struct exchange *x, struct worker *worker, int place, int64_t
     if (status != DB_OK)
         api_reply_db(x, worker, status);
     else if (*id == 0)
-        reply_problem(x, OVERLOADED, NULL, "no id was found for a sandbox's product");
+        reply_problem(x, OVERLOADED, NULL, "no unused product id was found for the sandbox; try again");
     else if (!ready)
-        reply_problem(x, OVERLOADED, NULL, "orders of the sandbox's product still run");
+        reply_problem(x, OVERLOADED, NULL,
+                      "orders of the sandbox's product are still in progress; try again in a moment");
     else if (!room)
         api_reply_no_own_settings(x);
     return room;
@@ -110,13 +112,13 @@ void sandboxes_create(struct exchange *x, struct worker *worker)
     if (place == SANDBOX_ADDRESS_FULL) {
         reply_problem(
             x, OVERLOADED, NULL,
-            "%s has %lld sandboxes already, which is the limit for one address; the teacher can end one, or raise "
-            "--sandboxes-per-address",
+            "%s already has %lld sandboxes, which is the limit for one address; ask the teacher to end one, or to "
+            "raise --sandboxes-per-address",
             caller.address, (long long)caller.most_of_address);
         return;
     }
     if (place < 0) {
-        reply_problem(x, OVERLOADED, NULL, "all %d sandboxes are in use; the teacher can end one",
+        reply_problem(x, OVERLOADED, NULL, "all %d sandboxes are in use; ask the teacher to end one",
                       SANDBOXES_MAX);
         return;
     }
@@ -128,7 +130,7 @@ void sandboxes_create(struct exchange *x, struct worker *worker)
     sandbox_give(service->sandboxes, place, id, token);
     live_forget(service, id);
     http_set_header(x, "Location", "/products/%lld", (long long)id);
-    http_set_fixed_header(x, "Cache-Control", "no-store"); /* it is a secret */
+    http_set_fixed_header(x, "Cache-Control", "no-store"); /* the reply has a secret token */
     http_reply_json(
         x, 201,
         json_pack("{s:I, s:s, s:i}", "product_id", (json_int_t)id, "token", token, "stock", SANDBOX_STOCK));

@@ -50,11 +50,11 @@ struct worker {
 struct service {
     struct config config;
     char instance[INSTANCE_MAX + 1];
-    struct product_queues *orders; /* those that wait, and the settings that they are placed under */
+    struct product_queues *orders; /* the admission queue, and the settings of the products */
     struct sales sales;
-    struct unsold_list *unsold; /* units that failed orders have still to give back */
+    struct unsold_list *unsold; /* units of failed orders that are still to be given back */
     struct order_ids *ids;      /* for orders that are accepted in Redis … */
-    struct writer *writer;      /* … and who writes them; NULL where there is none */
+    struct writer *writer;      /* … and what writes them to PostgreSQL; NULL: nothing */
     struct http *http;          /* the main thread's; requests may come before it is set */
     atomic_uint port;           /* where it listens; 0: not known yet */
     struct runs *runs;
@@ -76,7 +76,7 @@ bool workers_start(struct service *service);
 /* Lets what is queued be handled, then ends the threads. */
 void workers_stop(struct service *service);
 
-/* How many orders are being placed, or wait to be: of one product, or of all (0). */
+/* The number of orders that wait or are being placed: of one product, or of all (0). */
 int orders_running(const struct service *service, int64_t product_id);
 
 /* DB, connected and with the schema in place, by the deadlines that it has. DB_OK, or why not. Any thread. */

@@ -1,4 +1,4 @@
-/* The settings that orders are placed under: what PUT /strategy changes. */
+/* The settings of a product's orders, which PUT /strategy changes. */
 #ifndef OVERSELL_SERVICE_SETTINGS_H
 #define OVERSELL_SERVICE_SETTINGS_H
 

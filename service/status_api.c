@@ -67,10 +67,11 @@ void metrics_get(struct exchange *x, struct worker *worker)
         "# HELP oversell_workers_busy Order workers that have an order.\n# TYPE oversell_workers_busy gauge\n"
         "oversell_workers_busy %d\n",
         product_queues_busy(service->orders));
-    fprintf(to,
-            "# HELP oversell_orders_waiting Orders that wait for their turn at a product.\n"
-            "# TYPE oversell_orders_waiting gauge\noversell_orders_waiting %zu\n",
-            load.held);
+    fprintf(
+        to,
+        "# HELP oversell_orders_waiting Orders that wait because their product has reached its limit or is being changed.\n"
+        "# TYPE oversell_orders_waiting gauge\noversell_orders_waiting %zu\n",
+        load.held);
     fprintf(
         to,
         "# HELP oversell_http_connections Open HTTP connections.\n# TYPE oversell_http_connections gauge\n"

@@ -21,7 +21,7 @@ const struct strategy strategies[] = {
         "The transaction outlives its lock: the next order reads before this one's write can be seen."},
 
     {"mutex-wrong-object",       UNSAFE,            LOAD,                   AROUND_TX,    &process_mutex_wrong_object, NO_FENCE,    ONE_TX,
-        READ_COMMITTED,          take_read_write,         1,   place_by_steps, ONE_BY_ONE, "A mutex, but everybody locks another one",
+        READ_COMMITTED,          take_read_write,         1,   place_by_steps, ONE_BY_ONE, "A mutex, but every order locks a different one",
         "Each worker locks an object of its own, so nobody ever waits for anybody."},
 
     {"mutex",                    ONE_PROCESS,       SECOND_PROCESS,         AROUND_TX,    &process_mutex,              NO_FENCE,    ONE_TX,
@@ -35,8 +35,8 @@ const struct strategy strategies[] = {
 
     {"reentrant-mutex",          ONE_PROCESS,       SECOND_PROCESS | CRASH, AROUND_TWICE, &process_mutex_reentrant,    NO_FENCE,    TWO_TX,
         READ_COMMITTED,          take_read_write,         1,   place_by_steps, ONE_BY_ONE, "Recursive mutex around the stock alone",
-        "The critical section is short: the order follows in a second transaction, outside the mutex, and gives its units back "
-        "if it fails. A crash between the two loses them, and a second process has a mutex of its own."},
+        "The critical section is short: the order is inserted in a second transaction, outside the mutex. If that fails, the "
+        "service gives the units back. A crash between the two loses the units, and each process has its own mutex."},
 
     {"select-for-update",        SAFE,              NOTHING,                NO_LOCK,      NULL,                        NO_FENCE,    ONE_TX,
         READ_COMMITTED,          take_for_update,         1,   place_by_steps, ONE_BY_ONE, "SELECT … FOR UPDATE",

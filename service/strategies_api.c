@@ -145,7 +145,7 @@ static bool switch_to(struct exchange *x, struct service *service, int64_t produ
         in_time = product_queues_switch(service->orders, changes, deadline_us, ret_settings);
     } else if ((in_time = product_pause(service->orders, product_id, deadline_us))) {
         bool owns = access_owns(
-            x, product_id); /* still: the sandbox may have gone to another learner during the wait */
+            x, product_id); /* checked again: the sandbox may have gone to another learner during the wait */
         room = owns && product_set_own(service->orders, product_id, changes, ret_settings);
         product_resume(service->orders, product_id);
         if (!owns)

@@ -43,7 +43,7 @@ enum fencing {
 /* One transaction for all, or the stock committed first and the order after it. */
 enum tx_scope { ONE_TX, TWO_TX };
 
-/* Does a worker place the waiting orders of a product one by one, or many of them together? */
+/* Does a worker place the waiting orders of a product one by one, or several together? */
 enum combining { ONE_BY_ONE, COMBINED_IN_POSTGRES, COMBINED_IN_REDIS, COMBINING_COUNT };
 
 struct placing;
@@ -76,7 +76,7 @@ const struct strategy *strategy_find(const char *name);
 const struct lock_ops *strategy_lock(const char *name);
 /* The server that it needs besides the shop's PostgreSQL, for its lock or its stock; NULL for none. */
 const struct lock_server *strategy_server(const struct strategy *strategy);
-/* Does an order go through the engine's steps alone? Otherwise it has none that an explorer could reorder. */
+/* Does the engine place an order of this strategy step by step? Otherwise the explorer cannot reorder its steps. */
 bool strategy_has_steps(const struct strategy *strategy);
 /* The kind of stock that it sells. */
 enum stock_kind strategy_stock_kind(const struct strategy *strategy);

@@ -1,4 +1,4 @@
-/* What the engine takes for granted of a strategy's row, checked when a program starts. */
+/* Checks, at program start, what the engine assumes about each row of the strategy table. */
 #include "service/strategy_validate.h"
 
 #include "service/create_order.h"
@@ -56,10 +56,11 @@ static bool has_valid_cells(const struct strategy *row, const struct complaint *
             return wrong(complaint, "the %s is %u; it must be %s", CELLS[i].cell, value, CELLS[i].valid);
     }
     if (!row->title || !row->why)
-        return wrong(complaint, "it has no title, or does not say why; add both texts at the end of the row");
+        return wrong(complaint,
+                     "its title or its explanation is missing; add both texts at the end of the row");
     if (row->shown_by & ~(unsigned)(LOAD | SECOND_PROCESS | EXPIRY | CRASH))
         return wrong(complaint,
-                     "what shows its flaw is no combination of LOAD, SECOND_PROCESS, EXPIRY and CRASH");
+                     "what shows its flaw must be a combination of LOAD, SECOND_PROCESS, EXPIRY and CRASH");
     if (row->guarantee != SAFE && row->shown_by == NOTHING)
         return wrong(
             complaint,
@@ -74,7 +75,7 @@ static bool has_valid_cells(const struct strategy *row, const struct complaint *
 
 /* ---- the lock ---------------------------------------------------------------------------------------------------- */
 
-/* A lock's file knows its locks by their addresses. */
+/* A lock's source file identifies its locks by address, so a copy does not work. */
 static bool is_original(const struct lock_ops *lock, const struct complaint *complaint)
 {
     const struct lock_ops *like = NULL;

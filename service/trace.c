@@ -51,7 +51,7 @@ void trace_ring_add(struct trace_ring *ring, const struct trace *trace)
     pthread_mutex_unlock(&ring->mutex);
 }
 
-/* A number is given out while its ring's mutex is held, so a reader who then takes that mutex finds the trace. */
+/* A trace gets its number while its ring's mutex is held. A reader that takes the mutex afterwards finds the trace. */
 uint64_t traces_count(void)
 {
     return atomic_load(&last_number);

@@ -36,10 +36,10 @@ struct trace_ring *trace_ring_new(int capacity);
 void trace_ring_free(struct trace_ring *ring);
 void trace_ring_add(struct trace_ring *ring, const struct trace *trace);
 
-/* How many traces this process has added to all its rings. Every trace up to this number can be read from them. */
+/* The number of traces that this process has added to all its rings. All traces up to this number can be read. */
 uint64_t traces_count(void);
 
-/* Which traces are wanted: the newest LIMIT of a product (0: of all), of those added after the number AFTER. */
+/* A query: the newest LIMIT traces of a product (0: of all products) with a number above AFTER. */
 struct trace_query {
     int64_t product_id;
     int limit;

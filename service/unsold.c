@@ -1,4 +1,4 @@
-/* Giving back what one order has taken and could not sell. */
+/* Gives back the units that one order took but could not sell. */
 #include "service/unsold.h"
 
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 enum { TRY_AGAIN_US = 10 * 1000 };
 
-/* Learns the open transaction's fate; false where that is not possible by UNTIL. *ret_owed: the units are to be given back. */
+/* Finds out the result of the open transaction. False: impossible before UNTIL. *ret_owed: the units are to be given back. */
 static bool settle(struct unsold *unsold, struct db *db, int64_t until_us, bool *ret_owed)
 {
     *ret_owed = true;
@@ -20,7 +20,7 @@ static bool settle(struct unsold *unsold, struct db *db, int64_t until_us, bool 
     return true;
 }
 
-/* Under the lock. */
+/* The caller holds the strategy's lock, if there is one. */
 static bool give_back(struct unsold *unsold, struct db *db, const char *instance, int64_t until_us)
 {
     bool owed;
@@ -54,6 +54,6 @@ bool unsold_give_back(struct unsold *unsold, struct db *db, struct lock *lock, c
         return false;
     bool done = give_back(unsold, db, instance, until_us);
     if (lock)
-        (void)lock_release(lock, &grant); /* what was given back is committed */
+        (void)lock_release(lock, &grant); /* a failure does not matter: the give-back is committed */
     return done;
 }

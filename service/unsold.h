@@ -1,15 +1,15 @@
-/* Units that an order took in one transaction and could not sell in the next. They are given back, by the order itself where
- * it can, else by a thread as soon as the database answers again. What the process has not given back when it ends is lost
- * to the stock. */
+/* Gives back units that an order took in its first transaction and could not sell in its second. The order itself tries
+ * first; then a thread retries until the database answers again. Units that are left when the process exits are lost to the
+ * stock. */
 #ifndef OVERSELL_SERVICE_UNSOLD_H
 #define OVERSELL_SERVICE_UNSOLD_H
 
 #include "db/settle.h"
 #include "service/strategy.h"
 
-enum { UNSOLD_MAX = 1024 }; /* orders whose units are still to be given back; beyond, no more are placed */
+enum { UNSOLD_MAX = 1024 }; /* orders with units to give back; when the list is full, no more orders start */
 
-/* The transaction whose fate decides what is owed. */
+/* The transaction whose result decides whether the units are owed to the stock. */
 enum open_transaction {
     OPEN_NONE,  /* none is open: the units are owed */
     OPEN_TAKE,  /* took the units: owed if it was committed */
@@ -25,12 +25,12 @@ struct unsold {
     struct lost_commit lost; /* of the open transaction */
 };
 
-/* Gives the units back, under the strategy's LOCK, or finds that nothing is owed. False: not done by UNTIL, and UNSOLD says
- * what is still open. Sets DB's deadlines. */
+/* Gives the units back under the strategy's LOCK, or finds that nothing is owed. False: not done before UNTIL; UNSOLD then
+ * has the transaction that is still open. Sets DB's deadlines. */
 bool unsold_give_back(struct unsold *unsold, struct db *db, struct lock *lock, const char *instance,
                       int64_t until_us);
 
-/* Those of a process. Any thread may call. */
+/* The unsold units of a process. Any thread may call. */
 struct unsold_list;
 
 /* NULL: out of memory or threads. Strings are borrowed. */
@@ -38,9 +38,9 @@ struct unsold_list *unsold_list_start(const char *database_url, const char *inst
 /* Tries for a few seconds more, then logs what is lost. LIST may be NULL. */
 void unsold_list_stop(struct unsold_list *list);
 
-/* Before units are taken: false where too many are still to be given back. */
+/* Reserves a place before an order takes units. False: the list is full. */
 bool unsold_list_reserve(struct unsold_list *list);
-/* Ends a reservation: UNSOLD (copied) is to be given back, or NULL: nothing is. */
+/* Ends a reservation. UNSOLD (copied) is to be given back; NULL: nothing is. */
 void unsold_list_end(struct unsold_list *list, const struct unsold *unsold);
 
 #endif

@@ -1,4 +1,4 @@
-/* The units that are still to be given back, and the thread that does it when the database answers again. */
+/* The list of units that are still to be given back, and the thread that gives them back once the database answers. */
 #include "service/unsold.h"
 
 #include "service/log.h"
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 enum {
-    LEASE_MS = 10000,           /* of a lock that has one */
-    TRY_US = 1000 * 1000,       /* at most, for the units of one order: then it is the next one's turn */
+    LEASE_MS = 10000,           /* if the lock has a lease */
+    TRY_US = 1000 * 1000,       /* at most for one order; then the thread tries the next one */
     STOPPING_US = 5000 * 1000,  /* at the end of the process, for all */
     REST_NS = 100 * 1000 * 1000 /* after a failure */
 };
@@ -25,7 +25,7 @@ struct unsold_list {
     struct unsold units[UNSOLD_MAX]; /* a ring */
 };
 
-/* The next one; false where none is left and the list is to stop, or its time is up. */
+/* Takes the next one. False: the list stops, and it is empty or its time is up. */
 static bool next(struct unsold_list *list, int64_t *end_us, struct unsold *ret_unsold)
 {
     pthread_mutex_lock(&list->mutex);
@@ -38,7 +38,7 @@ static bool next(struct unsold_list *list, int64_t *end_us, struct unsold *ret_u
         *ret_unsold = list->units[list->first];
         list->first = (list->first + 1) % UNSOLD_MAX;
         list->count--;
-        list->reserved++; /* its place, in case that it comes back */
+        list->reserved++; /* keeps its place in case that this try fails */
     }
     pthread_mutex_unlock(&list->mutex);
     return goes_on;
@@ -65,7 +65,7 @@ static void *run(void *context)
         bool done = try_once(list, &unsold);
         unsold_list_end(list, done ? NULL : &unsold);
         if (done)
-            log_line(LOG_INFO, "product %lld: %lld units of an order that failed are given back",
+            log_line(LOG_INFO, "product %lld: gave back %lld units of a failed order",
                      (long long)unsold.product_id, (long long)unsold.quantity);
         else
             nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
@@ -106,9 +106,10 @@ void unsold_list_stop(struct unsold_list *list)
     pthread_mutex_unlock(&list->mutex);
     pthread_join(list->thread, NULL);
     if (list->count > 0)
-        log_line(LOG_ERROR,
-                 "the units of %d orders that failed could not be given back; reset their products",
-                 list->count);
+        log_line(
+            LOG_ERROR,
+            "could not give back the units of %d failed orders, because the database did not answer; reset their products",
+            list->count);
     list_free(list);
 }
 

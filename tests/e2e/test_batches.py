@@ -1,4 +1,4 @@
-"""Orders that wait for their turn at a product: combined into one transaction (batched), or a few at a time
+"""Orders that wait in the admission queue: combined into one transaction (batched), or a few at a time
 (product_limit)."""
 
 import itertools
@@ -355,7 +355,7 @@ def test_a_full_queue_of_other_products(held):
 
 
 def test_a_reset_comes_before_those_in_line(held):
-    """It waits for the order that is being placed. Those that wait for their turn are placed after it, in the new sale."""
+    """The reset waits for the order that is being placed. The waiting orders are placed after it, in the new sale."""
     service, product, crowd, row = held()
     for _ in range(10):
         crowd.send_in_line(product)
@@ -369,7 +369,7 @@ def test_a_reset_comes_before_those_in_line(held):
 
 
 def test_a_switch_comes_before_those_in_line(held):
-    """They are placed under the strategy that holds when their turn comes."""
+    """Waiting orders are placed under the strategy that is set when a worker takes them."""
     service, product, crowd, row = held()
     for _ in range(10):
         crowd.send_in_line(product)

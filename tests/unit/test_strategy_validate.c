@@ -86,10 +86,10 @@ static void wrong_cells_are_explained(void **state)
     WRONG("isolation is 9", "READ_COMMITTED", row.isolation = (enum db_isolation)9);
     WRONG("guarantee is 4", "SAFE", row.guarantee = (enum guarantee)4);
     WRONG("span of the lock is 7", "AROUND_TX", row.span = (enum lock_span)7);
-    WRONG("no combination", "CRASH", row.shown_by = 1u << 20);
+    WRONG("must be a combination", "CRASH", row.shown_by = 1u << 20);
     WRONG("NOTHING shows its flaw", "promise SAFE", row.shown_by = NOTHING);
     WRONG("it is SAFE", "NOTHING", row.guarantee = SAFE);
-    WRONG("no title", "both texts", row.why = NULL);
+    WRONG("is missing", "both texts", row.why = NULL);
 }
 
 static void a_row_without_a_name_is_explained(void **state)
