@@ -28,7 +28,7 @@ struct bench_settings {
 
 static const struct option_row ROWS[] = {
     {"--only", "LIST", OPTION_TEXTS, AT(only), 0, 0, NULL,
-     "run those that match, with commas between, such as 'hot/*,sold-out'; may be\nrepeated"},
+     "run only the cases that match one of these patterns, separated by commas,\nsuch as 'hot/*,sold-out'; may be repeated"},
     {"--rounds", "N", OPTION_NUMBER, AT(rounds), 1, 99, NULL,
      "how often both sides of every ratio are measured"},
     {"--duration", "TIME", OPTION_DURATION, AT(duration_ms), 1000, 600000, NULL,
@@ -83,7 +83,7 @@ static bool is_wanted(const struct bench_case *row, const struct texts *only)
     return only->count == 0;
 }
 
-/* Does each pattern match a case? Says on stderr which one does not. */
+/* Checks that each pattern matches a case; reports the first that does not on stderr. */
 static bool each_matches(const struct bench_case *cases, size_t case_count, const char *list)
 {
     const char *rest = list, *word;

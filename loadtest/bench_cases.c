@@ -17,7 +17,7 @@
 
 #define CONTENDERS 8 /* for one key */
 #define COUNTED_ORDERS 20000
-#define PATTERN_SIZE 128 /* longer than any name, and one that is not matches nothing */
+#define PATTERN_SIZE 128 /* longer than any name; a longer pattern matches nothing */
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 

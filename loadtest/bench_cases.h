@@ -46,7 +46,8 @@ struct bench_case {
 /* All there are; returns how many. */
 size_t bench_cases(struct bench_case ret_cases[static CASES_MAX]);
 
-/* LIST has patterns with commas between: each is a name, a part of one, or has * and ? in it. An empty one matches nothing. */
+/* LIST: patterns separated by commas. A pattern is a name, a part of a name, or has * and ? as wildcards. An empty pattern
+ * matches nothing. */
 bool bench_case_matches(const struct bench_case *row, const char *list);
 
 /* The row's result, from the samples of all rounds; NULL when out of memory. */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXTRA_MS 120000 /* for starting and ending, and for a busy machine */
+#define EXTRA_MS 120000 /* to start and stop, also on a busy machine */
 #define OUTPUT_MAX 65536
 #define FIRST_REQUESTS 20000 /* to find how many fill the time */
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXTRA_MS 120000 /* for connecting, and for ending */
+#define EXTRA_MS 120000 /* to connect and to exit */
 #define REPORT_MAX 65536
 #define ENV_MAX 10
 

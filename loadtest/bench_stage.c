@@ -26,7 +26,7 @@
 #define PATIENCE_MS 60000
 #define WARM_UP_ORDERS 200 /* connects every worker and prepares its statements */
 #define WRK_EXTRA_MS 60000
-#define END_MS 60000    /* of a service that is told to end */
+#define END_MS 60000    /* for a service to exit after SIGTERM */
 #define MEMORY_ORDERS 5 /* over each connection, so that what fills with use is full */
 
 /* ---- the database --------------------------------------------------------------------------------------------- */

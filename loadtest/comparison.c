@@ -17,7 +17,7 @@ static const struct option_row ROWS[] = {
      "connections in all, each with one order at a time"},
     {"--stock", "S", OPTION_NUMBER, AT(plan.stock), 1, 100000000, NULL, "units to sell out"},
     {"--quantity", "Q", OPTION_NUMBER, AT(plan.quantity), 0, 1000000, NULL,
-     "units an order; 0: one, but two in a short sell-out of 51 units that comes first"},
+     "units per order; 0: one, after a short sell-out of 51 units with two units per order"},
     {"--requests", "R", OPTION_NUMBER, AT(plan.requests), 0, 100000000, NULL,
      "orders sent to sell out; 0: four times what the stock is good for.\n"
      "It ends earlier once 512 in a row were told \"sold out\""},

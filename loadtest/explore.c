@@ -45,15 +45,15 @@ static const struct option_row ROWS[] = {
     {"--actors", "N", OPTION_NUMBER, AT(plan.actors), 1, ACTORS_MAX, NULL, "orders at a time"},
     {"--stock", "S", OPTION_NUMBER, AT(plan.stock), 0, STOCK_MOST, NULL, "units there are"},
     {"--quantities", "LIST", OPTION_TEXT, AT(quantities), 0, 0, NULL,
-     "units that each order wants, with commas between; the last number\nis also that of all further orders"},
+     "units that each order wants, separated by commas; the last number\nalso applies to all further orders"},
     {"--faults", "WHICH", OPTION_CHOICE, AT(faults), 0, 0, FAULT_CHOICES,
-     "what happens once, at any point: what carries an order's lock ends\n"
-     "(expire), or an order dies (crash), and all others of its process with\n"
-     "it where the lock is in its memory; or an order's wait for another one\n"
-     "reaches its time limit (timeout)"},
+     "the fault that happens once in a schedule, at any point. expire: the\n"
+     "lease, session or connection of an order's lock ends. crash: an order\n"
+     "dies, and with a lock in memory all orders of its process. timeout: an\n"
+     "order's wait for another order times out"},
     {"--never", "LIST", OPTION_TEXT, AT(never), 0, 0, NULL,
-     "judge by these figures alone, with commas between, whatever the row\n"
-     "promises: oversold, drift, undersold, waited, deadlock, stuck, robbed,\n"
+     "judge only by these figures, separated by commas, and ignore the\n"
+     "row's guarantee: oversold, drift, undersold, waited, deadlock, stuck, robbed,\n"
      "two-holders, failed, answers-wrong, false-refusal, leaked"},
     {"--limit", "N", OPTION_NUMBER, AT(plan.limits.schedules), 0, INT32_MAX, NULL,
      "schedules at most, for each strategy; 0: all"},
@@ -96,14 +96,14 @@ static const struct command_line LINE = {
     .summary =
         "Lets a few orders of each strategy run in every order in which their steps can follow each other, and\n"
         "compares the books after each. The steps are the service's own, on real servers; a strategy is safe\n"
-        "here if not one schedule oversells, refuses an order wrongly or leaves a lock behind. Its share of bad\n"
+        "here if no schedule oversells, refuses an order wrongly or leaves a lock behind. Its share of bad\n"
         "schedules is the same in every run. Without --actors, --stock, --quantities and --faults each strategy is\n"
-        "searched twice: two orders of one unit where one is left; then two orders of two units where three are\n"
-        "left, and in each schedule one wait may reach its time limit (as --stock 3 --quantities 2 --faults\n"
-        "timeout). --limit and --time are for each search.\n"
+        "searched twice: first two orders of one unit each and a stock of one; then two orders of two units each\n"
+        "and a stock of three, where one wait in each schedule may time out (as --stock 3 --quantities 2 --faults\n"
+        "timeout). --limit and --time apply to each search.\n"
         "Exit status: 0 all as expected (also where a limit has left something out: unknown), 1 a promise was\n"
-        "broken or a flaw not shown, 3 a search could not go on, 128 and more: interrupted; the rows that are\n"
-        "finished are printed in every case.",
+        "broken or a flaw not shown, 3 a search could not continue, 128 and more: interrupted. The finished rows\n"
+        "are printed in every case.",
     .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
 };
 
@@ -324,7 +324,7 @@ static int replay(const struct explore_settings *settings)
     return status;
 }
 
-/* Was the option given, as "--stock 1" or "--stock=1"? Its default value can also be given. */
+/* Was the option given, as "--stock 1" or "--stock=1"? The settings cannot tell, if it was given its default value. */
 static bool is_given(int argc, char **argv, const char *option)
 {
     size_t length = strlen(option);

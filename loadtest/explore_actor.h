@@ -52,7 +52,7 @@ struct actor {
     enum actor_state state;
     bool released, quits, dies, times_out;
     bool is_placing; /* its thread is inside an order */
-    bool may_try;    /* WAITING: something has happened since that may have freed the lock */
+    bool may_try;    /* WAITING: an event since then may have freed the lock */
     bool sleeps;     /* WAITING: until this has happened, NULL: for ever; else it is to try again */
     bool (*has_ended)(void *context);
     void *context;

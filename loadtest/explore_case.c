@@ -202,7 +202,7 @@ json_t *cases_run(const struct explore_cases *cases, struct explore_shop *shop, 
         json_decref(results);
         results = NULL;
     }
-    if (hunt && !hunt->play.lost) /* threads that do not end still use it */
+    if (hunt && !hunt->play.lost) /* threads that did not finish still use it */
         free(hunt);
     return results;
 }

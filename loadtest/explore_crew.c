@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WORKERS_MAX = 16, LOOK_MS = 200 /* how soon an interrupt is passed on */ };
+enum { WORKERS_MAX = 16, LOOK_MS = 200 /* until an interrupt reaches the workers */ };
 
 struct crew {
     const struct explore_plan *plan;
@@ -55,12 +55,13 @@ static bool report_row(FILE *out, size_t number, json_t *row)
     return written;
 }
 
-/* A search that could not go on may have lost PostgreSQL: then no other can. */
+/* A search failed, perhaps because PostgreSQL is unreachable; then no other search can run. */
 static bool is_there(struct explore_shop *shop)
 {
     struct explore_books ignored;
     if (shop->lost) {
-        complain("an order does not end: a server is frozen, or unreachable");
+        complain(
+            "an order does not finish, because a server is frozen or unreachable; check the servers and start again");
         return false;
     }
     if (explore_shop_audit(shop, &ignored))
@@ -147,7 +148,7 @@ static void collect(struct worker *workers, size_t count, const struct crew *cre
         polled[i] = (struct pollfd){.fd = workers[i].from, .events = POLLIN};
     bool told = false;
     while (open > 0) {
-        /* A signal may have reached this process alone. */
+        /* The signal may have reached only this process, so it is passed on to the workers. */
         for (size_t i = 0; interrupted() && !told && i < count; i++)
             (void)kill(workers[i].pid, SIGTERM);
         told = interrupted();

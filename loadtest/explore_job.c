@@ -104,7 +104,7 @@ static bool name_checkpoint(const struct explore_plan *plan, struct hunt *hunt,
     return length < (int)sizeof c->path && used < sizeof c->question;
 }
 
-/* One search, in the PLAN's settings. */
+/* Runs one search with the settings of PLAN. */
 static json_t *search(const struct explore_plan *plan, const struct strategy *strategy,
                       struct explore_shop *shop, const char *url, hunt_covered *covered, void *context)
 {
@@ -131,12 +131,13 @@ static json_t *search(const struct explore_plan *plan, const struct strategy *st
     } else {
         (void)hunt_run(hunt, &plan->limits, covered, context); /* if it failed the row says so */
         if (hunt->differed > 0)
-            complain("%s: %u schedules did not go as before, or an order failed in them; they were run again",
-                     strategy->name, hunt->differed);
+            complain(
+                "%s: %u schedules were run again, because an order failed or the events differed from the run before",
+                strategy->name, hunt->differed);
         row = row_of(plan, hunt, strategy);
         hunt_close(hunt);
     }
-    if (!hunt->play.lost) /* threads that do not end still use it */
+    if (!hunt->play.lost) /* threads that did not finish still use it */
         free(hunt);
     return row;
 }
@@ -193,7 +194,7 @@ json_t *explore_strategy(const struct explore_plan *plan, const struct strategy 
                          plan->twice ? (void *)&half : context);
     if (!row || !plan->twice || json_object_get(row, "reason"))
         return row;
-    if (interrupted()) { /* half of it is no promise */
+    if (interrupted()) { /* without its second search the row has no verdict */
         const char *verdict = explore_verdict_name(explore_verdict_of_both(verdict_of(row), EXPLORE_UNKNOWN));
         json_object_set_new(row, "verdict", json_string(verdict));
         return row;

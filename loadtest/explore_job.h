@@ -12,7 +12,7 @@ struct explore_plan {
     unsigned never;  /* as play_settings */
     struct hunt_limits limits;
     const char *checkpoints; /* a folder for them; NULL: none */
-    bool twice;              /* also searches the schedules of larger orders: see below */
+    bool twice;              /* runs a second search with larger orders: see below */
 };
 
 /* What one unit for two orders of one cannot show: quantities, units that are left over, waits that end in vain. Only one of

@@ -214,7 +214,7 @@ static unsigned who_waits_in_postgresql(const struct play *play)
     return waiting;
 }
 
-/* RET_LATE: it was made, but PostgreSQL's choice of a victim was a matter of time. */
+/* RET_LATE: the move was made, but PostgreSQL's choice of the victim depended on timing. */
 static bool make_move(struct play *play, struct move move, bool *ret_late)
 {
     size_t since;
@@ -262,7 +262,7 @@ bool play_make(void *self, struct move move)
     struct play *play = self;
     size_t count = play->move_count;
     bool late, made = make_move(play, move, &late);
-    /* The victim is to be the order that closes the cycle, in every run. So all waits are given more time, from the start. */
+    /* In every run the victim must be the order that closes the cycle. So the schedule starts again with longer waits. */
     for (int tries = 0; made && late && tries < LATE_MAX; tries++) {
         int64_t at_least_us = play->shop->deadlock_timeout_us;
         play->deadlock_wait_us = play->deadlock_wait_us < at_least_us ? at_least_us

@@ -33,7 +33,7 @@ static bool learn_profile(struct play *play)
     enum outcome alone_it = play->ending.outcomes[0];
     if (alone_it != CREATED) {
         const char *why = play->actors[0].placing.result.error;
-        /* A server that is away, or too slow for a single try, says nothing about the strategy. */
+        /* An unreachable or slow server says nothing about the strategy. */
         play->fails_alone = alone_it != BACKEND_AWAY && (alone_it != BUSY || !settings.strategy->lock);
         snprintf(play->error, sizeof play->error, "an order that is alone ends as %s%s%s%s",
                  outcome_name(alone_it),
@@ -102,7 +102,7 @@ static bool let_all_end(struct play *play, bool only_begun, bool *ret_stuck)
     return ended;
 }
 
-/* A schedule that was broken off, by a move that could not be made, leaves orders where they were held: they end. */
+/* Lets the held orders of an aborted schedule finish. */
 static bool end_what_has_begun(struct play *play)
 {
     bool begun = false, stuck;
@@ -136,7 +136,7 @@ bool play_start(void *self)
     struct play *play = self;
     const struct stock_policy *policy = stock_policy_of(play->settings.strategy->take_stock);
     if (!end_what_has_begun(play)) {
-        snprintf(play->error, sizeof play->error, "an order does not end");
+        snprintf(play->error, sizeof play->error, "an order does not finish");
         return false;
     }
     if (!explore_shop_reset(play->shop, policy->kind, play->settings.stock))
@@ -269,7 +269,7 @@ static void judge(struct play *play)
                           play->scene.events[i].what == STEP_WAIT;
 }
 
-/* What an order has kept is released when the order has ended: it would stand in the way of all further schedules. */
+/* Releases a lock that an order leaked, because it would block all further schedules. */
 static bool forget_leftovers(struct play *play, struct actor *actor)
 {
     bool well = true;
@@ -292,7 +292,7 @@ bool play_end(void *self)
     size_t events = play->scene.event_count;
     bool stuck;
     if (play->lost || !let_all_end(play, false, &stuck)) {
-        snprintf(play->error, sizeof play->error, "an order does not end");
+        snprintf(play->error, sizeof play->error, "an order does not finish");
         return false;
     }
     play->ending.deadlock = play->deadlock;

@@ -37,9 +37,8 @@ struct ending {
     bool hollow;        /* one was given the lock, and the server knew nothing of it */
     bool stuck;         /* an order waits for a lock that nobody will release */
     bool failed;        /* an order ended in a way that no step of another explains */
-    bool
-        false_refusal; /* an order was refused as sold out although enough units were left, and nobody had taken them */
-    bool leaked; /* an order ended and kept its lock */
+    bool false_refusal; /* an order was refused as sold out although enough units were left */
+    bool leaked;        /* an order ended without releasing its lock */
 };
 
 struct play {
@@ -57,24 +56,24 @@ struct play {
     bool deadlock, fault_made;
     struct lock
         *time; /* asks the lock's server, and ends locks: explore_time.h; NULL where the lock has none */
-    bool own_processes; /* each order is taken for a process of its own */
+    bool own_processes; /* each order counts as a separate process */
     unsigned restarts;  /* of the lock's servers, in this schedule */
     unsigned processes; /* how many there have been so far, where each order has one of its own */
     struct ending ending;
-    /* An order that is alone did not sell what there is: the strategy is wrong, whatever the schedule. */
+    /* An order without competitors failed, so the strategy is wrong in every schedule. */
     bool fails_alone;
-    /* An order did not end: its thread still runs. The play is of no use any more, and its memory must not be freed. */
+    /* An order did not finish, and its thread still runs. The play cannot be used again, and its memory must not be freed. */
     bool lost;
-    unsigned doubts;          /* how often the schedule has been run again because of play_is_doubtful */
+    unsigned doubts;          /* number of repetitions of the schedule because of play_is_doubtful */
     int64_t deadlock_wait_us; /* after an order has begun to wait: explore_moves.c */
-    uint64_t patience_used;   /* how often a wait was cut short by a time limit: never, if all is well */
+    uint64_t patience_used;   /* number of waits that reached the guard time limit; normally 0 */
     char error[400];
 };
 
 /* Opens connections and threads, and lets one order run alone, to learn the strategy's steps. False, with ERROR filled. */
 bool play_open(struct play *play, struct explore_shop *shop, const char *url,
                const struct play_settings *settings);
-/* Also in the middle of a schedule. Threads that do not end are left behind: then LOST is true. */
+/* May be called in the middle of a schedule. Sets LOST if threads do not finish; these are left running. */
 void play_close(struct play *play);
 
 /* What a search needs: see explore_search.h. SELF is the play. */
@@ -83,9 +82,9 @@ size_t play_enabled(void *self, struct move *ret_moves);
 bool play_make(void *self, struct move move);
 bool play_end(void *self); /* also where moves are still possible; fills play->ending */
 size_t play_remaining(void *self, unsigned actor);
-/* A server that answers too late fails an order as well: what no other order explains counts when it was seen three times. */
+/* A slow server can also make an order fail. So an unexplained failure counts only after it was seen three times. */
 bool play_is_doubtful(void *self);
-/* The events so far, without the tokens of locks, which differ from run to run. */
+/* A hash of the events so far, without fencing tokens, which differ from run to run. */
 uint64_t play_seen(void *self);
 
 /* The stock that others can see now. */

@@ -135,7 +135,7 @@ enum search_outcome search_run(struct search *search, const struct world *world)
         if (level == DEPTH_MAX)
             return fail(search, SEARCH_FAILED, "a schedule without an end");
         if (!make_choice(search, world, level, moves, count))
-            return fail(search, SEARCH_DIFFERS, "the same moves did not lead to the same events");
+            return fail(search, SEARCH_DIFFERS, "the same steps did not lead to the same events");
         if (!world->make(world->self, search->path[level].moves[search->path[level].taken]))
             return fail(search, SEARCH_FAILED, "a move could not be made");
         level++;
@@ -147,7 +147,7 @@ enum search_outcome search_run(struct search *search, const struct world *world)
     if (!world->end(world->self))
         return fail(search, SEARCH_FAILED, "no end");
     if (world->is_doubtful && world->is_doubtful(world->self))
-        return fail(search, SEARCH_DIFFERS, "an order failed that should not have");
+        return fail(search, SEARCH_DIFFERS, "an order failed, and no other order explains it");
     if (search->samples)
         search->depth = 0;
     else

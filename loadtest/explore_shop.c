@@ -81,7 +81,7 @@ static int64_t make_id(void)
     return id | 1;
 }
 
-/* Sets PGOPTIONS, for all connections that this process opens from now on: the user's own options, then ours. */
+/* Sets PGOPTIONS for all further connections of this process: the user's options, then ours. */
 static bool set_options(const char *schema, bool privileged)
 {
     static char *users; /* as they were before the first call */
@@ -108,9 +108,10 @@ static bool learn_session_facts(struct explore_shop *shop)
     if (!check(shop, db_run(shop->db, &ST_SESSION_FACTS, NULL, &row)))
         return false;
     if (strcmp(PQgetvalue(row, 0, 1), shop->schema) != 0) {
-        snprintf(shop->error, sizeof shop->error,
-                 "the connection string sets a search_path of its own, so explore would work in your tables; "
-                 "remove 'options' from it, or use PGOPTIONS instead");
+        snprintf(
+            shop->error, sizeof shop->error,
+            "the connection string sets a search_path, so explore would use your own tables; remove 'options' "
+            "from it, or use PGOPTIONS instead");
         return false;
     }
     bool privileged = strcmp(PQgetvalue(row, 0, 0), "on") == 0;
@@ -149,7 +150,7 @@ void explore_shop_close(struct explore_shop *shop)
         return;
     snprintf(sql, sizeof sql, "DROP SCHEMA IF EXISTS %s CASCADE", shop->schema);
     if (!shop->lost)
-        (void)run_script(shop, sql); /* whatever is wrong was said before */
+        (void)run_script(shop, sql); /* an error was already reported */
     db_free(shop->db);
     shop->db = NULL;
 }

@@ -10,7 +10,7 @@ struct explore_shop {
     int64_t product_id; /* unique among all explorers, and with it the names of their locks */
     char schema[40];
     unsigned resets;
-    bool lost; /* a play is: sessions may still work in the schema, which the next explorer drops */
+    bool lost; /* orders did not finish, so sessions may still use the schema; the next explorer drops it */
     int64_t deadlock_timeout_us; /* after so long a session of an order that waits looks for a deadlock */
     char error[320];
 };

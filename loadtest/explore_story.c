@@ -22,7 +22,7 @@ static void waits_text(const struct event *event, char *ret_text, size_t size)
             used += (size_t)snprintf(ret_text + used, size - used, " %c", actor_name(i));
 }
 
-/* A strategy of one's own may report a step without the stock. */
+/* A user's own strategy may report a step without the stock. */
 static void stock_text(const struct event *event, char *ret_text, size_t size)
 {
     if (event->value == STEP_NO_VALUE)
@@ -52,12 +52,12 @@ static void event_text(const struct event *event, char *ret_text, size_t size)
     case STEP_UNLOCK:
         snprintf(ret_text, size,
                  event->value == 1   ? "unlock"
-                 : event->value == 0 ? "unlock: it was no longer its own"
+                 : event->value == 0 ? "unlock: it no longer held the lock"
                                      : "unlock: no answer");
         break;
-    case STEP_CHECK: snprintf(ret_text, size, event->value ? "check" : "check: the lock has ended"); break;
-    case STEP_GET: snprintf(ret_text, size, event->value ? "get" : "get: not its own"); break;
-    case STEP_DEL: snprintf(ret_text, size, event->value ? "del" : "del: nothing there"); break;
+    case STEP_CHECK: snprintf(ret_text, size, event->value ? "check" : "check: the lock has expired"); break;
+    case STEP_GET: snprintf(ret_text, size, event->value ? "get" : "get: not its key"); break;
+    case STEP_DEL: snprintf(ret_text, size, event->value ? "del" : "del: no key"); break;
     case STEP_REFUSE: refusal_text(event, ret_text, size); break;
     case EVENT_WAITS: waits_text(event, ret_text, size); break;
     case STEP_WAIT: snprintf(ret_text, size, "joins the queue"); break;

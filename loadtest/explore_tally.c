@@ -31,7 +31,7 @@ static void keep_witness(struct tally *tally, const struct play *play, bool bad,
     tally->witnesses[at] = new;
 }
 
-/* A victim of a deadlock that does not try again is a buyer who is turned away for nothing. */
+/* A deadlock is wrong if the strategy does not retry: the victim's client is refused without a reason. */
 static bool deadlock_is_wrong(const struct play_settings *settings)
 {
     return settings->strategy->guarantee != UNSAFE && settings->strategy->max_tries <= 1;
@@ -108,7 +108,7 @@ enum explore_verdict explore_verdict(const struct play_settings *settings, const
     bool may_be_bad = flaw_may_show || (unsafe && (settings->faults || tally->bad == tally->stuck));
     if (!unsafe && (lock_is_broken(tally) || tally->stuck))
         return EXPLORE_BROKEN;
-    /* No row says of itself that it refuses buyers wrongly, or keeps its lock. */
+    /* False refusals and leaked locks are no declared flaw of any row. */
     if (tally->false_refusals + tally->leaked > 0 || (tally->deadlocks > 0 && deadlock_is_wrong(settings)))
         return EXPLORE_BROKEN;
     if (tally->bad > 0)
@@ -151,16 +151,16 @@ const char *explore_verdict_why(const struct play_settings *settings, const stru
         uint64_t schedules;
         const char *what;
     } found[] = {
-        {tally->oversold, "more was sold than there was"},
-        {tally->oversold ? 0 : tally->drifted, "the books do not balance"},
+        {tally->oversold, "more units were sold than the stock had"},
+        {tally->oversold ? 0 : tally->drifted, "the audit does not balance"},
         {tally->false_refusals, "an order was refused as sold out although enough units were left"},
         {tally->leaked, "an order ended without releasing its lock"},
         {tally->stuck, "an order waits for a lock that nobody will release"},
-        {deadlock_is_wrong(settings) ? tally->deadlocks : 0, "orders waited for each other (a deadlock)"},
+        {deadlock_is_wrong(settings) ? tally->deadlocks : 0, "deadlock between orders"},
         {tally->failed, "an order failed, and no other order explains it"},
         {tally->answers_wrong, "the orders in the database are not those that were acknowledged"},
-        {tally->robbed, "an order released a lock that was another's by then"},
-        {tally->two_holders + tally->hollow, "two orders held the lock"},
+        {tally->robbed, "lock stolen: an order released another order's lock"},
+        {tally->two_holders + tally->hollow, "two holders of one lock"},
     };
     size_t used = 0;
     *ret_text = '\0';

@@ -47,7 +47,7 @@ enum explore_verdict {
 enum explore_verdict explore_verdict(const struct play_settings *settings, const struct tally *tally,
                                      bool complete);
 const char *explore_verdict_name(enum explore_verdict verdict);
-/* What a row is found to be that was searched twice, in different settings. */
+/* The verdict of a row that was searched twice with different settings. */
 enum explore_verdict explore_verdict_of_both(enum explore_verdict one, enum explore_verdict other);
 
 /* Why a row is EXPLORE_BROKEN: what went wrong, and in how many schedules. Written to RET_TEXT of SIZE bytes, which is

@@ -146,13 +146,13 @@ static void explain_holders(const struct play *play, struct text *text)
         say(text, "One believed that it had got the lock, and the server knew nothing of it.");
 }
 
-/* Refusals that were wrong, and locks that were kept. */
+/* False refusals, deadlocks, leaked locks and failures. */
 static void explain_endings(const struct ending *ending, struct text *text)
 {
     if (ending->false_refusal)
         say(text, "An order was refused as sold out although enough units were left.");
     if (ending->deadlock)
-        say(text, "The orders waited for each other, a deadlock, and PostgreSQL rolled one of them back.");
+        say(text, "Deadlock: the orders waited for each other, and PostgreSQL rolled one of them back.");
     if (ending->leaked)
         say(text, "An order ended without releasing its lock.");
     if (ending->failed)

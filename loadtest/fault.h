@@ -66,10 +66,11 @@ struct fault {
     bool clocks;            /* the services have clocks that can be set */
     bool proxied_one;       /* by the first service alone, which is then the one that suffers */
     int64_t
-        think_ms; /* how long an order thinks; in STORY_OVERTAKE the first holder's. 0: by the lease, or by chance */
-    int64_t ttl_ms;   /* of the locks */
-    int64_t bound_ms; /* I4, I5: in which orders should flow again; ten times as much is a failure */
-    int cycles;       /* unless the user wants another number */
+        think_ms; /* think time of an order, in STORY_OVERTAKE of the first holder; 0: from the lease, or random */
+    int64_t ttl_ms; /* of the locks */
+    int64_t
+        bound_ms; /* I4, I5: goal for the time until orders succeed again; ten times as much is a failure */
+    int cycles;   /* the default of --cycles */
 };
 
 /* A strategy under a fault, over all cycles so far. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SETTLE_MS 60000 /* a writer that has died is noticed by the others within 5 s */
+#define SETTLE_MS 60000 /* the other writers notice a dead writer within 5 s */
 #define POLL_MS 15
 
 static const struct statement ST_ORDERS = {
@@ -224,7 +224,7 @@ static bool check_histories(const struct fault_log *log, const struct found *fou
     return sales != NULL;
 }
 
-/* No unit ever comes back in a sale: once one client was told that there is none, there is none for anybody. */
+/* No unit comes back in a sale: after one order was refused as sold out, no later order can succeed. */
 static void count_turned_away(const struct fault_log *log, const struct found *found,
                               struct fault_tally *tallies)
 {

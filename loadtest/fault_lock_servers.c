@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define DOWN_MS 1500      /* how long a server stays away */
-#define ACCEPTED_MS 60000 /* until somebody has ordered */
+#define ACCEPTED_MS 60000 /* until an order was accepted */
 #define HOLD_MS 60000
 #define FOLLOWS_MS 60000 /* until a replica has copied its master */
 #define POLL_MS 5
@@ -183,14 +183,14 @@ static bool restore_fences(struct fault_run *run)
             !redis_tell(run->site->addresses.redis_url, 0,
                         "SET redisson_lock_token:{oversell:lock:product:%" PRId64 "} %s", subject->product,
                         PQgetvalue(rows, 0, 0))) {
-            complain("Redis does not take a counter");
+            complain("Redis refused to set the counter of a fencing token");
             return false;
         }
     }
     return true;
 }
 
-/* The replica has all that the master had. */
+/* Waits until the replica has copied all data of its master. */
 static bool await_replica(struct fault_run *run)
 {
     int64_t end_us = monotonic_us() + (int64_t)FOLLOWS_MS * 1000;
@@ -219,13 +219,13 @@ bool before_failover(struct fault_run *run)
         return false;
     proxy_aim(run->site->proxies[BACKEND_REDIS][0], port);
     site_cut_proxies(run->site, 1 << BACKEND_REDIS);
-    /* Since Redis 7 a master waits for more replicas, by default. */
+    /* Since Redis 7 a master by default waits for more replicas before it syncs. */
     (void)redis_tell(run->site->addresses.redis_url, 0, "CONFIG SET repl-diskless-sync-delay 0");
     snprintf(text, sizeof text, "CONFIG SET masterauth %s", password);
     if (!replica_tell(run, text))
         return false;
     snprintf(text, sizeof text, "REPLICAOF 127.0.0.1 %d", port);
-    /* From a port where nobody is it hears nothing, not even what was sent before the fail-over. */
+    /* Then it follows a port without a server, so it receives no further writes before the fail-over. */
     return replica_tell(run, text) && await_replica(run) && replica_tell(run, "REPLICAOF 127.0.0.1 1");
 }
 

@@ -85,7 +85,7 @@ enum sale_of fault_log_sale(const struct fault_log *log, const struct intent *in
     const struct sale_change *change = &log->changes[intent->strategy];
     if (intent->began_us > change->ended_us)
         return SALE_LAST;
-    /* Without a clear answer the order may still have been made at any later time. */
+    /* An order without a definite answer may be created at any later time. */
     return intent->ended_us < change->began_us && intent->told != TOLD_NOTHING ? SALE_BEFORE : SALE_EITHER;
 }
 

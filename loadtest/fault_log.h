@@ -29,7 +29,7 @@ struct intent {
     int64_t began_us, ended_us; /* monotonic */
 };
 
-/* A product was reset or replaced while clients ordered: where one sale ends and the next one begins. */
+/* A reset or replacement of a product while clients order: one sale ends, and the next one begins. */
 struct sale_change {
     int64_t began_us, ended_us; /* the call, monotonic; 0: there was none in this cycle */
     bool keeps_orders;          /* a PUT; a reset deletes them */
@@ -38,8 +38,8 @@ struct sale_change {
 /* The sale that an intent was for. */
 enum sale_of {
     SALE_BEFORE, /* answered before the change began */
-    SALE_EITHER, /* under way beside the change */
-    SALE_LAST,   /* begun after the change, or there was none */
+    SALE_EITHER, /* concurrent with the change */
+    SALE_LAST,   /* begun after the change, or without any change */
 };
 
 struct fault_log {
@@ -53,7 +53,7 @@ struct fault_log {
     int64_t served_us[FAULT_STRATEGIES_MAX]; /* when somebody was last told "created" or "sold out" */
     /* By strategy. Written by the thread that makes the changes, and read by it when the clients have ended. */
     struct sale_change changes[FAULT_STRATEGIES_MAX];
-    char oddity[256]; /* the first answer that was wrong, in words */
+    char oddity[256]; /* describes the first wrong answer */
 };
 
 /* TAG: unlike that of any other log whose orders are in this database. */

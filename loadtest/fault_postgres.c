@@ -8,9 +8,9 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#define DEAD_MS 60000 /* a server that was told to end at once has ended by then */
+#define DEAD_MS 60000 /* for PostgreSQL to exit after an immediate shutdown */
 #define POLL_MS 5
-#define LATE_MS 1500 /* longer than it takes a service to settle a COMMIT */
+#define LATE_MS 1500 /* longer than a service needs to resolve a lost COMMIT */
 
 static const struct statement ST_BACKEND = {
     "fault_backend",

@@ -44,7 +44,7 @@ struct pair {
     uint32_t seen[2];   /* … and what has come */
     bool connected;     /* to the server */
     bool loses_reply;
-    bool orphaned;        /* its client has been reset, and what it sent is still to reach the server */
+    bool orphaned;        /* its client was reset, but its data has still to reach the server */
     struct flow flows[2]; /* by direction */
 };
 
@@ -153,7 +153,7 @@ static size_t before_the_cut(struct proxy *proxy, enum direction direction, size
     return (size_t)left;
 }
 
-/* Resets the client; what it has sent last is passed on when its time has come, and nothing else. */
+/* Resets the client. The proxy forwards the client's last message after the delay, and nothing else. */
 static void orphan(struct proxy *proxy, struct pair *pair, int64_t due_us)
 {
     (void)watch(proxy, pair, TO_CLIENT, 0);
@@ -164,7 +164,7 @@ static void orphan(struct proxy *proxy, struct pair *pair, int64_t due_us)
     atomic_fetch_add(&proxy->acted, 1);
 }
 
-/* What the server says to a client that is gone. False: it has nothing more to say. */
+/* Discards what the server sends to a client that is gone. False: the server closed the connection. */
 static bool ignore_server(struct pair *pair)
 {
     struct flow *flow = &pair->flows[TO_CLIENT];

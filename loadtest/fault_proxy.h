@@ -22,7 +22,7 @@ struct proxy_rules {
     /* The connection whose client sends these bytes (up to 63 of them) is reset as soon as its server's reply comes, which
      * is not passed on; once. NULL: none. */
     const char *lose_reply_to;
-    /* With lose_reply_to, above 0: the client is reset at once, and what it sent reaches the server only so much later. */
+    /* With lose_reply_to, above 0: the proxy resets the client at once, and forwards the message after this delay. */
     int64_t held_ms;
 };
 

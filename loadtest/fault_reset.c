@@ -1,4 +1,4 @@
-/* A fault of people: another process resets or replaces a product while its orders run. */
+/* The fault reset-beside: another process resets or replaces a product while orders of the product are in progress. */
 #include "loadtest/fault.h"
 
 #include "loadtest/complain.h"
@@ -7,7 +7,7 @@
 
 enum { FEW = 5, SOME = 40, MANY = 2000 };
 
-/* The second service knows nothing of the first one's orders, so the orders there are beside the change. */
+/* The second service makes the change. It does not know of the first one's orders, so these run concurrently with it. */
 static bool change_stock(struct fault_run *run, size_t i, bool keeps_orders)
 {
     struct shop *shop = run->site->services[FAULT_INSTANCES - 1].shop;
@@ -27,10 +27,11 @@ static bool change_stock(struct fault_run *run, size_t i, bool keeps_orders)
     return changed;
 }
 
-/* One change of each product in a cycle: the next one would hide what this one has broken. */
+/* Each product is changed once in a cycle: a second change would hide what the first one broke. */
 bool strike_reset_beside(struct fault_run *run)
 {
-    bool keeps_orders = run->cycle / 2 % 4 == 3; /* sales of one unit and of two take turns already */
+    bool keeps_orders = run->cycle / 2 % 4 ==
+                        3; /* by pairs of cycles, because sales of one and two units alternate */
     for (size_t i = 0; i < run->count; i++)
         if (!change_stock(run, i, keeps_orders))
             return false;

@@ -115,7 +115,7 @@ static bool add_unavailable(const json_t *rows, struct notes *notes)
 
 bool notes_of_faults(const json_t *document, struct notes *notes)
 {
-    /* The first three are as expected. */
+    /* The first three verdicts count as expected. */
     enum { EXPECTED = 3, ALL = 6 };
     static const char *const VERDICTS[ALL] = {"ok",         "caught-as-expected", "unavailable",
                                               "not-caught", "nothing-shown",      "broken"};

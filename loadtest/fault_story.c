@@ -258,7 +258,7 @@ bool fault_churn(struct fault_run *run)
         think_ms = HOLDERS_THINK_MS;
         scarce = false;
     }
-    /* Every other sale is one of two units an order, and one unit stays that two are not. */
+    /* In every second sale each order takes two units, and one unit is left over. */
     int64_t quantity = run->cycle % 2 == 0 ? 2 : 1;
     int64_t stock = quantity * (scarce ? random_between(&run->random, 5, 40) : AMPLE) + quantity - 1;
     struct fault_client clients[FAULT_STRATEGIES_MAX * FAULT_INSTANCES];
@@ -336,8 +336,7 @@ bool fault_overtake(struct fault_run *run)
 {
     struct fault_client first[FAULT_STRATEGIES_MAX], second[FAULT_STRATEGIES_MAX];
     struct fault_clients *before = NULL, *after = NULL;
-    int64_t by_lease_ms = run->fault->ttl_ms >= 10000 ? 10000
-                                                      : 4000; /* the most there is: a slow machine needs it */
+    int64_t by_lease_ms = run->fault->ttl_ms >= 10000 ? 10000 : 4000; /* the maximum, for slow machines */
     int64_t first_think_ms = run->fault->think_ms > 0 ? run->fault->think_ms : by_lease_ms;
     int64_t second_think_ms = 10000; /* the most there is */
     run->victim = (int)random_up_to(&run->random, FAULT_INSTANCES - 1);

@@ -199,7 +199,7 @@ const struct fault faults[] = {
     {.name = "etcd-restart", .does = "etcd is killed and started again",
      .story = STORY_CHURN, .expected = expect_etcd, .strike = strike_etcd_restart,
      .ttl_ms = 2000, .bound_ms = 3000, .cycles = 5},
-    {.name = "reset-beside", .does = "another process resets the products, or in every fourth cycle replaces them (PUT), while orders run",
+    {.name = "reset-beside", .does = "another process resets the products, or in every fourth cycle replaces them (PUT), while orders are in progress",
      .story = STORY_CHURN, .expected = expect_database, .strike = strike_reset_beside, .think_ms = 60,
      .ttl_ms = 10000, .bound_ms = 3000, .cycles = 40},
 };

@@ -1,11 +1,11 @@
-/* What one phase of a load run shows against a strategy: the evidence for its verdict, and a sentence that names it. */
+/* Derives the evidence against a strategy from the result of one phase of a load run, and describes it in a sentence. */
 #include "loadtest/finding.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Sets *FLAG, which is one of the evidence; the first sentence stays. */
+/* Sets *FLAG, a member of the evidence. Writes the sentence, unless FINDING already has one. */
 __attribute__((format(printf, 4, 5))) static void note(bool shown, bool *flag, char *finding,
                                                        const char *format, ...)
 {
@@ -20,7 +20,7 @@ __attribute__((format(printf, 4, 5))) static void note(bool shown, bool *flag, c
     va_end(arguments);
 }
 
-/* The first answer to a last call that is none of a created order and not "sold out"; ANSWER_CREATED: there is none. */
+/* The first answer to a last call other than "created" and "sold out"; ANSWER_CREATED: there is none. */
 static enum answer odd_last_call(const struct phase *phase)
 {
     for (size_t i = 0; i < phase->last_calls; i++)
@@ -37,15 +37,15 @@ static bool last_call_sold_out(const struct phase *phase)
     return false;
 }
 
-/* Stock only falls while a product is sold out. So "sold out" is wrong if the units are still there at the end, or if an order
- * that was sent afterwards got them; and an order that nobody competes with has no reason to fail. */
+/* The stock never rises during a sell-out. So "sold out" was wrong if enough units are left at the end, or if an order that
+ * was sent later got them. An order without competitors has no reason to fail. */
 static void find_refusals(const struct phase *phase, struct evidence *evidence, char *finding)
 {
     const struct answers *answers = &phase->load.answers;
     bool enough = phase->books.left >= phase->quantity;
     enum answer odd = odd_last_call(phase);
     note(enough && (answers->sold_out > 0 || last_call_sold_out(phase)), &evidence->refused, finding,
-         "orders of %" PRId64 " were told \"sold out\", and %" PRId64 " units are left", phase->quantity,
+         "orders of %" PRId64 " were told \"sold out\", although %" PRId64 " units are left", phase->quantity,
          phase->books.left);
     note(answers->created_late > 0, &evidence->refused, finding,
          "orders were told \"sold out\", and %" PRId64 " orders that were sent later were created",
@@ -55,13 +55,14 @@ static void find_refusals(const struct phase *phase, struct evidence *evidence, 
          answer_name(odd), phase->books.left);
 }
 
-/* With nothing else under way there is nobody to wait for. */
+/* With no other order in progress, only a leaked lock can make an order wait. */
 static void find_leaked_lock(const struct phase *phase, const struct subject *subject,
                              struct evidence *evidence, char *finding)
 {
-    note(subject->lock && odd_last_call(phase) == ANSWER_LOCK_BUSY, &evidence->lock_leaked, finding,
-         "the lock %s was not released: an order waited for it in vain, and no other was under way",
-         subject->lock);
+    note(
+        subject->lock && odd_last_call(phase) == ANSWER_LOCK_BUSY, &evidence->lock_leaked, finding,
+        "the lock %s was not released: an order could not acquire it although no other order was in progress",
+        subject->lock);
 }
 
 void find(const struct phase *phase, const struct subject *subject, struct evidence *evidence,
@@ -75,10 +76,10 @@ void find(const struct phase *phase, const struct subject *subject, struct evide
     bool safe = evidence->guarantee == SAFE, ignored = false;
     add_books(evidence, books);
     note(!phase_answers_match(phase), &evidence->answers_wrong, finding,
-         "clients were told of %" PRId64 " orders, and there are %" PRId64, answers->created, books->orders);
+         "the service acknowledged %" PRId64 " orders, but the database has %" PRId64, answers->created,
+         books->orders);
     note(books->amounts_wrong > 0, &evidence->amounts_wrong, finding,
-         "%" PRId64 " orders have an amount that is not their price times their quantity",
-         books->amounts_wrong);
+         "%" PRId64 " orders have an amount that differs from price times quantity", books->amounts_wrong);
     if (covered) {
         note(evidence->books_off, &ignored, finding,
              "%" PRId64 " units were sold of %" PRId64 ", and %" PRId64 " are left", books->sold,
@@ -93,7 +94,7 @@ void find(const struct phase *phase, const struct subject *subject, struct evide
          answers->conflict);
     int64_t failed = answers->errors - (phase->hasty ? answers->unavailable : 0);
     note(safe && failed > 0, &evidence->failed, finding,
-         "%" PRId64 " orders failed although nothing was broken", failed);
+         "%" PRId64 " orders failed although no fault was injected", failed);
     note(safe && odd_last_call(phase) >= ANSWER_UNAVAILABLE, &evidence->failed, finding,
          "an order that no other competed with was answered \"%s\"", answer_name(odd_last_call(phase)));
     note(answers->created == 0 && phase->stock >= phase->quantity, &evidence->sold_nothing, finding,

@@ -1,11 +1,11 @@
-/* What one phase of a load run shows against a strategy: the evidence for its verdict, and a sentence that names it. */
+/* Derives the evidence against a strategy from the result of one phase of a load run, and describes it in a sentence. */
 #ifndef OVERSELL_LOADTEST_FINDING_H
 #define OVERSELL_LOADTEST_FINDING_H
 
 #include "loadtest/measure.h"
 
-/* Adds what PHASE shows to EVIDENCE, whose guarantee and instances are set. FINDING keeps the first sentence that says why
- * the strategy is broken; it is "" before the first phase. Pure. */
+/* Adds the evidence of PHASE to EVIDENCE, whose guarantee and instances are set. FINDING keeps the first sentence that says
+ * why the strategy is broken; it is "" before the first phase. Pure. */
 void find(const struct phase *phase, const struct subject *subject, struct evidence *evidence,
           char finding[FINDING_MAX]);
 

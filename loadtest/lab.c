@@ -300,7 +300,7 @@ static bool use_services(struct lab *lab, const struct texts *urls)
 static bool make_dir(struct lab *lab)
 {
     const char *parent = getenv("TMPDIR");
-    /* The private servers run as other users when we are root: they must be able to enter. */
+    /* When root runs us, the private servers run as other users, which need access to the folder. */
     if (!parent || !*parent || (geteuid() == 0 && !others_can_enter(parent)))
         parent = "/var/tmp";
     if (snprintf(lab->dir, sizeof lab->dir - 32, "%s/oversell-XXXXXX", parent) < (int)sizeof lab->dir - 32 &&

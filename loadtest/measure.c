@@ -14,12 +14,12 @@
 #include <string.h>
 
 #define REQUESTS_PER_SALE 4
-#define SETTLED 512    /* "sold out" in a row: nothing more is to come */
-#define HASTY_MS 20    /* for so long an order of the sale of pairs waits for a lock: some wait in vain */
-#define STUCK_MS 30000 /* a client gives up that was told nothing but to come again for so long */
+#define SETTLED 512            /* consecutive "sold out" answers that end a sell-out */
+#define HASTY_MS 20            /* lock wait in the sale of pairs, so short that some orders time out */
+#define STUCK_MS 30000         /* a client stops after it got only retryable refusals for this time */
 #define AMPLE_STOCK 1000000000 /* more than a throughput phase can sell */
-#define SETTLE_MS 60000        /* without an order fewer in flight, after the last answer */
-#define SETTLE_POLL_MS 10      /* between two looks, or … */
+#define SETTLE_MS 60000   /* after the last answer: longest time without progress of the orders in flight */
+#define SETTLE_POLL_MS 10 /* between two looks, or … */
 #define SETTLE_SHARE 8 /* … so many times what the look took: where many are in flight it holds them up */
 
 /* Tried in turn, in ms, where plain speed does not catch a flaw. */
@@ -225,9 +225,9 @@ static bool wants_last_calls(const struct lab *lab, const struct subject *subjec
 
 struct sale {
     int64_t stock, quantity;
-    int64_t requests; /* 0: orders for as long as the plan says */
+    int64_t requests; /* 0: the load lasts as long as the plan says */
     int64_t think_ms;
-    int64_t lock_wait_ms; /* 0: the services' own */
+    int64_t lock_wait_ms; /* 0: the setting of the services */
 };
 
 static bool run_phase(struct lab *lab, const struct plan *plan, const struct subject *subject,
@@ -320,7 +320,7 @@ static void judge(const struct lab *lab, const struct subject *subject, struct m
         measurement->finding[0] = 0;
 }
 
-/* Only for those of whom it can be told what is wrong: what is sold without a promise is shown by the other sell-out. */
+/* Only for strategies whose guarantee covers this run; the main sell-out shows the oversells of the others. */
 static bool sell_pairs(struct lab *lab, const struct plan *plan, const struct subject *subject,
                        struct watched *watched, struct measurement *measurement)
 {

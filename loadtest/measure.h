@@ -14,7 +14,7 @@
 struct plan {
     bool sell_out, throughput; /* the phases */
     bool sell_out_last;        /* the other way round, so that it is the sale whose books stay */
-    bool pairs; /* a short sell-out of PAIRS_STOCK units, two an order, comes before the other */
+    bool pairs; /* a short sell-out of PAIRS_STOCK units, two per order, precedes the main one */
     int64_t connections;
     int64_t stock;        /* units to sell out */
     int64_t quantity;     /* units an order */
@@ -32,26 +32,26 @@ struct subject {
     const char *name;
     enum guarantee guarantee;
     unsigned shown_by; /* enum shown_by, or-ed */
-    int64_t tries;     /* at most, for one order */
-    const char *lock;  /* its name; NULL: none outside the order's transaction */
+    int64_t tries;     /* the most tries of one order */
+    const char *lock;  /* the lock's name; NULL: no lock outside the order's transaction */
     bool available;
     const char *reason; /* why it is not, or NULL */
     const char *kind;   /* of stock */
     int64_t most;       /* units that a product of this kind can have */
 };
 
-/* An odd number, so that one unit stays that two are not. */
+/* Odd, so that orders of two units leave one unit over. */
 enum { PAIRS_STOCK = 51, PAIRS_QUANTITY = 2, FINDING_MAX = 200 };
 
 struct phase {
     bool ran;
     bool sells_out;
-    bool hasty; /* its orders hardly waited for locks: not even long enough for a slow server of them */
-    int64_t stock, quantity; /* units there were, and units an order */
+    bool hasty;              /* lock waits were so short that even a slow lock server makes them time out */
+    int64_t stock, quantity; /* initial units, and units per order */
     struct load_result load;
     struct books books;
     struct scrape scrape; /* what the services' metrics gained */
-    /* Answers to orders that came one by one when the load had ended: one from each service, as long as enough was left. */
+    /* Answers to single orders after the load, one to each service while enough units were left. */
     enum answer last_call[INSTANCES_MAX];
     size_t last_calls;
 };
@@ -60,7 +60,8 @@ struct measurement {
     struct phase pairs, sell_out, throughput;
     int64_t think_ms; /* what the selling out ran with in the end */
     enum verdict verdict;
-    char finding[FINDING_MAX]; /* why it is broken, in a sentence without a full stop; "" where it is not */
+    char finding
+        [FINDING_MAX]; /* why the strategy is broken, a sentence without a full stop; "" if it is not */
 };
 
 /* False, having said so on stderr: the JSON is not a strategy of the contract. */
@@ -90,7 +91,7 @@ bool phase_answers_match(const struct phase *phase);
 
 /* The steps that other loads share; each returns false, having said why on stderr unless it was an interrupt. */
 
-/* Every service sells under this strategy: one product, or all (PRODUCT 0). LOCK_WAIT_MS as in shop_switch. */
+/* Switches every service to this strategy, for one product or all (PRODUCT 0). LOCK_WAIT_MS as in shop_switch. */
 bool switch_strategy(struct lab *lab, int64_t product, const struct subject *subject, int64_t think_ms,
                      int64_t lock_wait_ms);
 /* Deletes the product's orders and sets its stock, of the strategy's kind. */

@@ -147,7 +147,7 @@ static bool add_witness(const json_t *row, struct notes *notes)
                      *witness ? "; " : "", witness);
 }
 
-/* Says what broke a promise. */
+/* Adds the finding of a broken row. */
 static bool add_finding(const json_t *row, struct notes *notes)
 {
     const char *finding = result_text(row, "finding");

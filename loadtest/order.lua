@@ -16,8 +16,8 @@
 --   LOAD_REQUESTS     orders to send in all; 0: no such limit
 --   LOAD_WINDOW_MS    how long to send; 0: no such limit
 --   LOAD_SETTLED      stop after so many "sold out" in a row in each thread; 0: never
---   LOAD_STUCK_MS     an order that must come again is sent again, as long as a thread's last other answer is
---                     not older than this; then the thread stops. 0: such an order is not sent again
+--   LOAD_STUCK_MS     the thread repeats an order after a retryable refusal, as long as its last other answer is
+--                     not older than this; then the thread stops. 0: it does not repeat orders
 -- Without a limit nothing is parked and nothing reported: wrk runs until the end of its -d.
 
 local ffi = require("ffi")
@@ -29,8 +29,8 @@ ffi.cdef [[
 local CLOCK_MONOTONIC = 1
 local PARKED_MS = 24 * 3600 * 1000
 local REPORT_US = 100000
-local PAUSE_MS = 2         -- before an order is sent again
-local SENT_AGAIN_MAX = 16  -- times as many as there are orders
+local PAUSE_MS = 2         -- before an order is repeated
+local SENT_AGAIN_MAX = 16  -- the most repetitions, as a multiple of the number of orders
 
 -- Each is a global of the thread, since wrk hands over globals only: thread:get("created").
 local COUNTERS = {
@@ -130,7 +130,7 @@ local bodies = {}
 local quota, window_us, settled, stuck_us
 local turn, budgeted, parked, sold_out_in_a_row, next_report = 0, 0, 0, 0, 0
 local sent_again, pauses, served_us, stuck = 0, 0, 0, false
-local early -- orders that may have been created before this thread was first told "sold out", and not answered yet
+local early -- orders that were in progress when this thread first got "sold out", and have no answer yet
 
 first_us, last_us = 0, 0
 for _, name in ipairs(COUNTERS) do
@@ -205,7 +205,7 @@ function request()
    return bodies[turn]
 end
 
--- Gives the order of a busy answer back to the quota, up to a bound, so that every load ends.
+-- Returns a busy order to the quota, up to a limit, so that every load ends.
 local function send_again()
    local now = now_us()
    stuck = now - math.max(first_us, served_us) > stuck_us
@@ -216,8 +216,8 @@ local function send_again()
    end
 end
 
--- Counts the orders that were sent after this thread had been told "sold out", and created all the same: those
--- beyond the ones that were under way then. Means something where all orders are of one product and quantity.
+-- Counts the orders that were created although they were sent after this thread got "sold out": those beyond the
+-- orders in progress at that time. Meaningful only if all orders have the same product and quantity.
 local function count_late(name)
    if name == "sold_out" then
       early = early or sent - answered

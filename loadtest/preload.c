@@ -1,4 +1,4 @@
-/* Libraries that are preloaded into servers, placed where the users that the servers run as can read them. */
+/* Places preload libraries where the users that the servers run as can read them. */
 #include "loadtest/preload.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static bool copy_all(int from, int to)
     return count == 0 && fchmod(to, COPY_MODE) == 0;
 }
 
-/* TO is in a folder that only we write to, so a file that is there already is our copy. */
+/* Only we write to the folder of TO, so an existing file is our copy. */
 static bool copy_file(const char *from, const char *to)
 {
     int source = open(from, O_RDONLY | O_CLOEXEC);
@@ -85,7 +85,7 @@ bool preload_place(const char *library, const char *folder, char *ret_path, char
     if (statvfs(folder, &system) == 0 && (system.f_flag & ST_NOEXEC)) {
         snprintf(
             ret_reason, size,
-            "%s is mounted noexec, so servers cannot load a library from there: set TMPDIR to another folder",
+            "%s is mounted noexec, so servers cannot load a library from there; set TMPDIR to another folder",
             folder);
         return false;
     }

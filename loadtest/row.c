@@ -62,7 +62,7 @@ static json_t *sales_json(const struct phase *phase)
                      witness_text(books));
 }
 
-/* The same of the short sale of two units an order, and how large it was. */
+/* The same for the short sale with two units per order, and its size. */
 static json_t *pairs_json(const struct phase *pairs)
 {
     json_t *sales = sales_json(pairs);

@@ -86,7 +86,7 @@ static const struct column COMPARE_COLUMNS[] = {
     {"reason", "reason", COLUMN_TEXT, 0, SHOW_CSV, 0,
      "why it is not available"},
     {"finding", "finding", COLUMN_TEXT, 0, SHOW_CSV, 0,
-     "why it is broken"},
+     "why the row is broken"},
 };
 
 static const struct column EXPLORE_COLUMNS[] = {
@@ -124,9 +124,9 @@ static const struct column EXPLORE_COLUMNS[] = {
     {"switches.max", "max", COLUMN_NUMBER, 0, SHOW_ALL, 12,
      "the same, the most of a schedule"},
     {"larger_orders.schedules", "sched-\nules", COLUMN_NUMBER, 0, SHOW_ALL, 1,
-     "of two orders of two units, where three are left and a wait may reach its time limit"},
+     "schedules of the second search: two orders of two units, a stock of three, and a wait that may time out"},
     {"larger_orders.oversold", "over-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 1,
-     "the same: schedules that sold more than there was"},
+     "schedules of the second search that oversold"},
     {"false_refusals", "false refusals", COLUMN_NUMBER, 0, SHOW_CSV | SHOW_PAGE, 0,
      "schedules in which an order was refused as sold out although enough units were left"},
     {"leaked_locks", "leaked locks", COLUMN_NUMBER, 0, SHOW_CSV | SHOW_PAGE, 0,
@@ -134,7 +134,7 @@ static const struct column EXPLORE_COLUMNS[] = {
     {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0,
      "what this says about the promise"},
     {"broken_by", "broken by", COLUMN_TEXT, 0, SHOW_CSV | SHOW_PAGE, 0,
-     "what broke the promise, and in how many schedules"},
+     "what broke the guarantee, and in how many schedules"},
     {"witness.replay", "witness", COLUMN_TEXT, 0, SHOW_CSV | SHOW_PAGE, 0,
      "the plainest schedule that went wrong: for --replay"},
     {"reason", "reason", COLUMN_TEXT, 0, SHOW_CSV, 0,

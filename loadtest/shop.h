@@ -43,9 +43,9 @@ json_t *shop_strategies(struct shop *shop);
 json_t *shop_strategy(struct shop *shop, int64_t product);
 /* Switches to the strategy, with its settings, of an object such as shop_strategy returns. */
 bool shop_set_strategy(struct shop *shop, int64_t product, const json_t *settings);
-/* How long an order waits for a lock, of one product or in common (PRODUCT 0). */
+/* Gets the lock wait of one product, or the common one (PRODUCT 0). */
 bool shop_lock_wait(struct shop *shop, int64_t product, int64_t *ret_ms);
-/* LOCK_WAIT_MS 0: orders wait for a lock for as long as before. */
+/* LOCK_WAIT_MS 0: keeps the current lock wait. */
 bool shop_switch(struct shop *shop, int64_t product, const char *strategy, int64_t think_ms,
                  int64_t lock_wait_ms);
 /* Deletes the product's orders and sets its stock; makes the product if there is none. */
@@ -53,7 +53,7 @@ bool shop_reset(struct shop *shop, int64_t product, int64_t stock, const char *k
 /* Replaces the product's stock and price; its orders stay. */
 bool shop_replace(struct shop *shop, int64_t product, int64_t stock, const char *kind, const char *price);
 bool shop_audit(struct shop *shop, int64_t product, struct books *ret_books);
-/* Places one order, without a key. False: no answer came. */
+/* Places one order without an Idempotency-Key. False: no answer came. */
 bool shop_order(struct shop *shop, int64_t product, int64_t quantity, enum answer *ret_answer);
 /* The metrics in Prometheus' text format, to be freed. */
 char *shop_metrics(struct shop *shop);

@@ -44,7 +44,7 @@ enum verdict verdict_of(const struct evidence *evidence)
         return VERDICT_UNAVAILABLE;
     if (evidence->mixed)
         return VERDICT_MIXED;
-    /* No strategy, safe or not, may lose an answer or money, and one that sells nothing has shown nothing. */
+    /* Wrong answers and wrong amounts are no declared flaw of any row; a run without a sale shows nothing. */
     if (evidence->answers_wrong || evidence->sold_nothing || evidence->amounts_wrong)
         return VERDICT_BROKEN;
     if (verdict_promise_covers(evidence->guarantee, evidence->instances)) {

@@ -19,13 +19,13 @@ enum shown_by {
 enum verdict {
     VERDICT_OK,
     VERDICT_OVERSOLD_AS_EXPECTED,
-    VERDICT_CAUGHT,        /* a fault did to it what it does not promise to withstand */
-    VERDICT_FLAWED,        /* clean here; its flaw is shown by what this run did not do */
-    VERDICT_UNAVAILABLE,   /* its lock's server is not there */
+    VERDICT_CAUGHT,        /* failed under a fault that its guarantee excludes */
+    VERDICT_FLAWED,        /* no oversell here; its flaw needs an event that this run did not have */
+    VERDICT_UNAVAILABLE,   /* its lock's server does not answer */
     VERDICT_NOT_CAUGHT,    /* this run should have shown its flaw, and did not */
     VERDICT_NOTHING_SHOWN, /* too little was sold under the fault to say anything */
-    VERDICT_MIXED,         /* other writers were at work: nothing can be said */
-    VERDICT_BROKEN,        /* it promised more than it kept */
+    VERDICT_MIXED,         /* other writers changed the product, so there is no result */
+    VERDICT_BROKEN,        /* it broke its guarantee */
     VERDICT_COUNT
 };
 
@@ -40,14 +40,14 @@ struct evidence {
     bool answers_wrong; /* orders that no client was told of, or told of and not there */
     bool sold_nothing;  /* there was stock and there were orders, and none was created */
     bool amounts_wrong; /* an order's amount is not the price times the quantity of its items */
-    bool refused;       /* an order was refused for good although enough was left for it */
-    bool lock_leaked;   /* a lock is held although no order is under way */
-    bool failed;        /* orders failed although nothing was broken */
+    bool refused;       /* an order was refused although enough units were left for it */
+    bool lock_leaked;   /* a lock is held although no order is in progress */
+    bool failed;        /* orders failed although no fault was injected */
     bool conflicted;    /* orders of a row that tries once ended in a conflict, such as a deadlock */
 };
 
 enum verdict verdict_of(const struct evidence *evidence);
-/* The guarantee covers many orders at once by INSTANCES processes, without pauses or crashes. */
+/* Does the guarantee cover concurrent orders in INSTANCES processes, without pauses or crashes? */
 bool verdict_promise_covers(enum guarantee guarantee, int instances);
 /* The run is one that shows this flaw. */
 bool verdict_flaw_is_shown(unsigned shown_by, int instances);

@@ -18,7 +18,7 @@
 
 #define THREADS_MAX INSTANCES_MAX
 #define POLL_MS 50
-#define END_MS 60000 /* for wrk to end once it is told to */
+#define END_MS 60000 /* for wrk to exit after SIGTERM */
 #define AGAIN_MS 100 /* it may sleep through a signal, so it is told again */
 #define SLOW_TIMEOUT "10s"
 #define WRK_DURATION "24h" /* the end comes from here, never from wrk */

@@ -37,7 +37,8 @@ struct answers {
     int64_t unknown;     /* the service says that it does not know whether the order was made */
     int64_t unanswered;  /* sent, and the connection broke */
     int64_t other;
-    int64_t created_late; /* of those created: certainly sent after another client had been told "sold out" */
+    int64_t
+        created_late; /* created orders that were certainly sent after another client had been refused as "sold out" */
 };
 
 struct load_result {

@@ -175,7 +175,7 @@ def test_there_is_a_bound_to_sandboxes(services, database):
     assert len(products) == 100
     assert len({product % 256 for product in products}) == 100, "no two share a beginning of a sale"
     refused = service.post("/sandboxes", {})
-    assert refused.problem == "overloaded" and "the teacher can end one" in refused.json["detail"], str(refused)
+    assert refused.problem == "overloaded" and "ask the teacher to end one" in refused.json["detail"], str(refused)
     assert service.get("/classroom").json["learners"] == 100
     assert service.order(1).status == 201, "without a class nobody needs a token"
 

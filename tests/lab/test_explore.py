@@ -421,7 +421,7 @@ SEEN_BY_DEFAULT = {
         "db/stock_for_update.c", {'id = $1 FOR UPDATE",': 'id = $1 FOR SHARE",'}, "select-for-update", "deadlock"),
     "a guard that asks for one unit": (
         "db/stock_guarded.c", {"WHERE id = $1 AND count >= $2 AND": "WHERE id = $1 AND count >= 1 AND"},
-        "atomic-decrement", "more was sold than there was"),
+        "atomic-decrement", "more units were sold than the stock had"),
     "a guard that is too strict by one": (
         "db/stock_guarded.c", {"WHERE id = $1 AND count >= $2 AND": "WHERE id = $1 AND count > $2 AND"},
         "atomic-decrement", "an order that is alone ends as conflict"),

@@ -106,7 +106,7 @@ static void what_broke_it_is_named(void **state)
     assert_string_equal(
         explore_verdict_why(&settings, &tally, why, sizeof why),
         "an order was refused as sold out although enough units were left (2 of 10 schedules); "
-        "orders waited for each other (a deadlock) (4 of 10 schedules)");
+        "deadlock between orders (4 of 10 schedules)");
 }
 
 int main(void)

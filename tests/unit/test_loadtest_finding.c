@@ -1,4 +1,4 @@
-/* Findings: what a phase of a load run shows against a strategy, and the sentence that names it. */
+/* Tests the evidence that a phase of a load run gives against a strategy, and the sentence that describes it. */
 #include "tests/unit/unit.h"
 
 #include "loadtest/finding.h"
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A sell-out of 100 units: how its orders were answered, what the database says, and the last calls. */
+/* A sell-out of 100 units: the answers to its orders, the audit, and the last calls. */
 #define SALE .ran = true, .sells_out = true, .stock = 100, .quantity = 1
 #define ANSWERS(made, out, ...)                                                                              \
     .load.answers = {.requests = 400, .created = (made), .sold_out = (out), ##__VA_ARGS__}
@@ -23,7 +23,7 @@ static const struct {
     int64_t tries;
     const char *lock;
     struct phase phase;
-    const char *finding; /* what it says, in part; "" for nothing */
+    const char *finding; /* part of the sentence; "" for none */
 } CASES[] = {
     {"all well", SAFE, 1, NULL, {SALE, WELL}, ""},
     {"all well, and the last calls too",
@@ -68,7 +68,7 @@ static const struct {
      1,
      NULL,
      {SALE, ANSWERS(99, 301), BOOKS(99, 1, EVEN)},
-     "orders of 1 were told \"sold out\", and 1 units are left"},
+     "orders of 1 were told \"sold out\", although 1 units are left"},
     {"sold out, and then sold",
      WHILE_LEASE_HOLDS,
      1,
@@ -110,7 +110,7 @@ static const struct {
      1,
      NULL,
      {SALE, ANSWERS(100, 297, .other = 3, .errors = 3), BOOKS(100, 0, EVEN)},
-     "3 orders failed although nothing was broken"},
+     "3 orders failed although no fault was injected"},
     {"an error of the last call alone",
      SAFE,
      1,
@@ -134,7 +134,7 @@ static const struct {
      1,
      NULL,
      {SALE, ANSWERS(100, 300), BOOKS(101, 0, EVEN)},
-     "clients were told of 100 orders, and there are 101"},
+     "the service acknowledged 100 orders, but the database has 101"},
     {"nothing was sold",
      UNSAFE,
      1,
