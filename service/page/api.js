@@ -86,7 +86,7 @@ async function send(method, path, body, bearer) {
   }
   const json = await response.json().catch(() => null);
   if (!response.ok) throw new Problem(response.status, json);
-  if (method !== "GET") alertUser(null); // what was wrong before is not what happens now
+  if (method !== "GET") alertUser(null); // an earlier error does not concern this call
   return json;
 }
 
@@ -110,7 +110,7 @@ export async function call(method, path, body, bearer) {
     const given = adminToken() !== null;
     dropAdminToken();
     if (given) alertUser(WRONG_TOKEN);
-    if (!(await askForToken())) throw new Error("This needs the token. Try again and enter it.");
+    if (!(await askForToken())) throw new Error("This action needs the token. Try again and enter the token.");
     try {
       return await send(method, path, body);
     } catch (second) {

@@ -61,7 +61,7 @@ function loadOf(live) {
   return shop.load.run;
 }
 
-// The sale and the strategy that a picture belongs to. A load begins a sale too. What is shown of another one would be false.
+// Identifies the sale and the strategy that a picture belongs to: after a change of either, an old picture would be wrong.
 const sceneOf = (live) => `${live.sale_us} ${live.settings.name}`;
 
 // The rate that this load has measured for the strategy whose orders are shown.
@@ -104,7 +104,7 @@ function showLive(live) {
   const moved = shop.shown !== scene;
   shop.shown = scene;
   if (live.problem === "no-such-product") alertUser(`There is no product ${shop.product}.`);
-  pulse(live.problem === "backend-unavailable" ? "the database is away" : running ? "a run goes on" : "live", live.problem !== "backend-unavailable");
+  pulse(live.problem === "backend-unavailable" ? "the database does not answer" : running ? "a load run is in progress" : "live", live.problem !== "backend-unavailable");
 
   const news = live.traces !== null;
   const books = JSON.stringify(live.books);

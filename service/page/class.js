@@ -64,22 +64,22 @@ function showClass(state) {
 
 const isLoopback = (host) => host === "localhost" || host.endsWith(".localhost") || host.startsWith("127.") || host === "[::1]";
 
-// The address that learners can open: the one that this page was opened at, unless only this computer has that.
+// The address for learners: the address of this page, unless it is a loopback address.
 function showAddress(addresses) {
   const mine = isLoopback(location.hostname) ? null : location.origin;
   const [first = null, ...more] = mine ? [mine, ...addresses.filter((address) => address !== mine)] : addresses;
-  setText(byId("class-address"), first ?? "No other computer reaches this service.");
+  setText(byId("class-address"), first ?? "No other computer can reach this service.");
   setText(
     byId("class-address-note"),
     first === null
-      ? `It listens on this computer only. Start it with --listen 0.0.0.0:${location.port || 80}.`
+      ? `The service listens on this computer only. Start it with --listen 0.0.0.0:${location.port || 80}.`
       : mine
         ? ""
         : `${more.length > 0 ? `Or ${more.join(" or ")}. ` : ""}If a learner's browser does not open it, use another address of this computer, with port ${location.port || 80}.`,
   );
 }
 
-// What the service would refuse is not offered.
+// Offers only values that the service accepts.
 function applyLimits({ run, strategy }) {
   const most = (id, value) => {
     byId(id).max = String(Math.min(value, Number(byId(id).max)));

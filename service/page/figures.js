@@ -32,12 +32,12 @@ function showBar(books) {
   bar.setAttribute("aria-label", `${whole(books.sold)} sold of ${whole(books.initial)}, ${whole(books.oversold)} oversold`);
 }
 
-// Who made the figures: the strategy of the orders, which need not be the one that is set, and the load that began the sale.
+// Names the strategy that placed the orders, which may differ from the one that is set, and the load that began the sale.
 export function showSale(books, set, load) {
   const names = books?.strategies ?? [];
   const many = load && load.strategies > 1;
-  const place = !load ? "" : many && load.state === "running" ? ` Load run ${load.id} goes on, with ${load.strategies} strategies in turn.`
-    : many ? ` This is the last sale of load run ${load.id}, which ran ${load.strategies} strategies in turn.` : ` Load run ${load.id} made this sale.`;
+  const place = !load ? "" : many && load.state === "running" ? ` Load run ${load.id} is in progress, with ${load.strategies} strategies, one after the other.`
+    : many ? ` This is the last sale of load run ${load.id}, which ran ${load.strategies} strategies, one after the other.` : ` Load run ${load.id} made this sale.`;
   const other = names.length > 0 && names.some((name) => name !== set) ? ` The strategy for the next order is ${set}.` : "";
   setText(byId("sale"), names.length > 0 ? `Sold by ${new Intl.ListFormat("en").format(names)}.${place}${other}` : "");
 }

@@ -107,7 +107,7 @@ async function start(shop) {
       return run.id;
     } catch (problem) {
       if (problem.name !== "run-in-progress") throw problem;
-      setText(byId("load-text"), "another run goes on; this one starts when it has ended …");
+      setText(byId("load-text"), "another run is in progress; this one starts after it …");
       await sleep(AGAIN_MS);
     }
   }
@@ -119,7 +119,7 @@ async function attend(shop, getId) {
     const id = await getId();
     if (id !== null) await onEnd(await watch(id));
   } catch (problem) {
-    alertUser(`The load did not run. ${problem.message}`);
+    alertUser(`The load run did not start. ${problem.message}`);
   }
   mine = null;
   waiting = false;

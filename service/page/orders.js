@@ -69,7 +69,7 @@ export async function newSale(shop) {
     });
     tell(`A new sale: ${plural(input.valueAsNumber, "unit", "units")}.`);
   } catch (problem) {
-    alertUser(`There is no new sale. ${problem.message}`);
+    alertUser(`The new sale did not start. ${problem.message}`);
   }
   shop.look();
 }

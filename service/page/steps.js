@@ -105,7 +105,7 @@ function inWords(problem, schedule = "") {
   const name = words(schedule)[0] ?? "this strategy";
   if (problem.name === "backend-unavailable")
     return `${name} cannot be stepped through, because ${problem.body.backend} does not answer (${problem.message}). Start ${problem.body.backend} and reload the page, or choose another strategy.`;
-  if (problem.name === "explorer-unavailable") return `The steps cannot be played: ${problem.message}. Reload the page to try again.`;
+  if (problem.name === "explorer-unavailable") return `The steps cannot be run: ${problem.message}. Reload the page to try again.`;
   return problem.message;
 }
 

@@ -167,7 +167,7 @@ export async function setUpStrategies(shop, onSwitch) {
       done?.(settings);
       showSettings(settings);
     } catch (problem) {
-      alertUser(`Nothing was changed. ${problem.message}`);
+      alertUser(`The strategy was not changed. ${problem.message}`);
       if (current) byId("strategy-select").value = current.name;
     }
   }
