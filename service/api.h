@@ -61,6 +61,9 @@ enum db_status api_database(struct worker *worker);
 void live_forget(struct service *service, int64_t product_id);
 /* Replies for a database that did not serve. */
 void api_reply_db(struct exchange *x, struct worker *worker, enum db_status status);
+/* Pauses the orders of a product for a change (product_pause) that is the caller's to end; false with a reply made. The
+ * teacher waits for another change of the product, a learner does not. */
+bool api_pause(struct exchange *x, struct service *service, int64_t product_id);
 /* Replies that no further product can have settings of its own. */
 void api_reply_no_own_settings(struct exchange *x);
 /* Replies with JSON text that the database has made (stolen); NULL is the problem MISSING. */

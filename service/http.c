@@ -18,7 +18,6 @@
 
 #include <errno.h>
 #include <microhttpd.h>
-#include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -130,9 +129,9 @@ static const struct sockaddr *peer_of(struct MHD_Connection *connection)
 void http_client_address(const struct exchange *x, char *ret_text, size_t size)
 {
     const struct sockaddr *address = peer_of(x->transport);
-    socklen_t length = address && address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-                                                                 : sizeof(struct sockaddr_in);
-    if (!address || getnameinfo(address, length, ret_text, (socklen_t)size, NULL, 0, NI_NUMERICHOST) != 0)
+    if (address)
+        http_peers_name(address, ret_text, size);
+    else
         snprintf(ret_text, size, "unknown");
 }
 

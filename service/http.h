@@ -84,7 +84,7 @@ void http_set_header(struct exchange *x, const char *name, const char *format, .
 /* The same with a static value, of any length. */
 void http_set_fixed_header(struct exchange *x, const char *name, const char *value);
 
-/* The client's numeric address, without its port, or "unknown". */
+/* The client's address as limits count it (http_peers.h), or "unknown". */
 void http_client_address(const struct exchange *x, char *ret_text, size_t size);
 
 /* Within dispatch, before the exchange is given to another thread. */

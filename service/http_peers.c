@@ -1,9 +1,11 @@
 /* Counts the open connections of each client address, in a tree of the addresses that have any. */
 #include "service/http_peers.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,6 +60,17 @@ static struct in6_addr key_of(const struct sockaddr *address, bool *ret_is_local
     if (!is_v4 && !*ret_is_local)
         memset(&key.s6_addr[8], 0, 8);
     return key;
+}
+
+void http_peers_name(const struct sockaddr *address, char *ret_text, size_t size)
+{
+    char text[INET6_ADDRSTRLEN];
+    bool is_local;
+    struct in6_addr key = key_of(address, &is_local);
+    bool is_v4 = IN6_IS_ADDR_V4MAPPED(&key);
+    if (!inet_ntop(is_v4 ? AF_INET : AF_INET6, is_v4 ? &key.s6_addr[12] : key.s6_addr, text, sizeof text))
+        text[0] = '\0';
+    snprintf(ret_text, size, "%s%s", text, is_v4 || is_local ? "" : "/64");
 }
 
 /* NULL: out of memory. */

@@ -11,6 +11,9 @@ struct http_peers;
 struct http_peers *http_peers_new(unsigned most, unsigned most_local);
 void http_peers_free(struct http_peers *peers);
 
+/* Writes what ADDRESS counts as: an IPv4 address, or the first 64 bits of an IPv6 one, "2001:db8::/64". */
+void http_peers_name(const struct sockaddr *address, char *ret_text, size_t size);
+
 /* Counts a new connection of ADDRESS. False: it exceeds the limit, or memory is out; if possible it is counted anyway, so
  * the caller always calls http_peers_remove. IPv6 addresses count by their first 64 bits: one machine can use all addresses
  * that share them. */

@@ -451,10 +451,11 @@ void product_queues_close(struct product_queues *q)
 /* The number of waiting orders of the subqueue that further workers could place now. */
 static size_t room_of(const struct product_queues *q, const struct product *p, enum combining kind)
 {
-    int64_t limit = limit_of(q, p, kind), turns = p->subqueues[kind].turns;
-    if (limit == 0)
-        return SIZE_MAX;
-    return limit > turns ? (size_t)(limit - turns) * orders_in_turn(kind) : 0;
+    int64_t limit = limit_of(q, p, kind), most = p->id == 0 ? 0 : q->bounds.turns_of_product;
+    int64_t of_subqueue = limit == 0 ? INT32_MAX : limit - p->subqueues[kind].turns;
+    int64_t of_product = most == 0 ? INT32_MAX : most - p->turns;
+    int64_t turns = of_subqueue < of_product ? of_subqueue : of_product;
+    return turns > 0 && !is_shut(q, p) ? (size_t)turns * orders_in_turn(kind) : 0;
 }
 
 static void add_load(struct product_queues *q, const struct product *p, struct product_load *load)
@@ -462,7 +463,7 @@ static void add_load(struct product_queues *q, const struct product *p, struct p
     load->placing += p->placing;
     for (int i = 0; i < COMBINING_COUNT; i++) {
         const struct subqueue *subqueue = &p->subqueues[i];
-        size_t ready = is_shut(q, p) || has_all_its_workers(q, p) ? 0 : room_of(q, p, (enum combining)i);
+        size_t ready = room_of(q, p, (enum combining)i);
         ready = ready < subqueue->waiting ? ready : subqueue->waiting;
         load->ready += ready;
         load->held += subqueue->waiting - ready;
@@ -540,10 +541,13 @@ static struct product *wait_for_product(struct product_queues *q, int64_t id, in
     return p;
 }
 
-bool product_pause(struct product_queues *q, int64_t product_id, int64_t deadline_us)
+static enum pausing pause_product(struct product_queues *q, int64_t product_id, bool waits,
+                                  int64_t deadline_us)
 {
     pthread_mutex_lock(&q->mutex);
-    struct product *p = wait_for_product(q, product_id, deadline_us);
+    const struct product *now = find(q, product_id);
+    bool others = now && now->paused && !waits;
+    struct product *p = others ? NULL : wait_for_product(q, product_id, deadline_us);
     bool in_time = p != NULL;
     if (p) {
         p->paused = true;
@@ -555,7 +559,17 @@ bool product_pause(struct product_queues *q, int64_t product_id, int64_t deadlin
             end_pause(q, p);
     }
     pthread_mutex_unlock(&q->mutex);
-    return in_time;
+    return in_time ? PAUSED : others ? PAUSE_OF_ANOTHER : PAUSE_TOO_LATE;
+}
+
+bool product_pause(struct product_queues *q, int64_t product_id, int64_t deadline_us)
+{
+    return pause_product(q, product_id, true, deadline_us) == PAUSED;
+}
+
+enum pausing product_pause_first(struct product_queues *q, int64_t product_id, int64_t deadline_us)
+{
+    return pause_product(q, product_id, false, deadline_us);
 }
 
 void product_resume(struct product_queues *q, int64_t product_id)

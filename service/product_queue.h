@@ -88,6 +88,10 @@ int product_queues_busy(struct product_queues *queues);
 /* Stops handing out the product's orders, and waits for the orders that are being placed. First waits for any other change
  * of the product. False: DEADLINE (monotonic_us) has passed, or memory is out; then the product is not paused. */
 bool product_pause(struct product_queues *queues, int64_t product_id, int64_t deadline_us);
+/* The same, but without a wait for another change of the product (PAUSE_OF_ANOTHER): so a client that changes one product
+ * again and again occupies one thread at most. */
+enum pausing { PAUSED, PAUSE_TOO_LATE, PAUSE_OF_ANOTHER };
+enum pausing product_pause_first(struct product_queues *queues, int64_t product_id, int64_t deadline_us);
 /* Ends the pause, so that the waiting orders are handed out. */
 void product_resume(struct product_queues *queues, int64_t product_id);
 

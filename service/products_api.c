@@ -74,15 +74,19 @@ void products_get(struct exchange *x, struct worker *worker)
         api_reply_db(x, worker, status);
 }
 
-/* Waits for the orders of the product that this process is placing, and keeps the others waiting; false with a reply
- * made. */
-static bool pause_orders(struct exchange *x, struct worker *worker, int64_t id)
+bool api_pause(struct exchange *x, struct service *service, int64_t product_id)
 {
-    int64_t longest_us = 2 * worker->service->config.order_timeout_ms * 1000;
-    if (product_pause(worker->service->orders, id, monotonic_us() + longest_us))
-        return true;
-    reply_problem(x, LOCK_WAIT_OVER, NULL, "orders of this product still run");
-    return false;
+    int64_t deadline_us = monotonic_us() + 2 * service->config.order_timeout_ms * 1000;
+    enum pausing pausing = PAUSED;
+    if (!x->is_teacher)
+        pausing = product_pause_first(service->orders, product_id, deadline_us);
+    else if (!product_pause(service->orders, product_id, deadline_us))
+        pausing = PAUSE_TOO_LATE;
+    if (pausing != PAUSED)
+        reply_problem(x, LOCK_WAIT_OVER, NULL, "%s; nothing was changed, so try again",
+                      pausing == PAUSE_OF_ANOTHER ? "another change of this product is under way"
+                                                  : "orders of this product still run");
+    return pausing == PAUSED;
 }
 
 /* Redis could not be asked, or PostgreSQL not for what goes with it. */
@@ -116,7 +120,7 @@ static bool change_begin(struct exchange *x, struct worker *worker, struct chang
         reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
         return false;
     }
-    if (!pause_orders(x, worker, change->id))
+    if (!api_pause(x, worker->service, change->id))
         return false;
     if (!access_owns(
             x,

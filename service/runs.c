@@ -125,11 +125,11 @@ static int keep_place(struct runs *runs, int64_t product_id)
     return found;
 }
 
-/* Removes the product, which is the first in the queue, because its run starts. */
-static void give_up_place(struct runs *runs)
+static void remove_place(struct runs *runs, int place)
 {
     runs->place_count--;
-    memmove(runs->places, runs->places + 1, (size_t)runs->place_count * sizeof runs->places[0]);
+    memmove(&runs->places[place], &runs->places[place + 1],
+            (size_t)(runs->place_count - place) * sizeof runs->places[0]);
 }
 
 enum run_start runs_start(struct runs *runs, const struct run_order *order, uint16_t port, int64_t *ret_id)
@@ -155,7 +155,7 @@ enum run_start runs_start(struct runs *runs, const struct run_order *order, uint
         runs->has_thread = run->rows && pthread_create(&runs->thread, NULL, run_in_thread, runs) == 0;
         if (runs->has_thread) {
             *ret_id = runs->last_id = id;
-            give_up_place(runs);
+            remove_place(runs, 0); /* the product, which was the first of the line, has its run */
             result = RUN_STARTED;
         } else {
             runs->current = NULL;
@@ -180,15 +180,18 @@ bool runs_cancel(struct runs *runs, int64_t id)
     return run != NULL;
 }
 
-void runs_cancel_product(struct runs *runs, int64_t product_id)
+void runs_end_product(struct runs *runs, int64_t product_id, bool waits)
 {
     pthread_mutex_lock(&runs->mutex);
-    for (int i = 0; i < runs->place_count; i++)
+    for (int i = runs->place_count - 1; i >= 0; i--)
         if (runs->places[i].product_id == product_id)
-            runs->places[i].asked_us = -(int64_t)RUN_PLACE_MS * 1000;
+            remove_place(runs, i);
     int64_t id = runs->current && runs->current->order.product_id == product_id ? runs->current->id : 0;
+    if (id)
+        runs->cancelled = true;
     pthread_mutex_unlock(&runs->mutex);
-    (void)runs_cancel(runs, id);
+    if (waits)
+        (void)runs_cancel(runs, id);
 }
 
 void runs_stop(struct runs *runs)

@@ -43,8 +43,9 @@ char *runs_traces(struct runs *runs, int64_t id);
 int64_t runs_product(struct runs *runs, int64_t id);
 /* Ends a run that goes on and waits until it has gone; a run that has ended stays as it is. False: it is not kept. */
 bool runs_cancel(struct runs *runs, int64_t id);
-/* Cancels the product's run, if one is in progress, and removes the product from the queue for runs. */
-void runs_cancel_product(struct runs *runs, int64_t product_id);
+/* Cancels the product's run, if one is in progress, and removes the product from the queue for runs. WAITS: returns when
+ * the run has ended. */
+void runs_end_product(struct runs *runs, int64_t product_id, bool waits);
 /* The run that goes on, or the last one: {"id","state","product_id","strategy","share"}, or null where there was none. */
 json_t *runs_summary(struct runs *runs);
 

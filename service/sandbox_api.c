@@ -68,8 +68,11 @@ static bool settle(struct exchange *x, struct worker *worker, int place, int64_t
     struct service *service = worker->service;
     int64_t deadline_us = monotonic_us() + 2 * service->config.order_timeout_ms * 1000;
     int64_t before = *id;
-    if (before)
+    if (before) {
         log_line(LOG_INFO, "the sandbox with product %lld goes to another learner", (long long)before);
+        runs_end_product(service->runs, before,
+                         true); /* its orders are the teacher's, which nobody refuses */
+    }
     if (before && !product_pause(service->orders, before, deadline_us)) {
         reply_problem(x, OVERLOADED, NULL,
                       "orders of the previous learner are still in progress; try again in a moment");
@@ -159,7 +162,7 @@ void sandboxes_delete(struct exchange *x, struct worker *worker)
         reply_problem(x, NOT_FOUND, NULL, "no learner has product %lld", (long long)id);
         return;
     }
-    runs_cancel_product(service->runs, id);
+    runs_end_product(service->runs, id, false); /* whoever gets the place waits for its end */
     log_line(LOG_INFO, "the teacher ended the sandbox with product %lld", (long long)id);
     http_reply_json(x, 200, json_pack("{s:I}", "product_id", (json_int_t)id));
 }

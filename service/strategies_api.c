@@ -135,28 +135,30 @@ static bool can_have_own(struct exchange *x, struct worker *worker, int64_t prod
     return exists;
 }
 
-/* Makes the changes, for one product or in common; false with a reply made. */
-static bool switch_to(struct exchange *x, struct service *service, int64_t product_id,
-                      const struct settings *changes, struct settings *ret_settings)
+/* Makes the changes for all products that follow the common settings; false with a reply made. */
+static bool switch_common(struct exchange *x, struct service *service, const struct settings *changes,
+                          struct settings *ret_settings)
 {
     int64_t deadline_us = monotonic_us() + 2 * service->config.order_timeout_ms * 1000;
-    bool in_time, room = true;
-    if (product_id == 0) {
-        in_time = product_queues_switch(service->orders, changes, deadline_us, ret_settings);
-    } else if ((in_time = product_pause(service->orders, product_id, deadline_us))) {
-        bool owns = access_owns(
-            x, product_id); /* checked again: the sandbox may have gone to another learner during the wait */
-        room = owns && product_set_own(service->orders, product_id, changes, ret_settings);
-        product_resume(service->orders, product_id);
-        if (!owns)
-            return false;
-    }
-    if (!in_time)
-        reply_problem(x, LOCK_WAIT_OVER, NULL,
-                      "orders of the strategy before still run; nothing was changed");
-    else if (!room)
+    if (product_queues_switch(service->orders, changes, deadline_us, ret_settings))
+        return true;
+    reply_problem(x, LOCK_WAIT_OVER, NULL, "orders of the strategy before still run; nothing was changed");
+    return false;
+}
+
+/* Makes the changes for one product; false with a reply made. */
+static bool switch_product(struct exchange *x, struct service *service, int64_t product_id,
+                           const struct settings *changes, struct settings *ret_settings)
+{
+    if (!api_pause(x, service, product_id))
+        return false;
+    bool owns = access_owns(
+        x, product_id); /* checked again: the sandbox may have gone to another learner during the wait */
+    bool room = owns && product_set_own(service->orders, product_id, changes, ret_settings);
+    product_resume(service->orders, product_id);
+    if (owns && !room)
         api_reply_no_own_settings(x);
-    return in_time && room;
+    return room;
 }
 
 json_t *strategy_limits(const struct exchange *x)
@@ -194,8 +196,10 @@ void strategy_set(struct exchange *x, struct worker *worker)
                       "there is no strategy '%s'; valid: %s", name, api_strategy_names());
         return;
     }
-    if (!access_uses(x, changes.strategy) || !can_have_own(x, worker, product_id) ||
-        !switch_to(x, service, product_id, &changes, &settings))
+    if (!access_uses(x, changes.strategy) || !can_have_own(x, worker, product_id))
+        return;
+    if (!(product_id ? switch_product(x, service, product_id, &changes, &settings)
+                     : switch_common(x, service, &changes, &settings)))
         return;
     log_line(LOG_INFO,
              "strategy %s for product %lld (0: all), lock ttl %lld ms, lock wait %lld ms, think %lld ms",

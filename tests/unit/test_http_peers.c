@@ -57,6 +57,22 @@ static void test_what_counts_as_one_address(void **state)
     http_peers_free(peers);
 }
 
+static void test_names(void **state)
+{
+    (void)state;
+    static const char *const names[][2] = {{"10.0.0.1", "10.0.0.1"},
+                                           {"::ffff:10.0.0.1", "10.0.0.1"},
+                                           {"2001:db8::1:2", "2001:db8::/64"},
+                                           {"2001:db8:0:7::2", "2001:db8:0:7::/64"},
+                                           {"::1", "::1"},
+                                           {"127.0.0.1", "127.0.0.1"}};
+    for (size_t i = 0; i < COUNT(names); i++) {
+        char name[48];
+        http_peers_name(peer(names[i][0]), name, sizeof name);
+        assert_string_equal(name, names[i][1]);
+    }
+}
+
 static void test_no_limit(void **state)
 {
     (void)state;
@@ -75,6 +91,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_limit_for_each_address),
         cmocka_unit_test(test_what_counts_as_one_address),
+        cmocka_unit_test(test_names),
         cmocka_unit_test(test_no_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

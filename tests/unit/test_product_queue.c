@@ -164,6 +164,7 @@ static void test_the_bounds_of_a_product(void **state)
     for (int i = 0; i < 3; i++)
         add(1, NULL);
     assert_int_equal(product_queues_add(queues, new_order(1, NULL)), PRODUCT_FULL);
+    assert_load(1, 0, 1, 2);
     assert_next(&turns[0], 0, 1);
     assert_false(turns[0].limited);
     assert_next(&turns[1], 1, 1);
@@ -378,7 +379,8 @@ static void test_changes_leave_room_for_orders(void **state)
     struct turn turn = {0};
     assert_true(product_pause(queues, 1, soon()));
     add(1, NULL);
-    assert_false(product_pause(queues, 1, monotonic_us() + 1000)); /* somebody else's */
+    assert_false(product_pause(queues, 1, monotonic_us() + 1000));              /* somebody else's */
+    assert_int_equal(product_pause_first(queues, 1, soon()), PAUSE_OF_ANOTHER); /* at once */
     product_resume(queues, 1);
     assert_false(product_pause(queues, 1, monotonic_us() + 1000)); /* the order comes first */
     assert_load(1, 0, 0, 1);
@@ -386,7 +388,7 @@ static void test_changes_leave_room_for_orders(void **state)
     product_queues_end(queues, &turn);
     assert_true(product_pause(queues, 1, soon()));
     product_resume(queues, 1);
-    assert_true(product_pause(queues, 1, soon())); /* none waits */
+    assert_int_equal(product_pause_first(queues, 1, soon()), PAUSED); /* none waits */
     product_resume(queues, 1);
 
     struct settings changes = unchanged, now;
