@@ -97,6 +97,7 @@ static bool run_search(struct hunt *hunt, const struct hunt_limits *limits, cons
                 return false;
             break;
         case SEARCH_DONE: return true;
+        case SEARCH_DOUBTFUL: hunt->differed++; break; /* the play doubts a schedule twice at most */
         case SEARCH_DIFFERS:
             hunt->differed++;
             if (!play_end(&hunt->play) || ++tries == TRIES_AGAIN) {

@@ -28,7 +28,7 @@ struct hunt {
     struct checkpoint
         checkpoint; /* where its path is not "", the hunt goes on from there, and leaves there how far it came */
     bool complete;
-    unsigned differed; /* schedules that did not begin as they had before, and were run once more */
+    unsigned differed; /* schedules that did not go as before, or were doubtful, and were run again */
     char error[400];   /* why it could not go on, or "" */
 };
 

@@ -77,7 +77,8 @@ static uint8_t preemptions_before(const struct search *search, size_t level)
     return (uint8_t)(last->preemptions + is_preemption(before, last, last->moves[last->taken]));
 }
 
-/* The point at LEVEL, with the move that is due there. False: it is not the point that it was. */
+/* The point at LEVEL, with the move that is due there. False: it is not the point that it was. A sample is run along a path
+ * only where it was doubtful; if it goes another way now, an accident was the cause, and the rest of it is drawn. */
 static bool make_choice(struct search *search, const struct world *world, size_t level,
                         const struct move *moves, size_t count)
 {
@@ -90,8 +91,12 @@ static bool make_choice(struct search *search, const struct world *world, size_t
     if (search->bound != NO_BOUND)
         keep_to_bound(&now, level > 0 ? choice - 1 : NULL, search->bound);
     search->cut |= now.count < count;
-    if (level < search->depth)
-        return choice->seen == now.seen && same_moves(choice, now.moves, now.count);
+    if (level < search->depth) {
+        bool is_same = choice->seen == now.seen && same_moves(choice, now.moves, now.count);
+        if (is_same || !search->samples)
+            return is_same;
+        search->depth = level;
+    }
     *choice = now;
     if (search->samples && search->pct.depth > 0)
         choice->taken = pct_choose(&search->pct, &search->random, level, choice->moves, choice->count);
@@ -129,7 +134,7 @@ enum search_outcome search_run(struct search *search, const struct world *world)
         return SEARCH_DONE;
     if (!world->start(world->self))
         return fail(search, SEARCH_FAILED, "no fresh state");
-    if (search->pct.depth > 0)
+    if (search->pct.depth > 0 && search->depth == 0)
         draw_priorities(search, world);
     while ((count = world->enabled(world->self, moves)) > 0) {
         if (level == DEPTH_MAX)
@@ -140,14 +145,17 @@ enum search_outcome search_run(struct search *search, const struct world *world)
             return fail(search, SEARCH_FAILED, "a move could not be made");
         level++;
     }
-    if (level < search->depth)
+    if (level < search->depth && !search->samples)
         return fail(search, SEARCH_DIFFERS, "it ended sooner than the last time");
     search->length = level;
     search->longest = level > search->longest ? level : search->longest;
     if (!world->end(world->self))
         return fail(search, SEARCH_FAILED, "no end");
-    if (world->is_doubtful && world->is_doubtful(world->self))
-        return fail(search, SEARCH_DIFFERS, "an order failed, and no other order explains it");
+    if (world->is_doubtful && world->is_doubtful(world->self)) {
+        if (search->samples)
+            search->depth = search->length; /* the same way again; otherwise failures would be undercounted */
+        return fail(search, SEARCH_DOUBTFUL, "an order failed, and no other order explains it");
+    }
     if (search->samples)
         search->depth = 0;
     else

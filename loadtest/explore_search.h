@@ -23,7 +23,7 @@ struct world {
     bool (*end)(void *self);
     /* In how many moves the order will have ended, if nothing keeps it; for sampling. */
     size_t (*remaining)(void *self, unsigned actor);
-    /* After the end: may a slow machine have caused what was seen? Then the schedule is run again, as SEARCH_DIFFERS; it must
+    /* After the end: may a slow machine have caused what was seen? Then the schedule is run again, as SEARCH_DOUBTFUL; it must
      * say no in the end. NULL: never. */
     bool (*is_doubtful)(void *self);
     /* All that has been seen so far as one number, the same in every run of the same moves. NULL: only moves are compared. */
@@ -54,13 +54,15 @@ struct search {
 };
 
 enum search_outcome {
-    SEARCH_RAN,     /* one more schedule */
-    SEARCH_DONE,    /* there was none left */
-    SEARCH_DIFFERS, /* it did not go as when this schedule's beginning was run before, or is doubtful */
-    SEARCH_FAILED,  /* the world said no; or a schedule without an end */
+    SEARCH_RAN,      /* one more schedule */
+    SEARCH_DONE,     /* there was none left */
+    SEARCH_DIFFERS,  /* it did not go as when this schedule's beginning was run before; never of samples */
+    SEARCH_DOUBTFUL, /* it ended, but the world doubts what was seen */
+    SEARCH_FAILED,   /* the world said no; or a schedule without an end */
 };
 
-/* Runs the next schedule. After SEARCH_DIFFERS the same one is due again. */
+/* Runs the next schedule. After SEARCH_DIFFERS or SEARCH_DOUBTFUL the same one is due again. A sample that goes another way
+ * then than when it was doubtful continues at random from there. */
 enum search_outcome search_run(struct search *search, const struct world *world);
 
 /* The share of all schedules that has been run, where each point shares its weight evenly among its moves: the sum, over
