@@ -137,8 +137,9 @@ static void place(struct order_job *const *jobs, size_t count, struct worker *wo
     for (size_t i = 0; i < count; i++)
         placings[i] = &jobs[i]->placing;
     if (tools->lock_status != LOCK_OK)
-        fail(lead, tools->lock_status == LOCK_FAILED ? FAILED : BACKEND_AWAY,
-             strategy->lock->server ? strategy->lock->server->name : "lock", "its lock cannot be opened");
+        for (size_t i = 0; i < count; i++)
+            fail(placings[i], tools->lock_status == LOCK_FAILED ? FAILED : BACKEND_AWAY,
+                 strategy->lock->server ? strategy->lock->server->name : "lock", "its lock cannot be opened");
     else if (strategy->combining == COMBINED_IN_REDIS && atomic_load(&worker->service->migrated))
         create_in_redis(placings, count); /* PostgreSQL need not be there */
     else if (worker_database(worker, lead->deadline_us, lead->lock_deadline_us) != DB_OK)

@@ -156,6 +156,25 @@ static bool has_valid_fence(const struct strategy *row, const struct complaint *
 
 /* ---- the transaction --------------------------------------------------------------------------------------------- */
 
+/* The workers combine orders by COMBINING, and such a batch neither goes through the engine's steps nor takes a lock. */
+static bool has_valid_combining(const struct strategy *row, const struct complaint *complaint)
+{
+    enum combining wanted = row->place == place_in_batch   ? COMBINED_IN_POSTGRES
+                            : row->place == place_in_redis ? COMBINED_IN_REDIS
+                                                           : ONE_BY_ONE;
+    if (row->combining != wanted && wanted == ONE_BY_ONE)
+        return wrong(complaint,
+                     "its place function places one order at a time; set its combining to ONE_BY_ONE");
+    if (row->combining != wanted)
+        return wrong(complaint, "it has another combining than its place function; with %s set it to %s",
+                     wanted == COMBINED_IN_REDIS ? "place_in_redis" : "place_in_batch",
+                     wanted == COMBINED_IN_REDIS ? "COMBINED_IN_REDIS" : "COMBINED_IN_POSTGRES");
+    if (wanted != ONE_BY_ONE && row->lock)
+        return wrong(complaint, "it combines orders, but has a lock, which no batch takes; set the lock to "
+                                "NULL and the span to NO_LOCK");
+    return true;
+}
+
 static bool has_valid_steps(const struct strategy *row, const struct complaint *complaint)
 {
     if (!row->place)
@@ -163,8 +182,8 @@ static bool has_valid_steps(const struct strategy *row, const struct complaint *
     if (row->place == place_by_steps && !row->take_stock)
         return wrong(complaint,
                      "it has no way of taking stock; name one of db/stock.h, or a function of your own");
-    if (row->place == place_by_steps && row->combining != ONE_BY_ONE)
-        return wrong(complaint, "place_by_steps places one order at a time; set its combining to ONE_BY_ONE");
+    if (!has_valid_combining(row, complaint))
+        return false;
     if (row->max_tries < 1 || row->max_tries > TRIES_MAX)
         return wrong(complaint, "it has %d tries; it must have 1 to %d", row->max_tries, TRIES_MAX);
     if (row->scope == TWO_TX && row->max_tries > 1)

@@ -70,12 +70,42 @@ static void wrong_fences_are_explained(void **state)
           row.span = NO_LOCK);
 }
 
+/* A way of placing that is neither the engine's steps nor a batch. */
+static enum outcome place_alone(struct placing *placing)
+{
+    (void)placing;
+    return FAILED;
+}
+
+static void row_without_lock(enum outcome (*place)(struct placing *), enum combining combining, bool is_valid)
+{
+    char error[400] = "";
+    struct strategy row = RIGHT;
+    row.span = NO_LOCK;
+    row.lock = NULL;
+    row.place = place;
+    row.combining = combining;
+    if (strategy_validate(&row, error, sizeof error) != is_valid)
+        fail_msg("combining %d: '%s'", (int)combining, error);
+}
+
 static void wrong_steps_are_explained(void **state)
 {
     (void)state;
     WRONG("no way of placing", "place_by_steps", row.place = NULL);
     WRONG("no way of taking stock", "db/stock.h", row.take_stock = NULL);
     WRONG("one order at a time", "ONE_BY_ONE", row.combining = COMBINED_IN_REDIS);
+    WRONG("one order at a time", "ONE_BY_ONE", row.combining = COMBINED_IN_POSTGRES, row.place = place_alone);
+    row_without_lock(place_in_batch, COMBINED_IN_POSTGRES, true);
+    row_without_lock(place_in_redis, COMBINED_IN_REDIS, true);
+    row_without_lock(place_alone, ONE_BY_ONE, true);
+    row_without_lock(place_alone, COMBINED_IN_REDIS, false);
+    row_without_lock(place_in_batch, COMBINED_IN_REDIS, false);
+    row_without_lock(place_in_redis, COMBINED_IN_POSTGRES, false);
+    WRONG("place_in_batch", "COMBINED_IN_POSTGRES", row.place = place_in_batch);
+    WRONG("place_in_redis", "COMBINED_IN_REDIS", row.place = place_in_redis);
+    WRONG("has a lock", "span to NO_LOCK", row.place = place_in_batch, row.combining = COMBINED_IN_POSTGRES);
+    WRONG("has a lock", "span to NO_LOCK", row.place = place_in_redis, row.combining = COMBINED_IN_REDIS);
     WRONG("0 tries", "1 to 1000", row.max_tries = 0);
     WRONG("committed first", "tries to 1", row.scope = TWO_TX, row.max_tries = 2);
 }
