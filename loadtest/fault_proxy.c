@@ -159,6 +159,8 @@ static void orphan(struct proxy *proxy, struct pair *pair, int64_t due_us)
     (void)watch(proxy, pair, TO_CLIENT, 0);
     reset(pair->ends[TO_CLIENT]);
     pair->orphaned = true;
+    /* A reply that was not yet delivered is lost, or it would keep the proxy from noticing the server's end. */
+    pair->flows[TO_CLIENT].length = 0;
     pair->flows[TO_SERVER].due_us = due_us;
     pair->flows[TO_SERVER].ended = true;
     atomic_fetch_add(&proxy->acted, 1);

@@ -412,6 +412,29 @@ static void a_held_request_is_dropped_with_its_server(void **state)
     wire_close(&wire);
 }
 
+static void a_held_request_is_dropped_where_a_reply_was_half_delivered(void **state)
+{
+    (void)state;
+    struct wire wire;
+    wire_open(&wire);
+    proxy_set(wire.proxy, &(struct proxy_rules){.delay_ms = 3600000});
+    put(wire.server, "reply");
+    int64_t end_us = monotonic_us() + (int64_t)60 * 1000 * 1000;
+    while (proxy_acted(wire.proxy) == 0 && monotonic_us() < end_us)
+        assert_int_equal(poll(NULL, 0, 1), 0);
+    assert_int_equal(proxy_acted(wire.proxy), 1); /* the proxy has the reply, and holds it back */
+    proxy_set(wire.proxy,
+              &(struct proxy_rules){.delay_ms = 3600000, .lose_reply_to = "commit", .held_ms = 1});
+    put(wire.client, "commit");
+    assert_int_equal(take(wire.client, 1), 0);
+    assert_int_equal(take(wire.server, 100), 6);
+    assert_int_equal(shutdown(wire.server, SHUT_WR), 0);
+    while (proxy_carries(wire.proxy) && monotonic_us() < end_us)
+        assert_int_equal(poll(NULL, 0, 1), 0);
+    assert_false(proxy_carries(wire.proxy));
+    wire_close(&wire);
+}
+
 static void a_proxy_loses_a_reply(void **state)
 {
     (void)state;
@@ -480,6 +503,7 @@ int main(void)
         cmocka_unit_test(a_proxy_cuts_after_so_many_bytes),
         cmocka_unit_test(a_proxy_holds_a_request_whose_client_it_resets),
         cmocka_unit_test(a_held_request_is_dropped_with_its_server),
+        cmocka_unit_test(a_held_request_is_dropped_where_a_reply_was_half_delivered),
         cmocka_unit_test(a_proxy_loses_a_reply),
         cmocka_unit_test(a_proxy_stands_still_and_goes_on),
         cmocka_unit_test(what_stood_still_is_not_passed_on_by_a_proxy_that_cuts),
