@@ -33,26 +33,17 @@ bool site_set_clock(struct site *site, const char *name, int64_t seconds)
     return written;
 }
 
-static bool place_shim(const struct site *site, char *ret_path, char *ret_reason, size_t size)
-{
-    char shim[PATH_MAX];
-    if (path_of_clock(shim))
-        return preload_place(shim, site->lab.dir, ret_path, ret_reason, size);
-    snprintf(ret_reason, size, "there is no clock to preload");
-    return false;
-}
-
 bool clock_possible(struct site *site, char *ret_reason, size_t size)
 {
     char path[PATH_MAX];
-    return place_shim(site, path, ret_reason, size);
+    return preload_find(path_of_clock, "clock", site->lab.dir, path, ret_reason, size);
 }
 
 /* Each server with a clock of its own, or all with their own again. */
 static bool restart_with_clocks(struct fault_run *run, const char *const *names, bool shifted)
 {
     char shim[PATH_MAX], preload[PATH_MAX + 16], clock[PATH_MAX + 64], reason[REASON_SIZE];
-    if (!place_shim(run->site, shim, reason, sizeof reason)) {
+    if (!preload_find(path_of_clock, "clock", run->site->lab.dir, shim, reason, sizeof reason)) {
         complain("%s", reason);
         return false;
     }

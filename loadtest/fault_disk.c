@@ -72,19 +72,10 @@ static bool await_refusal(struct site *site)
     return disk.refused > 0;
 }
 
-static bool place_shim(const struct site *site, char *ret_path, char *ret_reason, size_t size)
-{
-    char shim[PATH_MAX];
-    if (path_of_disk(shim))
-        return preload_place(shim, site->lab.dir, ret_path, ret_reason, size);
-    snprintf(ret_reason, size, "there is no full disk to preload");
-    return false;
-}
-
 static bool start_with_disk(struct site *site, int64_t *ret_ready_us)
 {
     char shim[PATH_MAX], preload[PATH_MAX + 16], room[PATH_MAX + 64], reason[REASON_SIZE];
-    if (!place_shim(site, shim, reason, sizeof reason)) {
+    if (!preload_find(path_of_disk, "full disk", site->lab.dir, shim, reason, sizeof reason)) {
         complain("%s", reason);
         return false;
     }
@@ -111,7 +102,7 @@ static bool await_services(struct site *site)
 bool disk_possible(struct site *site, char *ret_reason, size_t size)
 {
     char path[PATH_MAX];
-    return place_shim(site, path, ret_reason, size);
+    return preload_find(path_of_disk, "full disk", site->lab.dir, path, ret_reason, size);
 }
 
 bool enter_disk_full(struct fault_run *run)
