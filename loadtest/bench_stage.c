@@ -153,7 +153,7 @@ static bool open_service(int64_t workers, int64_t product_limit, const char *str
         .instances = 1, .workers = workers, .product_limit = product_limit, .servers = "environment"};
     if (!lab_open(&settings, ret_lab))
         return false;
-    if (!strategy || shop_switch(ret_lab->shops[0], 0, strategy, 0, 0))
+    if (!strategy || shop_switch(ret_lab->shops[0], 0, strategy, 0, SAME_LOCK_WAIT))
         return true;
     complain("%s", shop_error(ret_lab->shops[0]));
     lab_close(ret_lab);

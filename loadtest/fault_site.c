@@ -192,7 +192,7 @@ static void end_services(struct site *site)
 bool site_set(struct site *site, int i, int64_t think_ms)
 {
     struct shop *shop = site->services[i].shop;
-    if (shop_switch(shop, 0, "atomic-decrement", think_ms, 0))
+    if (shop_switch(shop, 0, "atomic-decrement", think_ms, SAME_LOCK_WAIT))
         return true;
     if (!interrupted())
         complain("%s", shop_error(shop));

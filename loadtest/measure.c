@@ -156,6 +156,28 @@ bool switch_strategy(struct lab *lab, int64_t product, const struct subject *sub
     return true;
 }
 
+/* Each service has a setting of its own. */
+static bool read_lock_waits(struct lab *lab, int64_t product, int64_t *ret_waits_ms)
+{
+    for (size_t i = 0; i < lab->count; i++)
+        if (!shop_lock_wait(lab->shops[i], product, &ret_waits_ms[i])) {
+            complain("%s", shop_error(lab->shops[i]));
+            return false;
+        }
+    return true;
+}
+
+static bool restore_lock_waits(struct lab *lab, int64_t product, const struct subject *subject,
+                               int64_t think_ms, const int64_t *waits_ms)
+{
+    for (size_t i = 0; i < lab->count; i++)
+        if (!shop_switch(lab->shops[i], product, subject->name, think_ms, waits_ms[i])) {
+            complain("%s", shop_error(lab->shops[i]));
+            return false;
+        }
+    return true;
+}
+
 bool set_stock(struct lab *lab, const struct subject *subject, int64_t product, int64_t stock)
 {
     if (shop_reset(lab->shops[0], product, stock, subject->kind))
@@ -198,7 +220,7 @@ static void show_load(void *context, int64_t answers, int64_t created, double el
 }
 
 /* One order by each service, one after the other, with no other under way: who was refused in the crowd may have come at a bad
- * moment, but these have no reason to fail. An order that was created is one of the load's. */
+ * moment, but these have no reason to fail. An order that was, or may have been, created is one of the load's. */
 static bool make_last_calls(struct lab *lab, const struct plan *plan, struct phase *phase)
 {
     for (size_t i = 0; i < lab->count; i++) {
@@ -208,8 +230,11 @@ static bool make_last_calls(struct lab *lab, const struct plan *plan, struct pha
             return false;
         }
         bool created = answer == ANSWER_CREATED || answer == ANSWER_ACCEPTED;
-        phase->load.answers.requests += created;
+        bool unknown = answer == ANSWER_UNKNOWN; /* there may be an order, which the books count */
+        phase->load.answers.requests += created || unknown;
         phase->load.answers.created += created;
+        phase->load.answers.errors += unknown;
+        phase->load.answers.unknown += unknown;
         phase->last_call[phase->last_calls++] = answer;
     }
     return settled_books(lab, plan->product, &phase->books);
@@ -227,7 +252,7 @@ struct sale {
     int64_t stock, quantity;
     int64_t requests; /* 0: the load lasts as long as the plan says */
     int64_t think_ms;
-    int64_t lock_wait_ms; /* 0: the setting of the services */
+    bool hasty; /* orders wait for a lock for HASTY_MS only */
 };
 
 static bool run_phase(struct lab *lab, const struct plan *plan, const struct subject *subject,
@@ -258,19 +283,16 @@ static bool run_phase(struct lab *lab, const struct plan *plan, const struct sub
     struct scrape before, after;
     struct phase phase = {.ran = true,
                           .sells_out = requests > 0,
-                          .hasty = sale->lock_wait_ms > 0,
+                          .hasty = sale->hasty,
                           .stock = sale->stock,
                           .quantity = sale->quantity};
-    int64_t product = plan_switched(plan), lock_wait_ms = 0;
-    if (phase.hasty && !shop_lock_wait(lab->shops[0], product, &lock_wait_ms)) {
-        complain("%s", shop_error(lab->shops[0]));
-        return false;
-    }
-    if (!switch_strategy(lab, product, subject, think_ms, sale->lock_wait_ms) ||
+    int64_t product = plan_switched(plan), waits_ms[INSTANCES_MAX];
+    if ((phase.hasty && !read_lock_waits(lab, product, waits_ms)) ||
+        !switch_strategy(lab, product, subject, think_ms, phase.hasty ? HASTY_MS : SAME_LOCK_WAIT) ||
         !set_stock(lab, subject, plan->product, sale->stock) || !scrape_all(lab, subject->name, &before) ||
         !load_run(&load, &phase.load) || !settled_books(lab, plan->product, &phase.books) ||
         !scrape_all(lab, subject->name, &after) ||
-        (phase.hasty && !switch_strategy(lab, product, subject, think_ms, lock_wait_ms)) ||
+        (phase.hasty && !restore_lock_waits(lab, product, subject, think_ms, waits_ms)) ||
         (wants_last_calls(lab, subject, &phase) && !make_last_calls(lab, plan, &phase)))
         return false;
     scrape_difference(&before, &after, &phase.scrape);
@@ -332,7 +354,7 @@ static bool sell_pairs(struct lab *lab, const struct plan *plan, const struct su
                               .quantity = pairs.quantity,
                               .requests = plan_requests(&pairs),
                               .think_ms = plan->think_ms,
-                              .lock_wait_ms = HASTY_MS};
+                              .hasty = true};
     return run_phase(lab, plan, subject, &sale, watched, &measurement->pairs);
 }
 

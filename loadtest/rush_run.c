@@ -64,7 +64,7 @@ static bool warm_up(struct lab *lab, const struct rush_plan *plan, const struct 
         .patience_ms = PATIENCE_MS,
     };
     struct load_result ignored;
-    return switch_strategy(lab, 0, subject, plan->think_ms, 0) &&
+    return switch_strategy(lab, 0, subject, plan->think_ms, SAME_LOCK_WAIT) &&
            set_stock(lab, subject, plan->product, ample_stock(subject)) && load_run(&load, &ignored);
 }
 

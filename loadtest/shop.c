@@ -230,10 +230,12 @@ json_t *shop_strategy(struct shop *shop, int64_t product)
 bool shop_lock_wait(struct shop *shop, int64_t product, int64_t *ret_ms)
 {
     json_auto_t *settings = shop_strategy(shop, product);
-    *ret_ms = json_integer_value(json_object_get(settings, "lock_wait_ms"));
-    if (settings && *ret_ms <= 0)
-        set_error(shop, "GET %s/strategy: the answer has no lock_wait_ms above 0", shop->url);
-    return *ret_ms > 0;
+    const json_t *wait = json_object_get(settings, "lock_wait_ms");
+    *ret_ms = json_integer_value(wait);
+    bool is_valid = json_is_integer(wait) && *ret_ms >= 0;
+    if (settings && !is_valid)
+        set_error(shop, "GET %s/strategy: the answer has no lock_wait_ms from 0 on", shop->url);
+    return is_valid;
 }
 
 static bool put_strategy(struct shop *shop, int64_t product, const json_t *body)
@@ -264,7 +266,7 @@ bool shop_switch(struct shop *shop, int64_t product, const char *strategy, int64
                  int64_t lock_wait_ms)
 {
     json_auto_t *body = json_pack("{s:s, s:I, s:o*}", "name", strategy, "think_ms", (json_int_t)think_ms,
-                                  "lock_wait_ms", lock_wait_ms > 0 ? json_integer(lock_wait_ms) : NULL);
+                                  "lock_wait_ms", lock_wait_ms >= 0 ? json_integer(lock_wait_ms) : NULL);
     return put_strategy(shop, product, body);
 }
 

@@ -43,9 +43,10 @@ json_t *shop_strategies(struct shop *shop);
 json_t *shop_strategy(struct shop *shop, int64_t product);
 /* Switches to the strategy, with its settings, of an object such as shop_strategy returns. */
 bool shop_set_strategy(struct shop *shop, int64_t product, const json_t *settings);
-/* Gets the lock wait of one product, or the common one (PRODUCT 0). */
+/* Gets the lock wait, 0 ms or more, of one product, or the common one (PRODUCT 0). */
 bool shop_lock_wait(struct shop *shop, int64_t product, int64_t *ret_ms);
-/* LOCK_WAIT_MS 0: keeps the current lock wait. */
+enum { SAME_LOCK_WAIT = -1 }; /* keeps the current lock wait */
+/* LOCK_WAIT_MS: 0 or more, or SAME_LOCK_WAIT. */
 bool shop_switch(struct shop *shop, int64_t product, const char *strategy, int64_t think_ms,
                  int64_t lock_wait_ms);
 /* Deletes the product's orders and sets its stock; makes the product if there is none. */

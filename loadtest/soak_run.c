@@ -101,7 +101,7 @@ bool soak_strategy(struct lab *lab, const struct soak_plan *plan, const struct s
     struct soak_tally tally = {0};
     struct watched watched = {.progress = progress, .wanted = plan->orders};
     progress_label(progress, "%s", subject->name);
-    if (!switch_strategy(lab, 0, subject, 0, 0))
+    if (!switch_strategy(lab, 0, subject, 0, SAME_LOCK_WAIT))
         return false;
     while (tally.orders < plan->orders && !tally.stalled) {
         watched.before = tally.orders;
