@@ -1,11 +1,13 @@
 """Load runs from the service: what they find, that one goes on at a time, and that nothing of one stays behind."""
 
 import signal
+import subprocess
 import threading
 from pathlib import Path
 
 import pytest
 
+from basics import BUILD, START_S
 from lab import Background, DOCUMENT, request_bytes, wait_until
 
 TOKEN = "a-token-of-some-length"
@@ -251,3 +253,21 @@ def test_an_end_with_a_body_that_is_too_large(shop):
         reply = wire.reply()
     DOCUMENT.check("DELETE", "/runs/1", reply)
     assert reply.problem == "payload-too-large", str(reply)
+
+
+def test_compare_accepts_services_whose_orders_do_not_wait_for_a_lock(services, database):
+    """A lock wait of 0 ms is a valid setting; compare shortens the wait for a while, and restores each service's own."""
+    pair = [services.start(database), services.start(database)]
+    waits = [0, 4000]
+    for service, wait in zip(pair, waits, strict=True):
+        service.strategy("atomic-decrement", lock_wait_ms=wait)
+    urls = [word for service in pair for word in ("--url", f"http://127.0.0.1:{service.port}")]
+    ran = subprocess.run(
+        [BUILD / "loadtest", "compare", *urls, "--strategies", "select-for-update", "--phases", "sell-out"],
+        capture_output=True,
+        text=True,
+        timeout=START_S,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert [service.get("/strategy").json["lock_wait_ms"] for service in pair] == waits
