@@ -286,7 +286,7 @@ static bool run_phase(struct lab *lab, const struct plan *plan, const struct sub
                           .hasty = sale->hasty,
                           .stock = sale->stock,
                           .quantity = sale->quantity};
-    int64_t product = plan_switched(plan), waits_ms[INSTANCES_MAX];
+    int64_t product = plan_switched(plan), waits_ms[INSTANCES_MAX] = {0};
     if ((phase.hasty && !read_lock_waits(lab, product, waits_ms)) ||
         !switch_strategy(lab, product, subject, think_ms, phase.hasty ? HASTY_MS : SAME_LOCK_WAIT) ||
         !set_stock(lab, subject, plan->product, sale->stock) || !scrape_all(lab, subject->name, &before) ||
