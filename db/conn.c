@@ -67,7 +67,7 @@ static const struct statement ST_TIME_LIMITS = {
 static const struct statement ST_SESSION = {
     "session",
     "SELECT pid, backend_start, set_config('TimeZone', 'UTC', false), set_config('DateStyle', 'ISO', false), "
-    "       set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false) "
+    "       set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false), " DB_SERVER_RUN " "
     "FROM pg_stat_activity WHERE pid = pg_backend_pid()",
     0};
 
@@ -186,6 +186,7 @@ static enum db_status try_connect(struct db *db)
         return hang_up(db, "the session is not in pg_stat_activity");
     snprintf(db->session.pid, sizeof db->session.pid, "%s", PQgetvalue(result, 0, 0));
     snprintf(db->session.started, sizeof db->session.started, "%s", PQgetvalue(result, 0, 1));
+    snprintf(db->session.server_run, sizeof db->session.server_run, "%s", PQgetvalue(result, 0, 6));
     return DB_OK;
 }
 

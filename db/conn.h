@@ -79,10 +79,17 @@ const char *db_error_constraint(const struct db *db);
 /* Round trips made so far. */
 uint64_t db_round_trips(const struct db *db);
 
+/* SQL: changes whenever PostgreSQL starts, and whenever it recovers from the crash of one of its processes, which discards its
+ * statistics. Any role may read it. */
+#define DB_SERVER_RUN                                                                                        \
+    "concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()),"                                         \
+    "               extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()))"
+
 /* The server process behind the connection, also after it was lost: what db_settle ends. */
 struct db_session {
     char pid[16];
     char started[64];
+    char server_run[64]; /* DB_SERVER_RUN when it connected */
 };
 const struct db_session *db_session(const struct db *db);
 

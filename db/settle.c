@@ -11,14 +11,23 @@ static const struct statement ST_TERMINATE = {
     "settle_terminate",
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1::int AND backend_start = $2::timestamptz",
     2};
-/* A server that was killed may give the number of a transaction again whose log it had not written yet, and the id of an
- * order, too. So where there is an order, it tells: by the time at which it was made as well. */
+/* A server that was killed may use the number of a transaction again whose log it had not written yet, and the id of an
+ * order, too. The time at which the order was made identifies it. Without an order there is only the number:
+ * - The session has ended, so a number that is not used yet, or is of a running transaction, was lost with the server.
+ * - A number that was lost and used again cannot have been committed before. So "aborted" is true of both transactions.
+ * - "committed" is believed only of the server run that the session belonged to. Otherwise the fate stays NULL, as it does
+ *   where PostgreSQL has forgotten the number.
+ * A standby may not have replayed the transaction yet, so it is asked again until it is promoted. */
 static const struct statement ST_FATE = {
     "settle_fate",
-    "SELECT CASE WHEN $2::bigint = 0 THEN pg_xact_status($1::xid8)"
-    "            WHEN EXISTS (SELECT FROM orders WHERE id = $2::bigint AND created_at = $3::timestamptz) THEN 'committed'"
-    "            ELSE 'aborted' END",
-    3};
+    "SELECT CASE WHEN pg_is_in_recovery() THEN 'in recovery'"
+    "            WHEN $2::bigint <> 0 THEN"
+    "                CASE WHEN EXISTS (SELECT FROM orders WHERE id = $2::bigint AND created_at = $3::timestamptz)"
+    "                     THEN 'committed' ELSE 'aborted' END"
+    "            WHEN $1::xid8 >= pg_snapshot_xmax(pg_current_snapshot()) THEN 'aborted'"
+    "            WHEN pg_xact_status($1::xid8) <> 'committed' THEN 'aborted'"
+    "            WHEN pg_xact_status($1::xid8) = 'committed' AND $4 = " DB_SERVER_RUN " THEN 'committed' END",
+    4};
 
 static void pause_until_next_look(void)
 {
@@ -39,18 +48,19 @@ enum settled db_settle(struct db *db, const struct lost_commit *lost, int64_t un
         if (db_run(db, &ST_TERMINATE, (const char *const[]){old->pid, old->started}, &running) != DB_OK ||
             PQntuples(running) > 0)
             continue;
+        const char *created_at = order->id ? order->created_at : NULL;
         AUTO_RESULT fate = NULL;
-        if (db_run(
-                db, &ST_FATE,
-                (const char *const[]){lost->xid, DB_NUMBER(order->id), order->id ? order->created_at : NULL},
-                &fate) != DB_OK)
+        if (db_run(db, &ST_FATE,
+                   (const char *const[]){lost->xid, DB_NUMBER(order->id), created_at, old->server_run},
+                   &fate) != DB_OK)
             continue;
         const char *text = PQgetvalue(fate, 0, 0);
         if (strcmp(text, "committed") == 0)
             return SETTLED_COMMITTED;
         if (strcmp(text, "aborted") == 0)
             return SETTLED_ROLLED_BACK;
-        return SETTLED_UNKNOWN; /* forgotten, or in progress on a server that is not the old one */
+        if (*text == '\0')
+            return SETTLED_FORGOTTEN;
     }
     return SETTLED_UNKNOWN;
 }

@@ -7,7 +7,8 @@
 enum settled {
     SETTLED_COMMITTED,
     SETTLED_ROLLED_BACK,
-    SETTLED_UNKNOWN, /* not to be found out before the deadline */
+    SETTLED_UNKNOWN,   /* not to be found out before the deadline */
+    SETTLED_FORGOTTEN, /* never to be found out: PostgreSQL has forgotten it, or may mean another transaction */
 };
 
 /* A transaction whose COMMIT got no reply. */

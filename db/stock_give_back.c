@@ -14,6 +14,7 @@ enum db_status stock_give_back(struct db *db, int64_t product_id, int64_t epoch,
                                const char *updated_by, char ret_xid[static 24])
 {
     AUTO_RESULT row = NULL;
+    ret_xid[0] = '\0';
     enum db_status status = db_ready(db);
     if (status != DB_OK)
         return status;

@@ -11,7 +11,7 @@ const struct statement ST_GUARDED = {
     "stock_guarded",
     "UPDATE product SET count = count - $2, version = version + 1, refuse_negative = false,"
     "       updated_at = clock_timestamp(), updated_by = $3 "
-    "WHERE id = $1 AND count >= $2 AND stock_kind = 'counter' RETURNING pg_current_xact_id(), count, price",
+    "WHERE id = $1 AND count >= $2 AND stock_kind = 'counter' RETURNING pg_current_xact_id(), count, price, stock_epoch",
     3};
 
 enum take_status take_guarded(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
@@ -32,6 +32,7 @@ enum take_status take_guarded(struct db *db, const struct stock_want *want, stru
     }
     snprintf(ret_taken->xid, sizeof ret_taken->xid, "%s", PQgetvalue(row, 0, 0));
     snprintf(ret_taken->price, sizeof ret_taken->price, "%s", PQgetvalue(row, 0, 2));
+    ret_taken->epoch = strtoll(PQgetvalue(row, 0, 3), NULL, 10);
     report_step(want->observer, STEP_TAKE, strtoll(PQgetvalue(row, 0, 1), NULL, 10));
     return TAKE_OK;
 }

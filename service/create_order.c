@@ -169,7 +169,7 @@ static bool give_back(struct placing *p, struct unsold *unsold)
     if (unsold->open != OPEN_NONE) /* which end_transaction could not find out: not now */
         return false;
     int64_t until_us = monotonic_us() + GIVE_BACK_US;
-    bool done = unsold_give_back(unsold, p->db, p->lock, p->instance, until_us);
+    bool done = unsold_give_back(unsold, p->db, p->lock, p->instance, until_us) != UNSOLD_OPEN;
     db_set_deadline(p->db, p->deadline_us, p->lock_deadline_us);
     return done;
 }

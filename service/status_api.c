@@ -59,6 +59,10 @@ void metrics_get(struct exchange *x, struct worker *worker)
             "oversell_queue_depth %zu\n",
             load.ready);
     fprintf(to,
+            "# HELP oversell_unsold_orders Orders that failed and whose units are still to be given back.\n"
+            "# TYPE oversell_unsold_orders gauge\noversell_unsold_orders %d\n",
+            unsold_list_count(service->unsold, 0));
+    fprintf(to,
             "# HELP oversell_workers Order workers, each with a connection of its own.\n"
             "# TYPE oversell_workers gauge\noversell_workers %d\n",
             (int)service->config.workers);

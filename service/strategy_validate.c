@@ -190,6 +190,11 @@ static bool has_valid_steps(const struct strategy *row, const struct complaint *
         return wrong(
             complaint,
             "with TWO_TX the stock is committed first, and another try would take it again; set the tries to 1");
+    if (row->scope == TWO_TX && row->place == place_by_steps && strategy_stock_kind(row) != STOCK_COUNTER)
+        return wrong(
+            complaint,
+            "with TWO_TX an order that fails gives its units back to the counter; choose a way of taking stock from the "
+            "counter, or set the number of transactions to ONE_TX");
     return true;
 }
 

@@ -23,12 +23,22 @@ struct unsold {
     int64_t product_id, epoch, quantity;
     enum open_transaction open;
     struct lost_commit lost; /* of the open transaction */
+    int64_t until_us;        /* set by the list: it gives up then */
 };
 
-/* Gives the units back under the strategy's LOCK, or finds that nothing is owed. False: not done before UNTIL; UNSOLD then
- * has the transaction that is still open. Sets DB's deadlines. */
-bool unsold_give_back(struct unsold *unsold, struct db *db, struct lock *lock, const char *instance,
-                      int64_t until_us);
+/* What became of them. */
+enum unsold_fate {
+    UNSOLD_OPEN,       /* still to be given back: struct unsold says what is open */
+    UNSOLD_GIVEN_BACK, /* the stock has them again */
+    UNSOLD_NOT_OWED,   /* they were sold, were never taken, or had been given back before */
+    UNSOLD_REPLACED,   /* the stock that they were taken from has been replaced since */
+    UNSOLD_GIVEN_UP,   /* whether they are owed is unknown for good, so they stay out of the stock; logged */
+};
+
+/* Gives the units back, under the strategy's LOCK, or finds that nothing is owed. UNSOLD_OPEN: not done by UNTIL. When in doubt
+ * it gives nothing back: units missing from the stock are never oversold. Sets DB's deadlines. */
+enum unsold_fate unsold_give_back(struct unsold *unsold, struct db *db, struct lock *lock,
+                                  const char *instance, int64_t until_us);
 
 /* The unsold units of a process. Any thread may call. */
 struct unsold_list;
@@ -42,5 +52,7 @@ void unsold_list_stop(struct unsold_list *list);
 bool unsold_list_reserve(struct unsold_list *list);
 /* Ends a reservation. UNSOLD (copied) is to be given back; NULL: nothing is. */
 void unsold_list_end(struct unsold_list *list, const struct unsold *unsold);
+/* The orders whose units of this product are still to be given back; of all products with 0. */
+int unsold_list_count(struct unsold_list *list, int64_t product_id);
 
 #endif

@@ -7,10 +7,11 @@
 #include <stdlib.h>
 
 enum {
-    LEASE_MS = 10000,           /* if the lock has a lease */
-    TRY_US = 1000 * 1000,       /* at most for one order; then the thread tries the next one */
-    STOPPING_US = 5000 * 1000,  /* at the end of the process, for all */
-    REST_NS = 100 * 1000 * 1000 /* after a failure */
+    LEASE_MS = 10000,            /* if the lock has a lease */
+    TRY_US = 1000 * 1000,        /* at most for one order; then the thread tries the next one */
+    STOPPING_US = 5000 * 1000,   /* at the end of the process, for all */
+    REST_NS = 100 * 1000 * 1000, /* after a failure */
+    LIFE_S = 24 * 60 * 60        /* of the units of one order: then they are given up */
 };
 
 struct unsold_list {
@@ -22,10 +23,10 @@ struct unsold_list {
     bool stopping;
     int reserved;
     int first, count;
-    struct unsold units[UNSOLD_MAX]; /* a ring */
+    struct unsold units[UNSOLD_MAX]; /* a ring; what the thread works on stays first */
 };
 
-/* Takes the next one. False: the list stops, and it is empty or its time is up. */
+/* Copies the first one. False: the list stops, and it is empty or its time is up. */
 static bool next(struct unsold_list *list, int64_t *end_us, struct unsold *ret_unsold)
 {
     pthread_mutex_lock(&list->mutex);
@@ -34,26 +35,45 @@ static bool next(struct unsold_list *list, int64_t *end_us, struct unsold *ret_u
     if (list->stopping && *end_us == INT64_MAX)
         *end_us = monotonic_us() + STOPPING_US;
     bool goes_on = list->count > 0 && monotonic_us() < *end_us;
-    if (goes_on) {
+    if (goes_on)
         *ret_unsold = list->units[list->first];
-        list->first = (list->first + 1) % UNSOLD_MAX;
-        list->count--;
-        list->reserved++; /* keeps its place in case that this try fails */
-    }
     pthread_mutex_unlock(&list->mutex);
     return goes_on;
 }
 
-static bool try_once(struct unsold_list *list, struct unsold *unsold)
+/* Takes the first one out; where UNSOLD is not NULL, it goes to the end in its place. */
+static void end_turn(struct unsold_list *list, const struct unsold *unsold)
+{
+    pthread_mutex_lock(&list->mutex);
+    list->first = (list->first + 1) % UNSOLD_MAX;
+    list->count--;
+    if (unsold)
+        list->units[(list->first + list->count++) % UNSOLD_MAX] = *unsold;
+    pthread_mutex_unlock(&list->mutex);
+}
+
+static enum unsold_fate try_once(struct unsold_list *list, struct unsold *unsold)
 {
     struct lock *lock = NULL;
     if (unsold->strategy->lock && lock_open(unsold->strategy->lock, &lock) != LOCK_OK)
-        return false;
+        return UNSOLD_OPEN;
     if (lock)
         lock->lease_ms = LEASE_MS;
-    bool done = unsold_give_back(unsold, list->db, lock, list->instance, monotonic_us() + TRY_US);
+    enum unsold_fate fate = unsold_give_back(unsold, list->db, lock, list->instance, monotonic_us() + TRY_US);
     lock_close(lock);
-    return done;
+    return fate;
+}
+
+static void log_fate(const struct unsold *unsold, enum unsold_fate fate)
+{
+    static const char *const texts[] = {
+        [UNSOLD_GIVEN_BACK] = "are given back",
+        [UNSOLD_NOT_OWED] = "are not given back: they were sold, were never taken, or are back already",
+        [UNSOLD_REPLACED] = "are not given back: the stock has been replaced since",
+    };
+    if (fate != UNSOLD_GIVEN_UP)
+        log_line(LOG_INFO, "product %lld: %lld units of a failed order %s", (long long)unsold->product_id,
+                 (long long)unsold->quantity, texts[fate]);
 }
 
 static void *run(void *context)
@@ -62,11 +82,17 @@ static void *run(void *context)
     struct unsold unsold;
     int64_t end_us = INT64_MAX;
     while (next(list, &end_us, &unsold)) {
-        bool done = try_once(list, &unsold);
-        unsold_list_end(list, done ? NULL : &unsold);
-        if (done)
-            log_line(LOG_INFO, "product %lld: gave back %lld units of a failed order",
-                     (long long)unsold.product_id, (long long)unsold.quantity);
+        enum unsold_fate fate = try_once(list, &unsold);
+        bool expired = fate == UNSOLD_OPEN && monotonic_us() >= unsold.until_us;
+        end_turn(list, fate == UNSOLD_OPEN && !expired ? &unsold : NULL);
+        if (expired)
+            log_line(
+                LOG_ERROR,
+                "product %lld: %lld units of a failed order could not be given back within %d hours; reset "
+                "the product",
+                (long long)unsold.product_id, (long long)unsold.quantity, LIFE_S / 3600);
+        else if (fate != UNSOLD_OPEN)
+            log_fate(&unsold, fate);
         else
             nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
     }
@@ -127,8 +153,20 @@ void unsold_list_end(struct unsold_list *list, const struct unsold *unsold)
     pthread_mutex_lock(&list->mutex);
     list->reserved--;
     if (unsold) {
-        list->units[(list->first + list->count++) % UNSOLD_MAX] = *unsold;
+        struct unsold *entry = &list->units[(list->first + list->count++) % UNSOLD_MAX];
+        *entry = *unsold;
+        entry->until_us = monotonic_us() + (int64_t)LIFE_S * 1000 * 1000;
         pthread_cond_signal(&list->changed);
     }
     pthread_mutex_unlock(&list->mutex);
+}
+
+int unsold_list_count(struct unsold_list *list, int64_t product_id)
+{
+    int count = 0;
+    pthread_mutex_lock(&list->mutex);
+    for (int i = 0; i < list->count; i++)
+        count += product_id == 0 || list->units[(list->first + i) % UNSOLD_MAX].product_id == product_id;
+    pthread_mutex_unlock(&list->mutex);
+    return count;
 }

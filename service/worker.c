@@ -124,7 +124,9 @@ void workers_stop(struct service *service)
 int orders_running(const struct service *service, int64_t product_id)
 {
     const struct product_load load = product_queues_load(service->orders, product_id);
-    return (int)(load.placing + load.held + load.ready);
+    /* After the load: an order that fails enters its units in the list before it ends. */
+    int unsold = unsold_list_count(service->unsold, product_id);
+    return (int)(load.placing + load.held + load.ready) + unsold;
 }
 
 enum db_status service_database(struct service *service, struct db *db)

@@ -1,10 +1,11 @@
 """Stock taken in one transaction and the order made in the next: an order that fails between them gives its units back."""
 
 import contextlib
+import re
 
 import pytest
 
-from lab import Background, Proxy, holding, wait_until, waiting_backends
+from lab import Background, Proxy, holding, holding_row, wait_until, waiting_backends
 
 STOCK = 5
 STRATEGY = "reentrant-mutex"
@@ -39,6 +40,11 @@ def between(shop, database):
 def audit(shop):
     reply = shop.get(f"/audit?product_id={shop.product_id}")
     return reply.json if reply.status == 200 else None
+
+
+def owed(shop):
+    """Orders whose units the service has still to give back."""
+    return int(re.search(r"^oversell_unsold_orders (\d+)$", shop.get("/metrics").text, re.M).group(1))
 
 
 def expect_books(shop, sold):
@@ -78,8 +84,25 @@ def test_the_database_is_away_for_long_between_the_two(shop, proxy, database):
         proxy.cut()
         reply = order.result()
         assert reply.problem == "backend-unavailable", str(reply)
+        assert owed(shop) == 1
     proxy.refuse = False
     expect_books(shop, 1)
+    assert owed(shop) == 0
+
+
+def test_units_that_are_owed_are_in_flight(shop, proxy, database):
+    """Whoever waits until nothing is in flight sees books that balance."""
+    with between(shop, database) as order:
+        proxy.refuse = True
+        proxy.cut()
+        assert order.result().problem == "backend-unavailable"
+        # The list cannot give back while the row is locked, and the audit does not wait for that.
+        with holding_row(database, shop.product_id):
+            proxy.refuse = False
+            books = wait_until(lambda: audit(shop), "an audit")
+            assert (books["in_flight"], books["balanced"]) == (1, False), books
+    wait_until(lambda: audit(shop)["in_flight"] == 0, "nothing is in flight")
+    assert audit(shop)["balanced"], f"{audit(shop)}"
 
 
 @pytest.mark.parametrize("lost, sold", [("request", 1), ("reply", 2)])

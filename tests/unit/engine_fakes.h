@@ -222,6 +222,7 @@ static const struct meaning settle_results[] = {
     {"committed", SETTLED_COMMITTED},
     {"rolled-back", SETTLED_ROLLED_BACK},
     {"unknown", SETTLED_UNKNOWN},
+    {"forgotten", SETTLED_FORGOTTEN},
     {NULL, -1},
 };
 
@@ -435,7 +436,7 @@ void db_rollback(struct db *db)
     db_call("rollback");
 }
 
-static const struct db_session fake_session = {"4711", "just now"};
+static const struct db_session fake_session = {"4711", "just now", "this run"};
 
 const struct db_session *db_session(const struct db *db)
 {

@@ -186,6 +186,8 @@ static void test_units_of_an_order_that_fails_are_given_back(void **state)
         {"twice", false, BUSY,
          .script = TAKEN
          "begin insert=timeout rollback acquire give=unknown settle=unknown release owe-give"},
+        {"twice", false, BUSY,
+         .script = TAKEN "begin insert=timeout rollback acquire give=unknown settle=forgotten release"},
         {"twice", false, BUSY, .script = TAKEN "begin insert=timeout rollback acquire=busy owe-units"},
         {"twice", true, KEY_IN_USE,
          .script = "ready acquire LOCK begin key acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "

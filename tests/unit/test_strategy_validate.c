@@ -108,6 +108,8 @@ static void wrong_steps_are_explained(void **state)
     WRONG("has a lock", "span to NO_LOCK", row.place = place_in_redis, row.combining = COMBINED_IN_REDIS);
     WRONG("0 tries", "1 to 1000", row.max_tries = 0);
     WRONG("committed first", "tries to 1", row.scope = TWO_TX, row.max_tries = 2);
+    WRONG("gives its units back to the counter", "ONE_TX", row.scope = TWO_TX, row.take_stock = take_units);
+    WRONG("gives its units back to the counter", "ONE_TX", row.scope = TWO_TX, row.take_stock = take_buckets);
 }
 
 static void wrong_cells_are_explained(void **state)
