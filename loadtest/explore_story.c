@@ -35,9 +35,9 @@ static void stock_text(const struct event *event, char *ret_text, size_t size)
 static void refusal_text(const struct event *event, char *ret_text, size_t size)
 {
     if (event->value == STEP_NO_VALUE)
-        snprintf(ret_text, size, "refused: the row has a newer token");
+        snprintf(ret_text, size, "refused: row has a newer token");
     else
-        snprintf(ret_text, size, "refused: the row has token %" PRId64, event->value);
+        snprintf(ret_text, size, "refused: row has token %" PRId64, event->value);
 }
 
 /* "" for what need not be told. */
@@ -52,7 +52,7 @@ static void event_text(const struct event *event, char *ret_text, size_t size)
     case STEP_UNLOCK:
         snprintf(ret_text, size,
                  event->value == 1   ? "unlock"
-                 : event->value == 0 ? "unlock: it no longer held the lock"
+                 : event->value == 0 ? "unlock: not held"
                                      : "unlock: no answer");
         break;
     case STEP_CHECK: snprintf(ret_text, size, event->value ? "check" : "check: the lock has expired"); break;
@@ -61,7 +61,7 @@ static void event_text(const struct event *event, char *ret_text, size_t size)
     case STEP_REFUSE: refusal_text(event, ret_text, size); break;
     case EVENT_WAITS: waits_text(event, ret_text, size); break;
     case STEP_WAIT: snprintf(ret_text, size, "joins the queue"); break;
-    case EVENT_RETRY: snprintf(ret_text, size, "conflict: begins anew"); break;
+    case EVENT_RETRY: snprintf(ret_text, size, "conflict: begins again"); break;
     case EVENT_EXPIRED:
         snprintf(ret_text, size, event->value == 1 ? "its place ends" : "its lock ends");
         break;
@@ -99,6 +99,13 @@ static struct story_line *line_for(struct story *story, uint8_t actor, size_t at
     return line;
 }
 
+/* A release that fails, after the command that shows it: the command's text says enough. */
+static bool is_told_before(const struct event *event, const struct event *before)
+{
+    return event->what == STEP_UNLOCK && event->value == 0 && before && before->value == 0 &&
+           before->actor == event->actor && (before->what == STEP_DEL || before->what == STEP_GET);
+}
+
 static void tell_lines(const struct play *play, const struct replay *replay, struct story *story)
 {
     bool ended = false;
@@ -108,7 +115,7 @@ static void tell_lines(const struct play *play, const struct replay *replay, str
             const struct event *event = &play->scene.events[e];
             char text[60];
             event_text(event, text, sizeof text);
-            if (!*text)
+            if (!*text || is_told_before(event, e > 0 ? event - 1 : NULL))
                 continue;
             struct story_line *line = line_for(story, event->actor, m, ended);
             size_t used = strlen(line->text);
