@@ -207,6 +207,8 @@ def test_the_teacher_sees_who_is_there_and_evicts(classroom):
     for headers in (ANON, bearer(classroom.code), bearer(one.token)):
         assert classroom.call("GET", "/sandboxes", None, headers).status == 401
         assert classroom.call("DELETE", f"/sandboxes/{one.product}", None, headers).status == 401
+    page = {"Origin": "http://evil.example"}
+    assert classroom.call("DELETE", f"/sandboxes/{one.product}", None, page).problem == "forbidden-origin"
     ended = classroom.call("DELETE", f"/sandboxes/{one.product}")
     assert (ended.status, ended.json) == (200, {"product_id": one.product}), str(ended)
     assert one.order().status == 401, "the learner's token is not valid any more"

@@ -213,7 +213,7 @@ TRAPS = {
                        "return redis.call('DEL', KEYS[1])"}),
     "an owner's name that all share": ("4-setnx", 2, {"lock_random_token(token)": "strcpy(token, \"me\")"}),
     "checked by the write alone": (
-        "5-fence", 2, {"BEFORE_READ,": "ON_WRITE,", "fence_redis = $4 RETURNING": "fence_redis <= $4 RETURNING",
+        "5-fence", 2, {"BEFORE_READ,": "ON_WRITE,", "fence_redis = $4 AND": "fence_redis <= $4 AND",
                        "version = version + 1,": "version = version + 1, fence_redis = $4,"}),
 }  # fmt: skip
 
