@@ -121,11 +121,15 @@ static void begin(struct order_job *job, const struct turn *turn, struct worker 
                                     settings->lock_wait_ms * 1000;
 }
 
-/* Sets the result of an order that cannot be started. */
-static void fail(struct placing *placing, enum outcome outcome, const char *backend, const char *error)
+/* The orders have ended before they began. */
+static void fail_all(struct placing *const *placings, size_t count, enum outcome outcome, const char *backend,
+                     const char *error)
 {
-    placing->result = (struct order_result){.outcome = outcome, .tries = 1, .backend = backend};
-    snprintf(placing->result.error, sizeof placing->result.error, "%s", error);
+    for (size_t i = 0; i < count; i++) {
+        struct order_result *result = &placings[i]->result;
+        *result = (struct order_result){.outcome = outcome, .tries = 1, .backend = backend};
+        snprintf(result->error, sizeof result->error, "%s", error);
+    }
 }
 
 /* The outcomes are in the jobs afterwards. */
@@ -136,15 +140,14 @@ static void place(struct order_job *const *jobs, size_t count, struct worker *wo
     const struct strategy *strategy = lead->strategy;
     for (size_t i = 0; i < count; i++)
         placings[i] = &jobs[i]->placing;
+    /* Stock in Redis is taken without PostgreSQL, once the schema is known to be in place. */
+    bool needs_database = strategy->combining != COMBINED_IN_REDIS ||
+                          !atomic_load(&worker->service->migrated);
     if (tools->lock_status != LOCK_OK)
-        for (size_t i = 0; i < count; i++)
-            fail(placings[i], tools->lock_status == LOCK_FAILED ? FAILED : BACKEND_AWAY,
+        fail_all(placings, count, tools->lock_status == LOCK_FAILED ? FAILED : BACKEND_AWAY,
                  strategy->lock->server ? strategy->lock->server->name : "lock", "its lock cannot be opened");
-    else if (strategy->combining == COMBINED_IN_REDIS && atomic_load(&worker->service->migrated))
-        create_in_redis(placings, count); /* PostgreSQL need not be there */
-    else if (worker_database(worker, lead->deadline_us, lead->lock_deadline_us) != DB_OK)
-        for (size_t i = 0; i < count; i++)
-            fail(placings[i], BACKEND_AWAY, "postgresql", db_error(worker->db));
+    else if (needs_database && worker_database(worker, lead->deadline_us, lead->lock_deadline_us) != DB_OK)
+        fail_all(placings, count, BACKEND_AWAY, "postgresql", db_error(worker->db));
     else if (strategy->combining == COMBINED_IN_REDIS)
         create_in_redis(placings, count);
     else if (strategy->combining == COMBINED_IN_POSTGRES)
@@ -229,15 +232,18 @@ static size_t refuse_strangers(struct order_job **jobs, size_t count, const stru
 
 void order_jobs_run(struct turn *turn, struct worker *worker)
 {
-    struct order_job *jobs[TURN_ORDERS_MAX];
+    struct order_job *jobs[TURN_ORDERS_MAX], *first = (struct order_job *)turn->orders;
     size_t count = 0;
-    for (struct queued_order *order = turn->orders; order; order = order->next)
+    struct queued_order *order = turn->orders;
+    do { /* a turn has one order at least */
         jobs[count++] = (struct order_job *)order;
+        order = order->next;
+    } while (order);
     if (turn->expired)
-        reply_problem(jobs[0]->x, OVERLOADED, NULL,
+        reply_problem(first->x, OVERLOADED, NULL,
                       "the order's deadline passed while it waited in the admission queue");
-    else if (jobs[0]->echo)
-        orders_reply_echo(jobs[0]->x, &jobs[0]->request);
+    else if (first->echo)
+        orders_reply_echo(first->x, &first->request);
     else if ((count = refuse_strangers(jobs, count, worker->service)) > 0)
         serve(jobs, count, turn, worker);
     product_queues_end(worker->service->orders, turn);

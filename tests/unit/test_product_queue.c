@@ -684,6 +684,14 @@ static struct client clients[CLIENTS];
 static atomic_int handed_out, placing[PRODUCTS + 1], under[PRODUCTS + 1][2], mixed, too_many, disturbed;
 static atomic_bool paused[PRODUCTS + 1], clients_ended;
 
+/* Numbers that look like chance, for pauses of different lengths. */
+static unsigned some(void)
+{
+    static _Thread_local unsigned state = 1;
+    state = state * 1103515245 + 12345;
+    return state >> 16;
+}
+
 static void *be_client(void *arg)
 {
     struct client *client = arg;
@@ -713,8 +721,8 @@ static void *be_worker(void *unused)
         atomic_fetch_add(&under[product][combined], 1);
         if (atomic_load(&under[product][!combined]) > 0)
             atomic_fetch_add(&mixed, 1);
-        if (rand() % 8 == 0)
-            sleep_us(rand() % 50);
+        if (some() % 8 == 0)
+            sleep_us(some() % 50);
         atomic_fetch_sub(&under[product][combined], 1);
         atomic_fetch_sub(&placing[product], 1);
         product_queues_end(queues, &turn);
@@ -741,10 +749,10 @@ static void *be_teacher(void *unused)
         assert_true(product_queues_switch(queues, &changes, soon(), &now));
         assert_true(product_pause(queues, product, soon()));
         atomic_store(&paused[product], true);
-        sleep_us(rand() % 100);
+        sleep_us(some() % 100);
         atomic_store(&paused[product], false);
         product_resume(queues, product);
-        sleep_us(rand() % 300);
+        sleep_us(some() % 300);
     }
     return NULL;
 }
