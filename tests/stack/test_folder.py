@@ -1,6 +1,7 @@
 """Whose folder a stack may live in: one of the caller's own, which nobody else can write to or replace."""
 
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -10,10 +11,10 @@ AS_ROOT = os.geteuid() == 0
 COMMANDS = (["up", "postgres"], ["down", "--purge"], ["status"], ["env"], ["run", "redis", "--", "true"])
 
 
-def refuses(folder, rule, *before):
+def refuses(folder, rule, *before, script=STACK):
     """Every command says why, and does nothing."""
     for words in COMMANDS:
-        ran = subprocess.run([*before, STACK, words[0], "--dir", folder, *words[1:]], capture_output=True, text=True,
+        ran = subprocess.run([*before, script, words[0], "--dir", folder, *words[1:]], capture_output=True, text=True,
                              timeout=LIMIT_S, stdin=subprocess.DEVNULL, check=False)
         assert ran.returncode == 1 and ran.stdout == "", f"{words}: {ran.returncode} {ran.stdout}{ran.stderr}"
         assert rule in ran.stderr and "must belong to the user who runs this script" in ran.stderr, ran.stderr
@@ -79,8 +80,9 @@ def test_a_user_refuses_a_folder_of_another_user(folder):
     roots = folder / "roots"
     roots.mkdir()
     (roots / "postgres.password").write_text("x")
+    copy = shutil.copytree(STACK.parent, folder / "copy")  # the checkout may be closed to that user
     refuses(roots, f"{roots} belongs to the user root", "setpriv", "--reuid", "nobody", "--regid", "nogroup",
-            "--clear-groups")
+            "--clear-groups", script=copy / STACK.name)
     assert os.listdir(roots) == ["postgres.password"]
 
 
