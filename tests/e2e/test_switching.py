@@ -2,6 +2,7 @@
 
 import re
 import threading
+import time
 
 import pytest
 
@@ -38,7 +39,7 @@ def test_changes_under_load(services, database, case):
         "reset": lambda: service.call("POST", f"/products/{product}/reset", {"stock": 1000000}),
     }
     load = Background(lambda: hammer([service], product, threads=clients, stop=stop))
-    seconds = {name: [] for name in calls}
+    seconds, gaps = {name: [] for name in calls}, []
     try:
         wait_until(lambda: answered(service) >= clients, "all clients order", seconds=60)
         for name, call in calls.items():
@@ -46,14 +47,17 @@ def test_changes_under_load(services, database, case):
                 reply = call()
                 assert reply.status == 200, f"{name}: {reply}"
                 seconds[name].append(reply.seconds)
-                before = answered(service)
+                before, begun = answered(service), time.monotonic()
                 wait_until(lambda: answered(service) > before, "orders go on", seconds=60)
+                gaps.append(time.monotonic() - begun)
     finally:
         stop.set()
         outcomes = load.result(120).outcomes
     for name, taken in seconds.items():
         print(f"{case}: {name}: median {sorted(taken)[TIMES // 2]:.3f} s, longest {max(taken):.3f} s")
         assert max(taken) < 10 * LONGEST_S, f"{name}: {taken}"
+    print(f"{case}: orders went on after {max(gaps):.3f} s at most")
+    assert max(gaps) < 10 * LONGEST_S, f"{gaps}"
     assert set(outcomes) == {"created"}, f"{outcomes}"
     assert service.audit(product)["balanced"] is True
 
