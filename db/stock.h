@@ -79,7 +79,7 @@ const struct stock_policy *stock_policy_of(stock_take_fn *take);
 /* Locks the product's row and reads it, as take_for_update does before it writes: TAKE_OK whatever is left. */
 enum take_status stock_lock(struct db *db, int64_t product_id, struct stock_taken *ret_taken);
 
-/* Gives QUANTITY units back to the stock of this EPOCH, in a transaction of its own; DB_OK with "" in
+/* Gives QUANTITY units back to the stock of this EPOCH, in a separate transaction; DB_OK with "" in
  * ret_xid: that stock has been replaced since, and nothing was given back. Connects where there is no connection. DB_UNKNOWN:
  * ret_xid is the transaction, for db_settle. To be called under the lock that the units were taken under, since others write what they have computed. */
 enum db_status stock_give_back(struct db *db, int64_t product_id, int64_t epoch, int64_t quantity,

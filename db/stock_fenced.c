@@ -51,7 +51,7 @@ static size_t find_service(const char *service)
     return i;
 }
 
-/* The newest token that the product's row has met. A statement of its own: it sees what was committed while the one before
+/* The newest token that the product's row has met. A separate statement: it sees what was committed while the one before
  * it waited. */
 static enum db_status read_fence(struct db *db, size_t service, int64_t product_id, int64_t *ret_stored)
 {
