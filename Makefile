@@ -20,15 +20,19 @@ PKG_CONFIG ?= pkg-config
 
 comma := ,
 
-LAYERS       := db lock service loadtest
-c_sources     = $(wildcard $(1)/*.c)
-asm_sources   = $(wildcard $(1)/*.S)
+# A layer uses those before it. tests/lint/includes knows the folders within them.
+LAYERS       := base db lock service loadtest
+LOCKRUN      := tools/lockrun
+# What is preloaded into servers is no part of the layer in whose folder it lies.
+c_sources     = $(sort $(shell find $(1) -name '*.c' -not -path '*/preload/*'))
+asm_sources   = $(sort $(shell find $(1) -name '*.S'))
 objects       = $(patsubst %.c,$(BUILD)/obj/%.o,$(call c_sources,$(1))) \
                 $(patsubst %,$(BUILD)/obj/%.o,$(call asm_sources,$(1)))
 library       = $(BUILD)/liboversell-$(1).a
 
-MAINS        := $(BUILD)/obj/service/main.o $(BUILD)/obj/service/lockrun.o $(BUILD)/obj/loadtest/main.o
+MAINS        := $(BUILD)/obj/service/main.o $(BUILD)/obj/loadtest/cli/main.o
 LIBRARIES    := $(foreach l,$(LAYERS),$(call library,$(l)))
+ENGINE_LIBRARIES := $(foreach l,base db lock service,$(call library,$(l)))
 # Helpers that several unit tests share: every file in tests/unit that is not itself a test.
 TEST_HELPERS := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c))
 TEST_SOURCES := $(wildcard tests/unit/test_*.c)
@@ -39,13 +43,13 @@ LOCKPROBE    := $(if $(wildcard tests/contract/lockprobe.c),$(BUILD)/lockprobe)
 TORTURE_SHIM := $(BUILD)/torture-shim.so
 # What judges a learner's strategy.
 JUDGE_OBJECTS := $(call objects,exercises/judge)
-ALL_OBJECTS  := $(foreach l,$(LAYERS),$(call objects,$(l))) $(JUDGE_OBJECTS) \
+ALL_OBJECTS  := $(foreach l,$(LAYERS) $(LOCKRUN),$(call objects,$(l))) $(JUDGE_OBJECTS) \
                 $(patsubst %.c,$(BUILD)/obj/%.o,$(TEST_SOURCES) $(TEST_HELPERS) $(wildcard tests/contract/*.c tests/fuzz/*.c tests/torture/*.c))
 
 # A program is built once its main file exists.
 PROGRAMS     := $(if $(wildcard service/main.c),$(BUILD)/order-service) \
-                $(if $(wildcard service/lockrun.c),$(BUILD)/lockrun) \
-                $(if $(wildcard loadtest/main.c),$(BUILD)/loadtest $(BUILD)/clock-shim.so $(BUILD)/disk-shim.so)
+                $(if $(wildcard tools/lockrun/main.c),$(BUILD)/lockrun) \
+                $(if $(wildcard loadtest/cli/main.c),$(BUILD)/loadtest $(BUILD)/clock-shim.so $(BUILD)/disk-shim.so)
 
 # ---- packages -------------------------------------------------------------------------------------
 
@@ -86,7 +90,7 @@ endif
 CFLAGS   ?=
 LDFLAGS  ?=
 # Exceptions, so that a thread which ends in the middle of an order (explore's crash) frees what its frames hold.
-OUR_CFLAGS  = -std=gnu17 -D_GNU_SOURCE -I. -Iservice -pthread -fPIE -fexceptions $(OPTIMIZE) $(WARNINGS) $(PKG_CFLAGS) \
+OUR_CFLAGS  = -std=gnu17 -D_GNU_SOURCE -I. -pthread -fPIE -fexceptions $(OPTIMIZE) $(WARNINGS) $(PKG_CFLAGS) \
               $(if $(HIREDIS_SSL),-DHAVE_HIREDIS_SSL) $(CFLAGS)
 OUR_LDFLAGS = -pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
 
@@ -134,7 +138,7 @@ $(foreach s,$(foreach l,$(LAYERS),$(call asm_sources,$(l))),$(eval $(call embedd
 define layer_library
 $(call library,$(1)): $(filter-out $(MAINS),$(call objects,$(1))) $(BUILD)/obj/$(1).list
 	@rm -f $$@
-	$$(call say,AR,$$@)$$(AR) rcs $$@ $$(filter %.o,$$^)
+	$$(call say,AR,$$@)$$(AR) qcs $$@ $$(filter %.o,$$^)
 
 $(BUILD)/obj/$(1).list: FORCE
 	$$(call write_if_changed,$(call objects,$(1)))
@@ -143,19 +147,16 @@ $(foreach l,$(LAYERS),$(eval $(call layer_library,$(l))))
 
 link = $(call say,LD,$@)$(CC) $(OUR_LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(1) $(PKG_LIBS) $(OTHER_LIBS) -lm
 
-$(BUILD)/order-service: $(BUILD)/obj/service/main.o $(call library,service) $(call library,lock) $(call library,db) \
-                        $(BUILD)/obj/link-flags
+$(BUILD)/order-service: $(BUILD)/obj/service/main.o $(ENGINE_LIBRARIES) $(BUILD)/obj/link-flags
 	$(call link,)
 
-$(BUILD)/lockrun: $(BUILD)/obj/service/lockrun.o $(call library,service) $(call library,lock) $(call library,db) \
-                  $(BUILD)/obj/link-flags
+$(BUILD)/lockrun: $(call objects,$(LOCKRUN)) $(ENGINE_LIBRARIES) $(BUILD)/obj/link-flags
 	$(call link,)
 
-$(BUILD)/lockprobe: $(BUILD)/obj/tests/contract/lockprobe.o $(call library,service) $(call library,lock) \
-                    $(call library,db) $(BUILD)/obj/link-flags
+$(BUILD)/lockprobe: $(BUILD)/obj/tests/contract/lockprobe.o $(ENGINE_LIBRARIES) $(BUILD)/obj/link-flags
 	$(call link,)
 
-$(BUILD)/loadtest: $(BUILD)/obj/loadtest/main.o $(LIBRARIES) $(BUILD)/obj/link-flags
+$(BUILD)/loadtest: $(BUILD)/obj/loadtest/cli/main.o $(LIBRARIES) $(BUILD)/obj/link-flags
 	$(call link,)
 
 # Preloaded into servers of others, so without sanitizers.
@@ -181,17 +182,17 @@ $(BUILD)/judge: $(JUDGE_OBJECTS) $(LIBRARIES) $(BUILD)/obj/link-flags
 FUZZ_SOURCES  := $(wildcard tests/fuzz/*.c)
 FUZZ_NAMES    := $(patsubst tests/fuzz/%.c,%,$(FUZZ_SOURCES))
 FUZZ_BUILD     = BUILD=$(BUILD)/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined
-FUZZ_EXPLORER := $(patsubst %,$(BUILD)/obj/loadtest/%.o,explore_script explore_scenario options)
+FUZZ_EXPLORER := $(patsubst %,$(BUILD)/obj/loadtest/%.o,explore/core/script explore/spec/scenario cli/options)
 
-$(FUZZ_NAMES:%=$(BUILD)/run/%): $(BUILD)/run/%: $(BUILD)/obj/tests/fuzz/%.o $(FUZZ_EXPLORER) $(call library,service) \
-                                $(call library,lock) $(call library,db) $(BUILD)/obj/link-flags
+$(FUZZ_NAMES:%=$(BUILD)/run/%): $(BUILD)/run/%: $(BUILD)/obj/tests/fuzz/%.o $(FUZZ_EXPLORER) $(ENGINE_LIBRARIES) \
+                                $(BUILD)/obj/link-flags
 	@mkdir -p $(@D)
 	$(call link,-fsanitize=fuzzer -Wl$(comma)-z$(comma)muldefs -lcmocka)
 
 .PHONY: fuzz-programs
 fuzz-programs: $(FUZZ_NAMES:%=$(BUILD)/run/%)
 
-# A learner's file is a strategy table with one row. It is linked in the place of service/strategies.c, into programs of
+# A learner's file is a strategy table with one row. It is linked in the place of service/engine/strategies.c, into programs of
 # their own.
 EXERCISE        = $(BUILD)/exercise-$(NAME)
 FILE           ?= exercises/$(NAME)/strategy.c
@@ -203,7 +204,7 @@ $(EXERCISE)/which-file: FORCE
 $(EXERCISE)/strategy.o: $(FILE) $(EXERCISE)/which-file $(BUILD)/obj/flags
 	$(call say,CC,$<)$(CC) $(OUR_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(EXERCISE)/loadtest: $(BUILD)/obj/loadtest/main.o $(EXERCISE_LINKED)
+$(EXERCISE)/loadtest: $(BUILD)/obj/loadtest/cli/main.o $(EXERCISE_LINKED)
 	$(call link,)
 
 $(EXERCISE)/order-service: $(BUILD)/obj/service/main.o $(EXERCISE_LINKED)
@@ -219,9 +220,9 @@ MAKE_NOW  = +@$(MAKE) --no-print-directory
 
 # The load test looks beside its build folder, which may lie elsewhere.
 export OVERSELL_STACK     ?= $(CURDIR)/stack/stack
-export OVERSELL_ORDER_LUA ?= $(CURDIR)/loadtest/order.lua
-export OVERSELL_PAGES_LUA ?= $(CURDIR)/loadtest/pages.lua
-export OVERSELL_KAZOO_LOCK ?= $(CURDIR)/loadtest/kazoo_lock.py
+export OVERSELL_ORDER_LUA ?= $(CURDIR)/loadtest/compare/order.lua
+export OVERSELL_PAGES_LUA ?= $(CURDIR)/loadtest/compare/pages.lua
+export OVERSELL_KAZOO_LOCK ?= $(CURDIR)/loadtest/bench/kazoo_lock.py
 
 # $(1): packages. Installs what is missing of them; where there is no apt it says what is needed and goes on.
 define install_packages
@@ -261,7 +262,7 @@ test: ## every test, on private servers
 	@BUILD=$(BUILD) tests/run $(ARGS)
 
 # A file that does not compile is judged as well.
-exercise-tools: $(LIBRARIES) $(BUILD)/obj/service/main.o $(BUILD)/obj/loadtest/main.o $(BUILD)/judge
+exercise-tools: $(LIBRARIES) $(BUILD)/obj/service/main.o $(BUILD)/obj/loadtest/cli/main.o $(BUILD)/judge
 	@:
 
 exercise: ## judge a strategy of your own (NAME=1-guard; HINT=1 with hints, LIMIT=60s a check; exercises/README.md)
@@ -392,9 +393,9 @@ mutants: ## mutation tests: applies each patch of tests/mutants, and fails if it
 	$(BUILD_NOW) all
 	+@BUILD=$(BUILD) tests/mutants/run $(ARGS)
 
-SOURCES  := $(foreach l,$(LAYERS),$(call c_sources,$(l))) $(TEST_SOURCES) $(TEST_HELPERS) \
+SOURCES  := $(foreach l,$(LAYERS) $(LOCKRUN),$(call c_sources,$(l))) $(TEST_SOURCES) $(TEST_HELPERS) \
             $(wildcard tests/contract/*.c tests/fuzz/*.c tests/torture/*.c) $(wildcard exercises/*/*.c)
-HEADERS  := $(foreach l,$(LAYERS),$(wildcard $(l)/*.h)) $(wildcard tests/unit/*.h tests/fuzz/*.h) $(wildcard exercises/judge/*.h)
+HEADERS  := $(sort $(shell find $(LAYERS) $(LOCKRUN) -name '*.h')) $(wildcard tests/unit/*.h tests/fuzz/*.h) $(wildcard exercises/judge/*.h)
 SCRIPTS  := stack/stack $(wildcard stack/*.sh) $(addprefix stack/container/,install keys with-keys postgres redis zookeeper) tests/run tests/fuzz/run tests/mutants/run tests/valgrind/order-service .ci/run docs/insert docs/workshop/shell
 
 lint: ## clang-tidy, shellcheck, and who may include whom
@@ -429,8 +430,8 @@ install: programs ## into $(DESTDIR)$(PREFIX), /usr/local by default
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(PROGRAMS)
 	install -D -m 755 -t $(SHARE)/stack stack/stack
 	install -D -m 644 -t $(SHARE)/stack stack/*.sh stack/shop.sql
-	install -D -m 644 -t $(SHARE)/loadtest loadtest/order.lua loadtest/pages.lua loadtest/kazoo_lock.py
-	install -D -m 644 -t $(SHARE)/explore explore/*.sched
+	install -D -m 644 -t $(SHARE)/loadtest loadtest/compare/order.lua loadtest/compare/pages.lua loadtest/bench/kazoo_lock.py
+	install -D -m 644 -t $(SHARE)/schedules schedules/*.sched
 	sed 's,/usr/local/bin/,$(PREFIX)/bin/,' service/order-service.service | \
 	    install -D -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/lib/systemd/system/order-service.service
 

@@ -1,5 +1,5 @@
 /* Where the locks' servers are and what their keys begin with, and what of it is checked before the first is opened. */
-#include "lock/lock_impl.h"
+#include "lock/lock_driver.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* What all locks have in common: names, randomness, pauses, and a watchdog for what is renewed. */
-#include "lock/lock_impl.h"
+#include "base/clock.h"
+#include "lock/lock_driver.h"
 
-#include "lock/watchdog.h"
+#include "lock/lease_renewer.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -6,7 +6,8 @@
 #ifndef OVERSELL_LOCK_LOCK_H
 #define OVERSELL_LOCK_LOCK_H
 
-#include "steps.h"
+#include "base/clock.h"
+#include "base/observer.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,10 @@
 /* Starts the order service, waits for a signal, and ends it so that every accepted order is answered. */
-#include "service/addresses.h"
-#include "service/arguments.h"
-#include "service/log.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "service/classroom/addresses.h"
+#include "service/config/arguments.h"
+#include "service/engine/strategy_validate.h"
 #include "service/service.h"
-#include "service/strategy_validate.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -2,21 +2,21 @@
 #ifndef OVERSELL_SERVICE_SERVICE_H
 #define OVERSELL_SERVICE_SERVICE_H
 
-#include "db/conn.h"
+#include "base/queue.h"
+#include "db/postgres/connection.h"
 #include "lock/lock.h"
-#include "lock/redis_stock.h"
-#include "service/config.h"
-#include "service/http.h"
-#include "service/order_ids.h"
-#include "service/product_queue.h"
-#include "service/queue.h"
-#include "service/runs.h"
-#include "service/sales.h"
-#include "service/sandbox.h"
-#include "service/shared.h"
-#include "service/trace.h"
-#include "service/unsold.h"
-#include "service/writer.h"
+#include "service/api/shared.h"
+#include "service/classroom/sandbox.h"
+#include "service/config/config.h"
+#include "service/engine/unsold.h"
+#include "service/http/server.h"
+#include "service/orders/product_queue.h"
+#include "service/orders/sales.h"
+#include "service/orders/trace.h"
+#include "service/runs/runs.h"
+#include "service/write_behind/order_ids.h"
+#include "service/write_behind/redis_stock.h"
+#include "service/write_behind/writer.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -91,7 +91,7 @@ struct lock *worker_lock(struct worker *worker, const struct strategy *strategy,
 /* The worker's connection to where stock lies in Redis; NULL when out of memory. */
 struct redis_stock *worker_stock(struct worker *worker);
 
-/* Takes a complete request from http.c: routes it, checks what is common to all, and hands it to its lane. */
+/* Takes a complete request from service/http/server.c: routes it, checks what is common to all, and hands it to its lane. */
 bool service_dispatch(struct exchange *x);
 void service_refuse(struct exchange *x, int status, const char *detail);
 

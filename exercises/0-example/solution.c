@@ -1,5 +1,5 @@
 /* Exercise 0, solved: the read locks the row until COMMIT. */
-#include "service/create_order.h"
+#include "service/engine/create_order.h"
 
 /* clang-format off */
 const struct strategy strategies[] = {

@@ -1,5 +1,5 @@
 /* Exercise 0, the worked example: two orders read the same stock. */
-#include "service/create_order.h"
+#include "service/engine/create_order.h"
 
 /* clang-format off */
 const struct strategy strategies[] = {

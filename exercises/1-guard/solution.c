@@ -1,6 +1,6 @@
 /* Exercise 1, solved: the UPDATE subtracts only where enough is left for this order, on the newest version of the row. */
-#include "db/stock_impl.h"
-#include "service/create_order.h"
+#include "db/stock/stock_impl.h"
+#include "service/engine/create_order.h"
 
 static const struct statement ST_TAKE = {
     "mine_take",

@@ -1,6 +1,6 @@
 /* Exercise 1: the program checks, then the database subtracts. Let the database do both. */
-#include "db/stock_impl.h"
-#include "service/create_order.h"
+#include "db/stock/stock_impl.h"
+#include "service/engine/create_order.h"
 
 static const struct statement ST_TAKE = {
     "mine_take",

@@ -1,5 +1,5 @@
 /* Exercise 2, solved: what has been locked is released once, at the end, however the order ended. */
-#include "service/create_order.h"
+#include "service/engine/create_order.h"
 
 static void unlock(struct placing *p)
 {

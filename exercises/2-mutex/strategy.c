@@ -1,5 +1,5 @@
 /* Exercise 2: a mutex around the work. Is it around all of it, and on every way out? */
-#include "service/create_order.h"
+#include "service/engine/create_order.h"
 
 static void unlock(struct placing *p)
 {

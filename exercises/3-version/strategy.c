@@ -1,6 +1,6 @@
 /* Exercise 3: write only where nobody has written since the read; else read again. */
-#include "db/stock_impl.h"
-#include "service/create_order.h"
+#include "db/stock/stock_impl.h"
+#include "service/engine/create_order.h"
 
 /* stock_write's: $1 the product, $2 the new count, $3 by whom, $4 a number to compare with. */
 static const struct statement ST_WRITE = {

@@ -1,6 +1,7 @@
 /* Exercise 4, solved: taken in one command, with an end and an owner; deleted in one step, by its owner alone. */
-#include "lock/redis_lock.h"
-#include "service/create_order.h"
+#include "base/clock.h"
+#include "lock/redis/lock.h"
+#include "service/engine/create_order.h"
 
 /* Redis runs a script as one step. */
 static struct redis_script release_script = {

@@ -1,6 +1,7 @@
 /* Exercise 4: a lock that is a key in Redis. Who holds it, for how long, and who may delete it? */
-#include "lock/redis_lock.h"
-#include "service/create_order.h"
+#include "base/clock.h"
+#include "lock/redis/lock.h"
+#include "service/engine/create_order.h"
 
 /* explore stops where a step is reported: report one after every command, or it cannot look in between.
  * STEP_SETNX, STEP_EXPIRE, STEP_GET, STEP_DEL. */

@@ -1,7 +1,7 @@
 /* Exercise 5, solved: the engine registers the token before the read (BEFORE_READ: UPDATE product SET fence_redis = $2
  * WHERE id = $1 AND fence_redis < $2, committed at once), and the write demands that it is still the newest. */
-#include "db/stock_impl.h"
-#include "service/create_order.h"
+#include "db/stock/stock_impl.h"
+#include "service/engine/create_order.h"
 
 /* stock_write's $4 is the token, and $5 says which stock was read: a reset in between, which has no token, makes a new one. */
 static const struct statement ST_WRITE = {

@@ -1,7 +1,7 @@
 /* Exercise 5: the lock's lease can end under its holder. The product's row has a column fence_redis, 0 at first: who was
  * too slow can be found out there. */
-#include "db/stock_impl.h"
-#include "service/create_order.h"
+#include "db/stock/stock_impl.h"
+#include "service/engine/create_order.h"
 
 /* want->fence.token is the token that came with the lock: each is greater than all before it. */
 static enum take_status take(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)

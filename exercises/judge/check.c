@@ -1,9 +1,9 @@
 /* One check of a learner's strategy: a child process with a time limit, and what its figures say. */
 #include "exercises/judge/check.h"
 
-#include "loadtest/child.h"
-#include "loadtest/interrupt.h"
-#include "loadtest/options.h"
+#include "loadtest/cli/interrupt.h"
+#include "loadtest/cli/options.h"
+#include "loadtest/testbed/child.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -1,9 +1,9 @@
 /* `judge`: looks at a learner's strategy, gives hints, and shows the solution to who has passed. */
 #include "exercises/judge/verdict.h"
 
-#include "loadtest/bench_addresses.h"
-#include "loadtest/interrupt.h"
-#include "loadtest/lab.h"
+#include "loadtest/cli/interrupt.h"
+#include "loadtest/testbed/addresses.h"
+#include "loadtest/testbed/testbed.h"
 
 #include <stdio.h>
 #include <stdlib.h>

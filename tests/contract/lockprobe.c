@@ -17,6 +17,7 @@
  *   quit                                            close all and end; the end of input ends it like a crash
  *
  * `lockprobe --list` prints all locks with their properties. */
+#include "base/clock.h"
 #include "lock/lock.h"
 
 #include <fcntl.h>

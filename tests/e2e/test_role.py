@@ -74,7 +74,7 @@ def test_the_services_role_owns_the_shops_tables_and_nothing_else(own, services)
 
 def older_shop(superuser_url):
     """Version 1 of the tables, made by whoever URL names, with one order."""
-    schema = (ROOT / "db" / "schema.sql").read_text()
+    schema = (ROOT / "db" / "db/schema/001.sql").read_text()
     psql(
         superuser_url,
         "CREATE TABLE schema_version (version int PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now());"

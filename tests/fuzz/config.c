@@ -2,10 +2,10 @@
  * its value on the next line), or, behind a tab, a piece of the token's file. */
 #include "tests/fuzz/fuzz.h"
 
-#include "lock/redis_url.h"
-#include "service/arguments.h"
-#include "service/config.h"
-#include "service/strategy.h"
+#include "lock/redis/client/url.h"
+#include "service/config/arguments.h"
+#include "service/config/config.h"
+#include "service/engine/strategy.h"
 
 #include <arpa/inet.h>
 #include <sys/mman.h>

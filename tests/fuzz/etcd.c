@@ -3,9 +3,10 @@
  * The first byte chooses the lock, and whether it may wait; the rest is what is said to one request after the other, with
  * the byte 0xff between: three digits of HTTP's status and a body, or nothing for a connection that breaks. A watch is
  * told one piece at each look. */
+#include "base/clock.h"
 #include "tests/fuzz/fuzz.h"
 
-#include "lock/etcd.h"
+#include "lock/etcd/client.h"
 
 #include <ctype.h>
 #include <curl/curl.h>

@@ -2,7 +2,7 @@
  * as it was. The first byte says which. */
 #include "tests/fuzz/fuzz.h"
 
-#include "loadtest/explore_scenario.h"
+#include "loadtest/explore/spec/scenario.h"
 
 static char error[600];
 

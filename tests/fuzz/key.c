@@ -2,8 +2,8 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/fake_exchange.h"
 
-#include "db/array.h"
-#include "service/order_job.h"
+#include "db/postgres/array.h"
+#include "service/orders/order_job.h"
 
 static const struct order_request *admitted; /* while it is looked at */
 static bool was_admitted;

@@ -4,9 +4,9 @@
  * between, until it hangs up. What has not come when it is looked for does not come. */
 #include "tests/fuzz/fuzz.h"
 
-#include "lock/redis_socket.h"
-#include "lock/redis_stock_impl.h"
-#include "lock/redis_wakeup.h"
+#include "lock/redis/client/socket.h"
+#include "lock/redis/client/wakeup.h"
+#include "service/write_behind/redis_stock_impl.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -3,14 +3,15 @@
  * The input is a byte of modes (1 an admin token, 2 a class, 4 shutting down), then a request as in HTTP, with lines that end
  * in \n: method and target, headers, an empty line, the body. Whatever it is, there is one answer, well formed, and it is
  * not "internal error". */
+#include "base/clock.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/fake_exchange.h"
 
-#include "service/backends.h"
-#include "service/log.h"
-#include "service/order_job.h"
-#include "service/router.h"
-#include "service/unsold.h"
+#include "base/log.h"
+#include "service/api/backends.h"
+#include "service/api/router.h"
+#include "service/engine/unsold.h"
+#include "service/orders/order_job.h"
 
 enum { TOKEN = 1, CLASSROOM = 2, DRAINING = 4, HEADERS_MOST = FAKE_HEADERS_MAX - 1 };
 

@@ -3,9 +3,10 @@
  * The first byte chooses the recipe, and whether it may wait; the rest is the answers, one after the other with the byte
  * 0xff between: a byte for the library's code, one for a node's number, then a path, or children with a line each. Behind
  * an odd number stands only what comes behind the path that was asked for; the child "=" is the node that was made last. */
+#include "base/clock.h"
 #include "tests/fuzz/fuzz.h"
 
-#include "lock/zookeeper_session.h"
+#include "lock/zookeeper/session_impl.h"
 
 enum { WAIT_US = 2000, NAMES_MOST = 100 };
 

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("BUILD", "build")
 LOADTEST = BUILD / "loadtest"
-STORIES = sorted((ROOT / "explore").glob("*.sched"))
+STORIES = sorted((ROOT / "schedules").glob("*.sched"))
 
 # Strategies whose flaw plain concurrency shows: of how many schedules how many oversell.
 SHOWN_BY_LOAD = {
@@ -224,7 +224,7 @@ def test_the_rows_of_the_other_processes_are_kept_when_one_dies(servers, tmp_pat
 def test_a_schedule_without_an_end_is_broken_off(servers, tmp_path):
     """All but the first order conflict at every try; the orders that are held then must not keep the search from ending."""
     program = build_mutant(
-        tmp_path, "db/stock_optimistic.c", {"AND version = $4 RETURNING": "AND version = $4 AND version < 1 RETURNING"})  # fmt: skip
+        tmp_path, "db/stock/optimistic.c", {"AND version = $4 RETURNING": "AND version = $4 AND version < 1 RETURNING"})  # fmt: skip
     ran = explore(servers, "--strategies", "optimistic,mutex", "--actors", "4", "--stock", "4", "--bound", "0", "--jobs", "1",
                   "--format", "json", program=program)  # fmt: skip
     rows = rows_of(ran)
@@ -386,17 +386,17 @@ def test_orders_die_at_every_step(servers):
 EXPIRE = ["--faults", "expire", "--bound", "1"]
 MUTANTS = {
     "no guard in the UPDATE": (
-        "db/stock_guarded.c", {"WHERE id = $1 AND count >= $2 AND": "WHERE id = $1 AND $2::bigint > 0 AND"},
+        "db/stock/guarded.c", {"WHERE id = $1 AND count >= $2 AND": "WHERE id = $1 AND $2::bigint > 0 AND"},
         ["atomic-decrement"]),
     "no owner check in the release": (
-        "lock/redis_lock.c",
+        "lock/redis/lock.c",
         {"if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0":
          "return redis.call('DEL', KEYS[1])"}, ["redis-lock", *EXPIRE]),
     "no fence in the UPDATE": (
-        "db/stock_fenced.c", {'"fenced", "", " = $4"': '"fenced", "", " + $4::bigint * 0 >= 0"'},
+        "db/stock/fenced.c", {'"fenced", "", " = $4"': '"fenced", "", " + $4::bigint * 0 >= 0"'},
         ["redis-fenced", *EXPIRE]),
     "registered after the read": (
-        "db/stock_fenced.c",
+        "db/stock/fenced.c",
         {"enum db_status fence_register(struct db *db, int64_t product_id,":
          "static enum db_status later(struct db *db, int64_t product_id,",
          "static enum take_status take(struct db *db,":
@@ -407,47 +407,47 @@ MUTANTS = {
          " return TAKE_CONFLICT;\n    status = stock_write(db, registered ?"},
         ["redis-fenced", *EXPIRE]),
     "no second read of the own key": (
-        "lock/etcd_mutex.c",
+        "lock/etcd/mutex.c",
         {'if (etcd_number(etcd_found(reply, 0), "create_revision") != place->created)': "if (place->created < 0)"},
         ["etcd", *EXPIRE]),
     "unlocked before COMMIT": (
-        "service/create_order.c", {"    if (s->span == INSIDE_TX)\n        unlock(p, outcome);": "    unlock(p, outcome);"},
+        "service/engine/create_order.c", {"    if (s->span == INSIDE_TX)\n        unlock(p, outcome);": "    unlock(p, outcome);"},
         ["mutex"]),
 }  # fmt: skip
 
 # The same, found by a search with the defaults alone: file, changes, the strategy, what its row says.
 SEEN_BY_DEFAULT = {
     "the read shares the row's lock": (
-        "db/stock_for_update.c", {'id = $1 FOR UPDATE",': 'id = $1 FOR SHARE",'}, "select-for-update", "deadlock"),
+        "db/stock/for_update.c", {'id = $1 FOR UPDATE",': 'id = $1 FOR SHARE",'}, "select-for-update", "deadlock"),
     "a guard that asks for one unit": (
-        "db/stock_guarded.c", {"WHERE id = $1 AND count >= $2 AND": "WHERE id = $1 AND count >= 1 AND"},
+        "db/stock/guarded.c", {"WHERE id = $1 AND count >= $2 AND": "WHERE id = $1 AND count >= 1 AND"},
         "atomic-decrement", "more units were sold than the stock had"),
     "a guard that is too strict by one": (
-        "db/stock_guarded.c", {"WHERE id = $1 AND count >= $2 AND": "WHERE id = $1 AND count > $2 AND"},
+        "db/stock/guarded.c", {"WHERE id = $1 AND count >= $2 AND": "WHERE id = $1 AND count > $2 AND"},
         "atomic-decrement", "an order that is alone ends as conflict"),
     "the last unit is never sold": (
-        "db/stock_impl.c", {"if (ret_taken->seen < want->quantity) {": "if (ret_taken->seen <= want->quantity) {"},
+        "db/stock/stock_impl.c", {"if (ret_taken->seen < want->quantity) {": "if (ret_taken->seen <= want->quantity) {"},
         "select-for-update", "an order that is alone ends as sold-out, although there are as many units as it wants"),
     "buckets are swept without their locks": (
-        "db/stock_buckets.c", {"count > 0 ORDER BY no FOR UPDATE) AS held": "count > 0 ORDER BY no) AS held"},
+        "db/stock/buckets.c", {"count > 0 ORDER BY no FOR UPDATE) AS held": "count > 0 ORDER BY no) AS held"},
         "bucketed", "schedules"),
     "units that others hold count as sold": (
-        "db/stock_units.c", {"        return TAKE_BUSY;": "        return TAKE_SOLD_OUT;"},
+        "db/stock/units.c", {"        return TAKE_BUSY;": "        return TAKE_SOLD_OUT;"},
         "skip-locked", "refused as sold out although enough units were left"),
     "a lock's time limit answers sold-out": (
-        "service/create_order.c", {"    case LOCK_BUSY: return BUSY;": "    case LOCK_BUSY: return SOLD_OUT;"},
+        "service/engine/create_order.c", {"    case LOCK_BUSY: return BUSY;": "    case LOCK_BUSY: return SOLD_OUT;"},
         "mutex", "refused as sold out although enough units were left"),
     "PostgreSQL's time limit answers sold-out": (
-        "service/create_order.c", {"    case DB_TIMEOUT: return BUSY;": "    case DB_TIMEOUT: return SOLD_OUT;"},
+        "service/engine/create_order.c", {"    case DB_TIMEOUT: return BUSY;": "    case DB_TIMEOUT: return SOLD_OUT;"},
         "select-for-update", "refused as sold out although enough units were left"),
     "a process keeps its lock when sold out": (
-        "service/create_order.c", {"    if (p->held == 0)\n        return;": "    if (p->held == 0 || outcome == SOLD_OUT)\n        return;"},
+        "service/engine/create_order.c", {"    if (p->held == 0)\n        return;": "    if (p->held == 0 || outcome == SOLD_OUT)\n        return;"},
         "mutex", "an order ended without releasing its lock"),
     "a server keeps the lock when sold out": (
-        "service/create_order.c", {"    if (p->held == 0)\n        return;": "    if (p->held == 0 || outcome == SOLD_OUT)\n        return;"},
+        "service/engine/create_order.c", {"    if (p->held == 0)\n        return;": "    if (p->held == 0 || outcome == SOLD_OUT)\n        return;"},
         "redis-reentrant", "an order ended without releasing its lock"),
     "a lock that is counted as released": (
-        "service/create_order.c",
+        "service/engine/create_order.c",
         {"        enum lock_status status = lock_release(p->lock, &p->grants[--p->held]);":
          "        p->held--;\n"
          "        enum lock_status status = outcome == CREATED ? lock_release(p->lock, &p->grants[p->held]) : LOCK_OK;"},
@@ -465,12 +465,12 @@ def build_mutant(folder, file, changes):
     flags = (BUILD / "obj/flags").read_text(encoding="utf-8").split()
     words = (BUILD / "obj/link-flags").read_text(encoding="utf-8").split()
     libraries = [word for word in words if word.startswith("-l")]
-    archives = [BUILD / f"liboversell-{layer}.a" for layer in ("db", "lock", "service", "loadtest")]
+    archives = [BUILD / f"liboversell-{layer}.a" for layer in ("base", "db", "lock", "service", "loadtest")]
     subprocess.run([*flags, "-w", "-c", "-o", folder / "mutant.o", folder / "mutant.c"], check=True, cwd=ROOT, timeout=600)
     # The first definition of a symbol counts, so the changed object stands for its archive's member.
     subprocess.run(
         [*(word for word in words if word not in libraries), "-Wl,-z,muldefs", "-o", folder / "loadtest",
-         BUILD / "obj/loadtest/main.o", folder / "mutant.o", "-Wl,--start-group", *archives, "-Wl,--end-group",
+         BUILD / "obj/loadtest/cli/main.o", folder / "mutant.o", "-Wl,--start-group", *archives, "-Wl,--end-group",
          *libraries, "-lm"], check=True, cwd=ROOT, timeout=600)  # fmt: skip
     return folder / "loadtest"
 
@@ -498,7 +498,7 @@ def test_the_defaults_see_one_thing_wrong_and_name_it(servers, tmp_path, mutant)
 
 
 def test_the_victim_of_a_deadlock_is_the_one_that_closes_the_cycle(servers, tmp_path):
-    program = build_mutant(tmp_path, "db/stock_for_update.c", {'id = $1 FOR UPDATE",': 'id = $1 FOR SHARE",'})
+    program = build_mutant(tmp_path, "db/stock/for_update.c", {'id = $1 FOR UPDATE",': 'id = $1 FOR SHARE",'})
     row = rows_of(explore(servers, "--strategies", "select-for-update", "--format", "json", program=program))
     row = row["select-for-update"]
     assert (row["schedules"], row["deadlocks"], row["complete"], row["oversold"]) == (10, 4, True, 0), row
@@ -512,7 +512,7 @@ def test_the_victim_is_the_same_for_a_role_that_looks_for_deadlocks_late(servers
     role = f"CREATE ROLE late LOGIN PASSWORD 'late'; ALTER ROLE late SET deadlock_timeout = '300ms'; GRANT CREATE ON DATABASE {database} TO late"
     subprocess.run(["psql", "-qX", "-v", "ON_ERROR_STOP=1", servers["DATABASE_ADMIN_URL"], "-c", role], check=True, timeout=60)
     late = servers | {"DATABASE_URL": re.sub("//[^@]*@", "//late:late@", url)}
-    program = build_mutant(tmp_path, "db/stock_for_update.c", {'id = $1 FOR UPDATE",': 'id = $1 FOR SHARE",'})
+    program = build_mutant(tmp_path, "db/stock/for_update.c", {'id = $1 FOR UPDATE",': 'id = $1 FOR SHARE",'})
     victims_close_the_cycle(late, program)
     row = rows_of(explore(late, "--strategies", "select-for-update", "--stock", "1", "--format", "json", program=program))
     row = row["select-for-update"]

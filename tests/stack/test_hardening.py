@@ -65,7 +65,7 @@ def test_indirect_jumps_have_marked_targets(flags):
     """Every object says so, assembly too; a program does where the C library's own start files do (not Debian 12's)."""
     if any(flag.startswith("-fsanitize=") for flag in flags):
         return
-    objects = [path for layer in ("db", "lock", "service", "loadtest") for path in (BUILD / "obj" / layer).glob("*.o")]
+    objects = [path for layer in ("base", "db", "lock", "service", "loadtest") for path in (BUILD / "obj" / layer).rglob("*.o")]
     assert len(objects) > 100
     notes = output("readelf", "-W", "--notes", *objects, env={**os.environ, "LC_ALL": "C"})
     for text in notes.split("\nFile: ")[1:] if "\nFile: " in notes else [notes]:

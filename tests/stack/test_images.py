@@ -68,14 +68,14 @@ def packages():
 
 
 @pytest.mark.parametrize("text, sent, kept_out", [
-    ("*\n!db", ["db/conn.c", "db/a/b"], ["lock/lock.c", "dbx", "x/db"]),
+    ("*\n!db", ["db/postgres/connection.c", "db/a/b"], ["lock/lock.c", "dbx", "x/db"]),
     ("*\n!docs/openapi.yaml", ["docs/openapi.yaml"], ["docs/page.md", "docs/openapi.yaml.old"]),
     ("*\n!db\n**/*.pyc\n**/__pycache__", ["db/x.py"], ["db/x.pyc", "db/a/x.pyc", "db/__pycache__/x", "x.pyc"]),
     ("# all\n/build\n\n*.md\n!README.md", ["db/NOTES.md", "README.md", "a/build"], ["build", "build/x", "HACKING.md"]),
     ("a/**\n!a/b/c", ["a/b/c", "a", "b"], ["a/x", "a/b/d"]),
     ("a?c\n[xy].c", ["a/c", "abbc", "z.c"], ["abc", "x.c", "y.c"]),
-    ("!db\n*", [], ["db/conn.c"]),
-    ("db/\n!db/conn.c", ["db/conn.c"], ["db/conn.h"]),
+    ("!db\n*", [], ["db/postgres/connection.c"]),
+    ("db/\n!db/postgres/connection.c", ["db/postgres/connection.c"], ["db/postgres/connection.h"]),
 ])
 def test_the_filter_reads_a_dockerignore_as_docker_does(text, sent, kept_out):
     ignore = Ignore(text)
@@ -87,7 +87,7 @@ def test_what_make_install_takes_is_sent_to_docker(context):
     commands = run("make", "-n", "-o", "programs", "install", "DESTDIR=/to", "BUILD=build", cwd=ROOT, env=plain_environment())
     taken = {str(path.relative_to(ROOT)) for word in shlex.split(commands) if not word.startswith(("/", "-", "build/"))
              for path in ROOT.glob(word) if path.is_file()}
-    assert {"stack/stack", "loadtest/order.lua", "service/order-service.service"} <= taken
+    assert {"stack/stack", "loadtest/compare/order.lua", "service/order-service.service"} <= taken
     kept_out = sorted(taken - context)
     assert not kept_out, f"`make install` needs files that .dockerignore keeps out of the images: {', '.join(kept_out)}"
 
@@ -100,7 +100,7 @@ def test_what_the_images_copy_is_sent_to_docker(context):
 
 
 def test_what_the_programs_embed_is_sent_to_docker(context):
-    embedded = {path for source in ROOT.glob("*/*.S") for path in re.findall(r'\.incbin\s+"([^"]+)"', source.read_text())}
+    embedded = {path for source in (path for layer in ("db", "lock", "service") for path in (ROOT / layer).rglob("*.S")) for path in re.findall(r'\.incbin\s+"([^"]+)"', source.read_text())}
     assert embedded
     kept_out = sorted(embedded - context)
     assert not kept_out, f"the programs embed files that .dockerignore keeps out of the images: {', '.join(kept_out)}"
@@ -256,7 +256,7 @@ def test_the_installed_load_test_finds_its_scripts_and_an_oversell(build, tmp_pa
 
 
 def test_the_installed_schedules_come_to_what_they_say(build):
-    schedule = build.prefix / "share/oversell/explore/lost-update.sched"
+    schedule = build.prefix / "share/oversell/schedules/lost-update.sched"
     told = run(build.prefix / "bin/loadtest", "explore", "--replay", schedule, cwd="/", env=plain_environment())
     assert f"{schedule}:" in told and "read-write" in told, told
 

@@ -8,8 +8,8 @@
 
 #include "tests/unit/unit.h"
 
-#include "db/settle.h"
-#include "service/batch.h"
+#include "db/orders/commit_recovery.h"
+#include "service/engine/batch.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include "tests/unit/shapes.h"
 #include "tests/unit/unit.h"
 
-#include "service/unsold.h"
+#include "service/engine/unsold.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef OVERSELL_TESTS_SHAPES_H
 #define OVERSELL_TESTS_SHAPES_H
 
-#include "service/create_order.h"
+#include "service/engine/create_order.h"
 
 struct shape {
     const char *name;

@@ -1,9 +1,10 @@
 /* What every request is checked for before anything is done: path, method, origin, token, type of the body. */
+#include "base/clock.h"
 #include "tests/unit/fake_exchange.h"
 
-#include "service/host_name.h"
-#include "service/order_job.h"
-#include "service/router.h"
+#include "service/api/router.h"
+#include "service/http/host_name.h"
+#include "service/orders/order_job.h"
 
 #include <limits.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* The command line: read whole, and shown without passwords. */
 #include "tests/unit/unit.h"
 
-#include "service/arguments.h"
+#include "service/config/arguments.h"
 
 #include <stdlib.h>
 

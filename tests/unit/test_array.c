@@ -1,7 +1,7 @@
 /* Arrays as text for PostgreSQL: nothing that is in an element can end it, and null is not "NULL". */
 #include "tests/unit/unit.h"
 
-#include "db/array.h"
+#include "db/postgres/array.h"
 
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* Configuration: defaults, environment, flags, what is refused and with which words. */
 #include "tests/unit/unit.h"
 
-#include "service/config.h"
-#include "service/log.h"
-#include "service/strategy.h"
+#include "base/log.h"
+#include "service/config/config.h"
+#include "service/engine/strategy.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
 /* The part of fault_sections that needs no service: traces to sections, and which of these overlap. */
-#include "loadtest/fault_sections.h"
+#include "loadtest/faults/checker/sections.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

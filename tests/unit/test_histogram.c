@@ -1,7 +1,7 @@
 /* The histogram: every duration falls into the bucket whose bounds enclose it, and buckets are narrow. */
 #include "tests/unit/unit.h"
 
-#include "service/histogram.h"
+#include "base/histogram.h"
 
 #include <pthread.h>
 

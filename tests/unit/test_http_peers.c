@@ -1,7 +1,7 @@
 /* How many connections an address may have: which addresses count as one, and that an end makes room. */
 #include "tests/unit/unit.h"
 
-#include "service/http_peers.h"
+#include "service/http/peers.h"
 
 #include <arpa/inet.h>
 

@@ -1,8 +1,9 @@
 /* Clients that are too slow are cut, each request by its own time. The connections are real ones over loopback, and their
  * phases what the HTTP thread would tell. */
+#include "base/clock.h"
 #include "tests/unit/unit.h"
 
-#include "service/http_watch.h"
+#include "service/http/timeouts.h"
 
 #include <netinet/in.h>
 #include <poll.h>

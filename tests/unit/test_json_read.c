@@ -15,7 +15,7 @@ static void *scarce_malloc(size_t size)
 }
 
 #define malloc scarce_malloc
-#include "lock/json_read.c" /* NOLINT(bugprone-suspicious-include): its own calls for memory are to fail */
+#include "base/json.c" /* NOLINT(bugprone-suspicious-include): its own calls for memory are to fail */
 #undef malloc
 
 enum { TEXT_ROOM = 4 * SHORT_TEXT, EACH_CALL_UP_TO = 700, FEW = 60 };

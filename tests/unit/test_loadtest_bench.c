@@ -1,11 +1,12 @@
 /* The benchmark's parts that need no servers: pgbench's scripts, other programs' reports, the ratios' arithmetic, and how
  * threads work side by side and pass a lock around. */
+#include "base/clock.h"
 #include "tests/unit/unit.h"
 
-#include "db/statements.h"
-#include "loadtest/bench_cases.h"
-#include "loadtest/bench_pgbench.h"
-#include "loadtest/notes.h"
+#include "db/postgres/statements.h"
+#include "loadtest/bench/cases.h"
+#include "loadtest/bench/pgbench.h"
+#include "loadtest/report/notes.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* Child processes: what they write, how they end, and that they never outlive who started them. */
+#include "base/clock.h"
 #include "tests/unit/unit.h"
 
-#include "loadtest/child.h"
+#include "loadtest/testbed/child.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* The notation of schedules and the files of scenarios: what is written reads back, and what is wrong is said. */
 #include "tests/unit/unit.h"
 
-#include "loadtest/explore_scenario.h"
+#include "loadtest/explore/spec/scenario.h"
 
 #include <stdio.h>
 

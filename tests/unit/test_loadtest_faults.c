@@ -1,7 +1,8 @@
 /* The parts of `loadtest faults` that need no server: histories, expectations, verdicts, the intent log, the proxy. */
-#include "loadtest/fault.h"
-#include "loadtest/fault_history.h"
-#include "loadtest/fault_sheet.h"
+#include "base/clock.h"
+#include "loadtest/faults/checker/history.h"
+#include "loadtest/faults/fault.h"
+#include "loadtest/faults/sheet.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

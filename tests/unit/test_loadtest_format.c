@@ -2,9 +2,9 @@
  * width. */
 #include "tests/unit/unit.h"
 
-#include "loadtest/format.h"
-#include "loadtest/plot.h"
-#include "loadtest/terminal.h"
+#include "loadtest/cli/terminal.h"
+#include "loadtest/report/format.h"
+#include "loadtest/report/plot.h"
 
 #include <stdio.h>
 #include <stdlib.h>

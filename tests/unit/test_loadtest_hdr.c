@@ -1,7 +1,7 @@
 /* The histogram of latencies: how near it comes, what merging gives, its extremes, and the text that hdrplot reads. */
 #include "tests/unit/unit.h"
 
-#include "loadtest/hdr.h"
+#include "loadtest/stats/hdr.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* The open loop against a server that the test plays itself: what it counts as what, and from when it measures. */
 #include "tests/unit/unit.h"
 
-#include "loadtest/open_loop.h"
+#include "loadtest/openloop/open_loop.h"
 
 #include <arpa/inet.h>
 #include <poll.h>

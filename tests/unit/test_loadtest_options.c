@@ -1,8 +1,8 @@
 /* Command lines: durations, numbers, every type of option, and what is refused. */
 #include "tests/unit/unit.h"
 
-#include "loadtest/lab.h"
-#include "loadtest/options.h"
+#include "loadtest/cli/options.h"
+#include "loadtest/testbed/testbed.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Where servers can load a library from: who may enter a folder, and a copy where the servers' users may not. */
-#include "loadtest/preload.h"
+#include "loadtest/testbed/preload.h"
 
 #include "tests/unit/unit.h"
 

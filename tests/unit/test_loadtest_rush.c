@@ -1,8 +1,8 @@
 /* How a rush is printed: what its notes say of the tail, of those who fell behind, and of a generator that was late. */
 #include "tests/unit/unit.h"
 
-#include "loadtest/format.h"
-#include "loadtest/rush_sheet.h"
+#include "loadtest/openloop/rush_sheet.h"
+#include "loadtest/report/format.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* Who comes when, and for what: the schedule of a sale, and Zipf's law. */
 #include "tests/unit/unit.h"
 
-#include "loadtest/schedule.h"
-#include "loadtest/zipf.h"
+#include "loadtest/openloop/schedule.h"
+#include "loadtest/stats/zipf.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* Reading the services' metrics: the text format, sums over services, differences, percentiles. */
 #include "tests/unit/unit.h"
 
-#include "loadtest/scrape.h"
+#include "loadtest/client/scrape.h"
 
 #include <math.h>
 #include <stdio.h>

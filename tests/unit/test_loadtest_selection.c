@@ -1,7 +1,7 @@
 /* Which strategies names and groups mean. */
 #include "tests/unit/unit.h"
 
-#include "loadtest/selection.h"
+#include "loadtest/cli/selection.h"
 
 #include <stdio.h>
 

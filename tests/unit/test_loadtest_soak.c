@@ -1,5 +1,5 @@
 /* What a long sale says: growth, descriptors and books each have a bound, and past it the row is broken. */
-#include "loadtest/soak.h"
+#include "loadtest/soak/soak.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* The verdict: the whole truth table, every input with every other. */
 #include "tests/unit/unit.h"
 
-#include "loadtest/verdict.h"
+#include "loadtest/stats/verdict.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,8 @@
 /* The lock inside the process that stands before lock-table: handles exclude each other by name, until a deadline. */
+#include "base/clock.h"
 #include "tests/unit/unit.h"
 
-#include "lock/local.h"
+#include "lock/process_gate.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,4 +1,5 @@
 /* The process's mutexes against the contract of lock.h: each of the four as it declares itself. */
+#include "base/clock.h"
 #include "tests/unit/unit.h"
 
 #include "lock/lock.h"

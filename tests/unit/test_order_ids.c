@@ -1,7 +1,7 @@
 /* Ids that lie ready: first drawn, first taken; none twice; never more than there is room for. */
 #include "tests/unit/unit.h"
 
-#include "service/order_ids.h"
+#include "service/write_behind/order_ids.h"
 
 #include <stdio.h>
 

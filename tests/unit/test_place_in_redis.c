@@ -2,10 +2,10 @@
  * for every answer. Redis, PostgreSQL and the reconciliation are played here. */
 #include "tests/unit/unit.h"
 
-#include "service/accepted.h"
-#include "service/order_ids.h"
-#include "service/place_in_redis.h"
-#include "service/reconcile.h"
+#include "service/write_behind/accepted.h"
+#include "service/write_behind/order_ids.h"
+#include "service/write_behind/place_in_redis.h"
+#include "service/write_behind/reconcile.h"
 
 #include <stdio.h>
 

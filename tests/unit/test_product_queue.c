@@ -1,8 +1,9 @@
 /* The admission queue: whose turn it is, how many orders are placed at once, and that a reset or a switch waits for the
  * orders that are being placed and for no others. */
+#include "base/clock.h"
 #include "tests/unit/unit.h"
 
-#include "service/product_queue.h"
+#include "service/orders/product_queue.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

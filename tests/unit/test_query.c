@@ -1,7 +1,7 @@
 /* Query parameters: decoded strictly, bounded, and refused where two readers might read them differently. */
 #include "tests/unit/unit.h"
 
-#include "service/http.h"
+#include "service/http/server.h"
 
 static const struct {
     const char *query; /* NULL: the path had no "?" */

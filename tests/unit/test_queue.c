@@ -1,8 +1,8 @@
 /* The bounded queue: how much it takes, in which order it gives, how it ends, and all that with many threads. */
 #include "tests/unit/unit.h"
 
-#include "service/queue.h"
-#include "service/steps.h"
+#include "base/clock.h"
+#include "base/queue.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,6 @@
 /* What a Redis server may say to a lock: the answer that was asked for counts, and no other; and no answer costs more
  * than a lock's answer may. The servers are threads here, each of which says the same thing to every request. */
+#include "base/clock.h"
 #include "tests/unit/unit.h"
 
 #include "lock/lock.h"

@@ -1,7 +1,7 @@
 /* Redis addresses: what is understood, what is refused, and that no refusal tells the password. */
 #include "tests/unit/unit.h"
 
-#include "lock/redis_url.h"
+#include "lock/redis/client/url.h"
 
 #include <stdio.h>
 #include <stdlib.h>

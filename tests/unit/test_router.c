@@ -1,8 +1,8 @@
 /* From method and path to handler: every route of the API, and all the ways to miss one. */
 #include "tests/unit/unit.h"
 
-#include "service/api.h"
-#include "service/router.h"
+#include "service/api/api.h"
+#include "service/api/router.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SQLSTATE to meaning: every code that is known, by its name in PostgreSQL's appendix, and some that are not. */
 #include "tests/unit/unit.h"
 
-#include "db/sqlstate.h"
+#include "db/postgres/sqlstate.h"
 
 static const struct {
     const char *code;

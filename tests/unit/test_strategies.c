@@ -2,7 +2,7 @@
 #include "tests/unit/shapes.h"
 #include "tests/unit/unit.h"
 
-#include "service/strategy.h"
+#include "service/engine/strategy.h"
 
 /* What the design promises of each row; the table may have more rows, never other ones under these names. */
 static const struct {

@@ -1,8 +1,8 @@
 /* Wrong rows are explained: which row, which cell, what to change. */
 #include "tests/unit/unit.h"
 
-#include "service/create_order.h"
-#include "service/strategy_validate.h"
+#include "service/engine/create_order.h"
+#include "service/engine/strategy_validate.h"
 
 #include <string.h>
 
@@ -93,7 +93,7 @@ static void wrong_steps_are_explained(void **state)
 {
     (void)state;
     WRONG("no way of placing", "place_by_steps", row.place = NULL);
-    WRONG("no way of taking stock", "db/stock.h", row.take_stock = NULL);
+    WRONG("no way of taking stock", "db/stock/stock.h", row.take_stock = NULL);
     WRONG("one order at a time", "ONE_BY_ONE", row.combining = COMBINED_IN_REDIS);
     WRONG("one order at a time", "ONE_BY_ONE", row.combining = COMBINED_IN_POSTGRES, row.place = place_alone);
     row_without_lock(place_in_batch, COMBINED_IN_POSTGRES, true);

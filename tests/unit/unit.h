@@ -10,8 +10,6 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "steps.h"
-
 #include <stdbool.h>
 #include <string.h>
 #include <time.h>

@@ -1,0 +1,86 @@
+/* A bounded first-in-first-out queue of pointers between threads: a ring, a mutex, a condition. */
+#include "base/queue.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct queue {
+    pthread_mutex_t mutex;
+    pthread_cond_t filled;
+    bool closed;
+    size_t bound, depth, first;
+    void *items[];
+};
+
+struct queue *queue_new(size_t bound)
+{
+    struct queue *queue = calloc(1, sizeof *queue + bound * sizeof queue->items[0]);
+    if (!queue)
+        return NULL;
+    queue->bound = bound;
+    pthread_mutex_init(&queue->mutex, NULL);
+    pthread_cond_init(&queue->filled, NULL);
+    return queue;
+}
+
+void queue_free(struct queue *queue)
+{
+    if (!queue)
+        return;
+    pthread_cond_destroy(&queue->filled);
+    pthread_mutex_destroy(&queue->mutex);
+    free(queue);
+}
+
+bool queue_push(struct queue *queue, void *item)
+{
+    pthread_mutex_lock(&queue->mutex);
+    bool room = !queue->closed && queue->depth < queue->bound;
+    if (room)
+        queue->items[(queue->first + queue->depth++) % queue->bound] = item;
+    pthread_mutex_unlock(&queue->mutex);
+    if (room)
+        pthread_cond_signal(&queue->filled);
+    return room;
+}
+
+void *queue_pop(struct queue *queue)
+{
+    return queue_pop_until(queue, INT64_MAX);
+}
+
+void *queue_pop_until(struct queue *queue, int64_t deadline_us)
+{
+    struct timespec until = {.tv_sec = deadline_us / 1000000, .tv_nsec = deadline_us % 1000000 * 1000};
+    void *item = NULL;
+    bool in_time = true;
+    pthread_mutex_lock(&queue->mutex);
+    while (queue->depth == 0 && !queue->closed && in_time)
+        if (deadline_us == INT64_MAX)
+            pthread_cond_wait(&queue->filled, &queue->mutex);
+        else
+            in_time = pthread_cond_clockwait(&queue->filled, &queue->mutex, CLOCK_MONOTONIC, &until) == 0;
+    if (queue->depth > 0) {
+        item = queue->items[queue->first];
+        queue->first = (queue->first + 1) % queue->bound;
+        queue->depth--;
+    }
+    pthread_mutex_unlock(&queue->mutex);
+    return item;
+}
+
+void queue_close(struct queue *queue)
+{
+    pthread_mutex_lock(&queue->mutex);
+    queue->closed = true;
+    pthread_mutex_unlock(&queue->mutex);
+    pthread_cond_broadcast(&queue->filled);
+}
+
+size_t queue_depth(struct queue *queue)
+{
+    pthread_mutex_lock(&queue->mutex);
+    size_t depth = queue->depth;
+    pthread_mutex_unlock(&queue->mutex);
+    return depth;
+}

@@ -1,0 +1,67 @@
+/* Settling a COMMIT without a reply: as long as the old server process lives it may still commit, so it is
+ * ended first, and only then is the transaction's fate final. */
+#include "db/orders/commit_recovery.h"
+#include "base/clock.h"
+
+#include <string.h>
+
+enum { LOOK_AGAIN_US = 10 * 1000 };
+
+/* A process id may be used again, so the start time goes with it. */
+static const struct statement ST_TERMINATE = {
+    "settle_terminate",
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1::int AND backend_start = $2::timestamptz",
+    2};
+/* A server that was killed may use the number of a transaction again whose log it had not written yet, and the id of an
+ * order, too. The time at which the order was made identifies it. Without an order there is only the number:
+ * - The session has ended, so a number that is not used yet, or is of a running transaction, was lost with the server.
+ * - A number that was lost and used again cannot have been committed before. So "aborted" is true of both transactions.
+ * - "committed" is believed only of the server run that the session belonged to. Otherwise the fate stays NULL, as it does
+ *   where PostgreSQL has forgotten the number.
+ * A standby may not have replayed the transaction yet, so it is asked again until it is promoted. */
+static const struct statement ST_FATE = {
+    "settle_fate",
+    "SELECT CASE WHEN pg_is_in_recovery() THEN 'in recovery'"
+    "            WHEN $2::bigint <> 0 THEN"
+    "                CASE WHEN EXISTS (SELECT FROM orders WHERE id = $2::bigint AND created_at = $3::timestamptz)"
+    "                     THEN 'committed' ELSE 'aborted' END"
+    "            WHEN $1::xid8 >= pg_snapshot_xmax(pg_current_snapshot()) THEN 'aborted'"
+    "            WHEN pg_xact_status($1::xid8) <> 'committed' THEN 'aborted'"
+    "            WHEN pg_xact_status($1::xid8) = 'committed' AND $4 = " DB_SERVER_RUN " THEN 'committed' END",
+    4};
+
+static void pause_until_next_look(void)
+{
+    struct timespec pause = {.tv_nsec = LOOK_AGAIN_US * 1000L};
+    nanosleep(&pause, NULL);
+}
+
+enum settled db_settle(struct db *db, const struct lost_commit *lost, int64_t until_us)
+{
+    const struct db_session *old = &lost->session;
+    const struct order *order = &lost->order;
+    db_set_deadline(db, until_us, until_us);
+
+    for (; monotonic_us() < until_us; pause_until_next_look()) {
+        if (db_ready(db) != DB_OK)
+            continue;
+        AUTO_RESULT running = NULL;
+        if (db_run(db, &ST_TERMINATE, (const char *const[]){old->pid, old->started}, &running) != DB_OK ||
+            PQntuples(running) > 0)
+            continue;
+        const char *created_at = order->id ? order->created_at : NULL;
+        AUTO_RESULT fate = NULL;
+        if (db_run(db, &ST_FATE,
+                   (const char *const[]){lost->xid, DB_NUMBER(order->id), created_at, old->server_run},
+                   &fate) != DB_OK)
+            continue;
+        const char *text = PQgetvalue(fate, 0, 0);
+        if (strcmp(text, "committed") == 0)
+            return SETTLED_COMMITTED;
+        if (strcmp(text, "aborted") == 0)
+            return SETTLED_ROLLED_BACK;
+        if (*text == '\0')
+            return SETTLED_FORGOTTEN;
+    }
+    return SETTLED_UNKNOWN;
+}

@@ -1,0 +1,25 @@
+/* Finds out whether a transaction was committed whose COMMIT got no reply. */
+#ifndef OVERSELL_DB_ORDERS_COMMIT_RECOVERY_H
+#define OVERSELL_DB_ORDERS_COMMIT_RECOVERY_H
+
+#include "db/orders/orders.h"
+
+enum settled {
+    SETTLED_COMMITTED,
+    SETTLED_ROLLED_BACK,
+    SETTLED_UNKNOWN,   /* not to be found out before the deadline */
+    SETTLED_FORGOTTEN, /* never to be found out: PostgreSQL has forgotten it, or may mean another transaction */
+};
+
+/* A transaction whose COMMIT got no reply. */
+struct lost_commit {
+    struct db_session session; /* the server process that had it: db_session, when DB_UNKNOWN was returned */
+    char xid[24];
+    struct order order; /* that it inserted; its id is 0: none */
+};
+
+/* Connects DB, ends the old server process where it still runs, waits until it is gone, then asks PostgreSQL for the
+ * transaction's fate. Until UNTIL at most. */
+enum settled db_settle(struct db *db, const struct lost_commit *lost, int64_t until_us);
+
+#endif

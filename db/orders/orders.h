@@ -1,0 +1,77 @@
+/* Orders in the database: inserted inside a transaction, and found again by Idempotency-Key. */
+#ifndef OVERSELL_DB_ORDERS_ORDERS_H
+#define OVERSELL_DB_ORDERS_ORDERS_H
+
+#include "db/stock/stock.h"
+
+enum { ORDER_KEY_MAX = 255, ORDER_NAME_MAX = 200, ORDER_MOBILE_MAX = 40 };
+
+/* What a client asks for. Strings are borrowed UTF-8 without NUL; the optional ones may be NULL. */
+struct order_request {
+    int64_t product_id;
+    int64_t quantity;
+    const char *receiver_name;
+    const char *receiver_mobile;
+    const char *idempotency_key;
+};
+
+/* An order as it stands in the database. */
+struct order {
+    int64_t id;
+    int64_t product_id;
+    int64_t quantity;
+    int64_t stock_seen; /* or STOCK_UNSEEN */
+    char amount[32];    /* decimal */
+    char status[16];
+    char strategy[40];
+    char created_at[40]; /* RFC 3339, UTC */
+    char xid[24]; /* the transaction that inserted it, for db_settle; "" when it was found, not inserted */
+};
+
+/* Who places the order: recorded with it. */
+struct order_origin {
+    const char *strategy;
+    const char *instance;
+};
+
+/* Inserts the order and its item for the stock that was TAKEN, in the open transaction. */
+enum db_status orders_insert(struct db *db, const struct order_request *request,
+                             const struct order_origin *origin, const struct stock_taken *taken,
+                             struct order *ret_order);
+
+enum key_claim {
+    KEY_NEW,         /* ours to use, until the transaction ends */
+    KEY_REPLAY,      /* the order exists: *ret_order */
+    KEY_MISMATCH,    /* it exists and asked for something else */
+    KEY_IN_PROGRESS, /* another transaction, here or in another process, is using it now */
+};
+
+/* Claims the request's Idempotency-Key in the open transaction. */
+enum db_status orders_claim_key(struct db *db, const struct order_request *request, enum key_claim *ret_claim,
+                                struct order *ret_order);
+
+/* The whole of an order as one statement, which takes the stock only where enough is left: in a transaction of
+ * its own (then a lost reply is DB_UNKNOWN) or in the open one. With TAKE_OK the order is in *ret_order. */
+enum take_status orders_place_in_one(struct db *db, bool in_transaction, const struct order_request *request,
+                                     const struct order_origin *origin, struct stock_taken *ret_taken,
+                                     struct order *ret_order);
+
+enum { BATCH_MAX = 128 }; /* orders that one transaction may carry */
+
+/* One of many orders that are placed by one transaction. */
+struct order_draft {
+    const struct order_request *request;
+    struct order *order;  /* out: KEY_REPLAY, or inserted */
+    enum key_claim claim; /* out of orders_claim_keys */
+    int64_t seen;         /* into orders_insert_batch: what was left of the stock when its turn came */
+};
+
+/* As orders_claim_key, for drafts that all have a key, each its own. */
+enum db_status orders_claim_keys(struct db *db, struct order_draft *drafts, size_t count);
+
+/* Writes LEFT as what is left of the product that TAKEN has read under a lock, and inserts the orders. */
+enum db_status orders_insert_batch(struct db *db, struct order_draft *drafts, size_t count,
+                                   const struct order_origin *origin, const struct stock_taken *taken,
+                                   int64_t left);
+
+#endif

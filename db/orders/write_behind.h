@@ -1,0 +1,67 @@
+/* Orders that are accepted elsewhere and written here afterwards, exactly once by their id: the database's side of
+ * stock that lies in Redis. */
+#ifndef OVERSELL_DB_ORDERS_WRITE_BEHIND_H
+#define OVERSELL_DB_ORDERS_WRITE_BEHIND_H
+
+#include "db/stock/kinds.h"
+
+#include <stddef.h>
+
+enum { BEHIND_MAX = 500 }; /* orders that one transaction writes */
+
+/* What tells a database from any other that was made before or elsewhere. */
+enum { SHOP_NAME_SIZE = 24 };
+
+/* What has become of an accepted order. */
+enum order_fate {
+    ORDER_WRITTEN,
+    ORDER_KNOWN, /* it had been written before */
+    ORDER_REJECTED, /* recorded as rejected: the stock does not suffice, or another order has its Idempotency-Key */
+    ORDER_OUTDATED, /* not recorded: the stock that it was taken from has been replaced by a reset */
+};
+
+/* Strings are borrowed UTF-8; the receiver's and the key may be NULL. */
+struct accepted_order {
+    int64_t id;
+    int64_t product_id;
+    int64_t epoch; /* of the stock that it was taken from */
+    int64_t quantity;
+    int64_t stock_seen;
+    const char *price, *accepted_at, *instance; /* decimal, RFC 3339, name */
+    const char *receiver_name, *receiver_mobile, *idempotency_key;
+    enum order_fate fate; /* out */
+};
+
+/* Writes COUNT (1 to BEHIND_MAX) orders of any products, and lowers the products' counts by what they take, in one
+ * transaction of its own. DB_OK: every order has its fate, and all that was written is committed. After any other status
+ * nothing is known, and the call may be repeated. */
+enum db_status orders_write_behind(struct db *db, struct accepted_order *orders, size_t count,
+                                   const char *strategy);
+
+/* Draws COUNT ids for orders to come; no other order ever gets them. *ret_shop is this database. */
+enum db_status orders_draw_ids(struct db *db, int64_t *ret_ids, size_t count,
+                               char ret_shop[static SHOP_NAME_SIZE]);
+
+/* A product as those need it who keep its stock elsewhere. */
+struct product_behind {
+    bool found;
+    char kind[16];
+    int64_t count; /* what the orders that have been written so far have left */
+    int64_t epoch;
+    char price[20]; /* decimal */
+    char shop[SHOP_NAME_SIZE];
+};
+
+/* Locks the product's row in the open transaction, which keeps every writer out, and reads it. */
+enum db_status product_behind_lock(struct db *db, int64_t product_id, struct product_behind *ret_product);
+
+/* Of COUNT orders those that have not been written yet: how many, and of how many units. With the product's row locked
+ * the answer stays true until the transaction ends. */
+enum db_status orders_unwritten(struct db *db, const int64_t *ids, const int64_t *quantities, size_t count,
+                                int64_t *ret_orders, int64_t *ret_units);
+
+/* The ids of at most MOST products with stock in Redis, ascending, those above AFTER. */
+enum db_status products_behind(struct db *db, int64_t after, int64_t *ret_ids, size_t most,
+                               size_t *ret_count);
+
+#endif

@@ -1,0 +1,112 @@
+/* One connection to PostgreSQL: prepared statements, transactions, and one absolute deadline for every wait.
+ *
+ * A struct db belongs to one thread at a time. It connects by itself when it is first needed and again, with a
+ * growing pause, after it was lost. It always talks in libpq's pipeline mode, so that BEGIN, a time limit and
+ * the preparation of a statement travel with the first statement and cost no round trip of their own. */
+#ifndef OVERSELL_DB_POSTGRES_CONNECTION_H
+#define OVERSELL_DB_POSTGRES_CONNECTION_H
+
+#include "base/clock.h"
+#include "db/postgres/sqlstate.h"
+
+#include <inttypes.h>
+#include <libpq-fe.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct db;
+
+/* A statement is prepared on each connection when it is first run there. NAME is unique in the program;
+ * the struct lives for ever and is recognized by its address. */
+struct statement {
+    const char *name;
+    const char *sql;
+    int parameters;
+};
+
+enum db_isolation { READ_COMMITTED, REPEATABLE_READ, SERIALIZABLE };
+
+/* Can libpq read this connection string or URI? */
+bool db_url_is_valid(const char *url);
+
+/* The parts of URL as the variables that libpq's programs read, PGHOST=… and so on, malloc'ed, at most MOST of them and
+ * a NULL behind the last where there is room. False when URL cannot be read or memory is out. */
+bool db_url_environment(const char *url, char **ret_variables, size_t most);
+
+/* URL is a libpq connection string or URI; both are copied. No I/O. NULL when out of memory. */
+struct db *db_new(const char *url, const char *application_name);
+/* Closes the connection; PostgreSQL then rolls back what was open. DB may be NULL. */
+void db_free(struct db *db);
+
+/* Every wait from here on ends at DEADLINE, and every wait for a lock at LOCK_DEADLINE (monotonic_us).
+ * PostgreSQL is told so by statement_timeout and lock_timeout, a sixteenth late at most, never early. */
+void db_set_deadline(struct db *db, int64_t deadline_us, int64_t lock_deadline_us);
+
+/* Connects where there is no connection. DB_AWAY at once while the pause after a failure lasts. */
+enum db_status db_ready(struct db *db);
+
+/* A round trip that does nothing: does the server answer? */
+enum db_status db_ping(struct db *db);
+
+/* Opens a transaction: noted here, sent with the first statement. */
+void db_begin(struct db *db, enum db_isolation isolation);
+
+/* Runs one statement (outside db_begin in a transaction of its own) with text parameters, NULL for null.
+ * With DB_OK *ret_result is the caller's to PQclear; else it is NULL and db_error tells. In a transaction the
+ * caller must roll back after an error. DB_AWAY means that the connection is gone; outside a transaction a
+ * statement that writes may then have happened: see db_run_once. */
+enum db_status db_run(struct db *db, const struct statement *statement, const char *const *values,
+                      PGresult **ret_result);
+
+/* As db_run, for a statement that commits by itself: a lost reply is DB_UNKNOWN, not DB_AWAY. */
+enum db_status db_run_once(struct db *db, const struct statement *statement, const char *const *values,
+                           PGresult **ret_result);
+
+/* DB_UNKNOWN: the reply was lost, db_settle can find out. Any other error: nothing was committed. */
+enum db_status db_commit(struct db *db);
+/* Ends an open transaction; a broken connection is dropped instead, to the same effect. */
+void db_rollback(struct db *db);
+
+/* Several statements without parameters in one go, for schemas; not to be used in a transaction of db_begin. */
+enum db_status db_run_script(struct db *db, const char *sql);
+
+/* What went wrong last, for the log; valid until the next call. */
+const char *db_error(const struct db *db);
+/* The constraint that was violated last, or "". */
+const char *db_error_constraint(const struct db *db);
+
+/* Round trips made so far. */
+uint64_t db_round_trips(const struct db *db);
+
+/* SQL: changes whenever PostgreSQL starts, and whenever it recovers from the crash of one of its processes, which discards its
+ * statistics. Any role may read it. */
+#define DB_SERVER_RUN                                                                                        \
+    "concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()),"                                         \
+    "               extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()))"
+
+/* The server process behind the connection, also after it was lost: what db_settle ends. */
+struct db_session {
+    char pid[16];
+    char started[64];
+    char server_run[64]; /* DB_SERVER_RUN when it connected */
+};
+const struct db_session *db_session(const struct db *db);
+
+/* N in decimal, written to TEXT. */
+static inline const char *db_number(int64_t n, char text[static 24])
+{
+    snprintf(text, 24, "%" PRId64, n);
+    return text;
+}
+/* N as a statement's parameter, valid to the end of the enclosing block. */
+#define DB_NUMBER(n) db_number((n), (char[24]){0})
+
+static inline void clear_result(PGresult **result)
+{
+    PQclear(*result);
+}
+/* A PGresult that is cleared when its name goes out of scope. */
+#define AUTO_RESULT __attribute__((cleanup(clear_result))) PGresult *
+
+#endif

@@ -1,0 +1,98 @@
+/* Stock policies: the ways of reading a product's stock and taking some of it, each a column of the strategy
+ * table and a file of its own, stock_*.c. All run inside a transaction that the caller opened and ends. */
+#ifndef OVERSELL_DB_STOCK_STOCK_H
+#define OVERSELL_DB_STOCK_STOCK_H
+
+#include "db/stock/kinds.h"
+
+/* An order's stock_seen where the policy read nothing. */
+#define STOCK_UNSEEN INT64_MIN
+
+enum take_status {
+    TAKE_OK,
+    TAKE_NO_PRODUCT,
+    TAKE_WRONG_KIND, /* the product's stock is of another kind than the policy takes: stock_taken.kind */
+    TAKE_SOLD_OUT,   /* fewer than wanted are left: stock_taken.available */
+    TAKE_BUSY,       /* enough are left, but others hold them: nothing was waited for */
+    TAKE_CONFLICT,   /* an order or a reset changed the row after it was read: try again */
+    TAKE_LOCK_LOST,  /* refused: a newer holder's fencing token was met, or the lock is no longer ours */
+    TAKE_FAILED      /* stock_taken.db_status says why */
+};
+
+/* A fencing token, which only grows, and the lock service that it is of: "redis", "zookeeper" or "etcd". */
+struct fence {
+    const char *service;
+    int64_t token;
+};
+
+struct stock_want {
+    int64_t product_id;
+    int64_t quantity;
+    const char *updated_by;
+    struct observer *observer;        /* told of lock, read, write, take; may be NULL */
+    struct fence fence;               /* for the fenced policies */
+    bool (*still_held)(void *holder); /* for take_checked: is the lock around it still ours? */
+    void *holder;
+};
+
+struct stock_taken {
+    enum db_status db_status;
+    int64_t seen;      /* the stock that was read, or STOCK_UNSEEN */
+    int64_t version;   /* of the row that was read */
+    int64_t epoch;     /* of the stock that was read: product.stock_epoch */
+    int64_t available; /* with TAKE_SOLD_OUT: what is left, or STOCK_UNSEEN where it could not be read */
+    char kind[16];     /* with TAKE_WRONG_KIND: what the product's stock is */
+    char price[20];    /* decimal */
+    char read_at[40];  /* when it was read, or "" */
+    char snapshot
+        [600]; /* what the read could see, or "" where it waited for the newest version, see db/schema/001.sql */
+    char xid[24]; /* the transaction that wrote the stock: db_settle and the audit want it */
+};
+
+typedef enum take_status stock_take_fn(struct db *db, const struct stock_want *want,
+                                       struct stock_taken *ret_taken);
+
+stock_take_fn take_read_write; /* read, check and subtract in the program, write the result: loses updates */
+stock_take_fn take_decrement;  /* check in the program, then subtract in the database, unguarded */
+stock_take_fn take_decrement_checked; /* the same, with CHECK (count >= 0) switched on for the row */
+stock_take_fn take_guarded;           /* one UPDATE that subtracts only where enough is left */
+stock_take_fn take_for_update;        /* SELECT … FOR UPDATE, then as read-write */
+stock_take_fn take_optimistic;        /* as read-write, but only where the version is still the one read */
+stock_take_fn take_table_lock;        /* LOCK TABLE … IN EXCLUSIVE MODE, then as read-write */
+stock_take_fn take_advisory_lock;     /* pg_advisory_xact_lock, then as read-write */
+stock_take_fn take_checked; /* as read-write, but the lock is asked in between whether it still holds */
+stock_take_fn take_fence_on_write; /* as read-write, but only where no newer token has written */
+stock_take_fn take_fenced;  /* as read-write, but only while the token registered before is still ours */
+stock_take_fn take_units;   /* kind units: lock as many as wanted that nobody else has locked, delete them */
+stock_take_fn take_buckets; /* kind buckets: from one that has enough, else from several */
+
+struct stock_policy {
+    stock_take_fn *take;
+    const char *name;     /* in JSON */
+    enum stock_kind kind; /* what it takes; of a product of another kind it takes nothing: TAKE_WRONG_KIND */
+    bool locks_all;       /* it keeps the orders of every other product waiting too */
+};
+
+/* TAKE's row; with NULL that of the ways of placing an order that take from the counter by themselves. */
+const struct stock_policy *stock_policy_of(stock_take_fn *take);
+
+/* Locks the product's row and reads it, as take_for_update does before it writes: TAKE_OK whatever is left. */
+enum take_status stock_lock(struct db *db, int64_t product_id, struct stock_taken *ret_taken);
+
+/* Gives QUANTITY units back to the stock of this EPOCH, in a separate transaction; DB_OK with "" in
+ * ret_xid: that stock has been replaced since, and nothing was given back. Connects where there is no connection. DB_UNKNOWN:
+ * ret_xid is the transaction, for db_settle. To be called under the lock that the units were taken under, since others write what they have computed. */
+enum db_status stock_give_back(struct db *db, int64_t product_id, int64_t epoch, int64_t quantity,
+                               const char *updated_by, char ret_xid[static 24]);
+
+#define FENCE_NO_PRODUCT (-1)
+
+/* Registers the token on the product's row, for take_fenced, outside a transaction and so committed at once.
+ * *ret_registered: it is newer than all before; else *ret_stored is what was registered, or FENCE_NO_PRODUCT. */
+enum db_status fence_register(struct db *db, int64_t product_id, const struct fence *fence,
+                              int64_t *ret_stored, bool *ret_registered);
+
+/* How many are left, read on its own, outside a transaction: for a sold-out answer after a failed statement. */
+enum db_status stock_available(struct db *db, int64_t product_id, int64_t *ret_available);
+
+#endif

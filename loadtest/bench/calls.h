@@ -1,0 +1,21 @@
+/* How often a process calls the kernel and the allocator, told by perf and by the C library's own counter. */
+#ifndef OVERSELL_LOADTEST_BENCH_CALLS_H
+#define OVERSELL_LOADTEST_BENCH_CALLS_H
+
+#include "loadtest/bench/against.h"
+#include "loadtest/testbed/child.h"
+
+/* perf can count system calls here; if not, RET_REASON (REASON_SIZE bytes) says why. */
+bool calls_countable(char *ret_reason);
+/* Starts to count the system calls of the process and its threads, into a file in DIR. */
+bool calls_start(pid_t pid, const char *dir, struct child *ret_counter);
+/* Ends the counting. False, having said why on stderr unless it was an interrupt. */
+bool calls_end(struct child *counter, const char *dir, int64_t *ret_calls);
+
+/* What programs that are started meanwhile write about their allocations when they end, on stderr. */
+bool allocations_count_begin(void);
+void allocations_count_end(void);
+/* Reads it from the log of one that has ended: calls of malloc, calloc and realloc. False, having said why on stderr. */
+bool allocations_read(const char *log, int64_t *ret_allocations);
+
+#endif

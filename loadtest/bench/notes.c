@@ -1,0 +1,77 @@
+/* What stands beneath the benchmark's table: rates beside a ratio, what was not measured and why, what disturbed it, and
+ * how many goals were reached. */
+#include "loadtest/report/notes.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define BUSY_SHARE 0.25 /* of the processors, that somebody else used before the start */
+
+static double real(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+static bool note_rates(struct notes *notes, const json_t *row)
+{
+    const char *name = json_string_value(json_object_get(row, "name"));
+    if (json_object_get(row, "unlimited_per_s"))
+        return notes_add(notes, NOTE_ADVICE, "%s: without the limit %.0f/s.", name,
+                         real(row, "unlimited_per_s"));
+    if (!json_object_get(row, "echo_per_s"))
+        return true;
+    char product[60] = "";
+    if (json_object_get(row, "get_product_per_s"))
+        snprintf(product, sizeof product, ", GET /products/1 %.0f/s", real(row, "get_product_per_s"));
+    return notes_add(notes, NOTE_ADVICE,
+                     "%s: beside it, the same request without the database (POST /echo) %.0f/s, the same SQL "
+                     "in pgbench %.0f/s%s.",
+                     name, real(row, "echo_per_s"), real(row, "pgbench_per_s"), product);
+}
+
+/* A lock that lets in two at once is handed over early; so its time is none. */
+static bool note_together(struct notes *notes, const json_t *row)
+{
+    double together = real(row, "together");
+    if (together <= 0)
+        return true;
+    return notes_add(
+        notes, NOTE_WARNING,
+        "%s: in %.3g %% of all acquisitions somebody else was still inside, so these are no hand-overs.",
+        json_string_value(json_object_get(row, "name")), 100 * together);
+}
+
+static bool note_unavailable(struct notes *notes, const json_t *row)
+{
+    const char *reason = json_string_value(json_object_get(row, "reason"));
+    return !reason || notes_add(notes, NOTE_WARNING, "%s: not available: %s",
+                                json_string_value(json_object_get(row, "name")), reason);
+}
+
+static bool note_busy_machine(struct notes *notes, const json_t *document)
+{
+    double load = real(json_object_get(document, "settings"), "load_average");
+    double cpus = real(json_object_get(document, "machine"), "cpus");
+    if (load <= BUSY_SHARE * fmax(cpus, 1))
+        return true;
+    return notes_add(
+        notes, NOTE_WARNING,
+        "The machine was busy before the start (load average %.1f on %.0f processors): run it again when "
+        "it is quiet.",
+        load, cpus);
+}
+
+bool notes_of_bench(const json_t *document, struct notes *notes)
+{
+    size_t i, goals = 0, reached = 0;
+    const json_t *row, *ratios = json_object_get(document, "ratios");
+    json_array_foreach(ratios, i, row) {
+        const json_t *goal_reached = json_object_get(row, "reached");
+        goals += json_is_boolean(goal_reached);
+        reached += json_is_true(goal_reached);
+        if (!note_rates(notes, row) || !note_together(notes, row) || !note_unavailable(notes, row))
+            return false;
+    }
+    return note_busy_machine(notes, document) &&
+           (goals == 0 || notes_add(notes, NOTE_CLOSING, "%zu of %zu goals reached.", reached, goals));
+}

@@ -1,0 +1,417 @@
+/* Where the benchmark's measurements happen: a private stack, its shop always in the same fresh state, and on it now
+ * a service with so many workers, now pgbench. (With the locks: loadtest/bench/lock_stage.c.)
+ *
+ * Both sides of a ratio find the same: no orders, a product table without dead rows, a checkpoint just made. */
+#include "loadtest/bench/stage.h"
+#include "base/clock.h"
+
+#include "loadtest/bench/calls.h"
+#include "loadtest/bench/memory.h"
+#include "loadtest/bench/pgbench.h"
+#include "loadtest/bench/profile.h"
+#include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
+#include "loadtest/compare/measure.h"
+#include "loadtest/compare/wrk.h"
+#include "loadtest/testbed/paths.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DATABASE_US INT64_C(60000000)
+#define TEXT_MAX 65536
+#define PATIENCE_MS 60000
+#define WARM_UP_ORDERS 200 /* connects every worker and prepares its statements */
+#define WRK_EXTRA_MS 60000
+#define END_MS 60000    /* for a service to exit after SIGTERM */
+#define MEMORY_ORDERS 5 /* over each connection, so that what fills with use is full */
+
+/* ---- the database --------------------------------------------------------------------------------------------- */
+
+static bool database_failed(struct stage *stage)
+{
+    if (!interrupted())
+        complain("the database: %s", db_error(stage->db));
+    return false;
+}
+
+static bool run_sql(struct stage *stage, const char *sql)
+{
+    int64_t deadline = monotonic_us() + DATABASE_US;
+    db_set_deadline(stage->db, deadline, deadline);
+    return (db_ready(stage->db) == DB_OK && db_run_script(stage->db, sql) == DB_OK) || database_failed(stage);
+}
+
+static bool refresh(struct stage *stage, int64_t stock)
+{
+    char sql[400];
+    snprintf(sql, sizeof sql,
+             "TRUNCATE order_item, order_rejected, orders; UPDATE product SET count = %" PRId64
+             ", initial_count = %" PRId64 ", version = 0, stock_kind = 'counter', refuse_negative = false",
+             stock, stock);
+    return run_sql(stage, sql) && run_sql(stage, "VACUUM (FULL, ANALYZE) product") &&
+           run_sql(stage, "CHECKPOINT");
+}
+
+struct totals {
+    int64_t orders, sold, missing; /* rows; units in them; units that the stock lacks */
+};
+
+/* The audit's sums, over all products at once. */
+static bool read_totals(struct stage *stage, struct totals *ret_totals)
+{
+    static const struct statement ST_TOTALS = {
+        "bench_totals",
+        "SELECT count(*), coalesce(sum(purchase_num), 0), (SELECT sum(initial_count - count) FROM product) FROM order_item",
+        0};
+    int64_t deadline = monotonic_us() + DATABASE_US;
+    db_set_deadline(stage->db, deadline, deadline);
+    AUTO_RESULT row = NULL;
+    if (db_ready(stage->db) != DB_OK || db_run(stage->db, &ST_TOTALS, NULL, &row) != DB_OK)
+        return database_failed(stage);
+    return parse_number(PQgetvalue(row, 0, 0), &ret_totals->orders) &&
+           parse_number(PQgetvalue(row, 0, 1), &ret_totals->sold) &&
+           parse_number(PQgetvalue(row, 0, 2), &ret_totals->missing);
+}
+
+/* There are exactly the orders that clients were told of, and the stock lacks exactly what they took. */
+static bool books_are_right(struct stage *stage, const char *who, int64_t told)
+{
+    struct totals totals;
+    if (!read_totals(stage, &totals))
+        return false;
+    if (totals.orders == told && totals.sold == totals.missing)
+        return true;
+    stage->broken = true;
+    complain("%s was told of %" PRId64 " orders; the database has %" PRId64 ", of %" PRId64
+             " units, and its stock lacks %" PRId64,
+             who, told, totals.orders, totals.sold, totals.missing);
+    return false;
+}
+
+/* ---- opening and closing -------------------------------------------------------------------------------------- */
+
+/* Tells the services and the locks to come where their servers are. */
+static bool learn_addresses(struct stage *stage)
+{
+    if (!addresses_read(&stage->lab, &stage->addresses))
+        return false;
+    lock_configure(&stage->addresses);
+    return !stage->has_shop ||
+           (setenv("DATABASE_URL", stage->addresses.database_url, 1) == 0 &&
+            unsetenv("LOCK_DATABASE_URL") == 0 && setenv("REDIS_URL", stage->addresses.redis_url, 1) == 0);
+}
+
+static bool make_products(struct stage *stage)
+{
+    char sql[400];
+    snprintf(sql, sizeof sql,
+             "INSERT INTO product (id, name, price, count, initial_count, created_by, updated_by)"
+             "SELECT id, 'Benchmark', 19.90, 0, 0, 'bench', 'bench' FROM generate_series(%d, %d) AS id",
+             SPREAD_FIRST, SPREAD_FIRST + SPREAD_PRODUCTS - 1);
+    /* The first call that needs the schema makes it. */
+    if (!shop_reset(stage->lab.shops[0], HOT_PRODUCT, 0, "counter")) {
+        complain("%s", shop_error(stage->lab.shops[0]));
+        return false;
+    }
+    return run_sql(stage, sql);
+}
+
+bool stage_open(struct stage *stage)
+{
+    struct lab_settings settings = LAB_DEFAULTS;
+    settings.instances = stage->has_shop ? 1 : 0;
+    settings.strategies = stage->locks; /* which their strategies are called after */
+    if (!lab_open(&settings, &stage->lab))
+        return false;
+    bool well = learn_addresses(stage);
+    if (well && stage->has_shop) {
+        stage->db = db_new(stage->addresses.database_url, "oversell bench");
+        well = stage->db && make_products(stage);
+    }
+    if (!well)
+        stage_close(stage);
+    return well;
+}
+
+void stage_close(struct stage *stage)
+{
+    db_free(stage->db);
+    stage->db = NULL;
+    lab_close(&stage->lab);
+}
+
+/* ---- the service ---------------------------------------------------------------------------------------------- */
+
+/* A service of its own for one measurement: what the last one left in its memory is of no account. */
+static bool open_service(int64_t workers, int64_t product_limit, const char *strategy, struct lab *ret_lab)
+{
+    const struct lab_settings settings = {
+        .instances = 1, .workers = workers, .product_limit = product_limit, .servers = "environment"};
+    if (!lab_open(&settings, ret_lab))
+        return false;
+    if (!strategy || shop_switch(ret_lab->shops[0], 0, strategy, 0, SAME_LOCK_WAIT))
+        return true;
+    complain("%s", shop_error(ret_lab->shops[0]));
+    lab_close(ret_lab);
+    return false;
+}
+
+static void show_load(void *context, int64_t answers, int64_t created, double elapsed_s)
+{
+    struct stage *stage = context;
+    (void)created;
+    char detail[64];
+    snprintf(detail, sizeof detail, ": %" PRId64 " answers", answers);
+    progress_update(stage->progress, elapsed_s / (double)stage->seconds, detail);
+}
+
+static int64_t counted_answers(const struct answers *answers, enum counted counted)
+{
+    switch (counted) {
+    case COUNT_CREATED: return answers->created;
+    case COUNT_SOLD_OUT: return answers->sold_out;
+    case COUNT_ECHOED: break;
+    }
+    return answers->other; /* 200 is none of an order's answers */
+}
+
+static double answers_per_s(const struct load_result *result, enum counted counted)
+{
+    if (counted == COUNT_CREATED)
+        return (double)result->window_created / result->window_s;
+    return result->elapsed_s > 0 ? (double)counted_answers(&result->answers, counted) / result->elapsed_s : 0;
+}
+
+/* All orders are written, and the books balance. */
+static bool await_written(struct stage *stage, struct lab *lab, int64_t product)
+{
+    struct books books;
+    int64_t begun_us = monotonic_us();
+    if (!settled_books(lab, product, &books))
+        return false;
+    stage->written_s = (double)(monotonic_us() - begun_us) / 1e6;
+    if (books.balanced)
+        return true;
+    stage->broken = true;
+    complain("the books do not balance: %" PRId64 " sold, %" PRId64 " left of %" PRId64, books.sold,
+             books.left, books.initial);
+    return false;
+}
+
+/* Starts what plays open pages; it ends with child_stop. */
+static bool open_pages(const struct lab *lab, int64_t pages, int64_t product, struct child *ret_child)
+{
+    char script[PATH_MAX], connections[24], product_env[48];
+    if (!path_of_pages_lua(script))
+        return false;
+    snprintf(connections, sizeof connections, "%" PRId64, pages);
+    snprintf(product_env, sizeof product_env, "PAGES_PRODUCT=%" PRId64, product);
+    const struct child_plan plan = {
+        .argv = (const char *[]){"wrk", "--threads", "1", "--connections", connections, "--duration", "24h",
+                                 "--script", script, shop_url(lab->shops[0]), NULL},
+        .env = (const char *[]){product_env, NULL},
+        .death_signal = SIGKILL,
+    };
+    if (child_start(&plan, ret_child))
+        return true;
+    complain("cannot start wrk: %s", strerror(errno));
+    return false;
+}
+
+/* How wrk sends this load, so many requests of it. */
+static struct load warm_up_of(const struct stage *stage, struct lab *lab, const struct service_load *load)
+{
+    return (struct load){
+        .lab = lab,
+        .path = load->path,
+        .connections = load->connections ? load->connections : stage->connections,
+        .quantity = 1,
+        .product = load->first,
+        .products = load->products,
+        .requests = WARM_UP_ORDERS,
+        .patience_ms = PATIENCE_MS,
+    };
+}
+
+static bool drive(struct stage *stage, struct lab *lab, const struct service_load *load, double *ret_per_s)
+{
+    struct load wrk = warm_up_of(stage, lab, load);
+    struct load_result warm_up, result;
+    struct child recorder = {0}, pages = {0};
+    if (!load_run(&wrk, &warm_up) || (load->pages > 0 && !open_pages(lab, load->pages, load->first, &pages)))
+        return false;
+    wrk.requests = 0;
+    wrk.window_ms = load->seconds * 1000;
+    wrk.progress = show_load;
+    wrk.context = stage;
+    if (stage->profile && !profile_start(lab->services[0].pid, lab->dir, &recorder)) {
+        child_stop(&pages, 0);
+        return false;
+    }
+    bool ran = load_run(&wrk, &result);
+    child_stop(&pages, 0);
+    if (stage->profile)
+        ran = profile_end(&recorder, lab->dir, stage->profile) && ran;
+    if (!ran)
+        return false;
+
+    int64_t others = result.answers.requests - counted_answers(&result.answers, load->counted);
+    if (others > 0) {
+        stage->broken = true;
+        complain("%" PRId64 " of %" PRId64 " answers to %s were not the expected ones", others,
+                 result.answers.requests, load->path ? load->path : "/orders");
+        return false;
+    }
+    *ret_per_s = answers_per_s(&result, load->counted);
+    if (load->kind && !await_written(stage, lab, load->first))
+        return false;
+    return books_are_right(stage, "wrk", warm_up.answers.created + result.answers.created);
+}
+
+bool stage_service(struct stage *stage, const struct service_load *load, double *ret_per_s)
+{
+    struct lab lab;
+    progress_label(stage->progress, "the service, %s", load->path ? load->path : load->strategy);
+    if (!refresh(stage, load->stock) ||
+        !open_service(load->workers, load->product_limit, load->strategy, &lab))
+        return false;
+    bool well = !load->kind || shop_reset(lab.shops[0], load->first, load->stock, load->kind);
+    if (!well)
+        complain("%s", shop_error(lab.shops[0]));
+    well = well && drive(stage, &lab, load, ret_per_s);
+    lab_close(&lab);
+    progress_step_done(stage->progress);
+    return well;
+}
+
+/* ---- what an order calls --------------------------------------------------------------------------------------- */
+
+/* Sends the orders that count, and counts. */
+static bool count_calls(struct stage *stage, struct lab *lab, const struct service_load *load, int64_t orders,
+                        struct order_calls *ret_calls)
+{
+    struct load wrk = warm_up_of(stage, lab, load);
+    struct load_result result;
+    struct child counter = {0};
+    struct scrape before, after, gained;
+    int64_t system_calls;
+    wrk.requests = orders;
+    if (!scrape_all(lab, load->strategy, &before) || !calls_start(lab->services[0].pid, lab->dir, &counter))
+        return false;
+    bool ran = load_run(&wrk, &result);
+    ran = calls_end(&counter, lab->dir, &system_calls) && ran;
+    if (!ran || !scrape_all(lab, load->strategy, &after))
+        return false;
+    scrape_difference(&before, &after, &gained);
+    ret_calls->system_calls = (double)system_calls / (double)orders;
+    ret_calls->round_trips = gained.round_trips / (double)orders;
+    return true;
+}
+
+/* A service that sells the warm-up and so many orders more, and ends; what all of that has allocated. */
+static bool one_life(struct stage *stage, const struct service_load *load, int64_t orders,
+                     struct order_calls *ret_calls, int64_t *ret_allocations)
+{
+    struct lab lab;
+    struct load_result warm_up;
+    char log[PATH_MAX + 24];
+    if (!refresh(stage, load->stock) || !allocations_count_begin())
+        return false;
+    bool opened = open_service(load->workers, load->product_limit, load->strategy, &lab);
+    allocations_count_end();
+    if (!opened)
+        return false;
+    const struct load wrk = warm_up_of(stage, &lab, load);
+    bool well = load_run(&wrk, &warm_up) &&
+                (orders == 0 || count_calls(stage, &lab, load, orders, ret_calls));
+    child_stop(&lab.services[0], END_MS);
+    snprintf(log, sizeof log, "%s/service-1.log", lab.dir);
+    well = well && allocations_read(log, ret_allocations);
+    lab_close(&lab);
+    return well && books_are_right(stage, "wrk", WARM_UP_ORDERS + orders);
+}
+
+bool stage_calls(struct stage *stage, const struct service_load *load, int64_t orders,
+                 struct order_calls *ret_calls)
+{
+    int64_t before, all;
+    progress_label(stage->progress, "the service, %s: its calls", load->strategy);
+    if (!calls_countable(stage->unavailable) || !one_life(stage, load, 0, ret_calls, &before) ||
+        !one_life(stage, load, orders, ret_calls, &all))
+        return false;
+    ret_calls->allocations = (double)(all - before) / (double)orders;
+    progress_step_done(stage->progress);
+    return true;
+}
+
+bool stage_get(struct stage *stage, const char *path, double *ret_per_s)
+{
+    struct lab lab;
+    char url[300], seconds[24], connections[24];
+    progress_label(stage->progress, "the service, GET %s", path);
+    if (!refresh(stage, 0) || !open_service(0, 0, NULL, &lab))
+        return false;
+    snprintf(url, sizeof url, "%s%s", shop_url(lab.shops[0]), path);
+    snprintf(seconds, sizeof seconds, "%" PRId64 "s", stage->seconds);
+    snprintf(connections, sizeof connections, "%" PRId64, stage->connections);
+    const struct child_plan plan = {
+        .argv = (const char *[]){"wrk", "--threads", "1", "--connections", connections, "--duration", seconds,
+                                 url, NULL},
+        .death_signal = SIGKILL,
+    };
+    char *report = child_output(plan, stage->seconds * 1000 + WRK_EXTRA_MS, TEXT_MAX);
+    lab_close(&lab);
+    const char *rate = report ? strstr(report, "Requests/sec:") : NULL;
+    bool well = rate && !strstr(report, "Non-2xx") && sscanf(rate, "Requests/sec: %lf", ret_per_s) == 1;
+    if (!well && !interrupted())
+        complain("wrk has failed with GET %s%s%s", path, report ? ":\n" : "", report ? report : "");
+    free(report);
+    progress_step_done(stage->progress);
+    return well;
+}
+
+/* ---- pgbench -------------------------------------------------------------------------------------------------- */
+
+bool stage_pgbench(struct stage *stage, const struct script *script, int64_t first, int64_t products,
+                   int64_t stock, int64_t clients, int64_t seconds, double *ret_per_s)
+{
+    const struct pgbench_run run = {
+        .script = script,
+        .database_url = stage->addresses.database_url,
+        .dir = stage->lab.dir,
+        .instance = "service-1",
+        .first = first,
+        .products = products,
+        .clients = clients,
+        .seconds = seconds,
+    };
+    struct pgbench_result result;
+    progress_label(stage->progress, "pgbench, %s, %" PRId64 " clients", script->strategy, clients);
+    if (!refresh(stage, stock) || !pgbench_run(&run, &result) ||
+        !books_are_right(stage, "pgbench", stock > 0 ? result.transactions * script->orders : 0))
+        return false;
+    *ret_per_s = result.per_s * (double)script->orders;
+    progress_step_done(stage->progress);
+    return true;
+}
+
+/* ---- memory --------------------------------------------------------------------------------------------------- */
+
+bool stage_memory(struct stage *stage, int64_t connections, double *ret_mib)
+{
+    struct lab lab;
+    progress_label(stage->progress, "the service, %" PRId64 " connections open", connections);
+    if (!refresh(stage, AMPLE_STOCK) || !open_service(0, 0, NULL, &lab))
+        return false;
+    bool well = memory_with_connections(shop_url(lab.shops[0]), lab.services[0].pid, HOT_PRODUCT, connections,
+                                        MEMORY_ORDERS, ret_mib) &&
+                books_are_right(stage, "the client", connections * MEMORY_ORDERS);
+    lab_close(&lab);
+    progress_step_done(stage->progress);
+    return well;
+}

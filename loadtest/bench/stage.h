@@ -1,0 +1,91 @@
+/* Where the benchmark's measurements happen: a private stack, its shop always in the same fresh state, and on it now
+ * a service with so many workers, now pgbench, now locks that this process takes. */
+#ifndef OVERSELL_LOADTEST_BENCH_STAGE_H
+#define OVERSELL_LOADTEST_BENCH_STAGE_H
+
+#include "loadtest/bench/against.h"
+#include "loadtest/bench/lock.h"
+#include "loadtest/bench/script.h"
+#include "loadtest/cli/progress.h"
+#include "loadtest/testbed/addresses.h"
+#include "loadtest/testbed/testbed.h"
+
+#define AMPLE_STOCK 1000000000 /* more than a measurement can sell */
+#define HOT_PRODUCT 1
+#define SPREAD_FIRST 1001
+#define SPREAD_PRODUCTS 1000
+
+struct stage {
+    bool has_shop;     /* set before stage_open: PostgreSQL and the products are needed … */
+    const char *locks; /* … and the servers of these locks, names with commas between; NULL: none */
+    struct lab lab;    /* the stack; for the shop with a service on it that has made the schema and rests */
+    struct lock_config addresses;
+    struct db *db;       /* the shop's; NULL where there is none */
+    int64_t seconds;     /* of each measurement */
+    int64_t connections; /* of wrk, where nothing else is said */
+    struct progress *progress;
+    const char *profile; /* record where the service's time goes under this name; NULL: do not */
+    double written_s;    /* from the last answer until all accepted orders were written */
+    bool broken;         /* a promise was broken: clients and database do not agree */
+    /* Why the measurement that has just failed cannot be had here, while others can; "": its failure ends the run. */
+    char unavailable[REASON_SIZE];
+};
+
+/* Starts the stack and, for the shop, makes the products. False, having said why on stderr; then there is nothing to close. */
+bool stage_open(struct stage *stage);
+void stage_close(struct stage *stage);
+
+/* The answers that a load should get, and that are counted. */
+enum counted { COUNT_CREATED, COUNT_SOLD_OUT, COUNT_ECHOED };
+
+/* Orders to one service, through wrk. */
+struct service_load {
+    const char *strategy;
+    const char *path; /* NULL: /orders */
+    enum counted counted;
+    int64_t first, products, stock;
+    const char *kind;      /* of the stock of the one product; NULL: counter */
+    int64_t workers;       /* 0: the service's default */
+    int64_t connections;   /* 0: the stage's */
+    int64_t product_limit; /* 0: none */
+    int64_t pages;         /* open meanwhile: workshop pages that show the first product */
+    int64_t seconds;
+};
+
+/* Each measures from a fresh state and checks afterwards that the books are right. False, having said why on stderr
+ * unless it was an interrupt. */
+
+/* Answers a second. Any other answer than those that should come is a broken promise. Orders that were accepted are
+ * awaited: stage->written_s is how long that took. */
+bool stage_service(struct stage *stage, const struct service_load *load, double *ret_per_s);
+/* GET requests a second, of one path of a service with its default workers. */
+bool stage_get(struct stage *stage, const char *path, double *ret_per_s);
+/* Orders a second; of no stock, transactions that could make as many. */
+bool stage_pgbench(struct stage *stage, const struct script *script, int64_t first, int64_t products,
+                   int64_t stock, int64_t clients, int64_t seconds, double *ret_per_s);
+
+/* What an order costs the service, from which the start and the first orders are taken away. */
+struct order_calls {
+    double system_calls;
+    double allocations; /* malloc, calloc and realloc */
+    double round_trips; /* to the database */
+};
+/* Of so many orders. On false, stage->unavailable says why, where it cannot be had here. */
+bool stage_calls(struct stage *stage, const struct service_load *load, int64_t orders,
+                 struct order_calls *ret_calls);
+
+/* Resident MiB of a service with its default workers while so many connections are open. */
+bool stage_memory(struct stage *stage, int64_t connections, double *ret_mib);
+
+/* The same with locks: on false, stage->unavailable says why, unless it was an interrupt. */
+
+/* Acquisitions, each with its release, a second. */
+bool stage_lock_cycles(struct stage *stage, const struct lock_ops *ops, enum lock_rivalry rivalry,
+                       size_t threads, int64_t ms, double *ret_per_s);
+/* What they are held against, on the same server; NAME is for people. */
+bool stage_against(struct stage *stage, const struct lock_ops *ops, against_fn *against, const char *name,
+                   size_t threads, double *ret_per_s);
+bool stage_hand_overs(struct stage *stage, const struct lock_ops *ops, size_t threads, int64_t ms,
+                      struct hand_overs *ret_hand_overs);
+
+#endif

@@ -1,0 +1,126 @@
+/* `loadtest compare`: every strategy under the same load, its promise checked, its price measured. */
+#include "loadtest/cli/commands.h"
+#include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
+#include "loadtest/cli/selection.h"
+#include "loadtest/compare/comparison.h"
+#include "loadtest/report/events.h"
+#include "loadtest/report/output.h"
+#include "loadtest/report/result.h"
+#include "loadtest/report/traces.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct compare_settings {
+    const char *strategies;
+    const char *phases;
+    const char *trace_out; /* NULL: none */
+    const char *progress;
+    struct comparison comparison;
+    struct output_settings output;
+};
+
+#define AT(member) offsetof(struct compare_settings, member)
+
+static const char *const PROGRESS_CHOICES[] = {"bar", "json", NULL};
+
+static const struct option_row ROWS[] = {
+    SELECTION_ROW(AT(strategies)),
+    {"--phases", "LIST", OPTION_TEXT, AT(phases), 0, 0, NULL,
+     "what is done with each strategy, in this order: sell-out, throughput, or both"},
+    {"--trace-out", "FILE", OPTION_TEXT, AT(trace_out), 0, 0, NULL,
+     "write the steps of the last orders, for ui.perfetto.dev"},
+    {"--progress", "HOW", OPTION_CHOICE, AT(progress), 0, 0, PROGRESS_CHOICES,
+     "what stderr shows meanwhile: a bar where it is a terminal, or JSON, an object a line"},
+};
+
+static const struct option_rows OPTIONS = OPTION_ROWS(ROWS);
+
+static const struct command_line LINE = {
+    .name = "compare",
+    .operands = "",
+    .summary =
+        "Sells a product out under each strategy, then sells it as fast as it goes with ample stock, and\n"
+        "compares the books with what the clients were told. Without --url it starts a private database\n"
+        "and the services, and removes them again.",
+    .groups = {{&OPTIONS, 0},
+               {&lab_options, AT(comparison.lab)},
+               {&comparison_options, AT(comparison)},
+               {&output_options, AT(output)}},
+};
+
+static bool parse_phases(const char *list, struct plan *plan)
+{
+    plan->sell_out = strcmp(list, "throughput") != 0;
+    plan->throughput = strcmp(list, "sell-out") != 0;
+    plan->sell_out_last = strcmp(list, "throughput,sell-out") == 0;
+    static const char *const VALID[] = {"sell-out,throughput", "throughput,sell-out", "sell-out",
+                                        "throughput"};
+    for (size_t i = 0; i < sizeof VALID / sizeof VALID[0]; i++)
+        if (strcmp(list, VALID[i]) == 0)
+            return true;
+    fprintf(
+        stderr,
+        "loadtest compare: --phases '%s' is not valid (valid: sell-out, throughput, sell-out,throughput)\n",
+        list);
+    return false;
+}
+
+/* Measures and prints, with services that are up. */
+static int compare_in(struct lab *lab, const struct compare_settings *settings)
+{
+    json_auto_t *table = shop_strategies(lab->shops[0]);
+    if (!table) {
+        if (!interrupted())
+            complain("%s", shop_error(lab->shops[0]));
+        return ENDED_ENVIRONMENT;
+    }
+    json_auto_t *strategies = selection_rows(table, settings->strategies);
+    if (!strategies)
+        return ENDED_USAGE;
+    json_auto_t *rows = comparison_run(&settings->comparison, lab, strategies);
+    if (!rows || (settings->trace_out && !traces_write(lab, settings->trace_out)))
+        return ENDED_ENVIRONMENT;
+    json_auto_t *document = result_new("compare",
+                                       comparison_settings(&settings->comparison, lab, strategies));
+    if (!document || json_object_set(document, "rows", rows) != 0) {
+        complain("out of memory");
+        return ENDED_ENVIRONMENT;
+    }
+    return output_write(document, &settings->output) ? result_status(rows, settings->strategies)
+                                                     : ENDED_ENVIRONMENT;
+}
+
+int compare_main(int argc, char **argv)
+{
+    struct compare_settings settings = {
+        .strategies = "all",
+        .phases = "sell-out,throughput",
+        .progress = "bar",
+        .comparison = comparison_defaults(2),
+        .output = OUTPUT_DEFAULTS,
+    };
+    struct texts operands;
+    switch (options_parse(&LINE, argc, argv, &settings, &operands)) {
+    case OPTIONS_OK: break;
+    case OPTIONS_HELP: return ENDED_AS_EXPECTED;
+    case OPTIONS_BAD: return ENDED_USAGE;
+    }
+    if (!parse_phases(settings.phases, &settings.comparison.plan) ||
+        !comparison_settle(&settings.comparison) || !output_valid(&settings.output) ||
+        (settings.trace_out && !output_file_valid(settings.trace_out)))
+        return ENDED_USAGE;
+
+    settings.comparison.lab.strategies = settings.strategies;
+    interrupt_watch();
+    if (strcmp(settings.progress, "json") == 0)
+        events_begin();
+    struct lab lab;
+    int status = ENDED_ENVIRONMENT;
+    if (lab_open(&settings.comparison.lab, &lab)) {
+        status = compare_in(&lab, &settings);
+        lab_close(&lab);
+    }
+    return interrupted() ? 128 + interrupted() : status;
+}

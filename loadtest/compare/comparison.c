@@ -1,0 +1,165 @@
+/* Several strategies measured one after the other: what compare and diff have in common. */
+#include "loadtest/compare/comparison.h"
+
+#include "loadtest/cli/complain.h"
+#include "loadtest/cli/progress.h"
+#include "loadtest/compare/row.h"
+#include "loadtest/report/events.h"
+
+#include <stdio.h>
+
+#define AT(member) offsetof(struct comparison, member)
+
+static const char *const SWITCH_CHOICES[] = {"service", "product", NULL};
+
+static const struct option_row ROWS[] = {
+    {"--connections", "C", OPTION_NUMBER, AT(plan.connections), 1, 10000, NULL,
+     "connections in all, each with one order at a time"},
+    {"--stock", "S", OPTION_NUMBER, AT(plan.stock), 1, 100000000, NULL, "units to sell out"},
+    {"--quantity", "Q", OPTION_NUMBER, AT(plan.quantity), 0, 1000000, NULL,
+     "units per order; 0: one, after a short sell-out of 51 units with two units per order"},
+    {"--requests", "R", OPTION_NUMBER, AT(plan.requests), 0, 100000000, NULL,
+     "orders sent to sell out; 0: four times what the stock is good for.\n"
+     "It ends earlier once 512 in a row were told \"sold out\""},
+    {"--duration", "T", OPTION_DURATION, AT(plan.duration_ms), 100, 3600000, NULL,
+     "how long the throughput phase measures"},
+    {"--think-ms", "M", OPTION_NUMBER, AT(plan.think_ms), 0, 10000, NULL,
+     "pause of every order inside its critical section, between read and write"},
+    {"--repeat", "K", OPTION_NUMBER, AT(repeat), 1, 1000, NULL,
+     "run everything K times; the worst verdict counts, and medians"},
+    {"--product", "ID", OPTION_NUMBER, AT(plan.product), 1, INT64_MAX, NULL,
+     "the product that is ordered; its orders are DELETED before each phase"},
+    {"--switch", "WHAT", OPTION_CHOICE, AT(plan.switched), 0, 0, SWITCH_CHOICES,
+     "what is switched to each strategy in turn: the services, or in them the\n"
+     "product alone, so that orders of other products go on as they are"},
+    {"--patience", "T", OPTION_DURATION, AT(plan.patience_ms), 1000, 3600000, NULL,
+     "give up after so long without a single answer"},
+};
+
+const struct option_rows comparison_options = OPTION_ROWS(ROWS);
+
+struct comparison comparison_defaults(int64_t instances)
+{
+    return (struct comparison){
+        .lab = {.instances = instances, .instances_default = instances, .servers = "private"},
+        .plan = {.sell_out = true,
+                 .throughput = true,
+                 .connections = 16,
+                 .stock = 100,
+                 .duration_ms = 1000,
+                 .product = 1,
+                 .switched = "service",
+                 .patience_ms = 60000},
+        .repeat = 1,
+    };
+}
+
+bool comparison_settle(struct comparison *comparison)
+{
+    struct plan *plan = &comparison->plan;
+    plan->pairs = plan->quantity == 0;
+    plan->quantity += plan->pairs;
+    if (comparison->plan.quantity > comparison->plan.stock) {
+        complain("--quantity must not be more than --stock, or nothing can be sold");
+        return false;
+    }
+    return lab_settings_valid(&comparison->lab);
+}
+
+static json_t *names_of(const json_t *strategies)
+{
+    json_t *names = json_array(), *strategy;
+    size_t i;
+    json_array_foreach(strategies, i, strategy) {
+        if (json_array_append(names, json_object_get(strategy, "name")) != 0) {
+            json_decref(names);
+            return NULL;
+        }
+    }
+    return names;
+}
+
+json_t *comparison_settings(const struct comparison *comparison, const struct lab *lab,
+                            const json_t *strategies)
+{
+    const struct plan *plan = &comparison->plan;
+    struct load load = {.lab = (struct lab *)lab, .connections = plan->connections};
+    json_t *phases = json_array();
+    if (plan->sell_out && !plan->sell_out_last)
+        json_array_append_new(phases, json_string("sell-out"));
+    if (plan->throughput)
+        json_array_append_new(phases, json_string("throughput"));
+    if (plan->sell_out && plan->sell_out_last)
+        json_array_append_new(phases, json_string("sell-out"));
+    return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:s}", "strategies",
+                     names_of(strategies), "instances", (json_int_t)lab->count, "workers",
+                     (json_int_t)comparison->lab.workers, "connections", (json_int_t)load_connections(&load),
+                     "stock", (json_int_t)plan->stock, "quantity", (json_int_t)plan->quantity, "requests",
+                     (json_int_t)(plan->sell_out ? plan_requests(plan) : 0), "duration_ms",
+                     (json_int_t)(plan->throughput ? plan->duration_ms : 0), "think_ms",
+                     (json_int_t)plan->think_ms, "repeat", (json_int_t)comparison->repeat, "phases", phases,
+                     "servers", comparison->lab.urls.count > 0 ? "given" : comparison->lab.servers);
+}
+
+/* Measures one strategy as often as it should be, and returns its row. */
+static json_t *run_strategy(const struct comparison *comparison, struct lab *lab, const json_t *strategy,
+                            struct progress *progress)
+{
+    struct subject subject;
+    json_auto_t *runs = json_array();
+    if (!runs || !subject_read(strategy, &subject))
+        return NULL;
+    subject_fit(&subject, &comparison->plan);
+    for (int64_t run = 0; run < comparison->repeat; run++) {
+        struct measurement measurement;
+        if (!measure(lab, &comparison->plan, &subject, progress, &measurement))
+            return NULL;
+        if (json_array_append_new(runs, row_new(lab, &comparison->plan, &subject, &measurement)) != 0) {
+            complain("out of memory");
+            return NULL;
+        }
+        progress_step_done(progress);
+    }
+    return row_of_runs(runs);
+}
+
+void strategies_remember(struct lab *lab, int64_t product, json_t *ret_before[INSTANCES_MAX])
+{
+    for (size_t i = 0; i < INSTANCES_MAX; i++)
+        ret_before[i] = i < lab->given ? shop_strategy(lab->shops[i], product) : NULL;
+}
+
+void strategies_restore(struct lab *lab, int64_t product, json_t *before[INSTANCES_MAX])
+{
+    for (size_t i = 0; i < lab->count; i++) {
+        if (!before[i])
+            continue;
+        shop_begin_cleanup(lab->shops[i]);
+        if (!shop_set_strategy(lab->shops[i], product, before[i]))
+            complain("the strategy that was there before could not be set again: %s",
+                     shop_error(lab->shops[i]));
+        json_decref(before[i]);
+    }
+}
+
+json_t *comparison_run(const struct comparison *comparison, struct lab *lab, const json_t *strategies)
+{
+    json_t *before[INSTANCES_MAX];
+    strategies_remember(lab, plan_switched(&comparison->plan), before);
+
+    struct progress progress = progress_begin(json_array_size(strategies) * (size_t)comparison->repeat);
+    json_t *rows = json_array(), *strategy;
+    size_t i;
+    json_array_foreach(strategies, i, strategy) {
+        json_t *row = run_strategy(comparison, lab, strategy, &progress);
+        if (!row || json_array_append_new(rows, row) != 0) {
+            json_decref(rows);
+            rows = NULL;
+            break;
+        }
+        events_row(row);
+    }
+    progress_wipe();
+    strategies_restore(lab, plan_switched(&comparison->plan), before);
+    return rows;
+}

@@ -1,0 +1,427 @@
+/* One strategy under load: sold out once, then sold as fast as it goes, and its books read after each. */
+#include "loadtest/compare/measure.h"
+
+#include "base/clock.h"
+#include "db/stock/kinds.h"
+#include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
+#include "loadtest/compare/finding.h"
+#include "loadtest/report/events.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REQUESTS_PER_SALE 4
+#define SETTLED 512            /* consecutive "sold out" answers that end a sell-out */
+#define HASTY_MS 20            /* lock wait in the sale of pairs, so short that some orders time out */
+#define STUCK_MS 30000         /* a client stops after it got only retryable refusals for this time */
+#define AMPLE_STOCK 1000000000 /* more than a throughput phase can sell */
+#define SETTLE_MS 60000   /* after the last answer: longest time without progress of the orders in flight */
+#define SETTLE_POLL_MS 10 /* between two looks, or … */
+#define SETTLE_SHARE 8 /* … so many times what the look took: where many are in flight it holds them up */
+
+/* Tried in turn, in ms, where plain speed does not catch a flaw. */
+static const int64_t THINK_LADDER[] = {2, 10, 30};
+
+#define LADDER_STEPS (sizeof THINK_LADDER / sizeof THINK_LADDER[0])
+
+/* ---- the subject --------------------------------------------------------------------------------------- */
+
+/* One name, several in one text, or an array of names; null for none. */
+static bool read_shown_by(const json_t *value, unsigned *ret_bits)
+{
+    size_t i;
+    json_t *item;
+    unsigned bits = 0, more;
+    if (json_is_string(value))
+        return shown_by_parse(json_string_value(value), ret_bits);
+    if (value && !json_is_null(value) && !json_is_array(value))
+        return false;
+    json_array_foreach(value, i, item) {
+        if (!json_is_string(item) || !shown_by_parse(json_string_value(item), &more))
+            return false;
+        bits |= more;
+    }
+    *ret_bits = bits;
+    return true;
+}
+
+bool subject_read(const json_t *strategy, struct subject *ret_subject)
+{
+    const json_t *available = json_object_get(strategy, "available");
+    const char *kind = json_string_value(json_object_get(strategy, "stock_kind"));
+    enum stock_kind known;
+    struct subject subject = {
+        .cells = strategy,
+        .name = json_string_value(json_object_get(strategy, "name")),
+        .tries = json_integer_value(json_object_get(strategy, "max_tries")),
+        .lock = json_string_value(json_object_get(json_object_get(strategy, "lock"), "name")),
+        .available = !available || json_is_true(available),
+        .reason = json_string_value(json_object_get(strategy, "reason")),
+        .kind = kind ? kind : "counter",
+        .most = kind && stock_kind_find(kind, &known) ? stock_kinds[known].most : STOCK_MAX,
+    };
+    if (!subject.name ||
+        !guarantee_parse(json_string_value(json_object_get(strategy, "guarantee")), &subject.guarantee) ||
+        !read_shown_by(json_object_get(strategy, "shown_by"), &subject.shown_by)) {
+        complain("the service has a strategy that cannot be read: %s",
+                 subject.name ? subject.name : "it has no name");
+        return false;
+    }
+    *ret_subject = subject;
+    return true;
+}
+
+void subject_fit(struct subject *subject, const struct plan *plan)
+{
+    if (!subject->available || !plan->sell_out || plan->stock <= subject->most)
+        return;
+    subject->available = false;
+    subject->reason = "no product of its kind of stock can have so many units: take a smaller --stock";
+}
+
+int64_t plan_switched(const struct plan *plan)
+{
+    return strcmp(plan->switched, "product") == 0 ? plan->product : 0;
+}
+
+int64_t plan_requests(const struct plan *plan)
+{
+    if (plan->requests > 0)
+        return plan->requests;
+    int64_t sales = (plan->stock + plan->quantity - 1) / plan->quantity;
+    int64_t requests = REQUESTS_PER_SALE * sales;
+    /* Every connection orders more than once, or orders would hardly meet. */
+    return requests > REQUESTS_PER_SALE * plan->connections ? requests
+                                                            : REQUESTS_PER_SALE * plan->connections;
+}
+
+/* ---- a phase ------------------------------------------------------------------------------------------- */
+
+bool scrape_all(struct lab *lab, const char *strategy, struct scrape *ret_sum)
+{
+    memset(ret_sum, 0, sizeof *ret_sum);
+    for (size_t i = 0; i < lab->count; i++) {
+        char *text = shop_metrics(lab->shops[i]);
+        bool well = text && scrape_add(text, strategy, ret_sum);
+        if (!text)
+            complain("%s", shop_error(lab->shops[i]));
+        else if (!well)
+            complain("the metrics of %s cannot be read", shop_url(lab->shops[i]));
+        free(text);
+        if (!well)
+            return false;
+    }
+    return true;
+}
+
+bool settled_books(struct lab *lab, int64_t product, struct books *ret_books)
+{
+    int64_t end = monotonic_us() + (int64_t)SETTLE_MS * 1000, least = INT64_MAX;
+    for (size_t i = 0; i < lab->count;) {
+        int64_t looked_us = monotonic_us();
+        if (!shop_audit(lab->shops[i], product, ret_books)) {
+            complain("%s", shop_error(lab->shops[i]));
+            return false;
+        }
+        if (ret_books->in_flight < least) {
+            least = ret_books->in_flight;
+            end = monotonic_us() + (int64_t)SETTLE_MS * 1000;
+        }
+        if (ret_books->in_flight == 0) {
+            i++;
+        } else if (monotonic_us() > end) {
+            complain("%s still works on %" PRId64 " orders", shop_url(lab->shops[i]), ret_books->in_flight);
+            return false;
+        } else {
+            int64_t share_ms = (monotonic_us() - looked_us) / 1000 * SETTLE_SHARE;
+            if (!sleep_unless_interrupted(share_ms > SETTLE_POLL_MS ? share_ms : SETTLE_POLL_MS))
+                return false;
+        }
+    }
+    /* Only the last service's books were read after all had come to rest, and those are of one database. */
+    return true;
+}
+
+bool switch_strategy(struct lab *lab, int64_t product, const struct subject *subject, int64_t think_ms,
+                     int64_t lock_wait_ms)
+{
+    for (size_t i = 0; i < lab->count; i++)
+        if (!shop_switch(lab->shops[i], product, subject->name, think_ms, lock_wait_ms)) {
+            complain("%s", shop_error(lab->shops[i]));
+            return false;
+        }
+    return true;
+}
+
+/* Each service has a setting of its own. */
+static bool read_lock_waits(struct lab *lab, int64_t product, int64_t *ret_waits_ms)
+{
+    for (size_t i = 0; i < lab->count; i++)
+        if (!shop_lock_wait(lab->shops[i], product, &ret_waits_ms[i])) {
+            complain("%s", shop_error(lab->shops[i]));
+            return false;
+        }
+    return true;
+}
+
+static bool restore_lock_waits(struct lab *lab, int64_t product, const struct subject *subject,
+                               int64_t think_ms, const int64_t *waits_ms)
+{
+    for (size_t i = 0; i < lab->count; i++)
+        if (!shop_switch(lab->shops[i], product, subject->name, think_ms, waits_ms[i])) {
+            complain("%s", shop_error(lab->shops[i]));
+            return false;
+        }
+    return true;
+}
+
+bool set_stock(struct lab *lab, const struct subject *subject, int64_t product, int64_t stock)
+{
+    if (shop_reset(lab->shops[0], product, stock, subject->kind))
+        return true;
+    complain("%s", shop_error(lab->shops[0]));
+    return false;
+}
+
+int64_t ample_stock(const struct subject *subject)
+{
+    return subject->most < AMPLE_STOCK ? subject->most : AMPLE_STOCK;
+}
+
+/* What is shown while a load runs. */
+struct watched {
+    struct progress *progress;
+    const char *strategy, *phase;
+    int64_t requests, window_ms, think_ms;
+    double from, to; /* the share of the strategy's step */
+};
+
+static void show_load(void *context, int64_t answers, int64_t created, double elapsed_s)
+{
+    const struct watched *watched = context;
+    char detail[64];
+    snprintf(detail, sizeof detail, ": %" PRId64 " orders", created);
+    double share = watched->requests > 0 ? (double)answers / (double)watched->requests
+                                         : elapsed_s * 1000 / (double)watched->window_ms;
+    share = watched->from + (watched->to - watched->from) * (share < 1 ? share : 1);
+    progress_update(watched->progress, share, detail);
+    events_load(&(struct event_load){.strategy = watched->strategy,
+                                     .phase = watched->phase,
+                                     .think_ms = watched->think_ms,
+                                     .step = watched->progress->step,
+                                     .steps = watched->progress->steps,
+                                     .share = share,
+                                     .answers = answers,
+                                     .created = created,
+                                     .elapsed_s = elapsed_s});
+}
+
+/* One order by each service, one after the other, with no other under way: who was refused in the crowd may have come at a bad
+ * moment, but these have no reason to fail. An order that was, or may have been, created is one of the load's. */
+static bool make_last_calls(struct lab *lab, const struct plan *plan, struct phase *phase)
+{
+    for (size_t i = 0; i < lab->count; i++) {
+        enum answer answer;
+        if (!shop_order(lab->shops[i], plan->product, phase->quantity, &answer)) {
+            complain("%s", shop_error(lab->shops[i]));
+            return false;
+        }
+        bool created = answer == ANSWER_CREATED || answer == ANSWER_ACCEPTED;
+        bool unknown = answer == ANSWER_UNKNOWN; /* there may be an order, which the books count */
+        phase->load.answers.requests += created || unknown;
+        phase->load.answers.created += created;
+        phase->load.answers.errors += unknown;
+        phase->load.answers.unknown += unknown;
+        phase->last_call[phase->last_calls++] = answer;
+    }
+    return settled_books(lab, plan->product, &phase->books);
+}
+
+/* Somebody was refused, and the guarantee says when an order may be. */
+static bool wants_last_calls(const struct lab *lab, const struct subject *subject, const struct phase *phase)
+{
+    const struct answers *answers = &phase->load.answers;
+    return phase->sells_out && answers->sold_out + answers->busy > 0 &&
+           verdict_promise_covers(subject->guarantee, (int)lab->count);
+}
+
+struct sale {
+    int64_t stock, quantity;
+    int64_t requests; /* 0: the load lasts as long as the plan says */
+    int64_t think_ms;
+    bool hasty; /* orders wait for a lock for HASTY_MS only */
+};
+
+static bool run_phase(struct lab *lab, const struct plan *plan, const struct subject *subject,
+                      const struct sale *sale, struct watched *watched, struct phase *ret_phase)
+{
+    int64_t requests = sale->requests, think_ms = sale->think_ms;
+    struct load load = {
+        .lab = lab,
+        .connections = plan->connections,
+        .quantity = sale->quantity,
+        .product = plan->product,
+        .products = 1,
+        .requests = requests,
+        .window_ms = requests > 0 ? 0 : plan->duration_ms,
+        .settled = requests > 0 ? SETTLED : 0,
+        .stuck_ms = requests > 0 ? STUCK_MS : 0,
+        .patience_ms = plan->patience_ms,
+        .progress = show_load,
+        .context = watched,
+    };
+    watched->strategy = subject->name;
+    watched->phase = requests > 0 ? "sell-out" : "throughput";
+    watched->requests = load.requests;
+    watched->window_ms = load.window_ms;
+    watched->think_ms = think_ms;
+    show_load(watched, 0, 0, 0);
+
+    struct scrape before, after;
+    struct phase phase = {.ran = true,
+                          .sells_out = requests > 0,
+                          .hasty = sale->hasty,
+                          .stock = sale->stock,
+                          .quantity = sale->quantity};
+    int64_t product = plan_switched(plan), waits_ms[INSTANCES_MAX] = {0};
+    if ((phase.hasty && !read_lock_waits(lab, product, waits_ms)) ||
+        !switch_strategy(lab, product, subject, think_ms, phase.hasty ? HASTY_MS : SAME_LOCK_WAIT) ||
+        !set_stock(lab, subject, plan->product, sale->stock) || !scrape_all(lab, subject->name, &before) ||
+        !load_run(&load, &phase.load) || !settled_books(lab, plan->product, &phase.books) ||
+        !scrape_all(lab, subject->name, &after) ||
+        (phase.hasty && !restore_lock_waits(lab, product, subject, think_ms, waits_ms)) ||
+        (wants_last_calls(lab, subject, &phase) && !make_last_calls(lab, plan, &phase)))
+        return false;
+    scrape_difference(&before, &after, &phase.scrape);
+    *ret_phase = phase;
+    return true;
+}
+
+/* ---- the verdict --------------------------------------------------------------------------------------- */
+
+bool books_match(const struct books *books, int64_t created, int64_t unclear)
+{
+    return books->orders >= created && books->orders <= created + unclear;
+}
+
+bool phase_answers_match(const struct phase *phase)
+{
+    const struct answers *answers = &phase->load.answers;
+    return books_match(&phase->books, answers->created, answers->unknown + answers->unanswered);
+}
+
+void add_books(struct evidence *evidence, const struct books *books)
+{
+    evidence->mixed |= books->mixed;
+    evidence->oversold |= books->oversold > 0 || books->drift > 0;
+    evidence->books_off |= books->oversold > 0 || books->drift != 0 || books->negative > 0 ||
+                           !books->balanced;
+}
+
+bool measurement_sold_out_early(const struct measurement *measurement)
+{
+    return measurement->throughput.ran && measurement->throughput.load.answers.sold_out > 0;
+}
+
+static void judge(const struct lab *lab, const struct subject *subject, struct measurement *measurement)
+{
+    struct evidence evidence = {
+        .guarantee = subject->guarantee,
+        .shown_by = subject->shown_by,
+        .instances = (int)lab->count,
+        .available = subject->available,
+    };
+    find(&measurement->pairs, subject, &evidence, measurement->finding);
+    find(&measurement->sell_out, subject, &evidence, measurement->finding);
+    find(&measurement->throughput, subject, &evidence, measurement->finding);
+    measurement->verdict = verdict_of(&evidence);
+    if (measurement->verdict != VERDICT_BROKEN)
+        measurement->finding[0] = 0;
+}
+
+/* Only for strategies whose guarantee covers this run; the main sell-out shows the oversells of the others. */
+static bool sell_pairs(struct lab *lab, const struct plan *plan, const struct subject *subject,
+                       struct watched *watched, struct measurement *measurement)
+{
+    if (!plan->pairs || !verdict_promise_covers(subject->guarantee, (int)lab->count))
+        return true;
+    const struct plan pairs = {
+        .connections = plan->connections, .stock = PAIRS_STOCK, .quantity = PAIRS_QUANTITY};
+    const struct sale sale = {.stock = pairs.stock,
+                              .quantity = pairs.quantity,
+                              .requests = plan_requests(&pairs),
+                              .think_ms = plan->think_ms,
+                              .hasty = true};
+    return run_phase(lab, plan, subject, &sale, watched, &measurement->pairs);
+}
+
+static bool sell_out(struct lab *lab, const struct plan *plan, const struct subject *subject,
+                     struct watched *watched, struct measurement *measurement)
+{
+    measurement->think_ms = plan->think_ms;
+    if (!sell_pairs(lab, plan, subject, watched, measurement))
+        return false;
+    for (size_t step = 0;; step++) {
+        const struct sale sale = {.stock = plan->stock,
+                                  .quantity = plan->quantity,
+                                  .requests = plan_requests(plan),
+                                  .think_ms = measurement->think_ms};
+        if (!run_phase(lab, plan, subject, &sale, watched, &measurement->sell_out))
+            return false;
+        /* A lost update that sold nothing too much is worth another try, too. */
+        bool should_show = subject->guarantee != SAFE &&
+                           verdict_flaw_is_shown(subject->shown_by, (int)lab->count);
+        if (!should_show || measurement->sell_out.books.oversold > 0)
+            return true;
+        while (step < LADDER_STEPS && THINK_LADDER[step] <= measurement->think_ms)
+            step++;
+        if (step == LADDER_STEPS)
+            return true;
+        measurement->think_ms = THINK_LADDER[step];
+        progress_label(watched->progress, "%s, again with %" PRId64 " ms to think", subject->name,
+                       measurement->think_ms);
+    }
+}
+
+static bool throughput(struct lab *lab, const struct plan *plan, const struct subject *subject,
+                       struct watched *watched, struct measurement *measurement)
+{
+    const struct sale sale = {
+        .stock = ample_stock(subject), .quantity = plan->quantity, .think_ms = plan->think_ms};
+    return run_phase(lab, plan, subject, &sale, watched, &measurement->throughput);
+}
+
+/* The phases that the plan has, in its order. */
+static bool run_phases(struct lab *lab, const struct plan *plan, const struct subject *subject,
+                       struct progress *progress, struct measurement *measurement)
+{
+    /* How the strategy's time is shared between them; a guess. */
+    double selling = !plan->sell_out ? 0 : plan->throughput ? 0.3 : 1;
+    struct watched watched = {.progress = progress};
+    for (int turn = 0; turn < 2; turn++) {
+        bool sells_out = (turn == 0) != plan->sell_out_last;
+        if (!(sells_out ? plan->sell_out : plan->throughput))
+            continue;
+        watched.from = watched.to;
+        watched.to += sells_out ? selling : 1 - selling;
+        progress_label(progress, "%s, %s", subject->name, sells_out ? "selling out" : "throughput");
+        if (!(sells_out ? sell_out : throughput)(lab, plan, subject, &watched, measurement))
+            return false;
+    }
+    return true;
+}
+
+bool measure(struct lab *lab, const struct plan *plan, const struct subject *subject,
+             struct progress *progress, struct measurement *ret_measurement)
+{
+    struct measurement measurement = {.think_ms = plan->think_ms};
+    if (subject->available && !run_phases(lab, plan, subject, progress, &measurement))
+        return false;
+    events_traces(lab, plan->product);
+    judge(lab, subject, &measurement);
+    *ret_measurement = measurement;
+    return true;
+}

@@ -1,0 +1,111 @@
+/* One strategy under load: sold out once, then sold as fast as it goes, and its books read after each. */
+#ifndef OVERSELL_LOADTEST_COMPARE_MEASURE_H
+#define OVERSELL_LOADTEST_COMPARE_MEASURE_H
+
+#include "loadtest/cli/progress.h"
+#include "loadtest/client/scrape.h"
+#include "loadtest/compare/wrk.h"
+#include "loadtest/stats/verdict.h"
+#include "loadtest/testbed/testbed.h"
+
+#include <jansson.h>
+
+/* What is done with every strategy alike. */
+struct plan {
+    bool sell_out, throughput; /* the phases */
+    bool sell_out_last;        /* the other way round, so that it is the sale whose books stay */
+    bool pairs; /* a short sell-out of PAIRS_STOCK units, two per order, precedes the main one */
+    int64_t connections;
+    int64_t stock;        /* units to sell out */
+    int64_t quantity;     /* units an order */
+    int64_t requests;     /* orders sent to sell out; 0: four times as many as the stock is good for */
+    int64_t duration_ms;  /* of the throughput phase */
+    int64_t think_ms;     /* pause inside the critical section */
+    int64_t product;      /* whose orders are deleted */
+    const char *switched; /* what is switched to each strategy: "service", or the "product" alone */
+    int64_t patience_ms;  /* give up after so long without an answer */
+};
+
+/* A strategy as GET /strategies has it; points into that JSON. */
+struct subject {
+    const json_t *cells;
+    const char *name;
+    enum guarantee guarantee;
+    unsigned shown_by; /* enum shown_by, or-ed */
+    int64_t tries;     /* the most tries of one order */
+    const char *lock;  /* the lock's name; NULL: no lock outside the order's transaction */
+    bool available;
+    const char *reason; /* why it is not, or NULL */
+    const char *kind;   /* of stock */
+    int64_t most;       /* units that a product of this kind can have */
+};
+
+/* Odd, so that orders of two units leave one unit over. */
+enum { PAIRS_STOCK = 51, PAIRS_QUANTITY = 2, FINDING_MAX = 200 };
+
+struct phase {
+    bool ran;
+    bool sells_out;
+    bool hasty;              /* lock waits were so short that even a slow lock server makes them time out */
+    int64_t stock, quantity; /* initial units, and units per order */
+    struct load_result load;
+    struct books books;
+    struct scrape scrape; /* what the services' metrics gained */
+    /* Answers to single orders after the load, one to each service while enough units were left. */
+    enum answer last_call[INSTANCES_MAX];
+    size_t last_calls;
+};
+
+struct measurement {
+    struct phase pairs, sell_out, throughput;
+    int64_t think_ms; /* what the selling out ran with in the end */
+    enum verdict verdict;
+    char finding
+        [FINDING_MAX]; /* why the strategy is broken, a sentence without a full stop; "" if it is not */
+};
+
+/* False, having said so on stderr: the JSON is not a strategy of the contract. */
+bool subject_read(const json_t *strategy, struct subject *ret_subject);
+
+/* Makes the subject unavailable, with the reason, where the plan's stock is more than its kind can have. */
+void subject_fit(struct subject *subject, const struct plan *plan);
+
+/* The product whose strategy is switched, or 0 for all. */
+int64_t plan_switched(const struct plan *plan);
+
+/* Orders that the plan sends to sell out. */
+int64_t plan_requests(const struct plan *plan);
+
+/* Measures one strategy. Where plain speed does not catch a flaw that this run should show, the selling
+ * out is done again with longer and longer think times. False, having said why on stderr unless it was an
+ * interrupt. */
+bool measure(struct lab *lab, const struct plan *plan, const struct subject *subject,
+             struct progress *progress, struct measurement *ret_measurement);
+
+/* The throughput phase was sold out before its time was up: its rate says nothing. */
+bool measurement_sold_out_early(const struct measurement *measurement);
+
+/* Clients were told of exactly those orders that there are; an order whose outcome was unknown may be
+ * either. */
+bool phase_answers_match(const struct phase *phase);
+
+/* The steps that other loads share; each returns false, having said why on stderr unless it was an interrupt. */
+
+/* Switches every service to this strategy, for one product or all (PRODUCT 0). LOCK_WAIT_MS as in shop_switch. */
+bool switch_strategy(struct lab *lab, int64_t product, const struct subject *subject, int64_t think_ms,
+                     int64_t lock_wait_ms);
+/* Deletes the product's orders and sets its stock, of the strategy's kind. */
+bool set_stock(struct lab *lab, const struct subject *subject, int64_t product, int64_t stock);
+/* More of a product than a short load can sell. */
+int64_t ample_stock(const struct subject *subject);
+/* What all services have counted for one strategy so far. */
+bool scrape_all(struct lab *lab, const char *strategy, struct scrape *ret_sum);
+/* Reads the books once no service is working on an order of the product any more. */
+bool settled_books(struct lab *lab, int64_t product, struct books *ret_books);
+
+/* There are the orders that clients were told of, CREATED, and perhaps some of those that are UNCLEAR to them. */
+bool books_match(const struct books *books, int64_t created, int64_t unclear);
+/* Adds what the books alone say. */
+void add_books(struct evidence *evidence, const struct books *books);
+
+#endif

@@ -1,0 +1,278 @@
+/* A strategy's row of the result: the figures of a measurement as JSON, and several of them as one. */
+#include "loadtest/compare/row.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- one measurement ----------------------------------------------------------------------------------- */
+
+/* A number with so many decimals, or null where there is none. */
+static json_t *rounded(double value, int decimals)
+{
+    double scale = pow(10, decimals);
+    return isfinite(value) ? json_real(round(value * scale) / scale) : json_null();
+}
+
+static json_t *ratio(double numerator, double denominator)
+{
+    return rounded(denominator > 0 ? numerator / denominator : NAN, 3);
+}
+
+static json_t *times_ms(const struct histogram *histogram)
+{
+    return json_pack("{s:o, s:o, s:o, s:o}", "p50", rounded(histogram_percentile(histogram, 0.5) * 1e3, 3),
+                     "p90", rounded(histogram_percentile(histogram, 0.9) * 1e3, 3), "p99",
+                     rounded(histogram_percentile(histogram, 0.99) * 1e3, 3), "max",
+                     rounded(histogram_percentile(histogram, 1) * 1e3, 3));
+}
+
+static json_t *witness_text(const struct books *books)
+{
+    if (!books->has_witness)
+        return json_null();
+    return json_sprintf("orders %" PRId64 " and %" PRId64 " both saw %" PRId64 " left",
+                        books->witness_orders[0], books->witness_orders[1], books->witness_seen);
+}
+
+static json_t *answers_json(const struct load_result *load)
+{
+    const struct answers *a = &load->answers;
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "created_late",
+                     (json_int_t)a->created_late, "lock_busy", (json_int_t)a->lock_busy, "conflict",
+                     (json_int_t)a->conflict, "overloaded", (json_int_t)a->overloaded, "lock_lost",
+                     (json_int_t)a->lock_lost, "unavailable", (json_int_t)a->unavailable, "unknown",
+                     (json_int_t)a->unknown, "unanswered", (json_int_t)a->unanswered, "other",
+                     (json_int_t)a->other, "slow", (json_int_t)load->slow);
+}
+
+/* What was ordered and sold in the phase that the row is about. */
+static json_t *sales_json(const struct phase *phase)
+{
+    const struct answers *answers = &phase->load.answers;
+    const struct books *books = &phase->books;
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "requests",
+                     (json_int_t)answers->requests, "created", (json_int_t)answers->created, "sold_out",
+                     (json_int_t)answers->sold_out, "busy", (json_int_t)answers->busy, "errors",
+                     (json_int_t)answers->errors, "left", (json_int_t)books->left, "sold",
+                     (json_int_t)books->sold, "oversold", (json_int_t)books->oversold, "drift",
+                     (json_int_t)books->drift, "negative", (json_int_t)books->negative, "amounts_wrong",
+                     (json_int_t)books->amounts_wrong, "answers", answers_json(&phase->load), "witness",
+                     witness_text(books));
+}
+
+/* The same for the short sale with two units per order, and its size. */
+static json_t *pairs_json(const struct phase *pairs)
+{
+    json_t *sales = sales_json(pairs);
+    if (sales && json_object_set_new(sales, "stock", json_integer((json_int_t)pairs->stock)) == 0 &&
+        json_object_set_new(sales, "quantity", json_integer((json_int_t)pairs->quantity)) == 0)
+        return sales;
+    json_decref(sales);
+    return NULL;
+}
+
+/* Every row has every figure: null where nothing was measured. */
+static bool set_missing_to_null(json_t *row)
+{
+    static const char *const FIGURES[] = {
+        "requests",
+        "created",
+        "sold_out",
+        "busy",
+        "errors",
+        "left",
+        "sold",
+        "oversold",
+        "drift",
+        "negative",
+        "orders_per_s",
+        "latency_ms",
+        "lock_wait_ms",
+        "round_trips_per_order",
+        "lock_round_trips_per_order",
+        "wake_ups_per_release",
+        "retries_per_order",
+        "kept",
+        "witness",
+        "amounts_wrong",
+        "pairs",
+        "finding",
+    };
+    for (size_t i = 0; i < sizeof FIGURES / sizeof FIGURES[0]; i++)
+        if (!json_object_get(row, FIGURES[i]) && json_object_set_new(row, FIGURES[i], json_null()) != 0)
+            return false;
+    return true;
+}
+
+static bool stock_kept(const struct phase *phase)
+{
+    return !phase->ran || (phase->books.oversold == 0 && phase->books.negative == 0);
+}
+
+/* Each phase keeps what KEPT says. */
+static bool all_kept(const struct measurement *measurement, bool (*kept)(const struct phase *phase))
+{
+    return kept(&measurement->pairs) && kept(&measurement->sell_out) && kept(&measurement->throughput);
+}
+
+static bool books_kept(const struct phase *phase)
+{
+    return !phase->ran || (phase->books.drift == 0 && (phase->books.balanced || !stock_kept(phase)));
+}
+
+static bool answers_kept(const struct phase *phase)
+{
+    return !phase->ran || phase_answers_match(phase);
+}
+
+json_t *row_new(const struct lab *lab, const struct plan *plan, const struct subject *subject,
+                const struct measurement *measurement)
+{
+    const struct phase *sell_out = &measurement->sell_out, *throughput = &measurement->throughput;
+    const struct phase *sales = sell_out->ran ? sell_out : throughput;
+    /* Times are taken where most orders were made. */
+    const struct phase *times = throughput->ran ? throughput : sell_out;
+    int64_t think_ms = sell_out->ran ? measurement->think_ms : plan->think_ms;
+    bool early = measurement_sold_out_early(measurement), rate_known = throughput->ran && !early;
+
+    json_t *row = json_pack("{s:s, s:O, s:O, s:I, s:I, s:s, s:I, s:s?}", "strategy", subject->name,
+                            "guarantee", json_object_get(subject->cells, "guarantee"), "shown_by",
+                            json_object_get(subject->cells, "shown_by"), "instances", (json_int_t)lab->count,
+                            "stock", (json_int_t)plan->stock, "verdict", verdict_name(measurement->verdict),
+                            "think_ms", (json_int_t)think_ms, "reason", subject->reason);
+    json_auto_t *figures = NULL;
+    if (row && sales->ran) {
+        figures = sales_json(sales);
+        /* The pack steals what is made here, also when it fails. */
+        json_auto_t *more = json_pack(
+            "{s:{s:b, s:b, s:b}, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "kept", "stock",
+            all_kept(measurement, stock_kept), "books", all_kept(measurement, books_kept), "answers",
+            all_kept(measurement, answers_kept), "orders_per_s",
+            rounded(rate_known ? (double)throughput->load.window_created / throughput->load.window_s : NAN,
+                    1),
+            "latency_ms", times_ms(&times->scrape.created), "lock_wait_ms",
+            times_ms(&times->scrape.lock_wait), "round_trips_per_order",
+            ratio(times->scrape.round_trips, times->scrape.orders), "retries_per_order",
+            ratio(times->scrape.tries - times->scrape.orders, times->scrape.orders),
+            "lock_round_trips_per_order",
+            ratio(times->scrape.lock_round_trips, times->scrape.releases > 0 ? times->scrape.orders : 0),
+            "wake_ups_per_release", ratio(times->scrape.wake_ups, times->scrape.releases));
+        if (!figures || !more || json_object_update(row, figures) != 0 || json_object_update(row, more) != 0)
+            goto failed;
+    }
+    if (row && measurement->pairs.ran &&
+        json_object_set_new(row, "pairs", pairs_json(&measurement->pairs)) != 0)
+        goto failed;
+    if (row && measurement->finding[0] &&
+        json_object_set_new(row, "finding", json_string(measurement->finding)) != 0)
+        goto failed;
+    /* Told apart, because such a row ran under another load than the rest. */
+    if (row && think_ms > plan->think_ms && json_object_set_new(row, "slowed_down", json_true()) != 0)
+        goto failed;
+    if (row && early && json_object_set_new(row, "sold_out_early", json_true()) != 0)
+        goto failed;
+    if (row && set_missing_to_null(row) && json_object_set(row, "cells", (json_t *)subject->cells) == 0)
+        return row;
+failed:
+    json_decref(row);
+    return NULL;
+}
+
+/* ---- several ------------------------------------------------------------------------------------------- */
+
+enum verdict row_verdict(const json_t *row)
+{
+    enum verdict verdict;
+    return verdict_parse(json_string_value(json_object_get(row, "verdict")), &verdict) ? verdict
+                                                                                       : VERDICT_BROKEN;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The member of a member where INNER is given. */
+static json_t *member(const json_t *row, const char *outer, const char *inner)
+{
+    json_t *value = json_object_get(row, outer);
+    return inner ? json_object_get(value, inner) : value;
+}
+
+/* The median of a figure over the runs that have it; null if none has. */
+static json_t *median(const json_t *runs, const char *outer, const char *inner)
+{
+    double *values = calloc(json_array_size(runs), sizeof *values);
+    if (!values)
+        return NULL;
+    size_t i, count = 0;
+    json_t *run;
+    json_array_foreach(runs, i, run) {
+        if (json_is_number(member(run, outer, inner)))
+            values[count++] = json_number_value(member(run, outer, inner));
+    }
+    qsort(values, count, sizeof *values, ascending);
+    double middle = count == 0 ? NAN : (values[(count - 1) / 2] + values[count / 2]) / 2;
+    free(values);
+    return rounded(middle, 3);
+}
+
+/* The run that stands for all: of those with the worst verdict the one whose oversold is the (lower)
+ * median. */
+static const json_t *representative(const json_t *runs)
+{
+    enum verdict worst = VERDICT_OK;
+    size_t i, j, same = 0;
+    json_t *run, *other;
+    json_array_foreach(runs, i, run) {
+        enum verdict verdict = row_verdict(run);
+        if (verdict > worst)
+            worst = verdict;
+    }
+    json_array_foreach(runs, i, run) {
+        same += row_verdict(run) == worst;
+    }
+    json_array_foreach(runs, i, run) {
+        if (row_verdict(run) != worst)
+            continue;
+        /* Its rank: how many of its kind come before it, in order of oversold, then of time. */
+        json_int_t oversold = json_integer_value(json_object_get(run, "oversold"));
+        size_t rank = 0;
+        json_array_foreach(runs, j, other) {
+            json_int_t others = json_integer_value(json_object_get(other, "oversold"));
+            rank += row_verdict(other) == worst && (others < oversold || (others == oversold && j < i));
+        }
+        if (rank == (same - 1) / 2)
+            return run;
+    }
+    return json_array_get(runs, 0);
+}
+
+json_t *row_of_runs(const json_t *runs)
+{
+    static const struct {
+        const char *outer, *inner;
+    } MEDIANS[] = {
+        {"orders_per_s", NULL},          {"latency_ms", "p50"},       {"latency_ms", "p90"},
+        {"latency_ms", "p99"},           {"latency_ms", "max"},       {"lock_wait_ms", "p50"},
+        {"lock_wait_ms", "p90"},         {"lock_wait_ms", "p99"},     {"lock_wait_ms", "max"},
+        {"round_trips_per_order", NULL}, {"retries_per_order", NULL}, {"lock_round_trips_per_order", NULL},
+        {"wake_ups_per_release", NULL},
+    };
+    json_t *row = json_deep_copy(representative(runs));
+    for (size_t i = 0; row && i < sizeof MEDIANS / sizeof MEDIANS[0]; i++) {
+        json_t *into = MEDIANS[i].inner ? json_object_get(row, MEDIANS[i].outer) : row;
+        const char *key = MEDIANS[i].inner ? MEDIANS[i].inner : MEDIANS[i].outer;
+        json_t *value = json_object_get(into, key) ? median(runs, MEDIANS[i].outer, MEDIANS[i].inner) : NULL;
+        if (value && json_object_set_new(into, key, value) != 0)
+            goto failed;
+    }
+    if (row && json_object_set_new(row, "runs", json_integer((json_int_t)json_array_size(runs))) == 0)
+        return row;
+failed:
+    json_decref(row);
+    return NULL;
+}

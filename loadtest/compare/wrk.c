@@ -1,0 +1,289 @@
+/* One run of wrk with order.lua: so many orders, or orders for so long, and how each of them was answered. */
+#include "loadtest/compare/wrk.h"
+
+#include "base/clock.h"
+#include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
+#include "loadtest/testbed/paths.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define THREADS_MAX INSTANCES_MAX
+#define POLL_MS 50
+#define END_MS 60000 /* for wrk to exit after SIGTERM */
+#define AGAIN_MS 100 /* it may sleep through a signal, so it is told again */
+#define SLOW_TIMEOUT "10s"
+#define WRK_DURATION "24h" /* the end comes from here, never from wrk */
+#define LINE_BYTES 4096
+
+/* ---- the result ---------------------------------------------------------------------------------------- */
+
+bool load_result_parse(const char *text, struct load_result *ret_result)
+{
+    json_int_t sent, created, sold_out, lock_busy, conflict, overloaded, lock_lost, unavailable, unknown,
+        other, window_created, created_late, answered, elapsed_us, window_us, connect, read_errors,
+        write_errors, slow;
+    json_auto_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    if (!json ||
+        json_unpack(
+            json,
+            "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+            "sent", &sent, "created", &created, "sold_out", &sold_out, "lock_busy", &lock_busy, "conflict",
+            &conflict, "overloaded", &overloaded, "lock_lost", &lock_lost, "unavailable", &unavailable,
+            "unknown", &unknown, "other", &other, "window_created", &window_created, "created_late",
+            &created_late, "answered", &answered, "elapsed_us", &elapsed_us, "window_us", &window_us,
+            "socket_connect", &connect, "socket_read", &read_errors, "socket_write", &write_errors, "slow",
+            &slow) != 0)
+        return false;
+    int64_t unanswered = sent > answered ? sent - answered : 0;
+    *ret_result = (struct load_result){
+        .answers = {.requests = sent,
+                    .created = created,
+                    .sold_out = sold_out,
+                    .busy = lock_busy + conflict + overloaded + lock_lost,
+                    .lock_busy = lock_busy,
+                    .conflict = conflict,
+                    .overloaded = overloaded,
+                    .lock_lost = lock_lost,
+                    .errors = unavailable + unknown + unanswered + other,
+                    .unavailable = unavailable,
+                    .unknown = unknown,
+                    .unanswered = unanswered,
+                    .other = other,
+                    .created_late = created_late},
+        .socket_connect = connect,
+        .socket_read = read_errors,
+        .socket_write = write_errors,
+        .slow = slow,
+        .elapsed_s = (double)elapsed_us / 1e6,
+        .window_created = window_created,
+        .window_s = (double)window_us / 1e6,
+    };
+    return true;
+}
+
+/* ---- what wrk says while it runs ----------------------------------------------------------------------- */
+
+struct listener {
+    const struct load *load;
+    size_t threads;
+    int64_t answers[THREADS_MAX], created[THREADS_MAX];
+    bool parked[THREADS_MAX];
+    int64_t started_us, heard_us; /* when an answer was last heard of */
+    char line[LINE_BYTES];
+    size_t length;
+    bool has_result;
+    struct load_result result;
+};
+
+static bool all_parked(const struct listener *listener)
+{
+    for (size_t i = 0; i < listener->threads; i++)
+        if (!listener->parked[i])
+            return false;
+    return true;
+}
+
+static void hear_line(struct listener *listener)
+{
+    size_t thread;
+    int64_t answers, created;
+    static const char RESULT[] = "oversell result ";
+    if (sscanf(listener->line, "oversell progress %zu %" SCNd64 " %" SCNd64, &thread, &answers, &created) ==
+        3) {
+        if (thread >= listener->threads || answers <= listener->answers[thread])
+            return;
+        listener->answers[thread] = answers;
+        listener->created[thread] = created;
+        listener->heard_us = monotonic_us();
+    } else if (sscanf(listener->line, "oversell parked %zu", &thread) == 1) {
+        if (thread < listener->threads)
+            listener->parked[thread] = true;
+    } else if (strncmp(listener->line, RESULT, sizeof RESULT - 1) == 0) {
+        listener->has_result = load_result_parse(listener->line + sizeof RESULT - 1, &listener->result);
+    }
+}
+
+/* Takes in what wrk has written; false once it has closed its end. A line too long to be ours is cut. */
+static bool hear(struct listener *listener, int fd)
+{
+    char bytes[4096];
+    ssize_t got = read(fd, bytes, sizeof bytes);
+    if (got < 0)
+        return errno == EAGAIN || errno == EINTR;
+    for (ssize_t i = 0; i < got; i++) {
+        if (bytes[i] == '\n') {
+            listener->line[listener->length] = 0;
+            hear_line(listener);
+            listener->length = 0;
+        } else if (listener->length < LINE_BYTES - 1) {
+            listener->line[listener->length++] = bytes[i];
+        }
+    }
+    return got > 0;
+}
+
+static void tell_progress(const struct listener *listener)
+{
+    int64_t answers = 0, created = 0;
+    for (size_t i = 0; i < listener->threads; i++) {
+        answers += listener->answers[i];
+        created += listener->created[i];
+    }
+    if (listener->load->progress)
+        listener->load->progress(listener->load->context, answers, created,
+                                 (double)(monotonic_us() - listener->started_us) / 1e6);
+}
+
+/* ---- running it ---------------------------------------------------------------------------------------- */
+
+int64_t load_connections(const struct load *load)
+{
+    int64_t threads = (int64_t)load->lab->count;
+    return (load->connections + threads - 1) / threads * threads;
+}
+
+#define ENV_MAX 12
+
+/* Releases the words of an environment that set_env filled. */
+static void free_env(char **env)
+{
+    for (size_t i = 0; i < ENV_MAX; i++)
+        free(env[i]);
+}
+
+static bool set_number(char **env, size_t i, const char *name, int64_t value)
+{
+    if (asprintf(&env[i], "%s=%" PRId64, name, value) >= 0)
+        return true;
+    env[i] = NULL;
+    return false;
+}
+
+static bool set_text(char **env, size_t i, const char *name, const char *value)
+{
+    if (asprintf(&env[i], "%s=%s", name, value) >= 0)
+        return true;
+    env[i] = NULL;
+    return false;
+}
+
+/* "http://host:port" of every service as "host port,host port". */
+static bool set_targets(char **env, size_t i, const struct lab *lab)
+{
+    size_t size;
+    FILE *out = open_memstream(&env[i], &size);
+    if (!out)
+        return false;
+    fputs("LOAD_TARGETS=", out);
+    for (size_t shop = 0; shop < lab->count; shop++) {
+        const char *host = shop_url(lab->shops[shop]) + strlen("http://");
+        const char *colon = strrchr(host, ':');
+        int length = (int)(colon - host);
+        if (*host == '[') {
+            host++;
+            length -= 2;
+        }
+        fprintf(out, "%s%.*s %s", shop ? "," : "", length, host, colon + 1);
+    }
+    return fclose(out) == 0;
+}
+
+static bool set_env(char **env, const struct load *load)
+{
+    int64_t threads = (int64_t)load->lab->count;
+    return set_targets(env, 0, load->lab) && set_number(env, 1, "LOAD_THREADS", threads) &&
+           set_number(env, 2, "LOAD_CONNECTIONS", load_connections(load) / threads) &&
+           set_number(env, 3, "LOAD_PRODUCT", load->product) &&
+           set_number(env, 4, "LOAD_PRODUCTS", load->products) &&
+           set_number(env, 5, "LOAD_QUANTITY", load->quantity) &&
+           set_number(env, 6, "LOAD_REQUESTS", load->requests) &&
+           set_number(env, 7, "LOAD_WINDOW_MS", load->window_ms) &&
+           set_number(env, 8, "LOAD_SETTLED", load->settled) &&
+           set_number(env, 10, "LOAD_STUCK_MS", load->stuck_ms) &&
+           set_text(env, 9, "LOAD_PATH", load->path ? load->path : "/orders");
+}
+
+/* Listens until every answer is in, then ends wrk and listens for its result. */
+static bool attend(struct listener *listener, struct child *wrk)
+{
+    const struct load *load = listener->load;
+    int64_t ended_us = 0, told_us = 0; /* when all was in; when wrk was last told to end */
+    while (!interrupted()) {
+        struct pollfd wait = {.fd = wrk->out, .events = POLLIN};
+        if (poll(&wait, 1, POLL_MS) > 0 && !hear(listener, wrk->out))
+            return true;
+        int64_t now = monotonic_us();
+        tell_progress(listener);
+        if (ended_us == 0 && all_parked(listener))
+            ended_us = now;
+        if (ended_us != 0) {
+            if (now - told_us > (int64_t)AGAIN_MS * 1000) {
+                child_signal(wrk, SIGINT);
+                told_us = now;
+            }
+            if (now - ended_us > (int64_t)END_MS * 1000) {
+                complain("wrk does not end");
+                return false;
+            }
+        } else if (now - listener->heard_us > load->patience_ms * 1000) {
+            char patience[32];
+            complain("no order has been answered for %s: is the service stuck?",
+                     duration_text(load->patience_ms, patience));
+            return false;
+        }
+        if (!lab_alive(load->lab))
+            return false;
+    }
+    return false;
+}
+
+bool load_run(const struct load *load, struct load_result *ret_result)
+{
+    char script[PATH_MAX], threads[24], connections[24];
+    char *env[ENV_MAX] = {NULL};
+    if (!path_of_order_lua(script))
+        return false;
+    snprintf(threads, sizeof threads, "%zu", load->lab->count);
+    snprintf(connections, sizeof connections, "%" PRId64, load_connections(load));
+
+    struct listener listener = {.load = load, .threads = load->lab->count};
+    struct child wrk;
+    struct child_plan plan = {
+        .argv = (const char *[]){"wrk", "--threads", threads, "--connections", connections, "--duration",
+                                 WRK_DURATION, "--timeout", SLOW_TIMEOUT, "--script", script,
+                                 shop_url(load->lab->shops[0]), NULL},
+        .env = (const char *const *)env,
+        .pipe_out = true,
+        .death_signal = SIGKILL,
+    };
+    bool started = set_env(env, load) && child_start(&plan, &wrk);
+    int error = errno;
+    free_env(env);
+    if (!started) {
+        complain("cannot start wrk: %s", strerror(error));
+        return false;
+    }
+
+    listener.started_us = listener.heard_us = monotonic_us();
+    bool attended = attend(&listener, &wrk);
+    bool ended = attended && child_wait(&wrk, END_MS, true);
+    child_stop(&wrk, 0);
+    if (attended && !interrupted() && (!ended || wrk.status != 0 || !listener.has_result)) {
+        char status[64];
+        complain("wrk ended without a result: %s", child_status_text(&wrk, status));
+        return false;
+    }
+    if (!attended || interrupted())
+        return false;
+    *ret_result = listener.result;
+    return true;
+}

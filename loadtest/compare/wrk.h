@@ -1,0 +1,59 @@
+/* One run of wrk with order.lua: so many orders, or orders for so long, and how each of them was answered. */
+#ifndef OVERSELL_LOADTEST_COMPARE_WRK_H
+#define OVERSELL_LOADTEST_COMPARE_WRK_H
+
+#include "loadtest/testbed/testbed.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct load {
+    struct lab *lab;
+    const char *path;    /* what is posted to; NULL: /orders */
+    int64_t connections; /* in all; rounded up to a multiple of the instances */
+    int64_t quantity;    /* units an order */
+    int64_t product;     /* the first product's id; PRODUCTS of them are ordered in turn */
+    int64_t products;
+    int64_t requests;  /* stop after so many orders; 0: no such limit */
+    int64_t window_ms; /* stop after so long; 0: no such limit (one of the two must be set) */
+    int64_t settled;   /* stop after so many "sold out" in a row; 0: never */
+    int64_t stuck_ms; /* orders that must come again are sent again, until one of a client's orders has got no
+                            other answer for so long; 0: they are not */
+    int64_t patience_ms; /* give up after so long without a single answer */
+    /* Called every now and then; may be NULL. */
+    void (*progress)(void *context, int64_t answers, int64_t created, double elapsed_s);
+    void *context;
+};
+
+/* How orders were answered. requests = created + sold_out + busy + errors, each the sum of those below it. */
+struct answers {
+    int64_t requests;
+    int64_t created; /* 201, or 202 where the order is written behind */
+    int64_t sold_out;
+    int64_t busy; /* come again: */
+    int64_t lock_busy, conflict, overloaded, lock_lost;
+    int64_t errors;
+    int64_t unavailable; /* a backend is away */
+    int64_t unknown;     /* the service says that it does not know whether the order was made */
+    int64_t unanswered;  /* sent, and the connection broke */
+    int64_t other;
+    int64_t
+        created_late; /* created orders that were certainly sent after another client had been refused as "sold out" */
+};
+
+struct load_result {
+    struct answers answers;
+    int64_t socket_connect, socket_read, socket_write, slow; /* wrk's own counts; slow: answers after 10 s */
+    double elapsed_s;       /* from the first order sent to the last answer */
+    int64_t window_created; /* created inside the window */
+    double window_s;
+};
+
+/* Connections that a load really opens. */
+int64_t load_connections(const struct load *load);
+/* Sends the load and waits for every answer. False, having said why on stderr unless it was an interrupt. */
+bool load_run(const struct load *load, struct load_result *ret_result);
+/* Reads wrk's result line, the JSON of order.lua's done(). */
+bool load_result_parse(const char *text, struct load_result *ret_result);
+
+#endif

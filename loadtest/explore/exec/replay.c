@@ -1,0 +1,165 @@
+/* Replaying: an order is let go, step by step, until it has done what the script names. */
+#include "loadtest/explore/exec/replay.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- from a script to moves ----------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 2, 3))) static bool fail(struct replay *replay, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(replay->error, sizeof replay->error, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+bool replay_move(struct play *play, struct move move, struct replay *replay)
+{
+    int64_t stock;
+    if (!play_make(play, move) || !play_look(play, &stock))
+        return fail(replay, "%s", play->error);
+    replay->stock[play->move_count - 1] = stock;
+    return true;
+}
+
+bool replay_can_make(struct play *play, struct move wanted)
+{
+    struct move moves[MOVES_MAX];
+    size_t count = play_enabled(play, moves), i = 0;
+    while (i < count && memcmp(&moves[i], &wanted, sizeof wanted) != 0)
+        i++;
+    return i < count;
+}
+
+/* Among the events since SINCE: has the actor reported WHAT? */
+static bool has_reported(const struct play *play, size_t since, unsigned actor, uint8_t what)
+{
+    for (size_t i = since; i < play->scene.event_count; i++)
+        if (play->scene.events[i].actor == actor && play->scene.events[i].what == what)
+            return true;
+    return false;
+}
+
+static const char *last_report(const struct play *play, unsigned actor)
+{
+    for (size_t i = play->scene.event_count; i > 0; i--)
+        if (play->scene.events[i - 1].actor == actor && play->scene.events[i - 1].what != EVENT_WAITS)
+            return stop_name(play->scene.events[i - 1].what);
+    return "nothing";
+}
+
+/* Follows one word. SINCE: how many events there were when the actor's last word had been followed. */
+static bool follow(struct play *play, const struct script_part *part, size_t since, struct replay *replay)
+{
+    char name = actor_name(part->actor);
+    struct move step = {part->actor, part->kind};
+    if (part->kind != MOVE_STEP)
+        return replay_can_make(play, step) ? replay_move(play, step, replay)
+                                           : fail(replay, "that cannot happen to %c here", name);
+    /* What it waited for may have come meanwhile. */
+    while (!has_reported(play, since, part->actor, part->stop)) {
+        size_t before = play->scene.event_count;
+        if (has_reported(play, since, part->actor, EVENT_ENDED))
+            return fail(replay, "%c ended (%s) before its '%s'", name,
+                        outcome_name(play->actors[part->actor].placing.result.outcome),
+                        stop_name(part->stop));
+        if (!replay_can_make(play, step))
+            return fail(replay, "%c waits before its '%s', and cannot go on", name, stop_name(part->stop));
+        if (!replay_move(play, step, replay))
+            return false;
+        if (part->waits && has_reported(play, before, part->actor, EVENT_WAITS))
+            return true;
+    }
+    return !part->waits ||
+           fail(replay, "%c was to wait before its '%s', and did not", name, stop_name(part->stop));
+}
+
+static bool run_to_the_end(struct play *play, struct replay *replay)
+{
+    struct move moves[MOVES_MAX];
+    size_t count;
+    while ((count = play_enabled(play, moves)) > 0) {
+        size_t i = 0;
+        while (i < count && moves[i].kind != MOVE_STEP)
+            i++;
+        if (i == count)
+            break;
+        if (!replay_move(play, moves[i], replay))
+            return false;
+    }
+    return true;
+}
+
+bool replay_follow(struct play *play, const struct script *script, struct replay *ret_replay)
+{
+    size_t since[ACTORS_MAX] = {0};
+    *ret_replay = (struct replay){0};
+    if (!play_start(play))
+        return fail(ret_replay, "%s", play->error);
+    bool followed = true;
+    for (size_t i = 0; followed && i < script->count; i++) {
+        const struct script_part *part = &script->parts[i];
+        followed = follow(play, part, since[part->actor], ret_replay);
+        if (followed)
+            since[part->actor] = play->scene.event_count;
+        else if (i > 0 || *last_report(play, part->actor))
+            snprintf(ret_replay->error + strlen(ret_replay->error),
+                     sizeof ret_replay->error - strlen(ret_replay->error),
+                     " (word %zu; its last step was: %s)", i + 1, last_report(play, part->actor));
+    }
+    if (!followed && !play_end(play))
+        return fail(ret_replay, "%s", play->error);
+    return followed;
+}
+
+bool replay_run(struct play *play, const struct script *script, struct replay *ret_replay)
+{
+    if (!replay_follow(play, script, ret_replay))
+        return false;
+    bool ran = run_to_the_end(play, ret_replay);
+    if (!play_end(play))
+        return fail(ret_replay, "%s", play->error);
+    return ran;
+}
+
+/* ---- from moves to a script ----------------------------------------------------------------------------------- */
+
+/* What ACTOR reported last in the move that ended with event END, and began after event BEGIN. */
+static struct script_part part_of_move(const struct play *play, struct move move, size_t begin, size_t end)
+{
+    struct script_part part = {.actor = move.actor, .kind = move.kind, .stop = EVENT_ENDED};
+    for (size_t i = begin; i < end; i++) {
+        const struct event *event = &play->scene.events[i];
+        if (event->actor != move.actor)
+            continue;
+        part.waits = event->what == EVENT_WAITS;
+        part.stop = part.waits ? play_next_step(play, move.actor, i) : event->what;
+    }
+    return part;
+}
+
+void script_of_play(const struct play *play, struct script *ret_script)
+{
+    size_t group = 0; /* the first event of the moves that the last part stands for */
+    *ret_script = (struct script){0};
+    for (size_t i = 0; i < play->move_count; i++) {
+        struct move move = play->moves[i];
+        size_t begin = i ? play->move_ends[i - 1] : 0;
+        struct script_part part = part_of_move(play, move, begin, play->move_ends[i]);
+        struct script_part *last = ret_script->count ? &ret_script->parts[ret_script->count - 1] : NULL;
+        bool goes_on = last && last->kind == MOVE_STEP && move.kind == MOVE_STEP &&
+                       last->actor == move.actor && !last->waits;
+        /* A stop is the first of its name: what comes twice needs two words. */
+        for (size_t e = group; goes_on && e < begin; e++)
+            goes_on = play->scene.events[e].actor != move.actor || play->scene.events[e].what != part.stop;
+        if (goes_on) {
+            *last = part;
+        } else {
+            script_add(ret_script, part);
+            group = begin;
+        }
+    }
+}

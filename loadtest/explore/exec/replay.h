@@ -1,0 +1,28 @@
+/* Replaying: a play that follows a script; and the script that a play has followed. */
+#ifndef OVERSELL_LOADTEST_EXPLORE_EXEC_REPLAY_H
+#define OVERSELL_LOADTEST_EXPLORE_EXEC_REPLAY_H
+
+#include "loadtest/explore/core/script.h"
+#include "loadtest/explore/exec/play.h"
+
+struct replay {
+    int64_t stock[DEPTH_MAX]; /* that others could see, after each move of the play */
+    char error[400];          /* where it could not be followed */
+};
+
+/* Starts PLAY anew and follows the script: everybody then is held where it says, and play_end has to follow. False, with
+ * REPLAY's error: it cannot be followed, or the play has failed, and is over. */
+bool replay_follow(struct play *play, const struct script *script, struct replay *ret_replay);
+/* Can MOVE be made now? */
+bool replay_can_make(struct play *play, struct move move);
+/* Makes it, and notes the stock. False, with REPLAY's error. */
+bool replay_move(struct play *play, struct move move, struct replay *replay);
+
+/* Starts PLAY anew, follows the script, lets what is left run to its end, A first, and ends the play. False, with
+ * REPLAY's error: the script cannot be followed, or the play has failed. */
+bool replay_run(struct play *play, const struct script *script, struct replay *ret_replay);
+
+/* The shortest script that describes the moves which PLAY has made. */
+void script_of_play(const struct play *play, struct script *ret_script);
+
+#endif

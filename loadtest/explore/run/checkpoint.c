@@ -1,0 +1,76 @@
+/* Checkpoints: the state of a search and its sums, as they lie in memory, between a head that says what they are of and a
+ * sum over their bytes. */
+#include "loadtest/explore/run/checkpoint.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct head {
+    char magic[16];
+    uint64_t size; /* of what follows: another program's may be different */
+    char question[CHECKPOINT_QUESTION];
+};
+
+static struct head head_of(const struct checkpoint *checkpoint)
+{
+    struct head head = {.magic = "oversell-hunt-3", .size = sizeof(struct progress_made)};
+    snprintf(head.question, sizeof head.question, "%s", checkpoint->question);
+    return head;
+}
+
+/* FNV-1a, by Fowler, Noll and Vo: what a damaged disk gives back must not be taken for counts and lengths. */
+static uint64_t sum_of(const struct progress_made *made)
+{
+    const unsigned char *bytes = (const unsigned char *)made;
+    uint64_t sum = 14695981039346656037u;
+    for (size_t i = 0; i < sizeof *made; i++)
+        sum = (sum ^ bytes[i]) * 1099511628211u;
+    return sum;
+}
+
+int checkpoint_load(const struct checkpoint *checkpoint, struct progress_made *ret_made, char *ret_error,
+                    size_t size)
+{
+    struct head head = {0}, wanted = head_of(checkpoint);
+    uint64_t sum = 0;
+    FILE *in = fopen(checkpoint->path, "re");
+    if (!in && errno == ENOENT)
+        return 0;
+    if (!in) {
+        snprintf(ret_error, size, "%s: %s", checkpoint->path, strerror(errno));
+        return -1;
+    }
+    bool is_ours = fread(&head, sizeof head, 1, in) == 1 && memcmp(&head, &wanted, sizeof head) == 0;
+    bool is_whole = is_ours && fread(ret_made, sizeof *ret_made, 1, in) == 1 &&
+                    fread(&sum, sizeof sum, 1, in) == 1 && fgetc(in) == EOF && sum == sum_of(ret_made);
+    fclose(in);
+    if (!is_ours)
+        snprintf(ret_error, size, "%s is of another search, or of another version of this program",
+                 checkpoint->path);
+    else if (!is_whole)
+        snprintf(ret_error, size, "%s is not whole", checkpoint->path);
+    else
+        return 1;
+    return -1;
+}
+
+bool checkpoint_save(struct checkpoint *checkpoint, const struct progress_made *made, char *ret_error,
+                     size_t size)
+{
+    char beside[sizeof checkpoint->path + 8];
+    struct head head = head_of(checkpoint);
+    uint64_t sum = sum_of(made);
+    snprintf(beside, sizeof beside, "%s.new", checkpoint->path);
+    FILE *out = fopen(beside, "we");
+    bool written = out && fwrite(&head, sizeof head, 1, out) == 1 &&
+                   fwrite(made, sizeof *made, 1, out) == 1 && fwrite(&sum, sizeof sum, 1, out) == 1;
+    if (out && fclose(out) != 0)
+        written = false;
+    written = written && rename(beside, checkpoint->path) == 0;
+    if (!written)
+        snprintf(ret_error, size, "%s: %s", checkpoint->path, strerror(errno));
+    checkpoint->saved_us = monotonic_us();
+    return written;
+}

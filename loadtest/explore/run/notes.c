@@ -1,0 +1,66 @@
+/* What stands beneath the table of an exploration, in words. */
+#include "loadtest/report/notes.h"
+
+#include "loadtest/report/result.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+bool notes_of_explore(const json_t *document, struct notes *notes)
+{
+    size_t i, counted[6] = {0};
+    static const char *const VERDICTS[] = {"ok",      "oversold-as-expected", "not-caught", "broken",
+                                           "unknown", "unavailable"};
+    json_t *row;
+    bool well = true;
+    int64_t schedules = 0;
+    json_array_foreach(json_object_get(document, "rows"), i, row) {
+        schedules += result_number(row, "schedules") +
+                     result_number(json_object_get(row, "larger_orders"), "schedules");
+        if (*result_text(row, "broken_by"))
+            well &= notes_add(notes, NOTE_WARNING, "%s: %s", result_text(row, "strategy"),
+                              result_text(row, "broken_by"));
+        if (*result_text(row, "reason"))
+            well &= notes_add(notes, NOTE_WARNING, "%s: %s", result_text(row, "strategy"),
+                              result_text(row, "reason"));
+        const json_t *witness = json_object_get(row, "witness");
+        if (json_is_object(witness))
+            well &= notes_add(notes, NOTE_WITNESS, "%s  (%d of 10 runs)  %s", result_text(witness, "replay"),
+                              (int)json_integer_value(json_object_get(witness, "reproduced")),
+                              result_text(witness, "explanation"));
+        for (size_t v = 0; v < sizeof VERDICTS / sizeof VERDICTS[0]; v++)
+            counted[v] += strcmp(result_text(row, "verdict"), VERDICTS[v]) == 0;
+    }
+    if (json_object_get(document, "seconds"))
+        well &= notes_add(notes, NOTE_ADVICE, "%" PRId64 " schedules in %.1f s, by up to %d processes.",
+                          schedules, json_real_value(json_object_get(document, "seconds")),
+                          (int)json_integer_value(json_object_get(document, "jobs")));
+    const json_t *missing = json_object_get(document, "missing");
+    if (json_array_size(missing) > 0) {
+        char names[600] = "";
+        size_t used = 0;
+        json_array_foreach(missing, i, row) {
+            if (used < sizeof names)
+                used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                                         json_string_value(row));
+        }
+        well &= notes_add(
+            notes, NOTE_WARNING, "%s; not explored: %s",
+            json_is_true(json_object_get(document, "interrupted")) ? "Interrupted" : "Not finished", names);
+    }
+    size_t rows = json_array_size(json_object_get(document, "rows"));
+    if (counted[2] + counted[3] > 0)
+        return well && notes_add(notes, NOTE_CLOSING,
+                                 "%zu of %zu rows did not keep what they promise, or were not caught.",
+                                 counted[2] + counted[3], rows);
+    if (counted[4] + counted[5] + json_array_size(missing) > 0)
+        return well &&
+               notes_add(
+                   notes, NOTE_CLOSING,
+                   "As expected: %zu kept what they promise, %zu showed their flaw; %zu were not looked at in full.",
+                   counted[0], counted[1], counted[4] + counted[5] + json_array_size(missing));
+    return well && notes_add(notes, NOTE_CLOSING,
+                             "All as expected: %zu kept what they promise, %zu showed their flaw.",
+                             counted[0], counted[1]);
+}

@@ -1,0 +1,392 @@
+/* Scenarios: read from files and from one line, and held against what happened. Pure. */
+#include "loadtest/explore/spec/scenario.h"
+
+#include "loadtest/cli/options.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the figures that can be expected ------------------------------------------------------------------------- */
+
+static const struct figure {
+    const char *name;
+    size_t in_ending, in_tally; /* offsets, plus one; 0: it has none there */
+    bool is_flag;               /* in the ending */
+} FIGURES[] = {
+    {"sold", offsetof(struct ending, books.sold) + 1, 0, false},
+    {"left", offsetof(struct ending, books.left) + 1, 0, false},
+    {"orders", offsetof(struct ending, books.orders) + 1, 0, false},
+    {"oversold", offsetof(struct ending, oversold) + 1, offsetof(struct tally, oversold) + 1, false},
+    {"drift", offsetof(struct ending, drift) + 1, offsetof(struct tally, drifted) + 1, false},
+    {"undersold", offsetof(struct ending, undersold) + 1, offsetof(struct tally, undersold) + 1, true},
+    {"waited", offsetof(struct ending, waited) + 1, offsetof(struct tally, waited) + 1, true},
+    {"deadlock", offsetof(struct ending, deadlock) + 1, offsetof(struct tally, deadlocks) + 1, true},
+    {"stuck", offsetof(struct ending, stuck) + 1, offsetof(struct tally, stuck) + 1, true},
+    {"robbed", offsetof(struct ending, robbed) + 1, offsetof(struct tally, robbed) + 1, true},
+    {"two-holders", offsetof(struct ending, two_holders) + 1, offsetof(struct tally, two_holders) + 1, true},
+    {"failed", offsetof(struct ending, failed) + 1, offsetof(struct tally, failed) + 1, true},
+    {"false-refusal", offsetof(struct ending, false_refusal) + 1, offsetof(struct tally, false_refusals) + 1,
+     true},
+    {"leaked", offsetof(struct ending, leaked) + 1, offsetof(struct tally, leaked) + 1, true},
+    {"answers-wrong", offsetof(struct ending, answers_wrong) + 1, offsetof(struct tally, answers_wrong) + 1,
+     true},
+    {"bad", 0, offsetof(struct tally, bad) + 1, false},
+    {"schedules", 0, offsetof(struct tally, schedules) + 1, false},
+};
+
+#define FIGURE_COUNT (sizeof FIGURES / sizeof FIGURES[0])
+
+static const struct figure *find_figure(const char *name)
+{
+    for (size_t i = 0; i < FIGURE_COUNT; i++)
+        if (strcmp(FIGURES[i].name, name) == 0)
+            return &FIGURES[i];
+    return NULL;
+}
+
+static int64_t value_of(const struct figure *figure, const struct ending *ending, const struct tally *tally)
+{
+    if (tally)
+        return (int64_t) * (const uint64_t *)(const void *)((const char *)tally + figure->in_tally - 1);
+    const char *at = (const char *)ending + figure->in_ending - 1;
+    return figure->is_flag ? *(const bool *)at : *(const int64_t *)(const void *)at;
+}
+
+bool figures_any(unsigned figures, const struct ending *ending)
+{
+    for (size_t i = 0; i < FIGURE_COUNT; i++)
+        if (figures & 1u << i && value_of(&FIGURES[i], ending, NULL) != 0)
+            return true;
+    return false;
+}
+
+bool figures_parse(const char *list, unsigned *ret_figures, char *ret_error, size_t size)
+{
+    char words[SCENARIO_TEXT], *rest = words, *word;
+    snprintf(words, sizeof words, "%s", list);
+    *ret_figures = 0;
+    while ((word = strsep(&rest, ","))) {
+        const struct figure *figure = find_figure(word);
+        if (!figure || !figure->in_ending) {
+            snprintf(ret_error, size, "'%s' is no figure of a schedule", word);
+            return false;
+        }
+        *ret_figures |= 1u << (figure - FIGURES);
+    }
+    return true;
+}
+
+/* ---- reading -------------------------------------------------------------------------------------------------- */
+
+struct reader {
+    char *rest; /* of the line */
+    int line;
+    char *error;
+    size_t size;
+};
+
+static char *next_word(struct reader *reader)
+{
+    char *word;
+    while ((word = strsep(&reader->rest, " \t\r")) && !*word)
+        ;
+    return word;
+}
+
+__attribute__((format(printf, 2, 3))) static bool wrong(struct reader *reader, const char *format, ...)
+{
+    char what[300];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    if (reader->line > 0)
+        snprintf(reader->error, reader->size, "line %d: %s", reader->line, what);
+    else
+        snprintf(reader->error, reader->size, "%s", what);
+    return false;
+}
+
+/* A number, which may be negative where LEAST is. */
+static bool read_number(struct reader *reader, const char *what, const char *word, int64_t least,
+                        int64_t *ret_number)
+{
+    bool negative = word && least < 0 && word[0] == '-';
+    if (!word || !parse_number(word + negative, ret_number) || *ret_number < least)
+        return wrong(reader, "%s '%s' is not a number%s", what, word ? word : "",
+                     least > 0 ? " from 1 on" : "");
+    if (negative)
+        *ret_number = -*ret_number;
+    return true;
+}
+
+static bool read_strategy(struct reader *reader, const char *word, struct play_settings *settings)
+{
+    settings->strategy = word ? strategy_find(word) : NULL;
+    return settings->strategy || wrong(reader, "unknown strategy '%s'", word ? word : "");
+}
+
+/* A:1 B:1 */
+static bool read_order(struct reader *reader, const char *word, struct play_settings *settings)
+{
+    if (settings->actors == ACTORS_MAX || word[0] != actor_name((unsigned)settings->actors) || word[1] != ':')
+        return wrong(reader, "'%s' is not the next order (A:1 B:1 …, %d at most)", word, ACTORS_MAX);
+    return read_number(reader, "quantity", word + 2, 1, &settings->quantities[settings->actors++]);
+}
+
+static bool read_settings(struct reader *reader, struct scenario *scenario)
+{
+    char *word;
+    *scenario = (struct scenario){.settings.stock = 1};
+    if (!read_strategy(reader, next_word(reader), &scenario->settings))
+        return false;
+    bool orders = false;
+    while ((word = next_word(reader))) {
+        bool well;
+        if (strcmp(word, "stock") == 0)
+            well = read_number(reader, "stock", next_word(reader), 0, &scenario->settings.stock);
+        else if (strcmp(word, "orders") == 0)
+            well = orders = true;
+        else
+            well = orders ? read_order(reader, word, &scenario->settings)
+                          : wrong(reader, "'%s' is not valid (stock or orders)", word);
+        if (!well)
+            return false;
+    }
+    return scenario->settings.actors > 0 || wrong(reader, "no orders (as in: orders A:1 B:1)");
+}
+
+/* The faults that a script makes, as many as it likes. */
+static void allow_faults(struct scenario *scenario)
+{
+    static const unsigned FAULTS[MOVE_KIND_COUNT] = {[MOVE_EXPIRE] = EXPIRY,
+                                                     [MOVE_CRASH] = CRASH,
+                                                     [MOVE_RESTART] = EXPIRY,
+                                                     [MOVE_CUT] = EXPIRY,
+                                                     [MOVE_TIMEOUT] = WAITS_END};
+    scenario->settings.follows_script = true;
+    for (size_t i = 0; i < scenario->script.count; i++)
+        scenario->settings.faults |= FAULTS[scenario->script.parts[i].kind];
+}
+
+static bool read_faults(struct reader *reader, const char *word, unsigned *ret_faults)
+{
+    static const struct {
+        const char *name;
+        unsigned bit;
+    } VALID[] = {{"none", 0}, {"expire", EXPIRY}, {"crash", CRASH}, {"timeout", WAITS_END}};
+    for (size_t i = 0; word && i < sizeof VALID / sizeof VALID[0]; i++)
+        if (strcmp(VALID[i].name, word) == 0) {
+            *ret_faults |= VALID[i].bit;
+            return true;
+        }
+    return wrong(reader, "'%s' is no fault (valid: none, expire, crash, timeout)", word ? word : "");
+}
+
+/* all, and with which faults */
+static bool read_all(struct reader *reader, struct scenario *scenario)
+{
+    char *word = next_word(reader);
+    if (!word || strcmp(word, "all") != 0)
+        return wrong(reader, "'schedules' must be followed by 'all'");
+    scenario->all = true;
+    if (!(word = next_word(reader)))
+        return true;
+    if (strcmp(word, "faults") != 0)
+        return wrong(reader, "'%s' is not valid (faults)", word);
+    word = next_word(reader);
+    do
+        if (!read_faults(reader, word, &scenario->settings.faults))
+            return false;
+    while ((word = next_word(reader)));
+    return true;
+}
+
+static bool read_outcome(struct reader *reader, const struct scenario *scenario, const char *actor,
+                         const char *word, struct expectation *ret_expectation)
+{
+    unsigned index = (unsigned)(actor[0] - 'A');
+    if (scenario->all || index >= scenario->settings.actors)
+        return wrong(reader, "'%s' is no order of this schedule", actor);
+    for (int outcome = 0; word && outcome < OUTCOME_COUNT; outcome++)
+        if (strcmp(outcome_name((enum outcome)outcome), word) == 0) {
+            *ret_expectation = (struct expectation){
+                .kind = EXPECT_OUTCOME, .number = outcome, .actor = (uint8_t)index};
+            return true;
+        }
+    return wrong(reader, "'%s' is no outcome of an order", word ? word : "");
+}
+
+static bool read_expectation(struct reader *reader, const struct scenario *scenario, const char *word,
+                             struct expectation *ret_expectation)
+{
+    bool never = strcmp(word, "never") == 0, sometimes = strcmp(word, "sometimes") == 0;
+    if (strlen(word) == 1)
+        return read_outcome(reader, scenario, word, next_word(reader), ret_expectation);
+    if (never || sometimes)
+        word = next_word(reader);
+    const struct figure *figure = word ? find_figure(word) : NULL;
+    if (!figure || !(scenario->all ? figure->in_tally : figure->in_ending))
+        return wrong(reader, "'%s' cannot be expected of %s", word ? word : "",
+                     scenario->all ? "all schedules" : "one schedule");
+    if ((never || sometimes) && !scenario->all)
+        return wrong(reader, "'never' and 'sometimes' can be expected of all schedules only");
+    *ret_expectation = (struct expectation){.kind = never       ? EXPECT_NEVER
+                                                    : sometimes ? EXPECT_SOMETIMES
+                                                                : EXPECT_NUMBER,
+                                            .figure = figure->name};
+    return never || sometimes ||
+           read_number(reader, figure->name, next_word(reader), INT64_MIN, &ret_expectation->number);
+}
+
+static bool read_expectations(struct reader *reader, struct scenario *scenario)
+{
+    char *word;
+    while ((word = next_word(reader))) {
+        if (scenario->expectation_count == EXPECTATIONS_MAX)
+            return wrong(reader, "more than %d expectations", EXPECTATIONS_MAX);
+        if (!read_expectation(reader, scenario, word, &scenario->expectations[scenario->expectation_count]))
+            return false;
+        scenario->expectation_count++;
+    }
+    return true;
+}
+
+/* One line. SETTINGS is what the last `strategy` line said; scenarios are added to SCENARIOS. */
+static bool read_line(struct reader *reader, struct scenario *settings, struct scenario *scenarios,
+                      size_t most, size_t *count)
+{
+    char *word = next_word(reader), error[500];
+    if (!word)
+        return true;
+    if (strcmp(word, "strategy") == 0)
+        return read_settings(reader, settings);
+    if (strcmp(word, "expect") == 0)
+        return *count > 0 ? read_expectations(reader, &scenarios[*count - 1])
+                          : wrong(reader, "'expect' comes after a schedule");
+    bool all = strcmp(word, "schedules") == 0;
+    if (!all && strcmp(word, "schedule") != 0)
+        return wrong(reader, "'%s' is not valid (strategy, schedule, schedules or expect)", word);
+    if (!settings->settings.strategy)
+        return wrong(reader, "'%s' comes after a strategy", word);
+    if (*count == most)
+        return wrong(reader, "more than %zu schedules", most);
+    struct scenario *scenario = &scenarios[(*count)++];
+    *scenario = *settings;
+    scenario->line = reader->line;
+    if (all)
+        return read_all(reader, scenario);
+    if (!script_parse(reader->rest ? reader->rest : "", scenario->settings.actors, &scenario->script, error,
+                      sizeof error))
+        return wrong(reader, "%s", error);
+    allow_faults(scenario);
+    return true;
+}
+
+size_t scenarios_parse(char *text, struct scenario *ret_scenarios, size_t most, char *ret_error, size_t size)
+{
+    struct scenario settings = {0};
+    struct reader reader = {.error = ret_error, .size = size};
+    size_t count = 0;
+    while ((reader.rest = strsep(&text, "\n"))) {
+        reader.line++;
+        reader.rest[strcspn(reader.rest, "#")] = '\0';
+        if (!read_line(&reader, &settings, ret_scenarios, most, &count))
+            return 0;
+    }
+    if (count == 0)
+        snprintf(ret_error, size, "it has no schedule");
+    return count;
+}
+
+/* ---- the short form ------------------------------------------------------------------------------------------- */
+
+static bool read_quantities(struct reader *reader, char *list, struct play_settings *settings)
+{
+    char *word;
+    while ((word = strsep(&list, ","))) {
+        if (settings->actors == ACTORS_MAX)
+            return wrong(reader, "more than %d orders", ACTORS_MAX);
+        if (!read_number(reader, "quantity", word, 1, &settings->quantities[settings->actors++]))
+            return false;
+    }
+    return true;
+}
+
+bool scenario_parse_short(const char *text, struct scenario *ret_scenario, char *ret_error, size_t size)
+{
+    char copy[SCENARIO_TEXT], *word;
+    struct reader reader = {.rest = copy, .error = ret_error, .size = size};
+    struct play_settings *settings = &ret_scenario->settings;
+    *ret_scenario = (struct scenario){.settings.stock = 1};
+    if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy)
+        return wrong(&reader, "too long");
+    if (!read_strategy(&reader, next_word(&reader), settings))
+        return false;
+    const char *script = reader.rest;
+    while (script && (script += strspn(script, " \t"),
+                      strncmp(script, "s=", 2) == 0 || strncmp(script, "q=", 2) == 0)) {
+        word = next_word(&reader);
+        if (word[0] == 's' ? !read_number(&reader, "stock", word + 2, 0, &settings->stock)
+                           : !read_quantities(&reader, word + 2, settings))
+            return false;
+        script = reader.rest;
+    }
+    if (settings->actors == 0)
+        settings->quantities[0] = settings->quantities[1] = 1, settings->actors = 2;
+    if (!script_parse(script ? script : "", settings->actors, &ret_scenario->script, ret_error, size))
+        return false;
+    allow_faults(ret_scenario);
+    return true;
+}
+
+const char *scenario_short(const struct play_settings *settings, const struct script *script, char *buffer)
+{
+    char words[SCRIPT_TEXT];
+    size_t used = (size_t)snprintf(buffer, SCENARIO_TEXT, "%s s=%" PRId64 " q=", settings->strategy->name,
+                                   settings->stock);
+    for (size_t i = 0; i < settings->actors; i++)
+        used += (size_t)snprintf(buffer + used, SCENARIO_TEXT - used, "%s%" PRId64, i ? "," : "",
+                                 settings->quantities[i]);
+    snprintf(buffer + used, SCENARIO_TEXT - used, " %s", script_words(script, words));
+    return buffer;
+}
+
+/* ---- holding it against what happened ------------------------------------------------------------------------- */
+
+static bool is_met(const struct expectation *expected, const struct ending *ending, const struct tally *tally,
+                   char *ret_error, size_t size)
+{
+    if (expected->kind == EXPECT_OUTCOME) {
+        enum outcome found = ending->outcomes[expected->actor];
+        snprintf(ret_error, size, "%c ended as %s, where %s was expected", actor_name(expected->actor),
+                 outcome_name(found), outcome_name((enum outcome)expected->number));
+        return (int64_t)found == expected->number;
+    }
+    int64_t found = value_of(find_figure(expected->figure), ending, tally);
+    switch (expected->kind) {
+    case EXPECT_NEVER:
+        snprintf(ret_error, size, "%s in %" PRId64 " schedules, where never was expected", expected->figure,
+                 found);
+        return found == 0;
+    case EXPECT_SOMETIMES:
+        snprintf(ret_error, size, "%s in no schedule, where some were expected", expected->figure);
+        return found > 0;
+    default:
+        snprintf(ret_error, size, "%s %" PRId64 ", where %" PRId64 " was expected", expected->figure, found,
+                 expected->number);
+        return found == expected->number;
+    }
+}
+
+bool scenario_met(const struct scenario *scenario, const struct ending *ending, const struct tally *tally,
+                  char *ret_error, size_t size)
+{
+    for (size_t i = 0; i < scenario->expectation_count; i++)
+        if (!is_met(&scenario->expectations[i], ending, tally, ret_error, size))
+            return false;
+    *ret_error = '\0';
+    return true;
+}

@@ -1,0 +1,264 @@
+/* The intent log against the database: what clients were told, and what there is. */
+#include "loadtest/faults/checker/judge.h"
+
+#include "base/clock.h"
+#include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
+#include "loadtest/faults/checker/history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SETTLE_MS 60000 /* the other writers notice a dead writer within 5 s */
+#define POLL_MS 15
+
+static const struct statement ST_ORDERS = {
+    "fault_orders",
+    "SELECT l.product_id, o.id, coalesce(o.idempotency_key, ''), o.status = 'pending', l.stock_seen FROM order_line l "
+    "JOIN orders o ON o.id = l.order_id WHERE l.product_id BETWEEN $1 AND $2",
+    2};
+static const struct statement ST_BOOKS = {
+    "fault_books",
+    "SELECT p.id, p.initial_count, s.units_left, "
+    "       coalesce((SELECT sum(purchase_num) FROM order_item i WHERE i.product_id = p.id), 0),"
+    "       (SELECT count(*) FROM order_item i WHERE i.product_id = p.id AND purchase_price * purchase_num <>"
+    "               (SELECT amount FROM orders WHERE id = i.order_id)) "
+    "FROM product p JOIN product_stock s ON s.product_id = p.id WHERE p.id BETWEEN $1 AND $2",
+    2};
+static const struct statement ST_COUNTS = {
+    "fault_counts",
+    "SELECT product_id, count(*) FROM order_line WHERE product_id BETWEEN $1 AND $2 GROUP BY product_id", 2};
+static const struct statement ST_BUSY = {
+    "fault_busy",
+    "SELECT count(*) FROM pg_stat_activity WHERE (application_name LIKE 'oversell orders %' OR application_name = "
+    "'oversell writer') AND datname = current_database() AND state <> 'idle'",
+    0};
+static const struct statement ST_READERS = {
+    "fault_readers",
+    "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'oversell orders %' AND state = 'idle in "
+    "transaction'",
+    0};
+
+static int64_t number(const PGresult *rows, int row, int column)
+{
+    return strtoll(PQgetvalue(rows, row, column), NULL, 10);
+}
+
+static PGresult *ask(struct site *site, const struct statement *statement, int64_t first, int64_t last)
+{
+    struct db *db = site_db(site);
+    PGresult *rows = NULL;
+    const char *values[] = {DB_NUMBER(first), DB_NUMBER(last)};
+    if (db && db_run(db, statement, values, &rows) != DB_OK) {
+        complain("%s", db_error(db));
+        return NULL;
+    }
+    return rows;
+}
+
+int64_t fault_readers(struct site *site)
+{
+    AUTO_RESULT rows = ask(site, &ST_READERS, 0, 0);
+    return rows ? number(rows, 0, 0) : -1;
+}
+
+/* ---- coming to rest ------------------------------------------------------------------------------------ */
+
+/* Every product has as many orders as clients were told of; *ret_all. */
+static bool all_written(struct site *site, struct fault_log *log, int64_t first, size_t count, bool *ret_all)
+{
+    int64_t told[FAULT_STRATEGIES_MAX] = {0};
+    AUTO_RESULT rows = ask(site, &ST_COUNTS, first, first + (int64_t)count - 1);
+    if (!rows)
+        return false;
+    for (size_t i = log->from; i < log->count; i++)
+        told[log->intents[i].strategy] += fault_log_stands(log, &log->intents[i]);
+    for (int row = 0; row < PQntuples(rows); row++)
+        told[number(rows, row, 0) - first] -= number(rows, row, 1);
+    *ret_all = true;
+    for (size_t i = 0; i < count; i++)
+        *ret_all &= told[i] <= 0;
+    return true;
+}
+
+/* Nothing is on its way to a product whose stock was replaced. There all_written does not tell, since it is not known which of
+ * the orders beside the change are for the new stock. */
+static bool nothing_to_come(struct site *site, const struct fault_log *log, int64_t first, size_t count,
+                            bool *ret_nothing)
+{
+    *ret_nothing = true;
+    for (size_t i = 0; i < count && *ret_nothing; i++) {
+        struct books books = {0};
+        if (log->changes[i].ended_us == 0)
+            continue;
+        if (!shop_audit(site->services[0].shop, first + (int64_t)i, &books)) {
+            if (!interrupted())
+                complain("%s", shop_error(site->services[0].shop));
+            return false;
+        }
+        *ret_nothing = books.in_flight == 0;
+    }
+    return true;
+}
+
+/* Orders that were accepted and not written may still come; where they were lost, waiting ends. */
+static bool settle(struct site *site, struct fault_log *log, int64_t first, size_t count)
+{
+    int64_t end_us = monotonic_us() + (int64_t)SETTLE_MS * 1000;
+    bool rests = false, written = false, arrived = false;
+    while (!(rests && written && arrived) && monotonic_us() < end_us) {
+        AUTO_RESULT rows = ask(site, &ST_BUSY, 0, 0);
+        if (!rows || !all_written(site, log, first, count, &written) ||
+            !nothing_to_come(site, log, first, count, &arrived) || !sleep_unless_interrupted(POLL_MS))
+            return false;
+        rests = number(rows, 0, 0) == 0;
+    }
+    if (!rests)
+        complain("orders are still under way after %d s", SETTLE_MS / 1000);
+    return rests;
+}
+
+/* ---- judging ------------------------------------------------------------------------------------------- */
+
+/* What there is of each intent. */
+struct found {
+    int orders, kept; /* kept: not rejected afterwards */
+    int64_t id;
+    int64_t seen; /* of the stock; negative: nothing */
+};
+
+static bool read_orders(struct site *site, const struct fault_log *log, int64_t first, size_t count,
+                        struct found *found, struct fault_tally *tallies)
+{
+    AUTO_RESULT rows = ask(site, &ST_ORDERS, first, first + (int64_t)count - 1);
+    if (!rows)
+        return false;
+    for (int row = 0; row < PQntuples(rows); row++) {
+        size_t at, strategy = (size_t)(number(rows, row, 0) - first);
+        bool kept = strcmp(PQgetvalue(rows, row, 3), "t") == 0;
+        tallies[strategy].orders += kept;
+        if (!fault_log_find(log, PQgetvalue(rows, row, 2), &at) || at < log->from ||
+            log->intents[at].strategy != strategy) {
+            tallies[strategy].denied++;
+            continue;
+        }
+        found[at - log->from].orders++;
+        found[at - log->from].kept += kept;
+        found[at - log->from].id = number(rows, row, 1);
+        found[at - log->from].seen = PQgetisnull(rows, row, 4) ? -1 : number(rows, row, 4);
+    }
+    return true;
+}
+
+static void judge_intent(const struct fault_log *log, const struct intent *intent, const struct found *found,
+                         struct fault_tally *tally)
+{
+    bool created = intent->told == TOLD_CREATED;
+    tally->intents++;
+    tally->acknowledged += created;
+    tally->unclear += intent->told == TOLD_NOTHING;
+    tally->refused += intent->told == TOLD_REFUSED;
+    tally->lost += (fault_log_stands(log, intent) && found->kept == 0) ||
+                   (created && found->kept == 1 && found->id != intent->order_id);
+    tally->duplicated += found->orders > 1;
+    tally->denied += found->kept > 0 && !intent->doubtful &&
+                     (intent->told == TOLD_REFUSED || intent->told == TOLD_SOLD_OUT);
+    tally->denied += found->kept > 0 && fault_log_is_deleted(log, intent);
+    tally->wrong += intent->told == TOLD_WRONG || intent->hung;
+}
+
+static bool read_books(struct site *site, int64_t first, size_t count, struct fault_tally *tallies)
+{
+    AUTO_RESULT rows = ask(site, &ST_BOOKS, first, first + (int64_t)count - 1);
+    if (!rows)
+        return false;
+    for (int row = 0; row < PQntuples(rows); row++) {
+        struct fault_tally *tally = &tallies[number(rows, row, 0) - first];
+        int64_t initial = number(rows, row, 1), left = number(rows, row, 2), sold = number(rows, row, 3);
+        int64_t drift = sold - (initial - left);
+        tally->left = left;
+        tally->amounts_wrong += number(rows, row, 4);
+        tally->oversold += sold > initial ? sold - initial : 0;
+        if (llabs(drift) > llabs(tally->drift))
+            tally->drift = drift;
+    }
+    return true;
+}
+
+/* Adds the sales of one strategy that were for OF to SALES, or all that are there: those whose clients were never told may have
+ * happened at any later time. */
+static size_t collect_sales(const struct fault_log *log, const struct found *found, size_t strategy,
+                            const enum sale_of *of, struct sale *sales)
+{
+    size_t sold = 0;
+    for (size_t i = 0; i < log->count - log->from; i++) {
+        const struct intent *intent = &log->intents[log->from + i];
+        if (intent->strategy != strategy || found[i].kept == 0 || found[i].seen < 0 ||
+            (of && fault_log_sale(log, intent) != *of))
+            continue;
+        sales[sold++] = (struct sale){.seen = found[i].seen,
+                                      .began_us = intent->began_us,
+                                      .ended_us = intent->told == TOLD_CREATED ? intent->ended_us
+                                                                               : INT64_MAX};
+    }
+    return sold;
+}
+
+/* One strategy's sales after the other. A reset leaves the orders of the new stock alone; a PUT keeps all, and those that were
+ * under way beside it may be of either stock, so they have no place in a history. */
+static bool check_histories(const struct fault_log *log, const struct found *found, size_t count,
+                            struct fault_tally *tallies)
+{
+    size_t intents = log->count - log->from;
+    struct sale *sales = malloc((intents + 1) * sizeof *sales);
+    for (size_t strategy = 0; sales && strategy < count; strategy++) {
+        static const enum sale_of before = SALE_BEFORE, last = SALE_LAST;
+        const enum sale_of *const both[] = {&before, &last}, *const all[] = {NULL, NULL};
+        bool keeps = log->changes[strategy].keeps_orders;
+        for (size_t i = 0; i < (keeps ? 2 : 1); i++) {
+            size_t sold = collect_sales(log, found, strategy, keeps ? both[i] : all[i], sales);
+            tallies[strategy].disordered += (int64_t)history_check(sales, sold);
+        }
+    }
+    free(sales);
+    return sales != NULL;
+}
+
+/* No unit comes back in a sale: after one order was refused as sold out, no later order can succeed. */
+static void count_turned_away(const struct fault_log *log, const struct found *found,
+                              struct fault_tally *tallies)
+{
+    int64_t last_us[FAULT_STRATEGIES_MAX] = {0}; /* when the last of the sales began */
+    for (size_t i = log->from; i < log->count; i++) {
+        const struct intent *intent = &log->intents[i];
+        if (found[i - log->from].kept > 0 && intent->began_us > last_us[intent->strategy])
+            last_us[intent->strategy] = intent->began_us;
+    }
+    for (size_t i = log->from; i < log->count; i++) {
+        const struct intent *intent = &log->intents[i];
+        struct fault_tally *tally = &tallies[intent->strategy];
+        if (intent->told == TOLD_SOLD_OUT && fault_log_sale(log, intent) == SALE_LAST)
+            tally->turned_away += tally->left >= log->quantity ||
+                                  intent->ended_us < last_us[intent->strategy];
+    }
+}
+
+bool fault_judge(struct site *site, struct fault_log *log, int64_t first, size_t count,
+                 struct fault_tally *ret_tallies)
+{
+    size_t intents = log->count - log->from;
+    if (!settle(site, log, first, count))
+        return false;
+    struct found *found = calloc(intents + 1, sizeof *found);
+    bool well = found && read_orders(site, log, first, count, found, ret_tallies) &&
+                read_books(site, first, count, ret_tallies);
+    for (size_t i = 0; well && i < intents; i++) {
+        const struct intent *intent = &log->intents[log->from + i];
+        judge_intent(log, intent, &found[i], &ret_tallies[intent->strategy]);
+    }
+    if (well)
+        count_turned_away(log, found, ret_tallies);
+    well = well && check_histories(log, found, count, ret_tallies);
+    free(found);
+    return well;
+}

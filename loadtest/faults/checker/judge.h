@@ -1,0 +1,41 @@
+/* The intent log against the database: what clients were told, and what there is. */
+#ifndef OVERSELL_LOADTEST_FAULTS_CHECKER_JUDGE_H
+#define OVERSELL_LOADTEST_FAULTS_CHECKER_JUDGE_H
+
+#include "loadtest/faults/site/log.h"
+#include "loadtest/faults/site/site.h"
+
+/* Of one strategy; several cycles are added up. */
+struct fault_tally {
+    int64_t intents;
+    int64_t acknowledged; /* told 201 or 202 */
+    int64_t unclear;      /* told nothing that settles it */
+    int64_t refused;      /* told to come again, in the end */
+    int64_t turned_away;  /* told "sold out" while units were left, or sold to one who came later */
+    int64_t lost;         /* told of an order, and it is not there */
+    int64_t duplicated;   /* keys with two orders */
+    int64_t denied;       /* orders whose client was told that nothing was sold, or that nobody wanted */
+    int64_t wrong;        /* answers that had no type, or did not come in bounded time */
+    int64_t
+        disordered; /* orders that no order of the sales explains, see loadtest/faults/checker/history.h; means nothing where a product's stock
+                           is not one number */
+    int64_t sections; /* critical sections whose traces were looked at … */
+    int64_t overlaps; /* … and those of them that overlap, see loadtest/faults/checker/sections.h */
+    int64_t orders, oversold;
+    int64_t amounts_wrong; /* orders whose amount is not the price times the quantity of their items */
+    int64_t left;          /* of the stock; of one cycle alone */
+    int64_t drift;         /* sold − (initial − left): the worst of the cycles */
+};
+
+/* Adds what a cycle came to. */
+void fault_tally_add(struct fault_tally *sum, const struct fault_tally *tally);
+
+/* Waits until nothing is under way in the database any more and what is written behind has come, and then adds what this
+ * cycle's intents and the products FIRST, FIRST + 1, … (one for each of COUNT strategies) say to RET_TALLIES. False, having
+ * said why. */
+bool fault_judge(struct site *site, struct fault_log *log, int64_t first, size_t count,
+                 struct fault_tally *ret_tallies);
+/* Sessions of orders that have read and not yet written; negative, having said why: it cannot be asked. */
+int64_t fault_readers(struct site *site);
+
+#endif

@@ -1,0 +1,93 @@
+/* The traces of a cycle, checked for mutual exclusion. */
+#include "loadtest/faults/checker/sections.h"
+
+#include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TRACES_WANTED 1000 /* as many as a service gives */
+
+static int64_t number(const json_t *object, const char *key)
+{
+    return (int64_t)json_integer_value(json_object_get(object, key));
+}
+
+static bool says(const json_t *object, const char *key, const char *text)
+{
+    const char *value = json_string_value(json_object_get(object, key));
+    return value && strcmp(value, text) == 0;
+}
+
+/* False where the order has had no lock, or has not committed. */
+static bool section_of(const json_t *trace, struct section *ret_section)
+{
+    size_t i;
+    json_t *step;
+    bool held = false;
+    json_array_foreach(json_object_get(trace, "steps"), i, step) {
+        if (says(step, "step", "lock")) {
+            ret_section->from_us = number(step, "end_us");
+            held = true;
+        }
+        if (says(step, "step", "commit") || says(step, "step", "commit-stock")) {
+            ret_section->to_us = number(step, "begin_us");
+            return held;
+        }
+    }
+    return false;
+}
+
+size_t sections_of(const json_t *answer, int64_t product, int64_t since_us, struct section *ret_sections,
+                   size_t room)
+{
+    size_t i, count = 0;
+    json_t *trace;
+    json_array_foreach(json_object_get(answer, "traces"), i, trace) {
+        struct section section;
+        if (count < room && number(trace, "product_id") == product && says(trace, "outcome", "created") &&
+            section_of(trace, &section) && section.from_us >= since_us)
+            ret_sections[count++] = section;
+    }
+    return count;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    int64_t left = ((const struct section *)a)->from_us, right = ((const struct section *)b)->from_us;
+    return (left > right) - (left < right);
+}
+
+size_t sections_overlapping(struct section *sections, size_t count)
+{
+    size_t overlapping = 0;
+    int64_t until_us = INT64_MIN; /* when the last of those that began earlier was over */
+    if (count > 0)
+        qsort(sections, count, sizeof *sections, by_begin);
+    for (size_t i = 0; i < count; i++) {
+        overlapping += sections[i].from_us < until_us;
+        if (sections[i].to_us > until_us)
+            until_us = sections[i].to_us;
+    }
+    return overlapping;
+}
+
+bool fault_sections_check(struct site *site, int64_t product, int64_t since_us, struct fault_tally *tally)
+{
+    struct section sections[FAULT_INSTANCES * TRACES_WANTED];
+    size_t count = 0;
+    for (int i = 0; i < FAULT_INSTANCES; i++) {
+        struct shop *shop = site->services[i].shop;
+        json_auto_t *answer = shop_recent(shop, product, TRACES_WANTED);
+        if (!answer) {
+            if (!interrupted())
+                complain("no traces: %s", shop_error(shop));
+            return false;
+        }
+        count += sections_of(answer, product, since_us, &sections[count], TRACES_WANTED);
+    }
+    tally->sections += (int64_t)count;
+    tally->overlaps += (int64_t)sections_overlapping(sections, count);
+    return true;
+}

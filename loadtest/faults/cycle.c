@@ -1,0 +1,381 @@
+/* How a cycle of a fault goes: a crowd that orders while things break, or a holder who is overtaken. */
+#include "loadtest/faults/fault.h"
+
+#include "base/clock.h"
+#include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
+#include "loadtest/faults/checker/sections.h"
+#include "loadtest/testbed/redis_cli.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POLL_MS INT64_C(10)
+#define WARM_MS 120000          /* until every strategy has served somebody, before the fault */
+#define STUCK_MS INT64_C(8000)  /* a lock that should be stuck for ever is believed to be after so long */
+#define REPLY_MS INT64_C(30000) /* I6: no answer takes longer */
+#define PATIENCE_MS 15000
+#define PAUSE_MS 200 /* of a client, at most */
+#define AMPLE 2000
+#define HOLDERS_THINK_MS 200
+#define WARM_THINK_MS 50 /* so that orders meet, and every worker is needed */
+#define QUIET_MS INT64_C(1000)
+#define OVERTAKEN_WAIT_MS 60000 /* until the second holders have read */
+
+/* ---- both ---------------------------------------------------------------------------------------------- */
+
+static bool reset_products(struct fault_run *run, int64_t stock)
+{
+    struct shop *shop = run->site->services[0].shop;
+    for (size_t i = 0; i < run->count; i++) {
+        const struct fault_subject *subject = &run->subjects[i];
+        if (!shop_reset(shop, subject->product, stock,
+                        stock_kinds[strategy_stock_kind(subject->strategy)].name)) {
+            if (!interrupted())
+                complain("%s", shop_error(shop));
+            return false;
+        }
+    }
+    return true;
+}
+
+void fault_note_end(struct fault_run *run, int i, const char *when)
+{
+    char status[64], text[128];
+    snprintf(text, sizeof text, "a service that %s: %s", when,
+             child_status_text(&run->site->services[i].child, status));
+    fault_log_oddity(run->log, text);
+    for (size_t s = 0; s < run->count; s++)
+        run->subjects[s].tally.wrong++;
+}
+
+/* Whoever ends one starts it again, so one that has ended has done so by itself. */
+static bool mend_services(struct fault_run *run)
+{
+    for (int i = 0; i < FAULT_INSTANCES; i++)
+        if (child_ended(&run->site->services[i].child))
+            fault_note_end(run, i, "nobody had ended");
+    return site_mend_services(run->site);
+}
+
+void fault_free_locks(struct fault_run *run)
+{
+    for (size_t i = 0; i < run->count; i++)
+        if (fault_lock_on(run->subjects[i].strategy, "redis"))
+            (void)redis_tell(run->site->addresses.redis_url, 0, "DEL oversell:lock:product:%" PRId64,
+                             run->subjects[i].product);
+}
+
+static struct fault_crowd crowd_of(struct fault_run *run, const struct fault_client *clients, size_t count)
+{
+    return (struct fault_crowd){.log = run->log,
+                                .urls = {run->site->services[0].url, run->site->services[1].url},
+                                .clients = clients,
+                                .count = count,
+                                .pause_ms = PAUSE_MS,
+                                .patience_ms = PATIENCE_MS,
+                                .reply_ms = REPLY_MS,
+                                .seed = run->seed};
+}
+
+static struct fault_client client_of(const struct fault_run *run, size_t i, int instance)
+{
+    const struct fault_subject *subject = &run->subjects[i];
+    bool fixed = subject->strategy->guarantee == ONE_PROCESS;
+    return (struct fault_client){.strategy = i,
+                                 .name = subject->strategy->name,
+                                 .product = subject->product,
+                                 .instance = fixed ? 0 : instance,
+                                 .fixed = fixed};
+}
+
+void fault_tally_add(struct fault_tally *sum, const struct fault_tally *tally)
+{
+    sum->intents += tally->intents;
+    sum->acknowledged += tally->acknowledged;
+    sum->unclear += tally->unclear;
+    sum->refused += tally->refused;
+    sum->turned_away += tally->turned_away;
+    sum->lost += tally->lost;
+    sum->duplicated += tally->duplicated;
+    sum->denied += tally->denied;
+    sum->wrong += tally->wrong;
+    sum->disordered += tally->disordered;
+    sum->sections += tally->sections;
+    sum->overlaps += tally->overlaps;
+    sum->orders += tally->orders;
+    sum->amounts_wrong += tally->amounts_wrong;
+    sum->oversold += tally->oversold;
+    if (llabs(tally->drift) > llabs(sum->drift))
+        sum->drift = tally->drift;
+}
+
+static bool judge(struct fault_run *run)
+{
+    struct fault_tally tallies[FAULT_STRATEGIES_MAX] = {0};
+    if (!fault_judge(run->site, run->log, run->subjects[0].product, run->count, tallies))
+        return false;
+    for (size_t i = 0; i < run->count; i++) {
+        struct fault_subject *subject = &run->subjects[i];
+        if (subject->strategy->lock &&
+            !fault_sections_check(run->site, subject->product, run->log->turned_us, &tallies[i]))
+            return false;
+        subject->cycles++;
+        subject->empty += tallies[i].acknowledged == 0;
+        subject->seen_in += tallies[i].oversold > 0 || tallies[i].drift != 0 || tallies[i].lost > 0;
+        fault_tally_add(&subject->tally, &tallies[i]);
+    }
+    return true;
+}
+
+/* ---- a crowd while things break ------------------------------------------------------------------------ */
+
+/* Every strategy has served somebody since SINCE_US, but for those that are expected to be stuck, which are given up sooner. */
+static bool await_service(struct fault_run *run, int64_t since_us, int64_t wait_ms, bool *ret_all)
+{
+    int64_t now_us = monotonic_us(), end_us = now_us + wait_ms * 1000, stuck_us = now_us + STUCK_MS * 1000;
+    for (*ret_all = false; !*ret_all && (now_us = monotonic_us()) < end_us;) {
+        *ret_all = true;
+        for (size_t i = 0; i < run->count; i++) {
+            /* Once seen is enough. */
+            bool given_up = (run->subjects[i].expected & SEEN_STUCK) &&
+                            (run->subjects[i].stuck || now_us > stuck_us);
+            *ret_all &= given_up || fault_log_served(run->log, i) > since_us;
+        }
+        if (!*ret_all && !sleep_unless_interrupted(POLL_MS))
+            return false;
+    }
+    return true;
+}
+
+static int by_end(const void *a, const void *b)
+{
+    int64_t left = ((const struct intent *)a)->ended_us, right = ((const struct intent *)b)->ended_us;
+    return (left > right) - (left < right);
+}
+
+/* The intents since the fault that were served, in the order of their ends, malloc'ed; NULL: out of memory. */
+static struct intent *served_since(const struct fault_log *log, int64_t fault_us, size_t *ret_count)
+{
+    struct intent *served = malloc((log->count - log->from + 1) * sizeof *served);
+    *ret_count = 0;
+    for (size_t n = log->from; served && n < log->count; n++) {
+        const struct intent *intent = &log->intents[n];
+        if ((intent->told == TOLD_CREATED || intent->told == TOLD_SOLD_OUT) && intent->ended_us >= fault_us)
+            served[(*ret_count)++] = *intent;
+    }
+    if (served)
+        qsort(served, *ret_count, sizeof *served, by_end);
+    return served;
+}
+
+/* The longest time after the fault in which a strategy served nobody, and the time from when all was back. */
+static bool measure_outages(struct fault_run *run)
+{
+    int64_t last_us[FAULT_STRATEGIES_MAX], first_us[FAULT_STRATEGIES_MAX] = {0},
+                                           gap_us[FAULT_STRATEGIES_MAX] = {0};
+    size_t count;
+    struct intent *served = served_since(run->log, run->fault_us, &count);
+    int64_t until_us = monotonic_us();
+    if (!served) {
+        complain("out of memory");
+        return false;
+    }
+    for (size_t i = 0; i < run->count; i++)
+        last_us[i] = run->fault_us;
+    for (const struct intent *intent = served; intent < served + count; intent++) {
+        size_t i = intent->strategy;
+        if (intent->ended_us - last_us[i] > gap_us[i])
+            gap_us[i] = intent->ended_us - last_us[i];
+        last_us[i] = intent->ended_us;
+        if (intent->ended_us >= run->ready_us && first_us[i] == 0)
+            first_us[i] = intent->ended_us;
+    }
+    free(served);
+    for (size_t i = 0; i < run->count; i++) {
+        struct fault_subject *subject = &run->subjects[i];
+        int64_t recovery_ms = ((first_us[i] ? first_us[i] : until_us) - run->ready_us) / 1000;
+        int64_t outage_ms = (first_us[i] ? gap_us[i] : until_us - last_us[i]) / 1000;
+        subject->stuck |= first_us[i] == 0;
+        subject->struck += recovery_ms > run->fault->ttl_ms / 2;
+        if (outage_ms > subject->longest_outage_ms)
+            subject->longest_outage_ms = outage_ms;
+        if (recovery_ms > subject->longest_recovery_ms)
+            subject->longest_recovery_ms = recovery_ms;
+    }
+    return true;
+}
+
+/* Somebody orders under every strategy from both services; where there must be one process, from the first, and where a
+ * holder is still to die, from the victim. */
+static struct fault_clients *start_crowd(struct fault_run *run, struct fault_client *clients)
+{
+    for (size_t i = 0; i < run->count; i++) {
+        bool at_victim = fault_holder_to_be_struck(&run->subjects[i]);
+        for (int instance = 0; instance < FAULT_INSTANCES; instance++)
+            clients[i * FAULT_INSTANCES + (size_t)instance] = client_of(run, i,
+                                                                        at_victim ? run->victim : instance);
+    }
+    struct fault_crowd crowd = crowd_of(run, clients, run->count * FAULT_INSTANCES);
+    return fault_clients_start(&crowd);
+}
+
+bool fault_await_service(struct fault_run *run)
+{
+    bool all;
+    return await_service(run, run->ready_us, FAULT_LATE * run->fault->bound_ms, &all);
+}
+
+static bool break_things(struct fault_run *run)
+{
+    bool all;
+    if (!await_service(run, 0, WARM_MS, &all))
+        return false;
+    if (!sleep_unless_interrupted(random_between(&run->random, 20, 400)))
+        return false;
+    run->fault_us = monotonic_us();
+    run->ready_us = 0;
+    if (!run->fault->strike(run))
+        return false;
+    if (run->ready_us == 0)
+        run->ready_us = run->fault_us;
+    return fault_await_service(run);
+}
+
+bool fault_churn(struct fault_run *run)
+{
+    static const int64_t THINK_MS[] = {0, 0, 5, 20};
+    int64_t think_ms = run->fault->think_ms > 0 ? run->fault->think_ms
+                                                : THINK_MS[random_up_to(&run->random, 3)];
+    /* Every third sale is sold out in the middle of it. */
+    bool scarce = random_up_to(&run->random, 2) == 0 && !run->fault->ample;
+    bool to_be_struck = false;
+    for (size_t i = 0; i < run->count; i++)
+        to_be_struck |= fault_holder_to_be_struck(&run->subjects[i]);
+    if (to_be_struck) { /* whoever is struck shall hold locks most of the time */
+        think_ms = HOLDERS_THINK_MS;
+        scarce = false;
+    }
+    /* In every second sale each order takes two units, and one unit is left over. */
+    int64_t quantity = run->cycle % 2 == 0 ? 2 : 1;
+    int64_t stock = quantity * (scarce ? random_between(&run->random, 5, 40) : AMPLE) + quantity - 1;
+    struct fault_client clients[FAULT_STRATEGIES_MAX * FAULT_INSTANCES];
+    run->victim = (int)random_up_to(&run->random, FAULT_INSTANCES - 1);
+    if (!mend_services(run) || !site_set(run->site, 0, think_ms) || !site_set(run->site, 1, think_ms) ||
+        !reset_products(run, stock))
+        return false;
+    fault_free_locks(run);
+    fault_log_turn(run->log);
+    run->log->quantity = quantity;
+    struct fault_clients *crowd = start_crowd(run, clients);
+    bool well = crowd && break_things(run);
+    fault_clients_end(crowd);
+    if (!well || interrupted())
+        return false;
+    return measure_outages(run) && mend_services(run) && judge(run);
+}
+
+/* ---- a holder who is overtaken ------------------------------------------------------------------------- */
+
+/* WANTED of the orders that were begun, or more, have read, or ended; and for a while no more have. */
+static bool await_readers(struct fault_run *run, const struct fault_clients *clients, int64_t before,
+                          size_t wanted, int64_t wait_ms)
+{
+    int64_t end_us = monotonic_us() + wait_ms * 1000, changed_us = 0, last = -1;
+    while (monotonic_us() < end_us) {
+        int64_t readers = fault_readers(run->site);
+        if (readers < 0)
+            return false;
+        int64_t now = readers - before + (int64_t)(run->count - fault_clients_running(clients));
+        if (now != last)
+            changed_us = monotonic_us();
+        last = now;
+        bool all = now >= (int64_t)run->count;
+        if (all || (now >= (int64_t)wanted && monotonic_us() - changed_us > QUIET_MS * 1000))
+            return true;
+        if (!sleep_unless_interrupted(POLL_MS * 2))
+            return false;
+    }
+    return true; /* whoever has not come by now will be judged all the same */
+}
+
+/* Those who are let in by the end of another's lock, or by having none. */
+static size_t expected_to_overtake(const struct fault_run *run)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < run->count; i++)
+        count += (run->subjects[i].expected & SEEN_OVERSOLD) != 0;
+    return count;
+}
+
+static struct fault_clients *order_at(struct fault_run *run, int instance, struct fault_client *clients)
+{
+    for (size_t i = 0; i < run->count; i++) {
+        clients[i] = client_of(run, i, instance);
+        clients[i].fixed = true; /* the same order by the other service would be another holder */
+    }
+    struct fault_crowd crowd = crowd_of(run, clients, run->count);
+    crowd.once = true;
+    crowd.reply_ms = 3 * REPLY_MS;
+    crowd.seed += (uint64_t)instance + 1;
+    return fault_clients_start(&crowd);
+}
+
+static bool await_end(const struct fault_clients *clients)
+{
+    while (fault_clients_running(clients) > 0)
+        if (!sleep_unless_interrupted(POLL_MS))
+            return false;
+    return true;
+}
+
+/* The first of both holds the lock and has read one unit; the second comes; both go on. */
+bool fault_overtake(struct fault_run *run)
+{
+    struct fault_client first[FAULT_STRATEGIES_MAX], second[FAULT_STRATEGIES_MAX];
+    struct fault_clients *before = NULL, *after = NULL;
+    int64_t by_lease_ms = run->fault->ttl_ms >= 10000 ? 10000 : 4000; /* the maximum, for slow machines */
+    int64_t first_think_ms = run->fault->think_ms > 0 ? run->fault->think_ms : by_lease_ms;
+    int64_t second_think_ms = 10000; /* the most there is */
+    run->victim = (int)random_up_to(&run->random, FAULT_INSTANCES - 1);
+    if (run->fault->proxied_one)
+        run->victim = 0;
+    int other = 1 - run->victim;
+    if (!mend_services(run) || (run->fault->before && !run->fault->before(run)) ||
+        !site_set(run->site, run->victim, first_think_ms) || !site_set(run->site, other, second_think_ms) ||
+        !reset_products(run, 1))
+        return false;
+    fault_log_turn(run->log);
+    bool well = (before = order_at(run, run->victim, first)) != NULL &&
+                await_readers(run, before, 0, run->count, first_think_ms / 2);
+    run->fault_us = run->ready_us = monotonic_us();
+    well = well && run->fault->strike(run);
+    int64_t readers = well ? fault_readers(run->site) : 0;
+    well = well && readers >= 0 && (after = order_at(run, other, second)) != NULL &&
+           await_readers(run, after, readers, expected_to_overtake(run), OVERTAKEN_WAIT_MS);
+    if (run->fault->after && !run->fault->after(run))
+        well = false;
+    well = well && await_end(before) && await_end(after);
+    fault_clients_end(before);
+    fault_clients_end(after);
+    return well && mend_services(run) && judge(run);
+}
+
+bool fault_warm_up(struct fault_run *run)
+{
+    struct fault_client clients[FAULT_STRATEGIES_MAX];
+    run->random = random_from(run->seed);
+    for (int i = 0; i < 2 * FAULT_INSTANCES; i++) {
+        if (!site_set(run->site, i % FAULT_INSTANCES, WARM_THINK_MS) || !reset_products(run, AMPLE))
+            return false;
+        fault_log_turn(run->log);
+        struct fault_clients *crowd = order_at(run, i % FAULT_INSTANCES, clients);
+        bool well = crowd && await_end(crowd);
+        fault_clients_end(crowd);
+        if (!well)
+            return false;
+    }
+    return true;
+}

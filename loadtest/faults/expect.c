@@ -1,0 +1,120 @@
+/* What a fault is expected to do to each strategy, read off the strategy table, and what was seen against it. Pure. */
+#include "loadtest/faults/fault.h"
+
+#include <stdio.h>
+#include <string.h>
+
+unsigned fault_perils(const struct strategy *strategy)
+{
+    return strategy->lock ? strategy->lock->properties.perils : 0;
+}
+
+bool fault_lock_on(const struct strategy *strategy, const char *server)
+{
+    const struct lock_server *on = strategy_server(strategy);
+    return on && strcmp(on->name, server) == 0;
+}
+
+unsigned fault_expect_leases_held(const struct strategy *strategy)
+{
+    bool held = strategy->guarantee == SAFE || strategy->guarantee == WHILE_LEASE_HOLDS;
+    return held ? ALL_KEPT | I5_FLOWS : ORDERS_KEPT;
+}
+
+unsigned fault_expect_leases_ended(const struct strategy *strategy)
+{
+    return strategy->guarantee == SAFE ? ALL_KEPT | I5_FLOWS : ORDERS_KEPT;
+}
+
+unsigned fault_expect_peril(const struct strategy *strategy, unsigned peril, const char *server)
+{
+    if (strategy->guarantee == SAFE)
+        return ALL_KEPT;
+    if (strategy->span != AROUND_TX || strategy->guarantee == ONE_PROCESS || (strategy->shown_by & LOAD))
+        return 0; /* oversold without any fault */
+    bool hit = (fault_perils(strategy) & peril) && (!server || fault_lock_on(strategy, server));
+    if (hit)
+        return ORDERS_KEPT | SEEN_OVERSOLD;
+    return strategy->guarantee == WHILE_LEASE_HOLDS ? ALL_KEPT : ORDERS_KEPT;
+}
+
+bool fault_sees_its_place(const struct strategy *strategy)
+{
+    /* Who checks first and lets the database subtract has not seen what it subtracts from. */
+    return strategy_stock_kind(strategy) == STOCK_COUNTER && strategy->take_stock != take_decrement_checked &&
+           strategy->take_stock != take_decrement;
+}
+
+bool fault_lock_excludes(const struct strategy *strategy)
+{
+    return strategy->lock && (strategy->guarantee == WHILE_LEASE_HOLDS || strategy->guarantee == ONE_PROCESS);
+}
+
+/* All that was seen not to hold, or to go wrong, whether it was expected or not. */
+static unsigned seen_against(const struct fault *fault, const struct fault_subject *subject)
+{
+    const struct fault_tally *tally = &subject->tally;
+    unsigned seen = 0;
+    if (tally->oversold > 0 || tally->drift > 0 ||
+        (fault_sees_its_place(subject->strategy) && tally->disordered > 0))
+        seen |= I1_NOT_OVERSOLD | SEEN_OVERSOLD;
+    if (tally->turned_away > 0 || (fault_lock_excludes(subject->strategy) && tally->overlaps > 0))
+        seen |= I1_NOT_OVERSOLD;
+    if (tally->drift != 0)
+        seen |= I3_BALANCED | SEEN_OVERSOLD;
+    if (tally->lost > 0)
+        seen |= I2_NOT_LOST | SEEN_LOST;
+    if (tally->amounts_wrong > 0)
+        seen |= I2_NOT_LOST;
+    if (tally->duplicated > 0 || tally->denied > 0)
+        seen |= I7_ONCE;
+    if (tally->wrong > 0)
+        seen |= I6_ANSWERED;
+    if (subject->longest_recovery_ms > FAULT_LATE * fault->bound_ms)
+        seen |= I4_LOCK_FREED | I5_FLOWS;
+    if (subject->stuck)
+        seen |= I4_LOCK_FREED | I5_FLOWS | SEEN_STUCK;
+    return seen;
+}
+
+bool fault_still_to_be_seen(const struct fault_run *run, unsigned wanted)
+{
+    for (size_t i = 0; i < run->count; i++) {
+        unsigned expected = run->subjects[i].expected & wanted;
+        if (expected && !(seen_against(run->fault, &run->subjects[i]) & expected))
+            return true;
+    }
+    return false;
+}
+
+bool fault_holder_to_be_struck(const struct fault_subject *subject)
+{
+    /* Nobody waits for the death of a holder whose lock goes with its connection. */
+    bool leased = (subject->expected & I4_LOCK_FREED) && (fault_perils(subject->strategy) & PERIL_PAUSE);
+    return (leased || (subject->expected & SEEN_STUCK)) && subject->struck == 0;
+}
+
+const char *fault_verdict(const struct fault *fault, const struct fault_subject *subject)
+{
+    if (subject->reason || subject->cycles == 0)
+        return "unavailable";
+    unsigned seen = seen_against(fault, subject);
+    if (seen & subject->expected & ~(unsigned)SEEN_ANY)
+        return "broken";
+    if (fault_holder_to_be_struck(subject))
+        return "not-caught";
+    if (!(subject->expected & SEEN_ANY))
+        return subject->tally.acknowledged > 0 && 2 * subject->empty <= subject->cycles ? "ok"
+                                                                                        : "nothing-shown";
+    return seen & subject->expected & SEEN_ANY ? "caught-as-expected" : "not-caught";
+}
+
+const char *fault_promises(unsigned expected, char *buffer)
+{
+    size_t used = 0;
+    buffer[0] = 0;
+    for (int i = 1; i <= 7; i++)
+        if (expected & 1u << i)
+            used += (size_t)snprintf(buffer + used, 64 - used, "%sI%d", used ? " " : "", i);
+    return buffer;
+}

@@ -1,0 +1,296 @@
+/* `loadtest faults`: breaks things under every strategy, and compares what clients were told with what there is. */
+#include "base/clock.h"
+#include "loadtest/cli/commands.h"
+#include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
+#include "loadtest/cli/selection.h"
+#include "loadtest/faults/fault.h"
+#include "loadtest/faults/row.h"
+#include "loadtest/report/output.h"
+#include "loadtest/report/result.h"
+#include "loadtest/testbed/addresses.h"
+#include "service/orders/metrics.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MORE_CHANCES 5
+#define PRODUCTS_OF_A_FAULT                                                                                  \
+    1000 /* what one has left behind, such as a lock that is stuck, is not in the way of the next */
+
+_Static_assert((int)STRATEGIES_MAX <= (int)FAULT_STRATEGIES_MAX, "there is room for every strategy");
+
+struct faults_settings {
+    const char *faults;
+    const char *strategies;
+    int64_t cycles;  /* 0: each fault's own number */
+    int64_t time_ms; /* 0: as long as it takes */
+    int64_t seed;
+    struct output_settings output;
+};
+
+#define AT(member) offsetof(struct faults_settings, member)
+
+static const struct option_row ROWS[] = {
+    {"--faults", "LIST", OPTION_TEXT, AT(faults), 0, 0, NULL,
+     "names with commas between, or all (see below)"},
+    SELECTION_ROW(AT(strategies)),
+    {"--cycles", "N", OPTION_NUMBER, AT(cycles), 0, 1000000, NULL,
+     "break it so often; 0: as often as each fault needs by itself"},
+    {"--time", "T", OPTION_DURATION, AT(time_ms), 0, 86400000, NULL,
+     "begin no cycle of a fault later than so long after its first; 0: no limit"},
+    {"--seed", "N", OPTION_NUMBER, AT(seed), 0, INT64_MAX, NULL,
+     "the same seed breaks the same things after the same pauses"},
+};
+
+static const struct option_rows OPTIONS = OPTION_ROWS(ROWS);
+
+static const struct command_line LINE = {
+    .name = "faults",
+    .operands = "",
+    .summary =
+        "Breaks things while clients order: processes, servers, networks, clocks. Every client writes down\n"
+        "what it wants before it asks, and what it was told; afterwards that is held against the database.\n"
+        "A strategy must keep what it promises, and where it does not promise, the loss must be seen.\n"
+        "It starts private servers and two services, and removes them again. --faults help lists the faults.",
+    .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
+};
+
+/* ---- which faults -------------------------------------------------------------------------------------- */
+
+static void print_faults(FILE *out)
+{
+    for (size_t i = 0; i < fault_count; i++)
+        fprintf(out, "  %-20s %s\n", faults[i].name, faults[i].does);
+}
+
+/* Every word of the list is a fault's name. */
+static bool faults_valid(const char *list)
+{
+    const char *word;
+    size_t length, i;
+    while (selection_next(&list, &word, &length)) {
+        for (i = 0; i < fault_count && !selection_word_means(word, length, faults[i].name, NULL);)
+            i++;
+        if (i == fault_count) {
+            fprintf(stderr, "loadtest: unknown fault '%.*s'; valid are all and:\n", (int)length, word);
+            print_faults(stderr);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool strategies_valid(const char *list)
+{
+    json_auto_t *table = json_array();
+    for (size_t i = 0; i < strategy_count; i++)
+        if (json_array_append_new(table, json_pack("{s:s, s:s}", "name", strategies[i].name, "guarantee",
+                                                   guarantee_name(strategies[i].guarantee))) != 0)
+            return false;
+    json_auto_t *rows = selection_rows(table, list);
+    return rows != NULL;
+}
+
+/* The strategies whose servers are started: those that are tried, and those that a fault needs besides. */
+static bool name_servers(const struct faults_settings *settings, char *ret_list, size_t size)
+{
+    size_t used = (size_t)snprintf(ret_list, size, "%s", settings->strategies);
+    for (size_t i = 0; i < fault_count && used < size; i++)
+        if (faults[i].servers_of && selection_means(settings->faults, faults[i].name, NULL))
+            used += (size_t)snprintf(ret_list + used, size - used, ",%s", faults[i].servers_of);
+    if (used >= size)
+        complain("the list of strategies is too long");
+    return used < size;
+}
+
+/* ---- running ------------------------------------------------------------------------------------------- */
+
+static bool (*const STORIES[])(struct fault_run *run) = {
+    [STORY_CHURN] = fault_churn, [STORY_OVERTAKE] = fault_overtake, [STORY_LOCK_TEST] = fault_lock_test};
+
+static bool has_struck(const struct fault_run *run)
+{
+    return (run->turned & ~site_acted(run->site)) == 0;
+}
+
+/* What has to be caught needs a fault that strikes at the right moment: it gets up to MORE_CHANCES times the cycles. */
+static bool goes_on(const struct fault_run *run, int64_t cycles)
+{
+    bool shown = has_struck(run) && !fault_still_to_be_seen(run, SEEN_ANY);
+    for (size_t i = 0; i < run->count; i++)
+        shown &= !fault_holder_to_be_struck(&run->subjects[i]);
+    return run->cycle < (shown ? cycles : cycles * MORE_CHANCES);
+}
+
+/* A cycle of one group of strategies after the other. */
+static bool run_cycles(const struct faults_settings *settings, struct fault_run *run,
+                       struct progress *progress)
+{
+    int64_t cycles = settings->cycles > 0 ? settings->cycles : run->fault->cycles;
+    int64_t end_us = settings->time_ms > 0 ? monotonic_us() + settings->time_ms * 1000 : INT64_MAX;
+    if (run->fault->story != STORY_LOCK_TEST && !fault_warm_up(run))
+        return false;
+    for (run->cycle = 0; goes_on(run, cycles) && monotonic_us() < end_us; run->cycle++) {
+        run->seed = (uint64_t)settings->seed * 1000003 + (uint64_t)(run->fault - faults) * 10007 +
+                    (uint64_t)run->cycle * 131;
+        run->random = random_from(run->seed);
+        char detail[64];
+        snprintf(detail, sizeof detail, ": cycle %" PRId64 " of %" PRId64, run->cycle + 1, cycles);
+        progress_update(progress, run->cycle < cycles ? (double)run->cycle / (double)cycles : 1, detail);
+        if (!STORIES[run->fault->story](run))
+            return false;
+    }
+    if (!has_struck(run))
+        complain("%s: a proxy has done nothing in %" PRId64 " cycles, so nothing has been shown",
+                 run->fault->name, run->cycle);
+    return has_struck(run);
+}
+
+static int64_t first_product(const struct fault *fault)
+{
+    return (fault - faults + 1) * PRODUCTS_OF_A_FAULT;
+}
+
+/* The strategies that the fault is for: those that hold up all others by themselves, or all the rest. */
+static size_t choose(const struct faults_settings *settings, const struct fault *fault, struct site *site,
+                     bool alone, struct fault_subject *ret_subjects, char reasons[][200])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < strategy_count; i++) {
+        const struct strategy *strategy = &strategies[i];
+        unsigned expected = fault->expected(strategy);
+        bool thinks = fault->story == STORY_OVERTAKE || fault->think_ms > 0;
+        bool holds_up = thinks && strategy->take_stock == take_table_lock;
+        if (!expected || holds_up != alone ||
+            !selection_means(settings->strategies, strategy->name, guarantee_name(strategy->guarantee)))
+            continue;
+        struct fault_subject *subject = &ret_subjects[count];
+        *subject = (struct fault_subject){
+            .strategy = strategy, .expected = expected, .product = first_product(fault) + (int64_t)count};
+        const struct lock_server *server = strategy_server(strategy);
+        if (server &&
+            !address_known(&site->addresses, &site->lab, server, reasons[count], sizeof reasons[count]))
+            subject->reason = reasons[count];
+        count++;
+    }
+    return count;
+}
+
+/* Those that can be tried come first; *ret_tried of them. */
+static void order_by_reason(struct fault_subject *subjects, size_t count, int64_t first_product,
+                            size_t *ret_tried)
+{
+    size_t tried = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (subjects[i].reason)
+            continue;
+        struct fault_subject subject = subjects[i];
+        memmove(&subjects[tried + 1], &subjects[tried], (i - tried) * sizeof subjects[0]);
+        subjects[tried] = subject;
+        subjects[tried].product = first_product + (int64_t)tried;
+        tried++;
+    }
+    *ret_tried = tried;
+}
+
+static bool try_group(const struct faults_settings *settings, const struct fault *fault, struct site *site,
+                      bool alone, struct progress *progress, json_t *rows)
+{
+    struct fault_subject subjects[FAULT_STRATEGIES_MAX + 1];
+    char reasons[FAULT_STRATEGIES_MAX][200], reason[200], tag[40];
+    size_t tried, count = choose(settings, fault, site, alone, subjects, reasons);
+    order_by_reason(subjects, count, first_product(fault), &tried);
+    if (fault->possible && !fault->possible(site, reason, sizeof reason)) {
+        for (size_t i = 0; i < tried; i++)
+            subjects[i].reason = reason;
+        tried = 0;
+    }
+    struct fault_log log;
+    snprintf(tag, sizeof tag, "f%" PRId64 "-%zu%s", settings->seed, (size_t)(fault - faults),
+             alone ? "a" : "");
+    fault_log_open(tag, &log);
+    struct fault_run run = {.fault = fault, .site = site, .log = &log, .subjects = subjects, .count = tried};
+    bool well = tried == 0 || ((!fault->enter || fault->enter(&run)) && run_cycles(settings, &run, progress));
+    if (tried > 0 && fault->leave && !fault->leave(&run))
+        well = false;
+    for (size_t i = 0; well && i < count; i++)
+        well = json_array_append_new(rows, fault_row_new(&run, &subjects[i])) == 0;
+    fault_log_close(&log);
+    return well;
+}
+
+static bool try_fault(const struct faults_settings *settings, const struct fault *fault, struct site *site,
+                      struct progress *progress, json_t *rows, json_t *told)
+{
+    const struct site_plan plan = {.ttl_ms = fault->ttl_ms,
+                                   .wait_ms = fault->story == STORY_CHURN ? FAULT_LOCK_WAIT_MS : 30000,
+                                   .order_ms = fault->story == STORY_CHURN ? 10000 : 60000,
+                                   .proxied = fault->proxied,
+                                   .proxied_one = fault->proxied_one,
+                                   .clocks = fault->clocks};
+    progress_label(progress, "%s", fault->name);
+    if (!site_arrange(site, &plan) || !try_group(settings, fault, site, false, progress, rows) ||
+        !try_group(settings, fault, site, true, progress, rows))
+        return false;
+    progress_step_done(progress);
+    return json_array_append_new(told, json_pack("{s:s, s:s}", "name", fault->name, "does", fault->does)) ==
+           0;
+}
+
+static int faults_in(struct site *site, const struct faults_settings *settings)
+{
+    json_auto_t *rows = json_array();
+    json_auto_t *told = json_array();
+    size_t wanted = 0;
+    for (size_t i = 0; i < fault_count; i++)
+        wanted += selection_means(settings->faults, faults[i].name, NULL);
+    struct progress progress = progress_begin(wanted);
+    bool well = true;
+    for (size_t i = 0; well && i < fault_count; i++)
+        if (selection_means(settings->faults, faults[i].name, NULL))
+            well = try_fault(settings, &faults[i], site, &progress, rows, told);
+    progress_wipe();
+    json_auto_t *document = result_new(
+        "faults", json_pack("{s:s, s:s, s:I, s:I, s:I}", "faults", settings->faults, "strategies",
+                            settings->strategies, "cycles", (json_int_t)settings->cycles, "time_ms",
+                            (json_int_t)settings->time_ms, "seed", (json_int_t)settings->seed));
+    if (!document || json_object_set(document, "faults", told) != 0 ||
+        json_object_set(document, "rows", rows) != 0) {
+        complain("out of memory");
+        return ENDED_ENVIRONMENT;
+    }
+    /* What came before the end of a run that broke off may have taken hours. */
+    bool written = json_array_size(rows) == 0 || output_write(document, &settings->output);
+    return well && written ? result_status(rows, settings->strategies) : ENDED_ENVIRONMENT;
+}
+
+int faults_main(int argc, char **argv)
+{
+    struct faults_settings settings = {
+        .faults = "all", .strategies = "all", .seed = 1, .output = OUTPUT_DEFAULTS};
+    struct texts operands;
+    char servers[4096];
+    switch (options_parse(&LINE, argc, argv, &settings, &operands)) {
+    case OPTIONS_OK: break;
+    case OPTIONS_HELP: return ENDED_AS_EXPECTED;
+    case OPTIONS_BAD: return ENDED_USAGE;
+    }
+    if (strcmp(settings.faults, "help") == 0) {
+        print_faults(stdout);
+        return ENDED_AS_EXPECTED;
+    }
+    if (!faults_valid(settings.faults) || !strategies_valid(settings.strategies) ||
+        !name_servers(&settings, servers, sizeof servers) || !output_valid(&settings.output))
+        return ENDED_USAGE;
+
+    interrupt_watch();
+    struct site site;
+    int status = ENDED_ENVIRONMENT;
+    if (site_open(servers, &site)) {
+        status = faults_in(&site, &settings);
+        site_close(&site);
+    }
+    return interrupted() ? 128 + interrupted() : status;
+}

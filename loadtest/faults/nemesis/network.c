@@ -1,0 +1,97 @@
+/* Faults of the network, before one kind of server after the other: late, standing still, byte by byte, cut. */
+#include "loadtest/faults/fault.h"
+
+#include "base/clock.h"
+#include "loadtest/cli/interrupt.h"
+
+#define DELAY_MS 50
+#define LASTS_MS 1500
+#define STALL_MS 3000    /* longer than a lease */
+#define STROKES_LEAST 12 /* in a cycle */
+#define STROKES_EACH 2   /* in a cycle, for each strategy: one stroke finds one connection */
+#define STROKES_MS 1500  /* for all of them */
+#define CUT_BYTES 6000   /* an order or two, of all that order at the same time */
+
+/* Of the backends that something goes to, the one whose turn it is, as a bit. */
+static unsigned turn(struct fault_run *run)
+{
+    unsigned left = site_carrying(run->site);
+    if (left == 0)
+        left = 1u << BACKEND_POSTGRES; /* which has shown nothing then */
+    for (int64_t skip = run->cycle % __builtin_popcount(left); skip > 0; skip--)
+        left &= left - 1; /* without its lowest bit */
+    unsigned lowest = left & -left;
+    run->turned |= lowest;
+    return lowest;
+}
+
+int fault_strokes(const struct fault_run *run)
+{
+    int each = STROKES_EACH * (int)run->count;
+    return each > STROKES_LEAST ? each : STROKES_LEAST;
+}
+
+bool fault_rest_between_strokes(struct fault_run *run)
+{
+    int64_t rest_ms = STROKES_MS / fault_strokes(run);
+    return sleep_unless_interrupted(random_between(&run->random, rest_ms / 2, rest_ms * 3 / 2));
+}
+
+static bool for_a_while(struct fault_run *run, const struct proxy_rules *rules, int64_t ms)
+{
+    unsigned before = turn(run);
+    site_set_proxies(run->site, before, rules);
+    bool well = sleep_unless_interrupted(ms);
+    if (rules->stall[TO_SERVER]) /* before what has stood still could go on */
+        site_cut_proxies(run->site, before);
+    site_set_proxies(run->site, before, &(struct proxy_rules){0});
+    run->ready_us = monotonic_us();
+    return well;
+}
+
+bool strike_delay(struct fault_run *run)
+{
+    return for_a_while(run, &(struct proxy_rules){.delay_ms = DELAY_MS}, LASTS_MS);
+}
+
+bool strike_one_byte(struct fault_run *run)
+{
+    return for_a_while(run, &(struct proxy_rules){.piece = 1}, LASTS_MS);
+}
+
+/* Nobody is told anything, until the hosts beyond have forgotten the connections: then they are reset. */
+bool strike_half_open(struct fault_run *run)
+{
+    return for_a_while(run, &(struct proxy_rules){.stall = {true, true}}, STALL_MS);
+}
+
+/* After the N-th byte, in either direction, N at random: in the middle of whatever it is. */
+bool strike_cut(struct fault_run *run)
+{
+    unsigned before = turn(run);
+    for (int i = 0; i < fault_strokes(run); i++) {
+        struct proxy_rules rules = {0};
+        rules.cut_after[random_up_to(&run->random, 1)] = random_between(&run->random, 1, CUT_BYTES);
+        site_set_proxies(run->site, before, &rules);
+        if (!fault_rest_between_strokes(run))
+            return false;
+    }
+    site_set_proxies(run->site, before, &(struct proxy_rules){0});
+    run->ready_us = monotonic_us();
+    return true;
+}
+
+/* The network between the first service and its lock servers stands still: its session, or its lease, is kept alive no
+ * longer. */
+bool strike_session(struct fault_run *run)
+{
+    site_set_proxies(run->site, BEFORE_ALL, &(struct proxy_rules){.stall = {true, true}});
+    return sleep_unless_interrupted(run->fault->ttl_ms + 1000);
+}
+
+bool after_session(struct fault_run *run)
+{
+    site_cut_proxies(run->site, BEFORE_ALL);
+    site_set_proxies(run->site, BEFORE_ALL, &(struct proxy_rules){0});
+    return true;
+}

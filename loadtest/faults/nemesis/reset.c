@@ -1,0 +1,40 @@
+/* The fault reset-beside: another process resets or replaces a product while orders of the product are in progress. */
+#include "loadtest/faults/fault.h"
+
+#include "base/clock.h"
+#include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
+
+enum { FEW = 5, SOME = 40, MANY = 2000 };
+
+/* The second service makes the change. It does not know of the first one's orders, so these run concurrently with it. */
+static bool change_stock(struct fault_run *run, size_t i, bool keeps_orders)
+{
+    struct shop *shop = run->site->services[FAULT_INSTANCES - 1].shop;
+    const struct fault_subject *subject = &run->subjects[i];
+    struct sale_change *change = &run->log->changes[i];
+    const char *kind = stock_kinds[strategy_stock_kind(subject->strategy)].name;
+    bool scarce = random_up_to(&run->random, 2) == 0;
+    int64_t orders = scarce ? random_between(&run->random, FEW, SOME) : MANY;
+    int64_t stock = run->log->quantity * orders + run->log->quantity - 1;
+    change->keeps_orders = keeps_orders;
+    change->began_us = monotonic_us();
+    bool changed = keeps_orders ? shop_replace(shop, subject->product, stock, kind, "4.90")
+                                : shop_reset(shop, subject->product, stock, kind);
+    change->ended_us = monotonic_us();
+    if (!changed && !interrupted())
+        complain("%s", shop_error(shop));
+    return changed;
+}
+
+/* Each product is changed once in a cycle: a second change would hide what the first one broke. */
+bool strike_reset_beside(struct fault_run *run)
+{
+    bool keeps_orders = run->cycle / 2 % 4 ==
+                        3; /* by pairs of cycles, because sales of one and two units alternate */
+    for (size_t i = 0; i < run->count; i++)
+        if (!change_stock(run, i, keeps_orders))
+            return false;
+    run->ready_us = monotonic_us();
+    return true;
+}

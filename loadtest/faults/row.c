@@ -1,0 +1,55 @@
+/* What is kept of a fault: a row for each strategy. */
+#include "loadtest/faults/row.h"
+
+json_t *fault_row_new(const struct fault_run *run, const struct fault_subject *subject)
+{
+    const struct fault_tally *tally = &subject->tally;
+    const struct strategy *strategy = subject->strategy;
+    char promises[64];
+    json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:s?}", "fault", run->fault->name,
+                            "strategy", strategy->name, "guarantee", guarantee_name(strategy->guarantee),
+                            "judged_by", fault_promises(subject->expected, promises), "expected",
+                            subject->expected & SEEN_ANY ? "caught" : "kept", "cycles",
+                            (json_int_t)subject->cycles, "verdict", fault_verdict(run->fault, subject),
+                            "reason", subject->reason);
+    if (!row || subject->cycles == 0)
+        return row;
+    const struct {
+        const char *key;
+        int64_t value;
+    } FIGURES[] = {
+        {"intents", tally->intents},
+        {"acknowledged", tally->acknowledged},
+        {"unclear", tally->unclear},
+        {"refused", tally->refused},
+        {"turned_away", tally->turned_away},
+        {"orders", tally->orders},
+        {"lost", tally->lost},
+        {"duplicated", tally->duplicated},
+        {"denied", tally->denied},
+        {"wrong_answers", tally->wrong},
+        {"disordered", fault_sees_its_place(strategy) ? tally->disordered : 0},
+        {"sections", tally->sections},
+        {"overlaps", tally->overlaps},
+        {"oversold", tally->oversold},
+        {"drift", tally->drift},
+        {"amounts_wrong", tally->amounts_wrong},
+        {"empty_cycles", subject->empty},
+        {"seen_in", subject->seen_in},
+        {"struck", subject->struck},
+        {"longest_outage_ms", subject->longest_outage_ms},
+        {"longest_recovery_ms", subject->longest_recovery_ms},
+        {"bound_ms", run->fault->bound_ms},
+    };
+    for (size_t i = 0; i < sizeof FIGURES / sizeof FIGURES[0]; i++)
+        if (json_object_set_new(row, FIGURES[i].key, json_integer((json_int_t)FIGURES[i].value)) != 0) {
+            json_decref(row);
+            return NULL;
+        }
+    if (run->log && run->log->oddity[0] && tally->wrong > 0 &&
+        json_object_set_new(row, "oddity", json_string(run->log->oddity)) != 0) {
+        json_decref(row);
+        return NULL;
+    }
+    return row;
+}

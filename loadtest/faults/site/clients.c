@@ -1,0 +1,265 @@
+/* The clients of a fault experiment: each a thread that orders with an Idempotency-Key, asks again with the same key where
+ * it was not told the outcome, and writes everything into the intent log. */
+#include "loadtest/faults/site/clients.h"
+
+#include "base/clock.h"
+#include "base/prng.h"
+#include "loadtest/cli/complain.h"
+#include "loadtest/client/answer.h"
+
+#include <curl/curl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONNECT_MS 2000L
+#define BODY_MAX 2047 /* of an answer, the beginning is enough */
+#define AGAIN_MS 30   /* before asking again, and after a refusal */
+#define STACK_BYTES (256 << 10)
+
+struct fault_clients {
+    struct fault_crowd crowd;
+    atomic_bool ending;
+    atomic_size_t running;
+    size_t started;
+    struct client {
+        struct fault_clients *all;
+        const struct fault_client *is;
+        uint64_t random;
+        pthread_t thread;
+        CURL *curl;
+        struct curl_slist *type;
+        int requests; /* that one call of libcurl's has made: see count_request */
+        size_t body_length;
+        char body[BODY_MAX + 1];
+    } clients[];
+};
+
+/* ---- one request --------------------------------------------------------------------------------------- */
+
+static size_t keep_beginning(char *data, size_t size, size_t count, void *context)
+{
+    struct client *client = context;
+    size_t length = size * count, room = BODY_MAX - client->body_length;
+    memcpy(client->body + client->body_length, data, length < room ? length : room);
+    client->body_length += length < room ? length : room;
+    client->body[client->body_length] = 0;
+    return length;
+}
+
+/* libcurl says nothing of it when it repeats a request because the kept connection ended without a reply; the order may
+ * have been made the first time. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is libcurl's */
+static int count_request(void *context, char *their_address, char *our_address, int their_port, int our_port)
+{
+    (void)their_address;
+    (void)our_address;
+    (void)their_port;
+    (void)our_port;
+    ((struct client *)context)->requests++;
+    return CURL_PREREQFUNC_OK;
+}
+
+enum reply {
+    REPLY_GOT,
+    REPLY_NONE,     /* the request may have been read */
+    REPLY_NOT_SENT, /* nobody was there */
+    REPLY_TOO_LATE,
+};
+
+static enum reply send_order(struct client *client, int instance, size_t number, long *ret_status)
+{
+    const struct fault_crowd *crowd = &client->all->crowd;
+    char url[256], body[96], header[96], key[64];
+    snprintf(url, sizeof url, "%s/orders?strategy=%s", crowd->urls[instance], client->is->name);
+    snprintf(body, sizeof body, "{\"product_id\":%" PRId64 ",\"quantity\":%" PRId64 "}", client->is->product,
+             crowd->log->quantity);
+    snprintf(header, sizeof header, "Idempotency-Key: %s", fault_log_key(crowd->log, number, key));
+    struct curl_slist own = {.data = header, .next = client->type};
+
+    client->requests = 0;
+    client->body_length = 0;
+    client->body[0] = 0;
+    curl_easy_reset(client->curl); /* keeps the connection */
+    curl_easy_setopt(client->curl, CURLOPT_URL, url);
+    curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, &own);
+    curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, body);
+    curl_easy_setopt(client->curl, CURLOPT_PROXY, "");
+    curl_easy_setopt(client->curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(client->curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
+    curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS, (long)crowd->reply_ms);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, keep_beginning);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, client);
+    curl_easy_setopt(client->curl, CURLOPT_PREREQFUNCTION, count_request);
+    curl_easy_setopt(client->curl, CURLOPT_PREREQDATA, client);
+    CURLcode code = curl_easy_perform(client->curl);
+    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, ret_status);
+    if (code == CURLE_OK)
+        return REPLY_GOT;
+    if (code == CURLE_COULDNT_CONNECT && client->requests == 0)
+        return REPLY_NOT_SENT;
+    return code == CURLE_OPERATION_TIMEDOUT && client->requests > 0 ? REPLY_TOO_LATE : REPLY_NONE;
+}
+
+/* ---- one intent ---------------------------------------------------------------------------------------- */
+
+static int64_t id_in(const char *body)
+{
+    const char *id = strstr(body, "\"id\":");
+    return id ? strtoll(id + 5, NULL, 10) : 0;
+}
+
+static void note_wrong(struct client *client, struct intent *intent, long status)
+{
+    char text[256];
+    snprintf(text, sizeof text, "%s was answered %ld %.150s", client->is->name, status, client->body);
+    fault_log_oddity(client->all->crowd.log, text);
+    intent->told = TOLD_WRONG;
+}
+
+/* What a reply says. True: it settles the matter. */
+static bool read_reply(struct client *client, long status, struct intent *intent)
+{
+    switch (answer_of(status, client->body, client->body_length)) {
+    case ANSWER_CREATED:
+    case ANSWER_ACCEPTED:
+        intent->told = TOLD_CREATED;
+        intent->order_id = id_in(client->body);
+        return true;
+    case ANSWER_SOLD_OUT: intent->told = TOLD_SOLD_OUT; return true;
+    case ANSWER_LOCK_BUSY:
+    case ANSWER_CONFLICT:
+    case ANSWER_OVERLOADED:
+    case ANSWER_LOCK_LOST:
+    case ANSWER_UNAVAILABLE:
+        intent->told = TOLD_REFUSED;
+        return !intent->doubtful; /* that nothing was sold this time says nothing of the time before */
+    case ANSWER_UNKNOWN: intent->doubtful = true; return false;
+    default: break;
+    }
+    if (strstr(client->body, "idempotency-in-progress")) {
+        intent->doubtful = true;
+        return false;
+    }
+    note_wrong(client, intent, status);
+    return true;
+}
+
+static void rest(struct client *client, int64_t ms)
+{
+    if (ms > 0)
+        (void)poll(NULL, 0, (int)random_up_to(&client->random, ms));
+}
+
+static void place(struct client *client, size_t number)
+{
+    const struct fault_crowd *crowd = &client->all->crowd;
+    struct intent intent = {.strategy = client->is->strategy};
+    int instance = client->is->instance;
+    int64_t end_us = monotonic_us() + crowd->patience_ms * 1000;
+    bool settled = false;
+    while (!settled) {
+        long status = 0;
+        enum reply reply = send_order(client, instance, number, &status);
+        intent.hung |= reply == REPLY_TOO_LATE;
+        intent.doubtful |= reply == REPLY_NONE || reply == REPLY_TOO_LATE || client->requests > 1;
+        settled = reply == REPLY_GOT && read_reply(client, status, &intent);
+        if (settled || monotonic_us() > end_us)
+            break;
+        /* Somebody who only could not reach the shop, and is asked to leave, leaves. */
+        if (!intent.doubtful && atomic_load(&client->all->ending))
+            break;
+        if (reply != REPLY_GOT && !client->is->fixed)
+            instance = (instance + 1) % FAULT_INSTANCES;
+        rest(client, AGAIN_MS);
+    }
+    if (!settled)
+        intent.told = intent.doubtful ? TOLD_NOTHING : TOLD_REFUSED;
+    if (settled && intent.told == TOLD_SOLD_OUT && intent.doubtful)
+        intent.told = TOLD_NOTHING; /* an earlier request may still be on its way */
+    intent.ended_us = monotonic_us();
+    fault_log_told(crowd->log, number, &intent);
+    if (intent.told == TOLD_REFUSED)
+        rest(client, AGAIN_MS);
+}
+
+/* ---- the threads --------------------------------------------------------------------------------------- */
+
+static void *run_client(void *context)
+{
+    struct client *client = context;
+    struct fault_clients *all = client->all;
+    size_t number;
+    do {
+        if (!fault_log_intend(all->crowd.log, client->is->strategy, &number))
+            break;
+        place(client, number);
+        if (!all->crowd.once)
+            rest(client, all->crowd.pause_ms);
+    } while (!all->crowd.once && !atomic_load(&all->ending));
+    atomic_fetch_sub(&all->running, 1);
+    return NULL;
+}
+
+static bool start_client(struct fault_clients *all, size_t i, const pthread_attr_t *attributes)
+{
+    struct client *client = &all->clients[i];
+    client->all = all;
+    client->is = &all->crowd.clients[i];
+    client->random = random_from(all->crowd.seed + i);
+    client->curl = curl_easy_init();
+    client->type = curl_slist_append(NULL, "Content-Type: application/json");
+    all->started++;
+    atomic_fetch_add(&all->running, 1);
+    if (client->curl && client->type && pthread_create(&client->thread, attributes, run_client, client) == 0)
+        return true;
+    atomic_fetch_sub(&all->running, 1);
+    curl_easy_cleanup(client->curl);
+    curl_slist_free_all(client->type);
+    all->started--;
+    return false;
+}
+
+struct fault_clients *fault_clients_start(const struct fault_crowd *crowd)
+{
+    struct fault_clients *all = calloc(1, sizeof *all + crowd->count * sizeof all->clients[0]);
+    if (!all) {
+        complain("out of memory");
+        return NULL;
+    }
+    all->crowd = *crowd;
+    pthread_attr_t attributes;
+    bool well = pthread_attr_init(&attributes) == 0;
+    if (well && pthread_attr_setstacksize(&attributes, STACK_BYTES) != 0)
+        well = false;
+    for (size_t i = 0; well && i < crowd->count; i++)
+        well = start_client(all, i, &attributes);
+    (void)pthread_attr_destroy(&attributes);
+    if (well)
+        return all;
+    complain("cannot start %zu clients", crowd->count);
+    fault_clients_end(all);
+    return NULL;
+}
+
+size_t fault_clients_running(const struct fault_clients *clients)
+{
+    return atomic_load(&clients->running);
+}
+
+void fault_clients_end(struct fault_clients *clients)
+{
+    if (!clients)
+        return;
+    atomic_store(&clients->ending, true);
+    for (size_t i = 0; i < clients->started; i++) {
+        struct client *client = &clients->clients[i];
+        (void)pthread_join(client->thread, NULL);
+        curl_easy_cleanup(client->curl);
+        curl_slist_free_all(client->type);
+    }
+    free(clients);
+}

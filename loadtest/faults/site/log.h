@@ -1,0 +1,86 @@
+/* What the clients of a fault experiment meant to order and what they were told: the intent log that they are judged by.
+ * Any thread may call. */
+#ifndef OVERSELL_LOADTEST_FAULTS_SITE_LOG_H
+#define OVERSELL_LOADTEST_FAULTS_SITE_LOG_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FAULT_STRATEGIES_MAX = 64 };
+
+/* The last that a client was told of an intent. */
+enum told {
+    TOLD_NOTHING,  /* no answer, or that the outcome is unknown: there may be an order */
+    TOLD_CREATED,  /* 201 or 202 */
+    TOLD_SOLD_OUT, /* 409 */
+    TOLD_REFUSED,  /* 503 or 409 of another kind: nothing was sold, come again */
+    TOLD_WRONG,    /* what a right order should never get */
+};
+
+/* One order that somebody wanted; its Idempotency-Key is its number. */
+struct intent {
+    size_t strategy;
+    enum told told;
+    bool doubtful;              /* one of its requests may have made the order without our being told */
+    bool hung;                  /* an answer did not come within the time that any answer must come in */
+    int64_t order_id;           /* with TOLD_CREATED */
+    int64_t began_us, ended_us; /* monotonic */
+};
+
+/* A reset or replacement of a product while clients order: one sale ends, and the next one begins. */
+struct sale_change {
+    int64_t began_us, ended_us; /* the call, monotonic; 0: there was none in this cycle */
+    bool keeps_orders;          /* a PUT; a reset deletes them */
+};
+
+/* The sale that an intent was for. */
+enum sale_of {
+    SALE_BEFORE, /* answered before the change began */
+    SALE_EITHER, /* concurrent with the change */
+    SALE_LAST,   /* begun after the change, or without any change */
+};
+
+struct fault_log {
+    pthread_mutex_t mutex;
+    char tag[40]; /* what this run's keys begin with */
+    struct intent *intents;
+    size_t count, room;
+    size_t from;       /* the first intent of this cycle */
+    int64_t quantity;  /* units an order in this cycle: 1 unless set after fault_log_turn */
+    int64_t turned_us; /* when it began, monotonic */
+    int64_t served_us[FAULT_STRATEGIES_MAX]; /* when somebody was last told "created" or "sold out" */
+    /* By strategy. Written by the thread that makes the changes, and read by it when the clients have ended. */
+    struct sale_change changes[FAULT_STRATEGIES_MAX];
+    char oddity[256]; /* describes the first wrong answer */
+};
+
+/* TAG: unlike that of any other log whose orders are in this database. */
+void fault_log_open(const char *tag, struct fault_log *ret_log);
+void fault_log_close(struct fault_log *log);
+
+/* Another cycle begins: nobody has been served in it yet. */
+void fault_log_turn(struct fault_log *log);
+/* Writes an intent down, before it is sent. False when out of memory. */
+bool fault_log_intend(struct fault_log *log, size_t strategy, size_t *ret_number);
+/* Writes down what became of it. */
+void fault_log_told(struct fault_log *log, size_t number, const struct intent *end);
+/* Keeps the first wrong answer that it is given. */
+void fault_log_oddity(struct fault_log *log, const char *text);
+/* When somebody was last told "created" or "sold out" of the strategy; 0: not yet in this cycle. */
+int64_t fault_log_served(struct fault_log *log, size_t strategy);
+
+/* The sale of an intent of this cycle that has ended. */
+enum sale_of fault_log_sale(const struct fault_log *log, const struct intent *intent);
+/* Must the order of an intent that was told "created" be there at the end of the cycle? */
+bool fault_log_stands(const struct fault_log *log, const struct intent *intent);
+/* Must it be gone: was it made before a reset? */
+bool fault_log_is_deleted(const struct fault_log *log, const struct intent *intent);
+
+/* The Idempotency-Key of an intent; BUFFER of 64 bytes, returned. */
+const char *fault_log_key(const struct fault_log *log, size_t number, char *buffer);
+/* The intent that has this key, or false. */
+bool fault_log_find(const struct fault_log *log, const char *key, size_t *ret_number);
+
+#endif

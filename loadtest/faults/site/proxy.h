@@ -1,0 +1,45 @@
+/* A TCP relay on loopback that breaks connections in the ways in which networks do. Each has a thread of its own; its
+ * calls may come from any other. */
+#ifndef OVERSELL_LOADTEST_FAULTS_SITE_PROXY_H
+#define OVERSELL_LOADTEST_FAULTS_SITE_PROXY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct proxy;
+
+enum direction { TO_SERVER, TO_CLIENT };
+
+/* What happens to what is passed on. All zero: nothing. */
+struct proxy_rules {
+    bool refuse;      /* new connections are reset */
+    bool stall[2];    /* by direction: nothing is passed on, and nothing is ended: a half-open connection */
+    int64_t delay_ms; /* everything is passed on so much later, in either direction */
+    int64_t piece;    /* in pieces of so many bytes; 0: as it comes */
+    int64_t cut_after
+        [2]; /* by direction: after so many bytes more, of all connections together, the one that carries
+                             the next byte is reset, once; 0: never */
+    /* The connection whose client sends these bytes (up to 63 of them) is reset as soon as its server's reply comes, which
+     * is not passed on; once. NULL: none. */
+    const char *lose_reply_to;
+    /* With lose_reply_to, above 0: the proxy resets the client at once, and forwards the message after this delay. */
+    int64_t held_ms;
+};
+
+/* Listens on a free port, and stands before 127.0.0.1:PORT, or before nobody yet (0). NULL: it cannot. */
+struct proxy *proxy_open(int port);
+/* Where what is new is passed on to from now on. */
+void proxy_aim(struct proxy *proxy, int port);
+int proxy_port(const struct proxy *proxy);
+/* The rules from now on, for the connections that there are as well; what waits goes out by the new ones. Counts begin anew. */
+void proxy_set(struct proxy *proxy, const struct proxy_rules *rules);
+/* Resets all connections; those that stood still, and had something to pass on, are counted as acted on. */
+void proxy_cut(struct proxy *proxy);
+/* It has connections now. */
+bool proxy_carries(struct proxy *proxy);
+/* How often a rule has done something to what is passed on, or stopped it. */
+int64_t proxy_acted(const struct proxy *proxy);
+/* NULL does nothing. */
+void proxy_close(struct proxy *proxy);
+
+#endif

@@ -1,0 +1,215 @@
+/* An open-loop load: every order is sent when its buyer comes, whether or not those before it have been answered. */
+#include "loadtest/openloop/open_loop.h"
+
+#include "base/clock.h"
+#include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
+#include "loadtest/openloop/transfer.h"
+
+#include <stdlib.h>
+
+#define CONNECT_MS 15000
+#define HEAD_START_US 20000 /* from the last preparation to the start */
+#define LOOK_US 50000       /* between two looks at the services and the signals */
+#define BURST 16            /* arrivals taken in between two looks at the replies */
+
+struct open_loop {
+    const struct open_load *load;
+    struct transfers *transfers;
+    struct open_result result;
+    int64_t start_us;
+    size_t arrived;  /* so many arrivals have come */
+    size_t *waiting; /* a ring: arrivals without a connection, as they came */
+    size_t first, waiting_count;
+    int64_t looked_us;
+};
+
+static const struct arrival *arrival_of(const struct open_loop *loop, size_t i)
+{
+    return &loop->load->schedule->arrivals[i];
+}
+
+static struct open_counts *counts_of(struct open_loop *loop, size_t i)
+{
+    return &loop->result.phases[arrival_of(loop, i)->phase];
+}
+
+static struct open_sales *sales_of(struct open_loop *loop, size_t i)
+{
+    return &loop->result.sales[arrival_of(loop, i)->product];
+}
+
+/* When arrival I comes, and when it is given up, by the monotonic clock. */
+static int64_t comes_us(const struct open_loop *loop, size_t i)
+{
+    return loop->start_us + arrival_of(loop, i)->at_us;
+}
+
+static int64_t deadline_us(const struct open_loop *loop, size_t i)
+{
+    return comes_us(loop, i) + loop->load->timeout_ms * 1000;
+}
+
+/* ---- what becomes of an arrival ------------------------------------------------------------------------ */
+
+static void on_ended(void *context, const struct transfer_end *end)
+{
+    struct open_loop *loop = context;
+    struct open_counts *counts = counts_of(loop, end->tag);
+    struct open_sales *sales = sales_of(loop, end->tag);
+    if (!end->answered) {
+        counts->unanswered++;
+        sales->unclear++;
+        return;
+    }
+    counts->answers[end->answer]++;
+    sales->created += end->answer == ANSWER_CREATED || end->answer == ANSWER_ACCEPTED;
+    sales->unclear += end->answer == ANSWER_UNKNOWN;
+    size_t phase = arrival_of(loop, end->tag)->phase;
+    hdr_add(&loop->result.latencies[phase * ANSWER_COUNT + (size_t)end->answer],
+            monotonic_us() - comes_us(loop, end->tag));
+}
+
+static bool order(struct open_loop *loop, size_t i)
+{
+    return transfer_start(loop->transfers, i, loop->load->first_product + arrival_of(loop, i)->product,
+                          loop->load->quantity);
+}
+
+static size_t take_waiting(struct open_loop *loop)
+{
+    size_t i = loop->waiting[loop->first];
+    loop->first = (loop->first + 1) % (size_t)loop->load->backlog;
+    loop->waiting_count--;
+    return i;
+}
+
+/* Arrivals are sent in the order in which they came, so the first of those that wait, and the oldest of those under way,
+ * is also the first whose time is over. */
+static void give_up(struct open_loop *loop)
+{
+    int64_t now = monotonic_us();
+    while (loop->waiting_count > 0 && deadline_us(loop, loop->waiting[loop->first]) <= now)
+        counts_of(loop, take_waiting(loop))->timed_out_waiting++;
+    while (transfers_under_way(loop->transfers) > 0) {
+        size_t i = transfers_oldest(loop->transfers);
+        if (deadline_us(loop, i) > now)
+            break;
+        counts_of(loop, i)->timed_out_sent++;
+        sales_of(loop, i)->unclear++;
+        transfers_abandon_oldest(loop->transfers);
+    }
+}
+
+static bool send_waiting(struct open_loop *loop)
+{
+    while (loop->waiting_count > 0 && transfers_free(loop->transfers))
+        if (!order(loop, take_waiting(loop)))
+            return false;
+    return true;
+}
+
+/* Takes in arrivals whose time has come. */
+static bool receive(struct open_loop *loop)
+{
+    for (int burst = 0; burst < BURST && loop->arrived < loop->load->schedule->count; burst++) {
+        size_t i = loop->arrived;
+        int64_t lag = monotonic_us() - comes_us(loop, i);
+        if (lag < 0)
+            break;
+        loop->arrived++;
+        struct open_counts *counts = counts_of(loop, i);
+        counts->scheduled++;
+        counts->late += lag > (int64_t)LATE_MS * 1000;
+        loop->result.worst_lag_us = lag > loop->result.worst_lag_us ? lag : loop->result.worst_lag_us;
+        if (transfers_free(loop->transfers)) {
+            if (!order(loop, i))
+                return false;
+        } else if (loop->waiting_count < (size_t)loop->load->backlog) {
+            size_t end = (loop->first + loop->waiting_count++) % (size_t)loop->load->backlog;
+            loop->waiting[end] = i;
+            if ((int64_t)loop->waiting_count > loop->result.most_waiting)
+                loop->result.most_waiting = (int64_t)loop->waiting_count;
+        } else {
+            counts->dropped++;
+        }
+        loop->result.behind = (int64_t)loop->waiting_count;
+    }
+    return true;
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------------ */
+
+static bool is_over(const struct open_loop *loop)
+{
+    return loop->arrived == loop->load->schedule->count && loop->waiting_count == 0 &&
+           transfers_under_way(loop->transfers) == 0;
+}
+
+/* When there is something to do even if no reply comes. */
+static int64_t next_us(const struct open_loop *loop)
+{
+    int64_t next = loop->looked_us + LOOK_US, other;
+    if (loop->arrived < loop->load->schedule->count && (other = comes_us(loop, loop->arrived)) < next)
+        next = other;
+    if (loop->waiting_count > 0 && (other = deadline_us(loop, loop->waiting[loop->first])) < next)
+        next = other;
+    if (transfers_under_way(loop->transfers) > 0 &&
+        (other = deadline_us(loop, transfers_oldest(loop->transfers))) < next)
+        next = other;
+    return next;
+}
+
+/* Nobody wants the result any more, or a service that the lab started has died. */
+static bool is_hopeless(struct open_loop *loop)
+{
+    int64_t now = monotonic_us();
+    if (interrupted())
+        return true;
+    if (now - loop->looked_us < LOOK_US)
+        return false;
+    loop->looked_us = now;
+    if (loop->load->progress) {
+        struct open_counts totals = open_totals(&loop->result);
+        loop->load->progress(loop->load->context, open_answered(&totals), totals.answers[ANSWER_CREATED],
+                             (double)(now - loop->start_us) / 1e6);
+    }
+    return !lab_alive(loop->load->lab);
+}
+
+static bool carry_out(struct open_loop *loop)
+{
+    if (!transfers_connect(loop->transfers, CONNECT_MS))
+        return false;
+    loop->start_us = loop->looked_us = monotonic_us() + HEAD_START_US;
+    while (!is_over(loop)) {
+        give_up(loop);
+        if (!send_waiting(loop) || !receive(loop) || !transfers_work(loop->transfers, next_us(loop)) ||
+            is_hopeless(loop))
+            return false;
+    }
+    loop->result.elapsed_s = (double)(monotonic_us() - loop->start_us) / 1e6;
+    return true;
+}
+
+bool open_load_run(const struct open_load *load, struct open_result *ret_result)
+{
+    struct open_loop loop = {
+        .load = load,
+        .result = {.latencies = calloc((size_t)PHASES_MAX * ANSWER_COUNT, sizeof(struct hdr)),
+                   .sales = calloc(load->products, sizeof(struct open_sales))},
+        .waiting = calloc((size_t)load->backlog, sizeof(size_t)),
+    };
+    bool well = loop.result.latencies && loop.result.sales && loop.waiting;
+    if (!well)
+        complain("out of memory");
+    loop.transfers = well ? transfers_open(load->lab, (size_t)load->connections, on_ended, &loop) : NULL;
+    well = loop.transfers && carry_out(&loop);
+    transfers_close(loop.transfers);
+    free(loop.waiting);
+    if (well)
+        *ret_result = loop.result;
+    else
+        open_result_free(&loop.result);
+    return well;
+}

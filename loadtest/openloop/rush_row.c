@@ -1,0 +1,213 @@
+/* What is kept of a rush: its row of the result, and its latencies as files for hdrplot. */
+#include "loadtest/openloop/rush_row.h"
+
+#include "loadtest/cli/complain.h"
+#include "loadtest/report/output.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The latencies of one kind of answer, or of those that made an order, over all phases or in one. */
+#define ALL_PHASES PHASES_MAX
+
+static void collect(const struct rush *rush, size_t phase, enum answer answer, struct hdr *into)
+{
+    for (size_t i = 0; i < PHASES_MAX; i++)
+        if (phase == ALL_PHASES || phase == i)
+            hdr_merge(into, open_latency(&rush->load, i, answer));
+}
+
+/* ---- the row ------------------------------------------------------------------------------------------- */
+
+static json_t *ms_at(const struct hdr *hdr, double p)
+{
+    return hdr->count == 0 ? json_null() : json_real((double)hdr_percentile(hdr, p) / 1e3);
+}
+
+static json_t *times_json(const struct hdr *hdr)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "mean",
+                     hdr->count == 0 ? json_null() : json_real(round(hdr_mean(hdr)) / 1e3), "p50",
+                     ms_at(hdr, 0.5), "p90", ms_at(hdr, 0.9), "p99", ms_at(hdr, 0.99), "p999",
+                     ms_at(hdr, 0.999), "max", ms_at(hdr, 1));
+}
+
+/* The answers that there were, each with its count and times. */
+static json_t *answers_json(const struct rush *rush, size_t phase)
+{
+    json_t *list = json_array();
+    struct hdr *hdr = malloc(sizeof *hdr);
+    for (int answer = 0; list && hdr && answer < ANSWER_COUNT; answer++) {
+        memset(hdr, 0, sizeof *hdr);
+        collect(rush, phase, (enum answer)answer, hdr);
+        if (hdr->count == 0)
+            continue;
+        json_t *item = json_pack("{s:s, s:I, s:o}", "outcome", answer_name((enum answer)answer), "count",
+                                 (json_int_t)hdr->count, "latency_ms", times_json(hdr));
+        if (json_array_append_new(list, item) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    }
+    if (!hdr) {
+        json_decref(list);
+        list = NULL;
+    }
+    free(hdr);
+    return list;
+}
+
+/* The counts that are kept of the whole and of every phase. */
+static json_t *counts_json(const struct open_counts *counts)
+{
+    const int64_t *a = counts->answers;
+    int64_t busy = a[ANSWER_LOCK_BUSY] + a[ANSWER_CONFLICT] + a[ANSWER_OVERLOADED] + a[ANSWER_LOCK_LOST];
+    int64_t errors = a[ANSWER_UNAVAILABLE] + a[ANSWER_UNKNOWN] + a[ANSWER_OTHER] + counts->unanswered;
+    int64_t timed_out = counts->timed_out_waiting + counts->timed_out_sent;
+    const struct {
+        const char *key;
+        int64_t count;
+    } ROWS[] = {
+        {"arrivals", counts->scheduled},
+        {"answered", open_answered(counts)},
+        {"created", rush_created(counts)},
+        {"sold_out", a[ANSWER_SOLD_OUT]},
+        {"busy", busy},
+        {"errors", errors},
+        {"unanswered", counts->unanswered},
+        {"dropped", counts->dropped},
+        {"timed_out", timed_out},
+        {"late", counts->late},
+    };
+    json_t *object = json_object();
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++)
+        if (json_object_set_new(object, ROWS[i].key, json_integer((json_int_t)ROWS[i].count)) != 0) {
+            json_decref(object);
+            return NULL;
+        }
+    return object;
+}
+
+static json_t *phases_json(const struct rush_plan *plan, const struct rush *rush)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; list && i < plan->shape->phase_count; i++) {
+        json_t *phase = counts_json(&rush->load.phases[i]);
+        if (!phase || json_object_set_new(phase, "phase", json_string(plan->shape->phases[i].name)) != 0 ||
+            json_object_set_new(phase, "outcomes", answers_json(rush, i)) != 0 ||
+            json_array_append(list, phase) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+        json_decref(phase);
+    }
+    return list;
+}
+
+static json_t *witness_text(const struct books *books)
+{
+    if (!books->has_witness)
+        return json_null();
+    return json_sprintf("orders %" PRId64 " and %" PRId64 " both saw %" PRId64 " left",
+                        books->witness_orders[0], books->witness_orders[1], books->witness_seen);
+}
+
+/* Latency of the orders made, 202 included, and how much worse the worst hundredth has it than the middle. */
+static bool set_latency(json_t *row, const struct rush *rush)
+{
+    struct hdr *made = calloc(1, sizeof *made);
+    if (!made)
+        return false;
+    collect(rush, ALL_PHASES, ANSWER_CREATED, made);
+    collect(rush, ALL_PHASES, ANSWER_ACCEPTED, made);
+    double p50 = (double)hdr_percentile(made, 0.5), p99 = (double)hdr_percentile(made, 0.99);
+    bool well = json_object_set_new(row, "latency_ms", times_json(made)) == 0 &&
+                json_object_set_new(row, "p99_over_p50",
+                                    p50 > 0 ? json_real(round(p99 / p50 * 100) / 100) : json_null()) == 0;
+    free(made);
+    return well;
+}
+
+static json_t *figures_json(const struct rush_plan *plan, const struct rush *rush)
+{
+    const struct books *books = &rush->books;
+    struct open_counts totals = open_totals(&rush->load);
+    json_t *row = counts_json(&totals);
+    json_auto_t *more = json_pack(
+        "{s:o, s:f, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:{s:b, s:b, s:b}, s:o, s:o, s:o}",
+        "maximum_per_s", rush->maximum > 0 ? json_real(round(rush->maximum * 10) / 10) : json_null(),
+        "rate_per_s", round(rush->rate * 10) / 10, "stock", (json_int_t)rush->stock, "most_waiting",
+        (json_int_t)rush->load.most_waiting, "behind", (json_int_t)rush->load.behind, "worst_lag_ms",
+        (double)rush->load.worst_lag_us / 1e3, "elapsed_s", round(rush->load.elapsed_s * 1e3) / 1e3, "left",
+        (json_int_t)books->left, "sold", (json_int_t)books->sold, "oversold", (json_int_t)books->oversold,
+        "drift", (json_int_t)books->drift, "negative", (json_int_t)books->negative, "kept", "stock",
+        rush->stock_kept, "books", rush->books_kept, "answers", rush->answers_kept, "witness",
+        witness_text(books), "outcomes", answers_json(rush, ALL_PHASES), "phases", phases_json(plan, rush));
+    if (row && more && json_object_update(row, more) == 0 && set_latency(row, rush))
+        return row;
+    json_decref(row);
+    return NULL;
+}
+
+json_t *rush_row_new(const struct lab *lab, const struct rush_plan *plan, const struct subject *subject,
+                     const struct rush *rush)
+{
+    json_t *row = json_pack("{s:s, s:O, s:O, s:I, s:I, s:s, s:s?}", "strategy", subject->name, "guarantee",
+                            json_object_get(subject->cells, "guarantee"), "shown_by",
+                            json_object_get(subject->cells, "shown_by"), "instances", (json_int_t)lab->count,
+                            "think_ms", (json_int_t)plan->think_ms, "verdict", verdict_name(rush->verdict),
+                            "reason", subject->reason);
+    if (!row || !rush->ran)
+        return row;
+    json_auto_t *figures = figures_json(plan, rush);
+    if (figures && json_object_update(row, figures) == 0)
+        return row;
+    json_decref(row);
+    return NULL;
+}
+
+/* ---- the files ----------------------------------------------------------------------------------------- */
+
+bool rush_folder_valid(const char *folder)
+{
+    if ((mkdir(folder, 0777) == 0 || errno == EEXIST) && access(folder, W_OK | X_OK) == 0)
+        return true;
+    complain("cannot write into %s: %s", folder, strerror(errno));
+    return false;
+}
+
+static bool write_latencies(const char *folder, const char *strategy, enum answer answer,
+                            const struct hdr *hdr)
+{
+    char path[PATH_MAX], *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    if (out)
+        hdr_print(hdr, out);
+    bool fits = snprintf(path, sizeof path, "%s/%s.%s.hgrm", folder, strategy, answer_name(answer)) <
+                (int)sizeof path;
+    bool written = out && fclose(out) == 0 && fits && output_file(path, text, length);
+    free(text);
+    return written;
+}
+
+bool rush_write_latencies(const char *folder, const char *strategy, const struct rush *rush)
+{
+    struct hdr *hdr = malloc(sizeof *hdr);
+    bool written = hdr;
+    for (int answer = 0; written && rush->ran && answer < ANSWER_COUNT; answer++) {
+        memset(hdr, 0, sizeof *hdr);
+        collect(rush, ALL_PHASES, (enum answer)answer, hdr);
+        if (hdr->count > 0)
+            written = write_latencies(folder, strategy, (enum answer)answer, hdr);
+    }
+    free(hdr);
+    return written;
+}

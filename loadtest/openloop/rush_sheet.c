@@ -1,0 +1,250 @@
+/* How the result of a rush is printed: its columns, its title, and what stands beneath the table. */
+#include "loadtest/openloop/rush_sheet.h"
+
+#include "loadtest/cli/options.h"
+#include "loadtest/report/result.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LATE_SHARE 0.01 /* more late arrivals than this, and the figures are the generator's as well */
+#define STEADY 10       /* the goal: p99 at most so many medians */
+
+/* clang-format off */
+const struct column rush_columns[RUSH_COLUMNS] = {
+    {"strategy", "strategy", COLUMN_TEXT, 0, SHOW_ALL, 0,
+     "how orders are kept apart"},
+    {"guarantee", "guarantee", COLUMN_TEXT, 0, SHOW_CSV, 0,
+     "what the strategy promises"},
+    {"kept.stock", "never\noversold", COLUMN_MARK, 0, SHOW_ALL, 8,
+     "no more units were sold than there were"},
+    {"kept.books", "books\nbalance", COLUMN_MARK, 0, SHOW_ALL, 10,
+     "what is left and what was sold add up to what there was"},
+    {"kept.answers", "answers\nkept", COLUMN_MARK, 0, SHOW_ALL, 9,
+     "buyers were told of exactly the orders that are in the database"},
+    {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0,
+     "what this says about the promise"},
+    {"instances", "services", COLUMN_NUMBER, 0, SHOW_CSV, 0,
+     "service processes at work"},
+    {"maximum_per_s", "closed\nloop /s", COLUMN_NUMBER, 0, SHOW_ALL, 7,
+     "orders created a second when every connection waits for its answer and orders again"},
+    {"rate_per_s", "buyers\n/s", COLUMN_NUMBER, 0, SHOW_ALL, 0,
+     "buyers who come a second, where the shape is at its highest"},
+    {"arrivals", "buyers", COLUMN_NUMBER, 0, SHOW_ALL, 11,
+     "buyers who came: answered, unanswered, dropped and timed out"},
+    {"answered", "answered", COLUMN_NUMBER, 0, SHOW_CSV, 0,
+     "buyers who got an answer"},
+    {"created", "created", COLUMN_NUMBER, 0, SHOW_ALL, 0,
+     "orders answered 201, or 202 where they are written behind"},
+    {"sold_out", "sold\nout", COLUMN_NUMBER, 0, SHOW_ALL, 6,
+     "orders answered: sold out"},
+    {"busy", "busy", COLUMN_NUMBER, 0, SHOW_ALL, 5,
+     "orders told to come again: lock busy, conflict, overloaded, lock lost"},
+    {"errors", "errors", COLUMN_NUMBER, 0, SHOW_ALL, 5,
+     "orders that ended in an error, or whose connection broke"},
+    {"unanswered", "unanswered", COLUMN_NUMBER, 0, SHOW_CSV, 0,
+     "of these: the connection broke or could not be had"},
+    {"timed_out", "timed\nout", COLUMN_NUMBER, 0, SHOW_ALL, 2,
+     "buyers who had no answer by the time limit, and gave up"},
+    {"dropped", "dropped", COLUMN_NUMBER, 0, SHOW_ALL, 2,
+     "buyers for whom there was neither a connection nor a place in the backlog"},
+    {"late", "late", COLUMN_NUMBER, 0, SHOW_ALL, 4,
+     "buyers, of all these, whom the load generator itself got round to too late"},
+    {"most_waiting", "waiting", COLUMN_NUMBER, 0, SHOW_CSV, 0,
+     "buyers without a connection, at the worst moment"},
+    {"behind", "behind", COLUMN_NUMBER, 0, SHOW_ALL, 13,
+     "buyers still without a connection when the last one had come"},
+    {"worst_lag_ms", "lag ms", COLUMN_NUMBER, 1, SHOW_CSV, 0,
+     "by which the load generator was late at worst"},
+    {"latency_ms.mean", "mean ms", COLUMN_NUMBER, 2, SHOW_CSV, 0,
+     "mean latency of created orders"},
+    {"latency_ms.p50", "p50\nms", COLUMN_NUMBER, 1, SHOW_ALL, 0,
+     "half of the created orders took no longer, from the moment the buyer came"},
+    {"latency_ms.p90", "p90 ms", COLUMN_NUMBER, 1, SHOW_CSV, 0,
+     "nine of ten created orders took no longer"},
+    {"latency_ms.p99", "p99\nms", COLUMN_NUMBER, 1, SHOW_ALL, 0,
+     "99 of 100 created orders took no longer"},
+    {"latency_ms.p999", "p99.9\nms", COLUMN_NUMBER, 1, SHOW_ALL, 12,
+     "999 of 1,000 created orders took no longer"},
+    {"latency_ms.max", "max\nms", COLUMN_NUMBER, 1, SHOW_ALL, 3,
+     "no created order took longer"},
+    {"p99_over_p50", "p99 /\np50", COLUMN_NUMBER, 1, SHOW_ALL, 1,
+     "how much worse the worst hundredth of the buyers has it than the middle"},
+    {"stock", "stock", COLUMN_NUMBER, 0, SHOW_CSV, 0,
+     "units there were, of all products"},
+    {"left", "left", COLUMN_NUMBER, 0, SHOW_CSV, 0,
+     "units that the stock still shows"},
+    {"sold", "sold", COLUMN_NUMBER, 0, SHOW_CSV, 0,
+     "units in orders"},
+    {"oversold", "oversold", COLUMN_NUMBER, 0, SHOW_CSV, 0,
+     "units sold beyond those there were"},
+    {"drift", "drift", COLUMN_NUMBER, 0, SHOW_CSV, 0,
+     "sold − (stock − left), of the product where it is worst"},
+    {"think_ms", "think ms", COLUMN_NUMBER, 0, SHOW_CSV, 0,
+     "pause inside the critical section"},
+    {"witness", "witness", COLUMN_TEXT, 0, SHOW_CSV, 0,
+     "two orders that cannot both be right"},
+    {"reason", "reason", COLUMN_TEXT, 0, SHOW_CSV, 0,
+     "why it is not available"},
+};
+/* clang-format on */
+
+void title_rush(const json_t *document, char *ret_title, size_t size)
+{
+    const json_t *settings = json_object_get(document, "settings");
+    double percent = json_number_value(json_object_get(settings, "load_percent"));
+    int64_t products = result_number(settings, "products"),
+            connections = result_number(settings, "connections"),
+            instances = result_number(settings, "instances");
+    char duration[32], rate[64];
+    if (percent > 0)
+        snprintf(rate, sizeof rate, "%g %% of each strategy's maximum", percent);
+    else
+        snprintf(rate, sizeof rate, "%" PRId64 " buyers a second", result_number(settings, "rate"));
+    snprintf(ret_title, size,
+             "By schedule: %s for %s, %s, %" PRId64 " product%s; %" PRId64 " connection%s to %" PRId64
+             " service%s; latency from the moment a buyer comes",
+             rate, duration_text(result_number(settings, "duration_ms"), duration),
+             result_text(settings, "shape"), products, products == 1 ? "" : "s", connections,
+             connections == 1 ? "" : "s", instances, instances == 1 ? "" : "s");
+}
+
+/* ---- notes --------------------------------------------------------------------------------------------- */
+
+static double time_of(const json_t *outcome, const char *key)
+{
+    return json_number_value(json_object_get(json_object_get(outcome, "latency_ms"), key));
+}
+
+/* "spike: 900 buyers: created 600 (p50 3.1 ms, p99 40.2, max 60.0), sold-out 300 (…), 12 dropped". */
+static bool add_phase(const json_t *row, const json_t *phase, struct notes *notes)
+{
+    char *line = NULL;
+    size_t size, i;
+    json_t *outcome;
+    FILE *out = open_memstream(&line, &size);
+    if (!out)
+        return false;
+    fprintf(out, "%s, %s: %" PRId64 " buyers", result_text(row, "strategy"), result_text(phase, "phase"),
+            result_number(phase, "arrivals"));
+    json_array_foreach(json_object_get(phase, "outcomes"), i, outcome) {
+        fprintf(out, "%s %s %" PRId64 " (p50 %.1f ms, p99 %.1f, max %.1f)", i ? "," : ":",
+                result_text(outcome, "outcome"), result_number(outcome, "count"), time_of(outcome, "p50"),
+                time_of(outcome, "p99"), time_of(outcome, "max"));
+    }
+    static const struct {
+        const char *key, *words;
+    } LOST[] = {{"unanswered", "unanswered"}, {"dropped", "dropped"}, {"timed_out", "timed out"}};
+    for (i = 0; i < sizeof LOST / sizeof LOST[0]; i++)
+        if (result_number(phase, LOST[i].key) > 0)
+            fprintf(out, ", %" PRId64 " %s", result_number(phase, LOST[i].key), LOST[i].words);
+    bool well = fclose(out) == 0 && notes_add(notes, NOTE_ADVICE, "%s.", line);
+    free(line);
+    return well;
+}
+
+static bool add_warnings(const json_t *row, int64_t late_ms, struct notes *notes)
+{
+    int64_t arrivals = result_number(row, "arrivals"), late = result_number(row, "late");
+    const char *strategy = result_text(row, "strategy");
+    if ((double)late > LATE_SHARE * (double)arrivals &&
+        !notes_add(
+            notes, NOTE_WARNING,
+            "%s: the load generator could not keep up: it got round to %" PRId64 " of %" PRId64
+            " buyers more than %" PRId64 " ms too late (%.0f ms at worst), and these latencies are its own "
+            "as well. Give it a quieter machine, or fewer buyers.",
+            strategy, late, arrivals, late_ms, json_number_value(json_object_get(row, "worst_lag_ms"))))
+        return false;
+    if (result_number(row, "behind") > 0 &&
+        !notes_add(notes, NOTE_WARNING,
+                   "%s: it fell behind: when the last buyer came, %" PRId64
+                   " still waited for one of the connections. It "
+                   "does not keep this rate up, and the longer the sale, the longer they would wait.",
+                   strategy, result_number(row, "behind")))
+        return false;
+    if (result_number(row, "dropped") > 0 &&
+        !notes_add(notes, NOTE_WARNING,
+                   "%s: %" PRId64 " of %" PRId64
+                   " buyers found neither a connection nor a place in the backlog. "
+                   "They are in no percentile.",
+                   strategy, result_number(row, "dropped"), arrivals))
+        return false;
+    return result_number(row, "timed_out") == 0 ||
+           notes_add(notes, NOTE_WARNING,
+                     "%s: %" PRId64 " of %" PRId64 " buyers gave up. They are in no percentile, so the true "
+                     "delay is longer than these say.",
+                     strategy, result_number(row, "timed_out"), arrivals);
+}
+
+/* Where a strategy stands to the goal for the tail. One that fell behind has a median as bad as its tail, and so no tail. */
+enum standing { REACHED, MISSED, FELL_BEHIND, STANDINGS, NOT_RANKED = STANDINGS };
+
+static enum standing standing_of(const json_t *row)
+{
+    const json_t *ratio = json_object_get(row, "p99_over_p50");
+    if (!json_is_number(ratio))
+        return NOT_RANKED;
+    if (result_number(row, "behind") > 0)
+        return FELL_BEHIND;
+    return json_number_value(ratio) <= STEADY ? REACHED : MISSED;
+}
+
+static void print_standing(const json_t *rows, enum standing standing, const char *words, FILE *out)
+{
+    size_t i, count = 0;
+    json_t *row;
+    json_array_foreach(rows, i, row) {
+        if (standing_of(row) == standing)
+            fprintf(out, "%s%s", count++ ? ", " : words, result_text(row, "strategy"));
+    }
+    fputs(count ? "." : "", out);
+}
+
+static bool add_steadiness(const json_t *rows, struct notes *notes)
+{
+    static const char *const WORDS[STANDINGS] = {
+        [REACHED] = " reached: ", [MISSED] = " missed: ", [FELL_BEHIND] = " fell behind: "};
+    char *line = NULL;
+    size_t size;
+    FILE *out = open_memstream(&line, &size);
+    if (!out)
+        return false;
+    fprintf(out, "Goal, p99 of created orders at most %d medians.", STEADY);
+    long empty = ftell(out);
+    for (int standing = 0; standing < STANDINGS; standing++)
+        print_standing(rows, (enum standing)standing, WORDS[standing], out);
+    bool any = ftell(out) > empty;
+    bool well = fclose(out) == 0 && (!any || notes_add(notes, NOTE_ADVICE, "%s", line));
+    free(line);
+    return well;
+}
+
+/* What the table does not say already. */
+static bool has_details(const json_t *row)
+{
+    return json_array_size(json_object_get(row, "phases")) > 1 ||
+           json_array_size(json_object_get(row, "outcomes")) > 1;
+}
+
+bool notes_of_rush(const json_t *document, struct notes *notes)
+{
+    const json_t *rows = json_object_get(document, "rows");
+    int64_t late_ms = result_number(json_object_get(document, "settings"), "late_ms");
+    size_t i, j;
+    json_t *row, *phase;
+    json_array_foreach(rows, i, row) {
+        json_array_foreach(json_object_get(row, "phases"), j, phase) {
+            if (has_details(row) && !add_phase(row, phase, notes))
+                return false;
+        }
+    }
+    json_array_foreach(rows, i, row) {
+        if (!add_warnings(row, late_ms, notes))
+            return false;
+    }
+    /* In a flash sale the percentiles are those of three sales in one. */
+    bool flat = strcmp(result_text(json_object_get(document, "settings"), "shape"), "flat") == 0;
+    return (!flat || add_steadiness(rows, notes)) && notes_of_compare(document, notes);
+}

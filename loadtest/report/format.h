@@ -1,0 +1,27 @@
+/* The formats that a sheet can be printed in. */
+#ifndef OVERSELL_LOADTEST_REPORT_FORMAT_H
+#define OVERSELL_LOADTEST_REPORT_FORMAT_H
+
+#include "loadtest/report/sheet.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* What the output is shown on. */
+struct page {
+    bool colour;
+    size_t width; /* columns; 0: as wide as need be */
+};
+
+/* Prints the sheet; false, having said why on stderr. Errors of the stream are the caller's to look for. */
+typedef bool format_fn(const struct sheet *sheet, const struct page *page, FILE *out);
+
+format_fn format_table;                             /* format_table.c: for terminals */
+format_fn format_json, format_csv, format_markdown; /* format_text.c */
+format_fn format_html;                              /* format_html.c: one self-contained file */
+format_fn format_svg;                               /* format_svg.c: the plot alone */
+
+/* Characters that HTML and SVG need escaped are; everything else, UTF-8 included, goes out as it is. */
+void print_escaped(FILE *out, const char *text);
+
+#endif

@@ -1,0 +1,22 @@
+/* The plot alone, as an SVG file. */
+#include "loadtest/cli/complain.h"
+#include "loadtest/report/format.h"
+
+#include "loadtest/report/plot.h"
+
+#include <stdlib.h>
+
+bool format_svg(const struct sheet *sheet, const struct page *page, FILE *out)
+{
+    (void)page;
+    if (!sheet->has_plot) {
+        complain("there is no plot of this kind of result");
+        return false;
+    }
+    char *svg = plot_svg(sheet);
+    if (!svg)
+        return false;
+    fputs(svg, out);
+    free(svg);
+    return true;
+}

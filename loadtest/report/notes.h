@@ -1,0 +1,35 @@
+/* What stands beneath a table in words: witnesses, what to do about what was found, and a closing
+ * sentence. */
+#ifndef OVERSELL_LOADTEST_REPORT_NOTES_H
+#define OVERSELL_LOADTEST_REPORT_NOTES_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum note_kind {
+    NOTE_WITNESS, /* how it happened */
+    NOTE_ADVICE,  /* what follows from it */
+    NOTE_WARNING, /* something is not as it should be */
+    NOTE_CLOSING,
+};
+
+struct note {
+    enum note_kind kind;
+    char *text;
+};
+
+struct notes {
+    struct note *item;
+    size_t count;
+};
+
+/* Each adds to *notes the notes of a document of its kind; false when out of memory. */
+typedef bool notes_fn(const json_t *document, struct notes *notes);
+notes_fn notes_of_compare, notes_of_explore, notes_of_diff, notes_of_bench;
+
+__attribute__((format(printf, 3, 4))) bool notes_add(struct notes *notes, enum note_kind kind,
+                                                     const char *format, ...);
+void notes_free(struct notes *notes);
+
+#endif

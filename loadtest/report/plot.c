@@ -1,0 +1,145 @@
+/* The plot of a comparison: units oversold beside orders a second, drawn by gnuplot. */
+#include "loadtest/report/plot.h"
+
+#include "loadtest/cli/complain.h"
+#include "loadtest/compare/row.h"
+#include "loadtest/testbed/child.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define GNUPLOT_MS 60000
+#define SVG_MAX_BYTES (4u << 20)
+#define ROW_PIXELS 26
+#define FRAME_PIXELS 110 /* title, axis and its labels */
+#define ROWS_MIN 5       /* gnuplot needs some room */
+#define WIDTH_PIXELS 960
+
+/* Only such characters get into the script: a stored result is somebody's file, and gnuplot can run
+ * programs. */
+static void print_name(FILE *script, const char *name)
+{
+    for (; *name; name++) {
+        bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') ||
+                     (*name >= '0' && *name <= '9') || *name == '-' || *name == '.';
+        fputc(plain ? *name : '?', script);
+    }
+}
+
+static double figure(const json_t *row, const char *key)
+{
+    return json_number_value(json_object_get(row, key));
+}
+
+/* Rates are worth comparing among the rows that did it right. */
+static bool rate_counts(const json_t *row)
+{
+    const json_t *kept = json_object_get(row, "kept");
+    return json_is_number(json_object_get(row, "orders_per_s")) &&
+           json_is_true(json_object_get(kept, "stock")) && json_is_true(json_object_get(kept, "books"));
+}
+
+/* One line a strategy: its place from the top, name, units oversold, orders a second; "?" stands for none. */
+static void print_data(FILE *script, const struct sheet *sheet)
+{
+    size_t i;
+    json_t *row;
+    fputs("$rows << END\n", script);
+    json_array_foreach(sheet->rows, i, row) {
+        const char *name = json_string_value(json_object_get(row, "strategy"));
+        fprintf(script, "%zu ", i + 1);
+        print_name(script, name ? name : "?");
+        if (json_is_number(json_object_get(row, "oversold")))
+            fprintf(script, " %.0f ", figure(row, "oversold"));
+        else
+            fputs(" ? ", script);
+        if (rate_counts(row))
+            fprintf(script, "%.1f\n", figure(row, "orders_per_s"));
+        else
+            fputs("?\n", script);
+    }
+    fputs("END\n", script);
+}
+
+/* Bars lie on their side, so that names can be read; the value stands at the end of its bar. */
+static void print_bars(FILE *script, int value, const char *title, const char *colour, const char *format)
+{
+    fprintf(script,
+            "set title '%s' noenhanced\n"
+            "plot $rows using ($%d/2.0):1:($%d/2.0):(0.36):ytic(2) with boxxyerror fillstyle solid noborder "
+            "linecolor rgb '%s', \\\n"
+            "     $rows using %d:1:(sprintf('%s', $%d)) with labels left offset 0.5,0 noenhanced\n",
+            title, value, value, colour, value, format, value);
+}
+
+static int script_file(const struct sheet *sheet)
+{
+    int file = memfd_create("oversell-plot", MFD_CLOEXEC);
+    FILE *script = file >= 0 ? fdopen(dup(file), "w") : NULL;
+    if (!script) {
+        if (file >= 0)
+            close(file);
+        return -1;
+    }
+    size_t rows = json_array_size(sheet->rows);
+    double most = 1, fastest = 0;
+    size_t i;
+    json_t *row;
+    json_array_foreach(sheet->rows, i, row) {
+        most = figure(row, "oversold") > most ? figure(row, "oversold") : most;
+        fastest = rate_counts(row) && figure(row, "orders_per_s") > fastest ? figure(row, "orders_per_s")
+                                                                            : fastest;
+    }
+    fprintf(script,
+            "set terminal svg size %d,%zu font 'sans-serif,12' background rgb 'white' "
+            "name 'oversell' noenhanced\n"
+            "set datafile missing '?'\n"
+            "set key off\nset rmargin 4\nset border 3 linecolor rgb '#888888'\nset tics nomirror out\n"
+            "set grid xtics linecolor rgb '#dddddd'\nset format x '%%.0f'\nset xtics autofreq rotate by -30\n"
+            "set yrange [%zu.6:0.4]\n",
+            WIDTH_PIXELS, (rows > ROWS_MIN ? rows : ROWS_MIN) * ROW_PIXELS + FRAME_PIXELS, rows);
+    print_data(script, sheet);
+    bool rated = fastest > 0; /* a run without a throughput phase has one panel */
+    fprintf(script, "set multiplot layout 1,%d\n", rated ? 2 : 1);
+    fprintf(script, "set xrange [0:%.0f]\n", most * 1.15 + 1);
+    print_bars(script, 3, "Units sold that were not there", "#c2410c", "%.0f");
+    if (rated) {
+        fprintf(script, "set xrange [0:%.0f]\n", fastest * 1.2);
+        print_bars(script, 4, "Orders per second, clean rows", "#1d4ed8", "%.0f");
+    }
+    fputs("unset multiplot\n", script);
+
+    if (fclose(script) != 0 || lseek(file, 0, SEEK_SET) != 0) {
+        close(file);
+        return -1;
+    }
+    return file;
+}
+
+bool plot_is_possible(void)
+{
+    struct child_plan plan = {
+        .argv = (const char *[]){"gnuplot", "--version", NULL}, .log = "/dev/null", .death_signal = SIGKILL};
+    char *version = child_output(plan, GNUPLOT_MS, 4096);
+    free(version);
+    return version != NULL;
+}
+
+char *plot_svg(const struct sheet *sheet)
+{
+    int script = script_file(sheet);
+    char *svg = NULL;
+    if (script >= 0) {
+        struct child_plan plan = {
+            .argv = (const char *[]){"gnuplot", NULL}, .in = script, .death_signal = SIGKILL};
+        svg = child_output(plan, GNUPLOT_MS, SVG_MAX_BYTES);
+        close(script);
+    }
+    if (!svg)
+        complain("gnuplot cannot draw the plot (Debian's package is gnuplot-nox)");
+    return svg;
+}

@@ -1,0 +1,24 @@
+/* A stored result: one JSON document with its settings, its machine and its rows. */
+#ifndef OVERSELL_LOADTEST_REPORT_RESULT_H
+#define OVERSELL_LOADTEST_REPORT_RESULT_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+/* A new document: version, kind ("compare", "bench", …), the time, this machine, and SETTINGS (stolen).
+ * NULL when out of memory. */
+json_t *result_new(const char *kind, json_t *settings);
+/* Reads a document from a file, "-" for stdin. NULL, having said why on stderr. */
+json_t *result_load(const char *path);
+/* The kind of a document: what it says, or what its members tell; "" if it is none that we know. */
+const char *result_kind(const json_t *document);
+
+/* A member of a row: a number, 0 where there is none, or a text, "" where there is none; borrowed. */
+int64_t result_number(const json_t *row, const char *key);
+const char *result_text(const json_t *row, const char *key);
+
+/* The exit status (commands.h) that the verdicts of ROWS ask for. A strategy that is not available is only missed where LIST
+ * calls it by name, or where nothing else ran; one that was begun and broken off, for a reason, is missed in any case. */
+int result_status(const json_t *rows, const char *list);
+
+#endif

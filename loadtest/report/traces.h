@@ -1,0 +1,11 @@
+/* The steps of recent orders as one trace file, for ui.perfetto.dev. */
+#ifndef OVERSELL_LOADTEST_REPORT_TRACES_H
+#define OVERSELL_LOADTEST_REPORT_TRACES_H
+
+#include "loadtest/testbed/testbed.h"
+
+/* Writes the traces of all services into one file, each as a process of its own; false, having said why on
+ * stderr. */
+bool traces_write(struct lab *lab, const char *path);
+
+#endif

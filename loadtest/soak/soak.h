@@ -1,0 +1,53 @@
+/* A long sale under one strategy, slice by slice, by one service; and whether the service has grown. */
+#ifndef OVERSELL_LOADTEST_SOAK_SOAK_H
+#define OVERSELL_LOADTEST_SOAK_SOAK_H
+
+#include "loadtest/compare/measure.h"
+#include "loadtest/report/sheet.h"
+
+/* What is sold, and how, under each strategy alike. */
+struct soak_plan {
+    int64_t orders; /* under each strategy */
+    int64_t slice;  /* of them at most are one stock, which is sold out; then the product is reset */
+    int64_t connections;
+};
+
+/* The service as the kernel sees it, at rest. */
+struct soak_size {
+    int64_t memory; /* bytes of heap and stacks that are resident */
+    int64_t files;
+};
+
+/* What came of one strategy. */
+struct soak_tally {
+    int64_t orders, slices;
+    int64_t warm_up;      /* orders of the first slice, before the first look at the service's size */
+    int64_t busy, errors; /* answers */
+    int64_t oversold, negative;
+    int64_t drift;      /* of the slice where it is worst */
+    int64_t mismatched; /* slices after which there were other orders than clients had been told of */
+    bool stalled;       /* a slice sold nothing */
+    double seconds;
+    struct soak_size start, end; /* after the first slice; after the last */
+};
+
+/* Sells under one strategy. False, having said why on stderr unless it was an interrupt. */
+bool soak_strategy(struct lab *lab, const struct soak_plan *plan, const struct subject *subject,
+                   struct progress *progress, struct soak_tally *ret_tally);
+
+/* By how many bytes the service may grow over so many orders. */
+int64_t soak_growth_allowed(int64_t orders);
+bool soak_is_flat(const struct soak_tally *tally);
+bool soak_keeps_files(const struct soak_tally *tally);
+bool soak_keeps_books(const struct soak_tally *tally);
+/* The row of a result; TALLY is NULL for a strategy that is not available. NULL when out of memory. */
+json_t *soak_row_new(const struct subject *subject, const struct soak_tally *tally);
+
+/* How the result is printed (soak_sheet.c). */
+enum { SOAK_COLUMNS = 17 };
+
+extern const struct column soak_columns[SOAK_COLUMNS];
+void title_soak(const json_t *document, char *ret_title, size_t size);
+notes_fn notes_of_soak;
+
+#endif

@@ -1,0 +1,121 @@
+/* A long sale under one strategy, slice by slice: each slice is sold out, its books are read, and the product is reset, so
+ * that neither the database nor the figures grow with the number of orders. */
+#include "base/clock.h"
+#include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
+#include "loadtest/soak/soak.h"
+#include "loadtest/testbed/process.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SLICES_LEAST 4
+#define SETTLED 2       /* "sold out" in a row, for each connection: nothing more is to come */
+#define ORDERS_A_UNIT 4 /* sent at most: some strategies send many clients away */
+#define SPARE_ORDERS 4096
+#define PATIENCE_MS 120000
+#define REST_MS 5000 /* until what clients have left is gone */
+#define LOOK_MS 20
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What is shown meanwhile. */
+struct watched {
+    struct progress *progress;
+    int64_t before, wanted;
+};
+
+static void show(void *context, int64_t answers, int64_t created, double elapsed_s)
+{
+    const struct watched *watched = context;
+    char detail[64];
+    (void)answers, (void)elapsed_s;
+    snprintf(detail, sizeof detail, ": %" PRId64 " orders", watched->before + created);
+    progress_update(watched->progress, (double)(watched->before + created) / (double)watched->wanted, detail);
+}
+
+/* Once it has as few open files as WANTED, or no longer fewer from one look to the next where that is 0. */
+static bool size_at_rest(struct lab *lab, int64_t wanted, struct soak_size *ret_size)
+{
+    pid_t pid = lab->services[0].pid;
+    int64_t end_us = monotonic_us() + (int64_t)REST_MS * 1000, last = INT64_MAX;
+    while (process_files(pid, &ret_size->files)) {
+        bool rests = wanted > 0 ? ret_size->files <= wanted : ret_size->files >= last;
+        if (rests || monotonic_us() > end_us)
+            return process_memory(pid, "RssAnon", &ret_size->memory);
+        last = ret_size->files;
+        if (!sleep_unless_interrupted(LOOK_MS))
+            return false;
+    }
+    return false;
+}
+
+static void add_books_to(struct soak_tally *tally, const struct books *books, const struct answers *answers)
+{
+    tally->oversold += books->oversold;
+    tally->negative += books->negative;
+    if (llabs(books->drift) > llabs(tally->drift))
+        tally->drift = books->drift;
+    tally->mismatched += !books_match(books, answers->created, answers->unknown + answers->unanswered);
+    tally->stalled |= answers->created == 0;
+}
+
+static bool sell_slice(struct lab *lab, const struct subject *subject, int64_t stock, int64_t connections,
+                       struct watched *watched, struct soak_tally *tally)
+{
+    const struct load load = {
+        .lab = lab,
+        .connections = connections,
+        .quantity = 1,
+        .product = 1,
+        .products = 1,
+        .requests = ORDERS_A_UNIT * stock + SPARE_ORDERS,
+        .settled = SETTLED * connections,
+        .patience_ms = PATIENCE_MS,
+        .progress = show,
+        .context = watched,
+    };
+    struct load_result result;
+    struct books books;
+    if (!set_stock(lab, subject, load.product, stock) || !load_run(&load, &result) ||
+        !settled_books(lab, load.product, &books))
+        return false;
+    tally->orders += result.answers.created;
+    tally->slices++;
+    tally->busy += result.answers.busy;
+    tally->errors += result.answers.errors;
+    tally->seconds += result.elapsed_s;
+    add_books_to(tally, &books, &result.answers);
+    return true;
+}
+
+bool soak_strategy(struct lab *lab, const struct soak_plan *plan, const struct subject *subject,
+                   struct progress *progress, struct soak_tally *ret_tally)
+{
+    int64_t slice = least(plan->slice,
+                          least(subject->most, (plan->orders + SLICES_LEAST - 1) / SLICES_LEAST));
+    struct soak_tally tally = {0};
+    struct watched watched = {.progress = progress, .wanted = plan->orders};
+    progress_label(progress, "%s", subject->name);
+    if (!switch_strategy(lab, 0, subject, 0, SAME_LOCK_WAIT))
+        return false;
+    while (tally.orders < plan->orders && !tally.stalled) {
+        watched.before = tally.orders;
+        if (!sell_slice(lab, subject, least(slice, plan->orders - tally.orders), plan->connections, &watched,
+                        &tally))
+            return false;
+        if (tally.slices > 1)
+            continue;
+        tally.warm_up = tally.orders;
+        if (!size_at_rest(lab, 0, &tally.start))
+            return false;
+    }
+    if (!size_at_rest(lab, tally.start.files, &tally.end))
+        return false;
+    *ret_tally = tally;
+    return true;
+}

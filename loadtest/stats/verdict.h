@@ -1,0 +1,64 @@
+/* What a row's figures say about its promise. Pure: the truth table of the load test. */
+#ifndef OVERSELL_LOADTEST_STATS_VERDICT_H
+#define OVERSELL_LOADTEST_STATS_VERDICT_H
+
+#include <stdbool.h>
+
+/* What a strategy promises; as text in GET /strategies. */
+enum guarantee { UNSAFE, ONE_PROCESS, WHILE_LEASE_HOLDS, SAFE };
+/* What shows its flaw; several may, or-ed. */
+enum shown_by {
+    SHOWN_BY_NOTHING = 0,
+    SHOWN_BY_LOAD = 1 << 0,
+    SHOWN_BY_SECOND_PROCESS = 1 << 1,
+    SHOWN_BY_EXPIRY = 1 << 2,
+    SHOWN_BY_CRASH = 1 << 3,
+};
+
+/* From the best to the worst, so that the greatest of several counts. */
+enum verdict {
+    VERDICT_OK,
+    VERDICT_OVERSOLD_AS_EXPECTED,
+    VERDICT_CAUGHT,        /* failed under a fault that its guarantee excludes */
+    VERDICT_FLAWED,        /* no oversell here; its flaw needs an event that this run did not have */
+    VERDICT_UNAVAILABLE,   /* its lock's server does not answer */
+    VERDICT_NOT_CAUGHT,    /* this run should have shown its flaw, and did not */
+    VERDICT_NOTHING_SHOWN, /* too little was sold under the fault to say anything */
+    VERDICT_MIXED,         /* other writers changed the product, so there is no result */
+    VERDICT_BROKEN,        /* it broke its guarantee */
+    VERDICT_COUNT
+};
+
+struct evidence {
+    enum guarantee guarantee;
+    unsigned shown_by; /* enum shown_by, or-ed */
+    int instances;     /* service processes at work */
+    bool available;
+    bool mixed;         /* orders of several strategies on one product */
+    bool oversold;      /* more units sold than there were, or an update of the stock lost */
+    bool books_off;     /* oversold, or any other figure of the audit that does not balance */
+    bool answers_wrong; /* orders that no client was told of, or told of and not there */
+    bool sold_nothing;  /* there was stock and there were orders, and none was created */
+    bool amounts_wrong; /* an order's amount is not the price times the quantity of its items */
+    bool refused;       /* an order was refused although enough units were left for it */
+    bool lock_leaked;   /* a lock is held although no order is in progress */
+    bool failed;        /* orders failed although no fault was injected */
+    bool conflicted;    /* orders of a row that tries once ended in a conflict, such as a deadlock */
+};
+
+enum verdict verdict_of(const struct evidence *evidence);
+/* Does the guarantee cover concurrent orders in INSTANCES processes, without pauses or crashes? */
+bool verdict_promise_covers(enum guarantee guarantee, int instances);
+/* The run is one that shows this flaw. */
+bool verdict_flaw_is_shown(unsigned shown_by, int instances);
+/* A run with such a verdict is a failure of the product. */
+bool verdict_fails(enum verdict verdict);
+
+const char *verdict_name(enum verdict verdict);
+/* Each returns false for a name that is none. */
+bool verdict_parse(const char *name, enum verdict *ret_verdict);
+bool guarantee_parse(const char *name, enum guarantee *ret_guarantee);
+/* Names with anything but letters and dashes between them. */
+bool shown_by_parse(const char *names, unsigned *ret_shown_by);
+
+#endif

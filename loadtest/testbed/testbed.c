@@ -1,0 +1,358 @@
+/* Where a load test happens: services that it starts on a private stack, or services that are already
+ * there. */
+#include "loadtest/testbed/testbed.h"
+
+#include "base/clock.h"
+#include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
+#include "loadtest/testbed/paths.h"
+#include "loadtest/testbed/preload.h"
+#include "loadtest/testbed/servers.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STACK_UP_MS 180000
+#define STACK_DOWN_MS 120000
+#define SERVICE_UP_MS 60000
+#define SERVICE_DOWN_MS 60000
+#define POLL_MS 20
+#define TAIL_LINES 20
+
+static const char *const SERVER_CHOICES[] = {"private", "environment", NULL};
+
+static const struct option_row ROWS[] = {
+    {"--url", "URL", OPTION_TEXTS, offsetof(struct lab_settings, urls), 0, 0, NULL,
+     "use the service there, http://HOST:PORT; repeat it for several instances\n"
+     "on one database (an admin token is taken from ADMIN_TOKEN)"},
+    {"--instances", "N", OPTION_NUMBER, offsetof(struct lab_settings, instances), 1, INSTANCES_MAX, NULL,
+     "services to start, on one database; with --url, as many as are named,\n"
+     "or more, with --servers environment, which starts the rest beside them"},
+    {"--workers", "N", OPTION_NUMBER, offsetof(struct lab_settings, workers), 0, 1024, NULL,
+     "worker threads of each service started; 0: as many as the service likes"},
+    {"--product-limit", "N", OPTION_NUMBER, offsetof(struct lab_settings, product_limit), 0, 256, NULL,
+     "orders of one product that each service started has in the database at\nthe same time; 0: any number"},
+    {"--servers", "WHICH", OPTION_CHOICE, offsetof(struct lab_settings, servers), 0, 0, SERVER_CHOICES,
+     "what the services started use: a private stack, or the servers that\n"
+     "DATABASE_URL and its kin in the environment name"},
+};
+
+const struct option_rows lab_options = OPTION_ROWS(ROWS);
+
+static bool uses_private_stack(const struct lab_settings *settings)
+{
+    return strcmp(settings->servers, "private") == 0;
+}
+
+/* ---- settings ------------------------------------------------------------------------------------------ */
+
+/* http://HOST:PORT, with a slash behind it at most: what both curl and wrk take, and what has no room for
+ * more. */
+static bool is_service_url(const char *url)
+{
+    static const char SCHEME[] = "http://";
+    if (strncmp(url, SCHEME, sizeof SCHEME - 1) != 0)
+        return false;
+    const char *host = url + sizeof SCHEME - 1;
+    const char *host_end = *host == '[' ? strchr(host, ']') : host + strcspn(host, ":/?#@");
+    if (*host == '[' && host_end)
+        host_end++;
+    if (!host_end || host_end == host || *host_end != ':')
+        return false;
+    size_t digits = strspn(host_end + 1, "0123456789");
+    const char *rest = host_end + 1 + digits;
+    return digits > 0 && digits <= 5 && (!*rest || strcmp(rest, "/") == 0);
+}
+
+/* Services of ours, beside any that are given. */
+static bool starts_services(const struct lab_settings *settings)
+{
+    return settings->urls.count == 0 ||
+           (!uses_private_stack(settings) && settings->instances > (int64_t)settings->urls.count);
+}
+
+bool lab_settings_valid(const struct lab_settings *settings)
+{
+    for (size_t i = 0; i < settings->urls.count; i++)
+        if (!is_service_url(settings->urls.item[i])) {
+            complain("--url '%s' is not valid (http://HOST:PORT, nothing behind it)", settings->urls.item[i]);
+            return false;
+        }
+    size_t urls = settings->urls.count;
+    if (!starts_services(settings) && settings->instances != settings->instances_default &&
+        settings->instances != (int64_t)urls) {
+        complain("--instances %" PRId64 " cannot be had: --url names %zu; give --url once for each, or start "
+                 "the rest with --servers environment",
+                 settings->instances, urls);
+        return false;
+    }
+    const char *database = getenv("DATABASE_URL");
+    if (starts_services(settings) && !uses_private_stack(settings) && (!database || !*database)) {
+        complain("--servers environment needs DATABASE_URL in the environment");
+        return false;
+    }
+    return true;
+}
+
+/* ---- the stack ----------------------------------------------------------------------------------------- */
+
+const char *lab_stack_dir(const struct lab *lab, char *buffer)
+{
+    if (!lab->own_stack || snprintf(buffer, PATH_MAX, "%s/stack", lab->dir) >= PATH_MAX)
+        return NULL;
+    return buffer;
+}
+
+/* Runs the stack's script with the words given, its output in the lab's log; false on any failure, which
+ * is said unless QUIET. */
+static bool run_stack(const struct lab *lab, const char *const *argv, int64_t ms, bool interruptible,
+                      bool quiet)
+{
+    char log[PATH_MAX + 16];
+    snprintf(log, sizeof log, "%s/stack.log", lab->dir);
+    struct child child;
+    struct child_plan plan = {.argv = argv, .log = log, .death_signal = SIGTERM};
+    if (!child_start(&plan, &child)) {
+        complain("cannot start a process: %s", strerror(errno));
+        return false;
+    }
+    bool ended = child_wait(&child, ms, interruptible);
+    child_stop(&child, 5000);
+    if (ended && child.status == 0)
+        return true;
+    char status[64];
+    if (!quiet && !(interruptible && interrupted())) {
+        complain("the private stack: %s %s: %s", argv[0], argv[1],
+                 ended ? child_status_text(&child, status) : "not done in time");
+        print_log_tail(log, TAIL_LINES);
+    }
+    return false;
+}
+
+/* The script's watcher takes the stack down should this process die without a word. */
+static bool stack_up(struct lab *lab, const struct lab_settings *settings)
+{
+    char script[PATH_MAX], dir[PATH_MAX], pid[24];
+    if (!path_of_stack(script))
+        return false;
+    snprintf(pid, sizeof pid, "%d", (int)getpid());
+    lab->own_stack = true;
+    if (!lab_stack_dir(lab, dir))
+        return false;
+    const char *words[8 + SERVERS_MAX] = {script, "up", "--dir", dir, "--while", pid, "--purge"};
+    const char **names = &words[7];
+    bool shop = settings->instances > 0 || settings->database;
+    size_t needed = servers_needed(shop, settings->strategies, names);
+    names[needed] = NULL;
+    lab->stack_is_up = needed == 0 || run_stack(lab, words, STACK_UP_MS, true, false);
+    /* Strategies whose server cannot be had are unavailable; the others, but not the shop, can do without it. */
+    for (size_t i = 0; !lab->stack_is_up && i < needed && (needed > 1 || !shop) && !interrupted(); i++) {
+        const char *one[] = {script, "up", "--dir", dir, "--while", pid, "--purge", names[i], NULL};
+        if (!run_stack(lab, one, STACK_UP_MS, true, true) && shop && i == 0)
+            return false;
+        lab->stack_is_up = i + 1 == needed;
+    }
+    return lab->stack_is_up;
+}
+
+static void stack_down(struct lab *lab)
+{
+    char script[PATH_MAX], dir[PATH_MAX];
+    if (lab_stack_dir(lab, dir) && path_of_stack(script))
+        (void)run_stack(lab, (const char *[]){script, "down", "--dir", dir, "--purge", NULL}, STACK_DOWN_MS,
+                        false, !lab->stack_is_up);
+    lab->own_stack = lab->stack_is_up = false;
+}
+
+/* ---- the services -------------------------------------------------------------------------------------- */
+
+static void log_of(const struct lab *lab, size_t i, char *ret_path)
+{
+    snprintf(ret_path, PATH_MAX + 48, "%s/service-%zu.log", lab->dir, i + 1);
+}
+
+static void port_file_of(const struct lab *lab, size_t i, char *ret_path)
+{
+    snprintf(ret_path, PATH_MAX + 48, "%s/service-%zu.port", lab->dir, i + 1);
+}
+
+/* The shell reads the stack's addresses and then becomes the service, so there is one process to end.
+ * Addresses of other servers, left in the user's environment, do not leak in. */
+static const char WITH_STACK[] =
+    "unset LOCK_DATABASE_URL REDIS_URL REDLOCK_URLS ZOOKEEPER_CONNECT ETCD_ENDPOINTS ADMIN_TOKEN_FILE; "
+    "addresses=$(\"$1\" env --dir \"$2\") && eval \"$addresses\" && shift 2 && exec \"$@\"";
+
+static bool start_service(struct lab *lab, const struct lab_settings *settings, size_t i)
+{
+    char script[PATH_MAX], dir[PATH_MAX], program[PATH_MAX], log[PATH_MAX + 48], port_file[PATH_MAX + 48];
+    char name[32], workers[24], limit[24];
+    if (!path_of_service(program))
+        return false;
+    log_of(lab, i, log);
+    port_file_of(lab, i, port_file);
+    snprintf(name, sizeof name, "service-%zu", i + 1);
+    snprintf(workers, sizeof workers, "%" PRId64, settings->workers);
+    snprintf(limit, sizeof limit, "%" PRId64, settings->product_limit);
+
+    const char *words[] = {
+        "sh",       "-c",          WITH_STACK,    "sh",      script,       dir,  program,
+        "--listen", "127.0.0.1:0", "--port-file", port_file, "--instance", name, "--product-limit",
+        limit,      NULL,          NULL,          NULL};
+    const size_t service_word = 6, end = 15;
+    const char *const *argv = words;
+    if (!lab->own_stack)
+        argv += service_word;
+    else if (!path_of_stack(script) || !lab_stack_dir(lab, dir))
+        return false;
+    if (settings->workers > 0) {
+        words[end] = "--workers";
+        words[end + 1] = workers;
+    }
+
+    struct child_plan plan = {.argv = argv, .log = log, .death_signal = SIGTERM};
+    if (child_start(&plan, &lab->services[i]))
+        return true;
+    complain("cannot start a process: %s", strerror(errno));
+    return false;
+}
+
+bool lab_alive(struct lab *lab)
+{
+    for (size_t i = lab->given; i < lab->count; i++) {
+        struct child *service = &lab->services[i];
+        if (service->pid != 0 && !child_ended(service))
+            continue;
+        char status[64], log[PATH_MAX + 48];
+        log_of(lab, i, log);
+        complain("service-%zu has died (%s); the end of its log:", i + 1, child_status_text(service, status));
+        print_log_tail(log, TAIL_LINES);
+        return false;
+    }
+    return true;
+}
+
+bool lab_read_port(const char *path, int64_t *ret_port)
+{
+    char text[16] = "";
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    bool got = fgets(text, sizeof text, file) != NULL;
+    fclose(file);
+    text[strcspn(text, "\n")] = 0;
+    return got && parse_number(text, ret_port) && *ret_port > 0 && *ret_port < 65536;
+}
+
+/* Waits until service I listens and all its backends answer, and opens a client for it. */
+static bool await_service(struct lab *lab, size_t i)
+{
+    char port_file[PATH_MAX + 48], log[PATH_MAX + 48], url[64];
+    int64_t port, end = monotonic_us() + (int64_t)SERVICE_UP_MS * 1000;
+    port_file_of(lab, i, port_file);
+    log_of(lab, i, log);
+    while (monotonic_us() < end && sleep_unless_interrupted(POLL_MS) && lab_alive(lab)) {
+        if (!lab->shops[i] && lab_read_port(port_file, &port)) {
+            snprintf(url, sizeof url, "http://127.0.0.1:%" PRId64, port);
+            lab->shops[i] = shop_open(url, getenv("ADMIN_TOKEN"));
+            if (!lab->shops[i])
+                break;
+        }
+        if (lab->shops[i] && shop_ready(lab->shops[i]))
+            return true;
+    }
+    if (interrupted() || monotonic_us() < end)
+        return false;
+    complain("service-%zu is not ready after %d s: %s", i + 1, SERVICE_UP_MS / 1000,
+             lab->shops[i] ? shop_error(lab->shops[i]) : "it has not said where it listens");
+    print_log_tail(log, TAIL_LINES);
+    return false;
+}
+
+/* ---- opening and closing ------------------------------------------------------------------------------- */
+
+static bool use_services(struct lab *lab, const struct texts *urls)
+{
+    for (lab->count = 0; lab->count < urls->count; lab->count++) {
+        struct shop *shop = shop_open(urls->item[lab->count], getenv("ADMIN_TOKEN"));
+        if (!shop)
+            return false;
+        lab->shops[lab->count] = shop;
+        lab->given++;
+        if (!shop_ready(shop)) {
+            if (!interrupted())
+                complain("no service is ready there: %s", shop_error(shop));
+            lab->count++;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* /var/tmp lies on a disk where /tmp may be memory, and a database that syncs to memory would flatter
+ * itself. */
+static bool make_dir(struct lab *lab)
+{
+    const char *parent = getenv("TMPDIR");
+    /* When root runs us, the private servers run as other users, which need access to the folder. */
+    if (!parent || !*parent || (geteuid() == 0 && !others_can_enter(parent)))
+        parent = "/var/tmp";
+    if (snprintf(lab->dir, sizeof lab->dir - 32, "%s/oversell-XXXXXX", parent) < (int)sizeof lab->dir - 32 &&
+        mkdtemp(lab->dir) && chmod(lab->dir, 0755) == 0)
+        return true;
+    complain("cannot make a folder in %s: %s", parent, strerror(errno));
+    lab->dir[0] = 0;
+    return false;
+}
+
+static bool start_services(struct lab *lab, const struct lab_settings *settings)
+{
+    bool own_stack = uses_private_stack(settings);
+    if (((own_stack || settings->instances > 0) && !make_dir(lab)) || (own_stack && !stack_up(lab, settings)))
+        return false;
+    for (; lab->count < (size_t)settings->instances; lab->count++)
+        if (!start_service(lab, settings, lab->count))
+            return false;
+    for (size_t i = lab->given; i < lab->count; i++)
+        if (!await_service(lab, i))
+            return false;
+    return true;
+}
+
+bool lab_open(const struct lab_settings *settings, struct lab *ret_lab)
+{
+    *ret_lab = (struct lab){0};
+    if (use_services(ret_lab, &settings->urls) &&
+        (!starts_services(settings) || start_services(ret_lab, settings)))
+        return true;
+    lab_close(ret_lab);
+    return false;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *where)
+{
+    (void)status, (void)type, (void)where;
+    return remove(path);
+}
+
+void lab_close(struct lab *lab)
+{
+    for (size_t i = 0; i < lab->count; i++) {
+        shop_close(lab->shops[i]);
+        lab->shops[i] = NULL;
+        if (lab->dir[0] && lab->services[i].pid > 0)
+            (void)kill(lab->services[i].pid, SIGTERM); /* all at once, so that they drain side by side */
+    }
+    for (size_t i = 0; lab->dir[0] && i < lab->count; i++)
+        child_stop(&lab->services[i], SERVICE_DOWN_MS);
+    stack_down(lab);
+    if (lab->dir[0] && nftw(lab->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS) != 0)
+        complain("cannot remove %s: %s", lab->dir, strerror(errno));
+    *lab = (struct lab){0};
+}

@@ -1,0 +1,100 @@
+/* shedlock: a row that says until when a name is taken, as ShedLock keeps it for scheduled jobs.
+ *
+ *     acquire   one statement makes the row, or takes it over where its lock_until has passed; else try again later
+ *     release   the same row, with lock_until set back to now; rows are never deleted
+ *
+ * ShedLock (github.com/lukas-krecan/ShedLock, JdbcTemplateLockProvider) is made so that a job runs on one machine at
+ * a time: who finds the name taken skips the job. Here it is misused as a mutex, so the loser asks again every
+ * tenth of a second. Nobody is woken and nobody queues, and whoever asks first after a release is next.
+ *
+ * What can go wrong: a holder that is paused, or slow, past lock_until goes on as if it held the lock, while another
+ * has it. The times are those of each client's own clock: a clock that is ahead takes over what is still held. */
+#include "base/clock.h"
+#include "lock/postgres/session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { POLL_MS = 100 };
+
+/* $1 name, $2 who, $3 now */
+#define UNTIL "$3::timestamp + $4::bigint * interval '1 millisecond'"
+#define MINE "name = $1 AND locked_by = $2 AND lock_until > $3::timestamp"
+
+static const struct statement ST_ACQUIRE = {
+    "shedlock_acquire",
+    "INSERT INTO shedlock (name, locked_by, locked_at, lock_until) VALUES ($1, $2, $3::timestamp, " UNTIL ") "
+    "ON CONFLICT (name) DO UPDATE SET locked_by = excluded.locked_by, locked_at = excluded.locked_at, "
+    "lock_until = excluded.lock_until WHERE shedlock.lock_until <= excluded.locked_at",
+    4};
+static const struct statement ST_RELEASE = {"shedlock_release",
+                                            "UPDATE shedlock SET lock_until = $3::timestamp WHERE " MINE, 3};
+static const struct statement ST_EXTEND = {"shedlock_extend",
+                                           "UPDATE shedlock SET lock_until = " UNTIL " WHERE " MINE, 4};
+static const struct statement ST_STILL_HELD = {"shedlock_still_held", "SELECT FROM shedlock WHERE " MINE, 3};
+
+static enum lock_status open_shedlock(const struct lock_ops *ops, struct lock **ret_lock)
+{
+    return pg_open(ops, sizeof(struct pg_lock), ret_lock);
+}
+
+static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
+                                struct lock_grant *ret_grant)
+{
+    struct pg_lock *pg = (struct pg_lock *)lock;
+    char token[LOCK_TOKEN_SIZE];
+    if (!lock_random_token(token))
+        return lock_fail(lock, LOCK_FAILED, "no random numbers");
+    if (deadline_us < 0)
+        deadline_us = 0; /* long past, like any other */
+
+    enum lock_status status;
+    int64_t asked_us;
+    do {
+        asked_us = monotonic_us();
+        status = pg_touch(pg, deadline_us, &ST_ACQUIRE,
+                          (const char *const[]){key, token, PG_UTC_NOW, DB_NUMBER(lock->lease_ms)});
+    } while (status == LOCK_BUSY && lock_poll_pause(lock, POLL_MS, deadline_us));
+    if (status == LOCK_AWAY)
+        (void)pg_undo(pg, &ST_RELEASE, (const char *const[]){key, token, PG_UTC_NOW});
+    if (status != LOCK_OK)
+        return status;
+
+    *ret_grant = (struct lock_grant){.lease_end_us = asked_us + lock->lease_ms * 1000};
+    snprintf(ret_grant->key, sizeof ret_grant->key, "%s", key);
+    snprintf(ret_grant->token, sizeof ret_grant->token, "%s", token);
+    return LOCK_OK;
+}
+
+static enum lock_status release(struct lock *lock, struct lock_grant *grant)
+{
+    return pg_let_go((struct pg_lock *)lock, &ST_RELEASE,
+                     (const char *const[]){grant->key, grant->token, PG_UTC_NOW});
+}
+
+static enum lock_status still_held(struct lock *lock, const struct lock_grant *grant)
+{
+    return pg_touch_ours((struct pg_lock *)lock, 0, &ST_STILL_HELD,
+                         (const char *const[]){grant->key, grant->token, PG_UTC_NOW});
+}
+
+static enum lock_status renew(struct lock *lock, const struct lock_grant *grant)
+{
+    const char *values[] = {grant->key, grant->token, PG_UTC_NOW, DB_NUMBER(lock->lease_ms)};
+    return pg_touch_ours((struct pg_lock *)lock, INT64_MAX, &ST_EXTEND, values);
+}
+
+const struct lock_ops lock_shedlock = {
+    .name = "shedlock",
+    .server = &lock_database,
+    .properties = {.mechanism = "a row with the time until which it is locked, polled",
+                   .leased = true,
+                   .survives_crash = true,
+                   .perils = PERIL_PAUSE | PERIL_CLOCK},
+    .open = open_shedlock,
+    .acquire = acquire,
+    .release = release,
+    .still_held = still_held,
+    .renew = renew,
+    .close = pg_close,
+};

@@ -1,0 +1,152 @@
+/* Mutexes in the process's memory: right for the threads of one process, invisible to every other.
+ * Four of them differ in one thing only: which mutex a given order locks. */
+#include "lock/lock_driver.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STRIPES = 64 };
+
+struct mutex_lock {
+    struct lock base;
+    pthread_mutex_t own; /* a mutex that belongs to this handle alone: what mutex-wrong-object locks */
+};
+
+static pthread_once_t initialized = PTHREAD_ONCE_INIT;
+static pthread_mutex_t whole_shop[STRIPES]; /* one for each shop: the first, unless the shops are separate */
+static pthread_mutex_t recursive[STRIPES];
+static pthread_mutex_t stripes[STRIPES];
+
+static void initialize(void)
+{
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    for (int i = 0; i < STRIPES; i++) {
+        pthread_mutex_init(&whole_shop[i], NULL);
+        pthread_mutex_init(&recursive[i], &attributes);
+        pthread_mutex_init(&stripes[i], NULL);
+    }
+    pthread_mutexattr_destroy(&attributes);
+}
+
+/* FNV-1a, by Fowler, Noll and Vo: two products share a stripe now and then, which costs time, never safety. */
+static unsigned stripe_of(const char *key)
+{
+    uint32_t hash = 2166136261u;
+    for (; *key; key++)
+        hash = (hash ^ (unsigned char)*key) * 16777619u;
+    return hash % STRIPES;
+}
+
+static unsigned shop_of(const char *key)
+{
+    return lock_config.separate_shops ? stripe_of(key) : 0;
+}
+
+static pthread_mutex_t *mutex_of(struct lock *lock, const char *key)
+{
+    if (lock->ops == &process_mutex_reentrant)
+        return &recursive[shop_of(key)];
+    if (lock->ops == &process_mutex_per_product)
+        return &stripes[stripe_of(key)];
+    if (lock->ops == &process_mutex_wrong_object)
+        return &((struct mutex_lock *)lock)->own;
+    return &whole_shop[shop_of(key)];
+}
+
+static enum lock_status open_mutex(const struct lock_ops *ops, struct lock **ret_lock)
+{
+    struct mutex_lock *mutex = calloc(1, sizeof *mutex);
+    if (!mutex)
+        return LOCK_FAILED;
+    pthread_once(&initialized, initialize);
+    pthread_mutex_init(&mutex->own, NULL);
+    mutex->base.ops = ops;
+    *ret_lock = &mutex->base;
+    return LOCK_OK;
+}
+
+static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
+                                struct lock_grant *ret_grant)
+{
+    pthread_mutex_t *mutex = mutex_of(lock, key);
+    int error = pthread_mutex_trylock(mutex);
+    if (error == EBUSY) {
+        report_step(lock->observer, STEP_WAIT, STEP_NO_VALUE);
+        if (deadline_us < 0)
+            deadline_us = 0; /* long past, like any other */
+        struct timespec until = {.tv_sec = deadline_us / 1000000, .tv_nsec = deadline_us % 1000000 * 1000};
+        error = pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
+        lock->wake_ups += error == 0;
+    }
+    if (error == ETIMEDOUT)
+        return LOCK_BUSY;
+    if (error)
+        return lock_fail(lock, LOCK_FAILED, "pthread_mutex: %s", strerrordesc_np(error));
+    *ret_grant = (struct lock_grant){.lease_end_us = INT64_MAX, .impl = mutex};
+    snprintf(ret_grant->key, sizeof ret_grant->key, "%s", key);
+    return LOCK_OK;
+}
+
+static enum lock_status release(struct lock *lock, struct lock_grant *grant)
+{
+    if (!grant->impl)
+        return LOCK_NOT_OWNER; /* released before */
+    int error = pthread_mutex_unlock(grant->impl);
+    grant->impl = NULL;
+    if (!error)
+        return LOCK_OK;
+    return lock_fail(lock, error == EPERM ? LOCK_NOT_OWNER : LOCK_FAILED, "pthread_mutex_unlock: %s",
+                     strerrordesc_np(error));
+}
+
+static enum lock_status still_held(struct lock *lock, const struct lock_grant *grant)
+{
+    (void)lock;
+    (void)grant;
+    return LOCK_OK; /* nothing but its holder can end it */
+}
+
+static void close_mutex(struct lock *lock)
+{
+    if (!lock)
+        return;
+    pthread_mutex_destroy(&((struct mutex_lock *)lock)->own);
+    free(lock);
+}
+
+#define MUTEX_FUNCTIONS                                                                                      \
+    .open = open_mutex, .acquire = acquire, .release = release, .still_held = still_held, .close = close_mutex
+
+const struct lock_ops process_mutex = {
+    .name = "mutex",
+    .properties = {.mechanism = "one pthread mutex for the whole shop",
+                   .blocking = true,
+                   .survives_crash = true},
+    MUTEX_FUNCTIONS,
+};
+const struct lock_ops process_mutex_per_product = {
+    .name = "mutex-per-product",
+    .properties = {.mechanism = "a pthread mutex for each product, striped",
+                   .blocking = true,
+                   .survives_crash = true},
+    MUTEX_FUNCTIONS,
+};
+const struct lock_ops process_mutex_wrong_object = {
+    .name = "mutex-wrong-object",
+    .properties = {.mechanism = "a pthread mutex of each worker's own",
+                   .blocking = true,
+                   .survives_crash = true},
+    MUTEX_FUNCTIONS,
+};
+const struct lock_ops process_mutex_reentrant = {
+    .name = "reentrant-mutex",
+    .properties = {.mechanism = "one recursive pthread mutex",
+                   .reentrant = true,
+                   .blocking = true,
+                   .survives_crash = true},
+    MUTEX_FUNCTIONS,
+};

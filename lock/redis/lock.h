@@ -1,0 +1,28 @@
+/* The right lock on one Redis server, whose steps its flawed neighbours and its fenced one share where they are right
+ * as well. */
+#ifndef OVERSELL_LOCK_REDIS_LOCK_H
+#define OVERSELL_LOCK_REDIS_LOCK_H
+
+#include "lock/redis/plain.h"
+
+/* The lock's functions: see struct lock_ops. */
+enum lock_status redis_lock_release(struct lock *lock, struct lock_grant *grant);
+enum lock_status redis_lock_still_held(struct lock *lock, const struct lock_grant *grant);
+enum lock_status redis_lock_renew(struct lock *lock, const struct lock_grant *grant);
+enum lock_status redis_lock_expire(struct lock *lock, const struct lock_grant *grant);
+
+/* Is SERVER_KEY's value TOKEN? LOCK_OK, LOCK_LOST, or no answer. */
+enum lock_status redis_lock_compare(struct lock *lock, const char *server_key, const char *token);
+/* If it is, it lives for lock->lease_ms from now on. */
+enum lock_status redis_lock_prolong(struct lock *lock, const char *server_key, const char *token);
+
+/* Where a reply was lost: deletes SERVER_KEY if its value is TOKEN, within LOCK_TRY_MS and on a new connection, and keeps
+ * lock->error. True if it was there. */
+bool redis_lock_give_back(struct lock *lock, const char *server_key, const char *token);
+
+/* STATUS of a request that was to take SERVER_KEY with the value TOKEN and failed. Where its reply was lost it may
+ * have been done: then the lock is given back, as far as the server lets us. */
+enum lock_status redis_lock_not_got(struct lock *lock, const char *server_key, const char *token,
+                                    enum lock_status status);
+
+#endif

@@ -1,0 +1,286 @@
+/* Redisson's fair lock: redis-reentrant with a queue in Redis, so that who came first is served first.
+ *
+ * The waiters stand in a list; a sorted set beside it says until when each place is good. Only the first in the list
+ * may take a lock that is free, and a release publishes to the channel of the first alone: one wake-up for one release.
+ * A waiter that gives up leaves the queue, and if it was the first and the lock is free, wakes the next. One that died
+ * cannot: its place times out. A waiter renews its place while it waits, and asks for no more than one lease, so
+ * that a dead one does not keep the others for longer than a dead holder would.
+ *
+ * What it costs: a released lock stands idle until the first waiter has heard of it and has asked, though others may
+ * be awake; redis-reentrant lets whoever asks first have it.
+ *
+ * Format as Redisson 4.7's RedissonFairLock, whose waiters may stand in the same queue. Times are the server's here,
+ * each client's own there; a queue that everybody has left for dead is cleaned away after an hour, and not kept. */
+#include "base/clock.h"
+#include "lock/redis/client/wakeup.h"
+#include "lock/redis/redisson.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* All scripts: KEYS lock, queue, places, channel; ARGV who, lease in ms, how many of his grants the holder knows of (see
+ * lock/redis/redisson_lock.c), how long a place is asked for in ms. */
+#define NAMES                                                                                                \
+    "local lock, queue, places, who = KEYS[1], KEYS[2], KEYS[3], ARGV[1] "                                   \
+    "local clock = redis.call('time') "                                                                      \
+    "local now = clock[1] * 1000 + math.floor(clock[2] / 1000) "
+
+/* FIRST is the first in the queue whose place is still good, or false; those before it are gone. */
+#define DROP_DEAD_PLACES                                                                                     \
+    "local first, good_until "                                                                               \
+    "while true do "                                                                                         \
+    "    first = redis.call('lindex', queue, 0) "                                                            \
+    "    good_until = first and tonumber(redis.call('zscore', places, first) or 0) "                         \
+    "    if not first or good_until > now then break end "                                                   \
+    "    redis.call('lpop', queue) "                                                                         \
+    "    redis.call('zrem', places, first) "                                                                 \
+    "end "
+
+#define WAKE_FIRST "if first then redis.call('publish', KEYS[4] .. ':' .. first, '0') end "
+
+static struct redis_script take_script = {
+    .text = NAMES DROP_DEAD_PLACES
+    "local mine = redis.call('hexists', lock, who) == 1 "
+    "local free = redis.call('exists', lock) == 0 "
+    "if mine or free and (not first or first == who) then "
+    "    if first == who then "
+    "        redis.call('lpop', queue) "
+    "        redis.call('zrem', places, who) "
+    "    end "
+    "    if mine and ARGV[3] ~= '0' then "
+    "        redis.call('hincrby', lock, who, 1) "
+    "    else "
+    "        redis.call('hset', lock, who, 1) "
+    "    end "
+    "    redis.call('pexpire', lock, ARGV[2]) "
+    "    return nil "
+    "end "
+
+    "local asked = tonumber(ARGV[4]) "
+    "if asked > 0 then "
+    "    local place = tonumber(redis.call('zscore', places, who) or 0) "
+    "    if place == 0 then "
+    /* Who waits longer than I may be one of Redisson's, whose turn will shorten all places by its own wait. */
+    "        local last = redis.call('lindex', queue, -1) "
+    "        local last_until = last and tonumber(redis.call('zscore', places, last) or 0) or 0 "
+    "        if last_until > now + asked then place = last_until + asked end "
+    "        redis.call('rpush', queue, who) "
+    "    end "
+    "    redis.call('zadd', places, math.max(place, now + asked), who) "
+    "    redis.call('pexpire', queue, asked + 3600000) "
+    "    redis.call('pexpire', places, asked + 3600000) "
+    "end "
+
+    /* Nobody will tell me when the lease ends, or the place of a dead waiter before me. */
+    "local pause = redis.call('pttl', lock) "
+    "if first and first ~= who and (pause < 0 or good_until - now < pause) then "
+    "    pause = good_until - now "
+    "end "
+    "return pause",
+};
+static struct redis_script release_script = {
+    .text = NAMES "if redis.call('hexists', lock, who) == 0 then return nil end "
+                  "if ARGV[3] ~= '0' and redis.call('hincrby', lock, who, -1) > 0 then "
+                  "    redis.call('pexpire', lock, ARGV[2]) "
+                  "    return 0 "
+                  "end "
+                  "redis.call('del', lock) " DROP_DEAD_PLACES WAKE_FIRST "return 1",
+};
+/* Out of the queue; and after a reply that was lost, the count is made what the holder knows it to be. */
+static struct redis_script leave_script = {
+    .text = NAMES "redis.call('lrem', queue, 0, who) "
+                  "redis.call('zrem', places, who) "
+                  "local held = redis.call('hexists', lock, who) == 1 "
+                  "if held and ARGV[3] ~= '0' then redis.call('hset', lock, who, ARGV[3]) end "
+                  "if held and ARGV[3] == '0' then redis.call('del', lock) end " DROP_DEAD_PLACES
+                  "if redis.call('exists', lock) == 0 then " WAKE_FIRST "end "
+                  "return held and 1 or 0",
+};
+
+/* Would a waiter take the lock if it looked now? */
+static struct redis_script turn_script = {
+    .text = NAMES DROP_DEAD_PLACES
+    "return redis.call('exists', lock) == 0 and (not first or first == who) and 1 or 0",
+};
+/* What time does to a lease, or to a place in the queue. */
+static struct redis_script expire_script = {
+    .text = NAMES
+    "if redis.call('hexists', lock, who) == 1 then return redis.call('del', lock) end "
+    "return redis.call('zscore', places, who) and redis.call('zadd', places, 'CH', 0, who) or 0",
+};
+
+static enum lock_status run(struct rlock *r, struct redis_script *script, const char *key, const char *who,
+                            int64_t place_ms, int64_t limit_ms, redisReply **ret_reply)
+{
+    char name[RLOCK_NAME_SIZE], queue[RLOCK_NAME_SIZE], places[RLOCK_NAME_SIZE], channel[RLOCK_NAME_SIZE];
+    char lease[24], count[12], place[24];
+    rlock_name(name, key);
+    rlock_name_beside(queue, "redisson_lock_queue", name);
+    rlock_name_beside(places, "redisson_lock_timeout", name);
+    rlock_name_beside(channel, "redisson_lock__channel", name);
+    snprintf(lease, sizeof lease, "%lld", (long long)r->base.lease_ms);
+    snprintf(count, sizeof count, "%d", r->held);
+    snprintf(place, sizeof place, "%lld", (long long)place_ms);
+    const char *words[] = {name, queue, places, channel, who, lease, count, place};
+    return redis_eval(r->redis, &r->base, rlock_limit(r, limit_ms), ret_reply, script, 4, words, 8);
+}
+
+static void leave(struct rlock *r, const char *key, int64_t limit_ms)
+{
+    AUTO_REPLY ignored = NULL;
+    (void)run(r, &leave_script, key, r->identity, 0, limit_ms, &ignored); /* else the place times out */
+}
+
+/* One request, with a place in the queue for PLACE_MS where it is taken (0: without): LOCK_OK, or LOCK_BUSY with the time
+ * after which to look again unasked. */
+static enum lock_status try_once(struct rlock *r, const char *key, int64_t deadline_us, int64_t place_ms,
+                                 int64_t *ret_pause_ms, struct lock_grant *ret_grant)
+{
+    AUTO_REPLY reply = NULL;
+    int64_t sent_us = monotonic_us();
+    enum lock_status status = run(r, &take_script, key, r->identity, place_ms, lock_command_ms(deadline_us),
+                                  &reply);
+    if (status == LOCK_AWAY && redis_was_sent(r->redis))
+        leave(r, key, RLOCK_AMENDS_MS); /* it may be ours without our knowing: give it back */
+    if (status != LOCK_OK)
+        return status;
+    if (reply->type == REDIS_REPLY_NIL) {
+        rlock_grant(r, key, sent_us, ret_grant);
+        return LOCK_OK;
+    }
+    *ret_pause_ms = redis_integer(reply);
+    if (*ret_pause_ms < 0 || *ret_pause_ms > r->base.lease_ms / 3)
+        *ret_pause_ms = r->base.lease_ms / 3; /* then it is time to renew our place */
+    return lock_fail(&r->base, LOCK_BUSY, "taken");
+}
+
+/* A place is good for one lease, or until our own wait ends and the last try is done. */
+static int64_t place_for(const struct rlock *r, int64_t deadline_us)
+{
+    int64_t left_ms = (deadline_us - monotonic_us()) / 1000;
+    return (left_ms < r->base.lease_ms ? left_ms : r->base.lease_ms) + LOCK_TRY_MS;
+}
+
+/* Who waits, as who holds is named. */
+static void name_place(const struct rlock *r, const char *key, struct lock_grant *ret_grant)
+{
+    *ret_grant = (struct lock_grant){.lease_end_us = INT64_MAX};
+    snprintf(ret_grant->key, sizeof ret_grant->key, "%s", key);
+    snprintf(ret_grant->token, sizeof ret_grant->token, "%s", r->identity);
+}
+
+/* A waiter, who is asleep. */
+struct sleeper {
+    struct rlock *r;
+    const char *key;
+};
+
+static bool has_turn(void *context)
+{
+    const struct sleeper *sleeper = context;
+    AUTO_REPLY reply = NULL;
+    struct rlock *r = sleeper->r;
+    return run(r, &turn_script, sleeper->key, r->identity, 0, LOCK_COMMAND_MS, &reply) == LOCK_OK &&
+           redis_integer(reply) == 1;
+}
+
+/* Where the explorer ends the thread in its sleep. */
+static void drop_waiter(struct redis_waiter **waiter)
+{
+    if (*waiter)
+        redis_wakeup_leave(*waiter, LOCK_OK);
+}
+
+/* Listens before it takes its place: from the moment when it stands in the queue, whoever wakes it is heard. */
+static enum lock_status wait_for_turn(struct rlock *r, const char *key, int64_t deadline_us,
+                                      struct lock_grant *ret_grant)
+{
+    char name[RLOCK_NAME_SIZE], all[RLOCK_NAME_SIZE], channel[RLOCK_NAME_SIZE + sizeof r->identity];
+    struct redis_waiter *waiter __attribute__((cleanup(drop_waiter))) = NULL;
+    struct sleeper sleeper = {r, key};
+    int64_t pause_ms = 0;
+    rlock_name(name, key);
+    rlock_name_beside(all, "redisson_lock__channel", name);
+    snprintf(channel, sizeof channel, "%s:%s", all, r->identity);
+    enum lock_status status = redis_wakeup_join(&r->base, r->url, r->url_size, channel,
+                                                lock_command_ms(deadline_us), &waiter);
+    if (status != LOCK_OK)
+        return status;
+    while ((status = try_once(r, key, deadline_us, place_for(r, deadline_us), &pause_ms, ret_grant)) ==
+               LOCK_BUSY &&
+           monotonic_us() < deadline_us) {
+        int64_t look_us = monotonic_us() + (pause_ms + 1) * 1000;
+        name_place(r, key, ret_grant);
+        if (!begin_sleep(r->base.observer, has_turn, &sleeper))
+            break;
+        if (r->base.observer && r->base.observer->on_sleep)
+            look_us = 0; /* it has slept: of a lease that ends no message tells */
+        redis_wakeup_wait(&r->base, waiter, look_us < deadline_us ? look_us : deadline_us);
+    }
+    if (status == LOCK_BUSY || status == LOCK_REFUSED) /* where the server is away, try_once has tried to */
+        leave(r, key, LOCK_TRY_MS);
+    redis_wakeup_leave(waiter, status);
+    waiter = NULL;
+    return status;
+}
+
+static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
+                                struct lock_grant *ret_grant)
+{
+    struct rlock *r = (struct rlock *)lock;
+    int64_t pause_ms = 0;
+    enum lock_status status = try_once(r, key, deadline_us, 0, &pause_ms, ret_grant);
+    if (status != LOCK_BUSY || monotonic_us() >= deadline_us)
+        return status;
+    report_step(lock->observer, STEP_WAIT, STEP_NO_VALUE);
+    return wait_for_turn(r, key, deadline_us, ret_grant);
+}
+
+static enum lock_status release(struct lock *lock, struct lock_grant *grant)
+{
+    struct rlock *r = (struct rlock *)lock;
+    AUTO_REPLY reply = NULL;
+    if (!*grant->token)
+        return lock_fail(lock, LOCK_NOT_OWNER, "released before");
+    if (r->held > 0)
+        r->held--;
+    enum lock_status status = run(r, &release_script, grant->key, grant->token, 0, LOCK_COMMAND_MS, &reply);
+    if (status == LOCK_OK && reply->type == REDIS_REPLY_NIL)
+        status = lock_fail(lock, LOCK_LOST, "the lease had ended");
+    if (status == LOCK_AWAY) { /* done or not: once more, in a way that can be repeated */
+        AUTO_REPLY again = NULL;
+        if (run(r, &leave_script, grant->key, grant->token, 0, RLOCK_AMENDS_MS, &again) == LOCK_OK &&
+            redis_integer(again) == 1)
+            status = LOCK_OK;
+    }
+    *grant->token = '\0'; /* spent */
+    return status;
+}
+
+static enum lock_status expire(struct lock *lock, const struct lock_grant *grant)
+{
+    AUTO_REPLY reply = NULL;
+    enum lock_status status = run((struct rlock *)lock, &expire_script, grant->key, grant->token, 0,
+                                  LOCK_COMMAND_MS, &reply);
+    return status == LOCK_OK && redis_integer(reply) != 1 ? LOCK_LOST : status;
+}
+
+const struct lock_ops redis_fair = {
+    .name = "redis-fair",
+    .server = &redis_server,
+    .properties = {.mechanism = "a hash in Redis and a queue of those who wait (as Redisson's fair lock)",
+                   .reentrant = true,
+                   .blocking = true,
+                   .fair = true,
+                   .leased = true,
+                   .renewed = true,
+                   .survives_crash = true,
+                   .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART},
+    .open = rlock_open,
+    .acquire = acquire,
+    .release = release,
+    .still_held = rlock_still_held,
+    .renew = rlock_renew,
+    .expire = expire,
+    .close = rlock_close,
+};

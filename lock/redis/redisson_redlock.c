@@ -1,0 +1,231 @@
+/* RedissonRedLock: a majority of Redisson's RLocks, one on each server, taken one after the other.
+ *
+ * It is reentrant, and its waiters are woken, since each part is a redis-reentrant lock (see there). A round takes the
+ * servers in their order, and waits at each for its share of the time; it has failed as soon as too many servers have
+ * said no for a majority to be left, gives back what it has, and begins anew while there is time.
+ *
+ * It is weaker than redlock, whose name it bears. Nobody looks at the clock: while the parts are taken one by one, the
+ * leases of the first run on, and may have ended when the last is got; nothing is deducted for clocks that drift. What
+ * hides this is that each lease is prolonged as long as the process runs; a process that sleeps in the middle of a
+ * round wakes up believing that it holds a lock which others have by then. Redisson itself has deprecated it.
+ *
+ * Behaviour as Redisson 4.7's RedissonRedLock and RedissonMultiLock. */
+#include "base/clock.h"
+#include "lock/redis/client/nodes.h"
+#include "lock/redis/redisson.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    ROUND_MS_FOR_EACH = 1500, /* a round lasts so long for each server at most */
+    REQUEST_MS = 100,         /* and a server that takes longer to answer is away */
+};
+
+/* Several locks of one contender. */
+struct red_lock {
+    struct lock base;
+    int count;
+    struct lock *parts[LOCK_REDLOCK_MOST]; /* redis_reentrant */
+};
+
+static int quorum_of(const struct red_lock *r)
+{
+    return r->count / 2 + 1;
+}
+
+/* What a part needs to know of the whole, before it is used. */
+static struct lock *part(struct red_lock *r, int i)
+{
+    struct lock *lock = r->parts[i];
+    lock->observer = r->base.observer;
+    lock->lease_ms = r->base.lease_ms;
+    return lock;
+}
+
+/* What a part has to tell when it was used: what it counted, and why it failed. */
+static enum lock_status tell(struct red_lock *r, int i, enum lock_status status)
+{
+    struct lock *lock = r->parts[i];
+    r->base.round_trips += lock->round_trips;
+    r->base.wake_ups += lock->wake_ups;
+    lock->round_trips = lock->wake_ups = 0;
+    return status == LOCK_OK ? LOCK_OK : lock_fail(&r->base, status, "%s", lock->error);
+}
+
+/* How many servers have answered in which way. */
+struct outcomes {
+    int well;
+    int against;            /* busy, or lost */
+    enum lock_status worst; /* of the others */
+};
+
+static void count(struct outcomes *outcomes, enum lock_status status)
+{
+    if (status == LOCK_OK)
+        outcomes->well++;
+    else if (status == LOCK_BUSY || status == LOCK_LOST)
+        outcomes->against++;
+    else
+        outcomes->worst = status;
+}
+
+/* Is this grant, as far as the handle remembers, on server I? A handle that remembers nothing must ask all. */
+static bool may_hold(const struct red_lock *r, int i)
+{
+    int held = 0;
+    for (int j = 0; j < r->count; j++)
+        held += ((const struct rlock *)r->parts[j])->held;
+    return held == 0 || ((const struct rlock *)r->parts[i])->held > 0;
+}
+
+static enum lock_status release_part(struct red_lock *r, int i, const struct lock_grant *whole)
+{
+    struct lock_grant grant = *whole;
+    return tell(r, i, redis_reentrant.release(part(r, i), &grant));
+}
+
+static int64_t earlier(int64_t a_us, int64_t b_us)
+{
+    return a_us < b_us ? a_us : b_us;
+}
+
+/* One after the other, until so many are not to be had that no majority is left. */
+static enum lock_status one_round(struct red_lock *r, const char *key, int64_t deadline_us,
+                                  struct lock_grant *ret_grant)
+{
+    struct outcomes outcomes = {0};
+    unsigned got = 0; /* a bit for each server */
+    struct lock_grant grant = {.lease_end_us = INT64_MAX};
+    int64_t end_us = earlier(deadline_us, monotonic_us() + (int64_t)r->count * ROUND_MS_FOR_EACH * 1000);
+    int64_t share_us = (end_us - monotonic_us()) / r->count;
+    for (int i = 0; i < r->count && i - outcomes.well <= r->count - quorum_of(r); i++) {
+        struct lock_grant of_part;
+        enum lock_status status = tell(
+            r, i,
+            redis_reentrant.acquire(part(r, i), key, earlier(end_us, monotonic_us() + share_us), &of_part));
+        count(&outcomes, status);
+        if (status == LOCK_OK) {
+            got |= 1u << i;
+            int64_t lease_end_us = earlier(grant.lease_end_us, of_part.lease_end_us);
+            grant = of_part; /* key and holder are the same everywhere */
+            grant.lease_end_us = lease_end_us;
+        }
+    }
+    if (outcomes.well >= quorum_of(r)) {
+        *ret_grant = grant;
+        return LOCK_OK;
+    }
+    for (int i = 0; i < r->count; i++)
+        if (got & 1u << i)
+            (void)release_part(r, i, &grant);
+    return outcomes.against ? LOCK_BUSY : outcomes.worst;
+}
+
+static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
+                                struct lock_grant *ret_grant)
+{
+    struct red_lock *r = (struct red_lock *)lock;
+    enum lock_status status;
+    do
+        status = one_round(r, key, deadline_us, ret_grant);
+    while ((status == LOCK_BUSY || status == LOCK_AWAY) &&
+           lock_poll_pause(lock, redlock_pause_ms(), deadline_us));
+    return status;
+}
+
+/* What a majority of the answers says. */
+static enum lock_status verdict(const struct red_lock *r, const struct outcomes *outcomes)
+{
+    if (outcomes->well >= quorum_of(r))
+        return LOCK_OK;
+    return outcomes->against > r->count - quorum_of(r) ? LOCK_LOST : outcomes->worst;
+}
+
+static enum lock_status release(struct lock *lock, struct lock_grant *grant)
+{
+    struct red_lock *r = (struct red_lock *)lock;
+    struct outcomes outcomes = {0};
+    if (!*grant->token)
+        return lock_fail(lock, LOCK_NOT_OWNER, "released before");
+    unsigned held = 0; /* a bit for each server */
+    for (int i = 0; i < r->count; i++)
+        held |= (unsigned)may_hold(r, i) << i;
+    for (int i = 0; i < r->count; i++)
+        count(&outcomes, held & 1u << i ? release_part(r, i, grant) : LOCK_LOST);
+    *grant->token = '\0'; /* spent */
+    return verdict(r, &outcomes);
+}
+
+static enum lock_status still_held(struct lock *lock, const struct lock_grant *grant)
+{
+    struct red_lock *r = (struct red_lock *)lock;
+    struct outcomes outcomes = {0};
+    for (int i = 0; i < r->count; i++)
+        count(&outcomes, tell(r, i, rlock_still_held(part(r, i), grant)));
+    return verdict(r, &outcomes);
+}
+
+static enum lock_status renew(struct lock *lock, const struct lock_grant *grant)
+{
+    struct red_lock *r = (struct red_lock *)lock;
+    struct outcomes outcomes = {0};
+    for (int i = 0; i < r->count; i++)
+        count(&outcomes, tell(r, i, rlock_renew(part(r, i), grant)));
+    return verdict(r, &outcomes);
+}
+
+static void close_lock(struct lock *lock)
+{
+    struct red_lock *r = (struct red_lock *)lock;
+    if (!r)
+        return;
+    for (int i = 0; i < r->count; i++)
+        rlock_close(r->parts[i]);
+    free(r);
+}
+
+/* All parts bear one number: to every server it is the same contender. */
+static enum lock_status open_lock(const struct lock_ops *ops, struct lock **ret_lock)
+{
+    const char *list = lock_config.redlock_urls, *url;
+    size_t size;
+    uint64_t number = rlock_next_number();
+    struct red_lock *r = *list ? calloc(1, sizeof *r) : NULL;
+    if (!r)
+        return *list ? LOCK_FAILED : LOCK_UNAVAILABLE;
+    r->base.ops = ops;
+    while (lock_next_server(&list, &url, &size)) {
+        if (r->count == LOCK_REDLOCK_MOST ||
+            rlock_open_at(&redis_reentrant, url, size, number, &r->parts[r->count]) != LOCK_OK) {
+            close_lock(&r->base);
+            return LOCK_FAILED;
+        }
+        ((struct rlock *)r->parts[r->count++])->limit_ms = REQUEST_MS;
+    }
+    if (r->count == 0) {
+        close_lock(&r->base);
+        return LOCK_FAILED;
+    }
+    *ret_lock = &r->base;
+    return LOCK_OK;
+}
+
+const struct lock_ops redisson_redlock = {
+    .name = "redisson-redlock",
+    .server = &redlock_servers,
+    .properties = {.mechanism = "a majority of Redisson's locks, one on each Redis server, taken one by one",
+                   .reentrant = true,
+                   .blocking = true,
+                   .leased = true,
+                   .renewed = true,
+                   .survives_crash = true,
+                   .survives_minority = true,
+                   .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART},
+    .open = open_lock,
+    .acquire = acquire,
+    .release = release,
+    .still_held = still_held,
+    .renew = renew,
+    .close = close_lock,
+};

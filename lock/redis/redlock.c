@@ -1,0 +1,204 @@
+/* Redlock: a lock that outlives any minority of its servers, by being held on a majority of them.
+ *
+ * The servers know nothing of each other. The same SET NX PX goes to all at once; who gets a majority within much less
+ * than the TTL holds the lock, for what is then left: TTL − time used − what clocks may drift apart meanwhile. Who
+ * does not, releases everywhere, even where he was refused or heard nothing, waits a random time, so that two who have
+ * split the votes do not split them again, and tries anew.
+ *
+ * What can go wrong: all of it rests on clocks and on servers that remember. A holder that sleeps past the validity
+ * writes beside the next one; a server whose clock jumps, or that restarts without its memory while it is part of the
+ * majority, lets a second majority come about. It has no fencing token, since no server counts for all.
+ *
+ * Algorithm as in the Redis documentation, "Distributed Locks with Redis". Keys and values as node-redlock's; unlike it
+ * we look at the validity that is left, and release between tries. */
+#include "base/clock.h"
+#include "lock/redis/client/nodes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    NODE_LEAST_MS = 5, /* how long the servers may take to answer: TTL/200, in these bounds */
+    NODE_MOST_MS = 50,
+    DRIFT_MS = 2, /* and a hundredth of the TTL */
+};
+
+/* Short enough to be sent whole: to know which of the servers knows it would cost more than it saves. */
+static const char release_script[] =
+    "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('del', KEYS[1])";
+static const char extend_script[] =
+    "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('pexpire', KEYS[1], ARGV[2])";
+
+static const struct redlock_yes WAS_SET = {REDIS_REPLY_STATUS, "OK"};
+static const struct redlock_yes DONE = {REDIS_REPLY_INTEGER, NULL}; /* of both scripts */
+
+struct quorum_lock {
+    struct lock base;
+    struct redlock_nodes *nodes;
+};
+
+/* A question about one key. */
+struct question {
+    char key[200];
+    char ttl[24];
+    const char *token;
+};
+
+static struct question question_of(const struct lock *lock, const char *key, const char *token)
+{
+    struct question q = {.token = token};
+    lock_server_key(q.key, sizeof q.key, "", ":lock:", key);
+    snprintf(q.ttl, sizeof q.ttl, "%lld", (long long)lock->lease_ms);
+    return q;
+}
+
+static struct redlock_votes ask_release(struct quorum_lock *r, const struct question *q, int64_t limit_ms)
+{
+    const char *const words[] = {"EVAL", release_script, "1", q->key, q->token};
+    return redlock_ask(r->nodes, &r->base, limit_ms, DONE, words, 5);
+}
+
+/* What a vote on a grant means: a lost one is lost for sure only where a majority says so. */
+static enum lock_status verdict(struct quorum_lock *r, const struct redlock_votes *votes)
+{
+    int count = redlock_count(r->nodes), quorum = redlock_quorum(r->nodes);
+    if (votes->yes >= quorum)
+        return LOCK_OK;
+    if (votes->no > count - quorum)
+        return lock_fail(&r->base, LOCK_LOST, "%d of %d servers do not have it any more", votes->no, count);
+    return lock_fail(&r->base, votes->refused > count - quorum ? LOCK_REFUSED : LOCK_AWAY,
+                     "of %d servers %d agree, %d do not, %d are silent, %d refuse%s%s", count, votes->yes,
+                     votes->no, votes->silent, votes->refused, *votes->refusal ? ": " : "", votes->refusal);
+}
+
+static int64_t drift_ms(int64_t ttl_ms)
+{
+    return ttl_ms / 100 + DRIFT_MS;
+}
+
+static int64_t node_limit_ms(int64_t ttl_ms)
+{
+    int64_t limit_ms = ttl_ms / 200;
+    return limit_ms < NODE_LEAST_MS ? NODE_LEAST_MS : limit_ms > NODE_MOST_MS ? NODE_MOST_MS : limit_ms;
+}
+
+/* One round. LOCK_OK with the end of the lock's validity, or why not. */
+static enum lock_status try_once(struct quorum_lock *r, const struct question *q, int64_t *ret_valid_until_us)
+{
+    int64_t ttl_ms = r->base.lease_ms, began_us = monotonic_us();
+    const char *const words[] = {"SET", q->key, q->token, "NX", "PX", q->ttl};
+    struct redlock_votes votes = redlock_ask(r->nodes, &r->base, node_limit_ms(ttl_ms), WAS_SET, words, 6);
+    int64_t valid_until_us = began_us + (ttl_ms - drift_ms(ttl_ms)) * 1000;
+    if (votes.yes >= redlock_quorum(r->nodes) && monotonic_us() < valid_until_us) {
+        *ret_valid_until_us = valid_until_us;
+        return LOCK_OK;
+    }
+    (void)ask_release(r, q, node_limit_ms(ttl_ms));
+    enum lock_status status = verdict(r, &votes);
+    if (status == LOCK_OK || status == LOCK_LOST || votes.yes + votes.no >= redlock_quorum(r->nodes))
+        return lock_fail(&r->base, LOCK_BUSY, "%d of %d votes", votes.yes, redlock_count(r->nodes));
+    return status;
+}
+
+static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
+                                struct lock_grant *ret_grant)
+{
+    struct quorum_lock *r = (struct quorum_lock *)lock;
+    char token[LOCK_TOKEN_SIZE];
+    int64_t valid_until_us = 0;
+    enum lock_status status;
+    do {
+        if (!lock_random_token(token)) /* a new one for each round: a vote that comes late is for nobody */
+            return lock_fail(lock, LOCK_FAILED, "no randomness");
+        struct question q = question_of(lock, key, token);
+        status = try_once(r, &q, &valid_until_us);
+    } while ((status == LOCK_BUSY || status == LOCK_AWAY) &&
+             lock_poll_pause(lock, redlock_pause_ms(), deadline_us));
+    if (status != LOCK_OK)
+        return status;
+    *ret_grant = (struct lock_grant){.lease_end_us = valid_until_us};
+    snprintf(ret_grant->key, sizeof ret_grant->key, "%s", key);
+    snprintf(ret_grant->token, sizeof ret_grant->token, "%s", token);
+    return LOCK_OK;
+}
+
+static enum lock_status release(struct lock *lock, struct lock_grant *grant)
+{
+    struct quorum_lock *r = (struct quorum_lock *)lock;
+    if (!*grant->token)
+        return lock_fail(lock, LOCK_NOT_OWNER, "released before");
+    struct question q = question_of(lock, grant->key, grant->token);
+    /* No minority makes it wait: it has its answer with the majority's. */
+    struct redlock_votes votes = ask_release(r, &q, LOCK_COMMAND_MS);
+    *grant->token = '\0'; /* spent */
+    return verdict(r, &votes);
+}
+
+static enum lock_status still_held(struct lock *lock, const struct lock_grant *grant)
+{
+    struct quorum_lock *r = (struct quorum_lock *)lock;
+    struct question q = question_of(lock, grant->key, grant->token);
+    const char *const words[] = {"GET", q.key};
+    struct redlock_yes our_token = {REDIS_REPLY_STRING, q.token};
+    struct redlock_votes votes = redlock_ask(r->nodes, lock, LOCK_TRY_MS, our_token, words, 2);
+    return verdict(r, &votes);
+}
+
+/* Within the validity, which need not be remembered for it: a majority that still has our token has had it all the time,
+ * for nobody sets this token twice. */
+static enum lock_status renew(struct lock *lock, const struct lock_grant *grant)
+{
+    struct quorum_lock *r = (struct quorum_lock *)lock;
+    struct question q = question_of(lock, grant->key, grant->token);
+    int64_t began_us = monotonic_us();
+    const char *const words[] = {"EVAL", extend_script, "1", q.key, q.token, q.ttl};
+    struct redlock_votes votes = redlock_ask(r->nodes, lock, LOCK_TRY_MS, DONE, words, 6);
+    enum lock_status status = verdict(r, &votes);
+    if (status == LOCK_OK && monotonic_us() - began_us > (lock->lease_ms - drift_ms(lock->lease_ms)) * 1000)
+        return lock_fail(lock, LOCK_LOST, "the extension took longer than it extends");
+    return status;
+}
+
+static void close_lock(struct lock *lock)
+{
+    struct quorum_lock *r = (struct quorum_lock *)lock;
+    if (!r)
+        return;
+    redlock_nodes_free(r->nodes);
+    free(r);
+}
+
+static enum lock_status open_lock(const struct lock_ops *ops, struct lock **ret_lock)
+{
+    if (!*lock_config.redlock_urls)
+        return LOCK_UNAVAILABLE;
+    struct quorum_lock *r = calloc(1, sizeof *r);
+    if (!r)
+        return LOCK_FAILED;
+    r->base.ops = ops;
+    r->nodes = redlock_nodes_new(lock_config.redlock_urls);
+    if (!r->nodes) {
+        close_lock(&r->base);
+        return LOCK_FAILED;
+    }
+    *ret_lock = &r->base;
+    return LOCK_OK;
+}
+
+const struct lock_ops redlock = {
+    .name = "redlock",
+    .server = &redlock_servers,
+    .properties = {.mechanism =
+                       "the same key on a majority of independent Redis servers, with a validity time",
+                   .leased = true,
+                   .survives_crash = true,
+                   .survives_minority = true,
+                   .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART},
+    .open = open_lock,
+    .acquire = acquire,
+    .release = release,
+    .still_held = still_held,
+    .renew = renew,
+    .close = close_lock,
+};

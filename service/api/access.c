@@ -1,0 +1,71 @@
+/* Who may do what, by the token that a call brings. */
+#include "service/api/access.h"
+
+#include "base/log.h"
+#include "service/api/router.h"
+#include "service/classroom/sandbox.h"
+#include "service/http/problem.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* The bearer token that the call brings, or "". */
+static const char *token_of(const struct exchange *x)
+{
+    const char *header = http_header(x, "Authorization");
+    return header && strncasecmp(header, "Bearer ", 7) == 0 ? header + 7 : "";
+}
+
+bool access_allows(struct exchange *x, struct service *service, enum access access)
+{
+    const char *token = token_of(x), *admin = service->config.admin_token;
+    bool classroom = service->config.classroom != 0;
+    x->is_teacher = !admin[0] || same_secret(token, admin);
+    x->owns = x->is_teacher ? 0 : sandbox_owned(service->sandboxes, token);
+    bool allowed = x->is_teacher;
+    switch (access) {
+    case ANYBODY: allowed = true; break;
+    case TEACHER: break;
+    case OWNER: allowed |= x->owns != 0; break;
+    case BUYER: allowed |= !classroom || x->owns != 0; break;
+    case LEARNER:
+        allowed |= classroom && service->class_code[0] && same_secret(token, service->class_code);
+        break;
+    }
+    if (!allowed && token[0]) {
+        char address[64];
+        http_client_address(x, address, sizeof address);
+        log_seldom(LOG_WARNING, "a call from %s brought a token that is not valid for %s %s", address,
+                   x->method, x->route->path);
+    }
+    if (!allowed)
+        reply_problem(x, UNAUTHORIZED, NULL, "send the header Authorization: Bearer TOKEN with %s",
+                      access == TEACHER   ? "the admin token"
+                      : access == LEARNER ? "the class code"
+                                          : "the admin token, or your sandbox's");
+    return allowed;
+}
+
+bool access_owns(struct exchange *x, int64_t product_id)
+{
+    /* The token is checked again, because the sandbox may have gone to another learner while the call waited. */
+    struct sandboxes *sandboxes = ((struct service *)x->app)->sandboxes;
+    if (x->is_teacher ||
+        (x->owns != 0 && x->owns == product_id && sandbox_owned(sandboxes, token_of(x)) == product_id))
+        return true;
+    reply_problem(x, NOT_YOURS, NULL, "product %lld is not, or no longer, your sandbox",
+                  (long long)product_id);
+    return false;
+}
+
+bool access_uses(struct exchange *x, const struct strategy *strategy)
+{
+    const struct service *service = x->app;
+    if (x->is_teacher || !service->config.classroom || !stock_policy_of(strategy->take_stock)->locks_all)
+        return true;
+    reply_problem(
+        x, NOT_YOURS, NULL,
+        "%s locks the products of all learners, so only the teacher can use it here; try it step by step at /steps",
+        strategy->name);
+    return false;
+}

@@ -1,0 +1,116 @@
+/* GET /live: all that an open page shows of a product, in one call that many pages can make every second. */
+#include "base/clock.h"
+#include "service/api/api.h"
+
+#include "service/write_behind/reconcile.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRACES_MOST = 1000 };
+
+static void books_key(int64_t product_id, char *ret_key, size_t size)
+{
+    snprintf(ret_key, size, "books %" PRId64, product_id);
+}
+
+void live_forget(struct service *service, int64_t product_id)
+{
+    char key[64];
+    books_key(product_id, key, sizeof key);
+    shared_forget(service->shared, key);
+}
+
+/* The product's books as JSON text, to be freed; NULL with *ret_problem, a problem's name. */
+static char *books_text(struct worker *worker, int64_t product_id, const char **ret_problem)
+{
+    struct service *service = worker->service;
+    char key[64], *text;
+    books_key(product_id, key, sizeof key);
+    if ((text = shared_get(service->shared, key)) != NULL)
+        return text;
+    int64_t begun_us = monotonic_us();
+    struct reconciliation r;
+    enum reconciled result = api_audit(worker, product_id, &r, &text);
+    if (text)
+        shared_put(service->shared, key, text, monotonic_us() - begun_us);
+    else
+        *ret_problem = result == RECONCILE_NO_PRODUCT ? "no-such-product" : "backend-unavailable";
+    return text;
+}
+
+/* The traces, to be freed, as one text: how many orders had been traced when they were read, which may be a little
+ * fewer than now (*ret_traced), a space, and the JSON. All up to that count are in it; a later one may be too. */
+static char *traces_text(struct worker *worker, const struct trace_query *query, int64_t *ret_traced)
+{
+    struct service *service = worker->service;
+    char key[64], *text;
+    snprintf(key, sizeof key, "traces %" PRId64 " %d %" PRIu64, query->product_id, query->limit,
+             query->after);
+    if ((text = shared_get(service->shared, key)) == NULL) {
+        int64_t begun_us = monotonic_us();
+        uint64_t traced = traces_count();
+        json_t *json = traces_json(service->traces, (int)service->config.workers, query, service->instance);
+        char *traces = json ? json_dumps(json, JSON_COMPACT) : NULL;
+        json_decref(json);
+        if (!traces || asprintf(&text, "%" PRIu64 " %s", traced, traces) < 0)
+            text = NULL;
+        free(traces);
+        if (text)
+            shared_put(service->shared, key, text, monotonic_us() - begun_us);
+    }
+    if (text)
+        *ret_traced = strtoll(text, NULL, 10);
+    return text;
+}
+
+/* The part that is computed for every call; the rest is cached. */
+static char *state_text(struct service *service, int64_t product_id, int64_t traced, const char *problem)
+{
+    struct settings settings = product_settings(service->orders, product_id);
+    json_t *state = json_pack(
+        "{s:s, s:I, s:I, s:I, s:s?, s:{s:s, s:I, s:I, s:I}, s:o}", "instance", service->instance, "now_us",
+        (json_int_t)monotonic_us(), "sale_us", (json_int_t)sale_begun_us(&service->sales, product_id),
+        "traced", (json_int_t)traced, "problem", problem, "settings", "name", settings.strategy->name,
+        "lock_ttl_ms", (json_int_t)settings.lock_ttl_ms, "lock_wait_ms", (json_int_t)settings.lock_wait_ms,
+        "think_ms", (json_int_t)settings.think_ms, "run", runs_summary(service->runs));
+    char *text = state ? json_dumps(state, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    json_decref(state);
+    return text;
+}
+
+void live_get(struct exchange *x, struct worker *worker)
+{
+    struct service *service = worker->service;
+    int64_t product_id, wanted, traced, since;
+    if (!http_query_names(x, (const char *const[]){"product_id", "traces", "traced", "since", NULL})) {
+        reply_problem(x, BAD_REQUEST, NULL, "the parameters are product_id, traces, traced and since");
+        return;
+    }
+    if (!api_query_integer(x, "product_id", 1, 1, INT64_MAX, &product_id) ||
+        !api_query_integer(x, "traces", 0, 0, TRACES_MOST, &wanted) ||
+        !api_query_integer(x, "traced", -1, 0, INT64_MAX, &traced) ||
+        !api_query_integer(x, "since", 0, 0, INT64_MAX, &since))
+        return;
+    const char *problem = NULL;
+    int64_t now_traced = (int64_t)traces_count();
+    bool news = wanted > 0 && now_traced != traced;
+    char *books = books_text(worker, product_id, &problem);
+    /* A number that this process has not reached yet is from an earlier process: then the caller has none of our traces. */
+    const struct trace_query query = {product_id, (int)wanted, since <= now_traced ? (uint64_t)since : 0};
+    char *traces = news ? traces_text(worker, &query, &now_traced) : NULL;
+    char *state = state_text(service, product_id, now_traced, problem), *reply = NULL;
+    /* The three are JSON already; the state's closing brace makes room for the other two. */
+    int size = state ? asprintf(&reply, "%.*s,\"books\":%s,\"traces\":%s}", (int)strlen(state) - 1, state,
+                                books ? books : "null", traces ? strchr(traces, ' ') + 1 : "null")
+                     : -1;
+    free(books);
+    free(traces);
+    free(state);
+    if (size >= 0)
+        http_reply_body(x, 200, "application/json", reply, (size_t)size);
+    else
+        reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
+}

@@ -1,0 +1,310 @@
+/* Orders over HTTP: placing one, reading one, listing them. */
+#include "base/clock.h"
+#include "service/api/api.h"
+
+#include "base/json.h"
+#include "db/orders/write_behind.h"
+#include "db/products/audit.h"
+#include "service/engine/create_order.h"
+#include "service/orders/order_job.h"
+#include "service/write_behind/accepted.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Prints the order as JSON. A tree of values would be half of all that an order allocates, and nothing in it needs
+ * escaping: numbers, times, and words of the service's own. */
+static void print_order(char *to, size_t size, const struct order *order)
+{
+    char seen[24] = "null";
+    if (order->stock_seen != STOCK_UNSEEN)
+        snprintf(seen, sizeof seen, "%" PRId64, order->stock_seen);
+    snprintf(
+        to, size,
+        "{\"id\":%" PRId64 ",\"product_id\":%" PRId64 ",\"quantity\":%" PRId64
+        ",\"amount\":\"%s\",\"status\":\"%s\",\"strategy\":\"%s\",\"stock_seen\":%s,\"created_at\":\"%s\"}",
+        order->id, order->product_id, order->quantity, order->amount, order->status, order->strategy, seen,
+        order->created_at);
+}
+_Static_assert(sizeof(struct order) + 256 < HTTP_ROOM, "an order fits the exchange's room");
+
+/* In the exchange's room: who has placed an order is not to be told that there is no memory. */
+static void reply_order(struct exchange *x, int status, const struct order *order)
+{
+    print_order(x->room, sizeof x->room, order);
+    http_reply_body(x, status, "application/json", x->room, strlen(x->room));
+}
+
+void orders_reply(struct exchange *x, const struct placing *p)
+{
+    const struct order_result *result = &p->result;
+    json_t *members = NULL;
+    if (result->outcome != CREATED && result->outcome != ACCEPTED && result->outcome != REPLAYED)
+        members = json_pack("{s:s}", "strategy", p->strategy->name);
+
+    switch (result->outcome) {
+    case REPLAYED: http_set_header(x, "Idempotency-Replayed", "true"); /* fall through */
+    case CREATED:
+    case ACCEPTED:
+        http_set_header(x, "Location", "/orders/%lld", (long long)result->order.id);
+        reply_order(x, strcmp(result->order.status, accepted_status) == 0 ? 202 : 201, &result->order);
+        return;
+    case NO_SUCH_PRODUCT:
+        reply_problem(x, UNKNOWN_PRODUCT, members, "there is no product %lld",
+                      (long long)p->request->product_id);
+        return;
+    case SOLD_OUT:
+        if (result->available != STOCK_UNSEEN)
+            json_object_set_new(members, "available", json_integer(result->available));
+        reply_problem(x, STOCK_SOLD_OUT, members, "fewer than %lld are left",
+                      (long long)p->request->quantity);
+        return;
+    case WRONG_STOCK_KIND:
+        json_object_set_new(members, "kind", json_string(result->kind));
+        reply_problem(x, WRONG_KIND_OF_STOCK, members, "the stock is kept as %s", result->kind);
+        return;
+    case BUSY: reply_problem(x, LOCK_WAIT_OVER, members, "no lock within the wait; nothing was sold"); return;
+    case CONFLICT:
+        json_object_set_new(members, "tries", json_integer(result->tries));
+        reply_problem(
+            x, TRIES_USED_UP, members,
+            "other orders or a reset changed the product in each of %d tries; nothing was sold. Order again",
+            result->tries);
+        return;
+    case LOST_LOCK: reply_problem(x, LOCK_WAS_LOST, members, "nothing was sold"); return;
+    case KEY_MISMATCHED:
+        reply_problem(x, IDEMPOTENCY_MISMATCH, members, "the order with this key is another");
+        return;
+    case KEY_IN_USE:
+        reply_problem(x, IDEMPOTENCY_IN_PROGRESS, members, "ask again with the same key");
+        return;
+    case CROWDED:
+        reply_problem(x, OVERLOADED, members, "too many orders wait to be written; nothing was sold");
+        return;
+    case BACKEND_AWAY:
+        json_object_set_new(members, "backend", json_string(result->backend ? result->backend : "unknown"));
+        reply_problem(x, BACKEND_UNAVAILABLE, members,
+                      "%s cannot be reached or does not serve; nothing was sold",
+                      result->backend ? result->backend : "a server");
+        return;
+    case UNKNOWN:
+        reply_problem(x, OUTCOME_NOT_KNOWN, members,
+                      "the reply that would tell was lost; ask again with the same Idempotency-Key");
+        return;
+    case FAILED:
+    case OUTCOME_COUNT: break;
+    }
+    reply_problem(x, INTERNAL_ERROR, members, "%s", result->error);
+}
+
+/* The strategy of the query, or NULL in *ret_strategy where none was asked for; false with a reply made. */
+static bool asked_strategy(struct exchange *x, const struct strategy **ret_strategy)
+{
+    char name[64];
+    *ret_strategy = NULL;
+    if (!http_query_names(x, (const char *const[]){"strategy", NULL})) {
+        reply_problem(x, BAD_REQUEST, NULL, "the only parameter is strategy");
+        return false;
+    }
+    int found = http_query(x, "strategy", name, sizeof name);
+    if (found == 0)
+        return true;
+    if (found < 0) {
+        reply_problem(x, BAD_REQUEST, NULL, "the parameter strategy is malformed");
+        return false;
+    }
+    *ret_strategy = strategy_find(name);
+    if (!*ret_strategy)
+        reply_problem(x, INVALID_ORDER, NULL, "there is no strategy '%s'; valid: %s", name,
+                      api_strategy_names());
+    return *ret_strategy && access_uses(x, *ret_strategy);
+}
+
+/* 1 to 255 visible ASCII characters, or fewer of a learner. */
+static bool asked_key(struct exchange *x, const char **ret_key)
+{
+    *ret_key = http_header(x, "Idempotency-Key");
+    if (!*ret_key)
+        return true;
+    size_t length = 0, most = x->owns ? LEARNER_KEY_MAX : ORDER_KEY_MAX;
+    while ((*ret_key)[length] > ' ' && (*ret_key)[length] < 0x7f)
+        length++;
+    if (length >= 1 && length <= most && !(*ret_key)[length] && http_header_count(x, "Idempotency-Key") == 1)
+        return true;
+    reply_problem(x, BAD_REQUEST, NULL,
+                  "Idempotency-Key must be one header of 1 to %zu visible ASCII characters", most);
+    return false;
+}
+
+/* Reads the order, and sees that in a classroom its product is the caller's; the JSON that is returned owns its strings.
+ * NULL with a reply made. */
+static json_t *read_order(struct exchange *x, struct order_request *request)
+{
+    const struct member members[] = {
+        {"product_id", INTEGER, true, &request->product_id, 1, INT64_MAX},
+        {"quantity", INTEGER, true, &request->quantity, 1, 1000000},
+        {"receiver_name", STRING, false, &request->receiver_name, 0, ORDER_NAME_MAX},
+        {"receiver_mobile", STRING, false, &request->receiver_mobile, 0, ORDER_MOBILE_MAX},
+        {0},
+    };
+    json_t *body = api_body(x, members);
+    const struct service *service = x->app;
+    if (body && service->config.classroom && !access_owns(x, request->product_id)) {
+        json_decref(body);
+        return NULL;
+    }
+    return body;
+}
+
+void orders_create(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    struct order_request request = {0};
+    const struct strategy *strategy;
+    json_t *body = NULL;
+    if (asked_strategy(x, &strategy) && asked_key(x, &request.idempotency_key))
+        body = read_order(x, &request);
+    if (body)
+        order_job_queue(x, &request, body, strategy);
+    else
+        http_finish(x);
+}
+
+/* The way of an order without the order: read, queued, answered by a worker, and nothing placed. What an order costs
+ * beyond this is the database's; the benchmark holds its ratios against it. */
+void orders_echo(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    struct order_request request = {0};
+    json_t *body = read_order(x, &request);
+    if (body)
+        order_job_queue_echo(x, &request, body);
+    else
+        http_finish(x);
+}
+
+void orders_reply_echo(struct exchange *x, const struct order_request *request)
+{
+    struct order order = {.product_id = request->product_id,
+                          .quantity = request->quantity,
+                          .stock_seen = STOCK_UNSEEN,
+                          .amount = "0.00",
+                          .status = "echo",
+                          .strategy = "none",
+                          .created_at = "1970-01-01T00:00:00.000000Z"};
+    reply_order(x, 200, &order);
+}
+
+/* A receiver is a person, so only the teacher and the owner of the product see name and number. */
+static int64_t receivers_shown(const struct exchange *x)
+{
+    return x->is_teacher ? RECEIVERS_OF_ALL : x->owns ? x->owns : RECEIVERS_OF_NONE;
+}
+
+/* Text or null. */
+static json_t *text_json(const char *text)
+{
+    return text ? json_string(text) : json_null();
+}
+
+/* As books_order has it; NULL when out of memory. */
+static json_t *accepted_json(const struct stream_order *from, int64_t receivers_of)
+{
+    struct order order;
+    accepted_order(from, &order);
+    json_t *item = json_pack("{s:I, s:I, s:s, s:I, s:s, s:s, s:n, s:n}", "product_id",
+                             (json_int_t)order.product_id, "quantity", (json_int_t)order.quantity, "price",
+                             from->price, "stock_seen", (json_int_t)order.stock_seen, "strategy",
+                             order.strategy, "instance", from->instance, "read_at", "committed_at");
+    char text[HTTP_ROOM];
+    print_order(text, sizeof text, &order);
+    json_error_t error;
+    json_t *json = json_read(text, strlen(text), 0, &error);
+    if (!json) {
+        json_decref(item);
+        return NULL;
+    }
+    bool shown = receivers_of == RECEIVERS_OF_ALL || receivers_of == from->product_id;
+    json_t *more = json_pack("{s:o, s:o, s:[o]}", "receiver_name",
+                             text_json(shown ? from->receiver_name : NULL), "receiver_mobile",
+                             text_json(shown ? from->receiver_mobile : NULL), "items", item);
+    if (json_object_update_new(json, more) == 0)
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+/* Is there a product with stock in Redis? */
+static bool uses_redis(struct worker *worker)
+{
+    int64_t id;
+    size_t count = 0;
+    return products_behind(worker->db, 0, &id, 1, &count) == DB_OK && count > 0;
+}
+
+/* Replies with the order where it is still in Redis, or that Redis cannot tell; false: it is not there. */
+static bool reply_accepted(struct exchange *x, struct worker *worker, int64_t id)
+{
+    struct redis_stock *stock = worker_stock(worker);
+    struct stream_batch *found = calloc(1, sizeof *found);
+    int64_t deadline_us = monotonic_us() + worker->service->config.order_timeout_ms * 1000;
+    bool asked = stock && found && redis_stream_find(stock, deadline_us, id, found) == LOCK_OK;
+    if (asked && found->count == 1)
+        http_reply_json(x, 200, accepted_json(&found->orders[0], receivers_shown(x)));
+    else if (!asked && uses_redis(worker))
+        reply_problem(x, BACKEND_UNAVAILABLE, json_pack("{s:s}", "backend", "redis"),
+                      "redis, where the order may be, cannot be reached or does not serve");
+    if (found)
+        stream_release(found);
+    free(found);
+    return x->status != 0;
+}
+
+static enum db_status read_order_row(const struct exchange *x, struct worker *worker, int64_t id,
+                                     char **ret_json)
+{
+    *ret_json = NULL;
+    enum db_status status = api_database(worker);
+    return status == DB_OK ? books_order(worker->db, id, receivers_shown(x), ret_json) : status;
+}
+
+void orders_get(struct exchange *x, struct worker *worker)
+{
+    int64_t id;
+    char *json;
+    if (!api_path_id(x, UNKNOWN_ORDER, &id))
+        return;
+    enum db_status status = read_order_row(x, worker, id, &json);
+    if (!json && redis_stock_is_configured()) {
+        if (reply_accepted(x, worker, id))
+            return;
+        status = read_order_row(x, worker, id, &json); /* the writer may have moved it in between */
+    }
+    if (status == DB_OK)
+        api_reply_json_text(x, json, UNKNOWN_ORDER, "order");
+    else
+        api_reply_db(x, worker, status);
+}
+
+void orders_list(struct exchange *x, struct worker *worker)
+{
+    int64_t product_id, after, limit;
+    char *json;
+    if (!http_query_names(x, (const char *const[]){"product_id", "after", "limit", NULL})) {
+        reply_problem(x, BAD_REQUEST, NULL, "the parameters are product_id, after and limit");
+        return;
+    }
+    if (!api_query_integer(x, "product_id", 0, 1, INT64_MAX, &product_id) ||
+        !api_query_integer(x, "after", 0, 0, INT64_MAX, &after) ||
+        !api_query_integer(x, "limit", 100, 1, 1000, &limit))
+        return;
+    enum db_status status = api_database(worker);
+    if (status == DB_OK)
+        status = books_orders(worker->db, product_id, after, (int)limit, receivers_shown(x), &json);
+    if (status == DB_OK)
+        api_reply_json_text(x, json, UNKNOWN_ORDER, "order");
+    else
+        api_reply_db(x, worker, status);
+}

@@ -1,0 +1,135 @@
+/* Load runs over HTTP: started, looked at, ended. */
+#include "service/api/api.h"
+
+#include "service/runs/runs.h"
+
+#include <string.h>
+
+/* What a run may ask for at most: it has to end while people look at it. One goes on at a time, so a learner's has to
+ * end sooner. */
+static const struct bounds {
+    int64_t strategies, instances, connections, stock, quantity, requests, duration_ms, think_ms;
+} TEACHERS = {64, 4, 256, 10000, 1000, 100000, 30000, 1000}, LEARNERS = {4, 2, 32, 1000, 100, 4000, 2000, 50};
+
+enum { TEACHERS_RUN_MS = 900000 };
+
+json_t *runs_limits(const struct exchange *x)
+{
+    const struct bounds *most = x->is_teacher ? &TEACHERS : &LEARNERS;
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "strategies", (json_int_t)most->strategies,
+                     "instances", (json_int_t)most->instances, "connections", (json_int_t)most->connections,
+                     "stock", (json_int_t)most->stock, "quantity", (json_int_t)most->quantity, "requests",
+                     (json_int_t)most->requests, "duration_ms", (json_int_t)most->duration_ms, "think_ms",
+                     (json_int_t)most->think_ms);
+}
+
+static bool are_strategies(struct exchange *x, const json_t *names)
+{
+    size_t i;
+    json_t *name;
+    json_array_foreach(names, i, name) {
+        const struct strategy *strategy = strategy_find(json_string_value(name));
+        if (!strategy) {
+            reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "strategies"),
+                          "there is no strategy '%s'; valid: %s", json_string_value(name),
+                          api_strategy_names());
+            return false;
+        }
+        if (!access_uses(x, strategy))
+            return false;
+    }
+    return true;
+}
+
+static void reply_run(struct exchange *x, int status, int64_t id)
+{
+    char *text = runs_text(((struct service *)x->app)->runs, id);
+    if (text)
+        http_reply_body(x, status, "application/json", text, strlen(text));
+    else
+        reply_problem(x, NOT_FOUND, NULL, "there is no run %lld, or it was too long ago", (long long)id);
+}
+
+void runs_create(struct exchange *x, struct worker *worker)
+{
+    struct service *service = worker->service;
+    json_t *names = NULL;
+    struct run_order order = {
+        .product_id = 1, .instances = 1, .connections = 16, .stock = 100, .quantity = 1, .duration_ms = 1000};
+    const struct bounds *most = x->is_teacher ? &TEACHERS : &LEARNERS;
+    const struct member members[] = {
+        {"strategies", NAMES, true, &names, 1, most->strategies},
+        {"product_id", INTEGER, false, &order.product_id, 1, INT64_MAX},
+        {"instances", INTEGER, false, &order.instances, 1, most->instances},
+        {"connections", INTEGER, false, &order.connections, 1, most->connections},
+        {"stock", INTEGER, false, &order.stock, 1, most->stock},
+        {"quantity", INTEGER, false, &order.quantity, 1, most->quantity},
+        {"requests", INTEGER, false, &order.requests, 0, most->requests},
+        {"duration_ms", INTEGER, false, &order.duration_ms, 100, most->duration_ms},
+        {"think_ms", INTEGER, false, &order.think_ms, 0, most->think_ms},
+        {0},
+    };
+    AUTO_JSON body = api_body(x, members);
+    if (!body || !are_strategies(x, names) || !access_owns(x, order.product_id))
+        return;
+    order.longest_ms = x->is_teacher ? TEACHERS_RUN_MS : service->config.learner_run_ms;
+    order.own_settings = product_has_own(service->orders, order.product_id);
+    if (order.quantity > order.stock) {
+        reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "quantity"),
+                      "quantity must not be more than stock, or nothing can be sold");
+        return;
+    }
+    int64_t id = 0;
+    order.strategies = json_deep_copy(names); /* another thread will read them */
+    switch (runs_start(service->runs, &order, (uint16_t)atomic_load(&service->port), &id)) {
+    case RUN_STARTED:
+        http_set_header(x, "Location", "/runs/%lld", (long long)id);
+        reply_run(x, 202, id);
+        return;
+    case RUN_GOES_ON:
+        reply_problem(
+            x, RUN_IN_PROGRESS, json_pack("{s:I}", "run", (json_int_t)id),
+            "run %lld is in progress, and only one can run at a time; ask again within %d seconds to keep your place in the queue",
+            (long long)id, RUN_PLACE_MS / 1000);
+        break;
+    case RUN_WAITS:
+        reply_problem(
+            x, RUN_IN_PROGRESS, json_pack("{s:I}", "run", (json_int_t)id),
+            "another product asked for a run first; ask again within %d seconds to keep your place in the queue",
+            RUN_PLACE_MS / 1000);
+        break;
+    case RUN_IMPOSSIBLE: reply_problem(x, OVERLOADED, NULL, "a run cannot be started now"); break;
+    }
+    json_decref(order.strategies);
+}
+
+void runs_get(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    int64_t id;
+    if (api_path_id(x, NOT_FOUND, &id))
+        reply_run(x, 200, id);
+}
+
+void runs_get_traces(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    int64_t id;
+    if (!api_path_id(x, NOT_FOUND, &id))
+        return;
+    char *text = runs_traces(((struct service *)x->app)->runs, id);
+    if (text)
+        http_reply_body(x, 200, "application/json", text, strlen(text));
+    else
+        reply_problem(x, NOT_FOUND, NULL, "there is no run %lld, or it was too long ago", (long long)id);
+}
+
+void runs_delete(struct exchange *x, struct worker *worker)
+{
+    int64_t id;
+    if (!api_path_id(x, NOT_FOUND, &id) ||
+        (!x->is_teacher && !access_owns(x, runs_product(worker->service->runs, id))))
+        return;
+    (void)runs_cancel(worker->service->runs, id);
+    reply_run(x, 200, id);
+}

@@ -1,0 +1,194 @@
+/* Sandboxes over HTTP: a learner gets a product, and the teacher sees the class code. */
+#include "base/clock.h"
+#include "service/api/api.h"
+
+#include "base/log.h"
+#include "db/products/audit.h"
+#include "db/products/products.h"
+#include "service/classroom/addresses.h"
+#include "service/classroom/sandbox.h"
+#include "service/write_behind/reconcile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { IDS_TRIED = 20, ID_STEP = 256, ID_STEP_LEAST = 40, ID_STEP_MOST = 390 };
+
+static const struct stock new_stock = {STOCK_COUNTER, SANDBOX_STOCK};
+
+/* Makes a product with an unused id; *ret_id is 0 if none was found. Ids of different places
+ * differ modulo SALES_MAX, so no sandbox shares its beginning of a sale (sales.h) with another. */
+static enum db_status make_product(struct worker *worker, struct redis_keeper *keeper, int place,
+                                   int64_t *ret_id)
+{
+    enum db_status status = DB_OK;
+    *ret_id = 0;
+    for (int try = 0; try < IDS_TRIED && status == DB_OK && *ret_id == 0; try++) {
+        int64_t id = ID_STEP * (ID_STEP_LEAST + random() % (ID_STEP_MOST - ID_STEP_LEAST)) + place;
+        char *json = NULL, name[40];
+        enum product_change change;
+        snprintf(name, sizeof name, "Sandbox %d", place + 1);
+        status = books_product(worker->db, id, &json);
+        if (status == DB_OK && !json)
+            status = products_put(worker->db, id, name, "19.90", &new_stock, worker->service->instance,
+                                  &keeper->base, &change);
+        if (status == DB_OK && !json)
+            *ret_id = id;
+        free(json);
+    }
+    return status;
+}
+
+/* A sale of a product that another learner has had, as if it were new. DB_AWAY where its stock lies in Redis, which could
+ * not be asked to throw it away. */
+static enum db_status empty_product(struct worker *worker, struct redis_keeper *keeper, int64_t id)
+{
+    enum product_change change;
+    enum db_status status = products_reset(worker->db, id, &new_stock, worker->service->instance,
+                                           &keeper->base, &change);
+    return status == DB_OK && (change == PRODUCT_KEPT || change == PRODUCT_AWAITED) ? DB_AWAY : status;
+}
+
+/* A product of its own for the place: ID, which a learner before had, or a new one (0). */
+static enum db_status ready_product(struct worker *worker, int place, int64_t *id)
+{
+    struct redis_keeper keeper;
+    enum db_status status = worker_stock(worker) ? api_database(worker) : DB_ERROR;
+    if (status != DB_OK)
+        return status;
+    redis_keeper_init(&keeper, worker->db, worker->stock,
+                      monotonic_us() + worker->service->config.order_timeout_ms * 1000);
+    return *id ? empty_product(worker, &keeper, *id) : make_product(worker, &keeper, place, id);
+}
+
+/* Makes the place a learner's: a product as if it were new, with its own settings, which are the common ones. ID is the
+ * product that the learner before had, or 0. Orders of that learner which still wait are refused after the pause, since the
+ * token that came with them is not valid any more. False with a reply made. */
+static bool settle(struct exchange *x, struct worker *worker, int place, int64_t *id)
+{
+    struct service *service = worker->service;
+    int64_t deadline_us = monotonic_us() + 2 * service->config.order_timeout_ms * 1000;
+    int64_t before = *id;
+    if (before) {
+        log_line(LOG_INFO, "the sandbox with product %lld goes to another learner", (long long)before);
+        runs_end_product(service->runs, before,
+                         true); /* its orders are the teacher's, which nobody refuses */
+    }
+    if (before && !product_pause(service->orders, before, deadline_us)) {
+        reply_problem(x, OVERLOADED, NULL,
+                      "orders of the previous learner are still in progress; try again in a moment");
+        return false;
+    }
+    enum db_status status = ready_product(worker, place, id);
+    bool ready = status == DB_OK && *id != 0 && (before || product_pause(service->orders, *id, deadline_us));
+    bool room = false;
+    if (ready) {
+        struct settings settings, common = product_settings(service->orders, 0);
+        room = product_set_own(service->orders, *id, &common, &settings);
+        sale_begins(&service->sales, *id);
+    }
+    if (before || ready)
+        product_resume(service->orders, *id);
+    if (status != DB_OK)
+        api_reply_db(x, worker, status);
+    else if (*id == 0)
+        reply_problem(x, OVERLOADED, NULL, "no unused product id was found for the sandbox; try again");
+    else if (!ready)
+        reply_problem(x, OVERLOADED, NULL,
+                      "orders of the sandbox's product are still in progress; try again in a moment");
+    else if (!room)
+        api_reply_no_own_settings(x);
+    return room;
+}
+
+void sandboxes_create(struct exchange *x, struct worker *worker)
+{
+    struct service *service = worker->service;
+    const struct member members[] = {{0}};
+    AUTO_JSON body = api_body(x, members);
+    if (!body)
+        return;
+    int64_t id = 0;
+    struct sandbox_caller caller = {.is_teacher = x->is_teacher,
+                                    .most_of_address = service->config.sandboxes_per_address};
+    http_client_address(x, caller.address, sizeof caller.address);
+    int place = sandbox_take(service->sandboxes, &caller, &id);
+    if (place == SANDBOX_ADDRESS_FULL) {
+        reply_problem(
+            x, OVERLOADED, NULL,
+            "%s already has %lld sandboxes, which is the limit for one address; ask the teacher to end one, or to "
+            "raise --sandboxes-per-address",
+            caller.address, (long long)caller.most_of_address);
+        return;
+    }
+    if (place < 0) {
+        reply_problem(x, OVERLOADED, NULL, "all %d sandboxes are in use; ask the teacher to end one",
+                      SANDBOXES_MAX);
+        return;
+    }
+    if (!settle(x, worker, place, &id)) {
+        sandbox_drop(service->sandboxes, place);
+        return;
+    }
+    char token[SECRET_SIZE];
+    sandbox_give(service->sandboxes, place, id, token);
+    live_forget(service, id);
+    http_set_header(x, "Location", "/products/%lld", (long long)id);
+    http_set_fixed_header(x, "Cache-Control", "no-store"); /* the reply has a secret token */
+    http_reply_json(
+        x, 201,
+        json_pack("{s:I, s:s, s:i}", "product_id", (json_int_t)id, "token", token, "stock", SANDBOX_STOCK));
+}
+
+void sandboxes_list(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    struct sandbox_info list[SANDBOXES_MAX];
+    int count = sandbox_list(((struct service *)x->app)->sandboxes, list);
+    json_t *sandboxes = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(sandboxes,
+                              json_pack("{s:I, s:s, s:I}", "product_id", (json_int_t)list[i].product_id,
+                                        "address", list[i].address, "idle_ms", (json_int_t)list[i].idle_ms));
+    http_reply_json(x, 200, json_pack("{s:o}", "sandboxes", sandboxes));
+}
+
+void sandboxes_delete(struct exchange *x, struct worker *worker)
+{
+    struct service *service = worker->service;
+    int64_t id;
+    if (!api_path_id(x, NOT_FOUND, &id))
+        return;
+    if (!sandbox_evict(service->sandboxes, id)) {
+        reply_problem(x, NOT_FOUND, NULL, "no learner has product %lld", (long long)id);
+        return;
+    }
+    runs_end_product(service->runs, id, false); /* whoever gets the place waits for its end */
+    log_line(LOG_INFO, "the teacher ended the sandbox with product %lld", (long long)id);
+    http_reply_json(x, 200, json_pack("{s:I}", "product_id", (json_int_t)id));
+}
+
+/* The product of the sandbox that the call names, which the teacher too may have; 0: none. */
+static int64_t named_sandbox(struct exchange *x)
+{
+    const char *token = http_header(x, "X-Sandbox");
+    return token ? sandbox_owned(((struct service *)x->app)->sandboxes, token) : 0;
+}
+
+void classroom_get(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    const struct service *service = x->app;
+    bool classroom = service->config.classroom != 0;
+    int64_t owns = named_sandbox(x);
+    json_t *addresses = classroom && x->is_teacher
+                            ? addresses_for_others(&service->config, atomic_load(&service->port))
+                            : json_array();
+    http_set_fixed_header(x, "Cache-Control", "no-store"); /* the code is for the teacher */
+    http_reply_json(
+        x, 200,
+        json_pack("{s:b, s:b, s:s?, s:o, s:i, s:o, s:{s:o, s:o}}", "classroom", classroom, "teacher",
+                  x->is_teacher, "code", classroom && x->is_teacher ? service->class_code : NULL, "owns",
+                  owns ? json_integer(owns) : json_null(), "learners", sandbox_count(service->sandboxes),
+                  "addresses", addresses, "limits", "run", runs_limits(x), "strategy", strategy_limits(x)));
+}

@@ -1,0 +1,129 @@
+/* How the service is: health, readiness, metrics, traces, and its own description. */
+#include "base/clock.h"
+#include "service/api/api.h"
+
+#include "service/api/backends.h"
+#include "service/orders/metrics.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { READY_US = 1000000 }; /* a server that does not answer within a second is away */
+
+extern const char openapi_yaml[]; /* openapi.S */
+
+void health_get(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    http_reply_json(x, 200, json_pack("{s:s}", "status", "alive"));
+}
+
+void ready_get(struct exchange *x, struct worker *worker)
+{
+    int64_t until_us = monotonic_us() + READY_US;
+    bool ready = worker_database(worker, until_us, until_us) == DB_OK && db_ping(worker->db) == DB_OK;
+    json_t *backends = json_pack("{s:{s:b}}", "postgresql", "up", ready);
+    backends_ask();
+    for (size_t i = 0; backend_at(i); i++) {
+        char reason[250];
+        bool up = backend_up(backend_at(i), reason, sizeof reason);
+        json_object_set_new(backends, backend_at(i)->name,
+                            json_pack("{s:b, s:s?}", "up", up, "reason", up ? NULL : reason));
+    }
+    json_t *states = json_pack("{s:b, s:o}", "ready", ready, "backends", backends);
+    if (ready) {
+        http_reply_json(x, 200, states);
+    } else {
+        json_object_set_new(states, "backend", json_string("postgresql"));
+        reply_problem(x, BACKEND_UNAVAILABLE, states, "postgresql cannot be reached or does not serve");
+    }
+}
+
+void metrics_get(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    struct service *service = x->app;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    if (!to) {
+        reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
+        return;
+    }
+    const struct product_load load = product_queues_load(service->orders, 0);
+    metrics_print(to);
+    writer_print_metrics(service->writer, to);
+    fprintf(to,
+            "# HELP oversell_queue_depth Orders that wait for a worker.\n# TYPE oversell_queue_depth gauge\n"
+            "oversell_queue_depth %zu\n",
+            load.ready);
+    fprintf(to,
+            "# HELP oversell_unsold_orders Orders that failed and whose units are still to be given back.\n"
+            "# TYPE oversell_unsold_orders gauge\noversell_unsold_orders %d\n",
+            unsold_list_count(service->unsold, 0));
+    fprintf(to,
+            "# HELP oversell_workers Order workers, each with a connection of its own.\n"
+            "# TYPE oversell_workers gauge\noversell_workers %d\n",
+            (int)service->config.workers);
+    fprintf(
+        to,
+        "# HELP oversell_workers_busy Order workers that have an order.\n# TYPE oversell_workers_busy gauge\n"
+        "oversell_workers_busy %d\n",
+        product_queues_busy(service->orders));
+    fprintf(
+        to,
+        "# HELP oversell_orders_waiting Orders that wait because their product has reached its limit or is being changed.\n"
+        "# TYPE oversell_orders_waiting gauge\noversell_orders_waiting %zu\n",
+        load.held);
+    fprintf(
+        to,
+        "# HELP oversell_http_connections Open HTTP connections.\n# TYPE oversell_http_connections gauge\n"
+        "oversell_http_connections %u\n",
+        http_connections());
+    fprintf(
+        to,
+        "# HELP oversell_lock_sessions_lost_total Sessions with a lock server that ended under this process.\n"
+        "# TYPE oversell_lock_sessions_lost_total counter\n");
+    for (size_t i = 0; backend_at(i); i++)
+        if (backend_at(i)->sessions_lost)
+            fprintf(to, "oversell_lock_sessions_lost_total{backend=\"%s\"} %" PRIu64 "\n",
+                    backend_at(i)->name, backend_at(i)->sessions_lost());
+    fclose(to);
+    http_reply_body(x, 200, "text/plain; version=0.0.4; charset=utf-8", text, size);
+}
+
+void traces_get(struct exchange *x, struct worker *worker)
+{
+    struct service *service = worker->service;
+    int64_t limit, product_id;
+    char format[16] = "json";
+    if (!http_query_names(x, (const char *const[]){"limit", "format", "product_id", NULL})) {
+        reply_problem(x, BAD_REQUEST, NULL, "the parameters are limit, format and product_id");
+        return;
+    }
+    if (!api_query_integer(x, "limit", 100, 1, 1000, &limit) ||
+        !api_query_integer(x, "product_id", 0, 1, INT64_MAX, &product_id))
+        return;
+    int found = http_query(x, "format", format, sizeof format);
+    bool chrome = strcmp(format, "chrome") == 0;
+    if (found < 0 || (!chrome && strcmp(format, "json") != 0)) {
+        reply_problem(x, BAD_REQUEST, NULL, "the parameter format must be json or chrome");
+        return;
+    }
+    const struct trace_query query = {.product_id = product_id, .limit = (int)limit};
+    json_t *json = (chrome ? traces_chrome_json : traces_json)(service->traces, (int)service->config.workers,
+                                                               &query, service->instance);
+    http_reply_json(x, 200, json);
+}
+
+void openapi_get(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    char *text = strdup(openapi_yaml);
+    if (text)
+        http_reply_body(x, 200, "application/yaml", text, strlen(text));
+    else
+        reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
+}

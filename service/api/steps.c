@@ -1,0 +1,125 @@
+/* The step-through over HTTP: a schedule in the explorer's notation goes in, what can be seen at its end comes out. */
+#include "base/clock.h"
+#include "service/api/api.h"
+
+#include "service/api/backends.h"
+#include "service/engine/create_order.h"
+#include "service/runs/explorer.h"
+
+#include <string.h>
+
+enum {
+    SCHEDULE_MAX = 2500, /* bytes */
+    MOVE_MAX = 20,
+    STEP_MS = 15000,
+    SEARCH_MS = 30000,
+    SEARCHES_MOST = STEP_WORKERS / 2, /* at once, so that there is always an explorer for steps */
+};
+
+/* The strategy is the schedule's first word; false with a reply made where it cannot be stepped. */
+static bool can_be_stepped(struct exchange *x, const char *schedule)
+{
+    char name[64], reason[250];
+    if (strlen(schedule) > SCHEDULE_MAX) {
+        reply_problem(x, INVALID_SCHEDULE, json_pack("{s:s}", "member", "schedule"),
+                      "a schedule is %d bytes at most", SCHEDULE_MAX);
+        return false;
+    }
+    size_t length = strcspn(schedule, " \t");
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : 0), schedule);
+    const struct strategy *strategy = strategy_find(name);
+    if (!strategy) {
+        reply_problem(x, INVALID_SCHEDULE, json_pack("{s:s}", "member", "schedule"),
+                      "it does not begin with the name of a strategy, as in 'read-write s=1 q=1,1 A>read'");
+        return false;
+    }
+    const struct lock_server *server = strategy_server(strategy);
+    if (backend_up(server, reason, sizeof reason))
+        return true;
+    reply_problem(x, BACKEND_UNAVAILABLE, json_pack("{s:s}", "backend", server->name), "%s", reason);
+    return false;
+}
+
+static void reply_answer(struct exchange *x, json_t *answer)
+{
+    const char *problem = json_string_value(json_object_get(answer, "problem"));
+    const char *detail = json_string_value(json_object_get(answer, "detail"));
+    json_t *backend = json_object_get(answer, "backend");
+    if (!problem) {
+        http_reply_json(x, 200, answer);
+        return;
+    }
+    if (backend)
+        reply_problem(x, BACKEND_UNAVAILABLE, json_pack("{s:O}", "backend", backend), "%s", detail);
+    else
+        reply_problem(x, INVALID_SCHEDULE, NULL, "%s", detail);
+    json_decref(answer);
+}
+
+static void ask(struct exchange *x, struct worker *worker, const json_t *question, int64_t ms)
+{
+    json_t *answer = NULL;
+    switch (explorer_ask(&worker->explorer, &worker->service->config, question, monotonic_us() + ms * 1000,
+                         &answer)) {
+    case EXPLORER_ANSWERED: reply_answer(x, answer); break;
+    case EXPLORER_MISSING:
+        reply_problem(x, EXPLORER_UNAVAILABLE, NULL,
+                      "loadtest, which has the explorer, is not installed beside the service");
+        break;
+    case EXPLORER_SILENT:
+        reply_problem(x, EXPLORER_UNAVAILABLE, NULL, "the explorer has ended, or not answered within %lld s",
+                      (long long)ms / 1000);
+        break;
+    }
+}
+
+void steps_make(struct exchange *x, struct worker *worker)
+{
+    const char *schedule = NULL, *move = NULL;
+    bool every_step = false;
+    const struct member members[] = {
+        {"schedule", STRING, true, &schedule, 0, HTTP_BODY_MAX},
+        {"move", STRING, false, &move, 0, HTTP_BODY_MAX},
+        {"every_step", BOOLEAN, false, &every_step, 0, 0},
+        {0},
+    };
+    AUTO_JSON body = api_body(x, members);
+    if (!body || !can_be_stepped(x, schedule))
+        return;
+    if (move && strlen(move) > MOVE_MAX) {
+        reply_problem(x, INVALID_SCHEDULE, json_pack("{s:s}", "member", "move"), "there is no such move");
+        return;
+    }
+    AUTO_JSON question = json_pack("{s:s, s:s?, s:b}", "schedule", schedule, "move", move, "every_step",
+                                   every_step);
+    ask(x, worker, question, STEP_MS);
+}
+
+static bool is_fault(const char *faults)
+{
+    return strcmp(faults, "none") == 0 || strcmp(faults, "expire") == 0 || strcmp(faults, "crash") == 0;
+}
+
+void steps_search(struct exchange *x, struct worker *worker)
+{
+    const char *schedule = NULL, *faults = "none";
+    const struct member members[] = {
+        {"schedule", STRING, true, &schedule, 0, HTTP_BODY_MAX},
+        {"faults", STRING, false, &faults, 0, HTTP_BODY_MAX},
+        {0},
+    };
+    AUTO_JSON body = api_body(x, members);
+    if (!body || !can_be_stepped(x, schedule))
+        return;
+    if (!is_fault(faults)) {
+        reply_problem(x, INVALID_SCHEDULE, json_pack("{s:s}", "member", "faults"),
+                      "faults must be none, expire or crash");
+        return;
+    }
+    AUTO_JSON question = json_pack("{s:s, s:s}", "schedule", schedule, "faults", faults);
+    if (atomic_fetch_add(&worker->service->searches, 1) < SEARCHES_MOST)
+        ask(x, worker, question, SEARCH_MS);
+    else
+        reply_problem(x, OVERLOADED, NULL, "%d searches go on already", SEARCHES_MOST);
+    atomic_fetch_sub(&worker->service->searches, 1);
+}

@@ -1,0 +1,192 @@
+/* Sandboxes: places for learners, each with a product and a token. A place that is left alone goes to somebody else. */
+#include "service/classroom/sandbox.h"
+
+#include "base/clock.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum { TOKEN_LENGTH = SECRET_SIZE - 1 };
+
+struct sandboxes {
+    pthread_mutex_t mutex;
+    int64_t idle_us;
+    struct place {
+        char token[SECRET_SIZE]; /* "": nobody's */
+        char address[SANDBOX_ADDRESS_SIZE];
+        bool is_teachers; /* not counted for its address */
+        bool taken;       /* between sandbox_take and what follows it */
+        int64_t product_id, used_us;
+    } places[SANDBOXES_MAX];
+};
+
+struct sandboxes *sandboxes_new(int64_t idle_ms)
+{
+    struct sandboxes *sandboxes = calloc(1, sizeof *sandboxes);
+    if (!sandboxes)
+        return NULL;
+    pthread_mutex_init(&sandboxes->mutex, NULL);
+    sandboxes->idle_us = idle_ms * 1000;
+    return sandboxes;
+}
+
+void sandboxes_free(struct sandboxes *sandboxes)
+{
+    if (!sandboxes)
+        return;
+    pthread_mutex_destroy(&sandboxes->mutex);
+    free(sandboxes);
+}
+
+/* With the mutex held, as the next three. */
+static bool is_idle(const struct sandboxes *sandboxes, const struct place *place, int64_t now_us)
+{
+    return !place->token[0] || now_us - place->used_us > sandboxes->idle_us;
+}
+
+static int count_of_address(const struct sandboxes *sandboxes, const char *address, int64_t now_us)
+{
+    int count = 0;
+    for (const struct place *place = sandboxes->places; place < sandboxes->places + SANDBOXES_MAX; place++)
+        count += (place->taken || !is_idle(sandboxes, place, now_us)) && !place->is_teachers &&
+                 strcmp(place->address, address) == 0;
+    return count;
+}
+
+/* A place that was never used, else the one that is idle for longest; -1: no more than SPARED places are free. */
+static int find_free(const struct sandboxes *sandboxes, int spared, int64_t now_us)
+{
+    int found = -1, free_places = 0;
+    for (int i = 0; i < SANDBOXES_MAX; i++) {
+        const struct place *place = &sandboxes->places[i];
+        if (place->taken || !is_idle(sandboxes, place, now_us))
+            continue;
+        free_places++;
+        if (found < 0 || place->used_us < sandboxes->places[found].used_us)
+            found = i;
+    }
+    return free_places > spared ? found : -1;
+}
+
+int sandbox_take(struct sandboxes *sandboxes, const struct sandbox_caller *caller, int64_t *ret_product_id)
+{
+    int64_t now_us = monotonic_us(), most = caller->is_teacher ? 0 : caller->most_of_address;
+    pthread_mutex_lock(&sandboxes->mutex);
+    int found = find_free(sandboxes, caller->is_teacher ? 0 : SANDBOXES_RESERVED, now_us);
+    if (most > 0 && count_of_address(sandboxes, caller->address, now_us) >= most) {
+        found = SANDBOX_ADDRESS_FULL;
+    } else if (found >= 0) {
+        struct place *place = &sandboxes->places[found];
+        place->taken = true;
+        place->is_teachers = caller->is_teacher;
+        place->token[0] = '\0';
+        memcpy(place->address, caller->address, sizeof place->address);
+        *ret_product_id = place->product_id;
+    }
+    pthread_mutex_unlock(&sandboxes->mutex);
+    return found;
+}
+
+void sandbox_give(struct sandboxes *sandboxes, int place, int64_t product_id, char *ret_token)
+{
+    make_secret(ret_token, TOKEN_LENGTH);
+    pthread_mutex_lock(&sandboxes->mutex);
+    struct place *given = &sandboxes->places[place];
+    given->product_id = product_id;
+    given->used_us = monotonic_us();
+    given->taken = false;
+    memcpy(given->token, ret_token, SECRET_SIZE);
+    pthread_mutex_unlock(&sandboxes->mutex);
+}
+
+void sandbox_drop(struct sandboxes *sandboxes, int place)
+{
+    pthread_mutex_lock(&sandboxes->mutex);
+    sandboxes->places[place].taken = false;
+    pthread_mutex_unlock(&sandboxes->mutex);
+}
+
+int64_t sandbox_owned(struct sandboxes *sandboxes, const char *token)
+{
+    int64_t product_id = 0;
+    if (!sandboxes || strlen(token) != TOKEN_LENGTH)
+        return 0;
+    pthread_mutex_lock(&sandboxes->mutex);
+    for (struct place *place = sandboxes->places; place < sandboxes->places + SANDBOXES_MAX; place++)
+        if (place->token[0] && same_secret(token, place->token)) {
+            product_id = place->product_id;
+            place->used_us = monotonic_us();
+        }
+    pthread_mutex_unlock(&sandboxes->mutex);
+    return product_id;
+}
+
+int sandbox_list(struct sandboxes *sandboxes, struct sandbox_info ret_list[static SANDBOXES_MAX])
+{
+    int count = 0;
+    int64_t now_us = monotonic_us();
+    pthread_mutex_lock(&sandboxes->mutex);
+    for (const struct place *place = sandboxes->places; place < sandboxes->places + SANDBOXES_MAX; place++) {
+        if (!place->token[0])
+            continue;
+        struct sandbox_info *info = &ret_list[count++];
+        *info = (struct sandbox_info){.product_id = place->product_id,
+                                      .idle_ms = (now_us - place->used_us) / 1000};
+        memcpy(info->address, place->address, sizeof info->address);
+    }
+    pthread_mutex_unlock(&sandboxes->mutex);
+    return count;
+}
+
+bool sandbox_evict(struct sandboxes *sandboxes, int64_t product_id)
+{
+    bool found = false;
+    pthread_mutex_lock(&sandboxes->mutex);
+    for (struct place *place = sandboxes->places; place < sandboxes->places + SANDBOXES_MAX; place++)
+        if (place->token[0] && place->product_id == product_id) {
+            place->token[0] = '\0';
+            found = true;
+        }
+    pthread_mutex_unlock(&sandboxes->mutex);
+    return found;
+}
+
+int sandbox_count(struct sandboxes *sandboxes)
+{
+    int count = 0;
+    int64_t now_us = monotonic_us();
+    pthread_mutex_lock(&sandboxes->mutex);
+    for (int i = 0; i < SANDBOXES_MAX; i++)
+        count += !is_idle(sandboxes, &sandboxes->places[i], now_us);
+    pthread_mutex_unlock(&sandboxes->mutex);
+    return count;
+}
+
+void make_secret(char *ret_secret, size_t length)
+{
+    static const char LETTERS[] = "abcdefghjkmnpqrstuvwxyz23456789"; /* none that looks like another */
+    enum {
+        COUNT = sizeof LETTERS - 1,
+        EVEN = 256 / COUNT * COUNT
+    }; /* bytes from there on would favour some */
+    for (size_t i = 0; i < length;) {
+        unsigned char byte;
+        if (getrandom(&byte, 1, 0) != 1)
+            abort(); /* a secret that is none is worse than no service */
+        if (byte < EVEN)
+            ret_secret[i++] = LETTERS[byte % COUNT];
+    }
+    ret_secret[length] = '\0';
+}
+
+bool same_secret(const char *given, const char *secret)
+{
+    size_t given_length = strlen(given), length = strlen(secret);
+    unsigned char difference = given_length != length;
+    for (size_t i = 0; i < given_length; i++)
+        difference |= (unsigned char)(given[i] ^ secret[i % (length + 1)]);
+    return difference == 0;
+}

@@ -1,0 +1,56 @@
+/* Sandboxes: each is a product with one learner as its owner, and the token that proves it. Any thread. */
+#ifndef OVERSELL_SERVICE_CLASSROOM_SANDBOX_H
+#define OVERSELL_SERVICE_CLASSROOM_SANDBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SANDBOXES_MAX = 100, SECRET_SIZE = 33, SANDBOX_STOCK = 100 };
+
+enum { SANDBOX_ADDRESS_SIZE = 48, SANDBOXES_RESERVED = 4 /* for the teacher */ };
+
+struct sandboxes;
+
+/* Who wants a sandbox. */
+struct sandbox_caller {
+    char address[SANDBOX_ADDRESS_SIZE]; /* where the call comes from */
+    bool is_teacher;                    /* may use the reserved places; no limit for the address */
+    int64_t most_of_address;            /* sandboxes that one address may have; 0: any number */
+};
+
+/* One sandbox that a learner has. */
+struct sandbox_info {
+    int64_t product_id, idle_ms;
+    char address[SANDBOX_ADDRESS_SIZE];
+};
+
+/* IDLE_MS: a sandbox without a call for this time may go to another learner. NULL: out of memory. */
+struct sandboxes *sandboxes_new(int64_t idle_ms);
+void sandboxes_free(struct sandboxes *sandboxes);
+
+/* Takes a place that is free, or that nobody has used for IDLE_MS. The token of the previous learner becomes invalid.
+ * *ret_product_id is the previous learner's product, 0 if there was none. Returns the place; the caller then calls
+ * sandbox_give or sandbox_drop. SANDBOXES_FULL: no place is left for the caller; SANDBOX_ADDRESS_FULL: the caller's address
+ * has reached its limit. */
+enum { SANDBOXES_FULL = -1, SANDBOX_ADDRESS_FULL = -2 };
+int sandbox_take(struct sandboxes *sandboxes, const struct sandbox_caller *caller, int64_t *ret_product_id);
+/* The place is a new learner's, with this product; RET_TOKEN of SECRET_SIZE bytes. */
+void sandbox_give(struct sandboxes *sandboxes, int place, int64_t product_id, char *ret_token);
+void sandbox_drop(struct sandboxes *sandboxes, int place);
+
+/* The product of the sandbox whose token this is, which is thereby used; 0: it is none. SANDBOXES may be NULL. */
+int64_t sandbox_owned(struct sandboxes *sandboxes, const char *token);
+/* Lists the sandboxes of learners, sorted by place; returns the number. */
+int sandbox_list(struct sandboxes *sandboxes, struct sandbox_info ret_list[static SANDBOXES_MAX]);
+/* Ends the sandbox with this product: its token becomes invalid, and its place is free. False: there is none. */
+bool sandbox_evict(struct sandboxes *sandboxes, int64_t product_id);
+/* The number of sandboxes used in the last IDLE_MS. */
+int sandbox_count(struct sandboxes *sandboxes);
+
+/* LENGTH characters that cannot be guessed, and that can be told by word of mouth, and a NUL. */
+void make_secret(char *ret_secret, size_t length);
+/* Compares in a time that does not tell how much of it was right. */
+bool same_secret(const char *given, const char *secret);
+
+#endif

@@ -1,0 +1,325 @@
+/* The engine: one order, step by step, as its strategy's row says. */
+#include "service/engine/create_order.h"
+#include "base/clock.h"
+
+#include "service/engine/unsold.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BACK_OFF_FIRST_US = 500,   /* a conflict's pause is random, up to this, doubled by every try … */
+    BACK_OFF_MAX_US = 20000,   /* … up to this */
+    SETTLE_US = 2000 * 1000,   /* time past the deadline to resolve a lost COMMIT … */
+    GIVE_BACK_US = 2000 * 1000 /* … and to give back units that were taken and not sold */
+};
+
+static enum outcome lock_outcome(struct placing *p, enum lock_status status)
+{
+    snprintf(p->result.error, sizeof p->result.error, "%s", p->lock->error);
+    switch (status) {
+    case LOCK_OK: return CREATED;
+    case LOCK_BUSY: return BUSY;
+    case LOCK_LOST:
+    case LOCK_NOT_OWNER: return LOST_LOCK;
+    case LOCK_AWAY:
+    case LOCK_REFUSED:
+    case LOCK_UNAVAILABLE:
+        p->result.backend = p->lock->ops->server ? p->lock->ops->server->name : "lock";
+        return BACKEND_AWAY;
+    case LOCK_FAILED: break;
+    }
+    return FAILED;
+}
+
+/* Takes the product's lock; where it is held already, once more. */
+static enum outcome lock(struct placing *p)
+{
+    char key[40];
+    snprintf(key, sizeof key, "product:%lld", (long long)p->request->product_id);
+    int64_t until_us = p->lock_deadline_us < p->deadline_us ? p->lock_deadline_us : p->deadline_us;
+    enum lock_status status = lock_acquire(p->lock, key, until_us, &p->grants[p->held]);
+    if (status != LOCK_OK)
+        return lock_outcome(p, status);
+    p->held++;
+    if (p->held == 1)
+        report_step(p->observer, STEP_LOCK, p->grants[0].fence ? p->grants[0].fence : STEP_NO_VALUE);
+    return CREATED;
+}
+
+/* Registers the grant's token, which shuts out every older holder. A lock service that has lost its counter, and so
+ * grants what is old already, is told how far it was: the order is lost, the next one is not. */
+static enum outcome register_fence(struct placing *p)
+{
+    struct fence fence = {p->lock->ops->server->name, p->grants[0].fence};
+    int64_t stored = 0;
+    bool registered = false;
+    enum outcome outcome = outcome_of_db(
+        p, fence_register(p->db, p->request->product_id, &fence, &stored, &registered));
+    if (outcome != CREATED)
+        return outcome;
+    if (registered) {
+        report_step(p->observer, STEP_FENCE, fence.token);
+        return CREATED;
+    }
+    if (stored == FENCE_NO_PRODUCT)
+        return NO_SUCH_PRODUCT;
+    report_step(p->observer, STEP_REFUSE, stored);
+    snprintf(p->result.error, sizeof p->result.error, "token %lld came after %lld", (long long)fence.token,
+             (long long)stored);
+    if (p->lock->ops->raise_fence)
+        (void)p->lock->ops->raise_fence(p->lock, p->grants[0].key,
+                                        stored); /* the next order tries it again */
+    return LOST_LOCK;
+}
+
+/* Releases all that is held. A lock that was lost meanwhile does not undo an order that is committed. */
+static void unlock(struct placing *p, enum outcome outcome)
+{
+    if (p->held == 0)
+        return;
+    int64_t was_ours = 1;
+    while (p->held > 0) {
+        enum lock_status status = lock_release(p->lock, &p->grants[--p->held]);
+        if (status == LOCK_LOST || status == LOCK_NOT_OWNER)
+            was_ours = 0;
+        else if (status != LOCK_OK)
+            was_ours = STEP_NO_VALUE;
+        if (status != LOCK_OK && outcome == CREATED)
+            p->result.lock_lost_after_commit = true;
+    }
+    report_step(p->observer, STEP_UNLOCK, was_ours);
+}
+
+static bool still_held(void *holder)
+{
+    struct placing *p = holder;
+    return p->lock->ops->still_held(p->lock, &p->grants[0]) == LOCK_OK;
+}
+
+static enum outcome take_stock(struct placing *p)
+{
+    struct stock_want want = {
+        .product_id = p->request->product_id,
+        .quantity = p->request->quantity,
+        .updated_by = p->instance,
+        .observer = p->observer,
+        .still_held = still_held,
+        .holder = p,
+    };
+    if (p->strategy->fencing != NO_FENCE)
+        want.fence = (struct fence){p->lock->ops->server->name, p->grants[0].fence};
+    enum outcome outcome = p->strategy->span == AROUND_TWICE ? lock(p) : CREATED;
+    if (outcome != CREATED)
+        return outcome;
+    return outcome_of_take(p, p->strategy->take_stock(p->db, &want, &p->taken));
+}
+
+static enum outcome insert_order(struct placing *p)
+{
+    struct order_origin origin = {p->strategy->name, p->instance};
+    enum db_status status = orders_insert(p->db, p->request, &origin, &p->taken, &p->result.order);
+    if (status == DB_OK)
+        report_step(p->observer, STEP_INSERT, STEP_NO_VALUE);
+    return outcome_of_db(p, status);
+}
+
+/* The steps that all strategies share: the whole order, or the first of two transactions. */
+static enum outcome place_first(struct placing *p)
+{
+    const struct strategy *s = p->strategy;
+    bool around = s->span == AROUND_TX || s->span == AROUND_TWICE;
+    bool two = s->scope == TWO_TX;
+
+    enum outcome outcome = around ? lock(p) : CREATED;
+    if (outcome != CREATED)
+        return outcome;
+    if (s->fencing == BEFORE_READ && (outcome = register_fence(p)) != CREATED) {
+        unlock(p, outcome);
+        return outcome;
+    }
+
+    db_begin(p->db, s->isolation);
+    outcome = claim_key(p);
+    if (outcome == CREATED && s->span == INSIDE_TX)
+        outcome = lock(p);
+    if (outcome == CREATED)
+        outcome = take_stock(p);
+    if (outcome == CREATED && !two)
+        outcome = insert_order(p);
+    if (s->span == INSIDE_TX)
+        unlock(p, outcome);
+    outcome = end_transaction(p, outcome, two ? STEP_COMMIT_STOCK : STEP_COMMIT, p->taken.xid);
+    if (around)
+        unlock(p, outcome);
+    return outcome;
+}
+
+/* The second of two transactions: inserts the order, whose stock is already committed. */
+static enum outcome place_second(struct placing *p)
+{
+    db_begin(p->db, p->strategy->isolation);
+    enum outcome outcome = insert_order(p);
+    return end_transaction(p, outcome, STEP_COMMIT_ORDER, p->result.order.xid);
+}
+
+/* Gives back units that were taken, or may have been taken, but not sold. False: this has still to be done. */
+static bool give_back(struct placing *p, struct unsold *unsold)
+{
+    if (unsold->open != OPEN_NONE) /* which end_transaction could not find out: not now */
+        return false;
+    int64_t until_us = monotonic_us() + GIVE_BACK_US;
+    bool done = unsold_give_back(unsold, p->db, p->lock, p->instance, until_us) != UNSOLD_OPEN;
+    db_set_deadline(p->db, p->deadline_us, p->lock_deadline_us);
+    return done;
+}
+
+/* An order that fails after its stock was committed gives the units back; only a crash of the process prevents this. */
+static enum outcome place_in_two(struct placing *p)
+{
+    struct unsold unsold = {
+        .strategy = p->strategy, .product_id = p->request->product_id, .quantity = p->request->quantity};
+    if (p->unsold && !unsold_list_reserve(p->unsold))
+        return CROWDED;
+    enum outcome outcome = place_first(p), taken = outcome;
+    if (taken == CREATED)
+        outcome = place_second(p);
+    unsold.epoch = p->taken.epoch;
+    if (outcome == UNKNOWN) {
+        unsold.open = taken == UNKNOWN ? OPEN_TAKE : OPEN_ORDER;
+        unsold.lost = p->lost;
+    }
+    bool owes = (taken == CREATED || taken == UNKNOWN) && outcome != CREATED && !give_back(p, &unsold);
+    if (p->unsold)
+        unsold_list_end(p->unsold, owes ? &unsold : NULL);
+    return outcome;
+}
+
+enum outcome place_by_steps(struct placing *p)
+{
+    return p->strategy->scope == TWO_TX ? place_in_two(p) : place_first(p);
+}
+
+/* A random pause before the next try; false where the deadline comes first. */
+static bool back_off(const struct placing *p, int tries)
+{
+    int64_t most_us = tries < 6 ? BACK_OFF_FIRST_US << tries : BACK_OFF_MAX_US;
+    int64_t pause_us = random() % most_us;
+    if (monotonic_us() + pause_us >= p->deadline_us)
+        return false;
+    pause_order(p->observer, pause_us);
+    return true;
+}
+
+void create_order(struct placing *p)
+{
+    const struct strategy *s = p->strategy;
+    p->result = (struct order_result){.available = STOCK_UNSEEN};
+    p->held = 0;
+    db_set_deadline(p->db, p->deadline_us, p->lock_deadline_us);
+    if (p->lock)
+        p->lock->observer = p->observer;
+
+    enum outcome outcome;
+    for (int tries = 1;; tries++) {
+        p->result.tries = tries;
+        p->result.order.id = 0; /* that of a try before is not this one's */
+        p->taken = (struct stock_taken){.seen = STOCK_UNSEEN, .available = STOCK_UNSEEN};
+        outcome = outcome_of_db(p, db_ready(p->db));
+        if (outcome == CREATED)
+            outcome = s->place(p);
+        if (outcome != CONFLICT || tries >= s->max_tries || !back_off(p, tries))
+            break;
+    }
+    /* The statement that found too few may have failed with its transaction: look once more what is left. */
+    if (outcome == SOLD_OUT && p->result.available == STOCK_UNSEEN)
+        (void)stock_available(p->db, p->request->product_id, &p->result.available);
+    p->result.lock_lost_after_commit &= outcome == CREATED;
+    p->result.outcome = outcome;
+}
+
+enum outcome outcome_of_claim(enum key_claim claim)
+{
+    switch (claim) {
+    case KEY_NEW: return CREATED;
+    case KEY_REPLAY: return REPLAYED;
+    case KEY_MISMATCH: return KEY_MISMATCHED;
+    case KEY_IN_PROGRESS: return KEY_IN_USE;
+    }
+    return FAILED;
+}
+
+enum outcome claim_key(struct placing *p)
+{
+    if (!p->request->idempotency_key)
+        return CREATED;
+    enum key_claim claim = KEY_NEW;
+    enum db_status status = orders_claim_key(p->db, p->request, &claim, &p->result.order);
+    if (status != DB_OK)
+        return outcome_of_db(p, status);
+    return outcome_of_claim(claim);
+}
+
+enum outcome end_transaction(struct placing *p, enum outcome outcome, enum step step, const char *xid)
+{
+    if (outcome != CREATED) {
+        db_rollback(p->db);
+        return outcome;
+    }
+    enum db_status status = db_commit(p->db);
+    if (status == DB_UNKNOWN) {
+        p->lost = (struct lost_commit){.session = *db_session(p->db), .order = p->result.order};
+        snprintf(p->lost.xid, sizeof p->lost.xid, "%s", xid);
+        enum settled settled = xid[0] ? db_settle(p->db, &p->lost, monotonic_us() + SETTLE_US)
+                                      : SETTLED_UNKNOWN;
+        db_set_deadline(p->db, p->deadline_us, p->lock_deadline_us);
+        if (settled == SETTLED_COMMITTED)
+            status = DB_OK;
+        else if (settled == SETTLED_ROLLED_BACK)
+            status = DB_AWAY;
+    }
+    if (status == DB_OK)
+        report_step(p->observer, step, STEP_NO_VALUE);
+    return outcome_of_db(p, status);
+}
+
+enum outcome outcome_of_db(struct placing *p, enum db_status status)
+{
+    if (status == DB_OK)
+        return CREATED;
+    snprintf(p->result.error, sizeof p->result.error, "%s", db_error(p->db));
+    switch (status) {
+    case DB_SERIALIZATION:
+    case DB_DEADLOCK: return CONFLICT;
+    case DB_LOCK_TIMEOUT:
+    case DB_TIMEOUT: return BUSY;
+    case DB_UNIQUE: /* the same Idempotency-Key was committed since we looked */
+        return strcmp(db_error_constraint(p->db), "orders_idempotency_key") == 0 ? KEY_IN_USE : FAILED;
+    case DB_AWAY:
+    case DB_REFUSED: p->result.backend = "postgresql"; return BACKEND_AWAY;
+    case DB_UNKNOWN: return UNKNOWN;
+    default: return FAILED;
+    }
+}
+
+enum outcome outcome_of_take(struct placing *p, enum take_status status)
+{
+    p->result.available = p->taken.available;
+    memcpy(p->result.kind, p->taken.kind, sizeof p->result.kind);
+    switch (status) {
+    case TAKE_OK: return CREATED;
+    case TAKE_NO_PRODUCT: return NO_SUCH_PRODUCT;
+    case TAKE_WRONG_KIND: return WRONG_STOCK_KIND;
+    case TAKE_SOLD_OUT: return SOLD_OUT;
+    case TAKE_BUSY:
+        snprintf(p->result.error, sizeof p->result.error, "enough are left, but others hold them");
+        return BUSY;
+    case TAKE_CONFLICT: return CONFLICT;
+    case TAKE_LOCK_LOST:
+        snprintf(p->result.error, sizeof p->result.error, "the lock had ended before the write");
+        return LOST_LOCK;
+    case TAKE_FAILED: break;
+    }
+    return outcome_of_db(p, p->taken.db_status);
+}

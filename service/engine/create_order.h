@@ -1,0 +1,66 @@
+/* createOrder: read the product, check the stock, take some, insert the order and its item — under a strategy. */
+#ifndef OVERSELL_SERVICE_ENGINE_CREATE_ORDER_H
+#define OVERSELL_SERVICE_ENGINE_CREATE_ORDER_H
+
+#include "db/orders/commit_recovery.h"
+#include "service/engine/outcome.h"
+#include "service/engine/strategy.h"
+
+struct order_ids;
+struct redis_stock;
+struct unsold_list;
+
+struct order_result {
+    enum outcome outcome;
+    struct order order;          /* CREATED, ACCEPTED, REPLAYED */
+    int tries;                   /* how often it was tried, at least 1 */
+    int64_t available;           /* SOLD_OUT: what is left, or STOCK_UNSEEN */
+    char kind[16];               /* WRONG_STOCK_KIND: the product's */
+    const char *backend;         /* BACKEND_AWAY: its name; static */
+    bool lock_lost_after_commit; /* the order stands, but its lock had ended before it was released */
+    char error[320];             /* for the log: what went wrong below */
+};
+
+/* One order being placed, by one thread, with things that this thread owns. */
+struct placing {
+    const struct strategy *strategy;
+    const struct order_request *request;
+    struct db *db;
+    struct lock *lock;         /* a handle of the strategy's lock, or NULL where it has none */
+    struct redis_stock *redis; /* a connection to where its stock lies, and ids for it; or NULL */
+    struct order_ids *ids;
+    struct unsold_list *unsold; /* keeps units that could not be given back in time; or NULL */
+    struct observer *observer;  /* told of every step; may be NULL */
+    const char *instance;       /* this process's name, recorded with the order */
+    int64_t deadline_us;        /* every wait ends here */
+    int64_t lock_deadline_us;   /* every wait for a lock ends here */
+
+    struct order_result result;  /* out */
+    struct stock_taken taken;    /* of the current try */
+    struct lost_commit lost;     /* outcome UNKNOWN: the transaction whose result is unknown */
+    struct lock_grant grants[2]; /* what is held now */
+    int held;
+};
+
+/* Places the order; the answer is in placing->result. Bounded by the deadlines, and by a few seconds more where
+ * a lost COMMIT has to be settled or units have to be given back. The lock is released on every path, the transaction ended. */
+void create_order(struct placing *placing);
+
+/* What a database status means for an order; also notes what the log and the client need to know. */
+enum outcome outcome_of_db(struct placing *placing, enum db_status status);
+/* What the taking of stock means for it. */
+enum outcome outcome_of_take(struct placing *placing, enum take_status status);
+/* What the claim of an Idempotency-Key means for it; CREATED: go on. */
+enum outcome outcome_of_claim(enum key_claim claim);
+/* Claims the request's Idempotency-Key, if it has one, in the open transaction; CREATED: go on. */
+enum outcome claim_key(struct placing *placing);
+/* Commits where OUTCOME is CREATED, reporting STEP, else rolls back; settles a commit without a reply. */
+enum outcome end_transaction(struct placing *placing, enum outcome outcome, enum step step, const char *xid);
+
+/* Ways of placing an order once, for the strategy table. */
+enum outcome place_by_steps(struct placing *placing); /* lock, read, write, insert, commit, unlock */
+enum outcome place_in_one_statement(struct placing *placing);
+enum outcome place_in_batch(struct placing *placing); /* alone here; in company by create_batch */
+enum outcome place_in_redis(struct placing *placing); /* … and by create_in_redis */
+
+#endif

@@ -1,0 +1,72 @@
+/* The names of enums, as they stand in JSON, metrics and traces. */
+#include "service/engine/outcome.h"
+#include "service/engine/strategy.h"
+
+const char *outcome_name(enum outcome outcome)
+{
+    static const char *const names[OUTCOME_COUNT] = {
+        [CREATED] = "created",
+        [ACCEPTED] = "accepted",
+        [REPLAYED] = "replayed",
+        [NO_SUCH_PRODUCT] = "no-such-product",
+        [SOLD_OUT] = "sold-out",
+        [WRONG_STOCK_KIND] = "wrong-stock-kind",
+        [BUSY] = "lock-busy",
+        [CONFLICT] = "conflict",
+        [LOST_LOCK] = "lock-lost",
+        [KEY_MISMATCHED] = "idempotency-mismatch",
+        [KEY_IN_USE] = "idempotency-in-progress",
+        [CROWDED] = "overloaded",
+        [BACKEND_AWAY] = "backend-unavailable",
+        [UNKNOWN] = "outcome-unknown",
+        [FAILED] = "internal-error",
+    };
+    return names[outcome];
+}
+
+const char *guarantee_name(enum guarantee guarantee)
+{
+    static const char *const names[] = {
+        [UNSAFE] = "unsafe",
+        [ONE_PROCESS] = "one-process",
+        [WHILE_LEASE_HOLDS] = "while-lease-holds",
+        [SAFE] = "safe",
+    };
+    return names[guarantee];
+}
+
+const char *fence_name(enum fencing fencing)
+{
+    static const char *const names[] = {
+        [NO_FENCE] = "none",
+        [ON_WRITE] = "on-write",
+        [BEFORE_READ] = "before-read",
+    };
+    return names[fencing];
+}
+
+const char *span_name(enum lock_span span)
+{
+    static const char *const names[] = {
+        [NO_LOCK] = "none",
+        [AROUND_TX] = "around-transaction",
+        [INSIDE_TX] = "inside-transaction",
+        [AROUND_TWICE] = "around-transaction-twice",
+    };
+    return names[span];
+}
+
+const char *scope_name(enum tx_scope scope)
+{
+    return scope == ONE_TX ? "one-transaction" : "two-transactions";
+}
+
+const char *isolation_name(enum db_isolation isolation)
+{
+    static const char *const names[] = {
+        [READ_COMMITTED] = "read-committed",
+        [REPEATABLE_READ] = "repeatable-read",
+        [SERIALIZABLE] = "serializable",
+    };
+    return names[isolation];
+}

@@ -1,0 +1,23 @@
+/* The whole order as one statement: the row is held for a commit, not for a conversation. */
+#include "service/engine/create_order.h"
+
+enum outcome place_in_one_statement(struct placing *p)
+{
+    struct order_origin origin = {p->strategy->name, p->instance};
+    bool keyed = p->request->idempotency_key !=
+                 NULL; /* then the key is claimed first, in one transaction with it */
+    if (keyed) {
+        db_begin(p->db, p->strategy->isolation);
+        enum outcome claimed = claim_key(p);
+        if (claimed != CREATED)
+            return end_transaction(p, claimed, STEP_COMMIT, "");
+    }
+    enum take_status status = orders_place_in_one(p->db, keyed, p->request, &origin, &p->taken,
+                                                  &p->result.order);
+    enum outcome outcome = outcome_of_take(p, status);
+    if (keyed)
+        return end_transaction(p, outcome, STEP_COMMIT, p->result.order.xid);
+    if (outcome == CREATED)
+        report_step(p->observer, STEP_COMMIT, STEP_NO_VALUE);
+    return outcome;
+}

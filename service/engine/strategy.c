@@ -1,0 +1,41 @@
+/* Finding a strategy in the table, and what follows from its row. */
+#include "service/engine/strategy.h"
+
+#include <string.h>
+
+const struct strategy *strategy_find(const char *name)
+{
+    for (size_t i = 0; i < strategy_count; i++)
+        if (strcmp(strategies[i].name, name) == 0)
+            return &strategies[i];
+    return NULL;
+}
+
+const struct lock_ops *strategy_lock(const char *name)
+{
+    const struct strategy *strategy = strategy_find(name);
+    return strategy ? strategy->lock : NULL;
+}
+
+const struct lock_server *strategy_server(const struct strategy *strategy)
+{
+    if (strategy->combining == COMBINED_IN_REDIS)
+        return &redis_server;
+    return strategy->lock ? strategy->lock->server : NULL;
+}
+
+bool strategy_has_steps(const struct strategy *strategy)
+{
+    return strategy->combining == ONE_BY_ONE;
+}
+
+enum stock_kind strategy_stock_kind(const struct strategy *strategy)
+{
+    return strategy->combining == COMBINED_IN_REDIS ? STOCK_REDIS
+                                                    : stock_policy_of(strategy->take_stock)->kind;
+}
+
+size_t strategy_index(const struct strategy *strategy)
+{
+    return (size_t)(strategy - strategies);
+}

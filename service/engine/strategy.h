@@ -1,0 +1,93 @@
+/* A strategy: one row of data that says how createOrder keeps the stock right, or fails to. */
+#ifndef OVERSELL_SERVICE_ENGINE_STRATEGY_H
+#define OVERSELL_SERVICE_ENGINE_STRATEGY_H
+
+#include "db/stock/stock.h"
+#include "lock/lock.h"
+#include "service/engine/outcome.h"
+
+#include <stddef.h>
+
+/* When the stock stays right. */
+enum guarantee {
+    UNSAFE,            /* it does not */
+    ONE_PROCESS,       /* while one process alone sells */
+    WHILE_LEASE_HOLDS, /* while what carries the lock lives: lease, session, connection */
+    SAFE,              /* always */
+};
+
+/* What shows the flaw of a row that is not SAFE; several may, or-ed. */
+enum shown_by {
+    NOTHING = 0,
+    LOAD = 1 << 0, /* plain concurrency */
+    SECOND_PROCESS = 1 << 1,
+    EXPIRY = 1 << 2, /* what carries the lock ends under its holder or a waiter */
+    CRASH = 1 << 3,
+};
+
+/* Where the lock lies around the transaction. */
+enum lock_span {
+    NO_LOCK,      /* none outside the database */
+    AROUND_TX,    /* released after COMMIT */
+    INSIDE_TX,    /* released before COMMIT: the deliberate mistake */
+    AROUND_TWICE, /* around, and taken again by the stock step: needs a reentrant lock */
+};
+
+/* Where the lock's fencing token is checked by the product's row. */
+enum fencing {
+    NO_FENCE,
+    ON_WRITE,    /* by the write alone: the usual picture, which is not enough */
+    BEFORE_READ, /* registered before the read, demanded by the write */
+};
+
+/* One transaction for all, or the stock committed first and the order after it. */
+enum tx_scope { ONE_TX, TWO_TX };
+
+/* Does a worker place the waiting orders of a product one by one, or several together? */
+enum combining { ONE_BY_ONE, COMBINED_IN_POSTGRES, COMBINED_IN_REDIS, COMBINING_COUNT };
+
+struct placing;
+struct order_result;
+
+struct strategy {
+    const char *name;
+    enum guarantee guarantee;
+    unsigned shown_by; /* enum shown_by, or-ed */
+    enum lock_span span;
+    const struct lock_ops *lock; /* NULL: no lock outside the database transaction */
+    enum fencing fencing;
+    enum tx_scope scope;
+    enum db_isolation isolation;
+    stock_take_fn *take_stock;
+    int max_tries;                                  /* more than one where a conflict is worth another try */
+    enum outcome (*place)(struct placing *placing); /* place_by_steps, or a way that no other row shares */
+    enum combining combining;
+    const char *title;
+    const char *why; /* why it does, or does not, oversell */
+};
+
+extern const struct strategy strategies[];
+extern const size_t strategy_count;
+
+/* NULL where there is none of this name. */
+const struct strategy *strategy_find(const char *name);
+/* The lock of the strategy of this name; NULL where it has none, or there is none. Every lock has a strategy of its own
+ * name. */
+const struct lock_ops *strategy_lock(const char *name);
+/* The server that it needs besides the shop's PostgreSQL, for its lock or its stock; NULL for none. */
+const struct lock_server *strategy_server(const struct strategy *strategy);
+/* Does the engine place an order of this strategy step by step? Otherwise the explorer cannot reorder its steps. */
+bool strategy_has_steps(const struct strategy *strategy);
+/* The kind of stock that it sells. */
+enum stock_kind strategy_stock_kind(const struct strategy *strategy);
+/* Its place in the table. */
+size_t strategy_index(const struct strategy *strategy);
+
+/* Names for JSON; static storage. */
+const char *guarantee_name(enum guarantee guarantee);
+const char *span_name(enum lock_span span);
+const char *fence_name(enum fencing fencing);
+const char *scope_name(enum tx_scope scope);
+const char *isolation_name(enum db_isolation isolation);
+
+#endif

@@ -1,0 +1,230 @@
+/* Checks, at program start, what the engine assumes about each row of the strategy table. */
+#include "service/engine/strategy_validate.h"
+
+#include "service/engine/create_order.h"
+#include "service/orders/metrics.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TRIES_MAX = 1000 };
+
+struct complaint {
+    const char *row;
+    char *text;
+    size_t size;
+};
+
+__attribute__((format(printf, 2, 3))) static bool wrong(const struct complaint *complaint, const char *format,
+                                                        ...)
+{
+    va_list arguments;
+    int used = snprintf(complaint->text, complaint->size, "strategy '%s': ", complaint->row);
+    if (used < 0 || (size_t)used >= complaint->size)
+        return false;
+    va_start(arguments, format);
+    vsnprintf(complaint->text + used, complaint->size - (size_t)used, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* ---- the cells, one by one -------------------------------------------------------------------------------------- */
+
+static bool has_valid_cells(const struct strategy *row, const struct complaint *complaint)
+{
+    static const struct {
+        size_t at;
+        unsigned last;
+        const char *cell, *valid;
+    } CELLS[] = {
+        {offsetof(struct strategy, guarantee), SAFE, "guarantee",
+         "UNSAFE, ONE_PROCESS, WHILE_LEASE_HOLDS or SAFE"},
+        {offsetof(struct strategy, span), AROUND_TWICE, "span of the lock",
+         "NO_LOCK, AROUND_TX, INSIDE_TX or AROUND_TWICE"},
+        {offsetof(struct strategy, fencing), BEFORE_READ, "fence", "NO_FENCE, ON_WRITE or BEFORE_READ"},
+        {offsetof(struct strategy, scope), TWO_TX, "number of transactions", "ONE_TX or TWO_TX"},
+        {offsetof(struct strategy, isolation), SERIALIZABLE, "isolation",
+         "READ_COMMITTED, REPEATABLE_READ or SERIALIZABLE"},
+        {offsetof(struct strategy, combining), COMBINING_COUNT - 1, "combining",
+         "ONE_BY_ONE, COMBINED_IN_POSTGRES or COMBINED_IN_REDIS"},
+    };
+    for (size_t i = 0; i < sizeof CELLS / sizeof CELLS[0]; i++) {
+        unsigned value;
+        memcpy(&value, (const char *)row + CELLS[i].at, sizeof value);
+        if (value > CELLS[i].last)
+            return wrong(complaint, "the %s is %u; it must be %s", CELLS[i].cell, value, CELLS[i].valid);
+    }
+    if (!row->title || !row->why)
+        return wrong(complaint,
+                     "its title or its explanation is missing; add both texts at the end of the row");
+    if (row->shown_by & ~(unsigned)(LOAD | SECOND_PROCESS | EXPIRY | CRASH))
+        return wrong(complaint,
+                     "what shows its flaw must be a combination of LOAD, SECOND_PROCESS, EXPIRY and CRASH");
+    if (row->guarantee != SAFE && row->shown_by == NOTHING)
+        return wrong(
+            complaint,
+            "it is not SAFE, but NOTHING shows its flaw; name what does (LOAD, SECOND_PROCESS, EXPIRY or "
+            "CRASH), or promise SAFE");
+    if (row->guarantee == SAFE && row->shown_by != NOTHING)
+        return wrong(
+            complaint,
+            "it is SAFE, but something is said to show its flaw; set that to NOTHING, or promise less");
+    return true;
+}
+
+/* ---- the lock ---------------------------------------------------------------------------------------------------- */
+
+/* A lock's source file identifies its locks by address, so a copy does not work. */
+static bool is_original(const struct lock_ops *lock, const struct complaint *complaint)
+{
+    const struct lock_ops *like = NULL;
+    for (const struct lock_ops *const *listed = all_locks; *listed; listed++) {
+        if (*listed == lock)
+            return true;
+        if ((*listed)->acquire == lock->acquire && (!like || strcmp((*listed)->name, lock->name) == 0))
+            like = *listed;
+    }
+    return !like ||
+           wrong(complaint,
+                 "its lock is a copy of '%s'; refer to that lock itself, or give yours functions of its own",
+                 like->name);
+}
+
+static bool has_whole_lock(const struct lock_ops *lock, const struct complaint *complaint)
+{
+    if (!lock->name || !lock->open || !lock->acquire || !lock->release || !lock->still_held || !lock->close)
+        return wrong(
+            complaint,
+            "its lock lacks its name or a function; open, acquire, release, still_held and close are needed");
+    if (lock->properties.renewed && !lock->renew)
+        return wrong(
+            complaint,
+            "its lock '%s' is declared as renewed, but has no function renew; add it, or set renewed to false",
+            lock->name);
+    return is_original(lock, complaint);
+}
+
+static bool has_valid_lock(const struct strategy *row, const struct complaint *complaint)
+{
+    const struct lock_ops *lock = row->lock;
+    if (!lock && row->span != NO_LOCK)
+        return wrong(
+            complaint,
+            "its span is %s, but its lock is NULL; name a lock of lock/lock.h, or set the span to NO_LOCK",
+            span_name(row->span));
+    if (lock && row->span == NO_LOCK)
+        return wrong(
+            complaint,
+            "it has a lock, but its span is NO_LOCK; set the span to AROUND_TX, or the lock to NULL");
+    if (lock && !has_whole_lock(lock, complaint))
+        return false;
+    if (row->span == AROUND_TWICE && !lock->properties.reentrant)
+        return wrong(
+            complaint,
+            "its span is AROUND_TWICE, but a holder cannot take the lock '%s' again; choose a reentrant lock, or "
+            "set the span to AROUND_TX",
+            lock->name);
+    return true;
+}
+
+static bool has_valid_fence(const struct strategy *row, const struct complaint *complaint)
+{
+    bool before = row->fencing == BEFORE_READ;
+    if (row->take_stock == take_fenced && !before)
+        return wrong(complaint, "take_fenced demands a registered token; set the fence to BEFORE_READ");
+    if (row->take_stock == take_fence_on_write && row->fencing == NO_FENCE)
+        return wrong(complaint, "take_fence_on_write compares tokens; set the fence to ON_WRITE");
+    if (row->take_stock == take_checked && !row->lock)
+        return wrong(
+            complaint,
+            "take_checked asks the lock whether it is still held, but there is no lock; choose a lock");
+    if (row->fencing == NO_FENCE)
+        return true;
+    if (!row->lock || !row->lock->server || !row->lock->properties.fenced)
+        return wrong(
+            complaint,
+            "it has a fence, but its lock grants no tokens; choose one that does (redis_fenced, zookeeper_queue, "
+            "etcd_mutex), or set the fence to NO_FENCE");
+    if (before && row->span == INSIDE_TX)
+        return wrong(
+            complaint,
+            "its token is registered before the transaction, but the lock is taken inside it; set the span to "
+            "AROUND_TX");
+    return true;
+}
+
+/* ---- the transaction --------------------------------------------------------------------------------------------- */
+
+/* The workers combine orders by COMBINING, and such a batch neither goes through the engine's steps nor takes a lock. */
+static bool has_valid_combining(const struct strategy *row, const struct complaint *complaint)
+{
+    enum combining wanted = row->place == place_in_batch   ? COMBINED_IN_POSTGRES
+                            : row->place == place_in_redis ? COMBINED_IN_REDIS
+                                                           : ONE_BY_ONE;
+    if (row->combining != wanted && wanted == ONE_BY_ONE)
+        return wrong(complaint,
+                     "its place function places one order at a time; set its combining to ONE_BY_ONE");
+    if (row->combining != wanted)
+        return wrong(complaint, "it has another combining than its place function; with %s set it to %s",
+                     wanted == COMBINED_IN_REDIS ? "place_in_redis" : "place_in_batch",
+                     wanted == COMBINED_IN_REDIS ? "COMBINED_IN_REDIS" : "COMBINED_IN_POSTGRES");
+    if (wanted != ONE_BY_ONE && row->lock)
+        return wrong(complaint, "it combines orders, but has a lock, which no batch takes; set the lock to "
+                                "NULL and the span to NO_LOCK");
+    return true;
+}
+
+static bool has_valid_steps(const struct strategy *row, const struct complaint *complaint)
+{
+    if (!row->place)
+        return wrong(complaint, "it has no way of placing an order; set it to place_by_steps");
+    if (row->place == place_by_steps && !row->take_stock)
+        return wrong(
+            complaint,
+            "it has no way of taking stock; name one of db/stock/stock.h, or a function of your own");
+    if (!has_valid_combining(row, complaint))
+        return false;
+    if (row->max_tries < 1 || row->max_tries > TRIES_MAX)
+        return wrong(complaint, "it has %d tries; it must have 1 to %d", row->max_tries, TRIES_MAX);
+    if (row->scope == TWO_TX && row->max_tries > 1)
+        return wrong(
+            complaint,
+            "with TWO_TX the stock is committed first, and another try would take it again; set the tries to 1");
+    if (row->scope == TWO_TX && row->place == place_by_steps && strategy_stock_kind(row) != STOCK_COUNTER)
+        return wrong(
+            complaint,
+            "with TWO_TX an order that fails gives its units back to the counter; choose a way of taking stock from the "
+            "counter, or set the number of transactions to ONE_TX");
+    return true;
+}
+
+bool strategy_validate(const struct strategy *row, char *ret_error, size_t size)
+{
+    if (size > 0)
+        *ret_error = '\0';
+    const struct complaint complaint = {row->name && *row->name ? row->name : "(no name)", ret_error, size};
+    if (!row->name || !*row->name)
+        return wrong(&complaint, "it has no name; write one in the first cell");
+    return has_valid_cells(row, &complaint) && has_valid_lock(row, &complaint) &&
+           has_valid_fence(row, &complaint) && has_valid_steps(row, &complaint);
+}
+
+bool strategies_validate(char *ret_error, size_t size)
+{
+    if (strategy_count == 0 || strategy_count > STRATEGIES_MAX) {
+        snprintf(ret_error, size, "the table has %zu strategies; it must have 1 to %d", strategy_count,
+                 STRATEGIES_MAX);
+        return false;
+    }
+    for (size_t i = 0; i < strategy_count; i++) {
+        const struct strategy *row = &strategies[i];
+        if (!strategy_validate(row, ret_error, size))
+            return false;
+        if (strategy_find(row->name) != row) {
+            const struct complaint complaint = {row->name, ret_error, size};
+            return wrong(&complaint, "two rows have this name; rename one of them");
+        }
+    }
+    return true;
+}

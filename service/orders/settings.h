@@ -1,0 +1,17 @@
+/* The settings of a product's orders, which PUT /strategy changes. */
+#ifndef OVERSELL_SERVICE_ORDERS_SETTINGS_H
+#define OVERSELL_SERVICE_ORDERS_SETTINGS_H
+
+#include "service/engine/strategy.h"
+
+#include <stdint.h>
+
+struct settings {
+    const struct strategy *strategy;
+    int64_t lock_ttl_ms;
+    int64_t lock_wait_ms;
+    int64_t think_ms;
+    int64_t product_limit; /* orders of one product in the database at once; 0: no limit */
+};
+
+#endif

@@ -1,0 +1,113 @@
+/* The workshop page: its files, carried in the binary, and the headers that keep it to itself. */
+#include "service/api/api.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Only what this service serves: nothing inline, nothing from elsewhere, and in nobody's frame. */
+static const char CONTENT_POLICY[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+static const char HTML[] = "text/html; charset=utf-8", CSS[] = "text/css; charset=utf-8",
+                  SCRIPT[] = "text/javascript; charset=utf-8", IMAGE[] = "image/svg+xml";
+
+/* page.S: the bytes of each file, from its label to its end. */
+#define FILES(X)                                                                                             \
+    X(index, "index.html", HTML)                                                                             \
+    X(steps_page, "steps.html", HTML)                                                                        \
+    X(steps_style, "steps.css", CSS)                                                                         \
+    X(steps, "steps.js", SCRIPT)                                                                             \
+    X(steps_view, "steps_view.js", SCRIPT)                                                                   \
+    X(steps_words, "steps_words.js", SCRIPT)                                                                 \
+    X(style, "style.css", CSS)                                                                               \
+    X(timeline_style, "timeline.css", CSS)                                                                   \
+    X(icon, "icon.svg", IMAGE)                                                                               \
+    X(class, "class.js", SCRIPT)                                                                             \
+    X(app, "app.js", SCRIPT)                                                                                 \
+    X(api, "api.js", SCRIPT)                                                                                 \
+    X(dom, "dom.js", SCRIPT)                                                                                 \
+    X(figures, "figures.js", SCRIPT)                                                                         \
+    X(strategies, "strategies.js", SCRIPT)                                                                   \
+    X(orders, "orders.js", SCRIPT)                                                                           \
+    X(load, "load.js", SCRIPT)                                                                               \
+    X(results, "results.js", SCRIPT)                                                                         \
+    X(timeline, "timeline.js", SCRIPT)                                                                       \
+    X(overlaps, "overlaps.js", SCRIPT)                                                                       \
+    X(looks, "looks.js", SCRIPT)
+
+#define DECLARE(label, name, type) extern const char page_##label[], page_##label##_end[];
+FILES(DECLARE)
+
+static const struct page_file {
+    const char *name, *type, *begin, *end;
+} files[] = {
+#define ROW(label, name, type) {name, type, page_##label, page_##label##_end},
+    FILES(ROW){0}};
+
+/* A hash of the bytes (FNV-1a): another build's file has another tag, whatever its size and date. */
+static uint64_t hash(const struct page_file *file)
+{
+    uint64_t value = 14695981039346656037u;
+    for (const char *byte = file->begin; byte < file->end; byte++)
+        value = (value ^ (unsigned char)*byte) * 1099511628211u;
+    return value;
+}
+
+static void set_headers(struct exchange *x, const char *tag)
+{
+    http_set_header(x, "ETag", "%s", tag);
+    http_set_header(x, "Cache-Control",
+                    "no-cache"); /* kept, but asked for each time whether it is still the same */
+    http_set_fixed_header(x, "Content-Security-Policy", CONTENT_POLICY);
+    http_set_fixed_header(x, "Referrer-Policy", "no-referrer");
+    http_set_fixed_header(x, "X-Frame-Options", "DENY");
+    http_set_fixed_header(x, "Cross-Origin-Opener-Policy", "same-origin");
+    http_set_fixed_header(x, "Cross-Origin-Resource-Policy", "same-origin");
+}
+
+static void reply_file(struct exchange *x, const char *name)
+{
+    const struct page_file *file = files;
+    while (file->name && strcmp(file->name, name) != 0)
+        file++;
+    if (!file->name) {
+        reply_problem(x, NOT_FOUND, NULL, "the page has no such file");
+        return;
+    }
+    char tag[24];
+    snprintf(tag, sizeof tag, "\"%016" PRIx64 "\"", hash(file));
+    const char *known = http_header(x, "If-None-Match");
+    size_t size = (size_t)(file->end - file->begin);
+    char *copy = NULL;
+    if (known && strstr(known, tag)) {
+        http_reply_body(x, 304, NULL, NULL, 0);
+    } else if ((copy = malloc(size + 1)) != NULL) {
+        memcpy(copy, file->begin, size);
+        http_reply_body(x, 200, file->type, copy, size);
+    } else {
+        reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
+        return;
+    }
+    set_headers(x, tag);
+}
+
+void page_get(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    reply_file(x, "index.html");
+}
+
+void steps_page(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    reply_file(x, "steps.html");
+}
+
+void page_get_file(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    reply_file(x, x->argument);
+}

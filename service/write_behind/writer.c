@@ -1,0 +1,292 @@
+/* The writer: a thread that takes accepted orders from the stream in Redis and writes them to PostgreSQL. */
+#include "base/clock.h"
+#include "service/write_behind/writer_impl.h"
+
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    REST_MS = 2000, /* between two looks whether there is a stream, while nobody here accepts orders */
+    BLOCK_MS = 250, /* waiting for the next order; also how late a stop is seen */
+    GATHER_MS = 25, /* after a batch that was not full: the next shall be more than one order */
+    EASE = 4,       /* see ease */
+    EASE_MAX_MS = 400,
+    EASE_BACKLOG = STOCK_BACKLOG_MAX * 2 / 5,
+    DRAIN_MS = 10000,      /* at the end */
+    CARE_MS = 2000,        /* between two rounds of looking after what others have left, and of repairs */
+    DEAD_MS = 5000,        /* a consumer that has not been heard of for so long loses its entries … */
+    FORGOTTEN_MS = 60000,  /* … and its name */
+    REPAIRS = 20,          /* products looked at in a round */
+    REPAIR_BACKLOG = 5000, /* … unless so many orders wait, which would make the look a long one */
+};
+
+/* ---- waiting ------------------------------------------------------------------------------------------------------- */
+
+bool writer_is_stopping(struct writer *writer)
+{
+    pthread_mutex_lock(&writer->mutex);
+    bool stopping = writer->stopping;
+    pthread_mutex_unlock(&writer->mutex);
+    return stopping;
+}
+
+void writer_rest(struct writer *writer, int64_t ms)
+{
+    int64_t until_us = writer_from_now(ms);
+    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
+    bool was_awake = atomic_load(&writer->awake);
+    pthread_mutex_lock(&writer->mutex);
+    while (!writer->stopping && atomic_load(&writer->awake) == was_awake &&
+           pthread_cond_clockwait(&writer->changed, &writer->mutex, CLOCK_MONOTONIC, &until) == 0)
+        ;
+    pthread_mutex_unlock(&writer->mutex);
+}
+
+void writer_back_off(struct writer *writer)
+{
+    if (writer_is_stopping(writer)) /* nothing else is to be woken for */
+        nanosleep(&(struct timespec){.tv_nsec = INT64_C(1000000) * WRITER_BACK_OFF_FIRST_MS}, NULL);
+    else
+        writer_rest(writer, writer->pause_ms);
+    writer->pause_ms = writer->pause_ms * 2 < WRITER_BACK_OFF_MAX_MS ? writer->pause_ms * 2
+                                                                     : WRITER_BACK_OFF_MAX_MS;
+}
+
+void writer_wake(struct writer *writer)
+{
+    if (!writer || atomic_load_explicit(&writer->awake, memory_order_relaxed))
+        return;
+    pthread_mutex_lock(&writer->mutex);
+    atomic_store(&writer->awake, true);
+    pthread_cond_signal(&writer->changed);
+    pthread_mutex_unlock(&writer->mutex);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------------- */
+
+/* Reads one batch and writes it. *ret_count: how many entries that were. */
+static bool work_off(struct writer *writer, enum stream_part part, int64_t wait_ms, int64_t end_us,
+                     size_t *ret_count)
+{
+    struct stream_batch *batch = &writer->batch;
+    *ret_count = 0;
+    bool well = writer_redis_well(writer,
+                                  redis_stream_read(writer->stock, writer->consumer, part, wait_ms, batch));
+    *ret_count = batch->count + batch->spoilt_count;
+    if (well && *ret_count > 0)
+        well = writer_write_batch(writer, end_us);
+    stream_release(batch);
+    if (!well)
+        writer->has_pending = true;
+    return well;
+}
+
+/* Entries that were handed to us and are not done, from before an error. */
+static bool finish_pending(struct writer *writer, int64_t end_us)
+{
+    size_t count = 1;
+    while (writer->has_pending && count > 0)
+        if (!work_off(writer, STREAM_PENDING, 0, end_us, &count))
+            return false;
+    writer->has_pending = false;
+    return true;
+}
+
+/* ---- looking after things --------------------------------------------------------------------------------------------- */
+
+static void repair_some(struct writer *writer)
+{
+    int64_t ids[REPAIRS];
+    size_t count = 0;
+    struct reconciliation ignored;
+    if (atomic_load(&writer->backlog) > REPAIR_BACKLOG || !writer_database_well(writer))
+        return;
+    if (products_behind(writer->db, writer->looked_at, ids, REPAIRS, &count) != DB_OK)
+        return;
+    for (size_t i = 0; i < count && !writer_is_stopping(writer) && writer_database_well(writer); i++)
+        (void)reconcile(writer->db, writer->stock, ids[i], writer_from_now(WRITER_LOCK_MS), &ignored);
+    writer->looked_at = count == REPAIRS ? ids[count - 1] : 0;
+}
+
+/* Every few seconds: what dead consumers have left is written, their names are forgotten, stocks are repaired. */
+static bool take_care(struct writer *writer)
+{
+    int64_t length = 0;
+    size_t count = 1;
+    if (order_ids_run_low(writer->service->ids) && writer_database_well(writer))
+        (void)order_ids_draw(writer->service->ids, writer->db);
+    if (monotonic_us() < writer->care_us)
+        return true;
+    while (count > 0 && !writer_is_stopping(writer))
+        if (!work_off(writer, STREAM_LEFT, DEAD_MS, 0, &count))
+            return false;
+    if (!writer_redis_well(writer, redis_stream_length(writer->stock, &length)) ||
+        !writer_redis_well(writer, redis_stream_sweep(writer->stock, "", FORGOTTEN_MS)))
+        return false;
+    atomic_store(&writer->backlog, length);
+    repair_some(writer);
+    writer->care_us = writer_from_now(CARE_MS + random() % CARE_MS);
+    return true;
+}
+
+/* While orders pour in they come first: the writer rests for EASE times as long as it has written while none wait, for less
+ * the more do, and so leaves most of the machine to those who take orders. When they stop, or EASE_BACKLOG wait, it does
+ * not rest. */
+static bool ease(struct writer *writer, size_t written, int64_t took_us)
+{
+    int64_t length = 0, before = atomic_load(&writer->backlog);
+    if (!writer_redis_well(writer, redis_stream_length(writer->stock, &length)))
+        return false;
+    atomic_store(&writer->backlog, length);
+    bool they_come = length + (int64_t)written > before;
+    int64_t room = EASE_BACKLOG - length;
+    int64_t pause_ms = took_us / 1000 * EASE * room / EASE_BACKLOG;
+    if (they_come && room > 0)
+        writer_rest(writer, pause_ms < EASE_MAX_MS ? pause_ms : EASE_MAX_MS);
+    return true;
+}
+
+/* One batch of new orders, and a pause behind it. */
+static bool write_new(struct writer *writer)
+{
+    size_t count;
+    if (!work_off(writer, STREAM_NEW, BLOCK_MS, 0, &count))
+        return false;
+    if (count == STREAM_BATCH_MAX)
+        return ease(writer, count, writer->took_us);
+    if (count > 0)
+        writer_rest(writer, GATHER_MS);
+    return true;
+}
+
+/* Has a process that is no more left a stream to us? */
+static void look_for_stream(struct writer *writer)
+{
+    int64_t length = 0;
+    if (redis_stream_length(writer->stock, &length) == LOCK_OK && length > 0)
+        atomic_store(&writer->awake, true);
+    else
+        writer_rest(writer, REST_MS);
+}
+
+/* All that is in the stream now; other processes may add to it for ever. */
+static void drain(struct writer *writer)
+{
+    int64_t end_us = writer_from_now(DRAIN_MS), length = 0;
+    size_t count = 1;
+    if (!atomic_load(&writer->awake))
+        return;
+    (void)redis_stream_length(writer->stock, &length);
+    while (count > 0 && length > 0 && monotonic_us() < end_us) {
+        bool well = finish_pending(writer, end_us) && work_off(writer, STREAM_NEW, 1, end_us, &count);
+        length -= (int64_t)count;
+        if (!well) {
+            count = 1;
+            writer_back_off(writer);
+        }
+    }
+    if (redis_stream_length(writer->stock, &length) != LOCK_OK)
+        log_line(LOG_WARNING, "accepted orders may be left in Redis: %s", redis_stock_error(writer->stock));
+    else if (length > 0)
+        log_line(LOG_INFO, "%" PRId64 " accepted orders are left in Redis", length);
+    (void)redis_stream_sweep(writer->stock, writer->consumer, FORGOTTEN_MS);
+}
+
+static void *run(void *arg)
+{
+    struct writer *writer = arg;
+    while (!writer_is_stopping(writer)) {
+        if (!atomic_load(&writer->awake)) {
+            look_for_stream(writer);
+            continue;
+        }
+        if (!take_care(writer) || !finish_pending(writer, 0) || !write_new(writer))
+            writer_back_off(writer);
+    }
+    drain(writer);
+    return NULL;
+}
+
+/* ---- starting and ending ---------------------------------------------------------------------------------------------- */
+
+static void writer_free(struct writer *writer)
+{
+    redis_stock_free(writer->stock);
+    db_free(writer->db);
+    pthread_cond_destroy(&writer->changed);
+    pthread_mutex_destroy(&writer->mutex);
+    free(writer);
+}
+
+bool writer_start(struct service *service, struct writer **ret_writer)
+{
+    *ret_writer = NULL;
+    if (!redis_stock_is_configured())
+        return true;
+    struct writer *writer = calloc(1, sizeof *writer);
+    if (!writer)
+        return false;
+    pthread_mutex_init(&writer->mutex, NULL);
+    pthread_cond_init(&writer->changed, NULL);
+    writer->service = service;
+    writer->has_pending = true;
+    writer->pause_ms = WRITER_BACK_OFF_FIRST_MS;
+    /* The name is another at each start: who had it before may still be at work. */
+    snprintf(writer->consumer, sizeof writer->consumer, "%s:%" PRIx64, service->instance,
+             (uint64_t)monotonic_us() ^ (uint64_t)getpid() << 40);
+    writer->db = db_new(service->config.database_url, "oversell writer");
+    writer->stock = redis_stock_new();
+    if (writer->db && writer->stock && pthread_create(&writer->thread, NULL, run, writer) == 0) {
+        *ret_writer = writer;
+        return true;
+    }
+    writer_free(writer);
+    return false;
+}
+
+void writer_stop(struct writer *writer)
+{
+    if (!writer)
+        return;
+    pthread_mutex_lock(&writer->mutex);
+    writer->stopping = true;
+    pthread_cond_signal(&writer->changed);
+    pthread_mutex_unlock(&writer->mutex);
+    pthread_join(writer->thread, NULL);
+    writer_free(writer);
+}
+
+void writer_print_metrics(struct writer *writer, FILE *to)
+{
+    static const char *const fates[] = {[ORDER_WRITTEN] = "written",
+                                        [ORDER_KNOWN] = "known",
+                                        [ORDER_REJECTED] = "rejected",
+                                        [ORDER_OUTDATED] = "outdated"};
+    if (!writer)
+        return;
+    fprintf(
+        to,
+        "# HELP oversell_writer_orders_total Accepted orders that have left the stream, by what became of them.\n"
+        "# TYPE oversell_writer_orders_total counter\n");
+    for (size_t i = 0; i < sizeof fates / sizeof fates[0]; i++)
+        fprintf(to, "oversell_writer_orders_total{fate=\"%s\"} %llu\n", fates[i],
+                atomic_load(&writer->fates[i]));
+    fprintf(to, "oversell_writer_orders_total{fate=\"spoilt\"} %llu\n", atomic_load(&writer->spoilt));
+    fprintf(to,
+            "# HELP oversell_writer_batches_total Transactions that wrote accepted orders.\n"
+            "# TYPE oversell_writer_batches_total counter\noversell_writer_batches_total %llu\n"
+            "# HELP oversell_writer_seconds_total Time that they took, waits included.\n"
+            "# TYPE oversell_writer_seconds_total counter\noversell_writer_seconds_total %.6f\n"
+            "# HELP oversell_writer_backlog Accepted orders in the stream, as last looked at.\n"
+            "# TYPE oversell_writer_backlog gauge\noversell_writer_backlog %lld\n"
+            "# HELP oversell_stock_repaired_units_total Units by which stock in Redis had to be corrected.\n"
+            "# TYPE oversell_stock_repaired_units_total counter\noversell_stock_repaired_units_total %" PRIu64
+            "\n",
+            atomic_load(&writer->batches), (double)atomic_load(&writer->write_us) / 1e6,
+            atomic_load(&writer->backlog), reconcile_repaired_units());
+}
