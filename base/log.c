@@ -68,9 +68,33 @@ void log_line(enum log_level level, const char *format, ...)
         fprintf(stderr, "%s %-7s %s\n", when, log_level_names[level], text);
 }
 
+/* Whether there is room for a line, where BURST lines may be written at once and one more each second. */
+static bool opens(struct log_valve *valve, long burst)
+{
+    enum { LINE_US = 1000000 };
+    long now_us = (long)monotonic_us(), next_us = atomic_load(&valve->next_us), begin_us;
+    do {
+        if (next_us - now_us > (burst - 1) * LINE_US)
+            return false;
+        begin_us = next_us > now_us ? next_us : now_us;
+    } while (!atomic_compare_exchange_weak(&valve->next_us, &next_us, begin_us + LINE_US));
+    return true;
+}
+
 bool log_valve_opens(struct log_valve *valve)
 {
-    long now_us = (long)monotonic_us();
-    long next_us = atomic_load(&valve->next_us);
-    return now_us >= next_us && atomic_compare_exchange_strong(&valve->next_us, &next_us, now_us + 1000000);
+    return opens(valve, 1);
+}
+
+bool log_valve_counts(struct log_valve *valve, char ret_left_out[static LOG_LEFT_OUT_SIZE])
+{
+    if (!opens(valve, LOG_BURST)) {
+        atomic_fetch_add(&valve->left_out, 1);
+        return false;
+    }
+    long left_out = atomic_exchange(&valve->left_out, 0);
+    ret_left_out[0] = '\0';
+    if (left_out > 0)
+        snprintf(ret_left_out, LOG_LEFT_OUT_SIZE, "; %ld more such calls were not logged", left_out);
+    return true;
 }

@@ -20,10 +20,25 @@ void log_line(enum log_level level, const char *format, ...) __attribute__((form
             log_line(level, __VA_ARGS__);                                                                    \
     } while (0)
 
+/* As log_line, up to LOG_BURST lines at once and one more each second, for each place that calls it. FORMAT must end
+ * with %s, for the text that says how many lines were left out since the last one. */
+#define log_bounded(level, format, ...)                                                                      \
+    do {                                                                                                     \
+        static struct log_valve valve_;                                                                      \
+        char left_out_[LOG_LEFT_OUT_SIZE];                                                                   \
+        if (log_valve_counts(&valve_, left_out_))                                                            \
+            log_line(level, format, __VA_ARGS__, left_out_);                                                 \
+    } while (0)
+
+enum { LOG_BURST = 20, LOG_LEFT_OUT_SIZE = 64 };
+
 struct log_valve {
-    _Atomic long next_us;
+    _Atomic long next_us;  /* when all lines so far will have been paid for, at one line a second */
+    _Atomic long left_out; /* lines that were not written since the last one */
 };
 bool log_valve_opens(struct log_valve *valve);
+/* The same for LOG_BURST lines at once. If it opens, RET_LEFT_OUT is "", or says how many lines were left out. */
+bool log_valve_counts(struct log_valve *valve, char ret_left_out[static LOG_LEFT_OUT_SIZE]);
 
 /* error, warning, info, debug: names ended by NULL, in the order of enum log_level. */
 extern const char *const log_level_names[];

@@ -16,29 +16,38 @@ static const char *token_of(const struct exchange *x)
     return header && strncasecmp(header, "Bearer ", 7) == 0 ? header + 7 : "";
 }
 
+/* Every use of a wrong token is a failed login, also where the call needs none: GET /classroom tells whether a token is the
+ * teacher's. The line does not contain the token. */
+static void log_wrong_token(struct exchange *x)
+{
+    char address[64];
+    http_client_address(x, address, sizeof address);
+    log_bounded(LOG_WARNING, "a call from %s brought a token that is not valid for %s %s%s", address,
+                x->method, x->route->path);
+}
+
 bool access_allows(struct exchange *x, struct service *service, enum access access)
 {
     const char *token = token_of(x), *admin = service->config.admin_token;
     bool classroom = service->config.classroom != 0;
     x->is_teacher = !admin[0] || same_secret(token, admin);
     x->owns = x->is_teacher ? 0 : sandbox_owned(service->sandboxes, token);
+    bool has_code = classroom && service->class_code[0] && same_secret(token, service->class_code);
     bool allowed = x->is_teacher;
     switch (access) {
     case ANYBODY: allowed = true; break;
     case TEACHER: break;
     case OWNER: allowed |= x->owns != 0; break;
     case BUYER: allowed |= !classroom || x->owns != 0; break;
-    case LEARNER:
-        allowed |= classroom && service->class_code[0] && same_secret(token, service->class_code);
-        break;
+    case LEARNER: allowed |= has_code; break;
     }
-    if (!allowed && token[0]) {
-        char address[64];
-        http_client_address(x, address, sizeof address);
-        log_seldom(LOG_WARNING, "a call from %s brought a token that is not valid for %s %s", address,
-                   x->method, x->route->path);
-    }
-    if (!allowed)
+    if (token[0] && (!allowed || (!x->is_teacher && !x->owns && !has_code)))
+        log_wrong_token(x);
+    if (!allowed && sandbox_was_evicted(service->sandboxes, token))
+        reply_problem(
+            x, UNAUTHORIZED, NULL,
+            "The teacher ended this sandbox. Enter the class code on the page to join the class again");
+    else if (!allowed)
         reply_problem(x, UNAUTHORIZED, NULL, "send the header Authorization: Bearer TOKEN with %s",
                       access == TEACHER   ? "the admin token"
                       : access == LEARNER ? "the class code"

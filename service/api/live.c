@@ -67,15 +67,17 @@ static char *traces_text(struct worker *worker, const struct trace_query *query,
 }
 
 /* The part that is computed for every call; the rest is cached. */
-static char *state_text(struct service *service, int64_t product_id, int64_t traced, const char *problem)
+static char *state_text(const struct exchange *x, int64_t product_id, int64_t traced, const char *problem)
 {
+    struct service *service = x->app;
     struct settings settings = product_settings(service->orders, product_id);
     json_t *state = json_pack(
-        "{s:s, s:I, s:I, s:I, s:s?, s:{s:s, s:I, s:I, s:I}, s:o}", "instance", service->instance, "now_us",
-        (json_int_t)monotonic_us(), "sale_us", (json_int_t)sale_begun_us(&service->sales, product_id),
-        "traced", (json_int_t)traced, "problem", problem, "settings", "name", settings.strategy->name,
-        "lock_ttl_ms", (json_int_t)settings.lock_ttl_ms, "lock_wait_ms", (json_int_t)settings.lock_wait_ms,
-        "think_ms", (json_int_t)settings.think_ms, "run", runs_summary(service->runs));
+        "{s:s, s:I, s:I, s:I, s:s?, s:{s:s, s:I, s:I, s:I}, s:o, s:o}", "instance", service->instance,
+        "now_us", (json_int_t)monotonic_us(), "sale_us",
+        (json_int_t)sale_begun_us(&service->sales, product_id), "traced", (json_int_t)traced, "problem",
+        problem, "settings", "name", settings.strategy->name, "lock_ttl_ms", (json_int_t)settings.lock_ttl_ms,
+        "lock_wait_ms", (json_int_t)settings.lock_wait_ms, "think_ms", (json_int_t)settings.think_ms, "run",
+        runs_summary(service->runs), "owns", x->owns ? json_integer(x->owns) : json_null());
     char *text = state ? json_dumps(state, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(state);
     return text;
@@ -83,7 +85,6 @@ static char *state_text(struct service *service, int64_t product_id, int64_t tra
 
 void live_get(struct exchange *x, struct worker *worker)
 {
-    struct service *service = worker->service;
     int64_t product_id, wanted, traced, since;
     if (!http_query_names(x, (const char *const[]){"product_id", "traces", "traced", "since", NULL})) {
         reply_problem(x, BAD_REQUEST, NULL, "the parameters are product_id, traces, traced and since");
@@ -101,7 +102,7 @@ void live_get(struct exchange *x, struct worker *worker)
     /* A number that this process has not reached yet is from an earlier process: then the caller has none of our traces. */
     const struct trace_query query = {product_id, (int)wanted, since <= now_traced ? (uint64_t)since : 0};
     char *traces = news ? traces_text(worker, &query, &now_traced) : NULL;
-    char *state = state_text(service, product_id, now_traced, problem), *reply = NULL;
+    char *state = state_text(x, product_id, now_traced, problem), *reply = NULL;
     /* The three are JSON already; the state's closing brace makes room for the other two. */
     int size = state ? asprintf(&reply, "%.*s,\"books\":%s,\"traces\":%s}", (int)strlen(state) - 1, state,
                                 books ? books : "null", traces ? strchr(traces, ' ') + 1 : "null")

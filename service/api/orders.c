@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "db/orders/write_behind.h"
 #include "db/products/audit.h"
+#include "service/classroom/sandbox.h"
 #include "service/engine/create_order.h"
 #include "service/orders/order_job.h"
 #include "service/write_behind/accepted.h"
@@ -166,6 +167,8 @@ void orders_create(struct exchange *x, struct worker *worker)
     json_t *body = NULL;
     if (asked_strategy(x, &strategy) && asked_key(x, &request.idempotency_key))
         body = read_order(x, &request);
+    if (body && x->owns)
+        sandbox_count_order(((struct service *)x->app)->sandboxes, x->owns);
     if (body)
         order_job_queue(x, &request, body, strategy);
     else

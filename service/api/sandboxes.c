@@ -144,13 +144,22 @@ void sandboxes_list(struct exchange *x, struct worker *worker)
 {
     (void)worker;
     struct sandbox_info list[SANDBOXES_MAX];
-    int count = sandbox_list(((struct service *)x->app)->sandboxes, list);
+    struct service *service = x->app;
+    int count = sandbox_list(service->sandboxes, list), taken = 0;
     json_t *sandboxes = json_array();
-    for (int i = 0; i < count; i++)
-        json_array_append_new(sandboxes,
-                              json_pack("{s:I, s:s, s:I}", "product_id", (json_int_t)list[i].product_id,
-                                        "address", list[i].address, "idle_ms", (json_int_t)list[i].idle_ms));
-    http_reply_json(x, 200, json_pack("{s:o}", "sandboxes", sandboxes));
+    for (int i = 0; i < count; i++) {
+        const struct sandbox_info *info = &list[i];
+        taken += !info->is_expired;
+        json_array_append_new(
+            sandboxes, json_pack("{s:i, s:I, s:s, s:I, s:I, s:b, s:b}", "number", info->number, "product_id",
+                                 (json_int_t)info->product_id, "address", info->address, "idle_ms",
+                                 (json_int_t)info->idle_ms, "orders", (json_int_t)info->orders, "expired",
+                                 info->is_expired, "teacher", info->is_teachers));
+    }
+    http_reply_json(x, 200,
+                    json_pack("{s:o, s:{s:i, s:i, s:i}, s:o}", "sandboxes", sandboxes, "places", "learners",
+                              SANDBOXES_MAX - SANDBOXES_RESERVED, "teacher", SANDBOXES_RESERVED, "taken",
+                              taken, "run", runs_summary(service->runs)));
 }
 
 void sandboxes_delete(struct exchange *x, struct worker *worker)
@@ -168,27 +177,24 @@ void sandboxes_delete(struct exchange *x, struct worker *worker)
     http_reply_json(x, 200, json_pack("{s:I}", "product_id", (json_int_t)id));
 }
 
-/* The product of the sandbox that the call names, which the teacher too may have; 0: none. */
-static int64_t named_sandbox(struct exchange *x)
-{
-    const char *token = http_header(x, "X-Sandbox");
-    return token ? sandbox_owned(((struct service *)x->app)->sandboxes, token) : 0;
-}
-
 void classroom_get(struct exchange *x, struct worker *worker)
 {
     (void)worker;
     const struct service *service = x->app;
     bool classroom = service->config.classroom != 0;
-    int64_t owns = named_sandbox(x);
+    /* The teacher may have a sandbox as well, so its token comes in a header of its own. */
+    const char *named = http_header(x, "X-Sandbox");
+    int64_t owns = named ? sandbox_owned(service->sandboxes, named) : 0;
+    bool evicted = named && sandbox_was_evicted(service->sandboxes, named);
     json_t *addresses = classroom && x->is_teacher
                             ? addresses_for_others(&service->config, atomic_load(&service->port))
                             : json_array();
     http_set_fixed_header(x, "Cache-Control", "no-store"); /* the code is for the teacher */
-    http_reply_json(
-        x, 200,
-        json_pack("{s:b, s:b, s:s?, s:o, s:i, s:o, s:{s:o, s:o}}", "classroom", classroom, "teacher",
-                  x->is_teacher, "code", classroom && x->is_teacher ? service->class_code : NULL, "owns",
-                  owns ? json_integer(owns) : json_null(), "learners", sandbox_count(service->sandboxes),
-                  "addresses", addresses, "limits", "run", runs_limits(x), "strategy", strategy_limits(x)));
+    http_reply_json(x, 200,
+                    json_pack("{s:b, s:b, s:s?, s:o, s:b, s:i, s:o, s:{s:o, s:o}}", "classroom", classroom,
+                              "teacher", x->is_teacher, "code",
+                              classroom && x->is_teacher ? service->class_code : NULL, "owns",
+                              owns ? json_integer(owns) : json_null(), "evicted", evicted, "learners",
+                              sandbox_count(service->sandboxes), "addresses", addresses, "limits", "run",
+                              runs_limits(x), "strategy", strategy_limits(x)));
 }

@@ -15,11 +15,12 @@ struct sandboxes {
     pthread_mutex_t mutex;
     int64_t idle_us;
     struct place {
-        char token[SECRET_SIZE]; /* "": nobody's */
+        char token[SECRET_SIZE];   /* "": nobody's */
+        char evicted[SECRET_SIZE]; /* the last token that the teacher ended, or "" */
         char address[SANDBOX_ADDRESS_SIZE];
         bool is_teachers; /* not counted for its address */
         bool taken;       /* between sandbox_take and what follows it */
-        int64_t product_id, used_us;
+        int64_t product_id, used_us, orders;
     } places[SANDBOXES_MAX];
 };
 
@@ -97,6 +98,7 @@ void sandbox_give(struct sandboxes *sandboxes, int place, int64_t product_id, ch
     struct place *given = &sandboxes->places[place];
     given->product_id = product_id;
     given->used_us = monotonic_us();
+    given->orders = 0;
     given->taken = false;
     memcpy(given->token, ret_token, SECRET_SIZE);
     pthread_mutex_unlock(&sandboxes->mutex);
@@ -133,8 +135,12 @@ int sandbox_list(struct sandboxes *sandboxes, struct sandbox_info ret_list[stati
         if (!place->token[0])
             continue;
         struct sandbox_info *info = &ret_list[count++];
-        *info = (struct sandbox_info){.product_id = place->product_id,
-                                      .idle_ms = (now_us - place->used_us) / 1000};
+        *info = (struct sandbox_info){.number = (int)(place - sandboxes->places) + 1,
+                                      .product_id = place->product_id,
+                                      .idle_ms = (now_us - place->used_us) / 1000,
+                                      .orders = place->orders,
+                                      .is_expired = is_idle(sandboxes, place, now_us),
+                                      .is_teachers = place->is_teachers};
         memcpy(info->address, place->address, sizeof info->address);
     }
     pthread_mutex_unlock(&sandboxes->mutex);
@@ -147,11 +153,32 @@ bool sandbox_evict(struct sandboxes *sandboxes, int64_t product_id)
     pthread_mutex_lock(&sandboxes->mutex);
     for (struct place *place = sandboxes->places; place < sandboxes->places + SANDBOXES_MAX; place++)
         if (place->token[0] && place->product_id == product_id) {
+            memcpy(place->evicted, place->token, SECRET_SIZE);
             place->token[0] = '\0';
             found = true;
         }
     pthread_mutex_unlock(&sandboxes->mutex);
     return found;
+}
+
+bool sandbox_was_evicted(struct sandboxes *sandboxes, const char *token)
+{
+    bool found = false;
+    if (!sandboxes || strlen(token) != TOKEN_LENGTH)
+        return false;
+    pthread_mutex_lock(&sandboxes->mutex);
+    for (struct place *place = sandboxes->places; place < sandboxes->places + SANDBOXES_MAX; place++)
+        found |= place->evicted[0] && same_secret(token, place->evicted);
+    pthread_mutex_unlock(&sandboxes->mutex);
+    return found;
+}
+
+void sandbox_count_order(struct sandboxes *sandboxes, int64_t product_id)
+{
+    pthread_mutex_lock(&sandboxes->mutex);
+    for (struct place *place = sandboxes->places; place < sandboxes->places + SANDBOXES_MAX; place++)
+        place->orders += place->token[0] && place->product_id == product_id;
+    pthread_mutex_unlock(&sandboxes->mutex);
 }
 
 int sandbox_count(struct sandboxes *sandboxes)

@@ -21,7 +21,11 @@ struct sandbox_caller {
 
 /* One sandbox that a learner has. */
 struct sandbox_info {
+    int number; /* of its place, from 1 */
     int64_t product_id, idle_ms;
+    int64_t orders;  /* that came with its token */
+    bool is_expired; /* idle for so long that another learner may get the place */
+    bool is_teachers;
     char address[SANDBOX_ADDRESS_SIZE];
 };
 
@@ -45,6 +49,10 @@ int64_t sandbox_owned(struct sandboxes *sandboxes, const char *token);
 int sandbox_list(struct sandboxes *sandboxes, struct sandbox_info ret_list[static SANDBOXES_MAX]);
 /* Ends the sandbox with this product: its token becomes invalid, and its place is free. False: there is none. */
 bool sandbox_evict(struct sandboxes *sandboxes, int64_t product_id);
+/* Whether the token was that of a sandbox which sandbox_evict ended. A place remembers one such token. SANDBOXES may be NULL. */
+bool sandbox_was_evicted(struct sandboxes *sandboxes, const char *token);
+/* The learner who has this product has sent an order. Nothing happens if nobody has it. */
+void sandbox_count_order(struct sandboxes *sandboxes, int64_t product_id);
 /* The number of sandboxes used in the last IDLE_MS. */
 int sandbox_count(struct sandboxes *sandboxes);
 

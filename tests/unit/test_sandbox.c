@@ -101,11 +101,25 @@ static void test_the_teacher_sees_and_evicts(void **state)
     assert_int_equal(sandbox_list(sandboxes, list), 2);
     assert_true(list[0].product_id == 7 && list[1].product_id == 8 && list[0].idle_ms >= 0);
     assert_string_equal(list[1].address, "10.0.0.2");
+    assert_true(list[0].number == 1 && list[1].number == 2 && !list[0].is_expired && !list[0].is_teachers);
+    sandbox_count_order(sandboxes, 8);
+    sandbox_count_order(sandboxes, 8);
+    sandbox_count_order(sandboxes, 9); /* nobody's */
+    assert_int_equal(sandbox_list(sandboxes, list), 2);
+    assert_true(list[0].orders == 0 && list[1].orders == 2);
     assert_false(sandbox_evict(sandboxes, 9));
+    assert_false(sandbox_was_evicted(sandboxes, tokens[0]));
     assert_true(sandbox_evict(sandboxes, 7));
+    assert_true(sandbox_was_evicted(sandboxes, tokens[0]));
+    assert_false(sandbox_was_evicted(sandboxes, tokens[1]) || sandbox_was_evicted(sandboxes, "") ||
+                 sandbox_was_evicted(NULL, tokens[0]));
     assert_false(sandbox_evict(sandboxes, 7));
     assert_true(sandbox_owned(sandboxes, tokens[0]) == 0 && sandbox_owned(sandboxes, tokens[1]) == 8);
     assert_int_equal(sandbox_list(sandboxes, list), 1);
+    sandbox_give(sandboxes, sandbox_take(sandboxes, &teacher, &before), 10, tokens[1]);
+    assert_int_equal(sandbox_list(sandboxes, list), 2);
+    assert_true(list[1].product_id == 10 && list[1].is_teachers && list[1].orders == 0);
+    assert_true(sandbox_was_evicted(sandboxes, tokens[0])); /* whoever has the place now */
     sandboxes_free(sandboxes);
 }
 
