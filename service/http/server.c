@@ -43,6 +43,7 @@ struct loop {
     int wake_fd;       /* an eventfd: a connection is resumed, or stop set */
     atomic_bool woken; /* wake_fd is readable, or about to be */
     atomic_bool stop;
+    struct exchange *reading; /* its requests whose headers are not all in; only its thread uses the list */
 };
 
 struct http {
@@ -77,6 +78,28 @@ static void identify(struct exchange *x)
                  atomic_fetch_add(&server->id_count, 1));
 }
 
+static void start_reading(struct exchange *x)
+{
+    x->next_reading = x->loop->reading;
+    if (x->next_reading)
+        x->next_reading->previous_reading = x;
+    x->loop->reading = x;
+    x->is_reading = true;
+}
+
+static void end_reading(struct exchange *x)
+{
+    if (!x->is_reading)
+        return;
+    x->is_reading = false;
+    if (x->previous_reading)
+        x->previous_reading->next_reading = x->next_reading;
+    else
+        x->loop->reading = x->next_reading;
+    if (x->next_reading)
+        x->next_reading->previous_reading = x->previous_reading;
+}
+
 /* libmicrohttpd's first sign of a request: its URI as sent. What this returns comes back as *state. */
 static void *on_uri(void *unused, const char *uri, struct MHD_Connection *connection)
 {
@@ -96,6 +119,7 @@ static void *on_uri(void *unused, const char *uri, struct MHD_Connection *connec
         *mark = '\0';
         x->query = mark + 1;
     }
+    start_reading(x);
     http_watch_phase(x->connection, HTTP_RECEIVING);
     return x;
 }
@@ -109,6 +133,7 @@ static void on_completed(void *unused, struct MHD_Connection *connection, void *
     struct exchange *x = *state;
     if (!x)
         return;
+    end_reading(x);
     http_watch_phase(x->connection, HTTP_IDLE);
     if (x->received_us)
         atomic_fetch_sub(&server->in_flight, 1);
@@ -135,6 +160,14 @@ void http_client_address(const struct exchange *x, char *ret_text, size_t size)
         snprintf(ret_text, size, "unknown");
 }
 
+/* Closes the connection with a reply that the library does not know about. A client that does not read loses it. */
+static void send_last(int fd, const char *head, size_t head_size, const char *body, size_t body_size)
+{
+    if (send(fd, head, head_size, MSG_NOSIGNAL | MSG_DONTWAIT | MSG_MORE) == (ssize_t)head_size)
+        (void)send(fd, body, body_size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)shutdown(fd, SHUT_RDWR);
+}
+
 /* Answers a connection that its client address has no room for, before it sends a request, and closes it. */
 static void refuse_connection(int fd)
 {
@@ -142,11 +175,10 @@ static void refuse_connection(int fd)
     "{\"type\":\"/problems/overloaded\",\"title\":\"The service is overloaded\",\"status\":503,"               \
     "\"detail\":\"Your address has too many connections open. Close some, or start the service with a higher " \
     "--connections-per-address.\"}"
-    static const char reply[] =
+    static const char head[] =
         "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n"
-        "Retry-After: 1\r\nConnection: close\r\n\r\n" TOO_MANY;
-    (void)send(fd, reply, sizeof reply - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-    (void)shutdown(fd, SHUT_RDWR);
+        "Retry-After: 1\r\nConnection: close\r\n\r\n";
+    send_last(fd, head, sizeof head - 1, TOO_MANY, sizeof TOO_MANY - 1);
 #undef TOO_MANY
 }
 
@@ -180,6 +212,47 @@ static size_t leave_escapes(void *unused, struct MHD_Connection *connection, cha
     return strlen(text);
 }
 
+/* The request that the library is refusing: its headers are all in, but we were not given it, and it has no answer yet. */
+static struct exchange *find_refused_by_library(const struct loop *loop)
+{
+    for (struct exchange *x = loop->reading; x; x = x->next_reading)
+        if (MHD_get_connection_info(x->transport, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) &&
+            !MHD_get_connection_info(x->transport, MHD_CONNECTION_INFO_HTTP_STATUS))
+            return x;
+    return NULL;
+}
+
+/* Answers a request whose headers the library refuses. Its own answer has the block of headers twice (0.9.75; not in 1.0),
+ * which a proxy may take for two answers. So we write ours to the socket and close it; the library's goes nowhere.
+ * REASON: what the library logs. */
+static void refuse_past_library(struct exchange *x, const char *reason)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(x->transport,
+                                                                   MHD_CONNECTION_INFO_CONNECTION_FD);
+    end_reading(x);
+    if (!info)
+        return;
+    identify(x);
+    const char *length = http_header(x, "Content-Length");
+    bool is_number = length && length[0] && !length[strspn(length, "0123456789")];
+    if (strstr(reason, "`Host'"))
+        server->options.refuse(x, 400, "a request of HTTP/1.1 needs a Host header");
+    else if (length && !is_number)
+        server->options.refuse(x, 400, "Content-Length must be one number, in decimal digits only");
+    else if (length && strtoull(length, NULL, 10) > HTTP_DISCARD_MAX)
+        server->options.refuse(x, 413, "the body may have 65536 bytes at most");
+    else
+        server->options.refuse(x, 400, "the headers are too large; send fewer or shorter ones");
+    char head[512];
+    int size = snprintf(head, sizeof head,
+                        "HTTP/1.1 %d %s\r\nX-Request-Id: %s\r\nX-Content-Type-Options: nosniff\r\n"
+                        "Content-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
+                        x->status, MHD_get_reason_phrase_for((unsigned)x->status), x->request_id,
+                        x->content_type, x->reply_size);
+    send_last(info->connect_fd, head, (size_t)size, x->reply, x->reply_size);
+}
+
+/* The library logs why it refuses a request, before it answers. */
 __attribute__((format(printf, 2, 0))) static void log_from_library(void *unused, const char *format,
                                                                    va_list args)
 {
@@ -187,6 +260,9 @@ __attribute__((format(printf, 2, 0))) static void log_from_library(void *unused,
     char text[256];
     vsnprintf(text, sizeof text, format, args);
     log_line(LOG_DEBUG, "libmicrohttpd: %s", text);
+    struct exchange *x = own_loop ? find_refused_by_library(own_loop) : NULL;
+    if (x)
+        refuse_past_library(x, text);
 }
 
 static bool add_headers(struct MHD_Response *response, const struct exchange *x)
@@ -233,6 +309,7 @@ static enum MHD_Result refuse(struct exchange *x, int status, const char *detail
 static enum MHD_Result begin(struct exchange *x, const char *method)
 {
     x->method = method;
+    end_reading(x);
     identify(x);
     if (!x->path)
         return MHD_NO;
@@ -241,6 +318,8 @@ static enum MHD_Result begin(struct exchange *x, const char *method)
     int encodings = http_header_count(x, "Transfer-Encoding");
     if (lengths + encodings > 1)
         return refuse(x, 400, "the length of the body is given more than once");
+    if (http_header_count(x, "Host") > 1) /* a proxy may have checked the other one */
+        return refuse(x, 400, "the Host header is given more than once");
     if (encodings > 0 && strcasecmp(http_header(x, "Transfer-Encoding"), "chunked") != 0)
         return refuse(x, 400, "the only Transfer-Encoding is chunked");
     const char *length = http_header(x, "Content-Length");

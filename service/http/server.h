@@ -59,6 +59,8 @@ struct exchange {
     struct loop *loop;
     void *transport;
     size_t body_room, body_seen;
+    struct exchange *next_reading, *previous_reading;
+    bool is_reading; /* in the list of its loop */
 };
 
 /* A request header of the client, or NULL; valid as long as the exchange. */

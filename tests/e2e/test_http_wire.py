@@ -87,6 +87,62 @@ def test_broken_requests(hasty, name):
     assert hasty.get("/healthz").status == 200
 
 
+@pytest.mark.parametrize("version", [b"HTTP/1.1", b"HTTP/1.0"])
+@pytest.mark.parametrize("method", [b"POST", b"GET"])
+@pytest.mark.parametrize("more", [b"", b"hello", b"hello" + request_bytes("GET", "/healthz")], ids=["no body", "a body", "more"])
+@pytest.mark.parametrize(
+    "length", [b"-5", b"+5", b"five", b"0x5", b"5;", b"5.0", b"5, 5", b"", b"99999999999999999999999", b"18446744073709551616"]
+)
+def test_a_bad_length_gets_one_answer_and_the_end(shop, length, more, method, version):
+    """Two blocks of headers could be taken for the answers of two requests, and what follows for a request."""
+    with shop.wire() as wire:
+        wire.send(method + b" /orders " + version + b"\r\nHost: 127.0.0.1\r\nContent-Length: " + length + b"\r\n\r\n" + more)
+        reply = wire.reply()
+        assert wire.ends() == b"", "more than one answer"
+    too_large = len(length) > 15
+    assert reply.problem == ("payload-too-large" if too_large else "bad-request"), str(reply)
+    assert ("65536 bytes" if too_large else "Content-Length must be") in reply.json["detail"], str(reply)
+
+
+@pytest.mark.parametrize("hosts, says", [(0, "needs a Host"), (2, "more than once"), (3, "more than once")])
+def test_a_request_has_one_host(shop, hosts, says):
+    """No more, since a proxy may have checked the other one, and no less, except in HTTP/1.0."""
+    with shop.wire() as wire:
+        wire.send(b"GET /orders HTTP/1.1\r\n" + b"Host: 127.0.0.1\r\n" * hosts + b"\r\n" + request_bytes("GET", "/healthz"))
+        reply = wire.reply()
+        DOCUMENT.check("GET", "/orders", reply)
+        assert wire.ends() == b"", "more than one answer"
+    assert reply.problem == "bad-request" and says in reply.json["detail"], str(reply)
+
+
+@pytest.mark.parametrize("version", ["HTTP/1.1", "HTTP/1.0"])
+def test_too_many_cookies_get_one_answer(shop, version):
+    """A browser sends those of all services at this host, whatever their port."""
+    host = {"Host": "127.0.0.1"} if version == "HTTP/1.1" else {"Host": None}
+    with shop.wire() as wire:
+        wire.send(request_bytes("GET", "/healthz", b"", {**host, "Cookie": "x=y;" * 1500}, version))
+        reply = wire.reply()
+        assert wire.ends() == b"", "more than one answer"
+    assert reply.problem == "bad-request" and "too large" in reply.json["detail"], str(reply)
+
+
+def test_refused_requests_among_others(shop):
+    """The one that is refused is found among those whose headers are not all in, or are too large."""
+    slow = [shop.wire() for _ in range(20)]
+    try:
+        for index, wire in enumerate(slow):
+            wire.send(b"GET /healthz HTTP/1.1\r\n" + (b"X: " + b"x" * 20000 if index % 4 == 0 else b""))
+        for wire in slow[1::4]:
+            wire.send(b"Content-Length: x\r\nHost: 127.0.0.1\r\n\r\n")
+            assert wire.reply().problem == "bad-request"
+        for wire in slow[2::4] + slow[3::4]:
+            wire.send(b"Host: 127.0.0.1\r\n\r\n")
+            assert wire.reply().status == 200
+    finally:
+        for wire in slow:
+            wire.close()
+
+
 def test_random_bytes(hasty):
     chance = random.Random(1)
     for _ in range(50):
