@@ -2,8 +2,8 @@
 #ifndef OVERSELL_LOADTEST_EXPLORE_EXEC_REPLAY_H
 #define OVERSELL_LOADTEST_EXPLORE_EXEC_REPLAY_H
 
-#include "loadtest/explore/core/script.h"
-#include "loadtest/explore/exec/play.h"
+#include "loadtest/explore/core/schedule_notation.h"
+#include "loadtest/explore/exec/execution.h"
 
 struct replay {
     int64_t stock[DEPTH_MAX]; /* that others could see, after each move of the play */

@@ -12,8 +12,8 @@
 #ifndef OVERSELL_LOADTEST_EXPLORE_SPEC_SCENARIO_H
 #define OVERSELL_LOADTEST_EXPLORE_SPEC_SCENARIO_H
 
-#include "loadtest/explore/core/script.h"
-#include "loadtest/explore/spec/tally.h"
+#include "loadtest/explore/core/schedule_notation.h"
+#include "loadtest/explore/spec/totals.h"
 
 enum { EXPECTATIONS_MAX = 16, SCENARIOS_MAX = 64 };
 

@@ -1,0 +1,310 @@
+/* An actor's thread: it places orders through the engine, whose observer holds it at every step. */
+#include "loadtest/explore/exec/actor_thread.h"
+
+#include "loadtest/explore/exec/lock_admin.h"
+
+#include "db/postgres/connection.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the scene ------------------------------------------------------------------------------------------------ */
+
+void scene_init(struct scene *scene)
+{
+    *scene = (struct scene){.last_step = STEP_COUNT};
+    pthread_mutex_init(&scene->mutex, NULL);
+    pthread_cond_init(&scene->stopped, NULL);
+}
+
+void scene_destroy(struct scene *scene)
+{
+    pthread_cond_destroy(&scene->stopped);
+    pthread_mutex_destroy(&scene->mutex);
+}
+
+void scene_note(struct scene *scene, uint8_t actor, uint8_t what, int64_t value)
+{
+    if (scene->event_count < EVENTS_MAX) /* a schedule without an end is stopped long before */
+        scene->events[scene->event_count++] = (struct event){actor, what, value};
+}
+
+/* ---- being held; the scene's mutex is held too ---------------------------------------------------------------- */
+
+/* A thread that ends while it is held. Only a lock in the memory of a process ends with it. */
+static _Noreturn void die(struct actor *actor)
+{
+    struct lock *lock = actor->lock;
+    actor->state = ACTOR_CRASHED;
+    actor->is_placing = false;
+    actor->dies = false; /* what follows is let through */
+    pthread_cond_signal(&actor->scene->stopped);
+    pthread_mutex_unlock(&actor->scene->mutex);
+    while (lock && !lock->ops->server && actor->hold.depth > 0) {
+        struct lock_grant grant = actor->hold.grant;
+        (void)lock_release(lock, &grant);
+    }
+    pthread_exit(NULL);
+}
+
+static void wait_for_release(struct actor *actor)
+{
+    while (!actor->released)
+        pthread_cond_wait(&actor->go, &actor->scene->mutex);
+    actor->released = false;
+    if (actor->dies)
+        die(actor);
+}
+
+static void hold(struct actor *actor, enum actor_state state)
+{
+    actor->state = state;
+    actor->scene->stops++;
+    actor->waits_for = 0;
+    actor->may_try = false;
+    pthread_cond_signal(&actor->scene->stopped);
+    wait_for_release(actor);
+    actor->sleeps = false;
+}
+
+void actor_release(struct actor *actor)
+{
+    actor->released = true;
+    actor->state = ACTOR_RUNNING;
+    pthread_cond_signal(&actor->go);
+}
+
+/* ---- what the engine tells ------------------------------------------------------------------------------------ */
+
+/* A read that finds too few takes the rollback with it, so does a refusal, and the last step the rest of the order: nothing
+ * that another order could come between. */
+static bool is_held_at(const struct actor *actor, enum step step, int64_t value)
+{
+    if (actor->scene->gives_up || step == actor->scene->last_step || step == STEP_REFUSE ||
+        (step == STEP_CHECK && value == 0))
+        return false;
+    return step != STEP_READ || value >= actor->request.quantity;
+}
+
+/* The server knows of its place in the queue, or may. */
+static void note_place(struct actor *actor)
+{
+    const struct lock_grant *grant = &actor->placing.grants[0];
+    if (*grant->token)
+        actor->hold = (struct hold){.grant = *grant, .has_grant = true, .is_place = true};
+}
+
+static void on_step(struct observer *self, enum step step, int64_t value)
+{
+    struct actor *actor = (struct actor *)self;
+    if (step == STEP_WAIT && !explore_lock_queues(actor->placing.strategy->lock)) /* its handle tells */
+        return;
+    pthread_mutex_lock(&actor->scene->mutex);
+    if (actor->dies)
+        die(actor);
+    if (step == STEP_WAIT) {
+        note_place(actor);
+    } else if (step == STEP_SETNX) { /* the server knows of it before its holder does */
+        actor->hold = (struct hold){.grant = actor->placing.grants[0], .has_grant = true};
+    } else if (step == STEP_DEL) { /* and knows that it has gone before the release is done */
+        actor->hold.is_over = true;
+    }
+    scene_note(actor->scene, actor->index, (uint8_t)step, value);
+    if (is_held_at(actor, step, value))
+        hold(actor, ACTOR_HELD);
+    pthread_mutex_unlock(&actor->scene->mutex);
+}
+
+static void on_pause(struct observer *self)
+{
+    struct actor *actor = (struct actor *)self;
+    pthread_mutex_lock(&actor->scene->mutex);
+    if (actor->dies)
+        die(actor);
+    scene_note(actor->scene, actor->index, EVENT_RETRY, STEP_NO_VALUE);
+    if (!actor->scene->gives_up)
+        hold(actor, ACTOR_HELD);
+    pthread_mutex_unlock(&actor->scene->mutex);
+}
+
+/* In the lock's queue. That it has waited is told here, and not when it took its place: it may have had its turn since. */
+static bool on_sleep(struct observer *self, bool (*has_ended)(void *context), void *context)
+{
+    struct actor *actor = (struct actor *)self;
+    pthread_mutex_lock(&actor->scene->mutex);
+    if (actor->dies)
+        die(actor);
+    note_place(actor);
+    scene_note(actor->scene, actor->index, EVENT_WAITS, has_ended ? 0 : WAITS_FOR_EVER);
+    actor->sleeps = true;
+    actor->has_ended = has_ended;
+    actor->context = context;
+    if (!actor->scene->gives_up)
+        hold(actor, ACTOR_WAITING);
+    bool goes_on = !actor->scene->gives_up && !actor->times_out;
+    pthread_mutex_unlock(&actor->scene->mutex);
+    return goes_on;
+}
+
+void actor_die_if_due(struct actor *actor)
+{
+    pthread_mutex_lock(&actor->scene->mutex);
+    if (actor->dies)
+        die(actor);
+    pthread_mutex_unlock(&actor->scene->mutex);
+}
+
+bool actor_wait(struct actor *actor)
+{
+    pthread_mutex_lock(&actor->scene->mutex);
+    if (actor->dies)
+        die(actor);
+    if (!actor->times_out) /* in its sleep, which has ended so */
+        scene_note(actor->scene, actor->index, EVENT_WAITS, 0);
+    if (!actor->scene->gives_up && !actor->times_out)
+        hold(actor, ACTOR_WAITING);
+    bool goes_on = !actor->scene->gives_up && !actor->times_out;
+    actor->times_out = false;
+    pthread_mutex_unlock(&actor->scene->mutex);
+    return goes_on;
+}
+
+/* ---- the thread ----------------------------------------------------------------------------------------------- */
+
+static void place(struct actor *actor)
+{
+    actor->is_placing = true;
+    pthread_mutex_unlock(&actor->scene->mutex);
+    create_order(&actor->placing);
+    pthread_mutex_lock(&actor->scene->mutex);
+    actor->is_placing = false;
+    if (!actor->dies) /* what it did after its end is none of its doing */
+        scene_note(actor->scene, actor->index, EVENT_ENDED, actor->placing.result.outcome);
+}
+
+static void *act(void *arg)
+{
+    struct actor *actor = arg;
+    pthread_mutex_lock(&actor->scene->mutex);
+    wait_for_release(actor);
+    while (!actor->quits) {
+        place(actor);
+        hold(actor, ACTOR_ENDED);
+    }
+    pthread_mutex_unlock(&actor->scene->mutex);
+    return NULL;
+}
+
+bool actor_open(struct actor *actor, struct scene *scene, uint8_t index, const char *url, char *ret_error,
+                size_t size)
+{
+    *actor = (struct actor){.observer = {.on_step = on_step, .on_pause = on_pause, .on_sleep = on_sleep},
+                            .scene = scene,
+                            .index = index,
+                            .url = url,
+                            .state = ACTOR_HELD};
+    pthread_cond_init(&actor->go, NULL);
+    actor->db = db_new(url, "oversell explore actor");
+    if (actor->db && pthread_create(&actor->thread, NULL, act, actor) == 0)
+        return true;
+    snprintf(ret_error, size, "no memory or no thread for an order");
+    db_free(actor->db);
+    pthread_cond_destroy(&actor->go);
+    return false;
+}
+
+bool actor_crash(struct actor *actor, struct explore_shop *shop)
+{
+    char pid[16];
+    snprintf(pid, sizeof pid, "%s", actor_session(actor));
+    actor->dies = true;
+    if (actor->state != ACTOR_CRASHED)
+        actor_release(actor);
+    pthread_mutex_unlock(&actor->scene->mutex);
+    pthread_join(actor->thread, NULL);
+    bool ended = explore_shop_end_session(shop, pid);
+    if (actor->lock)
+        ended &= explore_shop_end_session(shop,
+                                          time_session(actor->placing.strategy->lock, &actor->hold, pid));
+    lock_close(actor->lock);
+    actor->lock = NULL;
+    pthread_mutex_lock(&actor->scene->mutex);
+    actor->state = ACTOR_CRASHED;
+    return ended;
+}
+
+/* After a crash: the next order is another thread's, with connections of its own. */
+static bool revive(struct actor *actor)
+{
+    db_free(actor->db);
+    actor->db = db_new(actor->url, "oversell explore actor");
+    actor->dies = actor->released = false;
+    actor->state = ACTOR_HELD;
+    return actor->db && pthread_create(&actor->thread, NULL, act, actor) == 0;
+}
+
+void actor_close(struct actor *actor)
+{
+    if (actor->state != ACTOR_CRASHED) {
+        pthread_mutex_lock(&actor->scene->mutex);
+        actor->quits = true;
+        actor_release(actor);
+        pthread_mutex_unlock(&actor->scene->mutex);
+        pthread_join(actor->thread, NULL);
+    }
+    actor_drop_lock(actor);
+    db_free(actor->db);
+    pthread_cond_destroy(&actor->go);
+}
+
+bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t product_id, int64_t quantity,
+                   unsigned *next_process, char *ret_error, size_t size)
+{
+    if (actor->state == ACTOR_CRASHED && !revive(actor)) {
+        snprintf(ret_error, size, "no memory or no thread for an order");
+        return false;
+    }
+    if (!strategy->lock != !actor->lock || actor->cuts > 0 ||
+        (actor->lock && strcmp(actor->lock->ops->name, strategy->lock->name) != 0)) {
+        actor_drop_lock(actor);
+        actor->process = next_process ? ++*next_process : 0;
+        enum lock_status status = strategy->lock ? explore_lock_open(strategy->lock, actor, &actor->lock)
+                                                 : LOCK_OK;
+        if (status != LOCK_OK) {
+            snprintf(ret_error, size, "%s: %s", strategy->lock->name, lock_status_name(status));
+            return false;
+        }
+    }
+    db_set_deadline(actor->db, INT64_MAX, INT64_MAX);
+    if (db_ready(actor->db) != DB_OK) {
+        snprintf(ret_error, size, "postgresql: %s", db_error(actor->db));
+        return false;
+    }
+    /* A policy that takes from a row at random takes from the same ones in every run. */
+    if (stock_policy_of(strategy->take_stock)->kind == STOCK_BUCKETS &&
+        db_run_script(actor->db, "SELECT setseed(0)") != DB_OK) {
+        snprintf(ret_error, size, "postgresql: %s", db_error(actor->db));
+        return false;
+    }
+    actor->request = (struct order_request){.product_id = product_id, .quantity = quantity};
+    actor->placing = (struct placing){
+        .strategy = strategy,
+        .request = &actor->request,
+        .db = actor->db,
+        .lock = actor->lock,
+        .observer = &actor->observer,
+        .instance = "explore",
+        .deadline_us = INT64_MAX,
+        .lock_deadline_us = INT64_MAX,
+    };
+    actor->state = ACTOR_HELD;
+    actor->may_try = actor->sleeps = actor->times_out = false;
+    actor->waits_for = 0;
+    actor->hold = (struct hold){0};
+    return true;
+}
+
+const char *actor_session(const struct actor *actor)
+{
+    return db_session(actor->db)->pid;
+}

@@ -1,0 +1,143 @@
+/* Time stands still: a lock's wait becomes a series of single tries, and between two of them the actor is held. */
+#include "loadtest/explore/exec/actor_thread.h"
+#include "loadtest/explore/exec/lock_admin.h"
+
+#include "lock/lock_driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FAR_AWAY_MS = 10 * 3600 * 1000 }; /* a lease that ends with no schedule */
+
+bool explore_lock_queues(const struct lock_ops *ops)
+{
+    return ops && ops->server && ops->properties.fair;
+}
+
+struct held_lock {
+    struct lock base;
+    struct lock_ops ops; /* the inner lock's, but for what is done here */
+    struct lock *inner;
+    struct actor *actor;
+};
+
+static struct lock *inner_of(struct lock *lock)
+{
+    struct lock *inner = ((struct held_lock *)lock)->inner;
+    inner->observer = lock->observer;
+    return inner;
+}
+
+static enum lock_status tell(struct lock *lock, enum lock_status status)
+{
+    memcpy(lock->error, ((struct held_lock *)lock)->inner->error, sizeof lock->error);
+    return status;
+}
+
+static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
+                                struct lock_grant *ret_grant)
+{
+    struct held_lock *held = (struct held_lock *)lock;
+    struct lock *inner = inner_of(lock);
+    enum lock_status status;
+    struct hold *hold = &held->actor->hold;
+    if (!explore_lock_queues(&held->ops))
+        deadline_us = 0; /* in the past: one try */
+    do
+        status = inner->ops->acquire(inner, key, deadline_us, ret_grant);
+    while (status == LOCK_BUSY && actor_wait(held->actor));
+    if (status == LOCK_OK && hold->depth++ == 0) {
+        /* Before its holder was told of it; the end of a place is the end of no lock. */
+        bool is_over = hold->has_grant && hold->is_over && !hold->is_place;
+        *hold = (struct hold){.grant = *ret_grant, .depth = 1, .has_grant = true, .is_over = is_over};
+    }
+    return tell(lock, status);
+}
+
+static enum lock_status release(struct lock *lock, struct lock_grant *grant)
+{
+    struct lock *inner = inner_of(lock);
+    struct actor *actor = ((struct held_lock *)lock)->actor;
+    struct hold *hold = &actor->hold;
+    if (lock->ops->server) /* a lock in the memory of a process ends with it */
+        actor_die_if_due(actor);
+    enum lock_status status = inner->ops->release(inner, grant);
+    if (--hold->depth == 0)
+        hold->has_grant = false;
+    return tell(lock, status);
+}
+
+static enum lock_status still_held(struct lock *lock, const struct lock_grant *grant)
+{
+    struct lock *inner = inner_of(lock);
+    return tell(lock, inner->ops->still_held(inner, grant));
+}
+
+static enum lock_status raise_fence(struct lock *lock, const char *key, int64_t fence)
+{
+    struct lock *inner = inner_of(lock);
+    return tell(lock, inner->ops->raise_fence(inner, key, fence));
+}
+
+static void close_held(struct lock *lock)
+{
+    if (!lock)
+        return;
+    lock_close(((struct held_lock *)lock)->inner);
+    free(lock);
+}
+
+enum lock_status explore_lock_open(const struct lock_ops *ops, struct actor *actor, struct lock **ret_lock)
+{
+    struct held_lock *held = calloc(1, sizeof *held);
+    enum lock_status status = held ? lock_open(ops, &held->inner) : LOCK_FAILED;
+    if (status != LOCK_OK) {
+        free(held);
+        return status;
+    }
+    held->actor = actor;
+    held->inner->lease_ms = FAR_AWAY_MS;
+    held->inner->lease_ends = true;
+    held->inner->process = actor->process;
+    held->ops = (struct lock_ops){
+        .name = ops->name,
+        .server = ops->server,
+        .properties = ops->properties,
+        .acquire = acquire,
+        .release = release,
+        .still_held = still_held,
+        .raise_fence = ops->raise_fence ? raise_fence : NULL,
+        .close = close_held,
+    };
+    held->base.ops = &held->ops;
+    *ret_lock = &held->base;
+    return LOCK_OK;
+}
+
+void actor_drop_lock(struct actor *actor)
+{
+    lock_close(actor->lock);
+    actor->lock = NULL;
+    free(actor->servers);
+    actor->servers = NULL;
+    actor->cuts = 0;
+}
+
+bool actor_cut(struct actor *actor)
+{
+    const struct lock_ops *ops = actor->placing.strategy->lock;
+    unsigned cuts = actor->cuts + 1;
+    char *servers = time_cut_servers(ops, cuts);
+    if (!servers)
+        return false;
+    struct lock_config all = lock_config, some = lock_config;
+    some.redlock_urls = servers;
+    actor_drop_lock(actor);
+    lock_configure(&some);
+    enum lock_status status = explore_lock_open(ops, actor, &actor->lock);
+    lock_configure(&all);
+    actor->cuts = cuts;
+    actor->servers = servers;
+    actor->placing.lock = actor->lock;
+    return status == LOCK_OK;
+}

@@ -1,0 +1,104 @@
+/* Looking into PostgreSQL in the middle of a play, by the explorer's own connection: nothing is held up by it. */
+#include "loadtest/explore/exec/database_view.h"
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The row's version that others see names the transaction that has locked it, or is about to replace it. Several that
+ * share it (a foreign key's check) are not told, but whoever is to write it waits for none of those. */
+static const struct statement ST_ROW_HOLDER = {
+    "explore_row_holder",
+    "SELECT l.pid FROM product p JOIN pg_locks l ON l.locktype = 'transactionid' AND l.granted"
+    " AND l.transactionid = p.xmax WHERE p.id = $1",
+    1};
+static const struct statement ST_WAITING_FOR = {
+    "explore_waiting_for", "SELECT pid, locktype FROM pg_locks WHERE NOT granted AND pid = ANY ($1::int[])",
+    1};
+
+static const struct statement ST_FENCES = {
+    "explore_fences", "SELECT fence_redis, fence_zookeeper, fence_etcd FROM product WHERE id = $1", 1};
+static const char *const FENCED_SERVICES[] = {"redis", "zookeeper", "etcd"}; /* the columns of ST_FENCES */
+
+enum { LOOK_US = 10 * 1000 * 1000, PIDS_SIZE = 24 * ACTORS_MAX };
+
+/* "{12,13}"; SIZE bytes. Who has no session is 0, which nobody is. */
+static void list_sessions(const struct play *play, char *ret_list, size_t size)
+{
+    size_t used = (size_t)snprintf(ret_list, size, "{");
+    for (size_t i = 0; i < play->settings.actors && used < size; i++) {
+        const char *pid = actor_session(&play->actors[i]);
+        used += (size_t)snprintf(ret_list + used, size - used, "%s%.12s", i ? "," : "", *pid ? pid : "0");
+    }
+    snprintf(ret_list + used, size - used, "}");
+}
+
+/* The order that PID works for; ACTORS_MAX: none. */
+static size_t whose(const struct play *play, const char *pid)
+{
+    for (size_t i = 0; i < play->settings.actors; i++)
+        if (strcmp(actor_session(&play->actors[i]), pid) == 0)
+            return i;
+    return ACTORS_MAX;
+}
+
+static const char *in_words(const char *locktype)
+{
+    static const struct {
+        const char *type, *words;
+    } TYPES[] = {{"transactionid", "row lock"},
+                 {"tuple", "row lock"},
+                 {"relation", "table lock"},
+                 {"advisory", "advisory lock"}};
+    for (size_t i = 0; i < sizeof TYPES / sizeof TYPES[0]; i++)
+        if (strcmp(TYPES[i].type, locktype) == 0)
+            return TYPES[i].words;
+    return "transaction";
+}
+
+static int64_t row_fence(const PGresult *fences, const struct lock_ops *lock)
+{
+    const int columns = PQntuples(fences) == 1 ? (int)(sizeof FENCED_SERVICES / sizeof FENCED_SERVICES[0])
+                                               : 0;
+    for (int i = 0; i < columns; i++)
+        if (lock && lock->server && strcmp(lock->server->name, FENCED_SERVICES[i]) == 0)
+            return strtoll(PQgetvalue(fences, 0, i), NULL, 10);
+    return 0;
+}
+
+bool explore_look(struct play *play, struct explore_view *ret_view)
+{
+    struct explore_shop *shop = play->shop;
+    AUTO_RESULT holders = NULL;
+    AUTO_RESULT waiting = NULL;
+    AUTO_RESULT fences = NULL;
+    char sessions[PIDS_SIZE];
+    *ret_view = (struct explore_view){0};
+    list_sessions(play, sessions, sizeof sessions);
+    int64_t deadline_us = monotonic_us() + LOOK_US;
+    if (!explore_shop_audit(shop, &ret_view->books)) {
+        snprintf(play->error, sizeof play->error, "postgresql: %s", shop->error);
+        return false;
+    }
+    db_set_deadline(shop->db, deadline_us, deadline_us);
+    if (db_run(shop->db, &ST_ROW_HOLDER, (const char *const[]){DB_NUMBER(shop->product_id)}, &holders) !=
+            DB_OK ||
+        db_run(shop->db, &ST_WAITING_FOR, (const char *const[]){sessions}, &waiting) != DB_OK ||
+        db_run(shop->db, &ST_FENCES, (const char *const[]){DB_NUMBER(shop->product_id)}, &fences) != DB_OK) {
+        snprintf(play->error, sizeof play->error, "postgresql: %s", db_error(shop->db));
+        return false;
+    }
+    for (int i = 0; i < PQntuples(holders); i++) {
+        size_t holder = whose(play, PQgetvalue(holders, i, 0));
+        if (holder < ACTORS_MAX)
+            ret_view->row_holders |= 1u << holder;
+    }
+    for (int i = 0; i < PQntuples(waiting); i++) {
+        size_t waiter = whose(play, PQgetvalue(waiting, i, 0));
+        if (waiter < ACTORS_MAX)
+            ret_view->waits_for_a[waiter] = in_words(PQgetvalue(waiting, i, 1));
+    }
+    ret_view->row_fence = row_fence(fences, play->settings.strategy->lock);
+    return true;
+}

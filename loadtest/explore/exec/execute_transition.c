@@ -1,0 +1,274 @@
+/* Making a move: an order is let go, and the controller waits until every order is held, has ended, or is known to wait
+ * for another. Only then is what can be done next the same in every run. */
+#include "base/clock.h"
+#include "loadtest/explore/exec/fault_transitions.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    LOOK_US = 700,          /* an order that takes longer for a step may be waiting: PostgreSQL is asked */
+    DEADLOCK_US = 4000,     /* a first guess at when a session that waits has looked for a deadlock … */
+    LATE_MAX = 4,           /* … which is corrected so often where it proves wrong, for one move */
+    PATIENCE_US = 20000000, /* a time limit that is never met, if all is well */
+};
+
+/* Waits for a word from an actor, US at most. The mutex is held. */
+static bool wait_for_word(struct scene *scene, int64_t us)
+{
+    int64_t until_us = monotonic_us() + us;
+    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
+    return pthread_cond_clockwait(&scene->stopped, &scene->mutex, CLOCK_MONOTONIC, &until) == 0;
+}
+
+static size_t count_running(const struct play *play, bool also_waiting)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < play->settings.actors; i++)
+        count += play->actors[i].state == ACTOR_RUNNING && (also_waiting || !play->actors[i].waits_for);
+    return count;
+}
+
+/* Asks PostgreSQL which of the running orders wait, and for whom. The mutex is held but for the question. */
+static bool look_who_waits(struct play *play, bool *ret_new)
+{
+    const char *pids[ACTORS_MAX];
+    bool asked_for[ACTORS_MAX] = {0};
+    unsigned waits_for[ACTORS_MAX];
+    for (size_t i = 0; i < play->settings.actors; i++) {
+        asked_for[i] = play->actors[i].state == ACTOR_RUNNING;
+        pids[i] = actor_session(&play->actors[i]);
+    }
+    pthread_mutex_unlock(&play->scene.mutex);
+    bool asked = explore_shop_waits(play->shop, pids, play->settings.actors, waits_for);
+    pthread_mutex_lock(&play->scene.mutex);
+    for (size_t i = 0; asked && i < play->settings.actors; i++)
+        if (asked_for[i] && play->actors[i].state == ACTOR_RUNNING) {
+            if (waits_for[i] && !play->actors[i].waits_for) {
+                scene_note(&play->scene, (uint8_t)i, EVENT_WAITS, waits_for[i]);
+                *ret_new = true;
+            }
+            play->actors[i].waits_for = waits_for[i];
+        }
+    if (!asked)
+        snprintf(play->error, sizeof play->error, "postgresql: %s", play->shop->error);
+    return asked;
+}
+
+/* Does somebody wait, over others or not, for itself? */
+static bool is_deadlock(const struct play *play)
+{
+    for (size_t i = 0; i < play->settings.actors; i++) {
+        unsigned reached = play->actors[i].waits_for, before;
+        do {
+            before = reached;
+            for (size_t j = 0; j < play->settings.actors; j++)
+                if (reached & 1u << j)
+                    reached |= play->actors[j].waits_for;
+        } while (reached != before);
+        if (reached & 1u << i)
+            return true;
+    }
+    return false;
+}
+
+/* Until nobody is on its way. The mutex is held. */
+static bool settle(struct play *play)
+{
+    int64_t until_us = monotonic_us() + PATIENCE_US;
+    bool somebody_new = false;
+    while (count_running(play, true) > 0) {
+        if (count_running(play, false) > 0 && wait_for_word(&play->scene, LOOK_US))
+            continue;
+        uint64_t stops = play->scene.stops;
+        if (!look_who_waits(play, &somebody_new))
+            return false;
+        if (stops != play->scene.stops) /* the answer is older than what has just been heard */
+            continue;
+        if (count_running(play, false) == 0 && is_deadlock(play)) {
+            play->deadlock = true; /* PostgreSQL finds it too, and ends one of them */
+            (void)wait_for_word(&play->scene, PATIENCE_US);
+        } else if (count_running(play, false) == 0 && somebody_new) {
+            somebody_new = false;
+            (void)wait_for_word(&play->scene, DEADLOCK_US + play->deadlock_wait_us);
+        } else if (count_running(play, false) == 0) {
+            return true;
+        }
+        if (monotonic_us() > until_us) {
+            play->patience_used++;
+            snprintf(play->error, sizeof play->error, "an order takes longer than %d s for a step",
+                     PATIENCE_US / 1000000);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_victim(const struct play *play, const struct event *event)
+{
+    return (event->what == EVENT_RETRY || event->what == EVENT_ENDED) &&
+           strstr(play->actors[event->actor].placing.result.error, "deadlock detected");
+}
+
+/* Was an order ended as a deadlock's victim that had waited before this move (BEFORE: bits)? A session looks for a deadlock once,
+ * deadlock_timeout after it began to wait. That look came too late: when the cycle had been closed by another order. */
+static bool is_late_victim(const struct play *play, size_t since, unsigned before)
+{
+    for (size_t i = since; i < play->scene.event_count; i++) {
+        const struct event *event = &play->scene.events[i];
+        if (before & 1u << event->actor && is_victim(play, event))
+            return true;
+        before &= ~(1u << event->actor); /* what it waits for next is another wait */
+    }
+    return false;
+}
+
+/* PostgreSQL may find the cycle before we do: so that its victim had begun to wait is told in no case. */
+static void note_deadlocks(struct play *play, size_t since)
+{
+    struct event *events = play->scene.events;
+    for (size_t i = since; i < play->scene.event_count; i++) {
+        if (!is_victim(play, &events[i]))
+            continue;
+        uint8_t victim = events[i].actor;
+        size_t kept = since;
+        for (size_t j = since; j < play->scene.event_count; j++)
+            if (events[j].actor != victim || events[j].what != EVENT_WAITS)
+                events[kept++] = events[j];
+        play->scene.event_count = kept;
+        play->deadlock = true;
+        return;
+    }
+}
+
+static bool may_free_a_lock(const struct event *event)
+{
+    switch (event->what) {
+    case STEP_UNLOCK:
+    case STEP_DEL:
+    case EVENT_ENDED:
+    case EVENT_EXPIRED:
+    case EVENT_RESTARTED:
+    case EVENT_ROBBED:
+    case EVENT_CRASHED: return true;
+    default: return false;
+    }
+}
+
+/* Whoever found the lock taken tries again once something has happened that may have freed it; who sleeps in a queue,
+ * only once that has happened which wakes him. */
+static void let_try_again(struct play *play, size_t since)
+{
+    for (size_t i = since; i < play->scene.event_count; i++)
+        for (size_t j = 0; may_free_a_lock(&play->scene.events[i]) && j < play->settings.actors; j++)
+            play->actors[j].may_try |= play->scene.events[i].actor != j;
+    for (size_t j = 0; j < play->settings.actors; j++) {
+        struct actor *actor = &play->actors[j];
+        if (actor->state == ACTOR_WAITING && actor->sleeps && actor->may_try)
+            actor->may_try = actor->has_ended && actor->has_ended(actor->context);
+    }
+}
+
+/* Is what an order was refused there after all? Stock only falls in a schedule, so what is left now, committed, was left when it
+ * was refused. False: PostgreSQL does not say. The mutex is held but for the question. */
+static bool look_at_refusals(struct play *play, size_t since)
+{
+    struct explore_books books = {0};
+    bool looked = false, well = true;
+    size_t count = play->scene.event_count;
+    for (size_t i = since; i < count && well; i++) {
+        const struct event *event = &play->scene.events[i];
+        if (event->what != EVENT_ENDED || event->value != SOLD_OUT)
+            continue;
+        if (!looked) {
+            pthread_mutex_unlock(&play->scene.mutex);
+            well = explore_shop_audit(play->shop, &books);
+            pthread_mutex_lock(&play->scene.mutex);
+            looked = true;
+        }
+        if (!well)
+            snprintf(play->error, sizeof play->error, "postgresql: %s", play->shop->error);
+        else if (books.left >= play->settings.quantities[event->actor])
+            play->ending.false_refusal = true;
+    }
+    return well;
+}
+
+/* Who reports first of several that go on at once is chance: the one that was moved is noted first. */
+static void put_in_order(struct play *play, size_t since, unsigned mover)
+{
+    struct event events[EVENTS_MAX];
+    size_t count = play->scene.event_count - since, placed = since;
+    memcpy(events, play->scene.events + since, count * sizeof events[0]);
+    for (unsigned turn = 0; turn < ACTORS_MAX; turn++)
+        for (size_t i = 0; i < count; i++)
+            if (events[i].actor == (mover + turn) % ACTORS_MAX)
+                play->scene.events[placed++] = events[i];
+}
+
+static unsigned who_waits_in_postgresql(const struct play *play)
+{
+    unsigned waiting = 0;
+    for (size_t i = 0; i < play->settings.actors; i++)
+        if (play->actors[i].state == ACTOR_RUNNING && play->actors[i].waits_for)
+            waiting |= 1u << i;
+    return waiting;
+}
+
+/* RET_LATE: the move was made, but PostgreSQL's choice of the victim depended on timing. */
+static bool make_move(struct play *play, struct move move, bool *ret_late)
+{
+    size_t since;
+    bool made = true;
+    *ret_late = false;
+    if (play->move_count == DEPTH_MAX) {
+        snprintf(play->error, sizeof play->error, "a schedule without an end");
+        return false;
+    }
+    pthread_mutex_lock(&play->scene.mutex);
+    since = play->scene.event_count;
+    unsigned waiting = who_waits_in_postgresql(play);
+    if (move.kind == MOVE_STEP)
+        actor_release(&play->actors[move.actor]);
+    else
+        made = fault_make(play, move);
+    bool settled = made && settle(play);
+    *ret_late = settled && is_late_victim(play, since, waiting);
+    note_deadlocks(play, since);
+    if (settled)
+        faults_watch(play, since);
+    settled = settled && look_at_refusals(play, since);
+    let_try_again(play, since);
+    put_in_order(play, since, move.actor);
+    play->moves[play->move_count] = move;
+    play->move_ends[play->move_count++] = play->scene.event_count;
+    pthread_mutex_unlock(&play->scene.mutex);
+    return settled;
+}
+
+/* Back to where COUNT moves had been made, from a fresh state. */
+static bool make_moves_again(struct play *play, size_t count)
+{
+    struct move moves[DEPTH_MAX];
+    bool late;
+    memcpy(moves, play->moves, count * sizeof moves[0]);
+    bool made = play_end(play) && play_start(play);
+    for (size_t i = 0; i < count && made; i++)
+        made = make_move(play, moves[i], &late);
+    return made;
+}
+
+bool play_make(void *self, struct move move)
+{
+    struct play *play = self;
+    size_t count = play->move_count;
+    bool late, made = make_move(play, move, &late);
+    /* In every run the victim must be the order that closes the cycle. So the schedule starts again with longer waits. */
+    for (int tries = 0; made && late && tries < LATE_MAX; tries++) {
+        int64_t at_least_us = play->shop->deadlock_timeout_us;
+        play->deadlock_wait_us = play->deadlock_wait_us < at_least_us ? at_least_us
+                                                                      : play->deadlock_wait_us * 2;
+        made = make_moves_again(play, count) && make_move(play, move, &late);
+    }
+    return made;
+}

@@ -1,0 +1,155 @@
+/* What time does to a lock, done at once and from outside: its holder learns nothing of it. */
+#include "loadtest/explore/exec/lock_admin.h"
+
+#include "lock/lock_driver.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How a grant is brought to its end. */
+enum way {
+    NEVER,    /* it has none: a mutex, which is the process's own memory */
+    EXPIRE,   /* the lock has a function for it */
+    SHORTEN,  /* its lease is renewed for less than nothing */
+    RELEASE,  /* its end is the same as a release: the node is deleted, the lease revoked */
+    TERMINATE /* the server process of its connection */
+};
+
+static enum way way_of(const struct lock_ops *ops)
+{
+    if (!ops || !ops->server)
+        return NEVER;
+    if (ops->expire)
+        return EXPIRE;
+    if (ops == &lock_row)
+        return TERMINATE;
+    return ops->properties.fenced || ops == &etcd_cas ? RELEASE : SHORTEN;
+}
+
+bool time_can_end(const struct lock_ops *ops)
+{
+    enum way way = way_of(ops);
+    return way != NEVER && (way != EXPIRE || ops->properties.leased);
+}
+
+enum lock_status time_open(const struct lock_ops *ops, struct lock **ret_time)
+{
+    *ret_time = NULL;
+    if (way_of(ops) == NEVER || way_of(ops) == TERMINATE)
+        return LOCK_OK;
+    /* Curator's handle releases only what it was granted itself; the node is the plain recipe's. */
+    enum lock_status status = lock_open(ops == &curator ? &zookeeper_queue : ops, ret_time);
+    if (status == LOCK_OK)
+        (*ret_time)->lease_ms = -1;
+    return status;
+}
+
+const char *time_session(const struct lock_ops *ops, const struct hold *hold, char pid[static 16])
+{
+    bool known = way_of(ops) == TERMINATE && hold->has_grant;
+    snprintf(pid, 16, "%.*s", known ? (int)strcspn(hold->grant.token, "/") : 0, hold->grant.token);
+    return pid;
+}
+
+bool time_is_held(struct lock *time, const struct hold *hold)
+{
+    return !time || time->ops->still_held(time, &hold->grant) != LOCK_LOST;
+}
+
+/* Who looks at the clock finds that the renewal came too late, and is right; so the server is asked what it knows. Some
+ * have little time for an answer, and then are asked once more. */
+static enum lock_status shorten(struct lock *time, const struct hold *hold)
+{
+    enum { TRIES = 20 };
+    for (int tries = 0; tries < TRIES; tries++) {
+        (void)time->ops->renew(time, &hold->grant);
+        if (!time_is_held(time, hold))
+            return LOCK_OK;
+    }
+    return LOCK_FAILED;
+}
+
+/* Number SERVER of a list with commas between, malloc'ed; NULL where there are fewer. */
+static char *url_of(const char *list, unsigned server)
+{
+    for (; server > 0 && *list; server--) {
+        list += strcspn(list, ",");
+        list += *list == ',';
+    }
+    return *list ? strndup(list, strcspn(list, ",")) : NULL;
+}
+
+static bool has_many_servers(const struct lock_ops *ops)
+{
+    return ops && ops->properties.survives_minority && ops->server == redlock.server;
+}
+
+char *time_cut_servers(const struct lock_ops *ops, unsigned count)
+{
+    static const char NOBODY[] = ",redis://127.0.0.1:1"; /* a port at which no server is asked to listen */
+    unsigned all = has_many_servers(ops) ? (unsigned)lock_count_servers(lock_config.redlock_urls) : 0;
+    char *urls = NULL;
+    size_t size;
+    FILE *out = count < all ? open_memstream(&urls, &size) : NULL;
+    for (unsigned i = 0; out && i < all; i++) {
+        char *url = url_of(lock_config.redlock_urls, i);
+        fprintf(out, "%s", i + count >= all ? NOBODY + (i == 0) : i ? "," : "");
+        if (i + count < all)
+            fputs(url ? url : "", out);
+        free(url);
+    }
+    if (out && fclose(out) == 0)
+        return urls;
+    free(urls);
+    return NULL;
+}
+
+bool time_forget(const struct lock_ops *ops, unsigned server, const struct hold *hold)
+{
+    struct lock_config all = lock_config, one = lock_config;
+    struct lock *there = NULL;
+    char *url = has_many_servers(ops) ? url_of(all.redlock_urls, server) : NULL;
+    if (!url)
+        return false;
+    one.redlock_urls = url; /* a majority of one */
+    lock_configure(&one);
+    bool opened = lock_open(ops, &there) == LOCK_OK;
+    lock_configure(&all);
+    if (opened)
+        there->lease_ms = -1;
+    bool forgotten = opened && shorten(there, hold) == LOCK_OK;
+    lock_close(there);
+    free(url);
+    return forgotten;
+}
+
+enum lock_status time_end(const struct lock_ops *ops, struct lock *time, struct explore_shop *shop,
+                          const struct hold *hold)
+{
+    struct lock_grant grant = hold->grant;
+    char pid[16];
+    switch (way_of(ops)) {
+    case EXPIRE: return time->ops->expire(time, &grant);
+    case SHORTEN: return shorten(time, hold);
+    case RELEASE: return time->ops->release(time, &grant);
+    case TERMINATE:
+        return explore_shop_end_session(shop, time_session(ops, hold, pid)) ? LOCK_OK : LOCK_FAILED;
+    case NEVER: break;
+    }
+    return LOCK_LOST;
+}
+
+void time_clear_away(const struct lock_ops *ops, struct lock *time, const struct hold *hold)
+{
+    struct lock_grant grant = hold->grant;
+    enum way way = way_of(ops);
+    if (!time || !hold->has_grant)
+        return;
+    if (way == SHORTEN)
+        (void)time->ops->renew(time, &grant);
+    if (way == EXPIRE)
+        (void)time->ops->expire(time, &grant);
+    if (way != SHORTEN) /* also what has no end */
+        (void)time->ops->release(time, &grant);
+}

@@ -1,0 +1,35 @@
+/* What time does to a lock: the lease of a holder ends, or of who died with it. */
+#ifndef OVERSELL_LOADTEST_EXPLORE_EXEC_LOCK_ADMIN_H
+#define OVERSELL_LOADTEST_EXPLORE_EXEC_LOCK_ADMIN_H
+
+#include "loadtest/explore/exec/actor_thread.h"
+
+/* Can what carries a lock of OPS end under its holder? */
+bool time_can_end(const struct lock_ops *ops);
+
+/* A handle for the functions below, for locks of OPS; *ret_time is NULL where they need none. */
+enum lock_status time_open(const struct lock_ops *ops, struct lock **ret_time);
+
+/* Ends what carries the grant in HOLD: its lease, its session, its connection. LOCK_LOST: it had ended before, or has no
+ * end; else why it could not be done. */
+enum lock_status time_end(const struct lock_ops *ops, struct lock *time, struct explore_shop *shop,
+                          const struct hold *hold);
+
+/* Of a lock that is kept on several servers: server number SERVER, from 0 on, loses what it knows of the grant in HOLD, as
+ * in a restart without its memory. False where there is no such server, or it could not be done. */
+bool time_forget(const struct lock_ops *ops, unsigned server, const struct hold *hold);
+
+/* A list of the servers that locks of OPS are kept on, in which the last COUNT are ones that nobody reaches, malloc'ed; NULL
+ * where there are not so many, or it is no list. */
+char *time_cut_servers(const struct lock_ops *ops, unsigned count);
+
+/* Is the grant still the server's? True where that cannot be asked. */
+bool time_is_held(struct lock *time, const struct hold *hold);
+
+/* Takes away what a dead order has left, so that the next schedule begins without it. */
+void time_clear_away(const struct lock_ops *ops, struct lock *time, const struct hold *hold);
+
+/* For a lock that is the transaction of a connection: the server process behind it, written to PID; else "". */
+const char *time_session(const struct lock_ops *ops, const struct hold *hold, char pid[static 16]);
+
+#endif

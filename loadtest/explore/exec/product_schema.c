@@ -1,0 +1,249 @@
+/* The explorer's own small shop: a schema that is made and dropped, one product, and few statements about them. */
+#include "loadtest/explore/exec/product_schema.h"
+#include "base/clock.h"
+
+#include "db/schema/migrate.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum { PATIENCE_US = 30 * 1000 * 1000, VACUUM_EVERY = 400 };
+
+/* Nothing here must survive a crash of the database, so a COMMIT need not wait for the disk. */
+#define OPTIONS "-c search_path=%s -c synchronous_commit=off"
+/* Set where the role may, as a superuser or by GRANT SET ON PARAMETER: a session that waits looks for a deadlock after 1 ms,
+ * once, so that the victim is the order that closes the cycle (see loadtest/explore/exec/execute_transition.c); and messages are in English. */
+#define PRIVILEGED_OPTIONS " -c deadlock_timeout=1ms -c lc_messages=C"
+/* Tries it, since no function of every supported version of PostgreSQL tells whether the role may. */
+#define TRY_PRIVILEGED                                                                                       \
+    "DO $$ BEGIN PERFORM set_config('explore.privileged', 'off', false), "                                   \
+    "set_config('deadlock_timeout', '1ms', true), set_config('lc_messages', 'C', true), "                    \
+    "set_config('explore.privileged', 'on', false); "                                                        \
+    "EXCEPTION WHEN insufficient_privilege THEN NULL; END $$"
+
+static const struct statement ST_AUDIT = {
+    "explore_audit",
+    "SELECT (SELECT units_left FROM product_stock WHERE product_id = $1), coalesce(sum(purchase_num), 0), count(*) "
+    "FROM order_item",
+    1};
+/* Element I of the result: whom the session in element I of the question waits for. */
+static const struct statement ST_WAITS = {
+    "explore_waits",
+    "SELECT s.at, w.at FROM unnest($1::int[]) WITH ORDINALITY AS s (pid, at), unnest(pg_blocking_pids(s.pid)) AS b (pid)"
+    " JOIN unnest($1::int[]) WITH ORDINALITY AS w (pid, at) ON w.pid = b.pid WHERE s.pid <> 0",
+    1};
+/* Asked again and again, since pg_terminate_backend's own wait looks ten times a second only. */
+static const struct statement ST_END_SESSION = {
+    "explore_end_session", "SELECT pg_terminate_backend(pid) FROM pg_stat_get_activity($1::int)", 1};
+
+static const struct statement ST_CANCEL = {"explore_cancel", "SELECT pg_cancel_backend($1::int)", 1};
+
+/* The schemas of explorers that were killed: the connection that made one bears its name. */
+#define DROP_LEFT_BEHIND                                                                                     \
+    "DO $$ DECLARE left_behind text; BEGIN PERFORM set_config('lock_timeout', '1s', true); "                 \
+    "FOR left_behind IN SELECT nspname FROM pg_namespace WHERE nspname ~ '^explore_[0-9]+$' "                \
+    "AND nspname NOT IN (SELECT application_name FROM pg_stat_activity WHERE application_name IS NOT NULL) " \
+    "LOOP BEGIN EXECUTE format('DROP SCHEMA IF EXISTS %I CASCADE', left_behind); "                           \
+    "EXCEPTION WHEN OTHERS THEN NULL; END; END LOOP; END $$"
+static const struct statement ST_SESSION_FACTS = {
+    "explore_session_facts",
+    "SELECT current_setting('explore.privileged', true), current_schema(), "
+    "(SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout')",
+    0};
+
+static void set_deadline(struct explore_shop *shop)
+{
+    int64_t deadline_us = monotonic_us() + PATIENCE_US;
+    db_set_deadline(shop->db, deadline_us, deadline_us);
+}
+
+static bool check(struct explore_shop *shop, enum db_status status)
+{
+    if (status != DB_OK)
+        snprintf(shop->error, sizeof shop->error, "%s", db_error(shop->db));
+    return status == DB_OK;
+}
+
+static bool run_script(struct explore_shop *shop, const char *sql)
+{
+    set_deadline(shop);
+    enum db_status status = db_ready(shop->db);
+    return check(shop, status == DB_OK ? db_run_script(shop->db, sql) : status);
+}
+
+/* A number that no other explorer has, on this machine or on another that uses the same servers; 48 bits of chance. */
+static int64_t make_id(void)
+{
+    int64_t id = 0;
+    if (getrandom(&id, 6, 0) != 6)
+        id = getpid();
+    return id | 1;
+}
+
+/* Sets PGOPTIONS for all further connections of this process: the user's options, then ours. */
+static bool set_options(const char *schema, bool privileged)
+{
+    static char *users; /* as they were before the first call */
+    char *options = NULL;
+    const char *now = getenv("PGOPTIONS");
+    if (!users)
+        users = strdup(now ? now : "");
+    bool set = users &&
+               asprintf(&options, "%s " OPTIONS "%s", users, schema, privileged ? PRIVILEGED_OPTIONS : "") >
+                   0 &&
+               setenv("PGOPTIONS", options, 1) == 0;
+    free(options);
+    return set;
+}
+
+/* Do our sessions see the new schema, and nothing else? Options in the connection string replace PGOPTIONS, and then the tables
+ * would be those of the user. Sets what the connections of the orders are to have, which are opened later. */
+static bool learn_session_facts(struct explore_shop *shop)
+{
+    AUTO_RESULT row = NULL;
+    if (!run_script(shop, TRY_PRIVILEGED))
+        return false;
+    set_deadline(shop);
+    if (!check(shop, db_run(shop->db, &ST_SESSION_FACTS, NULL, &row)))
+        return false;
+    if (strcmp(PQgetvalue(row, 0, 1), shop->schema) != 0) {
+        snprintf(
+            shop->error, sizeof shop->error,
+            "the connection string sets a search_path, so explore would use your own tables; remove 'options' "
+            "from it, or use PGOPTIONS instead");
+        return false;
+    }
+    bool privileged = strcmp(PQgetvalue(row, 0, 0), "on") == 0;
+    shop->deadlock_timeout_us = privileged ? 1000 : strtoll(PQgetvalue(row, 0, 2), NULL, 10) * 1000;
+    if (set_options(shop->schema, privileged))
+        return true;
+    snprintf(shop->error, sizeof shop->error, "out of memory");
+    return false;
+}
+
+bool explore_shop_open(const char *url, struct explore_shop *ret_shop)
+{
+    struct explore_shop *shop = ret_shop;
+    char sql[sizeof DROP_LEFT_BEHIND + 100];
+    *shop = (struct explore_shop){.product_id = make_id()};
+    snprintf(shop->schema, sizeof shop->schema, "explore_%" PRId64, shop->product_id);
+    snprintf(sql, sizeof sql, "%s; CREATE SCHEMA %s", DROP_LEFT_BEHIND, shop->schema);
+    shop->db = set_options(shop->schema, false) ? db_new(url, shop->schema) : NULL;
+    if (!shop->db) {
+        snprintf(shop->error, sizeof shop->error, "out of memory");
+        return false;
+    }
+    if (run_script(shop, sql) && learn_session_facts(shop)) {
+        set_deadline(shop);
+        if (check(shop, db_migrate(shop->db)))
+            return true;
+    }
+    explore_shop_close(shop);
+    return false;
+}
+
+void explore_shop_close(struct explore_shop *shop)
+{
+    char sql[80];
+    if (!shop->db)
+        return;
+    snprintf(sql, sizeof sql, "DROP SCHEMA IF EXISTS %s CASCADE", shop->schema);
+    if (!shop->lost)
+        (void)run_script(shop, sql); /* an error was already reported */
+    db_free(shop->db);
+    shop->db = NULL;
+}
+
+/* Stock that is not in the product's own row. */
+static bool fill(struct explore_shop *shop, enum stock_kind kind, int64_t stock)
+{
+    set_deadline(shop);
+    db_begin(shop->db, READ_COMMITTED);
+    if (check(shop, stock_fill(shop->db, shop->product_id, kind, stock)))
+        return check(shop, db_commit(shop->db));
+    db_rollback(shop->db);
+    return false;
+}
+
+bool explore_shop_reset(struct explore_shop *shop, enum stock_kind kind, int64_t stock)
+{
+    char sql[700];
+    /* Every schedule leaves dead rows behind, which would make the next ones slower and slower. */
+    if (shop->resets++ % VACUUM_EVERY == 0 && !run_script(shop, "VACUUM product, orders, order_item"))
+        return false;
+    snprintf(
+        sql, sizeof sql,
+        "DELETE FROM order_item; DELETE FROM orders; "
+        "INSERT INTO product (id, name, price, stock_kind, count, initial_count, created_by, updated_by) "
+        "VALUES (%" PRId64 ", 'Explored', 1, '%s', %" PRId64 ", %" PRId64 ", 'explore', 'explore') "
+        "ON CONFLICT (id) DO UPDATE SET count = excluded.count, initial_count = excluded.initial_count, version = 0,"
+        " stock_kind = excluded.stock_kind, refuse_negative = false, fence_redis = 0, fence_zookeeper = 0, fence_etcd = 0",
+        shop->product_id, stock_kinds[kind].name, kind == STOCK_COUNTER ? stock : 0, stock);
+    return run_script(shop, sql) && (kind == STOCK_COUNTER || fill(shop, kind, stock));
+}
+
+bool explore_shop_audit(struct explore_shop *shop, struct explore_books *ret_books)
+{
+    AUTO_RESULT row = NULL;
+    set_deadline(shop);
+    if (!check(shop, db_run(shop->db, &ST_AUDIT, (const char *const[]){DB_NUMBER(shop->product_id)}, &row)))
+        return false;
+    *ret_books = (struct explore_books){
+        .left = strtoll(PQgetvalue(row, 0, 0), NULL, 10),
+        .sold = strtoll(PQgetvalue(row, 0, 1), NULL, 10),
+        .orders = strtoll(PQgetvalue(row, 0, 2), NULL, 10),
+    };
+    return true;
+}
+
+bool explore_shop_waits(struct explore_shop *shop, const char *const *pids, size_t count, unsigned *ret_for)
+{
+    AUTO_RESULT rows = NULL;
+    char list[200] = "{";
+    size_t used = 1;
+    for (size_t i = 0; i < count && used < sizeof list - 24; i++) {
+        ret_for[i] = 0;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.12s", i ? "," : "",
+                                 *pids[i] ? pids[i] : "0");
+    }
+    snprintf(list + used, sizeof list - used, "}");
+    set_deadline(shop);
+    if (!check(shop, db_run(shop->db, &ST_WAITS, (const char *const[]){list}, &rows)))
+        return false;
+    for (int i = 0; i < PQntuples(rows); i++) {
+        size_t who = strtoul(PQgetvalue(rows, i, 0), NULL, 10) - 1,
+               whom = strtoul(PQgetvalue(rows, i, 1), NULL, 10) - 1;
+        if (who < count && whom < count)
+            ret_for[who] |= 1u << whom;
+    }
+    return true;
+}
+
+bool explore_shop_cancel(struct explore_shop *shop, const char *pid)
+{
+    AUTO_RESULT ignored = NULL;
+    set_deadline(shop);
+    return check(shop, db_run(shop->db, &ST_CANCEL, (const char *const[]){pid}, &ignored));
+}
+
+bool explore_shop_end_session(struct explore_shop *shop, const char *pid)
+{
+    int64_t until_us = monotonic_us() + PATIENCE_US;
+    bool is_there = *pid;
+    while (is_there) {
+        AUTO_RESULT ended = NULL;
+        set_deadline(shop);
+        if (!check(shop, db_run(shop->db, &ST_END_SESSION, (const char *const[]){pid}, &ended)))
+            return false;
+        is_there = PQntuples(ended) > 0;
+        if (is_there && monotonic_us() > until_us) {
+            snprintf(shop->error, sizeof shop->error, "session %s does not end", pid);
+            return false;
+        }
+        if (is_there)
+            nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+    }
+    return true;
+}

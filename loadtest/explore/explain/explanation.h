@@ -1,0 +1,10 @@
+/* Why a schedule went wrong, in sentences. */
+#ifndef OVERSELL_LOADTEST_EXPLORE_EXPLAIN_EXPLANATION_H
+#define OVERSELL_LOADTEST_EXPLORE_EXPLAIN_EXPLANATION_H
+
+#include "loadtest/explore/exec/execution.h"
+
+/* Says what the play that has ended came to, and where two orders contradict each other, how. */
+void explain(const struct play *play, char *ret_text, size_t size);
+
+#endif

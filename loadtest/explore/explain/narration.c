@@ -1,0 +1,203 @@
+/* A schedule in words: its lines, and the table of them. (Why it went wrong: loadtest/explore/explain/explanation.c.) */
+#include "loadtest/explore/explain/narration.h"
+
+#include "loadtest/cli/terminal.h"
+#include "loadtest/explore/explain/explanation.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- one event ------------------------------------------------------------------------------------------------ */
+
+static void waits_text(const struct event *event, char *ret_text, size_t size)
+{
+    if (event->value == WAITS_FOR_EVER) {
+        snprintf(ret_text, size, "waits, and nobody will wake it");
+        return;
+    }
+    size_t used = (size_t)snprintf(ret_text, size, event->value ? "waits for" : "waits: the lock is taken");
+    for (unsigned i = 0; i < ACTORS_MAX && used < size; i++)
+        if (event->value & (int64_t)1 << i)
+            used += (size_t)snprintf(ret_text + used, size - used, " %c", actor_name(i));
+}
+
+/* A user's own strategy may report a step without the stock. */
+static void stock_text(const struct event *event, char *ret_text, size_t size)
+{
+    if (event->value == STEP_NO_VALUE)
+        snprintf(ret_text, size, "%s", stop_name(event->what));
+    else
+        snprintf(ret_text, size, event->what == STEP_TAKE ? "%s, leaving %" PRId64 : "%s %" PRId64,
+                 stop_name(event->what), event->value);
+}
+
+static void refusal_text(const struct event *event, char *ret_text, size_t size)
+{
+    if (event->value == STEP_NO_VALUE)
+        snprintf(ret_text, size, "refused: row has a newer token");
+    else
+        snprintf(ret_text, size, "refused: row has token %" PRId64, event->value);
+}
+
+/* "" for what need not be told. */
+static void event_text(const struct event *event, char *ret_text, size_t size)
+{
+    *ret_text = '\0';
+    switch (event->what) {
+    case STEP_INSERT: break;
+    case STEP_READ:
+    case STEP_WRITE:
+    case STEP_TAKE: stock_text(event, ret_text, size); break;
+    case STEP_UNLOCK:
+        snprintf(ret_text, size,
+                 event->value == 1   ? "unlock"
+                 : event->value == 0 ? "unlock: not held"
+                                     : "unlock: no answer");
+        break;
+    case STEP_CHECK: snprintf(ret_text, size, event->value ? "check" : "check: the lock has expired"); break;
+    case STEP_GET: snprintf(ret_text, size, event->value ? "get" : "get: not its key"); break;
+    case STEP_DEL: snprintf(ret_text, size, event->value ? "del" : "del: no key"); break;
+    case STEP_REFUSE: refusal_text(event, ret_text, size); break;
+    case EVENT_WAITS: waits_text(event, ret_text, size); break;
+    case STEP_WAIT: snprintf(ret_text, size, "joins the queue"); break;
+    case EVENT_RETRY: snprintf(ret_text, size, "conflict: begins again"); break;
+    case EVENT_EXPIRED:
+        snprintf(ret_text, size, event->value == 1 ? "its place ends" : "its lock ends");
+        break;
+    case EVENT_RESTARTED: snprintf(ret_text, size, "a server restarts, empty"); break;
+    case EVENT_TIMED_OUT: snprintf(ret_text, size, "has waited too long"); break;
+    case EVENT_CUT: snprintf(ret_text, size, "cannot reach a server"); break;
+    case EVENT_ROBBED: snprintf(ret_text, size, "loses its lock to another's release"); break;
+    case EVENT_CRASHED: snprintf(ret_text, size, "dies"); break;
+    case EVENT_ENDED:
+        if (event->value != CREATED)
+            snprintf(ret_text, size, "%s", outcome_name((enum outcome)event->value));
+        break;
+    default: snprintf(ret_text, size, "%s", stop_name(event->what)); break;
+    }
+}
+
+/* ---- lines ---------------------------------------------------------------------------------------------------- */
+
+/* A read is what the rest depends on, so it ends its line. */
+static bool ends_line(const struct event *event)
+{
+    return event->what == STEP_READ || event->what == EVENT_RETRY || event->what == EVENT_WAITS ||
+           event->what == STEP_WAIT;
+}
+
+/* The line that an event of ACTOR's belongs to; a new one where the last has ended or is another's. */
+static struct story_line *line_for(struct story *story, uint8_t actor, size_t at_move, bool last_has_ended)
+{
+    struct story_line *line = &story->lines[story->count > 0 ? story->count - 1 : 0];
+    if (story->count == 0 || ((last_has_ended || line->actor != actor) && story->count < DEPTH_MAX)) {
+        line = &story->lines[story->count++];
+        *line = (struct story_line){.actor = actor, .first_move = at_move};
+    }
+    line->moves = at_move - line->first_move + 1;
+    return line;
+}
+
+/* A release that fails, after the command that shows it: the command's text says enough. */
+static bool is_told_before(const struct event *event, const struct event *before)
+{
+    return event->what == STEP_UNLOCK && event->value == 0 && before && before->value == 0 &&
+           before->actor == event->actor && (before->what == STEP_DEL || before->what == STEP_GET);
+}
+
+static void tell_lines(const struct play *play, const struct replay *replay, struct story *story)
+{
+    bool ended = false;
+    size_t e = 0;
+    for (size_t m = 0; m < play->move_count; m++) {
+        for (; e < play->move_ends[m]; e++) {
+            const struct event *event = &play->scene.events[e];
+            char text[60];
+            event_text(event, text, sizeof text);
+            if (!*text || is_told_before(event, e > 0 ? event - 1 : NULL))
+                continue;
+            struct story_line *line = line_for(story, event->actor, m, ended);
+            size_t used = strlen(line->text);
+            snprintf(line->text + used, sizeof line->text - used, "%s%s", used ? ", " : "", text);
+            line->stock = replay->stock[m];
+            ended = ends_line(event);
+        }
+        if (story->count > 0)
+            story->lines[story->count - 1].stock = replay->stock[m];
+    }
+}
+
+void story_tell(const struct play *play, const struct replay *replay, struct story *ret_story)
+{
+    *ret_story = (struct story){0};
+    tell_lines(play, replay, ret_story);
+    explain(play, ret_story->explanation, sizeof ret_story->explanation);
+}
+
+/* ---- printing ------------------------------------------------------------------------------------------------- */
+
+static void print_padded(FILE *out, const char *text, size_t width)
+{
+    fputs(text, out);
+    for (size_t used = display_width(text); used < width; used++)
+        fputc(' ', out);
+}
+
+void story_print(const struct play *play, const struct story *story, FILE *out)
+{
+    enum { GAP = 2, NUMBER = 4 };
+    size_t width[ACTORS_MAX];
+    for (size_t i = 0; i < play->settings.actors; i++)
+        width[i] = 1 + GAP;
+    for (size_t i = 0; i < story->count; i++) {
+        size_t needs = display_width(story->lines[i].text) + GAP;
+        if (needs > width[story->lines[i].actor])
+            width[story->lines[i].actor] = needs;
+    }
+    print_padded(out, "  #", NUMBER);
+    for (size_t i = 0; i < play->settings.actors; i++)
+        print_padded(out, (char[]){actor_name((unsigned)i), '\0'}, width[i]);
+    fputs("stock\n", out);
+    for (size_t i = 0; i < story->count; i++) {
+        const struct story_line *line = &story->lines[i];
+        fprintf(out, "%3zu ", i + 1);
+        for (size_t a = 0; a < play->settings.actors; a++)
+            print_padded(out, line->actor == a ? line->text : "", width[a]);
+        fprintf(out, "%" PRId64 "\n", line->stock);
+    }
+}
+
+json_t *story_steps(const struct play *play, const struct replay *replay)
+{
+    json_t *steps = json_array();
+    size_t e = 0;
+    for (size_t m = 0; m < play->move_count; m++)
+        for (; e < play->move_ends[m]; e++) {
+            const struct event *event = &play->scene.events[e];
+            char text[60], actor[] = {actor_name(event->actor), '\0'};
+            event_text(event, text, sizeof text);
+            const char *step = event->what == EVENT_WAITS ? "waits"
+                               : event->what < EVENT_WAITS || event->what == EVENT_ENDED
+                                   ? stop_name(event->what)
+                                   : text;
+            json_array_append_new(steps, json_pack("{s:s, s:s, s:s, s:I}", "actor", actor, "step", step,
+                                                   "text", text, "stock", (json_int_t)replay->stock[m]));
+        }
+    return steps;
+}
+
+json_t *story_ending(const struct play *play)
+{
+    const struct ending *ending = &play->ending;
+    json_t *outcomes = json_array();
+    for (size_t i = 0; i < play->settings.actors; i++)
+        json_array_append_new(outcomes, json_string(outcome_name(ending->outcomes[i])));
+    return json_pack("{s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:o}", "sold",
+                     (json_int_t)ending->books.sold, "left", (json_int_t)ending->books.left, "oversold",
+                     (json_int_t)ending->oversold, "drift", (json_int_t)ending->drift, "undersold",
+                     ending->undersold, "waited", ending->waited, "deadlock", ending->deadlock, "stuck",
+                     ending->stuck, "robbed", ending->robbed, "two_holders", ending->two_holders, "failed",
+                     ending->failed, "false_refusal", ending->false_refusal, "leaked", ending->leaked,
+                     "outcomes", outcomes);
+}

@@ -1,0 +1,32 @@
+/* A schedule in words: what each order did, what others could see of it, and why no order of the orders explains it. */
+#ifndef OVERSELL_LOADTEST_EXPLORE_EXPLAIN_NARRATION_H
+#define OVERSELL_LOADTEST_EXPLORE_EXPLAIN_NARRATION_H
+
+#include "loadtest/explore/exec/replay.h"
+
+#include <jansson.h>
+
+/* One line of the story: what one order did in a row. */
+struct story_line {
+    uint8_t actor;
+    size_t first_move, moves;
+    char text[120];
+    int64_t stock; /* that others could see afterwards */
+};
+
+struct story {
+    struct story_line lines[DEPTH_MAX];
+    size_t count;
+    char explanation[600];
+};
+
+/* Tells the play that REPLAY has just run. */
+void story_tell(const struct play *play, const struct replay *replay, struct story *ret_story);
+/* As columns, one for each order; COLUMNS wide at most, if that is enough. */
+void story_print(const struct play *play, const struct story *story, FILE *out);
+/* [{"actor","step","text","stock"}], a new reference: one for each move. */
+json_t *story_steps(const struct play *play, const struct replay *replay);
+/* {"sold","left","oversold","drift",…,"outcomes"}, a new reference: what it came to. */
+json_t *story_ending(const struct play *play);
+
+#endif

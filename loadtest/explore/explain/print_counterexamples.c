@@ -1,0 +1,24 @@
+/* Schedules that went wrong, told one after the other. */
+#include "loadtest/explore/explain/print_counterexamples.h"
+
+#include <stdio.h>
+
+static void show_one(const json_t *witness)
+{
+    if (json_is_object(witness))
+        printf("\n%s\n%s%s\n", json_string_value(json_object_get(witness, "replay")),
+               json_string_value(json_object_get(witness, "told")),
+               json_string_value(json_object_get(witness, "explanation")));
+}
+
+void explore_show(const json_t *rows)
+{
+    size_t i, j;
+    const json_t *row, *witness;
+    json_array_foreach(rows, i, row) {
+        show_one(json_object_get(row, "witness"));
+        json_array_foreach(json_object_get(row, "further_witnesses"), j, witness) {
+            show_one(witness);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+/* A hunt: the schedules of one strategy, one after the other, until there is none left or the limit is reached; and its
+ * witness, the plainest schedule that went wrong, run again and told. */
+#ifndef OVERSELL_LOADTEST_EXPLORE_RUN_CAMPAIGN_H
+#define OVERSELL_LOADTEST_EXPLORE_RUN_CAMPAIGN_H
+
+#include "loadtest/explore/run/checkpoint.h"
+
+#include <jansson.h>
+
+enum { WITNESS_RUNS = 10 };
+
+/* How far a hunt goes. */
+struct hunt_limits {
+    int64_t schedules; /* at most; 0: all */
+    int64_t time_ms;   /* at most; 0: as long as it takes */
+    int64_t bound;     /* preemptions at most, searched with 0, 1, 2 … in turn; NO_BOUND: all at once */
+    int64_t samples;   /* so many schedules at random in place of a search; 0: a search … */
+    int64_t
+        pct; /* … uniform, or (from 1 on) in search of a bug of this depth: loadtest/explore/core/pct_scheduler.h … */
+    int64_t seed; /* … and what the choice of them begins with */
+    int64_t show; /* how many of those that went wrong to keep, the plainest; 0: one */
+};
+
+struct hunt {
+    struct play play;
+    struct search search;
+    struct tally tally;
+    double coverage; /* 1 when all has been run */
+    struct checkpoint
+        checkpoint; /* where its path is not "", the hunt goes on from there, and leaves there how far it came */
+    bool complete;
+    unsigned differed; /* schedules that did not go as before, or were doubtful, and were run again */
+    char error[400];   /* why it could not go on, or "" */
+};
+
+/* Told now and then of the share that has been covered. */
+typedef void hunt_covered(void *context, double share);
+
+/* Opens the play; a struct hunt is large, and may lie anywhere. False, with ERROR. */
+bool hunt_open(struct hunt *hunt, struct explore_shop *shop, const char *url,
+               const struct play_settings *settings);
+/* Runs the schedules. False, with ERROR: it could not go on. */
+bool hunt_run(struct hunt *hunt, const struct hunt_limits *limits, hunt_covered *covered, void *context);
+void hunt_close(struct hunt *hunt);
+
+/* {"replay","switches","steps","explanation","told","reproduced"}, a new reference, having run it WITNESS_RUNS times; null
+ * where nothing went wrong. */
+json_t *hunt_witness(struct hunt *hunt);
+/* An array of the next plainest, as many as were kept. */
+json_t *hunt_further_witnesses(struct hunt *hunt);
+
+#endif

@@ -1,0 +1,213 @@
+/* Exploring one strategy: the row of the result that comes of it. */
+#include "loadtest/explore/run/explore_strategy.h"
+
+#include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *explore_faults_name(unsigned faults)
+{
+    return faults == EXPIRY ? "expire" : faults == CRASH ? "crash" : faults == WAITS_END ? "timeout" : "none";
+}
+
+const char *explore_not_possible(const struct strategy *strategy)
+{
+    return strategy_has_steps(strategy)
+               ? NULL
+               : "it places orders in a way of its own, whose steps are not one order's";
+}
+
+static json_t *steps_json(const struct play *play)
+{
+    char list[PROFILE_MAX * 16] = "";
+    for (size_t i = 0, used = 0; i < play->profile_length; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? " " : "",
+                                 step_name(play->profile[i]));
+    return json_string(list);
+}
+
+static json_t *empty_row(const struct explore_plan *plan, const struct strategy *strategy)
+{
+    return json_pack("{s:s, s:s, s:I, s:s}", "strategy", strategy->name, "guarantee",
+                     guarantee_name(strategy->guarantee), "actors", (json_int_t)plan->actors, "faults",
+                     explore_faults_name(plan->faults));
+}
+
+static json_t *row_without_figures(const struct explore_plan *plan, const struct strategy *strategy,
+                                   enum explore_verdict verdict, const char *reason)
+{
+    json_t *row = empty_row(plan, strategy);
+    json_object_set_new(row, "verdict", json_string(explore_verdict_name(verdict)));
+    json_object_set_new(row, "reason", json_string(reason));
+    return row;
+}
+
+static json_t *row_of(const struct explore_plan *plan, struct hunt *hunt, const struct strategy *strategy)
+{
+    const struct tally *t = &hunt->tally;
+    bool complete = hunt->complete;
+    char why[600];
+    enum explore_verdict verdict = explore_verdict(&hunt->play.settings, t, complete);
+    double share = (double)t->oversold / (double)(t->schedules ? t->schedules : 1);
+    json_t *row = empty_row(plan, strategy);
+    json_t *figures = json_pack(
+        "{s:o, s:I, s:f, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
+        " s:{s:i, s:i, s:i}, s:s, s:o, s:o}",
+        "step_list", steps_json(&hunt->play), "schedules", (json_int_t)t->schedules, "coverage",
+        hunt->coverage, "complete", complete, "blocked", (json_int_t)t->waited, "sold_rightly",
+        (json_int_t)t->rightly, "undersold", (json_int_t)t->undersold, "oversold", (json_int_t)t->oversold,
+        "share", complete ? json_real(share) : json_null(), "share_percent",
+        complete ? json_real(100 * share) : json_null(), "drift", (json_int_t)t->drifted, "deadlocks",
+        (json_int_t)t->deadlocks, "stuck_locks", (json_int_t)t->stuck, "robbed", (json_int_t)t->robbed,
+        "two_holders", (json_int_t)t->two_holders + (json_int_t)t->hollow, "false_refusals",
+        (json_int_t)t->false_refusals, "leaked_locks", (json_int_t)t->leaked, "failed", (json_int_t)t->failed,
+        "answers_wrong", (json_int_t)t->answers_wrong, "switches", "min", tally_switches(t, 0), "median",
+        tally_switches(t, 0.5), "max", tally_switches(t, 1), "verdict", explore_verdict_name(verdict),
+        "witness", hunt_witness(hunt), "further_witnesses", hunt_further_witnesses(hunt));
+    if (!figures || json_object_update(row, figures) != 0) {
+        json_decref(row);
+        row = NULL;
+    }
+    json_decref(figures);
+    if (row && verdict == EXPLORE_BROKEN)
+        json_object_set_new(row, "broken_by",
+                            json_string(explore_verdict_why(&hunt->play.settings, t, why, sizeof why)));
+    if (row && *hunt->error)
+        json_object_set_new(row, "reason", json_string(hunt->error));
+    return row;
+}
+
+/* What the hunt is for; whatever changes its course is in it. */
+static bool name_checkpoint(const struct explore_plan *plan, struct hunt *hunt,
+                            const struct strategy *strategy)
+{
+    const struct hunt_limits *l = &plan->limits;
+    const struct play_settings *s = &hunt->play.settings;
+    struct checkpoint *c = &hunt->checkpoint;
+    json_auto_t *steps = steps_json(&hunt->play);
+    bool larger = plan->twice && plan->faults == WAITS_END; /* the second search of the strategy */
+    int length = snprintf(c->path, sizeof c->path, "%s/%s%s.checkpoint", plan->checkpoints, strategy->name,
+                          larger ? "-larger-orders" : "");
+    size_t used = (size_t)snprintf(c->question, sizeof c->question,
+                                   "%s, faults %u, never %u, stock %" PRId64 ", bound %" PRId64
+                                   ", sample %" PRId64 ", pct %" PRId64 ", seed %" PRId64 ", show %" PRId64
+                                   ", steps %s, quantities",
+                                   strategy->name, s->faults, s->never, s->stock, l->bound, l->samples,
+                                   l->pct, l->seed, l->show, json_string_value(steps));
+    for (size_t i = 0; i < s->actors && used < sizeof c->question; i++)
+        used += (size_t)snprintf(c->question + used, sizeof c->question - used, " %" PRId64,
+                                 s->quantities[i]);
+    return length < (int)sizeof c->path && used < sizeof c->question;
+}
+
+/* Runs one search with the settings of PLAN. */
+static json_t *search(const struct explore_plan *plan, const struct strategy *strategy,
+                      struct explore_shop *shop, const char *url, hunt_covered *covered, void *context)
+{
+    struct play_settings settings = {.strategy = strategy,
+                                     .actors = (size_t)plan->actors,
+                                     .stock = plan->stock,
+                                     .faults = plan->faults,
+                                     .never = plan->never};
+    memcpy(settings.quantities, plan->quantities, sizeof settings.quantities);
+    if (!strategy->lock && plan->faults == EXPIRY)
+        settings.faults = 0; /* nothing that could end */
+    struct hunt *hunt = malloc(sizeof *hunt);
+    if (!hunt)
+        return NULL;
+    json_t *row;
+    if (!hunt_open(hunt, shop, url, &settings)) {
+        row = row_without_figures(
+            plan, strategy, hunt->play.fails_alone && !plan->never ? EXPLORE_BROKEN : EXPLORE_UNAVAILABLE,
+            hunt->error);
+    } else if (plan->checkpoints && !name_checkpoint(plan, hunt, strategy)) {
+        row = row_without_figures(plan, strategy, EXPLORE_UNAVAILABLE,
+                                  "the name of its checkpoint is too long");
+        hunt_close(hunt);
+    } else {
+        (void)hunt_run(hunt, &plan->limits, covered, context); /* if it failed the row says so */
+        if (hunt->differed > 0)
+            complain(
+                "%s: %u schedules were run again, because an order failed or the events differed from the run before",
+                strategy->name, hunt->differed);
+        row = row_of(plan, hunt, strategy);
+        hunt_close(hunt);
+    }
+    if (!hunt->play.lost) /* threads that did not finish still use it */
+        free(hunt);
+    return row;
+}
+
+/* The share covered by the first of two searches, or by both. */
+struct half {
+    hunt_covered *covered;
+    void *context;
+    double done;
+};
+
+static void report_half(void *context, double share)
+{
+    const struct half *half = context;
+    half->covered(half->context, half->done + share / 2);
+}
+
+static enum explore_verdict verdict_of(const json_t *row)
+{
+    const char *name = json_string_value(json_object_get(row, "verdict"));
+    enum explore_verdict verdict = EXPLORE_OK;
+    while (name && strcmp(name, explore_verdict_name(verdict)) != 0 && verdict < EXPLORE_BROKEN)
+        verdict++;
+    return verdict;
+}
+
+/* The row says what both searches found. Its figures stay those of the first; a witness is the second's where the first has
+ * none. */
+static bool add_larger(json_t *row, json_t *larger)
+{
+    static const char *const TAKEN_OVER[] = {"witness", "broken_by", "reason"};
+    enum explore_verdict verdict = explore_verdict_of_both(verdict_of(row), verdict_of(larger));
+    json_t *quantities = json_pack("[i, i]", LARGER_QUANTITY, LARGER_QUANTITY);
+    bool added = json_object_set_new(larger, "stock", json_integer(LARGER_STOCK)) == 0 &&
+                 json_object_set_new(larger, "quantities", quantities) == 0 &&
+                 json_object_set_new(row, "verdict", json_string(explore_verdict_name(verdict))) == 0;
+    for (size_t i = 0; i < sizeof TAKEN_OVER / sizeof TAKEN_OVER[0] && added; i++) {
+        json_t *member = json_object_get(larger, TAKEN_OVER[i]);
+        const json_t *own = json_object_get(row, TAKEN_OVER[i]);
+        if (member && !json_is_null(member) && (!own || json_is_null(own)))
+            added = json_object_set(row, TAKEN_OVER[i], member) == 0;
+    }
+    return added && json_object_set(row, "larger_orders", larger) == 0;
+}
+
+json_t *explore_strategy(const struct explore_plan *plan, const struct strategy *strategy,
+                         struct explore_shop *shop, const char *url, hunt_covered *covered, void *context)
+{
+    const char *why_not = explore_not_possible(strategy);
+    if (why_not)
+        return row_without_figures(plan, strategy, EXPLORE_UNAVAILABLE, why_not);
+    struct half half = {covered, context, 0};
+    json_t *row = search(plan, strategy, shop, url, plan->twice ? report_half : covered,
+                         plan->twice ? (void *)&half : context);
+    if (!row || !plan->twice || json_object_get(row, "reason"))
+        return row;
+    if (interrupted()) { /* without its second search the row has no verdict */
+        const char *verdict = explore_verdict_name(explore_verdict_of_both(verdict_of(row), EXPLORE_UNKNOWN));
+        json_object_set_new(row, "verdict", json_string(verdict));
+        return row;
+    }
+    struct explore_plan larger = *plan;
+    larger.stock = LARGER_STOCK;
+    larger.faults = WAITS_END;
+    for (size_t i = 0; i < ACTORS_MAX; i++)
+        larger.quantities[i] = LARGER_QUANTITY;
+    half.done = 0.5;
+    json_auto_t *second = search(&larger, strategy, shop, url, report_half, &half);
+    if (second && add_larger(row, second))
+        return row;
+    json_decref(row);
+    return NULL;
+}

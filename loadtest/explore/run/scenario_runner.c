@@ -1,0 +1,208 @@
+/* Running scenarios: one schedule each, told in columns, or all schedules, counted. */
+#include "loadtest/explore/run/scenario_runner.h"
+
+#include "loadtest/cli/commands.h"
+#include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
+#include "loadtest/explore/explain/narration.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_MOST = 64 * 1024 };
+
+/* ---- reading -------------------------------------------------------------------------------------------------- */
+
+static bool add(struct explore_cases *cases, const struct scenario *scenario, const char *file)
+{
+    struct explore_case *longer = realloc(cases->list, (cases->count + 1) * sizeof *longer);
+    char *source = NULL;
+    if (longer)
+        cases->list = longer;
+    if (!longer || (file && asprintf(&source, "%s:%d", file, scenario->line) < 0)) {
+        complain("out of memory");
+        return false;
+    }
+    cases->list[cases->count++] = (struct explore_case){*scenario, source};
+    return true;
+}
+
+static bool add_file(struct explore_cases *cases, const char *path, FILE *file)
+{
+    static struct scenario scenarios[SCENARIOS_MAX];
+    char error[600], *text = calloc(1, FILE_MOST + 1);
+    if (!text) {
+        complain("out of memory");
+        return false;
+    }
+    bool whole = fread(text, 1, FILE_MOST, file) < FILE_MOST && !ferror(file);
+    size_t count = whole ? scenarios_parse(text, scenarios, SCENARIOS_MAX, error, sizeof error) : 0;
+    if (!whole)
+        complain("%s cannot be read, or is too long", path);
+    else if (count == 0)
+        complain("%s: %s", path, error);
+    bool added = count > 0;
+    for (size_t i = 0; i < count && added; i++)
+        added = add(cases, &scenarios[i], path);
+    free(text);
+    return added;
+}
+
+bool cases_add(struct explore_cases *cases, const char *file_or_scenario)
+{
+    struct scenario scenario;
+    char error[600];
+    FILE *file = fopen(file_or_scenario, "re");
+    if (file) {
+        bool added = add_file(cases, file_or_scenario, file);
+        fclose(file);
+        return added;
+    }
+    if (strchr(file_or_scenario, '/') || !strpbrk(file_or_scenario, " >")) {
+        complain("%s: %s", file_or_scenario, strerror(errno));
+        return false;
+    }
+    if (scenario_parse_short(file_or_scenario, &scenario, error, sizeof error))
+        return add(cases, &scenario, NULL);
+    complain("--replay: %s", error);
+    return false;
+}
+
+void cases_free(struct explore_cases *cases)
+{
+    for (size_t i = 0; i < cases->count; i++)
+        free(cases->list[i].source);
+    free(cases->list);
+    *cases = (struct explore_cases){0};
+}
+
+char *cases_strategies(const struct explore_cases *cases)
+{
+    char *names = NULL;
+    size_t size;
+    FILE *out = open_memstream(&names, &size);
+    if (!out)
+        return NULL;
+    for (size_t i = 0; i < cases->count; i++)
+        fprintf(out, "%s%s", i ? "," : "", cases->list[i].scenario.settings.strategy->name);
+    if (fclose(out) == 0)
+        return names;
+    free(names);
+    return NULL;
+}
+
+/* ---- running -------------------------------------------------------------------------------------------------- */
+
+/* What one scenario came to. */
+struct result {
+    char error[400];   /* it could not be run */
+    char not_met[300]; /* or not as expected */
+    json_t *json;
+};
+
+static void run_one(struct hunt *hunt, const struct scenario *scenario, FILE *out, struct result *result)
+{
+    struct replay replay;
+    struct story story;
+    char words[SCENARIO_TEXT];
+    if (!replay_run(&hunt->play, &scenario->script, &replay)) {
+        snprintf(result->error, sizeof result->error, "%s", replay.error);
+        return;
+    }
+    story_tell(&hunt->play, &replay, &story);
+    if (out) {
+        story_print(&hunt->play, &story, out);
+        fprintf(out, "%s\n", story.explanation);
+    }
+    scenario_met(scenario, &hunt->play.ending, NULL, result->not_met, sizeof result->not_met);
+    result->json = json_pack("{s:s, s:o, s:o, s:s}", "replay",
+                             scenario_short(&scenario->settings, &scenario->script, words), "ending",
+                             story_ending(&hunt->play), "steps", story_steps(&hunt->play, &replay),
+                             "explanation", story.explanation);
+}
+
+static void nobody_is_told(void *context, double share)
+{
+    (void)context;
+    (void)share;
+}
+
+static void run_all(struct hunt *hunt, const struct scenario *scenario, FILE *out, struct result *result)
+{
+    const struct tally *t = &hunt->tally;
+    const struct hunt_limits everything = {.bound = NO_BOUND};
+    if (!hunt_run(hunt, &everything, nobody_is_told, NULL) || !hunt->complete) {
+        snprintf(result->error, sizeof result->error, "%s", *hunt->error ? hunt->error : "interrupted");
+        return;
+    }
+    if (out)
+        fprintf(out,
+                "%" PRIu64 " schedules: %" PRIu64 " oversold, %" PRIu64
+                " with books that do not balance, %" PRIu64 " undersold, %" PRIu64 " with a stuck lock\n",
+                t->schedules, t->oversold, t->drifted, t->undersold, t->stuck);
+    scenario_met(scenario, NULL, t, result->not_met, sizeof result->not_met);
+    result->json = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "strategy",
+                             scenario->settings.strategy->name, "schedules", (json_int_t)t->schedules,
+                             "oversold", (json_int_t)t->oversold, "drift", (json_int_t)t->drifted,
+                             "undersold", (json_int_t)t->undersold, "stuck_locks", (json_int_t)t->stuck,
+                             "witness", hunt_witness(hunt));
+}
+
+static void print_title(const struct explore_case *c, FILE *out)
+{
+    char words[SCENARIO_TEXT];
+    if (c->source)
+        fprintf(out, "%s\n", c->source);
+    fprintf(out, "%s%s\n", scenario_short(&c->scenario.settings, &c->scenario.script, words),
+            c->scenario.all ? "(all schedules)" : "");
+}
+
+/* Runs one, adds what it came to, and returns what it says about the product. */
+static int run_case(const struct explore_case *c, struct hunt *hunt, struct explore_shop *shop,
+                    const char *url, FILE *out, json_t *results)
+{
+    struct result result = {0};
+    if (out)
+        print_title(c, out);
+    if (!hunt_open(hunt, shop, url, &c->scenario.settings)) {
+        complain("%s", hunt->error);
+        return ENDED_ENVIRONMENT;
+    }
+    (c->scenario.all ? run_all : run_one)(hunt, &c->scenario, out, &result);
+    hunt_close(hunt);
+    const char *wrong = *result.error ? result.error : result.not_met;
+    if (out && *wrong)
+        fprintf(out, "✗ %s\n\n", wrong);
+    else if (out)
+        fputs(c->scenario.expectation_count ? "✓ as expected\n\n" : "\n", out);
+    if (!result.json)
+        result.json = json_object();
+    json_object_set_new(result.json, "source", c->source ? json_string(c->source) : json_null());
+    json_object_set_new(result.json, "met", json_boolean(!*wrong));
+    json_object_set_new(result.json, "error", *wrong ? json_string(wrong) : json_null());
+    json_array_append_new(results, result.json);
+    return *wrong ? ENDED_BROKEN : ENDED_AS_EXPECTED;
+}
+
+json_t *cases_run(const struct explore_cases *cases, struct explore_shop *shop, const char *url, FILE *out,
+                  int *ret_status)
+{
+    struct hunt *hunt = calloc(1, sizeof *hunt);
+    json_t *results = json_array();
+    *ret_status = ENDED_AS_EXPECTED;
+    for (size_t i = 0; hunt && i < cases->count && !interrupted() && !hunt->play.lost; i++) {
+        int status = run_case(&cases->list[i], hunt, shop, url, out, results);
+        if (status > *ret_status)
+            *ret_status = status;
+    }
+    if (!hunt) {
+        json_decref(results);
+        results = NULL;
+    }
+    if (hunt && !hunt->play.lost) /* threads that did not finish still use it */
+        free(hunt);
+    return results;
+}

@@ -1,0 +1,221 @@
+/* Several processes that explore side by side: each takes the next strategy that nobody has taken, and writes what it
+ * found as a line of JSON. A strategy is explored by one process alone. */
+#include "loadtest/explore/run/worker_processes.h"
+
+#include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
+#include "loadtest/cli/progress.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { WORKERS_MAX = 16, LOOK_MS = 200 /* until an interrupt reaches the workers */ };
+
+struct crew {
+    const struct explore_plan *plan;
+    const struct lock_config *addresses;
+    const struct strategy *const *chosen;
+    size_t count;
+    int work; /* a pipe that holds the number of each strategy that nobody has taken, a byte each */
+};
+
+/* ---- a worker: a process of its own --------------------------------------------------------------------------- */
+
+struct report {
+    FILE *out;
+    size_t number;
+    int percent;
+};
+
+static void report_covered(void *context, double share)
+{
+    struct report *report = context;
+    int percent = (int)(share * 100);
+    if (percent == report->percent)
+        return;
+    report->percent = percent;
+    fprintf(report->out, "{\"at\": %zu, \"percent\": %d}\n", report->number, percent);
+    fflush(report->out);
+}
+
+static bool report_row(FILE *out, size_t number, json_t *row)
+{
+    json_t *line = json_pack("{s:I, s:o}", "at", (json_int_t)number, "row", row);
+    bool written = line && json_dumpf(line, out, JSON_COMPACT) == 0 && fputc('\n', out) != EOF &&
+                   fflush(out) == 0;
+    json_decref(line);
+    return written;
+}
+
+/* A search failed, perhaps because PostgreSQL is unreachable; then no other search can run. */
+static bool is_there(struct explore_shop *shop)
+{
+    struct explore_books ignored;
+    if (shop->lost) {
+        complain(
+            "an order does not finish, because a server is frozen or unreachable; check the servers and start again");
+        return false;
+    }
+    if (explore_shop_audit(shop, &ignored))
+        return true;
+    complain("postgresql: %s", shop->error);
+    return false;
+}
+
+static int work(const struct crew *crew, FILE *out)
+{
+    struct explore_shop shop;
+    uint8_t number;
+    bool well = true;
+    lock_configure(crew->addresses);
+    if (!explore_shop_open(crew->addresses->database_url, &shop)) {
+        complain("postgresql: %s", shop.error);
+        return 1;
+    }
+    while (well && !interrupted() && read(crew->work, &number, 1) == 1) {
+        struct report report = {out, number, -1};
+        json_t *row = explore_strategy(crew->plan, crew->chosen[number], &shop, crew->addresses->database_url,
+                                       report_covered, &report);
+        bool failed = json_object_get(row, "reason");
+        well = report_row(out, number, row) && (!failed || is_there(&shop));
+    }
+    explore_shop_close(&shop);
+    return well ? 0 : 1;
+}
+
+struct worker {
+    pid_t pid;
+    int from; /* what it writes */
+    FILE *lines;
+};
+
+static bool start_worker(const struct crew *crew, struct worker *ret_worker)
+{
+    int ends[2];
+    pid_t parent = getpid();
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return false;
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(ends[0]);
+        FILE *out = fdopen(ends[1], "w");
+        (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+        _exit(!out || getppid() != parent ? 1 : work(crew, out));
+    }
+    close(ends[1]);
+    *ret_worker = (struct worker){
+        .pid = pid, .from = ends[0], .lines = pid > 0 ? fdopen(ends[0], "r") : NULL};
+    if (ret_worker->lines &&
+        setvbuf(ret_worker->lines, NULL, _IONBF, 0) == 0) /* or poll would not tell of all */
+        return true;
+    close(ends[0]);
+    return false;
+}
+
+/* ---- the one that collects ------------------------------------------------------------------------------------ */
+
+static void take_line(const char *line, struct progress *progress, const struct crew *crew, json_t **ret_rows)
+{
+    json_t *said = json_loads(line, 0, NULL);
+    size_t at = (size_t)json_integer_value(json_object_get(said, "at"));
+    json_t *row = json_object_get(said, "row");
+    if (said && at < crew->count && row) {
+        ret_rows[at] = json_incref(row);
+        progress_step_done(progress);
+    } else if (said && at < crew->count) {
+        progress_label(progress, "%s", crew->chosen[at]->name);
+        progress_update(progress, (double)json_integer_value(json_object_get(said, "percent")) / 100, "");
+    }
+    json_decref(said);
+}
+
+/* Reads until all have closed their ends. */
+static void collect(struct worker *workers, size_t count, const struct crew *crew, json_t **ret_rows)
+{
+    struct progress progress = progress_begin(crew->count);
+    struct pollfd polled[WORKERS_MAX];
+    char *line = NULL;
+    size_t size = 0, open = count;
+    for (size_t i = 0; i < count; i++)
+        polled[i] = (struct pollfd){.fd = workers[i].from, .events = POLLIN};
+    bool told = false;
+    while (open > 0) {
+        /* The signal may have reached only this process, so it is passed on to the workers. */
+        for (size_t i = 0; interrupted() && !told && i < count; i++)
+            (void)kill(workers[i].pid, SIGTERM);
+        told = interrupted();
+        if (poll(polled, count, LOOK_MS) < 0 && errno != EINTR)
+            break;
+        for (size_t i = 0; i < count; i++) {
+            if (polled[i].fd < 0 || !polled[i].revents)
+                continue;
+            if (getline(&line, &size, workers[i].lines) > 0) {
+                take_line(line, &progress, crew, ret_rows);
+            } else if (!ferror(workers[i].lines) || errno != EINTR) {
+                polled[i].fd = -1;
+                open--;
+            }
+        }
+    }
+    free(line);
+    progress_wipe();
+}
+
+static bool end_worker(struct worker *worker)
+{
+    int status = 1;
+    fclose(worker->lines);
+    while (waitpid(worker->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (WIFSIGNALED(status))
+        complain("a process that explored has died: %s", strsignal(WTERMSIG(status)));
+    return status == 0;
+}
+
+/* The numbers of all that is to be done fit into a pipe. */
+static int pipe_of_work(size_t count)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        uint8_t number = (uint8_t)i;
+        if (write(ends[1], &number, 1) != 1) {
+            close(ends[0]);
+            ends[0] = -1;
+            break;
+        }
+    }
+    close(ends[1]);
+    return ends[0];
+}
+
+bool explore_crew_run(const struct explore_plan *plan, const struct lock_config *addresses,
+                      const struct strategy *const *chosen, size_t count, size_t workers, json_t **ret_rows)
+{
+    struct crew crew = {plan, addresses, chosen, count, pipe_of_work(count)};
+    struct worker crowd[WORKERS_MAX];
+    size_t started = 0;
+    bool well = crew.work >= 0;
+    while (well && started < workers && started < count && started < WORKERS_MAX)
+        if ((well = start_worker(&crew, &crowd[started])))
+            started++;
+    if (!well)
+        complain("cannot start a process: %s", strerror(errno));
+    collect(crowd, started, &crew, ret_rows);
+    for (size_t i = 0; i < started; i++)
+        well = end_worker(&crowd[i]) && well;
+    if (crew.work >= 0)
+        close(crew.work);
+    for (size_t i = 0; i < count; i++)
+        well = well && ret_rows[i];
+    return well;
+}

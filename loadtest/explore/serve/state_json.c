@@ -1,0 +1,333 @@
+/* A play that is held, as JSON: the orders with their steps and buttons, the lock, the database, and what was told. */
+#include "loadtest/explore/serve/state_json.h"
+
+#include "loadtest/explore/exec/lock_admin.h"
+#include "loadtest/explore/explain/narration.h"
+#include "loadtest/explore/spec/scenario.h"
+#include "lock/lock_driver.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- one order ------------------------------------------------------------------------------------------------ */
+
+/* What can be done now. */
+struct moves {
+    struct move list[MOVES_MAX];
+    size_t count;
+};
+
+static bool can(const struct moves *moves, size_t actor, enum move_kind kind)
+{
+    for (size_t i = 0; i < moves->count; i++)
+        if (moves->list[i].actor == actor && moves->list[i].kind == kind)
+            return true;
+    return false;
+}
+
+/* To an order's lock, and not by the order itself. */
+static bool is_done_to_it(uint8_t what)
+{
+    return what == EVENT_EXPIRED || what == EVENT_RESTARTED || what == EVENT_CUT || what == EVENT_ROBBED;
+}
+
+/* The last event of ACTOR's own, or NULL where it has not begun. */
+static const struct event *last_event(const struct play *play, size_t actor)
+{
+    for (size_t i = play->scene.event_count; i > 0; i--) {
+        const struct event *event = &play->scene.events[i - 1];
+        if (event->actor == actor && !is_done_to_it(event->what))
+            return event;
+    }
+    return NULL;
+}
+
+static bool has_ended(const struct play *play, size_t actor)
+{
+    return play_has_reported(play, actor, EVENT_ENDED);
+}
+
+static bool is_dead(const struct play *play, size_t actor)
+{
+    return play_has_reported(play, actor, EVENT_CRASHED);
+}
+
+static const char *state_name(const struct play *play, const struct moves *moves, size_t actor)
+{
+    return is_dead(play, actor)           ? "crashed"
+           : has_ended(play, actor)       ? "ended"
+           : can(moves, actor, MOVE_STEP) ? "ready"
+                                          : "waiting";
+}
+
+/* ---- the lock ------------------------------------------------------------------------------------------------- */
+
+/* Has ACTOR the lock, as far as it knows, or is it left of a dead one? What a process kept in its memory, or on its
+ * connection, is gone; and an order that has deleted the lock's key knows that it has released it. */
+static bool has_lock(const struct play *play, size_t actor)
+{
+    const struct hold *hold = &play->actors[actor].hold;
+    if (play_has_reported(play, actor, STEP_DEL))
+        return false;
+    bool has = hold->depth > 0 || (hold->has_grant && !hold->is_place && !hold->is_over);
+    return has && (!is_dead(play, actor) || (play->time && !hold->is_over));
+}
+
+/* What its server says, not what its holder believes. */
+static bool server_agrees(const struct play *play, size_t actor)
+{
+    const struct hold *hold = &play->actors[actor].hold;
+    return !hold->is_over && time_is_held(play->time, hold);
+}
+
+static json_t *lock_json(const struct play *play)
+{
+    const struct lock_ops *lock = play->settings.strategy->lock;
+    json_t *holders = json_array();
+    for (size_t i = 0; lock && i < play->settings.actors; i++) {
+        char name[] = {actor_name((unsigned)i), '\0'};
+        int64_t fence = play->actors[i].hold.grant.fence;
+        if (has_lock(play, i))
+            json_array_append_new(holders,
+                                  json_pack("{s:s, s:o, s:b, s:b}", "order", name, "fence",
+                                            fence ? json_integer((json_int_t)fence) : json_null(), "held",
+                                            server_agrees(play, i), "crashed", is_dead(play, i)));
+    }
+    if (lock)
+        return json_pack("{s:s, s:s?, s:o}", "name", lock->name, "server",
+                         lock->server ? lock->server->name : NULL, "holders", holders);
+    json_decref(holders);
+    return json_null();
+}
+
+/* ---- why it cannot go on -------------------------------------------------------------------------------------- */
+
+static json_t *names_of(const struct play *play, unsigned bits)
+{
+    json_t *names = json_array();
+    for (size_t i = 0; i < play->settings.actors; i++)
+        if (bits & 1u << i)
+            json_array_append_new(names, json_stringn((char[]){actor_name((unsigned)i)}, 1));
+    return names;
+}
+
+/* "A", "A and B" */
+static const char *list_names(const struct play *play, unsigned bits, char ret_text[static 32])
+{
+    size_t used = 0;
+    ret_text[0] = '\0';
+    for (size_t i = 0; i < play->settings.actors; i++)
+        if (bits & 1u << i)
+            used += (size_t)snprintf(ret_text + used, 32 - used, "%s%c", used ? " and " : "",
+                                     actor_name((unsigned)i));
+    return ret_text;
+}
+
+static unsigned lock_holders(const struct play *play, size_t waiter)
+{
+    unsigned bits = 0;
+    for (size_t i = 0; i < play->settings.actors; i++)
+        if (i != waiter && has_lock(play, i))
+            bits |= 1u << i;
+    return bits;
+}
+
+/* Whom ACTOR waits for; RET_REASON (SIZE bytes) says what for. */
+static unsigned waits_for(const struct play *play, const struct explore_view *view, size_t actor,
+                          char *ret_reason, size_t size)
+{
+    const struct event *event = last_event(play, actor);
+    char names[32];
+    if (event && event->what == EVENT_WAITS && event->value == WAITS_FOR_EVER) {
+        snprintf(ret_reason, size, "sleeps, and nobody will wake it");
+        return 0;
+    }
+    unsigned in_database = event && event->what == EVENT_WAITS ? (unsigned)event->value : 0;
+    if (in_database) {
+        snprintf(ret_reason, size, "waits for %s's %s", list_names(play, in_database, names),
+                 view->waits_for_a[actor] ? view->waits_for_a[actor] : "transaction");
+        return in_database;
+    }
+    unsigned holders = lock_holders(play, actor);
+    if (!holders) {
+        snprintf(ret_reason, size, "waits for a lock that none of these orders has");
+        return 0;
+    }
+    bool dead = true;
+    for (size_t i = 0; i < play->settings.actors; i++)
+        dead &= !(holders & 1u << i) || is_dead(play, i);
+    snprintf(ret_reason, size,
+             dead ? "waits for the lock that %s died with" : "waits for the lock, which %s has",
+             list_names(play, holders, names));
+    return holders;
+}
+
+/* ---- an order as JSON ----------------------------------------------------------------------------------------- */
+
+/* The steps of its current try, with their values. */
+static json_t *did_json(const struct play *play, size_t actor, int *ret_tries)
+{
+    json_t *did = json_array();
+    *ret_tries = 1;
+    for (size_t i = 0; i < play->scene.event_count; i++) {
+        const struct event *event = &play->scene.events[i];
+        if (event->actor != actor)
+            continue;
+        if (event->what == EVENT_RETRY) {
+            json_array_clear(did);
+            ++*ret_tries;
+        } else if (event->what < STEP_COUNT) {
+            json_t *value = event->value == STEP_NO_VALUE ? json_null()
+                                                          : json_integer((json_int_t)event->value);
+            json_array_append_new(did,
+                                  json_pack("{s:s, s:o}", "step", stop_name(event->what), "value", value));
+        }
+    }
+    return did;
+}
+
+static json_t *order_json(const struct play *play, const struct explore_view *view, const struct moves *moves,
+                          size_t actor)
+{
+    const struct event *last = last_event(play, actor);
+    const char *state = state_name(play, moves, actor);
+    uint8_t next = play_next_step(play, (unsigned)actor, play->scene.event_count);
+    bool is_over = has_ended(play, actor) || is_dead(play, actor), waits = strcmp(state, "waiting") == 0;
+    char name[] = {actor_name((unsigned)actor), '\0'}, reason[120];
+    unsigned others = waits ? waits_for(play, view, actor, reason, sizeof reason) : 0;
+    const char *outcome = has_ended(play, actor) ? outcome_name((enum outcome)last->value) : NULL;
+    int tries;
+    json_t *did = did_json(play, actor, &tries);
+    return json_pack("{s:s, s:I, s:s, s:b, s:i, s:o, s:s?, s:s?, s:s?, s:o, s:{s:b, s:b, s:b, s:b, s:b}}",
+                     "name", name, "wants", (json_int_t)play->settings.quantities[actor], "state", state,
+                     "begun", last != NULL, "tries", tries, "did", did, "next",
+                     is_over || next == STEP_COUNT ? NULL : stop_name(next), "reason", waits ? reason : NULL,
+                     "outcome", outcome, "waits_for", names_of(play, others), "can", "step",
+                     can(moves, actor, MOVE_STEP), "expire", can(moves, actor, MOVE_EXPIRE), "crash",
+                     can(moves, actor, MOVE_CRASH), "restart", can(moves, actor, MOVE_RESTART), "cut",
+                     can(moves, actor, MOVE_CUT));
+}
+
+/* ---- the database --------------------------------------------------------------------------------------------- */
+
+static bool ends_transaction(uint8_t what)
+{
+    return what == STEP_COMMIT || what == STEP_COMMIT_STOCK || what == EVENT_RETRY || what == EVENT_ENDED ||
+           what == EVENT_CRASHED;
+}
+
+/* What ACTOR has written and nobody else can see; NULL: nothing. */
+static const struct event *unseen_write(const struct play *play, size_t actor)
+{
+    const struct event *written = NULL;
+    for (size_t i = 0; i < play->scene.event_count; i++) {
+        const struct event *event = &play->scene.events[i];
+        if (event->actor != actor)
+            continue;
+        if (event->what == STEP_WRITE || event->what == STEP_TAKE)
+            written = event;
+        else if (ends_transaction(event->what))
+            written = NULL;
+    }
+    return written;
+}
+
+static json_t *database_json(const struct play *play, const struct explore_view *view)
+{
+    json_t *unseen = json_array();
+    for (size_t i = 0; i < play->settings.actors; i++) {
+        const struct event *written = unseen_write(play, i);
+        char name[] = {actor_name((unsigned)i), '\0'};
+        if (written && written->value != STEP_NO_VALUE)
+            json_array_append_new(
+                unseen, json_pack("{s:s, s:I}", "order", name, "stock", (json_int_t)written->value));
+    }
+    return json_pack("{s:I, s:I, s:I, s:o, s:o, s:o}", "left", (json_int_t)view->books.left, "sold",
+                     (json_int_t)view->books.sold, "orders", (json_int_t)view->books.orders, "row_locked_by",
+                     names_of(play, view->row_holders), "uncommitted", unseen, "fence",
+                     play->settings.strategy->fencing == NO_FENCE ? json_null()
+                                                                  : json_integer(view->row_fence));
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------------------ */
+
+/* What happened, an event an object, with the number of its move. */
+static json_t *told_json(const struct play *play, const struct replay *replay)
+{
+    json_t *steps = story_steps(play, replay), *step;
+    size_t i, move = 0;
+    json_array_foreach(steps, i, step) {
+        while (i >= play->move_ends[move])
+            move++;
+        json_object_set_new(step, "move", json_integer((json_int_t)move + 1));
+        const struct event *event = &play->scene.events[i];
+        bool has_value = event->what < STEP_COUNT && event->value != STEP_NO_VALUE;
+        json_object_set_new(step, "value", has_value ? json_integer(event->value) : json_null());
+        if (event->what == EVENT_ROBBED)
+            json_object_set_new(step, "by", json_stringn((char[]){actor_name((unsigned)event->value)}, 1));
+    }
+    return steps;
+}
+
+/* How to get to where the play was after 0, 1, 2 … moves. */
+static json_t *history_json(struct play *play)
+{
+    static char words[SCENARIO_TEXT];
+    static struct script script;
+    json_t *history = json_array();
+    size_t count = play->move_count;
+    for (play->move_count = 0; play->move_count <= count; play->move_count++) {
+        script_of_play(play, &script);
+        size_t length = strlen(scenario_short(&play->settings, &script, words));
+        json_array_append_new(history,
+                              json_stringn(words, length - (script.count == 0))); /* less its last space */
+    }
+    play->move_count = count;
+    return history;
+}
+
+/* One of the lock's servers may be let forget where there are several. */
+static void leave_out_restarts(const struct play *play, struct moves *moves)
+{
+    const struct lock_ops *lock = play->settings.strategy->lock;
+    size_t kept = 0;
+    bool may_restart = lock && lock->properties.survives_minority && lock->server == redlock.server &&
+                       play->restarts < (unsigned)lock_count_servers(lock_config.redlock_urls);
+    for (size_t i = 0; i < moves->count; i++)
+        if (may_restart || moves->list[i].kind != MOVE_RESTART)
+            moves->list[kept++] = moves->list[i];
+    moves->count = kept;
+}
+
+/* Nobody can go on; and nobody would if what the dead have left came to its end. */
+static bool is_over(const struct play *play, const struct moves *moves)
+{
+    bool somebody_waits = false, time_may_help = false;
+    for (size_t i = 0; i < play->settings.actors; i++) {
+        if (can(moves, i, MOVE_STEP))
+            return false;
+        somebody_waits |= !has_ended(play, i) && !is_dead(play, i);
+        time_may_help |= can(moves, i, MOVE_EXPIRE);
+    }
+    return !(somebody_waits && time_may_help);
+}
+
+json_t *state_json(struct play *play, const struct replay *replay, const struct explore_view *view,
+                   bool *ret_over)
+{
+    struct moves moves;
+    json_t *steps = json_array(), *orders = json_array();
+    moves.count = play_enabled(play, moves.list);
+    leave_out_restarts(play, &moves);
+    *ret_over = is_over(play, &moves);
+    for (size_t i = 0; i < play->profile_length; i++)
+        json_array_append_new(steps, json_string(stop_name(play->profile[i])));
+    for (size_t i = 0; i < play->settings.actors; i++)
+        json_array_append_new(orders, order_json(play, view, &moves, i));
+    json_t *history = history_json(play);
+    return json_pack("{s:O, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "schedule",
+                     json_array_get(history, play->move_count), "strategy", play->settings.strategy->name,
+                     "stock", (json_int_t)play->settings.stock, "steps", steps, "orders", orders, "lock",
+                     lock_json(play), "database", database_json(play, view), "told", told_json(play, replay),
+                     "history", history, "over", *ret_over);
+}

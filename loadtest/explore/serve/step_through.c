@@ -1,0 +1,278 @@
+/* One question of the step-through: the schedule is played from a fresh state, one move is added to it, and all that can
+ * be seen there is told. So a step back is a shorter schedule, and no order is held while people think. */
+#include "loadtest/explore/serve/step_through.h"
+#include "base/clock.h"
+
+#include "loadtest/explore/explain/explanation.h"
+#include "loadtest/explore/explain/narration.h"
+#include "loadtest/explore/run/explore_strategy.h"
+#include "loadtest/explore/serve/state_json.h"
+#include "loadtest/explore/spec/scenario.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    UNITS_MAX = 1000,
+    SHORT_SEARCH_MS = 1500, /* all schedules of most strategies take less … */
+    LONG_SEARCH_MS = 10000, /* … and of the others so much, where nothing bad was found by then */
+    PING_US = 1000000,
+};
+
+/* ---- problems ------------------------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 1, 2))) static json_t *invalid(const char *format, ...)
+{
+    char detail[700];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(detail, sizeof detail, format, arguments);
+    va_end(arguments);
+    return json_pack("{s:s, s:s}", "problem", "invalid-schedule", "detail", detail);
+}
+
+static json_t *unavailable(const char *backend, const char *detail)
+{
+    return json_pack("{s:s, s:s, s:s}", "problem", "backend-unavailable", "backend", backend, "detail",
+                     detail);
+}
+
+/* The engine said no: whose fault is it? */
+static json_t *blame(struct stepper *stepper, const struct strategy *strategy, const char *error)
+{
+    struct explore_books books;
+    char why[200];
+    if (!stepper->has_shop || !explore_shop_audit(&stepper->shop, &books))
+        return unavailable("postgresql", *stepper->shop.error ? stepper->shop.error : error);
+    const struct lock_server *server = strategy->lock ? strategy->lock->server : NULL;
+    if (server && server->ping(monotonic_us() + PING_US, why, sizeof why) != LOCK_OK)
+        return unavailable(server->name, error);
+    return invalid("%s", error);
+}
+
+/* ---- opening -------------------------------------------------------------------------------------------------- */
+
+static bool same_settings(const struct play_settings *a, const struct play_settings *b)
+{
+    return a->strategy == b->strategy && a->actors == b->actors && a->stock == b->stock &&
+           memcmp(a->quantities, b->quantities, sizeof a->quantities) == 0;
+}
+
+static void close_play(struct stepper *stepper)
+{
+    if (stepper->has_play)
+        play_close(&stepper->play);
+    stepper->has_play = false;
+}
+
+static bool open_shop(struct stepper *stepper)
+{
+    stepper->has_shop = stepper->has_shop || explore_shop_open(stepper->url, &stepper->shop);
+    return stepper->has_shop;
+}
+
+static bool open_play(struct stepper *stepper, const struct play_settings *settings)
+{
+    if (stepper->has_play && same_settings(&stepper->play.settings, settings))
+        return true;
+    close_play(stepper);
+    stepper->has_play = open_shop(stepper) &&
+                        play_open(&stepper->play, &stepper->shop, stepper->url, settings);
+    return stepper->has_play;
+}
+
+void stepper_close(struct stepper *stepper)
+{
+    close_play(stepper);
+    if (stepper->has_shop)
+        explore_shop_close(&stepper->shop);
+    stepper->has_shop = false;
+}
+
+/* Reads the notation, and refuses what would take long. NULL, or the problem. */
+static json_t *read_scenario(const json_t *question, struct scenario *ret_scenario)
+{
+    const char *text = json_string_value(json_object_get(question, "schedule"));
+    char error[600];
+    if (!text || !scenario_parse_short(text, ret_scenario, error, sizeof error))
+        return invalid("%s", text ? error : "there is no schedule");
+    struct play_settings *settings = &ret_scenario->settings;
+    bool too_many = settings->stock > UNITS_MAX;
+    for (size_t i = 0; i < settings->actors; i++)
+        too_many |= settings->quantities[i] > UNITS_MAX;
+    if (too_many)
+        return invalid("s= and q= are %d at most", UNITS_MAX);
+    const char *why_not = explore_not_possible(settings->strategy);
+    if (why_not)
+        return invalid("%s: %s", settings->strategy->name, why_not);
+    settings->faults = EXPIRY | CRASH; /* whether the script has them or not: there are buttons for them */
+    settings->follows_script = true;
+    return NULL;
+}
+
+/* ---- the next move -------------------------------------------------------------------------------------------- */
+
+/* Between a write and the order's rows, which follow it, there is nothing that another order could tell. */
+static bool goes_on(const struct play *play, unsigned actor)
+{
+    return play_next_step(play, actor, play->scene.event_count) == STEP_INSERT;
+}
+
+/* Lets it make a step, or all it can make. False, with REPLAY's error. */
+static bool make_steps(struct play *play, uint8_t actor, bool to_end, bool every_step, struct replay *replay)
+{
+    const struct move step = {actor, MOVE_STEP};
+    if (!replay_can_make(play, step)) {
+        snprintf(replay->error, sizeof replay->error, "%c cannot go on here", actor_name(actor));
+        return false;
+    }
+    do
+        if (!replay_move(play, step, replay))
+            return false;
+    while ((to_end || (!every_step && goes_on(play, actor))) && replay_can_make(play, step));
+    return true;
+}
+
+/* "A": a step; "A>end": as far as it gets; "A!expire" and its kin. False, with REPLAY's error. */
+static bool make_move(struct play *play, const char *word, bool every_step, struct replay *replay)
+{
+    struct script script;
+    char part[32], error[600];
+    bool is_step = strlen(word) == 1, to_end = false;
+    snprintf(part, sizeof part, is_step ? "%s>end" : "%s", word);
+    if (strlen(word) >= sizeof part ||
+        !script_parse(part, play->settings.actors, &script, error, sizeof error) || script.count != 1 ||
+        (script.parts[0].kind == MOVE_STEP && script.parts[0].stop != EVENT_ENDED) || script.parts[0].waits) {
+        snprintf(
+            replay->error, sizeof replay->error,
+            "'%.20s' is no move (an order, as A; or A>end, A!expire, A!crash, A!restart, A!cut, A!timeout)",
+            word);
+        return false;
+    }
+    to_end = !is_step;
+    struct move fault = {script.parts[0].actor, script.parts[0].kind};
+    if (fault.kind == MOVE_STEP)
+        return make_steps(play, fault.actor, to_end, every_step, replay);
+    if (replay_can_make(play, fault))
+        return replay_move(play, fault, replay);
+    snprintf(replay->error, sizeof replay->error, "that cannot happen to %c here", actor_name(fault.actor));
+    return false;
+}
+
+/* ---- the state ------------------------------------------------------------------------------------------------ */
+
+/* What it has come to so far, as far as others can see: an order that is committed is sold, whatever it does next. */
+static void judge_so_far(struct play *play, const struct explore_books *books)
+{
+    struct ending *ending = &play->ending;
+    int64_t stock = play->settings.stock;
+    *ending = (struct ending){.books = *books};
+    ending->oversold = books->sold > stock ? books->sold - stock : 0;
+    ending->drift = ending->oversold > 0 ? books->sold - (stock - books->left) : 0;
+    for (size_t i = 0; i < play->settings.actors; i++)
+        ending->outcomes[i] = play_has_reported(play, i, STEP_COMMIT) ||
+                                      play_has_reported(play, i, STEP_COMMIT_ORDER)
+                                  ? CREATED
+                                  : UNKNOWN;
+}
+
+/* Adds what it came to, or has come to so far. The play has ended. */
+static void add_ending(struct play *play, const struct explore_view *view, bool over, json_t *state)
+{
+    char why[700] = "";
+    if (!over)
+        judge_so_far(play, &view->books);
+    bool bad = over ? ending_is_bad(&play->ending) : play->ending.oversold > 0;
+    if (over || bad)
+        explain(play, why, sizeof why);
+    json_object_set_new(state, "oversold", json_integer((json_int_t)play->ending.oversold));
+    json_object_set_new(state, "bad", json_boolean(bad));
+    json_object_set_new(state, "ending", over ? story_ending(play) : json_null());
+    json_object_set_new(state, "explanation", *why ? json_string(why) : json_null());
+}
+
+static json_t *answer_state(struct stepper *stepper, const struct scenario *scenario, const json_t *question,
+                            bool *ret_broken)
+{
+    static struct replay replay;
+    struct explore_view view;
+    struct play *play = &stepper->play;
+    const char *word = json_string_value(json_object_get(question, "move"));
+    bool every_step = json_is_true(json_object_get(question, "every_step")), over = false;
+    const struct strategy *strategy = scenario->settings.strategy;
+    *ret_broken = true;
+    if (!open_play(stepper, &scenario->settings))
+        return blame(stepper, strategy, play->error);
+    if (!replay_follow(play, &scenario->script, &replay)) {
+        *ret_broken = *play->error;
+        return *play->error ? blame(stepper, strategy, play->error) : invalid("%s", replay.error);
+    }
+    bool moved = !word || make_move(play, word, every_step, &replay);
+    json_t *state = moved && explore_look(play, &view) ? state_json(play, &replay, &view, &over) : NULL;
+    *ret_broken = !play_end(play) || *play->error;
+    if (state && !*ret_broken) {
+        add_ending(play, &view, over, state);
+        return state;
+    }
+    json_decref(state);
+    return *ret_broken ? blame(stepper, strategy, play->error) : moved ? NULL : invalid("%s", replay.error);
+}
+
+/* ---- the search ----------------------------------------------------------------------------------------------- */
+
+static void nobody_is_told(void *context, double share)
+{
+    (void)context;
+    (void)share;
+}
+
+static bool settles_it(const json_t *row)
+{
+    return !row || json_is_true(json_object_get(row, "complete")) ||
+           json_is_object(json_object_get(row, "witness")) || json_object_get(row, "reason");
+}
+
+static json_t *answer_search(struct stepper *stepper, const struct play_settings *settings,
+                             const char *faults, bool *ret_broken)
+{
+    struct explore_plan plan = {.actors = (int64_t)settings->actors,
+                                .stock = settings->stock,
+                                .faults = strcmp(faults, "expire") == 0  ? EXPIRY
+                                          : strcmp(faults, "crash") == 0 ? CRASH
+                                                                         : 0,
+                                .limits = {.bound = NO_BOUND, .time_ms = SHORT_SEARCH_MS, .seed = 1}};
+    memcpy(plan.quantities, settings->quantities, sizeof plan.quantities);
+    if (plan.actors > 2 || plan.faults)
+        plan.limits.bound = DEPTH_MAX; /* there may be too many for all, so the plainest first */
+    *ret_broken = true;
+    close_play(stepper);
+    if (!open_shop(stepper))
+        return blame(stepper, settings->strategy, stepper->shop.error);
+    json_t *row = explore_strategy(&plan, settings->strategy, &stepper->shop, stepper->url, nobody_is_told,
+                                   NULL);
+    if (!settles_it(row)) {
+        json_decref(row);
+        plan.limits.time_ms = LONG_SEARCH_MS;
+        row = explore_strategy(&plan, settings->strategy, &stepper->shop, stepper->url, nobody_is_told, NULL);
+    }
+    const char *reason = json_string_value(json_object_get(row, "reason"));
+    *ret_broken = !row || reason;
+    json_t *problem = reason ? blame(stepper, settings->strategy, reason) : NULL;
+    if (!problem)
+        return row;
+    json_decref(row);
+    return problem;
+}
+
+json_t *stepper_answer(struct stepper *stepper, const json_t *question, bool *ret_broken)
+{
+    static struct scenario scenario;
+    const char *faults = json_string_value(json_object_get(question, "faults"));
+    *ret_broken = false;
+    json_t *problem = read_scenario(question, &scenario);
+    if (problem)
+        return problem;
+    return faults ? answer_search(stepper, &scenario.settings, faults, ret_broken)
+                  : answer_state(stepper, &scenario, question, ret_broken);
+}

@@ -1,0 +1,173 @@
+/* Adding up schedules, and what the sums say about a strategy's promise. Pure. */
+#include "loadtest/explore/spec/totals.h"
+
+#include "loadtest/explore/spec/scenario.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_plainer(const struct witness *one, const struct witness *other)
+{
+    if (one->is_bad != other->is_bad)
+        return one->is_bad;
+    return one->switches < other->switches ||
+           (one->switches == other->switches && one->length < other->length);
+}
+
+/* Into its place among the plainest, of equal ones behind those that came before. */
+static void keep_witness(struct tally *tally, const struct play *play, bool bad, unsigned switches)
+{
+    struct witness new = {.length = play->move_count, .switches = switches, .is_bad = bad};
+    size_t most = tally->witness_most ? tally->witness_most : 1, at = tally->witness_count;
+    while (at > 0 && is_plainer(&new, &tally->witnesses[at - 1]))
+        at--;
+    if (at == most)
+        return;
+    memcpy(new.moves, play->moves, play->move_count * sizeof play->moves[0]);
+    tally->witness_count += tally->witness_count < most;
+    memmove(tally->witnesses + at + 1, tally->witnesses + at,
+            (tally->witness_count - at - 1) * sizeof tally->witnesses[0]);
+    tally->witnesses[at] = new;
+}
+
+/* A deadlock is wrong if the strategy does not retry: the victim's client is refused without a reason. */
+static bool deadlock_is_wrong(const struct play_settings *settings)
+{
+    return settings->strategy->guarantee != UNSAFE && settings->strategy->max_tries <= 1;
+}
+
+bool tally_is_bad(const struct play *play)
+{
+    unsigned never = play->settings.never;
+    if (never)
+        return figures_any(never, &play->ending);
+    return ending_is_bad(&play->ending) || (play->ending.deadlock && deadlock_is_wrong(&play->settings));
+}
+
+void tally_add(struct tally *tally, const struct play *play)
+{
+    const struct ending *ending = &play->ending;
+    unsigned switches = moves_switches(play->moves, play->move_count);
+    bool bad = tally_is_bad(play);
+    tally->schedules++;
+    tally->moves += play->move_count;
+    tally->oversold += ending->oversold > 0;
+    tally->drifted += ending->drift != 0;
+    tally->undersold += ending->undersold;
+    tally->rightly += !bad && !ending->undersold;
+    tally->waited += ending->waited;
+    tally->deadlocks += ending->deadlock;
+    tally->stuck += ending->stuck;
+    tally->answers_wrong += ending->answers_wrong;
+    tally->failed += ending->failed;
+    tally->robbed += ending->robbed;
+    tally->two_holders += ending->two_holders;
+    tally->hollow += ending->hollow;
+    tally->false_refusals += ending->false_refusal;
+    tally->leaked += ending->leaked;
+    tally->bad += bad;
+    tally->by_switches[switches < SWITCHES_MAX ? switches : SWITCHES_MAX]++;
+    if (bad || ending_breaks_lock(ending))
+        keep_witness(tally, play, bad, switches);
+}
+
+unsigned tally_switches(const struct tally *tally, double quantile)
+{
+    uint64_t rank = (uint64_t)(quantile * (double)(tally->schedules ? tally->schedules - 1 : 0)), seen = 0;
+    unsigned switches = 0;
+    while (switches < SWITCHES_MAX && (seen += tally->by_switches[switches]) <= rank)
+        switches++;
+    return switches;
+}
+
+/* Is more wanted than there is? Some flaws show only then. */
+static bool is_scarce(const struct play_settings *settings)
+{
+    int64_t wanted = 0;
+    for (size_t i = 0; i < settings->actors; i++)
+        wanted += settings->quantities[i];
+    return wanted > settings->stock;
+}
+
+/* The lock itself is at fault, whatever comes of it: with no lease that ended is that to be excused. */
+static bool lock_is_broken(const struct tally *tally)
+{
+    return tally->robbed + tally->two_holders + tally->hollow > 0;
+}
+
+enum explore_verdict explore_verdict(const struct play_settings *settings, const struct tally *tally,
+                                     bool complete)
+{
+    if (settings->never)
+        return tally->bad > 0 ? EXPLORE_BROKEN : complete ? EXPLORE_OK : EXPLORE_UNKNOWN;
+    bool flaw_may_show = settings->strategy->shown_by & (LOAD | settings->faults);
+    bool unsafe = settings->strategy->guarantee == UNSAFE;
+    /* Who promises nothing may have more flaws than the one that the row is about, and in some order of steps a lock
+     * may be stuck by itself. */
+    bool may_be_bad = flaw_may_show || (unsafe && (settings->faults || tally->bad == tally->stuck));
+    if (!unsafe && (lock_is_broken(tally) || tally->stuck))
+        return EXPLORE_BROKEN;
+    /* False refusals and leaked locks are no declared flaw of any row. */
+    if (tally->false_refusals + tally->leaked > 0 || (tally->deadlocks > 0 && deadlock_is_wrong(settings)))
+        return EXPLORE_BROKEN;
+    if (tally->bad > 0)
+        return may_be_bad ? EXPLORE_OVERSOLD_AS_EXPECTED : EXPLORE_BROKEN;
+    if (!complete || (flaw_may_show && !is_scarce(settings)))
+        return EXPLORE_UNKNOWN;
+    return flaw_may_show ? EXPLORE_NOT_CAUGHT : EXPLORE_OK;
+}
+
+const char *explore_verdict_name(enum explore_verdict verdict)
+{
+    static const char *const names[] = {
+        [EXPLORE_OK] = "ok",
+        [EXPLORE_OVERSOLD_AS_EXPECTED] = "oversold-as-expected",
+        [EXPLORE_UNKNOWN] = "unknown",
+        [EXPLORE_UNAVAILABLE] = "unavailable",
+        [EXPLORE_NOT_CAUGHT] = "not-caught",
+        [EXPLORE_BROKEN] = "broken",
+    };
+    return names[verdict];
+}
+
+enum explore_verdict explore_verdict_of_both(enum explore_verdict one, enum explore_verdict other)
+{
+    static const enum explore_verdict STRONGEST_FIRST[] = {
+        EXPLORE_BROKEN,     EXPLORE_OVERSOLD_AS_EXPECTED,
+        EXPLORE_NOT_CAUGHT, EXPLORE_UNAVAILABLE,
+        EXPLORE_UNKNOWN,    EXPLORE_OK,
+    };
+    size_t i = 0;
+    while (STRONGEST_FIRST[i] != one && STRONGEST_FIRST[i] != other)
+        i++;
+    return STRONGEST_FIRST[i];
+}
+
+const char *explore_verdict_why(const struct play_settings *settings, const struct tally *tally,
+                                char *ret_text, size_t size)
+{
+    const struct {
+        uint64_t schedules;
+        const char *what;
+    } found[] = {
+        {tally->oversold, "more units were sold than the stock had"},
+        {tally->oversold ? 0 : tally->drifted, "the audit does not balance"},
+        {tally->false_refusals, "an order was refused as sold out although enough units were left"},
+        {tally->leaked, "an order ended without releasing its lock"},
+        {tally->stuck, "an order waits for a lock that nobody will release"},
+        {deadlock_is_wrong(settings) ? tally->deadlocks : 0, "deadlock between orders"},
+        {tally->failed, "an order failed, and no other order explains it"},
+        {tally->answers_wrong, "the orders in the database are not those that were acknowledged"},
+        {tally->robbed, "lock stolen: an order released another order's lock"},
+        {tally->two_holders + tally->hollow, "two holders of one lock"},
+    };
+    size_t used = 0;
+    *ret_text = '\0';
+    for (size_t i = 0; i < sizeof found / sizeof found[0] && used < size; i++)
+        if (found[i].schedules > 0)
+            used += (size_t)snprintf(ret_text + used, size - used,
+                                     "%s%s (%" PRIu64 " of %" PRIu64 " schedules)", used ? "; " : "",
+                                     found[i].what, found[i].schedules, tally->schedules);
+    return ret_text;
+}
