@@ -1,6 +1,7 @@
 /* Starts the order service, waits for a signal, and ends it so that every accepted order is answered. */
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/secret.h"
 #include "service/classroom/addresses.h"
 #include "service/config/arguments.h"
 #include "service/engine/strategy_validate.h"

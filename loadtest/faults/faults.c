@@ -9,7 +9,7 @@
 #include "loadtest/report/output.h"
 #include "loadtest/report/result.h"
 #include "loadtest/testbed/addresses.h"
-#include "service/orders/metrics.h"
+#include "service/engine/strategy.h"
 
 #include <inttypes.h>
 #include <stdio.h>

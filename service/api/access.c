@@ -2,6 +2,7 @@
 #include "service/api/access.h"
 
 #include "base/log.h"
+#include "base/secret.h"
 #include "service/api/router.h"
 #include "service/classroom/sandbox.h"
 #include "service/http/problem.h"

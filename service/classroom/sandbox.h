@@ -56,9 +56,4 @@ void sandbox_count_order(struct sandboxes *sandboxes, int64_t product_id);
 /* The number of sandboxes used in the last IDLE_MS. */
 int sandbox_count(struct sandboxes *sandboxes);
 
-/* LENGTH characters that cannot be guessed, and that can be told by word of mouth, and a NUL. */
-void make_secret(char *ret_secret, size_t length);
-/* Compares in a time that does not tell how much of it was right. */
-bool same_secret(const char *given, const char *secret);
-
 #endif

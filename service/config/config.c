@@ -2,8 +2,8 @@
 #include "service/config/config.h"
 
 #include "base/log.h"
+#include "base/secret.h"
 #include "db/postgres/connection.h"
-#include "service/classroom/sandbox.h"
 #include "service/engine/strategy.h"
 #include "service/http/host_name.h"
 #include "service/http/server.h"

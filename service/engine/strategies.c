@@ -1,7 +1,6 @@
 /* The strategy table: what this program is about. Two strategies differ in a cell or two; read across. */
 #include "service/engine/create_order.h"
 #include "service/engine/strategy.h"
-#include "service/orders/metrics.h"
 
 /* clang-format off */
 const struct strategy strategies[] = {

@@ -66,6 +66,8 @@ struct strategy {
     const char *why; /* why it does, or does not, oversell */
 };
 
+/* How many rows the strategy table may have. */
+enum { STRATEGIES_MAX = 64 };
 extern const struct strategy strategies[];
 extern const size_t strategy_count;
 

@@ -2,7 +2,6 @@
 #include "service/engine/strategy_validate.h"
 
 #include "service/engine/create_order.h"
-#include "service/orders/metrics.h"
 
 #include <stdarg.h>
 #include <stdio.h>

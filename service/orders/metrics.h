@@ -7,9 +7,6 @@
 
 #include <stdio.h>
 
-/* How many rows the strategy table may have. */
-enum { STRATEGIES_MAX = 64 };
-
 /* An order has ended, US after it arrived, with so many tries and round trips to the database. */
 void metrics_order(const struct strategy *strategy, enum outcome outcome, int64_t us, int tries,
                    uint64_t round_trips);

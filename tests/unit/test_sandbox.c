@@ -1,6 +1,7 @@
 /* Sandboxes: a place for each learner, known by its token, and secrets that differ. */
 #include "tests/unit/unit.h"
 
+#include "base/secret.h"
 #include "service/classroom/sandbox.h"
 
 #include <stdio.h>

@@ -1,0 +1,15 @@
+/* Secrets: random words that a person can read out, and a comparison that takes the same time for every guess. */
+#ifndef OVERSELL_BASE_SECRET_H
+#define OVERSELL_BASE_SECRET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Writes LENGTH random characters and a NUL to RET_SECRET. The characters (31 lower-case letters and digits) cannot be
+ * mistaken for each other. Ends the process if the kernel has no random bytes. Any thread. */
+void make_secret(char *ret_secret, size_t length);
+
+/* Is GIVEN the secret? The time that the comparison takes does not depend on how many characters are right. Any thread. */
+bool same_secret(const char *given, const char *secret);
+
+#endif
