@@ -114,8 +114,8 @@ static bool make_products(struct stage *stage)
              "SELECT id, 'Benchmark', 19.90, 0, 0, 'bench', 'bench' FROM generate_series(%d, %d) AS id",
              SPREAD_FIRST, SPREAD_FIRST + SPREAD_PRODUCTS - 1);
     /* The first call that needs the schema makes it. */
-    if (!shop_reset(stage->lab.shops[0], HOT_PRODUCT, 0, "counter")) {
-        complain("%s", shop_error(stage->lab.shops[0]));
+    if (!service_client_reset(stage->lab.clients[0], HOT_PRODUCT, 0, "counter")) {
+        complain("%s", service_client_error(stage->lab.clients[0]));
         return false;
     }
     return run_sql(stage, sql);
@@ -154,9 +154,9 @@ static bool open_service(int64_t workers, int64_t product_limit, const char *str
         .instances = 1, .workers = workers, .product_limit = product_limit, .servers = "environment"};
     if (!lab_open(&settings, ret_lab))
         return false;
-    if (!strategy || shop_switch(ret_lab->shops[0], 0, strategy, 0, SAME_LOCK_WAIT))
+    if (!strategy || service_client_switch(ret_lab->clients[0], 0, strategy, 0, SAME_LOCK_WAIT))
         return true;
-    complain("%s", shop_error(ret_lab->shops[0]));
+    complain("%s", service_client_error(ret_lab->clients[0]));
     lab_close(ret_lab);
     return false;
 }
@@ -213,7 +213,7 @@ static bool open_pages(const struct lab *lab, int64_t pages, int64_t product, st
     snprintf(product_env, sizeof product_env, "PAGES_PRODUCT=%" PRId64, product);
     const struct child_plan plan = {
         .argv = (const char *[]){"wrk", "--threads", "1", "--connections", connections, "--duration", "24h",
-                                 "--script", script, shop_url(lab->shops[0]), NULL},
+                                 "--script", script, service_client_url(lab->clients[0]), NULL},
         .env = (const char *[]){product_env, NULL},
         .death_signal = SIGKILL,
     };
@@ -280,9 +280,9 @@ bool stage_service(struct stage *stage, const struct service_load *load, double 
     if (!refresh(stage, load->stock) ||
         !open_service(load->workers, load->product_limit, load->strategy, &lab))
         return false;
-    bool well = !load->kind || shop_reset(lab.shops[0], load->first, load->stock, load->kind);
+    bool well = !load->kind || service_client_reset(lab.clients[0], load->first, load->stock, load->kind);
     if (!well)
-        complain("%s", shop_error(lab.shops[0]));
+        complain("%s", service_client_error(lab.clients[0]));
     well = well && drive(stage, &lab, load, ret_per_s);
     lab_close(&lab);
     progress_step_done(stage->progress);
@@ -356,7 +356,7 @@ bool stage_get(struct stage *stage, const char *path, double *ret_per_s)
     progress_label(stage->progress, "the service, GET %s", path);
     if (!refresh(stage, 0) || !open_service(0, 0, NULL, &lab))
         return false;
-    snprintf(url, sizeof url, "%s%s", shop_url(lab.shops[0]), path);
+    snprintf(url, sizeof url, "%s%s", service_client_url(lab.clients[0]), path);
     snprintf(seconds, sizeof seconds, "%" PRId64 "s", stage->seconds);
     snprintf(connections, sizeof connections, "%" PRId64, stage->connections);
     const struct child_plan plan = {
@@ -408,8 +408,8 @@ bool stage_memory(struct stage *stage, int64_t connections, double *ret_mib)
     progress_label(stage->progress, "the service, %" PRId64 " connections open", connections);
     if (!refresh(stage, AMPLE_STOCK) || !open_service(0, 0, NULL, &lab))
         return false;
-    bool well = memory_with_connections(shop_url(lab.shops[0]), lab.services[0].pid, HOT_PRODUCT, connections,
-                                        MEMORY_ORDERS, ret_mib) &&
+    bool well = memory_with_connections(service_client_url(lab.clients[0]), lab.services[0].pid, HOT_PRODUCT,
+                                        connections, MEMORY_ORDERS, ret_mib) &&
                 books_are_right(stage, "the client", connections * MEMORY_ORDERS);
     lab_close(&lab);
     progress_step_done(stage->progress);

@@ -16,7 +16,7 @@
 #define REPLY_MAX (32u << 20)
 #define TRACES_WANTED 1000 /* as many as the service gives */
 
-struct shop {
+struct service_client {
     CURL *curl;
     struct curl_slist *headers;
     char *url;
@@ -32,11 +32,12 @@ struct reply {
 
 /* ---- one call ------------------------------------------------------------------------------------------ */
 
-__attribute__((format(printf, 2, 3))) static void set_error(struct shop *shop, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void set_error(struct service_client *client, const char *format,
+                                                            ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(shop->error, sizeof shop->error, format, arguments);
+    vsnprintf(client->error, sizeof client->error, format, arguments);
     va_end(arguments);
 }
 
@@ -58,9 +59,9 @@ static size_t collect(char *data, size_t size, size_t count, void *context)
 
 static int stop_when_interrupted(void *context, curl_off_t t1, curl_off_t n1, curl_off_t t2, curl_off_t n2)
 {
-    const struct shop *shop = context;
+    const struct service_client *client = context;
     (void)t1, (void)n1, (void)t2, (void)n2;
-    return !shop->cleaning_up && interrupted();
+    return !client->cleaning_up && interrupted();
 }
 
 /* The problem's detail or title where the body is one, else "". Lives as long as PROBLEM. */
@@ -73,58 +74,59 @@ static const char *problem_text(const json_t *problem)
 
 /* Calls METHOD PATH, with BODY as JSON unless it is NULL. A status of 300 and more is a failure, but for
  * the status EXPECTED. The reply's body is the caller's to free, also on failure. */
-static bool call(struct shop *shop, const char *method, const char *path, const json_t *body, long expected,
-                 struct reply *ret_reply)
+static bool call(struct service_client *client, const char *method, const char *path, const json_t *body,
+                 long expected, struct reply *ret_reply)
 {
     *ret_reply = (struct reply){0};
     char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
     char *url = NULL;
-    if ((body && !text) || asprintf(&url, "%s%s", shop->url, path) < 0) {
+    if ((body && !text) || asprintf(&url, "%s%s", client->url, path) < 0) {
         free(text);
-        set_error(shop, "out of memory");
+        set_error(client, "out of memory");
         return false;
     }
 
-    curl_easy_reset(shop->curl); /* keeps the connection */
-    curl_easy_setopt(shop->curl, CURLOPT_URL, url);
-    curl_easy_setopt(shop->curl, CURLOPT_CUSTOMREQUEST, method);
-    curl_easy_setopt(shop->curl, CURLOPT_HTTPHEADER, shop->headers);
+    curl_easy_reset(client->curl); /* keeps the connection */
+    curl_easy_setopt(client->curl, CURLOPT_URL, url);
+    curl_easy_setopt(client->curl, CURLOPT_CUSTOMREQUEST, method);
+    curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, client->headers);
     if (text)
-        curl_easy_setopt(shop->curl, CURLOPT_POSTFIELDS, text);
-    curl_easy_setopt(shop->curl, CURLOPT_PROTOCOLS_STR, "http");
-    curl_easy_setopt(shop->curl, CURLOPT_PROXY, "");
-    curl_easy_setopt(shop->curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(shop->curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
-    curl_easy_setopt(shop->curl, CURLOPT_TIMEOUT_MS, shop->cleaning_up ? CLEANUP_MS : CALL_MS);
-    curl_easy_setopt(shop->curl, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(shop->curl, CURLOPT_XFERINFOFUNCTION, stop_when_interrupted);
-    curl_easy_setopt(shop->curl, CURLOPT_XFERINFODATA, shop);
-    curl_easy_setopt(shop->curl, CURLOPT_WRITEFUNCTION, collect);
-    curl_easy_setopt(shop->curl, CURLOPT_WRITEDATA, ret_reply);
-    CURLcode code = curl_easy_perform(shop->curl);
-    curl_easy_getinfo(shop->curl, CURLINFO_RESPONSE_CODE, &ret_reply->status);
+        curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, text);
+    curl_easy_setopt(client->curl, CURLOPT_PROTOCOLS_STR, "http");
+    curl_easy_setopt(client->curl, CURLOPT_PROXY, "");
+    curl_easy_setopt(client->curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(client->curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
+    curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS, client->cleaning_up ? CLEANUP_MS : CALL_MS);
+    curl_easy_setopt(client->curl, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(client->curl, CURLOPT_XFERINFOFUNCTION, stop_when_interrupted);
+    curl_easy_setopt(client->curl, CURLOPT_XFERINFODATA, client);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, collect);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, ret_reply);
+    CURLcode code = curl_easy_perform(client->curl);
+    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &ret_reply->status);
     free(text);
 
     bool well = code == CURLE_OK && (ret_reply->status < 300 || ret_reply->status == expected);
     if (code != CURLE_OK) {
-        set_error(shop, "%s %s: %s", method, url, curl_easy_strerror(code));
+        set_error(client, "%s %s: %s", method, url, curl_easy_strerror(code));
     } else if (!well) {
         json_auto_t *problem = ret_reply->body ? json_loads(ret_reply->body, 0, NULL) : NULL;
-        set_error(shop, "%s %s was answered %ld %s", method, url, ret_reply->status, problem_text(problem));
+        set_error(client, "%s %s was answered %ld %s", method, url, ret_reply->status, problem_text(problem));
     }
     free(url);
     return well;
 }
 
-static json_t *call_json(struct shop *shop, const char *method, const char *path, const json_t *body)
+static json_t *call_json(struct service_client *client, const char *method, const char *path,
+                         const json_t *body)
 {
     struct reply reply;
     json_t *answer = NULL;
-    if (call(shop, method, path, body, 0, &reply)) {
+    if (call(client, method, path, body, 0, &reply)) {
         json_error_t error;
         answer = json_loadb(reply.body ? reply.body : "", reply.length, JSON_REJECT_DUPLICATES, &error);
         if (!answer)
-            set_error(shop, "%s %s%s: the answer is not JSON: %s", method, shop->url, path, error.text);
+            set_error(client, "%s %s%s: the answer is not JSON: %s", method, client->url, path, error.text);
     }
     free(reply.body);
     return answer;
@@ -132,18 +134,18 @@ static json_t *call_json(struct shop *shop, const char *method, const char *path
 
 /* ---- the client ---------------------------------------------------------------------------------------- */
 
-struct shop *shop_open(const char *url, const char *token)
+struct service_client *service_client_open(const char *url, const char *token)
 {
     static bool curl_is_ready;
     if (!curl_is_ready && curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return NULL;
     curl_is_ready = true;
 
-    struct shop *shop = calloc(1, sizeof *shop);
-    if (!shop)
+    struct service_client *client = calloc(1, sizeof *client);
+    if (!client)
         return NULL;
-    shop->curl = curl_easy_init();
-    shop->url = strdup(url);
+    client->curl = curl_easy_init();
+    client->url = strdup(url);
     struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
     if (headers && token && *token) {
         char *line = NULL;
@@ -155,59 +157,59 @@ struct shop *shop_open(const char *url, const char *token)
             curl_slist_free_all(headers);
         headers = longer;
     }
-    shop->headers = headers;
-    if (!shop->curl || !shop->url || !headers) {
-        shop_close(shop);
+    client->headers = headers;
+    if (!client->curl || !client->url || !headers) {
+        service_client_close(client);
         return NULL;
     }
-    size_t length = strlen(shop->url);
-    while (length > 0 && shop->url[length - 1] == '/')
-        shop->url[--length] = 0;
-    return shop;
+    size_t length = strlen(client->url);
+    while (length > 0 && client->url[length - 1] == '/')
+        client->url[--length] = 0;
+    return client;
 }
 
-void shop_close(struct shop *shop)
+void service_client_close(struct service_client *client)
 {
-    if (!shop)
+    if (!client)
         return;
-    if (shop->curl)
-        curl_easy_cleanup(shop->curl);
-    curl_slist_free_all(shop->headers);
-    free(shop->url);
-    free(shop);
+    if (client->curl)
+        curl_easy_cleanup(client->curl);
+    curl_slist_free_all(client->headers);
+    free(client->url);
+    free(client);
 }
 
-const char *shop_url(const struct shop *shop)
+const char *service_client_url(const struct service_client *client)
 {
-    return shop->url;
+    return client->url;
 }
 
-const char *shop_error(const struct shop *shop)
+const char *service_client_error(const struct service_client *client)
 {
-    return shop->error;
+    return client->error;
 }
 
-void shop_begin_cleanup(struct shop *shop)
+void service_client_begin_cleanup(struct service_client *client)
 {
-    shop->cleaning_up = true;
+    client->cleaning_up = true;
 }
 
 /* ---- its calls ----------------------------------------------------------------------------------------- */
 
-bool shop_ready(struct shop *shop)
+bool service_client_ready(struct service_client *client)
 {
     struct reply reply;
-    bool ready = call(shop, "GET", "/readyz", NULL, 0, &reply);
+    bool ready = call(client, "GET", "/readyz", NULL, 0, &reply);
     free(reply.body);
     return ready;
 }
 
-json_t *shop_strategies(struct shop *shop)
+json_t *service_client_strategies(struct service_client *client)
 {
-    json_auto_t *answer = call_json(shop, "GET", "/strategies", NULL);
+    json_auto_t *answer = call_json(client, "GET", "/strategies", NULL);
     json_t *rows = json_object_get(answer, "strategies");
     if (answer && !json_is_array(rows))
-        set_error(shop, "GET %s/strategies: the answer has no strategies", shop->url);
+        set_error(client, "GET %s/strategies: the answer has no strategies", client->url);
     return json_is_array(rows) ? json_incref(rows) : NULL;
 }
 
@@ -221,33 +223,33 @@ static const char *strategy_path(int64_t product, char *buffer)
     return buffer;
 }
 
-json_t *shop_strategy(struct shop *shop, int64_t product)
+json_t *service_client_strategy(struct service_client *client, int64_t product)
 {
     char path[64];
-    return call_json(shop, "GET", strategy_path(product, path), NULL);
+    return call_json(client, "GET", strategy_path(product, path), NULL);
 }
 
-bool shop_lock_wait(struct shop *shop, int64_t product, int64_t *ret_ms)
+bool service_client_lock_wait(struct service_client *client, int64_t product, int64_t *ret_ms)
 {
-    json_auto_t *settings = shop_strategy(shop, product);
+    json_auto_t *settings = service_client_strategy(client, product);
     const json_t *wait = json_object_get(settings, "lock_wait_ms");
     *ret_ms = json_integer_value(wait);
     bool is_valid = json_is_integer(wait) && *ret_ms >= 0;
     if (settings && !is_valid)
-        set_error(shop, "GET %s/strategy: the answer has no lock_wait_ms from 0 on", shop->url);
+        set_error(client, "GET %s/strategy: the answer has no lock_wait_ms from 0 on", client->url);
     return is_valid;
 }
 
-static bool put_strategy(struct shop *shop, int64_t product, const json_t *body)
+static bool put_strategy(struct service_client *client, int64_t product, const json_t *body)
 {
     char path[64];
     struct reply reply;
-    bool done = call(shop, "PUT", strategy_path(product, path), body, 0, &reply);
+    bool done = call(client, "PUT", strategy_path(product, path), body, 0, &reply);
     free(reply.body);
     return done;
 }
 
-bool shop_set_strategy(struct shop *shop, int64_t product, const json_t *settings)
+bool service_client_set_strategy(struct service_client *client, int64_t product, const json_t *settings)
 {
     /* What can be read is more than what can be set, and the service refuses what it does not know. */
     static const char *const MEMBERS[] = {"name", "lock_ttl_ms", "lock_wait_ms", "think_ms"};
@@ -255,56 +257,57 @@ bool shop_set_strategy(struct shop *shop, int64_t product, const json_t *setting
     for (size_t i = 0; i < sizeof MEMBERS / sizeof MEMBERS[0]; i++) {
         json_t *value = json_object_get(settings, MEMBERS[i]);
         if (value && json_object_set(body, MEMBERS[i], value) != 0) {
-            set_error(shop, "out of memory");
+            set_error(client, "out of memory");
             return false;
         }
     }
-    return put_strategy(shop, product, body);
+    return put_strategy(client, product, body);
 }
 
-bool shop_switch(struct shop *shop, int64_t product, const char *strategy, int64_t think_ms,
-                 int64_t lock_wait_ms)
+bool service_client_switch(struct service_client *client, int64_t product, const char *strategy,
+                           int64_t think_ms, int64_t lock_wait_ms)
 {
     json_auto_t *body = json_pack("{s:s, s:I, s:o*}", "name", strategy, "think_ms", (json_int_t)think_ms,
                                   "lock_wait_ms", lock_wait_ms >= 0 ? json_integer(lock_wait_ms) : NULL);
-    return put_strategy(shop, product, body);
+    return put_strategy(client, product, body);
 }
 
-bool shop_replace(struct shop *shop, int64_t product, int64_t stock, const char *kind, const char *price)
+bool service_client_replace(struct service_client *client, int64_t product, int64_t stock, const char *kind,
+                            const char *price)
 {
     char path[64];
     snprintf(path, sizeof path, "/products/%" PRId64, product);
     struct reply reply;
     json_auto_t *body = json_pack("{s:s, s:s, s:I, s:s}", "name", "Load test", "price", price, "stock",
                                   (json_int_t)stock, "kind", kind);
-    bool done = call(shop, "PUT", path, body, 0, &reply);
+    bool done = call(client, "PUT", path, body, 0, &reply);
     free(reply.body);
     return done;
 }
 
-bool shop_reset(struct shop *shop, int64_t product, int64_t stock, const char *kind)
+bool service_client_reset(struct service_client *client, int64_t product, int64_t stock, const char *kind)
 {
     char path[64];
     snprintf(path, sizeof path, "/products/%" PRId64 "/reset", product);
     json_auto_t *body = json_pack("{s:I, s:s}", "stock", (json_int_t)stock, "kind", kind);
     for (int try = 0; try < 2; try++) {
         struct reply reply;
-        bool done = call(shop, "POST", path, body, 404, &reply);
+        bool done = call(client, "POST", path, body, 404, &reply);
         free(reply.body);
         if (!done || reply.status != 404)
             return done;
-        if (!shop_replace(shop, product, stock, kind, "19.90"))
+        if (!service_client_replace(client, product, stock, kind, "19.90"))
             return false;
     }
-    set_error(shop, "%s%s: there is no such product, although it was just made", shop->url, path);
+    set_error(client, "%s%s: there is no such product, although it was just made", client->url, path);
     return false;
 }
 
-bool shop_audit(struct shop *shop, int64_t product, struct books *ret_books)
+bool service_client_audit(struct service_client *client, int64_t product, struct books *ret_books)
 {
     char path[64];
     snprintf(path, sizeof path, "/audit?product_id=%" PRId64, product);
-    json_auto_t *audit = call_json(shop, "GET", path, NULL);
+    json_auto_t *audit = call_json(client, "GET", path, NULL);
     if (!audit)
         return false;
 
@@ -317,7 +320,7 @@ bool shop_audit(struct shop *shop, int64_t product, struct books *ret_books)
                        &oversold, "drift", &drift, "negative", &negative, "balanced", &balanced, "mixed",
                        &mixed, "in_flight", &in_flight, "amounts_wrong", &amounts_wrong, "witness",
                        &witness) != 0) {
-        set_error(shop, "GET %s%s: %s", shop->url, path, error.text);
+        set_error(client, "GET %s%s: %s", client->url, path, error.text);
         return false;
     }
     *ret_books = (struct books){.initial = initial,
@@ -342,12 +345,13 @@ bool shop_audit(struct shop *shop, int64_t product, struct books *ret_books)
     return true;
 }
 
-bool shop_order(struct shop *shop, int64_t product, int64_t quantity, enum answer *ret_answer)
+bool service_client_order(struct service_client *client, int64_t product, int64_t quantity,
+                          enum answer *ret_answer)
 {
     struct reply reply;
     json_auto_t *body = json_pack("{s:I, s:I}", "product_id", (json_int_t)product, "quantity",
                                   (json_int_t)quantity);
-    (void)call(shop, "POST", "/orders", body, 0, &reply); /* a refusal is an answer */
+    (void)call(client, "POST", "/orders", body, 0, &reply); /* a refusal is an answer */
     bool answered = reply.status != 0;
     if (answered)
         *ret_answer = answer_of(reply.status, reply.body ? reply.body : "", reply.length);
@@ -355,25 +359,25 @@ bool shop_order(struct shop *shop, int64_t product, int64_t quantity, enum answe
     return answered;
 }
 
-char *shop_metrics(struct shop *shop)
+char *service_client_metrics(struct service_client *client)
 {
     struct reply reply;
-    if (call(shop, "GET", "/metrics", NULL, 0, &reply) && reply.body)
+    if (call(client, "GET", "/metrics", NULL, 0, &reply) && reply.body)
         return reply.body;
     free(reply.body);
     return NULL;
 }
 
-json_t *shop_traces(struct shop *shop)
+json_t *service_client_traces(struct service_client *client)
 {
     char path[64];
     snprintf(path, sizeof path, "/traces?format=chrome&limit=%d", TRACES_WANTED);
-    return call_json(shop, "GET", path, NULL);
+    return call_json(client, "GET", path, NULL);
 }
 
-json_t *shop_recent(struct shop *shop, int64_t product, int limit)
+json_t *service_client_recent(struct service_client *client, int64_t product, int limit)
 {
     char path[96];
     snprintf(path, sizeof path, "/traces?product_id=%" PRId64 "&limit=%d", product, limit);
-    return call_json(shop, "GET", path, NULL);
+    return call_json(client, "GET", path, NULL);
 }

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct shop;
+struct service_client;
 
 /* The audit of one product, in units; see GET /audit. */
 struct books {
@@ -23,44 +23,46 @@ struct books {
 
 /* A client of the service at URL ("http://host:port", copied) with the admin TOKEN, or NULL. NULL: out of
  * memory. */
-struct shop *shop_open(const char *url, const char *token);
-void shop_close(struct shop *shop);
-const char *shop_url(const struct shop *shop);
+struct service_client *service_client_open(const char *url, const char *token);
+void service_client_close(struct service_client *client);
+const char *service_client_url(const struct service_client *client);
 /* What went wrong in the call that failed last: one sentence that names the call. */
-const char *shop_error(const struct shop *shop);
+const char *service_client_error(const struct service_client *client);
 
 /* The calls from now on are for cleaning up: an interrupt does not end them, and their deadline is short. */
-void shop_begin_cleanup(struct shop *shop);
+void service_client_begin_cleanup(struct service_client *client);
 
 /* Every call below has a deadline, ends at an interrupt, and returns false or NULL when it failed (see
- * shop_error). JSON that is returned is the caller's. */
+ * service_client_error). JSON that is returned is the caller's. */
 
 /* Every backend that the service needs answers. */
-bool shop_ready(struct shop *shop);
+bool service_client_ready(struct service_client *client);
 /* The strategy table: the array of GET /strategies. */
-json_t *shop_strategies(struct shop *shop);
+json_t *service_client_strategies(struct service_client *client);
 /* The current strategy and its settings: of one product, or of all that have none of their own (PRODUCT 0). */
-json_t *shop_strategy(struct shop *shop, int64_t product);
-/* Switches to the strategy, with its settings, of an object such as shop_strategy returns. */
-bool shop_set_strategy(struct shop *shop, int64_t product, const json_t *settings);
+json_t *service_client_strategy(struct service_client *client, int64_t product);
+/* Switches to the strategy, with its settings, of an object such as service_client_strategy returns. */
+bool service_client_set_strategy(struct service_client *client, int64_t product, const json_t *settings);
 /* Gets the lock wait, 0 ms or more, of one product, or the common one (PRODUCT 0). */
-bool shop_lock_wait(struct shop *shop, int64_t product, int64_t *ret_ms);
+bool service_client_lock_wait(struct service_client *client, int64_t product, int64_t *ret_ms);
 enum { SAME_LOCK_WAIT = -1 }; /* keeps the current lock wait */
 /* LOCK_WAIT_MS: 0 or more, or SAME_LOCK_WAIT. */
-bool shop_switch(struct shop *shop, int64_t product, const char *strategy, int64_t think_ms,
-                 int64_t lock_wait_ms);
+bool service_client_switch(struct service_client *client, int64_t product, const char *strategy,
+                           int64_t think_ms, int64_t lock_wait_ms);
 /* Deletes the product's orders and sets its stock; makes the product if there is none. */
-bool shop_reset(struct shop *shop, int64_t product, int64_t stock, const char *kind);
+bool service_client_reset(struct service_client *client, int64_t product, int64_t stock, const char *kind);
 /* Replaces the product's stock and price; its orders stay. */
-bool shop_replace(struct shop *shop, int64_t product, int64_t stock, const char *kind, const char *price);
-bool shop_audit(struct shop *shop, int64_t product, struct books *ret_books);
+bool service_client_replace(struct service_client *client, int64_t product, int64_t stock, const char *kind,
+                            const char *price);
+bool service_client_audit(struct service_client *client, int64_t product, struct books *ret_books);
 /* Places one order without an Idempotency-Key. False: no answer came. */
-bool shop_order(struct shop *shop, int64_t product, int64_t quantity, enum answer *ret_answer);
+bool service_client_order(struct service_client *client, int64_t product, int64_t quantity,
+                          enum answer *ret_answer);
 /* The metrics in Prometheus' text format, to be freed. */
-char *shop_metrics(struct shop *shop);
+char *service_client_metrics(struct service_client *client);
 /* Recent orders' steps as Chrome trace JSON. */
-json_t *shop_traces(struct shop *shop);
+json_t *service_client_traces(struct service_client *client);
 /* The newest LIMIT orders of a product, step by step. */
-json_t *shop_recent(struct shop *shop, int64_t product, int limit);
+json_t *service_client_recent(struct service_client *client, int64_t product, int limit);
 
 #endif

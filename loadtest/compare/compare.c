@@ -70,10 +70,10 @@ static bool parse_phases(const char *list, struct plan *plan)
 /* Measures and prints, with services that are up. */
 static int compare_in(struct lab *lab, const struct compare_settings *settings)
 {
-    json_auto_t *table = shop_strategies(lab->shops[0]);
+    json_auto_t *table = service_client_strategies(lab->clients[0]);
     if (!table) {
         if (!interrupted())
-            complain("%s", shop_error(lab->shops[0]));
+            complain("%s", service_client_error(lab->clients[0]));
         return ENDED_ENVIRONMENT;
     }
     json_auto_t *strategies = selection_rows(table, settings->strategies);

@@ -126,7 +126,7 @@ static json_t *run_strategy(const struct comparison *comparison, struct lab *lab
 void strategies_remember(struct lab *lab, int64_t product, json_t *ret_before[INSTANCES_MAX])
 {
     for (size_t i = 0; i < INSTANCES_MAX; i++)
-        ret_before[i] = i < lab->given ? shop_strategy(lab->shops[i], product) : NULL;
+        ret_before[i] = i < lab->given ? service_client_strategy(lab->clients[i], product) : NULL;
 }
 
 void strategies_restore(struct lab *lab, int64_t product, json_t *before[INSTANCES_MAX])
@@ -134,10 +134,10 @@ void strategies_restore(struct lab *lab, int64_t product, json_t *before[INSTANC
     for (size_t i = 0; i < lab->count; i++) {
         if (!before[i])
             continue;
-        shop_begin_cleanup(lab->shops[i]);
-        if (!shop_set_strategy(lab->shops[i], product, before[i]))
+        service_client_begin_cleanup(lab->clients[i]);
+        if (!service_client_set_strategy(lab->clients[i], product, before[i]))
             complain("the strategy that was there before could not be set again: %s",
-                     shop_error(lab->shops[i]));
+                     service_client_error(lab->clients[i]));
         json_decref(before[i]);
     }
 }

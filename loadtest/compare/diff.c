@@ -164,10 +164,10 @@ static int diff_stored(const struct diff_settings *settings, const struct texts 
 static int diff_in(struct lab *lab, const char *list, const struct diff_settings *settings,
                    const struct texts *names)
 {
-    json_auto_t *table = shop_strategies(lab->shops[0]);
+    json_auto_t *table = service_client_strategies(lab->clients[0]);
     if (!table) {
         if (!interrupted())
-            complain("%s", shop_error(lab->shops[0]));
+            complain("%s", service_client_error(lab->clients[0]));
         return ENDED_ENVIRONMENT;
     }
     json_auto_t *strategies = selection_rows(table, list);

@@ -104,12 +104,12 @@ bool scrape_all(struct lab *lab, const char *strategy, struct scrape *ret_sum)
 {
     memset(ret_sum, 0, sizeof *ret_sum);
     for (size_t i = 0; i < lab->count; i++) {
-        char *text = shop_metrics(lab->shops[i]);
+        char *text = service_client_metrics(lab->clients[i]);
         bool well = text && scrape_add(text, strategy, ret_sum);
         if (!text)
-            complain("%s", shop_error(lab->shops[i]));
+            complain("%s", service_client_error(lab->clients[i]));
         else if (!well)
-            complain("the metrics of %s cannot be read", shop_url(lab->shops[i]));
+            complain("the metrics of %s cannot be read", service_client_url(lab->clients[i]));
         free(text);
         if (!well)
             return false;
@@ -122,8 +122,8 @@ bool settled_books(struct lab *lab, int64_t product, struct books *ret_books)
     int64_t end = monotonic_us() + (int64_t)SETTLE_MS * 1000, least = INT64_MAX;
     for (size_t i = 0; i < lab->count;) {
         int64_t looked_us = monotonic_us();
-        if (!shop_audit(lab->shops[i], product, ret_books)) {
-            complain("%s", shop_error(lab->shops[i]));
+        if (!service_client_audit(lab->clients[i], product, ret_books)) {
+            complain("%s", service_client_error(lab->clients[i]));
             return false;
         }
         if (ret_books->in_flight < least) {
@@ -133,7 +133,8 @@ bool settled_books(struct lab *lab, int64_t product, struct books *ret_books)
         if (ret_books->in_flight == 0) {
             i++;
         } else if (monotonic_us() > end) {
-            complain("%s still works on %" PRId64 " orders", shop_url(lab->shops[i]), ret_books->in_flight);
+            complain("%s still works on %" PRId64 " orders", service_client_url(lab->clients[i]),
+                     ret_books->in_flight);
             return false;
         } else {
             int64_t share_ms = (monotonic_us() - looked_us) / 1000 * SETTLE_SHARE;
@@ -149,8 +150,8 @@ bool switch_strategy(struct lab *lab, int64_t product, const struct subject *sub
                      int64_t lock_wait_ms)
 {
     for (size_t i = 0; i < lab->count; i++)
-        if (!shop_switch(lab->shops[i], product, subject->name, think_ms, lock_wait_ms)) {
-            complain("%s", shop_error(lab->shops[i]));
+        if (!service_client_switch(lab->clients[i], product, subject->name, think_ms, lock_wait_ms)) {
+            complain("%s", service_client_error(lab->clients[i]));
             return false;
         }
     return true;
@@ -160,8 +161,8 @@ bool switch_strategy(struct lab *lab, int64_t product, const struct subject *sub
 static bool read_lock_waits(struct lab *lab, int64_t product, int64_t *ret_waits_ms)
 {
     for (size_t i = 0; i < lab->count; i++)
-        if (!shop_lock_wait(lab->shops[i], product, &ret_waits_ms[i])) {
-            complain("%s", shop_error(lab->shops[i]));
+        if (!service_client_lock_wait(lab->clients[i], product, &ret_waits_ms[i])) {
+            complain("%s", service_client_error(lab->clients[i]));
             return false;
         }
     return true;
@@ -171,8 +172,8 @@ static bool restore_lock_waits(struct lab *lab, int64_t product, const struct su
                                int64_t think_ms, const int64_t *waits_ms)
 {
     for (size_t i = 0; i < lab->count; i++)
-        if (!shop_switch(lab->shops[i], product, subject->name, think_ms, waits_ms[i])) {
-            complain("%s", shop_error(lab->shops[i]));
+        if (!service_client_switch(lab->clients[i], product, subject->name, think_ms, waits_ms[i])) {
+            complain("%s", service_client_error(lab->clients[i]));
             return false;
         }
     return true;
@@ -180,9 +181,9 @@ static bool restore_lock_waits(struct lab *lab, int64_t product, const struct su
 
 bool set_stock(struct lab *lab, const struct subject *subject, int64_t product, int64_t stock)
 {
-    if (shop_reset(lab->shops[0], product, stock, subject->kind))
+    if (service_client_reset(lab->clients[0], product, stock, subject->kind))
         return true;
-    complain("%s", shop_error(lab->shops[0]));
+    complain("%s", service_client_error(lab->clients[0]));
     return false;
 }
 
@@ -225,8 +226,8 @@ static bool make_last_calls(struct lab *lab, const struct plan *plan, struct pha
 {
     for (size_t i = 0; i < lab->count; i++) {
         enum answer answer;
-        if (!shop_order(lab->shops[i], plan->product, phase->quantity, &answer)) {
-            complain("%s", shop_error(lab->shops[i]));
+        if (!service_client_order(lab->clients[i], plan->product, phase->quantity, &answer)) {
+            complain("%s", service_client_error(lab->clients[i]));
             return false;
         }
         bool created = answer == ANSWER_CREATED || answer == ANSWER_ACCEPTED;

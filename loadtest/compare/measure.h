@@ -91,7 +91,7 @@ bool phase_answers_match(const struct phase *phase);
 
 /* The steps that other loads share; each returns false, having said why on stderr unless it was an interrupt. */
 
-/* Switches every service to this strategy, for one product or all (PRODUCT 0). LOCK_WAIT_MS as in shop_switch. */
+/* Switches every service to this strategy, for one product or all (PRODUCT 0). LOCK_WAIT_MS as in service_client_switch. */
 bool switch_strategy(struct lab *lab, int64_t product, const struct subject *subject, int64_t think_ms,
                      int64_t lock_wait_ms);
 /* Deletes the product's orders and sets its stock, of the strategy's kind. */

@@ -184,15 +184,15 @@ static bool set_targets(char **env, size_t i, const struct lab *lab)
     if (!out)
         return false;
     fputs("LOAD_TARGETS=", out);
-    for (size_t shop = 0; shop < lab->count; shop++) {
-        const char *host = shop_url(lab->shops[shop]) + strlen("http://");
+    for (size_t service = 0; service < lab->count; service++) {
+        const char *host = service_client_url(lab->clients[service]) + strlen("http://");
         const char *colon = strrchr(host, ':');
         int length = (int)(colon - host);
         if (*host == '[') {
             host++;
             length -= 2;
         }
-        fprintf(out, "%s%.*s %s", shop ? "," : "", length, host, colon + 1);
+        fprintf(out, "%s%.*s %s", service ? "," : "", length, host, colon + 1);
     }
     return fclose(out) == 0;
 }
@@ -260,7 +260,7 @@ bool load_run(const struct load *load, struct load_result *ret_result)
     struct child_plan plan = {
         .argv = (const char *[]){"wrk", "--threads", threads, "--connections", connections, "--duration",
                                  WRK_DURATION, "--timeout", SLOW_TIMEOUT, "--script", script,
-                                 shop_url(load->lab->shops[0]), NULL},
+                                 service_client_url(load->lab->clients[0]), NULL},
         .env = (const char *const *)env,
         .pipe_out = true,
         .death_signal = SIGKILL,

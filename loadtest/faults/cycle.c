@@ -28,13 +28,13 @@
 
 static bool reset_products(struct fault_run *run, int64_t stock)
 {
-    struct shop *shop = run->site->services[0].shop;
+    struct service_client *client = run->site->services[0].client;
     for (size_t i = 0; i < run->count; i++) {
         const struct fault_subject *subject = &run->subjects[i];
-        if (!shop_reset(shop, subject->product, stock,
-                        stock_kinds[strategy_stock_kind(subject->strategy)].name)) {
+        if (!service_client_reset(client, subject->product, stock,
+                                  stock_kinds[strategy_stock_kind(subject->strategy)].name)) {
             if (!interrupted())
-                complain("%s", shop_error(shop));
+                complain("%s", service_client_error(client));
             return false;
         }
     }

@@ -146,7 +146,7 @@ static bool prepare_all(struct transfers *transfers, const struct lab *lab)
     curl_multi_setopt(transfers->multi, CURLMOPT_TIMERDATA, transfers);
     curl_multi_setopt(transfers->multi, CURLMOPT_MAXCONNECTS, (long)transfers->count);
     for (size_t i = 0; i < transfers->count; i++)
-        if (!prepare(transfers, &transfers->all[i], shop_url(lab->shops[i % lab->count])))
+        if (!prepare(transfers, &transfers->all[i], service_client_url(lab->clients[i % lab->count])))
             return false;
     return true;
 }

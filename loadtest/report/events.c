@@ -49,7 +49,7 @@ void events_traces(struct lab *lab, int64_t product)
 {
     json_t *list = wanted && lab->given < lab->count ? json_array() : NULL;
     for (size_t i = lab->given; list && i < lab->count; i++) {
-        json_t *traces = shop_recent(lab->shops[i], product, TRACES_WANTED);
+        json_t *traces = service_client_recent(lab->clients[i], product, TRACES_WANTED);
         if (traces)
             json_array_append_new(list, traces);
     }

@@ -25,9 +25,9 @@ bool traces_write(struct lab *lab, const char *path)
 {
     json_auto_t *events = json_array();
     for (size_t i = 0; i < lab->count; i++) {
-        json_auto_t *trace = shop_traces(lab->shops[i]);
+        json_auto_t *trace = service_client_traces(lab->clients[i]);
         if (!trace || !append(events, trace, i)) {
-            complain("no traces: %s", shop_error(lab->shops[i]));
+            complain("no traces: %s", service_client_error(lab->clients[i]));
             return false;
         }
     }

@@ -122,10 +122,10 @@ static bool sell_under(struct lab *lab, const struct soak_settings *settings, co
 
 static int soak_in(struct lab *lab, struct soak_settings *settings, json_t *document)
 {
-    json_auto_t *table = shop_strategies(lab->shops[0]);
+    json_auto_t *table = service_client_strategies(lab->clients[0]);
     if (!table) {
         if (!interrupted())
-            complain("%s", shop_error(lab->shops[0]));
+            complain("%s", service_client_error(lab->clients[0]));
         return ENDED_ENVIRONMENT;
     }
     json_auto_t *strategies = selection_rows(table, settings->strategies);

@@ -258,19 +258,19 @@ static bool await_service(struct lab *lab, size_t i)
     port_file_of(lab, i, port_file);
     log_of(lab, i, log);
     while (monotonic_us() < end && sleep_unless_interrupted(POLL_MS) && lab_alive(lab)) {
-        if (!lab->shops[i] && lab_read_port(port_file, &port)) {
+        if (!lab->clients[i] && lab_read_port(port_file, &port)) {
             snprintf(url, sizeof url, "http://127.0.0.1:%" PRId64, port);
-            lab->shops[i] = shop_open(url, getenv("ADMIN_TOKEN"));
-            if (!lab->shops[i])
+            lab->clients[i] = service_client_open(url, getenv("ADMIN_TOKEN"));
+            if (!lab->clients[i])
                 break;
         }
-        if (lab->shops[i] && shop_ready(lab->shops[i]))
+        if (lab->clients[i] && service_client_ready(lab->clients[i]))
             return true;
     }
     if (interrupted() || monotonic_us() < end)
         return false;
     complain("service-%zu is not ready after %d s: %s", i + 1, SERVICE_UP_MS / 1000,
-             lab->shops[i] ? shop_error(lab->shops[i]) : "it has not said where it listens");
+             lab->clients[i] ? service_client_error(lab->clients[i]) : "it has not said where it listens");
     print_log_tail(log, TAIL_LINES);
     return false;
 }
@@ -280,14 +280,14 @@ static bool await_service(struct lab *lab, size_t i)
 static bool use_services(struct lab *lab, const struct texts *urls)
 {
     for (lab->count = 0; lab->count < urls->count; lab->count++) {
-        struct shop *shop = shop_open(urls->item[lab->count], getenv("ADMIN_TOKEN"));
-        if (!shop)
+        struct service_client *client = service_client_open(urls->item[lab->count], getenv("ADMIN_TOKEN"));
+        if (!client)
             return false;
-        lab->shops[lab->count] = shop;
+        lab->clients[lab->count] = client;
         lab->given++;
-        if (!shop_ready(shop)) {
+        if (!service_client_ready(client)) {
             if (!interrupted())
-                complain("no service is ready there: %s", shop_error(shop));
+                complain("no service is ready there: %s", service_client_error(client));
             lab->count++;
             return false;
         }
@@ -344,8 +344,8 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
 void lab_close(struct lab *lab)
 {
     for (size_t i = 0; i < lab->count; i++) {
-        shop_close(lab->shops[i]);
-        lab->shops[i] = NULL;
+        service_client_close(lab->clients[i]);
+        lab->clients[i] = NULL;
         if (lab->dir[0] && lab->services[i].pid > 0)
             (void)kill(lab->services[i].pid, SIGTERM); /* all at once, so that they drain side by side */
     }

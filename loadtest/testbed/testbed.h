@@ -33,7 +33,7 @@ extern const struct option_rows lab_options; /* fill a struct lab_settings */
 struct lab {
     size_t count;
     size_t given; /* the first of them, which were there before */
-    struct shop *shops[INSTANCES_MAX];
+    struct service_client *clients[INSTANCES_MAX];
     /* The rest is empty where the services were there before. */
     struct child services[INSTANCES_MAX];
     char dir[PATH_MAX]; /* logs, port files and the stack; removed by lab_close */

@@ -78,11 +78,11 @@ bool fault_sections_check(struct site *site, int64_t product, int64_t since_us, 
     struct section sections[FAULT_INSTANCES * TRACES_WANTED];
     size_t count = 0;
     for (int i = 0; i < FAULT_INSTANCES; i++) {
-        struct shop *shop = site->services[i].shop;
-        json_auto_t *answer = shop_recent(shop, product, TRACES_WANTED);
+        struct service_client *client = site->services[i].client;
+        json_auto_t *answer = service_client_recent(client, product, TRACES_WANTED);
         if (!answer) {
             if (!interrupted())
-                complain("no traces: %s", shop_error(shop));
+                complain("no traces: %s", service_client_error(client));
             return false;
         }
         count += sections_of(answer, product, since_us, &sections[count], TRACES_WANTED);

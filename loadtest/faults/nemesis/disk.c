@@ -88,11 +88,11 @@ static bool await_services(struct site *site)
 {
     int64_t end_us = monotonic_us() + (int64_t)SERVICES_MS * 1000;
     for (int i = 0; i < FAULT_INSTANCES; i++)
-        while (!shop_ready(site->services[i].shop)) {
+        while (!service_client_ready(site->services[i].client)) {
             if (!sleep_unless_interrupted(POLL_MS))
                 return false;
             if (monotonic_us() > end_us) {
-                complain("%s", shop_error(site->services[i].shop));
+                complain("%s", service_client_error(site->services[i].client));
                 return false;
             }
         }

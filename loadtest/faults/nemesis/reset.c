@@ -10,7 +10,7 @@ enum { FEW = 5, SOME = 40, MANY = 2000 };
 /* The second service makes the change. It does not know of the first one's orders, so these run concurrently with it. */
 static bool change_stock(struct fault_run *run, size_t i, bool keeps_orders)
 {
-    struct shop *shop = run->site->services[FAULT_INSTANCES - 1].shop;
+    struct service_client *client = run->site->services[FAULT_INSTANCES - 1].client;
     const struct fault_subject *subject = &run->subjects[i];
     struct sale_change *change = &run->log->changes[i];
     const char *kind = stock_kinds[strategy_stock_kind(subject->strategy)].name;
@@ -19,11 +19,11 @@ static bool change_stock(struct fault_run *run, size_t i, bool keeps_orders)
     int64_t stock = run->log->quantity * orders + run->log->quantity - 1;
     change->keeps_orders = keeps_orders;
     change->began_us = monotonic_us();
-    bool changed = keeps_orders ? shop_replace(shop, subject->product, stock, kind, "4.90")
-                                : shop_reset(shop, subject->product, stock, kind);
+    bool changed = keeps_orders ? service_client_replace(client, subject->product, stock, kind, "4.90")
+                                : service_client_reset(client, subject->product, stock, kind);
     change->ended_us = monotonic_us();
     if (!changed && !interrupted())
-        complain("%s", shop_error(shop));
+        complain("%s", service_client_error(client));
     return changed;
 }
 

@@ -109,10 +109,10 @@ static bool meet(struct site_service *service, int64_t port)
 {
     char url[64];
     snprintf(url, sizeof url, "http://127.0.0.1:%" PRId64, port);
-    shop_close(service->shop);
+    service_client_close(service->client);
     service->port = port;
-    service->shop = shop_open(url, NULL);
-    return service->shop;
+    service->client = service_client_open(url, NULL);
+    return service->client;
 }
 
 /* Where clients find it from now on. They may be reading that, so what stays the same is not written again. */
@@ -144,7 +144,7 @@ bool site_start_service(struct site *site, int i)
     while (monotonic_us() < end_us && sleep_unless_interrupted(POLL_MS) && !child_ended(&service->child)) {
         if (!met && lab_read_port(port_file, &port))
             met = meet(service, port);
-        if (met && shop_ready(service->shop)) {
+        if (met && service_client_ready(service->client)) {
             tell_clients(site, i);
             return true;
         }
@@ -154,7 +154,7 @@ bool site_start_service(struct site *site, int i)
     char status[64];
     complain("service-%d %s", i + 1,
              service->child.pid == 0 ? child_status_text(&service->child, status)
-             : service->shop         ? shop_error(service->shop)
+             : service->client       ? service_client_error(service->client)
                                      : "does not listen");
     print_log_tail(log, TAIL_LINES);
     return false;
@@ -191,11 +191,11 @@ static void end_services(struct site *site)
 
 bool site_set(struct site *site, int i, int64_t think_ms)
 {
-    struct shop *shop = site->services[i].shop;
-    if (shop_switch(shop, 0, "atomic-decrement", think_ms, SAME_LOCK_WAIT))
+    struct service_client *client = site->services[i].client;
+    if (service_client_switch(client, 0, "atomic-decrement", think_ms, SAME_LOCK_WAIT))
         return true;
     if (!interrupted())
-        complain("%s", shop_error(shop));
+        complain("%s", service_client_error(client));
     return false;
 }
 
@@ -353,7 +353,7 @@ void site_close(struct site *site)
 {
     end_services(site);
     for (int i = 0; i < FAULT_INSTANCES; i++)
-        shop_close(site->services[i].shop);
+        service_client_close(site->services[i].client);
     close_proxies(site);
     db_free(site->db);
     lab_close(&site->lab);

@@ -33,9 +33,9 @@ struct site_plan {
 
 struct site_service {
     struct child child;
-    struct shop *shop; /* past the proxy */
-    char url[64];      /* what clients are told */
-    int64_t port;      /* 0: not started yet; then it stays */
+    struct service_client *client; /* past the proxy */
+    char url[64];                  /* what clients are told */
+    int64_t port;                  /* 0: not started yet; then it stays */
 };
 
 struct site {
