@@ -39,21 +39,21 @@ static bool can_go_on(const struct toy *toy, unsigned actor)
     return toy->done[actor] < toy->steps[actor];
 }
 
-static size_t enabled(void *self, struct move *ret_moves)
+static size_t enabled(void *self, struct transition *ret_transitions)
 {
     const struct toy *toy = self;
     size_t count = 0;
     for (unsigned i = 0; i < toy->actors; i++)
         if (can_go_on(toy, i))
-            ret_moves[count++] = (struct move){(uint8_t)i, MOVE_STEP};
+            ret_transitions[count++] = (struct transition){(uint8_t)i, TRANSITION_STEP};
     return count;
 }
 
-static bool make(void *self, struct move move)
+static bool apply(void *self, struct transition transition)
 {
     struct toy *toy = self;
-    toy->done[move.actor]++;
-    toy->made[toy->length++] = (char)('A' + move.actor);
+    toy->done[transition.actor]++;
+    toy->made[toy->length++] = (char)('A' + transition.actor);
     toy->made[toy->length] = '\0';
     return true;
 }
@@ -77,26 +77,26 @@ static bool is_doubtful(void *self)
 }
 
 /* A forgetful one sees something else in every second schedule, after the same first move. */
-static uint64_t seen(void *self)
+static uint64_t fingerprint(void *self)
 {
     const struct toy *toy = self;
     return toy->length + (toy->forgetful && toy->length == 1 ? toy->started % 2 * 100 : 0);
 }
 
-static struct world world_of(struct toy *toy)
+static struct program program_of(struct toy *toy)
 {
-    return (struct world){toy, start, enabled, make, end, remaining, is_doubtful, seen};
+    return (struct program){toy, start, enabled, apply, end, remaining, is_doubtful, fingerprint};
 }
 
 /* Runs all there are, and checks that the coverage grows from none to all by what each schedule weighs. */
 static unsigned run_all(struct toy *toy, int bound)
 {
     static struct search search;
-    const struct world world = world_of(toy);
+    const struct program program = program_of(toy);
     unsigned schedules = 0;
     double before = 0;
     search = (struct search){.bound = bound};
-    while (search_run(&search, &world) == SEARCH_RAN) {
+    while (search_run(&search, &program) == SEARCH_RAN) {
         double weight = 1;
         for (size_t i = 0; i < search.length; i++)
             weight /= search.path[i].count;
@@ -128,9 +128,9 @@ static void no_interleaving_is_run_twice(void **state)
     static char seen[70][DEPTH_MAX];
     static struct search search;
     struct toy toy = {.actors = 2, .steps = {4, 4}};
-    const struct world world = world_of(&toy);
+    const struct program program = program_of(&toy);
     search = (struct search){.bound = NO_BOUND};
-    for (size_t n = 0; search_run(&search, &world) == SEARCH_RAN; n++) {
+    for (size_t n = 0; search_run(&search, &program) == SEARCH_RAN; n++) {
         for (size_t i = 0; i < n; i++)
             assert_string_not_equal(seen[i], toy.made);
         memcpy(seen[n], toy.made, sizeof toy.made);
@@ -169,15 +169,15 @@ static void a_bound_tells_whether_it_kept_some_out(void **state)
     (void)state;
     static struct search search;
     struct toy toy = {.actors = 2, .steps = {4, 4}};
-    const struct world world = world_of(&toy);
+    const struct program program = program_of(&toy);
     unsigned most = 0;
     search = (struct search){.bound = 2};
-    while (search_run(&search, &world) == SEARCH_RAN)
+    while (search_run(&search, &program) == SEARCH_RAN)
         most = search_preemptions(&search) > most ? search_preemptions(&search) : most;
     assert_int_equal(most, 2);
     assert_true(search.cut);
     search = (struct search){.bound = 7};
-    while (search_run(&search, &world) == SEARCH_RAN)
+    while (search_run(&search, &program) == SEARCH_RAN)
         ;
     assert_false(search.cut);
 }
@@ -187,11 +187,11 @@ static void a_world_that_differs_is_noticed(void **state)
     (void)state;
     static struct search search;
     struct toy toy = {.actors = 2, .steps = {2, 2}, .fickle = true};
-    const struct world world = world_of(&toy);
+    const struct program program = program_of(&toy);
     search = (struct search){.bound = NO_BOUND};
-    assert_int_equal(search_run(&search, &world), SEARCH_RAN);
-    assert_int_equal(search_run(&search, &world), SEARCH_DIFFERS);
-    assert_int_equal(search_run(&search, &world), SEARCH_RAN); /* the same schedule, which was still due */
+    assert_int_equal(search_run(&search, &program), SEARCH_RAN);
+    assert_int_equal(search_run(&search, &program), SEARCH_DIFFERS);
+    assert_int_equal(search_run(&search, &program), SEARCH_RAN); /* the same schedule, which was still due */
     assert_string_equal(toy.made, "ABAB");
 }
 
@@ -200,12 +200,12 @@ static void the_same_moves_with_other_events_are_noticed(void **state)
 {
     (void)state;
     struct toy toy = {.actors = 2, .steps = {2, 2}, .forgetful = true};
-    const struct world world = world_of(&toy);
+    const struct program program = program_of(&toy);
     static struct search search;
     search = (struct search){.bound = NO_BOUND};
-    assert_int_equal(search_run(&search, &world), SEARCH_RAN);
-    assert_int_equal(search_run(&search, &world), SEARCH_DIFFERS);
-    assert_int_equal(search_run(&search, &world), SEARCH_RAN);
+    assert_int_equal(search_run(&search, &program), SEARCH_RAN);
+    assert_int_equal(search_run(&search, &program), SEARCH_DIFFERS);
+    assert_int_equal(search_run(&search, &program), SEARCH_RAN);
 }
 
 static void samples_are_uniform_and_repeatable(void **state)
@@ -216,11 +216,11 @@ static void samples_are_uniform_and_repeatable(void **state)
     static char first[64];
     unsigned counted[1 << 4] = {0}, kinds = 0;
     struct toy toy = {.actors = 2, .steps = {2, 2}};
-    const struct world world = world_of(&toy);
+    const struct program program = program_of(&toy);
     for (int round = 0; round < 2; round++) {
         search = (struct search){.bound = NO_BOUND, .samples = true, .random = 42};
         for (int i = 0; i < SAMPLES; i++) {
-            assert_int_equal(search_run(&search, &world), SEARCH_RAN);
+            assert_int_equal(search_run(&search, &program), SEARCH_RAN);
             unsigned word = 0;
             for (size_t k = 0; k < toy.length; k++)
                 word = word * 2 + (toy.made[k] == 'B');
@@ -247,13 +247,13 @@ static void pct_finds_every_schedule_of_its_depth_and_no_others(void **state)
     static struct search search;
     static const unsigned EXPECTED[] = {[1] = 2, [2] = 2 + 2 * 3};
     struct toy toy = {.actors = 2, .steps = {4, 4}};
-    const struct world world = world_of(&toy);
+    const struct program program = program_of(&toy);
     for (unsigned depth = 1; depth < COUNT(EXPECTED); depth++) {
         bool seen[1 << 8] = {0};
         unsigned kinds = 0;
         search = (struct search){.bound = NO_BOUND, .samples = true, .random = 42, .pct.depth = depth};
         for (int i = 0; i < SAMPLES; i++) {
-            assert_int_equal(search_run(&search, &world), SEARCH_RAN);
+            assert_int_equal(search_run(&search, &program), SEARCH_RAN);
             unsigned word = 0;
             for (size_t k = 0; k < toy.length; k++)
                 word = word * 2 + (toy.made[k] == 'B');
@@ -278,11 +278,11 @@ static unsigned count_bugs(unsigned depth)
 {
     static struct search search;
     struct toy toy = {.actors = 4, .steps = {8, 8, 8, 8}};
-    const struct world world = world_of(&toy);
+    const struct program program = program_of(&toy);
     unsigned bugs = 0;
     search = (struct search){.bound = NO_BOUND, .samples = true, .random = 42, .pct.depth = depth};
     for (int i = 0; i < 3000; i++) {
-        assert_int_equal(search_run(&search, &world), SEARCH_RAN);
+        assert_int_equal(search_run(&search, &program), SEARCH_RAN);
         bugs += has_bug(&toy);
     }
     return bugs;
@@ -300,18 +300,18 @@ static void what_is_doubtful_is_run_again_and_counts_once(void **state)
 {
     (void)state;
     struct toy toy = {.actors = 2, .steps = {2, 2}, .doubtful = true};
-    const struct world world = world_of(&toy);
+    const struct program program = program_of(&toy);
     static struct search search;
     char doubted[DEPTH_MAX];
     unsigned schedules = 0;
     search = (struct search){.bound = NO_BOUND};
     for (;;) {
-        enum search_outcome outcome = search_run(&search, &world);
+        enum search_outcome outcome = search_run(&search, &program);
         if (outcome == SEARCH_DONE)
             break;
         assert_int_equal(outcome, SEARCH_DOUBTFUL);
         memcpy(doubted, toy.made, sizeof doubted);
-        assert_int_equal(search_run(&search, &world), SEARCH_RAN);
+        assert_int_equal(search_run(&search, &program), SEARCH_RAN);
         assert_string_equal(toy.made, doubted);
         schedules++;
     }
@@ -326,12 +326,12 @@ static void a_doubtful_sample_is_run_again_and_counts_once(void **state)
     char doubted[DEPTH_MAX];
     for (unsigned depth = 0; depth <= 2; depth++) {
         struct toy toy = {.actors = 3, .steps = {3, 3, 3}, .doubtful = true};
-        const struct world world = world_of(&toy);
+        const struct program program = program_of(&toy);
         search = (struct search){.bound = NO_BOUND, .samples = true, .random = 42, .pct.depth = depth};
         for (int i = 0; i < 50; i++) {
-            assert_int_equal(search_run(&search, &world), SEARCH_DOUBTFUL);
+            assert_int_equal(search_run(&search, &program), SEARCH_DOUBTFUL);
             memcpy(doubted, toy.made, sizeof doubted);
-            assert_int_equal(search_run(&search, &world), SEARCH_RAN);
+            assert_int_equal(search_run(&search, &program), SEARCH_RAN);
             assert_string_equal(toy.made, doubted);
         }
     }
@@ -343,12 +343,12 @@ static void a_doubtful_sample_may_go_another_way(void **state)
     (void)state;
     static struct search search;
     struct toy toy = {.actors = 2, .steps = {2, 2}, .doubtful = true, .forgetful = true};
-    const struct world world = world_of(&toy);
+    const struct program program = program_of(&toy);
     search = (struct search){.bound = NO_BOUND, .samples = true, .random = 42};
     for (int i = 0; i < 50; i++) {
-        assert_int_equal(search_run(&search, &world), SEARCH_DOUBTFUL);
+        assert_int_equal(search_run(&search, &program), SEARCH_DOUBTFUL);
         char first = toy.made[0];
-        assert_int_equal(search_run(&search, &world), SEARCH_RAN);
+        assert_int_equal(search_run(&search, &program), SEARCH_RAN);
         assert_int_equal(toy.made[0], first);
     }
 }
@@ -356,11 +356,11 @@ static void a_doubtful_sample_may_go_another_way(void **state)
 static void switches_are_counted(void **state)
 {
     (void)state;
-    const struct move moves[] = {{0, 0}, {0, 0}, {1, 0}, {0, 0}, {0, 0}};
-    assert_int_equal(moves_switches(moves, 0), 0);
-    assert_int_equal(moves_switches(moves, 2), 0);
-    assert_int_equal(moves_switches(moves, 3), 1);
-    assert_int_equal(moves_switches(moves, 5), 2);
+    const struct transition transitions[] = {{0, 0}, {0, 0}, {1, 0}, {0, 0}, {0, 0}};
+    assert_int_equal(context_switches(transitions, 0), 0);
+    assert_int_equal(context_switches(transitions, 2), 0);
+    assert_int_equal(context_switches(transitions, 3), 1);
+    assert_int_equal(context_switches(transitions, 5), 2);
 }
 
 int main(void)

@@ -12,13 +12,13 @@ enum {
     NO_BOUND = -1,   /* of preemptions */
 };
 
-struct world {
+struct program {
     void *self;
     /* A fresh state. False: it cannot be had. */
     bool (*start)(void *self);
-    /* What can be done now, always in the same order; 0: the schedule is over. RET_MOVES has room for MOVES_MAX. */
-    size_t (*enabled)(void *self, struct move *ret_moves);
-    bool (*make)(void *self, struct move move);
+    /* What can be done now, always in the same order; 0: the schedule is over. RET_MOVES has room for ENABLED_MAX. */
+    size_t (*enabled)(void *self, struct transition *ret_transitions);
+    bool (*apply)(void *self, struct transition transition);
     /* After the last move. */
     bool (*end)(void *self);
     /* In how many moves the order will have ended, if nothing keeps it; for sampling. */
@@ -27,16 +27,16 @@ struct world {
      * say no in the end. NULL: never. */
     bool (*is_doubtful)(void *self);
     /* All that has been seen so far as one number, the same in every run of the same moves. NULL: only moves are compared. */
-    uint64_t (*seen)(void *self);
+    uint64_t (*fingerprint)(void *self);
 };
 
 /* One point of the current schedule. */
-struct choice {
-    struct move moves[MOVES_MAX];
+struct choice_point {
+    struct transition transitions[ENABLED_MAX];
     uint8_t count, taken;
-    uint8_t possible;    /* moves, whatever the bound says */
-    uint8_t preemptions; /* made before it */
-    uint64_t seen;       /* until then: struct world */
+    uint8_t possible;     /* moves, whatever the bound says */
+    uint8_t preemptions;  /* made before it */
+    uint64_t fingerprint; /* until then: struct world */
 };
 
 struct search {
@@ -48,7 +48,7 @@ struct search {
     size_t depth;    /* choices that the next schedule begins with */
     bool done;       /* there is no further schedule … */
     bool cut;        /* … but the bound has kept some out */
-    struct choice path[DEPTH_MAX];
+    struct choice_point path[DEPTH_MAX];
     size_t length; /* of the last schedule */
     char error[160];
 };
@@ -63,7 +63,7 @@ enum search_outcome {
 
 /* Runs the next schedule. After SEARCH_DIFFERS or SEARCH_DOUBTFUL the same one is due again. A sample that goes another way
  * then than when it was doubtful continues at random from there. */
-enum search_outcome search_run(struct search *search, const struct world *world);
+enum search_outcome search_run(struct search *search, const struct program *program);
 
 /* The share of all schedules that has been run, where each point shares its weight evenly among its moves: the sum, over
  * the schedules that have been run, of the product of 1/branching. Exactly 1 when all have been. */
@@ -76,6 +76,6 @@ double search_weight(const struct search *search);
 unsigned search_preemptions(const struct search *search);
 
 /* The number of times that the moves let one order go on after another. */
-unsigned moves_switches(const struct move *moves, size_t count);
+unsigned context_switches(const struct transition *transitions, size_t count);
 
 #endif

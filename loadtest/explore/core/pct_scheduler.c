@@ -19,28 +19,29 @@ void pct_begin(struct pct *pct, uint64_t *random, size_t length)
     pct->fault_at = random_below(random, length);
 }
 
-static uint8_t highest(const struct pct *pct, const struct move *moves, size_t count)
+static uint8_t highest(const struct pct *pct, const struct transition *transitions, size_t count)
 {
     size_t best = 0;
     for (size_t i = 1; i < count; i++) {
-        bool better = pct->priority[moves[i].actor] > pct->priority[moves[best].actor];
-        if (moves[i].kind == MOVE_STEP && (moves[best].kind != MOVE_STEP || better))
+        bool better = pct->priority[transitions[i].actor] > pct->priority[transitions[best].actor];
+        if (transitions[i].kind == TRANSITION_STEP && (transitions[best].kind != TRANSITION_STEP || better))
             best = i;
     }
     return (uint8_t)best;
 }
 
-uint8_t pct_choose(struct pct *pct, uint64_t *random, size_t level, const struct move *moves, size_t count)
+uint8_t pct_choose(struct pct *pct, uint64_t *random, size_t level, const struct transition *transitions,
+                   size_t count)
 {
     size_t faults = 0;
     for (size_t i = 0; i < count; i++)
-        faults += moves[i].kind != MOVE_STEP;
+        faults += transitions[i].kind != TRANSITION_STEP;
     size_t wanted = faults && level >= pct->fault_at ? random_below(random, faults) : faults;
     for (size_t i = 0; i < count && wanted < faults; i++)
-        if (moves[i].kind != MOVE_STEP && wanted-- == 0)
+        if (transitions[i].kind != TRANSITION_STEP && wanted-- == 0)
             return (uint8_t)i;
     for (unsigned i = 0; i + 1 < pct->depth; i++)
         if (pct->change_at[i] == level)
-            pct->priority[moves[highest(pct, moves, count)].actor] = i;
-    return highest(pct, moves, count);
+            pct->priority[transitions[highest(pct, transitions, count)].actor] = i;
+    return highest(pct, transitions, count);
 }

@@ -20,6 +20,7 @@ struct pct {
 /* Draws anew for a schedule that may have up to LENGTH moves; RANDOM: a state of base/prng.h. */
 void pct_begin(struct pct *pct, uint64_t *random, size_t length);
 /* Which of COUNT moves is to be made as number LEVEL, from 0 on. */
-uint8_t pct_choose(struct pct *pct, uint64_t *random, size_t level, const struct move *moves, size_t count);
+uint8_t pct_choose(struct pct *pct, uint64_t *random, size_t level, const struct transition *transitions,
+                   size_t count);
 
 #endif

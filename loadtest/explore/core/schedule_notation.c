@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const FAULTS[MOVE_KIND_COUNT] = {[MOVE_EXPIRE] = "expire",
-                                                    [MOVE_CRASH] = "crash",
-                                                    [MOVE_RESTART] = "restart",
-                                                    [MOVE_CUT] = "cut",
-                                                    [MOVE_TIMEOUT] = "timeout"};
+static const char *const FAULTS[TRANSITION_KIND_COUNT] = {[TRANSITION_EXPIRE] = "expire",
+                                                          [TRANSITION_CRASH] = "crash",
+                                                          [TRANSITION_RESTART] = "restart",
+                                                          [TRANSITION_CUT] = "cut",
+                                                          [TRANSITION_TIMEOUT] = "timeout"};
 
 char actor_name(unsigned actor)
 {
@@ -51,7 +51,7 @@ static bool parse_stop(const char *word, size_t length, uint8_t *ret_stop)
 
 static bool parse_fault(const char *word, size_t length, uint8_t *ret_kind)
 {
-    for (int kind = MOVE_STEP + 1; kind < MOVE_KIND_COUNT; kind++)
+    for (int kind = TRANSITION_STEP + 1; kind < TRANSITION_KIND_COUNT; kind++)
         if (is_word(word, length, FAULTS[kind])) {
             *ret_kind = (uint8_t)kind;
             return true;
@@ -110,7 +110,7 @@ const char *script_words(const struct script *script, char *buffer)
     *buffer = '\0';
     for (size_t i = 0; i < script->count; i++) {
         const struct script_part *part = &script->parts[i];
-        bool steps = part->kind == MOVE_STEP;
+        bool steps = part->kind == TRANSITION_STEP;
         used += (size_t)snprintf(buffer + used, SCRIPT_TEXT - used, "%s%c%c%s%s", i ? " " : "",
                                  actor_name(part->actor), steps ? '>' : '!',
                                  steps ? stop_name(part->stop) : FAULTS[part->kind], part->waits ? "~" : "");

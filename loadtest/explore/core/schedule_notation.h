@@ -13,8 +13,8 @@ enum { SCRIPT_MAX = 128, SCRIPT_TEXT = SCRIPT_MAX * 20 };
 /* One word. */
 struct script_part {
     uint8_t actor;
-    uint8_t kind; /* enum move_kind */
-    uint8_t stop; /* MOVE_STEP: enum step, EVENT_RETRY or EVENT_ENDED */
+    uint8_t kind; /* enum transition_kind */
+    uint8_t stop; /* TRANSITION_STEP: enum step, EVENT_RETRY or EVENT_ENDED */
     bool waits;   /* it is to wait before it gets there */
 };
 

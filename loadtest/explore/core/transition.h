@@ -8,24 +8,24 @@
 #include <stdint.h>
 
 enum {
-    ACTORS_MAX = 4, /* orders at a time: A, B, C, D */
-    MOVES_MAX = 24, /* that can be made at one point */
+    ACTORS_MAX = 4,   /* orders at a time: A, B, C, D */
+    ENABLED_MAX = 24, /* that can be made at one point */
 };
 
 /* One choice of the controller: an order is let go as far as its next step, or something happens to it. */
-enum move_kind {
-    MOVE_STEP,
-    MOVE_EXPIRE,  /* what carries its lock ends: as time would do it */
-    MOVE_CRASH,   /* it dies: connections cut, nothing released */
-    MOVE_RESTART, /* one more of its lock's servers restarts without its memory; in scripts only */
-    MOVE_CUT,     /* before it begins: one more of its lock's servers is away for it; in scripts only */
-    MOVE_TIMEOUT, /* its wait for a lock ends in vain; in scripts only */
-    MOVE_KIND_COUNT
+enum transition_kind {
+    TRANSITION_STEP,
+    TRANSITION_EXPIRE,  /* what carries its lock ends: as time would do it */
+    TRANSITION_CRASH,   /* it dies: connections cut, nothing released */
+    TRANSITION_RESTART, /* one more of its lock's servers restarts without its memory; in scripts only */
+    TRANSITION_CUT,     /* before it begins: one more of its lock's servers is away for it; in scripts only */
+    TRANSITION_TIMEOUT, /* its wait for a lock ends in vain; in scripts only */
+    TRANSITION_KIND_COUNT
 };
 
-struct move {
+struct transition {
     uint8_t actor;
-    uint8_t kind; /* enum move_kind */
+    uint8_t kind; /* enum transition_kind */
 };
 
 /* What an order reported, in the order of time: a step, or one of these. */

@@ -195,14 +195,14 @@ static bool look_at_refusals(struct play *play, size_t since)
 }
 
 /* Who reports first of several that go on at once is chance: the one that was moved is noted first. */
-static void put_in_order(struct play *play, size_t since, unsigned mover)
+static void put_in_order(struct play *play, size_t since, unsigned acting)
 {
     struct event events[EVENTS_MAX];
     size_t count = play->scene.event_count - since, placed = since;
     memcpy(events, play->scene.events + since, count * sizeof events[0]);
     for (unsigned turn = 0; turn < ACTORS_MAX; turn++)
         for (size_t i = 0; i < count; i++)
-            if (events[i].actor == (mover + turn) % ACTORS_MAX)
+            if (events[i].actor == (acting + turn) % ACTORS_MAX)
                 play->scene.events[placed++] = events[i];
 }
 
@@ -216,22 +216,22 @@ static unsigned who_waits_in_postgresql(const struct play *play)
 }
 
 /* RET_LATE: the move was made, but PostgreSQL's choice of the victim depended on timing. */
-static bool make_move(struct play *play, struct move move, bool *ret_late)
+static bool apply_transition(struct play *play, struct transition transition, bool *ret_late)
 {
     size_t since;
     bool made = true;
     *ret_late = false;
-    if (play->move_count == DEPTH_MAX) {
+    if (play->transition_count == DEPTH_MAX) {
         snprintf(play->error, sizeof play->error, "a schedule without an end");
         return false;
     }
     pthread_mutex_lock(&play->scene.mutex);
     since = play->scene.event_count;
     unsigned waiting = who_waits_in_postgresql(play);
-    if (move.kind == MOVE_STEP)
-        actor_release(&play->actors[move.actor]);
+    if (transition.kind == TRANSITION_STEP)
+        actor_release(&play->actors[transition.actor]);
     else
-        made = fault_make(play, move);
+        made = fault_make(play, transition);
     bool settled = made && settle(play);
     *ret_late = settled && is_late_victim(play, since, waiting);
     note_deadlocks(play, since);
@@ -239,36 +239,36 @@ static bool make_move(struct play *play, struct move move, bool *ret_late)
         faults_watch(play, since);
     settled = settled && look_at_refusals(play, since);
     let_try_again(play, since);
-    put_in_order(play, since, move.actor);
-    play->moves[play->move_count] = move;
-    play->move_ends[play->move_count++] = play->scene.event_count;
+    put_in_order(play, since, transition.actor);
+    play->transitions[play->transition_count] = transition;
+    play->transition_ends[play->transition_count++] = play->scene.event_count;
     pthread_mutex_unlock(&play->scene.mutex);
     return settled;
 }
 
 /* Back to where COUNT moves had been made, from a fresh state. */
-static bool make_moves_again(struct play *play, size_t count)
+static bool apply_again(struct play *play, size_t count)
 {
-    struct move moves[DEPTH_MAX];
+    struct transition transitions[DEPTH_MAX];
     bool late;
-    memcpy(moves, play->moves, count * sizeof moves[0]);
+    memcpy(transitions, play->transitions, count * sizeof transitions[0]);
     bool made = play_end(play) && play_start(play);
     for (size_t i = 0; i < count && made; i++)
-        made = make_move(play, moves[i], &late);
+        made = apply_transition(play, transitions[i], &late);
     return made;
 }
 
-bool play_make(void *self, struct move move)
+bool play_make(void *self, struct transition transition)
 {
     struct play *play = self;
-    size_t count = play->move_count;
-    bool late, made = make_move(play, move, &late);
+    size_t count = play->transition_count;
+    bool late, made = apply_transition(play, transition, &late);
     /* In every run the victim must be the order that closes the cycle. So the schedule starts again with longer waits. */
     for (int tries = 0; made && late && tries < LATE_MAX; tries++) {
         int64_t at_least_us = play->shop->deadlock_timeout_us;
         play->deadlock_wait_us = play->deadlock_wait_us < at_least_us ? at_least_us
                                                                       : play->deadlock_wait_us * 2;
-        made = make_moves_again(play, count) && make_move(play, move, &late);
+        made = apply_again(play, count) && apply_transition(play, transition, &late);
     }
     return made;
 }

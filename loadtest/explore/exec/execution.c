@@ -16,7 +16,7 @@ enum { FIRST_TRIES = 5, END_US = 30000000 }; /* an order that nobody holds ends 
 static bool learn_profile(struct play *play)
 {
     struct play_settings settings = play->settings;
-    struct move alone = {0, MOVE_STEP}, moves[MOVES_MAX];
+    struct transition alone = {0, TRANSITION_STEP}, transitions[ENABLED_MAX];
     play->settings.actors = 1;
     play->settings.faults = 0;
     play->settings.stock = settings.quantities[0];
@@ -24,7 +24,7 @@ static bool learn_profile(struct play *play)
     int tries = 0;
     do { /* a first connection may take longer than the single try that a lock has here */
         well = play_start(play);
-        while (well && play_enabled(play, moves) > 0)
+        while (well && play_enabled(play, transitions) > 0)
             well = play_make(play, alone);
         well = well && play_end(play);
     } while (well && play->ending.outcomes[0] != CREATED && ++tries < FIRST_TRIES);
@@ -144,7 +144,7 @@ bool play_start(void *self)
         return shop_says_no(play);
     play->scene.event_count = 0;
     play->scene.gives_up = false;
-    play->move_count = 0;
+    play->transition_count = 0;
     play->deadlock = play->fault_made = false;
     play->ending = (struct ending){0};
     play->fails_alone = false;
@@ -159,7 +159,7 @@ bool play_start(void *self)
 
 /* ---- what can be done ----------------------------------------------------------------------------------------- */
 
-size_t play_enabled(void *self, struct move *ret_moves)
+size_t play_enabled(void *self, struct transition *ret_transitions)
 {
     struct play *play = self;
     size_t count = 0;
@@ -167,10 +167,10 @@ size_t play_enabled(void *self, struct move *ret_moves)
     for (size_t i = 0; i < play->settings.actors; i++) {
         const struct actor *actor = &play->actors[i];
         if (actor->state == ACTOR_HELD || (actor->state == ACTOR_WAITING && actor->may_try))
-            ret_moves[count++] = (struct move){(uint8_t)i, MOVE_STEP};
+            ret_transitions[count++] = (struct transition){(uint8_t)i, TRANSITION_STEP};
     }
     if (play->settings.faults)
-        count = faults_enabled(play, ret_moves, count);
+        count = faults_enabled(play, ret_transitions, count);
     pthread_mutex_unlock(&play->scene.mutex);
     return count;
 }

@@ -50,9 +50,9 @@ struct play {
     uint8_t profile[PROFILE_MAX];
     size_t profile_length;
     /* The current schedule. */
-    struct move moves[DEPTH_MAX];
-    size_t move_ends[DEPTH_MAX]; /* how many events there were after each move */
-    size_t move_count;
+    struct transition transitions[DEPTH_MAX];
+    size_t transition_ends[DEPTH_MAX]; /* how many events there were after each move */
+    size_t transition_count;
     bool deadlock, fault_made;
     struct lock *
         time; /* asks the lock's server, and ends locks: loadtest/explore/exec/lock_admin.h; NULL where the lock has none */
@@ -79,8 +79,8 @@ void play_close(struct play *play);
 
 /* What a search needs: see loadtest/explore/core/depth_first_search.h. SELF is the play. */
 bool play_start(void *self);
-size_t play_enabled(void *self, struct move *ret_moves);
-bool play_make(void *self, struct move move);
+size_t play_enabled(void *self, struct transition *ret_transitions);
+bool play_make(void *self, struct transition transition);
 bool play_end(void *self); /* also where moves are still possible; fills play->ending */
 size_t play_remaining(void *self, unsigned actor);
 /* A slow server can also make an order fail. So an unexplained failure counts only after it was seen three times. */

@@ -56,33 +56,33 @@ static bool somebody_waits(const struct play *play)
 }
 
 /* Where nobody can go on, time does: what the dead have held comes to its end. */
-static size_t let_time_go_by(const struct play *play, struct move *ret_moves)
+static size_t let_time_go_by(const struct play *play, struct transition *ret_transitions)
 {
     size_t count = 0;
     for (size_t i = 0; i < play->settings.actors && somebody_waits(play); i++)
         if (play->actors[i].state == ACTOR_CRASHED && lock_can_end(play, &play->actors[i]))
-            ret_moves[count++] = (struct move){(uint8_t)i, MOVE_EXPIRE};
+            ret_transitions[count++] = (struct transition){(uint8_t)i, TRANSITION_EXPIRE};
     return count;
 }
 
-size_t faults_enabled(const struct play *play, struct move *moves, size_t steps)
+size_t faults_enabled(const struct play *play, struct transition *transitions, size_t steps)
 {
     size_t count = steps;
     if (!play->fault_made || play->settings.follows_script)
         for (size_t i = 0; i < play->settings.actors; i++) {
             if (can_expire(play, &play->actors[i]))
-                moves[count++] = (struct move){(uint8_t)i, MOVE_EXPIRE};
+                transitions[count++] = (struct transition){(uint8_t)i, TRANSITION_EXPIRE};
             if (play->settings.follows_script && lock_can_end(play, &play->actors[i]))
-                moves[count++] = (struct move){(uint8_t)i, MOVE_RESTART};
+                transitions[count++] = (struct transition){(uint8_t)i, TRANSITION_RESTART};
             if ((play->settings.follows_script || play->settings.faults & WAITS_END) &&
                 is_waiting(&play->actors[i]))
-                moves[count++] = (struct move){(uint8_t)i, MOVE_TIMEOUT};
+                transitions[count++] = (struct transition){(uint8_t)i, TRANSITION_TIMEOUT};
             if (play->settings.follows_script && can_be_cut(play, &play->actors[i]))
-                moves[count++] = (struct move){(uint8_t)i, MOVE_CUT};
+                transitions[count++] = (struct transition){(uint8_t)i, TRANSITION_CUT};
             if (can_crash(play, &play->actors[i]))
-                moves[count++] = (struct move){(uint8_t)i, MOVE_CRASH};
+                transitions[count++] = (struct transition){(uint8_t)i, TRANSITION_CRASH};
         }
-    return count > 0 ? count : let_time_go_by(play, moves);
+    return count > 0 ? count : let_time_go_by(play, transitions);
 }
 
 /* ---- doing it ------------------------------------------------------------------------------------------------- */
@@ -185,15 +185,15 @@ static bool cut(struct play *play, struct actor *actor)
     return true;
 }
 
-bool fault_make(struct play *play, struct move move)
+bool fault_make(struct play *play, struct transition transition)
 {
-    struct actor *actor = &play->actors[move.actor];
+    struct actor *actor = &play->actors[transition.actor];
     play->fault_made = true;
-    switch (move.kind) {
-    case MOVE_EXPIRE: return expire(play, actor);
-    case MOVE_RESTART: return restart(play, actor);
-    case MOVE_CUT: return cut(play, actor);
-    case MOVE_TIMEOUT: return time_out(play, actor);
+    switch (transition.kind) {
+    case TRANSITION_EXPIRE: return expire(play, actor);
+    case TRANSITION_RESTART: return restart(play, actor);
+    case TRANSITION_CUT: return cut(play, actor);
+    case TRANSITION_TIMEOUT: return time_out(play, actor);
     default: return crash(play, actor);
     }
 }

@@ -16,20 +16,20 @@ __attribute__((format(printf, 2, 3))) static bool fail(struct replay *replay, co
     return false;
 }
 
-bool replay_move(struct play *play, struct move move, struct replay *replay)
+bool replay_apply(struct play *play, struct transition transition, struct replay *replay)
 {
     int64_t stock;
-    if (!play_make(play, move) || !play_look(play, &stock))
+    if (!play_make(play, transition) || !play_look(play, &stock))
         return fail(replay, "%s", play->error);
-    replay->stock[play->move_count - 1] = stock;
+    replay->stock[play->transition_count - 1] = stock;
     return true;
 }
 
-bool replay_can_make(struct play *play, struct move wanted)
+bool replay_is_enabled(struct play *play, struct transition wanted)
 {
-    struct move moves[MOVES_MAX];
-    size_t count = play_enabled(play, moves), i = 0;
-    while (i < count && memcmp(&moves[i], &wanted, sizeof wanted) != 0)
+    struct transition transitions[ENABLED_MAX];
+    size_t count = play_enabled(play, transitions), i = 0;
+    while (i < count && memcmp(&transitions[i], &wanted, sizeof wanted) != 0)
         i++;
     return i < count;
 }
@@ -55,10 +55,10 @@ static const char *last_report(const struct play *play, unsigned actor)
 static bool follow(struct play *play, const struct script_part *part, size_t since, struct replay *replay)
 {
     char name = actor_name(part->actor);
-    struct move step = {part->actor, part->kind};
-    if (part->kind != MOVE_STEP)
-        return replay_can_make(play, step) ? replay_move(play, step, replay)
-                                           : fail(replay, "that cannot happen to %c here", name);
+    struct transition step = {part->actor, part->kind};
+    if (part->kind != TRANSITION_STEP)
+        return replay_is_enabled(play, step) ? replay_apply(play, step, replay)
+                                             : fail(replay, "that cannot happen to %c here", name);
     /* What it waited for may have come meanwhile. */
     while (!has_reported(play, since, part->actor, part->stop)) {
         size_t before = play->scene.event_count;
@@ -66,9 +66,9 @@ static bool follow(struct play *play, const struct script_part *part, size_t sin
             return fail(replay, "%c ended (%s) before its '%s'", name,
                         outcome_name(play->actors[part->actor].placing.result.outcome),
                         stop_name(part->stop));
-        if (!replay_can_make(play, step))
+        if (!replay_is_enabled(play, step))
             return fail(replay, "%c waits before its '%s', and cannot go on", name, stop_name(part->stop));
-        if (!replay_move(play, step, replay))
+        if (!replay_apply(play, step, replay))
             return false;
         if (part->waits && has_reported(play, before, part->actor, EVENT_WAITS))
             return true;
@@ -79,15 +79,15 @@ static bool follow(struct play *play, const struct script_part *part, size_t sin
 
 static bool run_to_the_end(struct play *play, struct replay *replay)
 {
-    struct move moves[MOVES_MAX];
+    struct transition transitions[ENABLED_MAX];
     size_t count;
-    while ((count = play_enabled(play, moves)) > 0) {
+    while ((count = play_enabled(play, transitions)) > 0) {
         size_t i = 0;
-        while (i < count && moves[i].kind != MOVE_STEP)
+        while (i < count && transitions[i].kind != TRANSITION_STEP)
             i++;
         if (i == count)
             break;
-        if (!replay_move(play, moves[i], replay))
+        if (!replay_apply(play, transitions[i], replay))
             return false;
     }
     return true;
@@ -128,15 +128,16 @@ bool replay_run(struct play *play, const struct script *script, struct replay *r
 /* ---- from moves to a script ----------------------------------------------------------------------------------- */
 
 /* What ACTOR reported last in the move that ended with event END, and began after event BEGIN. */
-static struct script_part part_of_move(const struct play *play, struct move move, size_t begin, size_t end)
+static struct script_part part_of_transition(const struct play *play, struct transition transition,
+                                             size_t begin, size_t end)
 {
-    struct script_part part = {.actor = move.actor, .kind = move.kind, .stop = EVENT_ENDED};
+    struct script_part part = {.actor = transition.actor, .kind = transition.kind, .stop = EVENT_ENDED};
     for (size_t i = begin; i < end; i++) {
         const struct event *event = &play->scene.events[i];
-        if (event->actor != move.actor)
+        if (event->actor != transition.actor)
             continue;
         part.waits = event->what == EVENT_WAITS;
-        part.stop = part.waits ? play_next_step(play, move.actor, i) : event->what;
+        part.stop = part.waits ? play_next_step(play, transition.actor, i) : event->what;
     }
     return part;
 }
@@ -145,16 +146,17 @@ void script_of_play(const struct play *play, struct script *ret_script)
 {
     size_t group = 0; /* the first event of the moves that the last part stands for */
     *ret_script = (struct script){0};
-    for (size_t i = 0; i < play->move_count; i++) {
-        struct move move = play->moves[i];
-        size_t begin = i ? play->move_ends[i - 1] : 0;
-        struct script_part part = part_of_move(play, move, begin, play->move_ends[i]);
+    for (size_t i = 0; i < play->transition_count; i++) {
+        struct transition transition = play->transitions[i];
+        size_t begin = i ? play->transition_ends[i - 1] : 0;
+        struct script_part part = part_of_transition(play, transition, begin, play->transition_ends[i]);
         struct script_part *last = ret_script->count ? &ret_script->parts[ret_script->count - 1] : NULL;
-        bool goes_on = last && last->kind == MOVE_STEP && move.kind == MOVE_STEP &&
-                       last->actor == move.actor && !last->waits;
+        bool goes_on = last && last->kind == TRANSITION_STEP && transition.kind == TRANSITION_STEP &&
+                       last->actor == transition.actor && !last->waits;
         /* A stop is the first of its name: what comes twice needs two words. */
         for (size_t e = group; goes_on && e < begin; e++)
-            goes_on = play->scene.events[e].actor != move.actor || play->scene.events[e].what != part.stop;
+            goes_on = play->scene.events[e].actor != transition.actor ||
+                      play->scene.events[e].what != part.stop;
         if (goes_on) {
             *last = part;
         } else {

@@ -14,9 +14,9 @@ struct replay {
  * REPLAY's error: it cannot be followed, or the play has failed, and is over. */
 bool replay_follow(struct play *play, const struct script *script, struct replay *ret_replay);
 /* Can MOVE be made now? */
-bool replay_can_make(struct play *play, struct move move);
+bool replay_is_enabled(struct play *play, struct transition transition);
 /* Makes it, and notes the stock. False, with REPLAY's error. */
-bool replay_move(struct play *play, struct move move, struct replay *replay);
+bool replay_apply(struct play *play, struct transition transition, struct replay *replay);
 
 /* Starts PLAY anew, follows the script, lets what is left run to its end, A first, and ends the play. False, with
  * REPLAY's error: the script cannot be followed, or the play has failed. */

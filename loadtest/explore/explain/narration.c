@@ -88,14 +88,15 @@ static bool ends_line(const struct event *event)
 }
 
 /* The line that an event of ACTOR's belongs to; a new one where the last has ended or is another's. */
-static struct story_line *line_for(struct story *story, uint8_t actor, size_t at_move, bool last_has_ended)
+static struct story_line *line_for(struct story *story, uint8_t actor, size_t at_transition,
+                                   bool last_has_ended)
 {
     struct story_line *line = &story->lines[story->count > 0 ? story->count - 1 : 0];
     if (story->count == 0 || ((last_has_ended || line->actor != actor) && story->count < DEPTH_MAX)) {
         line = &story->lines[story->count++];
-        *line = (struct story_line){.actor = actor, .first_move = at_move};
+        *line = (struct story_line){.actor = actor, .first_transition = at_transition};
     }
-    line->moves = at_move - line->first_move + 1;
+    line->transitions = at_transition - line->first_transition + 1;
     return line;
 }
 
@@ -110,8 +111,8 @@ static void tell_lines(const struct play *play, const struct replay *replay, str
 {
     bool ended = false;
     size_t e = 0;
-    for (size_t m = 0; m < play->move_count; m++) {
-        for (; e < play->move_ends[m]; e++) {
+    for (size_t m = 0; m < play->transition_count; m++) {
+        for (; e < play->transition_ends[m]; e++) {
             const struct event *event = &play->scene.events[e];
             char text[60];
             event_text(event, text, sizeof text);
@@ -172,8 +173,8 @@ json_t *story_steps(const struct play *play, const struct replay *replay)
 {
     json_t *steps = json_array();
     size_t e = 0;
-    for (size_t m = 0; m < play->move_count; m++)
-        for (; e < play->move_ends[m]; e++) {
+    for (size_t m = 0; m < play->transition_count; m++)
+        for (; e < play->transition_ends[m]; e++) {
             const struct event *event = &play->scene.events[e];
             char text[60], actor[] = {actor_name(event->actor), '\0'};
             event_text(event, text, sizeof text);

@@ -9,7 +9,7 @@
 /* One line of the story: what one order did in a row. */
 struct story_line {
     uint8_t actor;
-    size_t first_move, moves;
+    size_t first_transition, transitions;
     char text[120];
     int64_t stock; /* that others could see afterwards */
 };

@@ -84,11 +84,11 @@ static bool load_progress(struct hunt *hunt, bool *ret_found)
 static bool run_search(struct hunt *hunt, const struct hunt_limits *limits, const struct began *began,
                        hunt_covered *covered, void *context)
 {
-    const struct world world = {&hunt->play, play_start,     play_enabled,     play_make,
-                                play_end,    play_remaining, play_is_doubtful, play_seen};
+    const struct program program = {&hunt->play, play_start,     play_enabled,     play_make,
+                                    play_end,    play_remaining, play_is_doubtful, play_seen};
     unsigned tries = 0;
     while (!is_enough(hunt, limits, began))
-        switch (search_run(&hunt->search, &world)) {
+        switch (search_run(&hunt->search, &program)) {
         case SEARCH_RAN:
             count(hunt);
             covered(context, limits->samples ? (double)hunt->tally.schedules / (double)limits->samples
@@ -146,11 +146,11 @@ bool hunt_run(struct hunt *hunt, const struct hunt_limits *limits, hunt_covered 
 /* ---- the witness ---------------------------------------------------------------------------------------------- */
 
 /* Makes its moves once more, to see what script they are. */
-static bool repeat_moves(struct hunt *hunt, const struct witness *witness)
+static bool apply_again(struct hunt *hunt, const struct witness *witness)
 {
     bool made = play_start(&hunt->play);
     for (size_t i = 0; made && i < witness->length; i++)
-        made = play_make(&hunt->play, witness->moves[i]);
+        made = play_make(&hunt->play, witness->transitions[i]);
     return play_end(&hunt->play) && made;
 }
 
@@ -158,8 +158,9 @@ static bool repeat_moves(struct hunt *hunt, const struct witness *witness)
 static bool is_reproduced(struct hunt *hunt, const struct witness *witness, const struct script *script,
                           struct replay *ret_replay)
 {
-    return replay_run(&hunt->play, script, ret_replay) && hunt->play.move_count == witness->length &&
-           memcmp(hunt->play.moves, witness->moves, witness->length * sizeof witness->moves[0]) == 0 &&
+    return replay_run(&hunt->play, script, ret_replay) && hunt->play.transition_count == witness->length &&
+           memcmp(hunt->play.transitions, witness->transitions,
+                  witness->length * sizeof witness->transitions[0]) == 0 &&
            (witness->is_bad ? tally_is_bad(&hunt->play) : ending_breaks_lock(&hunt->play.ending));
 }
 
@@ -183,7 +184,7 @@ static json_t *witness_json(struct hunt *hunt, const struct witness *witness)
     struct story story;
     char words[SCENARIO_TEXT];
     int reproduced = 0;
-    if (hunt->play.lost || !repeat_moves(hunt, witness))
+    if (hunt->play.lost || !apply_again(hunt, witness))
         return json_null();
     script_of_play(&hunt->play, &script);
     for (int i = 0; i < WITNESS_RUNS; i++)

@@ -12,15 +12,15 @@
 /* ---- one order ------------------------------------------------------------------------------------------------ */
 
 /* What can be done now. */
-struct moves {
-    struct move list[MOVES_MAX];
+struct transitions {
+    struct transition list[ENABLED_MAX];
     size_t count;
 };
 
-static bool can(const struct moves *moves, size_t actor, enum move_kind kind)
+static bool can(const struct transitions *transitions, size_t actor, enum transition_kind kind)
 {
-    for (size_t i = 0; i < moves->count; i++)
-        if (moves->list[i].actor == actor && moves->list[i].kind == kind)
+    for (size_t i = 0; i < transitions->count; i++)
+        if (transitions->list[i].actor == actor && transitions->list[i].kind == kind)
             return true;
     return false;
 }
@@ -52,12 +52,12 @@ static bool is_dead(const struct play *play, size_t actor)
     return play_has_reported(play, actor, EVENT_CRASHED);
 }
 
-static const char *state_name(const struct play *play, const struct moves *moves, size_t actor)
+static const char *state_name(const struct play *play, const struct transitions *transitions, size_t actor)
 {
-    return is_dead(play, actor)           ? "crashed"
-           : has_ended(play, actor)       ? "ended"
-           : can(moves, actor, MOVE_STEP) ? "ready"
-                                          : "waiting";
+    return is_dead(play, actor)                       ? "crashed"
+           : has_ended(play, actor)                   ? "ended"
+           : can(transitions, actor, TRANSITION_STEP) ? "ready"
+                                                      : "waiting";
 }
 
 /* ---- the lock ------------------------------------------------------------------------------------------------- */
@@ -186,11 +186,11 @@ static json_t *did_json(const struct play *play, size_t actor, int *ret_tries)
     return did;
 }
 
-static json_t *order_json(const struct play *play, const struct explore_view *view, const struct moves *moves,
-                          size_t actor)
+static json_t *order_json(const struct play *play, const struct explore_view *view,
+                          const struct transitions *transitions, size_t actor)
 {
     const struct event *last = last_event(play, actor);
-    const char *state = state_name(play, moves, actor);
+    const char *state = state_name(play, transitions, actor);
     uint8_t next = play_next_step(play, (unsigned)actor, play->scene.event_count);
     bool is_over = has_ended(play, actor) || is_dead(play, actor), waits = strcmp(state, "waiting") == 0;
     char name[] = {actor_name((unsigned)actor), '\0'}, reason[120];
@@ -198,14 +198,14 @@ static json_t *order_json(const struct play *play, const struct explore_view *vi
     const char *outcome = has_ended(play, actor) ? outcome_name((enum outcome)last->value) : NULL;
     int tries;
     json_t *did = did_json(play, actor, &tries);
-    return json_pack("{s:s, s:I, s:s, s:b, s:i, s:o, s:s?, s:s?, s:s?, s:o, s:{s:b, s:b, s:b, s:b, s:b}}",
-                     "name", name, "wants", (json_int_t)play->settings.quantities[actor], "state", state,
-                     "begun", last != NULL, "tries", tries, "did", did, "next",
-                     is_over || next == STEP_COUNT ? NULL : stop_name(next), "reason", waits ? reason : NULL,
-                     "outcome", outcome, "waits_for", names_of(play, others), "can", "step",
-                     can(moves, actor, MOVE_STEP), "expire", can(moves, actor, MOVE_EXPIRE), "crash",
-                     can(moves, actor, MOVE_CRASH), "restart", can(moves, actor, MOVE_RESTART), "cut",
-                     can(moves, actor, MOVE_CUT));
+    return json_pack(
+        "{s:s, s:I, s:s, s:b, s:i, s:o, s:s?, s:s?, s:s?, s:o, s:{s:b, s:b, s:b, s:b, s:b}}", "name", name,
+        "wants", (json_int_t)play->settings.quantities[actor], "state", state, "begun", last != NULL, "tries",
+        tries, "did", did, "next", is_over || next == STEP_COUNT ? NULL : stop_name(next), "reason",
+        waits ? reason : NULL, "outcome", outcome, "waits_for", names_of(play, others), "can", "step",
+        can(transitions, actor, TRANSITION_STEP), "expire", can(transitions, actor, TRANSITION_EXPIRE),
+        "crash", can(transitions, actor, TRANSITION_CRASH), "restart",
+        can(transitions, actor, TRANSITION_RESTART), "cut", can(transitions, actor, TRANSITION_CUT));
 }
 
 /* ---- the database --------------------------------------------------------------------------------------------- */
@@ -255,11 +255,11 @@ static json_t *database_json(const struct play *play, const struct explore_view 
 static json_t *told_json(const struct play *play, const struct replay *replay)
 {
     json_t *steps = story_steps(play, replay), *step;
-    size_t i, move = 0;
+    size_t i, transition = 0;
     json_array_foreach(steps, i, step) {
-        while (i >= play->move_ends[move])
-            move++;
-        json_object_set_new(step, "move", json_integer((json_int_t)move + 1));
+        while (i >= play->transition_ends[transition])
+            transition++;
+        json_object_set_new(step, "move", json_integer((json_int_t)transition + 1));
         const struct event *event = &play->scene.events[i];
         bool has_value = event->what < STEP_COUNT && event->value != STEP_NO_VALUE;
         json_object_set_new(step, "value", has_value ? json_integer(event->value) : json_null());
@@ -275,39 +275,39 @@ static json_t *history_json(struct play *play)
     static char words[SCENARIO_TEXT];
     static struct script script;
     json_t *history = json_array();
-    size_t count = play->move_count;
-    for (play->move_count = 0; play->move_count <= count; play->move_count++) {
+    size_t count = play->transition_count;
+    for (play->transition_count = 0; play->transition_count <= count; play->transition_count++) {
         script_of_play(play, &script);
         size_t length = strlen(scenario_short(&play->settings, &script, words));
         json_array_append_new(history,
                               json_stringn(words, length - (script.count == 0))); /* less its last space */
     }
-    play->move_count = count;
+    play->transition_count = count;
     return history;
 }
 
 /* One of the lock's servers may be let forget where there are several. */
-static void leave_out_restarts(const struct play *play, struct moves *moves)
+static void leave_out_restarts(const struct play *play, struct transitions *transitions)
 {
     const struct lock_ops *lock = play->settings.strategy->lock;
     size_t kept = 0;
     bool may_restart = lock && lock->properties.survives_minority && lock->server == redlock.server &&
                        play->restarts < (unsigned)lock_count_servers(lock_config.redlock_urls);
-    for (size_t i = 0; i < moves->count; i++)
-        if (may_restart || moves->list[i].kind != MOVE_RESTART)
-            moves->list[kept++] = moves->list[i];
-    moves->count = kept;
+    for (size_t i = 0; i < transitions->count; i++)
+        if (may_restart || transitions->list[i].kind != TRANSITION_RESTART)
+            transitions->list[kept++] = transitions->list[i];
+    transitions->count = kept;
 }
 
 /* Nobody can go on; and nobody would if what the dead have left came to its end. */
-static bool is_over(const struct play *play, const struct moves *moves)
+static bool is_over(const struct play *play, const struct transitions *transitions)
 {
     bool somebody_waits = false, time_may_help = false;
     for (size_t i = 0; i < play->settings.actors; i++) {
-        if (can(moves, i, MOVE_STEP))
+        if (can(transitions, i, TRANSITION_STEP))
             return false;
         somebody_waits |= !has_ended(play, i) && !is_dead(play, i);
-        time_may_help |= can(moves, i, MOVE_EXPIRE);
+        time_may_help |= can(transitions, i, TRANSITION_EXPIRE);
     }
     return !(somebody_waits && time_may_help);
 }
@@ -315,19 +315,19 @@ static bool is_over(const struct play *play, const struct moves *moves)
 json_t *state_json(struct play *play, const struct replay *replay, const struct explore_view *view,
                    bool *ret_over)
 {
-    struct moves moves;
+    struct transitions transitions;
     json_t *steps = json_array(), *orders = json_array();
-    moves.count = play_enabled(play, moves.list);
-    leave_out_restarts(play, &moves);
-    *ret_over = is_over(play, &moves);
+    transitions.count = play_enabled(play, transitions.list);
+    leave_out_restarts(play, &transitions);
+    *ret_over = is_over(play, &transitions);
     for (size_t i = 0; i < play->profile_length; i++)
         json_array_append_new(steps, json_string(stop_name(play->profile[i])));
     for (size_t i = 0; i < play->settings.actors; i++)
-        json_array_append_new(orders, order_json(play, view, &moves, i));
+        json_array_append_new(orders, order_json(play, view, &transitions, i));
     json_t *history = history_json(play);
     return json_pack("{s:O, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "schedule",
-                     json_array_get(history, play->move_count), "strategy", play->settings.strategy->name,
-                     "stock", (json_int_t)play->settings.stock, "steps", steps, "orders", orders, "lock",
-                     lock_json(play), "database", database_json(play, view), "told", told_json(play, replay),
-                     "history", history, "over", *ret_over);
+                     json_array_get(history, play->transition_count), "strategy",
+                     play->settings.strategy->name, "stock", (json_int_t)play->settings.stock, "steps", steps,
+                     "orders", orders, "lock", lock_json(play), "database", database_json(play, view), "told",
+                     told_json(play, replay), "history", history, "over", *ret_over);
 }

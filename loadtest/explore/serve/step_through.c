@@ -122,20 +122,20 @@ static bool goes_on(const struct play *play, unsigned actor)
 /* Lets it make a step, or all it can make. False, with REPLAY's error. */
 static bool make_steps(struct play *play, uint8_t actor, bool to_end, bool every_step, struct replay *replay)
 {
-    const struct move step = {actor, MOVE_STEP};
-    if (!replay_can_make(play, step)) {
+    const struct transition step = {actor, TRANSITION_STEP};
+    if (!replay_is_enabled(play, step)) {
         snprintf(replay->error, sizeof replay->error, "%c cannot go on here", actor_name(actor));
         return false;
     }
     do
-        if (!replay_move(play, step, replay))
+        if (!replay_apply(play, step, replay))
             return false;
-    while ((to_end || (!every_step && goes_on(play, actor))) && replay_can_make(play, step));
+    while ((to_end || (!every_step && goes_on(play, actor))) && replay_is_enabled(play, step));
     return true;
 }
 
 /* "A": a step; "A>end": as far as it gets; "A!expire" and its kin. False, with REPLAY's error. */
-static bool make_move(struct play *play, const char *word, bool every_step, struct replay *replay)
+static bool apply_transition(struct play *play, const char *word, bool every_step, struct replay *replay)
 {
     struct script script;
     char part[32], error[600];
@@ -143,7 +143,8 @@ static bool make_move(struct play *play, const char *word, bool every_step, stru
     snprintf(part, sizeof part, is_step ? "%s>end" : "%s", word);
     if (strlen(word) >= sizeof part ||
         !script_parse(part, play->settings.actors, &script, error, sizeof error) || script.count != 1 ||
-        (script.parts[0].kind == MOVE_STEP && script.parts[0].stop != EVENT_ENDED) || script.parts[0].waits) {
+        (script.parts[0].kind == TRANSITION_STEP && script.parts[0].stop != EVENT_ENDED) ||
+        script.parts[0].waits) {
         snprintf(
             replay->error, sizeof replay->error,
             "'%.20s' is no move (an order, as A; or A>end, A!expire, A!crash, A!restart, A!cut, A!timeout)",
@@ -151,11 +152,11 @@ static bool make_move(struct play *play, const char *word, bool every_step, stru
         return false;
     }
     to_end = !is_step;
-    struct move fault = {script.parts[0].actor, script.parts[0].kind};
-    if (fault.kind == MOVE_STEP)
+    struct transition fault = {script.parts[0].actor, script.parts[0].kind};
+    if (fault.kind == TRANSITION_STEP)
         return make_steps(play, fault.actor, to_end, every_step, replay);
-    if (replay_can_make(play, fault))
-        return replay_move(play, fault, replay);
+    if (replay_is_enabled(play, fault))
+        return replay_apply(play, fault, replay);
     snprintf(replay->error, sizeof replay->error, "that cannot happen to %c here", actor_name(fault.actor));
     return false;
 }
@@ -208,7 +209,7 @@ static json_t *answer_state(struct stepper *stepper, const struct scenario *scen
         *ret_broken = *play->error;
         return *play->error ? blame(stepper, strategy, play->error) : invalid("%s", replay.error);
     }
-    bool moved = !word || make_move(play, word, every_step, &replay);
+    bool moved = !word || apply_transition(play, word, every_step, &replay);
     json_t *state = moved && explore_look(play, &view) ? state_json(play, &replay, &view, &over) : NULL;
     *ret_broken = !play_end(play) || *play->error;
     if (state && !*ret_broken) {

@@ -161,11 +161,11 @@ static bool read_settings(struct reader *reader, struct scenario *scenario)
 /* The faults that a script makes, as many as it likes. */
 static void allow_faults(struct scenario *scenario)
 {
-    static const unsigned FAULTS[MOVE_KIND_COUNT] = {[MOVE_EXPIRE] = EXPIRY,
-                                                     [MOVE_CRASH] = CRASH,
-                                                     [MOVE_RESTART] = EXPIRY,
-                                                     [MOVE_CUT] = EXPIRY,
-                                                     [MOVE_TIMEOUT] = WAITS_END};
+    static const unsigned FAULTS[TRANSITION_KIND_COUNT] = {[TRANSITION_EXPIRE] = EXPIRY,
+                                                           [TRANSITION_CRASH] = CRASH,
+                                                           [TRANSITION_RESTART] = EXPIRY,
+                                                           [TRANSITION_CUT] = EXPIRY,
+                                                           [TRANSITION_TIMEOUT] = WAITS_END};
     scenario->settings.follows_script = true;
     for (size_t i = 0; i < scenario->script.count; i++)
         scenario->settings.faults |= FAULTS[scenario->script.parts[i].kind];

@@ -18,13 +18,13 @@ static bool is_plainer(const struct witness *one, const struct witness *other)
 /* Into its place among the plainest, of equal ones behind those that came before. */
 static void keep_witness(struct tally *tally, const struct play *play, bool bad, unsigned switches)
 {
-    struct witness new = {.length = play->move_count, .switches = switches, .is_bad = bad};
+    struct witness new = {.length = play->transition_count, .switches = switches, .is_bad = bad};
     size_t most = tally->witness_most ? tally->witness_most : 1, at = tally->witness_count;
     while (at > 0 && is_plainer(&new, &tally->witnesses[at - 1]))
         at--;
     if (at == most)
         return;
-    memcpy(new.moves, play->moves, play->move_count * sizeof play->moves[0]);
+    memcpy(new.transitions, play->transitions, play->transition_count * sizeof play->transitions[0]);
     tally->witness_count += tally->witness_count < most;
     memmove(tally->witnesses + at + 1, tally->witnesses + at,
             (tally->witness_count - at - 1) * sizeof tally->witnesses[0]);
@@ -48,10 +48,10 @@ bool tally_is_bad(const struct play *play)
 void tally_add(struct tally *tally, const struct play *play)
 {
     const struct ending *ending = &play->ending;
-    unsigned switches = moves_switches(play->moves, play->move_count);
+    unsigned switches = context_switches(play->transitions, play->transition_count);
     bool bad = tally_is_bad(play);
     tally->schedules++;
-    tally->moves += play->move_count;
+    tally->transitions += play->transition_count;
     tally->oversold += ending->oversold > 0;
     tally->drifted += ending->drift != 0;
     tally->undersold += ending->undersold;

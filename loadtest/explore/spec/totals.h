@@ -9,7 +9,7 @@ enum { SWITCHES_MAX = 255, WITNESSES_MAX = 20 };
 /* A schedule that went wrong. Those that are bad are plainer than those whose lock was at fault and nothing came of it; of
  * them the one with the fewest switches is, then with the fewest moves. */
 struct witness {
-    struct move moves[DEPTH_MAX];
+    struct transition transitions[DEPTH_MAX];
     size_t length;
     unsigned switches;
     bool is_bad;
@@ -22,7 +22,7 @@ struct tally {
         two_holders, hollow, false_refusals, leaked;
     uint64_t bad; /* any that tally_is_bad */
     uint64_t by_switches[SWITCHES_MAX + 1];
-    uint64_t moves;
+    uint64_t transitions;
     struct witness witnesses[WITNESSES_MAX]; /* the plainest first */
     size_t witness_count, witness_most;      /* 0: one */
 };
