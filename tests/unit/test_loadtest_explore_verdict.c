@@ -3,16 +3,16 @@
 
 #include "loadtest/explore/spec/totals.h"
 
-static struct play_settings settings_of(const char *strategy)
+static struct execution_settings settings_of(const char *strategy)
 {
     const struct strategy *row = strategy_find(strategy);
     assert_non_null(row);
-    return (struct play_settings){.strategy = row, .actors = 2, .stock = 1, .quantities = {1, 1}};
+    return (struct execution_settings){.strategy = row, .actors = 2, .stock = 1, .quantities = {1, 1}};
 }
 
 static enum explore_verdict verdict(const char *strategy, struct tally tally)
 {
-    const struct play_settings settings = settings_of(strategy);
+    const struct execution_settings settings = settings_of(strategy);
     tally.schedules = 10;
     return explore_verdict(&settings, &tally, true);
 }
@@ -20,7 +20,7 @@ static enum explore_verdict verdict(const char *strategy, struct tally tally)
 static void a_promise_that_was_kept(void **state)
 {
     (void)state;
-    const struct play_settings safe = settings_of("select-for-update");
+    const struct execution_settings safe = settings_of("select-for-update");
     const struct tally nothing = {.schedules = 10};
     assert_int_equal(explore_verdict(&safe, &nothing, true), EXPLORE_OK);
     assert_int_equal(explore_verdict(&safe, &nothing, false), EXPLORE_UNKNOWN);
@@ -33,10 +33,10 @@ static void a_flaw_that_is_shown_or_not(void **state)
     assert_int_equal(verdict("read-write", (struct tally){.oversold = 3, .bad = 3}),
                      EXPLORE_OVERSOLD_AS_EXPECTED);
     assert_int_equal(verdict("read-write", (struct tally){0}), EXPLORE_NOT_CAUGHT);
-    struct play_settings ample = settings_of("read-write");
+    struct execution_settings ample = settings_of("read-write");
     ample.stock = 2;
     assert_int_equal(explore_verdict(&ample, &(struct tally){.schedules = 10}, true), EXPLORE_UNKNOWN);
-    struct play_settings crash = settings_of("redis-setnx-forever");
+    struct execution_settings crash = settings_of("redis-setnx-forever");
     crash.faults = CRASH;
     assert_int_equal(explore_verdict(&crash, &(struct tally){.schedules = 10}, true), EXPLORE_NOT_CAUGHT);
 }
@@ -76,7 +76,7 @@ static void a_deadlock_matters_where_nobody_tries_again(void **state)
 static void other_figures_can_be_what_must_not_be(void **state)
 {
     (void)state;
-    struct play_settings never = settings_of("read-write");
+    struct execution_settings never = settings_of("read-write");
     never.never = 1;
     assert_int_equal(explore_verdict(&never, &(struct tally){.schedules = 9, .oversold = 9}, true),
                      EXPLORE_OK);
@@ -100,7 +100,7 @@ static void the_stronger_of_two_verdicts_counts(void **state)
 static void what_broke_it_is_named(void **state)
 {
     (void)state;
-    const struct play_settings settings = settings_of("select-for-update");
+    const struct execution_settings settings = settings_of("select-for-update");
     char why[400];
     const struct tally tally = {.schedules = 10, .false_refusals = 2, .deadlocks = 4};
     assert_string_equal(

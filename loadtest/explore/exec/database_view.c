@@ -24,21 +24,21 @@ static const char *const FENCED_SERVICES[] = {"redis", "zookeeper", "etcd"}; /* 
 enum { LOOK_US = 10 * 1000 * 1000, PIDS_SIZE = 24 * ACTORS_MAX };
 
 /* "{12,13}"; SIZE bytes. Who has no session is 0, which nobody is. */
-static void list_sessions(const struct play *play, char *ret_list, size_t size)
+static void list_sessions(const struct execution *execution, char *ret_list, size_t size)
 {
     size_t used = (size_t)snprintf(ret_list, size, "{");
-    for (size_t i = 0; i < play->settings.actors && used < size; i++) {
-        const char *pid = actor_session(&play->actors[i]);
+    for (size_t i = 0; i < execution->settings.actors && used < size; i++) {
+        const char *pid = actor_session(&execution->actors[i]);
         used += (size_t)snprintf(ret_list + used, size - used, "%s%.12s", i ? "," : "", *pid ? pid : "0");
     }
     snprintf(ret_list + used, size - used, "}");
 }
 
 /* The order that PID works for; ACTORS_MAX: none. */
-static size_t whose(const struct play *play, const char *pid)
+static size_t whose(const struct execution *execution, const char *pid)
 {
-    for (size_t i = 0; i < play->settings.actors; i++)
-        if (strcmp(actor_session(&play->actors[i]), pid) == 0)
+    for (size_t i = 0; i < execution->settings.actors; i++)
+        if (strcmp(actor_session(&execution->actors[i]), pid) == 0)
             return i;
     return ACTORS_MAX;
 }
@@ -67,18 +67,18 @@ static int64_t row_fence(const PGresult *fences, const struct lock_ops *lock)
     return 0;
 }
 
-bool explore_look(struct play *play, struct explore_view *ret_view)
+bool explore_look(struct execution *execution, struct explore_view *ret_view)
 {
-    struct explore_shop *shop = play->shop;
+    struct explore_shop *shop = execution->shop;
     AUTO_RESULT holders = NULL;
     AUTO_RESULT waiting = NULL;
     AUTO_RESULT fences = NULL;
     char sessions[PIDS_SIZE];
     *ret_view = (struct explore_view){0};
-    list_sessions(play, sessions, sizeof sessions);
+    list_sessions(execution, sessions, sizeof sessions);
     int64_t deadline_us = monotonic_us() + LOOK_US;
     if (!explore_shop_audit(shop, &ret_view->books)) {
-        snprintf(play->error, sizeof play->error, "postgresql: %s", shop->error);
+        snprintf(execution->error, sizeof execution->error, "postgresql: %s", shop->error);
         return false;
     }
     db_set_deadline(shop->db, deadline_us, deadline_us);
@@ -86,19 +86,19 @@ bool explore_look(struct play *play, struct explore_view *ret_view)
             DB_OK ||
         db_run(shop->db, &ST_WAITING_FOR, (const char *const[]){sessions}, &waiting) != DB_OK ||
         db_run(shop->db, &ST_FENCES, (const char *const[]){DB_NUMBER(shop->product_id)}, &fences) != DB_OK) {
-        snprintf(play->error, sizeof play->error, "postgresql: %s", db_error(shop->db));
+        snprintf(execution->error, sizeof execution->error, "postgresql: %s", db_error(shop->db));
         return false;
     }
     for (int i = 0; i < PQntuples(holders); i++) {
-        size_t holder = whose(play, PQgetvalue(holders, i, 0));
+        size_t holder = whose(execution, PQgetvalue(holders, i, 0));
         if (holder < ACTORS_MAX)
             ret_view->row_holders |= 1u << holder;
     }
     for (int i = 0; i < PQntuples(waiting); i++) {
-        size_t waiter = whose(play, PQgetvalue(waiting, i, 0));
+        size_t waiter = whose(execution, PQgetvalue(waiting, i, 0));
         if (waiter < ACTORS_MAX)
             ret_view->waits_for_a[waiter] = in_words(PQgetvalue(waiting, i, 1));
     }
-    ret_view->row_fence = row_fence(fences, play->settings.strategy->lock);
+    ret_view->row_fence = row_fence(fences, execution->settings.strategy->lock);
     return true;
 }

@@ -15,7 +15,7 @@ struct explore_view {
         [ACTORS_MAX]; /* "row lock", "table lock", …, of those that wait; else NULL; static storage */
 };
 
-/* All orders of PLAY must be still. False, with the play's error: the database says no. */
-bool explore_look(struct play *play, struct explore_view *ret_view);
+/* All orders of EXECUTION must be still. False, with the play's error: the database says no. */
+bool explore_look(struct execution *execution, struct explore_view *ret_view);
 
 #endif

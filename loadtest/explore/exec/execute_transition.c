@@ -21,50 +21,51 @@ static bool wait_for_word(struct scene *scene, int64_t us)
     return pthread_cond_clockwait(&scene->stopped, &scene->mutex, CLOCK_MONOTONIC, &until) == 0;
 }
 
-static size_t count_running(const struct play *play, bool also_waiting)
+static size_t count_running(const struct execution *execution, bool also_waiting)
 {
     size_t count = 0;
-    for (size_t i = 0; i < play->settings.actors; i++)
-        count += play->actors[i].state == ACTOR_RUNNING && (also_waiting || !play->actors[i].waits_for);
+    for (size_t i = 0; i < execution->settings.actors; i++)
+        count += execution->actors[i].state == ACTOR_RUNNING &&
+                 (also_waiting || !execution->actors[i].waits_for);
     return count;
 }
 
 /* Asks PostgreSQL which of the running orders wait, and for whom. The mutex is held but for the question. */
-static bool look_who_waits(struct play *play, bool *ret_new)
+static bool look_who_waits(struct execution *execution, bool *ret_new)
 {
     const char *pids[ACTORS_MAX];
     bool asked_for[ACTORS_MAX] = {0};
     unsigned waits_for[ACTORS_MAX];
-    for (size_t i = 0; i < play->settings.actors; i++) {
-        asked_for[i] = play->actors[i].state == ACTOR_RUNNING;
-        pids[i] = actor_session(&play->actors[i]);
+    for (size_t i = 0; i < execution->settings.actors; i++) {
+        asked_for[i] = execution->actors[i].state == ACTOR_RUNNING;
+        pids[i] = actor_session(&execution->actors[i]);
     }
-    pthread_mutex_unlock(&play->scene.mutex);
-    bool asked = explore_shop_waits(play->shop, pids, play->settings.actors, waits_for);
-    pthread_mutex_lock(&play->scene.mutex);
-    for (size_t i = 0; asked && i < play->settings.actors; i++)
-        if (asked_for[i] && play->actors[i].state == ACTOR_RUNNING) {
-            if (waits_for[i] && !play->actors[i].waits_for) {
-                scene_note(&play->scene, (uint8_t)i, EVENT_WAITS, waits_for[i]);
+    pthread_mutex_unlock(&execution->scene.mutex);
+    bool asked = explore_shop_waits(execution->shop, pids, execution->settings.actors, waits_for);
+    pthread_mutex_lock(&execution->scene.mutex);
+    for (size_t i = 0; asked && i < execution->settings.actors; i++)
+        if (asked_for[i] && execution->actors[i].state == ACTOR_RUNNING) {
+            if (waits_for[i] && !execution->actors[i].waits_for) {
+                scene_note(&execution->scene, (uint8_t)i, EVENT_WAITS, waits_for[i]);
                 *ret_new = true;
             }
-            play->actors[i].waits_for = waits_for[i];
+            execution->actors[i].waits_for = waits_for[i];
         }
     if (!asked)
-        snprintf(play->error, sizeof play->error, "postgresql: %s", play->shop->error);
+        snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->shop->error);
     return asked;
 }
 
 /* Does somebody wait, over others or not, for itself? */
-static bool is_deadlock(const struct play *play)
+static bool is_deadlock(const struct execution *execution)
 {
-    for (size_t i = 0; i < play->settings.actors; i++) {
-        unsigned reached = play->actors[i].waits_for, before;
+    for (size_t i = 0; i < execution->settings.actors; i++) {
+        unsigned reached = execution->actors[i].waits_for, before;
         do {
             before = reached;
-            for (size_t j = 0; j < play->settings.actors; j++)
+            for (size_t j = 0; j < execution->settings.actors; j++)
                 if (reached & 1u << j)
-                    reached |= play->actors[j].waits_for;
+                    reached |= execution->actors[j].waits_for;
         } while (reached != before);
         if (reached & 1u << i)
             return true;
@@ -73,30 +74,30 @@ static bool is_deadlock(const struct play *play)
 }
 
 /* Until nobody is on its way. The mutex is held. */
-static bool settle(struct play *play)
+static bool settle(struct execution *execution)
 {
     int64_t until_us = monotonic_us() + PATIENCE_US;
     bool somebody_new = false;
-    while (count_running(play, true) > 0) {
-        if (count_running(play, false) > 0 && wait_for_word(&play->scene, LOOK_US))
+    while (count_running(execution, true) > 0) {
+        if (count_running(execution, false) > 0 && wait_for_word(&execution->scene, LOOK_US))
             continue;
-        uint64_t stops = play->scene.stops;
-        if (!look_who_waits(play, &somebody_new))
+        uint64_t stops = execution->scene.stops;
+        if (!look_who_waits(execution, &somebody_new))
             return false;
-        if (stops != play->scene.stops) /* the answer is older than what has just been heard */
+        if (stops != execution->scene.stops) /* the answer is older than what has just been heard */
             continue;
-        if (count_running(play, false) == 0 && is_deadlock(play)) {
-            play->deadlock = true; /* PostgreSQL finds it too, and ends one of them */
-            (void)wait_for_word(&play->scene, PATIENCE_US);
-        } else if (count_running(play, false) == 0 && somebody_new) {
+        if (count_running(execution, false) == 0 && is_deadlock(execution)) {
+            execution->deadlock = true; /* PostgreSQL finds it too, and ends one of them */
+            (void)wait_for_word(&execution->scene, PATIENCE_US);
+        } else if (count_running(execution, false) == 0 && somebody_new) {
             somebody_new = false;
-            (void)wait_for_word(&play->scene, DEADLOCK_US + play->deadlock_wait_us);
-        } else if (count_running(play, false) == 0) {
+            (void)wait_for_word(&execution->scene, DEADLOCK_US + execution->deadlock_wait_us);
+        } else if (count_running(execution, false) == 0) {
             return true;
         }
         if (monotonic_us() > until_us) {
-            play->patience_used++;
-            snprintf(play->error, sizeof play->error, "an order takes longer than %d s for a step",
+            execution->patience_used++;
+            snprintf(execution->error, sizeof execution->error, "an order takes longer than %d s for a step",
                      PATIENCE_US / 1000000);
             return false;
         }
@@ -104,19 +105,19 @@ static bool settle(struct play *play)
     return true;
 }
 
-static bool is_victim(const struct play *play, const struct event *event)
+static bool is_victim(const struct execution *execution, const struct event *event)
 {
     return (event->what == EVENT_RETRY || event->what == EVENT_ENDED) &&
-           strstr(play->actors[event->actor].placing.result.error, "deadlock detected");
+           strstr(execution->actors[event->actor].placing.result.error, "deadlock detected");
 }
 
 /* Was an order ended as a deadlock's victim that had waited before this move (BEFORE: bits)? A session looks for a deadlock once,
  * deadlock_timeout after it began to wait. That look came too late: when the cycle had been closed by another order. */
-static bool is_late_victim(const struct play *play, size_t since, unsigned before)
+static bool is_late_victim(const struct execution *execution, size_t since, unsigned before)
 {
-    for (size_t i = since; i < play->scene.event_count; i++) {
-        const struct event *event = &play->scene.events[i];
-        if (before & 1u << event->actor && is_victim(play, event))
+    for (size_t i = since; i < execution->scene.event_count; i++) {
+        const struct event *event = &execution->scene.events[i];
+        if (before & 1u << event->actor && is_victim(execution, event))
             return true;
         before &= ~(1u << event->actor); /* what it waits for next is another wait */
     }
@@ -124,19 +125,19 @@ static bool is_late_victim(const struct play *play, size_t since, unsigned befor
 }
 
 /* PostgreSQL may find the cycle before we do: so that its victim had begun to wait is told in no case. */
-static void note_deadlocks(struct play *play, size_t since)
+static void note_deadlocks(struct execution *execution, size_t since)
 {
-    struct event *events = play->scene.events;
-    for (size_t i = since; i < play->scene.event_count; i++) {
-        if (!is_victim(play, &events[i]))
+    struct event *events = execution->scene.events;
+    for (size_t i = since; i < execution->scene.event_count; i++) {
+        if (!is_victim(execution, &events[i]))
             continue;
         uint8_t victim = events[i].actor;
         size_t kept = since;
-        for (size_t j = since; j < play->scene.event_count; j++)
+        for (size_t j = since; j < execution->scene.event_count; j++)
             if (events[j].actor != victim || events[j].what != EVENT_WAITS)
                 events[kept++] = events[j];
-        play->scene.event_count = kept;
-        play->deadlock = true;
+        execution->scene.event_count = kept;
+        execution->deadlock = true;
         return;
     }
 }
@@ -157,13 +158,14 @@ static bool may_free_a_lock(const struct event *event)
 
 /* Whoever found the lock taken tries again once something has happened that may have freed it; who sleeps in a queue,
  * only once that has happened which wakes him. */
-static void let_try_again(struct play *play, size_t since)
+static void let_try_again(struct execution *execution, size_t since)
 {
-    for (size_t i = since; i < play->scene.event_count; i++)
-        for (size_t j = 0; may_free_a_lock(&play->scene.events[i]) && j < play->settings.actors; j++)
-            play->actors[j].may_try |= play->scene.events[i].actor != j;
-    for (size_t j = 0; j < play->settings.actors; j++) {
-        struct actor *actor = &play->actors[j];
+    for (size_t i = since; i < execution->scene.event_count; i++)
+        for (size_t j = 0; may_free_a_lock(&execution->scene.events[i]) && j < execution->settings.actors;
+             j++)
+            execution->actors[j].may_try |= execution->scene.events[i].actor != j;
+    for (size_t j = 0; j < execution->settings.actors; j++) {
+        struct actor *actor = &execution->actors[j];
         if (actor->state == ACTOR_WAITING && actor->sleeps && actor->may_try)
             actor->may_try = actor->has_ended && actor->has_ended(actor->context);
     }
@@ -171,104 +173,105 @@ static void let_try_again(struct play *play, size_t since)
 
 /* Is what an order was refused there after all? Stock only falls in a schedule, so what is left now, committed, was left when it
  * was refused. False: PostgreSQL does not say. The mutex is held but for the question. */
-static bool look_at_refusals(struct play *play, size_t since)
+static bool look_at_refusals(struct execution *execution, size_t since)
 {
     struct explore_books books = {0};
     bool looked = false, well = true;
-    size_t count = play->scene.event_count;
+    size_t count = execution->scene.event_count;
     for (size_t i = since; i < count && well; i++) {
-        const struct event *event = &play->scene.events[i];
+        const struct event *event = &execution->scene.events[i];
         if (event->what != EVENT_ENDED || event->value != SOLD_OUT)
             continue;
         if (!looked) {
-            pthread_mutex_unlock(&play->scene.mutex);
-            well = explore_shop_audit(play->shop, &books);
-            pthread_mutex_lock(&play->scene.mutex);
+            pthread_mutex_unlock(&execution->scene.mutex);
+            well = explore_shop_audit(execution->shop, &books);
+            pthread_mutex_lock(&execution->scene.mutex);
             looked = true;
         }
         if (!well)
-            snprintf(play->error, sizeof play->error, "postgresql: %s", play->shop->error);
-        else if (books.left >= play->settings.quantities[event->actor])
-            play->ending.false_refusal = true;
+            snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->shop->error);
+        else if (books.left >= execution->settings.quantities[event->actor])
+            execution->ending.false_refusal = true;
     }
     return well;
 }
 
 /* Who reports first of several that go on at once is chance: the one that was moved is noted first. */
-static void put_in_order(struct play *play, size_t since, unsigned acting)
+static void put_in_order(struct execution *execution, size_t since, unsigned acting)
 {
     struct event events[EVENTS_MAX];
-    size_t count = play->scene.event_count - since, placed = since;
-    memcpy(events, play->scene.events + since, count * sizeof events[0]);
+    size_t count = execution->scene.event_count - since, placed = since;
+    memcpy(events, execution->scene.events + since, count * sizeof events[0]);
     for (unsigned turn = 0; turn < ACTORS_MAX; turn++)
         for (size_t i = 0; i < count; i++)
             if (events[i].actor == (acting + turn) % ACTORS_MAX)
-                play->scene.events[placed++] = events[i];
+                execution->scene.events[placed++] = events[i];
 }
 
-static unsigned who_waits_in_postgresql(const struct play *play)
+static unsigned who_waits_in_postgresql(const struct execution *execution)
 {
     unsigned waiting = 0;
-    for (size_t i = 0; i < play->settings.actors; i++)
-        if (play->actors[i].state == ACTOR_RUNNING && play->actors[i].waits_for)
+    for (size_t i = 0; i < execution->settings.actors; i++)
+        if (execution->actors[i].state == ACTOR_RUNNING && execution->actors[i].waits_for)
             waiting |= 1u << i;
     return waiting;
 }
 
 /* RET_LATE: the move was made, but PostgreSQL's choice of the victim depended on timing. */
-static bool apply_transition(struct play *play, struct transition transition, bool *ret_late)
+static bool apply_transition(struct execution *execution, struct transition transition, bool *ret_late)
 {
     size_t since;
     bool made = true;
     *ret_late = false;
-    if (play->transition_count == DEPTH_MAX) {
-        snprintf(play->error, sizeof play->error, "a schedule without an end");
+    if (execution->transition_count == DEPTH_MAX) {
+        snprintf(execution->error, sizeof execution->error, "a schedule without an end");
         return false;
     }
-    pthread_mutex_lock(&play->scene.mutex);
-    since = play->scene.event_count;
-    unsigned waiting = who_waits_in_postgresql(play);
+    pthread_mutex_lock(&execution->scene.mutex);
+    since = execution->scene.event_count;
+    unsigned waiting = who_waits_in_postgresql(execution);
     if (transition.kind == TRANSITION_STEP)
-        actor_release(&play->actors[transition.actor]);
+        actor_release(&execution->actors[transition.actor]);
     else
-        made = fault_make(play, transition);
-    bool settled = made && settle(play);
-    *ret_late = settled && is_late_victim(play, since, waiting);
-    note_deadlocks(play, since);
+        made = fault_make(execution, transition);
+    bool settled = made && settle(execution);
+    *ret_late = settled && is_late_victim(execution, since, waiting);
+    note_deadlocks(execution, since);
     if (settled)
-        faults_watch(play, since);
-    settled = settled && look_at_refusals(play, since);
-    let_try_again(play, since);
-    put_in_order(play, since, transition.actor);
-    play->transitions[play->transition_count] = transition;
-    play->transition_ends[play->transition_count++] = play->scene.event_count;
-    pthread_mutex_unlock(&play->scene.mutex);
+        faults_watch(execution, since);
+    settled = settled && look_at_refusals(execution, since);
+    let_try_again(execution, since);
+    put_in_order(execution, since, transition.actor);
+    execution->transitions[execution->transition_count] = transition;
+    execution->transition_ends[execution->transition_count++] = execution->scene.event_count;
+    pthread_mutex_unlock(&execution->scene.mutex);
     return settled;
 }
 
 /* Back to where COUNT moves had been made, from a fresh state. */
-static bool apply_again(struct play *play, size_t count)
+static bool apply_again(struct execution *execution, size_t count)
 {
     struct transition transitions[DEPTH_MAX];
     bool late;
-    memcpy(transitions, play->transitions, count * sizeof transitions[0]);
-    bool made = play_end(play) && play_start(play);
+    memcpy(transitions, execution->transitions, count * sizeof transitions[0]);
+    bool made = execution_end(execution) && execution_start(execution);
     for (size_t i = 0; i < count && made; i++)
-        made = apply_transition(play, transitions[i], &late);
+        made = apply_transition(execution, transitions[i], &late);
     return made;
 }
 
-bool play_make(void *self, struct transition transition)
+bool execution_apply(void *self, struct transition transition)
 {
-    struct play *play = self;
-    size_t count = play->transition_count;
-    bool late, made = apply_transition(play, transition, &late);
+    struct execution *execution = self;
+    size_t count = execution->transition_count;
+    bool late, made = apply_transition(execution, transition, &late);
     /* In every run the victim must be the order that closes the cycle. So the schedule starts again with longer waits. */
     for (int tries = 0; made && late && tries < LATE_MAX; tries++) {
-        int64_t at_least_us = play->shop->deadlock_timeout_us;
-        play->deadlock_wait_us = play->deadlock_wait_us < at_least_us ? at_least_us
-                                                                      : play->deadlock_wait_us * 2;
-        made = apply_again(play, count) && apply_transition(play, transition, &late);
+        int64_t at_least_us = execution->shop->deadlock_timeout_us;
+        execution->deadlock_wait_us = execution->deadlock_wait_us < at_least_us
+                                          ? at_least_us
+                                          : execution->deadlock_wait_us * 2;
+        made = apply_again(execution, count) && apply_transition(execution, transition, &late);
     }
     return made;
 }

@@ -11,7 +11,7 @@ enum { PROFILE_MAX = 24 };
 /* Beside the flags of enum shown_by, none of which it shows: an order's wait for another one reaches its time limit. */
 enum { WAITS_END = 1 << 16 };
 
-struct play_settings {
+struct execution_settings {
     const struct strategy *strategy;
     size_t actors;
     int64_t stock;
@@ -41,8 +41,8 @@ struct ending {
     bool leaked;        /* an order ended without releasing its lock */
 };
 
-struct play {
-    struct play_settings settings;
+struct execution {
+    struct execution_settings settings;
     struct explore_shop *shop;
     struct scene scene;
     struct actor actors[ACTORS_MAX];
@@ -64,7 +64,7 @@ struct play {
     bool fails_alone;
     /* An order did not finish, and its thread still runs. The play cannot be used again, and its memory must not be freed. */
     bool lost;
-    unsigned doubts; /* number of repetitions of the schedule because of play_is_doubtful */
+    unsigned doubts; /* number of repetitions of the schedule because of execution_is_doubtful */
     int64_t
         deadlock_wait_us;   /* after an order has begun to wait: loadtest/explore/exec/execute_transition.c */
     uint64_t patience_used; /* number of waits that reached the guard time limit; normally 0 */
@@ -72,29 +72,29 @@ struct play {
 };
 
 /* Opens connections and threads, and lets one order run alone, to learn the strategy's steps. False, with ERROR filled. */
-bool play_open(struct play *play, struct explore_shop *shop, const char *url,
-               const struct play_settings *settings);
+bool execution_open(struct execution *execution, struct explore_shop *shop, const char *url,
+                    const struct execution_settings *settings);
 /* May be called in the middle of a schedule. Sets LOST if threads do not finish; these are left running. */
-void play_close(struct play *play);
+void execution_close(struct execution *execution);
 
 /* What a search needs: see loadtest/explore/core/depth_first_search.h. SELF is the play. */
-bool play_start(void *self);
-size_t play_enabled(void *self, struct transition *ret_transitions);
-bool play_make(void *self, struct transition transition);
-bool play_end(void *self); /* also where moves are still possible; fills play->ending */
-size_t play_remaining(void *self, unsigned actor);
+bool execution_start(void *self);
+size_t execution_enabled(void *self, struct transition *ret_transitions);
+bool execution_apply(void *self, struct transition transition);
+bool execution_end(void *self); /* also where moves are still possible; fills play->ending */
+size_t execution_remaining(void *self, unsigned actor);
 /* A slow server can also make an order fail. So an unexplained failure counts only after it was seen three times. */
-bool play_is_doubtful(void *self);
+bool execution_is_doubtful(void *self);
 /* A hash of the events so far, without fencing tokens, which differ from run to run. */
-uint64_t play_seen(void *self);
+uint64_t execution_fingerprint(void *self);
 
 /* The stock that others can see now. */
-bool play_look(struct play *play, int64_t *ret_stock);
+bool execution_read_stock(struct execution *execution, int64_t *ret_stock);
 /* The step that ACTOR is to do next, by what it has done last: an enum step, or STEP_COUNT at its end. */
-uint8_t play_next_step(const struct play *play, unsigned actor, size_t events);
+uint8_t execution_next_step(const struct execution *execution, unsigned actor, size_t events);
 
 /* Has ACTOR reported WHAT, an enum step or EVENT_…, in this schedule? */
-bool play_has_reported(const struct play *play, size_t actor, uint8_t what);
+bool execution_has_reported(const struct execution *execution, size_t actor, uint8_t what);
 
 /* Something that the strategy should not have let happen. */
 bool ending_is_bad(const struct ending *ending);

@@ -8,36 +8,36 @@
 
 /* ---- what can happen ------------------------------------------------------------------------------------------ */
 
-static bool has_begun(const struct play *play, size_t actor)
+static bool has_begun(const struct execution *execution, size_t actor)
 {
-    for (size_t i = 0; i < play->scene.event_count; i++)
-        if (play->scene.events[i].actor == actor && play->scene.events[i].what != EVENT_CUT)
+    for (size_t i = 0; i < execution->scene.event_count; i++)
+        if (execution->scene.events[i].actor == actor && execution->scene.events[i].what != EVENT_CUT)
             return true;
     return false;
 }
 
-static bool lock_can_end(const struct play *play, const struct actor *actor)
+static bool lock_can_end(const struct execution *execution, const struct actor *actor)
 {
-    return actor->hold.has_grant && !actor->hold.is_over && time_can_end(play->settings.strategy->lock);
+    return actor->hold.has_grant && !actor->hold.is_over && time_can_end(execution->settings.strategy->lock);
 }
 
-static bool can_expire(const struct play *play, const struct actor *actor)
+static bool can_expire(const struct execution *execution, const struct actor *actor)
 {
-    bool is_there = actor->state != ACTOR_CRASHED || play->settings.follows_script;
-    return is_there && play->settings.faults & EXPIRY && lock_can_end(play, actor);
+    bool is_there = actor->state != ACTOR_CRASHED || execution->settings.follows_script;
+    return is_there && execution->settings.faults & EXPIRY && lock_can_end(execution, actor);
 }
 
-static bool can_crash(const struct play *play, const struct actor *actor)
+static bool can_crash(const struct execution *execution, const struct actor *actor)
 {
     bool is_there = actor->state != ACTOR_ENDED && actor->state != ACTOR_CRASHED;
-    return play->settings.faults & CRASH && is_there && has_begun(play, actor->index);
+    return execution->settings.faults & CRASH && is_there && has_begun(execution, actor->index);
 }
 
-static bool can_be_cut(const struct play *play, const struct actor *actor)
+static bool can_be_cut(const struct execution *execution, const struct actor *actor)
 {
-    char *servers = has_begun(play, actor->index)
+    char *servers = has_begun(execution, actor->index)
                         ? NULL
-                        : time_cut_servers(play->settings.strategy->lock, actor->cuts + 1);
+                        : time_cut_servers(execution->settings.strategy->lock, actor->cuts + 1);
     free(servers);
     return servers;
 }
@@ -47,63 +47,64 @@ static bool is_waiting(const struct actor *actor)
     return actor->state == ACTOR_WAITING || (actor->state == ACTOR_RUNNING && actor->waits_for);
 }
 
-static bool somebody_waits(const struct play *play)
+static bool somebody_waits(const struct execution *execution)
 {
-    for (size_t i = 0; i < play->settings.actors; i++)
-        if (play->actors[i].state == ACTOR_WAITING)
+    for (size_t i = 0; i < execution->settings.actors; i++)
+        if (execution->actors[i].state == ACTOR_WAITING)
             return true;
     return false;
 }
 
 /* Where nobody can go on, time does: what the dead have held comes to its end. */
-static size_t let_time_go_by(const struct play *play, struct transition *ret_transitions)
+static size_t let_time_go_by(const struct execution *execution, struct transition *ret_transitions)
 {
     size_t count = 0;
-    for (size_t i = 0; i < play->settings.actors && somebody_waits(play); i++)
-        if (play->actors[i].state == ACTOR_CRASHED && lock_can_end(play, &play->actors[i]))
+    for (size_t i = 0; i < execution->settings.actors && somebody_waits(execution); i++)
+        if (execution->actors[i].state == ACTOR_CRASHED && lock_can_end(execution, &execution->actors[i]))
             ret_transitions[count++] = (struct transition){(uint8_t)i, TRANSITION_EXPIRE};
     return count;
 }
 
-size_t faults_enabled(const struct play *play, struct transition *transitions, size_t steps)
+size_t faults_enabled(const struct execution *execution, struct transition *transitions, size_t steps)
 {
     size_t count = steps;
-    if (!play->fault_made || play->settings.follows_script)
-        for (size_t i = 0; i < play->settings.actors; i++) {
-            if (can_expire(play, &play->actors[i]))
+    if (!execution->fault_made || execution->settings.follows_script)
+        for (size_t i = 0; i < execution->settings.actors; i++) {
+            if (can_expire(execution, &execution->actors[i]))
                 transitions[count++] = (struct transition){(uint8_t)i, TRANSITION_EXPIRE};
-            if (play->settings.follows_script && lock_can_end(play, &play->actors[i]))
+            if (execution->settings.follows_script && lock_can_end(execution, &execution->actors[i]))
                 transitions[count++] = (struct transition){(uint8_t)i, TRANSITION_RESTART};
-            if ((play->settings.follows_script || play->settings.faults & WAITS_END) &&
-                is_waiting(&play->actors[i]))
+            if ((execution->settings.follows_script || execution->settings.faults & WAITS_END) &&
+                is_waiting(&execution->actors[i]))
                 transitions[count++] = (struct transition){(uint8_t)i, TRANSITION_TIMEOUT};
-            if (play->settings.follows_script && can_be_cut(play, &play->actors[i]))
+            if (execution->settings.follows_script && can_be_cut(execution, &execution->actors[i]))
                 transitions[count++] = (struct transition){(uint8_t)i, TRANSITION_CUT};
-            if (can_crash(play, &play->actors[i]))
+            if (can_crash(execution, &execution->actors[i]))
                 transitions[count++] = (struct transition){(uint8_t)i, TRANSITION_CRASH};
         }
-    return count > 0 ? count : let_time_go_by(play, transitions);
+    return count > 0 ? count : let_time_go_by(execution, transitions);
 }
 
 /* ---- doing it ------------------------------------------------------------------------------------------------- */
 
-static bool expire(struct play *play, struct actor *actor)
+static bool expire(struct execution *execution, struct actor *actor)
 {
-    enum lock_status status = time_end(play->settings.strategy->lock, play->time, play->shop, &actor->hold);
+    enum lock_status status = time_end(execution->settings.strategy->lock, execution->time, execution->shop,
+                                       &actor->hold);
     if (status != LOCK_OK && status != LOCK_LOST) {
-        snprintf(play->error, sizeof play->error, "a lock cannot be ended: %s: %s", lock_status_name(status),
-                 play->time ? play->time->error : play->shop->error);
+        snprintf(execution->error, sizeof execution->error, "a lock cannot be ended: %s: %s",
+                 lock_status_name(status), execution->time ? execution->time->error : execution->shop->error);
         return false;
     }
     /* Where nothing ended there is nothing to try again for; and with the dead it stays so. */
     actor->hold.is_over |= status == LOCK_OK || actor->state == ACTOR_CRASHED;
     if (status == LOCK_OK)
-        scene_note(&play->scene, actor->index, EVENT_EXPIRED, actor->hold.is_place);
+        scene_note(&execution->scene, actor->index, EVENT_EXPIRED, actor->hold.is_place);
     return true;
 }
 
 /* Until one that waited in PostgreSQL, and whose wait was ended, has done what follows from it. */
-static bool await_stop(struct play *play, const struct actor *actor)
+static bool await_stop(struct execution *execution, const struct actor *actor)
 {
     enum { PATIENCE_S = 20 };
     struct timespec until;
@@ -111,90 +112,92 @@ static bool await_stop(struct play *play, const struct actor *actor)
     until.tv_sec += PATIENCE_S;
     bool well = true;
     while (well && actor->state == ACTOR_RUNNING)
-        well = pthread_cond_clockwait(&play->scene.stopped, &play->scene.mutex, CLOCK_MONOTONIC, &until) == 0;
+        well = pthread_cond_clockwait(&execution->scene.stopped, &execution->scene.mutex, CLOCK_MONOTONIC,
+                                      &until) == 0;
     return well;
 }
 
-static bool time_out(struct play *play, struct actor *actor)
+static bool time_out(struct execution *execution, struct actor *actor)
 {
-    scene_note(&play->scene, actor->index, EVENT_TIMED_OUT, STEP_NO_VALUE);
+    scene_note(&execution->scene, actor->index, EVENT_TIMED_OUT, STEP_NO_VALUE);
     if (actor->state == ACTOR_WAITING) {
         actor->times_out = true;
         actor_release(actor);
         return true;
     }
-    pthread_mutex_unlock(&play->scene.mutex);
-    bool well = explore_shop_cancel(play->shop, actor_session(actor));
-    pthread_mutex_lock(&play->scene.mutex);
-    well = well && await_stop(play, actor);
+    pthread_mutex_unlock(&execution->scene.mutex);
+    bool well = explore_shop_cancel(execution->shop, actor_session(actor));
+    pthread_mutex_lock(&execution->scene.mutex);
+    well = well && await_stop(execution, actor);
     if (!well)
-        snprintf(play->error, sizeof play->error, "postgresql: %s", play->shop->error);
+        snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->shop->error);
     return well;
 }
 
 /* One that waits in PostgreSQL is nowhere where it could be ended: its session ends first, and then the thread does, as
  * soon as it is about to do more than to learn of it. */
-static bool crash_one(struct play *play, struct actor *actor)
+static bool crash_one(struct execution *execution, struct actor *actor)
 {
     bool well = true;
     if (actor->state == ACTOR_RUNNING) {
         actor->dies = true;
-        pthread_mutex_unlock(&play->scene.mutex);
-        well = explore_shop_end_session(play->shop, actor_session(actor));
-        pthread_mutex_lock(&play->scene.mutex);
-        well = well && await_stop(play, actor);
+        pthread_mutex_unlock(&execution->scene.mutex);
+        well = explore_shop_end_session(execution->shop, actor_session(actor));
+        pthread_mutex_lock(&execution->scene.mutex);
+        well = well && await_stop(execution, actor);
     }
-    well = well && actor_crash(actor, play->shop);
-    scene_note(&play->scene, actor->index, EVENT_CRASHED, STEP_NO_VALUE);
+    well = well && actor_crash(actor, execution->shop);
+    scene_note(&execution->scene, actor->index, EVENT_CRASHED, STEP_NO_VALUE);
     if (!well)
-        snprintf(play->error, sizeof play->error, "postgresql: %s", play->shop->error);
+        snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->shop->error);
     return well;
 }
 
 /* Orders that share a process's memory for a lock die together. */
-static bool crash(struct play *play, struct actor *actor)
+static bool crash(struct execution *execution, struct actor *actor)
 {
-    const struct lock_ops *lock = play->settings.strategy->lock;
-    bool well = crash_one(play, actor);
-    for (size_t i = 0; i < play->settings.actors && lock && !lock->server; i++) {
-        struct actor *other = &play->actors[i];
+    const struct lock_ops *lock = execution->settings.strategy->lock;
+    bool well = crash_one(execution, actor);
+    for (size_t i = 0; i < execution->settings.actors && lock && !lock->server; i++) {
+        struct actor *other = &execution->actors[i];
         if (other != actor && other->state != ACTOR_ENDED && other->state != ACTOR_CRASHED)
-            well = well && crash_one(play, other);
+            well = well && crash_one(execution, other);
     }
     return well;
 }
 
-static bool restart(struct play *play, struct actor *actor)
+static bool restart(struct execution *execution, struct actor *actor)
 {
-    if (!time_forget(play->settings.strategy->lock, play->restarts++, &actor->hold)) {
-        snprintf(play->error, sizeof play->error, "the lock has no further server that could restart");
+    if (!time_forget(execution->settings.strategy->lock, execution->restarts++, &actor->hold)) {
+        snprintf(execution->error, sizeof execution->error,
+                 "the lock has no further server that could restart");
         return false;
     }
-    actor->hold.is_over |= !time_is_held(play->time, &actor->hold);
-    scene_note(&play->scene, actor->index, EVENT_RESTARTED, STEP_NO_VALUE);
+    actor->hold.is_over |= !time_is_held(execution->time, &actor->hold);
+    scene_note(&execution->scene, actor->index, EVENT_RESTARTED, STEP_NO_VALUE);
     return true;
 }
 
-static bool cut(struct play *play, struct actor *actor)
+static bool cut(struct execution *execution, struct actor *actor)
 {
     if (!actor_cut(actor)) {
-        snprintf(play->error, sizeof play->error, "a server cannot be made unreachable");
+        snprintf(execution->error, sizeof execution->error, "a server cannot be made unreachable");
         return false;
     }
-    scene_note(&play->scene, actor->index, EVENT_CUT, STEP_NO_VALUE);
+    scene_note(&execution->scene, actor->index, EVENT_CUT, STEP_NO_VALUE);
     return true;
 }
 
-bool fault_make(struct play *play, struct transition transition)
+bool fault_make(struct execution *execution, struct transition transition)
 {
-    struct actor *actor = &play->actors[transition.actor];
-    play->fault_made = true;
+    struct actor *actor = &execution->actors[transition.actor];
+    execution->fault_made = true;
     switch (transition.kind) {
-    case TRANSITION_EXPIRE: return expire(play, actor);
-    case TRANSITION_RESTART: return restart(play, actor);
-    case TRANSITION_CUT: return cut(play, actor);
-    case TRANSITION_TIMEOUT: return time_out(play, actor);
-    default: return crash(play, actor);
+    case TRANSITION_EXPIRE: return expire(execution, actor);
+    case TRANSITION_RESTART: return restart(execution, actor);
+    case TRANSITION_CUT: return cut(execution, actor);
+    case TRANSITION_TIMEOUT: return time_out(execution, actor);
+    default: return crash(execution, actor);
     }
 }
 
@@ -206,38 +209,38 @@ static bool has_it(const struct actor *actor)
 }
 
 /* Something of ACTOR's was released: was it what another one holds? */
-static void look_for_the_robbed(struct play *play, unsigned actor)
+static void look_for_the_robbed(struct execution *execution, unsigned actor)
 {
-    for (size_t i = 0; i < play->settings.actors; i++) {
-        struct actor *other = &play->actors[i];
-        if (i == actor || !has_it(other) || time_is_held(play->time, &other->hold))
+    for (size_t i = 0; i < execution->settings.actors; i++) {
+        struct actor *other = &execution->actors[i];
+        if (i == actor || !has_it(other) || time_is_held(execution->time, &other->hold))
             continue;
         other->hold.is_over = true;
-        play->ending.robbed = true;
-        scene_note(&play->scene, other->index, EVENT_ROBBED, actor);
+        execution->ending.robbed = true;
+        scene_note(&execution->scene, other->index, EVENT_ROBBED, actor);
     }
 }
 
 /* ACTOR was given the lock: does the server know of it, and is it alone? */
-static void look_at_holders(struct play *play, const struct actor *actor)
+static void look_at_holders(struct execution *execution, const struct actor *actor)
 {
     size_t holders = 0;
-    for (size_t i = 0; i < play->settings.actors; i++)
-        holders += has_it(&play->actors[i]);
-    play->ending.two_holders |= holders > 1;
-    play->ending.hollow |= has_it(actor) && !time_is_held(play->time, &actor->hold);
+    for (size_t i = 0; i < execution->settings.actors; i++)
+        holders += has_it(&execution->actors[i]);
+    execution->ending.two_holders |= holders > 1;
+    execution->ending.hollow |= has_it(actor) && !time_is_held(execution->time, &actor->hold);
 }
 
-void faults_watch(struct play *play, size_t since)
+void faults_watch(struct execution *execution, size_t since)
 {
-    size_t count = play->scene.event_count; /* more may be noted */
-    if (!play->settings.strategy->lock)
+    size_t count = execution->scene.event_count; /* more may be noted */
+    if (!execution->settings.strategy->lock)
         return;
     for (size_t i = since; i < count; i++) {
-        const struct event *event = &play->scene.events[i];
+        const struct event *event = &execution->scene.events[i];
         if (event->what == STEP_DEL || event->what == STEP_UNLOCK)
-            look_for_the_robbed(play, event->actor);
+            look_for_the_robbed(execution, event->actor);
         else if (event->what == STEP_LOCK)
-            look_at_holders(play, &play->actors[event->actor]);
+            look_at_holders(execution, &execution->actors[event->actor]);
     }
 }

@@ -5,10 +5,10 @@
 #include "loadtest/explore/exec/execution.h"
 
 /* Adds the faults that can happen to the STEPS moves in MOVES; returns how many there are then. */
-size_t faults_enabled(const struct play *play, struct transition *transitions, size_t steps);
+size_t faults_enabled(const struct execution *execution, struct transition *transitions, size_t steps);
 /* Lets it happen. False, with the play's error: it cannot be done. */
-bool fault_make(struct play *play, struct transition transition);
+bool fault_make(struct execution *execution, struct transition transition);
 /* After a move, whose events are those from SINCE on: has somebody the lock who should not, or lost it to a release? */
-void faults_watch(struct play *play, size_t since);
+void faults_watch(struct execution *execution, size_t since);
 
 #endif

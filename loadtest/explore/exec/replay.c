@@ -16,147 +16,150 @@ __attribute__((format(printf, 2, 3))) static bool fail(struct replay *replay, co
     return false;
 }
 
-bool replay_apply(struct play *play, struct transition transition, struct replay *replay)
+bool replay_apply(struct execution *execution, struct transition transition, struct replay *replay)
 {
     int64_t stock;
-    if (!play_make(play, transition) || !play_look(play, &stock))
-        return fail(replay, "%s", play->error);
-    replay->stock[play->transition_count - 1] = stock;
+    if (!execution_apply(execution, transition) || !execution_read_stock(execution, &stock))
+        return fail(replay, "%s", execution->error);
+    replay->stock[execution->transition_count - 1] = stock;
     return true;
 }
 
-bool replay_is_enabled(struct play *play, struct transition wanted)
+bool replay_is_enabled(struct execution *execution, struct transition wanted)
 {
     struct transition transitions[ENABLED_MAX];
-    size_t count = play_enabled(play, transitions), i = 0;
+    size_t count = execution_enabled(execution, transitions), i = 0;
     while (i < count && memcmp(&transitions[i], &wanted, sizeof wanted) != 0)
         i++;
     return i < count;
 }
 
 /* Among the events since SINCE: has the actor reported WHAT? */
-static bool has_reported(const struct play *play, size_t since, unsigned actor, uint8_t what)
+static bool has_reported(const struct execution *execution, size_t since, unsigned actor, uint8_t what)
 {
-    for (size_t i = since; i < play->scene.event_count; i++)
-        if (play->scene.events[i].actor == actor && play->scene.events[i].what == what)
+    for (size_t i = since; i < execution->scene.event_count; i++)
+        if (execution->scene.events[i].actor == actor && execution->scene.events[i].what == what)
             return true;
     return false;
 }
 
-static const char *last_report(const struct play *play, unsigned actor)
+static const char *last_report(const struct execution *execution, unsigned actor)
 {
-    for (size_t i = play->scene.event_count; i > 0; i--)
-        if (play->scene.events[i - 1].actor == actor && play->scene.events[i - 1].what != EVENT_WAITS)
-            return stop_name(play->scene.events[i - 1].what);
+    for (size_t i = execution->scene.event_count; i > 0; i--)
+        if (execution->scene.events[i - 1].actor == actor &&
+            execution->scene.events[i - 1].what != EVENT_WAITS)
+            return stop_name(execution->scene.events[i - 1].what);
     return "nothing";
 }
 
 /* Follows one word. SINCE: how many events there were when the actor's last word had been followed. */
-static bool follow(struct play *play, const struct script_part *part, size_t since, struct replay *replay)
+static bool follow(struct execution *execution, const struct script_part *part, size_t since,
+                   struct replay *replay)
 {
     char name = actor_name(part->actor);
     struct transition step = {part->actor, part->kind};
     if (part->kind != TRANSITION_STEP)
-        return replay_is_enabled(play, step) ? replay_apply(play, step, replay)
-                                             : fail(replay, "that cannot happen to %c here", name);
+        return replay_is_enabled(execution, step) ? replay_apply(execution, step, replay)
+                                                  : fail(replay, "that cannot happen to %c here", name);
     /* What it waited for may have come meanwhile. */
-    while (!has_reported(play, since, part->actor, part->stop)) {
-        size_t before = play->scene.event_count;
-        if (has_reported(play, since, part->actor, EVENT_ENDED))
+    while (!has_reported(execution, since, part->actor, part->stop)) {
+        size_t before = execution->scene.event_count;
+        if (has_reported(execution, since, part->actor, EVENT_ENDED))
             return fail(replay, "%c ended (%s) before its '%s'", name,
-                        outcome_name(play->actors[part->actor].placing.result.outcome),
+                        outcome_name(execution->actors[part->actor].placing.result.outcome),
                         stop_name(part->stop));
-        if (!replay_is_enabled(play, step))
+        if (!replay_is_enabled(execution, step))
             return fail(replay, "%c waits before its '%s', and cannot go on", name, stop_name(part->stop));
-        if (!replay_apply(play, step, replay))
+        if (!replay_apply(execution, step, replay))
             return false;
-        if (part->waits && has_reported(play, before, part->actor, EVENT_WAITS))
+        if (part->waits && has_reported(execution, before, part->actor, EVENT_WAITS))
             return true;
     }
     return !part->waits ||
            fail(replay, "%c was to wait before its '%s', and did not", name, stop_name(part->stop));
 }
 
-static bool run_to_the_end(struct play *play, struct replay *replay)
+static bool run_to_the_end(struct execution *execution, struct replay *replay)
 {
     struct transition transitions[ENABLED_MAX];
     size_t count;
-    while ((count = play_enabled(play, transitions)) > 0) {
+    while ((count = execution_enabled(execution, transitions)) > 0) {
         size_t i = 0;
         while (i < count && transitions[i].kind != TRANSITION_STEP)
             i++;
         if (i == count)
             break;
-        if (!replay_apply(play, transitions[i], replay))
+        if (!replay_apply(execution, transitions[i], replay))
             return false;
     }
     return true;
 }
 
-bool replay_follow(struct play *play, const struct script *script, struct replay *ret_replay)
+bool replay_follow(struct execution *execution, const struct script *script, struct replay *ret_replay)
 {
     size_t since[ACTORS_MAX] = {0};
     *ret_replay = (struct replay){0};
-    if (!play_start(play))
-        return fail(ret_replay, "%s", play->error);
+    if (!execution_start(execution))
+        return fail(ret_replay, "%s", execution->error);
     bool followed = true;
     for (size_t i = 0; followed && i < script->count; i++) {
         const struct script_part *part = &script->parts[i];
-        followed = follow(play, part, since[part->actor], ret_replay);
+        followed = follow(execution, part, since[part->actor], ret_replay);
         if (followed)
-            since[part->actor] = play->scene.event_count;
-        else if (i > 0 || *last_report(play, part->actor))
+            since[part->actor] = execution->scene.event_count;
+        else if (i > 0 || *last_report(execution, part->actor))
             snprintf(ret_replay->error + strlen(ret_replay->error),
                      sizeof ret_replay->error - strlen(ret_replay->error),
-                     " (word %zu; its last step was: %s)", i + 1, last_report(play, part->actor));
+                     " (word %zu; its last step was: %s)", i + 1, last_report(execution, part->actor));
     }
-    if (!followed && !play_end(play))
-        return fail(ret_replay, "%s", play->error);
+    if (!followed && !execution_end(execution))
+        return fail(ret_replay, "%s", execution->error);
     return followed;
 }
 
-bool replay_run(struct play *play, const struct script *script, struct replay *ret_replay)
+bool replay_run(struct execution *execution, const struct script *script, struct replay *ret_replay)
 {
-    if (!replay_follow(play, script, ret_replay))
+    if (!replay_follow(execution, script, ret_replay))
         return false;
-    bool ran = run_to_the_end(play, ret_replay);
-    if (!play_end(play))
-        return fail(ret_replay, "%s", play->error);
+    bool ran = run_to_the_end(execution, ret_replay);
+    if (!execution_end(execution))
+        return fail(ret_replay, "%s", execution->error);
     return ran;
 }
 
 /* ---- from moves to a script ----------------------------------------------------------------------------------- */
 
 /* What ACTOR reported last in the move that ended with event END, and began after event BEGIN. */
-static struct script_part part_of_transition(const struct play *play, struct transition transition,
+static struct script_part part_of_transition(const struct execution *execution, struct transition transition,
                                              size_t begin, size_t end)
 {
     struct script_part part = {.actor = transition.actor, .kind = transition.kind, .stop = EVENT_ENDED};
     for (size_t i = begin; i < end; i++) {
-        const struct event *event = &play->scene.events[i];
+        const struct event *event = &execution->scene.events[i];
         if (event->actor != transition.actor)
             continue;
         part.waits = event->what == EVENT_WAITS;
-        part.stop = part.waits ? play_next_step(play, transition.actor, i) : event->what;
+        part.stop = part.waits ? execution_next_step(execution, transition.actor, i) : event->what;
     }
     return part;
 }
 
-void script_of_play(const struct play *play, struct script *ret_script)
+void script_of_execution(const struct execution *execution, struct script *ret_script)
 {
     size_t group = 0; /* the first event of the moves that the last part stands for */
     *ret_script = (struct script){0};
-    for (size_t i = 0; i < play->transition_count; i++) {
-        struct transition transition = play->transitions[i];
-        size_t begin = i ? play->transition_ends[i - 1] : 0;
-        struct script_part part = part_of_transition(play, transition, begin, play->transition_ends[i]);
+    for (size_t i = 0; i < execution->transition_count; i++) {
+        struct transition transition = execution->transitions[i];
+        size_t begin = i ? execution->transition_ends[i - 1] : 0;
+        struct script_part part = part_of_transition(execution, transition, begin,
+                                                     execution->transition_ends[i]);
         struct script_part *last = ret_script->count ? &ret_script->parts[ret_script->count - 1] : NULL;
         bool goes_on = last && last->kind == TRANSITION_STEP && transition.kind == TRANSITION_STEP &&
                        last->actor == transition.actor && !last->waits;
         /* A stop is the first of its name: what comes twice needs two words. */
         for (size_t e = group; goes_on && e < begin; e++)
-            goes_on = play->scene.events[e].actor != transition.actor ||
-                      play->scene.events[e].what != part.stop;
+            goes_on = execution->scene.events[e].actor != transition.actor ||
+                      execution->scene.events[e].what != part.stop;
         if (goes_on) {
             *last = part;
         } else {

@@ -31,70 +31,71 @@ __attribute__((format(printf, 2, 3))) static void say(struct text *text, const c
 }
 
 /* When ACTOR last reported WHAT, as the number of the event; NEVER if it did not. */
-static size_t when(const struct play *play, unsigned actor, uint8_t what)
+static size_t when(const struct execution *execution, unsigned actor, uint8_t what)
 {
-    for (size_t i = play->scene.event_count; i > 0; i--)
-        if (play->scene.events[i - 1].actor == actor && play->scene.events[i - 1].what == what)
+    for (size_t i = execution->scene.event_count; i > 0; i--)
+        if (execution->scene.events[i - 1].actor == actor && execution->scene.events[i - 1].what == what)
             return i - 1;
     return NEVER;
 }
 
 /* When others could see what ACTOR took. */
-static size_t when_committed(const struct play *play, unsigned actor)
+static size_t when_committed(const struct execution *execution, unsigned actor)
 {
-    size_t one = when(play, actor, STEP_COMMIT);
-    return one != NEVER ? one : when(play, actor, STEP_COMMIT_STOCK);
+    size_t one = when(execution, actor, STEP_COMMIT);
+    return one != NEVER ? one : when(execution, actor, STEP_COMMIT_STOCK);
 }
 
 /* Did A read before it could see what B wrote? */
-static bool did_not_see(const struct play *play, unsigned a, unsigned b)
+static bool did_not_see(const struct execution *execution, unsigned a, unsigned b)
 {
-    size_t read = when(play, a, STEP_READ), committed = when_committed(play, b);
+    size_t read = when(execution, a, STEP_READ), committed = when_committed(execution, b);
     return read != NEVER && committed != NEVER && read < committed;
 }
 
-static bool sold(const struct play *play, unsigned actor)
+static bool sold(const struct execution *execution, unsigned actor)
 {
-    return play->ending.outcomes[actor] == CREATED;
+    return execution->ending.outcomes[actor] == CREATED;
 }
 
 /* ---- the lock ------------------------------------------------------------------------------------------------- */
 
-static void explain_lock(const struct play *play, unsigned a, unsigned b, struct text *text)
+static void explain_lock(const struct execution *execution, unsigned a, unsigned b, struct text *text)
 {
-    size_t a_lock = when(play, a, STEP_LOCK), b_lock = when(play, b, STEP_LOCK);
+    size_t a_lock = when(execution, a, STEP_LOCK), b_lock = when(execution, b, STEP_LOCK);
     if (a_lock == NEVER || b_lock == NEVER)
         return;
     unsigned first = a_lock < b_lock ? a : b, second = a_lock < b_lock ? b : a;
-    size_t unlocked = when(play, first, STEP_UNLOCK), second_lock = when(play, second, STEP_LOCK);
-    if (when(play, first, EVENT_EXPIRED) < second_lock)
+    size_t unlocked = when(execution, first, STEP_UNLOCK), second_lock = when(execution, second, STEP_LOCK);
+    if (when(execution, first, EVENT_EXPIRED) < second_lock)
         say(text, "%c's lock ended while it worked, and %c got it.", actor_name(first), actor_name(second));
-    else if (when(play, first, EVENT_RESTARTED) < second_lock)
+    else if (when(execution, first, EVENT_RESTARTED) < second_lock)
         say(text, "A server that restarted had forgotten %c's lock, and %c got it.", actor_name(first),
             actor_name(second));
-    else if (when(play, first, EVENT_ROBBED) < second_lock)
+    else if (when(execution, first, EVENT_ROBBED) < second_lock)
         say(text, "%c's lock was released by another, and %c got it.", actor_name(first), actor_name(second));
     else if (unlocked == NEVER || unlocked > second_lock)
         say(text, "%c got the lock while %c had it, or believed so.", actor_name(second), actor_name(first));
-    else if (unlocked < when_committed(play, first))
+    else if (unlocked < when_committed(execution, first))
         say(text, "%c let the lock go before its COMMIT.", actor_name(first));
 }
 
 /* ---- what was seen -------------------------------------------------------------------------------------------- */
 
 /* Both sold, and neither saw the other's write. */
-static bool explain_pair(const struct play *play, unsigned a, unsigned b, struct text *text)
+static bool explain_pair(const struct execution *execution, unsigned a, unsigned b, struct text *text)
 {
-    if (!sold(play, a) || !sold(play, b) || !did_not_see(play, a, b) || !did_not_see(play, b, a))
+    if (!sold(execution, a) || !sold(execution, b) || !did_not_see(execution, a, b) ||
+        !did_not_see(execution, b, a))
         return false;
-    int64_t a_read = play->scene.events[when(play, a, STEP_READ)].value;
-    int64_t b_read = play->scene.events[when(play, b, STEP_READ)].value;
+    int64_t a_read = execution->scene.events[when(execution, a, STEP_READ)].value;
+    int64_t b_read = execution->scene.events[when(execution, b, STEP_READ)].value;
     char a_name = actor_name(a), b_name = actor_name(b);
     if (a_read == b_read)
         say(text, "%c and %c both read %" PRId64 ".", a_name, b_name, a_read);
     else
         say(text, "%c read %" PRId64 ", and %c read %" PRId64 ".", a_name, a_read, b_name, b_read);
-    explain_lock(play, a, b, text);
+    explain_lock(execution, a, b, text);
     say(text,
         "%c did not see what %c wrote, so %c comes before %c; %c did not see what %c wrote, so %c comes before %c: "
         "no order of the two explains it.",
@@ -102,47 +103,49 @@ static bool explain_pair(const struct play *play, unsigned a, unsigned b, struct
     return true;
 }
 
-static void explain_contradiction(const struct play *play, struct text *text)
+static void explain_contradiction(const struct execution *execution, struct text *text)
 {
-    for (unsigned a = 0; a < play->settings.actors; a++)
-        for (unsigned b = a + 1; b < play->settings.actors; b++)
-            if (explain_pair(play, a, b, text))
+    for (unsigned a = 0; a < execution->settings.actors; a++)
+        for (unsigned b = a + 1; b < execution->settings.actors; b++)
+            if (explain_pair(execution, a, b, text))
                 return;
 }
 
 /* ---- what it came to ------------------------------------------------------------------------------------------ */
 
-static void explain_robbed(const struct play *play, struct text *text)
+static void explain_robbed(const struct execution *execution, struct text *text)
 {
-    for (unsigned i = 0; i < play->settings.actors; i++)
-        if (when(play, i, EVENT_ROBBED) != NEVER)
+    for (unsigned i = 0; i < execution->settings.actors; i++)
+        if (when(execution, i, EVENT_ROBBED) != NEVER)
             say(text, "A release of another order's took %c's lock away.", actor_name(i));
 }
 
-static void explain_crash(const struct play *play, struct text *text)
+static void explain_crash(const struct execution *execution, struct text *text)
 {
-    for (unsigned i = 0; i < play->settings.actors; i++)
-        if (when(play, i, EVENT_CRASHED) != NEVER)
+    for (unsigned i = 0; i < execution->settings.actors; i++)
+        if (when(execution, i, EVENT_CRASHED) != NEVER)
             say(text,
-                when_committed(play, i) != NEVER ? "%c died after its COMMIT." : "%c died before its COMMIT.",
+                when_committed(execution, i) != NEVER ? "%c died after its COMMIT."
+                                                      : "%c died before its COMMIT.",
                 actor_name(i));
 }
 
-static void explain_stuck(const struct play *play, struct text *text)
+static void explain_stuck(const struct execution *execution, struct text *text)
 {
-    for (unsigned i = 0; i < play->settings.actors; i++) {
-        size_t waits = when(play, i, EVENT_WAITS);
-        if (waits != NEVER && when(play, i, EVENT_ENDED) == NEVER && when(play, i, EVENT_CRASHED) == NEVER)
+    for (unsigned i = 0; i < execution->settings.actors; i++) {
+        size_t waits = when(execution, i, EVENT_WAITS);
+        if (waits != NEVER && when(execution, i, EVENT_ENDED) == NEVER &&
+            when(execution, i, EVENT_CRASHED) == NEVER)
             say(text, "%c waits for a lock that nobody will release.", actor_name(i));
     }
 }
 
 /* Who is at fault where the lock is, and nothing had ended that would excuse it. */
-static void explain_holders(const struct play *play, struct text *text)
+static void explain_holders(const struct execution *execution, struct text *text)
 {
-    if (play->ending.two_holders)
+    if (execution->ending.two_holders)
         say(text, "Two held the lock at once, and nobody's had ended.");
-    if (play->ending.hollow)
+    if (execution->ending.hollow)
         say(text, "One believed that it had got the lock, and the server knew nothing of it.");
 }
 
@@ -159,18 +162,18 @@ static void explain_endings(const struct ending *ending, struct text *text)
         say(text, "An order failed, and no other order explains it.");
 }
 
-void explain(const struct play *play, char *ret_text, size_t size)
+void explain(const struct execution *execution, char *ret_text, size_t size)
 {
     struct text text = {ret_text, 0, size};
-    const struct ending *ending = &play->ending;
-    int64_t stock = play->settings.stock;
+    const struct ending *ending = &execution->ending;
+    int64_t stock = execution->settings.stock;
     *ret_text = '\0';
-    explain_crash(play, &text);
+    explain_crash(execution, &text);
     if (ending->robbed)
-        explain_robbed(play, &text);
-    explain_holders(play, &text);
+        explain_robbed(execution, &text);
+    explain_holders(execution, &text);
     if (ending->oversold > 0 || ending->drift > 0)
-        explain_contradiction(play, &text);
+        explain_contradiction(execution, &text);
     if (ending->drift != 0)
         say(&text, "Sold %" PRId64 " of %" PRId64 ", and the stock shows %" PRId64 " left: %" PRId64 " %s.",
             ending->books.sold, stock, ending->books.left, ending->drift > 0 ? ending->drift : -ending->drift,
@@ -181,7 +184,7 @@ void explain(const struct play *play, char *ret_text, size_t size)
     else
         say(&text, "Sold %" PRId64 " of %" PRId64 ".", ending->books.sold, stock);
     if (ending->stuck)
-        explain_stuck(play, &text);
+        explain_stuck(execution, &text);
     explain_endings(ending, &text);
     if (ending->answers_wrong)
         say(&text, "The orders in the database are not those that were acknowledged.");

@@ -107,13 +107,13 @@ static bool is_told_before(const struct event *event, const struct event *before
            before->actor == event->actor && (before->what == STEP_DEL || before->what == STEP_GET);
 }
 
-static void tell_lines(const struct play *play, const struct replay *replay, struct story *story)
+static void tell_lines(const struct execution *execution, const struct replay *replay, struct story *story)
 {
     bool ended = false;
     size_t e = 0;
-    for (size_t m = 0; m < play->transition_count; m++) {
-        for (; e < play->transition_ends[m]; e++) {
-            const struct event *event = &play->scene.events[e];
+    for (size_t m = 0; m < execution->transition_count; m++) {
+        for (; e < execution->transition_ends[m]; e++) {
+            const struct event *event = &execution->scene.events[e];
             char text[60];
             event_text(event, text, sizeof text);
             if (!*text || is_told_before(event, e > 0 ? event - 1 : NULL))
@@ -129,11 +129,11 @@ static void tell_lines(const struct play *play, const struct replay *replay, str
     }
 }
 
-void story_tell(const struct play *play, const struct replay *replay, struct story *ret_story)
+void story_tell(const struct execution *execution, const struct replay *replay, struct story *ret_story)
 {
     *ret_story = (struct story){0};
-    tell_lines(play, replay, ret_story);
-    explain(play, ret_story->explanation, sizeof ret_story->explanation);
+    tell_lines(execution, replay, ret_story);
+    explain(execution, ret_story->explanation, sizeof ret_story->explanation);
 }
 
 /* ---- printing ------------------------------------------------------------------------------------------------- */
@@ -145,11 +145,11 @@ static void print_padded(FILE *out, const char *text, size_t width)
         fputc(' ', out);
 }
 
-void story_print(const struct play *play, const struct story *story, FILE *out)
+void story_print(const struct execution *execution, const struct story *story, FILE *out)
 {
     enum { GAP = 2, NUMBER = 4 };
     size_t width[ACTORS_MAX];
-    for (size_t i = 0; i < play->settings.actors; i++)
+    for (size_t i = 0; i < execution->settings.actors; i++)
         width[i] = 1 + GAP;
     for (size_t i = 0; i < story->count; i++) {
         size_t needs = display_width(story->lines[i].text) + GAP;
@@ -157,25 +157,25 @@ void story_print(const struct play *play, const struct story *story, FILE *out)
             width[story->lines[i].actor] = needs;
     }
     print_padded(out, "  #", NUMBER);
-    for (size_t i = 0; i < play->settings.actors; i++)
+    for (size_t i = 0; i < execution->settings.actors; i++)
         print_padded(out, (char[]){actor_name((unsigned)i), '\0'}, width[i]);
     fputs("stock\n", out);
     for (size_t i = 0; i < story->count; i++) {
         const struct story_line *line = &story->lines[i];
         fprintf(out, "%3zu ", i + 1);
-        for (size_t a = 0; a < play->settings.actors; a++)
+        for (size_t a = 0; a < execution->settings.actors; a++)
             print_padded(out, line->actor == a ? line->text : "", width[a]);
         fprintf(out, "%" PRId64 "\n", line->stock);
     }
 }
 
-json_t *story_steps(const struct play *play, const struct replay *replay)
+json_t *story_steps(const struct execution *execution, const struct replay *replay)
 {
     json_t *steps = json_array();
     size_t e = 0;
-    for (size_t m = 0; m < play->transition_count; m++)
-        for (; e < play->transition_ends[m]; e++) {
-            const struct event *event = &play->scene.events[e];
+    for (size_t m = 0; m < execution->transition_count; m++)
+        for (; e < execution->transition_ends[m]; e++) {
+            const struct event *event = &execution->scene.events[e];
             char text[60], actor[] = {actor_name(event->actor), '\0'};
             event_text(event, text, sizeof text);
             const char *step = event->what == EVENT_WAITS ? "waits"
@@ -188,11 +188,11 @@ json_t *story_steps(const struct play *play, const struct replay *replay)
     return steps;
 }
 
-json_t *story_ending(const struct play *play)
+json_t *story_ending(const struct execution *execution)
 {
-    const struct ending *ending = &play->ending;
+    const struct ending *ending = &execution->ending;
     json_t *outcomes = json_array();
-    for (size_t i = 0; i < play->settings.actors; i++)
+    for (size_t i = 0; i < execution->settings.actors; i++)
         json_array_append_new(outcomes, json_string(outcome_name(ending->outcomes[i])));
     return json_pack("{s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:o}", "sold",
                      (json_int_t)ending->books.sold, "left", (json_int_t)ending->books.left, "oversold",

@@ -21,12 +21,12 @@ struct story {
 };
 
 /* Tells the play that REPLAY has just run. */
-void story_tell(const struct play *play, const struct replay *replay, struct story *ret_story);
+void story_tell(const struct execution *execution, const struct replay *replay, struct story *ret_story);
 /* As columns, one for each order; COLUMNS wide at most, if that is enough. */
-void story_print(const struct play *play, const struct story *story, FILE *out);
+void story_print(const struct execution *execution, const struct story *story, FILE *out);
 /* [{"actor","step","text","stock"}], a new reference: one for each move. */
-json_t *story_steps(const struct play *play, const struct replay *replay);
+json_t *story_steps(const struct execution *execution, const struct replay *replay);
 /* {"sold","left","oversold","drift",…,"outcomes"}, a new reference: what it came to. */
-json_t *story_ending(const struct play *play);
+json_t *story_ending(const struct execution *execution);
 
 #endif

@@ -16,18 +16,18 @@ enum {
 };
 
 bool hunt_open(struct hunt *hunt, struct explore_shop *shop, const char *url,
-               const struct play_settings *settings)
+               const struct execution_settings *settings)
 {
     *hunt = (struct hunt){.search.bound = NO_BOUND};
-    if (play_open(&hunt->play, shop, url, settings))
+    if (execution_open(&hunt->execution, shop, url, settings))
         return true;
-    snprintf(hunt->error, sizeof hunt->error, "%s", hunt->play.error);
+    snprintf(hunt->error, sizeof hunt->error, "%s", hunt->execution.error);
     return false;
 }
 
 void hunt_close(struct hunt *hunt)
 {
-    play_close(&hunt->play);
+    execution_close(&hunt->execution);
 }
 
 /* Where and when a run began. */
@@ -49,7 +49,7 @@ static void count(struct hunt *hunt)
 {
     if (hunt->search.bound != NO_BOUND && (int)search_preemptions(&hunt->search) < hunt->search.bound)
         return;
-    tally_add(&hunt->tally, &hunt->play);
+    tally_add(&hunt->tally, &hunt->execution);
     if (hunt->search.bound == NO_BOUND)
         hunt->coverage = search_coverage(&hunt->search);
     else
@@ -84,8 +84,9 @@ static bool load_progress(struct hunt *hunt, bool *ret_found)
 static bool run_search(struct hunt *hunt, const struct hunt_limits *limits, const struct began *began,
                        hunt_covered *covered, void *context)
 {
-    const struct program program = {&hunt->play, play_start,     play_enabled,     play_make,
-                                    play_end,    play_remaining, play_is_doubtful, play_seen};
+    const struct program program = {&hunt->execution,      execution_start,      execution_enabled,
+                                    execution_apply,       execution_end,        execution_remaining,
+                                    execution_is_doubtful, execution_fingerprint};
     unsigned tries = 0;
     while (!is_enough(hunt, limits, began))
         switch (search_run(&hunt->search, &program)) {
@@ -101,14 +102,14 @@ static bool run_search(struct hunt *hunt, const struct hunt_limits *limits, cons
         case SEARCH_DOUBTFUL: hunt->differed++; break; /* the play doubts a schedule twice at most */
         case SEARCH_DIFFERS:
             hunt->differed++;
-            if (!play_end(&hunt->play) || ++tries == TRIES_AGAIN) {
+            if (!execution_end(&hunt->execution) || ++tries == TRIES_AGAIN) {
                 snprintf(hunt->error, sizeof hunt->error, "not reproducible: %s", hunt->search.error);
                 return false;
             }
             break;
         case SEARCH_FAILED:
             snprintf(hunt->error, sizeof hunt->error, "%s",
-                     *hunt->play.error ? hunt->play.error : hunt->search.error);
+                     *hunt->execution.error ? hunt->execution.error : hunt->search.error);
             return false;
         }
     return true;
@@ -148,30 +149,31 @@ bool hunt_run(struct hunt *hunt, const struct hunt_limits *limits, hunt_covered 
 /* Makes its moves once more, to see what script they are. */
 static bool apply_again(struct hunt *hunt, const struct witness *witness)
 {
-    bool made = play_start(&hunt->play);
+    bool made = execution_start(&hunt->execution);
     for (size_t i = 0; made && i < witness->length; i++)
-        made = play_make(&hunt->play, witness->transitions[i]);
-    return play_end(&hunt->play) && made;
+        made = execution_apply(&hunt->execution, witness->transitions[i]);
+    return execution_end(&hunt->execution) && made;
 }
 
 /* Does the script lead to the same moves, and these to the same kind of end? */
 static bool is_reproduced(struct hunt *hunt, const struct witness *witness, const struct script *script,
                           struct replay *ret_replay)
 {
-    return replay_run(&hunt->play, script, ret_replay) && hunt->play.transition_count == witness->length &&
-           memcmp(hunt->play.transitions, witness->transitions,
+    return replay_run(&hunt->execution, script, ret_replay) &&
+           hunt->execution.transition_count == witness->length &&
+           memcmp(hunt->execution.transitions, witness->transitions,
                   witness->length * sizeof witness->transitions[0]) == 0 &&
-           (witness->is_bad ? tally_is_bad(&hunt->play) : ending_breaks_lock(&hunt->play.ending));
+           (witness->is_bad ? tally_is_bad(&hunt->execution) : ending_breaks_lock(&hunt->execution.ending));
 }
 
 /* In columns, as a text. */
-static json_t *tell(const struct play *play, const struct story *story)
+static json_t *tell(const struct execution *execution, const struct story *story)
 {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (out)
-        story_print(play, story, out);
+        story_print(execution, story, out);
     json_t *told = out && fclose(out) == 0 ? json_string(text) : NULL;
     free(text);
     return told;
@@ -184,17 +186,17 @@ static json_t *witness_json(struct hunt *hunt, const struct witness *witness)
     struct story story;
     char words[SCENARIO_TEXT];
     int reproduced = 0;
-    if (hunt->play.lost || !apply_again(hunt, witness))
+    if (hunt->execution.lost || !apply_again(hunt, witness))
         return json_null();
-    script_of_play(&hunt->play, &script);
+    script_of_execution(&hunt->execution, &script);
     for (int i = 0; i < WITNESS_RUNS; i++)
         reproduced += is_reproduced(hunt, witness, &script, &replay);
-    story_tell(&hunt->play, &replay, &story);
+    story_tell(&hunt->execution, &replay, &story);
     return json_pack("{s:s, s:i, s:o, s:o, s:s, s:o, s:i}", "replay",
-                     scenario_short(&hunt->play.settings, &script, words), "switches", (int)witness->switches,
-                     "steps", story_steps(&hunt->play, &replay), "ending", story_ending(&hunt->play),
-                     "explanation", story.explanation, "told", tell(&hunt->play, &story), "reproduced",
-                     reproduced);
+                     scenario_short(&hunt->execution.settings, &script, words), "switches",
+                     (int)witness->switches, "steps", story_steps(&hunt->execution, &replay), "ending",
+                     story_ending(&hunt->execution), "explanation", story.explanation, "told",
+                     tell(&hunt->execution, &story), "reproduced", reproduced);
 }
 
 json_t *hunt_witness(struct hunt *hunt)

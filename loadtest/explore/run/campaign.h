@@ -22,7 +22,7 @@ struct hunt_limits {
 };
 
 struct hunt {
-    struct play play;
+    struct execution execution;
     struct search search;
     struct tally tally;
     double coverage; /* 1 when all has been run */
@@ -38,7 +38,7 @@ typedef void hunt_covered(void *context, double share);
 
 /* Opens the play; a struct hunt is large, and may lie anywhere. False, with ERROR. */
 bool hunt_open(struct hunt *hunt, struct explore_shop *shop, const char *url,
-               const struct play_settings *settings);
+               const struct execution_settings *settings);
 /* Runs the schedules. False, with ERROR: it could not go on. */
 bool hunt_run(struct hunt *hunt, const struct hunt_limits *limits, hunt_covered *covered, void *context);
 void hunt_close(struct hunt *hunt);

@@ -21,12 +21,12 @@ const char *explore_not_possible(const struct strategy *strategy)
                : "it places orders in a way of its own, whose steps are not one order's";
 }
 
-static json_t *steps_json(const struct play *play)
+static json_t *steps_json(const struct execution *execution)
 {
     char list[PROFILE_MAX * 16] = "";
-    for (size_t i = 0, used = 0; i < play->profile_length; i++)
+    for (size_t i = 0, used = 0; i < execution->profile_length; i++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? " " : "",
-                                 step_name(play->profile[i]));
+                                 step_name(execution->profile[i]));
     return json_string(list);
 }
 
@@ -51,13 +51,13 @@ static json_t *row_of(const struct explore_plan *plan, struct hunt *hunt, const 
     const struct tally *t = &hunt->tally;
     bool complete = hunt->complete;
     char why[600];
-    enum explore_verdict verdict = explore_verdict(&hunt->play.settings, t, complete);
+    enum explore_verdict verdict = explore_verdict(&hunt->execution.settings, t, complete);
     double share = (double)t->oversold / (double)(t->schedules ? t->schedules : 1);
     json_t *row = empty_row(plan, strategy);
     json_t *figures = json_pack(
         "{s:o, s:I, s:f, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
         " s:{s:i, s:i, s:i}, s:s, s:o, s:o}",
-        "step_list", steps_json(&hunt->play), "schedules", (json_int_t)t->schedules, "coverage",
+        "step_list", steps_json(&hunt->execution), "schedules", (json_int_t)t->schedules, "coverage",
         hunt->coverage, "complete", complete, "blocked", (json_int_t)t->waited, "sold_rightly",
         (json_int_t)t->rightly, "undersold", (json_int_t)t->undersold, "oversold", (json_int_t)t->oversold,
         "share", complete ? json_real(share) : json_null(), "share_percent",
@@ -75,7 +75,7 @@ static json_t *row_of(const struct explore_plan *plan, struct hunt *hunt, const 
     json_decref(figures);
     if (row && verdict == EXPLORE_BROKEN)
         json_object_set_new(row, "broken_by",
-                            json_string(explore_verdict_why(&hunt->play.settings, t, why, sizeof why)));
+                            json_string(explore_verdict_why(&hunt->execution.settings, t, why, sizeof why)));
     if (row && *hunt->error)
         json_object_set_new(row, "reason", json_string(hunt->error));
     return row;
@@ -86,9 +86,9 @@ static bool name_checkpoint(const struct explore_plan *plan, struct hunt *hunt,
                             const struct strategy *strategy)
 {
     const struct hunt_limits *l = &plan->limits;
-    const struct play_settings *s = &hunt->play.settings;
+    const struct execution_settings *s = &hunt->execution.settings;
     struct checkpoint *c = &hunt->checkpoint;
-    json_auto_t *steps = steps_json(&hunt->play);
+    json_auto_t *steps = steps_json(&hunt->execution);
     bool larger = plan->twice && plan->faults == WAITS_END; /* the second search of the strategy */
     int length = snprintf(c->path, sizeof c->path, "%s/%s%s.checkpoint", plan->checkpoints, strategy->name,
                           larger ? "-larger-orders" : "");
@@ -108,11 +108,11 @@ static bool name_checkpoint(const struct explore_plan *plan, struct hunt *hunt,
 static json_t *search(const struct explore_plan *plan, const struct strategy *strategy,
                       struct explore_shop *shop, const char *url, hunt_covered *covered, void *context)
 {
-    struct play_settings settings = {.strategy = strategy,
-                                     .actors = (size_t)plan->actors,
-                                     .stock = plan->stock,
-                                     .faults = plan->faults,
-                                     .never = plan->never};
+    struct execution_settings settings = {.strategy = strategy,
+                                          .actors = (size_t)plan->actors,
+                                          .stock = plan->stock,
+                                          .faults = plan->faults,
+                                          .never = plan->never};
     memcpy(settings.quantities, plan->quantities, sizeof settings.quantities);
     if (!strategy->lock && plan->faults == EXPIRY)
         settings.faults = 0; /* nothing that could end */
@@ -122,8 +122,8 @@ static json_t *search(const struct explore_plan *plan, const struct strategy *st
     json_t *row;
     if (!hunt_open(hunt, shop, url, &settings)) {
         row = row_without_figures(
-            plan, strategy, hunt->play.fails_alone && !plan->never ? EXPLORE_BROKEN : EXPLORE_UNAVAILABLE,
-            hunt->error);
+            plan, strategy,
+            hunt->execution.fails_alone && !plan->never ? EXPLORE_BROKEN : EXPLORE_UNAVAILABLE, hunt->error);
     } else if (plan->checkpoints && !name_checkpoint(plan, hunt, strategy)) {
         row = row_without_figures(plan, strategy, EXPLORE_UNAVAILABLE,
                                   "the name of its checkpoint is too long");
@@ -137,7 +137,7 @@ static json_t *search(const struct explore_plan *plan, const struct strategy *st
         row = row_of(plan, hunt, strategy);
         hunt_close(hunt);
     }
-    if (!hunt->play.lost) /* threads that did not finish still use it */
+    if (!hunt->execution.lost) /* threads that did not finish still use it */
         free(hunt);
     return row;
 }

@@ -8,8 +8,8 @@
 struct explore_plan {
     int64_t actors, stock;
     int64_t quantities[ACTORS_MAX];
-    unsigned faults; /* as play_settings: 0, EXPIRY, CRASH or WAITS_END */
-    unsigned never;  /* as play_settings */
+    unsigned faults; /* as execution_settings: 0, EXPIRY, CRASH or WAITS_END */
+    unsigned never;  /* as execution_settings */
     struct hunt_limits limits;
     const char *checkpoints; /* a folder for them; NULL: none */
     bool twice;              /* runs a second search with larger orders: see below */

@@ -35,7 +35,7 @@ static bool write_scenario(FILE *out, const json_t *witness)
     const char *replay = json_string_value(json_object_get(witness, "replay"));
     if (!replay || !scenario_parse_short(replay, &scenario, error, sizeof error))
         return false;
-    const struct play_settings *settings = &scenario.settings;
+    const struct execution_settings *settings = &scenario.settings;
     fprintf(out, "# %s\nstrategy %s   stock %" PRId64 "   orders",
             json_string_value(json_object_get(witness, "explanation")), settings->strategy->name,
             settings->stock);

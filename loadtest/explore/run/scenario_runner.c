@@ -108,19 +108,19 @@ static void run_one(struct hunt *hunt, const struct scenario *scenario, FILE *ou
     struct replay replay;
     struct story story;
     char words[SCENARIO_TEXT];
-    if (!replay_run(&hunt->play, &scenario->script, &replay)) {
+    if (!replay_run(&hunt->execution, &scenario->script, &replay)) {
         snprintf(result->error, sizeof result->error, "%s", replay.error);
         return;
     }
-    story_tell(&hunt->play, &replay, &story);
+    story_tell(&hunt->execution, &replay, &story);
     if (out) {
-        story_print(&hunt->play, &story, out);
+        story_print(&hunt->execution, &story, out);
         fprintf(out, "%s\n", story.explanation);
     }
-    scenario_met(scenario, &hunt->play.ending, NULL, result->not_met, sizeof result->not_met);
+    scenario_met(scenario, &hunt->execution.ending, NULL, result->not_met, sizeof result->not_met);
     result->json = json_pack("{s:s, s:o, s:o, s:s}", "replay",
                              scenario_short(&scenario->settings, &scenario->script, words), "ending",
-                             story_ending(&hunt->play), "steps", story_steps(&hunt->play, &replay),
+                             story_ending(&hunt->execution), "steps", story_steps(&hunt->execution, &replay),
                              "explanation", story.explanation);
 }
 
@@ -193,7 +193,7 @@ json_t *cases_run(const struct explore_cases *cases, struct explore_shop *shop, 
     struct hunt *hunt = calloc(1, sizeof *hunt);
     json_t *results = json_array();
     *ret_status = ENDED_AS_EXPECTED;
-    for (size_t i = 0; hunt && i < cases->count && !interrupted() && !hunt->play.lost; i++) {
+    for (size_t i = 0; hunt && i < cases->count && !interrupted() && !hunt->execution.lost; i++) {
         int status = run_case(&cases->list[i], hunt, shop, url, out, results);
         if (status > *ret_status)
             *ret_status = status;
@@ -202,7 +202,7 @@ json_t *cases_run(const struct explore_cases *cases, struct explore_shop *shop, 
         json_decref(results);
         results = NULL;
     }
-    if (hunt && !hunt->play.lost) /* threads that did not finish still use it */
+    if (hunt && !hunt->execution.lost) /* threads that did not finish still use it */
         free(hunt);
     return results;
 }

@@ -32,30 +32,31 @@ static bool is_done_to_it(uint8_t what)
 }
 
 /* The last event of ACTOR's own, or NULL where it has not begun. */
-static const struct event *last_event(const struct play *play, size_t actor)
+static const struct event *last_event(const struct execution *execution, size_t actor)
 {
-    for (size_t i = play->scene.event_count; i > 0; i--) {
-        const struct event *event = &play->scene.events[i - 1];
+    for (size_t i = execution->scene.event_count; i > 0; i--) {
+        const struct event *event = &execution->scene.events[i - 1];
         if (event->actor == actor && !is_done_to_it(event->what))
             return event;
     }
     return NULL;
 }
 
-static bool has_ended(const struct play *play, size_t actor)
+static bool has_ended(const struct execution *execution, size_t actor)
 {
-    return play_has_reported(play, actor, EVENT_ENDED);
+    return execution_has_reported(execution, actor, EVENT_ENDED);
 }
 
-static bool is_dead(const struct play *play, size_t actor)
+static bool is_dead(const struct execution *execution, size_t actor)
 {
-    return play_has_reported(play, actor, EVENT_CRASHED);
+    return execution_has_reported(execution, actor, EVENT_CRASHED);
 }
 
-static const char *state_name(const struct play *play, const struct transitions *transitions, size_t actor)
+static const char *state_name(const struct execution *execution, const struct transitions *transitions,
+                              size_t actor)
 {
-    return is_dead(play, actor)                       ? "crashed"
-           : has_ended(play, actor)                   ? "ended"
+    return is_dead(execution, actor)                  ? "crashed"
+           : has_ended(execution, actor)              ? "ended"
            : can(transitions, actor, TRANSITION_STEP) ? "ready"
                                                       : "waiting";
 }
@@ -64,34 +65,34 @@ static const char *state_name(const struct play *play, const struct transitions 
 
 /* Has ACTOR the lock, as far as it knows, or is it left of a dead one? What a process kept in its memory, or on its
  * connection, is gone; and an order that has deleted the lock's key knows that it has released it. */
-static bool has_lock(const struct play *play, size_t actor)
+static bool has_lock(const struct execution *execution, size_t actor)
 {
-    const struct hold *hold = &play->actors[actor].hold;
-    if (play_has_reported(play, actor, STEP_DEL))
+    const struct hold *hold = &execution->actors[actor].hold;
+    if (execution_has_reported(execution, actor, STEP_DEL))
         return false;
     bool has = hold->depth > 0 || (hold->has_grant && !hold->is_place && !hold->is_over);
-    return has && (!is_dead(play, actor) || (play->time && !hold->is_over));
+    return has && (!is_dead(execution, actor) || (execution->time && !hold->is_over));
 }
 
 /* What its server says, not what its holder believes. */
-static bool server_agrees(const struct play *play, size_t actor)
+static bool server_agrees(const struct execution *execution, size_t actor)
 {
-    const struct hold *hold = &play->actors[actor].hold;
-    return !hold->is_over && time_is_held(play->time, hold);
+    const struct hold *hold = &execution->actors[actor].hold;
+    return !hold->is_over && time_is_held(execution->time, hold);
 }
 
-static json_t *lock_json(const struct play *play)
+static json_t *lock_json(const struct execution *execution)
 {
-    const struct lock_ops *lock = play->settings.strategy->lock;
+    const struct lock_ops *lock = execution->settings.strategy->lock;
     json_t *holders = json_array();
-    for (size_t i = 0; lock && i < play->settings.actors; i++) {
+    for (size_t i = 0; lock && i < execution->settings.actors; i++) {
         char name[] = {actor_name((unsigned)i), '\0'};
-        int64_t fence = play->actors[i].hold.grant.fence;
-        if (has_lock(play, i))
+        int64_t fence = execution->actors[i].hold.grant.fence;
+        if (has_lock(execution, i))
             json_array_append_new(holders,
                                   json_pack("{s:s, s:o, s:b, s:b}", "order", name, "fence",
                                             fence ? json_integer((json_int_t)fence) : json_null(), "held",
-                                            server_agrees(play, i), "crashed", is_dead(play, i)));
+                                            server_agrees(execution, i), "crashed", is_dead(execution, i)));
     }
     if (lock)
         return json_pack("{s:s, s:s?, s:o}", "name", lock->name, "server",
@@ -102,41 +103,41 @@ static json_t *lock_json(const struct play *play)
 
 /* ---- why it cannot go on -------------------------------------------------------------------------------------- */
 
-static json_t *names_of(const struct play *play, unsigned bits)
+static json_t *names_of(const struct execution *execution, unsigned bits)
 {
     json_t *names = json_array();
-    for (size_t i = 0; i < play->settings.actors; i++)
+    for (size_t i = 0; i < execution->settings.actors; i++)
         if (bits & 1u << i)
             json_array_append_new(names, json_stringn((char[]){actor_name((unsigned)i)}, 1));
     return names;
 }
 
 /* "A", "A and B" */
-static const char *list_names(const struct play *play, unsigned bits, char ret_text[static 32])
+static const char *list_names(const struct execution *execution, unsigned bits, char ret_text[static 32])
 {
     size_t used = 0;
     ret_text[0] = '\0';
-    for (size_t i = 0; i < play->settings.actors; i++)
+    for (size_t i = 0; i < execution->settings.actors; i++)
         if (bits & 1u << i)
             used += (size_t)snprintf(ret_text + used, 32 - used, "%s%c", used ? " and " : "",
                                      actor_name((unsigned)i));
     return ret_text;
 }
 
-static unsigned lock_holders(const struct play *play, size_t waiter)
+static unsigned lock_holders(const struct execution *execution, size_t waiter)
 {
     unsigned bits = 0;
-    for (size_t i = 0; i < play->settings.actors; i++)
-        if (i != waiter && has_lock(play, i))
+    for (size_t i = 0; i < execution->settings.actors; i++)
+        if (i != waiter && has_lock(execution, i))
             bits |= 1u << i;
     return bits;
 }
 
 /* Whom ACTOR waits for; RET_REASON (SIZE bytes) says what for. */
-static unsigned waits_for(const struct play *play, const struct explore_view *view, size_t actor,
+static unsigned waits_for(const struct execution *execution, const struct explore_view *view, size_t actor,
                           char *ret_reason, size_t size)
 {
-    const struct event *event = last_event(play, actor);
+    const struct event *event = last_event(execution, actor);
     char names[32];
     if (event && event->what == EVENT_WAITS && event->value == WAITS_FOR_EVER) {
         snprintf(ret_reason, size, "sleeps, and nobody will wake it");
@@ -144,33 +145,33 @@ static unsigned waits_for(const struct play *play, const struct explore_view *vi
     }
     unsigned in_database = event && event->what == EVENT_WAITS ? (unsigned)event->value : 0;
     if (in_database) {
-        snprintf(ret_reason, size, "waits for %s's %s", list_names(play, in_database, names),
+        snprintf(ret_reason, size, "waits for %s's %s", list_names(execution, in_database, names),
                  view->waits_for_a[actor] ? view->waits_for_a[actor] : "transaction");
         return in_database;
     }
-    unsigned holders = lock_holders(play, actor);
+    unsigned holders = lock_holders(execution, actor);
     if (!holders) {
         snprintf(ret_reason, size, "waits for a lock that none of these orders has");
         return 0;
     }
     bool dead = true;
-    for (size_t i = 0; i < play->settings.actors; i++)
-        dead &= !(holders & 1u << i) || is_dead(play, i);
+    for (size_t i = 0; i < execution->settings.actors; i++)
+        dead &= !(holders & 1u << i) || is_dead(execution, i);
     snprintf(ret_reason, size,
              dead ? "waits for the lock that %s died with" : "waits for the lock, which %s has",
-             list_names(play, holders, names));
+             list_names(execution, holders, names));
     return holders;
 }
 
 /* ---- an order as JSON ----------------------------------------------------------------------------------------- */
 
 /* The steps of its current try, with their values. */
-static json_t *did_json(const struct play *play, size_t actor, int *ret_tries)
+static json_t *did_json(const struct execution *execution, size_t actor, int *ret_tries)
 {
     json_t *did = json_array();
     *ret_tries = 1;
-    for (size_t i = 0; i < play->scene.event_count; i++) {
-        const struct event *event = &play->scene.events[i];
+    for (size_t i = 0; i < execution->scene.event_count; i++) {
+        const struct event *event = &execution->scene.events[i];
         if (event->actor != actor)
             continue;
         if (event->what == EVENT_RETRY) {
@@ -186,23 +187,24 @@ static json_t *did_json(const struct play *play, size_t actor, int *ret_tries)
     return did;
 }
 
-static json_t *order_json(const struct play *play, const struct explore_view *view,
+static json_t *order_json(const struct execution *execution, const struct explore_view *view,
                           const struct transitions *transitions, size_t actor)
 {
-    const struct event *last = last_event(play, actor);
-    const char *state = state_name(play, transitions, actor);
-    uint8_t next = play_next_step(play, (unsigned)actor, play->scene.event_count);
-    bool is_over = has_ended(play, actor) || is_dead(play, actor), waits = strcmp(state, "waiting") == 0;
+    const struct event *last = last_event(execution, actor);
+    const char *state = state_name(execution, transitions, actor);
+    uint8_t next = execution_next_step(execution, (unsigned)actor, execution->scene.event_count);
+    bool is_over = has_ended(execution, actor) || is_dead(execution, actor),
+         waits = strcmp(state, "waiting") == 0;
     char name[] = {actor_name((unsigned)actor), '\0'}, reason[120];
-    unsigned others = waits ? waits_for(play, view, actor, reason, sizeof reason) : 0;
-    const char *outcome = has_ended(play, actor) ? outcome_name((enum outcome)last->value) : NULL;
+    unsigned others = waits ? waits_for(execution, view, actor, reason, sizeof reason) : 0;
+    const char *outcome = has_ended(execution, actor) ? outcome_name((enum outcome)last->value) : NULL;
     int tries;
-    json_t *did = did_json(play, actor, &tries);
+    json_t *did = did_json(execution, actor, &tries);
     return json_pack(
         "{s:s, s:I, s:s, s:b, s:i, s:o, s:s?, s:s?, s:s?, s:o, s:{s:b, s:b, s:b, s:b, s:b}}", "name", name,
-        "wants", (json_int_t)play->settings.quantities[actor], "state", state, "begun", last != NULL, "tries",
-        tries, "did", did, "next", is_over || next == STEP_COUNT ? NULL : stop_name(next), "reason",
-        waits ? reason : NULL, "outcome", outcome, "waits_for", names_of(play, others), "can", "step",
+        "wants", (json_int_t)execution->settings.quantities[actor], "state", state, "begun", last != NULL,
+        "tries", tries, "did", did, "next", is_over || next == STEP_COUNT ? NULL : stop_name(next), "reason",
+        waits ? reason : NULL, "outcome", outcome, "waits_for", names_of(execution, others), "can", "step",
         can(transitions, actor, TRANSITION_STEP), "expire", can(transitions, actor, TRANSITION_EXPIRE),
         "crash", can(transitions, actor, TRANSITION_CRASH), "restart",
         can(transitions, actor, TRANSITION_RESTART), "cut", can(transitions, actor, TRANSITION_CUT));
@@ -217,11 +219,11 @@ static bool ends_transaction(uint8_t what)
 }
 
 /* What ACTOR has written and nobody else can see; NULL: nothing. */
-static const struct event *unseen_write(const struct play *play, size_t actor)
+static const struct event *unseen_write(const struct execution *execution, size_t actor)
 {
     const struct event *written = NULL;
-    for (size_t i = 0; i < play->scene.event_count; i++) {
-        const struct event *event = &play->scene.events[i];
+    for (size_t i = 0; i < execution->scene.event_count; i++) {
+        const struct event *event = &execution->scene.events[i];
         if (event->actor != actor)
             continue;
         if (event->what == STEP_WRITE || event->what == STEP_TAKE)
@@ -232,11 +234,11 @@ static const struct event *unseen_write(const struct play *play, size_t actor)
     return written;
 }
 
-static json_t *database_json(const struct play *play, const struct explore_view *view)
+static json_t *database_json(const struct execution *execution, const struct explore_view *view)
 {
     json_t *unseen = json_array();
-    for (size_t i = 0; i < play->settings.actors; i++) {
-        const struct event *written = unseen_write(play, i);
+    for (size_t i = 0; i < execution->settings.actors; i++) {
+        const struct event *written = unseen_write(execution, i);
         char name[] = {actor_name((unsigned)i), '\0'};
         if (written && written->value != STEP_NO_VALUE)
             json_array_append_new(
@@ -244,23 +246,23 @@ static json_t *database_json(const struct play *play, const struct explore_view 
     }
     return json_pack("{s:I, s:I, s:I, s:o, s:o, s:o}", "left", (json_int_t)view->books.left, "sold",
                      (json_int_t)view->books.sold, "orders", (json_int_t)view->books.orders, "row_locked_by",
-                     names_of(play, view->row_holders), "uncommitted", unseen, "fence",
-                     play->settings.strategy->fencing == NO_FENCE ? json_null()
-                                                                  : json_integer(view->row_fence));
+                     names_of(execution, view->row_holders), "uncommitted", unseen, "fence",
+                     execution->settings.strategy->fencing == NO_FENCE ? json_null()
+                                                                       : json_integer(view->row_fence));
 }
 
 /* ---- the whole ------------------------------------------------------------------------------------------------ */
 
 /* What happened, an event an object, with the number of its move. */
-static json_t *told_json(const struct play *play, const struct replay *replay)
+static json_t *told_json(const struct execution *execution, const struct replay *replay)
 {
-    json_t *steps = story_steps(play, replay), *step;
+    json_t *steps = story_steps(execution, replay), *step;
     size_t i, transition = 0;
     json_array_foreach(steps, i, step) {
-        while (i >= play->transition_ends[transition])
+        while (i >= execution->transition_ends[transition])
             transition++;
         json_object_set_new(step, "move", json_integer((json_int_t)transition + 1));
-        const struct event *event = &play->scene.events[i];
+        const struct event *event = &execution->scene.events[i];
         bool has_value = event->what < STEP_COUNT && event->value != STEP_NO_VALUE;
         json_object_set_new(step, "value", has_value ? json_integer(event->value) : json_null());
         if (event->what == EVENT_ROBBED)
@@ -270,29 +272,30 @@ static json_t *told_json(const struct play *play, const struct replay *replay)
 }
 
 /* How to get to where the play was after 0, 1, 2 … moves. */
-static json_t *history_json(struct play *play)
+static json_t *history_json(struct execution *execution)
 {
     static char words[SCENARIO_TEXT];
     static struct script script;
     json_t *history = json_array();
-    size_t count = play->transition_count;
-    for (play->transition_count = 0; play->transition_count <= count; play->transition_count++) {
-        script_of_play(play, &script);
-        size_t length = strlen(scenario_short(&play->settings, &script, words));
+    size_t count = execution->transition_count;
+    for (execution->transition_count = 0; execution->transition_count <= count;
+         execution->transition_count++) {
+        script_of_execution(execution, &script);
+        size_t length = strlen(scenario_short(&execution->settings, &script, words));
         json_array_append_new(history,
                               json_stringn(words, length - (script.count == 0))); /* less its last space */
     }
-    play->transition_count = count;
+    execution->transition_count = count;
     return history;
 }
 
 /* One of the lock's servers may be let forget where there are several. */
-static void leave_out_restarts(const struct play *play, struct transitions *transitions)
+static void leave_out_restarts(const struct execution *execution, struct transitions *transitions)
 {
-    const struct lock_ops *lock = play->settings.strategy->lock;
+    const struct lock_ops *lock = execution->settings.strategy->lock;
     size_t kept = 0;
     bool may_restart = lock && lock->properties.survives_minority && lock->server == redlock.server &&
-                       play->restarts < (unsigned)lock_count_servers(lock_config.redlock_urls);
+                       execution->restarts < (unsigned)lock_count_servers(lock_config.redlock_urls);
     for (size_t i = 0; i < transitions->count; i++)
         if (may_restart || transitions->list[i].kind != TRANSITION_RESTART)
             transitions->list[kept++] = transitions->list[i];
@@ -300,34 +303,35 @@ static void leave_out_restarts(const struct play *play, struct transitions *tran
 }
 
 /* Nobody can go on; and nobody would if what the dead have left came to its end. */
-static bool is_over(const struct play *play, const struct transitions *transitions)
+static bool is_over(const struct execution *execution, const struct transitions *transitions)
 {
     bool somebody_waits = false, time_may_help = false;
-    for (size_t i = 0; i < play->settings.actors; i++) {
+    for (size_t i = 0; i < execution->settings.actors; i++) {
         if (can(transitions, i, TRANSITION_STEP))
             return false;
-        somebody_waits |= !has_ended(play, i) && !is_dead(play, i);
+        somebody_waits |= !has_ended(execution, i) && !is_dead(execution, i);
         time_may_help |= can(transitions, i, TRANSITION_EXPIRE);
     }
     return !(somebody_waits && time_may_help);
 }
 
-json_t *state_json(struct play *play, const struct replay *replay, const struct explore_view *view,
+json_t *state_json(struct execution *execution, const struct replay *replay, const struct explore_view *view,
                    bool *ret_over)
 {
     struct transitions transitions;
     json_t *steps = json_array(), *orders = json_array();
-    transitions.count = play_enabled(play, transitions.list);
-    leave_out_restarts(play, &transitions);
-    *ret_over = is_over(play, &transitions);
-    for (size_t i = 0; i < play->profile_length; i++)
-        json_array_append_new(steps, json_string(stop_name(play->profile[i])));
-    for (size_t i = 0; i < play->settings.actors; i++)
-        json_array_append_new(orders, order_json(play, view, &transitions, i));
-    json_t *history = history_json(play);
+    transitions.count = execution_enabled(execution, transitions.list);
+    leave_out_restarts(execution, &transitions);
+    *ret_over = is_over(execution, &transitions);
+    for (size_t i = 0; i < execution->profile_length; i++)
+        json_array_append_new(steps, json_string(stop_name(execution->profile[i])));
+    for (size_t i = 0; i < execution->settings.actors; i++)
+        json_array_append_new(orders, order_json(execution, view, &transitions, i));
+    json_t *history = history_json(execution);
     return json_pack("{s:O, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "schedule",
-                     json_array_get(history, play->transition_count), "strategy",
-                     play->settings.strategy->name, "stock", (json_int_t)play->settings.stock, "steps", steps,
-                     "orders", orders, "lock", lock_json(play), "database", database_json(play, view), "told",
-                     told_json(play, replay), "history", history, "over", *ret_over);
+                     json_array_get(history, execution->transition_count), "strategy",
+                     execution->settings.strategy->name, "stock", (json_int_t)execution->settings.stock,
+                     "steps", steps, "orders", orders, "lock", lock_json(execution), "database",
+                     database_json(execution, view), "told", told_json(execution, replay), "history", history,
+                     "over", *ret_over);
 }

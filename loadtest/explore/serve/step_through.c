@@ -53,17 +53,17 @@ static json_t *blame(struct stepper *stepper, const struct strategy *strategy, c
 
 /* ---- opening -------------------------------------------------------------------------------------------------- */
 
-static bool same_settings(const struct play_settings *a, const struct play_settings *b)
+static bool same_settings(const struct execution_settings *a, const struct execution_settings *b)
 {
     return a->strategy == b->strategy && a->actors == b->actors && a->stock == b->stock &&
            memcmp(a->quantities, b->quantities, sizeof a->quantities) == 0;
 }
 
-static void close_play(struct stepper *stepper)
+static void close_execution(struct stepper *stepper)
 {
-    if (stepper->has_play)
-        play_close(&stepper->play);
-    stepper->has_play = false;
+    if (stepper->has_execution)
+        execution_close(&stepper->execution);
+    stepper->has_execution = false;
 }
 
 static bool open_shop(struct stepper *stepper)
@@ -72,19 +72,19 @@ static bool open_shop(struct stepper *stepper)
     return stepper->has_shop;
 }
 
-static bool open_play(struct stepper *stepper, const struct play_settings *settings)
+static bool open_execution(struct stepper *stepper, const struct execution_settings *settings)
 {
-    if (stepper->has_play && same_settings(&stepper->play.settings, settings))
+    if (stepper->has_execution && same_settings(&stepper->execution.settings, settings))
         return true;
-    close_play(stepper);
-    stepper->has_play = open_shop(stepper) &&
-                        play_open(&stepper->play, &stepper->shop, stepper->url, settings);
-    return stepper->has_play;
+    close_execution(stepper);
+    stepper->has_execution = open_shop(stepper) &&
+                             execution_open(&stepper->execution, &stepper->shop, stepper->url, settings);
+    return stepper->has_execution;
 }
 
 void stepper_close(struct stepper *stepper)
 {
-    close_play(stepper);
+    close_execution(stepper);
     if (stepper->has_shop)
         explore_shop_close(&stepper->shop);
     stepper->has_shop = false;
@@ -97,7 +97,7 @@ static json_t *read_scenario(const json_t *question, struct scenario *ret_scenar
     char error[600];
     if (!text || !scenario_parse_short(text, ret_scenario, error, sizeof error))
         return invalid("%s", text ? error : "there is no schedule");
-    struct play_settings *settings = &ret_scenario->settings;
+    struct execution_settings *settings = &ret_scenario->settings;
     bool too_many = settings->stock > UNITS_MAX;
     for (size_t i = 0; i < settings->actors; i++)
         too_many |= settings->quantities[i] > UNITS_MAX;
@@ -114,35 +114,37 @@ static json_t *read_scenario(const json_t *question, struct scenario *ret_scenar
 /* ---- the next move -------------------------------------------------------------------------------------------- */
 
 /* Between a write and the order's rows, which follow it, there is nothing that another order could tell. */
-static bool goes_on(const struct play *play, unsigned actor)
+static bool goes_on(const struct execution *execution, unsigned actor)
 {
-    return play_next_step(play, actor, play->scene.event_count) == STEP_INSERT;
+    return execution_next_step(execution, actor, execution->scene.event_count) == STEP_INSERT;
 }
 
 /* Lets it make a step, or all it can make. False, with REPLAY's error. */
-static bool make_steps(struct play *play, uint8_t actor, bool to_end, bool every_step, struct replay *replay)
+static bool make_steps(struct execution *execution, uint8_t actor, bool to_end, bool every_step,
+                       struct replay *replay)
 {
     const struct transition step = {actor, TRANSITION_STEP};
-    if (!replay_is_enabled(play, step)) {
+    if (!replay_is_enabled(execution, step)) {
         snprintf(replay->error, sizeof replay->error, "%c cannot go on here", actor_name(actor));
         return false;
     }
     do
-        if (!replay_apply(play, step, replay))
+        if (!replay_apply(execution, step, replay))
             return false;
-    while ((to_end || (!every_step && goes_on(play, actor))) && replay_is_enabled(play, step));
+    while ((to_end || (!every_step && goes_on(execution, actor))) && replay_is_enabled(execution, step));
     return true;
 }
 
 /* "A": a step; "A>end": as far as it gets; "A!expire" and its kin. False, with REPLAY's error. */
-static bool apply_transition(struct play *play, const char *word, bool every_step, struct replay *replay)
+static bool apply_transition(struct execution *execution, const char *word, bool every_step,
+                             struct replay *replay)
 {
     struct script script;
     char part[32], error[600];
     bool is_step = strlen(word) == 1, to_end = false;
     snprintf(part, sizeof part, is_step ? "%s>end" : "%s", word);
     if (strlen(word) >= sizeof part ||
-        !script_parse(part, play->settings.actors, &script, error, sizeof error) || script.count != 1 ||
+        !script_parse(part, execution->settings.actors, &script, error, sizeof error) || script.count != 1 ||
         (script.parts[0].kind == TRANSITION_STEP && script.parts[0].stop != EVENT_ENDED) ||
         script.parts[0].waits) {
         snprintf(
@@ -154,9 +156,9 @@ static bool apply_transition(struct play *play, const char *word, bool every_ste
     to_end = !is_step;
     struct transition fault = {script.parts[0].actor, script.parts[0].kind};
     if (fault.kind == TRANSITION_STEP)
-        return make_steps(play, fault.actor, to_end, every_step, replay);
-    if (replay_is_enabled(play, fault))
-        return replay_apply(play, fault, replay);
+        return make_steps(execution, fault.actor, to_end, every_step, replay);
+    if (replay_is_enabled(execution, fault))
+        return replay_apply(execution, fault, replay);
     snprintf(replay->error, sizeof replay->error, "that cannot happen to %c here", actor_name(fault.actor));
     return false;
 }
@@ -164,32 +166,32 @@ static bool apply_transition(struct play *play, const char *word, bool every_ste
 /* ---- the state ------------------------------------------------------------------------------------------------ */
 
 /* What it has come to so far, as far as others can see: an order that is committed is sold, whatever it does next. */
-static void judge_so_far(struct play *play, const struct explore_books *books)
+static void judge_so_far(struct execution *execution, const struct explore_books *books)
 {
-    struct ending *ending = &play->ending;
-    int64_t stock = play->settings.stock;
+    struct ending *ending = &execution->ending;
+    int64_t stock = execution->settings.stock;
     *ending = (struct ending){.books = *books};
     ending->oversold = books->sold > stock ? books->sold - stock : 0;
     ending->drift = ending->oversold > 0 ? books->sold - (stock - books->left) : 0;
-    for (size_t i = 0; i < play->settings.actors; i++)
-        ending->outcomes[i] = play_has_reported(play, i, STEP_COMMIT) ||
-                                      play_has_reported(play, i, STEP_COMMIT_ORDER)
+    for (size_t i = 0; i < execution->settings.actors; i++)
+        ending->outcomes[i] = execution_has_reported(execution, i, STEP_COMMIT) ||
+                                      execution_has_reported(execution, i, STEP_COMMIT_ORDER)
                                   ? CREATED
                                   : UNKNOWN;
 }
 
 /* Adds what it came to, or has come to so far. The play has ended. */
-static void add_ending(struct play *play, const struct explore_view *view, bool over, json_t *state)
+static void add_ending(struct execution *execution, const struct explore_view *view, bool over, json_t *state)
 {
     char why[700] = "";
     if (!over)
-        judge_so_far(play, &view->books);
-    bool bad = over ? ending_is_bad(&play->ending) : play->ending.oversold > 0;
+        judge_so_far(execution, &view->books);
+    bool bad = over ? ending_is_bad(&execution->ending) : execution->ending.oversold > 0;
     if (over || bad)
-        explain(play, why, sizeof why);
-    json_object_set_new(state, "oversold", json_integer((json_int_t)play->ending.oversold));
+        explain(execution, why, sizeof why);
+    json_object_set_new(state, "oversold", json_integer((json_int_t)execution->ending.oversold));
     json_object_set_new(state, "bad", json_boolean(bad));
-    json_object_set_new(state, "ending", over ? story_ending(play) : json_null());
+    json_object_set_new(state, "ending", over ? story_ending(execution) : json_null());
     json_object_set_new(state, "explanation", *why ? json_string(why) : json_null());
 }
 
@@ -198,26 +200,29 @@ static json_t *answer_state(struct stepper *stepper, const struct scenario *scen
 {
     static struct replay replay;
     struct explore_view view;
-    struct play *play = &stepper->play;
+    struct execution *execution = &stepper->execution;
     const char *word = json_string_value(json_object_get(question, "move"));
     bool every_step = json_is_true(json_object_get(question, "every_step")), over = false;
     const struct strategy *strategy = scenario->settings.strategy;
     *ret_broken = true;
-    if (!open_play(stepper, &scenario->settings))
-        return blame(stepper, strategy, play->error);
-    if (!replay_follow(play, &scenario->script, &replay)) {
-        *ret_broken = *play->error;
-        return *play->error ? blame(stepper, strategy, play->error) : invalid("%s", replay.error);
+    if (!open_execution(stepper, &scenario->settings))
+        return blame(stepper, strategy, execution->error);
+    if (!replay_follow(execution, &scenario->script, &replay)) {
+        *ret_broken = *execution->error;
+        return *execution->error ? blame(stepper, strategy, execution->error) : invalid("%s", replay.error);
     }
-    bool moved = !word || apply_transition(play, word, every_step, &replay);
-    json_t *state = moved && explore_look(play, &view) ? state_json(play, &replay, &view, &over) : NULL;
-    *ret_broken = !play_end(play) || *play->error;
+    bool moved = !word || apply_transition(execution, word, every_step, &replay);
+    json_t *state = moved && explore_look(execution, &view) ? state_json(execution, &replay, &view, &over)
+                                                            : NULL;
+    *ret_broken = !execution_end(execution) || *execution->error;
     if (state && !*ret_broken) {
-        add_ending(play, &view, over, state);
+        add_ending(execution, &view, over, state);
         return state;
     }
     json_decref(state);
-    return *ret_broken ? blame(stepper, strategy, play->error) : moved ? NULL : invalid("%s", replay.error);
+    return *ret_broken ? blame(stepper, strategy, execution->error)
+           : moved     ? NULL
+                       : invalid("%s", replay.error);
 }
 
 /* ---- the search ----------------------------------------------------------------------------------------------- */
@@ -234,7 +239,7 @@ static bool settles_it(const json_t *row)
            json_is_object(json_object_get(row, "witness")) || json_object_get(row, "reason");
 }
 
-static json_t *answer_search(struct stepper *stepper, const struct play_settings *settings,
+static json_t *answer_search(struct stepper *stepper, const struct execution_settings *settings,
                              const char *faults, bool *ret_broken)
 {
     struct explore_plan plan = {.actors = (int64_t)settings->actors,
@@ -247,7 +252,7 @@ static json_t *answer_search(struct stepper *stepper, const struct play_settings
     if (plan.actors > 2 || plan.faults)
         plan.limits.bound = DEPTH_MAX; /* there may be too many for all, so the plainest first */
     *ret_broken = true;
-    close_play(stepper);
+    close_execution(stepper);
     if (!open_shop(stepper))
         return blame(stepper, settings->strategy, stepper->shop.error);
     json_t *row = explore_strategy(&plan, settings->strategy, &stepper->shop, stepper->url, nobody_is_told,

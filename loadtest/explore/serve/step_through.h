@@ -12,8 +12,8 @@ struct stepper {
     const char *url; /* of the database; not ours */
     struct explore_shop shop;
     bool has_shop;
-    struct play play;
-    bool has_play;
+    struct execution execution;
+    bool has_execution;
 };
 
 /* Answers {"schedule","move","every_step"}, or {"schedule","faults"} for a search: the state or the row that the search

@@ -122,14 +122,14 @@ static bool read_number(struct reader *reader, const char *what, const char *wor
     return true;
 }
 
-static bool read_strategy(struct reader *reader, const char *word, struct play_settings *settings)
+static bool read_strategy(struct reader *reader, const char *word, struct execution_settings *settings)
 {
     settings->strategy = word ? strategy_find(word) : NULL;
     return settings->strategy || wrong(reader, "unknown strategy '%s'", word ? word : "");
 }
 
 /* A:1 B:1 */
-static bool read_order(struct reader *reader, const char *word, struct play_settings *settings)
+static bool read_order(struct reader *reader, const char *word, struct execution_settings *settings)
 {
     if (settings->actors == ACTORS_MAX || word[0] != actor_name((unsigned)settings->actors) || word[1] != ':')
         return wrong(reader, "'%s' is not the next order (A:1 B:1 …, %d at most)", word, ACTORS_MAX);
@@ -303,7 +303,7 @@ size_t scenarios_parse(char *text, struct scenario *ret_scenarios, size_t most, 
 
 /* ---- the short form ------------------------------------------------------------------------------------------- */
 
-static bool read_quantities(struct reader *reader, char *list, struct play_settings *settings)
+static bool read_quantities(struct reader *reader, char *list, struct execution_settings *settings)
 {
     char *word;
     while ((word = strsep(&list, ","))) {
@@ -319,7 +319,7 @@ bool scenario_parse_short(const char *text, struct scenario *ret_scenario, char 
 {
     char copy[SCENARIO_TEXT], *word;
     struct reader reader = {.rest = copy, .error = ret_error, .size = size};
-    struct play_settings *settings = &ret_scenario->settings;
+    struct execution_settings *settings = &ret_scenario->settings;
     *ret_scenario = (struct scenario){.settings.stock = 1};
     if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy)
         return wrong(&reader, "too long");
@@ -342,7 +342,8 @@ bool scenario_parse_short(const char *text, struct scenario *ret_scenario, char 
     return true;
 }
 
-const char *scenario_short(const struct play_settings *settings, const struct script *script, char *buffer)
+const char *scenario_short(const struct execution_settings *settings, const struct script *script,
+                           char *buffer)
 {
     char words[SCRIPT_TEXT];
     size_t used = (size_t)snprintf(buffer, SCENARIO_TEXT, "%s s=%" PRId64 " q=", settings->strategy->name,

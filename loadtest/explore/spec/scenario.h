@@ -27,7 +27,7 @@ struct expectation {
 };
 
 struct scenario {
-    struct play_settings settings;
+    struct execution_settings settings;
     bool all; /* every schedule, not one */
     struct script script;
     struct expectation expectations[EXPECTATIONS_MAX];
@@ -41,7 +41,8 @@ size_t scenarios_parse(char *text, struct scenario *ret_scenarios, size_t most, 
 bool scenario_parse_short(const char *text, struct scenario *ret_scenario, char *ret_error, size_t size);
 /* Writes the short form of what was played; BUFFER of SCENARIO_TEXT bytes, returned. */
 enum { SCENARIO_TEXT = SCRIPT_TEXT + 200 };
-const char *scenario_short(const struct play_settings *settings, const struct script *script, char *buffer);
+const char *scenario_short(const struct execution_settings *settings, const struct script *script,
+                           char *buffer);
 
 /* The figures that LIST names, with commas between, a bit each; false with RET_ERROR where one is none of a schedule. */
 bool figures_parse(const char *list, unsigned *ret_figures, char *ret_error, size_t size);

@@ -16,15 +16,16 @@ static bool is_plainer(const struct witness *one, const struct witness *other)
 }
 
 /* Into its place among the plainest, of equal ones behind those that came before. */
-static void keep_witness(struct tally *tally, const struct play *play, bool bad, unsigned switches)
+static void keep_witness(struct tally *tally, const struct execution *execution, bool bad, unsigned switches)
 {
-    struct witness new = {.length = play->transition_count, .switches = switches, .is_bad = bad};
+    struct witness new = {.length = execution->transition_count, .switches = switches, .is_bad = bad};
     size_t most = tally->witness_most ? tally->witness_most : 1, at = tally->witness_count;
     while (at > 0 && is_plainer(&new, &tally->witnesses[at - 1]))
         at--;
     if (at == most)
         return;
-    memcpy(new.transitions, play->transitions, play->transition_count * sizeof play->transitions[0]);
+    memcpy(new.transitions, execution->transitions,
+           execution->transition_count * sizeof execution->transitions[0]);
     tally->witness_count += tally->witness_count < most;
     memmove(tally->witnesses + at + 1, tally->witnesses + at,
             (tally->witness_count - at - 1) * sizeof tally->witnesses[0]);
@@ -32,26 +33,27 @@ static void keep_witness(struct tally *tally, const struct play *play, bool bad,
 }
 
 /* A deadlock is wrong if the strategy does not retry: the victim's client is refused without a reason. */
-static bool deadlock_is_wrong(const struct play_settings *settings)
+static bool deadlock_is_wrong(const struct execution_settings *settings)
 {
     return settings->strategy->guarantee != UNSAFE && settings->strategy->max_tries <= 1;
 }
 
-bool tally_is_bad(const struct play *play)
+bool tally_is_bad(const struct execution *execution)
 {
-    unsigned never = play->settings.never;
+    unsigned never = execution->settings.never;
     if (never)
-        return figures_any(never, &play->ending);
-    return ending_is_bad(&play->ending) || (play->ending.deadlock && deadlock_is_wrong(&play->settings));
+        return figures_any(never, &execution->ending);
+    return ending_is_bad(&execution->ending) ||
+           (execution->ending.deadlock && deadlock_is_wrong(&execution->settings));
 }
 
-void tally_add(struct tally *tally, const struct play *play)
+void tally_add(struct tally *tally, const struct execution *execution)
 {
-    const struct ending *ending = &play->ending;
-    unsigned switches = context_switches(play->transitions, play->transition_count);
-    bool bad = tally_is_bad(play);
+    const struct ending *ending = &execution->ending;
+    unsigned switches = context_switches(execution->transitions, execution->transition_count);
+    bool bad = tally_is_bad(execution);
     tally->schedules++;
-    tally->transitions += play->transition_count;
+    tally->transitions += execution->transition_count;
     tally->oversold += ending->oversold > 0;
     tally->drifted += ending->drift != 0;
     tally->undersold += ending->undersold;
@@ -69,7 +71,7 @@ void tally_add(struct tally *tally, const struct play *play)
     tally->bad += bad;
     tally->by_switches[switches < SWITCHES_MAX ? switches : SWITCHES_MAX]++;
     if (bad || ending_breaks_lock(ending))
-        keep_witness(tally, play, bad, switches);
+        keep_witness(tally, execution, bad, switches);
 }
 
 unsigned tally_switches(const struct tally *tally, double quantile)
@@ -82,7 +84,7 @@ unsigned tally_switches(const struct tally *tally, double quantile)
 }
 
 /* Is more wanted than there is? Some flaws show only then. */
-static bool is_scarce(const struct play_settings *settings)
+static bool is_scarce(const struct execution_settings *settings)
 {
     int64_t wanted = 0;
     for (size_t i = 0; i < settings->actors; i++)
@@ -96,7 +98,7 @@ static bool lock_is_broken(const struct tally *tally)
     return tally->robbed + tally->two_holders + tally->hollow > 0;
 }
 
-enum explore_verdict explore_verdict(const struct play_settings *settings, const struct tally *tally,
+enum explore_verdict explore_verdict(const struct execution_settings *settings, const struct tally *tally,
                                      bool complete)
 {
     if (settings->never)
@@ -144,7 +146,7 @@ enum explore_verdict explore_verdict_of_both(enum explore_verdict one, enum expl
     return STRONGEST_FIRST[i];
 }
 
-const char *explore_verdict_why(const struct play_settings *settings, const struct tally *tally,
+const char *explore_verdict_why(const struct execution_settings *settings, const struct tally *tally,
                                 char *ret_text, size_t size)
 {
     const struct {

@@ -27,10 +27,10 @@ struct tally {
     size_t witness_count, witness_most;      /* 0: one */
 };
 
-/* Did something go wrong in the schedule that PLAY has just ended? */
-bool tally_is_bad(const struct play *play);
-/* Adds the schedule that PLAY has just ended. */
-void tally_add(struct tally *tally, const struct play *play);
+/* Did something go wrong in the schedule that EXECUTION has just ended? */
+bool tally_is_bad(const struct execution *execution);
+/* Adds the schedule that EXECUTION has just ended. */
+void tally_add(struct tally *tally, const struct execution *execution);
 /* So many switches have the schedules with the fewest (0), with the most (1), the one in the middle (0.5). */
 unsigned tally_switches(const struct tally *tally, double quantile);
 
@@ -44,7 +44,7 @@ enum explore_verdict {
     EXPLORE_BROKEN,     /* it promised more than it kept */
 };
 
-enum explore_verdict explore_verdict(const struct play_settings *settings, const struct tally *tally,
+enum explore_verdict explore_verdict(const struct execution_settings *settings, const struct tally *tally,
                                      bool complete);
 const char *explore_verdict_name(enum explore_verdict verdict);
 /* The verdict of a row that was searched twice with different settings. */
@@ -52,7 +52,7 @@ enum explore_verdict explore_verdict_of_both(enum explore_verdict one, enum expl
 
 /* Why a row is EXPLORE_BROKEN: what went wrong, and in how many schedules. Written to RET_TEXT of SIZE bytes, which is
  * returned. */
-const char *explore_verdict_why(const struct play_settings *settings, const struct tally *tally,
+const char *explore_verdict_why(const struct execution_settings *settings, const struct tally *tally,
                                 char *ret_text, size_t size);
 
 #endif
