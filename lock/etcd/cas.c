@@ -12,7 +12,7 @@
  * or given up, together with the revision. The line is for the watch alone: whether the lock is free is for etcd to
  * say, and a newcomer who finds it so goes before the line. */
 #include "base/clock.h"
-#include "lock/etcd/client.h"
+#include "lock/etcd/client/client.h"
 
 #include <inttypes.h>
 #include <pthread.h>

@@ -13,7 +13,7 @@
  * Every acquisition makes a new key, and etcd looks through the deleted ones too until they are compacted away: without
  * compaction a lock that is taken often grows slower, here about twice as slow after 8,000 times. */
 #include "base/clock.h"
-#include "lock/etcd/client.h"
+#include "lock/etcd/client/client.h"
 
 #include <inttypes.h>
 #include <stdio.h>

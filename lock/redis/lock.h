@@ -3,7 +3,7 @@
 #ifndef OVERSELL_LOCK_REDIS_LOCK_H
 #define OVERSELL_LOCK_REDIS_LOCK_H
 
-#include "lock/redis/plain.h"
+#include "lock/redis/string_lock.h"
 
 /* The lock's functions: see struct lock_ops. */
 enum lock_status redis_lock_release(struct lock *lock, struct lock_grant *grant);

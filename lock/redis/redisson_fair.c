@@ -13,7 +13,7 @@
  * each client's own there; a queue that everybody has left for dead is cleaned away after an hour, and not kept. */
 #include "base/clock.h"
 #include "lock/redis/client/wakeup.h"
-#include "lock/redis/redisson.h"
+#include "lock/redis/redisson_base.h"
 
 #include <stdio.h>
 #include <string.h>

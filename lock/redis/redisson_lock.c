@@ -11,7 +11,7 @@
  * Format and behaviour as Redisson 4.7's RedissonLock. */
 #include "base/clock.h"
 #include "lock/redis/client/wakeup.h"
-#include "lock/redis/redisson.h"
+#include "lock/redis/redisson_base.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -12,7 +12,7 @@
  * Behaviour as Redisson 4.7's RedissonRedLock and RedissonMultiLock. */
 #include "base/clock.h"
 #include "lock/redis/client/nodes.h"
-#include "lock/redis/redisson.h"
+#include "lock/redis/redisson_base.h"
 
 #include <stdio.h>
 #include <stdlib.h>

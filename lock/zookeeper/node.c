@@ -4,7 +4,7 @@
  * names, so that Curator and we stand in one queue: /PREFIX/locks/KEY/_c_UUID-lock-NNNNNNNNNN. The server gives the ten
  * digits, one more for each node made under a parent; they are what is compared, whoever made the node. */
 #include "base/clock.h"
-#include "lock/zookeeper/session.h"
+#include "lock/zookeeper/client/session.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>

@@ -16,7 +16,7 @@
  * does not know it yet. So the grant carries the transaction number that made the node, which only grows (the sequence
  * begins anew when an empty parent is removed): a fencing token, which the strategy zookeeper-fenced has the shop check. */
 #include "base/clock.h"
-#include "lock/zookeeper/session.h"
+#include "lock/zookeeper/client/session.h"
 
 enum watched { THE_ONE_BEFORE, THE_FIRST };
 enum when_woken { LOOKS_AGAIN, BELIEVES };

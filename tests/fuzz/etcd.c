@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "tests/fuzz/fuzz.h"
 
-#include "lock/etcd/client.h"
+#include "lock/etcd/client/client.h"
 
 #include <ctype.h>
 #include <curl/curl.h>

@@ -1,7 +1,7 @@
 /* Waiting until a key in etcd is deleted: a request whose reply is a stream of events, one JSON object a line, read until
  * the event comes or the waiter has no more time. */
 #include "base/clock.h"
-#include "lock/etcd/client_impl.h"
+#include "lock/etcd/client/client_impl.h"
 
 #include "base/json.h"
 

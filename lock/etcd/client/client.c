@@ -1,6 +1,6 @@
 /* Requests to etcd's JSON gateway, each with an absolute time limit, and what the locks ask of it about leases. */
 #include "base/clock.h"
-#include "lock/etcd/client_impl.h"
+#include "lock/etcd/client/client_impl.h"
 
 #include "base/json.h"
 

@@ -1,6 +1,6 @@
 /* What the locks on one Redis server that are plain values have in common: the handle, the key, the words. */
-#ifndef OVERSELL_LOCK_REDIS_PLAIN_H
-#define OVERSELL_LOCK_REDIS_PLAIN_H
+#ifndef OVERSELL_LOCK_REDIS_STRING_LOCK_H
+#define OVERSELL_LOCK_REDIS_STRING_LOCK_H
 
 #include "lock/redis/client/connection.h"
 

@@ -1,5 +1,5 @@
 /* What the locks on one Redis server that are plain values have in common: nothing here is an algorithm. */
-#include "lock/redis/plain.h"
+#include "lock/redis/string_lock.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* What the two halves of the etcd client, requests and watches, share. */
-#ifndef OVERSELL_LOCK_ETCD_CLIENT_IMPL_H
-#define OVERSELL_LOCK_ETCD_CLIENT_IMPL_H
+#ifndef OVERSELL_LOCK_ETCD_CLIENT_CLIENT_IMPL_H
+#define OVERSELL_LOCK_ETCD_CLIENT_CLIENT_IMPL_H
 
-#include "lock/etcd/client.h"
+#include "lock/etcd/client/client.h"
 
 #include <curl/curl.h>
 

@@ -8,8 +8,8 @@
  *   LOCK_AWAY     no connection, or no answer, within lock_command_ms(deadline): what was asked may have been done
  *   LOCK_REFUSED  the server's own "no"
  * They count a round trip and note the error in LOCK, which may be NULL. */
-#ifndef OVERSELL_LOCK_ZOOKEEPER_SESSION_H
-#define OVERSELL_LOCK_ZOOKEEPER_SESSION_H
+#ifndef OVERSELL_LOCK_ZOOKEEPER_CLIENT_SESSION_H
+#define OVERSELL_LOCK_ZOOKEEPER_CLIENT_SESSION_H
 
 #include "lock/lock_driver.h"
 
@@ -37,7 +37,7 @@ uint64_t zookeeper_sessions_lost(void);
 
 extern const struct lock_server zookeeper_server;
 
-/* ---- requests (lock/zookeeper/request.c) ------------------------------------------------------------------- */
+/* ---- requests (lock/zookeeper/client/request.c) ------------------------------------------------------------------- */
 
 /* An ephemeral node of ours. */
 struct zookeeper_node {

@@ -3,8 +3,8 @@
  *
  * A request that got no answer is sent again to the next of ETCD_ENDPOINTS. That does no harm, because every request
  * the locks make may arrive twice: a second lease ends by itself, and a second transaction finds what the first did. */
-#ifndef OVERSELL_LOCK_ETCD_CLIENT_H
-#define OVERSELL_LOCK_ETCD_CLIENT_H
+#ifndef OVERSELL_LOCK_ETCD_CLIENT_CLIENT_H
+#define OVERSELL_LOCK_ETCD_CLIENT_CLIENT_H
 
 #include "lock/lock_driver.h"
 

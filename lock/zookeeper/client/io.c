@@ -6,7 +6,7 @@
  *
  * Where there are several servers, one that is silent is left for the next, and the session goes along. */
 #include "base/clock.h"
-#include "lock/zookeeper/session_impl.h"
+#include "lock/zookeeper/client/session_impl.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>

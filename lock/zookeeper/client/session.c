@@ -4,9 +4,9 @@
  * it, begins the next, and clears away what others had to leave behind.
  *
  * One mutex guards everything here. It is taken inside the library's callbacks, so nobody who holds it locks the library
- * (lock/zookeeper/io.c); the requests' own mutex comes last. */
+ * (lock/zookeeper/client/io.c); the requests' own mutex comes last. */
 #include "base/clock.h"
-#include "lock/zookeeper/session_impl.h"
+#include "lock/zookeeper/client/session_impl.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * call, and its answer, which comes in another thread, is waited for with a time limit. The library answers each request
  * once, if only by saying that the connection was lost or the handle closed. */
 #include "base/clock.h"
-#include "lock/zookeeper/session_impl.h"
+#include "lock/zookeeper/client/session_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /* The process's session, as the requests and the watches need it: for lock/zookeeper*.c only. */
-#ifndef OVERSELL_LOCK_ZOOKEEPER_SESSION_IMPL_H
-#define OVERSELL_LOCK_ZOOKEEPER_SESSION_IMPL_H
+#ifndef OVERSELL_LOCK_ZOOKEEPER_CLIENT_SESSION_IMPL_H
+#define OVERSELL_LOCK_ZOOKEEPER_CLIENT_SESSION_IMPL_H
 
-#include "lock/zookeeper/session.h"
+#include "lock/zookeeper/client/session.h"
 
 #include <pthread.h>
 #include <zookeeper/zookeeper.h>
 
-/* ---- the library (lock/zookeeper/io.c) ------------------------------------------------------------------------------ */
+/* ---- the library (lock/zookeeper/client/io.c) ------------------------------------------------------------------------------ */
 
 /* For the keeper. Begins a handle, whose session has this time-out, in milliseconds, and is told of in ON_EVENT, with
  * the library locked; false where that cannot be done now. There is one at a time. */

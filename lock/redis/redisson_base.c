@@ -1,5 +1,5 @@
 /* What the locks in Redisson's format share. */
-#include "lock/redis/redisson.h"
+#include "lock/redis/redisson_base.h"
 
 #include "lock/process_gate.h"
 

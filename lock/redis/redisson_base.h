@@ -1,7 +1,7 @@
 /* What the locks in Redisson's format share: names, the contender's identity, and questions about a hash with one
  * field, <client's UUID>:<number>, whose value is the hold count. */
-#ifndef OVERSELL_LOCK_REDIS_REDISSON_H
-#define OVERSELL_LOCK_REDIS_REDISSON_H
+#ifndef OVERSELL_LOCK_REDIS_REDISSON_BASE_H
+#define OVERSELL_LOCK_REDIS_REDISSON_BASE_H
 
 #include "lock/redis/client/connection.h"
 
