@@ -33,9 +33,7 @@ library       = $(BUILD)/liboversell-$(1).a
 MAINS        := $(BUILD)/obj/service/main.o $(BUILD)/obj/loadtest/cli/main.o
 LIBRARIES    := $(foreach l,$(LAYERS),$(call library,$(l)))
 ENGINE_LIBRARIES := $(foreach l,base db lock service,$(call library,$(l)))
-# Helpers that several unit tests share: every file in tests/unit that is not itself a test.
-TEST_HELPERS := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c))
-TEST_SOURCES := $(wildcard tests/unit/test_*.c)
+TEST_SOURCES := $(wildcard tests/unit/*/test_*.c)
 TESTS        := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(TEST_SOURCES))
 # What plays the contenders for locks in the contract tests.
 LOCKPROBE    := $(if $(wildcard tests/contract/lockprobe.c),$(BUILD)/lockprobe)
@@ -44,7 +42,7 @@ TORTURE_SHIM := $(BUILD)/torture-shim.so
 # What judges a learner's strategy.
 JUDGE_OBJECTS := $(call objects,exercises/judge)
 ALL_OBJECTS  := $(foreach l,$(LAYERS) $(LOCKRUN),$(call objects,$(l))) $(JUDGE_OBJECTS) \
-                $(patsubst %.c,$(BUILD)/obj/%.o,$(TEST_SOURCES) $(TEST_HELPERS) $(wildcard tests/contract/*.c tests/fuzz/*.c tests/torture/*.c))
+                $(patsubst %.c,$(BUILD)/obj/%.o,$(TEST_SOURCES) $(wildcard tests/contract/*.c tests/fuzz/*.c tests/torture/*.c))
 
 # A program is built once its main file exists.
 PROGRAMS     := $(if $(wildcard service/main.c),$(BUILD)/order-service) \
@@ -169,8 +167,7 @@ $(TORTURE_SHIM): tests/torture/preload.c $(BUILD)/obj/flags
 
 # A test's own object comes first, and the first definition of a symbol counts: so a test puts fakes in the
 # place of what a library defines, even where another symbol brings that member in.
-$(TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(patsubst %.c,$(BUILD)/obj/%.o,$(TEST_HELPERS)) \
-                            $(LIBRARIES) $(BUILD)/obj/link-flags
+$(TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(LIBRARIES) $(BUILD)/obj/link-flags
 	@mkdir -p $(@D)
 	$(call link,-Wl$(comma)-z$(comma)muldefs -lcmocka)
 
@@ -393,7 +390,7 @@ mutants: ## mutation tests: applies each patch of tests/mutants, and fails if it
 	$(BUILD_NOW) all
 	+@BUILD=$(BUILD) tests/mutants/run $(ARGS)
 
-SOURCES  := $(foreach l,$(LAYERS) $(LOCKRUN),$(call c_sources,$(l))) $(TEST_SOURCES) $(TEST_HELPERS) \
+SOURCES  := $(foreach l,$(LAYERS) $(LOCKRUN),$(call c_sources,$(l))) $(TEST_SOURCES) \
             $(wildcard tests/contract/*.c tests/fuzz/*.c tests/torture/*.c) $(wildcard exercises/*/*.c)
 HEADERS  := $(sort $(shell find $(LAYERS) $(LOCKRUN) -name '*.h')) $(wildcard tests/unit/*.h tests/fuzz/*.h) $(wildcard exercises/judge/*.h)
 SCRIPTS  := stack/stack $(wildcard stack/*.sh) $(addprefix stack/container/,install keys with-keys postgres redis zookeeper) tests/run tests/fuzz/run tests/mutants/run tests/valgrind/order-service .ci/run docs/insert docs/workshop/shell

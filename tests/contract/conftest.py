@@ -8,7 +8,7 @@ import pytest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(1, str(Path(__file__).parents[1] / "e2e"))
+sys.path.insert(1, str(Path(__file__).parents[1] / "support"))
 pytest.register_assert_rewrite("basics", "conditions", "contender", "foreign", "stack")
 
 from contender import Probe  # noqa: E402  after its assertions are set to be explained

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).parent))
-pytest.register_assert_rewrite("basics", "browser", "contract", "lab", "load", "proxy", "servers", "service", "wire")
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+pytest.register_assert_rewrite("basics", "browser", "contract", "lab", "learner", "load", "proxy", "servers", "service", "wire")
 
 import lab  # noqa: E402  after its assertions are set to be explained
 
@@ -16,7 +16,7 @@ def pytest_collection_modifyitems(config, items):
     """The test of the whole run goes last, and only where the whole run is there to be judged."""
     last = [item for item in items if item.path.name == "test_zz_whole_run.py"]
     rest = [item for item in items if item not in last]
-    files = {path.name for path in Path(__file__).parent.glob("test_*.py")}
+    files = {path.name for path in Path(__file__).parent.rglob("test_*.py")}
     option = config.option
     whole = (
         files == {item.path.name for item in items}

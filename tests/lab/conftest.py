@@ -1,7 +1,7 @@
-"""Makes what all tests share, in tests/e2e, known here."""
+"""Makes what all tests share, in tests/support, known here."""
 
 import sys
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-sys.path.insert(1, str(Path(__file__).parents[1] / "e2e"))
+sys.path.insert(1, str(Path(__file__).parents[1] / "support"))

@@ -1,5 +1,5 @@
 /* Makes calls of the C library fail, to be preloaded into the service: from the N-th call of a kind on as many as the
- * file that OVERSELL_TORTURE names says, which may change at any time (tests/e2e/torture.py writes it). Where in the
+ * file that OVERSELL_TORTURE names says, which may change at any time (tests/support/torture.py writes it). Where in the
  * program a call failed goes to a second file, OVERSELL_TORTURE_STACK.
  *
  * What fails, fails as it would: a connection that is reset is shut, so that the server sees its end; short counts and

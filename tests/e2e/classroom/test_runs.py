@@ -3,44 +3,15 @@
 import signal
 import subprocess
 import threading
-from pathlib import Path
 
 import pytest
 
 from basics import BUILD, START_S
 from lab import Background, DOCUMENT, request_bytes, wait_until
+from processes import alive, descendants
 
 TOKEN = "a-token-of-some-length"
 LONG = {"strategies": ["atomic-decrement"], "duration_ms": 30000}
-
-
-def descendants(pid):
-    """The processes below PID, as (pid, when it started)."""
-    parents = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (folder / "stat").read_text().rsplit(")", 1)[1].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if words[0] != "Z":
-            parents[int(folder.name)] = (int(words[1]), words[19])
-    found, more = set(), {pid}
-    while more:
-        more = {child for child, (parent, _) in parents.items() if parent in more}
-        found |= {(child, parents[child][1]) for child in more}
-    return found
-
-
-def alive(processes):
-    left = set()
-    for pid, started in processes:
-        try:
-            words = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if words[19] == started and words[0] != "Z":
-            left.add(pid)
-    return left
 
 
 def ask(service, **order):

@@ -18,7 +18,7 @@ import pytest
 
 from basics import REPLY_S
 from lab import DOCUMENT, Closed, Session, as_body, next_free_id, request_bytes, wait_until
-from test_strategies import STRATEGIES
+from promises import STRATEGIES
 from torture import Torture
 
 EVERY_CALL = os.environ.get("TORTURE", "").replace(",", " ").split()

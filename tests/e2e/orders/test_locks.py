@@ -9,7 +9,7 @@ import pytest
 
 from basics import REPLY_S, wait_until
 from lab import SOON_S, Background, Closed, as_body, at_any_speed, request_bytes, stays
-from test_strategies import STRATEGIES
+from promises import STRATEGIES
 
 NO_EXCLUSION = {"mutex-early-release", "mutex-wrong-object", "redis-registry-shared"}  # or not their own lock
 WITHOUT = {name for name, (guarantee, _) in STRATEGIES.items() if guarantee == "safe" and "fenced" not in name}

@@ -18,7 +18,7 @@ from lab import (
     waiting_backends,
     with_database,
 )
-from test_strategies import STRATEGIES
+from promises import STRATEGIES
 
 # The steps of an undisturbed order that is created.
 STEPS = {

@@ -17,7 +17,7 @@ from lab import (
     wait_until,
     waiting_backends,
 )
-from test_strategies import STRATEGIES
+from promises import STRATEGIES
 
 SELLER = {"counter": "atomic-decrement", "units": "skip-locked", "buckets": "bucketed"}  # of each kind one
 BUCKETS = 16

@@ -21,7 +21,7 @@ from lab import (
     wait_until,
     waiting_backends,
 )
-from test_strategies import STRATEGIES
+from promises import STRATEGIES
 
 NEEDS_DATABASE = [
     ("POST", "/orders", {"product_id": 1, "quantity": 1}),

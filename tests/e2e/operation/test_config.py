@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from lab import run_service, wait_until
-from test_strategies import STRATEGIES
+from promises import STRATEGIES
 
 FLAG = re.compile(r"^\s+--([a-z-]+)\s+([A-Z_]+)\s", re.MULTILINE)
 

@@ -25,7 +25,7 @@ from lab import (
     wait_until,
     waiting_backends,
 )
-from test_strategies import STRATEGIES
+from promises import STRATEGIES
 
 # Rows whose orders wait for one another in the database, not in the process.
 IN_DATABASE = [name for name, (guarantee, _) in STRATEGIES.items() if guarantee == "safe"]

@@ -4,56 +4,8 @@ import pytest
 import redis
 
 from lab import Background, expect_balanced, expect_books, hammer, holding_row, psql, wait_until, waiting_backends
+from promises import STRATEGIES
 
-# name → (guarantee, what shows its flaw)
-STRATEGIES = {
-    "read-write": ("unsafe", "load"),
-    "decrement": ("unsafe", "load"),
-    "mutex-early-release": ("unsafe", "load"),
-    "mutex-wrong-object": ("unsafe", "load"),
-    "mutex": ("one-process", "second-process"),
-    "mutex-per-product": ("one-process", "second-process"),
-    "reentrant-mutex": ("one-process", "second-process+crash"),
-    "select-for-update": ("safe", "nothing"),
-    "atomic-decrement": ("safe", "nothing"),
-    "atomic-statement": ("safe", "nothing"),
-    "check-constraint": ("safe", "nothing"),
-    "optimistic": ("safe", "nothing"),
-    "repeatable-read": ("safe", "nothing"),
-    "serializable": ("safe", "nothing"),
-    "table-lock": ("safe", "nothing"),
-    "advisory-lock": ("safe", "nothing"),
-    "skip-locked": ("safe", "nothing"),
-    "bucketed": ("safe", "nothing"),
-    "batched": ("safe", "nothing"),
-    "lock-row": ("while-lease-holds", "expire"),
-    "lock-table": ("while-lease-holds", "expire"),
-    "shedlock": ("while-lease-holds", "expire"),
-    "redis-setnx-forever": ("unsafe", "crash"),
-    "redis-setnx": ("unsafe", "crash"),
-    "redis-setnx-repair": ("unsafe", "expire"),
-    "redis-del": ("unsafe", "expire"),
-    "redis-get-del": ("unsafe", "expire"),
-    "redis-lock": ("while-lease-holds", "expire"),
-    "redis-lock-checked": ("while-lease-holds", "expire"),
-    "redis-lock-early-release": ("unsafe", "load"),
-    "redis-registry": ("while-lease-holds", "expire"),
-    "redis-registry-shared": ("unsafe", "load"),
-    "fence-on-write": ("while-lease-holds", "expire"),
-    "redis-fenced": ("safe", "nothing"),
-    "redis-reentrant": ("while-lease-holds", "expire"),
-    "redis-fair": ("while-lease-holds", "expire"),
-    "redlock": ("while-lease-holds", "expire"),
-    "redisson-redlock": ("while-lease-holds", "expire"),
-    "zookeeper-naive": ("unsafe", "expire"),
-    "zookeeper-herd": ("while-lease-holds", "expire"),
-    "zookeeper": ("while-lease-holds", "expire"),
-    "curator": ("while-lease-holds", "expire"),
-    "zookeeper-fenced": ("safe", "nothing"),
-    "etcd": ("while-lease-holds", "expire"),
-    "etcd-cas": ("while-lease-holds", "expire"),
-    "etcd-fenced": ("safe", "nothing"),
-}
 CLEAN_HERE = [name for name, (guarantee, _) in STRATEGIES.items() if guarantee != "unsafe"]
 SHOWN_BY_LOAD = [name for name, (_, shown_by) in STRATEGIES.items() if "load" in shown_by]
 SHOWN_BY_SECOND_PROCESS = [name for name, (_, shown_by) in STRATEGIES.items() if "second-process" in shown_by]

@@ -15,7 +15,7 @@ from lab import (
     wait_until,
     waiting_backends,
 )
-from test_strategies import STRATEGIES
+from promises import STRATEGIES
 
 
 def new_key():

@@ -7,8 +7,9 @@ import time
 import pytest
 
 from lab import Background, Closed, as_body, request_bytes, wait_until
-from test_classroom import Learner, bearer
-from test_steps import START
+from learner import Learner, bearer
+
+START = "read-write s=1 q=1,1"  # a schedule that nothing has happened in
 
 LEARNERS = 40
 LONGEST_S = 1  # what a call may take; a busy machine gets ten times that

@@ -11,8 +11,8 @@ import pytest
 from basics import BUILD
 from lab import PATIENCE, wait_until
 from servers import number
-from test_classroom import Learner
-from test_runs import alive, descendants
+from learner import Learner
+from processes import alive, descendants
 
 TOKEN = "a-token-of-some-length"
 START = "read-write s=1 q=1,1"

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from lab import Background, hammer, holding_row, psql, wait_until, waiting_backends
-from test_classroom import Learner
+from learner import Learner
 
 TIMES = 20
 LONGEST_S = 2  # what a call may take; a busy machine gets ten times that
