@@ -10,23 +10,23 @@
 
 /* ---- the scene ------------------------------------------------------------------------------------------------ */
 
-void scene_init(struct scene *scene)
+void trace_init(struct execution_trace *trace)
 {
-    *scene = (struct scene){.last_step = STEP_COUNT};
-    pthread_mutex_init(&scene->mutex, NULL);
-    pthread_cond_init(&scene->stopped, NULL);
+    *trace = (struct execution_trace){.last_step = STEP_COUNT};
+    pthread_mutex_init(&trace->mutex, NULL);
+    pthread_cond_init(&trace->stopped, NULL);
 }
 
-void scene_destroy(struct scene *scene)
+void trace_destroy(struct execution_trace *trace)
 {
-    pthread_cond_destroy(&scene->stopped);
-    pthread_mutex_destroy(&scene->mutex);
+    pthread_cond_destroy(&trace->stopped);
+    pthread_mutex_destroy(&trace->mutex);
 }
 
-void scene_note(struct scene *scene, uint8_t actor, uint8_t what, int64_t value)
+void trace_event(struct execution_trace *trace, uint8_t actor, uint8_t what, int64_t value)
 {
-    if (scene->event_count < EVENTS_MAX) /* a schedule without an end is stopped long before */
-        scene->events[scene->event_count++] = (struct event){actor, what, value};
+    if (trace->event_count < EVENTS_MAX) /* a schedule without an end is stopped long before */
+        trace->events[trace->event_count++] = (struct event){actor, what, value};
 }
 
 /* ---- being held; the scene's mutex is held too ---------------------------------------------------------------- */
@@ -38,8 +38,8 @@ static _Noreturn void die(struct actor *actor)
     actor->state = ACTOR_CRASHED;
     actor->is_placing = false;
     actor->dies = false; /* what follows is let through */
-    pthread_cond_signal(&actor->scene->stopped);
-    pthread_mutex_unlock(&actor->scene->mutex);
+    pthread_cond_signal(&actor->trace->stopped);
+    pthread_mutex_unlock(&actor->trace->mutex);
     while (lock && !lock->ops->server && actor->hold.depth > 0) {
         struct lock_grant grant = actor->hold.grant;
         (void)lock_release(lock, &grant);
@@ -50,7 +50,7 @@ static _Noreturn void die(struct actor *actor)
 static void wait_for_release(struct actor *actor)
 {
     while (!actor->released)
-        pthread_cond_wait(&actor->go, &actor->scene->mutex);
+        pthread_cond_wait(&actor->go, &actor->trace->mutex);
     actor->released = false;
     if (actor->dies)
         die(actor);
@@ -59,10 +59,10 @@ static void wait_for_release(struct actor *actor)
 static void hold(struct actor *actor, enum actor_state state)
 {
     actor->state = state;
-    actor->scene->stops++;
+    actor->trace->stops++;
     actor->waits_for = 0;
     actor->may_try = false;
-    pthread_cond_signal(&actor->scene->stopped);
+    pthread_cond_signal(&actor->trace->stopped);
     wait_for_release(actor);
     actor->sleeps = false;
 }
@@ -80,7 +80,7 @@ void actor_release(struct actor *actor)
  * that another order could come between. */
 static bool is_held_at(const struct actor *actor, enum step step, int64_t value)
 {
-    if (actor->scene->gives_up || step == actor->scene->last_step || step == STEP_REFUSE ||
+    if (actor->trace->runs_free || step == actor->trace->last_step || step == STEP_REFUSE ||
         (step == STEP_CHECK && value == 0))
         return false;
     return step != STEP_READ || value >= actor->request.quantity;
@@ -99,7 +99,7 @@ static void on_step(struct observer *self, enum step step, int64_t value)
     struct actor *actor = (struct actor *)self;
     if (step == STEP_WAIT && !explore_lock_queues(actor->placing.strategy->lock)) /* its handle tells */
         return;
-    pthread_mutex_lock(&actor->scene->mutex);
+    pthread_mutex_lock(&actor->trace->mutex);
     if (actor->dies)
         die(actor);
     if (step == STEP_WAIT) {
@@ -109,63 +109,63 @@ static void on_step(struct observer *self, enum step step, int64_t value)
     } else if (step == STEP_DEL) { /* and knows that it has gone before the release is done */
         actor->hold.is_over = true;
     }
-    scene_note(actor->scene, actor->index, (uint8_t)step, value);
+    trace_event(actor->trace, actor->index, (uint8_t)step, value);
     if (is_held_at(actor, step, value))
         hold(actor, ACTOR_HELD);
-    pthread_mutex_unlock(&actor->scene->mutex);
+    pthread_mutex_unlock(&actor->trace->mutex);
 }
 
 static void on_pause(struct observer *self)
 {
     struct actor *actor = (struct actor *)self;
-    pthread_mutex_lock(&actor->scene->mutex);
+    pthread_mutex_lock(&actor->trace->mutex);
     if (actor->dies)
         die(actor);
-    scene_note(actor->scene, actor->index, EVENT_RETRY, STEP_NO_VALUE);
-    if (!actor->scene->gives_up)
+    trace_event(actor->trace, actor->index, EVENT_RETRY, STEP_NO_VALUE);
+    if (!actor->trace->runs_free)
         hold(actor, ACTOR_HELD);
-    pthread_mutex_unlock(&actor->scene->mutex);
+    pthread_mutex_unlock(&actor->trace->mutex);
 }
 
 /* In the lock's queue. That it has waited is told here, and not when it took its place: it may have had its turn since. */
 static bool on_sleep(struct observer *self, bool (*has_ended)(void *context), void *context)
 {
     struct actor *actor = (struct actor *)self;
-    pthread_mutex_lock(&actor->scene->mutex);
+    pthread_mutex_lock(&actor->trace->mutex);
     if (actor->dies)
         die(actor);
     note_place(actor);
-    scene_note(actor->scene, actor->index, EVENT_WAITS, has_ended ? 0 : WAITS_FOR_EVER);
+    trace_event(actor->trace, actor->index, EVENT_WAITS, has_ended ? 0 : WAITS_FOR_EVER);
     actor->sleeps = true;
     actor->has_ended = has_ended;
     actor->context = context;
-    if (!actor->scene->gives_up)
+    if (!actor->trace->runs_free)
         hold(actor, ACTOR_WAITING);
-    bool goes_on = !actor->scene->gives_up && !actor->times_out;
-    pthread_mutex_unlock(&actor->scene->mutex);
+    bool goes_on = !actor->trace->runs_free && !actor->times_out;
+    pthread_mutex_unlock(&actor->trace->mutex);
     return goes_on;
 }
 
 void actor_die_if_due(struct actor *actor)
 {
-    pthread_mutex_lock(&actor->scene->mutex);
+    pthread_mutex_lock(&actor->trace->mutex);
     if (actor->dies)
         die(actor);
-    pthread_mutex_unlock(&actor->scene->mutex);
+    pthread_mutex_unlock(&actor->trace->mutex);
 }
 
 bool actor_wait(struct actor *actor)
 {
-    pthread_mutex_lock(&actor->scene->mutex);
+    pthread_mutex_lock(&actor->trace->mutex);
     if (actor->dies)
         die(actor);
     if (!actor->times_out) /* in its sleep, which has ended so */
-        scene_note(actor->scene, actor->index, EVENT_WAITS, 0);
-    if (!actor->scene->gives_up && !actor->times_out)
+        trace_event(actor->trace, actor->index, EVENT_WAITS, 0);
+    if (!actor->trace->runs_free && !actor->times_out)
         hold(actor, ACTOR_WAITING);
-    bool goes_on = !actor->scene->gives_up && !actor->times_out;
+    bool goes_on = !actor->trace->runs_free && !actor->times_out;
     actor->times_out = false;
-    pthread_mutex_unlock(&actor->scene->mutex);
+    pthread_mutex_unlock(&actor->trace->mutex);
     return goes_on;
 }
 
@@ -174,32 +174,32 @@ bool actor_wait(struct actor *actor)
 static void place(struct actor *actor)
 {
     actor->is_placing = true;
-    pthread_mutex_unlock(&actor->scene->mutex);
+    pthread_mutex_unlock(&actor->trace->mutex);
     create_order(&actor->placing);
-    pthread_mutex_lock(&actor->scene->mutex);
+    pthread_mutex_lock(&actor->trace->mutex);
     actor->is_placing = false;
     if (!actor->dies) /* what it did after its end is none of its doing */
-        scene_note(actor->scene, actor->index, EVENT_ENDED, actor->placing.result.outcome);
+        trace_event(actor->trace, actor->index, EVENT_ENDED, actor->placing.result.outcome);
 }
 
 static void *act(void *arg)
 {
     struct actor *actor = arg;
-    pthread_mutex_lock(&actor->scene->mutex);
+    pthread_mutex_lock(&actor->trace->mutex);
     wait_for_release(actor);
     while (!actor->quits) {
         place(actor);
         hold(actor, ACTOR_ENDED);
     }
-    pthread_mutex_unlock(&actor->scene->mutex);
+    pthread_mutex_unlock(&actor->trace->mutex);
     return NULL;
 }
 
-bool actor_open(struct actor *actor, struct scene *scene, uint8_t index, const char *url, char *ret_error,
-                size_t size)
+bool actor_open(struct actor *actor, struct execution_trace *trace, uint8_t index, const char *url,
+                char *ret_error, size_t size)
 {
     *actor = (struct actor){.observer = {.on_step = on_step, .on_pause = on_pause, .on_sleep = on_sleep},
-                            .scene = scene,
+                            .trace = trace,
                             .index = index,
                             .url = url,
                             .state = ACTOR_HELD};
@@ -220,7 +220,7 @@ bool actor_crash(struct actor *actor, struct explore_shop *shop)
     actor->dies = true;
     if (actor->state != ACTOR_CRASHED)
         actor_release(actor);
-    pthread_mutex_unlock(&actor->scene->mutex);
+    pthread_mutex_unlock(&actor->trace->mutex);
     pthread_join(actor->thread, NULL);
     bool ended = explore_shop_end_session(shop, pid);
     if (actor->lock)
@@ -228,7 +228,7 @@ bool actor_crash(struct actor *actor, struct explore_shop *shop)
                                           time_session(actor->placing.strategy->lock, &actor->hold, pid));
     lock_close(actor->lock);
     actor->lock = NULL;
-    pthread_mutex_lock(&actor->scene->mutex);
+    pthread_mutex_lock(&actor->trace->mutex);
     actor->state = ACTOR_CRASHED;
     return ended;
 }
@@ -246,10 +246,10 @@ static bool revive(struct actor *actor)
 void actor_close(struct actor *actor)
 {
     if (actor->state != ACTOR_CRASHED) {
-        pthread_mutex_lock(&actor->scene->mutex);
+        pthread_mutex_lock(&actor->trace->mutex);
         actor->quits = true;
         actor_release(actor);
-        pthread_mutex_unlock(&actor->scene->mutex);
+        pthread_mutex_unlock(&actor->trace->mutex);
         pthread_join(actor->thread, NULL);
     }
     actor_drop_lock(actor);

@@ -30,20 +30,20 @@ struct hold {
 };
 
 /* What the actors of a play and its controller share. */
-struct scene {
+struct execution_trace {
     pthread_mutex_t mutex;
     pthread_cond_t stopped; /* an actor is no longer running */
     struct event events[EVENTS_MAX];
     size_t event_count;
     uint64_t stops; /* how often an actor has stopped running */
-    bool gives_up;  /* the schedule is over: nobody is held any more, and who finds the lock taken is busy */
+    bool runs_free; /* the schedule is over: nobody is held any more, and who finds the lock taken is busy */
     uint8_t
         last_step; /* the step after which an order has nothing more to do, so that it need not be held; or STEP_COUNT */
 };
 
 struct actor {
     struct observer observer; /* first: the callbacks get its address */
-    struct scene *scene;
+    struct execution_trace *trace;
     uint8_t index;
     const char *url; /* of the database; not ours */
     pthread_t thread;
@@ -68,15 +68,15 @@ struct actor {
     struct placing placing;
 };
 
-void scene_init(struct scene *scene);
-void scene_destroy(struct scene *scene);
+void trace_init(struct execution_trace *trace);
+void trace_destroy(struct execution_trace *trace);
 /* Notes what happened. The mutex is held. */
-void scene_note(struct scene *scene, uint8_t actor, uint8_t what, int64_t value);
+void trace_event(struct execution_trace *trace, uint8_t actor, uint8_t what, int64_t value);
 
 /* Starts the thread; the actor is held before its first step. LOCK (which may be NULL) becomes the actor's own. False:
  * there is no thread or no memory, or no database; RET_ERROR of SIZE bytes says which. */
-bool actor_open(struct actor *actor, struct scene *scene, uint8_t index, const char *url, char *ret_error,
-                size_t size);
+bool actor_open(struct actor *actor, struct execution_trace *trace, uint8_t index, const char *url,
+                char *ret_error, size_t size);
 /* Gives the actor its next order's strategy; it must not be running. One that has crashed begins a new life, as the next
  * process: NEXT_PROCESS is used up where locks are to take each actor for a process of its own, NULL: all are one. */
 bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t product_id, int64_t quantity,

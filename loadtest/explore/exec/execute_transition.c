@@ -14,11 +14,11 @@ enum {
 };
 
 /* Waits for a word from an actor, US at most. The mutex is held. */
-static bool wait_for_word(struct scene *scene, int64_t us)
+static bool wait_for_word(struct execution_trace *trace, int64_t us)
 {
     int64_t until_us = monotonic_us() + us;
     struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-    return pthread_cond_clockwait(&scene->stopped, &scene->mutex, CLOCK_MONOTONIC, &until) == 0;
+    return pthread_cond_clockwait(&trace->stopped, &trace->mutex, CLOCK_MONOTONIC, &until) == 0;
 }
 
 static size_t count_running(const struct execution *execution, bool also_waiting)
@@ -40,13 +40,13 @@ static bool look_who_waits(struct execution *execution, bool *ret_new)
         asked_for[i] = execution->actors[i].state == ACTOR_RUNNING;
         pids[i] = actor_session(&execution->actors[i]);
     }
-    pthread_mutex_unlock(&execution->scene.mutex);
+    pthread_mutex_unlock(&execution->trace.mutex);
     bool asked = explore_shop_waits(execution->shop, pids, execution->settings.actors, waits_for);
-    pthread_mutex_lock(&execution->scene.mutex);
+    pthread_mutex_lock(&execution->trace.mutex);
     for (size_t i = 0; asked && i < execution->settings.actors; i++)
         if (asked_for[i] && execution->actors[i].state == ACTOR_RUNNING) {
             if (waits_for[i] && !execution->actors[i].waits_for) {
-                scene_note(&execution->scene, (uint8_t)i, EVENT_WAITS, waits_for[i]);
+                trace_event(&execution->trace, (uint8_t)i, EVENT_WAITS, waits_for[i]);
                 *ret_new = true;
             }
             execution->actors[i].waits_for = waits_for[i];
@@ -79,19 +79,19 @@ static bool settle(struct execution *execution)
     int64_t until_us = monotonic_us() + PATIENCE_US;
     bool somebody_new = false;
     while (count_running(execution, true) > 0) {
-        if (count_running(execution, false) > 0 && wait_for_word(&execution->scene, LOOK_US))
+        if (count_running(execution, false) > 0 && wait_for_word(&execution->trace, LOOK_US))
             continue;
-        uint64_t stops = execution->scene.stops;
+        uint64_t stops = execution->trace.stops;
         if (!look_who_waits(execution, &somebody_new))
             return false;
-        if (stops != execution->scene.stops) /* the answer is older than what has just been heard */
+        if (stops != execution->trace.stops) /* the answer is older than what has just been heard */
             continue;
         if (count_running(execution, false) == 0 && is_deadlock(execution)) {
             execution->deadlock = true; /* PostgreSQL finds it too, and ends one of them */
-            (void)wait_for_word(&execution->scene, PATIENCE_US);
+            (void)wait_for_word(&execution->trace, PATIENCE_US);
         } else if (count_running(execution, false) == 0 && somebody_new) {
             somebody_new = false;
-            (void)wait_for_word(&execution->scene, DEADLOCK_US + execution->deadlock_wait_us);
+            (void)wait_for_word(&execution->trace, DEADLOCK_US + execution->deadlock_wait_us);
         } else if (count_running(execution, false) == 0) {
             return true;
         }
@@ -115,8 +115,8 @@ static bool is_victim(const struct execution *execution, const struct event *eve
  * deadlock_timeout after it began to wait. That look came too late: when the cycle had been closed by another order. */
 static bool is_late_victim(const struct execution *execution, size_t since, unsigned before)
 {
-    for (size_t i = since; i < execution->scene.event_count; i++) {
-        const struct event *event = &execution->scene.events[i];
+    for (size_t i = since; i < execution->trace.event_count; i++) {
+        const struct event *event = &execution->trace.events[i];
         if (before & 1u << event->actor && is_victim(execution, event))
             return true;
         before &= ~(1u << event->actor); /* what it waits for next is another wait */
@@ -127,16 +127,16 @@ static bool is_late_victim(const struct execution *execution, size_t since, unsi
 /* PostgreSQL may find the cycle before we do: so that its victim had begun to wait is told in no case. */
 static void note_deadlocks(struct execution *execution, size_t since)
 {
-    struct event *events = execution->scene.events;
-    for (size_t i = since; i < execution->scene.event_count; i++) {
+    struct event *events = execution->trace.events;
+    for (size_t i = since; i < execution->trace.event_count; i++) {
         if (!is_victim(execution, &events[i]))
             continue;
         uint8_t victim = events[i].actor;
         size_t kept = since;
-        for (size_t j = since; j < execution->scene.event_count; j++)
+        for (size_t j = since; j < execution->trace.event_count; j++)
             if (events[j].actor != victim || events[j].what != EVENT_WAITS)
                 events[kept++] = events[j];
-        execution->scene.event_count = kept;
+        execution->trace.event_count = kept;
         execution->deadlock = true;
         return;
     }
@@ -160,10 +160,10 @@ static bool may_free_a_lock(const struct event *event)
  * only once that has happened which wakes him. */
 static void let_try_again(struct execution *execution, size_t since)
 {
-    for (size_t i = since; i < execution->scene.event_count; i++)
-        for (size_t j = 0; may_free_a_lock(&execution->scene.events[i]) && j < execution->settings.actors;
+    for (size_t i = since; i < execution->trace.event_count; i++)
+        for (size_t j = 0; may_free_a_lock(&execution->trace.events[i]) && j < execution->settings.actors;
              j++)
-            execution->actors[j].may_try |= execution->scene.events[i].actor != j;
+            execution->actors[j].may_try |= execution->trace.events[i].actor != j;
     for (size_t j = 0; j < execution->settings.actors; j++) {
         struct actor *actor = &execution->actors[j];
         if (actor->state == ACTOR_WAITING && actor->sleeps && actor->may_try)
@@ -177,15 +177,15 @@ static bool look_at_refusals(struct execution *execution, size_t since)
 {
     struct explore_books books = {0};
     bool looked = false, well = true;
-    size_t count = execution->scene.event_count;
+    size_t count = execution->trace.event_count;
     for (size_t i = since; i < count && well; i++) {
-        const struct event *event = &execution->scene.events[i];
+        const struct event *event = &execution->trace.events[i];
         if (event->what != EVENT_ENDED || event->value != SOLD_OUT)
             continue;
         if (!looked) {
-            pthread_mutex_unlock(&execution->scene.mutex);
+            pthread_mutex_unlock(&execution->trace.mutex);
             well = explore_shop_audit(execution->shop, &books);
-            pthread_mutex_lock(&execution->scene.mutex);
+            pthread_mutex_lock(&execution->trace.mutex);
             looked = true;
         }
         if (!well)
@@ -200,12 +200,12 @@ static bool look_at_refusals(struct execution *execution, size_t since)
 static void put_in_order(struct execution *execution, size_t since, unsigned acting)
 {
     struct event events[EVENTS_MAX];
-    size_t count = execution->scene.event_count - since, placed = since;
-    memcpy(events, execution->scene.events + since, count * sizeof events[0]);
+    size_t count = execution->trace.event_count - since, placed = since;
+    memcpy(events, execution->trace.events + since, count * sizeof events[0]);
     for (unsigned turn = 0; turn < ACTORS_MAX; turn++)
         for (size_t i = 0; i < count; i++)
             if (events[i].actor == (acting + turn) % ACTORS_MAX)
-                execution->scene.events[placed++] = events[i];
+                execution->trace.events[placed++] = events[i];
 }
 
 static unsigned who_waits_in_postgresql(const struct execution *execution)
@@ -227,8 +227,8 @@ static bool apply_transition(struct execution *execution, struct transition tran
         snprintf(execution->error, sizeof execution->error, "a schedule without an end");
         return false;
     }
-    pthread_mutex_lock(&execution->scene.mutex);
-    since = execution->scene.event_count;
+    pthread_mutex_lock(&execution->trace.mutex);
+    since = execution->trace.event_count;
     unsigned waiting = who_waits_in_postgresql(execution);
     if (transition.kind == TRANSITION_STEP)
         actor_release(&execution->actors[transition.actor]);
@@ -243,8 +243,8 @@ static bool apply_transition(struct execution *execution, struct transition tran
     let_try_again(execution, since);
     put_in_order(execution, since, transition.actor);
     execution->transitions[execution->transition_count] = transition;
-    execution->transition_ends[execution->transition_count++] = execution->scene.event_count;
-    pthread_mutex_unlock(&execution->scene.mutex);
+    execution->transition_ends[execution->transition_count++] = execution->trace.event_count;
+    pthread_mutex_unlock(&execution->trace.mutex);
     return settled;
 }
 

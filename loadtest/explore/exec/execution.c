@@ -42,11 +42,11 @@ static bool learn_profile(struct execution *execution)
                  *why ? ": " : "", why);
         return false;
     }
-    for (size_t i = 0; i < execution->scene.event_count && execution->profile_length < PROFILE_MAX; i++)
-        if (execution->scene.events[i].what < STEP_COUNT)
-            execution->profile[execution->profile_length++] = execution->scene.events[i].what;
+    for (size_t i = 0; i < execution->trace.event_count && execution->profile_length < PROFILE_MAX; i++)
+        if (execution->trace.events[i].what < STEP_COUNT)
+            execution->profile[execution->profile_length++] = execution->trace.events[i].what;
     if (execution->profile_length > 0)
-        execution->scene.last_step = execution->profile[execution->profile_length - 1];
+        execution->trace.last_step = execution->profile[execution->profile_length - 1];
     return true;
 }
 
@@ -54,9 +54,9 @@ bool execution_open(struct execution *execution, struct explore_shop *shop, cons
                     const struct execution_settings *settings)
 {
     *execution = (struct execution){.settings = *settings, .shop = shop};
-    scene_init(&execution->scene);
+    trace_init(&execution->trace);
     for (size_t i = 0; i < settings->actors; i++)
-        if (!actor_open(&execution->actors[i], &execution->scene, (uint8_t)i, url, execution->error,
+        if (!actor_open(&execution->actors[i], &execution->trace, (uint8_t)i, url, execution->error,
                         sizeof execution->error)) {
             execution->settings.actors = i;
             execution_close(execution);
@@ -81,9 +81,9 @@ static bool let_all_end(struct execution *execution, bool only_begun, bool *ret_
 {
     int64_t until_us = monotonic_us() + END_US;
     bool ended = true;
-    pthread_mutex_lock(&execution->scene.mutex);
+    pthread_mutex_lock(&execution->trace.mutex);
     *ret_stuck = false;
-    execution->scene.gives_up = true;
+    execution->trace.runs_free = true;
     for (size_t i = 0; i < execution->settings.actors; i++) {
         struct actor *actor = &execution->actors[i];
         *ret_stuck |= actor->state == ACTOR_WAITING || actor->state == ACTOR_RUNNING;
@@ -95,10 +95,10 @@ static bool let_all_end(struct execution *execution, bool only_begun, bool *ret_
         while (ended && (execution->actors[i].is_placing || !only_begun) &&
                execution->actors[i].state != ACTOR_ENDED && execution->actors[i].state != ACTOR_CRASHED) {
             struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-            ended = pthread_cond_clockwait(&execution->scene.stopped, &execution->scene.mutex,
+            ended = pthread_cond_clockwait(&execution->trace.stopped, &execution->trace.mutex,
                                            CLOCK_MONOTONIC, &until) == 0;
         }
-    pthread_mutex_unlock(&execution->scene.mutex);
+    pthread_mutex_unlock(&execution->trace.mutex);
     if (!ended)
         execution->lost = execution->shop->lost = true;
     return ended;
@@ -108,10 +108,10 @@ static bool let_all_end(struct execution *execution, bool only_begun, bool *ret_
 static bool end_what_has_begun(struct execution *execution)
 {
     bool begun = false, stuck;
-    pthread_mutex_lock(&execution->scene.mutex);
+    pthread_mutex_lock(&execution->trace.mutex);
     for (size_t i = 0; i < execution->settings.actors; i++)
         begun |= execution->actors[i].is_placing;
-    pthread_mutex_unlock(&execution->scene.mutex);
+    pthread_mutex_unlock(&execution->trace.mutex);
     return !execution->lost && (!begun || let_all_end(execution, true, &stuck));
 }
 
@@ -121,7 +121,7 @@ void execution_close(struct execution *execution)
         return;
     for (size_t i = 0; i < execution->settings.actors; i++)
         actor_close(&execution->actors[i]);
-    scene_destroy(&execution->scene);
+    trace_destroy(&execution->trace);
     lock_close(execution->time);
     execution->time = NULL;
     execution->settings.actors = 0;
@@ -143,8 +143,8 @@ bool execution_start(void *self)
     }
     if (!explore_shop_reset(execution->shop, policy->kind, execution->settings.stock))
         return shop_says_no(execution);
-    execution->scene.event_count = 0;
-    execution->scene.gives_up = false;
+    execution->trace.event_count = 0;
+    execution->trace.runs_free = false;
     execution->transition_count = 0;
     execution->deadlock = execution->fault_made = false;
     execution->ending = (struct ending){0};
@@ -165,7 +165,7 @@ size_t execution_enabled(void *self, struct transition *ret_transitions)
 {
     struct execution *execution = self;
     size_t count = 0;
-    pthread_mutex_lock(&execution->scene.mutex);
+    pthread_mutex_lock(&execution->trace.mutex);
     for (size_t i = 0; i < execution->settings.actors; i++) {
         const struct actor *actor = &execution->actors[i];
         if (actor->state == ACTOR_HELD || (actor->state == ACTOR_WAITING && actor->may_try))
@@ -173,7 +173,7 @@ size_t execution_enabled(void *self, struct transition *ret_transitions)
     }
     if (execution->settings.faults)
         count = faults_enabled(execution, ret_transitions, count);
-    pthread_mutex_unlock(&execution->scene.mutex);
+    pthread_mutex_unlock(&execution->trace.mutex);
     return count;
 }
 
@@ -186,8 +186,8 @@ static bool is_its_own(const struct event *event)
 
 uint8_t execution_next_step(const struct execution *execution, unsigned actor, size_t events)
 {
-    const struct event *event = execution->scene.events + events;
-    while (event > execution->scene.events) {
+    const struct event *event = execution->trace.events + events;
+    while (event > execution->trace.events) {
         event--;
         if (event->actor != actor || !is_its_own(event))
             continue;
@@ -205,7 +205,7 @@ uint8_t execution_next_step(const struct execution *execution, unsigned actor, s
 size_t execution_remaining(void *self, unsigned actor)
 {
     struct execution *execution = self;
-    uint8_t next = execution_next_step(execution, actor, execution->scene.event_count);
+    uint8_t next = execution_next_step(execution, actor, execution->trace.event_count);
     size_t done = 0;
     while (done < execution->profile_length && execution->profile[done] != next)
         done++;
@@ -225,8 +225,8 @@ bool execution_read_stock(struct execution *execution, int64_t *ret_stock)
 
 bool execution_has_reported(const struct execution *execution, size_t actor, uint8_t what)
 {
-    for (size_t i = 0; i < execution->scene.event_count; i++)
-        if (execution->scene.events[i].actor == actor && execution->scene.events[i].what == what)
+    for (size_t i = 0; i < execution->trace.event_count; i++)
+        if (execution->trace.events[i].actor == actor && execution->trace.events[i].what == what)
             return true;
     return false;
 }
@@ -270,20 +270,20 @@ static void judge(struct execution *execution)
         ending->failed |= !is_explained(execution, outcome);
     }
     ending->answers_wrong = acknowledged != ending->books.orders;
-    for (size_t i = 0; i < execution->scene.event_count; i++)
-        ending->waited |= execution->scene.events[i].what == EVENT_WAITS ||
-                          execution->scene.events[i].what == STEP_WAIT;
+    for (size_t i = 0; i < execution->trace.event_count; i++)
+        ending->waited |= execution->trace.events[i].what == EVENT_WAITS ||
+                          execution->trace.events[i].what == STEP_WAIT;
 }
 
 /* Releases a lock that an order leaked, because it would block all further schedules. */
 static bool forget_leftovers(struct execution *execution, struct actor *actor)
 {
     bool well = true;
-    pthread_mutex_lock(&execution->scene.mutex);
+    pthread_mutex_lock(&execution->trace.mutex);
     bool leaked = actor->state == ACTOR_ENDED && actor->hold.depth > 0;
     if (leaked && !actor->lock->ops->server) /* only its own thread can release a mutex */
         well = actor_crash(actor, execution->shop);
-    pthread_mutex_unlock(&execution->scene.mutex);
+    pthread_mutex_unlock(&execution->trace.mutex);
     while (actor->lock && actor->hold.depth > 0) {
         struct lock_grant grant = actor->hold.grant;
         (void)lock_release(actor->lock, &grant);
@@ -295,7 +295,7 @@ static bool forget_leftovers(struct execution *execution, struct actor *actor)
 bool execution_end(void *self)
 {
     struct execution *execution = self;
-    size_t events = execution->scene.event_count;
+    size_t events = execution->trace.event_count;
     bool stuck;
     if (execution->lost || !let_all_end(execution, false, &stuck)) {
         snprintf(execution->error, sizeof execution->error, "an order does not finish");
@@ -306,7 +306,7 @@ bool execution_end(void *self)
     for (size_t i = 0; i < execution->settings.actors; i++)
         if (!forget_leftovers(execution, &execution->actors[i]))
             return shop_says_no(execution);
-    execution->scene.event_count =
+    execution->trace.event_count =
         events; /* what they did when nobody held them is no part of the schedule */
     for (size_t i = 0; i < execution->settings.actors; i++) {
         bool crashed = execution_has_reported(execution, i, EVENT_CRASHED);
@@ -332,8 +332,8 @@ uint64_t execution_fingerprint(void *self)
 {
     const struct execution *execution = self;
     uint64_t sum = 14695981039346656037u;
-    for (size_t i = 0; i < execution->scene.event_count; i++) {
-        const struct event *event = &execution->scene.events[i];
+    for (size_t i = 0; i < execution->trace.event_count; i++) {
+        const struct event *event = &execution->trace.events[i];
         bool is_token = event->what == STEP_LOCK || event->what == STEP_FENCE || event->what == STEP_REFUSE;
         sum = add_to_sum(sum, (uint64_t)event->actor << 8 | event->what);
         sum = add_to_sum(sum, is_token ? 0 : (uint64_t)event->value);

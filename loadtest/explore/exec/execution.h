@@ -44,7 +44,7 @@ struct ending {
 struct execution {
     struct execution_settings settings;
     struct explore_shop *shop;
-    struct scene scene;
+    struct execution_trace trace;
     struct actor actors[ACTORS_MAX];
     /* The order of steps when nobody is in the way. */
     uint8_t profile[PROFILE_MAX];

@@ -10,8 +10,8 @@
 
 static bool has_begun(const struct execution *execution, size_t actor)
 {
-    for (size_t i = 0; i < execution->scene.event_count; i++)
-        if (execution->scene.events[i].actor == actor && execution->scene.events[i].what != EVENT_CUT)
+    for (size_t i = 0; i < execution->trace.event_count; i++)
+        if (execution->trace.events[i].actor == actor && execution->trace.events[i].what != EVENT_CUT)
             return true;
     return false;
 }
@@ -99,7 +99,7 @@ static bool expire(struct execution *execution, struct actor *actor)
     /* Where nothing ended there is nothing to try again for; and with the dead it stays so. */
     actor->hold.is_over |= status == LOCK_OK || actor->state == ACTOR_CRASHED;
     if (status == LOCK_OK)
-        scene_note(&execution->scene, actor->index, EVENT_EXPIRED, actor->hold.is_place);
+        trace_event(&execution->trace, actor->index, EVENT_EXPIRED, actor->hold.is_place);
     return true;
 }
 
@@ -112,22 +112,22 @@ static bool await_stop(struct execution *execution, const struct actor *actor)
     until.tv_sec += PATIENCE_S;
     bool well = true;
     while (well && actor->state == ACTOR_RUNNING)
-        well = pthread_cond_clockwait(&execution->scene.stopped, &execution->scene.mutex, CLOCK_MONOTONIC,
+        well = pthread_cond_clockwait(&execution->trace.stopped, &execution->trace.mutex, CLOCK_MONOTONIC,
                                       &until) == 0;
     return well;
 }
 
 static bool time_out(struct execution *execution, struct actor *actor)
 {
-    scene_note(&execution->scene, actor->index, EVENT_TIMED_OUT, STEP_NO_VALUE);
+    trace_event(&execution->trace, actor->index, EVENT_TIMED_OUT, STEP_NO_VALUE);
     if (actor->state == ACTOR_WAITING) {
         actor->times_out = true;
         actor_release(actor);
         return true;
     }
-    pthread_mutex_unlock(&execution->scene.mutex);
+    pthread_mutex_unlock(&execution->trace.mutex);
     bool well = explore_shop_cancel(execution->shop, actor_session(actor));
-    pthread_mutex_lock(&execution->scene.mutex);
+    pthread_mutex_lock(&execution->trace.mutex);
     well = well && await_stop(execution, actor);
     if (!well)
         snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->shop->error);
@@ -141,13 +141,13 @@ static bool crash_one(struct execution *execution, struct actor *actor)
     bool well = true;
     if (actor->state == ACTOR_RUNNING) {
         actor->dies = true;
-        pthread_mutex_unlock(&execution->scene.mutex);
+        pthread_mutex_unlock(&execution->trace.mutex);
         well = explore_shop_end_session(execution->shop, actor_session(actor));
-        pthread_mutex_lock(&execution->scene.mutex);
+        pthread_mutex_lock(&execution->trace.mutex);
         well = well && await_stop(execution, actor);
     }
     well = well && actor_crash(actor, execution->shop);
-    scene_note(&execution->scene, actor->index, EVENT_CRASHED, STEP_NO_VALUE);
+    trace_event(&execution->trace, actor->index, EVENT_CRASHED, STEP_NO_VALUE);
     if (!well)
         snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->shop->error);
     return well;
@@ -174,7 +174,7 @@ static bool restart(struct execution *execution, struct actor *actor)
         return false;
     }
     actor->hold.is_over |= !time_is_held(execution->time, &actor->hold);
-    scene_note(&execution->scene, actor->index, EVENT_RESTARTED, STEP_NO_VALUE);
+    trace_event(&execution->trace, actor->index, EVENT_RESTARTED, STEP_NO_VALUE);
     return true;
 }
 
@@ -184,7 +184,7 @@ static bool cut(struct execution *execution, struct actor *actor)
         snprintf(execution->error, sizeof execution->error, "a server cannot be made unreachable");
         return false;
     }
-    scene_note(&execution->scene, actor->index, EVENT_CUT, STEP_NO_VALUE);
+    trace_event(&execution->trace, actor->index, EVENT_CUT, STEP_NO_VALUE);
     return true;
 }
 
@@ -217,7 +217,7 @@ static void look_for_the_robbed(struct execution *execution, unsigned actor)
             continue;
         other->hold.is_over = true;
         execution->ending.robbed = true;
-        scene_note(&execution->scene, other->index, EVENT_ROBBED, actor);
+        trace_event(&execution->trace, other->index, EVENT_ROBBED, actor);
     }
 }
 
@@ -233,11 +233,11 @@ static void look_at_holders(struct execution *execution, const struct actor *act
 
 void faults_watch(struct execution *execution, size_t since)
 {
-    size_t count = execution->scene.event_count; /* more may be noted */
+    size_t count = execution->trace.event_count; /* more may be noted */
     if (!execution->settings.strategy->lock)
         return;
     for (size_t i = since; i < count; i++) {
-        const struct event *event = &execution->scene.events[i];
+        const struct event *event = &execution->trace.events[i];
         if (event->what == STEP_DEL || event->what == STEP_UNLOCK)
             look_for_the_robbed(execution, event->actor);
         else if (event->what == STEP_LOCK)

@@ -37,18 +37,18 @@ bool replay_is_enabled(struct execution *execution, struct transition wanted)
 /* Among the events since SINCE: has the actor reported WHAT? */
 static bool has_reported(const struct execution *execution, size_t since, unsigned actor, uint8_t what)
 {
-    for (size_t i = since; i < execution->scene.event_count; i++)
-        if (execution->scene.events[i].actor == actor && execution->scene.events[i].what == what)
+    for (size_t i = since; i < execution->trace.event_count; i++)
+        if (execution->trace.events[i].actor == actor && execution->trace.events[i].what == what)
             return true;
     return false;
 }
 
 static const char *last_report(const struct execution *execution, unsigned actor)
 {
-    for (size_t i = execution->scene.event_count; i > 0; i--)
-        if (execution->scene.events[i - 1].actor == actor &&
-            execution->scene.events[i - 1].what != EVENT_WAITS)
-            return stop_name(execution->scene.events[i - 1].what);
+    for (size_t i = execution->trace.event_count; i > 0; i--)
+        if (execution->trace.events[i - 1].actor == actor &&
+            execution->trace.events[i - 1].what != EVENT_WAITS)
+            return stop_name(execution->trace.events[i - 1].what);
     return "nothing";
 }
 
@@ -63,7 +63,7 @@ static bool follow(struct execution *execution, const struct script_part *part, 
                                                   : fail(replay, "that cannot happen to %c here", name);
     /* What it waited for may have come meanwhile. */
     while (!has_reported(execution, since, part->actor, part->stop)) {
-        size_t before = execution->scene.event_count;
+        size_t before = execution->trace.event_count;
         if (has_reported(execution, since, part->actor, EVENT_ENDED))
             return fail(replay, "%c ended (%s) before its '%s'", name,
                         outcome_name(execution->actors[part->actor].placing.result.outcome),
@@ -106,7 +106,7 @@ bool replay_follow(struct execution *execution, const struct script *script, str
         const struct script_part *part = &script->parts[i];
         followed = follow(execution, part, since[part->actor], ret_replay);
         if (followed)
-            since[part->actor] = execution->scene.event_count;
+            since[part->actor] = execution->trace.event_count;
         else if (i > 0 || *last_report(execution, part->actor))
             snprintf(ret_replay->error + strlen(ret_replay->error),
                      sizeof ret_replay->error - strlen(ret_replay->error),
@@ -135,7 +135,7 @@ static struct script_part part_of_transition(const struct execution *execution, 
 {
     struct script_part part = {.actor = transition.actor, .kind = transition.kind, .stop = EVENT_ENDED};
     for (size_t i = begin; i < end; i++) {
-        const struct event *event = &execution->scene.events[i];
+        const struct event *event = &execution->trace.events[i];
         if (event->actor != transition.actor)
             continue;
         part.waits = event->what == EVENT_WAITS;
@@ -158,8 +158,8 @@ void script_of_execution(const struct execution *execution, struct script *ret_s
                        last->actor == transition.actor && !last->waits;
         /* A stop is the first of its name: what comes twice needs two words. */
         for (size_t e = group; goes_on && e < begin; e++)
-            goes_on = execution->scene.events[e].actor != transition.actor ||
-                      execution->scene.events[e].what != part.stop;
+            goes_on = execution->trace.events[e].actor != transition.actor ||
+                      execution->trace.events[e].what != part.stop;
         if (goes_on) {
             *last = part;
         } else {

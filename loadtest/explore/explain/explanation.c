@@ -33,8 +33,8 @@ __attribute__((format(printf, 2, 3))) static void say(struct text *text, const c
 /* When ACTOR last reported WHAT, as the number of the event; NEVER if it did not. */
 static size_t when(const struct execution *execution, unsigned actor, uint8_t what)
 {
-    for (size_t i = execution->scene.event_count; i > 0; i--)
-        if (execution->scene.events[i - 1].actor == actor && execution->scene.events[i - 1].what == what)
+    for (size_t i = execution->trace.event_count; i > 0; i--)
+        if (execution->trace.events[i - 1].actor == actor && execution->trace.events[i - 1].what == what)
             return i - 1;
     return NEVER;
 }
@@ -88,8 +88,8 @@ static bool explain_pair(const struct execution *execution, unsigned a, unsigned
     if (!sold(execution, a) || !sold(execution, b) || !did_not_see(execution, a, b) ||
         !did_not_see(execution, b, a))
         return false;
-    int64_t a_read = execution->scene.events[when(execution, a, STEP_READ)].value;
-    int64_t b_read = execution->scene.events[when(execution, b, STEP_READ)].value;
+    int64_t a_read = execution->trace.events[when(execution, a, STEP_READ)].value;
+    int64_t b_read = execution->trace.events[when(execution, b, STEP_READ)].value;
     char a_name = actor_name(a), b_name = actor_name(b);
     if (a_read == b_read)
         say(text, "%c and %c both read %" PRId64 ".", a_name, b_name, a_read);

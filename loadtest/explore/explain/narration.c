@@ -113,7 +113,7 @@ static void tell_lines(const struct execution *execution, const struct replay *r
     size_t e = 0;
     for (size_t m = 0; m < execution->transition_count; m++) {
         for (; e < execution->transition_ends[m]; e++) {
-            const struct event *event = &execution->scene.events[e];
+            const struct event *event = &execution->trace.events[e];
             char text[60];
             event_text(event, text, sizeof text);
             if (!*text || is_told_before(event, e > 0 ? event - 1 : NULL))
@@ -175,7 +175,7 @@ json_t *story_steps(const struct execution *execution, const struct replay *repl
     size_t e = 0;
     for (size_t m = 0; m < execution->transition_count; m++)
         for (; e < execution->transition_ends[m]; e++) {
-            const struct event *event = &execution->scene.events[e];
+            const struct event *event = &execution->trace.events[e];
             char text[60], actor[] = {actor_name(event->actor), '\0'};
             event_text(event, text, sizeof text);
             const char *step = event->what == EVENT_WAITS ? "waits"

@@ -34,8 +34,8 @@ static bool is_done_to_it(uint8_t what)
 /* The last event of ACTOR's own, or NULL where it has not begun. */
 static const struct event *last_event(const struct execution *execution, size_t actor)
 {
-    for (size_t i = execution->scene.event_count; i > 0; i--) {
-        const struct event *event = &execution->scene.events[i - 1];
+    for (size_t i = execution->trace.event_count; i > 0; i--) {
+        const struct event *event = &execution->trace.events[i - 1];
         if (event->actor == actor && !is_done_to_it(event->what))
             return event;
     }
@@ -170,8 +170,8 @@ static json_t *did_json(const struct execution *execution, size_t actor, int *re
 {
     json_t *did = json_array();
     *ret_tries = 1;
-    for (size_t i = 0; i < execution->scene.event_count; i++) {
-        const struct event *event = &execution->scene.events[i];
+    for (size_t i = 0; i < execution->trace.event_count; i++) {
+        const struct event *event = &execution->trace.events[i];
         if (event->actor != actor)
             continue;
         if (event->what == EVENT_RETRY) {
@@ -192,7 +192,7 @@ static json_t *order_json(const struct execution *execution, const struct explor
 {
     const struct event *last = last_event(execution, actor);
     const char *state = state_name(execution, transitions, actor);
-    uint8_t next = execution_next_step(execution, (unsigned)actor, execution->scene.event_count);
+    uint8_t next = execution_next_step(execution, (unsigned)actor, execution->trace.event_count);
     bool is_over = has_ended(execution, actor) || is_dead(execution, actor),
          waits = strcmp(state, "waiting") == 0;
     char name[] = {actor_name((unsigned)actor), '\0'}, reason[120];
@@ -222,8 +222,8 @@ static bool ends_transaction(uint8_t what)
 static const struct event *unseen_write(const struct execution *execution, size_t actor)
 {
     const struct event *written = NULL;
-    for (size_t i = 0; i < execution->scene.event_count; i++) {
-        const struct event *event = &execution->scene.events[i];
+    for (size_t i = 0; i < execution->trace.event_count; i++) {
+        const struct event *event = &execution->trace.events[i];
         if (event->actor != actor)
             continue;
         if (event->what == STEP_WRITE || event->what == STEP_TAKE)
@@ -262,7 +262,7 @@ static json_t *told_json(const struct execution *execution, const struct replay 
         while (i >= execution->transition_ends[transition])
             transition++;
         json_object_set_new(step, "move", json_integer((json_int_t)transition + 1));
-        const struct event *event = &execution->scene.events[i];
+        const struct event *event = &execution->trace.events[i];
         bool has_value = event->what < STEP_COUNT && event->value != STEP_NO_VALUE;
         json_object_set_new(step, "value", has_value ? json_integer(event->value) : json_null());
         if (event->what == EVENT_ROBBED)

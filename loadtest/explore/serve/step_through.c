@@ -116,7 +116,7 @@ static json_t *read_scenario(const json_t *question, struct scenario *ret_scenar
 /* Between a write and the order's rows, which follow it, there is nothing that another order could tell. */
 static bool goes_on(const struct execution *execution, unsigned actor)
 {
-    return execution_next_step(execution, actor, execution->scene.event_count) == STEP_INSERT;
+    return execution_next_step(execution, actor, execution->trace.event_count) == STEP_INSERT;
 }
 
 /* Lets it make a step, or all it can make. False, with REPLAY's error. */
