@@ -274,18 +274,19 @@ static int replay_in(struct lab *lab, const struct explore_settings *settings,
                      const struct explore_cases *cases)
 {
     struct lock_config addresses;
-    struct explore_shop shop;
+    struct product_schema schema;
     int status = ENDED_ENVIRONMENT;
     bool as_json = strcmp(settings->output.format, "json") == 0;
     if (!learn_addresses(lab, settings, &addresses))
         return status;
     lock_configure(&addresses);
-    if (!explore_shop_open(addresses.database_url, &shop)) {
-        complain("postgresql: %s", shop.error);
+    if (!product_schema_open(addresses.database_url, &schema)) {
+        complain("postgresql: %s", schema.error);
         return status;
     }
-    json_auto_t *results = cases_run(cases, &shop, addresses.database_url, as_json ? NULL : stdout, &status);
-    explore_shop_close(&shop);
+    json_auto_t *results = cases_run(cases, &schema, addresses.database_url, as_json ? NULL : stdout,
+                                     &status);
+    product_schema_close(&schema);
     if (!results || (as_json && write_replays(settings, results) != ENDED_AS_EXPECTED))
         return ENDED_ENVIRONMENT;
     return status;

@@ -213,7 +213,7 @@ bool actor_open(struct actor *actor, struct execution_trace *trace, uint8_t inde
     return false;
 }
 
-bool actor_crash(struct actor *actor, struct explore_shop *shop)
+bool actor_crash(struct actor *actor, struct product_schema *schema)
 {
     char pid[16];
     snprintf(pid, sizeof pid, "%s", actor_session(actor));
@@ -222,10 +222,10 @@ bool actor_crash(struct actor *actor, struct explore_shop *shop)
         actor_release(actor);
     pthread_mutex_unlock(&actor->trace->mutex);
     pthread_join(actor->thread, NULL);
-    bool ended = explore_shop_end_session(shop, pid);
+    bool ended = product_schema_end_session(schema, pid);
     if (actor->lock)
-        ended &= explore_shop_end_session(shop,
-                                          time_session(actor->placing.strategy->lock, &actor->hold, pid));
+        ended &= product_schema_end_session(schema,
+                                            time_session(actor->placing.strategy->lock, &actor->hold, pid));
     lock_close(actor->lock);
     actor->lock = NULL;
     pthread_mutex_lock(&actor->trace->mutex);

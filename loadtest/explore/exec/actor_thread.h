@@ -89,9 +89,9 @@ bool actor_cut(struct actor *actor);
 void actor_release(struct actor *actor);
 /* Ends it in the middle of its order: its thread, its connections, and the locks that are its memory. It must be held,
  * or on its way to its end because it dies.
- * What the servers know of it stays, but for SHOP's sessions of it, which have gone when this returns. The mutex is held,
+ * What the servers know of it stays, but for SCHEMA's sessions of it, which have gone when this returns. The mutex is held,
  * but not meanwhile. */
-bool actor_crash(struct actor *actor, struct explore_shop *shop);
+bool actor_crash(struct actor *actor, struct product_schema *schema);
 /* Ends the thread, which must be held before its first step, or have ended. */
 void actor_close(struct actor *actor);
 

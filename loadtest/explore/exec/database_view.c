@@ -69,7 +69,7 @@ static int64_t row_fence(const PGresult *fences, const struct lock_ops *lock)
 
 bool explore_look(struct execution *execution, struct explore_view *ret_view)
 {
-    struct explore_shop *shop = execution->shop;
+    struct product_schema *schema = execution->schema;
     AUTO_RESULT holders = NULL;
     AUTO_RESULT waiting = NULL;
     AUTO_RESULT fences = NULL;
@@ -77,16 +77,17 @@ bool explore_look(struct execution *execution, struct explore_view *ret_view)
     *ret_view = (struct explore_view){0};
     list_sessions(execution, sessions, sizeof sessions);
     int64_t deadline_us = monotonic_us() + LOOK_US;
-    if (!explore_shop_audit(shop, &ret_view->books)) {
-        snprintf(execution->error, sizeof execution->error, "postgresql: %s", shop->error);
+    if (!product_schema_audit(schema, &ret_view->audit)) {
+        snprintf(execution->error, sizeof execution->error, "postgresql: %s", schema->error);
         return false;
     }
-    db_set_deadline(shop->db, deadline_us, deadline_us);
-    if (db_run(shop->db, &ST_ROW_HOLDER, (const char *const[]){DB_NUMBER(shop->product_id)}, &holders) !=
+    db_set_deadline(schema->db, deadline_us, deadline_us);
+    if (db_run(schema->db, &ST_ROW_HOLDER, (const char *const[]){DB_NUMBER(schema->product_id)}, &holders) !=
             DB_OK ||
-        db_run(shop->db, &ST_WAITING_FOR, (const char *const[]){sessions}, &waiting) != DB_OK ||
-        db_run(shop->db, &ST_FENCES, (const char *const[]){DB_NUMBER(shop->product_id)}, &fences) != DB_OK) {
-        snprintf(execution->error, sizeof execution->error, "postgresql: %s", db_error(shop->db));
+        db_run(schema->db, &ST_WAITING_FOR, (const char *const[]){sessions}, &waiting) != DB_OK ||
+        db_run(schema->db, &ST_FENCES, (const char *const[]){DB_NUMBER(schema->product_id)}, &fences) !=
+            DB_OK) {
+        snprintf(execution->error, sizeof execution->error, "postgresql: %s", db_error(schema->db));
         return false;
     }
     for (int i = 0; i < PQntuples(holders); i++) {

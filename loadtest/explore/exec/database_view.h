@@ -6,7 +6,7 @@
 
 /* What PostgreSQL knows of the orders' sessions. */
 struct explore_view {
-    struct explore_books books; /* as others can see them: what is committed */
+    struct product_audit audit; /* as others can see them: what is committed */
     unsigned
         row_holders; /* bits of the orders that have locked the product's row, to change it or for update */
     int64_t

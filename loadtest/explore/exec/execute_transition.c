@@ -41,7 +41,8 @@ static bool look_who_waits(struct execution *execution, bool *ret_new)
         pids[i] = actor_session(&execution->actors[i]);
     }
     pthread_mutex_unlock(&execution->trace.mutex);
-    bool asked = explore_shop_waits(execution->shop, pids, execution->settings.actors, waits_for);
+    bool asked = product_schema_blocked_sessions(execution->schema, pids, execution->settings.actors,
+                                                 waits_for);
     pthread_mutex_lock(&execution->trace.mutex);
     for (size_t i = 0; asked && i < execution->settings.actors; i++)
         if (asked_for[i] && execution->actors[i].state == ACTOR_RUNNING) {
@@ -52,7 +53,7 @@ static bool look_who_waits(struct execution *execution, bool *ret_new)
             execution->actors[i].waits_for = waits_for[i];
         }
     if (!asked)
-        snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->shop->error);
+        snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->schema->error);
     return asked;
 }
 
@@ -175,7 +176,7 @@ static void let_try_again(struct execution *execution, size_t since)
  * was refused. False: PostgreSQL does not say. The mutex is held but for the question. */
 static bool look_at_refusals(struct execution *execution, size_t since)
 {
-    struct explore_books books = {0};
+    struct product_audit audit = {0};
     bool looked = false, well = true;
     size_t count = execution->trace.event_count;
     for (size_t i = since; i < count && well; i++) {
@@ -184,13 +185,13 @@ static bool look_at_refusals(struct execution *execution, size_t since)
             continue;
         if (!looked) {
             pthread_mutex_unlock(&execution->trace.mutex);
-            well = explore_shop_audit(execution->shop, &books);
+            well = product_schema_audit(execution->schema, &audit);
             pthread_mutex_lock(&execution->trace.mutex);
             looked = true;
         }
         if (!well)
-            snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->shop->error);
-        else if (books.left >= execution->settings.quantities[event->actor])
+            snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->schema->error);
+        else if (audit.left >= execution->settings.quantities[event->actor])
             execution->ending.false_refusal = true;
     }
     return well;
@@ -267,7 +268,7 @@ bool execution_apply(void *self, struct transition transition)
     bool late, made = apply_transition(execution, transition, &late);
     /* In every run the victim must be the order that closes the cycle. So the schedule starts again with longer waits. */
     for (int tries = 0; made && late && tries < LATE_MAX; tries++) {
-        int64_t at_least_us = execution->shop->deadlock_timeout_us;
+        int64_t at_least_us = execution->schema->deadlock_timeout_us;
         execution->deadlock_wait_us = execution->deadlock_wait_us < at_least_us
                                           ? at_least_us
                                           : execution->deadlock_wait_us * 2;

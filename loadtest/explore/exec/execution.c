@@ -50,10 +50,10 @@ static bool learn_profile(struct execution *execution)
     return true;
 }
 
-bool execution_open(struct execution *execution, struct explore_shop *shop, const char *url,
+bool execution_open(struct execution *execution, struct product_schema *schema, const char *url,
                     const struct execution_settings *settings)
 {
-    *execution = (struct execution){.settings = *settings, .shop = shop};
+    *execution = (struct execution){.settings = *settings, .schema = schema};
     trace_init(&execution->trace);
     for (size_t i = 0; i < settings->actors; i++)
         if (!actor_open(&execution->actors[i], &execution->trace, (uint8_t)i, url, execution->error,
@@ -100,7 +100,7 @@ static bool let_all_end(struct execution *execution, bool only_begun, bool *ret_
         }
     pthread_mutex_unlock(&execution->trace.mutex);
     if (!ended)
-        execution->lost = execution->shop->lost = true;
+        execution->lost = execution->schema->lost = true;
     return ended;
 }
 
@@ -127,9 +127,9 @@ void execution_close(struct execution *execution)
     execution->settings.actors = 0;
 }
 
-static bool shop_says_no(struct execution *execution)
+static bool database_error(struct execution *execution)
 {
-    snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->shop->error);
+    snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->schema->error);
     return false;
 }
 
@@ -141,8 +141,8 @@ bool execution_start(void *self)
         snprintf(execution->error, sizeof execution->error, "an order does not finish");
         return false;
     }
-    if (!explore_shop_reset(execution->shop, policy->kind, execution->settings.stock))
-        return shop_says_no(execution);
+    if (!product_schema_reset(execution->schema, policy->kind, execution->settings.stock))
+        return database_error(execution);
     execution->trace.event_count = 0;
     execution->trace.runs_free = false;
     execution->transition_count = 0;
@@ -151,7 +151,7 @@ bool execution_start(void *self)
     execution->fails_alone = false;
     execution->restarts = 0;
     for (size_t i = 0; i < execution->settings.actors; i++)
-        if (!actor_prepare(&execution->actors[i], execution->settings.strategy, execution->shop->product_id,
+        if (!actor_prepare(&execution->actors[i], execution->settings.strategy, execution->schema->product_id,
                            execution->settings.quantities[i],
                            execution->own_processes ? &execution->processes : NULL, execution->error,
                            sizeof execution->error))
@@ -216,10 +216,10 @@ size_t execution_remaining(void *self, unsigned actor)
 
 bool execution_read_stock(struct execution *execution, int64_t *ret_stock)
 {
-    struct explore_books books;
-    if (!explore_shop_audit(execution->shop, &books))
-        return shop_says_no(execution);
-    *ret_stock = books.left;
+    struct product_audit audit;
+    if (!product_schema_audit(execution->schema, &audit))
+        return database_error(execution);
+    *ret_stock = audit.left;
     return true;
 }
 
@@ -254,8 +254,8 @@ static void judge(struct execution *execution)
 {
     struct ending *ending = &execution->ending;
     int64_t stock = execution->settings.stock, acknowledged = 0;
-    ending->drift = ending->books.sold - (stock - ending->books.left);
-    ending->oversold = ending->books.sold > stock ? ending->books.sold - stock : 0;
+    ending->drift = ending->audit.sold - (stock - ending->audit.left);
+    ending->oversold = ending->audit.sold > stock ? ending->audit.sold - stock : 0;
     for (size_t i = 0; i < execution->settings.actors; i++) {
         enum outcome outcome = ending->outcomes[i];
         if (execution_has_reported(
@@ -266,10 +266,10 @@ static void judge(struct execution *execution)
         }
         acknowledged += outcome == CREATED;
         ending->undersold |= outcome != CREATED &&
-                             execution->settings.quantities[i] <= stock - ending->books.sold;
+                             execution->settings.quantities[i] <= stock - ending->audit.sold;
         ending->failed |= !is_explained(execution, outcome);
     }
-    ending->answers_wrong = acknowledged != ending->books.orders;
+    ending->answers_wrong = acknowledged != ending->audit.orders;
     for (size_t i = 0; i < execution->trace.event_count; i++)
         ending->waited |= execution->trace.events[i].what == EVENT_WAITS ||
                           execution->trace.events[i].what == STEP_WAIT;
@@ -282,7 +282,7 @@ static bool forget_leftovers(struct execution *execution, struct actor *actor)
     pthread_mutex_lock(&execution->trace.mutex);
     bool leaked = actor->state == ACTOR_ENDED && actor->hold.depth > 0;
     if (leaked && !actor->lock->ops->server) /* only its own thread can release a mutex */
-        well = actor_crash(actor, execution->shop);
+        well = actor_crash(actor, execution->schema);
     pthread_mutex_unlock(&execution->trace.mutex);
     while (actor->lock && actor->hold.depth > 0) {
         struct lock_grant grant = actor->hold.grant;
@@ -305,7 +305,7 @@ bool execution_end(void *self)
     execution->ending.stuck = stuck;
     for (size_t i = 0; i < execution->settings.actors; i++)
         if (!forget_leftovers(execution, &execution->actors[i]))
-            return shop_says_no(execution);
+            return database_error(execution);
     execution->trace.event_count =
         events; /* what they did when nobody held them is no part of the schedule */
     for (size_t i = 0; i < execution->settings.actors; i++) {
@@ -314,8 +314,8 @@ bool execution_end(void *self)
         if (crashed)
             time_clear_away(execution->settings.strategy->lock, execution->time, &execution->actors[i].hold);
     }
-    if (!explore_shop_audit(execution->shop, &execution->ending.books))
-        return shop_says_no(execution);
+    if (!product_schema_audit(execution->schema, &execution->ending.audit))
+        return database_error(execution);
     judge(execution);
     return true;
 }

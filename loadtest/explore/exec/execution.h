@@ -24,7 +24,7 @@ struct execution_settings {
 
 /* What a schedule came to. */
 struct ending {
-    struct explore_books books;
+    struct product_audit audit;
     enum outcome outcomes[ACTORS_MAX];
     int64_t oversold;   /* units sold beyond the stock */
     int64_t drift;      /* sold − (stock − left): above 0 updates were lost, below 0 units were */
@@ -43,7 +43,7 @@ struct ending {
 
 struct execution {
     struct execution_settings settings;
-    struct explore_shop *shop;
+    struct product_schema *schema;
     struct execution_trace trace;
     struct actor actors[ACTORS_MAX];
     /* The order of steps when nobody is in the way. */
@@ -72,7 +72,7 @@ struct execution {
 };
 
 /* Opens connections and threads, and lets one order run alone, to learn the strategy's steps. False, with ERROR filled. */
-bool execution_open(struct execution *execution, struct explore_shop *shop, const char *url,
+bool execution_open(struct execution *execution, struct product_schema *schema, const char *url,
                     const struct execution_settings *settings);
 /* May be called in the middle of a schedule. Sets LOST if threads do not finish; these are left running. */
 void execution_close(struct execution *execution);

@@ -89,11 +89,12 @@ size_t faults_enabled(const struct execution *execution, struct transition *tran
 
 static bool expire(struct execution *execution, struct actor *actor)
 {
-    enum lock_status status = time_end(execution->settings.strategy->lock, execution->time, execution->shop,
+    enum lock_status status = time_end(execution->settings.strategy->lock, execution->time, execution->schema,
                                        &actor->hold);
     if (status != LOCK_OK && status != LOCK_LOST) {
         snprintf(execution->error, sizeof execution->error, "a lock cannot be ended: %s: %s",
-                 lock_status_name(status), execution->time ? execution->time->error : execution->shop->error);
+                 lock_status_name(status),
+                 execution->time ? execution->time->error : execution->schema->error);
         return false;
     }
     /* Where nothing ended there is nothing to try again for; and with the dead it stays so. */
@@ -126,11 +127,11 @@ static bool time_out(struct execution *execution, struct actor *actor)
         return true;
     }
     pthread_mutex_unlock(&execution->trace.mutex);
-    bool well = explore_shop_cancel(execution->shop, actor_session(actor));
+    bool well = product_schema_cancel(execution->schema, actor_session(actor));
     pthread_mutex_lock(&execution->trace.mutex);
     well = well && await_stop(execution, actor);
     if (!well)
-        snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->shop->error);
+        snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->schema->error);
     return well;
 }
 
@@ -142,14 +143,14 @@ static bool crash_one(struct execution *execution, struct actor *actor)
     if (actor->state == ACTOR_RUNNING) {
         actor->dies = true;
         pthread_mutex_unlock(&execution->trace.mutex);
-        well = explore_shop_end_session(execution->shop, actor_session(actor));
+        well = product_schema_end_session(execution->schema, actor_session(actor));
         pthread_mutex_lock(&execution->trace.mutex);
         well = well && await_stop(execution, actor);
     }
-    well = well && actor_crash(actor, execution->shop);
+    well = well && actor_crash(actor, execution->schema);
     trace_event(&execution->trace, actor->index, EVENT_CRASHED, STEP_NO_VALUE);
     if (!well)
-        snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->shop->error);
+        snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->schema->error);
     return well;
 }
 

@@ -124,7 +124,7 @@ bool time_forget(const struct lock_ops *ops, unsigned server, const struct hold 
     return forgotten;
 }
 
-enum lock_status time_end(const struct lock_ops *ops, struct lock *time, struct explore_shop *shop,
+enum lock_status time_end(const struct lock_ops *ops, struct lock *time, struct product_schema *schema,
                           const struct hold *hold)
 {
     struct lock_grant grant = hold->grant;
@@ -134,7 +134,7 @@ enum lock_status time_end(const struct lock_ops *ops, struct lock *time, struct 
     case SHORTEN: return shorten(time, hold);
     case RELEASE: return time->ops->release(time, &grant);
     case TERMINATE:
-        return explore_shop_end_session(shop, time_session(ops, hold, pid)) ? LOCK_OK : LOCK_FAILED;
+        return product_schema_end_session(schema, time_session(ops, hold, pid)) ? LOCK_OK : LOCK_FAILED;
     case NEVER: break;
     }
     return LOCK_LOST;

@@ -12,7 +12,7 @@ enum lock_status time_open(const struct lock_ops *ops, struct lock **ret_time);
 
 /* Ends what carries the grant in HOLD: its lease, its session, its connection. LOCK_LOST: it had ended before, or has no
  * end; else why it could not be done. */
-enum lock_status time_end(const struct lock_ops *ops, struct lock *time, struct explore_shop *shop,
+enum lock_status time_end(const struct lock_ops *ops, struct lock *time, struct product_schema *schema,
                           const struct hold *hold);
 
 /* Of a lock that is kept on several servers: server number SERVER, from 0 on, loses what it knows of the grant in HOLD, as

@@ -53,24 +53,24 @@ static const struct statement ST_SESSION_FACTS = {
     "(SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout')",
     0};
 
-static void set_deadline(struct explore_shop *shop)
+static void set_deadline(struct product_schema *schema)
 {
     int64_t deadline_us = monotonic_us() + PATIENCE_US;
-    db_set_deadline(shop->db, deadline_us, deadline_us);
+    db_set_deadline(schema->db, deadline_us, deadline_us);
 }
 
-static bool check(struct explore_shop *shop, enum db_status status)
+static bool check(struct product_schema *schema, enum db_status status)
 {
     if (status != DB_OK)
-        snprintf(shop->error, sizeof shop->error, "%s", db_error(shop->db));
+        snprintf(schema->error, sizeof schema->error, "%s", db_error(schema->db));
     return status == DB_OK;
 }
 
-static bool run_script(struct explore_shop *shop, const char *sql)
+static bool run_script(struct product_schema *schema, const char *sql)
 {
-    set_deadline(shop);
-    enum db_status status = db_ready(shop->db);
-    return check(shop, status == DB_OK ? db_run_script(shop->db, sql) : status);
+    set_deadline(schema);
+    enum db_status status = db_ready(schema->db);
+    return check(schema, status == DB_OK ? db_run_script(schema->db, sql) : status);
 }
 
 /* A number that no other explorer has, on this machine or on another that uses the same servers; 48 bits of chance. */
@@ -100,78 +100,78 @@ static bool set_options(const char *schema, bool privileged)
 
 /* Do our sessions see the new schema, and nothing else? Options in the connection string replace PGOPTIONS, and then the tables
  * would be those of the user. Sets what the connections of the orders are to have, which are opened later. */
-static bool learn_session_facts(struct explore_shop *shop)
+static bool learn_session_facts(struct product_schema *schema)
 {
     AUTO_RESULT row = NULL;
-    if (!run_script(shop, TRY_PRIVILEGED))
+    if (!run_script(schema, TRY_PRIVILEGED))
         return false;
-    set_deadline(shop);
-    if (!check(shop, db_run(shop->db, &ST_SESSION_FACTS, NULL, &row)))
+    set_deadline(schema);
+    if (!check(schema, db_run(schema->db, &ST_SESSION_FACTS, NULL, &row)))
         return false;
-    if (strcmp(PQgetvalue(row, 0, 1), shop->schema) != 0) {
+    if (strcmp(PQgetvalue(row, 0, 1), schema->name) != 0) {
         snprintf(
-            shop->error, sizeof shop->error,
+            schema->error, sizeof schema->error,
             "the connection string sets a search_path, so explore would use your own tables; remove 'options' "
             "from it, or use PGOPTIONS instead");
         return false;
     }
     bool privileged = strcmp(PQgetvalue(row, 0, 0), "on") == 0;
-    shop->deadlock_timeout_us = privileged ? 1000 : strtoll(PQgetvalue(row, 0, 2), NULL, 10) * 1000;
-    if (set_options(shop->schema, privileged))
+    schema->deadlock_timeout_us = privileged ? 1000 : strtoll(PQgetvalue(row, 0, 2), NULL, 10) * 1000;
+    if (set_options(schema->name, privileged))
         return true;
-    snprintf(shop->error, sizeof shop->error, "out of memory");
+    snprintf(schema->error, sizeof schema->error, "out of memory");
     return false;
 }
 
-bool explore_shop_open(const char *url, struct explore_shop *ret_shop)
+bool product_schema_open(const char *url, struct product_schema *ret_schema)
 {
-    struct explore_shop *shop = ret_shop;
+    struct product_schema *schema = ret_schema;
     char sql[sizeof DROP_LEFT_BEHIND + 100];
-    *shop = (struct explore_shop){.product_id = make_id()};
-    snprintf(shop->schema, sizeof shop->schema, "explore_%" PRId64, shop->product_id);
-    snprintf(sql, sizeof sql, "%s; CREATE SCHEMA %s", DROP_LEFT_BEHIND, shop->schema);
-    shop->db = set_options(shop->schema, false) ? db_new(url, shop->schema) : NULL;
-    if (!shop->db) {
-        snprintf(shop->error, sizeof shop->error, "out of memory");
+    *schema = (struct product_schema){.product_id = make_id()};
+    snprintf(schema->name, sizeof schema->name, "explore_%" PRId64, schema->product_id);
+    snprintf(sql, sizeof sql, "%s; CREATE SCHEMA %s", DROP_LEFT_BEHIND, schema->name);
+    schema->db = set_options(schema->name, false) ? db_new(url, schema->name) : NULL;
+    if (!schema->db) {
+        snprintf(schema->error, sizeof schema->error, "out of memory");
         return false;
     }
-    if (run_script(shop, sql) && learn_session_facts(shop)) {
-        set_deadline(shop);
-        if (check(shop, db_migrate(shop->db)))
+    if (run_script(schema, sql) && learn_session_facts(schema)) {
+        set_deadline(schema);
+        if (check(schema, db_migrate(schema->db)))
             return true;
     }
-    explore_shop_close(shop);
+    product_schema_close(schema);
     return false;
 }
 
-void explore_shop_close(struct explore_shop *shop)
+void product_schema_close(struct product_schema *schema)
 {
     char sql[80];
-    if (!shop->db)
+    if (!schema->db)
         return;
-    snprintf(sql, sizeof sql, "DROP SCHEMA IF EXISTS %s CASCADE", shop->schema);
-    if (!shop->lost)
-        (void)run_script(shop, sql); /* an error was already reported */
-    db_free(shop->db);
-    shop->db = NULL;
+    snprintf(sql, sizeof sql, "DROP SCHEMA IF EXISTS %s CASCADE", schema->name);
+    if (!schema->lost)
+        (void)run_script(schema, sql); /* an error was already reported */
+    db_free(schema->db);
+    schema->db = NULL;
 }
 
 /* Stock that is not in the product's own row. */
-static bool fill(struct explore_shop *shop, enum stock_kind kind, int64_t stock)
+static bool fill(struct product_schema *schema, enum stock_kind kind, int64_t stock)
 {
-    set_deadline(shop);
-    db_begin(shop->db, READ_COMMITTED);
-    if (check(shop, stock_fill(shop->db, shop->product_id, kind, stock)))
-        return check(shop, db_commit(shop->db));
-    db_rollback(shop->db);
+    set_deadline(schema);
+    db_begin(schema->db, READ_COMMITTED);
+    if (check(schema, stock_fill(schema->db, schema->product_id, kind, stock)))
+        return check(schema, db_commit(schema->db));
+    db_rollback(schema->db);
     return false;
 }
 
-bool explore_shop_reset(struct explore_shop *shop, enum stock_kind kind, int64_t stock)
+bool product_schema_reset(struct product_schema *schema, enum stock_kind kind, int64_t stock)
 {
     char sql[700];
     /* Every schedule leaves dead rows behind, which would make the next ones slower and slower. */
-    if (shop->resets++ % VACUUM_EVERY == 0 && !run_script(shop, "VACUUM product, orders, order_item"))
+    if (schema->resets++ % VACUUM_EVERY == 0 && !run_script(schema, "VACUUM product, orders, order_item"))
         return false;
     snprintf(
         sql, sizeof sql,
@@ -180,17 +180,18 @@ bool explore_shop_reset(struct explore_shop *shop, enum stock_kind kind, int64_t
         "VALUES (%" PRId64 ", 'Explored', 1, '%s', %" PRId64 ", %" PRId64 ", 'explore', 'explore') "
         "ON CONFLICT (id) DO UPDATE SET count = excluded.count, initial_count = excluded.initial_count, version = 0,"
         " stock_kind = excluded.stock_kind, refuse_negative = false, fence_redis = 0, fence_zookeeper = 0, fence_etcd = 0",
-        shop->product_id, stock_kinds[kind].name, kind == STOCK_COUNTER ? stock : 0, stock);
-    return run_script(shop, sql) && (kind == STOCK_COUNTER || fill(shop, kind, stock));
+        schema->product_id, stock_kinds[kind].name, kind == STOCK_COUNTER ? stock : 0, stock);
+    return run_script(schema, sql) && (kind == STOCK_COUNTER || fill(schema, kind, stock));
 }
 
-bool explore_shop_audit(struct explore_shop *shop, struct explore_books *ret_books)
+bool product_schema_audit(struct product_schema *schema, struct product_audit *ret_audit)
 {
     AUTO_RESULT row = NULL;
-    set_deadline(shop);
-    if (!check(shop, db_run(shop->db, &ST_AUDIT, (const char *const[]){DB_NUMBER(shop->product_id)}, &row)))
+    set_deadline(schema);
+    if (!check(schema,
+               db_run(schema->db, &ST_AUDIT, (const char *const[]){DB_NUMBER(schema->product_id)}, &row)))
         return false;
-    *ret_books = (struct explore_books){
+    *ret_audit = (struct product_audit){
         .left = strtoll(PQgetvalue(row, 0, 0), NULL, 10),
         .sold = strtoll(PQgetvalue(row, 0, 1), NULL, 10),
         .orders = strtoll(PQgetvalue(row, 0, 2), NULL, 10),
@@ -198,7 +199,8 @@ bool explore_shop_audit(struct explore_shop *shop, struct explore_books *ret_boo
     return true;
 }
 
-bool explore_shop_waits(struct explore_shop *shop, const char *const *pids, size_t count, unsigned *ret_for)
+bool product_schema_blocked_sessions(struct product_schema *schema, const char *const *pids, size_t count,
+                                     unsigned *ret_for)
 {
     AUTO_RESULT rows = NULL;
     char list[200] = "{";
@@ -209,8 +211,8 @@ bool explore_shop_waits(struct explore_shop *shop, const char *const *pids, size
                                  *pids[i] ? pids[i] : "0");
     }
     snprintf(list + used, sizeof list - used, "}");
-    set_deadline(shop);
-    if (!check(shop, db_run(shop->db, &ST_WAITS, (const char *const[]){list}, &rows)))
+    set_deadline(schema);
+    if (!check(schema, db_run(schema->db, &ST_WAITS, (const char *const[]){list}, &rows)))
         return false;
     for (int i = 0; i < PQntuples(rows); i++) {
         size_t who = strtoul(PQgetvalue(rows, i, 0), NULL, 10) - 1,
@@ -221,25 +223,25 @@ bool explore_shop_waits(struct explore_shop *shop, const char *const *pids, size
     return true;
 }
 
-bool explore_shop_cancel(struct explore_shop *shop, const char *pid)
+bool product_schema_cancel(struct product_schema *schema, const char *pid)
 {
     AUTO_RESULT ignored = NULL;
-    set_deadline(shop);
-    return check(shop, db_run(shop->db, &ST_CANCEL, (const char *const[]){pid}, &ignored));
+    set_deadline(schema);
+    return check(schema, db_run(schema->db, &ST_CANCEL, (const char *const[]){pid}, &ignored));
 }
 
-bool explore_shop_end_session(struct explore_shop *shop, const char *pid)
+bool product_schema_end_session(struct product_schema *schema, const char *pid)
 {
     int64_t until_us = monotonic_us() + PATIENCE_US;
     bool is_there = *pid;
     while (is_there) {
         AUTO_RESULT ended = NULL;
-        set_deadline(shop);
-        if (!check(shop, db_run(shop->db, &ST_END_SESSION, (const char *const[]){pid}, &ended)))
+        set_deadline(schema);
+        if (!check(schema, db_run(schema->db, &ST_END_SESSION, (const char *const[]){pid}, &ended)))
             return false;
         is_there = PQntuples(ended) > 0;
         if (is_there && monotonic_us() > until_us) {
-            snprintf(shop->error, sizeof shop->error, "session %s does not end", pid);
+            snprintf(schema->error, sizeof schema->error, "session %s does not end", pid);
             return false;
         }
         if (is_there)

@@ -176,13 +176,13 @@ void explain(const struct execution *execution, char *ret_text, size_t size)
         explain_contradiction(execution, &text);
     if (ending->drift != 0)
         say(&text, "Sold %" PRId64 " of %" PRId64 ", and the stock shows %" PRId64 " left: %" PRId64 " %s.",
-            ending->books.sold, stock, ending->books.left, ending->drift > 0 ? ending->drift : -ending->drift,
+            ending->audit.sold, stock, ending->audit.left, ending->drift > 0 ? ending->drift : -ending->drift,
             ending->drift > 0 ? "sold without being taken off it" : "taken off it and in no order");
-    else if (ending->books.left < 0)
-        say(&text, "Sold %" PRId64 " of %" PRId64 ", and the stock shows %" PRId64 ".", ending->books.sold,
-            stock, ending->books.left);
+    else if (ending->audit.left < 0)
+        say(&text, "Sold %" PRId64 " of %" PRId64 ", and the stock shows %" PRId64 ".", ending->audit.sold,
+            stock, ending->audit.left);
     else
-        say(&text, "Sold %" PRId64 " of %" PRId64 ".", ending->books.sold, stock);
+        say(&text, "Sold %" PRId64 " of %" PRId64 ".", ending->audit.sold, stock);
     if (ending->stuck)
         explain_stuck(execution, &text);
     explain_endings(ending, &text);

@@ -195,7 +195,7 @@ json_t *story_ending(const struct execution *execution)
     for (size_t i = 0; i < execution->settings.actors; i++)
         json_array_append_new(outcomes, json_string(outcome_name(ending->outcomes[i])));
     return json_pack("{s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:o}", "sold",
-                     (json_int_t)ending->books.sold, "left", (json_int_t)ending->books.left, "oversold",
+                     (json_int_t)ending->audit.sold, "left", (json_int_t)ending->audit.left, "oversold",
                      (json_int_t)ending->oversold, "drift", (json_int_t)ending->drift, "undersold",
                      ending->undersold, "waited", ending->waited, "deadlock", ending->deadlock, "stuck",
                      ending->stuck, "robbed", ending->robbed, "two_holders", ending->two_holders, "failed",

@@ -15,11 +15,11 @@ enum {
     SAVE_EVERY_US = 5000000,
 };
 
-bool hunt_open(struct hunt *hunt, struct explore_shop *shop, const char *url,
+bool hunt_open(struct hunt *hunt, struct product_schema *schema, const char *url,
                const struct execution_settings *settings)
 {
     *hunt = (struct hunt){.search.bound = NO_BOUND};
-    if (execution_open(&hunt->execution, shop, url, settings))
+    if (execution_open(&hunt->execution, schema, url, settings))
         return true;
     snprintf(hunt->error, sizeof hunt->error, "%s", hunt->execution.error);
     return false;

@@ -37,7 +37,7 @@ struct hunt {
 typedef void hunt_covered(void *context, double share);
 
 /* Opens the play; a struct hunt is large, and may lie anywhere. False, with ERROR. */
-bool hunt_open(struct hunt *hunt, struct explore_shop *shop, const char *url,
+bool hunt_open(struct hunt *hunt, struct product_schema *schema, const char *url,
                const struct execution_settings *settings);
 /* Runs the schedules. False, with ERROR: it could not go on. */
 bool hunt_run(struct hunt *hunt, const struct hunt_limits *limits, hunt_covered *covered, void *context);

@@ -106,7 +106,7 @@ static bool name_checkpoint(const struct explore_plan *plan, struct hunt *hunt,
 
 /* Runs one search with the settings of PLAN. */
 static json_t *search(const struct explore_plan *plan, const struct strategy *strategy,
-                      struct explore_shop *shop, const char *url, hunt_covered *covered, void *context)
+                      struct product_schema *schema, const char *url, hunt_covered *covered, void *context)
 {
     struct execution_settings settings = {.strategy = strategy,
                                           .actors = (size_t)plan->actors,
@@ -120,7 +120,7 @@ static json_t *search(const struct explore_plan *plan, const struct strategy *st
     if (!hunt)
         return NULL;
     json_t *row;
-    if (!hunt_open(hunt, shop, url, &settings)) {
+    if (!hunt_open(hunt, schema, url, &settings)) {
         row = row_without_figures(
             plan, strategy,
             hunt->execution.fails_alone && !plan->never ? EXPLORE_BROKEN : EXPLORE_UNAVAILABLE, hunt->error);
@@ -184,13 +184,13 @@ static bool add_larger(json_t *row, json_t *larger)
 }
 
 json_t *explore_strategy(const struct explore_plan *plan, const struct strategy *strategy,
-                         struct explore_shop *shop, const char *url, hunt_covered *covered, void *context)
+                         struct product_schema *schema, const char *url, hunt_covered *covered, void *context)
 {
     const char *why_not = explore_not_possible(strategy);
     if (why_not)
         return row_without_figures(plan, strategy, EXPLORE_UNAVAILABLE, why_not);
     struct half half = {covered, context, 0};
-    json_t *row = search(plan, strategy, shop, url, plan->twice ? report_half : covered,
+    json_t *row = search(plan, strategy, schema, url, plan->twice ? report_half : covered,
                          plan->twice ? (void *)&half : context);
     if (!row || !plan->twice || json_object_get(row, "reason"))
         return row;
@@ -205,7 +205,7 @@ json_t *explore_strategy(const struct explore_plan *plan, const struct strategy 
     for (size_t i = 0; i < ACTORS_MAX; i++)
         larger.quantities[i] = LARGER_QUANTITY;
     half.done = 0.5;
-    json_auto_t *second = search(&larger, strategy, shop, url, report_half, &half);
+    json_auto_t *second = search(&larger, strategy, schema, url, report_half, &half);
     if (second && add_larger(row, second))
         return row;
     json_decref(row);

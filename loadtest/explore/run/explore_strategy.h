@@ -25,8 +25,9 @@ const char *explore_faults_name(unsigned faults);
 /* Why the strategy cannot be explored, or NULL. */
 const char *explore_not_possible(const struct strategy *strategy);
 
-/* Explores STRATEGY in SHOP, whose database is at URL. The row is a new reference; NULL: out of memory. */
+/* Explores STRATEGY in SCHEMA, whose database is at URL. The row is a new reference; NULL: out of memory. */
 json_t *explore_strategy(const struct explore_plan *plan, const struct strategy *strategy,
-                         struct explore_shop *shop, const char *url, hunt_covered *covered, void *context);
+                         struct product_schema *schema, const char *url, hunt_covered *covered,
+                         void *context);
 
 #endif

@@ -161,13 +161,13 @@ static void print_title(const struct explore_case *c, FILE *out)
 }
 
 /* Runs one, adds what it came to, and returns what it says about the product. */
-static int run_case(const struct explore_case *c, struct hunt *hunt, struct explore_shop *shop,
+static int run_case(const struct explore_case *c, struct hunt *hunt, struct product_schema *schema,
                     const char *url, FILE *out, json_t *results)
 {
     struct result result = {0};
     if (out)
         print_title(c, out);
-    if (!hunt_open(hunt, shop, url, &c->scenario.settings)) {
+    if (!hunt_open(hunt, schema, url, &c->scenario.settings)) {
         complain("%s", hunt->error);
         return ENDED_ENVIRONMENT;
     }
@@ -187,14 +187,14 @@ static int run_case(const struct explore_case *c, struct hunt *hunt, struct expl
     return *wrong ? ENDED_BROKEN : ENDED_AS_EXPECTED;
 }
 
-json_t *cases_run(const struct explore_cases *cases, struct explore_shop *shop, const char *url, FILE *out,
-                  int *ret_status)
+json_t *cases_run(const struct explore_cases *cases, struct product_schema *schema, const char *url,
+                  FILE *out, int *ret_status)
 {
     struct hunt *hunt = calloc(1, sizeof *hunt);
     json_t *results = json_array();
     *ret_status = ENDED_AS_EXPECTED;
     for (size_t i = 0; hunt && i < cases->count && !interrupted() && !hunt->execution.lost; i++) {
-        int status = run_case(&cases->list[i], hunt, shop, url, out, results);
+        int status = run_case(&cases->list[i], hunt, schema, url, out, results);
         if (status > *ret_status)
             *ret_status = status;
     }

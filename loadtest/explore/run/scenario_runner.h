@@ -24,7 +24,7 @@ char *cases_strategies(const struct explore_cases *cases);
 
 /* Runs all of them, and prints each on OUT as soon as it has been run: as columns, or where OUT is NULL not at all.
  * Returns an array of what they came to, a new reference; NULL when out of memory. *RET_STATUS: enum exit_status. */
-json_t *cases_run(const struct explore_cases *cases, struct explore_shop *shop, const char *url, FILE *out,
-                  int *ret_status);
+json_t *cases_run(const struct explore_cases *cases, struct product_schema *schema, const char *url,
+                  FILE *out, int *ret_status);
 
 #endif

@@ -56,38 +56,38 @@ static bool report_row(FILE *out, size_t number, json_t *row)
 }
 
 /* A search failed, perhaps because PostgreSQL is unreachable; then no other search can run. */
-static bool is_there(struct explore_shop *shop)
+static bool is_there(struct product_schema *schema)
 {
-    struct explore_books ignored;
-    if (shop->lost) {
+    struct product_audit ignored;
+    if (schema->lost) {
         complain(
             "an order does not finish, because a server is frozen or unreachable; check the servers and start again");
         return false;
     }
-    if (explore_shop_audit(shop, &ignored))
+    if (product_schema_audit(schema, &ignored))
         return true;
-    complain("postgresql: %s", shop->error);
+    complain("postgresql: %s", schema->error);
     return false;
 }
 
 static int work(const struct crew *crew, FILE *out)
 {
-    struct explore_shop shop;
+    struct product_schema schema;
     uint8_t number;
     bool well = true;
     lock_configure(crew->addresses);
-    if (!explore_shop_open(crew->addresses->database_url, &shop)) {
-        complain("postgresql: %s", shop.error);
+    if (!product_schema_open(crew->addresses->database_url, &schema)) {
+        complain("postgresql: %s", schema.error);
         return 1;
     }
     while (well && !interrupted() && read(crew->work, &number, 1) == 1) {
         struct report report = {out, number, -1};
-        json_t *row = explore_strategy(crew->plan, crew->chosen[number], &shop, crew->addresses->database_url,
-                                       report_covered, &report);
+        json_t *row = explore_strategy(crew->plan, crew->chosen[number], &schema,
+                                       crew->addresses->database_url, report_covered, &report);
         bool failed = json_object_get(row, "reason");
-        well = report_row(out, number, row) && (!failed || is_there(&shop));
+        well = report_row(out, number, row) && (!failed || is_there(&schema));
     }
-    explore_shop_close(&shop);
+    product_schema_close(&schema);
     return well ? 0 : 1;
 }
 

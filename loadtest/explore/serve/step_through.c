@@ -41,10 +41,10 @@ static json_t *unavailable(const char *backend, const char *detail)
 /* The engine said no: whose fault is it? */
 static json_t *blame(struct stepper *stepper, const struct strategy *strategy, const char *error)
 {
-    struct explore_books books;
+    struct product_audit audit;
     char why[200];
-    if (!stepper->has_shop || !explore_shop_audit(&stepper->shop, &books))
-        return unavailable("postgresql", *stepper->shop.error ? stepper->shop.error : error);
+    if (!stepper->has_schema || !product_schema_audit(&stepper->schema, &audit))
+        return unavailable("postgresql", *stepper->schema.error ? stepper->schema.error : error);
     const struct lock_server *server = strategy->lock ? strategy->lock->server : NULL;
     if (server && server->ping(monotonic_us() + PING_US, why, sizeof why) != LOCK_OK)
         return unavailable(server->name, error);
@@ -66,10 +66,10 @@ static void close_execution(struct stepper *stepper)
     stepper->has_execution = false;
 }
 
-static bool open_shop(struct stepper *stepper)
+static bool open_schema(struct stepper *stepper)
 {
-    stepper->has_shop = stepper->has_shop || explore_shop_open(stepper->url, &stepper->shop);
-    return stepper->has_shop;
+    stepper->has_schema = stepper->has_schema || product_schema_open(stepper->url, &stepper->schema);
+    return stepper->has_schema;
 }
 
 static bool open_execution(struct stepper *stepper, const struct execution_settings *settings)
@@ -77,17 +77,17 @@ static bool open_execution(struct stepper *stepper, const struct execution_setti
     if (stepper->has_execution && same_settings(&stepper->execution.settings, settings))
         return true;
     close_execution(stepper);
-    stepper->has_execution = open_shop(stepper) &&
-                             execution_open(&stepper->execution, &stepper->shop, stepper->url, settings);
+    stepper->has_execution = open_schema(stepper) &&
+                             execution_open(&stepper->execution, &stepper->schema, stepper->url, settings);
     return stepper->has_execution;
 }
 
 void stepper_close(struct stepper *stepper)
 {
     close_execution(stepper);
-    if (stepper->has_shop)
-        explore_shop_close(&stepper->shop);
-    stepper->has_shop = false;
+    if (stepper->has_schema)
+        product_schema_close(&stepper->schema);
+    stepper->has_schema = false;
 }
 
 /* Reads the notation, and refuses what would take long. NULL, or the problem. */
@@ -166,13 +166,13 @@ static bool apply_transition(struct execution *execution, const char *word, bool
 /* ---- the state ------------------------------------------------------------------------------------------------ */
 
 /* What it has come to so far, as far as others can see: an order that is committed is sold, whatever it does next. */
-static void judge_so_far(struct execution *execution, const struct explore_books *books)
+static void judge_so_far(struct execution *execution, const struct product_audit *audit)
 {
     struct ending *ending = &execution->ending;
     int64_t stock = execution->settings.stock;
-    *ending = (struct ending){.books = *books};
-    ending->oversold = books->sold > stock ? books->sold - stock : 0;
-    ending->drift = ending->oversold > 0 ? books->sold - (stock - books->left) : 0;
+    *ending = (struct ending){.audit = *audit};
+    ending->oversold = audit->sold > stock ? audit->sold - stock : 0;
+    ending->drift = ending->oversold > 0 ? audit->sold - (stock - audit->left) : 0;
     for (size_t i = 0; i < execution->settings.actors; i++)
         ending->outcomes[i] = execution_has_reported(execution, i, STEP_COMMIT) ||
                                       execution_has_reported(execution, i, STEP_COMMIT_ORDER)
@@ -185,7 +185,7 @@ static void add_ending(struct execution *execution, const struct explore_view *v
 {
     char why[700] = "";
     if (!over)
-        judge_so_far(execution, &view->books);
+        judge_so_far(execution, &view->audit);
     bool bad = over ? ending_is_bad(&execution->ending) : execution->ending.oversold > 0;
     if (over || bad)
         explain(execution, why, sizeof why);
@@ -253,14 +253,15 @@ static json_t *answer_search(struct stepper *stepper, const struct execution_set
         plan.limits.bound = DEPTH_MAX; /* there may be too many for all, so the plainest first */
     *ret_broken = true;
     close_execution(stepper);
-    if (!open_shop(stepper))
-        return blame(stepper, settings->strategy, stepper->shop.error);
-    json_t *row = explore_strategy(&plan, settings->strategy, &stepper->shop, stepper->url, nobody_is_told,
+    if (!open_schema(stepper))
+        return blame(stepper, settings->strategy, stepper->schema.error);
+    json_t *row = explore_strategy(&plan, settings->strategy, &stepper->schema, stepper->url, nobody_is_told,
                                    NULL);
     if (!settles_it(row)) {
         json_decref(row);
         plan.limits.time_ms = LONG_SEARCH_MS;
-        row = explore_strategy(&plan, settings->strategy, &stepper->shop, stepper->url, nobody_is_told, NULL);
+        row = explore_strategy(&plan, settings->strategy, &stepper->schema, stepper->url, nobody_is_told,
+                               NULL);
     }
     const char *reason = json_string_value(json_object_get(row, "reason"));
     *ret_broken = !row || reason;

@@ -10,8 +10,8 @@
 /* What is kept between questions, since the next is mostly about the same strategy. Large: static storage. */
 struct stepper {
     const char *url; /* of the database; not ours */
-    struct explore_shop shop;
-    bool has_shop;
+    struct product_schema schema;
+    bool has_schema;
     struct execution execution;
     bool has_execution;
 };

@@ -15,9 +15,9 @@ static const struct figure {
     size_t in_ending, in_tally; /* offsets, plus one; 0: it has none there */
     bool is_flag;               /* in the ending */
 } FIGURES[] = {
-    {"sold", offsetof(struct ending, books.sold) + 1, 0, false},
-    {"left", offsetof(struct ending, books.left) + 1, 0, false},
-    {"orders", offsetof(struct ending, books.orders) + 1, 0, false},
+    {"sold", offsetof(struct ending, audit.sold) + 1, 0, false},
+    {"left", offsetof(struct ending, audit.left) + 1, 0, false},
+    {"orders", offsetof(struct ending, audit.orders) + 1, 0, false},
     {"oversold", offsetof(struct ending, oversold) + 1, offsetof(struct tally, oversold) + 1, false},
     {"drift", offsetof(struct ending, drift) + 1, offsetof(struct tally, drifted) + 1, false},
     {"undersold", offsetof(struct ending, undersold) + 1, offsetof(struct tally, undersold) + 1, true},

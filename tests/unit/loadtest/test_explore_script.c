@@ -109,7 +109,7 @@ static void one_schedule_is_held_against_its_expectations(void **state)
 {
     (void)state;
     struct ending ending = {
-        .books = {.sold = 2, .left = -1}, .oversold = 1, .stuck = true, .outcomes = {CREATED, SOLD_OUT}};
+        .audit = {.sold = 2, .left = -1}, .oversold = 1, .stuck = true, .outcomes = {CREATED, SOLD_OUT}};
     static const struct {
         const char *expect;
         bool met;
