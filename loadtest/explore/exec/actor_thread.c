@@ -56,7 +56,7 @@ static void wait_for_release(struct actor *actor)
         die(actor);
 }
 
-static void hold(struct actor *actor, enum actor_state state)
+static void hold_thread(struct actor *actor, enum actor_state state)
 {
     actor->state = state;
     actor->trace->stops++;
@@ -91,13 +91,13 @@ static void note_place(struct actor *actor)
 {
     const struct lock_grant *grant = &actor->placing.grants[0];
     if (*grant->token)
-        actor->hold = (struct hold){.grant = *grant, .has_grant = true, .is_place = true};
+        actor->hold = (struct lock_hold){.grant = *grant, .has_grant = true, .is_place = true};
 }
 
 static void on_step(struct observer *self, enum step step, int64_t value)
 {
     struct actor *actor = (struct actor *)self;
-    if (step == STEP_WAIT && !explore_lock_queues(actor->placing.strategy->lock)) /* its handle tells */
+    if (step == STEP_WAIT && !lock_has_queue(actor->placing.strategy->lock)) /* its handle tells */
         return;
     pthread_mutex_lock(&actor->trace->mutex);
     if (actor->dies)
@@ -105,13 +105,13 @@ static void on_step(struct observer *self, enum step step, int64_t value)
     if (step == STEP_WAIT) {
         note_place(actor);
     } else if (step == STEP_SETNX) { /* the server knows of it before its holder does */
-        actor->hold = (struct hold){.grant = actor->placing.grants[0], .has_grant = true};
+        actor->hold = (struct lock_hold){.grant = actor->placing.grants[0], .has_grant = true};
     } else if (step == STEP_DEL) { /* and knows that it has gone before the release is done */
         actor->hold.is_over = true;
     }
     trace_event(actor->trace, actor->index, (uint8_t)step, value);
     if (is_held_at(actor, step, value))
-        hold(actor, ACTOR_HELD);
+        hold_thread(actor, ACTOR_HELD);
     pthread_mutex_unlock(&actor->trace->mutex);
 }
 
@@ -123,7 +123,7 @@ static void on_pause(struct observer *self)
         die(actor);
     trace_event(actor->trace, actor->index, EVENT_RETRY, STEP_NO_VALUE);
     if (!actor->trace->runs_free)
-        hold(actor, ACTOR_HELD);
+        hold_thread(actor, ACTOR_HELD);
     pthread_mutex_unlock(&actor->trace->mutex);
 }
 
@@ -140,7 +140,7 @@ static bool on_sleep(struct observer *self, bool (*has_ended)(void *context), vo
     actor->has_ended = has_ended;
     actor->context = context;
     if (!actor->trace->runs_free)
-        hold(actor, ACTOR_WAITING);
+        hold_thread(actor, ACTOR_WAITING);
     bool goes_on = !actor->trace->runs_free && !actor->times_out;
     pthread_mutex_unlock(&actor->trace->mutex);
     return goes_on;
@@ -162,7 +162,7 @@ bool actor_wait(struct actor *actor)
     if (!actor->times_out) /* in its sleep, which has ended so */
         trace_event(actor->trace, actor->index, EVENT_WAITS, 0);
     if (!actor->trace->runs_free && !actor->times_out)
-        hold(actor, ACTOR_WAITING);
+        hold_thread(actor, ACTOR_WAITING);
     bool goes_on = !actor->trace->runs_free && !actor->times_out;
     actor->times_out = false;
     pthread_mutex_unlock(&actor->trace->mutex);
@@ -189,7 +189,7 @@ static void *act(void *arg)
     wait_for_release(actor);
     while (!actor->quits) {
         place(actor);
-        hold(actor, ACTOR_ENDED);
+        hold_thread(actor, ACTOR_ENDED);
     }
     pthread_mutex_unlock(&actor->trace->mutex);
     return NULL;
@@ -224,8 +224,8 @@ bool actor_crash(struct actor *actor, struct product_schema *schema)
     pthread_join(actor->thread, NULL);
     bool ended = product_schema_end_session(schema, pid);
     if (actor->lock)
-        ended &= product_schema_end_session(schema,
-                                            time_session(actor->placing.strategy->lock, &actor->hold, pid));
+        ended &= product_schema_end_session(
+            schema, lock_admin_session(actor->placing.strategy->lock, &actor->hold, pid));
     lock_close(actor->lock);
     actor->lock = NULL;
     pthread_mutex_lock(&actor->trace->mutex);
@@ -252,7 +252,7 @@ void actor_close(struct actor *actor)
         pthread_mutex_unlock(&actor->trace->mutex);
         pthread_join(actor->thread, NULL);
     }
-    actor_drop_lock(actor);
+    actor_close_lock(actor);
     db_free(actor->db);
     pthread_cond_destroy(&actor->go);
 }
@@ -266,9 +266,9 @@ bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t
     }
     if (!strategy->lock != !actor->lock || actor->cuts > 0 ||
         (actor->lock && strcmp(actor->lock->ops->name, strategy->lock->name) != 0)) {
-        actor_drop_lock(actor);
+        actor_close_lock(actor);
         actor->process = next_process ? ++*next_process : 0;
-        enum lock_status status = strategy->lock ? explore_lock_open(strategy->lock, actor, &actor->lock)
+        enum lock_status status = strategy->lock ? controlled_lock_open(strategy->lock, actor, &actor->lock)
                                                  : LOCK_OK;
         if (status != LOCK_OK) {
             snprintf(ret_error, size, "%s: %s", strategy->lock->name, lock_status_name(status));
@@ -300,7 +300,7 @@ bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t
     actor->state = ACTOR_HELD;
     actor->may_try = actor->sleeps = actor->times_out = false;
     actor->waits_for = 0;
-    actor->hold = (struct hold){0};
+    actor->hold = (struct lock_hold){0};
     return true;
 }
 

@@ -20,7 +20,7 @@ enum actor_state {
 };
 
 /* What an order has of its lock. */
-struct hold {
+struct lock_hold {
     struct lock_grant grant; /* a copy: a release spends the other */
     int depth;               /* how often it has it: 0 while it waits, and after the release */
     /* The server knows of it: also where only the first of two commands is done, and in a release … */
@@ -60,7 +60,7 @@ struct actor {
     /* The thread's own while it runs: */
     struct db *db;
     struct lock *lock;
-    struct hold hold;
+    struct lock_hold hold;
     unsigned cuts;    /* servers of its lock that it cannot reach … */
     char *servers;    /* … and the list in which they are missing, malloc'ed; NULL: it reaches all */
     unsigned process; /* struct lock's */
@@ -82,7 +82,7 @@ bool actor_open(struct actor *actor, struct execution_trace *trace, uint8_t inde
 bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t product_id, int64_t quantity,
                    unsigned *next_process, char *ret_error, size_t size);
 /* Closes its lock's handle, if it has one. */
-void actor_drop_lock(struct actor *actor);
+void actor_close_lock(struct actor *actor);
 /* Before its first step: one more of its lock's servers is away for it, until the next order. False: it has no such lock. */
 bool actor_cut(struct actor *actor);
 /* Lets it go on. The mutex is held. */
@@ -104,9 +104,10 @@ void actor_die_if_due(struct actor *actor);
 const char *actor_session(const struct actor *actor);
 
 /* Does a lock of OPS tell its waiters by their place in a queue, which they keep while they sleep? NULL: no lock. */
-bool explore_lock_queues(const struct lock_ops *ops);
+bool lock_has_queue(const struct lock_ops *ops);
 /* A handle of OPS for ACTOR: where the lock is taken the actor is held, and then tries again, or sleeps in the lock's
  * queue. Its lease is far away, and nobody renews it. */
-enum lock_status explore_lock_open(const struct lock_ops *ops, struct actor *actor, struct lock **ret_lock);
+enum lock_status controlled_lock_open(const struct lock_ops *ops, struct actor *actor,
+                                      struct lock **ret_lock);
 
 #endif

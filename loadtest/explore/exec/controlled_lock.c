@@ -9,12 +9,12 @@
 
 enum { FAR_AWAY_MS = 10 * 3600 * 1000 }; /* a lease that ends with no schedule */
 
-bool explore_lock_queues(const struct lock_ops *ops)
+bool lock_has_queue(const struct lock_ops *ops)
 {
     return ops && ops->server && ops->properties.fair;
 }
 
-struct held_lock {
+struct controlled_lock {
     struct lock base;
     struct lock_ops ops; /* the inner lock's, but for what is done here */
     struct lock *inner;
@@ -23,33 +23,33 @@ struct held_lock {
 
 static struct lock *inner_of(struct lock *lock)
 {
-    struct lock *inner = ((struct held_lock *)lock)->inner;
+    struct lock *inner = ((struct controlled_lock *)lock)->inner;
     inner->observer = lock->observer;
     return inner;
 }
 
 static enum lock_status tell(struct lock *lock, enum lock_status status)
 {
-    memcpy(lock->error, ((struct held_lock *)lock)->inner->error, sizeof lock->error);
+    memcpy(lock->error, ((struct controlled_lock *)lock)->inner->error, sizeof lock->error);
     return status;
 }
 
 static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
                                 struct lock_grant *ret_grant)
 {
-    struct held_lock *held = (struct held_lock *)lock;
+    struct controlled_lock *controlled = (struct controlled_lock *)lock;
     struct lock *inner = inner_of(lock);
     enum lock_status status;
-    struct hold *hold = &held->actor->hold;
-    if (!explore_lock_queues(&held->ops))
+    struct lock_hold *hold = &controlled->actor->hold;
+    if (!lock_has_queue(&controlled->ops))
         deadline_us = 0; /* in the past: one try */
     do
         status = inner->ops->acquire(inner, key, deadline_us, ret_grant);
-    while (status == LOCK_BUSY && actor_wait(held->actor));
+    while (status == LOCK_BUSY && actor_wait(controlled->actor));
     if (status == LOCK_OK && hold->depth++ == 0) {
         /* Before its holder was told of it; the end of a place is the end of no lock. */
         bool is_over = hold->has_grant && hold->is_over && !hold->is_place;
-        *hold = (struct hold){.grant = *ret_grant, .depth = 1, .has_grant = true, .is_over = is_over};
+        *hold = (struct lock_hold){.grant = *ret_grant, .depth = 1, .has_grant = true, .is_over = is_over};
     }
     return tell(lock, status);
 }
@@ -57,8 +57,8 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
 static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 {
     struct lock *inner = inner_of(lock);
-    struct actor *actor = ((struct held_lock *)lock)->actor;
-    struct hold *hold = &actor->hold;
+    struct actor *actor = ((struct controlled_lock *)lock)->actor;
+    struct lock_hold *hold = &actor->hold;
     if (lock->ops->server) /* a lock in the memory of a process ends with it */
         actor_die_if_due(actor);
     enum lock_status status = inner->ops->release(inner, grant);
@@ -83,23 +83,23 @@ static void close_held(struct lock *lock)
 {
     if (!lock)
         return;
-    lock_close(((struct held_lock *)lock)->inner);
+    lock_close(((struct controlled_lock *)lock)->inner);
     free(lock);
 }
 
-enum lock_status explore_lock_open(const struct lock_ops *ops, struct actor *actor, struct lock **ret_lock)
+enum lock_status controlled_lock_open(const struct lock_ops *ops, struct actor *actor, struct lock **ret_lock)
 {
-    struct held_lock *held = calloc(1, sizeof *held);
-    enum lock_status status = held ? lock_open(ops, &held->inner) : LOCK_FAILED;
+    struct controlled_lock *controlled = calloc(1, sizeof *controlled);
+    enum lock_status status = controlled ? lock_open(ops, &controlled->inner) : LOCK_FAILED;
     if (status != LOCK_OK) {
-        free(held);
+        free(controlled);
         return status;
     }
-    held->actor = actor;
-    held->inner->lease_ms = FAR_AWAY_MS;
-    held->inner->lease_ends = true;
-    held->inner->process = actor->process;
-    held->ops = (struct lock_ops){
+    controlled->actor = actor;
+    controlled->inner->lease_ms = FAR_AWAY_MS;
+    controlled->inner->lease_ends = true;
+    controlled->inner->process = actor->process;
+    controlled->ops = (struct lock_ops){
         .name = ops->name,
         .server = ops->server,
         .properties = ops->properties,
@@ -109,12 +109,12 @@ enum lock_status explore_lock_open(const struct lock_ops *ops, struct actor *act
         .raise_fence = ops->raise_fence ? raise_fence : NULL,
         .close = close_held,
     };
-    held->base.ops = &held->ops;
-    *ret_lock = &held->base;
+    controlled->base.ops = &controlled->ops;
+    *ret_lock = &controlled->base;
     return LOCK_OK;
 }
 
-void actor_drop_lock(struct actor *actor)
+void actor_close_lock(struct actor *actor)
 {
     lock_close(actor->lock);
     actor->lock = NULL;
@@ -127,14 +127,14 @@ bool actor_cut(struct actor *actor)
 {
     const struct lock_ops *ops = actor->placing.strategy->lock;
     unsigned cuts = actor->cuts + 1;
-    char *servers = time_cut_servers(ops, cuts);
+    char *servers = lock_admin_cut_servers(ops, cuts);
     if (!servers)
         return false;
     struct lock_config all = lock_config, some = lock_config;
     some.redlock_urls = servers;
-    actor_drop_lock(actor);
+    actor_close_lock(actor);
     lock_configure(&some);
-    enum lock_status status = explore_lock_open(ops, actor, &actor->lock);
+    enum lock_status status = controlled_lock_open(ops, actor, &actor->lock);
     lock_configure(&all);
     actor->cuts = cuts;
     actor->servers = servers;

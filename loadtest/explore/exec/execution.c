@@ -62,9 +62,9 @@ bool execution_open(struct execution *execution, struct product_schema *schema, 
             execution_close(execution);
             return false;
         }
-    enum lock_status status = time_open(settings->strategy->lock, &execution->time);
+    enum lock_status status = lock_admin_open(settings->strategy->lock, &execution->lock_admin);
     /* In one process a local lock in front would hide that what is behind it has ended. */
-    execution->own_processes = settings->faults & (EXPIRY | CRASH) && execution->time &&
+    execution->own_processes = settings->faults & (EXPIRY | CRASH) && execution->lock_admin &&
                                settings->strategy->guarantee == WHILE_LEASE_HOLDS;
     if (status != LOCK_OK)
         snprintf(execution->error, sizeof execution->error, "%s: %s", settings->strategy->lock->name,
@@ -122,8 +122,8 @@ void execution_close(struct execution *execution)
     for (size_t i = 0; i < execution->settings.actors; i++)
         actor_close(&execution->actors[i]);
     trace_destroy(&execution->trace);
-    lock_close(execution->time);
-    execution->time = NULL;
+    lock_close(execution->lock_admin);
+    execution->lock_admin = NULL;
     execution->settings.actors = 0;
 }
 
@@ -312,7 +312,8 @@ bool execution_end(void *self)
         bool crashed = execution_has_reported(execution, i, EVENT_CRASHED);
         execution->ending.outcomes[i] = crashed ? UNKNOWN : execution->actors[i].placing.result.outcome;
         if (crashed)
-            time_clear_away(execution->settings.strategy->lock, execution->time, &execution->actors[i].hold);
+            lock_admin_clean_up(execution->settings.strategy->lock, execution->lock_admin,
+                                &execution->actors[i].hold);
     }
     if (!product_schema_audit(execution->schema, &execution->ending.audit))
         return database_error(execution);

@@ -55,7 +55,7 @@ struct execution {
     size_t transition_count;
     bool deadlock, fault_made;
     struct lock *
-        time; /* asks the lock's server, and ends locks: loadtest/explore/exec/lock_admin.h; NULL where the lock has none */
+        lock_admin; /* asks the lock's server, and ends locks: loadtest/explore/exec/lock_admin.h; NULL where the lock has none */
     bool own_processes; /* each order counts as a separate process */
     unsigned restarts;  /* of the lock's servers, in this schedule */
     unsigned processes; /* how many there have been so far, where each order has one of its own */

@@ -18,7 +18,8 @@ static bool has_begun(const struct execution *execution, size_t actor)
 
 static bool lock_can_end(const struct execution *execution, const struct actor *actor)
 {
-    return actor->hold.has_grant && !actor->hold.is_over && time_can_end(execution->settings.strategy->lock);
+    return actor->hold.has_grant && !actor->hold.is_over &&
+           lock_admin_can_expire(execution->settings.strategy->lock);
 }
 
 static bool can_expire(const struct execution *execution, const struct actor *actor)
@@ -37,7 +38,7 @@ static bool can_be_cut(const struct execution *execution, const struct actor *ac
 {
     char *servers = has_begun(execution, actor->index)
                         ? NULL
-                        : time_cut_servers(execution->settings.strategy->lock, actor->cuts + 1);
+                        : lock_admin_cut_servers(execution->settings.strategy->lock, actor->cuts + 1);
     free(servers);
     return servers;
 }
@@ -89,12 +90,12 @@ size_t faults_enabled(const struct execution *execution, struct transition *tran
 
 static bool expire(struct execution *execution, struct actor *actor)
 {
-    enum lock_status status = time_end(execution->settings.strategy->lock, execution->time, execution->schema,
-                                       &actor->hold);
+    enum lock_status status = lock_admin_expire(execution->settings.strategy->lock, execution->lock_admin,
+                                                execution->schema, &actor->hold);
     if (status != LOCK_OK && status != LOCK_LOST) {
         snprintf(execution->error, sizeof execution->error, "a lock cannot be ended: %s: %s",
                  lock_status_name(status),
-                 execution->time ? execution->time->error : execution->schema->error);
+                 execution->lock_admin ? execution->lock_admin->error : execution->schema->error);
         return false;
     }
     /* Where nothing ended there is nothing to try again for; and with the dead it stays so. */
@@ -169,12 +170,12 @@ static bool crash(struct execution *execution, struct actor *actor)
 
 static bool restart(struct execution *execution, struct actor *actor)
 {
-    if (!time_forget(execution->settings.strategy->lock, execution->restarts++, &actor->hold)) {
+    if (!lock_admin_forget(execution->settings.strategy->lock, execution->restarts++, &actor->hold)) {
         snprintf(execution->error, sizeof execution->error,
                  "the lock has no further server that could restart");
         return false;
     }
-    actor->hold.is_over |= !time_is_held(execution->time, &actor->hold);
+    actor->hold.is_over |= !lock_admin_is_held(execution->lock_admin, &actor->hold);
     trace_event(&execution->trace, actor->index, EVENT_RESTARTED, STEP_NO_VALUE);
     return true;
 }
@@ -214,7 +215,7 @@ static void look_for_the_robbed(struct execution *execution, unsigned actor)
 {
     for (size_t i = 0; i < execution->settings.actors; i++) {
         struct actor *other = &execution->actors[i];
-        if (i == actor || !has_it(other) || time_is_held(execution->time, &other->hold))
+        if (i == actor || !has_it(other) || lock_admin_is_held(execution->lock_admin, &other->hold))
             continue;
         other->hold.is_over = true;
         execution->ending.robbed = true;
@@ -229,7 +230,7 @@ static void look_at_holders(struct execution *execution, const struct actor *act
     for (size_t i = 0; i < execution->settings.actors; i++)
         holders += has_it(&execution->actors[i]);
     execution->ending.two_holders |= holders > 1;
-    execution->ending.hollow |= has_it(actor) && !time_is_held(execution->time, &actor->hold);
+    execution->ending.hollow |= has_it(actor) && !lock_admin_is_held(execution->lock_admin, &actor->hold);
 }
 
 void faults_watch(struct execution *execution, size_t since)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* How a grant is brought to its end. */
-enum way {
+enum grant_end {
     NEVER,    /* it has none: a mutex, which is the process's own memory */
     EXPIRE,   /* the lock has a function for it */
     SHORTEN,  /* its lease is renewed for less than nothing */
@@ -16,7 +16,7 @@ enum way {
     TERMINATE /* the server process of its connection */
 };
 
-static enum way way_of(const struct lock_ops *ops)
+static enum grant_end grant_end_of(const struct lock_ops *ops)
 {
     if (!ops || !ops->server)
         return NEVER;
@@ -27,44 +27,44 @@ static enum way way_of(const struct lock_ops *ops)
     return ops->properties.fenced || ops == &etcd_cas ? RELEASE : SHORTEN;
 }
 
-bool time_can_end(const struct lock_ops *ops)
+bool lock_admin_can_expire(const struct lock_ops *ops)
 {
-    enum way way = way_of(ops);
+    enum grant_end way = grant_end_of(ops);
     return way != NEVER && (way != EXPIRE || ops->properties.leased);
 }
 
-enum lock_status time_open(const struct lock_ops *ops, struct lock **ret_time)
+enum lock_status lock_admin_open(const struct lock_ops *ops, struct lock **ret_admin)
 {
-    *ret_time = NULL;
-    if (way_of(ops) == NEVER || way_of(ops) == TERMINATE)
+    *ret_admin = NULL;
+    if (grant_end_of(ops) == NEVER || grant_end_of(ops) == TERMINATE)
         return LOCK_OK;
     /* Curator's handle releases only what it was granted itself; the node is the plain recipe's. */
-    enum lock_status status = lock_open(ops == &curator ? &zookeeper_queue : ops, ret_time);
+    enum lock_status status = lock_open(ops == &curator ? &zookeeper_queue : ops, ret_admin);
     if (status == LOCK_OK)
-        (*ret_time)->lease_ms = -1;
+        (*ret_admin)->lease_ms = -1;
     return status;
 }
 
-const char *time_session(const struct lock_ops *ops, const struct hold *hold, char pid[static 16])
+const char *lock_admin_session(const struct lock_ops *ops, const struct lock_hold *hold, char pid[static 16])
 {
-    bool known = way_of(ops) == TERMINATE && hold->has_grant;
+    bool known = grant_end_of(ops) == TERMINATE && hold->has_grant;
     snprintf(pid, 16, "%.*s", known ? (int)strcspn(hold->grant.token, "/") : 0, hold->grant.token);
     return pid;
 }
 
-bool time_is_held(struct lock *time, const struct hold *hold)
+bool lock_admin_is_held(struct lock *admin, const struct lock_hold *hold)
 {
-    return !time || time->ops->still_held(time, &hold->grant) != LOCK_LOST;
+    return !admin || admin->ops->still_held(admin, &hold->grant) != LOCK_LOST;
 }
 
 /* Who looks at the clock finds that the renewal came too late, and is right; so the server is asked what it knows. Some
  * have little time for an answer, and then are asked once more. */
-static enum lock_status shorten(struct lock *time, const struct hold *hold)
+static enum lock_status shorten(struct lock *admin, const struct lock_hold *hold)
 {
     enum { TRIES = 20 };
     for (int tries = 0; tries < TRIES; tries++) {
-        (void)time->ops->renew(time, &hold->grant);
-        if (!time_is_held(time, hold))
+        (void)admin->ops->renew(admin, &hold->grant);
+        if (!lock_admin_is_held(admin, hold))
             return LOCK_OK;
     }
     return LOCK_FAILED;
@@ -85,7 +85,7 @@ static bool has_many_servers(const struct lock_ops *ops)
     return ops && ops->properties.survives_minority && ops->server == redlock.server;
 }
 
-char *time_cut_servers(const struct lock_ops *ops, unsigned count)
+char *lock_admin_cut_servers(const struct lock_ops *ops, unsigned count)
 {
     static const char NOBODY[] = ",redis://127.0.0.1:1"; /* a port at which no server is asked to listen */
     unsigned all = has_many_servers(ops) ? (unsigned)lock_count_servers(lock_config.redlock_urls) : 0;
@@ -105,7 +105,7 @@ char *time_cut_servers(const struct lock_ops *ops, unsigned count)
     return NULL;
 }
 
-bool time_forget(const struct lock_ops *ops, unsigned server, const struct hold *hold)
+bool lock_admin_forget(const struct lock_ops *ops, unsigned server, const struct lock_hold *hold)
 {
     struct lock_config all = lock_config, one = lock_config;
     struct lock *there = NULL;
@@ -124,32 +124,32 @@ bool time_forget(const struct lock_ops *ops, unsigned server, const struct hold 
     return forgotten;
 }
 
-enum lock_status time_end(const struct lock_ops *ops, struct lock *time, struct product_schema *schema,
-                          const struct hold *hold)
+enum lock_status lock_admin_expire(const struct lock_ops *ops, struct lock *admin,
+                                   struct product_schema *schema, const struct lock_hold *hold)
 {
     struct lock_grant grant = hold->grant;
     char pid[16];
-    switch (way_of(ops)) {
-    case EXPIRE: return time->ops->expire(time, &grant);
-    case SHORTEN: return shorten(time, hold);
-    case RELEASE: return time->ops->release(time, &grant);
+    switch (grant_end_of(ops)) {
+    case EXPIRE: return admin->ops->expire(admin, &grant);
+    case SHORTEN: return shorten(admin, hold);
+    case RELEASE: return admin->ops->release(admin, &grant);
     case TERMINATE:
-        return product_schema_end_session(schema, time_session(ops, hold, pid)) ? LOCK_OK : LOCK_FAILED;
+        return product_schema_end_session(schema, lock_admin_session(ops, hold, pid)) ? LOCK_OK : LOCK_FAILED;
     case NEVER: break;
     }
     return LOCK_LOST;
 }
 
-void time_clear_away(const struct lock_ops *ops, struct lock *time, const struct hold *hold)
+void lock_admin_clean_up(const struct lock_ops *ops, struct lock *admin, const struct lock_hold *hold)
 {
     struct lock_grant grant = hold->grant;
-    enum way way = way_of(ops);
-    if (!time || !hold->has_grant)
+    enum grant_end way = grant_end_of(ops);
+    if (!admin || !hold->has_grant)
         return;
     if (way == SHORTEN)
-        (void)time->ops->renew(time, &grant);
+        (void)admin->ops->renew(admin, &grant);
     if (way == EXPIRE)
-        (void)time->ops->expire(time, &grant);
+        (void)admin->ops->expire(admin, &grant);
     if (way != SHORTEN) /* also what has no end */
-        (void)time->ops->release(time, &grant);
+        (void)admin->ops->release(admin, &grant);
 }

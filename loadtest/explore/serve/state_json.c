@@ -67,18 +67,18 @@ static const char *state_name(const struct execution *execution, const struct tr
  * connection, is gone; and an order that has deleted the lock's key knows that it has released it. */
 static bool has_lock(const struct execution *execution, size_t actor)
 {
-    const struct hold *hold = &execution->actors[actor].hold;
+    const struct lock_hold *hold = &execution->actors[actor].hold;
     if (execution_has_reported(execution, actor, STEP_DEL))
         return false;
     bool has = hold->depth > 0 || (hold->has_grant && !hold->is_place && !hold->is_over);
-    return has && (!is_dead(execution, actor) || (execution->time && !hold->is_over));
+    return has && (!is_dead(execution, actor) || (execution->lock_admin && !hold->is_over));
 }
 
 /* What its server says, not what its holder believes. */
 static bool server_agrees(const struct execution *execution, size_t actor)
 {
-    const struct hold *hold = &execution->actors[actor].hold;
-    return !hold->is_over && time_is_held(execution->time, hold);
+    const struct lock_hold *hold = &execution->actors[actor].hold;
+    return !hold->is_over && lock_admin_is_held(execution->lock_admin, hold);
 }
 
 static json_t *lock_json(const struct execution *execution)
