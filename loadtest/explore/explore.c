@@ -74,7 +74,7 @@ static const struct option_row ROWS[] = {
      "instead: run one schedule and tell it, such as\n"
      "'read-write s=1 q=1,1 A>read B>end A>end', or a file of them\n"
      "(explore/*.sched); repeat it for more"},
-    {"--show", "N", OPTION_NUMBER, AT(plan.limits.show), 0, WITNESSES_MAX, NULL,
+    {"--show", "N", OPTION_NUMBER, AT(plan.limits.show), 0, COUNTEREXAMPLES_MAX, NULL,
      "tell so many schedules of each strategy that went wrong, the plainest\nfirst, a column for each order"},
     {"--save", "DIR", OPTION_TEXT, AT(save), 0, 0, NULL,
      "write each witness there as a file for --replay, with what it came to\nas its expectation"},

@@ -45,8 +45,8 @@ static void read_file(char *text)
     MUST(count <= SCENARIOS_MAX && (count > 0 || *error));
     for (size_t i = 0; i < count; i++) {
         struct ending ending = {0};
-        struct tally tally = {0};
-        (void)scenario_met(&scenarios[i], &ending, scenarios[i].all ? &tally : NULL, error, sizeof error);
+        struct totals totals = {0};
+        (void)scenario_met(&scenarios[i], &ending, scenarios[i].all ? &totals : NULL, error, sizeof error);
     }
 }
 

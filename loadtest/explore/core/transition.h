@@ -39,7 +39,7 @@ enum {
     EVENT_RESTARTED,
     EVENT_CUT,
     EVENT_TIMED_OUT,
-    EVENT_ROBBED, /* another order's release has taken the lock from it; VALUE: that order's index */
+    EVENT_LOCK_STOLEN, /* another order's release has taken the lock from it; VALUE: that order's index */
 };
 
 #define WAITS_FOR_EVER INT64_MIN

@@ -67,14 +67,14 @@ static int64_t row_fence(const PGresult *fences, const struct lock_ops *lock)
     return 0;
 }
 
-bool explore_look(struct execution *execution, struct explore_view *ret_view)
+bool database_view_read(struct execution *execution, struct database_view *ret_view)
 {
     struct product_schema *schema = execution->schema;
     AUTO_RESULT holders = NULL;
     AUTO_RESULT waiting = NULL;
     AUTO_RESULT fences = NULL;
     char sessions[PIDS_SIZE];
-    *ret_view = (struct explore_view){0};
+    *ret_view = (struct database_view){0};
     list_sessions(execution, sessions, sizeof sessions);
     int64_t deadline_us = monotonic_us() + LOOK_US;
     if (!product_schema_audit(schema, &ret_view->audit)) {
@@ -98,7 +98,7 @@ bool explore_look(struct execution *execution, struct explore_view *ret_view)
     for (int i = 0; i < PQntuples(waiting); i++) {
         size_t waiter = whose(execution, PQgetvalue(waiting, i, 0));
         if (waiter < ACTORS_MAX)
-            ret_view->waits_for_a[waiter] = in_words(PQgetvalue(waiting, i, 1));
+            ret_view->awaited_lock[waiter] = in_words(PQgetvalue(waiting, i, 1));
     }
     ret_view->row_fence = row_fence(fences, execution->settings.strategy->lock);
     return true;

@@ -151,7 +151,7 @@ static bool may_free_a_lock(const struct event *event)
     case EVENT_ENDED:
     case EVENT_EXPIRED:
     case EVENT_RESTARTED:
-    case EVENT_ROBBED:
+    case EVENT_LOCK_STOLEN:
     case EVENT_CRASHED: return true;
     default: return false;
     }

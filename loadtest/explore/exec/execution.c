@@ -362,5 +362,5 @@ bool ending_is_bad(const struct ending *ending)
 
 bool ending_breaks_lock(const struct ending *ending)
 {
-    return ending->robbed || ending->two_holders || ending->hollow;
+    return ending->lock_stolen || ending->two_holders || ending->unbacked_grant;
 }

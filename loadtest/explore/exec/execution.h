@@ -26,19 +26,19 @@ struct execution_settings {
 struct ending {
     struct product_audit audit;
     enum outcome outcomes[ACTORS_MAX];
-    int64_t oversold;   /* units sold beyond the stock */
-    int64_t drift;      /* sold − (stock − left): above 0 updates were lost, below 0 units were */
-    bool undersold;     /* an order was turned away although enough was left for it */
-    bool answers_wrong; /* orders in the database, and orders acknowledged, are not the same number */
-    bool waited;        /* an order waited for another */
-    bool deadlock;      /* PostgreSQL ended one */
-    bool robbed;        /* an order released a lock that was another's by then */
-    bool two_holders;   /* two had the lock, though nothing had ended either's */
-    bool hollow;        /* one was given the lock, and the server knew nothing of it */
-    bool stuck;         /* an order waits for a lock that nobody will release */
-    bool failed;        /* an order ended in a way that no step of another explains */
-    bool false_refusal; /* an order was refused as sold out although enough units were left */
-    bool leaked;        /* an order ended without releasing its lock */
+    int64_t oversold;    /* units sold beyond the stock */
+    int64_t drift;       /* sold − (stock − left): above 0 updates were lost, below 0 units were */
+    bool undersold;      /* an order was turned away although enough was left for it */
+    bool answers_wrong;  /* orders in the database, and orders acknowledged, are not the same number */
+    bool waited;         /* an order waited for another */
+    bool deadlock;       /* PostgreSQL ended one */
+    bool lock_stolen;    /* an order released a lock that was another's by then */
+    bool two_holders;    /* two had the lock, though nothing had ended either's */
+    bool unbacked_grant; /* one was given the lock, and the server knew nothing of it */
+    bool stuck;          /* an order waits for a lock that nobody will release */
+    bool failed;         /* an order ended in a way that no step of another explains */
+    bool false_refusal;  /* an order was refused as sold out although enough units were left */
+    bool leaked;         /* an order ended without releasing its lock */
 };
 
 struct execution {

@@ -211,26 +211,27 @@ static bool has_it(const struct actor *actor)
 }
 
 /* Something of ACTOR's was released: was it what another one holds? */
-static void look_for_the_robbed(struct execution *execution, unsigned actor)
+static void find_stolen_locks(struct execution *execution, unsigned actor)
 {
     for (size_t i = 0; i < execution->settings.actors; i++) {
         struct actor *other = &execution->actors[i];
         if (i == actor || !has_it(other) || lock_admin_is_held(execution->lock_admin, &other->hold))
             continue;
         other->hold.is_over = true;
-        execution->ending.robbed = true;
-        trace_event(&execution->trace, other->index, EVENT_ROBBED, actor);
+        execution->ending.lock_stolen = true;
+        trace_event(&execution->trace, other->index, EVENT_LOCK_STOLEN, actor);
     }
 }
 
 /* ACTOR was given the lock: does the server know of it, and is it alone? */
-static void look_at_holders(struct execution *execution, const struct actor *actor)
+static void check_holders(struct execution *execution, const struct actor *actor)
 {
     size_t holders = 0;
     for (size_t i = 0; i < execution->settings.actors; i++)
         holders += has_it(&execution->actors[i]);
     execution->ending.two_holders |= holders > 1;
-    execution->ending.hollow |= has_it(actor) && !lock_admin_is_held(execution->lock_admin, &actor->hold);
+    execution->ending.unbacked_grant |= has_it(actor) &&
+                                        !lock_admin_is_held(execution->lock_admin, &actor->hold);
 }
 
 void faults_watch(struct execution *execution, size_t since)
@@ -241,8 +242,8 @@ void faults_watch(struct execution *execution, size_t since)
     for (size_t i = since; i < count; i++) {
         const struct event *event = &execution->trace.events[i];
         if (event->what == STEP_DEL || event->what == STEP_UNLOCK)
-            look_for_the_robbed(execution, event->actor);
+            find_stolen_locks(execution, event->actor);
         else if (event->what == STEP_LOCK)
-            look_at_holders(execution, &execution->actors[event->actor]);
+            check_holders(execution, &execution->actors[event->actor]);
     }
 }

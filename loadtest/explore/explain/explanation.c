@@ -72,7 +72,7 @@ static void explain_lock(const struct execution *execution, unsigned a, unsigned
     else if (when(execution, first, EVENT_RESTARTED) < second_lock)
         say(text, "A server that restarted had forgotten %c's lock, and %c got it.", actor_name(first),
             actor_name(second));
-    else if (when(execution, first, EVENT_ROBBED) < second_lock)
+    else if (when(execution, first, EVENT_LOCK_STOLEN) < second_lock)
         say(text, "%c's lock was released by another, and %c got it.", actor_name(first), actor_name(second));
     else if (unlocked == NEVER || unlocked > second_lock)
         say(text, "%c got the lock while %c had it, or believed so.", actor_name(second), actor_name(first));
@@ -113,10 +113,10 @@ static void explain_contradiction(const struct execution *execution, struct text
 
 /* ---- what it came to ------------------------------------------------------------------------------------------ */
 
-static void explain_robbed(const struct execution *execution, struct text *text)
+static void explain_stolen_lock(const struct execution *execution, struct text *text)
 {
     for (unsigned i = 0; i < execution->settings.actors; i++)
-        if (when(execution, i, EVENT_ROBBED) != NEVER)
+        if (when(execution, i, EVENT_LOCK_STOLEN) != NEVER)
             say(text, "A release of another order's took %c's lock away.", actor_name(i));
 }
 
@@ -145,7 +145,7 @@ static void explain_holders(const struct execution *execution, struct text *text
 {
     if (execution->ending.two_holders)
         say(text, "Two held the lock at once, and nobody's had ended.");
-    if (execution->ending.hollow)
+    if (execution->ending.unbacked_grant)
         say(text, "One believed that it had got the lock, and the server knew nothing of it.");
 }
 
@@ -169,8 +169,8 @@ void explain(const struct execution *execution, char *ret_text, size_t size)
     int64_t stock = execution->settings.stock;
     *ret_text = '\0';
     explain_crash(execution, &text);
-    if (ending->robbed)
-        explain_robbed(execution, &text);
+    if (ending->lock_stolen)
+        explain_stolen_lock(execution, &text);
     explain_holders(execution, &text);
     if (ending->oversold > 0 || ending->drift > 0)
         explain_contradiction(execution, &text);

@@ -68,7 +68,7 @@ static void event_text(const struct event *event, char *ret_text, size_t size)
     case EVENT_RESTARTED: snprintf(ret_text, size, "a server restarts, empty"); break;
     case EVENT_TIMED_OUT: snprintf(ret_text, size, "has waited too long"); break;
     case EVENT_CUT: snprintf(ret_text, size, "cannot reach a server"); break;
-    case EVENT_ROBBED: snprintf(ret_text, size, "loses its lock to another's release"); break;
+    case EVENT_LOCK_STOLEN: snprintf(ret_text, size, "loses its lock to another's release"); break;
     case EVENT_CRASHED: snprintf(ret_text, size, "dies"); break;
     case EVENT_ENDED:
         if (event->value != CREATED)
@@ -198,7 +198,7 @@ json_t *story_ending(const struct execution *execution)
                      (json_int_t)ending->audit.sold, "left", (json_int_t)ending->audit.left, "oversold",
                      (json_int_t)ending->oversold, "drift", (json_int_t)ending->drift, "undersold",
                      ending->undersold, "waited", ending->waited, "deadlock", ending->deadlock, "stuck",
-                     ending->stuck, "robbed", ending->robbed, "two_holders", ending->two_holders, "failed",
-                     ending->failed, "false_refusal", ending->false_refusal, "leaked", ending->leaked,
-                     "outcomes", outcomes);
+                     ending->stuck, "robbed", ending->lock_stolen, "two_holders", ending->two_holders,
+                     "failed", ending->failed, "false_refusal", ending->false_refusal, "leaked",
+                     ending->leaked, "outcomes", outcomes);
 }

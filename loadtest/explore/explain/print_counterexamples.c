@@ -3,22 +3,22 @@
 
 #include <stdio.h>
 
-static void show_one(const json_t *witness)
+static void show_one(const json_t *counterexample)
 {
-    if (json_is_object(witness))
-        printf("\n%s\n%s%s\n", json_string_value(json_object_get(witness, "replay")),
-               json_string_value(json_object_get(witness, "told")),
-               json_string_value(json_object_get(witness, "explanation")));
+    if (json_is_object(counterexample))
+        printf("\n%s\n%s%s\n", json_string_value(json_object_get(counterexample, "replay")),
+               json_string_value(json_object_get(counterexample, "told")),
+               json_string_value(json_object_get(counterexample, "explanation")));
 }
 
 void explore_show(const json_t *rows)
 {
     size_t i, j;
-    const json_t *row, *witness;
+    const json_t *row, *counterexample;
     json_array_foreach(rows, i, row) {
         show_one(json_object_get(row, "witness"));
-        json_array_foreach(json_object_get(row, "further_witnesses"), j, witness) {
-            show_one(witness);
+        json_array_foreach(json_object_get(row, "further_witnesses"), j, counterexample) {
+            show_one(counterexample);
         }
     }
 }

@@ -38,9 +38,9 @@ struct began {
 
 static bool is_enough(const struct hunt *hunt, const struct hunt_limits *limits, const struct began *began)
 {
-    uint64_t schedules = hunt->tally.schedules - began->schedules;
+    uint64_t schedules = hunt->totals.schedules - began->schedules;
     return interrupted() || (limits->schedules && schedules >= (uint64_t)limits->schedules) ||
-           (limits->samples && hunt->tally.schedules >= (uint64_t)limits->samples) ||
+           (limits->samples && hunt->totals.schedules >= (uint64_t)limits->samples) ||
            (limits->time_ms && monotonic_us() - began->at_us >= limits->time_ms * 1000);
 }
 
@@ -49,7 +49,7 @@ static void count(struct hunt *hunt)
 {
     if (hunt->search.bound != NO_BOUND && (int)search_preemptions(&hunt->search) < hunt->search.bound)
         return;
-    tally_add(&hunt->tally, &hunt->execution);
+    totals_add(&hunt->totals, &hunt->execution);
     if (hunt->search.bound == NO_BOUND)
         hunt->coverage = search_coverage(&hunt->search);
     else
@@ -60,7 +60,7 @@ static bool save_progress(struct hunt *hunt)
 {
     if (!*hunt->checkpoint.path)
         return true;
-    const struct progress_made made = {hunt->search, hunt->tally, hunt->coverage};
+    const struct progress_made made = {hunt->search, hunt->totals, hunt->coverage};
     return checkpoint_save(&hunt->checkpoint, &made, hunt->error, sizeof hunt->error);
 }
 
@@ -74,7 +74,7 @@ static bool load_progress(struct hunt *hunt, bool *ret_found)
     *ret_found = found > 0;
     if (found > 0) {
         hunt->search = made.search;
-        hunt->tally = made.tally;
+        hunt->totals = made.totals;
         hunt->coverage = made.coverage;
     }
     return found >= 0;
@@ -92,7 +92,7 @@ static bool run_search(struct hunt *hunt, const struct hunt_limits *limits, cons
         switch (search_run(&hunt->search, &program)) {
         case SEARCH_RAN:
             count(hunt);
-            covered(context, limits->samples ? (double)hunt->tally.schedules / (double)limits->samples
+            covered(context, limits->samples ? (double)hunt->totals.schedules / (double)limits->samples
                                              : hunt->coverage);
             tries = 0;
             if (monotonic_us() - hunt->checkpoint.saved_us > SAVE_EVERY_US && !save_progress(hunt))
@@ -123,8 +123,8 @@ bool hunt_run(struct hunt *hunt, const struct hunt_limits *limits, hunt_covered 
         return false;
     if (goes_on)
         bound = hunt->search.bound;
-    const struct began began = {monotonic_us(), hunt->tally.schedules};
-    hunt->tally.witness_most = (size_t)limits->show;
+    const struct began began = {monotonic_us(), hunt->totals.schedules};
+    hunt->totals.counterexamples_wanted = (size_t)limits->show;
     do {
         if (!goes_on)
             /* No seed is 0, and close seeds are far apart. */
@@ -147,23 +147,24 @@ bool hunt_run(struct hunt *hunt, const struct hunt_limits *limits, hunt_covered 
 /* ---- the witness ---------------------------------------------------------------------------------------------- */
 
 /* Makes its moves once more, to see what script they are. */
-static bool apply_again(struct hunt *hunt, const struct witness *witness)
+static bool apply_again(struct hunt *hunt, const struct counterexample *counterexample)
 {
     bool made = execution_start(&hunt->execution);
-    for (size_t i = 0; made && i < witness->length; i++)
-        made = execution_apply(&hunt->execution, witness->transitions[i]);
+    for (size_t i = 0; made && i < counterexample->length; i++)
+        made = execution_apply(&hunt->execution, counterexample->transitions[i]);
     return execution_end(&hunt->execution) && made;
 }
 
 /* Does the script lead to the same moves, and these to the same kind of end? */
-static bool is_reproduced(struct hunt *hunt, const struct witness *witness, const struct script *script,
-                          struct replay *ret_replay)
+static bool is_reproduced(struct hunt *hunt, const struct counterexample *counterexample,
+                          const struct script *script, struct replay *ret_replay)
 {
     return replay_run(&hunt->execution, script, ret_replay) &&
-           hunt->execution.transition_count == witness->length &&
-           memcmp(hunt->execution.transitions, witness->transitions,
-                  witness->length * sizeof witness->transitions[0]) == 0 &&
-           (witness->is_bad ? tally_is_bad(&hunt->execution) : ending_breaks_lock(&hunt->execution.ending));
+           hunt->execution.transition_count == counterexample->length &&
+           memcmp(hunt->execution.transitions, counterexample->transitions,
+                  counterexample->length * sizeof counterexample->transitions[0]) == 0 &&
+           (counterexample->is_bad ? execution_breaks_promise(&hunt->execution)
+                                   : ending_breaks_lock(&hunt->execution.ending));
 }
 
 /* In columns, as a text. */
@@ -179,36 +180,37 @@ static json_t *tell(const struct execution *execution, const struct story *story
     return told;
 }
 
-static json_t *witness_json(struct hunt *hunt, const struct witness *witness)
+static json_t *counterexample_json(struct hunt *hunt, const struct counterexample *counterexample)
 {
     struct script script;
     struct replay replay;
     struct story story;
     char words[SCENARIO_TEXT];
     int reproduced = 0;
-    if (hunt->execution.lost || !apply_again(hunt, witness))
+    if (hunt->execution.lost || !apply_again(hunt, counterexample))
         return json_null();
     script_of_execution(&hunt->execution, &script);
-    for (int i = 0; i < WITNESS_RUNS; i++)
-        reproduced += is_reproduced(hunt, witness, &script, &replay);
+    for (int i = 0; i < REPLAY_RUNS; i++)
+        reproduced += is_reproduced(hunt, counterexample, &script, &replay);
     story_tell(&hunt->execution, &replay, &story);
     return json_pack("{s:s, s:i, s:o, s:o, s:s, s:o, s:i}", "replay",
                      scenario_short(&hunt->execution.settings, &script, words), "switches",
-                     (int)witness->switches, "steps", story_steps(&hunt->execution, &replay), "ending",
+                     (int)counterexample->switches, "steps", story_steps(&hunt->execution, &replay), "ending",
                      story_ending(&hunt->execution), "explanation", story.explanation, "told",
                      tell(&hunt->execution, &story), "reproduced", reproduced);
 }
 
-json_t *hunt_witness(struct hunt *hunt)
+json_t *hunt_counterexample(struct hunt *hunt)
 {
-    const struct tally *tally = &hunt->tally;
-    return tally->witness_count > 0 ? witness_json(hunt, &tally->witnesses[0]) : json_null();
+    const struct totals *totals = &hunt->totals;
+    return totals->counterexample_count > 0 ? counterexample_json(hunt, &totals->counterexamples[0])
+                                            : json_null();
 }
 
-json_t *hunt_further_witnesses(struct hunt *hunt)
+json_t *hunt_further_counterexamples(struct hunt *hunt)
 {
     json_t *further = json_array();
-    for (size_t i = 1; i < hunt->tally.witness_count; i++)
-        json_array_append_new(further, witness_json(hunt, &hunt->tally.witnesses[i]));
+    for (size_t i = 1; i < hunt->totals.counterexample_count; i++)
+        json_array_append_new(further, counterexample_json(hunt, &hunt->totals.counterexamples[i]));
     return further;
 }

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-enum { WITNESS_RUNS = 10 };
+enum { REPLAY_RUNS = 10 };
 
 /* How far a hunt goes. */
 struct hunt_limits {
@@ -24,7 +24,7 @@ struct hunt_limits {
 struct hunt {
     struct execution execution;
     struct search search;
-    struct tally tally;
+    struct totals totals;
     double coverage; /* 1 when all has been run */
     struct checkpoint
         checkpoint; /* where its path is not "", the hunt goes on from there, and leaves there how far it came */
@@ -43,10 +43,10 @@ bool hunt_open(struct hunt *hunt, struct product_schema *schema, const char *url
 bool hunt_run(struct hunt *hunt, const struct hunt_limits *limits, hunt_covered *covered, void *context);
 void hunt_close(struct hunt *hunt);
 
-/* {"replay","switches","steps","explanation","told","reproduced"}, a new reference, having run it WITNESS_RUNS times; null
+/* {"replay","switches","steps","explanation","told","reproduced"}, a new reference, having run it REPLAY_RUNS times; null
  * where nothing went wrong. */
-json_t *hunt_witness(struct hunt *hunt);
+json_t *hunt_counterexample(struct hunt *hunt);
 /* An array of the next plainest, as many as were kept. */
-json_t *hunt_further_witnesses(struct hunt *hunt);
+json_t *hunt_further_counterexamples(struct hunt *hunt);
 
 #endif

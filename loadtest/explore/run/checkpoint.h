@@ -17,7 +17,7 @@ struct checkpoint {
 /* All that a hunt needs to go on; plain memory. */
 struct progress_made {
     struct search search;
-    struct tally tally;
+    struct totals totals;
     double coverage;
 };
 

@@ -48,7 +48,7 @@ static json_t *row_without_figures(const struct explore_plan *plan, const struct
 
 static json_t *row_of(const struct explore_plan *plan, struct hunt *hunt, const struct strategy *strategy)
 {
-    const struct tally *t = &hunt->tally;
+    const struct totals *t = &hunt->totals;
     bool complete = hunt->complete;
     char why[600];
     enum explore_verdict verdict = explore_verdict(&hunt->execution.settings, t, complete);
@@ -59,15 +59,15 @@ static json_t *row_of(const struct explore_plan *plan, struct hunt *hunt, const 
         " s:{s:i, s:i, s:i}, s:s, s:o, s:o}",
         "step_list", steps_json(&hunt->execution), "schedules", (json_int_t)t->schedules, "coverage",
         hunt->coverage, "complete", complete, "blocked", (json_int_t)t->waited, "sold_rightly",
-        (json_int_t)t->rightly, "undersold", (json_int_t)t->undersold, "oversold", (json_int_t)t->oversold,
-        "share", complete ? json_real(share) : json_null(), "share_percent",
+        (json_int_t)t->sold_rightly, "undersold", (json_int_t)t->undersold, "oversold",
+        (json_int_t)t->oversold, "share", complete ? json_real(share) : json_null(), "share_percent",
         complete ? json_real(100 * share) : json_null(), "drift", (json_int_t)t->drifted, "deadlocks",
-        (json_int_t)t->deadlocks, "stuck_locks", (json_int_t)t->stuck, "robbed", (json_int_t)t->robbed,
-        "two_holders", (json_int_t)t->two_holders + (json_int_t)t->hollow, "false_refusals",
+        (json_int_t)t->deadlocks, "stuck_locks", (json_int_t)t->stuck, "robbed", (json_int_t)t->lock_stolen,
+        "two_holders", (json_int_t)t->two_holders + (json_int_t)t->unbacked_grant, "false_refusals",
         (json_int_t)t->false_refusals, "leaked_locks", (json_int_t)t->leaked, "failed", (json_int_t)t->failed,
-        "answers_wrong", (json_int_t)t->answers_wrong, "switches", "min", tally_switches(t, 0), "median",
-        tally_switches(t, 0.5), "max", tally_switches(t, 1), "verdict", explore_verdict_name(verdict),
-        "witness", hunt_witness(hunt), "further_witnesses", hunt_further_witnesses(hunt));
+        "answers_wrong", (json_int_t)t->answers_wrong, "switches", "min", totals_switches(t, 0), "median",
+        totals_switches(t, 0.5), "max", totals_switches(t, 1), "verdict", explore_verdict_name(verdict),
+        "witness", hunt_counterexample(hunt), "further_witnesses", hunt_further_counterexamples(hunt));
     if (!figures || json_object_update(row, figures) != 0) {
         json_decref(row);
         row = NULL;

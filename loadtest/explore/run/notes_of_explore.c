@@ -24,11 +24,12 @@ bool notes_of_explore(const json_t *document, struct notes *notes)
         if (*result_text(row, "reason"))
             well &= notes_add(notes, NOTE_WARNING, "%s: %s", result_text(row, "strategy"),
                               result_text(row, "reason"));
-        const json_t *witness = json_object_get(row, "witness");
-        if (json_is_object(witness))
-            well &= notes_add(notes, NOTE_WITNESS, "%s  (%d of 10 runs)  %s", result_text(witness, "replay"),
-                              (int)json_integer_value(json_object_get(witness, "reproduced")),
-                              result_text(witness, "explanation"));
+        const json_t *counterexample = json_object_get(row, "witness");
+        if (json_is_object(counterexample))
+            well &= notes_add(notes, NOTE_WITNESS, "%s  (%d of 10 runs)  %s",
+                              result_text(counterexample, "replay"),
+                              (int)json_integer_value(json_object_get(counterexample, "reproduced")),
+                              result_text(counterexample, "explanation"));
         for (size_t v = 0; v < sizeof VERDICTS / sizeof VERDICTS[0]; v++)
             counted[v] += strcmp(result_text(row, "verdict"), VERDICTS[v]) == 0;
     }

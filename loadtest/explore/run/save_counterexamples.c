@@ -28,30 +28,30 @@ static void write_expectation(FILE *out, const json_t *ending)
     fputc('\n', out);
 }
 
-static bool write_scenario(FILE *out, const json_t *witness)
+static bool write_scenario(FILE *out, const json_t *counterexample)
 {
     struct scenario scenario;
     char error[600], words[SCRIPT_TEXT];
-    const char *replay = json_string_value(json_object_get(witness, "replay"));
+    const char *replay = json_string_value(json_object_get(counterexample, "replay"));
     if (!replay || !scenario_parse_short(replay, &scenario, error, sizeof error))
         return false;
     const struct execution_settings *settings = &scenario.settings;
     fprintf(out, "# %s\nstrategy %s   stock %" PRId64 "   orders",
-            json_string_value(json_object_get(witness, "explanation")), settings->strategy->name,
+            json_string_value(json_object_get(counterexample, "explanation")), settings->strategy->name,
             settings->stock);
     for (size_t i = 0; i < settings->actors; i++)
         fprintf(out, " %c:%" PRId64, actor_name((unsigned)i), settings->quantities[i]);
     fprintf(out, "\nschedule %s\n", script_words(&scenario.script, words));
-    write_expectation(out, json_object_get(witness, "ending"));
+    write_expectation(out, json_object_get(counterexample, "ending"));
     return true;
 }
 
 static bool save(const json_t *row, const char *dir)
 {
-    const json_t *witness = json_object_get(row, "witness");
+    const json_t *counterexample = json_object_get(row, "witness");
     char path[PATH_MAX], *text = NULL;
     size_t length;
-    if (!json_is_object(witness))
+    if (!json_is_object(counterexample))
         return true;
     if (snprintf(path, sizeof path, "%s/%s.sched", dir,
                  json_string_value(json_object_get(row, "strategy"))) >= (int)sizeof path) {
@@ -59,7 +59,7 @@ static bool save(const json_t *row, const char *dir)
         return false;
     }
     FILE *out = open_memstream(&text, &length);
-    bool written = out && write_scenario(out, witness);
+    bool written = out && write_scenario(out, counterexample);
     written = out && fclose(out) == 0 && written;
     if (!written)
         complain("out of memory");

@@ -132,7 +132,7 @@ static void nobody_is_told(void *context, double share)
 
 static void run_all(struct hunt *hunt, const struct scenario *scenario, FILE *out, struct result *result)
 {
-    const struct tally *t = &hunt->tally;
+    const struct totals *t = &hunt->totals;
     const struct hunt_limits everything = {.bound = NO_BOUND};
     if (!hunt_run(hunt, &everything, nobody_is_told, NULL) || !hunt->complete) {
         snprintf(result->error, sizeof result->error, "%s", *hunt->error ? hunt->error : "interrupted");
@@ -148,7 +148,7 @@ static void run_all(struct hunt *hunt, const struct scenario *scenario, FILE *ou
                              scenario->settings.strategy->name, "schedules", (json_int_t)t->schedules,
                              "oversold", (json_int_t)t->oversold, "drift", (json_int_t)t->drifted,
                              "undersold", (json_int_t)t->undersold, "stuck_locks", (json_int_t)t->stuck,
-                             "witness", hunt_witness(hunt));
+                             "witness", hunt_counterexample(hunt));
 }
 
 static void print_title(const struct explore_case *c, FILE *out)

@@ -28,7 +28,7 @@ static bool can(const struct transitions *transitions, size_t actor, enum transi
 /* To an order's lock, and not by the order itself. */
 static bool is_done_to_it(uint8_t what)
 {
-    return what == EVENT_EXPIRED || what == EVENT_RESTARTED || what == EVENT_CUT || what == EVENT_ROBBED;
+    return what == EVENT_EXPIRED || what == EVENT_RESTARTED || what == EVENT_CUT || what == EVENT_LOCK_STOLEN;
 }
 
 /* The last event of ACTOR's own, or NULL where it has not begun. */
@@ -134,7 +134,7 @@ static unsigned lock_holders(const struct execution *execution, size_t waiter)
 }
 
 /* Whom ACTOR waits for; RET_REASON (SIZE bytes) says what for. */
-static unsigned waits_for(const struct execution *execution, const struct explore_view *view, size_t actor,
+static unsigned waits_for(const struct execution *execution, const struct database_view *view, size_t actor,
                           char *ret_reason, size_t size)
 {
     const struct event *event = last_event(execution, actor);
@@ -146,7 +146,7 @@ static unsigned waits_for(const struct execution *execution, const struct explor
     unsigned in_database = event && event->what == EVENT_WAITS ? (unsigned)event->value : 0;
     if (in_database) {
         snprintf(ret_reason, size, "waits for %s's %s", list_names(execution, in_database, names),
-                 view->waits_for_a[actor] ? view->waits_for_a[actor] : "transaction");
+                 view->awaited_lock[actor] ? view->awaited_lock[actor] : "transaction");
         return in_database;
     }
     unsigned holders = lock_holders(execution, actor);
@@ -187,7 +187,7 @@ static json_t *did_json(const struct execution *execution, size_t actor, int *re
     return did;
 }
 
-static json_t *order_json(const struct execution *execution, const struct explore_view *view,
+static json_t *order_json(const struct execution *execution, const struct database_view *view,
                           const struct transitions *transitions, size_t actor)
 {
     const struct event *last = last_event(execution, actor);
@@ -234,7 +234,7 @@ static const struct event *unseen_write(const struct execution *execution, size_
     return written;
 }
 
-static json_t *database_json(const struct execution *execution, const struct explore_view *view)
+static json_t *database_json(const struct execution *execution, const struct database_view *view)
 {
     json_t *unseen = json_array();
     for (size_t i = 0; i < execution->settings.actors; i++) {
@@ -265,7 +265,7 @@ static json_t *told_json(const struct execution *execution, const struct replay 
         const struct event *event = &execution->trace.events[i];
         bool has_value = event->what < STEP_COUNT && event->value != STEP_NO_VALUE;
         json_object_set_new(step, "value", has_value ? json_integer(event->value) : json_null());
-        if (event->what == EVENT_ROBBED)
+        if (event->what == EVENT_LOCK_STOLEN)
             json_object_set_new(step, "by", json_stringn((char[]){actor_name((unsigned)event->value)}, 1));
     }
     return steps;
@@ -315,7 +315,7 @@ static bool is_over(const struct execution *execution, const struct transitions 
     return !(somebody_waits && time_may_help);
 }
 
-json_t *state_json(struct execution *execution, const struct replay *replay, const struct explore_view *view,
+json_t *state_json(struct execution *execution, const struct replay *replay, const struct database_view *view,
                    bool *ret_over)
 {
     struct transitions transitions;

@@ -9,7 +9,7 @@
 
 /* What can be seen of EXECUTION, whose orders are all still; REPLAY is of how it came there. A new reference; NULL: out of
  * memory. *RET_OVER: no order can go on, and time will not change that. */
-json_t *state_json(struct execution *execution, const struct replay *replay, const struct explore_view *view,
+json_t *state_json(struct execution *execution, const struct replay *replay, const struct database_view *view,
                    bool *ret_over);
 
 #endif

@@ -181,7 +181,8 @@ static void judge_so_far(struct execution *execution, const struct product_audit
 }
 
 /* Adds what it came to, or has come to so far. The play has ended. */
-static void add_ending(struct execution *execution, const struct explore_view *view, bool over, json_t *state)
+static void add_ending(struct execution *execution, const struct database_view *view, bool over,
+                       json_t *state)
 {
     char why[700] = "";
     if (!over)
@@ -199,7 +200,7 @@ static json_t *answer_state(struct stepper *stepper, const struct scenario *scen
                             bool *ret_broken)
 {
     static struct replay replay;
-    struct explore_view view;
+    struct database_view view;
     struct execution *execution = &stepper->execution;
     const char *word = json_string_value(json_object_get(question, "move"));
     bool every_step = json_is_true(json_object_get(question, "every_step")), over = false;
@@ -212,8 +213,9 @@ static json_t *answer_state(struct stepper *stepper, const struct scenario *scen
         return *execution->error ? blame(stepper, strategy, execution->error) : invalid("%s", replay.error);
     }
     bool moved = !word || apply_transition(execution, word, every_step, &replay);
-    json_t *state = moved && explore_look(execution, &view) ? state_json(execution, &replay, &view, &over)
-                                                            : NULL;
+    json_t *state = moved && database_view_read(execution, &view)
+                        ? state_json(execution, &replay, &view, &over)
+                        : NULL;
     *ret_broken = !execution_end(execution) || *execution->error;
     if (state && !*ret_broken) {
         add_ending(execution, &view, over, state);

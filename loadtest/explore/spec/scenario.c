@@ -12,28 +12,28 @@
 
 static const struct figure {
     const char *name;
-    size_t in_ending, in_tally; /* offsets, plus one; 0: it has none there */
-    bool is_flag;               /* in the ending */
+    size_t in_ending, in_totals; /* offsets, plus one; 0: it has none there */
+    bool is_flag;                /* in the ending */
 } FIGURES[] = {
     {"sold", offsetof(struct ending, audit.sold) + 1, 0, false},
     {"left", offsetof(struct ending, audit.left) + 1, 0, false},
     {"orders", offsetof(struct ending, audit.orders) + 1, 0, false},
-    {"oversold", offsetof(struct ending, oversold) + 1, offsetof(struct tally, oversold) + 1, false},
-    {"drift", offsetof(struct ending, drift) + 1, offsetof(struct tally, drifted) + 1, false},
-    {"undersold", offsetof(struct ending, undersold) + 1, offsetof(struct tally, undersold) + 1, true},
-    {"waited", offsetof(struct ending, waited) + 1, offsetof(struct tally, waited) + 1, true},
-    {"deadlock", offsetof(struct ending, deadlock) + 1, offsetof(struct tally, deadlocks) + 1, true},
-    {"stuck", offsetof(struct ending, stuck) + 1, offsetof(struct tally, stuck) + 1, true},
-    {"robbed", offsetof(struct ending, robbed) + 1, offsetof(struct tally, robbed) + 1, true},
-    {"two-holders", offsetof(struct ending, two_holders) + 1, offsetof(struct tally, two_holders) + 1, true},
-    {"failed", offsetof(struct ending, failed) + 1, offsetof(struct tally, failed) + 1, true},
-    {"false-refusal", offsetof(struct ending, false_refusal) + 1, offsetof(struct tally, false_refusals) + 1,
+    {"oversold", offsetof(struct ending, oversold) + 1, offsetof(struct totals, oversold) + 1, false},
+    {"drift", offsetof(struct ending, drift) + 1, offsetof(struct totals, drifted) + 1, false},
+    {"undersold", offsetof(struct ending, undersold) + 1, offsetof(struct totals, undersold) + 1, true},
+    {"waited", offsetof(struct ending, waited) + 1, offsetof(struct totals, waited) + 1, true},
+    {"deadlock", offsetof(struct ending, deadlock) + 1, offsetof(struct totals, deadlocks) + 1, true},
+    {"stuck", offsetof(struct ending, stuck) + 1, offsetof(struct totals, stuck) + 1, true},
+    {"robbed", offsetof(struct ending, lock_stolen) + 1, offsetof(struct totals, lock_stolen) + 1, true},
+    {"two-holders", offsetof(struct ending, two_holders) + 1, offsetof(struct totals, two_holders) + 1, true},
+    {"failed", offsetof(struct ending, failed) + 1, offsetof(struct totals, failed) + 1, true},
+    {"false-refusal", offsetof(struct ending, false_refusal) + 1, offsetof(struct totals, false_refusals) + 1,
      true},
-    {"leaked", offsetof(struct ending, leaked) + 1, offsetof(struct tally, leaked) + 1, true},
-    {"answers-wrong", offsetof(struct ending, answers_wrong) + 1, offsetof(struct tally, answers_wrong) + 1,
+    {"leaked", offsetof(struct ending, leaked) + 1, offsetof(struct totals, leaked) + 1, true},
+    {"answers-wrong", offsetof(struct ending, answers_wrong) + 1, offsetof(struct totals, answers_wrong) + 1,
      true},
-    {"bad", 0, offsetof(struct tally, bad) + 1, false},
-    {"schedules", 0, offsetof(struct tally, schedules) + 1, false},
+    {"bad", 0, offsetof(struct totals, bad) + 1, false},
+    {"schedules", 0, offsetof(struct totals, schedules) + 1, false},
 };
 
 #define FIGURE_COUNT (sizeof FIGURES / sizeof FIGURES[0])
@@ -46,10 +46,10 @@ static const struct figure *find_figure(const char *name)
     return NULL;
 }
 
-static int64_t value_of(const struct figure *figure, const struct ending *ending, const struct tally *tally)
+static int64_t value_of(const struct figure *figure, const struct ending *ending, const struct totals *totals)
 {
-    if (tally)
-        return (int64_t) * (const uint64_t *)(const void *)((const char *)tally + figure->in_tally - 1);
+    if (totals)
+        return (int64_t) * (const uint64_t *)(const void *)((const char *)totals + figure->in_totals - 1);
     const char *at = (const char *)ending + figure->in_ending - 1;
     return figure->is_flag ? *(const bool *)at : *(const int64_t *)(const void *)at;
 }
@@ -228,7 +228,7 @@ static bool read_expectation(struct reader *reader, const struct scenario *scena
     if (never || sometimes)
         word = next_word(reader);
     const struct figure *figure = word ? find_figure(word) : NULL;
-    if (!figure || !(scenario->all ? figure->in_tally : figure->in_ending))
+    if (!figure || !(scenario->all ? figure->in_totals : figure->in_ending))
         return wrong(reader, "'%s' cannot be expected of %s", word ? word : "",
                      scenario->all ? "all schedules" : "one schedule");
     if ((never || sometimes) && !scenario->all)
@@ -357,8 +357,8 @@ const char *scenario_short(const struct execution_settings *settings, const stru
 
 /* ---- holding it against what happened ------------------------------------------------------------------------- */
 
-static bool is_met(const struct expectation *expected, const struct ending *ending, const struct tally *tally,
-                   char *ret_error, size_t size)
+static bool is_met(const struct expectation *expected, const struct ending *ending,
+                   const struct totals *totals, char *ret_error, size_t size)
 {
     if (expected->kind == EXPECT_OUTCOME) {
         enum outcome found = ending->outcomes[expected->actor];
@@ -366,7 +366,7 @@ static bool is_met(const struct expectation *expected, const struct ending *endi
                  outcome_name(found), outcome_name((enum outcome)expected->number));
         return (int64_t)found == expected->number;
     }
-    int64_t found = value_of(find_figure(expected->figure), ending, tally);
+    int64_t found = value_of(find_figure(expected->figure), ending, totals);
     switch (expected->kind) {
     case EXPECT_NEVER:
         snprintf(ret_error, size, "%s in %" PRId64 " schedules, where never was expected", expected->figure,
@@ -382,11 +382,11 @@ static bool is_met(const struct expectation *expected, const struct ending *endi
     }
 }
 
-bool scenario_met(const struct scenario *scenario, const struct ending *ending, const struct tally *tally,
+bool scenario_met(const struct scenario *scenario, const struct ending *ending, const struct totals *totals,
                   char *ret_error, size_t size)
 {
     for (size_t i = 0; i < scenario->expectation_count; i++)
-        if (!is_met(&scenario->expectations[i], ending, tally, ret_error, size))
+        if (!is_met(&scenario->expectations[i], ending, totals, ret_error, size))
             return false;
     *ret_error = '\0';
     return true;

@@ -50,7 +50,7 @@ bool figures_parse(const char *list, unsigned *ret_figures, char *ret_error, siz
 bool figures_any(unsigned figures, const struct ending *ending);
 
 /* Does what one schedule, or all, came to meet the expectations? If not RET_ERROR says which it does not. */
-bool scenario_met(const struct scenario *scenario, const struct ending *ending, const struct tally *tally,
+bool scenario_met(const struct scenario *scenario, const struct ending *ending, const struct totals *totals,
                   char *ret_error, size_t size);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_plainer(const struct witness *one, const struct witness *other)
+static bool is_simpler(const struct counterexample *one, const struct counterexample *other)
 {
     if (one->is_bad != other->is_bad)
         return one->is_bad;
@@ -16,20 +16,22 @@ static bool is_plainer(const struct witness *one, const struct witness *other)
 }
 
 /* Into its place among the plainest, of equal ones behind those that came before. */
-static void keep_witness(struct tally *tally, const struct execution *execution, bool bad, unsigned switches)
+static void keep_counterexample(struct totals *totals, const struct execution *execution, bool bad,
+                                unsigned switches)
 {
-    struct witness new = {.length = execution->transition_count, .switches = switches, .is_bad = bad};
-    size_t most = tally->witness_most ? tally->witness_most : 1, at = tally->witness_count;
-    while (at > 0 && is_plainer(&new, &tally->witnesses[at - 1]))
+    struct counterexample new = {.length = execution->transition_count, .switches = switches, .is_bad = bad};
+    size_t most = totals->counterexamples_wanted ? totals->counterexamples_wanted : 1,
+           at = totals->counterexample_count;
+    while (at > 0 && is_simpler(&new, &totals->counterexamples[at - 1]))
         at--;
     if (at == most)
         return;
     memcpy(new.transitions, execution->transitions,
            execution->transition_count * sizeof execution->transitions[0]);
-    tally->witness_count += tally->witness_count < most;
-    memmove(tally->witnesses + at + 1, tally->witnesses + at,
-            (tally->witness_count - at - 1) * sizeof tally->witnesses[0]);
-    tally->witnesses[at] = new;
+    totals->counterexample_count += totals->counterexample_count < most;
+    memmove(totals->counterexamples + at + 1, totals->counterexamples + at,
+            (totals->counterexample_count - at - 1) * sizeof totals->counterexamples[0]);
+    totals->counterexamples[at] = new;
 }
 
 /* A deadlock is wrong if the strategy does not retry: the victim's client is refused without a reason. */
@@ -38,7 +40,7 @@ static bool deadlock_is_wrong(const struct execution_settings *settings)
     return settings->strategy->guarantee != UNSAFE && settings->strategy->max_tries <= 1;
 }
 
-bool tally_is_bad(const struct execution *execution)
+bool execution_breaks_promise(const struct execution *execution)
 {
     unsigned never = execution->settings.never;
     if (never)
@@ -47,38 +49,38 @@ bool tally_is_bad(const struct execution *execution)
            (execution->ending.deadlock && deadlock_is_wrong(&execution->settings));
 }
 
-void tally_add(struct tally *tally, const struct execution *execution)
+void totals_add(struct totals *totals, const struct execution *execution)
 {
     const struct ending *ending = &execution->ending;
     unsigned switches = context_switches(execution->transitions, execution->transition_count);
-    bool bad = tally_is_bad(execution);
-    tally->schedules++;
-    tally->transitions += execution->transition_count;
-    tally->oversold += ending->oversold > 0;
-    tally->drifted += ending->drift != 0;
-    tally->undersold += ending->undersold;
-    tally->rightly += !bad && !ending->undersold;
-    tally->waited += ending->waited;
-    tally->deadlocks += ending->deadlock;
-    tally->stuck += ending->stuck;
-    tally->answers_wrong += ending->answers_wrong;
-    tally->failed += ending->failed;
-    tally->robbed += ending->robbed;
-    tally->two_holders += ending->two_holders;
-    tally->hollow += ending->hollow;
-    tally->false_refusals += ending->false_refusal;
-    tally->leaked += ending->leaked;
-    tally->bad += bad;
-    tally->by_switches[switches < SWITCHES_MAX ? switches : SWITCHES_MAX]++;
+    bool bad = execution_breaks_promise(execution);
+    totals->schedules++;
+    totals->transitions += execution->transition_count;
+    totals->oversold += ending->oversold > 0;
+    totals->drifted += ending->drift != 0;
+    totals->undersold += ending->undersold;
+    totals->sold_rightly += !bad && !ending->undersold;
+    totals->waited += ending->waited;
+    totals->deadlocks += ending->deadlock;
+    totals->stuck += ending->stuck;
+    totals->answers_wrong += ending->answers_wrong;
+    totals->failed += ending->failed;
+    totals->lock_stolen += ending->lock_stolen;
+    totals->two_holders += ending->two_holders;
+    totals->unbacked_grant += ending->unbacked_grant;
+    totals->false_refusals += ending->false_refusal;
+    totals->leaked += ending->leaked;
+    totals->bad += bad;
+    totals->by_switches[switches < SWITCHES_MAX ? switches : SWITCHES_MAX]++;
     if (bad || ending_breaks_lock(ending))
-        keep_witness(tally, execution, bad, switches);
+        keep_counterexample(totals, execution, bad, switches);
 }
 
-unsigned tally_switches(const struct tally *tally, double quantile)
+unsigned totals_switches(const struct totals *totals, double quantile)
 {
-    uint64_t rank = (uint64_t)(quantile * (double)(tally->schedules ? tally->schedules - 1 : 0)), seen = 0;
+    uint64_t rank = (uint64_t)(quantile * (double)(totals->schedules ? totals->schedules - 1 : 0)), seen = 0;
     unsigned switches = 0;
-    while (switches < SWITCHES_MAX && (seen += tally->by_switches[switches]) <= rank)
+    while (switches < SWITCHES_MAX && (seen += totals->by_switches[switches]) <= rank)
         switches++;
     return switches;
 }
@@ -93,27 +95,27 @@ static bool is_scarce(const struct execution_settings *settings)
 }
 
 /* The lock itself is at fault, whatever comes of it: with no lease that ended is that to be excused. */
-static bool lock_is_broken(const struct tally *tally)
+static bool lock_is_broken(const struct totals *totals)
 {
-    return tally->robbed + tally->two_holders + tally->hollow > 0;
+    return totals->lock_stolen + totals->two_holders + totals->unbacked_grant > 0;
 }
 
-enum explore_verdict explore_verdict(const struct execution_settings *settings, const struct tally *tally,
+enum explore_verdict explore_verdict(const struct execution_settings *settings, const struct totals *totals,
                                      bool complete)
 {
     if (settings->never)
-        return tally->bad > 0 ? EXPLORE_BROKEN : complete ? EXPLORE_OK : EXPLORE_UNKNOWN;
+        return totals->bad > 0 ? EXPLORE_BROKEN : complete ? EXPLORE_OK : EXPLORE_UNKNOWN;
     bool flaw_may_show = settings->strategy->shown_by & (LOAD | settings->faults);
     bool unsafe = settings->strategy->guarantee == UNSAFE;
     /* Who promises nothing may have more flaws than the one that the row is about, and in some order of steps a lock
      * may be stuck by itself. */
-    bool may_be_bad = flaw_may_show || (unsafe && (settings->faults || tally->bad == tally->stuck));
-    if (!unsafe && (lock_is_broken(tally) || tally->stuck))
+    bool may_be_bad = flaw_may_show || (unsafe && (settings->faults || totals->bad == totals->stuck));
+    if (!unsafe && (lock_is_broken(totals) || totals->stuck))
         return EXPLORE_BROKEN;
     /* False refusals and leaked locks are no declared flaw of any row. */
-    if (tally->false_refusals + tally->leaked > 0 || (tally->deadlocks > 0 && deadlock_is_wrong(settings)))
+    if (totals->false_refusals + totals->leaked > 0 || (totals->deadlocks > 0 && deadlock_is_wrong(settings)))
         return EXPLORE_BROKEN;
-    if (tally->bad > 0)
+    if (totals->bad > 0)
         return may_be_bad ? EXPLORE_OVERSOLD_AS_EXPECTED : EXPLORE_BROKEN;
     if (!complete || (flaw_may_show && !is_scarce(settings)))
         return EXPLORE_UNKNOWN;
@@ -146,23 +148,23 @@ enum explore_verdict explore_verdict_of_both(enum explore_verdict one, enum expl
     return STRONGEST_FIRST[i];
 }
 
-const char *explore_verdict_why(const struct execution_settings *settings, const struct tally *tally,
+const char *explore_verdict_why(const struct execution_settings *settings, const struct totals *totals,
                                 char *ret_text, size_t size)
 {
     const struct {
         uint64_t schedules;
         const char *what;
     } found[] = {
-        {tally->oversold, "more units were sold than the stock had"},
-        {tally->oversold ? 0 : tally->drifted, "the audit does not balance"},
-        {tally->false_refusals, "an order was refused as sold out although enough units were left"},
-        {tally->leaked, "an order ended without releasing its lock"},
-        {tally->stuck, "an order waits for a lock that nobody will release"},
-        {deadlock_is_wrong(settings) ? tally->deadlocks : 0, "deadlock between orders"},
-        {tally->failed, "an order failed, and no other order explains it"},
-        {tally->answers_wrong, "the orders in the database are not those that were acknowledged"},
-        {tally->robbed, "lock stolen: an order released another order's lock"},
-        {tally->two_holders + tally->hollow, "two holders of one lock"},
+        {totals->oversold, "more units were sold than the stock had"},
+        {totals->oversold ? 0 : totals->drifted, "the audit does not balance"},
+        {totals->false_refusals, "an order was refused as sold out although enough units were left"},
+        {totals->leaked, "an order ended without releasing its lock"},
+        {totals->stuck, "an order waits for a lock that nobody will release"},
+        {deadlock_is_wrong(settings) ? totals->deadlocks : 0, "deadlock between orders"},
+        {totals->failed, "an order failed, and no other order explains it"},
+        {totals->answers_wrong, "the orders in the database are not those that were acknowledged"},
+        {totals->lock_stolen, "lock stolen: an order released another order's lock"},
+        {totals->two_holders + totals->unbacked_grant, "two holders of one lock"},
     };
     size_t used = 0;
     *ret_text = '\0';
@@ -170,6 +172,6 @@ const char *explore_verdict_why(const struct execution_settings *settings, const
         if (found[i].schedules > 0)
             used += (size_t)snprintf(ret_text + used, size - used,
                                      "%s%s (%" PRIu64 " of %" PRIu64 " schedules)", used ? "; " : "",
-                                     found[i].what, found[i].schedules, tally->schedules);
+                                     found[i].what, found[i].schedules, totals->schedules);
     return ret_text;
 }

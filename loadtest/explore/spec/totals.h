@@ -4,35 +4,35 @@
 
 #include "loadtest/explore/exec/execution.h"
 
-enum { SWITCHES_MAX = 255, WITNESSES_MAX = 20 };
+enum { SWITCHES_MAX = 255, COUNTEREXAMPLES_MAX = 20 };
 
 /* A schedule that went wrong. Those that are bad are plainer than those whose lock was at fault and nothing came of it; of
  * them the one with the fewest switches is, then with the fewest moves. */
-struct witness {
+struct counterexample {
     struct transition transitions[DEPTH_MAX];
     size_t length;
     unsigned switches;
     bool is_bad;
 };
 
-struct tally {
+struct totals {
     uint64_t schedules;
     /* How many of them … */
-    uint64_t oversold, drifted, undersold, rightly, waited, deadlocks, stuck, answers_wrong, failed, robbed,
-        two_holders, hollow, false_refusals, leaked;
-    uint64_t bad; /* any that tally_is_bad */
+    uint64_t oversold, drifted, undersold, sold_rightly, waited, deadlocks, stuck, answers_wrong, failed,
+        lock_stolen, two_holders, unbacked_grant, false_refusals, leaked;
+    uint64_t bad; /* any that execution_breaks_promise */
     uint64_t by_switches[SWITCHES_MAX + 1];
     uint64_t transitions;
-    struct witness witnesses[WITNESSES_MAX]; /* the plainest first */
-    size_t witness_count, witness_most;      /* 0: one */
+    struct counterexample counterexamples[COUNTEREXAMPLES_MAX]; /* the plainest first */
+    size_t counterexample_count, counterexamples_wanted;        /* 0: one */
 };
 
 /* Did something go wrong in the schedule that EXECUTION has just ended? */
-bool tally_is_bad(const struct execution *execution);
+bool execution_breaks_promise(const struct execution *execution);
 /* Adds the schedule that EXECUTION has just ended. */
-void tally_add(struct tally *tally, const struct execution *execution);
+void totals_add(struct totals *totals, const struct execution *execution);
 /* So many switches have the schedules with the fewest (0), with the most (1), the one in the middle (0.5). */
-unsigned tally_switches(const struct tally *tally, double quantile);
+unsigned totals_switches(const struct totals *totals, double quantile);
 
 /* What a row is found to be. */
 enum explore_verdict {
@@ -44,7 +44,7 @@ enum explore_verdict {
     EXPLORE_BROKEN,     /* it promised more than it kept */
 };
 
-enum explore_verdict explore_verdict(const struct execution_settings *settings, const struct tally *tally,
+enum explore_verdict explore_verdict(const struct execution_settings *settings, const struct totals *totals,
                                      bool complete);
 const char *explore_verdict_name(enum explore_verdict verdict);
 /* The verdict of a row that was searched twice with different settings. */
@@ -52,7 +52,7 @@ enum explore_verdict explore_verdict_of_both(enum explore_verdict one, enum expl
 
 /* Why a row is EXPLORE_BROKEN: what went wrong, and in how many schedules. Written to RET_TEXT of SIZE bytes, which is
  * returned. */
-const char *explore_verdict_why(const struct execution_settings *settings, const struct tally *tally,
+const char *explore_verdict_why(const struct execution_settings *settings, const struct totals *totals,
                                 char *ret_text, size_t size);
 
 #endif

@@ -131,7 +131,7 @@ static void one_schedule_is_held_against_its_expectations(void **state)
 static void all_schedules_are_held_against_theirs(void **state)
 {
     (void)state;
-    struct tally tally = {.schedules = 24, .oversold = 22, .bad = 22};
+    struct totals totals = {.schedules = 24, .oversold = 22, .bad = 22};
     static const struct {
         const char *expect;
         bool met;
@@ -146,7 +146,7 @@ static void all_schedules_are_held_against_theirs(void **state)
         snprintf(text, sizeof text, "strategy mutex orders A:1 B:1\nschedules all\nexpect %s\n",
                  CASES[i].expect);
         assert_int_equal(parse(text), 1);
-        if (scenario_met(&scenarios[0], NULL, &tally, error, sizeof error) != CASES[i].met)
+        if (scenario_met(&scenarios[0], NULL, &totals, error, sizeof error) != CASES[i].met)
             fail_msg("'%s' was%s met: %s", CASES[i].expect, CASES[i].met ? " not" : "", error);
     }
 }

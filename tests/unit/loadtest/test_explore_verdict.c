@@ -10,35 +10,35 @@ static struct execution_settings settings_of(const char *strategy)
     return (struct execution_settings){.strategy = row, .actors = 2, .stock = 1, .quantities = {1, 1}};
 }
 
-static enum explore_verdict verdict(const char *strategy, struct tally tally)
+static enum explore_verdict verdict(const char *strategy, struct totals totals)
 {
     const struct execution_settings settings = settings_of(strategy);
-    tally.schedules = 10;
-    return explore_verdict(&settings, &tally, true);
+    totals.schedules = 10;
+    return explore_verdict(&settings, &totals, true);
 }
 
 static void a_promise_that_was_kept(void **state)
 {
     (void)state;
     const struct execution_settings safe = settings_of("select-for-update");
-    const struct tally nothing = {.schedules = 10};
+    const struct totals nothing = {.schedules = 10};
     assert_int_equal(explore_verdict(&safe, &nothing, true), EXPLORE_OK);
     assert_int_equal(explore_verdict(&safe, &nothing, false), EXPLORE_UNKNOWN);
-    assert_int_equal(verdict("mutex", (struct tally){0}), EXPLORE_OK);
+    assert_int_equal(verdict("mutex", (struct totals){0}), EXPLORE_OK);
 }
 
 static void a_flaw_that_is_shown_or_not(void **state)
 {
     (void)state;
-    assert_int_equal(verdict("read-write", (struct tally){.oversold = 3, .bad = 3}),
+    assert_int_equal(verdict("read-write", (struct totals){.oversold = 3, .bad = 3}),
                      EXPLORE_OVERSOLD_AS_EXPECTED);
-    assert_int_equal(verdict("read-write", (struct tally){0}), EXPLORE_NOT_CAUGHT);
+    assert_int_equal(verdict("read-write", (struct totals){0}), EXPLORE_NOT_CAUGHT);
     struct execution_settings ample = settings_of("read-write");
     ample.stock = 2;
-    assert_int_equal(explore_verdict(&ample, &(struct tally){.schedules = 10}, true), EXPLORE_UNKNOWN);
+    assert_int_equal(explore_verdict(&ample, &(struct totals){.schedules = 10}, true), EXPLORE_UNKNOWN);
     struct execution_settings crash = settings_of("redis-setnx-forever");
     crash.faults = CRASH;
-    assert_int_equal(explore_verdict(&crash, &(struct tally){.schedules = 10}, true), EXPLORE_NOT_CAUGHT);
+    assert_int_equal(explore_verdict(&crash, &(struct totals){.schedules = 10}, true), EXPLORE_NOT_CAUGHT);
 }
 
 static void a_promise_that_was_broken(void **state)
@@ -46,31 +46,31 @@ static void a_promise_that_was_broken(void **state)
     (void)state;
     static const char *const ROWS[] = {"select-for-update", "mutex", "redis-lock"};
     for (size_t i = 0; i < COUNT(ROWS); i++) {
-        assert_int_equal(verdict(ROWS[i], (struct tally){.oversold = 1, .bad = 1}), EXPLORE_BROKEN);
-        assert_int_equal(verdict(ROWS[i], (struct tally){.failed = 1, .bad = 1}), EXPLORE_BROKEN);
-        assert_int_equal(verdict(ROWS[i], (struct tally){.stuck = 1, .bad = 1}), EXPLORE_BROKEN);
-        assert_int_equal(verdict(ROWS[i], (struct tally){.robbed = 1}), EXPLORE_BROKEN);
-        assert_int_equal(verdict(ROWS[i], (struct tally){.two_holders = 1}), EXPLORE_BROKEN);
-        assert_int_equal(verdict(ROWS[i], (struct tally){.hollow = 1}), EXPLORE_BROKEN);
-        assert_int_equal(verdict(ROWS[i], (struct tally){.false_refusals = 1, .bad = 1}), EXPLORE_BROKEN);
-        assert_int_equal(verdict(ROWS[i], (struct tally){.leaked = 1, .bad = 1}), EXPLORE_BROKEN);
+        assert_int_equal(verdict(ROWS[i], (struct totals){.oversold = 1, .bad = 1}), EXPLORE_BROKEN);
+        assert_int_equal(verdict(ROWS[i], (struct totals){.failed = 1, .bad = 1}), EXPLORE_BROKEN);
+        assert_int_equal(verdict(ROWS[i], (struct totals){.stuck = 1, .bad = 1}), EXPLORE_BROKEN);
+        assert_int_equal(verdict(ROWS[i], (struct totals){.lock_stolen = 1}), EXPLORE_BROKEN);
+        assert_int_equal(verdict(ROWS[i], (struct totals){.two_holders = 1}), EXPLORE_BROKEN);
+        assert_int_equal(verdict(ROWS[i], (struct totals){.unbacked_grant = 1}), EXPLORE_BROKEN);
+        assert_int_equal(verdict(ROWS[i], (struct totals){.false_refusals = 1, .bad = 1}), EXPLORE_BROKEN);
+        assert_int_equal(verdict(ROWS[i], (struct totals){.leaked = 1, .bad = 1}), EXPLORE_BROKEN);
     }
 }
 
 static void no_row_refuses_wrongly_or_keeps_its_lock(void **state)
 {
     (void)state;
-    assert_int_equal(verdict("read-write", (struct tally){.oversold = 1, .false_refusals = 1, .bad = 2}),
+    assert_int_equal(verdict("read-write", (struct totals){.oversold = 1, .false_refusals = 1, .bad = 2}),
                      EXPLORE_BROKEN);
-    assert_int_equal(verdict("mutex-early-release", (struct tally){.oversold = 1, .leaked = 1, .bad = 2}),
+    assert_int_equal(verdict("mutex-early-release", (struct totals){.oversold = 1, .leaked = 1, .bad = 2}),
                      EXPLORE_BROKEN);
 }
 
 static void a_deadlock_matters_where_nobody_tries_again(void **state)
 {
     (void)state;
-    assert_int_equal(verdict("select-for-update", (struct tally){.deadlocks = 4}), EXPLORE_BROKEN);
-    assert_int_equal(verdict("bucketed", (struct tally){.deadlocks = 4}), EXPLORE_OK);
+    assert_int_equal(verdict("select-for-update", (struct totals){.deadlocks = 4}), EXPLORE_BROKEN);
+    assert_int_equal(verdict("bucketed", (struct totals){.deadlocks = 4}), EXPLORE_OK);
 }
 
 static void other_figures_can_be_what_must_not_be(void **state)
@@ -78,9 +78,9 @@ static void other_figures_can_be_what_must_not_be(void **state)
     (void)state;
     struct execution_settings never = settings_of("read-write");
     never.never = 1;
-    assert_int_equal(explore_verdict(&never, &(struct tally){.schedules = 9, .oversold = 9}, true),
+    assert_int_equal(explore_verdict(&never, &(struct totals){.schedules = 9, .oversold = 9}, true),
                      EXPLORE_OK);
-    assert_int_equal(explore_verdict(&never, &(struct tally){.schedules = 9, .bad = 1}, true),
+    assert_int_equal(explore_verdict(&never, &(struct totals){.schedules = 9, .bad = 1}, true),
                      EXPLORE_BROKEN);
 }
 
@@ -102,9 +102,9 @@ static void what_broke_it_is_named(void **state)
     (void)state;
     const struct execution_settings settings = settings_of("select-for-update");
     char why[400];
-    const struct tally tally = {.schedules = 10, .false_refusals = 2, .deadlocks = 4};
+    const struct totals totals = {.schedules = 10, .false_refusals = 2, .deadlocks = 4};
     assert_string_equal(
-        explore_verdict_why(&settings, &tally, why, sizeof why),
+        explore_verdict_why(&settings, &totals, why, sizeof why),
         "an order was refused as sold out although enough units were left (2 of 10 schedules); "
         "deadlock between orders (4 of 10 schedules)");
 }
