@@ -56,7 +56,7 @@ enum take_status orders_place_in_one(struct db *db, bool in_transaction, const s
                                      const struct order_origin *origin, struct stock_taken *ret_taken,
                                      struct order *ret_order);
 
-enum { BATCH_MAX = 128 }; /* orders that one transaction may carry */
+enum { ORDER_BATCH_MAX = 128 }; /* orders that one transaction may carry */
 
 /* One of many orders that are placed by one transaction. */
 struct order_draft {

@@ -11,7 +11,7 @@
 
 enum {
     STATEMENTS_MAX = 96,        /* distinct statements that one connection ever prepares */
-    BATCH_MAX = 8,              /* commands sent in one round trip */
+    PIPELINE_MAX = 8,           /* commands sent in one round trip */
     PAUSE_FIRST_US = 50 * 1000, /* after a failure to connect; doubled up to PAUSE_MAX_US */
     PAUSE_MAX_US = 500 * 1000,
     CONNECT_US = 3000 * 1000,  /* the longest that connecting may take */
@@ -37,7 +37,7 @@ struct db {
 
     const struct statement *prepared[STATEMENTS_MAX];
     int prepared_count;
-    struct command batch[BATCH_MAX]; /* sent or queued, results not yet read */
+    struct command batch[PIPELINE_MAX]; /* sent or queued, results not yet read */
     int batch_count;
     bool turned_down; /* the server answered the last batch with an error, before it broke the connection */
 
@@ -239,7 +239,7 @@ static bool is_prepared(const struct db *db, const struct statement *statement)
 
 static bool enqueue(struct db *db, const struct statement *statement, const char *const *values)
 {
-    if (db->batch_count + 2 > BATCH_MAX || db->prepared_count + BATCH_MAX > STATEMENTS_MAX)
+    if (db->batch_count + 2 > PIPELINE_MAX || db->prepared_count + PIPELINE_MAX > STATEMENTS_MAX)
         return false;
     if (!is_prepared(db, statement)) {
         if (!PQsendPrepare(db->pg, statement->name, statement->sql, 0, NULL))
@@ -333,7 +333,7 @@ static enum db_status finish_batch(struct db *db, int64_t until_us, enum db_stat
             break;
         if (result && status == DB_OK)
             status = note_failure(db, result);
-        *ret_lost |= PQstatus(db->pg) != CONNECTION_OK || results == BATCH_MAX;
+        *ret_lost |= PQstatus(db->pg) != CONNECTION_OK || results == PIPELINE_MAX;
     }
     return status;
 }

@@ -38,8 +38,8 @@ static bool key_is_taken(const struct order_draft *drafts, size_t count, const c
 
 static enum outcome claim_keys(struct placing *const *orders, size_t count)
 {
-    struct order_draft drafts[BATCH_MAX];
-    struct placing *keyed[BATCH_MAX];
+    struct order_draft drafts[ORDER_BATCH_MAX];
+    struct placing *keyed[ORDER_BATCH_MAX];
     size_t keys = 0;
     for (size_t i = 0; i < count; i++) {
         struct placing *p = orders[i];
@@ -82,8 +82,8 @@ static enum outcome read_stock(struct placing *const *orders, size_t count)
 
 /* Those that get what they want, in the order of their arrival. */
 struct fit {
-    struct placing *orders[BATCH_MAX];
-    struct order_draft drafts[BATCH_MAX];
+    struct placing *orders[ORDER_BATCH_MAX];
+    struct order_draft drafts[ORDER_BATCH_MAX];
     size_t count;
     int64_t left;
 };
@@ -225,7 +225,7 @@ static size_t give_up_waiting(struct placing **orders, size_t count)
 
 void create_batch(struct placing *const *orders, size_t count)
 {
-    struct placing *left[BATCH_MAX];
+    struct placing *left[ORDER_BATCH_MAX];
     memcpy(left, orders, count * sizeof left[0]);
     for (int tries = 1; count > 1; tries++) {
         enum outcome outcome = try_together(left, count, tries);

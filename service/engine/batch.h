@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* As create_order for each of COUNT (1 to BATCH_MAX) orders of one product, in the order of their arrival, placed by one
+/* As create_order for each of COUNT (1 to ORDER_BATCH_MAX) orders of one product, in the order of their arrival, placed by one
  * thread with one database: in one transaction, where all goes well, else one by one. Each has its own result. */
 void create_batch(struct placing *const *orders, size_t count);
 

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TURN_ORDERS_MAX = BATCH_MAX };
+enum { TURN_ORDERS_MAX = ORDER_BATCH_MAX };
 /* Products that can have their own settings; they keep them while the process lives. */
 enum { OWN_SETTINGS_MAX = 256 };
 

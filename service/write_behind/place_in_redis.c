@@ -19,7 +19,7 @@ struct round {
     int64_t gone[STOCK_ORDERS_MAX];           /* see struct stock_order */
     size_t count;
 };
-_Static_assert((int)BATCH_MAX <= (int)STOCK_ORDERS_MAX, "a batch is taken by one script");
+_Static_assert((int)ORDER_BATCH_MAX <= (int)STOCK_ORDERS_MAX, "a batch is taken by one script");
 
 static void end_all(struct round *round, enum outcome outcome)
 {
@@ -50,8 +50,8 @@ static enum outcome outcome_of_redis(struct placing *p, enum lock_status status,
 /* Asks PostgreSQL for the orders that have those keys; whose key is new goes on, and who has none in any case. */
 static void look_up_keys(struct round *round)
 {
-    struct order_draft drafts[BATCH_MAX];
-    struct placing *keyed[BATCH_MAX];
+    struct order_draft drafts[ORDER_BATCH_MAX];
+    struct placing *keyed[ORDER_BATCH_MAX];
     size_t keys = 0, kept = 0;
     for (size_t i = 0; i < round->count; i++) {
         struct placing *p = round->orders[i];

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* As create_order for each of COUNT (1 to BATCH_MAX) orders of one product, in the order of their arrival, placed by one
+/* As create_order for each of COUNT (1 to ORDER_BATCH_MAX) orders of one product, in the order of their arrival, placed by one
  * thread with one connection to Redis. PostgreSQL is asked only where an order has an Idempotency-Key, no ids lie ready, or
  * Redis does not have the product's stock. */
 void create_in_redis(struct placing *const *orders, size_t count);

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SHOP_PRODUCT = 7, SHOP_ORDERS_MAX = 4 * BATCH_MAX, SECOND_US = 1000000 };
+enum { SHOP_PRODUCT = 7, SHOP_ORDERS_MAX = 4 * ORDER_BATCH_MAX, SECOND_US = 1000000 };
 
 static const char SHOP_INSTANCE[] = "instance under test";
 static const char SHOP_ERROR[] = "the database's words";

@@ -17,9 +17,9 @@ struct watched {
 };
 
 static struct batch {
-    struct order_request requests[BATCH_MAX];
-    struct placing placings[BATCH_MAX], *placed[BATCH_MAX];
-    struct watched watched[BATCH_MAX];
+    struct order_request requests[ORDER_BATCH_MAX];
+    struct placing placings[ORDER_BATCH_MAX], *placed[ORDER_BATCH_MAX];
+    struct watched watched[ORDER_BATCH_MAX];
     size_t count;
     int64_t stock;
 } batch;
@@ -157,13 +157,13 @@ static void test_first_come_first_served(void **state)
 static void test_a_batch_is_one_transaction(void **state)
 {
     (void)state;
-    open_shop(BATCH_MAX - 1);
-    add_orders(BATCH_MAX);
+    open_shop(ORDER_BATCH_MAX - 1);
+    add_orders(ORDER_BATCH_MAX);
     place_batch();
     assert_string_equal(shop.log, "ready lock insert commit");
-    for (size_t i = 0; i < BATCH_MAX - 1; i++)
+    for (size_t i = 0; i < ORDER_BATCH_MAX - 1; i++)
         assert_int_equal(outcome_at(i), CREATED);
-    assert_int_equal(outcome_at(BATCH_MAX - 1), SOLD_OUT);
+    assert_int_equal(outcome_at(ORDER_BATCH_MAX - 1), SOLD_OUT);
     assert_books();
 }
 
