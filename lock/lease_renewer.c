@@ -15,7 +15,7 @@
 struct watched {
     struct watched *next;
     const struct lock *holder; /* known by its address, and not looked into */
-    const struct lock_ops *ops;
+    const struct lock_driver *driver;
     struct lock_grant grant; /* a copy without impl */
     int64_t lease_ms;
     int64_t due_us;
@@ -46,13 +46,13 @@ static int64_t a_third_us(const struct watched *w)
 }
 
 /* The thread's own: the handle for OPS, opened when first needed; NULL when out of memory. */
-static struct lock *handle_of(struct handle **handles, const struct lock_ops *ops)
+static struct lock *handle_of(struct handle **handles, const struct lock_driver *driver)
 {
     for (struct handle *h = *handles; h; h = h->next)
-        if (h->lock->ops == ops)
+        if (h->lock->driver == driver)
             return h->lock;
     struct handle *h = calloc(1, sizeof *h);
-    if (!h || lock_open(ops, &h->lock) != LOCK_OK) {
+    if (!h || lock_open(driver, &h->lock) != LOCK_OK) {
         free(h);
         return NULL;
     }
@@ -84,11 +84,11 @@ static void renew(struct watchdog *dog, struct watched *w, struct handle **handl
 {
     dog->renewing = w;
     pthread_mutex_unlock(&mutex);
-    struct lock *lock = handle_of(handles, w->ops);
+    struct lock *lock = handle_of(handles, w->driver);
     enum lock_status status = LOCK_AWAY;
     if (lock) {
         lock->lease_ms = w->lease_ms;
-        status = w->ops->renew(lock, &w->grant);
+        status = w->driver->renew(lock, &w->grant);
     }
     pthread_mutex_lock(&mutex);
     dog->renewing = NULL;
@@ -146,17 +146,17 @@ static struct watchdog *watchdog_of(const struct lock_server *server)
     return dog;
 }
 
-bool watchdog_watch(const struct lock *holder, const struct lock_grant *grant)
+bool lease_renewer_add(const struct lock *holder, const struct lock_grant *grant)
 {
     struct watched *w = malloc(sizeof *w);
     if (!w)
         return false;
     *w = (struct watched){
-        .holder = holder, .ops = holder->ops, .grant = *grant, .lease_ms = holder->lease_ms};
+        .holder = holder, .driver = holder->driver, .grant = *grant, .lease_ms = holder->lease_ms};
     w->grant.impl = NULL;
     w->due_us = monotonic_us() + a_third_us(w);
     pthread_mutex_lock(&mutex);
-    struct watchdog *dog = watchdog_of(w->ops->server);
+    struct watchdog *dog = watchdog_of(w->driver->server);
     if (dog) {
         w->next = dog->all;
         dog->all = w;
@@ -184,7 +184,7 @@ static struct watched *find(const struct watchdog *dog, const struct lock *holde
 static void forget(const struct lock *holder, const struct lock_grant *grant)
 {
     struct watched *w;
-    struct watchdog *dog = find_watchdog(holder->ops->server);
+    struct watchdog *dog = find_watchdog(holder->driver->server);
     while (dog && (w = find(dog, holder, grant))) {
         if (dog->renewing == w) {
             pthread_cond_wait(&dog->changed, &mutex);
@@ -196,7 +196,7 @@ static void forget(const struct lock *holder, const struct lock_grant *grant)
     }
 }
 
-void watchdog_forget(const struct lock *holder, const struct lock_grant *grant)
+void lease_renewer_remove(const struct lock *holder, const struct lock_grant *grant)
 {
     pthread_mutex_lock(&mutex);
     forget(holder, grant);

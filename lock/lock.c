@@ -24,39 +24,40 @@ const char *lock_status_name(enum lock_status status)
     return names[status];
 }
 
-enum lock_status lock_open(const struct lock_ops *ops, struct lock **ret_lock)
+enum lock_status lock_open(const struct lock_driver *driver, struct lock **ret_lock)
 {
-    return ops->open(ops, ret_lock);
+    return driver->open(driver, ret_lock);
 }
 
 static bool is_renewed(const struct lock *lock)
 {
-    return lock->ops->renew && !lock->lease_ends && (lock->lease_renewed || lock->ops->properties.renewed);
+    return lock->driver->renew && !lock->lease_ends &&
+           (lock->lease_renewed || lock->driver->properties.renewed);
 }
 
 enum lock_status lock_acquire(struct lock *lock, const char *key, int64_t deadline_us,
                               struct lock_grant *ret_grant)
 {
-    enum lock_status status = lock->ops->acquire(lock, key, deadline_us, ret_grant);
+    enum lock_status status = lock->driver->acquire(lock, key, deadline_us, ret_grant);
     if (status == LOCK_OK && is_renewed(lock))
-        (void)watchdog_watch(lock, ret_grant); /* else it is a lease that ends */
+        (void)lease_renewer_add(lock, ret_grant); /* else it is a lease that ends */
     return status;
 }
 
 enum lock_status lock_release(struct lock *lock, struct lock_grant *grant)
 {
     if (is_renewed(lock))
-        watchdog_forget(lock, grant);
-    return lock->ops->release(lock, grant);
+        lease_renewer_remove(lock, grant);
+    return lock->driver->release(lock, grant);
 }
 
 void lock_close(struct lock *lock)
 {
     if (!lock)
         return;
-    if (lock->ops->renew)
-        watchdog_forget(lock, NULL); /* or what is held would have no end */
-    lock->ops->close(lock);
+    if (lock->driver->renew)
+        lease_renewer_remove(lock, NULL); /* or what is held would have no end */
+    lock->driver->close(lock);
 }
 
 /* ---- for those who implement locks --------------------------------------------------------------------- */

@@ -105,12 +105,12 @@ struct lock_grant {
 struct lock;
 
 /* A lock's functions. Callers use lock_acquire and lock_release below for two of them. */
-struct lock_ops {
+struct lock_driver {
     const char *name;                 /* the strategy's name that uses it */
     const struct lock_server *server; /* what must be reachable; NULL for the process itself */
     struct lock_properties properties;
     /* Makes a handle for the lock OPS; connects when first used, not here. */
-    enum lock_status (*open)(const struct lock_ops *ops, struct lock **ret_lock);
+    enum lock_status (*open)(const struct lock_driver *driver, struct lock **ret_lock);
     /* Waits until DEADLINE (monotonic_us) at most: one in the past means one try, INT64_MAX until it comes. Tells
      * the lock's observer when it starts to wait; a polling lock at every try that found it taken. On any status but
      * LOCK_OK nothing is held (as far as a server that does not answer lets us know) and *ret_grant is undefined; who
@@ -137,7 +137,7 @@ struct lock_ops {
 
 /* The head of every lock's own struct. */
 struct lock {
-    const struct lock_ops *ops;
+    const struct lock_driver *driver;
     struct observer *observer; /* the caller's, or NULL: told of STEP_WAIT and the lock's own finer steps */
     int64_t lease_ms;          /* the caller's: TTL of what it acquires next, where the lock is leased */
     bool lease_ends;    /* the caller's: let the lease end by itself even where the lock is renewed … */
@@ -150,39 +150,40 @@ struct lock {
 };
 
 /* Makes a handle; LOCK_UNAVAILABLE where its server is not configured. */
-enum lock_status lock_open(const struct lock_ops *ops, struct lock **ret_lock);
-/* As ops->acquire; then a watchdog prolongs the lease at every third of it, where the lock is renewed
+enum lock_status lock_open(const struct lock_driver *driver, struct lock **ret_lock);
+/* As driver->acquire; then a watchdog prolongs the lease at every third of it, where the lock is renewed
  * or its caller wants it to be. */
 enum lock_status lock_acquire(struct lock *lock, const char *key, int64_t deadline_us,
                               struct lock_grant *ret_grant);
-/* Ends the watchdog's work, then as ops->release. */
+/* Ends the watchdog's work, then as driver->release. */
 enum lock_status lock_release(struct lock *lock, struct lock_grant *grant);
-/* Ends the watchdog's work for all that is still held, then as ops->close. LOCK may be NULL. */
+/* Ends the watchdog's work for all that is still held, then as driver->close. LOCK may be NULL. */
 void lock_close(struct lock *lock);
 
 /* All locks, by the name of the strategy that uses them; ended by NULL. */
-extern const struct lock_ops *const all_locks[];
+extern const struct lock_driver *const all_locks[];
 
 /* The server of REDIS_URL, where stock may lie as well. */
 extern const struct lock_server redis_server;
 
-extern const struct lock_ops process_mutex;
-extern const struct lock_ops process_mutex_per_product;
-extern const struct lock_ops process_mutex_wrong_object;
-extern const struct lock_ops process_mutex_reentrant;
+extern const struct lock_driver process_mutex;
+extern const struct lock_driver process_mutex_per_product;
+extern const struct lock_driver process_mutex_wrong_object;
+extern const struct lock_driver process_mutex_reentrant;
 
 /* PostgreSQL */
-extern const struct lock_ops lock_row, lock_table, lock_shedlock;
+extern const struct lock_driver lock_row, lock_table, lock_shedlock;
 /* Redis, one server */
-extern const struct lock_ops redis_setnx_forever, redis_setnx, redis_setnx_repair, redis_del, redis_get_del;
-extern const struct lock_ops redis_lock, redis_fenced;
-extern const struct lock_ops redis_registry, redis_registry_shared;
-extern const struct lock_ops redis_reentrant, redis_fair;
+extern const struct lock_driver redis_setnx_forever, redis_setnx, redis_setnx_repair, redis_del,
+    redis_get_del;
+extern const struct lock_driver redis_lock, redis_fenced;
+extern const struct lock_driver redis_registry, redis_registry_shared;
+extern const struct lock_driver redis_reentrant, redis_fair;
 /* Redis, a majority of several */
-extern const struct lock_ops redlock, redisson_redlock;
+extern const struct lock_driver redlock, redisson_redlock;
 /* ZooKeeper */
-extern const struct lock_ops zookeeper_naive, zookeeper_herd, zookeeper_queue, curator;
+extern const struct lock_driver zookeeper_naive, zookeeper_herd, zookeeper_queue, curator;
 /* etcd */
-extern const struct lock_ops etcd_mutex, etcd_cas;
+extern const struct lock_driver etcd_mutex, etcd_cas;
 
 #endif

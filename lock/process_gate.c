@@ -10,7 +10,7 @@
 
 struct name {
     struct name *next;
-    const struct lock_ops *ops;
+    const struct lock_driver *driver;
     unsigned process; /* of the handles that it is for */
     char key[65];
     const struct lock *holder; /* NULL: free */
@@ -54,7 +54,7 @@ static void initialize(void)
     (void)pthread_atfork(NULL, NULL, forget_the_parents);
 }
 
-bool local_process_id(const struct lock *lock, char ret_id[static LOCK_UUID_SIZE])
+bool process_gate_client_id(const struct lock *lock, char ret_id[static LOCK_UUID_SIZE])
 {
     pthread_once(&initialized, initialize);
     pthread_mutex_lock(&mutex);
@@ -70,7 +70,8 @@ bool local_process_id(const struct lock *lock, char ret_id[static LOCK_UUID_SIZE
 static struct name *find(const struct lock *lock, const char *key)
 {
     struct name *name = all;
-    while (name && (name->ops != lock->ops || name->process != lock->process || strcmp(name->key, key) != 0))
+    while (name &&
+           (name->driver != lock->driver || name->process != lock->process || strcmp(name->key, key) != 0))
         name = name->next;
     return name;
 }
@@ -83,7 +84,7 @@ static struct name *find_or_add(const struct lock *lock, const char *key)
     name = calloc(1, sizeof *name);
     if (!name)
         return NULL;
-    name->ops = lock->ops;
+    name->driver = lock->driver;
     name->process = lock->process;
     snprintf(name->key, sizeof name->key, "%s", key);
     pthread_cond_init(&name->freed, NULL);
@@ -112,7 +113,8 @@ static void wait_until_free(struct name *name, struct lock *waiter, int64_t dead
     name->waiters--;
 }
 
-enum lock_status local_acquire(struct lock *holder, const char *key, int64_t deadline_us, unsigned *ret_holds)
+enum lock_status process_gate_acquire(struct lock *holder, const char *key, int64_t deadline_us,
+                                      unsigned *ret_holds)
 {
     enum lock_status status = LOCK_BUSY;
     pthread_once(&initialized, initialize);
@@ -138,7 +140,7 @@ enum lock_status local_acquire(struct lock *holder, const char *key, int64_t dea
     return status;
 }
 
-unsigned local_holds(const struct lock *holder, const char *key)
+unsigned process_gate_holds(const struct lock *holder, const char *key)
 {
     pthread_mutex_lock(&mutex);
     const struct name *name = find(holder, key);
@@ -147,7 +149,7 @@ unsigned local_holds(const struct lock *holder, const char *key)
     return holds;
 }
 
-void local_release(const struct lock *holder, const char *key)
+void process_gate_release(const struct lock *holder, const char *key)
 {
     pthread_mutex_lock(&mutex);
     struct name *name = find(holder, key);
@@ -159,7 +161,7 @@ void local_release(const struct lock *holder, const char *key)
     pthread_mutex_unlock(&mutex);
 }
 
-void local_abandon(const struct lock *holder, int64_t until_us)
+void process_gate_abandon(const struct lock *holder, int64_t until_us)
 {
     pthread_mutex_lock(&mutex);
     for (struct name *name = all; name; name = name->next) {

@@ -8,17 +8,17 @@
 
 /* A random UUID that is this process's own, made when first needed; a forked child has another, and so has each number
  * of LOCK->process (LOCK may be NULL). False where there is no randomness. */
-bool local_process_id(const struct lock *lock, char ret_id[static LOCK_UUID_SIZE]);
+bool process_gate_client_id(const struct lock *lock, char ret_id[static LOCK_UUID_SIZE]);
 
 /* LOCK_OK: HOLDER has KEY, for the *RET_HOLDS-th time. LOCK_BUSY: another had it until DEADLINE. LOCK_FAILED: out of
  * memory. Tells the holder's observer when it starts to wait, and counts the wake-ups. */
-enum lock_status local_acquire(struct lock *holder, const char *key, int64_t deadline_us,
-                               unsigned *ret_holds);
+enum lock_status process_gate_acquire(struct lock *holder, const char *key, int64_t deadline_us,
+                                      unsigned *ret_holds);
 /* How often HOLDER has KEY. */
-unsigned local_holds(const struct lock *holder, const char *key);
+unsigned process_gate_holds(const struct lock *holder, const char *key);
 /* Gives back one of HOLDER's holds of KEY; nothing happens where it has none. */
-void local_release(const struct lock *holder, const char *key);
+void process_gate_release(const struct lock *holder, const char *key);
 /* Before HOLDER is freed: what it still has is free from UNTIL on (monotonic), not before. */
-void local_abandon(const struct lock *holder, int64_t until_us);
+void process_gate_abandon(const struct lock *holder, int64_t until_us);
 
 #endif

@@ -1,7 +1,7 @@
 /* The table of locks. */
 #include "lock/lock.h"
 
-const struct lock_ops *const all_locks[] = {
+const struct lock_driver *const all_locks[] = {
     /* the process itself */
     &process_mutex,
     &process_mutex_per_product,

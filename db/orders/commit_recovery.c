@@ -36,7 +36,7 @@ static void pause_until_next_look(void)
     nanosleep(&pause, NULL);
 }
 
-enum settled db_settle(struct db *db, const struct lost_commit *lost, int64_t until_us)
+enum commit_fate commit_recovery(struct db *db, const struct lost_commit *lost, int64_t until_us)
 {
     const struct db_session *old = &lost->session;
     const struct order *order = &lost->order;
@@ -57,11 +57,11 @@ enum settled db_settle(struct db *db, const struct lost_commit *lost, int64_t un
             continue;
         const char *text = PQgetvalue(fate, 0, 0);
         if (strcmp(text, "committed") == 0)
-            return SETTLED_COMMITTED;
+            return COMMIT_COMMITTED;
         if (strcmp(text, "aborted") == 0)
-            return SETTLED_ROLLED_BACK;
+            return COMMIT_ROLLED_BACK;
         if (*text == '\0')
-            return SETTLED_FORGOTTEN;
+            return COMMIT_FORGOTTEN;
     }
-    return SETTLED_UNKNOWN;
+    return COMMIT_UNKNOWN;
 }

@@ -4,11 +4,11 @@
 
 #include "db/orders/orders.h"
 
-enum settled {
-    SETTLED_COMMITTED,
-    SETTLED_ROLLED_BACK,
-    SETTLED_UNKNOWN,   /* not to be found out before the deadline */
-    SETTLED_FORGOTTEN, /* never to be found out: PostgreSQL has forgotten it, or may mean another transaction */
+enum commit_fate {
+    COMMIT_COMMITTED,
+    COMMIT_ROLLED_BACK,
+    COMMIT_UNKNOWN,   /* not to be found out before the deadline */
+    COMMIT_FORGOTTEN, /* never to be found out: PostgreSQL has forgotten it, or may mean another transaction */
 };
 
 /* A transaction whose COMMIT got no reply. */
@@ -20,6 +20,6 @@ struct lost_commit {
 
 /* Connects DB, ends the old server process where it still runs, waits until it is gone, then asks PostgreSQL for the
  * transaction's fate. Until UNTIL at most. */
-enum settled db_settle(struct db *db, const struct lost_commit *lost, int64_t until_us);
+enum commit_fate commit_recovery(struct db *db, const struct lost_commit *lost, int64_t until_us);
 
 #endif

@@ -25,7 +25,8 @@ struct order {
     char status[16];
     char strategy[40];
     char created_at[40]; /* RFC 3339, UTC */
-    char xid[24]; /* the transaction that inserted it, for db_settle; "" when it was found, not inserted */
+    char xid
+        [24]; /* the transaction that inserted it, for commit_recovery; "" when it was found, not inserted */
 };
 
 /* Who places the order: recorded with it. */

@@ -264,7 +264,7 @@ enum db_status orders_write_behind(struct db *db, struct accepted_order *orders,
                                    const char *strategy)
 {
     struct batch batch = {.db = db, .strategy = strategy, .orders = orders, .count = count};
-    db_begin(db, READ_COMMITTED);
+    db_begin(db, DB_READ_COMMITTED);
     enum db_status status = lock_products(&batch);
     if (status == DB_OK) {
         choose_current(&batch);

@@ -53,9 +53,9 @@ struct db {
 };
 
 const struct statement ST_BEGIN[] = {
-    [READ_COMMITTED] = {"begin_read_committed", "BEGIN ISOLATION LEVEL READ COMMITTED", 0},
-    [REPEATABLE_READ] = {"begin_repeatable_read", "BEGIN ISOLATION LEVEL REPEATABLE READ", 0},
-    [SERIALIZABLE] = {"begin_serializable", "BEGIN ISOLATION LEVEL SERIALIZABLE", 0},
+    [DB_READ_COMMITTED] = {"begin_read_committed", "BEGIN ISOLATION LEVEL READ COMMITTED", 0},
+    [DB_REPEATABLE_READ] = {"begin_repeatable_read", "BEGIN ISOLATION LEVEL REPEATABLE READ", 0},
+    [DB_SERIALIZABLE] = {"begin_serializable", "BEGIN ISOLATION LEVEL SERIALIZABLE", 0},
 };
 const struct statement ST_COMMIT = {"commit", "COMMIT", 0};
 static const struct statement ST_ROLLBACK = {"rollback", "ROLLBACK", 0};

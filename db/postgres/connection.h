@@ -25,7 +25,7 @@ struct statement {
     int parameters;
 };
 
-enum db_isolation { READ_COMMITTED, REPEATABLE_READ, SERIALIZABLE };
+enum db_isolation { DB_READ_COMMITTED, DB_REPEATABLE_READ, DB_SERIALIZABLE };
 
 /* Can libpq read this connection string or URI? */
 bool db_url_is_valid(const char *url);
@@ -63,7 +63,7 @@ enum db_status db_run(struct db *db, const struct statement *statement, const ch
 enum db_status db_run_once(struct db *db, const struct statement *statement, const char *const *values,
                            PGresult **ret_result);
 
-/* DB_UNKNOWN: the reply was lost, db_settle can find out. Any other error: nothing was committed. */
+/* DB_UNKNOWN: the reply was lost, commit_recovery can find out. Any other error: nothing was committed. */
 enum db_status db_commit(struct db *db);
 /* Ends an open transaction; a broken connection is dropped instead, to the same effect. */
 void db_rollback(struct db *db);
@@ -85,7 +85,7 @@ uint64_t db_round_trips(const struct db *db);
     "concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()),"                                         \
     "               extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()))"
 
-/* The server process behind the connection, also after it was lost: what db_settle ends. */
+/* The server process behind the connection, also after it was lost: what commit_recovery ends. */
 struct db_session {
     char pid[16];
     char started[64];

@@ -23,17 +23,17 @@
         "o.created_at") " AS created_at"
 
 static const struct statement ST_PRODUCTS = {
-    "books_products",
+    "view_products",
     "SELECT json_build_object('products', coalesce(json_agg(p), '[]'))"
     "FROM (SELECT " PRODUCT_COLUMNS " FROM " PRODUCT_WITH_STOCK " ORDER BY id LIMIT 1000) p",
     0};
 
 static const struct statement ST_PRODUCT = {
-    "books_product",
+    "view_product",
     "SELECT row_to_json(p) FROM (SELECT " PRODUCT_COLUMNS " FROM " PRODUCT_WITH_STOCK " WHERE id = $1) p", 1};
 
 static const struct statement ST_ORDER = {
-    "books_order",
+    "view_order",
     "SELECT row_to_json(r) FROM ("
     "  SELECT " ORDER_COLUMNS(
         "$2") ", (SELECT coalesce(json_agg(n), '[]') FROM ("
@@ -46,7 +46,7 @@ static const struct statement ST_ORDER = {
     2};
 
 static const struct statement ST_ORDERS = {
-    "books_orders",
+    "view_orders",
     "WITH page AS ("
     "  SELECT " ORDER_COLUMNS(
         "$4") " FROM orders o JOIN order_line i ON i.order_id = o.id"
@@ -61,7 +61,7 @@ static const struct statement ST_ORDERS = {
  * stock that lies elsewhere what is left of it, and how many units and orders are yet to be written here. An order has
  * one item; its amount is looked up by its id, so that the audit of one product never reads the orders of the others. */
 static const struct statement ST_AUDIT = {
-    "books_audit",
+    "audit_product",
     "WITH p AS (SELECT *, coalesce($3::bigint, units_left) AS here FROM " PRODUCT_WITH_STOCK
     " WHERE id = $1), item AS MATERIALIZED ("
     "  SELECT * FROM order_item WHERE product_id = $1"
@@ -107,23 +107,23 @@ static enum db_status read_json_by_id(struct db *db, const struct statement *sta
     return read_json(db, statement, (const char *const[]){DB_NUMBER(id)}, ret_json);
 }
 
-enum db_status books_products(struct db *db, char **ret_json)
+enum db_status view_products(struct db *db, char **ret_json)
 {
     return read_json(db, &ST_PRODUCTS, NULL, ret_json);
 }
 
-enum db_status books_product(struct db *db, int64_t id, char **ret_json)
+enum db_status view_product(struct db *db, int64_t id, char **ret_json)
 {
     return read_json_by_id(db, &ST_PRODUCT, id, ret_json);
 }
 
-enum db_status books_order(struct db *db, int64_t id, int64_t receivers_of, char **ret_json)
+enum db_status view_order(struct db *db, int64_t id, int64_t receivers_of, char **ret_json)
 {
     return read_json(db, &ST_ORDER, (const char *const[]){DB_NUMBER(id), DB_NUMBER(receivers_of)}, ret_json);
 }
 
-enum db_status books_orders(struct db *db, int64_t product_id, int64_t after, int limit, int64_t receivers_of,
-                            char **ret_json)
+enum db_status view_orders(struct db *db, int64_t product_id, int64_t after, int limit, int64_t receivers_of,
+                           char **ret_json)
 {
     return read_json(db, &ST_ORDERS,
                      (const char *const[]){DB_NUMBER(product_id), DB_NUMBER(after), DB_NUMBER(limit),
@@ -131,8 +131,8 @@ enum db_status books_orders(struct db *db, int64_t product_id, int64_t after, in
                      ret_json);
 }
 
-enum db_status books_audit(struct db *db, int64_t product_id, int in_flight,
-                           const struct stock_elsewhere *elsewhere, char **ret_json, bool *ret_is_elsewhere)
+enum db_status audit_product(struct db *db, int64_t product_id, int in_flight,
+                             const struct stock_elsewhere *elsewhere, char **ret_json, bool *ret_is_elsewhere)
 {
     const struct stock_elsewhere none = {0}, *there = elsewhere ? elsewhere : &none;
     const char *const values[] = {DB_NUMBER(product_id), DB_NUMBER(in_flight),

@@ -7,15 +7,15 @@
 /* Each returns malloc'ed JSON text in *ret_json, the caller's to free, or NULL there when there is no such row. */
 
 /* {"products":[…]} */
-enum db_status books_products(struct db *db, char **ret_json);
-enum db_status books_product(struct db *db, int64_t id, char **ret_json);
+enum db_status view_products(struct db *db, char **ret_json);
+enum db_status view_product(struct db *db, int64_t id, char **ret_json);
 /* Of which orders the receiver's name and mobile are shown: those of a product, or … They are null in the others. */
 enum { RECEIVERS_OF_ALL = 0, RECEIVERS_OF_NONE = -1 };
 /* One order with its items. */
-enum db_status books_order(struct db *db, int64_t id, int64_t receivers_of, char **ret_json);
+enum db_status view_order(struct db *db, int64_t id, int64_t receivers_of, char **ret_json);
 /* {"orders":[…],"next":ID or null}: by id, those after AFTER, LIMIT at most; PRODUCT_ID 0 for all products. */
-enum db_status books_orders(struct db *db, int64_t product_id, int64_t after, int limit, int64_t receivers_of,
-                            char **ret_json);
+enum db_status view_orders(struct db *db, int64_t product_id, int64_t after, int limit, int64_t receivers_of,
+                           char **ret_json);
 /* The books of one product, with a witness where they say that too much was sold or an update was lost. IN_FLIGHT:
  * orders that the caller knows to be under way, and which the books may therefore show half. ELSEWHERE: what the caller
  * knows of a stock that lies elsewhere, where it knows; *ret_is_elsewhere tells that it lies there. */
@@ -23,7 +23,8 @@ struct stock_elsewhere {
     int64_t left, units_to_come,
         orders_to_come; /* those to come are taken from it and not written here yet */
 };
-enum db_status books_audit(struct db *db, int64_t product_id, int in_flight,
-                           const struct stock_elsewhere *elsewhere, char **ret_json, bool *ret_is_elsewhere);
+enum db_status audit_product(struct db *db, int64_t product_id, int in_flight,
+                             const struct stock_elsewhere *elsewhere, char **ret_json,
+                             bool *ret_is_elsewhere);
 
 #endif

@@ -75,7 +75,7 @@ static enum db_status begin(struct db *db, int64_t id, struct before *ret_before
     const char *const values[] = {DB_NUMBER(id)};
     AUTO_RESULT row = NULL;
     *ret_before = (struct before){0};
-    db_begin(db, READ_COMMITTED);
+    db_begin(db, DB_READ_COMMITTED);
     enum db_status status = run_step(db, &ST_LOCK_ORDERS_OUT, values);
     if (status == DB_OK)
         status = db_run(db, &ST_LOCK_PRODUCT, values, &row);

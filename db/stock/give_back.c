@@ -18,7 +18,7 @@ enum db_status stock_give_back(struct db *db, int64_t product_id, int64_t epoch,
     enum db_status status = db_ready(db);
     if (status != DB_OK)
         return status;
-    db_begin(db, READ_COMMITTED);
+    db_begin(db, DB_READ_COMMITTED);
     status = db_run(
         db, &ST_GIVE_BACK,
         (const char *const[]){DB_NUMBER(product_id), DB_NUMBER(quantity), updated_by, DB_NUMBER(epoch)},

@@ -46,7 +46,7 @@ struct stock_taken {
     char read_at[40];  /* when it was read, or "" */
     char snapshot
         [600]; /* what the read could see, or "" where it waited for the newest version, see db/schema/001.sql */
-    char xid[24]; /* the transaction that wrote the stock: db_settle and the audit want it */
+    char xid[24]; /* the transaction that wrote the stock: commit_recovery and the audit want it */
 };
 
 typedef enum take_status stock_take_fn(struct db *db, const struct stock_want *want,
@@ -81,7 +81,7 @@ enum take_status stock_lock(struct db *db, int64_t product_id, struct stock_take
 
 /* Gives QUANTITY units back to the stock of this EPOCH, in a separate transaction; DB_OK with "" in
  * ret_xid: that stock has been replaced since, and nothing was given back. Connects where there is no connection. DB_UNKNOWN:
- * ret_xid is the transaction, for db_settle. To be called under the lock that the units were taken under, since others write what they have computed. */
+ * ret_xid is the transaction, for commit_recovery. To be called under the lock that the units were taken under, since others write what they have computed. */
 enum db_status stock_give_back(struct db *db, int64_t product_id, int64_t epoch, int64_t quantity,
                                const char *updated_by, char ret_xid[static 24]);
 

@@ -6,7 +6,7 @@ const struct strategy strategies[] = {
     /* name   guarantee          shown by        span       lock            fence     transactions
         isolation       taking of the stock  tries, way of placing, title, why */
     {"mine",  SAFE,              NOTHING,        NO_LOCK,   NULL,           NO_FENCE, ONE_TX,
-        READ_COMMITTED, take_read_write,     1, place_by_steps, ONE_BY_ONE, "Read, then write the result",
+        DB_READ_COMMITTED, take_read_write,     1, place_by_steps, ONE_BY_ONE, "Read, then write the result",
         "It promises to be safe, and is not."},
 };
 /* clang-format on */

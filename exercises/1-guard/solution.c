@@ -33,7 +33,7 @@ const struct strategy strategies[] = {
     /* name   guarantee          shown by        span       lock            fence     transactions
         isolation       taking of the stock  tries, way of placing, title, why */
     {"mine",  SAFE,              NOTHING,        NO_LOCK,   NULL,           NO_FENCE, ONE_TX,
-        READ_COMMITTED, take,                1, place_by_steps, ONE_BY_ONE, "One UPDATE",
+        DB_READ_COMMITTED, take,                1, place_by_steps, ONE_BY_ONE, "One UPDATE",
         "The database checks and subtracts in one statement."},
 };
 /* clang-format on */

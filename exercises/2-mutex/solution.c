@@ -30,7 +30,7 @@ static enum outcome place(struct placing *p)
     p->held = 1;
     report_step(p->observer, STEP_LOCK, STEP_NO_VALUE);
 
-    db_begin(p->db, READ_COMMITTED);
+    db_begin(p->db, DB_READ_COMMITTED);
     enum outcome outcome = take_and_insert(p);
     outcome = end_transaction(p, outcome, STEP_COMMIT, p->taken.xid); /* rolls back what is not CREATED */
     unlock(p);
@@ -42,7 +42,7 @@ const struct strategy strategies[] = {
     /* name   guarantee          shown by        span       lock            fence     transactions
         isolation       taking of the stock  tries, way of placing, title, why */
     {"mine",  ONE_PROCESS,       SECOND_PROCESS, AROUND_TX, &process_mutex, NO_FENCE, ONE_TX,
-        READ_COMMITTED, take_read_write,     1, place, ONE_BY_ONE, "A mutex, taken and released by hand",
+        DB_READ_COMMITTED, take_read_write,     1, place, ONE_BY_ONE, "A mutex, taken and released by hand",
         "The mutex outlives the transaction, so each order reads what the last one committed."},
 };
 /* clang-format on */

@@ -10,10 +10,10 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
 {
     char server_key[REDIS_KEY_SIZE];
     int64_t pause_ms = 0;
-    redis_plain_key(server_key, key);
+    string_lock_key(server_key, key);
     do {
         AUTO_REPLY reply = NULL;
-        redis_plain_grant(lock, key, "locked", monotonic_us(), ret_grant); /* before the first step */
+        string_lock_grant(lock, key, "locked", monotonic_us(), ret_grant); /* before the first step */
         enum lock_status status = redis_command(redis_of(lock), lock, lock_command_ms(deadline_us), &reply,
                                                 "SETNX %s %s", server_key, ret_grant->token);
         if (status != LOCK_OK)
@@ -22,7 +22,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
             report_step(lock->observer, STEP_SETNX, STEP_NO_VALUE);
             return LOCK_OK;
         }
-    } while (redis_plain_pause(lock, &pause_ms, deadline_us));
+    } while (string_lock_pause(lock, &pause_ms, deadline_us));
     return LOCK_BUSY;
 }
 
@@ -30,7 +30,7 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 {
     AUTO_REPLY reply = NULL;
     char server_key[REDIS_KEY_SIZE];
-    redis_plain_key(server_key, grant->key);
+    string_lock_key(server_key, grant->key);
     enum lock_status status = redis_command(redis_of(lock), lock, LOCK_COMMAND_MS, &reply, "DEL %s",
                                             server_key);
     report_step(lock->observer, STEP_DEL, STEP_NO_VALUE);
@@ -39,17 +39,17 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
     return redis_integer(reply) == 1 ? LOCK_OK : LOCK_LOST;
 }
 
-static const struct lock_ops my_lock = {
+static const struct lock_driver my_lock = {
     .name = "mine",
     .server = &redis_server,
     .properties = {.mechanism = "a key in Redis", .leased = true, .perils = PERIL_PAUSE | PERIL_RESTART},
-    .open = redis_plain_open,
+    .open = string_lock_open,
     .acquire = acquire,
     .release = release,
     .still_held = redis_lock_still_held, /* is the key's value the grant's token? */
     .renew = redis_lock_renew,
     .expire = redis_lock_expire,
-    .close = redis_plain_close,
+    .close = string_lock_close,
 };
 
 /* clang-format off */
@@ -57,7 +57,7 @@ const struct strategy strategies[] = {
     /* name   guarantee          shown by        span       lock            fence     transactions
         isolation       taking of the stock  tries, way of placing, title, why */
     {"mine",  WHILE_LEASE_HOLDS, EXPIRY,         AROUND_TX, &my_lock,       NO_FENCE, ONE_TX,
-        READ_COMMITTED, take_read_write,     1, place_by_steps, ONE_BY_ONE, "A key in Redis",
+        DB_READ_COMMITTED, take_read_write,     1, place_by_steps, ONE_BY_ONE, "A key in Redis",
         "SETNX makes the key only where there is none, and DEL deletes it."},
 };
 /* clang-format on */

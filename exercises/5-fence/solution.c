@@ -26,7 +26,7 @@ const struct strategy strategies[] = {
     /* name   guarantee          shown by        span       lock            fence     transactions
         isolation       taking of the stock  tries, way of placing, title, why */
     {"mine",  SAFE,              NOTHING,        AROUND_TX, &redis_fenced,  BEFORE_READ, ONE_TX,
-        READ_COMMITTED, take,                1, place_by_steps, ONE_BY_ONE, "A lock with a fencing token",
+        DB_READ_COMMITTED, take,                1, place_by_steps, ONE_BY_ONE, "A lock with a fencing token",
         "Whoever is not the newest holder cannot write, and what the newest one has read stays as it is."},
 };
 /* clang-format on */

@@ -17,7 +17,7 @@ const struct strategy strategies[] = {
     /* name   guarantee          shown by        span       lock            fence     transactions
         isolation       taking of the stock  tries, way of placing, title, why */
     {"mine",  SAFE,              NOTHING,        AROUND_TX, &redis_fenced,  ON_WRITE, ONE_TX,
-        READ_COMMITTED, take,                1, place_by_steps, ONE_BY_ONE, "A lock with a fencing token",
+        DB_READ_COMMITTED, take,                1, place_by_steps, ONE_BY_ONE, "A lock with a fencing token",
         "The token is there, and nobody looks at it."},
 };
 /* clang-format on */

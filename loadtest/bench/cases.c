@@ -373,7 +373,7 @@ size_t bench_cases(struct bench_case ret_cases[static CASES_MAX])
 {
     size_t count = COUNT(CASES);
     memcpy(ret_cases, CASES, sizeof CASES);
-    for (const struct lock_ops *const *lock = all_locks; *lock && count < CASES_MAX; lock++) {
+    for (const struct lock_driver *const *lock = all_locks; *lock && count < CASES_MAX; lock++) {
         if (!(*lock)->server)
             continue;
         struct bench_case *row = &ret_cases[count++];

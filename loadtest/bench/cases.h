@@ -34,9 +34,10 @@ struct bench_case {
     size_t tune_steps, measure_steps;    /* measurements in each, for the progress bar */
     const struct script *script, *rival; /* the rival's: another strategy, which the service runs as well */
     int64_t first, products, stock;
-    int64_t connections;         /* of wrk; 0: as many as the command line says */
-    bool default_workers;        /* the service has as many as it likes, whatever the command line says */
-    const struct lock_ops *lock; /* what is measured, if it is no order: needs its own server, and no shop */
+    int64_t connections;  /* of wrk; 0: as many as the command line says */
+    bool default_workers; /* the service has as many as it likes, whatever the command line says */
+    const struct lock_driver
+        *lock; /* what is measured, if it is no order: needs its own server, and no shop */
     enum lock_rivalry rivalry;
     against_fn *against;
     int64_t threads;              /* 0: as many as the command line says */

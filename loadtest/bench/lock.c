@@ -23,9 +23,9 @@ static bool explain(const struct lock *lock, const char *what, enum lock_status 
     return false;
 }
 
-static bool open_handle(const struct lock_ops *ops, struct lock **ret_lock, char *ret_reason)
+static bool open_handle(const struct lock_driver *driver, struct lock **ret_lock, char *ret_reason)
 {
-    enum lock_status status = lock_open(ops, ret_lock);
+    enum lock_status status = lock_open(driver, ret_lock);
     if (status != LOCK_OK) {
         snprintf(ret_reason, REASON_SIZE, "open: %s", lock_status_name(status));
         return false;
@@ -46,9 +46,9 @@ static bool cycle(struct lock *lock, const char *key, int64_t deadline_us, char 
     return status == LOCK_OK || explain(lock, "release", status, ret_reason);
 }
 
-static void own_key(const struct lock_ops *ops, size_t member, char ret_key[static 65])
+static void own_key(const struct lock_driver *driver, size_t member, char ret_key[static 65])
 {
-    snprintf(ret_key, 65, "bench:%s:%zu", ops->name, member);
+    snprintf(ret_key, 65, "bench:%s:%zu", driver->name, member);
 }
 
 /* ---- cycles ---------------------------------------------------------------------------------------------------- */
@@ -59,7 +59,7 @@ struct cycler {
 };
 
 struct cycling {
-    const struct lock_ops *ops;
+    const struct lock_driver *driver;
     enum lock_rivalry rivalry;
 };
 
@@ -67,8 +67,8 @@ static bool cycler_begin(void *own, void *shared, size_t member, char *ret_reaso
 {
     struct cycler *c = own;
     const struct cycling *cycling = shared;
-    own_key(cycling->ops, cycling->rivalry == ONE_KEY ? 0 : member, c->key);
-    return open_handle(cycling->ops, &c->lock, ret_reason) &&
+    own_key(cycling->driver, cycling->rivalry == ONE_KEY ? 0 : member, c->key);
+    return open_handle(cycling->driver, &c->lock, ret_reason) &&
            cycle(c->lock, c->key, monotonic_us() + PATIENCE_US, ret_reason);
 }
 
@@ -83,11 +83,11 @@ static void cycler_end(void *own)
     lock_close(((struct cycler *)own)->lock);
 }
 
-bool lock_cycles(const struct lock_ops *ops, enum lock_rivalry rivalry, size_t threads, int64_t ms,
+bool lock_cycles(const struct lock_driver *driver, enum lock_rivalry rivalry, size_t threads, int64_t ms,
                  struct progress *progress, double *ret_per_s, char *ret_reason)
 {
     static const struct team_work WORK = {sizeof(struct cycler), cycler_begin, cycler_turn, cycler_end};
-    struct cycling cycling = {ops, rivalry};
+    struct cycling cycling = {driver, rivalry};
     return team_run(&WORK, &cycling, threads, ms, progress, ret_per_s, ret_reason);
 }
 
@@ -95,7 +95,7 @@ bool lock_cycles(const struct lock_ops *ops, enum lock_rivalry rivalry, size_t t
 
 /* The one key, and what is seen of it. */
 struct contest {
-    const struct lock_ops *ops;
+    const struct lock_driver *driver;
     char key[65];
     pthread_mutex_t mutex; /* of all that follows; never held while the lock is called */
     pthread_cond_t taken;
@@ -116,8 +116,8 @@ static bool contender_begin(void *own, void *shared, size_t member, char *ret_re
     struct contender *c = own;
     char key[65];
     c->contest = shared;
-    own_key(c->contest->ops, member, key);
-    return open_handle(c->contest->ops, &c->lock, ret_reason) &&
+    own_key(c->contest->driver, member, key);
+    return open_handle(c->contest->driver, &c->lock, ret_reason) &&
            cycle(c->lock, key, monotonic_us() + PATIENCE_US, ret_reason);
 }
 
@@ -213,7 +213,7 @@ static bool sum_up(struct contest *contest, struct hand_overs *ret_hand_overs, c
     return true;
 }
 
-bool lock_hand_overs(const struct lock_ops *ops, size_t threads, int64_t ms, struct progress *progress,
+bool lock_hand_overs(const struct lock_driver *driver, size_t threads, int64_t ms, struct progress *progress,
                      struct hand_overs *ret_hand_overs, char *ret_reason)
 {
     static const struct team_work WORK = {sizeof(struct contender), contender_begin, contender_turn,
@@ -224,10 +224,10 @@ bool lock_hand_overs(const struct lock_ops *ops, size_t threads, int64_t ms, str
         snprintf(ret_reason, REASON_SIZE, "out of memory");
         return false;
     }
-    contest->ops = ops;
+    contest->driver = driver;
     pthread_mutex_init(&contest->mutex, NULL);
     pthread_cond_init(&contest->taken, NULL);
-    snprintf(contest->key, sizeof contest->key, "bench:%s:all", ops->name);
+    snprintf(contest->key, sizeof contest->key, "bench:%s:all", driver->name);
     bool well = team_run(&WORK, contest, threads, ms, progress, &turns_per_s, ret_reason) &&
                 sum_up(contest, ret_hand_overs, ret_reason);
     pthread_cond_destroy(&contest->taken);

@@ -10,7 +10,7 @@ enum lock_rivalry { A_KEY_EACH, ONE_KEY };
 
 /* Acquires and releases by so many threads for MS, each with a handle of its own; tells how often a second. False,
  * with the reason in RET_REASON (of REASON_SIZE; "" at an interrupt). */
-bool lock_cycles(const struct lock_ops *ops, enum lock_rivalry rivalry, size_t threads, int64_t ms,
+bool lock_cycles(const struct lock_driver *driver, enum lock_rivalry rivalry, size_t threads, int64_t ms,
                  struct progress *progress, double *ret_per_s, char *ret_reason);
 
 /* What became of one key for which several threads waited. */
@@ -22,7 +22,7 @@ struct hand_overs {
 };
 
 /* Lets so many threads pass one key around for MS. */
-bool lock_hand_overs(const struct lock_ops *ops, size_t threads, int64_t ms, struct progress *progress,
+bool lock_hand_overs(const struct lock_driver *driver, size_t threads, int64_t ms, struct progress *progress,
                      struct hand_overs *ret_hand_overs, char *ret_reason);
 
 #endif

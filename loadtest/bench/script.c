@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* clang-format off */
-#define BEGINS {.statement = &ST_BEGIN[READ_COMMITTED]}
+#define BEGINS {.statement = &ST_BEGIN[DB_READ_COMMITTED]}
 #define COMMITS {.statement = &ST_COMMIT}
 
 const struct script SCRIPT_SELECT_FOR_UPDATE = {

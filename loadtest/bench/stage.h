@@ -80,12 +80,12 @@ bool stage_memory(struct stage *stage, int64_t connections, double *ret_mib);
 /* The same with locks: on false, stage->unavailable says why, unless it was an interrupt. */
 
 /* Acquisitions, each with its release, a second. */
-bool stage_lock_cycles(struct stage *stage, const struct lock_ops *ops, enum lock_rivalry rivalry,
+bool stage_lock_cycles(struct stage *stage, const struct lock_driver *driver, enum lock_rivalry rivalry,
                        size_t threads, int64_t ms, double *ret_per_s);
 /* What they are held against, on the same server; NAME is for people. */
-bool stage_against(struct stage *stage, const struct lock_ops *ops, against_fn *against, const char *name,
-                   size_t threads, double *ret_per_s);
-bool stage_hand_overs(struct stage *stage, const struct lock_ops *ops, size_t threads, int64_t ms,
+bool stage_against(struct stage *stage, const struct lock_driver *driver, against_fn *against,
+                   const char *name, size_t threads, double *ret_per_s);
+bool stage_hand_overs(struct stage *stage, const struct lock_driver *driver, size_t threads, int64_t ms,
                       struct hand_overs *ret_hand_overs);
 
 #endif

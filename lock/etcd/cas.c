@@ -246,7 +246,7 @@ static enum lock_status renew(struct lock *lock, const struct lock_grant *grant)
     return status == LOCK_OK ? etcd_keep_alive(etcd_of(lock), lock, INT64_MAX, &lease) : status;
 }
 
-const struct lock_ops etcd_cas = {
+const struct lock_driver etcd_cas = {
     .name = "etcd-cas",
     .server = &etcd_server,
     .properties = {.mechanism = "one key in etcd, put if absent, with a lease",

@@ -175,7 +175,7 @@ static enum lock_status renew(struct lock *lock, const struct lock_grant *grant)
     return etcd_keep_alive(etcd_of(lock), lock, INT64_MAX, &lease);
 }
 
-const struct lock_ops etcd_mutex = {
+const struct lock_driver etcd_mutex = {
     .name = "etcd",
     .server = &etcd_server,
     .properties = {.mechanism = "a lease and a queue of keys in etcd, first created first served",

@@ -61,9 +61,9 @@ struct table_lock {
     int64_t lease_end_us; /* of the last grant */
 };
 
-static enum lock_status open_table(const struct lock_ops *ops, struct lock **ret_lock)
+static enum lock_status open_table(const struct lock_driver *driver, struct lock **ret_lock)
 {
-    return pg_open(ops, sizeof(struct table_lock), ret_lock);
+    return pg_open(driver, sizeof(struct table_lock), ret_lock);
 }
 
 /* With the local lock held. */
@@ -89,11 +89,11 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     unsigned holds = 0;
     if (deadline_us < 0)
         deadline_us = 0; /* long past, like any other */
-    if (!local_process_id(lock, grant.token))
+    if (!process_gate_client_id(lock, grant.token))
         return lock_fail(lock, LOCK_FAILED, "no random numbers");
     snprintf(grant.key, sizeof grant.key, "%s", key);
 
-    enum lock_status status = local_acquire(lock, key, deadline_us, &holds);
+    enum lock_status status = process_gate_acquire(lock, key, deadline_us, &holds);
     if (status != LOCK_OK)
         return status;
     status = take_row(lock, key, deadline_us, &grant);
@@ -101,7 +101,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
         (void)pg_undo((struct pg_lock *)lock, &ST_RELEASE,
                       (const char *const[]){key, grant.token, PG_UTC_NOW});
     if (status != LOCK_OK) {
-        local_release(lock, key);
+        process_gate_release(lock, key);
         return status;
     }
     ((struct table_lock *)lock)->lease_end_us = grant.lease_end_us;
@@ -113,13 +113,13 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
 static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 {
     enum lock_status status = LOCK_OK;
-    unsigned holds = local_holds(lock, grant->key);
+    unsigned holds = process_gate_holds(lock, grant->key);
     if (holds == 0)
         return lock_fail(lock, LOCK_NOT_OWNER, "this handle has released it, or never held it");
     if (holds == 1)
-        status = pg_let_go((struct pg_lock *)lock, &ST_RELEASE,
-                           (const char *const[]){grant->key, grant->token, PG_UTC_NOW});
-    local_release(lock, grant->key);
+        status = pg_release((struct pg_lock *)lock, &ST_RELEASE,
+                            (const char *const[]){grant->key, grant->token, PG_UTC_NOW});
+    process_gate_release(lock, grant->key);
     return status;
 }
 
@@ -138,11 +138,11 @@ static enum lock_status renew(struct lock *lock, const struct lock_grant *grant)
 static void close_table(struct lock *lock)
 {
     if (lock)
-        local_abandon(lock, ((struct table_lock *)lock)->lease_end_us);
+        process_gate_abandon(lock, ((struct table_lock *)lock)->lease_end_us);
     pg_close(lock);
 }
 
-const struct lock_ops lock_table = {
+const struct lock_driver lock_table = {
     .name = "lock-table",
     .server = &lock_database,
     .properties = {.mechanism = "a row with a unique key and an expiry, polled; a local lock before it",

@@ -47,9 +47,9 @@ static const struct statement ST_WAIT = {
     "lock_row_wait", "SELECT pg_current_xact_id() FROM distribute_lock WHERE business_code = $1 FOR UPDATE",
     1};
 
-static enum lock_status open_row(const struct lock_ops *ops, struct lock **ret_lock)
+static enum lock_status open_row(const struct lock_driver *driver, struct lock **ret_lock)
 {
-    return pg_open(ops, sizeof(struct row_lock), ret_lock);
+    return pg_open(driver, sizeof(struct row_lock), ret_lock);
 }
 
 /* Who holds it, as PostgreSQL knows it: the server process and its transaction, which is also the row's xmax. */
@@ -64,7 +64,7 @@ enum row_state { ROW_MISSING, ROW_TAKEN, ROW_OURS };
 static enum lock_status look(struct row_lock *row, const char *key, enum row_state *ret_state)
 {
     AUTO_RESULT seen = NULL;
-    db_begin(row->pg.db, READ_COMMITTED);
+    db_begin(row->pg.db, DB_READ_COMMITTED);
     enum lock_status status = pg_outcome(&row->pg, db_run(row->pg.db, &ST_LOOK, &key, &seen));
     if (status != LOCK_OK)
         return status;
@@ -183,7 +183,7 @@ static enum lock_status still_held(struct lock *lock, const struct lock_grant *g
     return pg_outcome(&row->pg, db_ping(row->pg.db)) == LOCK_OK ? LOCK_OK : LOCK_LOST;
 }
 
-const struct lock_ops lock_row = {
+const struct lock_driver lock_row = {
     .name = "lock-row",
     .server = &lock_database,
     .properties = {.mechanism = "a row locked by SELECT … FOR UPDATE on a connection of its own",

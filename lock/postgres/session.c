@@ -27,14 +27,14 @@ static const struct statement ST_TABLES = {
     "AND to_regclass('shedlock') IS NOT NULL",
     0};
 
-enum lock_status pg_open(const struct lock_ops *ops, size_t size, struct lock **ret_lock)
+enum lock_status pg_open(const struct lock_driver *driver, size_t size, struct lock **ret_lock)
 {
     if (!*lock_config.database_url)
         return LOCK_UNAVAILABLE;
     struct pg_lock *pg = calloc(1, size);
     if (!pg)
         return LOCK_FAILED;
-    pg->base.ops = ops;
+    pg->base.driver = driver;
     pg->db = db_new(lock_config.database_url, "oversell lock");
     if (!pg->db) {
         free(pg);
@@ -174,7 +174,7 @@ enum lock_status pg_touch_ours(struct pg_lock *pg, int64_t deadline_us, const st
     return status == LOCK_OK && !found ? lock_fail(&pg->base, LOCK_LOST, "the lease had ended") : status;
 }
 
-enum lock_status pg_let_go(struct pg_lock *pg, const struct statement *statement, const char *const *values)
+enum lock_status pg_release(struct pg_lock *pg, const struct statement *statement, const char *const *values)
 {
     enum lock_status status = pg_touch_ours(pg, INT64_MAX, statement, values);
     /* Where the second try finds nothing the first may have been enough, or the lease had ended: nobody can tell. */
@@ -196,7 +196,7 @@ const char *pg_utc_now(char ret_time[static PG_TIME_SIZE])
 
 static enum lock_status ping(int64_t deadline_us, char *ret_error, size_t size)
 {
-    static const struct lock_ops nobody = {.name = "ping"};
+    static const struct lock_driver nobody = {.name = "ping"};
     struct lock *lock;
     snprintf(ret_error, size, "%s", "");
     enum lock_status status = pg_open(&nobody, sizeof(struct pg_lock), &lock);

@@ -17,7 +17,7 @@ struct pg_lock {
 };
 
 /* Makes a handle of SIZE bytes, which begins with a struct pg_lock; the rest is zero. */
-enum lock_status pg_open(const struct lock_ops *ops, size_t size, struct lock **ret_lock);
+enum lock_status pg_open(const struct lock_driver *driver, size_t size, struct lock **ret_lock);
 /* Closes the connection: PostgreSQL rolls back what it had open. LOCK may be NULL. */
 void pg_close(struct lock *lock);
 
@@ -41,7 +41,7 @@ bool pg_undo(struct pg_lock *pg, const struct statement *statement, const char *
 enum lock_status pg_touch_ours(struct pg_lock *pg, int64_t deadline_us, const struct statement *statement,
                                const char *const *values);
 /* The same, to let a lock go; asks a second time where the reply was lost. */
-enum lock_status pg_let_go(struct pg_lock *pg, const struct statement *statement, const char *const *values);
+enum lock_status pg_release(struct pg_lock *pg, const struct statement *statement, const char *const *values);
 
 enum { PG_TIME_SIZE = 40 };
 /* This machine's clock, in UTC, as a timestamp for PostgreSQL: what both leased table locks go by, so that a client of

@@ -33,9 +33,9 @@ static const struct statement ST_EXTEND = {"shedlock_extend",
                                            "UPDATE shedlock SET lock_until = " UNTIL " WHERE " MINE, 4};
 static const struct statement ST_STILL_HELD = {"shedlock_still_held", "SELECT FROM shedlock WHERE " MINE, 3};
 
-static enum lock_status open_shedlock(const struct lock_ops *ops, struct lock **ret_lock)
+static enum lock_status open_shedlock(const struct lock_driver *driver, struct lock **ret_lock)
 {
-    return pg_open(ops, sizeof(struct pg_lock), ret_lock);
+    return pg_open(driver, sizeof(struct pg_lock), ret_lock);
 }
 
 static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
@@ -68,8 +68,8 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
 
 static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 {
-    return pg_let_go((struct pg_lock *)lock, &ST_RELEASE,
-                     (const char *const[]){grant->key, grant->token, PG_UTC_NOW});
+    return pg_release((struct pg_lock *)lock, &ST_RELEASE,
+                      (const char *const[]){grant->key, grant->token, PG_UTC_NOW});
 }
 
 static enum lock_status still_held(struct lock *lock, const struct lock_grant *grant)
@@ -84,7 +84,7 @@ static enum lock_status renew(struct lock *lock, const struct lock_grant *grant)
     return pg_touch_ours((struct pg_lock *)lock, INT64_MAX, &ST_EXTEND, values);
 }
 
-const struct lock_ops lock_shedlock = {
+const struct lock_driver lock_shedlock = {
     .name = "shedlock",
     .server = &lock_database,
     .properties = {.mechanism = "a row with the time until which it is locked, polled",

@@ -48,23 +48,23 @@ static unsigned shop_of(const char *key)
 
 static pthread_mutex_t *mutex_of(struct lock *lock, const char *key)
 {
-    if (lock->ops == &process_mutex_reentrant)
+    if (lock->driver == &process_mutex_reentrant)
         return &recursive[shop_of(key)];
-    if (lock->ops == &process_mutex_per_product)
+    if (lock->driver == &process_mutex_per_product)
         return &stripes[stripe_of(key)];
-    if (lock->ops == &process_mutex_wrong_object)
+    if (lock->driver == &process_mutex_wrong_object)
         return &((struct mutex_lock *)lock)->own;
     return &whole_shop[shop_of(key)];
 }
 
-static enum lock_status open_mutex(const struct lock_ops *ops, struct lock **ret_lock)
+static enum lock_status open_mutex(const struct lock_driver *driver, struct lock **ret_lock)
 {
     struct mutex_lock *mutex = calloc(1, sizeof *mutex);
     if (!mutex)
         return LOCK_FAILED;
     pthread_once(&initialized, initialize);
     pthread_mutex_init(&mutex->own, NULL);
-    mutex->base.ops = ops;
+    mutex->base.driver = driver;
     *ret_lock = &mutex->base;
     return LOCK_OK;
 }
@@ -121,28 +121,28 @@ static void close_mutex(struct lock *lock)
 #define MUTEX_FUNCTIONS                                                                                      \
     .open = open_mutex, .acquire = acquire, .release = release, .still_held = still_held, .close = close_mutex
 
-const struct lock_ops process_mutex = {
+const struct lock_driver process_mutex = {
     .name = "mutex",
     .properties = {.mechanism = "one pthread mutex for the whole shop",
                    .blocking = true,
                    .survives_crash = true},
     MUTEX_FUNCTIONS,
 };
-const struct lock_ops process_mutex_per_product = {
+const struct lock_driver process_mutex_per_product = {
     .name = "mutex-per-product",
     .properties = {.mechanism = "a pthread mutex for each product, striped",
                    .blocking = true,
                    .survives_crash = true},
     MUTEX_FUNCTIONS,
 };
-const struct lock_ops process_mutex_wrong_object = {
+const struct lock_driver process_mutex_wrong_object = {
     .name = "mutex-wrong-object",
     .properties = {.mechanism = "a pthread mutex of each worker's own",
                    .blocking = true,
                    .survives_crash = true},
     MUTEX_FUNCTIONS,
 };
-const struct lock_ops process_mutex_reentrant = {
+const struct lock_driver process_mutex_reentrant = {
     .name = "reentrant-mutex",
     .properties = {.mechanism = "one recursive pthread mutex",
                    .reentrant = true,

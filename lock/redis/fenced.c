@@ -51,7 +51,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     char server_key[REDIS_KEY_SIZE], counter[REDIS_KEY_SIZE + 32], token[LOCK_TOKEN_SIZE], lease[24];
     const char *words[] = {server_key, counter, token, lease};
     int64_t pause_ms = 0;
-    redis_plain_key(server_key, key);
+    string_lock_key(server_key, key);
     counter_key(counter, server_key);
     snprintf(lease, sizeof lease, "%lld", (long long)lock->lease_ms);
     if (!lock_random_token(token))
@@ -61,18 +61,18 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
         int64_t asked_us = monotonic_us();
         enum lock_status status = redis_eval(redis_of(lock), lock, lock_command_ms(deadline_us), &reply,
                                              &take_script, 2, words, 4);
-        status = redis_plain_check(lock, status, reply, A_STRING | A_NUMBER);
+        status = string_lock_check(lock, status, reply, REPLY_STRING | REPLY_NUMBER);
         if (status != LOCK_OK)
             return redis_lock_not_got(lock, server_key, token, status);
         if (reply->type == REDIS_REPLY_STRING) {
-            redis_plain_grant(lock, key, token, asked_us, ret_grant);
+            string_lock_grant(lock, key, token, asked_us, ret_grant);
             if (read_fence(reply->str, &ret_grant->fence))
                 return LOCK_OK;
             (void)redis_lock_give_back(lock, server_key, token);
             return lock_fail(lock, LOCK_REFUSED, "%s keeps no number", counter);
         }
-    } while (redis_plain_pause(lock, &pause_ms, deadline_us));
-    return redis_plain_busy(lock, server_key);
+    } while (string_lock_pause(lock, &pause_ms, deadline_us));
+    return string_lock_busy(lock, server_key);
 }
 
 static enum lock_status raise_fence(struct lock *lock, const char *key, int64_t fence)
@@ -80,15 +80,15 @@ static enum lock_status raise_fence(struct lock *lock, const char *key, int64_t 
     AUTO_REPLY reply = NULL;
     char server_key[REDIS_KEY_SIZE], counter[REDIS_KEY_SIZE + 32], least[24];
     const char *words[] = {counter, least};
-    redis_plain_key(server_key, key);
+    string_lock_key(server_key, key);
     counter_key(counter, server_key);
     snprintf(least, sizeof least, "%lld", (long long)fence);
     enum lock_status status = redis_eval(redis_of(lock), lock, LOCK_COMMAND_MS, &reply, &raise_script, 1,
                                          words, 2);
-    return redis_plain_explain(lock, counter, status);
+    return string_lock_explain(lock, counter, status);
 }
 
-const struct lock_ops redis_fenced = {
+const struct lock_driver redis_fenced = {
     .name = "redis-fenced",
     .server = &redis_server,
     .properties = {.mechanism = "as redis-lock, with a token counted by INCR in the script that takes it",
@@ -96,12 +96,12 @@ const struct lock_ops redis_fenced = {
                    .fenced = true,
                    .survives_crash = true,
                    .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART},
-    .open = redis_plain_open,
+    .open = string_lock_open,
     .acquire = acquire,
     .release = redis_lock_release,
     .still_held = redis_lock_still_held,
     .renew = redis_lock_renew,
     .expire = redis_lock_expire,
     .raise_fence = raise_fence,
-    .close = redis_plain_close,
+    .close = string_lock_close,
 };

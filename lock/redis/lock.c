@@ -33,7 +33,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
 {
     char server_key[REDIS_KEY_SIZE], token[LOCK_TOKEN_SIZE];
     int64_t pause_ms = 0;
-    redis_plain_key(server_key, key);
+    string_lock_key(server_key, key);
     if (!lock_random_token(token))
         return lock_fail(lock, LOCK_FAILED, "no randomness");
     do {
@@ -42,15 +42,15 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
         enum lock_status status = redis_command(redis_of(lock), lock, lock_command_ms(deadline_us), &reply,
                                                 "SET %s %s NX PX %lld", server_key, token,
                                                 (long long)lock->lease_ms);
-        status = redis_plain_check(lock, status, reply, AN_OK | A_NIL);
+        status = string_lock_check(lock, status, reply, REPLY_OK | REPLY_NIL);
         if (status != LOCK_OK)
             return redis_lock_not_got(lock, server_key, token, status);
         if (reply->type == REDIS_REPLY_STATUS) { /* else the key was there, and nothing was set */
-            redis_plain_grant(lock, key, token, asked_us, ret_grant);
+            string_lock_grant(lock, key, token, asked_us, ret_grant);
             return LOCK_OK;
         }
-    } while (redis_plain_pause(lock, &pause_ms, deadline_us));
-    return redis_plain_busy(lock, server_key);
+    } while (string_lock_pause(lock, &pause_ms, deadline_us));
+    return string_lock_busy(lock, server_key);
 }
 
 /* Deletes SERVER_KEY where its value is TOKEN: *ret_deleted tells. */
@@ -62,14 +62,14 @@ static enum lock_status delete_mine(struct lock *lock, int64_t limit_ms, const c
     enum lock_status status = redis_eval(redis_of(lock), lock, limit_ms, &reply, &release_script, 1, words,
                                          2);
     *ret_deleted = redis_integer(reply) == 1;
-    return redis_plain_check(lock, status, reply, A_NUMBER);
+    return string_lock_check(lock, status, reply, REPLY_NUMBER);
 }
 
 enum lock_status redis_lock_release(struct lock *lock, struct lock_grant *grant)
 {
     char server_key[REDIS_KEY_SIZE];
     bool deleted;
-    redis_plain_key(server_key, grant->key);
+    string_lock_key(server_key, grant->key);
     enum lock_status status = delete_mine(lock, LOCK_COMMAND_MS, server_key, grant->token, &deleted);
     if (status == LOCK_OK)
         return deleted ? LOCK_OK : LOCK_LOST;
@@ -77,7 +77,7 @@ enum lock_status redis_lock_release(struct lock *lock, struct lock_grant *grant)
      * is gone now, nobody knows whether it was ours to the end. */
     if (status == LOCK_AWAY && redis_lock_give_back(lock, server_key, grant->token))
         return LOCK_OK;
-    return redis_plain_explain_lost(lock, server_key, status);
+    return string_lock_explain_lost(lock, server_key, status);
 }
 
 bool redis_lock_give_back(struct lock *lock, const char *server_key, const char *token)
@@ -95,7 +95,7 @@ enum lock_status redis_lock_not_got(struct lock *lock, const char *server_key, c
 {
     if (status == LOCK_AWAY && redis_was_sent(redis_of(lock)))
         (void)redis_lock_give_back(lock, server_key, token); /* else its lease ends it */
-    return redis_plain_explain(lock, server_key, status);
+    return string_lock_explain(lock, server_key, status);
 }
 
 enum lock_status redis_lock_compare(struct lock *lock, const char *server_key, const char *token)
@@ -104,14 +104,14 @@ enum lock_status redis_lock_compare(struct lock *lock, const char *server_key, c
     enum lock_status status = redis_command(redis_of(lock), lock, LOCK_COMMAND_MS, &reply, "GET %s",
                                             server_key);
     if (status != LOCK_OK)
-        return redis_plain_explain_lost(lock, server_key, status);
+        return string_lock_explain_lost(lock, server_key, status);
     return redis_is(reply, token) ? LOCK_OK : LOCK_LOST;
 }
 
 enum lock_status redis_lock_still_held(struct lock *lock, const struct lock_grant *grant)
 {
     char server_key[REDIS_KEY_SIZE];
-    redis_plain_key(server_key, grant->key);
+    string_lock_key(server_key, grant->key);
     return redis_lock_compare(lock, server_key, grant->token);
 }
 
@@ -124,14 +124,14 @@ enum lock_status redis_lock_prolong(struct lock *lock, const char *server_key, c
     enum lock_status status = redis_eval(redis_of(lock), lock, LOCK_COMMAND_MS, &reply, &renew_script, 1,
                                          words, 3);
     if (status != LOCK_OK)
-        return redis_plain_explain_lost(lock, server_key, status);
+        return string_lock_explain_lost(lock, server_key, status);
     return redis_integer(reply) == 1 ? LOCK_OK : LOCK_LOST;
 }
 
 enum lock_status redis_lock_renew(struct lock *lock, const struct lock_grant *grant)
 {
     char server_key[REDIS_KEY_SIZE];
-    redis_plain_key(server_key, grant->key);
+    string_lock_key(server_key, grant->key);
     return redis_lock_prolong(lock, server_key, grant->token);
 }
 
@@ -140,26 +140,26 @@ enum lock_status redis_lock_expire(struct lock *lock, const struct lock_grant *g
     AUTO_REPLY reply = NULL;
     char server_key[REDIS_KEY_SIZE];
     const char *words[] = {server_key, grant->token};
-    redis_plain_key(server_key, grant->key);
+    string_lock_key(server_key, grant->key);
     enum lock_status status = redis_eval(redis_of(lock), lock, LOCK_COMMAND_MS, &reply, &expire_script, 1,
                                          words, 2);
     if (status != LOCK_OK)
-        return redis_plain_explain_lost(lock, server_key, status);
+        return string_lock_explain_lost(lock, server_key, status);
     return redis_integer(reply) == 1 ? LOCK_OK : LOCK_LOST;
 }
 
-const struct lock_ops redis_lock = {
+const struct lock_driver redis_lock = {
     .name = "redis-lock",
     .server = &redis_server,
     .properties = {.mechanism = "SET NX PX with a random value; compared before it is deleted, in a script",
                    .leased = true,
                    .survives_crash = true,
                    .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART},
-    .open = redis_plain_open,
+    .open = string_lock_open,
     .acquire = acquire,
     .release = redis_lock_release,
     .still_held = redis_lock_still_held,
     .renew = redis_lock_renew,
     .expire = redis_lock_expire,
-    .close = redis_plain_close,
+    .close = string_lock_close,
 };

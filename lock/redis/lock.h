@@ -5,7 +5,7 @@
 
 #include "lock/redis/string_lock.h"
 
-/* The lock's functions: see struct lock_ops. */
+/* The lock's functions: see struct lock_driver. */
 enum lock_status redis_lock_release(struct lock *lock, struct lock_grant *grant);
 enum lock_status redis_lock_still_held(struct lock *lock, const struct lock_grant *grant);
 enum lock_status redis_lock_renew(struct lock *lock, const struct lock_grant *grant);

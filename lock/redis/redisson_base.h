@@ -6,11 +6,11 @@
 #include "lock/redis/client/connection.h"
 
 enum {
-    RLOCK_NAME_SIZE = 200,
-    RLOCK_AMENDS_MS = 50, /* what follows a lost reply is sent, and not waited for long */
+    REDISSON_NAME_SIZE = 200,
+    REDISSON_AMENDS_MS = 50, /* what follows a lost reply is sent, and not waited for long */
 };
 
-struct rlock {
+struct redisson_handle {
     struct lock base;
     struct redis *redis;
     const char *url; /* for the subscriber; not ours */
@@ -21,25 +21,26 @@ struct rlock {
 };
 
 /* A number for a new handle, unique in this process. */
-uint64_t rlock_next_number(void);
+uint64_t redisson_next_number(void);
 /* A handle at URL (SIZE bytes of it, kept, not copied), which is contender NUMBER of this process. */
-enum lock_status rlock_open_at(const struct lock_ops *ops, const char *url, size_t size, uint64_t number,
-                               struct lock **ret_lock);
-/* lock_ops: */
-enum lock_status rlock_open(const struct lock_ops *ops, struct lock **ret_lock); /* at REDIS_URL */
-enum lock_status rlock_still_held(struct lock *lock, const struct lock_grant *grant);
-enum lock_status rlock_renew(struct lock *lock, const struct lock_grant *grant);
-void rlock_close(struct lock *lock);
+enum lock_status redisson_open_at(const struct lock_driver *driver, const char *url, size_t size,
+                                  uint64_t number, struct lock **ret_lock);
+/* lock_driver: */
+enum lock_status redisson_open(const struct lock_driver *driver, struct lock **ret_lock); /* at REDIS_URL */
+enum lock_status redisson_still_held(struct lock *lock, const struct lock_grant *grant);
+enum lock_status redisson_renew(struct lock *lock, const struct lock_grant *grant);
+void redisson_close(struct lock *lock);
 
 /* The lock's name, which is its key: "oversell:lock:product:1". */
-void rlock_name(char ret_name[static RLOCK_NAME_SIZE], const char *key);
+void redisson_name(char ret_name[static REDISSON_NAME_SIZE], const char *key);
 /* A name that belongs to it: "redisson_lock__channel:{oversell:lock:product:1}" for "redisson_lock__channel". */
-void rlock_name_beside(char ret_name[static RLOCK_NAME_SIZE], const char *what, const char *name);
+void redisson_name_beside(char ret_name[static REDISSON_NAME_SIZE], const char *what, const char *name);
 
 /* LIMIT_MS, or the handle's own limit if that is less. */
-int64_t rlock_limit(const struct rlock *r, int64_t limit_ms);
+int64_t redisson_limit(const struct redisson_handle *r, int64_t limit_ms);
 
 /* Fills in a grant that began with a request sent at SENT. */
-void rlock_grant(struct rlock *r, const char *key, int64_t sent_us, struct lock_grant *ret_grant);
+void redisson_grant(struct redisson_handle *r, const char *key, int64_t sent_us,
+                    struct lock_grant *ret_grant);
 
 #endif

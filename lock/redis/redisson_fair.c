@@ -109,23 +109,24 @@ static struct redis_script expire_script = {
     "return redis.call('zscore', places, who) and redis.call('zadd', places, 'CH', 0, who) or 0",
 };
 
-static enum lock_status run(struct rlock *r, struct redis_script *script, const char *key, const char *who,
-                            int64_t place_ms, int64_t limit_ms, redisReply **ret_reply)
+static enum lock_status run(struct redisson_handle *r, struct redis_script *script, const char *key,
+                            const char *who, int64_t place_ms, int64_t limit_ms, redisReply **ret_reply)
 {
-    char name[RLOCK_NAME_SIZE], queue[RLOCK_NAME_SIZE], places[RLOCK_NAME_SIZE], channel[RLOCK_NAME_SIZE];
+    char name[REDISSON_NAME_SIZE], queue[REDISSON_NAME_SIZE], places[REDISSON_NAME_SIZE],
+        channel[REDISSON_NAME_SIZE];
     char lease[24], count[12], place[24];
-    rlock_name(name, key);
-    rlock_name_beside(queue, "redisson_lock_queue", name);
-    rlock_name_beside(places, "redisson_lock_timeout", name);
-    rlock_name_beside(channel, "redisson_lock__channel", name);
+    redisson_name(name, key);
+    redisson_name_beside(queue, "redisson_lock_queue", name);
+    redisson_name_beside(places, "redisson_lock_timeout", name);
+    redisson_name_beside(channel, "redisson_lock__channel", name);
     snprintf(lease, sizeof lease, "%lld", (long long)r->base.lease_ms);
     snprintf(count, sizeof count, "%d", r->held);
     snprintf(place, sizeof place, "%lld", (long long)place_ms);
     const char *words[] = {name, queue, places, channel, who, lease, count, place};
-    return redis_eval(r->redis, &r->base, rlock_limit(r, limit_ms), ret_reply, script, 4, words, 8);
+    return redis_eval(r->redis, &r->base, redisson_limit(r, limit_ms), ret_reply, script, 4, words, 8);
 }
 
-static void leave(struct rlock *r, const char *key, int64_t limit_ms)
+static void leave(struct redisson_handle *r, const char *key, int64_t limit_ms)
 {
     AUTO_REPLY ignored = NULL;
     (void)run(r, &leave_script, key, r->identity, 0, limit_ms, &ignored); /* else the place times out */
@@ -133,19 +134,19 @@ static void leave(struct rlock *r, const char *key, int64_t limit_ms)
 
 /* One request, with a place in the queue for PLACE_MS where it is taken (0: without): LOCK_OK, or LOCK_BUSY with the time
  * after which to look again unasked. */
-static enum lock_status try_once(struct rlock *r, const char *key, int64_t deadline_us, int64_t place_ms,
-                                 int64_t *ret_pause_ms, struct lock_grant *ret_grant)
+static enum lock_status try_once(struct redisson_handle *r, const char *key, int64_t deadline_us,
+                                 int64_t place_ms, int64_t *ret_pause_ms, struct lock_grant *ret_grant)
 {
     AUTO_REPLY reply = NULL;
     int64_t sent_us = monotonic_us();
     enum lock_status status = run(r, &take_script, key, r->identity, place_ms, lock_command_ms(deadline_us),
                                   &reply);
     if (status == LOCK_AWAY && redis_was_sent(r->redis))
-        leave(r, key, RLOCK_AMENDS_MS); /* it may be ours without our knowing: give it back */
+        leave(r, key, REDISSON_AMENDS_MS); /* it may be ours without our knowing: give it back */
     if (status != LOCK_OK)
         return status;
     if (reply->type == REDIS_REPLY_NIL) {
-        rlock_grant(r, key, sent_us, ret_grant);
+        redisson_grant(r, key, sent_us, ret_grant);
         return LOCK_OK;
     }
     *ret_pause_ms = redis_integer(reply);
@@ -155,14 +156,14 @@ static enum lock_status try_once(struct rlock *r, const char *key, int64_t deadl
 }
 
 /* A place is good for one lease, or until our own wait ends and the last try is done. */
-static int64_t place_for(const struct rlock *r, int64_t deadline_us)
+static int64_t place_for(const struct redisson_handle *r, int64_t deadline_us)
 {
     int64_t left_ms = (deadline_us - monotonic_us()) / 1000;
     return (left_ms < r->base.lease_ms ? left_ms : r->base.lease_ms) + LOCK_TRY_MS;
 }
 
 /* Who waits, as who holds is named. */
-static void name_place(const struct rlock *r, const char *key, struct lock_grant *ret_grant)
+static void name_place(const struct redisson_handle *r, const char *key, struct lock_grant *ret_grant)
 {
     *ret_grant = (struct lock_grant){.lease_end_us = INT64_MAX};
     snprintf(ret_grant->key, sizeof ret_grant->key, "%s", key);
@@ -171,7 +172,7 @@ static void name_place(const struct rlock *r, const char *key, struct lock_grant
 
 /* A waiter, who is asleep. */
 struct sleeper {
-    struct rlock *r;
+    struct redisson_handle *r;
     const char *key;
 };
 
@@ -179,7 +180,7 @@ static bool has_turn(void *context)
 {
     const struct sleeper *sleeper = context;
     AUTO_REPLY reply = NULL;
-    struct rlock *r = sleeper->r;
+    struct redisson_handle *r = sleeper->r;
     return run(r, &turn_script, sleeper->key, r->identity, 0, LOCK_COMMAND_MS, &reply) == LOCK_OK &&
            redis_integer(reply) == 1;
 }
@@ -192,15 +193,15 @@ static void drop_waiter(struct redis_waiter **waiter)
 }
 
 /* Listens before it takes its place: from the moment when it stands in the queue, whoever wakes it is heard. */
-static enum lock_status wait_for_turn(struct rlock *r, const char *key, int64_t deadline_us,
+static enum lock_status wait_for_turn(struct redisson_handle *r, const char *key, int64_t deadline_us,
                                       struct lock_grant *ret_grant)
 {
-    char name[RLOCK_NAME_SIZE], all[RLOCK_NAME_SIZE], channel[RLOCK_NAME_SIZE + sizeof r->identity];
+    char name[REDISSON_NAME_SIZE], all[REDISSON_NAME_SIZE], channel[REDISSON_NAME_SIZE + sizeof r->identity];
     struct redis_waiter *waiter __attribute__((cleanup(drop_waiter))) = NULL;
     struct sleeper sleeper = {r, key};
     int64_t pause_ms = 0;
-    rlock_name(name, key);
-    rlock_name_beside(all, "redisson_lock__channel", name);
+    redisson_name(name, key);
+    redisson_name_beside(all, "redisson_lock__channel", name);
     snprintf(channel, sizeof channel, "%s:%s", all, r->identity);
     enum lock_status status = redis_wakeup_join(&r->base, r->url, r->url_size, channel,
                                                 lock_command_ms(deadline_us), &waiter);
@@ -227,7 +228,7 @@ static enum lock_status wait_for_turn(struct rlock *r, const char *key, int64_t 
 static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
                                 struct lock_grant *ret_grant)
 {
-    struct rlock *r = (struct rlock *)lock;
+    struct redisson_handle *r = (struct redisson_handle *)lock;
     int64_t pause_ms = 0;
     enum lock_status status = try_once(r, key, deadline_us, 0, &pause_ms, ret_grant);
     if (status != LOCK_BUSY || monotonic_us() >= deadline_us)
@@ -238,7 +239,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
 
 static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 {
-    struct rlock *r = (struct rlock *)lock;
+    struct redisson_handle *r = (struct redisson_handle *)lock;
     AUTO_REPLY reply = NULL;
     if (!*grant->token)
         return lock_fail(lock, LOCK_NOT_OWNER, "released before");
@@ -249,7 +250,7 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
         status = lock_fail(lock, LOCK_LOST, "the lease had ended");
     if (status == LOCK_AWAY) { /* done or not: once more, in a way that can be repeated */
         AUTO_REPLY again = NULL;
-        if (run(r, &leave_script, grant->key, grant->token, 0, RLOCK_AMENDS_MS, &again) == LOCK_OK &&
+        if (run(r, &leave_script, grant->key, grant->token, 0, REDISSON_AMENDS_MS, &again) == LOCK_OK &&
             redis_integer(again) == 1)
             status = LOCK_OK;
     }
@@ -260,12 +261,12 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 static enum lock_status expire(struct lock *lock, const struct lock_grant *grant)
 {
     AUTO_REPLY reply = NULL;
-    enum lock_status status = run((struct rlock *)lock, &expire_script, grant->key, grant->token, 0,
+    enum lock_status status = run((struct redisson_handle *)lock, &expire_script, grant->key, grant->token, 0,
                                   LOCK_COMMAND_MS, &reply);
     return status == LOCK_OK && redis_integer(reply) != 1 ? LOCK_LOST : status;
 }
 
-const struct lock_ops redis_fair = {
+const struct lock_driver redis_fair = {
     .name = "redis-fair",
     .server = &redis_server,
     .properties = {.mechanism = "a hash in Redis and a queue of those who wait (as Redisson's fair lock)",
@@ -276,11 +277,11 @@ const struct lock_ops redis_fair = {
                    .renewed = true,
                    .survives_crash = true,
                    .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART},
-    .open = rlock_open,
+    .open = redisson_open,
     .acquire = acquire,
     .release = release,
-    .still_held = rlock_still_held,
-    .renew = rlock_renew,
+    .still_held = redisson_still_held,
+    .renew = redisson_renew,
     .expire = expire,
-    .close = rlock_close,
+    .close = redisson_close,
 };

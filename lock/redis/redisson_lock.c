@@ -56,21 +56,21 @@ static struct redis_script settle_script = {
             "end " FREE_IT "return 1",
 };
 
-static enum lock_status run(struct rlock *r, struct redis_script *script, const char *key, const char *who,
-                            int64_t limit_ms, redisReply **ret_reply)
+static enum lock_status run(struct redisson_handle *r, struct redis_script *script, const char *key,
+                            const char *who, int64_t limit_ms, redisReply **ret_reply)
 {
-    char name[RLOCK_NAME_SIZE], channel[RLOCK_NAME_SIZE], lease[24], count[12];
-    rlock_name(name, key);
-    rlock_name_beside(channel, "redisson_lock__channel", name);
+    char name[REDISSON_NAME_SIZE], channel[REDISSON_NAME_SIZE], lease[24], count[12];
+    redisson_name(name, key);
+    redisson_name_beside(channel, "redisson_lock__channel", name);
     snprintf(lease, sizeof lease, "%lld", (long long)r->base.lease_ms);
     snprintf(count, sizeof count, "%d", r->held);
     const char *words[] = {name, channel, who, lease, count};
-    return redis_eval(r->redis, &r->base, rlock_limit(r, limit_ms), ret_reply, script, 2, words, 5);
+    return redis_eval(r->redis, &r->base, redisson_limit(r, limit_ms), ret_reply, script, 2, words, 5);
 }
 
 /* One request: LOCK_OK, or LOCK_BUSY with the time until the holder's lease ends. */
-static enum lock_status try_once(struct rlock *r, const char *key, int64_t deadline_us, int64_t *ret_ttl_ms,
-                                 struct lock_grant *ret_grant)
+static enum lock_status try_once(struct redisson_handle *r, const char *key, int64_t deadline_us,
+                                 int64_t *ret_ttl_ms, struct lock_grant *ret_grant)
 {
     AUTO_REPLY reply = NULL;
     int64_t sent_us = monotonic_us();
@@ -78,12 +78,12 @@ static enum lock_status try_once(struct rlock *r, const char *key, int64_t deadl
     if (status == LOCK_AWAY &&
         redis_was_sent(r->redis)) { /* it may be ours without our knowing: give it back */
         AUTO_REPLY ignored = NULL;
-        (void)run(r, &settle_script, key, r->identity, RLOCK_AMENDS_MS, &ignored);
+        (void)run(r, &settle_script, key, r->identity, REDISSON_AMENDS_MS, &ignored);
     }
     if (status != LOCK_OK)
         return status;
     if (reply->type == REDIS_REPLY_NIL) {
-        rlock_grant(r, key, sent_us, ret_grant);
+        redisson_grant(r, key, sent_us, ret_grant);
         return LOCK_OK;
     }
     *ret_ttl_ms = redis_integer(reply);
@@ -93,14 +93,14 @@ static enum lock_status try_once(struct rlock *r, const char *key, int64_t deadl
 }
 
 /* Subscribes first and tries again then: a release between the first try and the subscription is not missed. */
-static enum lock_status wait_for_it(struct rlock *r, const char *key, int64_t deadline_us,
+static enum lock_status wait_for_it(struct redisson_handle *r, const char *key, int64_t deadline_us,
                                     struct lock_grant *ret_grant)
 {
-    char name[RLOCK_NAME_SIZE], channel[RLOCK_NAME_SIZE];
+    char name[REDISSON_NAME_SIZE], channel[REDISSON_NAME_SIZE];
     struct redis_waiter *waiter;
     int64_t ttl_ms = 0;
-    rlock_name(name, key);
-    rlock_name_beside(channel, "redisson_lock__channel", name);
+    redisson_name(name, key);
+    redisson_name_beside(channel, "redisson_lock__channel", name);
     enum lock_status status = redis_wakeup_join(&r->base, r->url, r->url_size, channel,
                                                 lock_command_ms(deadline_us), &waiter);
     if (status != LOCK_OK)
@@ -117,7 +117,7 @@ static enum lock_status wait_for_it(struct rlock *r, const char *key, int64_t de
 static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
                                 struct lock_grant *ret_grant)
 {
-    struct rlock *r = (struct rlock *)lock;
+    struct redisson_handle *r = (struct redisson_handle *)lock;
     int64_t ttl_ms = 0;
     enum lock_status status = try_once(r, key, deadline_us, &ttl_ms, ret_grant);
     if (status != LOCK_BUSY || monotonic_us() >= deadline_us)
@@ -128,7 +128,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
 
 static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 {
-    struct rlock *r = (struct rlock *)lock;
+    struct redisson_handle *r = (struct redisson_handle *)lock;
     AUTO_REPLY reply = NULL;
     if (!*grant->token)
         return lock_fail(lock, LOCK_NOT_OWNER, "released before");
@@ -139,7 +139,7 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
         status = lock_fail(lock, LOCK_LOST, "the lease had ended");
     if (status == LOCK_AWAY) { /* done or not: once more, in a way that can be repeated */
         AUTO_REPLY again = NULL;
-        if (run(r, &settle_script, grant->key, grant->token, RLOCK_AMENDS_MS, &again) == LOCK_OK &&
+        if (run(r, &settle_script, grant->key, grant->token, REDISSON_AMENDS_MS, &again) == LOCK_OK &&
             again->type != REDIS_REPLY_NIL)
             status = LOCK_OK;
     }
@@ -147,7 +147,7 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
     return status;
 }
 
-const struct lock_ops redis_reentrant = {
+const struct lock_driver redis_reentrant = {
     .name = "redis-reentrant",
     .server = &redis_server,
     .properties = {.mechanism =
@@ -158,10 +158,10 @@ const struct lock_ops redis_reentrant = {
                    .renewed = true,
                    .survives_crash = true,
                    .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART},
-    .open = rlock_open,
+    .open = redisson_open,
     .acquire = acquire,
     .release = release,
-    .still_held = rlock_still_held,
-    .renew = rlock_renew,
-    .close = rlock_close,
+    .still_held = redisson_still_held,
+    .renew = redisson_renew,
+    .close = redisson_close,
 };

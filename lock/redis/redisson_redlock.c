@@ -75,8 +75,8 @@ static bool may_hold(const struct red_lock *r, int i)
 {
     int held = 0;
     for (int j = 0; j < r->count; j++)
-        held += ((const struct rlock *)r->parts[j])->held;
-    return held == 0 || ((const struct rlock *)r->parts[i])->held > 0;
+        held += ((const struct redisson_handle *)r->parts[j])->held;
+    return held == 0 || ((const struct redisson_handle *)r->parts[i])->held > 0;
 }
 
 static enum lock_status release_part(struct red_lock *r, int i, const struct lock_grant *whole)
@@ -162,7 +162,7 @@ static enum lock_status still_held(struct lock *lock, const struct lock_grant *g
     struct red_lock *r = (struct red_lock *)lock;
     struct outcomes outcomes = {0};
     for (int i = 0; i < r->count; i++)
-        count(&outcomes, tell(r, i, rlock_still_held(part(r, i), grant)));
+        count(&outcomes, tell(r, i, redisson_still_held(part(r, i), grant)));
     return verdict(r, &outcomes);
 }
 
@@ -171,7 +171,7 @@ static enum lock_status renew(struct lock *lock, const struct lock_grant *grant)
     struct red_lock *r = (struct red_lock *)lock;
     struct outcomes outcomes = {0};
     for (int i = 0; i < r->count; i++)
-        count(&outcomes, tell(r, i, rlock_renew(part(r, i), grant)));
+        count(&outcomes, tell(r, i, redisson_renew(part(r, i), grant)));
     return verdict(r, &outcomes);
 }
 
@@ -181,27 +181,27 @@ static void close_lock(struct lock *lock)
     if (!r)
         return;
     for (int i = 0; i < r->count; i++)
-        rlock_close(r->parts[i]);
+        redisson_close(r->parts[i]);
     free(r);
 }
 
 /* All parts bear one number: to every server it is the same contender. */
-static enum lock_status open_lock(const struct lock_ops *ops, struct lock **ret_lock)
+static enum lock_status open_lock(const struct lock_driver *driver, struct lock **ret_lock)
 {
     const char *list = lock_config.redlock_urls, *url;
     size_t size;
-    uint64_t number = rlock_next_number();
+    uint64_t number = redisson_next_number();
     struct red_lock *r = *list ? calloc(1, sizeof *r) : NULL;
     if (!r)
         return *list ? LOCK_FAILED : LOCK_UNAVAILABLE;
-    r->base.ops = ops;
+    r->base.driver = driver;
     while (lock_next_server(&list, &url, &size)) {
         if (r->count == LOCK_REDLOCK_MOST ||
-            rlock_open_at(&redis_reentrant, url, size, number, &r->parts[r->count]) != LOCK_OK) {
+            redisson_open_at(&redis_reentrant, url, size, number, &r->parts[r->count]) != LOCK_OK) {
             close_lock(&r->base);
             return LOCK_FAILED;
         }
-        ((struct rlock *)r->parts[r->count++])->limit_ms = REQUEST_MS;
+        ((struct redisson_handle *)r->parts[r->count++])->limit_ms = REQUEST_MS;
     }
     if (r->count == 0) {
         close_lock(&r->base);
@@ -211,7 +211,7 @@ static enum lock_status open_lock(const struct lock_ops *ops, struct lock **ret_
     return LOCK_OK;
 }
 
-const struct lock_ops redisson_redlock = {
+const struct lock_driver redisson_redlock = {
     .name = "redisson-redlock",
     .server = &redlock_servers,
     .properties = {.mechanism = "a majority of Redisson's locks, one on each Redis server, taken one by one",

@@ -169,14 +169,14 @@ static void close_lock(struct lock *lock)
     free(r);
 }
 
-static enum lock_status open_lock(const struct lock_ops *ops, struct lock **ret_lock)
+static enum lock_status open_lock(const struct lock_driver *driver, struct lock **ret_lock)
 {
     if (!*lock_config.redlock_urls)
         return LOCK_UNAVAILABLE;
     struct quorum_lock *r = calloc(1, sizeof *r);
     if (!r)
         return LOCK_FAILED;
-    r->base.ops = ops;
+    r->base.driver = driver;
     r->nodes = redlock_nodes_new(lock_config.redlock_urls);
     if (!r->nodes) {
         close_lock(&r->base);
@@ -186,7 +186,7 @@ static enum lock_status open_lock(const struct lock_ops *ops, struct lock **ret_
     return LOCK_OK;
 }
 
-const struct lock_ops redlock = {
+const struct lock_driver redlock = {
     .name = "redlock",
     .server = &redlock_servers,
     .properties = {.mechanism =

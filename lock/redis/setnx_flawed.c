@@ -16,7 +16,7 @@
 #include "lock/redis/lock.h"
 
 struct way {
-    const struct lock_ops *ops;
+    const struct lock_driver *driver;
     const char *expire; /* the command that gives the key a time to live after SETNX; NULL: none … */
     int64_t unit_ms;    /* … and what it counts in */
     bool at_once;       /* SET NX PX instead of SETNX */
@@ -25,17 +25,21 @@ struct way {
 };
 
 static const struct way ways[] = {
-    {.ops = &redis_setnx_forever},
-    {.ops = &redis_setnx, .expire = "EXPIRE %s %lld", .unit_ms = 1000},
-    {.ops = &redis_setnx_repair, .expire = "PEXPIRE %s %lld", .unit_ms = 1, .mends = true, .compares = true},
-    {.ops = &redis_del, .at_once = true},
-    {.ops = &redis_get_del, .at_once = true, .compares = true},
+    {.driver = &redis_setnx_forever},
+    {.driver = &redis_setnx, .expire = "EXPIRE %s %lld", .unit_ms = 1000},
+    {.driver = &redis_setnx_repair,
+     .expire = "PEXPIRE %s %lld",
+     .unit_ms = 1,
+     .mends = true,
+     .compares = true},
+    {.driver = &redis_del, .at_once = true},
+    {.driver = &redis_get_del, .at_once = true, .compares = true},
 };
 
 static const struct way *way_of(const struct lock *lock)
 {
     size_t i = 0;
-    while (i + 1 < sizeof ways / sizeof ways[0] && ways[i].ops != lock->ops)
+    while (i + 1 < sizeof ways / sizeof ways[0] && ways[i].driver != lock->driver)
         i++;
     return &ways
         [i]; /* an unlisted lock gets the last: its key has an end, and is compared before it is deleted */
@@ -51,13 +55,13 @@ static enum lock_status take(struct lock *lock, const char *server_key, const ch
         status = redis_command(redis_of(lock), lock, limit_ms, &reply, "SET %s %s NX PX %lld", server_key,
                                token, (long long)lock->lease_ms);
         *ret_taken = reply && reply->type == REDIS_REPLY_STATUS;
-        return redis_plain_check(lock, status, reply, AN_OK | A_NIL);
+        return string_lock_check(lock, status, reply, REPLY_OK | REPLY_NIL);
     }
     status = redis_command(redis_of(lock), lock, limit_ms, &reply, "SETNX %s %s", server_key, token);
     *ret_taken = redis_integer(reply) == 1;
     if (*ret_taken)
         report_step(lock->observer, STEP_SETNX, STEP_NO_VALUE);
-    return redis_plain_check(lock, status, reply, A_NUMBER);
+    return string_lock_check(lock, status, reply, REPLY_NUMBER);
 }
 
 /* The second command, where there is one: who dies before it leaves the key behind without an end. */
@@ -70,7 +74,7 @@ static enum lock_status let_it_end(struct lock *lock, const char *server_key, in
     long long lease = (lock->lease_ms + way->unit_ms - 1) / way->unit_ms;
     enum lock_status status = redis_command(redis_of(lock), lock, limit_ms, &reply, way->expire, server_key,
                                             lease);
-    status = redis_plain_check(lock, status, reply, A_NUMBER);
+    status = string_lock_check(lock, status, reply, REPLY_NUMBER);
     if (status == LOCK_OK)
         report_step(lock->observer, STEP_EXPIRE, STEP_NO_VALUE);
     return status;
@@ -83,7 +87,7 @@ static enum lock_status mend(struct lock *lock, const char *server_key, int64_t 
     AUTO_REPLY left = NULL;
     AUTO_REPLY reply = NULL;
     enum lock_status status = redis_command(redis_of(lock), lock, limit_ms, &left, "PTTL %s", server_key);
-    status = redis_plain_check(lock, status, left, A_NUMBER);
+    status = string_lock_check(lock, status, left, REPLY_NUMBER);
     if (status != LOCK_OK || left->integer != WITHOUT_END)
         return status;
     return redis_command(redis_of(lock), lock, limit_ms, &reply, "PEXPIRE %s %lld", server_key,
@@ -95,13 +99,13 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
 {
     char server_key[REDIS_KEY_SIZE], token[LOCK_TOKEN_SIZE];
     int64_t pause_ms = 0;
-    redis_plain_key(server_key, key);
+    string_lock_key(server_key, key);
     if (!lock_random_token(token))
         return lock_fail(lock, LOCK_FAILED, "no randomness");
     do {
         bool taken;
         /* Who is held between the two commands, or dies there, has the key already. */
-        redis_plain_grant(lock, key, token, monotonic_us(), ret_grant);
+        string_lock_grant(lock, key, token, monotonic_us(), ret_grant);
         enum lock_status status = take(lock, server_key, token, lock_command_ms(deadline_us), &taken);
         if (status == LOCK_OK && taken)
             status = let_it_end(lock, server_key, lock_command_ms(deadline_us));
@@ -115,8 +119,8 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
             return redis_lock_not_got(lock, server_key, token, status);
         if (taken)
             return LOCK_OK;
-    } while (redis_plain_pause(lock, &pause_ms, deadline_us));
-    return redis_plain_busy(lock, server_key);
+    } while (string_lock_pause(lock, &pause_ms, deadline_us));
+    return string_lock_busy(lock, server_key);
 }
 
 /* The first half of a careful release: its answer may be out of date when it is here. */
@@ -133,12 +137,12 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
     AUTO_REPLY reply = NULL;
     char server_key[REDIS_KEY_SIZE];
     enum lock_status status = LOCK_OK;
-    redis_plain_key(server_key, grant->key);
+    string_lock_key(server_key, grant->key);
     if (way_of(lock)->compares)
         status = compare(lock, server_key, grant->token);
     if (status == LOCK_OK) {
         status = redis_command(redis_of(lock), lock, LOCK_COMMAND_MS, &reply, "DEL %s", server_key);
-        status = redis_plain_check(lock, status, reply, A_NUMBER);
+        status = string_lock_check(lock, status, reply, REPLY_NUMBER);
     }
     if (status == LOCK_AWAY)
         return redis_lock_give_back(lock, server_key, grant->token) ? LOCK_OK : status;
@@ -149,22 +153,22 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 }
 
 #define FUNCTIONS                                                                                            \
-    .server = &redis_server, .open = redis_plain_open, .acquire = acquire, .release = release,               \
-    .still_held = redis_lock_still_held, .expire = redis_lock_expire, .close = redis_plain_close
+    .server = &redis_server, .open = string_lock_open, .acquire = acquire, .release = release,               \
+    .still_held = redis_lock_still_held, .expire = redis_lock_expire, .close = string_lock_close
 #define LEASED .leased = true, .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART
 
-const struct lock_ops redis_setnx_forever = {
+const struct lock_driver redis_setnx_forever = {
     .name = "redis-setnx-forever",
     .properties = {.mechanism = "SETNX without an expiry, plain DEL", .perils = PERIL_RESTART},
     FUNCTIONS,
 };
-const struct lock_ops redis_setnx = {
+const struct lock_driver redis_setnx = {
     .name = "redis-setnx",
     .properties = {.mechanism = "SETNX, then EXPIRE; plain DEL", LEASED},
     FUNCTIONS,
     .renew = redis_lock_renew,
 };
-const struct lock_ops redis_setnx_repair = {
+const struct lock_driver redis_setnx_repair = {
     .name = "redis-setnx-repair",
     .properties = {.mechanism = "SETNX, then PEXPIRE, which waiters make good; GET, compare, DEL",
                    .survives_crash = true,
@@ -172,13 +176,13 @@ const struct lock_ops redis_setnx_repair = {
     FUNCTIONS,
     .renew = redis_lock_renew,
 };
-const struct lock_ops redis_del = {
+const struct lock_driver redis_del = {
     .name = "redis-del",
     .properties = {.mechanism = "SET NX PX; plain DEL", .survives_crash = true, LEASED},
     FUNCTIONS,
     .renew = redis_lock_renew,
 };
-const struct lock_ops redis_get_del = {
+const struct lock_driver redis_get_del = {
     .name = "redis-get-del",
     .properties = {.mechanism = "SET NX PX; GET, compare, DEL", .survives_crash = true, LEASED},
     FUNCTIONS,

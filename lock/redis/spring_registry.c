@@ -29,13 +29,13 @@ static struct redis_script release_script = {
             " redis.call('DEL', KEYS[1]) redis.call('PUBLISH', ARGV[2], KEYS[1]) return 1",
 };
 struct registry_lock {
-    struct redis_plain plain;
+    struct string_lock plain;
     int64_t lease_end_us; /* of the last grant */
 };
 
-static enum lock_status open_registry(const struct lock_ops *ops, struct lock **ret_lock)
+static enum lock_status open_registry(const struct lock_driver *driver, struct lock **ret_lock)
 {
-    return redis_plain_make(ops, sizeof(struct registry_lock), ret_lock);
+    return string_lock_make(driver, sizeof(struct registry_lock), ret_lock);
 }
 
 static void registry_key(char ret_key[static REDIS_KEY_SIZE], const char *key)
@@ -54,7 +54,7 @@ static enum lock_status give_back(struct lock *lock, int64_t limit_ms, const cha
     enum lock_status status = redis_eval(redis_of(lock), lock, limit_ms, &reply, &release_script, 1, words,
                                          3);
     *ret_deleted = redis_integer(reply) == 1;
-    return redis_plain_check(lock, status, reply, A_NUMBER);
+    return string_lock_check(lock, status, reply, REPLY_NUMBER);
 }
 
 /* Where a reply was lost, once more and briefly, without another word in lock->error. True if it was there. */
@@ -80,11 +80,11 @@ static enum lock_status obtain(struct lock *lock, const char *key, const char *s
         int64_t asked_us = monotonic_us();
         enum lock_status status = redis_eval(redis_of(lock), lock, lock_command_ms(deadline_us), &reply,
                                              &obtain_script, 1, words, 3);
-        status = redis_plain_check(lock, status, reply, A_NUMBER);
+        status = string_lock_check(lock, status, reply, REPLY_NUMBER);
         if (status != LOCK_OK)
-            return redis_plain_explain(lock, server_key, status);
+            return string_lock_explain(lock, server_key, status);
         if (redis_integer(reply) == 1) {
-            redis_plain_grant(lock, key, id, asked_us, ret_grant);
+            string_lock_grant(lock, key, id, asked_us, ret_grant);
             return LOCK_OK;
         }
     } while (lock_poll_pause(lock, POLL_MS, deadline_us));
@@ -98,9 +98,9 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     char server_key[REDIS_KEY_SIZE], id[LOCK_UUID_SIZE];
     unsigned holds;
     registry_key(server_key, key);
-    if (!local_process_id(lock, id))
+    if (!process_gate_client_id(lock, id))
         return lock_fail(lock, LOCK_FAILED, "no randomness");
-    enum lock_status status = local_acquire(lock, key, deadline_us, &holds);
+    enum lock_status status = process_gate_acquire(lock, key, deadline_us, &holds);
     if (status != LOCK_OK)
         return status;
     status = obtain(lock, key, server_key, id, deadline_us, ret_grant);
@@ -110,7 +110,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     }
     if (status == LOCK_AWAY && holds == 1 && redis_was_sent(redis_of(lock)))
         (void)give_back_after_all(lock, server_key, id);
-    local_release(lock, key);
+    process_gate_release(lock, key);
     return status;
 }
 
@@ -125,24 +125,24 @@ static enum lock_status release_in_redis(struct lock *lock, struct lock_grant *g
         return deleted ? LOCK_OK : LOCK_LOST;
     if (status == LOCK_AWAY && give_back_after_all(lock, server_key, grant->token))
         return LOCK_OK;
-    return redis_plain_explain_lost(lock, server_key, status);
+    return string_lock_explain_lost(lock, server_key, status);
 }
 
 static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 {
-    unsigned holds = local_holds(lock, grant->key);
+    unsigned holds = process_gate_holds(lock, grant->key);
     if (holds == 0)
         return lock_fail(lock, LOCK_NOT_OWNER, "%s is not held here", grant->key);
     enum lock_status status = holds == 1 ? release_in_redis(lock, grant) : LOCK_OK;
-    local_release(lock, grant->key);
+    process_gate_release(lock, grant->key);
     return status;
 }
 
 static void close_registry(struct lock *lock)
 {
     if (lock)
-        local_abandon(lock, ((struct registry_lock *)lock)->lease_end_us);
-    redis_plain_close(lock);
+        process_gate_abandon(lock, ((struct registry_lock *)lock)->lease_end_us);
+    string_lock_close(lock);
 }
 
 /* The same without the local lock, which is all that kept the threads of the process apart. */
@@ -151,7 +151,7 @@ static enum lock_status acquire_shared(struct lock *lock, const char *key, int64
 {
     char server_key[REDIS_KEY_SIZE], id[LOCK_UUID_SIZE];
     registry_key(server_key, key);
-    if (!local_process_id(lock, id))
+    if (!process_gate_client_id(lock, id))
         return lock_fail(lock, LOCK_FAILED, "no randomness");
     return obtain(lock, key, server_key, id, deadline_us, ret_grant);
 }
@@ -170,7 +170,7 @@ static enum lock_status renew(struct lock *lock, const struct lock_grant *grant)
     return redis_lock_prolong(lock, server_key, grant->token);
 }
 
-const struct lock_ops redis_registry = {
+const struct lock_driver redis_registry = {
     .name = "redis-registry",
     .server = &redis_server,
     .properties = {.mechanism = "a local reentrant lock, then a key with the process's id (Spring)",
@@ -185,17 +185,17 @@ const struct lock_ops redis_registry = {
     .renew = renew,
     .close = close_registry,
 };
-const struct lock_ops redis_registry_shared = {
+const struct lock_driver redis_registry_shared = {
     .name = "redis-registry-shared",
     .server = &redis_server,
     .properties = {.mechanism = "a key with the process's id, and no local lock",
                    .leased = true,
                    .survives_crash = true,
                    .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART},
-    .open = redis_plain_open,
+    .open = string_lock_open,
     .acquire = acquire_shared,
     .release = release_in_redis,
     .still_held = still_held,
     .renew = renew,
-    .close = redis_plain_close,
+    .close = string_lock_close,
 };

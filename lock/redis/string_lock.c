@@ -5,28 +5,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum lock_status redis_plain_make(const struct lock_ops *ops, size_t size, struct lock **ret_lock)
+enum lock_status string_lock_make(const struct lock_driver *driver, size_t size, struct lock **ret_lock)
 {
     if (!*lock_config.redis_url)
         return LOCK_UNAVAILABLE;
-    struct redis_plain *plain = calloc(1, size);
+    struct string_lock *plain = calloc(1, size);
     if (plain)
         plain->redis = redis_new(lock_config.redis_url, strlen(lock_config.redis_url));
     if (!plain || !plain->redis) {
         free(plain);
         return LOCK_FAILED;
     }
-    plain->base.ops = ops;
+    plain->base.driver = driver;
     *ret_lock = &plain->base;
     return LOCK_OK;
 }
 
-enum lock_status redis_plain_open(const struct lock_ops *ops, struct lock **ret_lock)
+enum lock_status string_lock_open(const struct lock_driver *driver, struct lock **ret_lock)
 {
-    return redis_plain_make(ops, sizeof(struct redis_plain), ret_lock);
+    return string_lock_make(driver, sizeof(struct string_lock), ret_lock);
 }
 
-void redis_plain_close(struct lock *lock)
+void string_lock_close(struct lock *lock)
 {
     if (!lock)
         return;
@@ -34,22 +34,22 @@ void redis_plain_close(struct lock *lock)
     free(lock);
 }
 
-void redis_plain_key(char ret_key[static REDIS_KEY_SIZE], const char *key)
+void string_lock_key(char ret_key[static REDIS_KEY_SIZE], const char *key)
 {
     lock_server_key(ret_key, REDIS_KEY_SIZE, "", ":lock:", key);
 }
 
-void redis_plain_grant(const struct lock *lock, const char *key, const char *token, int64_t asked_us,
+void string_lock_grant(const struct lock *lock, const char *key, const char *token, int64_t asked_us,
                        struct lock_grant *ret_grant)
 {
     *ret_grant = (struct lock_grant){.lease_end_us = INT64_MAX};
     snprintf(ret_grant->key, sizeof ret_grant->key, "%s", key);
     snprintf(ret_grant->token, sizeof ret_grant->token, "%s", token);
-    if (lock->ops->properties.leased)
+    if (lock->driver->properties.leased)
         ret_grant->lease_end_us = asked_us + lock->lease_ms * 1000;
 }
 
-bool redis_plain_pause(struct lock *lock, int64_t *pause_ms, int64_t deadline_us)
+bool string_lock_pause(struct lock *lock, int64_t *pause_ms, int64_t deadline_us)
 {
     enum { FIRST_MS = 25, LONGEST_MS = 100 };
     *pause_ms = *pause_ms ? *pause_ms * 2 : FIRST_MS;
@@ -67,22 +67,22 @@ static enum lock_status explain_kind(struct lock *lock, const char *server_key, 
         !strcmp(reply->str, "none"))
         return status;
     return lock_fail(lock, LOCK_REFUSED, "%s is a %s, where %s keeps a string: another kind of lock?",
-                     server_key, reply->str, lock->ops->name);
+                     server_key, reply->str, lock->driver->name);
 }
 
-enum lock_status redis_plain_busy(struct lock *lock, const char *server_key)
+enum lock_status string_lock_busy(struct lock *lock, const char *server_key)
 {
     return explain_kind(lock, server_key, LOCK_BUSY);
 }
 
-enum lock_status redis_plain_explain(struct lock *lock, const char *server_key, enum lock_status status)
+enum lock_status string_lock_explain(struct lock *lock, const char *server_key, enum lock_status status)
 {
     if (status != LOCK_REFUSED || !strstr(lock->error, "WRONGTYPE"))
         return status;
     return explain_kind(lock, server_key, status);
 }
 
-enum lock_status redis_plain_explain_lost(struct lock *lock, const char *server_key, enum lock_status status)
+enum lock_status string_lock_explain_lost(struct lock *lock, const char *server_key, enum lock_status status)
 {
     if (status != LOCK_REFUSED || !strstr(lock->error, "WRONGTYPE"))
         return status;

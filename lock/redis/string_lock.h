@@ -5,25 +5,25 @@
 #include "lock/redis/client/connection.h"
 
 /* The head of every such lock's own struct. */
-struct redis_plain {
+struct string_lock {
     struct lock base;
     struct redis *redis;
 };
 
 static inline struct redis *redis_of(struct lock *lock)
 {
-    return ((struct redis_plain *)lock)->redis;
+    return ((struct string_lock *)lock)->redis;
 }
 
 /* Makes a handle of SIZE bytes, all zero behind its head. */
-enum lock_status redis_plain_make(const struct lock_ops *ops, size_t size, struct lock **ret_lock);
-/* The same of a struct redis_plain: an ops->open, and the ops->close of both. */
-enum lock_status redis_plain_open(const struct lock_ops *ops, struct lock **ret_lock);
-void redis_plain_close(struct lock *lock);
+enum lock_status string_lock_make(const struct lock_driver *driver, size_t size, struct lock **ret_lock);
+/* The same of a struct string_lock: an driver->open, and the driver->close of both. */
+enum lock_status string_lock_open(const struct lock_driver *driver, struct lock **ret_lock);
+void string_lock_close(struct lock *lock);
 
 /* STATUS of a request whose reply must be of one of TYPES. Another reply is as good as none, and the connection is no
  * longer to be trusted: then LOCK_AWAY. */
-static inline enum lock_status redis_plain_check(struct lock *lock, enum lock_status status,
+static inline enum lock_status string_lock_check(struct lock *lock, enum lock_status status,
                                                  const redisReply *reply, unsigned types)
 {
     if (status != LOCK_OK)
@@ -34,32 +34,32 @@ static inline enum lock_status redis_plain_check(struct lock *lock, enum lock_st
     (void)lock_fail(lock, LOCK_AWAY, "redis sent a reply to something else than was asked");
     return LOCK_AWAY;
 }
-#define A_NUMBER (1u << REDIS_REPLY_INTEGER)
-#define A_STRING (1u << REDIS_REPLY_STRING)
-#define AN_OK (1u << REDIS_REPLY_STATUS)
-#define A_NIL (1u << REDIS_REPLY_NIL)
+#define REPLY_NUMBER (1u << REDIS_REPLY_INTEGER)
+#define REPLY_STRING (1u << REDIS_REPLY_STRING)
+#define REPLY_OK (1u << REDIS_REPLY_STATUS)
+#define REPLY_NIL (1u << REDIS_REPLY_NIL)
 
 enum { REDIS_KEY_SIZE = 160 };
 /* Where the lock KEY lies: "oversell:lock:product:1". */
-void redis_plain_key(char ret_key[static REDIS_KEY_SIZE], const char *key);
+void string_lock_key(char ret_key[static REDIS_KEY_SIZE], const char *key);
 
 /* Fills in what was got: the lease runs from ASKED_US, before the request was sent, so that here it never ends later
  * than on the server. */
-void redis_plain_grant(const struct lock *lock, const char *key, const char *token, int64_t asked_us,
+void string_lock_grant(const struct lock *lock, const char *key, const char *token, int64_t asked_us,
                        struct lock_grant *ret_grant);
 
 /* The pause before the next try: 25 ms, then 50, then 100. False when the deadline has come.
  * An order holds its lock for a few milliseconds, so the first looks should come soon; who waits on then waits for
  * a long queue or a dead holder, and a hundred who wait should not cost the server thousands of requests a second. */
-bool redis_plain_pause(struct lock *lock, int64_t *pause_ms, int64_t deadline_us);
+bool string_lock_pause(struct lock *lock, int64_t *pause_ms, int64_t deadline_us);
 
 /* The status of a lock that was not got in time: LOCK_BUSY, or LOCK_REFUSED with the words where no string lies under
  * SERVER_KEY: SET NX cannot tell Redisson's hash from a lock of its own kind, and would wait for ever. */
-enum lock_status redis_plain_busy(struct lock *lock, const char *server_key);
+enum lock_status string_lock_busy(struct lock *lock, const char *server_key);
 
 /* STATUS of a request about SERVER_KEY; a WRONGTYPE is put in words. */
-enum lock_status redis_plain_explain(struct lock *lock, const char *server_key, enum lock_status status);
+enum lock_status string_lock_explain(struct lock *lock, const char *server_key, enum lock_status status);
 /* The same where the grant was ours: what lies there now is somebody else's, so a WRONGTYPE is LOCK_LOST. */
-enum lock_status redis_plain_explain_lost(struct lock *lock, const char *server_key, enum lock_status status);
+enum lock_status string_lock_explain_lost(struct lock *lock, const char *server_key, enum lock_status status);
 
 #endif

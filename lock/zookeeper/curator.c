@@ -50,12 +50,12 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
     return LOCK_OK;
 }
 
-static enum lock_status open_curator(const struct lock_ops *ops, struct lock **ret_lock)
+static enum lock_status open_curator(const struct lock_driver *driver, struct lock **ret_lock)
 {
-    return zookeeper_open(ops, sizeof(struct curator_lock), ret_lock);
+    return zookeeper_open(driver, sizeof(struct curator_lock), ret_lock);
 }
 
-const struct lock_ops curator = {
+const struct lock_driver curator = {
     .name = "curator",
     .server = &zookeeper_server,
     .properties = {.mechanism = "ephemeral sequential node, as Curator's InterProcessMutex",

@@ -18,26 +18,26 @@
 #include "base/clock.h"
 #include "lock/zookeeper/client/session.h"
 
-enum watched { THE_ONE_BEFORE, THE_FIRST };
-enum when_woken { LOOKS_AGAIN, BELIEVES };
+enum watched { WATCHES_PREDECESSOR, WATCHES_FIRST };
+enum when_woken { WOKEN_LOOKS_AGAIN, WOKEN_BELIEVES };
 
 /* What the three do differently. */
 static const struct recipe {
-    const struct lock_ops *ops;
+    const struct lock_driver *driver;
     enum watched watched;
     enum when_woken when_woken;
     enum zookeeper_gone gone; /* before it could be watched */
 } recipes[] = {
-    {&zookeeper_queue, THE_ONE_BEFORE, LOOKS_AGAIN, GONE_IS_A_CHANGE},
-    {&zookeeper_herd, THE_FIRST, LOOKS_AGAIN, GONE_IS_A_CHANGE},
-    {&zookeeper_naive, THE_ONE_BEFORE, BELIEVES, GONE_IS_OVERLOOKED},
-    {&curator, THE_ONE_BEFORE, LOOKS_AGAIN, GONE_IS_A_CHANGE}, /* the rest is in curator.c */
+    {&zookeeper_queue, WATCHES_PREDECESSOR, WOKEN_LOOKS_AGAIN, GONE_IS_A_CHANGE},
+    {&zookeeper_herd, WATCHES_FIRST, WOKEN_LOOKS_AGAIN, GONE_IS_A_CHANGE},
+    {&zookeeper_naive, WATCHES_PREDECESSOR, WOKEN_BELIEVES, GONE_IS_OVERLOOKED},
+    {&curator, WATCHES_PREDECESSOR, WOKEN_LOOKS_AGAIN, GONE_IS_A_CHANGE}, /* the rest is in curator.c */
 };
 
-static const struct recipe *recipe_of(const struct lock_ops *ops)
+static const struct recipe *recipe_of(const struct lock_driver *driver)
 {
     for (size_t i = 1; i < sizeof recipes / sizeof recipes[0]; i++)
-        if (recipes[i].ops == ops)
+        if (recipes[i].driver == driver)
             return &recipes[i];
     return &recipes[0]; /* whose waiters do nothing that could be wrong */
 }
@@ -45,7 +45,7 @@ static const struct recipe *recipe_of(const struct lock_ops *ops)
 static enum lock_status wait_for_turn(struct lock *lock, int64_t deadline_us,
                                       const struct zookeeper_node *node, struct zookeeper_children *children)
 {
-    const struct recipe *recipe = recipe_of(lock->ops);
+    const struct recipe *recipe = recipe_of(lock->driver);
     struct zookeeper_place place;
     enum lock_status status;
     do {
@@ -55,10 +55,10 @@ static enum lock_status wait_for_turn(struct lock *lock, int64_t deadline_us,
         if (monotonic_us() >= deadline_us)
             return lock_fail(lock, LOCK_BUSY, "%s is before us", place.before);
         report_step(lock->observer, STEP_WAIT, STEP_NO_VALUE); /* here the one before may go unwatched */
-        const char *watched = recipe->watched == THE_FIRST ? place.first : place.before;
+        const char *watched = recipe->watched == WATCHES_FIRST ? place.first : place.before;
         status = zookeeper_await(lock, deadline_us, node->session, watched, recipe->gone,
-                                 recipe->when_woken == LOOKS_AGAIN ? children : NULL);
-    } while (status == LOCK_OK && recipe->when_woken == LOOKS_AGAIN);
+                                 recipe->when_woken == WOKEN_LOOKS_AGAIN ? children : NULL);
+    } while (status == LOCK_OK && recipe->when_woken == WOKEN_LOOKS_AGAIN);
     return status;
 }
 
@@ -80,9 +80,9 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     return status == LOCK_LOST ? LOCK_AWAY : status;
 }
 
-static enum lock_status open_queue(const struct lock_ops *ops, struct lock **ret_lock)
+static enum lock_status open_queue(const struct lock_driver *driver, struct lock **ret_lock)
 {
-    return zookeeper_open(ops, sizeof(struct lock), ret_lock);
+    return zookeeper_open(driver, sizeof(struct lock), ret_lock);
 }
 
 /* Nothing is renewed by us: the library keeps the session alive for as long as the process runs. */
@@ -93,18 +93,18 @@ static enum lock_status open_queue(const struct lock_ops *ops, struct lock **ret
     .server = &zookeeper_server, .open = open_queue, .acquire = acquire, .release = zookeeper_release,       \
     .still_held = zookeeper_still_held, .close = zookeeper_free
 
-const struct lock_ops zookeeper_naive = {
+const struct lock_driver zookeeper_naive = {
     .name = "zookeeper-naive",
     .properties = {.mechanism = "ephemeral sequential node; a waiter that is woken believes",
                    QUEUE_PROPERTIES},
     QUEUE_FUNCTIONS,
 };
-const struct lock_ops zookeeper_herd = {
+const struct lock_driver zookeeper_herd = {
     .name = "zookeeper-herd",
     .properties = {.mechanism = "ephemeral sequential node; all watch the first", QUEUE_PROPERTIES},
     QUEUE_FUNCTIONS,
 };
-const struct lock_ops zookeeper_queue = {
+const struct lock_driver zookeeper_queue = {
     .name = "zookeeper",
     .properties = {.mechanism = "ephemeral sequential node; each watches the one before it",
                    QUEUE_PROPERTIES},

@@ -16,11 +16,11 @@ static void list_locks(char *ret_names, size_t size)
                                      strategies[i].name);
 }
 
-static void reply_status(struct exchange *x, const struct lock_ops *ops, enum lock_status status,
+static void reply_status(struct exchange *x, const struct lock_driver *driver, enum lock_status status,
                          const char *error)
 {
-    const char *server = ops->server ? ops->server->name : "the process";
-    json_t *members = json_pack("{s:s, s:b}", "lock", ops->name, "acquired", 0);
+    const char *server = driver->server ? driver->server->name : "the process";
+    json_t *members = json_pack("{s:s, s:b}", "lock", driver->name, "acquired", 0);
     switch (status) {
     case LOCK_BUSY: reply_problem(x, LOCK_WAIT_OVER, members, "no lock within the wait"); return;
     case LOCK_AWAY:
@@ -49,7 +49,7 @@ static void hold(struct exchange *x, const struct service *service, struct lock 
     int64_t begun_us = monotonic_us();
     enum lock_status status = lock_acquire(lock, x->argument, begun_us + wait_us, &grant);
     if (status != LOCK_OK) {
-        reply_status(x, lock->ops, status, lock->error);
+        reply_status(x, lock->driver, status, lock->error);
         return;
     }
     int64_t held_us = monotonic_us(), fence = grant.fence;
@@ -83,8 +83,8 @@ void locks_hold(struct exchange *x, struct worker *worker)
     AUTO_JSON body = api_body(x, members);
     if (!body)
         return;
-    const struct lock_ops *ops = strategy_lock(name);
-    if (!ops) {
+    const struct lock_driver *driver = strategy_lock(name);
+    if (!driver) {
         char names[2048];
         list_locks(names, sizeof names);
         reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "lock"),
@@ -92,14 +92,14 @@ void locks_hold(struct exchange *x, struct worker *worker)
         return;
     }
     struct lock *lock = NULL;
-    enum lock_status status = lock_open(ops, &lock);
+    enum lock_status status = lock_open(driver, &lock);
     if (status != LOCK_OK) {
-        reply_status(x, ops, status,
+        reply_status(x, driver, status,
                      status == LOCK_UNAVAILABLE ? "it is not configured" : "its lock cannot be opened");
         return;
     }
     /* What has no lease may have a session, whose time-out is of the whole process and not for one call to choose. */
-    lock->lease_ms = lease_ms && ops->properties.leased ? lease_ms : settings.lock_ttl_ms;
+    lock->lease_ms = lease_ms && driver->properties.leased ? lease_ms : settings.lock_ttl_ms;
     lock->lease_ends = lease_ms > 0;
     lock->lease_renewed = lease_ms == 0;
     atomic_fetch_add(&worker->service->holds, 1);

@@ -212,7 +212,7 @@ static json_t *text_json(const char *text)
     return text ? json_string(text) : json_null();
 }
 
-/* As books_order has it; NULL when out of memory. */
+/* As view_order has it; NULL when out of memory. */
 static json_t *accepted_json(const struct stream_order *from, int64_t receivers_of)
 {
     struct order order;
@@ -270,7 +270,7 @@ static enum db_status read_order_row(const struct exchange *x, struct worker *wo
 {
     *ret_json = NULL;
     enum db_status status = api_database(worker);
-    return status == DB_OK ? books_order(worker->db, id, receivers_shown(x), ret_json) : status;
+    return status == DB_OK ? view_order(worker->db, id, receivers_shown(x), ret_json) : status;
 }
 
 void orders_get(struct exchange *x, struct worker *worker)
@@ -305,7 +305,7 @@ void orders_list(struct exchange *x, struct worker *worker)
         return;
     enum db_status status = api_database(worker);
     if (status == DB_OK)
-        status = books_orders(worker->db, product_id, after, (int)limit, receivers_shown(x), &json);
+        status = view_orders(worker->db, product_id, after, (int)limit, receivers_shown(x), &json);
     if (status == DB_OK)
         api_reply_json_text(x, json, UNKNOWN_ORDER, "order");
     else

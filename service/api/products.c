@@ -44,7 +44,7 @@ void products_list(struct exchange *x, struct worker *worker)
     char *json;
     enum db_status status = api_database(worker);
     if (status == DB_OK)
-        status = books_products(worker->db, &json);
+        status = view_products(worker->db, &json);
     if (status == DB_OK)
         api_reply_json_text(x, json, UNKNOWN_PRODUCT, "product");
     else
@@ -54,7 +54,7 @@ void products_list(struct exchange *x, struct worker *worker)
 static void reply_product(struct exchange *x, struct worker *worker, int64_t id, int http_status)
 {
     char *json;
-    enum db_status status = books_product(worker->db, id, &json);
+    enum db_status status = view_product(worker->db, id, &json);
     if (status != DB_OK)
         api_reply_db(x, worker, status);
     else
@@ -226,7 +226,8 @@ enum reconciled api_audit(struct worker *worker, int64_t id, struct reconciliati
     *ret_json = NULL;
     ret->db_status = api_database(worker);
     if (ret->db_status == DB_OK)
-        ret->db_status = books_audit(worker->db, id, orders_running(service, id), NULL, ret_json, &in_redis);
+        ret->db_status = audit_product(worker->db, id, orders_running(service, id), NULL, ret_json,
+                                       &in_redis);
     if (ret->db_status != DB_OK)
         return RECONCILE_DATABASE;
     if (!in_redis)

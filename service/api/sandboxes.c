@@ -28,7 +28,7 @@ static enum db_status make_product(struct worker *worker, struct redis_keeper *k
         char *json = NULL, name[40];
         enum product_change change;
         snprintf(name, sizeof name, "Sandbox %d", place + 1);
-        status = books_product(worker->db, id, &json);
+        status = view_product(worker->db, id, &json);
         if (status == DB_OK && !json)
             status = products_put(worker->db, id, name, "19.90", &new_stock, worker->service->instance,
                                   &keeper->base, &change);

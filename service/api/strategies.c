@@ -27,7 +27,7 @@ static json_t *perils_json(unsigned perils)
     return list;
 }
 
-static json_t *lock_json(const struct lock_ops *lock)
+static json_t *lock_json(const struct lock_driver *lock)
 {
     if (!lock)
         return json_null();
@@ -126,7 +126,7 @@ static bool can_have_own(struct exchange *x, struct worker *worker, int64_t prod
         return true;
     enum db_status status = api_database(worker);
     if (status == DB_OK)
-        status = books_product(worker->db, product_id, &json);
+        status = view_product(worker->db, product_id, &json);
     bool exists = json != NULL;
     free(json);
     if (status != DB_OK)

@@ -26,7 +26,7 @@ static enum outcome lock_outcome(struct placing *p, enum lock_status status)
     case LOCK_AWAY:
     case LOCK_REFUSED:
     case LOCK_UNAVAILABLE:
-        p->result.backend = p->lock->ops->server ? p->lock->ops->server->name : "lock";
+        p->result.backend = p->lock->driver->server ? p->lock->driver->server->name : "lock";
         return BACKEND_AWAY;
     case LOCK_FAILED: break;
     }
@@ -52,7 +52,7 @@ static enum outcome lock(struct placing *p)
  * grants what is old already, is told how far it was: the order is lost, the next one is not. */
 static enum outcome register_fence(struct placing *p)
 {
-    struct fence fence = {p->lock->ops->server->name, p->grants[0].fence};
+    struct fence fence = {p->lock->driver->server->name, p->grants[0].fence};
     int64_t stored = 0;
     bool registered = false;
     enum outcome outcome = outcome_of_db(
@@ -68,9 +68,9 @@ static enum outcome register_fence(struct placing *p)
     report_step(p->observer, STEP_REFUSE, stored);
     snprintf(p->result.error, sizeof p->result.error, "token %lld came after %lld", (long long)fence.token,
              (long long)stored);
-    if (p->lock->ops->raise_fence)
-        (void)p->lock->ops->raise_fence(p->lock, p->grants[0].key,
-                                        stored); /* the next order tries it again */
+    if (p->lock->driver->raise_fence)
+        (void)p->lock->driver->raise_fence(p->lock, p->grants[0].key,
+                                           stored); /* the next order tries it again */
     return LOST_LOCK;
 }
 
@@ -95,7 +95,7 @@ static void unlock(struct placing *p, enum outcome outcome)
 static bool still_held(void *holder)
 {
     struct placing *p = holder;
-    return p->lock->ops->still_held(p->lock, &p->grants[0]) == LOCK_OK;
+    return p->lock->driver->still_held(p->lock, &p->grants[0]) == LOCK_OK;
 }
 
 static enum outcome take_stock(struct placing *p)
@@ -109,7 +109,7 @@ static enum outcome take_stock(struct placing *p)
         .holder = p,
     };
     if (p->strategy->fencing != NO_FENCE)
-        want.fence = (struct fence){p->lock->ops->server->name, p->grants[0].fence};
+        want.fence = (struct fence){p->lock->driver->server->name, p->grants[0].fence};
     enum outcome outcome = p->strategy->span == AROUND_TWICE ? lock(p) : CREATED;
     if (outcome != CREATED)
         return outcome;
@@ -271,12 +271,12 @@ enum outcome end_transaction(struct placing *p, enum outcome outcome, enum step 
     if (status == DB_UNKNOWN) {
         p->lost = (struct lost_commit){.session = *db_session(p->db), .order = p->result.order};
         snprintf(p->lost.xid, sizeof p->lost.xid, "%s", xid);
-        enum settled settled = xid[0] ? db_settle(p->db, &p->lost, monotonic_us() + SETTLE_US)
-                                      : SETTLED_UNKNOWN;
+        enum commit_fate settled = xid[0] ? commit_recovery(p->db, &p->lost, monotonic_us() + SETTLE_US)
+                                          : COMMIT_UNKNOWN;
         db_set_deadline(p->db, p->deadline_us, p->lock_deadline_us);
-        if (settled == SETTLED_COMMITTED)
+        if (settled == COMMIT_COMMITTED)
             status = DB_OK;
-        else if (settled == SETTLED_ROLLED_BACK)
+        else if (settled == COMMIT_ROLLED_BACK)
             status = DB_AWAY;
     }
     if (status == DB_OK)

@@ -64,9 +64,9 @@ const char *scope_name(enum tx_scope scope)
 const char *isolation_name(enum db_isolation isolation)
 {
     static const char *const names[] = {
-        [READ_COMMITTED] = "read-committed",
-        [REPEATABLE_READ] = "repeatable-read",
-        [SERIALIZABLE] = "serializable",
+        [DB_READ_COMMITTED] = "read-committed",
+        [DB_REPEATABLE_READ] = "repeatable-read",
+        [DB_SERIALIZABLE] = "serializable",
     };
     return names[isolation];
 }

@@ -11,7 +11,7 @@ const struct strategy *strategy_find(const char *name)
     return NULL;
 }
 
-const struct lock_ops *strategy_lock(const char *name)
+const struct lock_driver *strategy_lock(const char *name)
 {
     const struct strategy *strategy = strategy_find(name);
     return strategy ? strategy->lock : NULL;

@@ -54,7 +54,7 @@ struct strategy {
     enum guarantee guarantee;
     unsigned shown_by; /* enum shown_by, or-ed */
     enum lock_span span;
-    const struct lock_ops *lock; /* NULL: no lock outside the database transaction */
+    const struct lock_driver *lock; /* NULL: no lock outside the database transaction */
     enum fencing fencing;
     enum tx_scope scope;
     enum db_isolation isolation;
@@ -75,7 +75,7 @@ extern const size_t strategy_count;
 const struct strategy *strategy_find(const char *name);
 /* The lock of the strategy of this name; NULL where it has none, or there is none. Every lock has a strategy of its own
  * name. */
-const struct lock_ops *strategy_lock(const char *name);
+const struct lock_driver *strategy_lock(const char *name);
 /* The server that it needs besides the shop's PostgreSQL, for its lock or its stock; NULL for none. */
 const struct lock_server *strategy_server(const struct strategy *strategy);
 /* Does the engine place an order of this strategy step by step? Otherwise the explorer cannot reorder its steps. */

@@ -43,8 +43,8 @@ static bool has_valid_cells(const struct strategy *row, const struct complaint *
          "NO_LOCK, AROUND_TX, INSIDE_TX or AROUND_TWICE"},
         {offsetof(struct strategy, fencing), BEFORE_READ, "fence", "NO_FENCE, ON_WRITE or BEFORE_READ"},
         {offsetof(struct strategy, scope), TWO_TX, "number of transactions", "ONE_TX or TWO_TX"},
-        {offsetof(struct strategy, isolation), SERIALIZABLE, "isolation",
-         "READ_COMMITTED, REPEATABLE_READ or SERIALIZABLE"},
+        {offsetof(struct strategy, isolation), DB_SERIALIZABLE, "isolation",
+         "DB_READ_COMMITTED, DB_REPEATABLE_READ or DB_SERIALIZABLE"},
         {offsetof(struct strategy, combining), COMBINING_COUNT - 1, "combining",
          "ONE_BY_ONE, COMBINED_IN_POSTGRES or COMBINED_IN_REDIS"},
     };
@@ -75,10 +75,10 @@ static bool has_valid_cells(const struct strategy *row, const struct complaint *
 /* ---- the lock ---------------------------------------------------------------------------------------------------- */
 
 /* A lock's source file identifies its locks by address, so a copy does not work. */
-static bool is_original(const struct lock_ops *lock, const struct complaint *complaint)
+static bool is_original(const struct lock_driver *lock, const struct complaint *complaint)
 {
-    const struct lock_ops *like = NULL;
-    for (const struct lock_ops *const *listed = all_locks; *listed; listed++) {
+    const struct lock_driver *like = NULL;
+    for (const struct lock_driver *const *listed = all_locks; *listed; listed++) {
         if (*listed == lock)
             return true;
         if ((*listed)->acquire == lock->acquire && (!like || strcmp((*listed)->name, lock->name) == 0))
@@ -90,7 +90,7 @@ static bool is_original(const struct lock_ops *lock, const struct complaint *com
                  like->name);
 }
 
-static bool has_whole_lock(const struct lock_ops *lock, const struct complaint *complaint)
+static bool has_whole_lock(const struct lock_driver *lock, const struct complaint *complaint)
 {
     if (!lock->name || !lock->open || !lock->acquire || !lock->release || !lock->still_held || !lock->close)
         return wrong(
@@ -106,7 +106,7 @@ static bool has_whole_lock(const struct lock_ops *lock, const struct complaint *
 
 static bool has_valid_lock(const struct strategy *row, const struct complaint *complaint)
 {
-    const struct lock_ops *lock = row->lock;
+    const struct lock_driver *lock = row->lock;
     if (!lock && row->span != NO_LOCK)
         return wrong(
             complaint,

@@ -14,12 +14,12 @@ static enum unsold_fate settle(struct unsold *unsold, struct db *db, int64_t unt
 {
     if (unsold->open == OPEN_NONE)
         return UNSOLD_OPEN;
-    enum settled settled = db_settle(db, &unsold->lost, until_us);
-    if (settled == SETTLED_UNKNOWN)
+    enum commit_fate settled = commit_recovery(db, &unsold->lost, until_us);
+    if (settled == COMMIT_UNKNOWN)
         return UNSOLD_OPEN;
-    if (settled == SETTLED_FORGOTTEN)
+    if (settled == COMMIT_FORGOTTEN)
         return UNSOLD_GIVEN_UP;
-    bool owed = (settled == SETTLED_COMMITTED) == (unsold->open == OPEN_TAKE);
+    bool owed = (settled == COMMIT_COMMITTED) == (unsold->open == OPEN_TAKE);
     unsold->open = OPEN_NONE;
     return owed ? UNSOLD_OPEN : UNSOLD_NOT_OWED;
 }

@@ -33,7 +33,7 @@ static enum reconciled look(struct db *db, struct redis_stock *stock, int64_t pr
                             struct reconciliation *ret)
 {
     *ret = (struct reconciliation){0};
-    db_begin(db, READ_COMMITTED);
+    db_begin(db, DB_READ_COMMITTED);
     ret->db_status = product_behind_lock(db, product_id, &ret->product);
     if (ret->db_status != DB_OK)
         return RECONCILE_DATABASE;
@@ -105,7 +105,7 @@ enum reconciled reconcile_audit(struct db *db, struct redis_stock *stock, int64_
             .orders_to_come = ret->orders_to_come,
         };
         bool is_elsewhere;
-        ret->db_status = books_audit(db, product_id, in_flight, &elsewhere, ret_json, &is_elsewhere);
+        ret->db_status = audit_product(db, product_id, in_flight, &elsewhere, ret_json, &is_elsewhere);
         result = ret->db_status == DB_OK ? RECONCILED : RECONCILE_DATABASE;
     }
     survey_release(&ret->survey);

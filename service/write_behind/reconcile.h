@@ -36,7 +36,7 @@ struct reconciliation {
 enum reconciled reconcile(struct db *db, struct redis_stock *stock, int64_t product_id, int64_t deadline_us,
                           struct reconciliation *ret);
 
-/* The audit of a product whose stock lies in Redis, as of one moment. RECONCILED: *ret_json, as from books_audit. */
+/* The audit of a product whose stock lies in Redis, as of one moment. RECONCILED: *ret_json, as from audit_product. */
 enum reconciled reconcile_audit(struct db *db, struct redis_stock *stock, int64_t product_id, int in_flight,
                                 int64_t deadline_us, struct reconciliation *ret, char **ret_json);
 

@@ -178,25 +178,25 @@ static void held_or_renew(struct contender *c, char *words[], int count)
 {
     (void)count;
     bool renew = strcmp(words[0], "renew") == 0;
-    if (c->depth == 0 || (renew && !c->lock->ops->renew)) {
+    if (c->depth == 0 || (renew && !c->lock->driver->renew)) {
         complain(c->name, renew ? "has nothing to renew" : "holds nothing");
         return;
     }
     const struct lock_grant *grant = &c->grants[c->depth - 1];
     int64_t began_us = monotonic_us();
-    enum lock_status status = renew ? c->lock->ops->renew(c->lock, grant)
-                                    : c->lock->ops->still_held(c->lock, grant);
+    enum lock_status status = renew ? c->lock->driver->renew(c->lock, grant)
+                                    : c->lock->driver->still_held(c->lock, grant);
     say(answer(c, words[0], status, began_us));
 }
 
 static void raise_fence(struct contender *c, char *words[], int count)
 {
-    if (count < 4 || !c->lock->ops->raise_fence) {
+    if (count < 4 || !c->lock->driver->raise_fence) {
         complain(c->name, "cannot raise a fence");
         return;
     }
     int64_t began_us = monotonic_us();
-    enum lock_status status = c->lock->ops->raise_fence(c->lock, words[2], number(words[3], 0));
+    enum lock_status status = c->lock->driver->raise_fence(c->lock, words[2], number(words[3], 0));
     say(answer(c, "raise-fence", status, began_us));
 }
 
@@ -333,18 +333,18 @@ static struct contender *find(const char *name)
     return NULL;
 }
 
-static const struct lock_ops *find_lock(const char *name)
+static const struct lock_driver *find_lock(const char *name)
 {
-    for (const struct lock_ops *const *ops = all_locks; *ops; ops++)
-        if (strcmp((*ops)->name, name) == 0)
-            return *ops;
+    for (const struct lock_driver *const *driver = all_locks; *driver; driver++)
+        if (strcmp((*driver)->name, name) == 0)
+            return *driver;
     return NULL;
 }
 
 static void open_contender(char *words[], int count)
 {
-    const struct lock_ops *ops = count == 3 ? find_lock(words[2]) : NULL;
-    struct contender *c = ops && contender_count < CONTENDERS_MAX ? calloc(1, sizeof *c) : NULL;
+    const struct lock_driver *driver = count == 3 ? find_lock(words[2]) : NULL;
+    struct contender *c = driver && contender_count < CONTENDERS_MAX ? calloc(1, sizeof *c) : NULL;
     if (!c) {
         complain(count > 1 ? words[1] : "", "open NAME LOCK: no such lock, or too many contenders");
         return;
@@ -354,7 +354,7 @@ static void open_contender(char *words[], int count)
     c->hold_at = -1;
     pthread_mutex_init(&c->mutex, NULL);
     pthread_cond_init(&c->changed, NULL);
-    enum lock_status status = lock_open(ops, &c->lock);
+    enum lock_status status = lock_open(driver, &c->lock);
     if (status == LOCK_OK) {
         c->lock->observer = &c->observer;
         contenders[contender_count++] = c;
@@ -390,14 +390,14 @@ static void go_on(struct contender *c)
 
 static void ping(const char *name, int64_t limit_ms)
 {
-    const struct lock_ops *ops = find_lock(name);
-    if (!ops || !ops->server) {
+    const struct lock_driver *driver = find_lock(name);
+    if (!driver || !driver->server) {
         complain(name, "no such lock, or none with a server");
         return;
     }
     char error[200] = "";
     int64_t began_us = monotonic_us();
-    enum lock_status status = ops->server->ping(began_us + limit_ms * 1000, error, sizeof error);
+    enum lock_status status = driver->server->ping(began_us + limit_ms * 1000, error, sizeof error);
     say(json_pack("{s:s, s:s, s:s, s:s, s:I, s:I}", "who", name, "did", "ping", "status",
                   lock_status_name(status), "error", error, "began_us", (json_int_t)began_us, "ended_us",
                   (json_int_t)monotonic_us()));
@@ -451,24 +451,24 @@ static int obey(void)
 
 /* ---- start ----------------------------------------------------------------------------------------------- */
 
-static json_t *properties_of(const struct lock_ops *ops)
+static json_t *properties_of(const struct lock_driver *driver)
 {
-    const struct lock_properties *p = &ops->properties;
+    const struct lock_properties *p = &driver->properties;
     return json_pack("{s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b}",
-                     "name", ops->name, "server", ops->server ? ops->server->name : "", "setting",
-                     ops->server ? ops->server->setting : "", "reentrant", p->reentrant, "blocking",
+                     "name", driver->name, "server", driver->server ? driver->server->name : "", "setting",
+                     driver->server ? driver->server->setting : "", "reentrant", p->reentrant, "blocking",
                      p->blocking, "fair", p->fair, "leased", p->leased, "renewed", p->renewed, "fenced",
                      p->fenced, "survives_crash", p->survives_crash, "survives_minority",
                      p->survives_minority, "pause", (p->perils & PERIL_PAUSE) != 0, "disconnect",
                      (p->perils & PERIL_DISCONNECT) != 0, "clock", (p->perils & PERIL_CLOCK) != 0, "restart",
-                     (p->perils & PERIL_RESTART) != 0, "can_renew", ops->renew != NULL, "can_raise_fence",
-                     ops->raise_fence != NULL);
+                     (p->perils & PERIL_RESTART) != 0, "can_renew", driver->renew != NULL, "can_raise_fence",
+                     driver->raise_fence != NULL);
 }
 
 static int list(void)
 {
-    for (const struct lock_ops *const *ops = all_locks; *ops; ops++)
-        say(properties_of(*ops));
+    for (const struct lock_driver *const *driver = all_locks; *driver; driver++)
+        say(properties_of(*driver));
     return 0;
 }
 

@@ -144,21 +144,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     replies = (struct fuzz_input){data, size};
     uint8_t who = fuzz_byte(&replies);
-    const struct lock_ops *ops = who & 1 ? &etcd_cas : &etcd_mutex;
+    const struct lock_driver *driver = who & 1 ? &etcd_cas : &etcd_mutex;
     int64_t deadline_us = who & 2 ? monotonic_us() + WAIT_US : 0;
     struct lock *lock = NULL;
     struct lock_grant grant;
-    MUST(ops->open(ops, &lock) == LOCK_OK);
+    MUST(driver->open(driver, &lock) == LOCK_OK);
     lock->lease_ms = 2000;
-    enum lock_status status = ops->acquire(lock, "product:1", deadline_us, &grant);
+    enum lock_status status = driver->acquire(lock, "product:1", deadline_us, &grant);
     MUST(status != LOCK_LOST && memchr(lock->error, '\0', sizeof lock->error));
     if (status == LOCK_OK) {
         MUST(strcmp(grant.key, "product:1") == 0 && memchr(grant.token, '\0', sizeof grant.token));
-        MUST(grant.fence >= 0 && (!ops->properties.fenced || grant.fence > 0));
-        (void)ops->still_held(lock, &grant);
-        (void)ops->renew(lock, &grant);
-        (void)ops->release(lock, &grant);
+        MUST(grant.fence >= 0 && (!driver->properties.fenced || grant.fence > 0));
+        (void)driver->still_held(lock, &grant);
+        (void)driver->renew(lock, &grant);
+        (void)driver->release(lock, &grant);
     }
-    ops->close(lock);
+    driver->close(lock);
     return 0;
 }

@@ -93,24 +93,24 @@ void redis_wakeup_leave(struct redis_waiter *waiter, enum lock_status status)
 
 /* ---- who asks ---------------------------------------------------------------------------------------------- */
 
-static void use_lock(const struct lock_ops *ops)
+static void use_lock(const struct lock_driver *driver)
 {
     struct lock *lock = NULL;
     struct lock_grant grant;
-    MUST(ops->open(ops, &lock) == LOCK_OK);
+    MUST(driver->open(driver, &lock) == LOCK_OK);
     lock->lease_ms = 1000;
-    enum lock_status status = ops->acquire(lock, "product:1", 0, &grant);
+    enum lock_status status = driver->acquire(lock, "product:1", 0, &grant);
     MUST(status != LOCK_LOST);
     if (status == LOCK_OK) {
         MUST(strcmp(grant.key, "product:1") == 0 && memchr(grant.token, '\0', sizeof grant.token));
-        (void)ops->still_held(lock, &grant);
-        if (ops->renew)
-            (void)ops->renew(lock, &grant);
-        if (ops->raise_fence)
-            (void)ops->raise_fence(lock, "product:1", 7);
-        (void)ops->release(lock, &grant);
+        (void)driver->still_held(lock, &grant);
+        if (driver->renew)
+            (void)driver->renew(lock, &grant);
+        if (driver->raise_fence)
+            (void)driver->raise_fence(lock, "product:1", 7);
+        (void)driver->release(lock, &grant);
     }
-    ops->close(lock);
+    driver->close(lock);
 }
 
 static void look_at(const struct stream_batch *batch)
@@ -179,7 +179,7 @@ __attribute__((constructor)) static void set_up(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct lock_ops *const locks[] = {
+    static const struct lock_driver *const locks[] = {
         &redis_setnx_forever,   &redis_setnx,     &redis_setnx_repair, &redis_del,
         &redis_get_del,         &redis_lock,      &redis_fenced,       &redis_registry,
         &redis_registry_shared, &redis_reentrant, &redis_fair,         &redlock,

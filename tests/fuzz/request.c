@@ -77,9 +77,9 @@ bool backend_up(const struct lock_server *server, char *ret_reason, size_t size)
     return false;
 }
 
-enum lock_status lock_open(const struct lock_ops *ops, struct lock **ret_lock)
+enum lock_status lock_open(const struct lock_driver *driver, struct lock **ret_lock)
 {
-    (void)ops;
+    (void)driver;
     (void)ret_lock;
     return LOCK_UNAVAILABLE;
 }

@@ -104,11 +104,11 @@ enum lock_status zookeeper_wait(struct zookeeper_waiter *waiter, int64_t until_u
     return LOCK_OK;
 }
 
-enum lock_status zookeeper_open(const struct lock_ops *ops, size_t size, struct lock **ret_lock)
+enum lock_status zookeeper_open(const struct lock_driver *driver, size_t size, struct lock **ret_lock)
 {
     *ret_lock = calloc(1, size);
     MUST(*ret_lock);
-    (*ret_lock)->ops = ops;
+    (*ret_lock)->driver = driver;
     return LOCK_OK;
 }
 
@@ -207,24 +207,24 @@ int zoo_aget(zhandle_t *zh, const char *path, int watch, data_completion_t compl
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct lock_ops *const recipes[] = {&zookeeper_queue, &zookeeper_herd, &zookeeper_naive,
-                                                     &curator};
+    static const struct lock_driver *const recipes[] = {&zookeeper_queue, &zookeeper_herd, &zookeeper_naive,
+                                                        &curator};
     answers = (struct fuzz_input){data, size};
     free(made); /* of the input before, or what is found could not be found again */
     made = NULL;
     uint8_t who = fuzz_byte(&answers);
-    const struct lock_ops *ops = recipes[who % 4];
+    const struct lock_driver *driver = recipes[who % 4];
     int64_t deadline_us = who & 4 ? monotonic_us() + WAIT_US : 0;
     struct lock *lock = NULL;
     struct lock_grant grant;
-    MUST(ops->open(ops, &lock) == LOCK_OK);
-    enum lock_status status = ops->acquire(lock, "product:1", deadline_us, &grant);
+    MUST(driver->open(driver, &lock) == LOCK_OK);
+    enum lock_status status = driver->acquire(lock, "product:1", deadline_us, &grant);
     MUST(status != LOCK_LOST && memchr(lock->error, '\0', sizeof lock->error));
     if (status == LOCK_OK) {
         MUST(strcmp(grant.key, "product:1") == 0 && memchr(grant.token, '\0', sizeof grant.token));
-        (void)ops->still_held(lock, &grant);
-        (void)ops->release(lock, &grant);
+        (void)driver->still_held(lock, &grant);
+        (void)driver->release(lock, &grant);
     }
-    ops->close(lock);
+    driver->close(lock);
     return 0;
 }

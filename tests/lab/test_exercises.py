@@ -99,7 +99,7 @@ WRONG_ROWS = {
         {"ONE_TX": "TWO_TX", "take_read_write,     1": "take_read_write,     50"}, "set the tries to 1"),
     "no way of taking stock": ({"take_read_write,": "NULL,"}, "it has no way of taking stock"),
     "a copy of a lock": (
-        {"/* clang-format off */": "static struct lock_ops copy;\n__attribute__((constructor)) static void fill(void) "
+        {"/* clang-format off */": "static struct lock_driver copy;\n__attribute__((constructor)) static void fill(void) "
                                    "{ copy = redis_get_del; }\n/* clang-format off */",
          "NO_LOCK,   NULL,": "AROUND_TX, &copy,"}, "its lock is a copy of 'redis-get-del'"),
 }  # fmt: skip

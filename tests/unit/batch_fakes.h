@@ -39,7 +39,7 @@ static struct fake_batch_shop {
     const char *fails;      /* the call that fails … */
     int fails_at;           /* … when it is made for the how-manieth time, from 1 */
     enum db_status fails_with;
-    enum settled settled;
+    enum commit_fate settled;
 
     /* the open transaction */
     bool open, failed;
@@ -115,7 +115,7 @@ enum db_status db_ready(struct db *db)
 
 void db_begin(struct db *db, enum db_isolation isolation)
 {
-    rule(db == &shop_db && !shop.open && isolation == READ_COMMITTED,
+    rule(db == &shop_db && !shop.open && isolation == DB_READ_COMMITTED,
          "another transaction than it should be");
     shop.open = true;
     shop.failed = false;
@@ -145,7 +145,7 @@ enum db_status db_commit(struct db *db)
     rule(shop.open && !shop.failed, "a commit without a transaction that goes well");
     shop.open = false;
     enum db_status status = call("commit");
-    if (status != DB_OK && !(status == DB_UNKNOWN && shop.settled == SETTLED_COMMITTED))
+    if (status != DB_OK && !(status == DB_UNKNOWN && shop.settled == COMMIT_COMMITTED))
         undo();
     return status;
 }
@@ -157,7 +157,7 @@ const struct db_session *db_session(const struct db *db)
     return &session;
 }
 
-enum settled db_settle(struct db *db, const struct lost_commit *lost, int64_t until_us)
+enum commit_fate commit_recovery(struct db *db, const struct lost_commit *lost, int64_t until_us)
 {
     char expected[24];
     snprintf(expected, sizeof expected, "%d", shop.transactions);

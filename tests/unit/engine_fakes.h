@@ -219,10 +219,10 @@ static const struct meaning lock_results[] = {
     {NULL, -1},
 };
 static const struct meaning settle_results[] = {
-    {"committed", SETTLED_COMMITTED},
-    {"rolled-back", SETTLED_ROLLED_BACK},
-    {"unknown", SETTLED_UNKNOWN},
-    {"forgotten", SETTLED_FORGOTTEN},
+    {"committed", COMMIT_COMMITTED},
+    {"rolled-back", COMMIT_ROLLED_BACK},
+    {"unknown", COMMIT_UNKNOWN},
+    {"forgotten", COMMIT_FORGOTTEN},
     {NULL, -1},
 };
 
@@ -444,7 +444,7 @@ const struct db_session *db_session(const struct db *db)
     return &fake_session;
 }
 
-enum settled db_settle(struct db *db, const struct lost_commit *lost, int64_t until_us)
+enum commit_fate commit_recovery(struct db *db, const struct lost_commit *lost, int64_t until_us)
 {
     char expected[24];
     const struct order *order = &lost->order;
@@ -459,7 +459,7 @@ enum settled db_settle(struct db *db, const struct lost_commit *lost, int64_t un
     fake.giving = false;
     db_set_deadline(db, until_us, until_us); /* as the real one does */
     int settled = meaning_of(settle_results, result);
-    return settled < 0 ? SETTLED_COMMITTED : (enum settled)settled;
+    return settled < 0 ? COMMIT_COMMITTED : (enum commit_fate)settled;
 }
 
 /* ---- giving back what was taken and not sold ---------------------------------------------------------- */
@@ -612,13 +612,13 @@ static enum lock_status fake_raise_fence(struct lock *lock, const char *key, int
 }
 
 static const struct lock_server fake_server = {.name = "fake server"};
-static const struct lock_ops fake_ops = {.name = "fake",
-                                         .server = &fake_server,
-                                         .acquire = fake_acquire,
-                                         .release = fake_release,
-                                         .still_held = fake_still_held,
-                                         .raise_fence = fake_raise_fence};
-static struct lock fake_lock = {.ops = &fake_ops};
+static const struct lock_driver fake_driver = {.name = "fake",
+                                               .server = &fake_server,
+                                               .acquire = fake_acquire,
+                                               .release = fake_release,
+                                               .still_held = fake_still_held,
+                                               .raise_fence = fake_raise_fence};
+static struct lock fake_lock = {.driver = &fake_driver};
 
 /* ---- running an order ------------------------------------------------------------------------------- */
 
@@ -627,10 +627,10 @@ static struct strategy strategy_of(const struct shape *shape)
     return (struct strategy){
         .name = shape->name,
         .span = shape->span,
-        .lock = shape->span == NO_LOCK ? NULL : &fake_ops,
+        .lock = shape->span == NO_LOCK ? NULL : &fake_driver,
         .scope = shape->scope,
         .fencing = shape->fencing,
-        .isolation = shape->tries_again ? SERIALIZABLE : READ_COMMITTED,
+        .isolation = shape->tries_again ? DB_SERIALIZABLE : DB_READ_COMMITTED,
         .take_stock = shape->place == place_in_one_statement ? NULL : take_fake,
         .max_tries = shape->tries_again ? FAKE_TRIES : 1,
         .place = shape->place,

@@ -21,7 +21,7 @@ static int wait_for_command(struct lock *lock, const struct lock_grant *grant)
     while (!lockrun_has_ended(every_ms, &status)) {
         int64_t now_us = monotonic_us();
         lock->error[0] = '\0';
-        enum lock_status held = told ? LOCK_OK : lock->ops->still_held(lock, grant);
+        enum lock_status held = told ? LOCK_OK : lock->driver->still_held(lock, grant);
         if (held == LOCK_OK)
             sure_us = now_us;
         else if (held == LOCK_LOST || held == LOCK_NOT_OWNER || now_us - sure_us > lock->lease_ms * 1000) {

@@ -17,7 +17,7 @@ enum exit_status {
 };
 
 struct lockrun_options {
-    const struct lock_ops *lock;
+    const struct lock_driver *lock;
     const char *name;
     int64_t ttl_ms, wait_ms;
     bool no_renew;

@@ -67,7 +67,7 @@ static bool parse_duration(const char *text, int64_t *ret_ms)
 }
 
 /* Says what is wrong, and what would be valid. */
-static bool check_lock(const char *name, const struct lock_ops *lock)
+static bool check_lock(const char *name, const struct lock_driver *lock)
 {
     if (lock && lock->server)
         return true;

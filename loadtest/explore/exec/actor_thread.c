@@ -40,7 +40,7 @@ static _Noreturn void die(struct actor *actor)
     actor->dies = false; /* what follows is let through */
     pthread_cond_signal(&actor->trace->stopped);
     pthread_mutex_unlock(&actor->trace->mutex);
-    while (lock && !lock->ops->server && actor->hold.depth > 0) {
+    while (lock && !lock->driver->server && actor->hold.depth > 0) {
         struct lock_grant grant = actor->hold.grant;
         (void)lock_release(lock, &grant);
     }
@@ -265,7 +265,7 @@ bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t
         return false;
     }
     if (!strategy->lock != !actor->lock || actor->cuts > 0 ||
-        (actor->lock && strcmp(actor->lock->ops->name, strategy->lock->name) != 0)) {
+        (actor->lock && strcmp(actor->lock->driver->name, strategy->lock->name) != 0)) {
         actor_close_lock(actor);
         actor->process = next_process ? ++*next_process : 0;
         enum lock_status status = strategy->lock ? controlled_lock_open(strategy->lock, actor, &actor->lock)

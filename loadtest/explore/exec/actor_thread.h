@@ -104,10 +104,10 @@ void actor_die_if_due(struct actor *actor);
 const char *actor_session(const struct actor *actor);
 
 /* Does a lock of OPS tell its waiters by their place in a queue, which they keep while they sleep? NULL: no lock. */
-bool lock_has_queue(const struct lock_ops *ops);
+bool lock_has_queue(const struct lock_driver *driver);
 /* A handle of OPS for ACTOR: where the lock is taken the actor is held, and then tries again, or sleeps in the lock's
  * queue. Its lease is far away, and nobody renews it. */
-enum lock_status controlled_lock_open(const struct lock_ops *ops, struct actor *actor,
+enum lock_status controlled_lock_open(const struct lock_driver *driver, struct actor *actor,
                                       struct lock **ret_lock);
 
 #endif

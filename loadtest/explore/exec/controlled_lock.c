@@ -9,14 +9,14 @@
 
 enum { FAR_AWAY_MS = 10 * 3600 * 1000 }; /* a lease that ends with no schedule */
 
-bool lock_has_queue(const struct lock_ops *ops)
+bool lock_has_queue(const struct lock_driver *driver)
 {
-    return ops && ops->server && ops->properties.fair;
+    return driver && driver->server && driver->properties.fair;
 }
 
 struct controlled_lock {
     struct lock base;
-    struct lock_ops ops; /* the inner lock's, but for what is done here */
+    struct lock_driver driver; /* the inner lock's, but for what is done here */
     struct lock *inner;
     struct actor *actor;
 };
@@ -41,10 +41,10 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     struct lock *inner = inner_of(lock);
     enum lock_status status;
     struct lock_hold *hold = &controlled->actor->hold;
-    if (!lock_has_queue(&controlled->ops))
+    if (!lock_has_queue(&controlled->driver))
         deadline_us = 0; /* in the past: one try */
     do
-        status = inner->ops->acquire(inner, key, deadline_us, ret_grant);
+        status = inner->driver->acquire(inner, key, deadline_us, ret_grant);
     while (status == LOCK_BUSY && actor_wait(controlled->actor));
     if (status == LOCK_OK && hold->depth++ == 0) {
         /* Before its holder was told of it; the end of a place is the end of no lock. */
@@ -59,9 +59,9 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
     struct lock *inner = inner_of(lock);
     struct actor *actor = ((struct controlled_lock *)lock)->actor;
     struct lock_hold *hold = &actor->hold;
-    if (lock->ops->server) /* a lock in the memory of a process ends with it */
+    if (lock->driver->server) /* a lock in the memory of a process ends with it */
         actor_die_if_due(actor);
-    enum lock_status status = inner->ops->release(inner, grant);
+    enum lock_status status = inner->driver->release(inner, grant);
     if (--hold->depth == 0)
         hold->has_grant = false;
     return tell(lock, status);
@@ -70,13 +70,13 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 static enum lock_status still_held(struct lock *lock, const struct lock_grant *grant)
 {
     struct lock *inner = inner_of(lock);
-    return tell(lock, inner->ops->still_held(inner, grant));
+    return tell(lock, inner->driver->still_held(inner, grant));
 }
 
 static enum lock_status raise_fence(struct lock *lock, const char *key, int64_t fence)
 {
     struct lock *inner = inner_of(lock);
-    return tell(lock, inner->ops->raise_fence(inner, key, fence));
+    return tell(lock, inner->driver->raise_fence(inner, key, fence));
 }
 
 static void close_held(struct lock *lock)
@@ -87,10 +87,11 @@ static void close_held(struct lock *lock)
     free(lock);
 }
 
-enum lock_status controlled_lock_open(const struct lock_ops *ops, struct actor *actor, struct lock **ret_lock)
+enum lock_status controlled_lock_open(const struct lock_driver *driver, struct actor *actor,
+                                      struct lock **ret_lock)
 {
     struct controlled_lock *controlled = calloc(1, sizeof *controlled);
-    enum lock_status status = controlled ? lock_open(ops, &controlled->inner) : LOCK_FAILED;
+    enum lock_status status = controlled ? lock_open(driver, &controlled->inner) : LOCK_FAILED;
     if (status != LOCK_OK) {
         free(controlled);
         return status;
@@ -99,17 +100,17 @@ enum lock_status controlled_lock_open(const struct lock_ops *ops, struct actor *
     controlled->inner->lease_ms = FAR_AWAY_MS;
     controlled->inner->lease_ends = true;
     controlled->inner->process = actor->process;
-    controlled->ops = (struct lock_ops){
-        .name = ops->name,
-        .server = ops->server,
-        .properties = ops->properties,
+    controlled->driver = (struct lock_driver){
+        .name = driver->name,
+        .server = driver->server,
+        .properties = driver->properties,
         .acquire = acquire,
         .release = release,
         .still_held = still_held,
-        .raise_fence = ops->raise_fence ? raise_fence : NULL,
+        .raise_fence = driver->raise_fence ? raise_fence : NULL,
         .close = close_held,
     };
-    controlled->base.ops = &controlled->ops;
+    controlled->base.driver = &controlled->driver;
     *ret_lock = &controlled->base;
     return LOCK_OK;
 }
@@ -125,16 +126,16 @@ void actor_close_lock(struct actor *actor)
 
 bool actor_cut(struct actor *actor)
 {
-    const struct lock_ops *ops = actor->placing.strategy->lock;
+    const struct lock_driver *driver = actor->placing.strategy->lock;
     unsigned cuts = actor->cuts + 1;
-    char *servers = lock_admin_cut_servers(ops, cuts);
+    char *servers = lock_admin_cut_servers(driver, cuts);
     if (!servers)
         return false;
     struct lock_config all = lock_config, some = lock_config;
     some.redlock_urls = servers;
     actor_close_lock(actor);
     lock_configure(&some);
-    enum lock_status status = controlled_lock_open(ops, actor, &actor->lock);
+    enum lock_status status = controlled_lock_open(driver, actor, &actor->lock);
     lock_configure(&all);
     actor->cuts = cuts;
     actor->servers = servers;

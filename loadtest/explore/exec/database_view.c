@@ -57,7 +57,7 @@ static const char *in_words(const char *locktype)
     return "transaction";
 }
 
-static int64_t row_fence(const PGresult *fences, const struct lock_ops *lock)
+static int64_t row_fence(const PGresult *fences, const struct lock_driver *lock)
 {
     const int columns = PQntuples(fences) == 1 ? (int)(sizeof FENCED_SERVICES / sizeof FENCED_SERVICES[0])
                                                : 0;

@@ -281,7 +281,7 @@ static bool forget_leftovers(struct execution *execution, struct actor *actor)
     bool well = true;
     pthread_mutex_lock(&execution->trace.mutex);
     bool leaked = actor->state == ACTOR_ENDED && actor->hold.depth > 0;
-    if (leaked && !actor->lock->ops->server) /* only its own thread can release a mutex */
+    if (leaked && !actor->lock->driver->server) /* only its own thread can release a mutex */
         well = actor_crash(actor, execution->schema);
     pthread_mutex_unlock(&execution->trace.mutex);
     while (actor->lock && actor->hold.depth > 0) {

@@ -158,7 +158,7 @@ static bool crash_one(struct execution *execution, struct actor *actor)
 /* Orders that share a process's memory for a lock die together. */
 static bool crash(struct execution *execution, struct actor *actor)
 {
-    const struct lock_ops *lock = execution->settings.strategy->lock;
+    const struct lock_driver *lock = execution->settings.strategy->lock;
     bool well = crash_one(execution, actor);
     for (size_t i = 0; i < execution->settings.actors && lock && !lock->server; i++) {
         struct actor *other = &execution->actors[i];

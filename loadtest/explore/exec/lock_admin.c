@@ -16,45 +16,46 @@ enum grant_end {
     TERMINATE /* the server process of its connection */
 };
 
-static enum grant_end grant_end_of(const struct lock_ops *ops)
+static enum grant_end grant_end_of(const struct lock_driver *driver)
 {
-    if (!ops || !ops->server)
+    if (!driver || !driver->server)
         return NEVER;
-    if (ops->expire)
+    if (driver->expire)
         return EXPIRE;
-    if (ops == &lock_row)
+    if (driver == &lock_row)
         return TERMINATE;
-    return ops->properties.fenced || ops == &etcd_cas ? RELEASE : SHORTEN;
+    return driver->properties.fenced || driver == &etcd_cas ? RELEASE : SHORTEN;
 }
 
-bool lock_admin_can_expire(const struct lock_ops *ops)
+bool lock_admin_can_expire(const struct lock_driver *driver)
 {
-    enum grant_end way = grant_end_of(ops);
-    return way != NEVER && (way != EXPIRE || ops->properties.leased);
+    enum grant_end way = grant_end_of(driver);
+    return way != NEVER && (way != EXPIRE || driver->properties.leased);
 }
 
-enum lock_status lock_admin_open(const struct lock_ops *ops, struct lock **ret_admin)
+enum lock_status lock_admin_open(const struct lock_driver *driver, struct lock **ret_admin)
 {
     *ret_admin = NULL;
-    if (grant_end_of(ops) == NEVER || grant_end_of(ops) == TERMINATE)
+    if (grant_end_of(driver) == NEVER || grant_end_of(driver) == TERMINATE)
         return LOCK_OK;
     /* Curator's handle releases only what it was granted itself; the node is the plain recipe's. */
-    enum lock_status status = lock_open(ops == &curator ? &zookeeper_queue : ops, ret_admin);
+    enum lock_status status = lock_open(driver == &curator ? &zookeeper_queue : driver, ret_admin);
     if (status == LOCK_OK)
         (*ret_admin)->lease_ms = -1;
     return status;
 }
 
-const char *lock_admin_session(const struct lock_ops *ops, const struct lock_hold *hold, char pid[static 16])
+const char *lock_admin_session(const struct lock_driver *driver, const struct lock_hold *hold,
+                               char pid[static 16])
 {
-    bool known = grant_end_of(ops) == TERMINATE && hold->has_grant;
+    bool known = grant_end_of(driver) == TERMINATE && hold->has_grant;
     snprintf(pid, 16, "%.*s", known ? (int)strcspn(hold->grant.token, "/") : 0, hold->grant.token);
     return pid;
 }
 
 bool lock_admin_is_held(struct lock *admin, const struct lock_hold *hold)
 {
-    return !admin || admin->ops->still_held(admin, &hold->grant) != LOCK_LOST;
+    return !admin || admin->driver->still_held(admin, &hold->grant) != LOCK_LOST;
 }
 
 /* Who looks at the clock finds that the renewal came too late, and is right; so the server is asked what it knows. Some
@@ -63,7 +64,7 @@ static enum lock_status shorten(struct lock *admin, const struct lock_hold *hold
 {
     enum { TRIES = 20 };
     for (int tries = 0; tries < TRIES; tries++) {
-        (void)admin->ops->renew(admin, &hold->grant);
+        (void)admin->driver->renew(admin, &hold->grant);
         if (!lock_admin_is_held(admin, hold))
             return LOCK_OK;
     }
@@ -80,15 +81,15 @@ static char *url_of(const char *list, unsigned server)
     return *list ? strndup(list, strcspn(list, ",")) : NULL;
 }
 
-static bool has_many_servers(const struct lock_ops *ops)
+static bool has_many_servers(const struct lock_driver *driver)
 {
-    return ops && ops->properties.survives_minority && ops->server == redlock.server;
+    return driver && driver->properties.survives_minority && driver->server == redlock.server;
 }
 
-char *lock_admin_cut_servers(const struct lock_ops *ops, unsigned count)
+char *lock_admin_cut_servers(const struct lock_driver *driver, unsigned count)
 {
     static const char NOBODY[] = ",redis://127.0.0.1:1"; /* a port at which no server is asked to listen */
-    unsigned all = has_many_servers(ops) ? (unsigned)lock_count_servers(lock_config.redlock_urls) : 0;
+    unsigned all = has_many_servers(driver) ? (unsigned)lock_count_servers(lock_config.redlock_urls) : 0;
     char *urls = NULL;
     size_t size;
     FILE *out = count < all ? open_memstream(&urls, &size) : NULL;
@@ -105,16 +106,16 @@ char *lock_admin_cut_servers(const struct lock_ops *ops, unsigned count)
     return NULL;
 }
 
-bool lock_admin_forget(const struct lock_ops *ops, unsigned server, const struct lock_hold *hold)
+bool lock_admin_forget(const struct lock_driver *driver, unsigned server, const struct lock_hold *hold)
 {
     struct lock_config all = lock_config, one = lock_config;
     struct lock *there = NULL;
-    char *url = has_many_servers(ops) ? url_of(all.redlock_urls, server) : NULL;
+    char *url = has_many_servers(driver) ? url_of(all.redlock_urls, server) : NULL;
     if (!url)
         return false;
     one.redlock_urls = url; /* a majority of one */
     lock_configure(&one);
-    bool opened = lock_open(ops, &there) == LOCK_OK;
+    bool opened = lock_open(driver, &there) == LOCK_OK;
     lock_configure(&all);
     if (opened)
         there->lease_ms = -1;
@@ -124,32 +125,33 @@ bool lock_admin_forget(const struct lock_ops *ops, unsigned server, const struct
     return forgotten;
 }
 
-enum lock_status lock_admin_expire(const struct lock_ops *ops, struct lock *admin,
+enum lock_status lock_admin_expire(const struct lock_driver *driver, struct lock *admin,
                                    struct product_schema *schema, const struct lock_hold *hold)
 {
     struct lock_grant grant = hold->grant;
     char pid[16];
-    switch (grant_end_of(ops)) {
-    case EXPIRE: return admin->ops->expire(admin, &grant);
+    switch (grant_end_of(driver)) {
+    case EXPIRE: return admin->driver->expire(admin, &grant);
     case SHORTEN: return shorten(admin, hold);
-    case RELEASE: return admin->ops->release(admin, &grant);
+    case RELEASE: return admin->driver->release(admin, &grant);
     case TERMINATE:
-        return product_schema_end_session(schema, lock_admin_session(ops, hold, pid)) ? LOCK_OK : LOCK_FAILED;
+        return product_schema_end_session(schema, lock_admin_session(driver, hold, pid)) ? LOCK_OK
+                                                                                         : LOCK_FAILED;
     case NEVER: break;
     }
     return LOCK_LOST;
 }
 
-void lock_admin_clean_up(const struct lock_ops *ops, struct lock *admin, const struct lock_hold *hold)
+void lock_admin_clean_up(const struct lock_driver *driver, struct lock *admin, const struct lock_hold *hold)
 {
     struct lock_grant grant = hold->grant;
-    enum grant_end way = grant_end_of(ops);
+    enum grant_end way = grant_end_of(driver);
     if (!admin || !hold->has_grant)
         return;
     if (way == SHORTEN)
-        (void)admin->ops->renew(admin, &grant);
+        (void)admin->driver->renew(admin, &grant);
     if (way == EXPIRE)
-        (void)admin->ops->expire(admin, &grant);
+        (void)admin->driver->expire(admin, &grant);
     if (way != SHORTEN) /* also what has no end */
-        (void)admin->ops->release(admin, &grant);
+        (void)admin->driver->release(admin, &grant);
 }

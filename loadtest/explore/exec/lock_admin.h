@@ -5,31 +5,32 @@
 #include "loadtest/explore/exec/actor_thread.h"
 
 /* Can what carries a lock of OPS end under its holder? */
-bool lock_admin_can_expire(const struct lock_ops *ops);
+bool lock_admin_can_expire(const struct lock_driver *driver);
 
 /* A handle for the functions below, for locks of OPS; *ret_admin is NULL where they need none. */
-enum lock_status lock_admin_open(const struct lock_ops *ops, struct lock **ret_admin);
+enum lock_status lock_admin_open(const struct lock_driver *driver, struct lock **ret_admin);
 
 /* Ends what carries the grant in HOLD: its lease, its session, its connection. LOCK_LOST: it had ended before, or has no
  * end; else why it could not be done. */
-enum lock_status lock_admin_expire(const struct lock_ops *ops, struct lock *admin,
+enum lock_status lock_admin_expire(const struct lock_driver *driver, struct lock *admin,
                                    struct product_schema *schema, const struct lock_hold *hold);
 
 /* Of a lock that is kept on several servers: server number SERVER, from 0 on, loses what it knows of the grant in HOLD, as
  * in a restart without its memory. False where there is no such server, or it could not be done. */
-bool lock_admin_forget(const struct lock_ops *ops, unsigned server, const struct lock_hold *hold);
+bool lock_admin_forget(const struct lock_driver *driver, unsigned server, const struct lock_hold *hold);
 
 /* A list of the servers that locks of OPS are kept on, in which the last COUNT are ones that nobody reaches, malloc'ed; NULL
  * where there are not so many, or it is no list. */
-char *lock_admin_cut_servers(const struct lock_ops *ops, unsigned count);
+char *lock_admin_cut_servers(const struct lock_driver *driver, unsigned count);
 
 /* Is the grant still the server's? True where that cannot be asked. */
 bool lock_admin_is_held(struct lock *admin, const struct lock_hold *hold);
 
 /* Takes away what a dead order has left, so that the next schedule begins without it. */
-void lock_admin_clean_up(const struct lock_ops *ops, struct lock *admin, const struct lock_hold *hold);
+void lock_admin_clean_up(const struct lock_driver *driver, struct lock *admin, const struct lock_hold *hold);
 
 /* For a lock that is the transaction of a connection: the server process behind it, written to PID; else "". */
-const char *lock_admin_session(const struct lock_ops *ops, const struct lock_hold *hold, char pid[static 16]);
+const char *lock_admin_session(const struct lock_driver *driver, const struct lock_hold *hold,
+                               char pid[static 16]);
 
 #endif

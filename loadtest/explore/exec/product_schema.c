@@ -160,7 +160,7 @@ void product_schema_close(struct product_schema *schema)
 static bool fill(struct product_schema *schema, enum stock_kind kind, int64_t stock)
 {
     set_deadline(schema);
-    db_begin(schema->db, READ_COMMITTED);
+    db_begin(schema->db, DB_READ_COMMITTED);
     if (check(schema, stock_fill(schema->db, schema->product_id, kind, stock)))
         return check(schema, db_commit(schema->db));
     db_rollback(schema->db);

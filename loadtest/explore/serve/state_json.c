@@ -83,7 +83,7 @@ static bool server_agrees(const struct execution *execution, size_t actor)
 
 static json_t *lock_json(const struct execution *execution)
 {
-    const struct lock_ops *lock = execution->settings.strategy->lock;
+    const struct lock_driver *lock = execution->settings.strategy->lock;
     json_t *holders = json_array();
     for (size_t i = 0; lock && i < execution->settings.actors; i++) {
         char name[] = {actor_name((unsigned)i), '\0'};
@@ -292,7 +292,7 @@ static json_t *history_json(struct execution *execution)
 /* One of the lock's servers may be let forget where there are several. */
 static void leave_out_restarts(const struct execution *execution, struct transitions *transitions)
 {
-    const struct lock_ops *lock = execution->settings.strategy->lock;
+    const struct lock_driver *lock = execution->settings.strategy->lock;
     size_t kept = 0;
     bool may_restart = lock && lock->properties.survives_minority && lock->server == redlock.server &&
                        execution->restarts < (unsigned)lock_count_servers(lock_config.redlock_urls);

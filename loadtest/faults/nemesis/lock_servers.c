@@ -87,7 +87,7 @@ static bool hold_row(struct fault_run *run, struct db *holder, int64_t product)
     int64_t end_us = monotonic_us() + (int64_t)HOLD_MS * 1000;
     db_set_deadline(holder, end_us, end_us);
     if (db_ready(holder) == DB_OK) {
-        db_begin(holder, READ_COMMITTED);
+        db_begin(holder, DB_READ_COMMITTED);
         if (db_run(holder, &ST_HOLD, values, &rows) == DB_OK)
             return await_accepted(run, behind(run), monotonic_us());
     }

@@ -163,14 +163,14 @@ static struct etcd *new_client(void)
     return etcd;
 }
 
-enum lock_status etcd_open_lock(const struct lock_ops *ops, struct lock **ret_lock)
+enum lock_status etcd_open_lock(const struct lock_driver *driver, struct lock **ret_lock)
 {
     if (!*lock_config.etcd_endpoints)
         return LOCK_UNAVAILABLE;
     struct etcd_lock *lock = calloc(1, sizeof *lock);
     if (!lock)
         return LOCK_FAILED;
-    lock->base.ops = ops;
+    lock->base.driver = driver;
     lock->etcd = new_client();
     if (!lock->etcd) {
         free(lock);

@@ -18,7 +18,7 @@ struct etcd_lock {
     struct lock base;
     struct etcd *etcd;
 };
-enum lock_status etcd_open_lock(const struct lock_ops *ops, struct lock **ret_lock);
+enum lock_status etcd_open_lock(const struct lock_driver *driver, struct lock **ret_lock);
 void etcd_close_lock(struct lock *lock);
 
 static inline struct etcd *etcd_of(struct lock *lock)

@@ -294,14 +294,14 @@ enum lock_status zookeeper_wait(struct zookeeper_waiter *waiter, int64_t until_u
 
 /* ---- for everybody ------------------------------------------------------------------------------------------ */
 
-enum lock_status zookeeper_open(const struct lock_ops *ops, size_t size, struct lock **ret_lock)
+enum lock_status zookeeper_open(const struct lock_driver *driver, size_t size, struct lock **ret_lock)
 {
     if (!*lock_config.zookeeper_connect)
         return LOCK_UNAVAILABLE;
     struct lock *lock = calloc(1, size);
     if (!lock)
         return LOCK_FAILED;
-    lock->ops = ops;
+    lock->driver = driver;
     *ret_lock = lock;
     return LOCK_OK;
 }

@@ -22,7 +22,7 @@ enum {
 /* ---- the session (zookeeper.c) --------------------------------------------------------------------------- */
 
 /* A handle of SIZE bytes, which begin with a struct lock, and its end: a recipe's open and close. */
-enum lock_status zookeeper_open(const struct lock_ops *ops, size_t size, struct lock **ret_lock);
+enum lock_status zookeeper_open(const struct lock_driver *driver, size_t size, struct lock **ret_lock);
 void zookeeper_free(struct lock *lock);
 
 /* How many servers ZOOKEEPER_CONNECT names. */
@@ -106,7 +106,7 @@ void zookeeper_give_up(struct lock *lock, enum lock_status status, const struct 
 
 /* The node as a grant, which remembers its session: the token is SESSION/NAME. */
 void zookeeper_grant(const struct zookeeper_node *node, const char *key, struct lock_grant *ret_grant);
-/* What lock_ops wants: the node is deleted; the server is asked for it. */
+/* What lock_driver wants: the node is deleted; the server is asked for it. */
 enum lock_status zookeeper_release(struct lock *lock, struct lock_grant *grant);
 enum lock_status zookeeper_still_held(struct lock *lock, const struct lock_grant *grant);
 

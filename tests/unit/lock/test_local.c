@@ -11,50 +11,51 @@
 
 enum { SHORT_US = 60000 };
 
-static const struct lock_ops one_kind = {.name = "one"}, other_kind = {.name = "other"};
+static const struct lock_driver one_kind = {.name = "one"}, other_kind = {.name = "other"};
 
 static enum lock_status take(struct lock *lock, const char *key, int64_t wait_us)
 {
     unsigned holds;
-    return local_acquire(lock, key, monotonic_us() + wait_us, &holds);
+    return process_gate_acquire(lock, key, monotonic_us() + wait_us, &holds);
 }
 
 static void test_handles_exclude_each_other_by_name(void **state)
 {
     (void)state;
-    struct lock first = {.ops = &one_kind}, second = {.ops = &one_kind}, of_other_kind = {.ops = &other_kind};
+    struct lock first = {.driver = &one_kind}, second = {.driver = &one_kind},
+                of_other_kind = {.driver = &other_kind};
     assert_int_equal(take(&first, "product:1", 0), LOCK_OK);
     int64_t begun_us = monotonic_us();
     assert_int_equal(take(&second, "product:1", SHORT_US), LOCK_BUSY);
     assert_true(monotonic_us() >= begun_us + SHORT_US);
     assert_int_equal(take(&second, "product:2", 0), LOCK_OK);
     assert_int_equal(take(&of_other_kind, "product:1", 0), LOCK_OK);
-    local_release(&second, "product:1"); /* which it has not */
+    process_gate_release(&second, "product:1"); /* which it has not */
     assert_int_equal(take(&second, "product:1", 0), LOCK_BUSY);
-    local_release(&first, "product:1");
+    process_gate_release(&first, "product:1");
     assert_int_equal(take(&second, "product:1", 0), LOCK_OK);
-    local_release(&second, "product:1");
-    local_release(&second, "product:2");
-    local_release(&of_other_kind, "product:1");
+    process_gate_release(&second, "product:1");
+    process_gate_release(&second, "product:2");
+    process_gate_release(&of_other_kind, "product:1");
 }
 
 static void test_a_holder_takes_it_again(void **state)
 {
     (void)state;
-    struct lock holder = {.ops = &one_kind}, other = {.ops = &one_kind};
+    struct lock holder = {.driver = &one_kind}, other = {.driver = &one_kind};
     unsigned holds = 0;
     for (unsigned i = 1; i <= 3; i++) {
-        assert_int_equal(local_acquire(&holder, "product:1", 0, &holds), LOCK_OK);
+        assert_int_equal(process_gate_acquire(&holder, "product:1", 0, &holds), LOCK_OK);
         assert_int_equal(holds, i);
     }
     for (unsigned i = 3; i >= 1; i--) {
-        assert_int_equal(local_holds(&holder, "product:1"), i);
+        assert_int_equal(process_gate_holds(&holder, "product:1"), i);
         assert_int_equal(take(&other, "product:1", 0), LOCK_BUSY);
-        local_release(&holder, "product:1");
+        process_gate_release(&holder, "product:1");
     }
-    assert_int_equal(local_holds(&holder, "product:1"), 0);
+    assert_int_equal(process_gate_holds(&holder, "product:1"), 0);
     assert_int_equal(take(&other, "product:1", 0), LOCK_OK);
-    local_release(&other, "product:1");
+    process_gate_release(&other, "product:1");
 }
 
 /* A waiter that is told to the observer, which then lets the holder go: no wake-up may be lost in between. */
@@ -70,40 +71,40 @@ static void release_on_wait(struct observer *self, enum step step, int64_t value
     (void)value;
     assert_int_equal(step, STEP_WAIT);
     releasing->waits++;
-    local_release(releasing->holder, "product:1");
+    process_gate_release(releasing->holder, "product:1");
 }
 
 static void test_a_release_just_before_the_wait(void **state)
 {
     (void)state;
-    struct lock holder = {.ops = &one_kind}, waiter = {.ops = &one_kind};
+    struct lock holder = {.driver = &one_kind}, waiter = {.driver = &one_kind};
     struct releasing releasing = {.observer.on_step = release_on_wait, .holder = &holder};
     waiter.observer = &releasing.observer;
     assert_int_equal(take(&holder, "product:1", 0), LOCK_OK);
     assert_int_equal(take(&waiter, "product:1", PATIENCE_US), LOCK_OK);
     assert_int_equal(releasing.waits, 1);
-    local_release(&waiter, "product:1");
+    process_gate_release(&waiter, "product:1");
 }
 
 static void *take_and_release(void *arg)
 {
     struct lock *waiter = arg;
     bool well = take(waiter, "product:1", PATIENCE_US) == LOCK_OK;
-    local_release(waiter, "product:1");
+    process_gate_release(waiter, "product:1");
     return well ? waiter : NULL;
 }
 
 static void test_a_release_wakes_a_waiter(void **state)
 {
     (void)state;
-    struct lock holder = {.ops = &one_kind}, waiter = {.ops = &one_kind};
+    struct lock holder = {.driver = &one_kind}, waiter = {.driver = &one_kind};
     pthread_t thread;
     void *well;
     assert_int_equal(take(&holder, "product:1", 0), LOCK_OK);
     assert_int_equal(pthread_create(&thread, NULL, take_and_release, &waiter), 0);
     sleep_us(SHORT_US);
     int64_t released_us = monotonic_us();
-    local_release(&holder, "product:1");
+    process_gate_release(&holder, "product:1");
     assert_int_equal(pthread_join(thread, &well), 0);
     assert_non_null(well);
     assert_true(monotonic_us() < released_us + PATIENCE_US / 2);
@@ -115,7 +116,7 @@ static void *take_and_hold(void *arg)
     struct lock *waiter = arg;
     bool well = take(waiter, "product:1", PATIENCE_US) == LOCK_OK;
     sleep_us(SHORT_US);
-    local_release(waiter, "product:1");
+    process_gate_release(waiter, "product:1");
     return well ? waiter : NULL;
 }
 
@@ -136,18 +137,18 @@ static void test_a_release_wakes_one_waiter(void **state)
     (void)state;
     enum { WAITERS = 4 };
     struct counting counting = {.observer.on_step = count_wait};
-    struct lock holder = {.ops = &one_kind}, waiters[WAITERS];
+    struct lock holder = {.driver = &one_kind}, waiters[WAITERS];
     pthread_t threads[WAITERS];
     uint64_t woken = 0;
     assert_int_equal(take(&holder, "product:1", 0), LOCK_OK);
     for (int i = 0; i < WAITERS; i++) {
-        waiters[i] = (struct lock){.ops = &one_kind, .observer = &counting.observer};
+        waiters[i] = (struct lock){.driver = &one_kind, .observer = &counting.observer};
         assert_int_equal(pthread_create(&threads[i], NULL, take_and_hold, &waiters[i]), 0);
     }
     while (atomic_load(&counting.waits) < WAITERS)
         sleep_us(1000);
     sleep_us(SHORT_US); /* they have told that they wait, and now do */
-    local_release(&holder, "product:1");
+    process_gate_release(&holder, "product:1");
     for (int i = 0; i < WAITERS; i++) {
         void *well;
         assert_int_equal(pthread_join(threads[i], &well), 0);
@@ -160,23 +161,23 @@ static void test_a_release_wakes_one_waiter(void **state)
 static void test_what_is_abandoned_is_free_later(void **state)
 {
     (void)state;
-    struct lock gone = {.ops = &one_kind}, next = {.ops = &one_kind};
+    struct lock gone = {.driver = &one_kind}, next = {.driver = &one_kind};
     assert_int_equal(take(&gone, "product:1", 0), LOCK_OK);
     int64_t until_us = monotonic_us() + SHORT_US;
-    local_abandon(&gone, until_us);
+    process_gate_abandon(&gone, until_us);
     assert_int_equal(take(&gone, "product:1", 0), LOCK_BUSY); /* a new handle in the same memory */
     assert_int_equal(take(&next, "product:1", PATIENCE_US), LOCK_OK);
     assert_true(monotonic_us() >= until_us);
     assert_int_equal(take(&gone, "product:1", 0), LOCK_BUSY);
-    local_release(&next, "product:1");
+    process_gate_release(&next, "product:1");
     assert_int_equal(take(&gone, "product:1", 0), LOCK_OK);
-    local_release(&gone, "product:1");
+    process_gate_release(&gone, "product:1");
 }
 
 static void test_a_forked_child_begins_with_none(void **state)
 {
     (void)state;
-    struct lock parents = {.ops = &one_kind}, childs = {.ops = &one_kind};
+    struct lock parents = {.driver = &one_kind}, childs = {.driver = &one_kind};
     int status;
     assert_int_equal(take(&parents, "product:1", 0), LOCK_OK);
     pid_t child = fork();
@@ -185,7 +186,7 @@ static void test_a_forked_child_begins_with_none(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_int_equal(take(&childs, "product:1", 0), LOCK_BUSY);
-    local_release(&parents, "product:1");
+    process_gate_release(&parents, "product:1");
 }
 
 int main(void)

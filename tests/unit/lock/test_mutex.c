@@ -9,29 +9,29 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static const struct lock_ops *const mutexes[] = {&process_mutex, &process_mutex_per_product,
-                                                 &process_mutex_wrong_object, &process_mutex_reentrant};
+static const struct lock_driver *const mutexes[] = {&process_mutex, &process_mutex_per_product,
+                                                    &process_mutex_wrong_object, &process_mutex_reentrant};
 
 enum { SHORT_US = 60000, A_LOT_LATER_US = 20 * 1000 * 1000 };
 
-static bool excludes(const struct lock_ops *ops)
+static bool excludes(const struct lock_driver *driver)
 {
-    return ops != &process_mutex_wrong_object;
+    return driver != &process_mutex_wrong_object;
 }
 
-static struct lock *open_lock(const struct lock_ops *ops)
+static struct lock *open_lock(const struct lock_driver *driver)
 {
     struct lock *lock = NULL;
-    assert_int_equal(ops->open(ops, &lock), LOCK_OK);
+    assert_int_equal(driver->open(driver, &lock), LOCK_OK);
     assert_non_null(lock);
-    assert_ptr_equal(lock->ops, ops);
+    assert_ptr_equal(lock->driver, driver);
     return lock;
 }
 
 static enum lock_status acquire_within(struct lock *lock, const char *key, int64_t us,
                                        struct lock_grant *ret_grant)
 {
-    return lock->ops->acquire(lock, key, monotonic_us() + us, ret_grant);
+    return lock->driver->acquire(lock, key, monotonic_us() + us, ret_grant);
 }
 
 /* ---- another thread that asks for the lock, since a thread's own second try may be special ----------------- */
@@ -63,34 +63,34 @@ static void *ask(void *arg)
     asking->observer.on_step = count_step;
     asking->lock->observer = &asking->observer;
     atomic_store(&asking->asks, true);
-    asking->status = asking->lock->ops->acquire(asking->lock, asking->key, asking->deadline_us,
-                                                &asking->grant);
+    asking->status = asking->lock->driver->acquire(asking->lock, asking->key, asking->deadline_us,
+                                                   &asking->grant);
     asking->ended_us = monotonic_us();
     if (asking->status == LOCK_OK) {
         asking->kept_key = strcmp(asking->grant.key, asking->key) == 0;
-        asking->lock->ops->release(asking->lock, &asking->grant);
+        asking->lock->driver->release(asking->lock, &asking->grant);
     }
     asking->lock->observer = NULL;
     return NULL;
 }
 
 /* What another thread with a handle of its own hears that asks for KEY until DEADLINE, and lets go again. */
-static enum lock_status status_elsewhere(const struct lock_ops *ops, const char *key, int64_t deadline_us,
-                                         struct asking *ret_asking)
+static enum lock_status status_elsewhere(const struct lock_driver *driver, const char *key,
+                                         int64_t deadline_us, struct asking *ret_asking)
 {
     struct asking *asking = ret_asking;
-    *asking = (struct asking){.lock = open_lock(ops), .key = key, .deadline_us = deadline_us};
+    *asking = (struct asking){.lock = open_lock(driver), .key = key, .deadline_us = deadline_us};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, ask, asking), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    ops->close(asking->lock);
+    driver->close(asking->lock);
     return asking->status;
 }
 
-static enum lock_status try_elsewhere(const struct lock_ops *ops, const char *key)
+static enum lock_status try_elsewhere(const struct lock_driver *driver, const char *key)
 {
     struct asking asking;
-    return status_elsewhere(ops, key, 0, &asking);
+    return status_elsewhere(driver, key, 0, &asking);
 }
 
 /* ---- the contract ---------------------------------------------------------------------------------------- */
@@ -109,9 +109,9 @@ static void test_grant(void **state)
         assert_string_equal(grant.key, key);
         assert_true(grant.fence == 0);
         assert_true(grant.lease_end_us == INT64_MAX);
-        assert_int_equal(lock->ops->still_held(lock, &grant), LOCK_OK);
-        assert_int_equal(lock->ops->release(lock, &grant), LOCK_OK);
-        lock->ops->close(lock);
+        assert_int_equal(lock->driver->still_held(lock, &grant), LOCK_OK);
+        assert_int_equal(lock->driver->release(lock, &grant), LOCK_OK);
+        lock->driver->close(lock);
         mutexes[i]->close(NULL);
     }
 }
@@ -138,9 +138,9 @@ static void test_a_held_lock_is_busy_elsewhere(void **state)
         assert_int_equal(try_elsewhere(mutexes[i], "product:1"), LOCK_OK);
         assert_int_equal(acquire_within(lock, "product:1", SHORT_US, &grant), LOCK_OK);
         assert_int_equal(try_elsewhere(mutexes[i], "product:1"), excludes(mutexes[i]) ? LOCK_BUSY : LOCK_OK);
-        assert_int_equal(lock->ops->release(lock, &grant), LOCK_OK);
+        assert_int_equal(lock->driver->release(lock, &grant), LOCK_OK);
         assert_int_equal(try_elsewhere(mutexes[i], "product:1"), LOCK_OK);
-        lock->ops->close(lock);
+        lock->driver->close(lock);
     }
 }
 
@@ -170,8 +170,8 @@ static void test_deadlines(void **state)
             assert_int_equal(atomic_load(&asking.waits), 1);
             assert_int_equal(atomic_load(&asking.other_steps), 0);
         }
-        assert_int_equal(lock->ops->release(lock, &grant), LOCK_OK);
-        lock->ops->close(lock);
+        assert_int_equal(lock->driver->release(lock, &grant), LOCK_OK);
+        lock->driver->close(lock);
     }
 }
 
@@ -186,13 +186,13 @@ static void test_one_try(void **state)
             struct lock_grant grant;
             struct asking asking;
             int64_t begun_us = monotonic_us();
-            assert_int_equal(lock->ops->acquire(lock, "product:1", past[j], &grant), LOCK_OK);
+            assert_int_equal(lock->driver->acquire(lock, "product:1", past[j], &grant), LOCK_OK);
             enum lock_status status = status_elsewhere(mutexes[i], "product:1", past[j], &asking);
-            assert_int_equal(lock->ops->release(lock, &grant), LOCK_OK);
+            assert_int_equal(lock->driver->release(lock, &grant), LOCK_OK);
             if (status != (excludes(mutexes[i]) ? LOCK_BUSY : LOCK_OK))
                 fail_msg("%s with the deadline %lld: %d", mutexes[i]->name, (long long)past[j], (int)status);
             assert_true(monotonic_us() < begun_us + A_LOT_LATER_US);
-            lock->ops->close(lock);
+            lock->driver->close(lock);
         }
 }
 
@@ -213,13 +213,13 @@ static void test_a_waiter_is_woken(void **state)
         while (atomic_load(&asking.waits) == 0 && monotonic_us() < asking.deadline_us)
             sleep_us(200);
         int64_t released_us = monotonic_us();
-        assert_int_equal(lock->ops->release(lock, &grant), LOCK_OK);
+        assert_int_equal(lock->driver->release(lock, &grant), LOCK_OK);
         assert_int_equal(pthread_join(thread, NULL), 0);
         assert_int_equal(asking.status, LOCK_OK);
         assert_true(asking.ended_us >= released_us && asking.ended_us < released_us + A_LOT_LATER_US);
         assert_true(asking.kept_key);
-        lock->ops->close(lock);
-        asking.lock->ops->close(asking.lock);
+        lock->driver->close(lock);
+        asking.lock->driver->close(asking.lock);
     }
 }
 
@@ -232,19 +232,19 @@ static void test_taking_it_twice(void **state)
         struct lock_grant outer, inner;
         assert_int_equal(acquire_within(lock, "product:1", SHORT_US, &outer), LOCK_OK);
         int64_t deadline_us = monotonic_us() + SHORT_US;
-        enum lock_status status = lock->ops->acquire(lock, "product:1", deadline_us, &inner);
+        enum lock_status status = lock->driver->acquire(lock, "product:1", deadline_us, &inner);
         if (mutexes[i]->properties.reentrant) {
             assert_int_equal(status, LOCK_OK);
             assert_int_equal(try_elsewhere(mutexes[i], "product:1"), LOCK_BUSY);
-            assert_int_equal(lock->ops->release(lock, &inner), LOCK_OK);
+            assert_int_equal(lock->driver->release(lock, &inner), LOCK_OK);
             assert_int_equal(try_elsewhere(mutexes[i], "product:1"), LOCK_BUSY); /* held once still */
         } else {
             assert_int_equal(status, LOCK_BUSY);
             assert_true(monotonic_us() >= deadline_us);
         }
-        assert_int_equal(lock->ops->release(lock, &outer), LOCK_OK);
+        assert_int_equal(lock->driver->release(lock, &outer), LOCK_OK);
         assert_int_equal(try_elsewhere(mutexes[i], "product:1"), LOCK_OK);
-        lock->ops->close(lock);
+        lock->driver->close(lock);
     }
 }
 
@@ -258,15 +258,15 @@ static void test_a_spent_grant_frees_nobody_elses_lock(void **state)
         struct lock *first = open_lock(mutexes[i]), *second = open_lock(mutexes[i]);
         struct lock_grant grant, other;
         assert_int_equal(acquire_within(first, "product:1", SHORT_US, &grant), LOCK_OK);
-        assert_int_equal(first->ops->release(first, &grant), LOCK_OK);
+        assert_int_equal(first->driver->release(first, &grant), LOCK_OK);
         assert_int_equal(acquire_within(second, "product:1", SHORT_US, &other), LOCK_OK);
-        enum lock_status again = first->ops->release(first, &grant);
+        enum lock_status again = first->driver->release(first, &grant);
         enum lock_status elsewhere = try_elsewhere(mutexes[i], "product:1");
         if (again == LOCK_OK || elsewhere != LOCK_BUSY)
             fail_msg("%s: a grant that is spent released another's lock", mutexes[i]->name);
-        assert_int_equal(second->ops->release(second, &other), LOCK_OK);
-        first->ops->close(first);
-        second->ops->close(second);
+        assert_int_equal(second->driver->release(second, &other), LOCK_OK);
+        first->driver->close(first);
+        second->driver->close(second);
     }
 }
 
@@ -275,14 +275,14 @@ static void test_a_spent_grant_frees_nobody_elses_lock(void **state)
 static void test_one_mutex_for_all_products(void **state)
 {
     (void)state;
-    static const struct lock_ops *const coarse[] = {&process_mutex, &process_mutex_reentrant};
+    static const struct lock_driver *const coarse[] = {&process_mutex, &process_mutex_reentrant};
     for (size_t i = 0; i < COUNT(coarse); i++) {
         struct lock *lock = open_lock(coarse[i]);
         struct lock_grant grant;
         assert_int_equal(acquire_within(lock, "product:1", SHORT_US, &grant), LOCK_OK);
         assert_int_equal(try_elsewhere(coarse[i], "product:2"), LOCK_BUSY);
-        assert_int_equal(lock->ops->release(lock, &grant), LOCK_OK);
-        lock->ops->close(lock);
+        assert_int_equal(lock->driver->release(lock, &grant), LOCK_OK);
+        lock->driver->close(lock);
     }
 }
 
@@ -301,18 +301,18 @@ static void test_a_mutex_for_each_product(void **state)
         int shared = 0;
         for (int neighbour = 1; neighbour <= PRODUCTS; neighbour++) {
             snprintf(key, sizeof key, "product:%d", neighbour);
-            enum lock_status status = other->ops->acquire(other, key, 0, &unused);
+            enum lock_status status = other->driver->acquire(other, key, 0, &unused);
             assert_int_equal(neighbour == product ? LOCK_BUSY : status, status);
             shared += status == LOCK_BUSY;
             if (status == LOCK_OK)
-                assert_int_equal(other->ops->release(other, &unused), LOCK_OK);
+                assert_int_equal(other->driver->release(other, &unused), LOCK_OK);
         }
         most = shared > most ? shared : most;
-        assert_int_equal(lock->ops->release(lock, &grant), LOCK_OK);
+        assert_int_equal(lock->driver->release(lock, &grant), LOCK_OK);
     }
     assert_true(most < PRODUCTS / 20); /* far from one mutex for all */
-    lock->ops->close(lock);
-    other->ops->close(other);
+    lock->driver->close(lock);
+    other->driver->close(other);
 }
 
 /* The four are four: none is locked by locking another. */
@@ -326,8 +326,8 @@ static void test_mutexes_are_apart(void **state)
         for (size_t j = 0; j < COUNT(mutexes); j++)
             if (j != i)
                 assert_int_equal(try_elsewhere(mutexes[j], "product:1"), LOCK_OK);
-        assert_int_equal(lock->ops->release(lock, &grant), LOCK_OK);
-        lock->ops->close(lock);
+        assert_int_equal(lock->driver->release(lock, &grant), LOCK_OK);
+        lock->driver->close(lock);
     }
 }
 
@@ -335,7 +335,7 @@ static void test_mutexes_are_apart(void **state)
 
 enum { THREADS = 8, EACH = 3000 };
 
-static const struct lock_ops *contended;
+static const struct lock_driver *contended;
 static int64_t plain_counter; /* not atomic: the lock is what keeps it right */
 static atomic_int inside, met, failures;
 
@@ -359,11 +359,11 @@ static void *count_up(void *unused)
             atomic_fetch_add(&met, 1);
         plain_counter++;
         atomic_fetch_sub(&inside, 1);
-        if ((twice && lock->ops->release(lock, &inner) != LOCK_OK) ||
-            lock->ops->release(lock, &outer) != LOCK_OK)
+        if ((twice && lock->driver->release(lock, &inner) != LOCK_OK) ||
+            lock->driver->release(lock, &outer) != LOCK_OK)
             atomic_fetch_add(&failures, 1);
     }
-    lock->ops->close(lock);
+    lock->driver->close(lock);
     return NULL;
 }
 
@@ -394,11 +394,11 @@ static void test_the_wrong_object_does_not_exclude(void **state)
     struct lock *a = open_lock(&process_mutex_wrong_object), *b = open_lock(&process_mutex_wrong_object);
     struct lock_grant grant_a, grant_b;
     assert_int_equal(acquire_within(a, "product:1", SHORT_US, &grant_a), LOCK_OK);
-    assert_int_equal(b->ops->acquire(b, "product:1", 0, &grant_b), LOCK_OK);
-    assert_int_equal(a->ops->release(a, &grant_a), LOCK_OK);
-    assert_int_equal(b->ops->release(b, &grant_b), LOCK_OK);
-    a->ops->close(a);
-    b->ops->close(b);
+    assert_int_equal(b->driver->acquire(b, "product:1", 0, &grant_b), LOCK_OK);
+    assert_int_equal(a->driver->release(a, &grant_a), LOCK_OK);
+    assert_int_equal(b->driver->release(b, &grant_b), LOCK_OK);
+    a->driver->close(a);
+    b->driver->close(b);
 }
 
 int main(void)

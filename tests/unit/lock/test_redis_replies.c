@@ -105,14 +105,14 @@ static int stop_all(void **state)
 }
 
 /* Tries for US, while all servers say SAYS, or the last of them something else. */
-static enum lock_status try_for(const struct lock_ops *ops, int64_t us, const char *says,
+static enum lock_status try_for(const struct lock_driver *driver, int64_t us, const char *says,
                                 const char *last_says, char ret_error[static 200])
 {
     struct lock *lock;
     struct lock_grant grant;
     for (int i = 0; i < SERVERS; i++)
         atomic_store(&servers[i].says, i < SERVERS - 1 ? says : last_says);
-    assert_int_equal(lock_open(ops, &lock), LOCK_OK);
+    assert_int_equal(lock_open(driver, &lock), LOCK_OK);
     lock->lease_ms = LEASE_MS;
     enum lock_status status = lock_acquire(lock, "product:1", monotonic_us() + us, &grant);
     snprintf(ret_error, 200, "%s", lock->error);
@@ -145,7 +145,7 @@ static void test_another_answer_is_no_vote(void **state)
 static void test_an_answer_is_as_long_as_was_asked_for(void **state)
 {
     (void)state;
-    static const struct lock_ops *const LOCKS[] = {&redis_lock, &redis_reentrant, &redis_fenced};
+    static const struct lock_driver *const LOCKS[] = {&redis_lock, &redis_reentrant, &redis_fenced};
     static const char *const ANSWERS[] = {"*1000000000\r\n", "*2147483647\r\n", "*9\r\n", "*1\r\n*1\r\n"};
     char error[200];
     for (size_t i = 0; i < COUNT(LOCKS); i++)

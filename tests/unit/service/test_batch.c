@@ -6,7 +6,7 @@
 /* ---- the orders ------------------------------------------------------------------------------------------ */
 
 static const struct strategy BATCHED = {.name = "batched",
-                                        .isolation = READ_COMMITTED,
+                                        .isolation = DB_READ_COMMITTED,
                                         .max_tries = 1,
                                         .place = place_in_batch,
                                         .combining = COMBINED_IN_POSTGRES};
@@ -259,7 +259,7 @@ static void test_every_failure_of_every_call(void **state)
     static const struct {
         const char *fails;
         enum db_status with;
-        enum settled settled;
+        enum commit_fate settled;
         const char *outcomes, *log;
     } cases[] = {
         {"ready", DB_AWAY, 0, "backend-unavailable backend-unavailable backend-unavailable", "ready"},
@@ -282,12 +282,12 @@ static void test_every_failure_of_every_call(void **state)
         {"commit", DB_TIMEOUT, 0, "lock-busy lock-busy lock-busy", "ready keys lock insert commit"},
         {"commit", DB_AWAY, 0, "backend-unavailable backend-unavailable backend-unavailable",
          "ready keys lock insert commit"},
-        {"commit", DB_UNKNOWN, SETTLED_COMMITTED, "created sold-out created",
+        {"commit", DB_UNKNOWN, COMMIT_COMMITTED, "created sold-out created",
          "ready keys lock insert commit settle"},
-        {"commit", DB_UNKNOWN, SETTLED_ROLLED_BACK,
+        {"commit", DB_UNKNOWN, COMMIT_ROLLED_BACK,
          "backend-unavailable backend-unavailable backend-unavailable",
          "ready keys lock insert commit settle"},
-        {"commit", DB_UNKNOWN, SETTLED_UNKNOWN, "outcome-unknown backend-unavailable outcome-unknown",
+        {"commit", DB_UNKNOWN, COMMIT_UNKNOWN, "outcome-unknown backend-unavailable outcome-unknown",
          "ready keys lock insert commit settle"},
     };
     for (size_t c = 0; c < COUNT(cases); c++) {
@@ -315,7 +315,7 @@ static void test_what_is_answered_by_a_key_stays_so_when_the_transaction_is_lost
     open_shop(5);
     shop.fails = "commit";
     shop.fails_with = DB_UNKNOWN;
-    shop.settled = SETTLED_UNKNOWN;
+    shop.settled = COMMIT_UNKNOWN;
     shop.replayed = "old";
     shop.mismatched = "other";
     add_keyed("old");

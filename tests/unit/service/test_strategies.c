@@ -13,24 +13,24 @@ static const struct {
     enum tx_scope scope;
     enum db_isolation isolation;
 } promised[] = {
-    {"read-write", UNSAFE, LOAD, NO_LOCK, ONE_TX, READ_COMMITTED},
-    {"decrement", UNSAFE, LOAD, NO_LOCK, ONE_TX, READ_COMMITTED},
-    {"mutex-early-release", UNSAFE, LOAD, INSIDE_TX, ONE_TX, READ_COMMITTED},
-    {"mutex-wrong-object", UNSAFE, LOAD, AROUND_TX, ONE_TX, READ_COMMITTED},
-    {"mutex", ONE_PROCESS, SECOND_PROCESS, AROUND_TX, ONE_TX, READ_COMMITTED},
-    {"mutex-per-product", ONE_PROCESS, SECOND_PROCESS, AROUND_TX, ONE_TX, READ_COMMITTED},
-    {"reentrant-mutex", ONE_PROCESS, SECOND_PROCESS | CRASH, AROUND_TWICE, TWO_TX, READ_COMMITTED},
-    {"select-for-update", SAFE, NOTHING, NO_LOCK, ONE_TX, READ_COMMITTED},
-    {"atomic-decrement", SAFE, NOTHING, NO_LOCK, ONE_TX, READ_COMMITTED},
-    {"atomic-statement", SAFE, NOTHING, NO_LOCK, ONE_TX, READ_COMMITTED},
-    {"check-constraint", SAFE, NOTHING, NO_LOCK, ONE_TX, READ_COMMITTED},
-    {"optimistic", SAFE, NOTHING, NO_LOCK, ONE_TX, READ_COMMITTED},
-    {"repeatable-read", SAFE, NOTHING, NO_LOCK, ONE_TX, REPEATABLE_READ},
-    {"serializable", SAFE, NOTHING, NO_LOCK, ONE_TX, SERIALIZABLE},
-    {"table-lock", SAFE, NOTHING, NO_LOCK, ONE_TX, READ_COMMITTED},
-    {"advisory-lock", SAFE, NOTHING, NO_LOCK, ONE_TX, READ_COMMITTED},
-    {"skip-locked", SAFE, NOTHING, NO_LOCK, ONE_TX, READ_COMMITTED},
-    {"bucketed", SAFE, NOTHING, NO_LOCK, ONE_TX, READ_COMMITTED},
+    {"read-write", UNSAFE, LOAD, NO_LOCK, ONE_TX, DB_READ_COMMITTED},
+    {"decrement", UNSAFE, LOAD, NO_LOCK, ONE_TX, DB_READ_COMMITTED},
+    {"mutex-early-release", UNSAFE, LOAD, INSIDE_TX, ONE_TX, DB_READ_COMMITTED},
+    {"mutex-wrong-object", UNSAFE, LOAD, AROUND_TX, ONE_TX, DB_READ_COMMITTED},
+    {"mutex", ONE_PROCESS, SECOND_PROCESS, AROUND_TX, ONE_TX, DB_READ_COMMITTED},
+    {"mutex-per-product", ONE_PROCESS, SECOND_PROCESS, AROUND_TX, ONE_TX, DB_READ_COMMITTED},
+    {"reentrant-mutex", ONE_PROCESS, SECOND_PROCESS | CRASH, AROUND_TWICE, TWO_TX, DB_READ_COMMITTED},
+    {"select-for-update", SAFE, NOTHING, NO_LOCK, ONE_TX, DB_READ_COMMITTED},
+    {"atomic-decrement", SAFE, NOTHING, NO_LOCK, ONE_TX, DB_READ_COMMITTED},
+    {"atomic-statement", SAFE, NOTHING, NO_LOCK, ONE_TX, DB_READ_COMMITTED},
+    {"check-constraint", SAFE, NOTHING, NO_LOCK, ONE_TX, DB_READ_COMMITTED},
+    {"optimistic", SAFE, NOTHING, NO_LOCK, ONE_TX, DB_READ_COMMITTED},
+    {"repeatable-read", SAFE, NOTHING, NO_LOCK, ONE_TX, DB_REPEATABLE_READ},
+    {"serializable", SAFE, NOTHING, NO_LOCK, ONE_TX, DB_SERIALIZABLE},
+    {"table-lock", SAFE, NOTHING, NO_LOCK, ONE_TX, DB_READ_COMMITTED},
+    {"advisory-lock", SAFE, NOTHING, NO_LOCK, ONE_TX, DB_READ_COMMITTED},
+    {"skip-locked", SAFE, NOTHING, NO_LOCK, ONE_TX, DB_READ_COMMITTED},
+    {"bucketed", SAFE, NOTHING, NO_LOCK, ONE_TX, DB_READ_COMMITTED},
 };
 
 static void test_every_promised_row_is_there(void **state)
@@ -132,7 +132,7 @@ static void test_transactions(void **state)
         ROW(s, s->scope == ONE_TX || s->shown_by & CRASH);
         ROW(s, s->scope == ONE_TX || s->guarantee != SAFE);
         /* What is refused for the sake of another order is worth another try. */
-        ROW(s, s->isolation == READ_COMMITTED || s->max_tries > 1);
+        ROW(s, s->isolation == DB_READ_COMMITTED || s->max_tries > 1);
         ROW(s, s->take_stock != take_optimistic || s->max_tries > 1);
         ROW(s, s->place);
         ROW(s, s->place != place_by_steps || s->take_stock);
@@ -148,7 +148,7 @@ static void test_unguarded_policies_need_protection(void **state)
     for (size_t i = 0; i < strategy_count; i++) {
         const struct strategy *s = &strategies[i];
         bool trusts_its_read = s->take_stock == take_read_write || s->take_stock == take_decrement;
-        bool database_refuses = s->isolation != READ_COMMITTED && s->take_stock == take_read_write;
+        bool database_refuses = s->isolation != DB_READ_COMMITTED && s->take_stock == take_read_write;
         ROW(s, s->guarantee != SAFE || !trusts_its_read || database_refuses);
     }
 }
@@ -164,7 +164,7 @@ static void test_stock_policies(void **state)
         ROW(s, policy->take == s->take_stock); /* so it is known by a name and a kind */
         ROW(s, policy->name && policy->name[0]);
         /* Their statements rely on seeing what was committed while they waited. */
-        ROW(s, policy->kind == STOCK_COUNTER || s->isolation == READ_COMMITTED);
+        ROW(s, policy->kind == STOCK_COUNTER || s->isolation == DB_READ_COMMITTED);
         ROW(s, s->take_stock != take_buckets || s->max_tries > 1);
     }
     assert_int_equal(stock_policy_of(take_units)->kind, STOCK_UNITS);
@@ -212,24 +212,24 @@ static void test_the_engine_is_tested_with_every_shape(void **state)
 static void test_locks(void **state)
 {
     (void)state;
-    for (const struct lock_ops *const *lock = all_locks; *lock; lock++) {
-        const struct lock_ops *ops = *lock;
-        assert_true(is_kebab(ops->name));
-        assert_non_null(ops->open);
-        assert_non_null(ops->acquire);
-        assert_non_null(ops->release);
-        assert_non_null(ops->still_held);
-        assert_non_null(ops->close);
-        assert_true(ops->properties.mechanism && ops->properties.mechanism[0]);
-        assert_true(!ops->properties.renewed || ops->properties.leased);
-        for (const struct lock_ops *const *other = all_locks; *other; other++)
-            assert_true(other == lock || strcmp((*other)->name, ops->name) != 0);
-        const struct strategy *named = strategy_find(ops->name); /* "the strategy's name that uses it" */
-        if (!named || named->lock != ops)
-            fail_msg("the lock '%s' is not that of the strategy of its name", ops->name);
+    for (const struct lock_driver *const *lock = all_locks; *lock; lock++) {
+        const struct lock_driver *driver = *lock;
+        assert_true(is_kebab(driver->name));
+        assert_non_null(driver->open);
+        assert_non_null(driver->acquire);
+        assert_non_null(driver->release);
+        assert_non_null(driver->still_held);
+        assert_non_null(driver->close);
+        assert_true(driver->properties.mechanism && driver->properties.mechanism[0]);
+        assert_true(!driver->properties.renewed || driver->properties.leased);
+        for (const struct lock_driver *const *other = all_locks; *other; other++)
+            assert_true(other == lock || strcmp((*other)->name, driver->name) != 0);
+        const struct strategy *named = strategy_find(driver->name); /* "the strategy's name that uses it" */
+        if (!named || named->lock != driver)
+            fail_msg("the lock '%s' is not that of the strategy of its name", driver->name);
     }
     for (size_t i = 0; i < strategy_count; i++) {
-        const struct lock_ops *const *lock = all_locks;
+        const struct lock_driver *const *lock = all_locks;
         while (strategies[i].lock && *lock && *lock != strategies[i].lock)
             lock++;
         ROW(&strategies[i], !strategies[i].lock || *lock);
@@ -286,7 +286,7 @@ static void test_names_of_enums(void **state)
     check_names(guarantee_of, SAFE + 1);
     check_names(span_of, AROUND_TWICE + 1);
     check_names(scope_of, TWO_TX + 1);
-    check_names(isolation_of, SERIALIZABLE + 1);
+    check_names(isolation_of, DB_SERIALIZABLE + 1);
     /* Those that the design spells out. */
     assert_string_equal(guarantee_name(UNSAFE), "unsafe");
     assert_string_equal(guarantee_name(ONE_PROCESS), "one-process");

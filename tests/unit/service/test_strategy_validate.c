@@ -47,7 +47,7 @@ static void is_refused(struct strategy row, const char *what, const char *remedy
 static void wrong_locks_are_explained(void **state)
 {
     (void)state;
-    struct lock_ops copy = redis_del, lame = redis_fenced;
+    struct lock_driver copy = redis_del, lame = redis_fenced;
     lame.still_held = NULL;
     WRONG("its lock is NULL", "span to NO_LOCK", row.lock = NULL);
     WRONG("its span is NO_LOCK", "AROUND_TX", row.span = NO_LOCK);
@@ -115,7 +115,7 @@ static void wrong_steps_are_explained(void **state)
 static void wrong_cells_are_explained(void **state)
 {
     (void)state;
-    WRONG("isolation is 9", "READ_COMMITTED", row.isolation = (enum db_isolation)9);
+    WRONG("isolation is 9", "DB_READ_COMMITTED", row.isolation = (enum db_isolation)9);
     WRONG("guarantee is 4", "SAFE", row.guarantee = (enum guarantee)4);
     WRONG("span of the lock is 7", "AROUND_TX", row.span = (enum lock_span)7);
     WRONG("must be a combination", "CRASH", row.shown_by = 1u << 20);
