@@ -94,6 +94,7 @@ static bool start(struct service *service)
                                                   : (config->connections + 3) / 4),
         .connections_of_loopback = (unsigned)config->connections_per_address,
         .request_timeout_ms = config->request_timeout_ms,
+        .first_byte_ms = config->first_byte_ms,
         .idle_timeout_ms = config->idle_timeout_ms,
         .dispatch = service_dispatch,
         .refuse = service_refuse,

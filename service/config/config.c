@@ -99,8 +99,10 @@ static const struct setting settings[] = {
      "an order's deadline, from its arrival"},
     {"request-timeout-ms", "REQUEST_TIMEOUT_MS", NUMBER, AT(request_timeout_ms), "30000", "ms", 100, 600000,
      "how long a client may take to send a request, and to read its answer"},
+    {"first-byte-ms", "FIRST_BYTE_MS", NUMBER, AT(first_byte_ms), "10000", "ms", 100, 600000,
+     "how long a new connection may stay open before its client sends the first byte"},
     {"idle-timeout-ms", "IDLE_TIMEOUT_MS", NUMBER, AT(idle_timeout_ms), "75000", "ms", 1000, 3600000,
-     "how long a connection may stay open without a request"},
+     "how long a connection may stay open between two requests"},
     {"classroom", "CLASSROOM", SWITCH, AT(classroom), "no", "", 0, 0,
      "for a class: listens on every address, makes an admin token where none is set, and lets learners who know the "
      "class code work on products of their own"},

@@ -36,6 +36,7 @@ struct config {
     int64_t product_queue;   /* 0: as many as QUEUE */
     int64_t order_timeout_ms;
     int64_t request_timeout_ms;
+    int64_t first_byte_ms;
     int64_t idle_timeout_ms;
     int64_t classroom; /* 0 or 1 */
     int64_t sandbox_idle_ms;

@@ -577,7 +577,7 @@ struct http *http_start(const struct http_options *options, char *error, size_t 
     http->listening = MHD_INVALID_SOCKET;
     if (getrandom(&http->id_prefix, sizeof http->id_prefix, 0) != sizeof http->id_prefix)
         http->id_prefix = (uint64_t)monotonic_us();
-    http->watch = http_watch_start(options->request_timeout_ms);
+    http->watch = http_watch_start(options->request_timeout_ms, options->first_byte_ms);
     http->peers = http_peers_new(options->connections_per_address, options->connections_of_loopback);
     server = http;
     if (http->watch && http->peers && start_loops(http))

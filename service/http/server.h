@@ -102,6 +102,7 @@ struct http_options {
     unsigned connections_per_address; /* 0: any number */
     unsigned connections_of_loopback; /* of each loopback address; 0: any number */
     int64_t request_timeout_ms;
+    int64_t first_byte_ms;
     int64_t idle_timeout_ms;
     /* Called on an HTTP thread for each complete request: replies at once and returns true, or keeps the exchange
      * for a later http_finish and returns false. */

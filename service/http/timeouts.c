@@ -22,7 +22,7 @@ struct http_watch {
     pthread_mutex_t mutex;
     pthread_cond_t stopping;
     bool stop;
-    int64_t limit_us;
+    int64_t limit_us, first_byte_us;
     struct http_connection *first;
     unsigned count;
 };
@@ -52,7 +52,7 @@ static bool has_gone(struct http_connection *c, int64_t since_us)
 
 /* Is it the client's fault that nothing moves? Also where it has gone in the middle of a request: libmicrohttpd
  * notices that only when it next reads. */
-static bool is_to_be_cut(struct http_connection *c, int64_t now_us, int64_t limit_us)
+static bool is_to_be_cut(const struct http_watch *watch, struct http_connection *c, int64_t now_us)
 {
     /* Against the order in which they are written: with a phase never comes the time of one before it, which may have been
      * long, so that a reply would be cut as it begins. */
@@ -62,7 +62,7 @@ static bool is_to_be_cut(struct http_connection *c, int64_t now_us, int64_t limi
         c->begun_us = 0;
     if (phase == HTTP_SERVING || phase == HTTP_REPLYING) {
         c->begun_us = 0;
-        return phase == HTTP_REPLYING && now_us - since_us > limit_us;
+        return phase == HTTP_REPLYING && now_us - since_us > watch->limit_us;
     }
     struct tcp_info info = {0};
     socklen_t size = sizeof info;
@@ -72,17 +72,20 @@ static bool is_to_be_cut(struct http_connection *c, int64_t now_us, int64_t limi
         return true;
     int64_t received_us = now_us - (int64_t)info.tcpi_last_data_recv * 1000;
     bool has_begun = answered_us ? received_us > since_us + CLOCK_GRAIN_US : info.tcpi_bytes_received > 0;
-    if (phase == HTTP_IDLE && !has_begun)
+    if (phase == HTTP_IDLE && !has_begun) {
         c->begun_us = 0;
-    else if (c->begun_us == 0)
+        return !answered_us && now_us - since_us > watch->first_byte_us;
+    }
+    if (c->begun_us == 0)
         c->begun_us = since_us > received_us ? since_us : received_us;
-    return c->begun_us && now_us - c->begun_us > limit_us;
+    return now_us - c->begun_us > watch->limit_us;
 }
 
 static void *watch_connections(void *arg)
 {
     struct http_watch *watch = arg;
-    int64_t tick_us = watch->limit_us / 8 < 1000000 ? watch->limit_us / 8 : 1000000;
+    int64_t shorter_us = watch->limit_us < watch->first_byte_us ? watch->limit_us : watch->first_byte_us;
+    int64_t tick_us = shorter_us / 8 < 1000000 ? shorter_us / 8 : 1000000;
     pthread_mutex_lock(&watch->mutex);
     while (!watch->stop) {
         int64_t next_us = monotonic_us() + tick_us;
@@ -90,19 +93,20 @@ static void *watch_connections(void *arg)
         pthread_cond_clockwait(&watch->stopping, &watch->mutex, CLOCK_MONOTONIC, &until);
         int64_t now_us = monotonic_us();
         for (struct http_connection *c = watch->first; c; c = c->next)
-            if (is_to_be_cut(c, now_us, watch->limit_us))
+            if (is_to_be_cut(watch, c, now_us))
                 shutdown(c->fd, SHUT_RDWR); /* libmicrohttpd then closes it */
     }
     pthread_mutex_unlock(&watch->mutex);
     return NULL;
 }
 
-struct http_watch *http_watch_start(int64_t ms)
+struct http_watch *http_watch_start(int64_t ms, int64_t first_byte_ms)
 {
     struct http_watch *watch = calloc(1, sizeof *watch);
     if (!watch)
         return NULL;
     watch->limit_us = ms * 1000;
+    watch->first_byte_us = first_byte_ms * 1000;
     pthread_mutex_init(&watch->mutex, NULL);
     pthread_cond_init(&watch->stopping, NULL);
     if (pthread_create(&watch->thread, NULL, watch_connections, watch) != 0) {

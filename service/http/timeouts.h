@@ -29,9 +29,10 @@ struct http_connection {
 
 struct http_watch;
 
-/* Starts a thread that ends connections whose request, from its first byte, or whose reply takes longer than MS.
- * It looks several times within that time. NULL when out of memory or threads. */
-struct http_watch *http_watch_start(int64_t ms);
+/* Starts a thread that ends connections whose request, from its first byte, or whose reply takes longer than MS, and
+ * new connections whose client sends nothing for FIRST_BYTE_MS. It looks several times within the shorter of the two.
+ * NULL when out of memory or threads. */
+struct http_watch *http_watch_start(int64_t ms, int64_t first_byte_ms);
 void http_watch_stop(struct http_watch *watch);
 
 /* Any thread; the socket must stay open until remove has returned. */

@@ -47,6 +47,7 @@ class Service:
             "LOCK_PREFIX": urlsplit(database_url).path.strip("/") or "oversell",
             "LOCK_WAIT_MS": str(WAIT_MS),
             "ORDER_TIMEOUT_MS": str(WAIT_MS),
+            "FIRST_BYTE_MS": str(WAIT_MS),  # a test opens many connections before it sends over each
             **Service.lock_servers,
             **({"ADMIN_TOKEN": token} if token else {}),
             **(env or {}),

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from basics import REPLY_S
-from lab import Closed, PATIENCE, SANITIZED, SOON_S, as_body, psql, request_bytes, together, wait_until
+from lab import Closed, PATIENCE, SANITIZED, SOON_S, as_body, at_any_speed, psql, request_bytes, together, wait_until
 
 DEADLINE_S = 3.0
 LATEST_S = 10.0 * PATIENCE  # cut by then
@@ -128,6 +128,38 @@ def test_each_request_of_a_connection_has_a_deadline_of_its_own(hasty):
         wire.ends(seconds=LATEST_S)
         seconds = time.monotonic() - start
         assert DEADLINE_S * 0.6 < seconds < LATEST_S, f"cut after {seconds:.2f} s"
+
+
+def test_a_new_connection_that_sends_nothing_is_cut_first(services, database):
+    """Its client may never have wanted anything; one that has begun a request, or has had an answer, has more time."""
+
+    def play(scale):
+        service = services.start(
+            database, "--first-byte-ms", 1000 * scale, "--request-timeout-ms", "600000", "--idle-timeout-ms", "3600000"
+        )
+        data = request_bytes("GET", "/healthz")
+        with service.wire() as known, service.wire() as begun:
+            begun.send(data[:1])
+            known.send(data)
+            assert known.reply().status == 200
+            silent = [service.wire() for _ in range(100)]
+            try:
+                for wire in silent:
+                    assert wire.ends() == b""
+            finally:
+                for wire in silent:
+                    wire.close()
+            known.send(data)
+            begun.send(data[1:])
+            assert known.reply().status == begun.reply().status == 200
+
+    def play_or_fail(scale):
+        try:
+            play(scale)
+        except Closed as closed:  # this machine may have been too slow to send in time
+            raise AssertionError(f"cut too soon: {closed}") from closed
+
+    at_any_speed(play_or_fail)
 
 
 def test_first_bytes_on_the_heels_of_a_reply(services, database):
@@ -295,7 +327,9 @@ def test_10000_open_connections(services, database, many_files):
 
 def test_too_few_descriptors(services, database):
     """It says how many connections they are good for, takes no more, and its workers have theirs."""
-    service = services.start(database, "--workers", "4", under=["prlimit", "--nofile=400:400"])
+    service = services.start(
+        database, "--workers", "4", "--first-byte-ms", "600000", under=["prlimit", "--nofile=400:400"]
+    )
     said = re.search(r"400 file descriptors are enough for (\d+) connections, not for 10000", service.log)
     assert said, service.log
     product = service.product()

@@ -55,6 +55,7 @@ static const struct {
     NUMBER("--product-queue", "PRODUCT_QUEUE", product_queue, "0", 0, 100000),
     NUMBER("--order-timeout-ms", "ORDER_TIMEOUT_MS", order_timeout_ms, "10000", 100, 600000),
     NUMBER("--request-timeout-ms", "REQUEST_TIMEOUT_MS", request_timeout_ms, "30000", 100, 600000),
+    NUMBER("--first-byte-ms", "FIRST_BYTE_MS", first_byte_ms, "10000", 100, 600000),
     NUMBER("--idle-timeout-ms", "IDLE_TIMEOUT_MS", idle_timeout_ms, "75000", 1000, 3600000),
     NUMBER("--learner-run-ms", "LEARNER_RUN_MS", learner_run_ms, "60000", 1000, 900000),
     NUMBER("--sandboxes-per-address", "SANDBOXES_PER_ADDRESS", sandboxes_per_address, "50", 0, 100),

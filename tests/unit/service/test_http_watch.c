@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { LIMIT_US = 3200 * 1000 };
+enum { LIMIT_US = 3200 * 1000, FIRST_BYTE_US = 1600 * 1000 };
 
 struct line {
     int client, server;
@@ -18,7 +18,8 @@ struct line {
     struct http_connection *connection;
 };
 
-static void begin(struct line *line)
+/* FIRST_BYTE_MS: as of http_watch_start. */
+static void begin_with(struct line *line, int64_t first_byte_ms)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
@@ -31,10 +32,15 @@ static void begin(struct line *line)
     line->server = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     assert_true(line->server >= 0);
     close(listener);
-    line->watch = http_watch_start(LIMIT_US / 1000);
+    line->watch = http_watch_start(LIMIT_US / 1000, first_byte_ms);
     assert_non_null(line->watch);
     line->connection = http_watch_add(line->watch, line->server);
     assert_non_null(line->connection);
+}
+
+static void begin(struct line *line)
+{
+    begin_with(line, PATIENCE_US / 1000);
 }
 
 static void end(struct line *line)
@@ -158,6 +164,42 @@ static void who_asks_nothing_or_waits_for_us_is_not_cut(void **state)
     end(&served);
 }
 
+static void a_client_that_never_says_anything_is_cut_sooner(void **state)
+{
+    (void)state;
+    struct line line;
+    int64_t begun_us = monotonic_us();
+    begin_with(&line, FIRST_BYTE_US / 1000);
+    assert_true(cut_after_us(&line, begun_us) > FIRST_BYTE_US);
+    end(&line);
+}
+
+/* The idle time-out is for the silence after a request, and it is libmicrohttpd's. */
+static void a_client_that_has_asked_may_be_silent(void **state)
+{
+    (void)state;
+    struct line line;
+    begin_with(&line, FIRST_BYTE_US / 1000);
+    say(&line);
+    http_watch_phase(line.connection, HTTP_RECEIVING);
+    answer(&line);
+    sleep_us(FIRST_BYTE_US + FIRST_BYTE_US / 2);
+    assert_true(is_open(&line));
+    end(&line);
+}
+
+/* The first byte is what the limit is for: the rest of the request has the request's time. */
+static void a_first_byte_begins_the_time_of_the_request(void **state)
+{
+    (void)state;
+    struct line line;
+    begin_with(&line, FIRST_BYTE_US / 1000);
+    int64_t begun_us = monotonic_us();
+    say(&line);
+    assert_true(cut_after_us(&line, begun_us) > LIMIT_US - LIMIT_US / 8);
+    end(&line);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +208,9 @@ int main(void)
         cmocka_unit_test(bytes_after_an_answer_begin_a_request),
         cmocka_unit_test(what_was_sent_before_the_end_is_read),
         cmocka_unit_test(who_asks_nothing_or_waits_for_us_is_not_cut),
+        cmocka_unit_test(a_client_that_never_says_anything_is_cut_sooner),
+        cmocka_unit_test(a_client_that_has_asked_may_be_silent),
+        cmocka_unit_test(a_first_byte_begins_the_time_of_the_request),
     };
     alarm(STUCK_S);
     return cmocka_run_group_tests(tests, NULL, NULL);
