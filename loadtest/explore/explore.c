@@ -204,7 +204,7 @@ static int serve(void)
 
 static json_t *settings_json(const struct explore_settings *settings)
 {
-    const struct hunt_limits *limits = &settings->plan.limits;
+    const struct campaign_limits *limits = &settings->plan.limits;
     return json_pack("{s:s, s:I, s:I, s:s, s:s, s:s?, s:I, s:I, s:o, s:I, s:I, s:I, s:b}", "strategies",
                      settings->strategies, "actors", (json_int_t)settings->plan.actors, "stock",
                      (json_int_t)settings->plan.stock, "quantities", settings->quantities, "faults",

@@ -10,7 +10,7 @@
 enum { REPLAY_RUNS = 10 };
 
 /* How far a hunt goes. */
-struct hunt_limits {
+struct campaign_limits {
     int64_t schedules; /* at most; 0: all */
     int64_t time_ms;   /* at most; 0: as long as it takes */
     int64_t bound;     /* preemptions at most, searched with 0, 1, 2 … in turn; NO_BOUND: all at once */
@@ -21,7 +21,7 @@ struct hunt_limits {
     int64_t show; /* how many of those that went wrong to keep, the plainest; 0: one */
 };
 
-struct hunt {
+struct campaign {
     struct execution execution;
     struct search search;
     struct totals totals;
@@ -34,19 +34,20 @@ struct hunt {
 };
 
 /* Told now and then of the share that has been covered. */
-typedef void hunt_covered(void *context, double share);
+typedef void campaign_progress(void *context, double share);
 
 /* Opens the play; a struct hunt is large, and may lie anywhere. False, with ERROR. */
-bool hunt_open(struct hunt *hunt, struct product_schema *schema, const char *url,
-               const struct execution_settings *settings);
+bool campaign_open(struct campaign *campaign, struct product_schema *schema, const char *url,
+                   const struct execution_settings *settings);
 /* Runs the schedules. False, with ERROR: it could not go on. */
-bool hunt_run(struct hunt *hunt, const struct hunt_limits *limits, hunt_covered *covered, void *context);
-void hunt_close(struct hunt *hunt);
+bool campaign_run(struct campaign *campaign, const struct campaign_limits *limits,
+                  campaign_progress *progress, void *context);
+void campaign_close(struct campaign *campaign);
 
 /* {"replay","switches","steps","explanation","told","reproduced"}, a new reference, having run it REPLAY_RUNS times; null
  * where nothing went wrong. */
-json_t *hunt_counterexample(struct hunt *hunt);
+json_t *campaign_counterexample(struct campaign *campaign);
 /* An array of the next plainest, as many as were kept. */
-json_t *hunt_further_counterexamples(struct hunt *hunt);
+json_t *campaign_further_counterexamples(struct campaign *campaign);
 
 #endif

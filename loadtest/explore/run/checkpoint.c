@@ -10,18 +10,18 @@
 struct head {
     char magic[16];
     uint64_t size; /* of what follows: another program's may be different */
-    char question[CHECKPOINT_QUESTION];
+    char identity[CHECKPOINT_IDENTITY];
 };
 
 static struct head head_of(const struct checkpoint *checkpoint)
 {
-    struct head head = {.magic = "oversell-hunt-3", .size = sizeof(struct progress_made)};
-    snprintf(head.question, sizeof head.question, "%s", checkpoint->question);
+    struct head head = {.magic = "oversell-hunt-3", .size = sizeof(struct search_state)};
+    snprintf(head.identity, sizeof head.identity, "%s", checkpoint->identity);
     return head;
 }
 
 /* FNV-1a, by Fowler, Noll and Vo: what a damaged disk gives back must not be taken for counts and lengths. */
-static uint64_t sum_of(const struct progress_made *made)
+static uint64_t sum_of(const struct search_state *made)
 {
     const unsigned char *bytes = (const unsigned char *)made;
     uint64_t sum = 14695981039346656037u;
@@ -30,7 +30,7 @@ static uint64_t sum_of(const struct progress_made *made)
     return sum;
 }
 
-int checkpoint_load(const struct checkpoint *checkpoint, struct progress_made *ret_made, char *ret_error,
+int checkpoint_load(const struct checkpoint *checkpoint, struct search_state *ret_made, char *ret_error,
                     size_t size)
 {
     struct head head = {0}, wanted = head_of(checkpoint);
@@ -56,7 +56,7 @@ int checkpoint_load(const struct checkpoint *checkpoint, struct progress_made *r
     return -1;
 }
 
-bool checkpoint_save(struct checkpoint *checkpoint, const struct progress_made *made, char *ret_error,
+bool checkpoint_save(struct checkpoint *checkpoint, const struct search_state *made, char *ret_error,
                      size_t size)
 {
     char beside[sizeof checkpoint->path + 8];

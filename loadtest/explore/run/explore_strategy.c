@@ -46,19 +46,20 @@ static json_t *row_without_figures(const struct explore_plan *plan, const struct
     return row;
 }
 
-static json_t *row_of(const struct explore_plan *plan, struct hunt *hunt, const struct strategy *strategy)
+static json_t *row_of(const struct explore_plan *plan, struct campaign *campaign,
+                      const struct strategy *strategy)
 {
-    const struct totals *t = &hunt->totals;
-    bool complete = hunt->complete;
+    const struct totals *t = &campaign->totals;
+    bool complete = campaign->complete;
     char why[600];
-    enum explore_verdict verdict = explore_verdict(&hunt->execution.settings, t, complete);
+    enum explore_verdict verdict = explore_verdict(&campaign->execution.settings, t, complete);
     double share = (double)t->oversold / (double)(t->schedules ? t->schedules : 1);
     json_t *row = empty_row(plan, strategy);
     json_t *figures = json_pack(
         "{s:o, s:I, s:f, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
         " s:{s:i, s:i, s:i}, s:s, s:o, s:o}",
-        "step_list", steps_json(&hunt->execution), "schedules", (json_int_t)t->schedules, "coverage",
-        hunt->coverage, "complete", complete, "blocked", (json_int_t)t->waited, "sold_rightly",
+        "step_list", steps_json(&campaign->execution), "schedules", (json_int_t)t->schedules, "coverage",
+        campaign->coverage, "complete", complete, "blocked", (json_int_t)t->waited, "sold_rightly",
         (json_int_t)t->sold_rightly, "undersold", (json_int_t)t->undersold, "oversold",
         (json_int_t)t->oversold, "share", complete ? json_real(share) : json_null(), "share_percent",
         complete ? json_real(100 * share) : json_null(), "drift", (json_int_t)t->drifted, "deadlocks",
@@ -67,46 +68,49 @@ static json_t *row_of(const struct explore_plan *plan, struct hunt *hunt, const 
         (json_int_t)t->false_refusals, "leaked_locks", (json_int_t)t->leaked, "failed", (json_int_t)t->failed,
         "answers_wrong", (json_int_t)t->answers_wrong, "switches", "min", totals_switches(t, 0), "median",
         totals_switches(t, 0.5), "max", totals_switches(t, 1), "verdict", explore_verdict_name(verdict),
-        "witness", hunt_counterexample(hunt), "further_witnesses", hunt_further_counterexamples(hunt));
+        "witness", campaign_counterexample(campaign), "further_witnesses",
+        campaign_further_counterexamples(campaign));
     if (!figures || json_object_update(row, figures) != 0) {
         json_decref(row);
         row = NULL;
     }
     json_decref(figures);
     if (row && verdict == EXPLORE_BROKEN)
-        json_object_set_new(row, "broken_by",
-                            json_string(explore_verdict_why(&hunt->execution.settings, t, why, sizeof why)));
-    if (row && *hunt->error)
-        json_object_set_new(row, "reason", json_string(hunt->error));
+        json_object_set_new(
+            row, "broken_by",
+            json_string(explore_verdict_why(&campaign->execution.settings, t, why, sizeof why)));
+    if (row && *campaign->error)
+        json_object_set_new(row, "reason", json_string(campaign->error));
     return row;
 }
 
 /* What the hunt is for; whatever changes its course is in it. */
-static bool name_checkpoint(const struct explore_plan *plan, struct hunt *hunt,
+static bool name_checkpoint(const struct explore_plan *plan, struct campaign *campaign,
                             const struct strategy *strategy)
 {
-    const struct hunt_limits *l = &plan->limits;
-    const struct execution_settings *s = &hunt->execution.settings;
-    struct checkpoint *c = &hunt->checkpoint;
-    json_auto_t *steps = steps_json(&hunt->execution);
+    const struct campaign_limits *l = &plan->limits;
+    const struct execution_settings *s = &campaign->execution.settings;
+    struct checkpoint *c = &campaign->checkpoint;
+    json_auto_t *steps = steps_json(&campaign->execution);
     bool larger = plan->twice && plan->faults == WAITS_END; /* the second search of the strategy */
     int length = snprintf(c->path, sizeof c->path, "%s/%s%s.checkpoint", plan->checkpoints, strategy->name,
                           larger ? "-larger-orders" : "");
-    size_t used = (size_t)snprintf(c->question, sizeof c->question,
+    size_t used = (size_t)snprintf(c->identity, sizeof c->identity,
                                    "%s, faults %u, never %u, stock %" PRId64 ", bound %" PRId64
                                    ", sample %" PRId64 ", pct %" PRId64 ", seed %" PRId64 ", show %" PRId64
                                    ", steps %s, quantities",
                                    strategy->name, s->faults, s->never, s->stock, l->bound, l->samples,
                                    l->pct, l->seed, l->show, json_string_value(steps));
-    for (size_t i = 0; i < s->actors && used < sizeof c->question; i++)
-        used += (size_t)snprintf(c->question + used, sizeof c->question - used, " %" PRId64,
+    for (size_t i = 0; i < s->actors && used < sizeof c->identity; i++)
+        used += (size_t)snprintf(c->identity + used, sizeof c->identity - used, " %" PRId64,
                                  s->quantities[i]);
-    return length < (int)sizeof c->path && used < sizeof c->question;
+    return length < (int)sizeof c->path && used < sizeof c->identity;
 }
 
 /* Runs one search with the settings of PLAN. */
 static json_t *search(const struct explore_plan *plan, const struct strategy *strategy,
-                      struct product_schema *schema, const char *url, hunt_covered *covered, void *context)
+                      struct product_schema *schema, const char *url, campaign_progress *progress,
+                      void *context)
 {
     struct execution_settings settings = {.strategy = strategy,
                                           .actors = (size_t)plan->actors,
@@ -116,35 +120,36 @@ static json_t *search(const struct explore_plan *plan, const struct strategy *st
     memcpy(settings.quantities, plan->quantities, sizeof settings.quantities);
     if (!strategy->lock && plan->faults == EXPIRY)
         settings.faults = 0; /* nothing that could end */
-    struct hunt *hunt = malloc(sizeof *hunt);
-    if (!hunt)
+    struct campaign *campaign = malloc(sizeof *campaign);
+    if (!campaign)
         return NULL;
     json_t *row;
-    if (!hunt_open(hunt, schema, url, &settings)) {
-        row = row_without_figures(
-            plan, strategy,
-            hunt->execution.fails_alone && !plan->never ? EXPLORE_BROKEN : EXPLORE_UNAVAILABLE, hunt->error);
-    } else if (plan->checkpoints && !name_checkpoint(plan, hunt, strategy)) {
+    if (!campaign_open(campaign, schema, url, &settings)) {
+        row = row_without_figures(plan, strategy,
+                                  campaign->execution.fails_alone && !plan->never ? EXPLORE_BROKEN
+                                                                                  : EXPLORE_UNAVAILABLE,
+                                  campaign->error);
+    } else if (plan->checkpoints && !name_checkpoint(plan, campaign, strategy)) {
         row = row_without_figures(plan, strategy, EXPLORE_UNAVAILABLE,
                                   "the name of its checkpoint is too long");
-        hunt_close(hunt);
+        campaign_close(campaign);
     } else {
-        (void)hunt_run(hunt, &plan->limits, covered, context); /* if it failed the row says so */
-        if (hunt->differed > 0)
+        (void)campaign_run(campaign, &plan->limits, progress, context); /* if it failed the row says so */
+        if (campaign->differed > 0)
             complain(
                 "%s: %u schedules were run again, because an order failed or the events differed from the run before",
-                strategy->name, hunt->differed);
-        row = row_of(plan, hunt, strategy);
-        hunt_close(hunt);
+                strategy->name, campaign->differed);
+        row = row_of(plan, campaign, strategy);
+        campaign_close(campaign);
     }
-    if (!hunt->execution.lost) /* threads that did not finish still use it */
-        free(hunt);
+    if (!campaign->execution.lost) /* threads that did not finish still use it */
+        free(campaign);
     return row;
 }
 
 /* The share covered by the first of two searches, or by both. */
 struct half {
-    hunt_covered *covered;
+    campaign_progress *progress;
     void *context;
     double done;
 };
@@ -152,7 +157,7 @@ struct half {
 static void report_half(void *context, double share)
 {
     const struct half *half = context;
-    half->covered(half->context, half->done + share / 2);
+    half->progress(half->context, half->done + share / 2);
 }
 
 static enum explore_verdict verdict_of(const json_t *row)
@@ -184,13 +189,14 @@ static bool add_larger(json_t *row, json_t *larger)
 }
 
 json_t *explore_strategy(const struct explore_plan *plan, const struct strategy *strategy,
-                         struct product_schema *schema, const char *url, hunt_covered *covered, void *context)
+                         struct product_schema *schema, const char *url, campaign_progress *progress,
+                         void *context)
 {
     const char *why_not = explore_not_possible(strategy);
     if (why_not)
         return row_without_figures(plan, strategy, EXPLORE_UNAVAILABLE, why_not);
-    struct half half = {covered, context, 0};
-    json_t *row = search(plan, strategy, schema, url, plan->twice ? report_half : covered,
+    struct half half = {progress, context, 0};
+    json_t *row = search(plan, strategy, schema, url, plan->twice ? report_half : progress,
                          plan->twice ? (void *)&half : context);
     if (!row || !plan->twice || json_object_get(row, "reason"))
         return row;

@@ -10,7 +10,7 @@ struct explore_plan {
     int64_t quantities[ACTORS_MAX];
     unsigned faults; /* as execution_settings: 0, EXPIRY, CRASH or WAITS_END */
     unsigned never;  /* as execution_settings */
-    struct hunt_limits limits;
+    struct campaign_limits limits;
     const char *checkpoints; /* a folder for them; NULL: none */
     bool twice;              /* runs a second search with larger orders: see below */
 };
@@ -27,7 +27,7 @@ const char *explore_not_possible(const struct strategy *strategy);
 
 /* Explores STRATEGY in SCHEMA, whose database is at URL. The row is a new reference; NULL: out of memory. */
 json_t *explore_strategy(const struct explore_plan *plan, const struct strategy *strategy,
-                         struct product_schema *schema, const char *url, hunt_covered *covered,
+                         struct product_schema *schema, const char *url, campaign_progress *progress,
                          void *context);
 
 #endif

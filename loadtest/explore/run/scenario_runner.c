@@ -103,25 +103,26 @@ struct result {
     json_t *json;
 };
 
-static void run_one(struct hunt *hunt, const struct scenario *scenario, FILE *out, struct result *result)
+static void run_one(struct campaign *campaign, const struct scenario *scenario, FILE *out,
+                    struct result *result)
 {
     struct replay replay;
     struct story story;
     char words[SCENARIO_TEXT];
-    if (!replay_run(&hunt->execution, &scenario->script, &replay)) {
+    if (!replay_run(&campaign->execution, &scenario->script, &replay)) {
         snprintf(result->error, sizeof result->error, "%s", replay.error);
         return;
     }
-    story_tell(&hunt->execution, &replay, &story);
+    story_tell(&campaign->execution, &replay, &story);
     if (out) {
-        story_print(&hunt->execution, &story, out);
+        story_print(&campaign->execution, &story, out);
         fprintf(out, "%s\n", story.explanation);
     }
-    scenario_met(scenario, &hunt->execution.ending, NULL, result->not_met, sizeof result->not_met);
+    scenario_met(scenario, &campaign->execution.ending, NULL, result->not_met, sizeof result->not_met);
     result->json = json_pack("{s:s, s:o, s:o, s:s}", "replay",
                              scenario_short(&scenario->settings, &scenario->script, words), "ending",
-                             story_ending(&hunt->execution), "steps", story_steps(&hunt->execution, &replay),
-                             "explanation", story.explanation);
+                             story_ending(&campaign->execution), "steps",
+                             story_steps(&campaign->execution, &replay), "explanation", story.explanation);
 }
 
 static void nobody_is_told(void *context, double share)
@@ -130,12 +131,14 @@ static void nobody_is_told(void *context, double share)
     (void)share;
 }
 
-static void run_all(struct hunt *hunt, const struct scenario *scenario, FILE *out, struct result *result)
+static void run_all(struct campaign *campaign, const struct scenario *scenario, FILE *out,
+                    struct result *result)
 {
-    const struct totals *t = &hunt->totals;
-    const struct hunt_limits everything = {.bound = NO_BOUND};
-    if (!hunt_run(hunt, &everything, nobody_is_told, NULL) || !hunt->complete) {
-        snprintf(result->error, sizeof result->error, "%s", *hunt->error ? hunt->error : "interrupted");
+    const struct totals *t = &campaign->totals;
+    const struct campaign_limits everything = {.bound = NO_BOUND};
+    if (!campaign_run(campaign, &everything, nobody_is_told, NULL) || !campaign->complete) {
+        snprintf(result->error, sizeof result->error, "%s",
+                 *campaign->error ? campaign->error : "interrupted");
         return;
     }
     if (out)
@@ -148,7 +151,7 @@ static void run_all(struct hunt *hunt, const struct scenario *scenario, FILE *ou
                              scenario->settings.strategy->name, "schedules", (json_int_t)t->schedules,
                              "oversold", (json_int_t)t->oversold, "drift", (json_int_t)t->drifted,
                              "undersold", (json_int_t)t->undersold, "stuck_locks", (json_int_t)t->stuck,
-                             "witness", hunt_counterexample(hunt));
+                             "witness", campaign_counterexample(campaign));
 }
 
 static void print_title(const struct explore_case *c, FILE *out)
@@ -161,18 +164,18 @@ static void print_title(const struct explore_case *c, FILE *out)
 }
 
 /* Runs one, adds what it came to, and returns what it says about the product. */
-static int run_case(const struct explore_case *c, struct hunt *hunt, struct product_schema *schema,
+static int run_case(const struct explore_case *c, struct campaign *campaign, struct product_schema *schema,
                     const char *url, FILE *out, json_t *results)
 {
     struct result result = {0};
     if (out)
         print_title(c, out);
-    if (!hunt_open(hunt, schema, url, &c->scenario.settings)) {
-        complain("%s", hunt->error);
+    if (!campaign_open(campaign, schema, url, &c->scenario.settings)) {
+        complain("%s", campaign->error);
         return ENDED_ENVIRONMENT;
     }
-    (c->scenario.all ? run_all : run_one)(hunt, &c->scenario, out, &result);
-    hunt_close(hunt);
+    (c->scenario.all ? run_all : run_one)(campaign, &c->scenario, out, &result);
+    campaign_close(campaign);
     const char *wrong = *result.error ? result.error : result.not_met;
     if (out && *wrong)
         fprintf(out, "✗ %s\n\n", wrong);
@@ -190,19 +193,19 @@ static int run_case(const struct explore_case *c, struct hunt *hunt, struct prod
 json_t *cases_run(const struct explore_cases *cases, struct product_schema *schema, const char *url,
                   FILE *out, int *ret_status)
 {
-    struct hunt *hunt = calloc(1, sizeof *hunt);
+    struct campaign *campaign = calloc(1, sizeof *campaign);
     json_t *results = json_array();
     *ret_status = ENDED_AS_EXPECTED;
-    for (size_t i = 0; hunt && i < cases->count && !interrupted() && !hunt->execution.lost; i++) {
-        int status = run_case(&cases->list[i], hunt, schema, url, out, results);
+    for (size_t i = 0; campaign && i < cases->count && !interrupted() && !campaign->execution.lost; i++) {
+        int status = run_case(&cases->list[i], campaign, schema, url, out, results);
         if (status > *ret_status)
             *ret_status = status;
     }
-    if (!hunt) {
+    if (!campaign) {
         json_decref(results);
         results = NULL;
     }
-    if (hunt && !hunt->execution.lost) /* threads that did not finish still use it */
-        free(hunt);
+    if (campaign && !campaign->execution.lost) /* threads that did not finish still use it */
+        free(campaign);
     return results;
 }
