@@ -228,8 +228,8 @@ static int explore_in(struct lab *lab, const struct explore_settings *settings,
         return ENDED_ENVIRONMENT;
     }
     int64_t began_us = monotonic_us();
-    bool explored = explore_crew_run(&settings->plan, &addresses, chosen, count, (size_t)settings->jobs,
-                                     found);
+    bool explored = worker_processes_run(&settings->plan, &addresses, chosen, count, (size_t)settings->jobs,
+                                         found);
     json_auto_t *missing = json_array();
     for (size_t i = 0; i < count; i++)
         if (found[i] ? json_array_append_new(rows, found[i]) != 0
@@ -249,8 +249,8 @@ static int explore_in(struct lab *lab, const struct explore_settings *settings,
     }
     bool written = output_write(document, &settings->output);
     if (settings->plan.limits.show && strcmp(settings->output.format, "json") != 0)
-        explore_show(rows);
-    if (settings->save && !explore_save(rows, settings->save))
+        print_counterexamples(rows);
+    if (settings->save && !save_counterexamples(rows, settings->save))
         written = false;
     int status = result_status(rows, settings->strategies);
     return written && (explored || status == ENDED_BROKEN) ? status : ENDED_ENVIRONMENT;
@@ -271,7 +271,7 @@ static int write_replays(const struct explore_settings *settings, json_t *result
 }
 
 static int replay_in(struct lab *lab, const struct explore_settings *settings,
-                     const struct explore_cases *cases)
+                     const struct scenario_list *list)
 {
     struct lock_config addresses;
     struct product_schema schema;
@@ -284,8 +284,8 @@ static int replay_in(struct lab *lab, const struct explore_settings *settings,
         complain("postgresql: %s", schema.error);
         return status;
     }
-    json_auto_t *results = cases_run(cases, &schema, addresses.database_url, as_json ? NULL : stdout,
-                                     &status);
+    json_auto_t *results = scenario_list_run(list, &schema, addresses.database_url, as_json ? NULL : stdout,
+                                             &status);
     product_schema_close(&schema);
     if (!results || (as_json && write_replays(settings, results) != ENDED_AS_EXPECTED))
         return ENDED_ENVIRONMENT;
@@ -295,19 +295,19 @@ static int replay_in(struct lab *lab, const struct explore_settings *settings,
 /* ---- the command ---------------------------------------------------------------------------------------------- */
 
 static int in_lab(const struct explore_settings *settings, const char *strategies_meant,
-                  const struct explore_cases *cases)
+                  const struct scenario_list *list)
 {
     const struct strategy *chosen[STRATEGIES_MOST];
     struct lab_settings place = {
         .servers = settings->servers, .database = true, .strategies = strategies_meant};
     struct lab lab;
     int status = ENDED_ENVIRONMENT;
-    size_t count = cases->count ? 0 : choose(strategies_meant, chosen);
-    if ((cases->count == 0 && count == 0) || !lab_settings_valid(&place))
+    size_t count = list->count ? 0 : choose(strategies_meant, chosen);
+    if ((list->count == 0 && count == 0) || !lab_settings_valid(&place))
         return ENDED_USAGE;
     interrupt_watch();
     if (lab_open(&place, &lab)) {
-        status = cases->count ? replay_in(&lab, settings, cases) : explore_in(&lab, settings, chosen, count);
+        status = list->count ? replay_in(&lab, settings, list) : explore_in(&lab, settings, chosen, count);
         lab_close(&lab);
     }
     return interrupted() ? 128 + interrupted() : status;
@@ -315,14 +315,14 @@ static int in_lab(const struct explore_settings *settings, const char *strategie
 
 static int replay(const struct explore_settings *settings)
 {
-    struct explore_cases cases = {0};
+    struct scenario_list list = {0};
     bool read = true;
     for (size_t i = 0; i < settings->replays.count && read; i++)
-        read = cases_add(&cases, settings->replays.item[i]);
-    char *names = read ? cases_strategies(&cases) : NULL;
-    int status = names ? in_lab(settings, names, &cases) : ENDED_USAGE;
+        read = scenario_list_add(&list, settings->replays.item[i]);
+    char *names = read ? scenario_list_strategies(&list) : NULL;
+    int status = names ? in_lab(settings, names, &list) : ENDED_USAGE;
     free(names);
-    cases_free(&cases);
+    scenario_list_free(&list);
     return status;
 }
 
@@ -373,5 +373,5 @@ int explore_main(int argc, char **argv)
         return serve();
     if (settings.replays.count > 0)
         return replay(&settings);
-    return in_lab(&settings, settings.strategies, &(struct explore_cases){0});
+    return in_lab(&settings, settings.strategies, &(struct scenario_list){0});
 }

@@ -162,7 +162,7 @@ static void explain_endings(const struct ending *ending, struct text *text)
         say(text, "An order failed, and no other order explains it.");
 }
 
-void explain(const struct execution *execution, char *ret_text, size_t size)
+void explain_execution(const struct execution *execution, char *ret_text, size_t size)
 {
     struct text text = {ret_text, 0, size};
     const struct ending *ending = &execution->ending;

@@ -5,6 +5,6 @@
 #include "loadtest/explore/exec/execution.h"
 
 /* Says what the play that has ended came to, and where two orders contradict each other, how. */
-void explain(const struct execution *execution, char *ret_text, size_t size);
+void explain_execution(const struct execution *execution, char *ret_text, size_t size);
 
 #endif

@@ -88,13 +88,13 @@ static bool ends_line(const struct event *event)
 }
 
 /* The line that an event of ACTOR's belongs to; a new one where the last has ended or is another's. */
-static struct story_line *line_for(struct story *story, uint8_t actor, size_t at_transition,
-                                   bool last_has_ended)
+static struct narration_line *line_for(struct narration *narration, uint8_t actor, size_t at_transition,
+                                       bool last_has_ended)
 {
-    struct story_line *line = &story->lines[story->count > 0 ? story->count - 1 : 0];
-    if (story->count == 0 || ((last_has_ended || line->actor != actor) && story->count < DEPTH_MAX)) {
-        line = &story->lines[story->count++];
-        *line = (struct story_line){.actor = actor, .first_transition = at_transition};
+    struct narration_line *line = &narration->lines[narration->count > 0 ? narration->count - 1 : 0];
+    if (narration->count == 0 || ((last_has_ended || line->actor != actor) && narration->count < DEPTH_MAX)) {
+        line = &narration->lines[narration->count++];
+        *line = (struct narration_line){.actor = actor, .first_transition = at_transition};
     }
     line->transitions = at_transition - line->first_transition + 1;
     return line;
@@ -107,7 +107,8 @@ static bool is_told_before(const struct event *event, const struct event *before
            before->actor == event->actor && (before->what == STEP_DEL || before->what == STEP_GET);
 }
 
-static void tell_lines(const struct execution *execution, const struct replay *replay, struct story *story)
+static void tell_lines(const struct execution *execution, const struct replay *replay,
+                       struct narration *narration)
 {
     bool ended = false;
     size_t e = 0;
@@ -118,22 +119,22 @@ static void tell_lines(const struct execution *execution, const struct replay *r
             event_text(event, text, sizeof text);
             if (!*text || is_told_before(event, e > 0 ? event - 1 : NULL))
                 continue;
-            struct story_line *line = line_for(story, event->actor, m, ended);
+            struct narration_line *line = line_for(narration, event->actor, m, ended);
             size_t used = strlen(line->text);
             snprintf(line->text + used, sizeof line->text - used, "%s%s", used ? ", " : "", text);
             line->stock = replay->stock[m];
             ended = ends_line(event);
         }
-        if (story->count > 0)
-            story->lines[story->count - 1].stock = replay->stock[m];
+        if (narration->count > 0)
+            narration->lines[narration->count - 1].stock = replay->stock[m];
     }
 }
 
-void story_tell(const struct execution *execution, const struct replay *replay, struct story *ret_story)
+void narrate(const struct execution *execution, const struct replay *replay, struct narration *ret_narration)
 {
-    *ret_story = (struct story){0};
-    tell_lines(execution, replay, ret_story);
-    explain(execution, ret_story->explanation, sizeof ret_story->explanation);
+    *ret_narration = (struct narration){0};
+    tell_lines(execution, replay, ret_narration);
+    explain_execution(execution, ret_narration->explanation, sizeof ret_narration->explanation);
 }
 
 /* ---- printing ------------------------------------------------------------------------------------------------- */
@@ -145,23 +146,23 @@ static void print_padded(FILE *out, const char *text, size_t width)
         fputc(' ', out);
 }
 
-void story_print(const struct execution *execution, const struct story *story, FILE *out)
+void narration_print(const struct execution *execution, const struct narration *narration, FILE *out)
 {
     enum { GAP = 2, NUMBER = 4 };
     size_t width[ACTORS_MAX];
     for (size_t i = 0; i < execution->settings.actors; i++)
         width[i] = 1 + GAP;
-    for (size_t i = 0; i < story->count; i++) {
-        size_t needs = display_width(story->lines[i].text) + GAP;
-        if (needs > width[story->lines[i].actor])
-            width[story->lines[i].actor] = needs;
+    for (size_t i = 0; i < narration->count; i++) {
+        size_t needs = display_width(narration->lines[i].text) + GAP;
+        if (needs > width[narration->lines[i].actor])
+            width[narration->lines[i].actor] = needs;
     }
     print_padded(out, "  #", NUMBER);
     for (size_t i = 0; i < execution->settings.actors; i++)
         print_padded(out, (char[]){actor_name((unsigned)i), '\0'}, width[i]);
     fputs("stock\n", out);
-    for (size_t i = 0; i < story->count; i++) {
-        const struct story_line *line = &story->lines[i];
+    for (size_t i = 0; i < narration->count; i++) {
+        const struct narration_line *line = &narration->lines[i];
         fprintf(out, "%3zu ", i + 1);
         for (size_t a = 0; a < execution->settings.actors; a++)
             print_padded(out, line->actor == a ? line->text : "", width[a]);
@@ -169,7 +170,7 @@ void story_print(const struct execution *execution, const struct story *story, F
     }
 }
 
-json_t *story_steps(const struct execution *execution, const struct replay *replay)
+json_t *events_json(const struct execution *execution, const struct replay *replay)
 {
     json_t *steps = json_array();
     size_t e = 0;
@@ -188,7 +189,7 @@ json_t *story_steps(const struct execution *execution, const struct replay *repl
     return steps;
 }
 
-json_t *story_ending(const struct execution *execution)
+json_t *ending_json(const struct execution *execution)
 {
     const struct ending *ending = &execution->ending;
     json_t *outcomes = json_array();

@@ -11,7 +11,7 @@ static void show_one(const json_t *counterexample)
                json_string_value(json_object_get(counterexample, "explanation")));
 }
 
-void explore_show(const json_t *rows)
+void print_counterexamples(const json_t *rows)
 {
     size_t i, j;
     const json_t *row, *counterexample;

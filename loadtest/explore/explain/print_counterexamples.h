@@ -5,6 +5,6 @@
 #include <jansson.h>
 
 /* Prints all that ROWS have kept, in columns, on stdout. */
-void explore_show(const json_t *rows);
+void print_counterexamples(const json_t *rows);
 
 #endif

@@ -172,13 +172,13 @@ static bool is_reproduced(struct campaign *campaign, const struct counterexample
 }
 
 /* In columns, as a text. */
-static json_t *tell(const struct execution *execution, const struct story *story)
+static json_t *tell(const struct execution *execution, const struct narration *narration)
 {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (out)
-        story_print(execution, story, out);
+        narration_print(execution, narration, out);
     json_t *told = out && fclose(out) == 0 ? json_string(text) : NULL;
     free(text);
     return told;
@@ -188,7 +188,7 @@ static json_t *counterexample_json(struct campaign *campaign, const struct count
 {
     struct script script;
     struct replay replay;
-    struct story story;
+    struct narration narration;
     char words[SCENARIO_TEXT];
     int reproduced = 0;
     if (campaign->execution.lost || !apply_again(campaign, counterexample))
@@ -196,12 +196,12 @@ static json_t *counterexample_json(struct campaign *campaign, const struct count
     script_of_execution(&campaign->execution, &script);
     for (int i = 0; i < REPLAY_RUNS; i++)
         reproduced += is_reproduced(campaign, counterexample, &script, &replay);
-    story_tell(&campaign->execution, &replay, &story);
+    narrate(&campaign->execution, &replay, &narration);
     return json_pack("{s:s, s:i, s:o, s:o, s:s, s:o, s:i}", "replay",
                      scenario_short(&campaign->execution.settings, &script, words), "switches",
-                     (int)counterexample->switches, "steps", story_steps(&campaign->execution, &replay),
-                     "ending", story_ending(&campaign->execution), "explanation", story.explanation, "told",
-                     tell(&campaign->execution, &story), "reproduced", reproduced);
+                     (int)counterexample->switches, "steps", events_json(&campaign->execution, &replay),
+                     "ending", ending_json(&campaign->execution), "explanation", narration.explanation,
+                     "told", tell(&campaign->execution, &narration), "reproduced", reproduced);
 }
 
 json_t *campaign_counterexample(struct campaign *campaign)

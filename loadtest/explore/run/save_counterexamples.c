@@ -68,7 +68,7 @@ static bool save(const json_t *row, const char *dir)
     return written;
 }
 
-bool explore_save(const json_t *rows, const char *dir)
+bool save_counterexamples(const json_t *rows, const char *dir)
 {
     size_t i;
     json_t *row;

@@ -6,6 +6,6 @@
 #include <stdbool.h>
 
 /* Writes the witness of each of ROWS to DIR/STRATEGY.sched, making DIR where it is missing. False, having said why. */
-bool explore_save(const json_t *rows, const char *dir);
+bool save_counterexamples(const json_t *rows, const char *dir);
 
 #endif

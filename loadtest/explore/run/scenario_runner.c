@@ -16,48 +16,48 @@ enum { FILE_MOST = 64 * 1024 };
 
 /* ---- reading -------------------------------------------------------------------------------------------------- */
 
-static bool add(struct explore_cases *cases, const struct scenario *scenario, const char *file)
+static bool add(struct scenario_list *list, const struct scenario *scenario, const char *file)
 {
-    struct explore_case *longer = realloc(cases->list, (cases->count + 1) * sizeof *longer);
+    struct scenario_from *longer = realloc(list->item, (list->count + 1) * sizeof *longer);
     char *source = NULL;
     if (longer)
-        cases->list = longer;
+        list->item = longer;
     if (!longer || (file && asprintf(&source, "%s:%d", file, scenario->line) < 0)) {
         complain("out of memory");
         return false;
     }
-    cases->list[cases->count++] = (struct explore_case){*scenario, source};
+    list->item[list->count++] = (struct scenario_from){*scenario, source};
     return true;
 }
 
-static bool add_file(struct explore_cases *cases, const char *path, FILE *file)
+static bool add_file(struct scenario_list *list, const char *path, FILE *file)
 {
-    static struct scenario scenarios[SCENARIOS_MAX];
+    static struct scenario parsed[SCENARIOS_MAX];
     char error[600], *text = calloc(1, FILE_MOST + 1);
     if (!text) {
         complain("out of memory");
         return false;
     }
     bool whole = fread(text, 1, FILE_MOST, file) < FILE_MOST && !ferror(file);
-    size_t count = whole ? scenarios_parse(text, scenarios, SCENARIOS_MAX, error, sizeof error) : 0;
+    size_t count = whole ? scenarios_parse(text, parsed, SCENARIOS_MAX, error, sizeof error) : 0;
     if (!whole)
         complain("%s cannot be read, or is too long", path);
     else if (count == 0)
         complain("%s: %s", path, error);
     bool added = count > 0;
     for (size_t i = 0; i < count && added; i++)
-        added = add(cases, &scenarios[i], path);
+        added = add(list, &parsed[i], path);
     free(text);
     return added;
 }
 
-bool cases_add(struct explore_cases *cases, const char *file_or_scenario)
+bool scenario_list_add(struct scenario_list *list, const char *file_or_scenario)
 {
     struct scenario scenario;
     char error[600];
     FILE *file = fopen(file_or_scenario, "re");
     if (file) {
-        bool added = add_file(cases, file_or_scenario, file);
+        bool added = add_file(list, file_or_scenario, file);
         fclose(file);
         return added;
     }
@@ -66,28 +66,28 @@ bool cases_add(struct explore_cases *cases, const char *file_or_scenario)
         return false;
     }
     if (scenario_parse_short(file_or_scenario, &scenario, error, sizeof error))
-        return add(cases, &scenario, NULL);
+        return add(list, &scenario, NULL);
     complain("--replay: %s", error);
     return false;
 }
 
-void cases_free(struct explore_cases *cases)
+void scenario_list_free(struct scenario_list *list)
 {
-    for (size_t i = 0; i < cases->count; i++)
-        free(cases->list[i].source);
-    free(cases->list);
-    *cases = (struct explore_cases){0};
+    for (size_t i = 0; i < list->count; i++)
+        free(list->item[i].source);
+    free(list->item);
+    *list = (struct scenario_list){0};
 }
 
-char *cases_strategies(const struct explore_cases *cases)
+char *scenario_list_strategies(const struct scenario_list *list)
 {
     char *names = NULL;
     size_t size;
     FILE *out = open_memstream(&names, &size);
     if (!out)
         return NULL;
-    for (size_t i = 0; i < cases->count; i++)
-        fprintf(out, "%s%s", i ? "," : "", cases->list[i].scenario.settings.strategy->name);
+    for (size_t i = 0; i < list->count; i++)
+        fprintf(out, "%s%s", i ? "," : "", list->item[i].scenario.settings.strategy->name);
     if (fclose(out) == 0)
         return names;
     free(names);
@@ -107,22 +107,22 @@ static void run_one(struct campaign *campaign, const struct scenario *scenario, 
                     struct result *result)
 {
     struct replay replay;
-    struct story story;
+    struct narration narration;
     char words[SCENARIO_TEXT];
     if (!replay_run(&campaign->execution, &scenario->script, &replay)) {
         snprintf(result->error, sizeof result->error, "%s", replay.error);
         return;
     }
-    story_tell(&campaign->execution, &replay, &story);
+    narrate(&campaign->execution, &replay, &narration);
     if (out) {
-        story_print(&campaign->execution, &story, out);
-        fprintf(out, "%s\n", story.explanation);
+        narration_print(&campaign->execution, &narration, out);
+        fprintf(out, "%s\n", narration.explanation);
     }
     scenario_met(scenario, &campaign->execution.ending, NULL, result->not_met, sizeof result->not_met);
-    result->json = json_pack("{s:s, s:o, s:o, s:s}", "replay",
-                             scenario_short(&scenario->settings, &scenario->script, words), "ending",
-                             story_ending(&campaign->execution), "steps",
-                             story_steps(&campaign->execution, &replay), "explanation", story.explanation);
+    result->json = json_pack(
+        "{s:s, s:o, s:o, s:s}", "replay", scenario_short(&scenario->settings, &scenario->script, words),
+        "ending", ending_json(&campaign->execution), "steps", events_json(&campaign->execution, &replay),
+        "explanation", narration.explanation);
 }
 
 static void nobody_is_told(void *context, double share)
@@ -154,7 +154,7 @@ static void run_all(struct campaign *campaign, const struct scenario *scenario, 
                              "witness", campaign_counterexample(campaign));
 }
 
-static void print_title(const struct explore_case *c, FILE *out)
+static void print_title(const struct scenario_from *c, FILE *out)
 {
     char words[SCENARIO_TEXT];
     if (c->source)
@@ -164,8 +164,8 @@ static void print_title(const struct explore_case *c, FILE *out)
 }
 
 /* Runs one, adds what it came to, and returns what it says about the product. */
-static int run_case(const struct explore_case *c, struct campaign *campaign, struct product_schema *schema,
-                    const char *url, FILE *out, json_t *results)
+static int run_scenario(const struct scenario_from *c, struct campaign *campaign,
+                        struct product_schema *schema, const char *url, FILE *out, json_t *results)
 {
     struct result result = {0};
     if (out)
@@ -190,14 +190,14 @@ static int run_case(const struct explore_case *c, struct campaign *campaign, str
     return *wrong ? ENDED_BROKEN : ENDED_AS_EXPECTED;
 }
 
-json_t *cases_run(const struct explore_cases *cases, struct product_schema *schema, const char *url,
-                  FILE *out, int *ret_status)
+json_t *scenario_list_run(const struct scenario_list *list, struct product_schema *schema, const char *url,
+                          FILE *out, int *ret_status)
 {
     struct campaign *campaign = calloc(1, sizeof *campaign);
     json_t *results = json_array();
     *ret_status = ENDED_AS_EXPECTED;
-    for (size_t i = 0; campaign && i < cases->count && !interrupted() && !campaign->execution.lost; i++) {
-        int status = run_case(&cases->list[i], campaign, schema, url, out, results);
+    for (size_t i = 0; campaign && i < list->count && !interrupted() && !campaign->execution.lost; i++) {
+        int status = run_scenario(&list->item[i], campaign, schema, url, out, results);
         if (status > *ret_status)
             *ret_status = status;
     }

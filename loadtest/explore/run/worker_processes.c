@@ -19,7 +19,7 @@
 
 enum { WORKERS_MAX = 16, LOOK_MS = 200 /* until an interrupt reaches the workers */ };
 
-struct crew {
+struct worker_pool {
     const struct explore_plan *plan;
     const struct lock_config *addresses;
     const struct strategy *const *chosen;
@@ -70,20 +70,20 @@ static bool is_there(struct product_schema *schema)
     return false;
 }
 
-static int work(const struct crew *crew, FILE *out)
+static int work(const struct worker_pool *pool, FILE *out)
 {
     struct product_schema schema;
     uint8_t number;
     bool well = true;
-    lock_configure(crew->addresses);
-    if (!product_schema_open(crew->addresses->database_url, &schema)) {
+    lock_configure(pool->addresses);
+    if (!product_schema_open(pool->addresses->database_url, &schema)) {
         complain("postgresql: %s", schema.error);
         return 1;
     }
-    while (well && !interrupted() && read(crew->work, &number, 1) == 1) {
+    while (well && !interrupted() && read(pool->work, &number, 1) == 1) {
         struct report report = {out, number, -1};
-        json_t *row = explore_strategy(crew->plan, crew->chosen[number], &schema,
-                                       crew->addresses->database_url, report_covered, &report);
+        json_t *row = explore_strategy(pool->plan, pool->chosen[number], &schema,
+                                       pool->addresses->database_url, report_covered, &report);
         bool failed = json_object_get(row, "reason");
         well = report_row(out, number, row) && (!failed || is_there(&schema));
     }
@@ -97,7 +97,7 @@ struct worker {
     FILE *lines;
 };
 
-static bool start_worker(const struct crew *crew, struct worker *ret_worker)
+static bool start_worker(const struct worker_pool *pool, struct worker *ret_worker)
 {
     int ends[2];
     pid_t parent = getpid();
@@ -108,7 +108,7 @@ static bool start_worker(const struct crew *crew, struct worker *ret_worker)
         close(ends[0]);
         FILE *out = fdopen(ends[1], "w");
         (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-        _exit(!out || getppid() != parent ? 1 : work(crew, out));
+        _exit(!out || getppid() != parent ? 1 : work(pool, out));
     }
     close(ends[1]);
     *ret_worker = (struct worker){
@@ -122,25 +122,26 @@ static bool start_worker(const struct crew *crew, struct worker *ret_worker)
 
 /* ---- the one that collects ------------------------------------------------------------------------------------ */
 
-static void take_line(const char *line, struct progress *progress, const struct crew *crew, json_t **ret_rows)
+static void take_line(const char *line, struct progress *progress, const struct worker_pool *pool,
+                      json_t **ret_rows)
 {
     json_t *said = json_loads(line, 0, NULL);
     size_t at = (size_t)json_integer_value(json_object_get(said, "at"));
     json_t *row = json_object_get(said, "row");
-    if (said && at < crew->count && row) {
+    if (said && at < pool->count && row) {
         ret_rows[at] = json_incref(row);
         progress_step_done(progress);
-    } else if (said && at < crew->count) {
-        progress_label(progress, "%s", crew->chosen[at]->name);
+    } else if (said && at < pool->count) {
+        progress_label(progress, "%s", pool->chosen[at]->name);
         progress_update(progress, (double)json_integer_value(json_object_get(said, "percent")) / 100, "");
     }
     json_decref(said);
 }
 
 /* Reads until all have closed their ends. */
-static void collect(struct worker *workers, size_t count, const struct crew *crew, json_t **ret_rows)
+static void collect(struct worker *workers, size_t count, const struct worker_pool *pool, json_t **ret_rows)
 {
-    struct progress progress = progress_begin(crew->count);
+    struct progress progress = progress_begin(pool->count);
     struct pollfd polled[WORKERS_MAX];
     char *line = NULL;
     size_t size = 0, open = count;
@@ -158,7 +159,7 @@ static void collect(struct worker *workers, size_t count, const struct crew *cre
             if (polled[i].fd < 0 || !polled[i].revents)
                 continue;
             if (getline(&line, &size, workers[i].lines) > 0) {
-                take_line(line, &progress, crew, ret_rows);
+                take_line(line, &progress, pool, ret_rows);
             } else if (!ferror(workers[i].lines) || errno != EINTR) {
                 polled[i].fd = -1;
                 open--;
@@ -198,23 +199,23 @@ static int pipe_of_work(size_t count)
     return ends[0];
 }
 
-bool explore_crew_run(const struct explore_plan *plan, const struct lock_config *addresses,
-                      const struct strategy *const *chosen, size_t count, size_t workers, json_t **ret_rows)
+bool worker_processes_run(const struct explore_plan *plan, const struct lock_config *addresses,
+                          const struct strategy *const *chosen, size_t count, size_t most, json_t **ret_rows)
 {
-    struct crew crew = {plan, addresses, chosen, count, pipe_of_work(count)};
-    struct worker crowd[WORKERS_MAX];
+    struct worker_pool pool = {plan, addresses, chosen, count, pipe_of_work(count)};
+    struct worker workers[WORKERS_MAX];
     size_t started = 0;
-    bool well = crew.work >= 0;
-    while (well && started < workers && started < count && started < WORKERS_MAX)
-        if ((well = start_worker(&crew, &crowd[started])))
+    bool well = pool.work >= 0;
+    while (well && started < most && started < count && started < WORKERS_MAX)
+        if ((well = start_worker(&pool, &workers[started])))
             started++;
     if (!well)
         complain("cannot start a process: %s", strerror(errno));
-    collect(crowd, started, &crew, ret_rows);
+    collect(workers, started, &pool, ret_rows);
     for (size_t i = 0; i < started; i++)
-        well = end_worker(&crowd[i]) && well;
-    if (crew.work >= 0)
-        close(crew.work);
+        well = end_worker(&workers[i]) && well;
+    if (pool.work >= 0)
+        close(pool.work);
     for (size_t i = 0; i < count; i++)
         well = well && ret_rows[i];
     return well;

@@ -4,10 +4,10 @@
 
 #include "loadtest/explore/run/explore_strategy.h"
 
-/* Explores each of COUNT strategies by one of at most WORKERS processes. ADDRESSES: where the servers are. RET_ROWS gets
+/* Explores each of COUNT strategies by one of at most MOST processes. ADDRESSES: where the servers are. RET_ROWS gets
  * a row for each, in order, new references; NULL for those that were not finished, and then it returns false, having said why on
  * stderr unless it was an interrupt. */
-bool explore_crew_run(const struct explore_plan *plan, const struct lock_config *addresses,
-                      const struct strategy *const *chosen, size_t count, size_t workers, json_t **ret_rows);
+bool worker_processes_run(const struct explore_plan *plan, const struct lock_config *addresses,
+                          const struct strategy *const *chosen, size_t count, size_t most, json_t **ret_rows);
 
 #endif

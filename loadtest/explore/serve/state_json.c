@@ -256,7 +256,7 @@ static json_t *database_json(const struct execution *execution, const struct dat
 /* What happened, an event an object, with the number of its move. */
 static json_t *told_json(const struct execution *execution, const struct replay *replay)
 {
-    json_t *steps = story_steps(execution, replay), *step;
+    json_t *steps = events_json(execution, replay), *step;
     size_t i, transition = 0;
     json_array_foreach(steps, i, step) {
         while (i >= execution->transition_ends[transition])

@@ -189,10 +189,10 @@ static void add_ending(struct execution *execution, const struct database_view *
         judge_so_far(execution, &view->audit);
     bool bad = over ? ending_is_bad(&execution->ending) : execution->ending.oversold > 0;
     if (over || bad)
-        explain(execution, why, sizeof why);
+        explain_execution(execution, why, sizeof why);
     json_object_set_new(state, "oversold", json_integer((json_int_t)execution->ending.oversold));
     json_object_set_new(state, "bad", json_boolean(bad));
-    json_object_set_new(state, "ending", over ? story_ending(execution) : json_null());
+    json_object_set_new(state, "ending", over ? ending_json(execution) : json_null());
     json_object_set_new(state, "explanation", *why ? json_string(why) : json_null());
 }
 
