@@ -74,7 +74,7 @@ def test_the_services_role_owns_the_shops_tables_and_nothing_else(own, services)
 
 def older_shop(superuser_url):
     """Version 1 of the tables, made by whoever URL names, with one order."""
-    schema = (ROOT / "db" / "db/schema/001.sql").read_text()
+    schema = (ROOT / "db/schema/001.sql").read_text()
     psql(
         superuser_url,
         "CREATE TABLE schema_version (version int PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now());"
@@ -85,7 +85,7 @@ def older_shop(superuser_url):
 
 
 def expect_new_version(service, url):
-    newest = max(int(number) for number in re.findall(r"schema_(\d+)", " ".join(os.listdir(ROOT / "db"))))
+    newest = max(int(number) for number in re.findall(r"(\d+)\.sql", " ".join(os.listdir(ROOT / "db/schema"))))
     assert number(url, "SELECT max(version) FROM schema_version") == newest
     assert service.get("/products/1").json["name"] == "Old ticket"
     assert service.order(1).status == 201

@@ -393,7 +393,7 @@ def test_sixteen_clients_of_two_processes_sell_exactly_what_there_is(pair, strat
 
 
 def test_a_database_of_the_first_version_is_brought_up_to_date(services, database):
-    psql(database, (ROOT / "db" / "db/schema/001.sql").read_text(encoding="utf-8"))
+    psql(database, (ROOT / "db/schema/001.sql").read_text(encoding="utf-8"))
     psql(
         database,
         "CREATE TABLE schema_version (version int PRIMARY KEY,"
