@@ -2,6 +2,7 @@
  * for another. Only then is what can be done next the same in every run. */
 #include "base/clock.h"
 #include "loadtest/explore/exec/fault_transitions.h"
+#include "loadtest/explore/exec/invariants.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -172,31 +173,6 @@ static void let_try_again(struct execution *execution, size_t since)
     }
 }
 
-/* Is what an order was refused there after all? Stock only falls in a schedule, so what is left now, committed, was left when it
- * was refused. False: PostgreSQL does not say. The mutex is held but for the question. */
-static bool look_at_refusals(struct execution *execution, size_t since)
-{
-    struct product_audit audit = {0};
-    bool looked = false, well = true;
-    size_t count = execution->trace.event_count;
-    for (size_t i = since; i < count && well; i++) {
-        const struct event *event = &execution->trace.events[i];
-        if (event->what != EVENT_ENDED || event->value != SOLD_OUT)
-            continue;
-        if (!looked) {
-            pthread_mutex_unlock(&execution->trace.mutex);
-            well = product_schema_audit(execution->schema, &audit);
-            pthread_mutex_lock(&execution->trace.mutex);
-            looked = true;
-        }
-        if (!well)
-            snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->schema->error);
-        else if (audit.left >= execution->settings.quantities[event->actor])
-            execution->ending.false_refusal = true;
-    }
-    return well;
-}
-
 /* Who reports first of several that go on at once is chance: the one that was moved is noted first. */
 static void put_in_order(struct execution *execution, size_t since, unsigned acting)
 {
@@ -238,9 +214,7 @@ static bool apply_transition(struct execution *execution, struct transition tran
     bool settled = made && settle(execution);
     *ret_late = settled && is_late_victim(execution, since, waiting);
     note_deadlocks(execution, since);
-    if (settled)
-        faults_watch(execution, since);
-    settled = settled && look_at_refusals(execution, since);
+    settled = settled && invariants_check(execution, since);
     let_try_again(execution, since);
     put_in_order(execution, since, transition.actor);
     execution->transitions[execution->transition_count] = transition;

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 
 #include "loadtest/explore/exec/fault_transitions.h"
+#include "loadtest/explore/exec/invariants.h"
 #include "loadtest/explore/exec/lock_admin.h"
 
 #include <stdio.h>
@@ -231,50 +232,6 @@ bool execution_has_reported(const struct execution *execution, size_t actor, uin
     return false;
 }
 
-/* Can a correct order end so in this schedule? */
-static bool is_explained(const struct execution *execution, enum outcome outcome)
-{
-    const struct strategy *strategy = execution->settings.strategy;
-    switch (outcome) {
-    case CREATED:
-    case SOLD_OUT:
-        return true; /* whether it is sold out: faults_watch */
-    /* A wait ended, or nobody could end it; and where orders do not wait, others hold what it wants. */
-    case BUSY:
-        return execution->fault_made || execution->ending.stuck ||
-               strategy_stock_kind(strategy) == STOCK_UNITS;
-    /* Others were quicker; but in so many tries as some strategies have, all others have had their turn. */
-    case CONFLICT: return strategy->max_tries <= 1;
-    case LOST_LOCK: return execution->fault_made;
-    default: return false;
-    }
-}
-
-static void judge(struct execution *execution)
-{
-    struct ending *ending = &execution->ending;
-    int64_t stock = execution->settings.stock, acknowledged = 0;
-    ending->drift = ending->audit.sold - (stock - ending->audit.left);
-    ending->oversold = ending->audit.sold > stock ? ending->audit.sold - stock : 0;
-    for (size_t i = 0; i < execution->settings.actors; i++) {
-        enum outcome outcome = ending->outcomes[i];
-        if (execution_has_reported(
-                execution, i, EVENT_CRASHED)) { /* its client was told nothing; what it committed stands */
-            acknowledged += execution_has_reported(execution, i, STEP_COMMIT) ||
-                            execution_has_reported(execution, i, STEP_COMMIT_ORDER);
-            continue;
-        }
-        acknowledged += outcome == CREATED;
-        ending->undersold |= outcome != CREATED &&
-                             execution->settings.quantities[i] <= stock - ending->audit.sold;
-        ending->failed |= !is_explained(execution, outcome);
-    }
-    ending->answers_wrong = acknowledged != ending->audit.orders;
-    for (size_t i = 0; i < execution->trace.event_count; i++)
-        ending->waited |= execution->trace.events[i].what == EVENT_WAITS ||
-                          execution->trace.events[i].what == STEP_WAIT;
-}
-
 /* Releases a lock that an order leaked, because it would block all further schedules. */
 static bool forget_leftovers(struct execution *execution, struct actor *actor)
 {
@@ -317,7 +274,7 @@ bool execution_end(void *self)
     }
     if (!product_schema_audit(execution->schema, &execution->ending.audit))
         return database_error(execution);
-    judge(execution);
+    invariants_check_end(execution);
     return true;
 }
 
@@ -352,15 +309,4 @@ bool execution_is_doubtful(void *self)
         return true;
     execution->doubts = 0;
     return false;
-}
-
-bool ending_is_bad(const struct ending *ending)
-{
-    return ending->oversold > 0 || ending->drift != 0 || ending->answers_wrong || ending->stuck ||
-           ending->failed || ending->false_refusal || ending->leaked;
-}
-
-bool ending_breaks_lock(const struct ending *ending)
-{
-    return ending->lock_stolen || ending->two_holders || ending->unbacked_grant;
 }

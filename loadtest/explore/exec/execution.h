@@ -96,9 +96,4 @@ uint8_t execution_next_step(const struct execution *execution, unsigned actor, s
 /* Has ACTOR reported WHAT, an enum step or EVENT_…, in this schedule? */
 bool execution_has_reported(const struct execution *execution, size_t actor, uint8_t what);
 
-/* Something that the strategy should not have let happen. */
-bool ending_is_bad(const struct ending *ending);
-/* The lock itself was at fault, whatever has come of it. */
-bool ending_breaks_lock(const struct ending *ending);
-
 #endif

@@ -1,4 +1,4 @@
-/* Faults as moves: what carries a lock ends, or an order dies; and what is watched because of them: who has the lock. */
+/* Fault transitions: which faults may happen to an order or to its lock, and making one happen. */
 #include "loadtest/explore/exec/fault_transitions.h"
 
 #include "loadtest/explore/exec/lock_admin.h"
@@ -200,50 +200,5 @@ bool fault_make(struct execution *execution, struct transition transition)
     case TRANSITION_CUT: return cut(execution, actor);
     case TRANSITION_TIMEOUT: return time_out(execution, actor);
     default: return crash(execution, actor);
-    }
-}
-
-/* ---- who has the lock ----------------------------------------------------------------------------------------- */
-
-static bool has_it(const struct actor *actor)
-{
-    return actor->hold.depth > 0 && !actor->hold.is_over && actor->state != ACTOR_CRASHED;
-}
-
-/* Something of ACTOR's was released: was it what another one holds? */
-static void find_stolen_locks(struct execution *execution, unsigned actor)
-{
-    for (size_t i = 0; i < execution->settings.actors; i++) {
-        struct actor *other = &execution->actors[i];
-        if (i == actor || !has_it(other) || lock_admin_is_held(execution->lock_admin, &other->hold))
-            continue;
-        other->hold.is_over = true;
-        execution->ending.lock_stolen = true;
-        trace_event(&execution->trace, other->index, EVENT_LOCK_STOLEN, actor);
-    }
-}
-
-/* ACTOR was given the lock: does the server know of it, and is it alone? */
-static void check_holders(struct execution *execution, const struct actor *actor)
-{
-    size_t holders = 0;
-    for (size_t i = 0; i < execution->settings.actors; i++)
-        holders += has_it(&execution->actors[i]);
-    execution->ending.two_holders |= holders > 1;
-    execution->ending.unbacked_grant |= has_it(actor) &&
-                                        !lock_admin_is_held(execution->lock_admin, &actor->hold);
-}
-
-void faults_watch(struct execution *execution, size_t since)
-{
-    size_t count = execution->trace.event_count; /* more may be noted */
-    if (!execution->settings.strategy->lock)
-        return;
-    for (size_t i = since; i < count; i++) {
-        const struct event *event = &execution->trace.events[i];
-        if (event->what == STEP_DEL || event->what == STEP_UNLOCK)
-            find_stolen_locks(execution, event->actor);
-        else if (event->what == STEP_LOCK)
-            check_holders(execution, &execution->actors[event->actor]);
     }
 }

@@ -8,7 +8,4 @@
 size_t faults_enabled(const struct execution *execution, struct transition *transitions, size_t steps);
 /* Lets it happen. False, with the play's error: it cannot be done. */
 bool fault_make(struct execution *execution, struct transition transition);
-/* After a move, whose events are those from SINCE on: has somebody the lock who should not, or lost it to a release? */
-void faults_watch(struct execution *execution, size_t since);
-
 #endif

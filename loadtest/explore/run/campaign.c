@@ -3,6 +3,7 @@
 #include "base/clock.h"
 
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/explore/exec/invariants.h"
 #include "loadtest/explore/explain/narration.h"
 #include "loadtest/explore/spec/scenario.h"
 

@@ -3,6 +3,7 @@
 #include "loadtest/explore/serve/step_through.h"
 #include "base/clock.h"
 
+#include "loadtest/explore/exec/invariants.h"
 #include "loadtest/explore/explain/explanation.h"
 #include "loadtest/explore/explain/narration.h"
 #include "loadtest/explore/run/explore_strategy.h"

@@ -1,6 +1,7 @@
 /* Adding up schedules, and what the sums say about a strategy's promise. Pure. */
 #include "loadtest/explore/spec/totals.h"
 
+#include "loadtest/explore/exec/invariants.h"
 #include "loadtest/explore/spec/scenario.h"
 
 #include <inttypes.h>

@@ -1,0 +1,138 @@
+/* The invariants: what must hold after every transition (one holder of a lock, and the server knows of it; nobody loses a
+ * lock to another's release; nobody is refused units that are there), and at the end of an execution (audit, outcomes). */
+#include "loadtest/explore/exec/invariants.h"
+
+#include "loadtest/explore/exec/lock_admin.h"
+
+/* ---- after every transition ------------------------------------------------------------------------------------ */
+
+static bool has_it(const struct actor *actor)
+{
+    return actor->hold.depth > 0 && !actor->hold.is_over && actor->state != ACTOR_CRASHED;
+}
+
+/* Something of ACTOR's was released: was it what another one holds? */
+static void find_stolen_locks(struct execution *execution, unsigned actor)
+{
+    for (size_t i = 0; i < execution->settings.actors; i++) {
+        struct actor *other = &execution->actors[i];
+        if (i == actor || !has_it(other) || lock_admin_is_held(execution->lock_admin, &other->hold))
+            continue;
+        other->hold.is_over = true;
+        execution->ending.lock_stolen = true;
+        trace_event(&execution->trace, other->index, EVENT_LOCK_STOLEN, actor);
+    }
+}
+
+/* ACTOR was given the lock: does the server know of it, and is it alone? */
+static void check_holders(struct execution *execution, const struct actor *actor)
+{
+    size_t holders = 0;
+    for (size_t i = 0; i < execution->settings.actors; i++)
+        holders += has_it(&execution->actors[i]);
+    execution->ending.two_holders |= holders > 1;
+    execution->ending.unbacked_grant |= has_it(actor) &&
+                                        !lock_admin_is_held(execution->lock_admin, &actor->hold);
+}
+
+static void check_lock(struct execution *execution, size_t since)
+{
+    size_t count = execution->trace.event_count; /* more may be noted */
+    if (!execution->settings.strategy->lock)
+        return;
+    for (size_t i = since; i < count; i++) {
+        const struct event *event = &execution->trace.events[i];
+        if (event->what == STEP_DEL || event->what == STEP_UNLOCK)
+            find_stolen_locks(execution, event->actor);
+        else if (event->what == STEP_LOCK)
+            check_holders(execution, &execution->actors[event->actor]);
+    }
+}
+
+/* Is what an order was refused there after all? Stock only falls in a schedule, so what is left now, committed, was left when it
+ * was refused. False: PostgreSQL does not say. The mutex is held but for the question. */
+static bool check_refusals(struct execution *execution, size_t since)
+{
+    struct product_audit audit = {0};
+    bool looked = false, well = true;
+    size_t count = execution->trace.event_count;
+    for (size_t i = since; i < count && well; i++) {
+        const struct event *event = &execution->trace.events[i];
+        if (event->what != EVENT_ENDED || event->value != SOLD_OUT)
+            continue;
+        if (!looked) {
+            pthread_mutex_unlock(&execution->trace.mutex);
+            well = product_schema_audit(execution->schema, &audit);
+            pthread_mutex_lock(&execution->trace.mutex);
+            looked = true;
+        }
+        if (!well)
+            snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->schema->error);
+        else if (audit.left >= execution->settings.quantities[event->actor])
+            execution->ending.false_refusal = true;
+    }
+    return well;
+}
+
+bool invariants_check(struct execution *execution, size_t since)
+{
+    check_lock(execution, since);
+    return check_refusals(execution, since);
+}
+
+/* ---- at the end ------------------------------------------------------------------------------------------------ */
+
+/* Can a correct order end so in this schedule? */
+static bool is_explained(const struct execution *execution, enum outcome outcome)
+{
+    const struct strategy *strategy = execution->settings.strategy;
+    switch (outcome) {
+    case CREATED:
+    case SOLD_OUT:
+        return true; /* whether it is sold out: check_refusals */
+    /* A wait ended, or nobody could end it; and where orders do not wait, others hold what it wants. */
+    case BUSY:
+        return execution->fault_made || execution->ending.stuck ||
+               strategy_stock_kind(strategy) == STOCK_UNITS;
+    /* Others were quicker; but in so many tries as some strategies have, all others have had their turn. */
+    case CONFLICT: return strategy->max_tries <= 1;
+    case LOST_LOCK: return execution->fault_made;
+    default: return false;
+    }
+}
+
+void invariants_check_end(struct execution *execution)
+{
+    struct ending *ending = &execution->ending;
+    int64_t stock = execution->settings.stock, acknowledged = 0;
+    ending->drift = ending->audit.sold - (stock - ending->audit.left);
+    ending->oversold = ending->audit.sold > stock ? ending->audit.sold - stock : 0;
+    for (size_t i = 0; i < execution->settings.actors; i++) {
+        enum outcome outcome = ending->outcomes[i];
+        if (execution_has_reported(
+                execution, i, EVENT_CRASHED)) { /* its client was told nothing; what it committed stands */
+            acknowledged += execution_has_reported(execution, i, STEP_COMMIT) ||
+                            execution_has_reported(execution, i, STEP_COMMIT_ORDER);
+            continue;
+        }
+        acknowledged += outcome == CREATED;
+        ending->undersold |= outcome != CREATED &&
+                             execution->settings.quantities[i] <= stock - ending->audit.sold;
+        ending->failed |= !is_explained(execution, outcome);
+    }
+    ending->answers_wrong = acknowledged != ending->audit.orders;
+    for (size_t i = 0; i < execution->trace.event_count; i++)
+        ending->waited |= execution->trace.events[i].what == EVENT_WAITS ||
+                          execution->trace.events[i].what == STEP_WAIT;
+}
+
+bool ending_is_bad(const struct ending *ending)
+{
+    return ending->oversold > 0 || ending->drift != 0 || ending->answers_wrong || ending->stuck ||
+           ending->failed || ending->false_refusal || ending->leaked;
+}
+
+bool ending_breaks_lock(const struct ending *ending)
+{
+    return ending->lock_stolen || ending->two_holders || ending->unbacked_grant;
+}
