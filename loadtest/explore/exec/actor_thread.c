@@ -29,6 +29,12 @@ void trace_event(struct execution_trace *trace, uint8_t actor, uint8_t what, int
         trace->events[trace->event_count++] = (struct event){actor, what, value};
 }
 
+bool trace_wait(struct execution_trace *trace, int64_t until_us)
+{
+    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
+    return pthread_cond_clockwait(&trace->stopped, &trace->mutex, CLOCK_MONOTONIC, &until) == 0;
+}
+
 /* ---- being held; the scene's mutex is held too ---------------------------------------------------------------- */
 
 /* A thread that ends while it is held. Only a lock in the memory of a process ends with it. */

@@ -73,6 +73,10 @@ void trace_destroy(struct execution_trace *trace);
 /* Notes what happened. The mutex is held. */
 void trace_event(struct execution_trace *trace, uint8_t actor, uint8_t what, int64_t value);
 
+/* The controller waits until an actor stops running, or until the monotonic time UNTIL_US. The mutex is held. False: the
+ * time is over. Like any wait for a condition it may also return true without a cause. */
+bool trace_wait(struct execution_trace *trace, int64_t until_us);
+
 /* Starts the thread; the actor is held before its first step. LOCK (which may be NULL) becomes the actor's own. False:
  * there is no thread or no memory, or no database; RET_ERROR of SIZE bytes says which. */
 bool actor_open(struct actor *actor, struct execution_trace *trace, uint8_t index, const char *url,

@@ -77,10 +77,8 @@ bool database_view_read(struct execution *execution, struct database_view *ret_v
     *ret_view = (struct database_view){0};
     list_sessions(execution, sessions, sizeof sessions);
     int64_t deadline_us = monotonic_us() + LOOK_US;
-    if (!product_schema_audit(schema, &ret_view->audit)) {
-        snprintf(execution->error, sizeof execution->error, "postgresql: %s", schema->error);
-        return false;
-    }
+    if (!product_schema_audit(schema, &ret_view->audit))
+        return execution_database_error(execution);
     db_set_deadline(schema->db, deadline_us, deadline_us);
     if (db_run(schema->db, &ST_ROW_HOLDER, (const char *const[]){DB_NUMBER(schema->product_id)}, &holders) !=
             DB_OK ||

@@ -14,14 +14,6 @@ enum {
     PATIENCE_US = 20000000, /* a time limit that is never met, if all is well */
 };
 
-/* Waits for a word from an actor, US at most. The mutex is held. */
-static bool wait_for_word(struct execution_trace *trace, int64_t us)
-{
-    int64_t until_us = monotonic_us() + us;
-    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-    return pthread_cond_clockwait(&trace->stopped, &trace->mutex, CLOCK_MONOTONIC, &until) == 0;
-}
-
 static size_t count_running(const struct execution *execution, bool also_waiting)
 {
     size_t count = 0;
@@ -53,9 +45,7 @@ static bool look_who_waits(struct execution *execution, bool *ret_new)
             }
             execution->actors[i].waits_for = waits_for[i];
         }
-    if (!asked)
-        snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->schema->error);
-    return asked;
+    return asked || execution_database_error(execution);
 }
 
 /* Does somebody wait, over others or not, for itself? */
@@ -81,7 +71,7 @@ static bool settle(struct execution *execution)
     int64_t until_us = monotonic_us() + PATIENCE_US;
     bool somebody_new = false;
     while (count_running(execution, true) > 0) {
-        if (count_running(execution, false) > 0 && wait_for_word(&execution->trace, LOOK_US))
+        if (count_running(execution, false) > 0 && trace_wait(&execution->trace, monotonic_us() + LOOK_US))
             continue;
         uint64_t stops = execution->trace.stops;
         if (!look_who_waits(execution, &somebody_new))
@@ -90,10 +80,10 @@ static bool settle(struct execution *execution)
             continue;
         if (count_running(execution, false) == 0 && is_deadlock(execution)) {
             execution->deadlock = true; /* PostgreSQL finds it too, and ends one of them */
-            (void)wait_for_word(&execution->trace, PATIENCE_US);
+            (void)trace_wait(&execution->trace, monotonic_us() + PATIENCE_US);
         } else if (count_running(execution, false) == 0 && somebody_new) {
             somebody_new = false;
-            (void)wait_for_word(&execution->trace, DEADLOCK_US + execution->deadlock_wait_us);
+            (void)trace_wait(&execution->trace, monotonic_us() + DEADLOCK_US + execution->deadlock_wait_us);
         } else if (count_running(execution, false) == 0) {
             return true;
         }

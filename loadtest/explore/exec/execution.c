@@ -94,11 +94,8 @@ static bool let_all_end(struct execution *execution, bool only_begun, bool *ret_
     }
     for (size_t i = 0; i < execution->settings.actors; i++)
         while (ended && (execution->actors[i].is_placing || !only_begun) &&
-               execution->actors[i].state != ACTOR_ENDED && execution->actors[i].state != ACTOR_CRASHED) {
-            struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-            ended = pthread_cond_clockwait(&execution->trace.stopped, &execution->trace.mutex,
-                                           CLOCK_MONOTONIC, &until) == 0;
-        }
+               execution->actors[i].state != ACTOR_ENDED && execution->actors[i].state != ACTOR_CRASHED)
+            ended = trace_wait(&execution->trace, until_us);
     pthread_mutex_unlock(&execution->trace.mutex);
     if (!ended)
         execution->lost = execution->schema->lost = true;
@@ -128,7 +125,7 @@ void execution_close(struct execution *execution)
     execution->settings.actors = 0;
 }
 
-static bool database_error(struct execution *execution)
+bool execution_database_error(struct execution *execution)
 {
     snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->schema->error);
     return false;
@@ -143,7 +140,7 @@ bool execution_start(void *self)
         return false;
     }
     if (!product_schema_reset(execution->schema, policy->kind, execution->settings.stock))
-        return database_error(execution);
+        return execution_database_error(execution);
     execution->trace.event_count = 0;
     execution->trace.runs_free = false;
     execution->transition_count = 0;
@@ -219,7 +216,7 @@ bool execution_read_stock(struct execution *execution, int64_t *ret_stock)
 {
     struct product_audit audit;
     if (!product_schema_audit(execution->schema, &audit))
-        return database_error(execution);
+        return execution_database_error(execution);
     *ret_stock = audit.left;
     return true;
 }
@@ -262,7 +259,7 @@ bool execution_end(void *self)
     execution->ending.stuck = stuck;
     for (size_t i = 0; i < execution->settings.actors; i++)
         if (!forget_leftovers(execution, &execution->actors[i]))
-            return database_error(execution);
+            return execution_database_error(execution);
     execution->trace.event_count =
         events; /* what they did when nobody held them is no part of the schedule */
     for (size_t i = 0; i < execution->settings.actors; i++) {
@@ -273,7 +270,7 @@ bool execution_end(void *self)
                                 &execution->actors[i].hold);
     }
     if (!product_schema_audit(execution->schema, &execution->ending.audit))
-        return database_error(execution);
+        return execution_database_error(execution);
     invariants_check_end(execution);
     return true;
 }

@@ -93,6 +93,9 @@ bool execution_read_stock(struct execution *execution, int64_t *ret_stock);
 /* The step that ACTOR is to do next, by what it has done last: an enum step, or STEP_COUNT at its end. */
 uint8_t execution_next_step(const struct execution *execution, unsigned actor, size_t events);
 
+/* Makes the schema's last error the execution's. Returns false, for its caller to return. */
+bool execution_database_error(struct execution *execution);
+
 /* Has ACTOR reported WHAT, an enum step or EVENT_…, in this schedule? */
 bool execution_has_reported(const struct execution *execution, size_t actor, uint8_t what);
 

@@ -1,5 +1,6 @@
 /* Fault transitions: which faults may happen to an order or to its lock, and making one happen. */
 #include "loadtest/explore/exec/fault_transitions.h"
+#include "base/clock.h"
 
 #include "loadtest/explore/exec/lock_admin.h"
 
@@ -105,17 +106,14 @@ static bool expire(struct execution *execution, struct actor *actor)
     return true;
 }
 
-/* Until one that waited in PostgreSQL, and whose wait was ended, has done what follows from it. */
+/* Waits until an actor whose wait in PostgreSQL was cut short has come to its next stop. */
 static bool await_stop(struct execution *execution, const struct actor *actor)
 {
-    enum { PATIENCE_S = 20 };
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += PATIENCE_S;
+    enum { PATIENCE_US = 20 * 1000 * 1000 };
+    int64_t until_us = monotonic_us() + PATIENCE_US;
     bool well = true;
     while (well && actor->state == ACTOR_RUNNING)
-        well = pthread_cond_clockwait(&execution->trace.stopped, &execution->trace.mutex, CLOCK_MONOTONIC,
-                                      &until) == 0;
+        well = trace_wait(&execution->trace, until_us);
     return well;
 }
 
@@ -131,9 +129,7 @@ static bool time_out(struct execution *execution, struct actor *actor)
     bool well = product_schema_cancel(execution->schema, actor_session(actor));
     pthread_mutex_lock(&execution->trace.mutex);
     well = well && await_stop(execution, actor);
-    if (!well)
-        snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->schema->error);
-    return well;
+    return well || execution_database_error(execution);
 }
 
 /* One that waits in PostgreSQL is nowhere where it could be ended: its session ends first, and then the thread does, as
@@ -150,9 +146,7 @@ static bool crash_one(struct execution *execution, struct actor *actor)
     }
     well = well && actor_crash(actor, execution->schema);
     trace_event(&execution->trace, actor->index, EVENT_CRASHED, STEP_NO_VALUE);
-    if (!well)
-        snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->schema->error);
-    return well;
+    return well || execution_database_error(execution);
 }
 
 /* Orders that share a process's memory for a lock die together. */

@@ -54,24 +54,22 @@ static void check_lock(struct execution *execution, size_t since)
 static bool check_refusals(struct execution *execution, size_t since)
 {
     struct product_audit audit = {0};
-    bool looked = false, well = true;
+    bool audited = false;
     size_t count = execution->trace.event_count;
-    for (size_t i = since; i < count && well; i++) {
+    for (size_t i = since; i < count; i++) {
         const struct event *event = &execution->trace.events[i];
         if (event->what != EVENT_ENDED || event->value != SOLD_OUT)
             continue;
-        if (!looked) {
+        if (!audited) {
             pthread_mutex_unlock(&execution->trace.mutex);
-            well = product_schema_audit(execution->schema, &audit);
+            audited = product_schema_audit(execution->schema, &audit);
             pthread_mutex_lock(&execution->trace.mutex);
-            looked = true;
         }
-        if (!well)
-            snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->schema->error);
-        else if (audit.left >= execution->settings.quantities[event->actor])
-            execution->ending.false_refusal = true;
+        if (!audited)
+            return execution_database_error(execution);
+        execution->ending.false_refusal |= audit.left >= execution->settings.quantities[event->actor];
     }
-    return well;
+    return true;
 }
 
 bool invariants_check(struct execution *execution, size_t since)

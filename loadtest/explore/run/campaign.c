@@ -95,8 +95,10 @@ static bool run_search(struct campaign *campaign, const struct campaign_limits *
         switch (search_run(&campaign->search, &program)) {
         case SEARCH_RAN:
             count(campaign);
-            progress(context, limits->samples ? (double)campaign->totals.schedules / (double)limits->samples
-                                              : campaign->coverage);
+            if (progress)
+                progress(context, limits->samples
+                                      ? (double)campaign->totals.schedules / (double)limits->samples
+                                      : campaign->coverage);
             tries = 0;
             if (monotonic_us() - campaign->checkpoint.saved_us > SAVE_EVERY_US && !save_progress(campaign))
                 return false;

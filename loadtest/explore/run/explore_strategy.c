@@ -157,7 +157,8 @@ struct half {
 static void report_half(void *context, double share)
 {
     const struct half *half = context;
-    half->progress(half->context, half->done + share / 2);
+    if (half->progress)
+        half->progress(half->context, half->done + share / 2);
 }
 
 static enum explore_verdict verdict_of(const json_t *row)

@@ -125,18 +125,12 @@ static void run_one(struct campaign *campaign, const struct scenario *scenario, 
         "explanation", narration.explanation);
 }
 
-static void nobody_is_told(void *context, double share)
-{
-    (void)context;
-    (void)share;
-}
-
 static void run_all(struct campaign *campaign, const struct scenario *scenario, FILE *out,
                     struct result *result)
 {
     const struct totals *t = &campaign->totals;
     const struct campaign_limits everything = {.bound = NO_BOUND};
-    if (!campaign_run(campaign, &everything, nobody_is_told, NULL) || !campaign->complete) {
+    if (!campaign_run(campaign, &everything, NULL, NULL) || !campaign->complete) {
         snprintf(result->error, sizeof result->error, "%s",
                  *campaign->error ? campaign->error : "interrupted");
         return;

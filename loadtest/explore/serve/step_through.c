@@ -230,12 +230,6 @@ static json_t *answer_state(struct stepper *stepper, const struct scenario *scen
 
 /* ---- the search ----------------------------------------------------------------------------------------------- */
 
-static void nobody_is_told(void *context, double share)
-{
-    (void)context;
-    (void)share;
-}
-
 static bool settles_it(const json_t *row)
 {
     return !row || json_is_true(json_object_get(row, "complete")) ||
@@ -258,13 +252,11 @@ static json_t *answer_search(struct stepper *stepper, const struct execution_set
     close_execution(stepper);
     if (!open_schema(stepper))
         return blame(stepper, settings->strategy, stepper->schema.error);
-    json_t *row = explore_strategy(&plan, settings->strategy, &stepper->schema, stepper->url, nobody_is_told,
-                                   NULL);
+    json_t *row = explore_strategy(&plan, settings->strategy, &stepper->schema, stepper->url, NULL, NULL);
     if (!settles_it(row)) {
         json_decref(row);
         plan.limits.time_ms = LONG_SEARCH_MS;
-        row = explore_strategy(&plan, settings->strategy, &stepper->schema, stepper->url, nobody_is_told,
-                               NULL);
+        row = explore_strategy(&plan, settings->strategy, &stepper->schema, stepper->url, NULL, NULL);
     }
     const char *reason = json_string_value(json_object_get(row, "reason"));
     *ret_broken = !row || reason;
