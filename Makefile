@@ -60,6 +60,7 @@ DEPS         := gcc libc6-dev pkg-config libmicrohttpd-dev libpq-dev libjansson-
                 libhiredis-dev libzookeeper-st-dev libcmocka-dev postgresql redis-server zookeeper etcd-server etcd-client \
                 wrk gnuplot-nox curl python3 python3-pytest python3-yaml python3-jsonschema python3-redis python3-kazoo \
                 chromium chromium-driver python3-selenium binutils systemd clang libclang-rt-dev
+DEPS_TEST    := nginx-light
 DEPS_LINT    := clang-tidy clang-format shellcheck
 
 # Asked once and only when something is compiled, since `make deps` may be what installs pkg-config.
@@ -97,7 +98,7 @@ OUR_LDFLAGS = -pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed $
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all programs tests deps deps-lint demo run exercise exercise-tools hint solution explore-docs readme screenshot test faults soak bench \
+.PHONY: all programs tests deps deps-test deps-lint demo run exercise exercise-tools hint solution explore-docs readme screenshot test faults soak bench \
         lint lint-includes lint-shell lint-tidy \
         format format-check asan tsan valgrind fuzz torture mutants analyze install clean help FORCE
 
@@ -240,6 +241,13 @@ endef
 deps: ## install the Debian packages that are missing
 	$(call install_packages,$(DEPS))
 
+# What the tests need and the programs do not. Debian starts nginx at once and at each boot, on port 80 of every address.
+deps-test: deps /usr/sbin/nginx ## install what the tests need as well
+
+/usr/sbin/nginx:
+	$(call install_packages,$(DEPS_TEST))
+	@[ ! -x $@ ] || [ ! -d /run/systemd/system ] || $$([ "$$(id -u)" -eq 0 ] || echo sudo) systemctl disable --now nginx
+
 deps-lint: deps ## install the linters as well
 	$(call install_packages,$(DEPS_LINT))
 
@@ -254,7 +262,7 @@ run: ## the service with a private database in the foreground; Ctrl-C ends both 
 	@stack/stack run all -- $(BUILD)/order-service $(ARGS)
 
 test: ## every test, on private servers
-	$(MAKE_NOW) deps
+	$(MAKE_NOW) deps-test
 	$(BUILD_NOW) all
 	@BUILD=$(BUILD) tests/run $(ARGS)
 

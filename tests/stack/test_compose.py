@@ -126,14 +126,14 @@ def test_every_address_is_a_service_at_the_port_that_its_image_opens(compose, st
                                                         "ZOOKEEPER_CONNECT", "ETCD_ENDPOINTS")]
         names = env.pop("ALLOWED_HOSTS", "service-1,service-2").split(",")
         assert set(names) <= services.keys(), "the lab calls the services by these names"
-        assert env.keys() <= {"INSTANCE"}
+        assert env.keys() <= {"INSTANCE", "CONNECTIONS_PER_ADDRESS"}
         found = re.findall(r"(?:^|[@/,])([a-z0-9-]+):(\d+)", ",".join(addresses))
         assert len(found) == 9
         for host, port in found:
             assert stages[services[host]["build"]["target"]].last("EXPOSE") == port, host
         assert all(" " not in address for address in addresses)
     nginx = (ROOT / "stack/container/nginx.conf").read_text()
-    assert set(re.findall(r"server ([a-z0-9-]+):8080;", nginx)) == {"service-1", "service-2"}
+    assert set(re.findall(r"server ([a-z0-9-]+):8080[ ;]", nginx)) == {"service-1", "service-2"}
 
 
 def test_the_parts_in_a_container_may_write_where_they_make_folders(compose, stages):
@@ -156,10 +156,11 @@ def test_each_script_of_the_images_can_be_executed(stages):
 
 def test_the_images_have_the_packages_that_the_tests_run_on(stages):
     make = (ROOT / "Makefile").read_text().replace("\\\n", " ")
-    deps = set(re.search(r"^DEPS\s*:=(.*)", make, re.M)[1].split())
+    deps = {word for line in re.findall(r"^DEPS(?:_TEST)?\s*:=(.*)", make, re.M) for word in line.split()}
     packages = {name: stage.packages() for name, stage in stages.items()}
     assert packages["build"] - {"make"} <= deps
-    for name, package in (("postgres", "postgresql"), ("redis", "redis-server"), ("etcd", "etcd-server"), ("lab", "wrk")):
+    for name, package in (("postgres", "postgresql"), ("redis", "redis-server"), ("etcd", "etcd-server"), ("lab", "wrk"),
+                          ("proxy", "nginx-light")):
         assert package in packages[name] & deps
     assert "libzookeeper-java" in packages["zookeeper"]
 

@@ -15,7 +15,7 @@ from servers import (
     with_database,
 )
 from service import Service, Services, next_free_id, run_service
-from wire import Closed, Reply, Wire, as_body, chunked, request_bytes
+from wire import Closed, Reply, Wire, as_body, chunked, has_open, request_bytes
 
 __all__ = [
     "Background",
@@ -39,6 +39,7 @@ __all__ = [
     "expect_balanced",
     "expect_books",
     "hammer",
+    "has_open",
     "holding",
     "holding_row",
     "next_free_id",

@@ -5,6 +5,7 @@ import select
 import socket
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from basics import REPLY_S
 from contract import strict_json
@@ -149,6 +150,16 @@ class Wire:
             return closed.partial
         except socket.timeout:
             raise AssertionError(f"the connection is still open after {seconds} s") from None
+
+
+def has_open(service, wire):
+    """Is it the service's connection still? (What it has closed before all was read, the kernel keeps without an owner.)"""
+    ends = service.port, wire.socket.getsockname()[1]
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        words = line.split()
+        if tuple(int(address.split(":")[1], 16) for address in words[1:3]) == ends:
+            return words[9] != "0"
+    return False
 
 
 def request_bytes(method, target, body=b"", headers=(), version="HTTP/1.1"):

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from basics import REPLY_S
-from lab import Closed, PATIENCE, SANITIZED, SOON_S, as_body, at_any_speed, psql, request_bytes, together, wait_until
+from lab import Closed, PATIENCE, SANITIZED, SOON_S, as_body, at_any_speed, has_open, psql, request_bytes, together, wait_until
 
 DEADLINE_S = 3.0
 LATEST_S = 10.0 * PATIENCE  # cut by then
@@ -31,16 +31,6 @@ def hasty(stack, file_services):
 def open_files(service):
     """How many descriptors the service has."""
     return len(os.listdir(f"/proc/{service.process.pid}/fd"))
-
-
-def has_open(service, wire):
-    """Is it the service's connection still? (What it has closed before all was read, the kernel keeps without an owner.)"""
-    ends = service.port, wire.socket.getsockname()[1]
-    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        words = line.split()
-        if tuple(int(address.split(":")[1], 16) for address in words[1:3]) == ends:
-            return words[9] != "0"
-    return False
 
 
 def drip(service, data, every, most_s):
