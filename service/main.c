@@ -2,10 +2,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/secret.h"
+#include "service/api/service.h"
 #include "service/classroom/addresses.h"
 #include "service/config/arguments.h"
 #include "service/engine/strategy_validate.h"
-#include "service/service.h"
 
 #include <errno.h>
 #include <signal.h>

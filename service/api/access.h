@@ -2,7 +2,7 @@
 #ifndef OVERSELL_SERVICE_API_ACCESS_H
 #define OVERSELL_SERVICE_API_ACCESS_H
 
-#include "service/service.h"
+#include "service/api/service.h"
 
 /* Who may make a call. Without an admin token everybody is the teacher, since nobody else than this machine's users can
  * reach the service then. */

@@ -3,8 +3,8 @@
 #define OVERSELL_SERVICE_API_API_H
 
 #include "service/api/access.h"
+#include "service/api/service.h"
 #include "service/http/problem.h"
-#include "service/service.h"
 #include "service/write_behind/reconcile.h"
 
 typedef void handler_fn(struct exchange *x, struct worker *worker);

@@ -3,7 +3,7 @@
 #define OVERSELL_SERVICE_ORDERS_ORDER_JOB_H
 
 #include "db/orders/orders.h"
-#include "service/service.h"
+#include "service/api/service.h"
 
 /* The longest Idempotency-Key of a learner: it is stored with the id of the learner's product. */
 enum { LEARNER_KEY_MAX = ORDER_KEY_MAX - 20 };

@@ -3,7 +3,7 @@
 #define OVERSELL_SERVICE_WRITE_BEHIND_WRITER_IMPL_H
 
 #include "base/clock.h"
-#include "service/service.h"
+#include "service/api/service.h"
 #include "service/write_behind/reconcile.h"
 #include "service/write_behind/writer.h"
 

@@ -1,6 +1,6 @@
 /* The running service: what all handlers share, and what each worker owns. */
-#ifndef OVERSELL_SERVICE_SERVICE_H
-#define OVERSELL_SERVICE_SERVICE_H
+#ifndef OVERSELL_SERVICE_API_SERVICE_H
+#define OVERSELL_SERVICE_API_SERVICE_H
 
 #include "base/queue.h"
 #include "db/postgres/connection.h"

@@ -1,6 +1,6 @@
 /* Workers: threads that each own a connection and locks, and share nothing but the queue that they serve. */
 #include "base/clock.h"
-#include "service/service.h"
+#include "service/api/service.h"
 
 #include "base/log.h"
 #include "db/schema/migrate.h"
