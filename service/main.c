@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/secret.h"
+#include "service/api/access.h"
 #include "service/api/service.h"
 #include "service/classroom/addresses.h"
 #include "service/config/arguments.h"
@@ -59,28 +60,22 @@ static bool write_port(const char *path, unsigned port)
 static bool start(struct service *service)
 {
     const struct config *config = &service->config;
-    const struct settings settings = {strategy_find(config->strategy), config->lock_ttl_ms,
-                                      config->lock_wait_ms, config->think_ms, config->product_limit};
     if (config->product_queue == 0)
         service->config.product_queue = config->queue;
-    service->orders = product_queues_new(
-        &settings, &(const struct product_queue_bounds){.orders = 2 * (size_t)config->queue,
-                                                        .orders_of_product = (size_t)config->product_queue,
-                                                        .turns_of_product = config->product_workers});
+    service->orders.config = config;
+    service->orders.instance = service->instance;
+    service->orders.may_order = access_orders;
     service->runs = runs_new(config);
     service->shared = shared_new();
     service->sandboxes = sandboxes_new(config->sandbox_idle_ms);
-    service->ids = order_ids_new();
-    service->unsold = unsold_list_start(config->database_url, service->instance);
-    if (!service->orders || !service->runs || !service->shared || !service->sandboxes || !service->ids ||
-        !service->unsold || !writer_start(service, &service->writer)) {
+    if (!service->runs || !service->shared || !service->sandboxes ||
+        !order_pipeline_start(&service->orders)) {
         log_line(LOG_ERROR, "out of memory or threads");
         return false;
     }
     if (!workers_start(service)) {
         log_line(LOG_ERROR, "out of memory or threads");
-        writer_stop(service->writer);
-        unsold_list_stop(service->unsold);
+        order_pipeline_stop(&service->orders);
         return false;
     }
     char error[200] = "out of memory";
@@ -105,8 +100,7 @@ static bool start(struct service *service)
         return true;
     log_line(LOG_ERROR, "cannot listen on %s: %s", config->listen, error);
     workers_stop(service);
-    writer_stop(service->writer);
-    unsold_list_stop(service->unsold);
+    order_pipeline_stop(&service->orders);
     return false;
 }
 
@@ -117,7 +111,7 @@ static void drain(struct service *service)
     runs_stop(service->runs);
     http_stop_listening(service->http);
     atomic_store(&service->draining, true);
-    const struct product_load load = product_queues_load(service->orders, 0);
+    const struct product_load load = product_queues_load(service->orders.queue, 0);
     log_line(LOG_INFO, "draining: %zu orders run, %zu wait", load.placing,
              load.held + load.ready); /* logged once draining is set: tests wait for this line */
     int left = http_drain(service->http, service->config.order_timeout_ms + DRAIN_EXTRA_MS);
@@ -127,16 +121,13 @@ static void drain(struct service *service)
     if (holds > 0) {
         /* Every order is answered; a wait for a lock that somebody holds elsewhere cannot be cut short. */
         log_line(LOG_WARNING, "some locks were still waited for by hand");
-        writer_stop(service->writer);
-        unsold_list_stop(service->unsold);
+        order_pipeline_stop(&service->orders);
         _exit(0);
     }
     workers_stop(service);
-    writer_stop(service->writer);
-    unsold_list_stop(service->unsold);
-    order_ids_free(service->ids);
+    order_pipeline_stop(&service->orders);
     http_stop(service->http);
-    product_queues_free(service->orders);
+    order_pipeline_free(&service->orders);
     runs_free(service->runs);
     shared_free(service->shared);
     sandboxes_free(service->sandboxes);

@@ -1,6 +1,10 @@
 /* Migrations: a list of SQL files, a table that remembers which were applied, and a lock against each other. */
 #include "db/schema/migrate.h"
 
+#include "base/log.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -64,5 +68,29 @@ enum db_status db_migrate(struct db *db)
         status = db_run_script(db, first_product);
     if (status != DB_OK && status != DB_AWAY)
         (void)db_run_script(db, "ROLLBACK"); /* the first error is the one to report */
+    return status;
+}
+
+static atomic_bool is_ready;
+
+bool db_schema_is_ready(void)
+{
+    return atomic_load(&is_ready);
+}
+
+enum db_status db_ready_with_schema(struct db *db)
+{
+    static pthread_mutex_t migrating = PTHREAD_MUTEX_INITIALIZER;
+    enum db_status status = db_ready(db);
+    if (status == DB_OK && !atomic_load(&is_ready)) {
+        pthread_mutex_lock(&migrating);
+        if (!atomic_load(&is_ready)) {
+            status = db_migrate(db);
+            atomic_store(&is_ready, status == DB_OK);
+        }
+        pthread_mutex_unlock(&migrating);
+    }
+    if (status != DB_OK)
+        log_seldom(LOG_WARNING, "postgresql: %s", db_error(db));
     return status;
 }

@@ -8,4 +8,10 @@
  * leaves the last complete version in place. */
 enum db_status db_migrate(struct db *db);
 
+/* Connects DB, and brings the schema up to date unless a thread of this process has done so before. The thread that comes
+ * first migrates; the others wait for it. Logs an error, at most once a second. Any thread, by DB's deadlines. */
+enum db_status db_ready_with_schema(struct db *db);
+/* Has a thread of this process found the schema up to date? Any thread. */
+bool db_schema_is_ready(void);
+
 #endif

@@ -18,6 +18,8 @@ enum access {
 bool access_allows(struct exchange *x, struct service *service, enum access access);
 /* May the caller change this product, or order it in a classroom? False with a reply made. PRODUCT_ID 0: all of them. */
 bool access_owns(struct exchange *x, int64_t product_id);
+/* May the caller order this product? In a classroom as access_owns, else always. False with a reply made. */
+bool access_orders(struct exchange *x, int64_t product_id);
 /* May the caller place orders under the strategy? In a class only the teacher may use a strategy that locks more than one
  * product, because it would block all other learners. False: the reply has been made. */
 bool access_uses(struct exchange *x, const struct strategy *strategy);

@@ -319,7 +319,7 @@ enum db_status api_database(struct worker *worker)
 {
     int64_t now_us = monotonic_us();
     return worker_database(worker, now_us + worker->service->config.order_timeout_ms * 1000,
-                           now_us + product_settings(worker->service->orders, 0).lock_wait_ms * 1000);
+                           now_us + product_settings(worker->service->orders.queue, 0).lock_wait_ms * 1000);
 }
 
 void api_reply_no_own_settings(struct exchange *x)

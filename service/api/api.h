@@ -10,11 +10,6 @@
 typedef void handler_fn(struct exchange *x, struct worker *worker);
 
 handler_fn orders_create, orders_echo, orders_get, orders_list; /* service/api/orders.c */
-/* Replies with what has become of the order, or with the request as it was received. */
-struct placing;
-void orders_reply(struct exchange *x, const struct placing *placing);
-struct order_request;
-void orders_reply_echo(struct exchange *x, const struct order_request *request);
 
 handler_fn products_list, products_get, products_replace, products_set_stock; /* service/api/products.c */
 handler_fn audit_get;

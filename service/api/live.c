@@ -52,7 +52,8 @@ static char *traces_text(struct worker *worker, const struct trace_query *query,
     if ((text = shared_get(service->shared, key)) == NULL) {
         int64_t begun_us = monotonic_us();
         uint64_t traced = traces_count();
-        json_t *json = traces_json(service->traces, (int)service->config.workers, query, service->instance);
+        json_t *json = traces_json(service->orders.traces, (int)service->config.workers, query,
+                                   service->instance);
         char *traces = json ? json_dumps(json, JSON_COMPACT) : NULL;
         json_decref(json);
         if (!traces || asprintf(&text, "%" PRIu64 " %s", traced, traces) < 0)
@@ -70,7 +71,7 @@ static char *traces_text(struct worker *worker, const struct trace_query *query,
 static char *state_text(const struct exchange *x, int64_t product_id, int64_t traced, const char *problem)
 {
     struct service *service = x->app;
-    struct settings settings = product_settings(service->orders, product_id);
+    struct settings settings = product_settings(service->orders.queue, product_id);
     json_t *state = json_pack(
         "{s:s, s:I, s:I, s:I, s:s?, s:{s:s, s:I, s:I, s:I}, s:o, s:o}", "instance", service->instance,
         "now_us", (json_int_t)monotonic_us(), "sale_us",

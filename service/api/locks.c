@@ -65,7 +65,7 @@ static void hold(struct exchange *x, const struct service *service, struct lock 
 
 void locks_hold(struct exchange *x, struct worker *worker)
 {
-    struct settings settings = product_settings(worker->service->orders, 0);
+    struct settings settings = product_settings(worker->service->orders.queue, 0);
     const char *name = NULL;
     int64_t hold_ms = 0, wait_ms = settings.lock_wait_ms, lease_ms = 0;
     const struct member members[] = {

@@ -8,97 +8,13 @@
 #include "service/classroom/sandbox.h"
 #include "service/engine/create_order.h"
 #include "service/orders/order_job.h"
+#include "service/orders/order_reply.h"
 #include "service/write_behind/accepted.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Prints the order as JSON. A tree of values would be half of all that an order allocates, and nothing in it needs
- * escaping: numbers, times, and words of the service's own. */
-static void print_order(char *to, size_t size, const struct order *order)
-{
-    char seen[24] = "null";
-    if (order->stock_seen != STOCK_UNSEEN)
-        snprintf(seen, sizeof seen, "%" PRId64, order->stock_seen);
-    snprintf(
-        to, size,
-        "{\"id\":%" PRId64 ",\"product_id\":%" PRId64 ",\"quantity\":%" PRId64
-        ",\"amount\":\"%s\",\"status\":\"%s\",\"strategy\":\"%s\",\"stock_seen\":%s,\"created_at\":\"%s\"}",
-        order->id, order->product_id, order->quantity, order->amount, order->status, order->strategy, seen,
-        order->created_at);
-}
-_Static_assert(sizeof(struct order) + 256 < HTTP_ROOM, "an order fits the exchange's room");
-
-/* In the exchange's room: who has placed an order is not to be told that there is no memory. */
-static void reply_order(struct exchange *x, int status, const struct order *order)
-{
-    print_order(x->room, sizeof x->room, order);
-    http_reply_body(x, status, "application/json", x->room, strlen(x->room));
-}
-
-void orders_reply(struct exchange *x, const struct placing *p)
-{
-    const struct order_result *result = &p->result;
-    json_t *members = NULL;
-    if (result->outcome != CREATED && result->outcome != ACCEPTED && result->outcome != REPLAYED)
-        members = json_pack("{s:s}", "strategy", p->strategy->name);
-
-    switch (result->outcome) {
-    case REPLAYED: http_set_header(x, "Idempotency-Replayed", "true"); /* fall through */
-    case CREATED:
-    case ACCEPTED:
-        http_set_header(x, "Location", "/orders/%lld", (long long)result->order.id);
-        reply_order(x, strcmp(result->order.status, accepted_status) == 0 ? 202 : 201, &result->order);
-        return;
-    case NO_SUCH_PRODUCT:
-        reply_problem(x, UNKNOWN_PRODUCT, members, "there is no product %lld",
-                      (long long)p->request->product_id);
-        return;
-    case SOLD_OUT:
-        if (result->available != STOCK_UNSEEN)
-            json_object_set_new(members, "available", json_integer(result->available));
-        reply_problem(x, STOCK_SOLD_OUT, members, "fewer than %lld are left",
-                      (long long)p->request->quantity);
-        return;
-    case WRONG_STOCK_KIND:
-        json_object_set_new(members, "kind", json_string(result->kind));
-        reply_problem(x, WRONG_KIND_OF_STOCK, members, "the stock is kept as %s", result->kind);
-        return;
-    case BUSY: reply_problem(x, LOCK_WAIT_OVER, members, "no lock within the wait; nothing was sold"); return;
-    case CONFLICT:
-        json_object_set_new(members, "tries", json_integer(result->tries));
-        reply_problem(
-            x, TRIES_USED_UP, members,
-            "other orders or a reset changed the product in each of %d tries; nothing was sold. Order again",
-            result->tries);
-        return;
-    case LOST_LOCK: reply_problem(x, LOCK_WAS_LOST, members, "nothing was sold"); return;
-    case KEY_MISMATCHED:
-        reply_problem(x, IDEMPOTENCY_MISMATCH, members, "the order with this key is another");
-        return;
-    case KEY_IN_USE:
-        reply_problem(x, IDEMPOTENCY_IN_PROGRESS, members, "ask again with the same key");
-        return;
-    case CROWDED:
-        reply_problem(x, OVERLOADED, members, "too many orders wait to be written; nothing was sold");
-        return;
-    case BACKEND_AWAY:
-        json_object_set_new(members, "backend", json_string(result->backend ? result->backend : "unknown"));
-        reply_problem(x, BACKEND_UNAVAILABLE, members,
-                      "%s cannot be reached or does not serve; nothing was sold",
-                      result->backend ? result->backend : "a server");
-        return;
-    case UNKNOWN:
-        reply_problem(x, OUTCOME_NOT_KNOWN, members,
-                      "the reply that would tell was lost; ask again with the same Idempotency-Key");
-        return;
-    case FAILED:
-    case OUTCOME_COUNT: break;
-    }
-    reply_problem(x, INTERNAL_ERROR, members, "%s", result->error);
-}
 
 /* The strategy of the query, or NULL in *ret_strategy where none was asked for; false with a reply made. */
 static bool asked_strategy(struct exchange *x, const struct strategy **ret_strategy)
@@ -151,8 +67,7 @@ static json_t *read_order(struct exchange *x, struct order_request *request)
         {0},
     };
     json_t *body = api_body(x, members);
-    const struct service *service = x->app;
-    if (body && service->config.classroom && !access_owns(x, request->product_id)) {
+    if (body && !access_orders(x, request->product_id)) {
         json_decref(body);
         return NULL;
     }
@@ -170,34 +85,22 @@ void orders_create(struct exchange *x, struct worker *worker)
     if (body && x->owns)
         sandbox_count_order(((struct service *)x->app)->sandboxes, x->owns);
     if (body)
-        order_job_queue(x, &request, body, strategy);
+        order_job_queue(&((struct service *)x->app)->orders, x, &request, body, strategy);
     else
         http_finish(x);
 }
 
-/* The way of an order without the order: read, queued, answered by a worker, and nothing placed. What an order costs
- * beyond this is the database's; the benchmark holds its ratios against it. */
+/* Takes the way of an order but places none: the service reads and queues the request, and a worker answers it. The benchmark
+ * compares orders with it; the difference is the cost of the database and the locks. */
 void orders_echo(struct exchange *x, struct worker *worker)
 {
     (void)worker;
     struct order_request request = {0};
     json_t *body = read_order(x, &request);
     if (body)
-        order_job_queue_echo(x, &request, body);
+        order_job_queue_echo(&((struct service *)x->app)->orders, x, &request, body);
     else
         http_finish(x);
-}
-
-void orders_reply_echo(struct exchange *x, const struct order_request *request)
-{
-    struct order order = {.product_id = request->product_id,
-                          .quantity = request->quantity,
-                          .stock_seen = STOCK_UNSEEN,
-                          .amount = "0.00",
-                          .status = "echo",
-                          .strategy = "none",
-                          .created_at = "1970-01-01T00:00:00.000000Z"};
-    reply_order(x, 200, &order);
 }
 
 /* A receiver is a person, so only the teacher and the owner of the product see name and number. */
@@ -222,7 +125,7 @@ static json_t *accepted_json(const struct stream_order *from, int64_t receivers_
                              from->price, "stock_seen", (json_int_t)order.stock_seen, "strategy",
                              order.strategy, "instance", from->instance, "read_at", "committed_at");
     char text[HTTP_ROOM];
-    print_order(text, sizeof text, &order);
+    order_print(&order, text, sizeof text);
     json_error_t error;
     json_t *json = json_read(text, strlen(text), 0, &error);
     if (!json) {

@@ -80,8 +80,8 @@ bool api_pause(struct exchange *x, struct service *service, int64_t product_id)
     int64_t deadline_us = monotonic_us() + 2 * service->config.order_timeout_ms * 1000;
     enum pausing pausing = PAUSED;
     if (!x->is_teacher)
-        pausing = product_pause_first(service->orders, product_id, deadline_us);
-    else if (!product_pause(service->orders, product_id, deadline_us))
+        pausing = product_pause_first(service->orders.queue, product_id, deadline_us);
+    else if (!product_pause(service->orders.queue, product_id, deadline_us))
         pausing = PAUSE_TOO_LATE;
     if (pausing != PAUSED)
         reply_problem(x, LOCK_WAIT_OVER, NULL, "%s; nothing was changed, so try again",
@@ -126,7 +126,7 @@ static bool change_begin(struct exchange *x, struct worker *worker, struct chang
     if (!access_owns(
             x,
             change->id)) { /* checked again: the sandbox may have gone to another learner during the wait */
-        product_resume(worker->service->orders, change->id);
+        product_resume(worker->service->orders.queue, change->id);
         return false;
     }
     change->status = api_database(worker);
@@ -142,12 +142,12 @@ static bool change_end(struct exchange *x, struct worker *worker, struct change 
     bool changed = change->status == DB_OK && change->change <= PRODUCT_CREATED;
     struct reconciliation loaded;
     if (changed && change->stock.kind == STOCK_REDIS) {
-        writer_wake(worker->service->writer);
+        writer_wake(worker->service->orders.writer);
         (void)reconcile(worker->db, worker->stock, change->id, change->keeper.deadline_us, &loaded);
     }
     if (changed && change->sale_begins)
         sale_begins(&worker->service->sales, change->id);
-    product_resume(worker->service->orders, change->id);
+    product_resume(worker->service->orders.queue, change->id);
     live_forget(worker->service, change->id);
     if (changed)
         return true;
@@ -226,7 +226,7 @@ enum reconciled api_audit(struct worker *worker, int64_t id, struct reconciliati
     *ret_json = NULL;
     ret->db_status = api_database(worker);
     if (ret->db_status == DB_OK)
-        ret->db_status = audit_product(worker->db, id, orders_running(service, id), NULL, ret_json,
+        ret->db_status = audit_product(worker->db, id, orders_running(&service->orders, id), NULL, ret_json,
                                        &in_redis);
     if (ret->db_status != DB_OK)
         return RECONCILE_DATABASE;
@@ -238,7 +238,7 @@ enum reconciled api_audit(struct worker *worker, int64_t id, struct reconciliati
         ret->db_status = DB_ERROR;
         return RECONCILE_DATABASE;
     }
-    return reconcile_audit(worker->db, worker->stock, id, orders_running(service, id),
+    return reconcile_audit(worker->db, worker->stock, id, orders_running(&service->orders, id),
                            monotonic_us() + service->config.order_timeout_ms * 1000, ret, ret_json);
 }
 

@@ -73,7 +73,7 @@ void runs_create(struct exchange *x, struct worker *worker)
     if (!body || !are_strategies(x, names) || !access_owns(x, order.product_id))
         return;
     order.longest_ms = x->is_teacher ? TEACHERS_RUN_MS : service->config.learner_run_ms;
-    order.own_settings = product_has_own(service->orders, order.product_id);
+    order.own_settings = product_has_own(service->orders.queue, order.product_id);
     if (order.quantity > order.stock) {
         reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "quantity"),
                       "quantity must not be more than stock, or nothing can be sold");

@@ -74,21 +74,22 @@ static bool settle(struct exchange *x, struct worker *worker, int place, int64_t
         runs_end_product(service->runs, before,
                          true); /* its orders are the teacher's, which nobody refuses */
     }
-    if (before && !product_pause(service->orders, before, deadline_us)) {
+    if (before && !product_pause(service->orders.queue, before, deadline_us)) {
         reply_problem(x, OVERLOADED, NULL,
                       "orders of the previous learner are still in progress; try again in a moment");
         return false;
     }
     enum db_status status = ready_product(worker, place, id);
-    bool ready = status == DB_OK && *id != 0 && (before || product_pause(service->orders, *id, deadline_us));
+    bool ready = status == DB_OK && *id != 0 &&
+                 (before || product_pause(service->orders.queue, *id, deadline_us));
     bool room = false;
     if (ready) {
-        struct settings settings, common = product_settings(service->orders, 0);
-        room = product_set_own(service->orders, *id, &common, &settings);
+        struct settings settings, common = product_settings(service->orders.queue, 0);
+        room = product_set_own(service->orders.queue, *id, &common, &settings);
         sale_begins(&service->sales, *id);
     }
     if (before || ready)
-        product_resume(service->orders, *id);
+        product_resume(service->orders.queue, *id);
     if (status != DB_OK)
         api_reply_db(x, worker, status);
     else if (*id == 0)

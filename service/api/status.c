@@ -52,9 +52,9 @@ void metrics_get(struct exchange *x, struct worker *worker)
         reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
         return;
     }
-    const struct product_load load = product_queues_load(service->orders, 0);
+    const struct product_load load = product_queues_load(service->orders.queue, 0);
     metrics_print(to);
-    writer_print_metrics(service->writer, to);
+    writer_print_metrics(service->orders.writer, to);
     fprintf(to,
             "# HELP oversell_queue_depth Orders that wait for a worker.\n# TYPE oversell_queue_depth gauge\n"
             "oversell_queue_depth %zu\n",
@@ -62,7 +62,7 @@ void metrics_get(struct exchange *x, struct worker *worker)
     fprintf(to,
             "# HELP oversell_unsold_orders Orders that failed and whose units are still to be given back.\n"
             "# TYPE oversell_unsold_orders gauge\noversell_unsold_orders %d\n",
-            unsold_list_count(service->unsold, 0));
+            unsold_list_count(service->orders.unsold, 0));
     fprintf(to,
             "# HELP oversell_workers Order workers, each with a connection of its own.\n"
             "# TYPE oversell_workers gauge\noversell_workers %d\n",
@@ -71,7 +71,7 @@ void metrics_get(struct exchange *x, struct worker *worker)
         to,
         "# HELP oversell_workers_busy Order workers that have an order.\n# TYPE oversell_workers_busy gauge\n"
         "oversell_workers_busy %d\n",
-        product_queues_busy(service->orders));
+        product_queues_busy(service->orders.queue));
     fprintf(
         to,
         "# HELP oversell_orders_waiting Orders that wait because their product has reached its limit or is being changed.\n"
@@ -113,8 +113,8 @@ void traces_get(struct exchange *x, struct worker *worker)
         return;
     }
     const struct trace_query query = {.product_id = product_id, .limit = (int)limit};
-    json_t *json = (chrome ? traces_chrome_json : traces_json)(service->traces, (int)service->config.workers,
-                                                               &query, service->instance);
+    json_t *json = (chrome ? traces_chrome_json : traces_json)(
+        service->orders.traces, (int)service->config.workers, &query, service->instance);
     http_reply_json(x, 200, json);
 }
 

@@ -113,7 +113,7 @@ void strategy_get(struct exchange *x, struct worker *worker)
     int64_t product_id;
     if (!asked_product(x, &product_id))
         return;
-    struct settings settings = product_settings(((struct service *)x->app)->orders, product_id);
+    struct settings settings = product_settings(((struct service *)x->app)->orders.queue, product_id);
     http_reply_json(x, 200, settings_json(&settings));
 }
 
@@ -122,7 +122,7 @@ void strategy_get(struct exchange *x, struct worker *worker)
 static bool can_have_own(struct exchange *x, struct worker *worker, int64_t product_id)
 {
     char *json = NULL;
-    if (product_id == 0 || product_has_own(worker->service->orders, product_id))
+    if (product_id == 0 || product_has_own(worker->service->orders.queue, product_id))
         return true;
     enum db_status status = api_database(worker);
     if (status == DB_OK)
@@ -141,7 +141,7 @@ static bool switch_common(struct exchange *x, struct service *service, const str
                           struct settings *ret_settings)
 {
     int64_t deadline_us = monotonic_us() + 2 * service->config.order_timeout_ms * 1000;
-    if (product_queues_switch(service->orders, changes, deadline_us, ret_settings))
+    if (product_queues_switch(service->orders.queue, changes, deadline_us, ret_settings))
         return true;
     reply_problem(x, LOCK_WAIT_OVER, NULL, "orders of the strategy before still run; nothing was changed");
     return false;
@@ -155,8 +155,8 @@ static bool switch_product(struct exchange *x, struct service *service, int64_t 
         return false;
     bool owns = access_owns(
         x, product_id); /* checked again: the sandbox may have gone to another learner during the wait */
-    bool room = owns && product_set_own(service->orders, product_id, changes, ret_settings);
-    product_resume(service->orders, product_id);
+    bool room = owns && product_set_own(service->orders.queue, product_id, changes, ret_settings);
+    product_resume(service->orders.queue, product_id);
     if (owns && !room)
         api_reply_no_own_settings(x);
     return room;

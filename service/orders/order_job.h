@@ -1,23 +1,38 @@
-/* The order job: an order from its request, through the admission queue, to its answer. */
+/* The order job: an order from its parsed request, through the admission queue and a worker, to its reply. */
 #ifndef OVERSELL_SERVICE_ORDERS_ORDER_JOB_H
 #define OVERSELL_SERVICE_ORDERS_ORDER_JOB_H
 
-#include "db/orders/orders.h"
-#include "service/api/service.h"
+#include "service/engine/create_order.h"
+#include "service/http/server.h"
+#include "service/orders/order_observer.h"
+#include "service/orders/order_pipeline.h"
 
 /* The longest Idempotency-Key of a learner: it is stored with the id of the learner's product. */
 enum { LEARNER_KEY_MAX = ORDER_KEY_MAX - 20 };
 
-/* Puts the order of a request that was handed over (http_hand_over) into the admission queue, or refuses it if the queue
- * is full; never waits. Takes over the exchange and BODY, which owns REQUEST's strings. STRATEGY: the one that the client
- * asked for, NULL for the current one. Any thread. */
-void order_job_queue(struct exchange *x, const struct order_request *request, json_t *body,
-                     const struct strategy *strategy);
+/* One thread at a time has a job: the HTTP thread, the admission queue, then a worker. */
+struct order_job {
+    struct queued_order queued; /* first: a pointer to it is a pointer to the job */
+    struct exchange *x;
+    json_t *body; /* owns the request's strings */
+    struct order_request request;
+    char key[ORDER_KEY_MAX + 1]; /* the learner's Idempotency-Key as it is stored */
+    struct order_observer observer;
+    struct placing placing;
+    bool echo; /* reply with the request, and place no order */
+};
+
+/* Puts the order of a request that was handed over (http_hand_over) into the admission queue, or replies with an error if
+ * the queue is full; never waits. Takes over the exchange, and BODY, which owns REQUEST's strings. STRATEGY: the one that
+ * the client asked for, NULL for the product's current one. Any thread. */
+void order_job_queue(struct order_pipeline *pipeline, struct exchange *x, const struct order_request *request,
+                     json_t *body, const struct strategy *strategy);
 
 /* The same for a request that takes the path of an order but places none: the worker replies with the request. */
-void order_job_queue_echo(struct exchange *x, const struct order_request *request, json_t *body);
+void order_job_queue_echo(struct order_pipeline *pipeline, struct exchange *x,
+                          const struct order_request *request, json_t *body);
 
-/* On a worker: places the orders of the turn, ends it, and answers and frees the orders. */
-void order_jobs_run(struct turn *turn, struct worker *worker);
+/* For a worker: places the orders of the turn, ends the turn, and answers and frees the jobs. */
+void order_jobs_run(struct turn *turn, struct order_worker *worker);
 
 #endif

@@ -118,8 +118,8 @@ static bool take_care(struct writer *writer)
 {
     int64_t length = 0;
     size_t count = 1;
-    if (order_ids_run_low(writer->service->ids) && writer_database_well(writer))
-        (void)order_ids_draw(writer->service->ids, writer->db);
+    if (order_ids_run_low(writer->ids) && writer_database_well(writer))
+        (void)order_ids_draw(writer->ids, writer->db);
     if (monotonic_us() < writer->care_us)
         return true;
     while (count > 0 && !writer_is_stopping(writer))
@@ -223,7 +223,8 @@ static void writer_free(struct writer *writer)
     free(writer);
 }
 
-bool writer_start(struct service *service, struct writer **ret_writer)
+bool writer_start(const char *database_url, const char *instance, struct order_ids *ids,
+                  struct writer **ret_writer)
 {
     *ret_writer = NULL;
     if (!redis_stock_is_configured())
@@ -233,13 +234,13 @@ bool writer_start(struct service *service, struct writer **ret_writer)
         return false;
     pthread_mutex_init(&writer->mutex, NULL);
     pthread_cond_init(&writer->changed, NULL);
-    writer->service = service;
+    writer->ids = ids;
     writer->has_pending = true;
     writer->pause_ms = WRITER_BACK_OFF_FIRST_MS;
     /* The name is another at each start: who had it before may still be at work. */
-    snprintf(writer->consumer, sizeof writer->consumer, "%s:%" PRIx64, service->instance,
+    snprintf(writer->consumer, sizeof writer->consumer, "%s:%" PRIx64, instance,
              (uint64_t)monotonic_us() ^ (uint64_t)getpid() << 40);
-    writer->db = db_new(service->config.database_url, "oversell writer");
+    writer->db = db_new(database_url, "oversell writer");
     writer->stock = redis_stock_new();
     if (writer->db && writer->stock && pthread_create(&writer->thread, NULL, run, writer) == 0) {
         *ret_writer = writer;

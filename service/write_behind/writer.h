@@ -10,12 +10,13 @@
 
 #include <stdio.h>
 
-struct service;
 struct writer;
 
-/* Starts the thread; it rests until there is something to write, in Redis or by writer_wake. *ret_writer is NULL where no
- * Redis is configured. False when out of memory or threads. SERVICE outlives it. */
-bool writer_start(struct service *service, struct writer **ret_writer);
+/* Starts the thread, which rests until there is something to write, in Redis or by writer_wake. INSTANCE is this process's
+ * name, at most INSTANCE_MAX bytes. IDS are refilled by the thread and outlive it. *ret_writer is NULL if no Redis is
+ * configured. False: out of memory or threads. */
+bool writer_start(const char *database_url, const char *instance, struct order_ids *ids,
+                  struct writer **ret_writer);
 /* Lets it write what is in the stream now, for DRAIN_MS at most, then ends it. What is left stays in Redis, for other
  * processes or the next start. WRITER may be NULL. */
 void writer_stop(struct writer *writer);

@@ -3,6 +3,7 @@
 #include "service/write_behind/writer_impl.h"
 
 #include "base/log.h"
+#include "db/schema/migrate.h"
 #include "service/write_behind/accepted.h"
 
 #include <inttypes.h>
@@ -21,7 +22,7 @@ bool writer_redis_well(struct writer *writer, enum lock_status status)
 bool writer_database_well(struct writer *writer)
 {
     db_set_deadline(writer->db, writer_from_now(WRITER_TRANSACTION_MS), writer_from_now(WRITER_LOCK_MS));
-    return service_database(writer->service, writer->db) == DB_OK;
+    return db_ready_with_schema(writer->db) == DB_OK;
 }
 
 static void fill(struct writer *writer)

@@ -3,9 +3,11 @@
 #define OVERSELL_SERVICE_WRITE_BEHIND_WRITER_IMPL_H
 
 #include "base/clock.h"
-#include "service/api/service.h"
+#include "service/config/config.h"
 #include "service/write_behind/reconcile.h"
 #include "service/write_behind/writer.h"
+
+#include <pthread.h>
 
 enum {
     WRITER_BACK_OFF_FIRST_MS = 50, /* after an error, doubled … */
@@ -16,7 +18,7 @@ enum {
 };
 
 struct writer {
-    struct service *service;
+    struct order_ids *ids;
     pthread_t thread;
     pthread_mutex_t mutex; /* of what follows */
     pthread_cond_t changed;

@@ -36,9 +36,10 @@ static void look_at(const char *key)
     arrays_free(&array, 1);
 }
 
-void order_job_queue(struct exchange *x, const struct order_request *request, json_t *body,
-                     const struct strategy *strategy)
+void order_job_queue(struct order_pipeline *pipeline, struct exchange *x, const struct order_request *request,
+                     json_t *body, const struct strategy *strategy)
 {
+    (void)pipeline;
     (void)strategy;
     admitted = request;
     was_admitted = true;

@@ -40,9 +40,9 @@ int unsold_list_count(struct unsold_list *list, int64_t product_id)
     return 0;
 }
 
-int orders_running(const struct service *service, int64_t product_id)
+int orders_running(const struct order_pipeline *pipeline, int64_t product_id)
 {
-    (void)service;
+    (void)pipeline;
     (void)product_id;
     return 0;
 }
@@ -107,9 +107,10 @@ static void look_at(const struct order_request *request)
         MUST(strlen(request->receiver_name) <= (size_t)4 * ORDER_NAME_MAX);
 }
 
-void order_job_queue(struct exchange *x, const struct order_request *request, json_t *body,
-                     const struct strategy *strategy)
+void order_job_queue(struct order_pipeline *pipeline, struct exchange *x, const struct order_request *request,
+                     json_t *body, const struct strategy *strategy)
 {
+    (void)pipeline;
     (void)strategy;
     look_at(request);
     json_decref(body);
@@ -117,9 +118,10 @@ void order_job_queue(struct exchange *x, const struct order_request *request, js
     http_finish(x);
 }
 
-void order_job_queue_echo(struct exchange *x, const struct order_request *request, json_t *body)
+void order_job_queue_echo(struct order_pipeline *pipeline, struct exchange *x,
+                          const struct order_request *request, json_t *body)
 {
-    order_job_queue(x, request, body, NULL);
+    order_job_queue(pipeline, x, request, body, NULL);
 }
 
 /* ---- one request ------------------------------------------------------------------------------------------- */
@@ -143,9 +145,9 @@ __attribute__((constructor)) static void set_up(void)
 static void begin(uint8_t modes)
 {
     const struct settings settings = {.strategy = strategy_find("atomic-decrement"), .lock_ttl_ms = 1000};
-    product_queues_free(service.orders);
-    service.orders = product_queues_new(&settings, &(const struct product_queue_bounds){.orders = 10});
-    MUST(service.orders);
+    product_queues_free(service.orders.queue);
+    service.orders.queue = product_queues_new(&settings, &(const struct product_queue_bounds){.orders = 10});
+    MUST(service.orders.queue);
     service.config.admin_token = modes & (TOKEN | CLASSROOM) ? "teachers-secret" : "";
     service.config.classroom = (modes & CLASSROOM) != 0;
     atomic_store(&service.draining, (modes & DRAINING) != 0);

@@ -1,0 +1,47 @@
+/* Workers for HTTP calls that may wait, other than orders (those have workers of their own, service/orders/order_worker.h). */
+#ifndef OVERSELL_SERVICE_API_WORKERS_H
+#define OVERSELL_SERVICE_API_WORKERS_H
+
+#include "db/postgres/connection.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct service;
+
+/* Where a handler runs. */
+enum lane {
+    LANE_HTTP,    /* at once, on the HTTP thread: nothing that waits */
+    LANE_ORDERS,  /* on the HTTP thread, which puts the order into the admission queue */
+    LANE_READS,   /* on threads of their own, so that reading never waits behind orders … */
+    LANE_CHANGES, /* … nor behind a reset or a switch, which wait for orders to end */
+    LANE_HOLDS,   /* locks taken by hand, each of which keeps a thread */
+    LANE_STEPS,   /* the step-through, each of whose threads has an explorer */
+    LANE_COUNT
+};
+
+enum { READ_WORKERS = 2, CHANGE_WORKERS = 4, HOLD_WORKERS = 32, STEP_WORKERS = 4, SIDE_QUEUE = 256 };
+
+/* A thread that calls the handlers of one lane. All but SERVICE is used by this thread alone. */
+struct worker {
+    struct service *service;
+    pthread_t thread;
+    enum lane lane;
+    struct db *db;
+    struct redis_stock *stock; /* opened when first needed */
+    struct explorer *explorer; /* LANE_STEPS; started when first needed */
+};
+
+/* Starts the workers of all lanes from LANE_READS on. False: out of memory or threads, and no thread is left. */
+bool workers_start(struct service *service);
+/* Waits until the queued calls are handled, then ends the threads. */
+void workers_stop(struct service *service);
+
+/* The worker's database, connected and with its schema in place, and with these deadlines (see db_set_deadline).
+ * DB_OK, or why not. */
+enum db_status worker_database(struct worker *worker, int64_t deadline_us, int64_t lock_deadline_us);
+/* The worker's connection to the stock in Redis; NULL: out of memory. */
+struct redis_stock *worker_stock(struct worker *worker);
+
+#endif

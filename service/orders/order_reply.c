@@ -1,0 +1,106 @@
+/* The reply to an order: an HTTP status and JSON for each of the ways in which an order can end. */
+#include "service/orders/order_reply.h"
+
+#include "service/http/problem.h"
+#include "service/write_behind/accepted.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A jansson object would cost half of all the memory that an order allocates. Nothing here needs escaping: numbers, times,
+ * and words of the service. */
+void order_print(const struct order *order, char *to, size_t size)
+{
+    char seen[24] = "null";
+    if (order->stock_seen != STOCK_UNSEEN)
+        snprintf(seen, sizeof seen, "%" PRId64, order->stock_seen);
+    snprintf(
+        to, size,
+        "{\"id\":%" PRId64 ",\"product_id\":%" PRId64 ",\"quantity\":%" PRId64
+        ",\"amount\":\"%s\",\"status\":\"%s\",\"strategy\":\"%s\",\"stock_seen\":%s,\"created_at\":\"%s\"}",
+        order->id, order->product_id, order->quantity, order->amount, order->status, order->strategy, seen,
+        order->created_at);
+}
+_Static_assert(sizeof(struct order) + 256 < HTTP_ROOM, "an order fits the exchange's room");
+
+/* Writes into the exchange's own room, because the reply to a placed order must not fail for lack of memory. */
+static void reply_with(struct exchange *x, int status, const struct order *order)
+{
+    order_print(order, x->room, sizeof x->room);
+    http_reply_body(x, status, "application/json", x->room, strlen(x->room));
+}
+
+void order_reply(struct exchange *x, const struct placing *p)
+{
+    const struct order_result *result = &p->result;
+    json_t *members = NULL;
+    if (result->outcome != CREATED && result->outcome != ACCEPTED && result->outcome != REPLAYED)
+        members = json_pack("{s:s}", "strategy", p->strategy->name);
+
+    switch (result->outcome) {
+    case REPLAYED: http_set_header(x, "Idempotency-Replayed", "true"); /* fall through */
+    case CREATED:
+    case ACCEPTED:
+        http_set_header(x, "Location", "/orders/%lld", (long long)result->order.id);
+        reply_with(x, strcmp(result->order.status, accepted_status) == 0 ? 202 : 201, &result->order);
+        return;
+    case NO_SUCH_PRODUCT:
+        reply_problem(x, UNKNOWN_PRODUCT, members, "there is no product %lld",
+                      (long long)p->request->product_id);
+        return;
+    case SOLD_OUT:
+        if (result->available != STOCK_UNSEEN)
+            json_object_set_new(members, "available", json_integer(result->available));
+        reply_problem(x, STOCK_SOLD_OUT, members, "fewer than %lld are left",
+                      (long long)p->request->quantity);
+        return;
+    case WRONG_STOCK_KIND:
+        json_object_set_new(members, "kind", json_string(result->kind));
+        reply_problem(x, WRONG_KIND_OF_STOCK, members, "the stock is kept as %s", result->kind);
+        return;
+    case BUSY: reply_problem(x, LOCK_WAIT_OVER, members, "no lock within the wait; nothing was sold"); return;
+    case CONFLICT:
+        json_object_set_new(members, "tries", json_integer(result->tries));
+        reply_problem(
+            x, TRIES_USED_UP, members,
+            "other orders or a reset changed the product in each of %d tries; nothing was sold. Order again",
+            result->tries);
+        return;
+    case LOST_LOCK: reply_problem(x, LOCK_WAS_LOST, members, "nothing was sold"); return;
+    case KEY_MISMATCHED:
+        reply_problem(x, IDEMPOTENCY_MISMATCH, members, "the order with this key is another");
+        return;
+    case KEY_IN_USE:
+        reply_problem(x, IDEMPOTENCY_IN_PROGRESS, members, "ask again with the same key");
+        return;
+    case CROWDED:
+        reply_problem(x, OVERLOADED, members, "too many orders wait to be written; nothing was sold");
+        return;
+    case BACKEND_AWAY:
+        json_object_set_new(members, "backend", json_string(result->backend ? result->backend : "unknown"));
+        reply_problem(x, BACKEND_UNAVAILABLE, members,
+                      "%s cannot be reached or does not serve; nothing was sold",
+                      result->backend ? result->backend : "a server");
+        return;
+    case UNKNOWN:
+        reply_problem(x, OUTCOME_NOT_KNOWN, members,
+                      "the reply that would tell was lost; ask again with the same Idempotency-Key");
+        return;
+    case FAILED:
+    case OUTCOME_COUNT: break;
+    }
+    reply_problem(x, INTERNAL_ERROR, members, "%s", result->error);
+}
+
+void order_reply_echo(struct exchange *x, const struct order_request *request)
+{
+    struct order order = {.product_id = request->product_id,
+                          .quantity = request->quantity,
+                          .stock_seen = STOCK_UNSEEN,
+                          .amount = "0.00",
+                          .status = "echo",
+                          .strategy = "none",
+                          .created_at = "1970-01-01T00:00:00.000000Z"};
+    reply_with(x, 200, &order);
+}

@@ -1,0 +1,35 @@
+/* An order worker: a thread that takes orders from the admission queue and places them with connections of its own. */
+#ifndef OVERSELL_SERVICE_ORDERS_ORDER_WORKER_H
+#define OVERSELL_SERVICE_ORDERS_ORDER_WORKER_H
+
+#include "db/postgres/connection.h"
+#include "lock/lock.h"
+#include "service/orders/order_pipeline.h"
+#include "service/write_behind/redis_stock.h"
+
+#include <pthread.h>
+
+/* All but the traces is used by the worker's own thread alone. */
+struct order_worker {
+    struct order_pipeline *pipeline;
+    pthread_t thread;
+    int id; /* from 0; the number in traces */
+    struct db *db;
+    struct lock **locks;       /* by strategy index; each is opened when an order first needs it */
+    struct redis_stock *redis; /* opened when an order first needs it */
+    struct trace_ring *traces;
+};
+
+/* Prepares WORKER, which is zeroed, and starts its thread. False: out of memory or threads; then it still has to be released.
+ * The thread ends once the admission queue is closed and empty. */
+bool order_worker_start(struct order_worker *worker, struct order_pipeline *pipeline, int id);
+/* Frees what the worker owns, after its thread has ended or if it was not started. */
+void order_worker_release(struct order_worker *worker);
+
+/* The worker's handle of the strategy's lock; NULL if the strategy has none, or if *ret_status is not LOCK_OK. */
+struct lock *order_worker_lock(struct order_worker *worker, const struct strategy *strategy,
+                               enum lock_status *ret_status);
+/* The worker's connection to the stock in Redis; NULL: out of memory. */
+struct redis_stock *order_worker_redis(struct order_worker *worker);
+
+#endif

@@ -1,0 +1,136 @@
+/* From a turn to the engine: gives the orders the worker's connections, has their strategy place them, and replies. */
+#include "service/orders/place_orders.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "db/schema/migrate.h"
+#include "service/engine/batch.h"
+#include "service/orders/metrics.h"
+#include "service/orders/order_reply.h"
+#include "service/write_behind/place_in_redis.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Fills in all that the engine and the observer need to know, except the lock and the connection to Redis. */
+static void begin(struct order_job *job, const struct turn *turn, const struct order_worker *worker,
+                  int64_t now_us)
+{
+    const struct order_pipeline *pipeline = worker->pipeline;
+    const struct settings *settings = &turn->settings;
+    struct trace *trace = &job->observer.trace;
+    order_observer_begin(&job->observer, settings->strategy, settings->think_ms * 1000);
+    job->observer.before_us = now_us;
+    trace->product_id = job->request.product_id;
+    trace->quantity = job->request.quantity;
+    trace->received_us = job->x->received_us;
+    trace->started_us = now_us;
+    trace->worker = worker->id;
+    memcpy(trace->request_id, job->x->request_id, sizeof trace->request_id);
+    job->placing = (struct placing){
+        .strategy = settings->strategy,
+        .request = &job->request,
+        .observer = &job->observer.base,
+        .instance = pipeline->instance,
+        .db = worker->db,
+        .ids = pipeline->ids,
+        .unsold = pipeline->unsold,
+        .deadline_us = job->queued.deadline_us,
+        /* If the product has a limit, the wait in the admission queue counts as part of the wait for the lock. */
+        .lock_deadline_us = (turn->limited ? job->queued.since_us : now_us) + settings->lock_wait_ms * 1000,
+    };
+}
+
+/* The orders have ended before they began. */
+static void fail_all(struct placing *const *placings, size_t count, enum outcome outcome, const char *backend,
+                     const char *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct order_result *result = &placings[i]->result;
+        *result = (struct order_result){.outcome = outcome, .tries = 1, .backend = backend};
+        snprintf(result->error, sizeof result->error, "%s", error);
+    }
+}
+
+/* The outcomes are in the placings afterwards. */
+static void place(struct placing *const *placings, size_t count, enum lock_status lock_status)
+{
+    struct placing *lead = placings[0];
+    const struct strategy *strategy = lead->strategy;
+    /* Stock in Redis is taken without PostgreSQL, once the schema is known to be in place. */
+    bool needs_database = strategy->combining != COMBINED_IN_REDIS || !db_schema_is_ready();
+    if (needs_database)
+        db_set_deadline(lead->db, lead->deadline_us, lead->lock_deadline_us);
+    if (lock_status != LOCK_OK)
+        fail_all(placings, count, lock_status == LOCK_FAILED ? FAILED : BACKEND_AWAY,
+                 strategy->lock->server ? strategy->lock->server->name : "lock", "its lock cannot be opened");
+    else if (needs_database && db_ready_with_schema(lead->db) != DB_OK)
+        fail_all(placings, count, BACKEND_AWAY, "postgresql", db_error(lead->db));
+    else if (strategy->combining == COMBINED_IN_REDIS)
+        create_in_redis(placings, count);
+    else if (strategy->combining == COMBINED_IN_POSTGRES)
+        create_batch(placings, count);
+    else
+        create_order(lead);
+}
+
+/* Reports the order's outcome to the trace, the metrics and the log. */
+static void report(struct order_job *job, struct order_worker *worker, uint64_t round_trips)
+{
+    const struct strategy *strategy = job->placing.strategy;
+    const struct order_result *result = &job->placing.result;
+    struct trace *trace = &job->observer.trace;
+    trace->ended_us = monotonic_us();
+    trace->outcome = result->outcome;
+    trace->order_id = result->outcome <= REPLAYED ? result->order.id : 0;
+    trace->tries = result->tries;
+    trace_ring_add(worker->traces, trace);
+    metrics_order(strategy, result->outcome, trace->ended_us - job->x->received_us, result->tries,
+                  round_trips);
+    if (result->lock_lost_after_commit) {
+        metrics_lock_lost_after_commit(strategy);
+        log_seldom(LOG_WARNING, "%s: order %lld was committed, but its lock had ended before (request %s)",
+                   strategy->name, (long long)result->order.id, job->x->request_id);
+    }
+    if (result->outcome == FAILED || result->outcome == UNKNOWN || result->outcome == BACKEND_AWAY)
+        log_seldom(LOG_WARNING, "%s: order %s: %s (request %s)", strategy->name,
+                   outcome_name(result->outcome), result->error, job->x->request_id);
+}
+
+void place_orders(struct order_job *const *jobs, size_t count, const struct turn *turn,
+                  struct order_worker *worker)
+{
+    const struct strategy *strategy = turn->settings.strategy;
+    enum lock_status lock_status;
+    struct lock *lock = order_worker_lock(worker, strategy, &lock_status);
+    struct redis_stock *redis = strategy->combining == COMBINED_IN_REDIS ? order_worker_redis(worker) : NULL;
+    if (lock)
+        lock->lease_ms = turn->settings.lock_ttl_ms;
+    uint64_t trips = db_round_trips(worker->db);
+    uint64_t lock_trips = lock ? lock->round_trips : 0, wake_ups = lock ? lock->wake_ups : 0;
+    uint64_t redis_trips = redis ? redis_stock_round_trips(redis) : 0;
+
+    struct placing *placings[TURN_ORDERS_MAX];
+    int64_t now_us = monotonic_us();
+    for (size_t i = 0; i < count; i++) {
+        begin(jobs[i], turn, worker, now_us);
+        placings[i] = &jobs[i]->placing;
+        placings[i]->lock = lock;
+        placings[i]->redis = redis;
+        if (i > 0)
+            jobs[i]->observer.think_us = 0; /* a batch thinks once */
+    }
+    place(placings, count, lock_status);
+    for (size_t i = 0; i < count; i++) {
+        report(jobs[i], worker, i == 0 ? db_round_trips(worker->db) - trips : 0);
+        order_reply(jobs[i]->x, placings[i]);
+    }
+    if (strategy->combining != ONE_BY_ONE)
+        metrics_batch(strategy, count);
+    if (lock)
+        metrics_lock_work(strategy, lock->round_trips - lock_trips, lock->wake_ups - wake_ups);
+    if (redis) {
+        metrics_lock_work(strategy, redis_stock_round_trips(redis) - redis_trips, 0);
+        writer_wake(worker->pipeline->writer);
+    }
+}
