@@ -142,7 +142,7 @@ static int print_diff(const json_t *rows, const struct texts *names, json_t *set
     size_t i;
     json_t *row;
     json_array_foreach(json_object_get(document, "rows"), i, row) {
-        if (verdict_fails(row_verdict(row)))
+        if (verdict_fails(result_verdict(row)))
             return ENDED_BROKEN;
     }
     return ENDED_AS_EXPECTED;

@@ -1,6 +1,8 @@
 /* A strategy's row of the result: the figures of a measurement as JSON, and several of them as one. */
 #include "loadtest/compare/row.h"
 
+#include "loadtest/report/result.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -182,13 +184,6 @@ failed:
 
 /* ---- several ------------------------------------------------------------------------------------------- */
 
-enum verdict row_verdict(const json_t *row)
-{
-    enum verdict verdict;
-    return verdict_parse(json_string_value(json_object_get(row, "verdict")), &verdict) ? verdict
-                                                                                       : VERDICT_BROKEN;
-}
-
 static int ascending(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -228,22 +223,22 @@ static const json_t *representative(const json_t *runs)
     size_t i, j, same = 0;
     json_t *run, *other;
     json_array_foreach(runs, i, run) {
-        enum verdict verdict = row_verdict(run);
+        enum verdict verdict = result_verdict(run);
         if (verdict > worst)
             worst = verdict;
     }
     json_array_foreach(runs, i, run) {
-        same += row_verdict(run) == worst;
+        same += result_verdict(run) == worst;
     }
     json_array_foreach(runs, i, run) {
-        if (row_verdict(run) != worst)
+        if (result_verdict(run) != worst)
             continue;
         /* Its rank: how many of its kind come before it, in order of oversold, then of time. */
         json_int_t oversold = json_integer_value(json_object_get(run, "oversold"));
         size_t rank = 0;
         json_array_foreach(runs, j, other) {
             json_int_t others = json_integer_value(json_object_get(other, "oversold"));
-            rank += row_verdict(other) == worst && (others < oversold || (others == oversold && j < i));
+            rank += result_verdict(other) == worst && (others < oversold || (others == oversold && j < i));
         }
         if (rank == (same - 1) / 2)
             return run;

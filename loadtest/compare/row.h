@@ -15,7 +15,4 @@ json_t *row_new(const struct lab *lab, const struct plan *plan, const struct sub
  * and times are the medians of all runs. NULL when out of memory. */
 json_t *row_of_runs(const json_t *runs);
 
-/* The verdict of a row; VERDICT_BROKEN if it has none. */
-enum verdict row_verdict(const json_t *row);
-
 #endif

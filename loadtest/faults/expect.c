@@ -94,19 +94,20 @@ bool fault_holder_to_be_struck(const struct fault_subject *subject)
     return (leased || (subject->expected & SEEN_STUCK)) && subject->struck == 0;
 }
 
-const char *fault_verdict(const struct fault *fault, const struct fault_subject *subject)
+enum verdict fault_verdict(const struct fault *fault, const struct fault_subject *subject)
 {
     if (subject->reason || subject->cycles == 0)
-        return "unavailable";
+        return VERDICT_UNAVAILABLE;
     unsigned seen = seen_against(fault, subject);
     if (seen & subject->expected & ~(unsigned)SEEN_ANY)
-        return "broken";
+        return VERDICT_BROKEN;
     if (fault_holder_to_be_struck(subject))
-        return "not-caught";
-    if (!(subject->expected & SEEN_ANY))
-        return subject->tally.acknowledged > 0 && 2 * subject->empty <= subject->cycles ? "ok"
-                                                                                        : "nothing-shown";
-    return seen & subject->expected & SEEN_ANY ? "caught-as-expected" : "not-caught";
+        return VERDICT_NOT_CAUGHT;
+    if (!(subject->expected & SEEN_ANY)) {
+        bool sold = subject->tally.acknowledged > 0 && 2 * subject->empty <= subject->cycles;
+        return sold ? VERDICT_OK : VERDICT_NOTHING_SHOWN;
+    }
+    return seen & subject->expected & SEEN_ANY ? VERDICT_CAUGHT : VERDICT_NOT_CAUGHT;
 }
 
 const char *fault_promises(unsigned expected, char *buffer)

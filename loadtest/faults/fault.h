@@ -6,6 +6,7 @@
 #include "loadtest/cli/progress.h"
 #include "loadtest/faults/checker/judge.h"
 #include "loadtest/faults/site/site.h"
+#include "loadtest/stats/verdict.h"
 #include "service/engine/strategy.h"
 
 /* What is expected of a strategy under a fault. First what must hold; a strategy of which nothing is expected is not tried. */
@@ -143,9 +144,9 @@ bool fault_lock_excludes(const struct strategy *strategy);
 bool fault_still_to_be_seen(const struct fault_run *run, unsigned wanted);
 /* What is expected when a holder dies has not been shown yet: none did. */
 bool fault_holder_to_be_struck(const struct fault_subject *subject);
-/* The verdict of a subject: "ok", "caught-as-expected", "not-caught", "nothing-shown" (most cycles had no order that was
- * acknowledged, so there was nothing to lose), "broken", "unavailable". */
-const char *fault_verdict(const struct fault *fault, const struct fault_subject *subject);
+/* What was found about the subject. NOTHING_SHOWN: most cycles had no order that was acknowledged, so there was nothing to
+ * lose. */
+enum verdict fault_verdict(const struct fault *fault, const struct fault_subject *subject);
 /* What must hold of what is EXPECTED, in words: "I1 I2 I7", "" for nothing. BUFFER of 64 bytes, returned. */
 const char *fault_promises(unsigned expected, char *buffer);
 

@@ -10,8 +10,8 @@ json_t *fault_row_new(const struct fault_run *run, const struct fault_subject *s
                             "strategy", strategy->name, "guarantee", guarantee_name(strategy->guarantee),
                             "judged_by", fault_promises(subject->expected, promises), "expected",
                             subject->expected & SEEN_ANY ? "caught" : "kept", "cycles",
-                            (json_int_t)subject->cycles, "verdict", fault_verdict(run->fault, subject),
-                            "reason", subject->reason);
+                            (json_int_t)subject->cycles, "verdict",
+                            verdict_name(fault_verdict(run->fault, subject)), "reason", subject->reason);
     if (!row || subject->cycles == 0)
         return row;
     const struct {

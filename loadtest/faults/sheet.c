@@ -100,9 +100,8 @@ static bool add_unavailable(const json_t *rows, struct notes *notes)
     json_t *row;
     const char *fault = "", *reason = "";
     json_array_foreach(rows, i, row) {
-        if (strcmp(result_text(row, "verdict"), "unavailable") != 0 ||
-            (strcmp(result_text(row, "fault"), fault) == 0 &&
-             strcmp(result_text(row, "reason"), reason) == 0))
+        if (result_verdict(row) != VERDICT_UNAVAILABLE || (strcmp(result_text(row, "fault"), fault) == 0 &&
+                                                           strcmp(result_text(row, "reason"), reason) == 0))
             continue;
         fault = result_text(row, "fault");
         reason = result_text(row, "reason");
@@ -115,33 +114,19 @@ static bool add_unavailable(const json_t *rows, struct notes *notes)
 
 bool notes_of_faults(const json_t *document, struct notes *notes)
 {
-    /* The first three verdicts count as expected. */
-    enum { EXPECTED = 3, ALL = 6 };
-    static const char *const VERDICTS[ALL] = {"ok",         "caught-as-expected", "unavailable",
-                                              "not-caught", "nothing-shown",      "broken"};
     const json_t *rows = json_object_get(document, "rows");
-    size_t counts[ALL] = {0}, i, used = 0, unexpected = 0, total = json_array_size(rows);
-    char list[160] = "";
+    size_t i;
     json_t *row, *fault;
     json_array_foreach(json_object_get(document, "faults"), i, fault) {
         if (!notes_add(notes, NOTE_ADVICE, "%s: %s.", result_text(fault, "name"), result_text(fault, "does")))
             return false;
     }
     json_array_foreach(rows, i, row) {
-        for (int v = 0; v < ALL; v++)
-            counts[v] += strcmp(result_text(row, "verdict"), VERDICTS[v]) == 0;
         if (*result_text(row, "oddity") &&
             !notes_add(notes, NOTE_WARNING, "%s, %s: %s", result_text(row, "fault"),
                        result_text(row, "strategy"), result_text(row, "oddity")))
             return false;
     }
-    for (int v = EXPECTED; v < ALL; v++)
-        unexpected += counts[v];
-    for (int v = 0; v < ALL; v++)
-        if (counts[v] > 0)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%zu %s", used ? ", " : "", counts[v],
-                                     VERDICTS[v]);
     return add_shares(rows, notes) && add_unavailable(rows, notes) &&
-           notes_add(notes, NOTE_CLOSING, "%zu row%s: %s. %s", total, total == 1 ? "" : "s", list,
-                     unexpected > 0 ? "NOT all as expected." : "All as expected.");
+           notes_add_verdicts(notes, rows, "row", "rows");
 }

@@ -87,15 +87,11 @@ static const char RESET[] = "\033[0m", BOLD[] = "\033[1m", DIM[] = "\033[2m";
 static const char *colour_of(const struct column *column, const json_t *row)
 {
     static const char *const COLOURS[VERDICT_COUNT] = {
-        [VERDICT_OK] = "\033[32m",
-        [VERDICT_OVERSOLD_AS_EXPECTED] = "\033[33m",
-        [VERDICT_FLAWED] = "\033[36m",
-        [VERDICT_UNAVAILABLE] = "\033[2m",
-        [VERDICT_NOTHING_SHOWN] = "\033[1;31m",
-        [VERDICT_NOT_CAUGHT] = "\033[1;31m",
-        [VERDICT_MIXED] = "\033[1;31m",
-        [VERDICT_BROKEN] = "\033[1;31m",
-        [VERDICT_CAUGHT] = "\033[33m",
+        [VERDICT_OK] = "\033[32m",           [VERDICT_OVERSOLD_AS_EXPECTED] = "\033[33m",
+        [VERDICT_FLAWED] = "\033[36m",       [VERDICT_UNKNOWN] = "",
+        [VERDICT_UNAVAILABLE] = "\033[2m",   [VERDICT_NOTHING_SHOWN] = "\033[1;31m",
+        [VERDICT_NOT_CAUGHT] = "\033[1;31m", [VERDICT_MIXED] = "\033[1;31m",
+        [VERDICT_BROKEN] = "\033[1;31m",     [VERDICT_CAUGHT] = "\033[33m",
     };
     enum verdict verdict;
     const json_t *value = cell_value(column, row);

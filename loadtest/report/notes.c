@@ -38,6 +38,19 @@ void notes_free(struct notes *notes)
     *notes = (struct notes){0};
 }
 
+bool notes_add_verdicts(struct notes *notes, const json_t *rows, const char *one, const char *several)
+{
+    size_t counts[VERDICT_COUNT], used = 0, total = json_array_size(rows);
+    size_t failed = result_verdicts(rows, counts);
+    char list[256] = "";
+    for (enum verdict verdict = VERDICT_OK; verdict < VERDICT_COUNT; verdict++)
+        if (counts[verdict] > 0 && used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%zu %s", used ? ", " : "",
+                                     counts[verdict], verdict_name(verdict));
+    return notes_add(notes, NOTE_CLOSING, "%zu %s: %s. %s", total, total == 1 ? one : several, list,
+                     failed ? "NOT all as expected." : "All as expected.");
+}
+
 /* ---- what a row is ------------------------------------------------------------------------------------- */
 
 static bool has_guarantee(const json_t *row, const char *guarantee)
@@ -47,22 +60,22 @@ static bool has_guarantee(const json_t *row, const char *guarantee)
 
 static bool oversold_unsafe(const json_t *row)
 {
-    return row_verdict(row) == VERDICT_OVERSOLD_AS_EXPECTED && !has_guarantee(row, "one-process");
+    return result_verdict(row) == VERDICT_OVERSOLD_AS_EXPECTED && !has_guarantee(row, "one-process");
 }
 
 static bool oversold_by_second_process(const json_t *row)
 {
-    return row_verdict(row) == VERDICT_OVERSOLD_AS_EXPECTED && has_guarantee(row, "one-process");
+    return result_verdict(row) == VERDICT_OVERSOLD_AS_EXPECTED && has_guarantee(row, "one-process");
 }
 
 static bool needs_second_process(const json_t *row)
 {
-    return row_verdict(row) == VERDICT_FLAWED && has_guarantee(row, "one-process");
+    return result_verdict(row) == VERDICT_FLAWED && has_guarantee(row, "one-process");
 }
 
 static bool needs_more_than_load(const json_t *row)
 {
-    return row_verdict(row) == VERDICT_FLAWED && !has_guarantee(row, "one-process");
+    return result_verdict(row) == VERDICT_FLAWED && !has_guarantee(row, "one-process");
 }
 
 static bool has_errors(const json_t *row)
@@ -82,17 +95,17 @@ static bool lost_answers(const json_t *row)
 
 static bool not_caught(const json_t *row)
 {
-    return row_verdict(row) == VERDICT_NOT_CAUGHT;
+    return result_verdict(row) == VERDICT_NOT_CAUGHT;
 }
 
 static bool mixed(const json_t *row)
 {
-    return row_verdict(row) == VERDICT_MIXED;
+    return result_verdict(row) == VERDICT_MIXED;
 }
 
 static bool broken(const json_t *row)
 {
-    return row_verdict(row) == VERDICT_BROKEN;
+    return result_verdict(row) == VERDICT_BROKEN;
 }
 
 /* For the rows that match, named in front. */
@@ -184,23 +197,6 @@ static bool apply_rule(const json_t *rows, const struct rule *rule, struct notes
     return well;
 }
 
-static bool add_closing(const json_t *rows, struct notes *notes)
-{
-    size_t counts[VERDICT_COUNT] = {0}, i, failed = 0, used = 0, total = json_array_size(rows);
-    json_t *row;
-    char list[256] = "";
-    json_array_foreach(rows, i, row) {
-        counts[row_verdict(row)]++;
-        failed += verdict_fails(row_verdict(row));
-    }
-    for (int verdict = 0; verdict < VERDICT_COUNT; verdict++)
-        if (counts[verdict] > 0)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%zu %s", used ? ", " : "",
-                                     counts[verdict], verdict_name((enum verdict)verdict));
-    return notes_add(notes, NOTE_CLOSING, "%zu strateg%s: %s. %s", total, total == 1 ? "y" : "ies", list,
-                     failed ? "NOT all as expected." : "All as expected.");
-}
-
 bool notes_of_compare(const json_t *document, struct notes *notes)
 {
     const json_t *rows = json_object_get(document, "rows");
@@ -218,12 +214,12 @@ bool notes_of_compare(const json_t *document, struct notes *notes)
         if (!apply_rule(rows, &RULES[i], notes))
             return false;
     json_array_foreach(rows, i, row) {
-        if (row_verdict(row) == VERDICT_UNAVAILABLE &&
+        if (result_verdict(row) == VERDICT_UNAVAILABLE &&
             !notes_add(notes, NOTE_WARNING, "%s: not available: %s", result_text(row, "strategy"),
                        result_text(row, "reason")))
             return false;
     }
-    return add_closing(rows, notes);
+    return notes_add_verdicts(notes, rows, "strategy", "strategies");
 }
 
 /* ---- two neighbours ------------------------------------------------------------------------------------ */

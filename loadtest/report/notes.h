@@ -30,6 +30,8 @@ notes_fn notes_of_compare, notes_of_explore, notes_of_diff, notes_of_bench;
 
 __attribute__((format(printf, 3, 4))) bool notes_add(struct notes *notes, enum note_kind kind,
                                                      const char *format, ...);
+/* Adds the closing sentence that counts the verdicts of ROWS, each of which is ONE ("row"), or else SEVERAL ("rows"). */
+bool notes_add_verdicts(struct notes *notes, const json_t *rows, const char *one, const char *several);
 void notes_free(struct notes *notes);
 
 #endif

@@ -4,7 +4,6 @@
 #include "loadtest/cli/commands.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/selection.h"
-#include "loadtest/stats/verdict.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -111,17 +110,32 @@ const char *result_text(const json_t *row, const char *key)
     return value ? value : "";
 }
 
+enum verdict result_verdict(const json_t *row)
+{
+    enum verdict verdict;
+    return verdict_parse(result_text(row, "verdict"), &verdict) ? verdict : VERDICT_BROKEN;
+}
+
+size_t result_verdicts(const json_t *rows, size_t ret_counts[VERDICT_COUNT])
+{
+    size_t i, failed = 0;
+    json_t *row;
+    memset(ret_counts, 0, VERDICT_COUNT * sizeof ret_counts[0]);
+    json_array_foreach(rows, i, row) {
+        enum verdict verdict = result_verdict(row);
+        ret_counts[verdict]++;
+        failed += verdict_fails(verdict);
+    }
+    return failed;
+}
+
 int result_status(const json_t *rows, const char *list)
 {
     size_t i, unavailable = 0;
     json_t *row;
     bool missed = false, failed = false;
     json_array_foreach(rows, i, row) {
-        enum verdict verdict = VERDICT_BROKEN;
-        if (strcmp(result_text(row, "verdict"), "unknown") == 0) /* explore's: not all was looked at */
-            verdict = VERDICT_OK;
-        else
-            (void)verdict_parse(result_text(row, "verdict"), &verdict); /* no verdict is a broken one */
+        enum verdict verdict = result_verdict(row);
         failed |= verdict_fails(verdict);
         if (verdict == VERDICT_UNAVAILABLE) {
             unavailable++;

@@ -2,6 +2,8 @@
 #ifndef OVERSELL_LOADTEST_REPORT_RESULT_H
 #define OVERSELL_LOADTEST_REPORT_RESULT_H
 
+#include "loadtest/stats/verdict.h"
+
 #include <jansson.h>
 #include <stdint.h>
 
@@ -16,6 +18,10 @@ const char *result_kind(const json_t *document);
 /* A member of a row: a number, 0 where there is none, or a text, "" where there is none; borrowed. */
 int64_t result_number(const json_t *row, const char *key);
 const char *result_text(const json_t *row, const char *key);
+/* The verdict of a row; VERDICT_BROKEN if it has none that we know. */
+enum verdict result_verdict(const json_t *row);
+/* Counts the verdicts of ROWS; returns how many of them are failures. */
+size_t result_verdicts(const json_t *rows, size_t ret_counts[VERDICT_COUNT]);
 
 /* The exit status (commands.h) that the verdicts of ROWS ask for. A strategy that is not available is only missed where LIST
  * calls it by name, or where nothing else ran; one that was begun and broken off, for a reason, is missed in any case. */

@@ -341,14 +341,9 @@ static void group_digits(char *text)
 static const char *verdict_text(const char *name, const json_t *row, char *buffer)
 {
     static const char *const MARKS[VERDICT_COUNT] = {
-        [VERDICT_OK] = "✓",
-        [VERDICT_OVERSOLD_AS_EXPECTED] = "✗",
-        [VERDICT_FLAWED] = "~",
-        [VERDICT_UNAVAILABLE] = NOTHING,
-        [VERDICT_NOT_CAUGHT] = "!",
-        [VERDICT_MIXED] = "!",
-        [VERDICT_NOTHING_SHOWN] = "!",
-        [VERDICT_BROKEN] = "!",
+        [VERDICT_OK] = "✓",      [VERDICT_OVERSOLD_AS_EXPECTED] = "✗", [VERDICT_FLAWED] = "~",
+        [VERDICT_UNKNOWN] = "?", [VERDICT_UNAVAILABLE] = NOTHING,      [VERDICT_NOT_CAUGHT] = "!",
+        [VERDICT_MIXED] = "!",   [VERDICT_NOTHING_SHOWN] = "!",        [VERDICT_BROKEN] = "!",
         [VERDICT_CAUGHT] = "✗",
     };
     enum verdict verdict;

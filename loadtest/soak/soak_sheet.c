@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 /* clang-format off */
 const struct column soak_columns[SOAK_COLUMNS] = {
@@ -61,11 +60,11 @@ bool notes_of_soak(const json_t *document, struct notes *notes)
     size_t i, broken = 0, sold = 0;
     json_t *row;
     json_array_foreach(json_object_get(document, "rows"), i, row) {
-        const char *verdict = result_text(row, "verdict");
+        enum verdict verdict = result_verdict(row);
         orders += result_number(row, "orders");
         sold += result_number(row, "orders") > 0;
-        broken += strcmp(verdict, "broken") == 0;
-        if (strcmp(verdict, "unavailable") == 0 &&
+        broken += verdict == VERDICT_BROKEN;
+        if (verdict == VERDICT_UNAVAILABLE &&
             !notes_add(notes, NOTE_WARNING, "%s: not available: %s", result_text(row, "strategy"),
                        result_text(row, "reason")))
             return false;

@@ -1,23 +1,23 @@
-/* What a row's figures say about its promise. Pure: the truth table of the load test. */
+/* Compares what a run found with what the strategy promises: the verdicts, their names, and the rule that compare and rush
+ * decide by. */
 #include "loadtest/stats/verdict.h"
 
 #include <stddef.h>
 #include <string.h>
 
-static const char *const GUARANTEES[] = {"unsafe", "one-process", "while-lease-holds", "safe"};
 static const struct {
     const char *name;
     enum shown_by bit;
 } SHOWN_BY[] = {
-    {"load", SHOWN_BY_LOAD},       {"second-process", SHOWN_BY_SECOND_PROCESS},
-    {"expire", SHOWN_BY_EXPIRY},   {"crash", SHOWN_BY_CRASH},
-    {"nothing", SHOWN_BY_NOTHING},
+    {"load", LOAD},       {"second-process", SECOND_PROCESS}, {"expire", EXPIRY}, {"crash", CRASH},
+    {"nothing", NOTHING},
 };
 static const char *const VERDICTS[VERDICT_COUNT] = {
     [VERDICT_OK] = "ok",
     [VERDICT_OVERSOLD_AS_EXPECTED] = "oversold-as-expected",
     [VERDICT_CAUGHT] = "caught-as-expected",
     [VERDICT_FLAWED] = "flawed",
+    [VERDICT_UNKNOWN] = "unknown",
     [VERDICT_UNAVAILABLE] = "unavailable",
     [VERDICT_NOT_CAUGHT] = "not-caught",
     [VERDICT_NOTHING_SHOWN] = "nothing-shown",
@@ -29,7 +29,7 @@ static const char *const VERDICTS[VERDICT_COUNT] = {
 
 bool verdict_flaw_is_shown(unsigned shown_by, int instances)
 {
-    return (shown_by & SHOWN_BY_LOAD) || ((shown_by & SHOWN_BY_SECOND_PROCESS) && instances > 1);
+    return (shown_by & LOAD) || ((shown_by & SECOND_PROCESS) && instances > 1);
 }
 
 bool verdict_promise_covers(enum guarantee guarantee, int instances)
@@ -70,31 +70,24 @@ const char *verdict_name(enum verdict verdict)
     return VERDICTS[verdict];
 }
 
-/* The index of NAME in a table, or its size. */
-static size_t find(const char *const *table, size_t count, const char *name)
-{
-    size_t i = 0;
-    while (i < count && (!name || strcmp(table[i], name) != 0))
-        i++;
-    return i;
-}
-
 bool verdict_parse(const char *name, enum verdict *ret_verdict)
 {
-    size_t i = find(VERDICTS, COUNT(VERDICTS), name);
-    if (i == COUNT(VERDICTS))
-        return false;
-    *ret_verdict = (enum verdict)i;
-    return true;
+    for (enum verdict verdict = VERDICT_OK; name && verdict < VERDICT_COUNT; verdict++)
+        if (strcmp(VERDICTS[verdict], name) == 0) {
+            *ret_verdict = verdict;
+            return true;
+        }
+    return false;
 }
 
 bool guarantee_parse(const char *name, enum guarantee *ret_guarantee)
 {
-    size_t i = find(GUARANTEES, COUNT(GUARANTEES), name);
-    if (i == COUNT(GUARANTEES))
-        return false;
-    *ret_guarantee = (enum guarantee)i;
-    return true;
+    for (enum guarantee guarantee = UNSAFE; name && guarantee <= SAFE; guarantee++)
+        if (strcmp(guarantee_name(guarantee), name) == 0) {
+            *ret_guarantee = guarantee;
+            return true;
+        }
+    return false;
 }
 
 bool shown_by_parse(const char *names, unsigned *ret_shown_by)

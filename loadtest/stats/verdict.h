@@ -1,26 +1,19 @@
-/* What a row's figures say about its promise. Pure: the truth table of the load test. */
+/* Compares what a run found with what the strategy promises: the verdicts, their names, and the rule that compare and rush
+ * decide by. No I/O, no state: any thread may call. */
 #ifndef OVERSELL_LOADTEST_STATS_VERDICT_H
 #define OVERSELL_LOADTEST_STATS_VERDICT_H
 
+#include "service/engine/promise.h"
+
 #include <stdbool.h>
 
-/* What a strategy promises; as text in GET /strategies. */
-enum guarantee { UNSAFE, ONE_PROCESS, WHILE_LEASE_HOLDS, SAFE };
-/* What shows its flaw; several may, or-ed. */
-enum shown_by {
-    SHOWN_BY_NOTHING = 0,
-    SHOWN_BY_LOAD = 1 << 0,
-    SHOWN_BY_SECOND_PROCESS = 1 << 1,
-    SHOWN_BY_EXPIRY = 1 << 2,
-    SHOWN_BY_CRASH = 1 << 3,
-};
-
-/* From the best to the worst, so that the greatest of several counts. */
+/* What a command found about one strategy. From the best to the worst, so that the worst of several runs is the greatest. */
 enum verdict {
     VERDICT_OK,
     VERDICT_OVERSOLD_AS_EXPECTED,
     VERDICT_CAUGHT,        /* failed under a fault that its guarantee excludes */
     VERDICT_FLAWED,        /* no oversell here; its flaw needs an event that this run did not have */
+    VERDICT_UNKNOWN,       /* nothing wrong was found, but not everything was examined (explore) */
     VERDICT_UNAVAILABLE,   /* its lock's server does not answer */
     VERDICT_NOT_CAUGHT,    /* this run should have shown its flaw, and did not */
     VERDICT_NOTHING_SHOWN, /* too little was sold under the fault to say anything */

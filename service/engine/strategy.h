@@ -5,25 +5,9 @@
 #include "db/stock/stock.h"
 #include "lock/lock.h"
 #include "service/engine/outcome.h"
+#include "service/engine/promise.h"
 
 #include <stddef.h>
-
-/* When the stock stays right. */
-enum guarantee {
-    UNSAFE,            /* it does not */
-    ONE_PROCESS,       /* while one process alone sells */
-    WHILE_LEASE_HOLDS, /* while what carries the lock lives: lease, session, connection */
-    SAFE,              /* always */
-};
-
-/* What shows the flaw of a row that is not SAFE; several may, or-ed. */
-enum shown_by {
-    NOTHING = 0,
-    LOAD = 1 << 0, /* plain concurrency */
-    SECOND_PROCESS = 1 << 1,
-    EXPIRY = 1 << 2, /* what carries the lock ends under its holder or a waiter */
-    CRASH = 1 << 3,
-};
 
 /* Where the lock lies around the transaction. */
 enum lock_span {
@@ -86,7 +70,6 @@ enum stock_kind strategy_stock_kind(const struct strategy *strategy);
 size_t strategy_index(const struct strategy *strategy);
 
 /* Names for JSON; static storage. */
-const char *guarantee_name(enum guarantee guarantee);
 const char *span_name(enum lock_span span);
 const char *fence_name(enum fencing fencing);
 const char *scope_name(enum tx_scope scope);

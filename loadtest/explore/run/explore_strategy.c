@@ -3,6 +3,7 @@
 
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/report/result.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,10 +39,10 @@ static json_t *empty_row(const struct explore_plan *plan, const struct strategy 
 }
 
 static json_t *row_without_figures(const struct explore_plan *plan, const struct strategy *strategy,
-                                   enum explore_verdict verdict, const char *reason)
+                                   enum verdict verdict, const char *reason)
 {
     json_t *row = empty_row(plan, strategy);
-    json_object_set_new(row, "verdict", json_string(explore_verdict_name(verdict)));
+    json_object_set_new(row, "verdict", json_string(verdict_name(verdict)));
     json_object_set_new(row, "reason", json_string(reason));
     return row;
 }
@@ -52,7 +53,7 @@ static json_t *row_of(const struct explore_plan *plan, struct campaign *campaign
     const struct totals *t = &campaign->totals;
     bool complete = campaign->complete;
     char why[600];
-    enum explore_verdict verdict = explore_verdict(&campaign->execution.settings, t, complete);
+    enum verdict verdict = explore_verdict(&campaign->execution.settings, t, complete);
     double share = (double)t->oversold / (double)(t->schedules ? t->schedules : 1);
     json_t *row = empty_row(plan, strategy);
     json_t *figures = json_pack(
@@ -67,15 +68,14 @@ static json_t *row_of(const struct explore_plan *plan, struct campaign *campaign
         "two_holders", (json_int_t)t->two_holders + (json_int_t)t->unbacked_grant, "false_refusals",
         (json_int_t)t->false_refusals, "leaked_locks", (json_int_t)t->leaked, "failed", (json_int_t)t->failed,
         "answers_wrong", (json_int_t)t->answers_wrong, "switches", "min", totals_switches(t, 0), "median",
-        totals_switches(t, 0.5), "max", totals_switches(t, 1), "verdict", explore_verdict_name(verdict),
-        "witness", campaign_counterexample(campaign), "further_witnesses",
-        campaign_further_counterexamples(campaign));
+        totals_switches(t, 0.5), "max", totals_switches(t, 1), "verdict", verdict_name(verdict), "witness",
+        campaign_counterexample(campaign), "further_witnesses", campaign_further_counterexamples(campaign));
     if (!figures || json_object_update(row, figures) != 0) {
         json_decref(row);
         row = NULL;
     }
     json_decref(figures);
-    if (row && verdict == EXPLORE_BROKEN)
+    if (row && verdict == VERDICT_BROKEN)
         json_object_set_new(
             row, "broken_by",
             json_string(explore_verdict_why(&campaign->execution.settings, t, why, sizeof why)));
@@ -126,11 +126,11 @@ static json_t *search(const struct explore_plan *plan, const struct strategy *st
     json_t *row;
     if (!campaign_open(campaign, schema, url, &settings)) {
         row = row_without_figures(plan, strategy,
-                                  campaign->execution.fails_alone && !plan->never ? EXPLORE_BROKEN
-                                                                                  : EXPLORE_UNAVAILABLE,
+                                  campaign->execution.fails_alone && !plan->never ? VERDICT_BROKEN
+                                                                                  : VERDICT_UNAVAILABLE,
                                   campaign->error);
     } else if (plan->checkpoints && !name_checkpoint(plan, campaign, strategy)) {
-        row = row_without_figures(plan, strategy, EXPLORE_UNAVAILABLE,
+        row = row_without_figures(plan, strategy, VERDICT_UNAVAILABLE,
                                   "the name of its checkpoint is too long");
         campaign_close(campaign);
     } else {
@@ -161,25 +161,16 @@ static void report_half(void *context, double share)
         half->progress(half->context, half->done + share / 2);
 }
 
-static enum explore_verdict verdict_of(const json_t *row)
-{
-    const char *name = json_string_value(json_object_get(row, "verdict"));
-    enum explore_verdict verdict = EXPLORE_OK;
-    while (name && strcmp(name, explore_verdict_name(verdict)) != 0 && verdict < EXPLORE_BROKEN)
-        verdict++;
-    return verdict;
-}
-
 /* The row says what both searches found. Its figures stay those of the first; a witness is the second's where the first has
  * none. */
 static bool add_larger(json_t *row, json_t *larger)
 {
     static const char *const TAKEN_OVER[] = {"witness", "broken_by", "reason"};
-    enum explore_verdict verdict = explore_verdict_of_both(verdict_of(row), verdict_of(larger));
+    enum verdict verdict = explore_verdict_of_both(result_verdict(row), result_verdict(larger));
     json_t *quantities = json_pack("[i, i]", LARGER_QUANTITY, LARGER_QUANTITY);
     bool added = json_object_set_new(larger, "stock", json_integer(LARGER_STOCK)) == 0 &&
                  json_object_set_new(larger, "quantities", quantities) == 0 &&
-                 json_object_set_new(row, "verdict", json_string(explore_verdict_name(verdict))) == 0;
+                 json_object_set_new(row, "verdict", json_string(verdict_name(verdict))) == 0;
     for (size_t i = 0; i < sizeof TAKEN_OVER / sizeof TAKEN_OVER[0] && added; i++) {
         json_t *member = json_object_get(larger, TAKEN_OVER[i]);
         const json_t *own = json_object_get(row, TAKEN_OVER[i]);
@@ -195,14 +186,14 @@ json_t *explore_strategy(const struct explore_plan *plan, const struct strategy 
 {
     const char *why_not = explore_not_possible(strategy);
     if (why_not)
-        return row_without_figures(plan, strategy, EXPLORE_UNAVAILABLE, why_not);
+        return row_without_figures(plan, strategy, VERDICT_UNAVAILABLE, why_not);
     struct half half = {progress, context, 0};
     json_t *row = search(plan, strategy, schema, url, plan->twice ? report_half : progress,
                          plan->twice ? (void *)&half : context);
     if (!row || !plan->twice || json_object_get(row, "reason"))
         return row;
     if (interrupted()) { /* without its second search the row has no verdict */
-        const char *verdict = explore_verdict_name(explore_verdict_of_both(verdict_of(row), EXPLORE_UNKNOWN));
+        const char *verdict = verdict_name(explore_verdict_of_both(result_verdict(row), VERDICT_UNKNOWN));
         json_object_set_new(row, "verdict", json_string(verdict));
         return row;
     }

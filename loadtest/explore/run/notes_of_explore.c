@@ -5,17 +5,15 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 bool notes_of_explore(const json_t *document, struct notes *notes)
 {
-    size_t i, counted[6] = {0};
-    static const char *const VERDICTS[] = {"ok",      "oversold-as-expected", "not-caught", "broken",
-                                           "unknown", "unavailable"};
+    const json_t *rows = json_object_get(document, "rows");
+    size_t i, counts[VERDICT_COUNT], failed = result_verdicts(rows, counts);
     json_t *row;
     bool well = true;
     int64_t schedules = 0;
-    json_array_foreach(json_object_get(document, "rows"), i, row) {
+    json_array_foreach(rows, i, row) {
         schedules += result_number(row, "schedules") +
                      result_number(json_object_get(row, "larger_orders"), "schedules");
         if (*result_text(row, "broken_by"))
@@ -30,8 +28,6 @@ bool notes_of_explore(const json_t *document, struct notes *notes)
                               result_text(counterexample, "replay"),
                               (int)json_integer_value(json_object_get(counterexample, "reproduced")),
                               result_text(counterexample, "explanation"));
-        for (size_t v = 0; v < sizeof VERDICTS / sizeof VERDICTS[0]; v++)
-            counted[v] += strcmp(result_text(row, "verdict"), VERDICTS[v]) == 0;
     }
     if (json_object_get(document, "seconds"))
         well &= notes_add(notes, NOTE_ADVICE, "%" PRId64 " schedules in %.1f s, by up to %d processes.",
@@ -50,18 +46,19 @@ bool notes_of_explore(const json_t *document, struct notes *notes)
             notes, NOTE_WARNING, "%s; not explored: %s",
             json_is_true(json_object_get(document, "interrupted")) ? "Interrupted" : "Not finished", names);
     }
-    size_t rows = json_array_size(json_object_get(document, "rows"));
-    if (counted[2] + counted[3] > 0)
+    if (failed > 0)
         return well && notes_add(notes, NOTE_CLOSING,
                                  "%zu of %zu rows did not keep what they promise, or were not caught.",
-                                 counted[2] + counted[3], rows);
-    if (counted[4] + counted[5] + json_array_size(missing) > 0)
+                                 failed, json_array_size(rows));
+    size_t kept = counts[VERDICT_OK], shown = counts[VERDICT_OVERSOLD_AS_EXPECTED],
+           open = counts[VERDICT_UNKNOWN] + counts[VERDICT_UNAVAILABLE] + json_array_size(missing);
+    if (open > 0)
         return well &&
                notes_add(
                    notes, NOTE_CLOSING,
                    "As expected: %zu kept what they promise, %zu showed their flaw; %zu were not looked at in full.",
-                   counted[0], counted[1], counted[4] + counted[5] + json_array_size(missing));
-    return well && notes_add(notes, NOTE_CLOSING,
-                             "All as expected: %zu kept what they promise, %zu showed their flaw.",
-                             counted[0], counted[1]);
+                   kept, shown, open);
+    return well &&
+           notes_add(notes, NOTE_CLOSING,
+                     "All as expected: %zu kept what they promise, %zu showed their flaw.", kept, shown);
 }

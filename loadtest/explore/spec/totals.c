@@ -101,47 +101,34 @@ static bool lock_is_broken(const struct totals *totals)
     return totals->lock_stolen + totals->two_holders + totals->unbacked_grant > 0;
 }
 
-enum explore_verdict explore_verdict(const struct execution_settings *settings, const struct totals *totals,
-                                     bool complete)
+enum verdict explore_verdict(const struct execution_settings *settings, const struct totals *totals,
+                             bool complete)
 {
     if (settings->never)
-        return totals->bad > 0 ? EXPLORE_BROKEN : complete ? EXPLORE_OK : EXPLORE_UNKNOWN;
+        return totals->bad > 0 ? VERDICT_BROKEN : complete ? VERDICT_OK : VERDICT_UNKNOWN;
     bool flaw_may_show = settings->strategy->shown_by & (LOAD | settings->faults);
     bool unsafe = settings->strategy->guarantee == UNSAFE;
     /* Who promises nothing may have more flaws than the one that the row is about, and in some order of steps a lock
      * may be stuck by itself. */
     bool may_be_bad = flaw_may_show || (unsafe && (settings->faults || totals->bad == totals->stuck));
     if (!unsafe && (lock_is_broken(totals) || totals->stuck))
-        return EXPLORE_BROKEN;
+        return VERDICT_BROKEN;
     /* False refusals and leaked locks are no declared flaw of any row. */
     if (totals->false_refusals + totals->leaked > 0 || (totals->deadlocks > 0 && deadlock_is_wrong(settings)))
-        return EXPLORE_BROKEN;
+        return VERDICT_BROKEN;
     if (totals->bad > 0)
-        return may_be_bad ? EXPLORE_OVERSOLD_AS_EXPECTED : EXPLORE_BROKEN;
+        return may_be_bad ? VERDICT_OVERSOLD_AS_EXPECTED : VERDICT_BROKEN;
     if (!complete || (flaw_may_show && !is_scarce(settings)))
-        return EXPLORE_UNKNOWN;
-    return flaw_may_show ? EXPLORE_NOT_CAUGHT : EXPLORE_OK;
+        return VERDICT_UNKNOWN;
+    return flaw_may_show ? VERDICT_NOT_CAUGHT : VERDICT_OK;
 }
 
-const char *explore_verdict_name(enum explore_verdict verdict)
+enum verdict explore_verdict_of_both(enum verdict one, enum verdict other)
 {
-    static const char *const names[] = {
-        [EXPLORE_OK] = "ok",
-        [EXPLORE_OVERSOLD_AS_EXPECTED] = "oversold-as-expected",
-        [EXPLORE_UNKNOWN] = "unknown",
-        [EXPLORE_UNAVAILABLE] = "unavailable",
-        [EXPLORE_NOT_CAUGHT] = "not-caught",
-        [EXPLORE_BROKEN] = "broken",
-    };
-    return names[verdict];
-}
-
-enum explore_verdict explore_verdict_of_both(enum explore_verdict one, enum explore_verdict other)
-{
-    static const enum explore_verdict STRONGEST_FIRST[] = {
-        EXPLORE_BROKEN,     EXPLORE_OVERSOLD_AS_EXPECTED,
-        EXPLORE_NOT_CAUGHT, EXPLORE_UNAVAILABLE,
-        EXPLORE_UNKNOWN,    EXPLORE_OK,
+    static const enum verdict STRONGEST_FIRST[] = {
+        VERDICT_BROKEN,     VERDICT_OVERSOLD_AS_EXPECTED,
+        VERDICT_NOT_CAUGHT, VERDICT_UNAVAILABLE,
+        VERDICT_UNKNOWN,    VERDICT_OK,
     };
     size_t i = 0;
     while (STRONGEST_FIRST[i] != one && STRONGEST_FIRST[i] != other)

@@ -3,6 +3,7 @@
 #define OVERSELL_LOADTEST_EXPLORE_SPEC_TOTALS_H
 
 #include "loadtest/explore/exec/execution.h"
+#include "loadtest/stats/verdict.h"
 
 enum { SWITCHES_MAX = 255, COUNTEREXAMPLES_MAX = 20 };
 
@@ -34,23 +35,14 @@ void totals_add(struct totals *totals, const struct execution *execution);
 /* So many switches have the schedules with the fewest (0), with the most (1), the one in the middle (0.5). */
 unsigned totals_switches(const struct totals *totals, double quantile);
 
-/* What a row is found to be. */
-enum explore_verdict {
-    EXPLORE_OK,
-    EXPLORE_OVERSOLD_AS_EXPECTED, /* its flaw was shown */
-    EXPLORE_UNKNOWN,              /* nothing wrong was seen, but not all was looked at */
-    EXPLORE_UNAVAILABLE,
-    EXPLORE_NOT_CAUGHT, /* its flaw should have been shown, and was not */
-    EXPLORE_BROKEN,     /* it promised more than it kept */
-};
-
-enum explore_verdict explore_verdict(const struct execution_settings *settings, const struct totals *totals,
-                                     bool complete);
-const char *explore_verdict_name(enum explore_verdict verdict);
+/* What was found about the strategy; COMPLETE: every schedule was run. One of OK, OVERSOLD_AS_EXPECTED, UNKNOWN, NOT_CAUGHT and
+ * BROKEN. */
+enum verdict explore_verdict(const struct execution_settings *settings, const struct totals *totals,
+                             bool complete);
 /* The verdict of a row that was searched twice with different settings. */
-enum explore_verdict explore_verdict_of_both(enum explore_verdict one, enum explore_verdict other);
+enum verdict explore_verdict_of_both(enum verdict one, enum verdict other);
 
-/* Why a row is EXPLORE_BROKEN: what went wrong, and in how many schedules. Written to RET_TEXT of SIZE bytes, which is
+/* Why a row is VERDICT_BROKEN: what went wrong, and in how many schedules. Written to RET_TEXT of SIZE bytes, which is
  * returned. */
 const char *explore_verdict_why(const struct execution_settings *settings, const struct totals *totals,
                                 char *ret_text, size_t size);

@@ -10,7 +10,7 @@ static struct execution_settings settings_of(const char *strategy)
     return (struct execution_settings){.strategy = row, .actors = 2, .stock = 1, .quantities = {1, 1}};
 }
 
-static enum explore_verdict verdict(const char *strategy, struct totals totals)
+static enum verdict verdict(const char *strategy, struct totals totals)
 {
     const struct execution_settings settings = settings_of(strategy);
     totals.schedules = 10;
@@ -22,23 +22,23 @@ static void a_promise_that_was_kept(void **state)
     (void)state;
     const struct execution_settings safe = settings_of("select-for-update");
     const struct totals nothing = {.schedules = 10};
-    assert_int_equal(explore_verdict(&safe, &nothing, true), EXPLORE_OK);
-    assert_int_equal(explore_verdict(&safe, &nothing, false), EXPLORE_UNKNOWN);
-    assert_int_equal(verdict("mutex", (struct totals){0}), EXPLORE_OK);
+    assert_int_equal(explore_verdict(&safe, &nothing, true), VERDICT_OK);
+    assert_int_equal(explore_verdict(&safe, &nothing, false), VERDICT_UNKNOWN);
+    assert_int_equal(verdict("mutex", (struct totals){0}), VERDICT_OK);
 }
 
 static void a_flaw_that_is_shown_or_not(void **state)
 {
     (void)state;
     assert_int_equal(verdict("read-write", (struct totals){.oversold = 3, .bad = 3}),
-                     EXPLORE_OVERSOLD_AS_EXPECTED);
-    assert_int_equal(verdict("read-write", (struct totals){0}), EXPLORE_NOT_CAUGHT);
+                     VERDICT_OVERSOLD_AS_EXPECTED);
+    assert_int_equal(verdict("read-write", (struct totals){0}), VERDICT_NOT_CAUGHT);
     struct execution_settings ample = settings_of("read-write");
     ample.stock = 2;
-    assert_int_equal(explore_verdict(&ample, &(struct totals){.schedules = 10}, true), EXPLORE_UNKNOWN);
+    assert_int_equal(explore_verdict(&ample, &(struct totals){.schedules = 10}, true), VERDICT_UNKNOWN);
     struct execution_settings crash = settings_of("redis-setnx-forever");
     crash.faults = CRASH;
-    assert_int_equal(explore_verdict(&crash, &(struct totals){.schedules = 10}, true), EXPLORE_NOT_CAUGHT);
+    assert_int_equal(explore_verdict(&crash, &(struct totals){.schedules = 10}, true), VERDICT_NOT_CAUGHT);
 }
 
 static void a_promise_that_was_broken(void **state)
@@ -46,14 +46,14 @@ static void a_promise_that_was_broken(void **state)
     (void)state;
     static const char *const ROWS[] = {"select-for-update", "mutex", "redis-lock"};
     for (size_t i = 0; i < COUNT(ROWS); i++) {
-        assert_int_equal(verdict(ROWS[i], (struct totals){.oversold = 1, .bad = 1}), EXPLORE_BROKEN);
-        assert_int_equal(verdict(ROWS[i], (struct totals){.failed = 1, .bad = 1}), EXPLORE_BROKEN);
-        assert_int_equal(verdict(ROWS[i], (struct totals){.stuck = 1, .bad = 1}), EXPLORE_BROKEN);
-        assert_int_equal(verdict(ROWS[i], (struct totals){.lock_stolen = 1}), EXPLORE_BROKEN);
-        assert_int_equal(verdict(ROWS[i], (struct totals){.two_holders = 1}), EXPLORE_BROKEN);
-        assert_int_equal(verdict(ROWS[i], (struct totals){.unbacked_grant = 1}), EXPLORE_BROKEN);
-        assert_int_equal(verdict(ROWS[i], (struct totals){.false_refusals = 1, .bad = 1}), EXPLORE_BROKEN);
-        assert_int_equal(verdict(ROWS[i], (struct totals){.leaked = 1, .bad = 1}), EXPLORE_BROKEN);
+        assert_int_equal(verdict(ROWS[i], (struct totals){.oversold = 1, .bad = 1}), VERDICT_BROKEN);
+        assert_int_equal(verdict(ROWS[i], (struct totals){.failed = 1, .bad = 1}), VERDICT_BROKEN);
+        assert_int_equal(verdict(ROWS[i], (struct totals){.stuck = 1, .bad = 1}), VERDICT_BROKEN);
+        assert_int_equal(verdict(ROWS[i], (struct totals){.lock_stolen = 1}), VERDICT_BROKEN);
+        assert_int_equal(verdict(ROWS[i], (struct totals){.two_holders = 1}), VERDICT_BROKEN);
+        assert_int_equal(verdict(ROWS[i], (struct totals){.unbacked_grant = 1}), VERDICT_BROKEN);
+        assert_int_equal(verdict(ROWS[i], (struct totals){.false_refusals = 1, .bad = 1}), VERDICT_BROKEN);
+        assert_int_equal(verdict(ROWS[i], (struct totals){.leaked = 1, .bad = 1}), VERDICT_BROKEN);
     }
 }
 
@@ -61,16 +61,16 @@ static void no_row_refuses_wrongly_or_keeps_its_lock(void **state)
 {
     (void)state;
     assert_int_equal(verdict("read-write", (struct totals){.oversold = 1, .false_refusals = 1, .bad = 2}),
-                     EXPLORE_BROKEN);
+                     VERDICT_BROKEN);
     assert_int_equal(verdict("mutex-early-release", (struct totals){.oversold = 1, .leaked = 1, .bad = 2}),
-                     EXPLORE_BROKEN);
+                     VERDICT_BROKEN);
 }
 
 static void a_deadlock_matters_where_nobody_tries_again(void **state)
 {
     (void)state;
-    assert_int_equal(verdict("select-for-update", (struct totals){.deadlocks = 4}), EXPLORE_BROKEN);
-    assert_int_equal(verdict("bucketed", (struct totals){.deadlocks = 4}), EXPLORE_OK);
+    assert_int_equal(verdict("select-for-update", (struct totals){.deadlocks = 4}), VERDICT_BROKEN);
+    assert_int_equal(verdict("bucketed", (struct totals){.deadlocks = 4}), VERDICT_OK);
 }
 
 static void other_figures_can_be_what_must_not_be(void **state)
@@ -79,17 +79,17 @@ static void other_figures_can_be_what_must_not_be(void **state)
     struct execution_settings never = settings_of("read-write");
     never.never = 1;
     assert_int_equal(explore_verdict(&never, &(struct totals){.schedules = 9, .oversold = 9}, true),
-                     EXPLORE_OK);
+                     VERDICT_OK);
     assert_int_equal(explore_verdict(&never, &(struct totals){.schedules = 9, .bad = 1}, true),
-                     EXPLORE_BROKEN);
+                     VERDICT_BROKEN);
 }
 
 static void the_stronger_of_two_verdicts_counts(void **state)
 {
     (void)state;
-    static const enum explore_verdict ORDER[] = {EXPLORE_BROKEN,     EXPLORE_OVERSOLD_AS_EXPECTED,
-                                                 EXPLORE_NOT_CAUGHT, EXPLORE_UNAVAILABLE,
-                                                 EXPLORE_UNKNOWN,    EXPLORE_OK};
+    static const enum verdict ORDER[] = {VERDICT_BROKEN,     VERDICT_OVERSOLD_AS_EXPECTED,
+                                         VERDICT_NOT_CAUGHT, VERDICT_UNAVAILABLE,
+                                         VERDICT_UNKNOWN,    VERDICT_OK};
     for (size_t i = 0; i < COUNT(ORDER); i++)
         for (size_t j = i; j < COUNT(ORDER); j++) {
             assert_int_equal(explore_verdict_of_both(ORDER[i], ORDER[j]), ORDER[i]);

@@ -108,7 +108,7 @@ static void a_safe_strategy_keeps_its_stock_under_every_fault(void **state)
         }
 }
 
-static const char *verdict(unsigned is, struct fault_tally tally)
+static enum verdict verdict(unsigned is, struct fault_tally tally)
 {
     const struct fault_subject subject = {
         .strategy = strategy_find("redis-lock"), .expected = is, .tally = tally, .cycles = 1};
@@ -125,23 +125,23 @@ static void verdicts_follow_from_what_was_seen(void **state)
                        disordered = {.acknowledged = 1, .disordered = 1},
                        turned_away = {.acknowledged = 1, .turned_away = 1},
                        wrongly_charged = {.acknowledged = 1, .amounts_wrong = 1}, nothing = {0};
-    assert_string_equal(verdict(ALL_KEPT, clean), "ok");
-    assert_string_equal(verdict(ALL_KEPT, oversold), "broken");
-    assert_string_equal(verdict(ALL_KEPT, lost), "broken");
-    assert_string_equal(verdict(ALL_KEPT, twice), "broken");
-    assert_string_equal(verdict(ALL_KEPT, denied), "broken");
-    assert_string_equal(verdict(ALL_KEPT, gone), "broken");
-    assert_string_equal(verdict(ALL_KEPT, mute), "broken");
-    assert_string_equal(verdict(ALL_KEPT, disordered), "broken");
-    assert_string_equal(verdict(ALL_KEPT, turned_away), "broken");
-    assert_string_equal(verdict(ORDERS_KEPT, turned_away), "ok");
-    assert_string_equal(verdict(ALL_KEPT, wrongly_charged), "broken");
-    assert_string_equal(verdict(ALL_KEPT, nothing), "nothing-shown");
-    assert_string_equal(verdict(ORDERS_KEPT, oversold), "ok");
-    assert_string_equal(verdict(ORDERS_KEPT | SEEN_OVERSOLD, oversold), "caught-as-expected");
-    assert_string_equal(verdict(ORDERS_KEPT | SEEN_OVERSOLD, clean), "not-caught");
-    assert_string_equal(verdict(ORDERS_KEPT | SEEN_OVERSOLD, lost), "broken");
-    assert_string_equal(verdict(STOCK_KEPT | SEEN_LOST, lost), "caught-as-expected");
+    assert_int_equal(verdict(ALL_KEPT, clean), VERDICT_OK);
+    assert_int_equal(verdict(ALL_KEPT, oversold), VERDICT_BROKEN);
+    assert_int_equal(verdict(ALL_KEPT, lost), VERDICT_BROKEN);
+    assert_int_equal(verdict(ALL_KEPT, twice), VERDICT_BROKEN);
+    assert_int_equal(verdict(ALL_KEPT, denied), VERDICT_BROKEN);
+    assert_int_equal(verdict(ALL_KEPT, gone), VERDICT_BROKEN);
+    assert_int_equal(verdict(ALL_KEPT, mute), VERDICT_BROKEN);
+    assert_int_equal(verdict(ALL_KEPT, disordered), VERDICT_BROKEN);
+    assert_int_equal(verdict(ALL_KEPT, turned_away), VERDICT_BROKEN);
+    assert_int_equal(verdict(ORDERS_KEPT, turned_away), VERDICT_OK);
+    assert_int_equal(verdict(ALL_KEPT, wrongly_charged), VERDICT_BROKEN);
+    assert_int_equal(verdict(ALL_KEPT, nothing), VERDICT_NOTHING_SHOWN);
+    assert_int_equal(verdict(ORDERS_KEPT, oversold), VERDICT_OK);
+    assert_int_equal(verdict(ORDERS_KEPT | SEEN_OVERSOLD, oversold), VERDICT_CAUGHT);
+    assert_int_equal(verdict(ORDERS_KEPT | SEEN_OVERSOLD, clean), VERDICT_NOT_CAUGHT);
+    assert_int_equal(verdict(ORDERS_KEPT | SEEN_OVERSOLD, lost), VERDICT_BROKEN);
+    assert_int_equal(verdict(STOCK_KEPT | SEEN_LOST, lost), VERDICT_CAUGHT);
 }
 
 static void a_lease_that_did_not_have_to_end_has_shown_nothing(void **state)
@@ -155,13 +155,13 @@ static void a_lease_that_did_not_have_to_end_has_shown_nothing(void **state)
     by_connection.strategy = strategy_find("lock-row");
     forever.strategy = strategy_find("redis-setnx-forever");
     forever.expected = ORDERS_KEPT | SEEN_STUCK;
-    assert_string_equal(fault_verdict(&faults[0], &leased), "not-caught");
-    assert_string_equal(fault_verdict(&faults[0], &by_connection), "ok");
-    assert_string_equal(fault_verdict(&faults[0], &forever), "not-caught");
+    assert_int_equal(fault_verdict(&faults[0], &leased), VERDICT_NOT_CAUGHT);
+    assert_int_equal(fault_verdict(&faults[0], &by_connection), VERDICT_OK);
+    assert_int_equal(fault_verdict(&faults[0], &forever), VERDICT_NOT_CAUGHT);
     leased.struck = forever.struck = 1;
     forever.stuck = true;
-    assert_string_equal(fault_verdict(&faults[0], &leased), "ok");
-    assert_string_equal(fault_verdict(&faults[0], &forever), "caught-as-expected");
+    assert_int_equal(fault_verdict(&faults[0], &leased), VERDICT_OK);
+    assert_int_equal(fault_verdict(&faults[0], &forever), VERDICT_CAUGHT);
 }
 
 static void cycles_without_an_order_show_nothing(void **state)
@@ -172,21 +172,26 @@ static void cycles_without_an_order_show_nothing(void **state)
                                     .tally = {.acknowledged = 1},
                                     .cycles = 6,
                                     .empty = 5};
-    assert_string_equal(fault_verdict(&faults[0], &subject), "nothing-shown");
+    assert_int_equal(fault_verdict(&faults[0], &subject), VERDICT_NOTHING_SHOWN);
     subject.empty = 3;
-    assert_string_equal(fault_verdict(&faults[0], &subject), "ok");
+    assert_int_equal(fault_verdict(&faults[0], &subject), VERDICT_OK);
     subject.tally.oversold = 1;
-    assert_string_equal(fault_verdict(&faults[0], &subject), "broken");
+    assert_int_equal(fault_verdict(&faults[0], &subject), VERDICT_BROKEN);
 }
 
 static void overlapping_sections_break_rows_that_only_their_lock_protects(void **state)
 {
     (void)state;
     static const struct {
-        const char *strategy, *verdict;
+        const char *strategy;
+        enum verdict verdict;
     } ROWS[] = {
-        {"redis-lock", "broken"}, {"fence-on-write", "broken"},    {"mutex", "broken"},
-        {"redis-fenced", "ok"},   {"redis-registry-shared", "ok"}, {"select-for-update", "ok"},
+        {"redis-lock", VERDICT_BROKEN},
+        {"fence-on-write", VERDICT_BROKEN},
+        {"mutex", VERDICT_BROKEN},
+        {"redis-fenced", VERDICT_OK},
+        {"redis-registry-shared", VERDICT_OK},
+        {"select-for-update", VERDICT_OK},
     };
     const struct fault_tally overlapping = {.acknowledged = 2, .sections = 2, .overlaps = 1};
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
@@ -194,10 +199,10 @@ static void overlapping_sections_break_rows_that_only_their_lock_protects(void *
                                               .expected = ALL_KEPT,
                                               .tally = overlapping,
                                               .cycles = 1};
-        assert_string_equal(fault_verdict(&faults[0], &subject), ROWS[i].verdict);
+        assert_int_equal(fault_verdict(&faults[0], &subject), ROWS[i].verdict);
     }
-    assert_string_equal(verdict(ORDERS_KEPT, overlapping), "ok");
-    assert_string_equal(verdict(ORDERS_KEPT | SEEN_OVERSOLD, overlapping), "not-caught");
+    assert_int_equal(verdict(ORDERS_KEPT, overlapping), VERDICT_OK);
+    assert_int_equal(verdict(ORDERS_KEPT | SEEN_OVERSOLD, overlapping), VERDICT_NOT_CAUGHT);
 }
 
 /* ---- the intent log ------------------------------------------------------------------------------------ */

@@ -16,54 +16,50 @@ static const struct {
     struct evidence evidence;
     enum verdict verdict;
 } CASES[] = {
-    {"safe and clean", {SAFE, SHOWN_BY_NOTHING, 1, CLEAN}, VERDICT_OK},
-    {"safe and clean with two processes", {SAFE, SHOWN_BY_NOTHING, 2, CLEAN}, VERDICT_OK},
-    {"safe and oversold", {SAFE, SHOWN_BY_NOTHING, 1, OVERSOLD}, VERDICT_BROKEN},
-    {"safe, and units are gone", {SAFE, SHOWN_BY_NOTHING, 1, UNITS_LOST}, VERDICT_BROKEN},
+    {"safe and clean", {SAFE, NOTHING, 1, CLEAN}, VERDICT_OK},
+    {"safe and clean with two processes", {SAFE, NOTHING, 2, CLEAN}, VERDICT_OK},
+    {"safe and oversold", {SAFE, NOTHING, 1, OVERSOLD}, VERDICT_BROKEN},
+    {"safe, and units are gone", {SAFE, NOTHING, 1, UNITS_LOST}, VERDICT_BROKEN},
 
-    {"unsafe and caught", {UNSAFE, SHOWN_BY_LOAD, 1, OVERSOLD}, VERDICT_OVERSOLD_AS_EXPECTED},
-    {"unsafe and clean", {UNSAFE, SHOWN_BY_LOAD, 1, CLEAN}, VERDICT_NOT_CAUGHT},
-    {"unsafe, and units are gone", {UNSAFE, SHOWN_BY_LOAD, 1, UNITS_LOST}, VERDICT_NOT_CAUGHT},
-    {"unsafe by expiry, clean", {UNSAFE, SHOWN_BY_EXPIRY, 2, CLEAN}, VERDICT_FLAWED},
-    {"unsafe by crash, clean", {UNSAFE, SHOWN_BY_CRASH, 1, CLEAN}, VERDICT_FLAWED},
-    {"unsafe by expiry, caught all the same",
-     {UNSAFE, SHOWN_BY_EXPIRY, 1, OVERSOLD},
-     VERDICT_OVERSOLD_AS_EXPECTED},
+    {"unsafe and caught", {UNSAFE, LOAD, 1, OVERSOLD}, VERDICT_OVERSOLD_AS_EXPECTED},
+    {"unsafe and clean", {UNSAFE, LOAD, 1, CLEAN}, VERDICT_NOT_CAUGHT},
+    {"unsafe, and units are gone", {UNSAFE, LOAD, 1, UNITS_LOST}, VERDICT_NOT_CAUGHT},
+    {"unsafe by expiry, clean", {UNSAFE, EXPIRY, 2, CLEAN}, VERDICT_FLAWED},
+    {"unsafe by crash, clean", {UNSAFE, CRASH, 1, CLEAN}, VERDICT_FLAWED},
+    {"unsafe by expiry, caught all the same", {UNSAFE, EXPIRY, 1, OVERSOLD}, VERDICT_OVERSOLD_AS_EXPECTED},
 
-    {"one process, clean", {ONE_PROCESS, SHOWN_BY_SECOND_PROCESS, 1, CLEAN}, VERDICT_FLAWED},
-    {"one process, oversold", {ONE_PROCESS, SHOWN_BY_SECOND_PROCESS, 1, OVERSOLD}, VERDICT_BROKEN},
-    {"two processes, caught",
-     {ONE_PROCESS, SHOWN_BY_SECOND_PROCESS, 2, OVERSOLD},
-     VERDICT_OVERSOLD_AS_EXPECTED},
-    {"two processes, clean", {ONE_PROCESS, SHOWN_BY_SECOND_PROCESS, 2, CLEAN}, VERDICT_NOT_CAUGHT},
+    {"one process, clean", {ONE_PROCESS, SECOND_PROCESS, 1, CLEAN}, VERDICT_FLAWED},
+    {"one process, oversold", {ONE_PROCESS, SECOND_PROCESS, 1, OVERSOLD}, VERDICT_BROKEN},
+    {"two processes, caught", {ONE_PROCESS, SECOND_PROCESS, 2, OVERSOLD}, VERDICT_OVERSOLD_AS_EXPECTED},
+    {"two processes, clean", {ONE_PROCESS, SECOND_PROCESS, 2, CLEAN}, VERDICT_NOT_CAUGHT},
     {"a second flaw, by crash, changes nothing",
-     {ONE_PROCESS, SHOWN_BY_SECOND_PROCESS | SHOWN_BY_CRASH, 2, CLEAN},
+     {ONE_PROCESS, SECOND_PROCESS | CRASH, 2, CLEAN},
      VERDICT_NOT_CAUGHT},
 
-    {"leased and clean", {WHILE_LEASE_HOLDS, SHOWN_BY_EXPIRY, 2, CLEAN}, VERDICT_FLAWED},
-    {"leased and oversold", {WHILE_LEASE_HOLDS, SHOWN_BY_EXPIRY, 2, OVERSOLD}, VERDICT_BROKEN},
+    {"leased and clean", {WHILE_LEASE_HOLDS, EXPIRY, 2, CLEAN}, VERDICT_FLAWED},
+    {"leased and oversold", {WHILE_LEASE_HOLDS, EXPIRY, 2, OVERSOLD}, VERDICT_BROKEN},
 
-    {"no server for it", {SAFE, SHOWN_BY_NOTHING, 1, .available = false}, VERDICT_UNAVAILABLE},
-    {"somebody else wrote", {SAFE, SHOWN_BY_NOTHING, 1, OVERSOLD, .mixed = true}, VERDICT_MIXED},
-    {"an answer was lost", {UNSAFE, SHOWN_BY_LOAD, 1, OVERSOLD, .answers_wrong = true}, VERDICT_BROKEN},
-    {"nothing was sold", {SAFE, SHOWN_BY_NOTHING, 1, CLEAN, .sold_nothing = true}, VERDICT_BROKEN},
-    {"an amount is wrong", {UNSAFE, SHOWN_BY_LOAD, 1, OVERSOLD, .amounts_wrong = true}, VERDICT_BROKEN},
+    {"no server for it", {SAFE, NOTHING, 1, .available = false}, VERDICT_UNAVAILABLE},
+    {"somebody else wrote", {SAFE, NOTHING, 1, OVERSOLD, .mixed = true}, VERDICT_MIXED},
+    {"an answer was lost", {UNSAFE, LOAD, 1, OVERSOLD, .answers_wrong = true}, VERDICT_BROKEN},
+    {"nothing was sold", {SAFE, NOTHING, 1, CLEAN, .sold_nothing = true}, VERDICT_BROKEN},
+    {"an amount is wrong", {UNSAFE, LOAD, 1, OVERSOLD, .amounts_wrong = true}, VERDICT_BROKEN},
 
-    {"safe, and somebody was refused", {SAFE, SHOWN_BY_NOTHING, 2, CLEAN, .refused = true}, VERDICT_BROKEN},
+    {"safe, and somebody was refused", {SAFE, NOTHING, 2, CLEAN, .refused = true}, VERDICT_BROKEN},
     {"leased, and somebody was refused",
-     {WHILE_LEASE_HOLDS, SHOWN_BY_EXPIRY, 2, CLEAN, .refused = true},
+     {WHILE_LEASE_HOLDS, EXPIRY, 2, CLEAN, .refused = true},
      VERDICT_BROKEN},
     {"leased, and its lock stays",
-     {WHILE_LEASE_HOLDS, SHOWN_BY_EXPIRY, 2, CLEAN, .lock_leaked = true},
+     {WHILE_LEASE_HOLDS, EXPIRY, 2, CLEAN, .lock_leaked = true},
      VERDICT_BROKEN},
     {"a lost update brings units back",
-     {UNSAFE, SHOWN_BY_LOAD, 1, OVERSOLD, .refused = true},
+     {UNSAFE, LOAD, 1, OVERSOLD, .refused = true},
      VERDICT_OVERSOLD_AS_EXPECTED},
-    {"safe with errors", {SAFE, SHOWN_BY_NOTHING, 2, CLEAN, .failed = true}, VERDICT_BROKEN},
+    {"safe with errors", {SAFE, NOTHING, 2, CLEAN, .failed = true}, VERDICT_BROKEN},
     {"leased with errors of its server",
-     {WHILE_LEASE_HOLDS, SHOWN_BY_EXPIRY, 2, CLEAN, .failed = true},
+     {WHILE_LEASE_HOLDS, EXPIRY, 2, CLEAN, .failed = true},
      VERDICT_FLAWED},
-    {"safe with deadlocks", {SAFE, SHOWN_BY_NOTHING, 1, CLEAN, .conflicted = true}, VERDICT_BROKEN},
+    {"safe with deadlocks", {SAFE, NOTHING, 1, CLEAN, .conflicted = true}, VERDICT_BROKEN},
 };
 
 static void test_cases(void **state)
@@ -84,8 +80,7 @@ static const char *violated(const struct evidence *e, enum verdict v)
 {
     bool covered = e->guarantee == SAFE || e->guarantee == WHILE_LEASE_HOLDS ||
                    (e->guarantee == ONE_PROCESS && e->instances == 1);
-    bool shown = (e->shown_by & SHOWN_BY_LOAD) ||
-                 ((e->shown_by & SHOWN_BY_SECOND_PROCESS) && e->instances > 1);
+    bool shown = (e->shown_by & LOAD) || ((e->shown_by & SECOND_PROCESS) && e->instances > 1);
     bool sound = e->available && !e->mixed && !e->answers_wrong && !e->sold_nothing && !e->amounts_wrong;
     bool broken = covered && (e->books_off || e->refused || e->lock_leaked ||
                               (e->guarantee == SAFE && (e->failed || e->conflicted)));
@@ -168,15 +163,15 @@ static void test_shown_by(void **state)
     (void)state;
     unsigned bits;
     assert_true(shown_by_parse("load", &bits));
-    assert_int_equal(bits, SHOWN_BY_LOAD);
+    assert_int_equal(bits, LOAD);
     assert_true(shown_by_parse("second-process+crash", &bits));
-    assert_int_equal(bits, SHOWN_BY_SECOND_PROCESS | SHOWN_BY_CRASH);
+    assert_int_equal(bits, SECOND_PROCESS | CRASH);
     assert_true(shown_by_parse("expire, crash", &bits));
-    assert_int_equal(bits, SHOWN_BY_EXPIRY | SHOWN_BY_CRASH);
+    assert_int_equal(bits, EXPIRY | CRASH);
     assert_true(shown_by_parse("nothing", &bits));
-    assert_int_equal(bits, SHOWN_BY_NOTHING);
+    assert_int_equal(bits, NOTHING);
     assert_true(shown_by_parse("", &bits));
-    assert_int_equal(bits, SHOWN_BY_NOTHING);
+    assert_int_equal(bits, NOTHING);
     assert_false(shown_by_parse("loads", &bits));
     assert_false(shown_by_parse("load+luck", &bits));
 }
