@@ -9,7 +9,9 @@
  * mistaken for each other. Ends the process if the kernel has no random bytes. Any thread. */
 void make_secret(char *ret_secret, size_t length);
 
-/* Is GIVEN the secret? The time that the comparison takes does not depend on how many characters are right. Any thread. */
+/* Is GIVEN the secret? Both end with a NUL. The time depends on the two lengths alone, not on which characters are right: a
+ * caller can measure how long the secret is, but no character of it. Every comparison of a token, a class code or another
+ * secret calls this function (make lint-includes). Any thread. */
 bool same_secret(const char *given, const char *secret);
 
 #endif

@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -103,3 +104,33 @@ def test_the_unit_gives_nothing_and_carries_no_secret():
                  "SystemCallArchitectures=native", "LimitCORE=0"):
         assert line in lines, line
     assert not [line for line in lines if line.startswith(("Environment=", "User=root"))]
+
+
+SOURCES = ["base", "db", "lock", "service", "loadtest", "tools", "exercises"]
+
+
+def test_secrets_are_compared_by_one_function(tmp_path):
+    """The check of the sources finds each other comparison, and there is none in these."""
+    for folder in SOURCES:
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    check = tmp_path / "tests" / "lint" / "includes"
+    check.parent.mkdir(parents=True)
+    shutil.copy(ROOT / "tests" / "lint" / "includes", check)
+
+    def checked():
+        ran = subprocess.run([check], capture_output=True, text=True, check=False, timeout=300)
+        return ran.returncode, ran.stdout + ran.stderr
+
+    file = tmp_path / "service" / "api" / "access.c"
+    source = file.read_text()
+    status, said = checked()
+    assert status == 0, said
+    for line in (
+        "return strcmp(token, admin) == 0;",
+        "return memcmp(given, service->class_code, length) == 0;",
+        "if (strncasecmp(secret, text, 4))",
+        "bool same = strcoll(text, config->admin_token);",
+    ):
+        file.write_text(source + line + "\n")
+        status, said = checked()
+        assert status == 1 and "service/api/access.c" in said and "same_secret" in said, f"{line}: {said}"

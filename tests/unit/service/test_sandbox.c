@@ -1,7 +1,6 @@
-/* Sandboxes: a place for each learner, known by its token, and secrets that differ. */
+/* Sandboxes: a place for each learner, known by its token. */
 #include "tests/unit/unit.h"
 
-#include "base/secret.h"
 #include "service/classroom/sandbox.h"
 
 #include <stdio.h>
@@ -144,19 +143,6 @@ static void test_no_other_token(void **state)
     sandboxes_free(NULL);
 }
 
-static void test_secrets(void **state)
-{
-    (void)state;
-    char one[SECRET_SIZE], other[SECRET_SIZE];
-    make_secret(one, SECRET_SIZE - 1);
-    make_secret(other, SECRET_SIZE - 1);
-    assert_string_not_equal(one, other);
-    assert_int_equal(strspn(one, "abcdefghjkmnpqrstuvwxyz23456789"), SECRET_SIZE - 1);
-    assert_true(same_secret("abc", "abc") && same_secret("", ""));
-    assert_false(same_secret("abd", "abc") || same_secret("ab", "abc") || same_secret("abcd", "abc") ||
-                 same_secret("", "abc") || same_secret("abcabc", "abc"));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,7 +152,6 @@ int main(void)
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_the_teacher_sees_and_evicts),
         cmocka_unit_test(test_no_other_token),
-        cmocka_unit_test(test_secrets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
