@@ -5,6 +5,7 @@
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/explore/exec/invariants.h"
 #include "loadtest/explore/explain/narration.h"
+#include "loadtest/explore/spec/explore_verdict.h"
 #include "loadtest/explore/spec/scenario.h"
 
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #define OVERSELL_LOADTEST_EXPLORE_RUN_EXPLORE_STRATEGY_H
 
 #include "loadtest/explore/run/campaign.h"
+#include "loadtest/explore/spec/explore_verdict.h"
 
 /* What is asked of every strategy. */
 struct explore_plan {

@@ -8,76 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- the figures that can be expected ------------------------------------------------------------------------- */
-
-static const struct figure {
-    const char *name;
-    size_t in_ending, in_totals; /* offsets, plus one; 0: it has none there */
-    bool is_flag;                /* in the ending */
-} FIGURES[] = {
-    {"sold", offsetof(struct ending, audit.sold) + 1, 0, false},
-    {"left", offsetof(struct ending, audit.left) + 1, 0, false},
-    {"orders", offsetof(struct ending, audit.orders) + 1, 0, false},
-    {"oversold", offsetof(struct ending, oversold) + 1, offsetof(struct totals, oversold) + 1, false},
-    {"drift", offsetof(struct ending, drift) + 1, offsetof(struct totals, drifted) + 1, false},
-    {"undersold", offsetof(struct ending, undersold) + 1, offsetof(struct totals, undersold) + 1, true},
-    {"waited", offsetof(struct ending, waited) + 1, offsetof(struct totals, waited) + 1, true},
-    {"deadlock", offsetof(struct ending, deadlock) + 1, offsetof(struct totals, deadlocks) + 1, true},
-    {"stuck", offsetof(struct ending, stuck) + 1, offsetof(struct totals, stuck) + 1, true},
-    {"robbed", offsetof(struct ending, lock_stolen) + 1, offsetof(struct totals, lock_stolen) + 1, true},
-    {"two-holders", offsetof(struct ending, two_holders) + 1, offsetof(struct totals, two_holders) + 1, true},
-    {"failed", offsetof(struct ending, failed) + 1, offsetof(struct totals, failed) + 1, true},
-    {"false-refusal", offsetof(struct ending, false_refusal) + 1, offsetof(struct totals, false_refusals) + 1,
-     true},
-    {"leaked", offsetof(struct ending, leaked) + 1, offsetof(struct totals, leaked) + 1, true},
-    {"answers-wrong", offsetof(struct ending, answers_wrong) + 1, offsetof(struct totals, answers_wrong) + 1,
-     true},
-    {"bad", 0, offsetof(struct totals, bad) + 1, false},
-    {"schedules", 0, offsetof(struct totals, schedules) + 1, false},
-};
-
-#define FIGURE_COUNT (sizeof FIGURES / sizeof FIGURES[0])
-
-static const struct figure *find_figure(const char *name)
-{
-    for (size_t i = 0; i < FIGURE_COUNT; i++)
-        if (strcmp(FIGURES[i].name, name) == 0)
-            return &FIGURES[i];
-    return NULL;
-}
-
-static int64_t value_of(const struct figure *figure, const struct ending *ending, const struct totals *totals)
-{
-    if (totals)
-        return (int64_t) * (const uint64_t *)(const void *)((const char *)totals + figure->in_totals - 1);
-    const char *at = (const char *)ending + figure->in_ending - 1;
-    return figure->is_flag ? *(const bool *)at : *(const int64_t *)(const void *)at;
-}
-
-bool figures_any(unsigned figures, const struct ending *ending)
-{
-    for (size_t i = 0; i < FIGURE_COUNT; i++)
-        if (figures & 1u << i && value_of(&FIGURES[i], ending, NULL) != 0)
-            return true;
-    return false;
-}
-
-bool figures_parse(const char *list, unsigned *ret_figures, char *ret_error, size_t size)
-{
-    char words[SCENARIO_TEXT], *rest = words, *word;
-    snprintf(words, sizeof words, "%s", list);
-    *ret_figures = 0;
-    while ((word = strsep(&rest, ","))) {
-        const struct figure *figure = find_figure(word);
-        if (!figure || !figure->in_ending) {
-            snprintf(ret_error, size, "'%s' is no figure of a schedule", word);
-            return false;
-        }
-        *ret_figures |= 1u << (figure - FIGURES);
-    }
-    return true;
-}
-
 /* ---- reading -------------------------------------------------------------------------------------------------- */
 
 struct reader {
@@ -227,7 +157,7 @@ static bool read_expectation(struct reader *reader, const struct scenario *scena
         return read_outcome(reader, scenario, word, next_word(reader), ret_expectation);
     if (never || sometimes)
         word = next_word(reader);
-    const struct figure *figure = word ? find_figure(word) : NULL;
+    const struct figure *figure = word ? figure_find(word) : NULL;
     if (!figure || !(scenario->all ? figure->in_totals : figure->in_ending))
         return wrong(reader, "'%s' cannot be expected of %s", word ? word : "",
                      scenario->all ? "all schedules" : "one schedule");
@@ -366,7 +296,7 @@ static bool is_met(const struct expectation *expected, const struct ending *endi
                  outcome_name(found), outcome_name((enum outcome)expected->number));
         return (int64_t)found == expected->number;
     }
-    int64_t found = value_of(find_figure(expected->figure), ending, totals);
+    int64_t found = figure_value(figure_find(expected->figure), ending, totals);
     switch (expected->kind) {
     case EXPECT_NEVER:
         snprintf(ret_error, size, "%s in %" PRId64 " schedules, where never was expected", expected->figure,

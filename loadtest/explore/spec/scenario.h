@@ -13,7 +13,7 @@
 #define OVERSELL_LOADTEST_EXPLORE_SPEC_SCENARIO_H
 
 #include "loadtest/explore/core/schedule_notation.h"
-#include "loadtest/explore/spec/totals.h"
+#include "loadtest/explore/spec/figures.h"
 
 enum { EXPECTATIONS_MAX = 16, SCENARIOS_MAX = 64 };
 
@@ -43,11 +43,6 @@ bool scenario_parse_short(const char *text, struct scenario *ret_scenario, char 
 enum { SCENARIO_TEXT = SCRIPT_TEXT + 200 };
 const char *scenario_short(const struct execution_settings *settings, const struct script *script,
                            char *buffer);
-
-/* The figures that LIST names, with commas between, a bit each; false with RET_ERROR where one is none of a schedule. */
-bool figures_parse(const char *list, unsigned *ret_figures, char *ret_error, size_t size);
-/* Is one of these not 0? */
-bool figures_any(unsigned figures, const struct ending *ending);
 
 /* Does what one schedule, or all, came to meet the expectations? If not RET_ERROR says which it does not. */
 bool scenario_met(const struct scenario *scenario, const struct ending *ending, const struct totals *totals,

@@ -3,7 +3,6 @@
 #define OVERSELL_LOADTEST_EXPLORE_SPEC_TOTALS_H
 
 #include "loadtest/explore/exec/execution.h"
-#include "loadtest/stats/verdict.h"
 
 enum { SWITCHES_MAX = 255, COUNTEREXAMPLES_MAX = 20 };
 
@@ -28,23 +27,9 @@ struct totals {
     size_t counterexample_count, counterexamples_wanted;        /* 0: one */
 };
 
-/* Did something go wrong in the schedule that EXECUTION has just ended? */
-bool execution_breaks_promise(const struct execution *execution);
 /* Adds the schedule that EXECUTION has just ended. */
 void totals_add(struct totals *totals, const struct execution *execution);
 /* So many switches have the schedules with the fewest (0), with the most (1), the one in the middle (0.5). */
 unsigned totals_switches(const struct totals *totals, double quantile);
-
-/* What was found about the strategy; COMPLETE: every schedule was run. One of OK, OVERSOLD_AS_EXPECTED, UNKNOWN, NOT_CAUGHT and
- * BROKEN. */
-enum verdict explore_verdict(const struct execution_settings *settings, const struct totals *totals,
-                             bool complete);
-/* The verdict of a row that was searched twice with different settings. */
-enum verdict explore_verdict_of_both(enum verdict one, enum verdict other);
-
-/* Why a row is VERDICT_BROKEN: what went wrong, and in how many schedules. Written to RET_TEXT of SIZE bytes, which is
- * returned. */
-const char *explore_verdict_why(const struct execution_settings *settings, const struct totals *totals,
-                                char *ret_text, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /* What the explorer makes of its counts: each verdict, and what can break a promise beside an oversell. */
 #include "tests/unit/unit.h"
 
-#include "loadtest/explore/spec/totals.h"
+#include "loadtest/explore/spec/explore_verdict.h"
 
 static struct execution_settings settings_of(const char *strategy)
 {
