@@ -4,8 +4,7 @@
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/selection.h"
-#include "loadtest/explore/explain/print_counterexamples.h"
-#include "loadtest/explore/run/save_counterexamples.h"
+#include "loadtest/explore/run/counterexample_output.h"
 #include "loadtest/explore/run/scenario_runner.h"
 #include "loadtest/explore/run/worker_processes.h"
 #include "loadtest/explore/serve/step_through.h"
@@ -357,10 +356,7 @@ int explore_main(int argc, char **argv)
     if (!parse_quantities(settings.quantities, settings.plan.quantities) || !output_valid(&settings.output) ||
         !parse_never(settings.never, &settings.plan.never))
         return ENDED_USAGE;
-    settings.plan.faults = strcmp(settings.faults, "expire") == 0    ? EXPIRY
-                           : strcmp(settings.faults, "crash") == 0   ? CRASH
-                           : strcmp(settings.faults, "timeout") == 0 ? WAITS_END
-                                                                     : 0;
+    (void)faults_parse(settings.faults, &settings.plan.faults); /* the option accepts no other names */
     settings.plan.twice = !settings.plan.faults && !is_given(argc, argv, "--actors") &&
                           !is_given(argc, argv, "--stock") && !is_given(argc, argv, "--quantities");
     if (settings.plan.limits.pct && !settings.plan.limits.samples) {

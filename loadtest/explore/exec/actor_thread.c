@@ -1,6 +1,7 @@
 /* An actor's thread: it places orders through the engine, whose observer holds it at every step. */
 #include "loadtest/explore/exec/actor_thread.h"
 
+#include "loadtest/explore/exec/controlled_lock.h"
 #include "loadtest/explore/exec/lock_admin.h"
 
 #include "db/postgres/connection.h"

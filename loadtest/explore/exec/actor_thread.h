@@ -85,10 +85,6 @@ bool actor_open(struct actor *actor, struct execution_trace *trace, uint8_t inde
  * process: NEXT_PROCESS is used up where locks are to take each actor for a process of its own, NULL: all are one. */
 bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t product_id, int64_t quantity,
                    unsigned *next_process, char *ret_error, size_t size);
-/* Closes its lock's handle, if it has one. */
-void actor_close_lock(struct actor *actor);
-/* Before its first step: one more of its lock's servers is away for it, until the next order. False: it has no such lock. */
-bool actor_cut(struct actor *actor);
 /* Lets it go on. The mutex is held. */
 void actor_release(struct actor *actor);
 /* Ends it in the middle of its order: its thread, its connections, and the locks that are its memory. It must be held,
@@ -106,12 +102,5 @@ void actor_die_if_due(struct actor *actor);
 
 /* The server process that works for it, or "". */
 const char *actor_session(const struct actor *actor);
-
-/* Does a lock of OPS tell its waiters by their place in a queue, which they keep while they sleep? NULL: no lock. */
-bool lock_has_queue(const struct lock_driver *driver);
-/* A handle of OPS for ACTOR: where the lock is taken the actor is held, and then tries again, or sleeps in the lock's
- * queue. Its lease is far away, and nobody renews it. */
-enum lock_status controlled_lock_open(const struct lock_driver *driver, struct actor *actor,
-                                      struct lock **ret_lock);
 
 #endif

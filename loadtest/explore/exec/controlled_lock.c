@@ -1,5 +1,5 @@
 /* Time stands still: a lock's wait becomes a series of single tries, and between two of them the actor is held. */
-#include "loadtest/explore/exec/actor_thread.h"
+#include "loadtest/explore/exec/controlled_lock.h"
 #include "loadtest/explore/exec/lock_admin.h"
 
 #include "lock/lock_driver.h"

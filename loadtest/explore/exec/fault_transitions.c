@@ -2,6 +2,7 @@
 #include "loadtest/explore/exec/fault_transitions.h"
 #include "base/clock.h"
 
+#include "loadtest/explore/exec/controlled_lock.h"
 #include "loadtest/explore/exec/lock_admin.h"
 
 #include <stdio.h>

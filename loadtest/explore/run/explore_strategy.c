@@ -3,17 +3,13 @@
 
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/explore/spec/scenario.h"
 #include "loadtest/report/result.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-const char *explore_faults_name(unsigned faults)
-{
-    return faults == EXPIRY ? "expire" : faults == CRASH ? "crash" : faults == WAITS_END ? "timeout" : "none";
-}
 
 const char *explore_not_possible(const struct strategy *strategy)
 {
@@ -35,7 +31,7 @@ static json_t *empty_row(const struct explore_plan *plan, const struct strategy 
 {
     return json_pack("{s:s, s:s, s:I, s:s}", "strategy", strategy->name, "guarantee",
                      guarantee_name(strategy->guarantee), "actors", (json_int_t)plan->actors, "faults",
-                     explore_faults_name(plan->faults));
+                     faults_name(plan->faults));
 }
 
 static json_t *row_without_figures(const struct explore_plan *plan, const struct strategy *strategy,

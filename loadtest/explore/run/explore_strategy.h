@@ -20,9 +20,6 @@ struct explore_plan {
  * the two can have what it wants. */
 enum { LARGER_STOCK = 3, LARGER_QUANTITY = 2 };
 
-/* "none", "expire", "crash", "timeout"; static storage. */
-const char *explore_faults_name(unsigned faults);
-
 /* Why the strategy cannot be explored, or NULL. */
 const char *explore_not_possible(const struct strategy *strategy);
 

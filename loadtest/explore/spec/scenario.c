@@ -91,28 +91,38 @@ static bool read_settings(struct reader *reader, struct scenario *scenario)
 /* The faults that a script makes, as many as it likes. */
 static void allow_faults(struct scenario *scenario)
 {
-    static const unsigned FAULTS[TRANSITION_KIND_COUNT] = {[TRANSITION_EXPIRE] = EXPIRY,
+    static const unsigned NEEDED[TRANSITION_KIND_COUNT] = {[TRANSITION_EXPIRE] = EXPIRY,
                                                            [TRANSITION_CRASH] = CRASH,
                                                            [TRANSITION_RESTART] = EXPIRY,
                                                            [TRANSITION_CUT] = EXPIRY,
                                                            [TRANSITION_TIMEOUT] = WAITS_END};
     scenario->settings.follows_script = true;
     for (size_t i = 0; i < scenario->script.count; i++)
-        scenario->settings.faults |= FAULTS[scenario->script.parts[i].kind];
+        scenario->settings.faults |= NEEDED[scenario->script.parts[i].kind];
 }
 
-static bool read_faults(struct reader *reader, const char *word, unsigned *ret_faults)
+static const struct {
+    const char *name;
+    unsigned faults;
+} FAULTS[] = {{"none", 0}, {"expire", EXPIRY}, {"crash", CRASH}, {"timeout", WAITS_END}};
+
+enum { FAULTS_COUNT = sizeof FAULTS / sizeof FAULTS[0] };
+
+bool faults_parse(const char *name, unsigned *ret_faults)
 {
-    static const struct {
-        const char *name;
-        unsigned bit;
-    } VALID[] = {{"none", 0}, {"expire", EXPIRY}, {"crash", CRASH}, {"timeout", WAITS_END}};
-    for (size_t i = 0; word && i < sizeof VALID / sizeof VALID[0]; i++)
-        if (strcmp(VALID[i].name, word) == 0) {
-            *ret_faults |= VALID[i].bit;
-            return true;
-        }
-    return wrong(reader, "'%s' is no fault (valid: none, expire, crash, timeout)", word ? word : "");
+    size_t i = 0;
+    while (i < FAULTS_COUNT && strcmp(FAULTS[i].name, name) != 0)
+        i++;
+    *ret_faults = i < FAULTS_COUNT ? FAULTS[i].faults : 0;
+    return i < FAULTS_COUNT;
+}
+
+const char *faults_name(unsigned faults)
+{
+    size_t i = FAULTS_COUNT - 1;
+    while (i > 0 && FAULTS[i].faults != faults)
+        i--;
+    return FAULTS[i].name;
 }
 
 /* all, and with which faults */
@@ -127,10 +137,12 @@ static bool read_all(struct reader *reader, struct scenario *scenario)
     if (strcmp(word, "faults") != 0)
         return wrong(reader, "'%s' is not valid (faults)", word);
     word = next_word(reader);
-    do
-        if (!read_faults(reader, word, &scenario->settings.faults))
-            return false;
-    while ((word = next_word(reader)));
+    do {
+        unsigned faults;
+        if (!word || !faults_parse(word, &faults))
+            return wrong(reader, "'%s' is no fault (valid: none, expire, crash, timeout)", word ? word : "");
+        scenario->settings.faults |= faults;
+    } while ((word = next_word(reader)));
     return true;
 }
 

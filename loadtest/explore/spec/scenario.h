@@ -44,6 +44,11 @@ enum { SCENARIO_TEXT = SCRIPT_TEXT + 200 };
 const char *scenario_short(const struct execution_settings *settings, const struct script *script,
                            char *buffer);
 
+/* The faults that NAME means: none, expire, crash or timeout. False: it is none of these. */
+bool faults_parse(const char *name, unsigned *ret_faults);
+/* The name of one kind of fault, or "none"; static storage. */
+const char *faults_name(unsigned faults);
+
 /* Does what one schedule, or all, came to meet the expectations? If not RET_ERROR says which it does not. */
 bool scenario_met(const struct scenario *scenario, const struct ending *ending, const struct totals *totals,
                   char *ret_error, size_t size);

@@ -1,5 +1,5 @@
-/* Witnesses as files: the schedule, what it came to, and why. */
-#include "loadtest/explore/run/save_counterexamples.h"
+/* Counterexamples of the rows that were found: printed, or written as scenario files. */
+#include "loadtest/explore/run/counterexample_output.h"
 
 #include "loadtest/cli/complain.h"
 #include "loadtest/explore/spec/scenario.h"
@@ -13,6 +13,28 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+static void print_one(const json_t *counterexample)
+{
+    if (json_is_object(counterexample))
+        printf("\n%s\n%s%s\n", json_string_value(json_object_get(counterexample, "replay")),
+               json_string_value(json_object_get(counterexample, "told")),
+               json_string_value(json_object_get(counterexample, "explanation")));
+}
+
+void print_counterexamples(const json_t *rows)
+{
+    size_t i, j;
+    const json_t *row, *counterexample;
+    json_array_foreach(rows, i, row) {
+        print_one(json_object_get(row, "witness"));
+        json_array_foreach(json_object_get(row, "further_witnesses"), j, counterexample) {
+            print_one(counterexample);
+        }
+    }
+}
+
+/* ---- as files ---------------------------------------------------------------------------------------------------- */
 
 static void write_expectation(FILE *out, const json_t *ending)
 {
