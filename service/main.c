@@ -5,7 +5,7 @@
 #include "service/api/access.h"
 #include "service/api/service.h"
 #include "service/classroom/addresses.h"
-#include "service/config/arguments.h"
+#include "service/config/hide_passwords.h"
 #include "service/engine/strategy_validate.h"
 
 #include <errno.h>
@@ -66,9 +66,9 @@ static bool start(struct service *service)
     service->orders.instance = service->instance;
     service->orders.may_order = access_orders;
     service->runs = runs_new(config);
-    service->shared = shared_new();
+    service->responses = response_cache_new();
     service->sandboxes = sandboxes_new(config->sandbox_idle_ms);
-    if (!service->runs || !service->shared || !service->sandboxes ||
+    if (!service->runs || !service->responses || !service->sandboxes ||
         !order_pipeline_start(&service->orders)) {
         log_line(LOG_ERROR, "out of memory or threads");
         return false;
@@ -111,7 +111,7 @@ static void drain(struct service *service)
     runs_stop(service->runs);
     http_stop_listening(service->http);
     atomic_store(&service->draining, true);
-    const struct product_load load = product_queues_load(service->orders.queue, 0);
+    const struct admission_load load = admission_load(service->orders.queue, 0);
     log_line(LOG_INFO, "draining: %zu orders run, %zu wait", load.placing,
              load.held + load.ready); /* logged once draining is set: tests wait for this line */
     int left = http_drain(service->http, service->config.order_timeout_ms + DRAIN_EXTRA_MS);
@@ -129,7 +129,7 @@ static void drain(struct service *service)
     http_stop(service->http);
     order_pipeline_free(&service->orders);
     runs_free(service->runs);
-    shared_free(service->shared);
+    response_cache_free(service->responses);
     sandboxes_free(service->sandboxes);
 }
 
@@ -165,7 +165,7 @@ int main(int argc, char *argv[])
     struct config *config = &service.config;
     /* Kept to the end, also by a compiler: the configuration points into it. */
     static char **volatile arguments;
-    arguments = arguments_hide(argc, argv);
+    arguments = hide_passwords(argc, argv);
     if (!arguments) {
         fprintf(stderr, "order-service: out of memory\n");
         return 1;

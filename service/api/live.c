@@ -11,31 +11,31 @@
 
 enum { TRACES_MOST = 1000 };
 
-static void books_key(int64_t product_id, char *ret_key, size_t size)
+static void audit_key(int64_t product_id, char *ret_key, size_t size)
 {
-    snprintf(ret_key, size, "books %" PRId64, product_id);
+    snprintf(ret_key, size, "audit %" PRId64, product_id);
 }
 
 void live_forget(struct service *service, int64_t product_id)
 {
     char key[64];
-    books_key(product_id, key, sizeof key);
-    shared_forget(service->shared, key);
+    audit_key(product_id, key, sizeof key);
+    response_cache_forget(service->responses, key);
 }
 
 /* The product's books as JSON text, to be freed; NULL with *ret_problem, a problem's name. */
-static char *books_text(struct worker *worker, int64_t product_id, const char **ret_problem)
+static char *audit_text(struct worker *worker, int64_t product_id, const char **ret_problem)
 {
     struct service *service = worker->service;
     char key[64], *text;
-    books_key(product_id, key, sizeof key);
-    if ((text = shared_get(service->shared, key)) != NULL)
+    audit_key(product_id, key, sizeof key);
+    if ((text = response_cache_get(service->responses, key)) != NULL)
         return text;
     int64_t begun_us = monotonic_us();
     struct reconciliation r;
     enum reconciled result = api_audit(worker, product_id, &r, &text);
     if (text)
-        shared_put(service->shared, key, text, monotonic_us() - begun_us);
+        response_cache_put(service->responses, key, text, monotonic_us() - begun_us);
     else
         *ret_problem = result == RECONCILE_NO_PRODUCT ? "no-such-product" : "backend-unavailable";
     return text;
@@ -49,7 +49,7 @@ static char *traces_text(struct worker *worker, const struct trace_query *query,
     char key[64], *text;
     snprintf(key, sizeof key, "traces %" PRId64 " %d %" PRIu64, query->product_id, query->limit,
              query->after);
-    if ((text = shared_get(service->shared, key)) == NULL) {
+    if ((text = response_cache_get(service->responses, key)) == NULL) {
         int64_t begun_us = monotonic_us();
         uint64_t traced = traces_count();
         json_t *json = traces_json(service->orders.traces, (int)service->config.workers, query,
@@ -60,7 +60,7 @@ static char *traces_text(struct worker *worker, const struct trace_query *query,
             text = NULL;
         free(traces);
         if (text)
-            shared_put(service->shared, key, text, monotonic_us() - begun_us);
+            response_cache_put(service->responses, key, text, monotonic_us() - begun_us);
     }
     if (text)
         *ret_traced = strtoll(text, NULL, 10);
@@ -99,16 +99,16 @@ void live_get(struct exchange *x, struct worker *worker)
     const char *problem = NULL;
     int64_t now_traced = (int64_t)traces_count();
     bool news = wanted > 0 && now_traced != traced;
-    char *books = books_text(worker, product_id, &problem);
+    char *audit = audit_text(worker, product_id, &problem);
     /* A number that this process has not reached yet is from an earlier process: then the caller has none of our traces. */
     const struct trace_query query = {product_id, (int)wanted, since <= now_traced ? (uint64_t)since : 0};
     char *traces = news ? traces_text(worker, &query, &now_traced) : NULL;
     char *state = state_text(x, product_id, now_traced, problem), *reply = NULL;
     /* The three are JSON already; the state's closing brace makes room for the other two. */
     int size = state ? asprintf(&reply, "%.*s,\"books\":%s,\"traces\":%s}", (int)strlen(state) - 1, state,
-                                books ? books : "null", traces ? strchr(traces, ' ') + 1 : "null")
+                                audit ? audit : "null", traces ? strchr(traces, ' ') + 1 : "null")
                      : -1;
-    free(books);
+    free(audit);
     free(traces);
     free(state);
     if (size >= 0)

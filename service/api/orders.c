@@ -9,7 +9,7 @@
 #include "service/engine/create_order.h"
 #include "service/orders/order_job.h"
 #include "service/orders/order_reply.h"
-#include "service/write_behind/accepted.h"
+#include "service/write_behind/accepted_order.h"
 
 #include <inttypes.h>
 #include <stdio.h>

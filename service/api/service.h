@@ -3,7 +3,7 @@
 #define OVERSELL_SERVICE_API_SERVICE_H
 
 #include "base/queue.h"
-#include "service/api/shared.h"
+#include "service/api/response_cache.h"
 #include "service/api/workers.h"
 #include "service/classroom/sandbox.h"
 #include "service/config/config.h"
@@ -22,7 +22,7 @@ struct service {
     struct http *http; /* the main thread's; requests may come before it is set */
     atomic_uint port;  /* where it listens; 0: not known yet */
     struct runs *runs;
-    struct shared *shared;
+    struct response_cache *responses;
     struct sandboxes *sandboxes;
     char class_code[16]; /* "" where there is no class */
     struct queue

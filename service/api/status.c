@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "service/api/api.h"
 
-#include "service/api/backends.h"
+#include "service/api/lock_servers.h"
 #include "service/orders/metrics.h"
 
 #include <inttypes.h>
@@ -25,11 +25,11 @@ void ready_get(struct exchange *x, struct worker *worker)
     int64_t until_us = monotonic_us() + READY_US;
     bool ready = worker_database(worker, until_us, until_us) == DB_OK && db_ping(worker->db) == DB_OK;
     json_t *backends = json_pack("{s:{s:b}}", "postgresql", "up", ready);
-    backends_ask();
-    for (size_t i = 0; backend_at(i); i++) {
+    lock_servers_ask();
+    for (size_t i = 0; lock_server_at(i); i++) {
         char reason[250];
-        bool up = backend_up(backend_at(i), reason, sizeof reason);
-        json_object_set_new(backends, backend_at(i)->name,
+        bool up = lock_server_is_up(lock_server_at(i), reason, sizeof reason);
+        json_object_set_new(backends, lock_server_at(i)->name,
                             json_pack("{s:b, s:s?}", "up", up, "reason", up ? NULL : reason));
     }
     json_t *states = json_pack("{s:b, s:o}", "ready", ready, "backends", backends);
@@ -52,7 +52,7 @@ void metrics_get(struct exchange *x, struct worker *worker)
         reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
         return;
     }
-    const struct product_load load = product_queues_load(service->orders.queue, 0);
+    const struct admission_load load = admission_load(service->orders.queue, 0);
     metrics_print(to);
     writer_print_metrics(service->orders.writer, to);
     fprintf(to,
@@ -71,7 +71,7 @@ void metrics_get(struct exchange *x, struct worker *worker)
         to,
         "# HELP oversell_workers_busy Order workers that have an order.\n# TYPE oversell_workers_busy gauge\n"
         "oversell_workers_busy %d\n",
-        product_queues_busy(service->orders.queue));
+        admission_busy(service->orders.queue));
     fprintf(
         to,
         "# HELP oversell_orders_waiting Orders that wait because their product has reached its limit or is being changed.\n"
@@ -86,10 +86,10 @@ void metrics_get(struct exchange *x, struct worker *worker)
         to,
         "# HELP oversell_lock_sessions_lost_total Sessions with a lock server that ended under this process.\n"
         "# TYPE oversell_lock_sessions_lost_total counter\n");
-    for (size_t i = 0; backend_at(i); i++)
-        if (backend_at(i)->sessions_lost)
+    for (size_t i = 0; lock_server_at(i); i++)
+        if (lock_server_at(i)->sessions_lost)
             fprintf(to, "oversell_lock_sessions_lost_total{backend=\"%s\"} %" PRIu64 "\n",
-                    backend_at(i)->name, backend_at(i)->sessions_lost());
+                    lock_server_at(i)->name, lock_server_at(i)->sessions_lost());
     fclose(to);
     http_reply_body(x, 200, "text/plain; version=0.0.4; charset=utf-8", text, size);
 }

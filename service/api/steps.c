@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "service/api/api.h"
 
-#include "service/api/backends.h"
+#include "service/api/lock_servers.h"
 #include "service/engine/create_order.h"
 #include "service/runs/explorer.h"
 
@@ -34,7 +34,7 @@ static bool can_be_stepped(struct exchange *x, const char *schedule)
         return false;
     }
     const struct lock_server *server = strategy_server(strategy);
-    if (backend_up(server, reason, sizeof reason))
+    if (lock_server_is_up(server, reason, sizeof reason))
         return true;
     reply_problem(x, BACKEND_UNAVAILABLE, json_pack("{s:s}", "backend", server->name), "%s", reason);
     return false;

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "db/products/audit.h"
-#include "service/api/backends.h"
+#include "service/api/lock_servers.h"
 
 #include <stdlib.h>
 
@@ -58,7 +58,7 @@ static json_t *strategy_json(const struct strategy *s)
     char shown_by[64], reason[250];
     describe_shown_by(s->shown_by, shown_by, sizeof shown_by);
     const struct stock_policy *policy = stock_policy_of(s->take_stock);
-    bool available = backend_up(strategy_server(s), reason, sizeof reason);
+    bool available = lock_server_is_up(strategy_server(s), reason, sizeof reason);
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:b, s:s?}",
                      "name", s->name, "title", s->title, "why", s->why, "guarantee",
                      guarantee_name(s->guarantee), "shown_by", shown_by, "lock", lock_json(s->lock), "span",
@@ -81,7 +81,7 @@ void strategies_list(struct exchange *x, struct worker *worker)
 {
     (void)worker;
     json_t *list = json_array();
-    backends_ask();
+    lock_servers_ask();
     for (size_t i = 0; i < strategy_count; i++)
         json_array_append_new(list, strategy_json(&strategies[i]));
     http_reply_json(x, 200, json_pack("{s:o}", "strategies", list));
@@ -141,7 +141,7 @@ static bool switch_common(struct exchange *x, struct service *service, const str
                           struct settings *ret_settings)
 {
     int64_t deadline_us = monotonic_us() + 2 * service->config.order_timeout_ms * 1000;
-    if (product_queues_switch(service->orders.queue, changes, deadline_us, ret_settings))
+    if (admission_switch(service->orders.queue, changes, deadline_us, ret_settings))
         return true;
     reply_problem(x, LOCK_WAIT_OVER, NULL, "orders of the strategy before still run; nothing was changed");
     return false;

@@ -41,7 +41,7 @@ static void queue_job(struct order_pipeline *pipeline, struct exchange *x,
         snprintf(job->key, sizeof job->key, "%lld %s", (long long)x->owns, request->idempotency_key);
         job->request.idempotency_key = job->key;
     }
-    switch (product_queues_add(pipeline->queue, &job->queued)) {
+    switch (admission_add(pipeline->queue, &job->queued)) {
     case ADMITTED: return;
     case QUEUE_FULL:
         reply_problem(x, OVERLOADED, NULL, "the admission queue is full; try again in a moment");
@@ -85,23 +85,23 @@ static size_t refuse_strangers(struct order_job **jobs, size_t count, const stru
     return left;
 }
 
-void order_jobs_run(struct turn *turn, struct order_worker *worker)
+void order_jobs_run(struct order_batch *batch, struct order_worker *worker)
 {
-    struct order_job *jobs[TURN_ORDERS_MAX], *first = (struct order_job *)turn->orders;
+    struct order_job *jobs[ORDER_BATCH_MAX], *first = (struct order_job *)batch->orders;
     size_t count = 0;
-    struct queued_order *order = turn->orders;
-    do { /* a turn has one order at least */
+    struct queued_order *order = batch->orders;
+    do { /* a batch has one order at least */
         jobs[count++] = (struct order_job *)order;
         order = order->next;
     } while (order);
-    if (turn->expired)
+    if (batch->expired)
         reply_problem(first->x, OVERLOADED, NULL,
                       "the order's deadline passed while it waited in the admission queue");
     else if (first->echo)
         order_reply_echo(first->x, &first->request);
     else if ((count = refuse_strangers(jobs, count, worker->pipeline)) > 0)
-        place_orders(jobs, count, turn, worker);
-    product_queues_end(worker->pipeline->queue, turn);
-    for (size_t i = 0; i < turn->count; i++)
+        place_orders(jobs, count, batch, worker);
+    admission_end(worker->pipeline->queue, batch);
+    for (size_t i = 0; i < batch->count; i++)
         close_job(jobs[i]);
 }

@@ -32,7 +32,7 @@ void order_job_queue(struct order_pipeline *pipeline, struct exchange *x, const 
 void order_job_queue_echo(struct order_pipeline *pipeline, struct exchange *x,
                           const struct order_request *request, json_t *body);
 
-/* For a worker: places the orders of the turn, ends the turn, and answers and frees the jobs. */
-void order_jobs_run(struct turn *turn, struct order_worker *worker);
+/* For a worker: places the orders of the batch, ends the batch, and answers and frees the jobs. */
+void order_jobs_run(struct order_batch *batch, struct order_worker *worker);
 
 #endif

@@ -8,7 +8,7 @@
 /* Ends the threads of the first COUNT workers and frees all workers. */
 static void end_workers(struct order_pipeline *p, int count)
 {
-    product_queues_close(p->queue);
+    admission_close(p->queue);
     for (int i = 0; i < count; i++)
         pthread_join(p->workers[i].thread, NULL);
     for (int i = 0; i < p->config->workers; i++)
@@ -39,10 +39,10 @@ bool order_pipeline_start(struct order_pipeline *p)
     const struct config *config = p->config;
     const struct settings settings = {strategy_find(config->strategy), config->lock_ttl_ms,
                                       config->lock_wait_ms, config->think_ms, config->product_limit};
-    p->queue = product_queues_new(
-        &settings, &(const struct product_queue_bounds){.orders = 2 * (size_t)config->queue,
-                                                        .orders_of_product = (size_t)config->product_queue,
-                                                        .turns_of_product = config->product_workers});
+    p->queue = admission_new(
+        &settings, &(const struct admission_bounds){.orders = 2 * (size_t)config->queue,
+                                                    .orders_of_product = (size_t)config->product_queue,
+                                                    .workers_of_product = config->product_workers});
     p->ids = order_ids_new();
     p->unsold = unsold_list_start(config->database_url, p->instance);
     if (p->queue && p->ids && p->unsold &&
@@ -63,12 +63,12 @@ void order_pipeline_stop(struct order_pipeline *p)
 void order_pipeline_free(struct order_pipeline *p)
 {
     order_ids_free(p->ids);
-    product_queues_free(p->queue);
+    admission_free(p->queue);
 }
 
 int orders_running(const struct order_pipeline *p, int64_t product_id)
 {
-    const struct product_load load = product_queues_load(p->queue, product_id);
+    const struct admission_load load = admission_load(p->queue, product_id);
     /* After the load: an order that fails enters its units in the list before it ends. */
     int unsold = unsold_list_count(p->unsold, product_id);
     return (int)(load.placing + load.held + load.ready) + unsold;

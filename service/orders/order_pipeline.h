@@ -6,7 +6,7 @@
 #include "service/config/config.h"
 #include "service/engine/unsold.h"
 #include "service/http/server.h"
-#include "service/orders/product_queue.h"
+#include "service/orders/admission_queue.h"
 #include "service/orders/trace.h"
 #include "service/write_behind/order_ids.h"
 #include "service/write_behind/writer.h"
@@ -20,12 +20,12 @@ struct order_pipeline {
     /* May the caller (still) order this product? False: it has replied to the exchange. */
     bool (*may_order)(struct exchange *x, int64_t product_id);
 
-    struct product_queues *queue; /* the admission queue, which also has the settings of the products */
-    struct order_ids *ids;        /* for orders that are accepted in Redis … */
-    struct writer *writer;        /* … and what writes them to PostgreSQL; NULL without Redis */
-    struct unsold_list *unsold;   /* units of failed orders that are still to be given back */
-    struct order_worker *workers; /* config->workers of them, each with its … */
-    struct trace_ring **traces;   /* … traces */
+    struct admission_queue *queue; /* the admission queue, which also has the settings of the products */
+    struct order_ids *ids;         /* for orders that are accepted in Redis … */
+    struct writer *writer;         /* … and what writes them to PostgreSQL; NULL without Redis */
+    struct unsold_list *unsold;    /* units of failed orders that are still to be given back */
+    struct order_worker *workers;  /* config->workers of them, each with its … */
+    struct trace_ring **traces;    /* … traces */
 };
 
 /* Starts all threads of PIPELINE, whose first three members the caller has set. False: out of memory or threads, and no thread

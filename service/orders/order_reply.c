@@ -2,7 +2,7 @@
 #include "service/orders/order_reply.h"
 
 #include "service/http/problem.h"
-#include "service/write_behind/accepted.h"
+#include "service/write_behind/accepted_order.h"
 
 #include <inttypes.h>
 #include <stdio.h>

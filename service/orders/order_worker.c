@@ -9,9 +9,9 @@
 static void *run(void *arg)
 {
     struct order_worker *worker = arg;
-    struct turn turn;
-    while (product_queues_next(worker->pipeline->queue, &turn))
-        order_jobs_run(&turn, worker);
+    struct order_batch batch;
+    while (admission_next(worker->pipeline->queue, &batch))
+        order_jobs_run(&batch, worker);
     return NULL;
 }
 

@@ -1,4 +1,4 @@
-/* From a turn to the engine: gives the orders the worker's connections, has their strategy place them, and replies. */
+/* From a batch to the engine: gives the orders the worker's connections, has their strategy place them, and replies. */
 #include "service/orders/place_orders.h"
 
 #include "base/clock.h"
@@ -13,11 +13,11 @@
 #include <string.h>
 
 /* Fills in all that the engine and the observer need to know, except the lock and the connection to Redis. */
-static void begin(struct order_job *job, const struct turn *turn, const struct order_worker *worker,
+static void begin(struct order_job *job, const struct order_batch *batch, const struct order_worker *worker,
                   int64_t now_us)
 {
     const struct order_pipeline *pipeline = worker->pipeline;
-    const struct settings *settings = &turn->settings;
+    const struct settings *settings = &batch->settings;
     struct trace *trace = &job->observer.trace;
     order_observer_begin(&job->observer, settings->strategy, settings->think_ms * 1000);
     job->observer.before_us = now_us;
@@ -37,7 +37,7 @@ static void begin(struct order_job *job, const struct turn *turn, const struct o
         .unsold = pipeline->unsold,
         .deadline_us = job->queued.deadline_us,
         /* If the product has a limit, the wait in the admission queue counts as part of the wait for the lock. */
-        .lock_deadline_us = (turn->limited ? job->queued.since_us : now_us) + settings->lock_wait_ms * 1000,
+        .lock_deadline_us = (batch->limited ? job->queued.since_us : now_us) + settings->lock_wait_ms * 1000,
     };
 }
 
@@ -97,23 +97,23 @@ static void report(struct order_job *job, struct order_worker *worker, uint64_t 
                    outcome_name(result->outcome), result->error, job->x->request_id);
 }
 
-void place_orders(struct order_job *const *jobs, size_t count, const struct turn *turn,
+void place_orders(struct order_job *const *jobs, size_t count, const struct order_batch *batch,
                   struct order_worker *worker)
 {
-    const struct strategy *strategy = turn->settings.strategy;
+    const struct strategy *strategy = batch->settings.strategy;
     enum lock_status lock_status;
     struct lock *lock = order_worker_lock(worker, strategy, &lock_status);
     struct redis_stock *redis = strategy->combining == COMBINED_IN_REDIS ? order_worker_redis(worker) : NULL;
     if (lock)
-        lock->lease_ms = turn->settings.lock_ttl_ms;
+        lock->lease_ms = batch->settings.lock_ttl_ms;
     uint64_t trips = db_round_trips(worker->db);
     uint64_t lock_trips = lock ? lock->round_trips : 0, wake_ups = lock ? lock->wake_ups : 0;
     uint64_t redis_trips = redis ? redis_stock_round_trips(redis) : 0;
 
-    struct placing *placings[TURN_ORDERS_MAX];
+    struct placing *placings[ORDER_BATCH_MAX];
     int64_t now_us = monotonic_us();
     for (size_t i = 0; i < count; i++) {
-        begin(jobs[i], turn, worker, now_us);
+        begin(jobs[i], batch, worker, now_us);
         placings[i] = &jobs[i]->placing;
         placings[i]->lock = lock;
         placings[i]->redis = redis;

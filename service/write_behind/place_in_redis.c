@@ -1,7 +1,7 @@
 /* Orders whose stock lies in Redis: taken and accepted there in one round trip, written to PostgreSQL afterwards. */
 #include "service/write_behind/place_in_redis.h"
 
-#include "service/write_behind/accepted.h"
+#include "service/write_behind/accepted_order.h"
 #include "service/write_behind/order_ids.h"
 #include "service/write_behind/reconcile.h"
 

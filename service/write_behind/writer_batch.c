@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "db/schema/migrate.h"
-#include "service/write_behind/accepted.h"
+#include "service/write_behind/accepted_order.h"
 
 #include <inttypes.h>
 

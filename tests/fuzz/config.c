@@ -3,8 +3,8 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "lock/redis/client/url.h"
-#include "service/config/arguments.h"
 #include "service/config/config.h"
+#include "service/config/hide_passwords.h"
 #include "service/engine/strategy.h"
 
 #include <arpa/inet.h>
@@ -94,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (config_load(argc, argv, &config, nowhere) == CONFIG_OK)
         look_at_config(&config);
     argv[0] = (char[]){"order-service"};
-    char **copy = arguments_hide(1, argv); /* of the others some are constants */
+    char **copy = hide_passwords(1, argv); /* of the others some are constants */
     MUST(copy);
     free(copy[0]);
     free(copy);

@@ -8,7 +8,7 @@
 #include "tests/unit/fake_exchange.h"
 
 #include "base/log.h"
-#include "service/api/backends.h"
+#include "service/api/lock_servers.h"
 #include "service/api/router.h"
 #include "service/engine/unsold.h"
 #include "service/orders/order_job.h"
@@ -66,11 +66,11 @@ struct redis_stock *worker_stock(struct worker *worker)
     return (struct redis_stock *)(void *)&queued; /* never looked at, since the database is away */
 }
 
-void backends_ask(void)
+void lock_servers_ask(void)
 {
 }
 
-bool backend_up(const struct lock_server *server, char *ret_reason, size_t size)
+bool lock_server_is_up(const struct lock_server *server, char *ret_reason, size_t size)
 {
     (void)server;
     snprintf(ret_reason, size, "away");
@@ -135,18 +135,18 @@ __attribute__((constructor)) static void set_up(void)
     service.config.allowed_hosts = "";
     snprintf(service.class_code, sizeof service.class_code, "abcd-2345");
     snprintf(service.instance, sizeof service.instance, "fuzz");
-    service.shared = shared_new();
+    service.responses = response_cache_new();
     service.sandboxes = sandboxes_new(30LL * 60 * 1000);
     service.runs = runs_new(&service.config);
-    MUST(service.shared && service.sandboxes && service.runs);
+    MUST(service.responses && service.sandboxes && service.runs);
 }
 
 /* As no switch of a request before has left it. */
 static void begin(uint8_t modes)
 {
     const struct settings settings = {.strategy = strategy_find("atomic-decrement"), .lock_ttl_ms = 1000};
-    product_queues_free(service.orders.queue);
-    service.orders.queue = product_queues_new(&settings, &(const struct product_queue_bounds){.orders = 10});
+    admission_free(service.orders.queue);
+    service.orders.queue = admission_new(&settings, &(const struct admission_bounds){.orders = 10});
     MUST(service.orders.queue);
     service.config.admin_token = modes & (TOKEN | CLASSROOM) ? "teachers-secret" : "";
     service.config.classroom = (modes & CLASSROOM) != 0;

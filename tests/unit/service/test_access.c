@@ -22,9 +22,9 @@ static int start(void **state)
         0; /* an order has expired when it is queued, so no database is needed */
     service.orders.config = &service.config;
     service.orders.may_order = access_orders;
-    service.orders.queue = product_queues_new(
+    service.orders.queue = admission_new(
         &(const struct settings){.strategy = strategy_find("atomic-decrement")},
-        &(const struct product_queue_bounds){.orders = 2});
+        &(const struct admission_bounds){.orders = 2});
     assert_non_null(service.orders.queue);
     atomic_store(&service.draining, false);
     for (int lane = LANE_READS; lane < LANE_COUNT; lane++)
@@ -37,7 +37,7 @@ static int stop(void **state)
     (void)state;
     for (int lane = 0; lane < LANE_COUNT; lane++)
         queue_free(service.queues[lane]);
-    product_queues_free(service.orders.queue);
+    admission_free(service.orders.queue);
     return 0;
 }
 
@@ -76,10 +76,10 @@ static void assert_admitted(const char *method, const char *path, const struct h
     assert_int_equal(fake.connection.resumed, 0);
     if (fake.x.route->lane == LANE_ORDERS) {
         struct order_worker worker = {.pipeline = &service.orders};
-        struct turn turn;
-        assert_int_equal(product_queues_load(service.orders.queue, 0).ready, 1);
-        assert_true(product_queues_next(service.orders.queue, &turn) && turn.expired);
-        order_jobs_run(&turn, &worker); /* answers and frees it */
+        struct order_batch batch;
+        assert_int_equal(admission_load(service.orders.queue, 0).ready, 1);
+        assert_true(admission_next(service.orders.queue, &batch) && batch.expired);
+        order_jobs_run(&batch, &worker); /* answers and frees it */
     } else {
         assert_int_equal(queue_depth(service.queues[fake.x.route->lane]), 1);
         assert_ptr_equal(queue_pop(service.queues[fake.x.route->lane]), &fake.x);
@@ -98,7 +98,7 @@ static void assert_stopped(const char *method, const char *path, const struct he
     assert_int_equal(fake.connection.suspended, 0);
     for (int lane = LANE_READS; lane < LANE_COUNT; lane++)
         assert_int_equal(queue_depth(service.queues[lane]), 0);
-    assert_int_equal(product_queues_load(service.orders.queue, 0).ready, 0);
+    assert_int_equal(admission_load(service.orders.queue, 0).ready, 0);
     fake_free(&fake);
 }
 
@@ -370,11 +370,11 @@ static void test_a_full_queue(void **state)
     assert_int_equal(fakes[2].connection.resumed, 1);
     assert_string_equal(fakes[2].x.headers[0].name, "Retry-After");
     struct order_worker worker = {.pipeline = &service.orders};
-    struct turn turn;
+    struct order_batch batch;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(fakes[i].connection.resumed, 0);
-        assert_true(product_queues_next(service.orders.queue, &turn));
-        order_jobs_run(&turn, &worker);
+        assert_true(admission_next(service.orders.queue, &batch));
+        order_jobs_run(&batch, &worker);
         assert_int_equal(fakes[i].connection.resumed, 1);
     }
     for (int i = 0; i < 3; i++)

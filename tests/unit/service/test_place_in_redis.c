@@ -2,7 +2,7 @@
  * for every answer. Redis, PostgreSQL and the reconciliation are played here. */
 #include "tests/unit/unit.h"
 
-#include "service/write_behind/accepted.h"
+#include "service/write_behind/accepted_order.h"
 #include "service/write_behind/order_ids.h"
 #include "service/write_behind/place_in_redis.h"
 #include "service/write_behind/reconcile.h"

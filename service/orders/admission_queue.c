@@ -1,5 +1,5 @@
 /* The admission queue: a tree of products, each with its waiting orders, and a list of the products that have work. */
-#include "service/orders/product_queue.h"
+#include "service/orders/admission_queue.h"
 
 #include "base/clock.h"
 
@@ -9,18 +9,18 @@
 
 enum { EXPIRY_CHECK_US = 100 * 1000 };
 
-/* The waiting orders of a product that are combined in the same way, since a turn has orders of one way only. */
+/* The waiting orders of a product that are combined in the same way, since a batch has orders of one way only. */
 struct subqueue {
     struct queued_order *first, **end;
     size_t waiting;
-    int turns; /* that workers have taken and not ended */
+    int batches; /* that workers have taken and not ended */
 };
 
 struct product {
     int64_t id; /* first: the tree's key */
     struct subqueue subqueues[COMBINING_COUNT];
     size_t waiting, placing; /* orders */
-    int turns;
+    int batches;
     bool paused;
     bool resumed;         /* a pause has ended, and no order has been handed out since */
     struct settings *own; /* NULL: it follows the common settings */
@@ -28,10 +28,10 @@ struct product {
     struct product *next_ready;
 };
 
-struct product_queues {
+struct admission_queue {
     pthread_mutex_t mutex;
     pthread_cond_t work;    /* a product is listed, or a worker has to end */
-    pthread_cond_t changed; /* a turn or a pause has ended */
+    pthread_cond_t changed; /* a batch or a pause has ended */
     void *products;         /* tsearch's tree, by id */
     struct product *first_ready, **end_ready;
     struct settings settings;
@@ -39,9 +39,9 @@ struct product_queues {
     bool switching;                 /* the common settings are being changed */
     bool switched;                  /* they were changed, and no order under them has been handed out since */
     int pauses;                     /* products that are paused */
-    int turns, common_turns;        /* under the common settings */
+    int batches, common_batches;    /* under the common settings */
     size_t waiting, common_waiting; /* orders */
-    struct product_queue_bounds bounds;
+    struct admission_bounds bounds;
     int idle; /* workers that wait for work */
     bool closed;
     int64_t expiry_checked_us;
@@ -55,14 +55,14 @@ static int by_id(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-static struct product *find(struct product_queues *q, int64_t id)
+static struct product *find(struct admission_queue *q, int64_t id)
 {
     struct product **found = tfind(&id, &q->products, by_id);
     return found ? *found : NULL;
 }
 
 /* NULL: out of memory. */
-static struct product *find_or_add(struct product_queues *q, int64_t id)
+static struct product *find_or_add(struct admission_queue *q, int64_t id)
 {
     struct product *p = find(q, id);
     if (p || !(p = calloc(1, sizeof *p)))
@@ -77,32 +77,32 @@ static struct product *find_or_add(struct product_queues *q, int64_t id)
 }
 
 /* Forgets the product if its entry holds no state. */
-static void drop_if_unused(struct product_queues *q, struct product *p)
+static void drop_if_unused(struct admission_queue *q, struct product *p)
 {
-    if (p->own || p->waiting > 0 || p->turns > 0 || p->paused || p->listed)
+    if (p->own || p->waiting > 0 || p->batches > 0 || p->paused || p->listed)
         return;
     tdelete(p, &q->products, by_id);
     free(p);
 }
 
-static bool is_shut(const struct product_queues *q, const struct product *p)
+static bool is_shut(const struct admission_queue *q, const struct product *p)
 {
     return p->paused || (q->switching && !p->own);
 }
 
-static const struct settings *settings_of(const struct product_queues *q, const struct product *p)
+static const struct settings *settings_of(const struct admission_queue *q, const struct product *p)
 {
     return p && p->own ? p->own : &q->settings;
 }
 
-static const struct strategy *strategy_of(const struct product_queues *q, const struct product *p,
+static const struct strategy *strategy_of(const struct admission_queue *q, const struct product *p,
                                           const struct queued_order *order)
 {
     return order->strategy ? order->strategy : settings_of(q, p)->strategy;
 }
 
-/* The number of turns that workers may have of a subqueue at once, unless the product is shut; 0: any number. */
-static int64_t limit_of(const struct product_queues *q, const struct product *p, enum combining subqueue)
+/* The number of batches that workers may have of a subqueue at once, unless the product is shut; 0: any number. */
+static int64_t limit_of(const struct admission_queue *q, const struct product *p, enum combining subqueue)
 {
     if (p->id == 0)
         return 0;
@@ -111,7 +111,7 @@ static int64_t limit_of(const struct product_queues *q, const struct product *p,
 
 /* ---- subqueues ------------------------------------------------------------------------------------------------- */
 
-static void append(struct product_queues *q, struct product *p, struct queued_order *order)
+static void append(struct admission_queue *q, struct product *p, struct queued_order *order)
 {
     struct subqueue *subqueue = &p->subqueues[p->id == 0 ? ONE_BY_ONE : strategy_of(q, p, order)->combining];
     order->next = NULL;
@@ -123,7 +123,7 @@ static void append(struct product_queues *q, struct product *p, struct queued_or
     q->common_waiting += !p->own;
 }
 
-static struct queued_order *remove_first(struct product_queues *q, struct product *p,
+static struct queued_order *remove_first(struct admission_queue *q, struct product *p,
                                          struct subqueue *subqueue)
 {
     struct queued_order *order = subqueue->first;
@@ -139,25 +139,25 @@ static struct queued_order *remove_first(struct product_queues *q, struct produc
 }
 
 /* The subqueue with the earliest first order, of all subqueues or only of those below their limit; NULL: there is none. */
-static struct subqueue *earliest(struct product_queues *q, struct product *p, bool of_all)
+static struct subqueue *earliest(struct admission_queue *q, struct product *p, bool of_all)
 {
     struct subqueue *found = NULL;
     for (int i = 0; i < COMBINING_COUNT; i++) {
         struct subqueue *subqueue = &p->subqueues[i];
         int64_t limit = limit_of(q, p, (enum combining)i);
-        if (subqueue->first && (of_all || limit == 0 || subqueue->turns < limit) &&
+        if (subqueue->first && (of_all || limit == 0 || subqueue->batches < limit) &&
             (!found || subqueue->first->deadline_us < found->first->deadline_us))
             found = subqueue;
     }
     return found;
 }
 
-static bool has_all_its_workers(const struct product_queues *q, const struct product *p)
+static bool has_all_its_workers(const struct admission_queue *q, const struct product *p)
 {
-    return q->bounds.turns_of_product > 0 && p->id != 0 && p->turns >= q->bounds.turns_of_product;
+    return q->bounds.workers_of_product > 0 && p->id != 0 && p->batches >= q->bounds.workers_of_product;
 }
 
-static struct subqueue *next_subqueue(struct product_queues *q, struct product *p)
+static struct subqueue *next_subqueue(struct admission_queue *q, struct product *p)
 {
     return is_shut(q, p) || has_all_its_workers(q, p) ? NULL : earliest(q, p, false);
 }
@@ -166,7 +166,7 @@ static struct subqueue *next_subqueue(struct product_queues *q, struct product *
 
 /* Adds the product to the list if a worker can take one of its orders now. A product is in the list at most once, so the
  * workers serve the products round robin. */
-static void list(struct product_queues *q, struct product *p)
+static void list(struct admission_queue *q, struct product *p)
 {
     if (p->listed || !next_subqueue(q, p))
         return;
@@ -176,7 +176,7 @@ static void list(struct product_queues *q, struct product *p)
     q->end_ready = &p->next_ready;
 }
 
-static struct product *unlist_first(struct product_queues *q)
+static struct product *unlist_first(struct admission_queue *q)
 {
     struct product *p = q->first_ready;
     q->first_ready = p->next_ready;
@@ -186,14 +186,14 @@ static struct product *unlist_first(struct product_queues *q)
     return p;
 }
 
-static bool needs_worker(const struct product_queues *q)
+static bool needs_worker(const struct admission_queue *q)
 {
     return q->first_ready && q->idle > 0;
 }
 
 /* Admits the product's waiting orders after a pause or a switch. The strategy may be a different one now, so the orders
  * may belong in other subqueues. */
-static void reopen(struct product_queues *q, struct product *p)
+static void reopen(struct admission_queue *q, struct product *p)
 {
     struct queued_order *first = NULL, **end = &first;
     int64_t now_us = monotonic_us();
@@ -211,10 +211,9 @@ static void reopen(struct product_queues *q, struct product *p)
 
 /* ---- adding and taking orders ------------------------------------------------------------------------------ */
 
-struct product_queues *product_queues_new(const struct settings *settings,
-                                          const struct product_queue_bounds *bounds)
+struct admission_queue *admission_new(const struct settings *settings, const struct admission_bounds *bounds)
 {
-    struct product_queues *q = calloc(1, sizeof *q);
+    struct admission_queue *q = calloc(1, sizeof *q);
     if (!q)
         return NULL;
     pthread_mutex_init(&q->mutex, NULL);
@@ -233,7 +232,7 @@ static void free_product(void *product)
     free(p);
 }
 
-void product_queues_free(struct product_queues *q)
+void admission_free(struct admission_queue *q)
 {
     if (!q)
         return;
@@ -244,12 +243,12 @@ void product_queues_free(struct product_queues *q)
     free(q);
 }
 
-static bool is_full(const struct product_queues *q, const struct product *p)
+static bool is_full(const struct admission_queue *q, const struct product *p)
 {
     return q->bounds.orders_of_product > 0 && p->id != 0 && p->waiting >= q->bounds.orders_of_product;
 }
 
-enum admission product_queues_add(struct product_queues *q, struct queued_order *order)
+enum admission admission_add(struct admission_queue *q, struct queued_order *order)
 {
     enum admission admission = QUEUE_FULL;
     order->since_us = monotonic_us();
@@ -276,7 +275,7 @@ static bool has_expired(const struct queued_order *order, int64_t now_us)
 }
 
 /* A second change waits until an order was handed out after the first one, so that changes cannot starve the orders. */
-static void note_hand_out(struct product_queues *q, struct product *p)
+static void note_hand_out(struct admission_queue *q, struct product *p)
 {
     bool awaited = p->resumed || (q->switched && !p->own);
     p->resumed = false;
@@ -285,54 +284,54 @@ static void note_hand_out(struct product_queues *q, struct product *p)
         pthread_cond_broadcast(&q->changed);
 }
 
-static void hand_out_expired(struct product_queues *q, struct product *p, struct subqueue *subqueue,
-                             struct turn *ret_turn)
+static void hand_out_expired(struct admission_queue *q, struct product *p, struct subqueue *subqueue,
+                             struct order_batch *ret_batch)
 {
-    *ret_turn = (struct turn){
+    *ret_batch = (struct order_batch){
         .settings = *settings_of(q, p), .orders = remove_first(q, p, subqueue), .count = 1, .expired = true};
-    ret_turn->settings.strategy = strategy_of(q, p, ret_turn->orders);
+    ret_batch->settings.strategy = strategy_of(q, p, ret_batch->orders);
     note_hand_out(q, p);
 }
 
-static size_t orders_in_turn(enum combining kind)
+static size_t orders_in_batch(enum combining kind)
 {
-    return kind == ONE_BY_ONE ? 1 : TURN_ORDERS_MAX;
+    return kind == ONE_BY_ONE ? 1 : ORDER_BATCH_MAX;
 }
 
 /* Hands out the first orders of a subqueue, which is not empty and below its limit. */
-static void hand_out(struct product_queues *q, struct product *p, struct subqueue *subqueue, int64_t now_us,
-                     struct turn *ret_turn)
+static void hand_out(struct admission_queue *q, struct product *p, struct subqueue *subqueue, int64_t now_us,
+                     struct order_batch *ret_batch)
 {
     enum combining kind = (enum combining)(subqueue - p->subqueues);
-    *ret_turn = (struct turn){
+    *ret_batch = (struct order_batch){
         .settings = *settings_of(q, p), .limited = limit_of(q, p, kind) > 0, .product = p, .subqueue = kind};
-    ret_turn->settings.strategy = strategy_of(q, p, subqueue->first);
-    struct queued_order **end = &ret_turn->orders;
-    while (ret_turn->count < orders_in_turn(kind) && subqueue->first &&
+    ret_batch->settings.strategy = strategy_of(q, p, subqueue->first);
+    struct queued_order **end = &ret_batch->orders;
+    while (ret_batch->count < orders_in_batch(kind) && subqueue->first &&
            !has_expired(subqueue->first, now_us) &&
-           strategy_of(q, p, subqueue->first) == ret_turn->settings.strategy) {
+           strategy_of(q, p, subqueue->first) == ret_batch->settings.strategy) {
         *end = remove_first(q, p, subqueue);
         end = &(*end)->next;
-        ret_turn->count++;
+        ret_batch->count++;
     }
-    subqueue->turns++;
-    p->turns++;
-    q->turns++;
-    q->common_turns += !p->own;
-    p->placing += ret_turn->count;
+    subqueue->batches++;
+    p->batches++;
+    q->batches++;
+    q->common_batches += !p->own;
+    p->placing += ret_batch->count;
     note_hand_out(q, p);
 }
 
-static void end_turn(struct product_queues *q, struct turn *turn)
+static void end_batch(struct admission_queue *q, struct order_batch *batch)
 {
-    struct product *p = turn->product;
-    turn->product = NULL;
-    p->subqueues[turn->subqueue].turns--;
-    p->turns--;
-    q->turns--;
-    q->common_turns -= !p->own;
-    p->placing -= turn->count;
-    if ((p->paused && p->turns == 0) || (q->switching && q->common_turns == 0))
+    struct product *p = batch->product;
+    batch->product = NULL;
+    p->subqueues[batch->subqueue].batches--;
+    p->batches--;
+    q->batches--;
+    q->common_batches -= !p->own;
+    p->placing -= batch->count;
+    if ((p->paused && p->batches == 0) || (q->switching && q->common_batches == 0))
         pthread_cond_broadcast(&q->changed);
     list(q, p);
     drop_if_unused(q, p);
@@ -340,7 +339,7 @@ static void end_turn(struct product_queues *q, struct turn *turn)
 
 /* Finds orders whose deadline has passed at products that are shut, because such products are not in the list. */
 struct expiry {
-    struct product_queues *queues;
+    struct admission_queue *queue;
     int64_t now_us;
     struct product *found;
 };
@@ -349,20 +348,20 @@ static void look_for_expired(const void *node, VISIT visit, void *arg)
 {
     struct expiry *expiry = arg;
     struct product *p = *(struct product *const *)node;
-    if ((visit != preorder && visit != leaf) || expiry->found || !is_shut(expiry->queues, p))
+    if ((visit != preorder && visit != leaf) || expiry->found || !is_shut(expiry->queue, p))
         return;
-    const struct subqueue *subqueue = earliest(expiry->queues, p, true);
+    const struct subqueue *subqueue = earliest(expiry->queue, p, true);
     if (subqueue && has_expired(subqueue->first, expiry->now_us))
         expiry->found = p;
 }
 
-static bool some_are_shut(const struct product_queues *q)
+static bool some_are_shut(const struct admission_queue *q)
 {
     return q->pauses > 0 || q->switching;
 }
 
 /* Walks over all products at most once in EXPIRY_CHECK_US, except after it found an order. */
-static bool take_expired(struct product_queues *q, int64_t now_us, struct turn *ret_turn)
+static bool take_expired(struct admission_queue *q, int64_t now_us, struct order_batch *ret_batch)
 {
     struct expiry expiry = {q, now_us, NULL};
     if (!some_are_shut(q) || now_us < q->expiry_checked_us + EXPIRY_CHECK_US)
@@ -372,24 +371,24 @@ static bool take_expired(struct product_queues *q, int64_t now_us, struct turn *
         q->expiry_checked_us = now_us;
         return false;
     }
-    hand_out_expired(q, expiry.found, earliest(q, expiry.found, true), ret_turn);
+    hand_out_expired(q, expiry.found, earliest(q, expiry.found, true), ret_batch);
     drop_if_unused(q, expiry.found);
     return true;
 }
 
 /* False: no order can be handed out now. */
-static bool take(struct product_queues *q, struct turn *ret_turn)
+static bool take(struct admission_queue *q, struct order_batch *ret_batch)
 {
     int64_t now_us = monotonic_us();
-    if (take_expired(q, now_us, ret_turn))
+    if (take_expired(q, now_us, ret_batch))
         return true;
     while (q->first_ready) {
         struct product *p = unlist_first(q);
         struct subqueue *subqueue = next_subqueue(q, p);
         if (subqueue && has_expired(subqueue->first, now_us))
-            hand_out_expired(q, p, subqueue, ret_turn);
+            hand_out_expired(q, p, subqueue, ret_batch);
         else if (subqueue)
-            hand_out(q, p, subqueue, now_us, ret_turn);
+            hand_out(q, p, subqueue, now_us, ret_batch);
         list(q, p);
         drop_if_unused(q, p);
         if (subqueue)
@@ -398,7 +397,7 @@ static bool take(struct product_queues *q, struct turn *ret_turn)
     return false;
 }
 
-static void wait_for_work(struct product_queues *q)
+static void wait_for_work(struct admission_queue *q)
 {
     q->idle++;
     if (some_are_shut(q)) {
@@ -411,23 +410,23 @@ static void wait_for_work(struct product_queues *q)
     q->idle--;
 }
 
-void product_queues_end(struct product_queues *q, struct turn *turn)
+void admission_end(struct admission_queue *q, struct order_batch *batch)
 {
-    if (!turn->product)
+    if (!batch->product)
         return;
     pthread_mutex_lock(&q->mutex);
-    end_turn(q, turn);
+    end_batch(q, batch);
     bool wake = needs_worker(q);
     pthread_mutex_unlock(&q->mutex);
     if (wake)
         pthread_cond_signal(&q->work);
 }
 
-bool product_queues_next(struct product_queues *q, struct turn *turn)
+bool admission_next(struct admission_queue *q, struct order_batch *batch)
 {
     bool taken;
     pthread_mutex_lock(&q->mutex);
-    while (!(taken = take(q, turn)) && !(q->closed && q->waiting == 0))
+    while (!(taken = take(q, batch)) && !(q->closed && q->waiting == 0))
         wait_for_work(q);
     bool wake = needs_worker(q);
     pthread_mutex_unlock(&q->mutex);
@@ -438,7 +437,7 @@ bool product_queues_next(struct product_queues *q, struct turn *turn)
     return taken;
 }
 
-void product_queues_close(struct product_queues *q)
+void admission_close(struct admission_queue *q)
 {
     pthread_mutex_lock(&q->mutex);
     q->closed = true;
@@ -449,16 +448,16 @@ void product_queues_close(struct product_queues *q)
 /* ---- what is going on -------------------------------------------------------------------------------------- */
 
 /* The number of waiting orders of the subqueue that further workers could place now. */
-static size_t room_of(const struct product_queues *q, const struct product *p, enum combining kind)
+static size_t room_of(const struct admission_queue *q, const struct product *p, enum combining kind)
 {
-    int64_t limit = limit_of(q, p, kind), most = p->id == 0 ? 0 : q->bounds.turns_of_product;
-    int64_t of_subqueue = limit == 0 ? INT32_MAX : limit - p->subqueues[kind].turns;
-    int64_t of_product = most == 0 ? INT32_MAX : most - p->turns;
-    int64_t turns = of_subqueue < of_product ? of_subqueue : of_product;
-    return turns > 0 && !is_shut(q, p) ? (size_t)turns * orders_in_turn(kind) : 0;
+    int64_t limit = limit_of(q, p, kind), most = p->id == 0 ? 0 : q->bounds.workers_of_product;
+    int64_t of_subqueue = limit == 0 ? INT32_MAX : limit - p->subqueues[kind].batches;
+    int64_t of_product = most == 0 ? INT32_MAX : most - p->batches;
+    int64_t batches = of_subqueue < of_product ? of_subqueue : of_product;
+    return batches > 0 && !is_shut(q, p) ? (size_t)batches * orders_in_batch(kind) : 0;
 }
 
-static void add_load(struct product_queues *q, const struct product *p, struct product_load *load)
+static void add_load(struct admission_queue *q, const struct product *p, struct admission_load *load)
 {
     load->placing += p->placing;
     for (int i = 0; i < COMBINING_COUNT; i++) {
@@ -471,20 +470,20 @@ static void add_load(struct product_queues *q, const struct product *p, struct p
 }
 
 struct load_sum {
-    struct product_queues *queues;
-    struct product_load load;
+    struct admission_queue *queue;
+    struct admission_load load;
 };
 
 static void add_load_of(const void *node, VISIT visit, void *arg)
 {
     struct load_sum *sum = arg;
     if (visit == preorder || visit == leaf)
-        add_load(sum->queues, *(struct product *const *)node, &sum->load);
+        add_load(sum->queue, *(struct product *const *)node, &sum->load);
 }
 
-struct product_load product_queues_load(struct product_queues *q, int64_t product_id)
+struct admission_load admission_load(struct admission_queue *q, int64_t product_id)
 {
-    struct load_sum sum = {.queues = q};
+    struct load_sum sum = {.queue = q};
     pthread_mutex_lock(&q->mutex);
     const struct product *p = product_id ? find(q, product_id) : NULL;
     if (p)
@@ -495,30 +494,30 @@ struct product_load product_queues_load(struct product_queues *q, int64_t produc
     return sum.load;
 }
 
-int product_queues_busy(struct product_queues *q)
+int admission_busy(struct admission_queue *q)
 {
     pthread_mutex_lock(&q->mutex);
-    int turns = q->turns;
+    int batches = q->batches;
     pthread_mutex_unlock(&q->mutex);
-    return turns;
+    return batches;
 }
 
 /* ---- changes ----------------------------------------------------------------------------------------------- */
 
-/* Waits until a turn or a pause ends. False: DEADLINE has passed. */
-static bool wait_for_change(struct product_queues *q, int64_t deadline_us)
+/* Waits until a batch or a pause ends. False: DEADLINE has passed. */
+static bool wait_for_change(struct admission_queue *q, int64_t deadline_us)
 {
     struct timespec until = {.tv_sec = deadline_us / 1000000, .tv_nsec = deadline_us % 1000000 * 1000};
     return pthread_cond_clockwait(&q->changed, &q->mutex, CLOCK_MONOTONIC, &until) == 0;
 }
 
 /* Wakes the idle workers: while a product is shut they check for expired orders (wait_for_work). */
-static void shut(struct product_queues *q)
+static void shut(struct admission_queue *q)
 {
     pthread_cond_broadcast(&q->work);
 }
 
-static void end_pause(struct product_queues *q, struct product *p)
+static void end_pause(struct admission_queue *q, struct product *p)
 {
     p->paused = false;
     p->resumed = true;
@@ -532,7 +531,7 @@ static void end_pause(struct product_queues *q, struct product *p)
 
 /* Waits until no other thread changes the product, and an order of it was handed out since the last change. NULL: DEADLINE
  * has passed, or memory is out. */
-static struct product *wait_for_product(struct product_queues *q, int64_t id, int64_t deadline_us)
+static struct product *wait_for_product(struct admission_queue *q, int64_t id, int64_t deadline_us)
 {
     struct product *p;
     while ((p = find_or_add(q, id)) != NULL && (p->paused || (p->resumed && p->waiting > 0)))
@@ -541,7 +540,7 @@ static struct product *wait_for_product(struct product_queues *q, int64_t id, in
     return p;
 }
 
-static enum pausing pause_product(struct product_queues *q, int64_t product_id, bool waits,
+static enum pausing pause_product(struct admission_queue *q, int64_t product_id, bool waits,
                                   int64_t deadline_us)
 {
     pthread_mutex_lock(&q->mutex);
@@ -553,7 +552,7 @@ static enum pausing pause_product(struct product_queues *q, int64_t product_id, 
         p->paused = true;
         q->pauses++;
         shut(q);
-        while (p->turns > 0 && in_time)
+        while (p->batches > 0 && in_time)
             in_time = wait_for_change(q, deadline_us);
         if (!in_time)
             end_pause(q, p);
@@ -562,17 +561,17 @@ static enum pausing pause_product(struct product_queues *q, int64_t product_id, 
     return in_time ? PAUSED : others ? PAUSE_OF_ANOTHER : PAUSE_TOO_LATE;
 }
 
-bool product_pause(struct product_queues *q, int64_t product_id, int64_t deadline_us)
+bool product_pause(struct admission_queue *q, int64_t product_id, int64_t deadline_us)
 {
     return pause_product(q, product_id, true, deadline_us) == PAUSED;
 }
 
-enum pausing product_pause_first(struct product_queues *q, int64_t product_id, int64_t deadline_us)
+enum pausing product_pause_first(struct admission_queue *q, int64_t product_id, int64_t deadline_us)
 {
     return pause_product(q, product_id, false, deadline_us);
 }
 
-void product_resume(struct product_queues *q, int64_t product_id)
+void product_resume(struct admission_queue *q, int64_t product_id)
 {
     pthread_mutex_lock(&q->mutex);
     end_pause(q, find(q, product_id));
@@ -595,14 +594,14 @@ static void change(struct settings *settings, const struct settings *changes)
 
 static void reopen_common(const void *node, VISIT visit, void *arg)
 {
-    struct product_queues *q = arg;
+    struct admission_queue *q = arg;
     struct product *p = *(struct product *const *)node;
     if ((visit == preorder || visit == leaf) && !p->own && !is_shut(q, p))
         reopen(q, p);
 }
 
-bool product_queues_switch(struct product_queues *q, const struct settings *changes, int64_t deadline_us,
-                           struct settings *ret_settings)
+bool admission_switch(struct admission_queue *q, const struct settings *changes, int64_t deadline_us,
+                      struct settings *ret_settings)
 {
     bool in_time = true;
     pthread_mutex_lock(&q->mutex);
@@ -611,7 +610,7 @@ bool product_queues_switch(struct product_queues *q, const struct settings *chan
     if (in_time) {
         q->switching = true;
         shut(q);
-        while (q->common_turns > 0 && in_time)
+        while (q->common_batches > 0 && in_time)
             in_time = wait_for_change(q, deadline_us);
         if (in_time) {
             change(&q->settings, changes);
@@ -627,7 +626,7 @@ bool product_queues_switch(struct product_queues *q, const struct settings *chan
     return in_time;
 }
 
-bool product_set_own(struct product_queues *q, int64_t product_id, const struct settings *changes,
+bool product_set_own(struct admission_queue *q, int64_t product_id, const struct settings *changes,
                      struct settings *ret_settings)
 {
     pthread_mutex_lock(&q->mutex);
@@ -646,7 +645,7 @@ bool product_set_own(struct product_queues *q, int64_t product_id, const struct 
     return has;
 }
 
-struct settings product_settings(struct product_queues *q, int64_t product_id)
+struct settings product_settings(struct admission_queue *q, int64_t product_id)
 {
     pthread_mutex_lock(&q->mutex);
     struct settings settings = *settings_of(q, product_id ? find(q, product_id) : NULL);
@@ -654,7 +653,7 @@ struct settings product_settings(struct product_queues *q, int64_t product_id)
     return settings;
 }
 
-bool product_has_own(struct product_queues *q, int64_t product_id)
+bool product_has_own(struct admission_queue *q, int64_t product_id)
 {
     pthread_mutex_lock(&q->mutex);
     const struct product *p = find(q, product_id);

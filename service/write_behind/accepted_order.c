@@ -1,5 +1,5 @@
-/* Orders that are accepted and not in PostgreSQL yet, as their clients see them. */
-#include "service/write_behind/accepted.h"
+/* An order that is accepted in Redis and not in PostgreSQL yet, as its client sees it. */
+#include "service/write_behind/accepted_order.h"
 
 #include <inttypes.h>
 #include <stdio.h>

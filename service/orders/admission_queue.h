@@ -11,8 +11,8 @@
  *
  * All functions may be called by any thread. One mutex guards everything. It is held for a few instructions, or for a walk
  * over the products that have orders (a switch, the load of all products, a look for expired orders). */
-#ifndef OVERSELL_SERVICE_ORDERS_PRODUCT_QUEUE_H
-#define OVERSELL_SERVICE_ORDERS_PRODUCT_QUEUE_H
+#ifndef OVERSELL_SERVICE_ORDERS_ADMISSION_QUEUE_H
+#define OVERSELL_SERVICE_ORDERS_ADMISSION_QUEUE_H
 
 #include "base/clock.h"
 #include "db/orders/orders.h"
@@ -22,15 +22,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TURN_ORDERS_MAX = ORDER_BATCH_MAX };
 /* Products that can have their own settings; they keep them while the process lives. */
 enum { OWN_SETTINGS_MAX = 256 };
 
-struct product_queues;
+struct admission_queue;
 
 /* An order in the queue: a member of the caller's structure, which must not move until the order is handed out. */
 struct queued_order {
-    struct queued_order *next;       /* the queue's, then the turn's */
+    struct queued_order *next;       /* the queue's, then the batch's */
     int64_t product_id;              /* 0: no product; never limited */
     const struct strategy *strategy; /* NULL: the product's current strategy */
     int64_t deadline_us;             /* monotonic_us; orders of a product are handed out in its order */
@@ -38,76 +37,75 @@ struct queued_order {
 };
 
 /* The work that a worker takes at once: one order, or several that one strategy places together. */
-struct turn {
+struct order_batch {
     struct queued_order *orders; /* linked by next, first come first */
     size_t count;                /* of the orders, at least 1 */
     struct settings settings;    /* of the orders; the strategy is the one that they asked for, if they did */
     bool expired;                /* one order whose deadline passed in the queue: the worker refuses it */
     bool limited;            /* the product has a limit, so the orders waited for each other since since_us */
-    struct product *product; /* for product_queues_end, with SUBQUEUE; NULL: there is nothing to end */
+    struct product *product; /* for admission_end, with SUBQUEUE; NULL: there is nothing to end */
     enum combining subqueue;
 };
 
 /* Limits that keep one product from starving the others. */
-struct product_queue_bounds {
-    size_t orders;            /* may wait, of all products together … */
-    size_t orders_of_product; /* … and of one; 0: no other bound */
-    int64_t turns_of_product; /* workers that place orders of one product at once; 0: any number */
+struct admission_bounds {
+    size_t orders;              /* may wait, of all products together … */
+    size_t orders_of_product;   /* … and of one; 0: no other bound */
+    int64_t workers_of_product; /* workers that place orders of one product at once; 0: any number */
 };
 
 /* NULL: out of memory. */
-struct product_queues *product_queues_new(const struct settings *settings,
-                                          const struct product_queue_bounds *bounds);
-/* No other thread may use QUEUES any more. It may be NULL. */
-void product_queues_free(struct product_queues *queues);
+struct admission_queue *admission_new(const struct settings *settings, const struct admission_bounds *bounds);
+/* No other thread may use QUEUE any more. It may be NULL. */
+void admission_free(struct admission_queue *queue);
 
 enum admission { ADMITTED, QUEUE_FULL, PRODUCT_FULL };
 
-/* Adds an order; never waits. QUEUE_FULL: too many orders wait, memory is out, or the queues are closed. PRODUCT_FULL: too
+/* Adds an order; never waits. QUEUE_FULL: too many orders wait, memory is out, or the queue is closed. PRODUCT_FULL: too
  * many orders of this product wait. In both cases the caller keeps the order. */
-enum admission product_queues_add(struct product_queues *queues, struct queued_order *order);
+enum admission admission_add(struct admission_queue *queue, struct queued_order *order);
 
-/* For workers: waits for the next turn. False once the queues are closed and nothing waits. */
-bool product_queues_next(struct product_queues *queues, struct turn *turn);
-/* Ends the turn after its orders were placed, so that others can follow. Call it before you answer the clients: a client
+/* For workers: waits for the next batch. False once the queue is closed and nothing waits. */
+bool admission_next(struct admission_queue *queue, struct order_batch *batch);
+/* Ends the batch after its orders were placed, so that others can follow. Call it before you answer the clients: a client
  * with an answer must not find its own order still in progress. */
-void product_queues_end(struct product_queues *queues, struct turn *turn);
+void admission_end(struct admission_queue *queue, struct order_batch *batch);
 
 /* Rejects further orders; the waiting orders are still handed out. */
-void product_queues_close(struct product_queues *queues);
+void admission_close(struct admission_queue *queue);
 
 /* Counts the orders of a product (0: of all products) at one moment. */
-struct product_load {
-    size_t placing; /* in turns that workers have */
+struct admission_load {
+    size_t placing; /* in batches that workers have */
     size_t held;    /* waiting because the limit is reached or the product is paused */
     size_t ready;   /* waiting only for a free worker */
 };
-struct product_load product_queues_load(struct product_queues *queues, int64_t product_id);
-/* How many workers have a turn. */
-int product_queues_busy(struct product_queues *queues);
+struct admission_load admission_load(struct admission_queue *queue, int64_t product_id);
+/* How many workers have a batch. */
+int admission_busy(struct admission_queue *queue);
 
 /* Stops handing out the product's orders, and waits for the orders that are being placed. First waits for any other change
  * of the product. False: DEADLINE (monotonic_us) has passed, or memory is out; then the product is not paused. */
-bool product_pause(struct product_queues *queues, int64_t product_id, int64_t deadline_us);
+bool product_pause(struct admission_queue *queue, int64_t product_id, int64_t deadline_us);
 /* The same, but without a wait for another change of the product (PAUSE_OF_ANOTHER): so a client that changes one product
  * again and again occupies one thread at most. */
 enum pausing { PAUSED, PAUSE_TOO_LATE, PAUSE_OF_ANOTHER };
-enum pausing product_pause_first(struct product_queues *queues, int64_t product_id, int64_t deadline_us);
+enum pausing product_pause_first(struct admission_queue *queue, int64_t product_id, int64_t deadline_us);
 /* Ends the pause, so that the waiting orders are handed out. */
-void product_resume(struct product_queues *queues, int64_t product_id);
+void product_resume(struct admission_queue *queue, int64_t product_id);
 
 /* Changes the common settings, which every product without its own settings follows: waits until no order of these
  * products is being placed, while their other orders wait here. CHANGES: sets a strategy that is not NULL and numbers that
  * are not negative; the rest stays. *ret_settings: the settings afterwards. False: DEADLINE has passed, and nothing is
  * changed. */
-bool product_queues_switch(struct product_queues *queues, const struct settings *changes, int64_t deadline_us,
-                           struct settings *ret_settings);
+bool admission_switch(struct admission_queue *queue, const struct settings *changes, int64_t deadline_us,
+                      struct settings *ret_settings);
 /* The same for one product, which gets a copy of the common settings first if it has none yet. It must be paused.
  * False: there is no room for another product's settings (OWN_SETTINGS_MAX), or no memory. */
-bool product_set_own(struct product_queues *queues, int64_t product_id, const struct settings *changes,
+bool product_set_own(struct admission_queue *queue, int64_t product_id, const struct settings *changes,
                      struct settings *ret_settings);
 /* The settings of a product: its own, or the common ones (also for 0). */
-struct settings product_settings(struct product_queues *queues, int64_t product_id);
-bool product_has_own(struct product_queues *queues, int64_t product_id);
+struct settings product_settings(struct admission_queue *queue, int64_t product_id);
+bool product_has_own(struct admission_queue *queue, int64_t product_id);
 
 #endif

@@ -1,10 +1,10 @@
-/* Hides the passwords of servers that were given on the command line. */
-#include "service/config/arguments.h"
+/* Overwrites passwords in the command line, which every user of the machine can read in /proc while the process runs. */
+#include "service/config/hide_passwords.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Where in ARGUMENT something secret may begin: in a URL behind its scheme, or among libpq's KEY=VALUE words. */
+/* Where a secret may begin in ARGUMENT: after the scheme of a URL, or after libpq's keyword `password`. NULL: nowhere. */
 static char *find_secret(char *argument)
 {
     static const char *const before[] = {"://", "password"};
@@ -17,7 +17,7 @@ static char *find_secret(char *argument)
     return first;
 }
 
-char **arguments_hide(int argc, char *argv[])
+char **hide_passwords(int argc, char *argv[])
 {
     char **copy = calloc((size_t)argc + 1, sizeof *copy);
     for (int i = 0; copy && i < argc; i++) {

@@ -1,7 +1,7 @@
 /* The command line: read whole, and shown without passwords. */
 #include "tests/unit/unit.h"
 
-#include "service/config/arguments.h"
+#include "service/config/hide_passwords.h"
 
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ static void test_what_is_hidden(void **state)
     char *argv[ARGC + 1] = {NULL};
     for (int i = 0; i < ARGC; i++)
         assert_non_null(argv[i] = strdup(arguments[i].given));
-    char **copy = arguments_hide(ARGC, argv);
+    char **copy = hide_passwords(ARGC, argv);
     assert_non_null(copy);
     for (int i = 0; i < ARGC; i++) {
         assert_string_equal(copy[i], arguments[i].given);
