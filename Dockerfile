@@ -2,8 +2,8 @@
 #
 #   docker build --target service .     or: lab, keys, proxy, postgres, redis, zookeeper, etcd
 #
-# Nothing runs as root. What is kept lies below /var/lib/oversell; what the parts must know of each other lies in
-# /keys, a volume that `keys` fills at the first start.
+# Nothing runs as root. What is kept lies below /var/lib/oversell; a part finds its secrets in /keys, a
+# volume that `keys` fills at the first start.
 
 FROM debian:12 AS base
 ENV LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive
@@ -49,9 +49,9 @@ CMD ["--help"]
 
 FROM base AS keys
 COPY stack/container/keys /usr/local/bin/
-RUN useradd --system --user-group --no-create-home --home-dir / oversell && install -d -o oversell -g oversell /keys
+RUN useradd --system --user-group --no-create-home --home-dir / oversell && install -d -o oversell -g oversell /keys /keys-postgres /keys-redis
 USER oversell
-VOLUME /keys
+VOLUME /keys /keys-postgres /keys-redis
 CMD ["keys"]
 
 FROM base AS proxy

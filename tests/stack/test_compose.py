@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import stat
 import subprocess
 from pathlib import Path
 
@@ -95,8 +96,6 @@ def test_volumes_and_networks_are_declared_used_and_only_the_proxy_is_published(
         for mount in service.get("volumes", []):
             volume, path = mount.split(":")[:2]
             volumes.add(volume)
-            if volume == "keys":
-                assert mount.endswith(":/keys" if name == "keys" else ":/keys:ro"), mount
             assert path == "/keys" or path in stages[service["build"]["target"]].last("VOLUME").split()
         networks |= set(service["networks"])
         if name == "proxy":
@@ -187,23 +186,119 @@ def test_the_images_servers_have_the_settings_of_the_private_ones(stages):
             assert f"{option} {value}" in here["etcd"], option
 
 
-def test_keys_are_made_once_and_not_printed(tmp_path):
-    """The scripts as they are, with a folder of this test in the place of /keys."""
-    run = {}
-    for name in ("keys", "with-keys"):
-        text = (ROOT / "stack/container" / name).read_text().replace("/keys/", f"{tmp_path}/").replace("-d /keys", f"-d {tmp_path}")
-        run[name] = ["sh", "-c", text, name]
-    first = subprocess.run(run["keys"], capture_output=True, text=True, check=True).stdout
-    token, password = ((tmp_path / name).read_text() for name in ("token", "password"))
-    assert re.fullmatch("[0-9a-f]{32}", token) and re.fullmatch("[0-9a-f]{32}", password) and token != password
-    assert "docker compose exec service-1 cat /keys/token" in first.replace(str(tmp_path), "/keys")
-    assert token not in first and password not in first, "Docker keeps what is printed"
-    assert subprocess.run(run["keys"], capture_output=True, text=True, check=True).stdout == first
-    env = {"PATH": os.environ["PATH"], "REDLOCK_URLS": "redis://default:PASSWORD@a:1,redis://default:PASSWORD@b:1"}
-    told = subprocess.run([*run["with-keys"], "sh", "-c", 'echo "$ADMIN_TOKEN $REDLOCK_URLS ${REDIS_URL-none}"; exit 7'],
-                          capture_output=True, text=True, check=False, env=env)
-    assert told.stdout == f"{token} redis://default:{password}@a:1,redis://default:{password}@b:1 none\n"
-    assert told.returncode == 7
+def test_a_container_mounts_only_the_secrets_that_it_uses(compose, stages):
+    """What each volume contains is the next test's matter."""
+    mounted = {}
+    for name, service in compose["services"].items():
+        for mount in service.get("volumes", []):
+            volume, path, *mode = mount.split(":")
+            if volume.endswith("keys"):
+                assert mode == ([] if name == "keys" else ["ro"]), f"{name}: {mount}"
+                mounted.setdefault((service["build"]["target"], volume), set()).add(path)
+    assert mounted == {
+        ("keys", "keys"): {"/keys"}, ("keys", "postgres-keys"): {"/keys-postgres"}, ("keys", "redis-keys"): {"/keys-redis"},
+        ("service", "keys"): {"/keys"}, ("lab", "keys"): {"/keys"},
+        ("postgres", "postgres-keys"): {"/keys"}, ("redis", "redis-keys"): {"/keys"}}
+    # Docker gives an empty volume the owner of the image's folder, and the script must write there.
+    assert set(stages["keys"].last("VOLUME").split()) == {"/keys", "/keys-postgres", "/keys-redis"}
+    assert any("install -d -o oversell -g oversell /keys /keys-postgres /keys-redis" in run for run in stages["keys"].arguments("RUN"))
+    assert stages["keys"].last("USER") == "oversell"
+    secret_files = set(re.findall(r"/keys[\w/-]*", "".join((ROOT / "stack/container" / name).read_text() for name in ("postgres", "redis"))))
+    assert secret_files == {"/keys/password"}
+
+
+def script(name, folder):
+    """A script of the images as it is, with folders of this test in the place of /keys and /keys-…"""
+    text = (ROOT / "stack/container" / name).read_text()
+    assert "/keys" in text
+    return ["sh", "-c", text.replace("/keys", f"{folder}/keys"), name]
+
+
+@pytest.fixture
+def volumes(tmp_path):
+    """A folder with those that the image `keys` has."""
+    for name in ("keys", "keys-postgres", "keys-redis"):
+        (tmp_path / name).mkdir()
+    return tmp_path
+
+
+def make_keys(volumes):
+    """What the script prints."""
+    return subprocess.run(script("keys", volumes), capture_output=True, text=True, check=True, timeout=LIMIT_S).stdout
+
+
+def keys_of(volumes):
+    return {f"{path.parent.name}/{path.name}": path.read_text() for path in volumes.glob("keys*/*")}
+
+
+def expect_separate_keys(keys):
+    assert keys.keys() == {"keys/token", "keys/postgres-password", "keys/redis-password", "keys-postgres/password",
+                           "keys-redis/password"}
+    assert all(re.fullmatch("[0-9a-f]{32}", key) for key in keys.values())
+    assert len({keys["keys/token"], keys["keys-postgres/password"], keys["keys-redis/password"]}) == 3, "three different secrets"
+    for server in ("postgres", "redis"):
+        assert keys[f"keys-{server}/password"] == keys[f"keys/{server}-password"]
+
+
+def test_keys_are_made_once_and_not_printed(volumes):
+    first = make_keys(volumes)
+    keys = keys_of(volumes)
+    expect_separate_keys(keys)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in volumes.glob("keys*/*")} == {0o444}
+    assert "docker compose exec service-1 cat /keys/token" in first.replace(str(volumes), "")
+    assert not [key for key in keys.values() if key in first], "Docker keeps what is printed"
+    assert make_keys(volumes) == first and keys_of(volumes) == keys
+
+
+def test_keys_of_an_earlier_version_are_handed_over(volumes):
+    """One password was everybody's, in the volume of the token: the token stays, all others are new."""
+    (volumes / "keys/token").write_text("0123456789abcdef" * 2)
+    (volumes / "keys/password").write_text("fedcba9876543210" * 2)
+    for file in (volumes / "keys").iterdir():
+        file.chmod(0o444)
+    make_keys(volumes)
+    keys = keys_of(volumes)
+    expect_separate_keys(keys)
+    assert keys["keys/token"] == "0123456789abcdef" * 2, "somebody has noted it"
+    assert "fedcba9876543210" * 2 not in keys.values()
+
+
+def test_keys_are_complete_after_an_interruption(volumes):
+    """A file half written, an empty one, one that another volume has lost, and one that differs."""
+    make_keys(volumes)
+    before = keys_of(volumes)
+    (volumes / "keys-redis/password").unlink()
+    (volumes / "keys-postgres/password.new").write_text("012")
+    (volumes / "keys-postgres/password").unlink()
+    (volumes / "keys-postgres/password").write_text("another")
+    make_keys(volumes)
+    (volumes / "keys-postgres/password.new").unlink(missing_ok=True)
+    assert keys_of(volumes) == before
+    for name in ("token", "redis-password"):
+        (volumes / "keys" / name).unlink()
+        (volumes / "keys" / name).touch()
+    make_keys(volumes)
+    expect_separate_keys(keys_of(volumes))
+
+
+def test_each_address_gets_the_password_of_its_server(volumes):
+    make_keys(volumes)
+    keys = keys_of(volumes)
+    names = ("ADMIN_TOKEN", "DATABASE_URL", "REDIS_URL", "REDLOCK_URLS", "ETCD_ENDPOINTS")
+
+    def told(**env):
+        ran = subprocess.run([*script("with-keys", volumes), "sh", "-c", "".join(f'echo "${{{name}-none}}";' for name in names) + "exit 7"],
+                             capture_output=True, text=True, check=False, timeout=LIMIT_S, env={"PATH": os.environ["PATH"], **env})
+        assert ran.returncode == 7, ran.stderr
+        return ran.stdout.splitlines()
+
+    postgres, redis = keys["keys-postgres/password"], keys["keys-redis/password"]
+    assert told(DATABASE_URL="postgresql://shop:PASSWORD@postgres:5432/shop", ETCD_ENDPOINTS="http://etcd:2379",
+                REDLOCK_URLS="redis://default:PASSWORD@a:1,redis://default:PASSWORD@b:1") == [
+        keys["keys/token"], f"postgresql://shop:{postgres}@postgres:5432/shop", "none",
+        f"redis://default:{redis}@a:1,redis://default:{redis}@b:1", "http://etcd:2379"]
+    assert told(DATABASE_URL="postgresql://mine:own@db/shop", REDIS_URL="redis://default:PASSWORD@redis:6379") == [
+        keys["keys/token"], "postgresql://mine:own@db/shop", f"redis://default:{redis}@redis:6379", "none", "none"]
 
 
 def test_the_image_of_postgres_makes_a_role_without_rights(stages, stacks):

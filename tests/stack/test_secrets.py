@@ -182,21 +182,22 @@ def test_the_keys_of_the_containers(folder):
     """The scripts as they are, with a folder of this test in the place of /keys. Each program they start notes its own
     arguments, since most end too soon to be watched."""
     keys, programs, noted = folder / "keys", folder / "bin", folder / "noted"
-    keys.mkdir(mode=0o700)
+    for made in (keys, folder / "keys-postgres", folder / "keys-redis"):
+        made.mkdir(mode=0o700)
     programs.mkdir()
-    for name in ("cat", "echo", "mv", "od", "printenv", "printf", "rm", "sed", "tr"):
+    for name in ("cat", "cmp", "echo", "mv", "od", "printenv", "printf", "rm", "sed", "tr"):
         (programs / name).write_text(f'#!/bin/sh\nprintf "%s\\n" "{name} $*" >>{noted}\nPATH={os.environ["PATH"]} exec {name} "$@"\n')
         (programs / name).chmod(0o755)
     env = {"PATH": f"{programs}:{os.environ['PATH']}", "DATABASE_URL": "postgresql://shop:PASSWORD@postgres:5432/shop",
            "REDLOCK_URLS": "redis://default:PASSWORD@a:1,redis://default:PASSWORD@b:1"}
     told = ""
     for name, words in (("keys", []), ("with-keys", [sys.executable, "-c", "import os; print(os.environ['DATABASE_URL'])"])):
-        text = (ROOT / "stack/container" / name).read_text().replace("/keys/", f"{keys}/").replace("-d /keys", f"-d {keys}")
+        text = (ROOT / "stack/container" / name).read_text().replace("/keys", str(keys))
         ran = subprocess.run(["sh", "-c", text, name, *words], capture_output=True, text=True, check=True, env=env)
         told += ran.stderr + (ran.stdout if name == "keys" else "")
-    password, token = ((keys / name).read_text() for name in ("password", "token"))
+    password, redis, token = ((keys / name).read_text() for name in ("postgres-password", "redis-password", "token"))
     assert ran.stdout == f"postgresql://shop:{password}@postgres:5432/shop\n"
     arguments = noted.read_text()
     assert re.search("^od ", arguments, re.M) and re.search("^cat ", arguments, re.M)
-    for secret in (password, token):
+    for secret in (password, redis, token):
         assert secret not in arguments and secret not in told
