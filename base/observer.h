@@ -48,6 +48,8 @@ struct observer {
      * It may block. It returns true when the sleep has ended, and false at a deadline. HAS_ENDED asks the server whether
      * the awaited event has happened; any thread may call it while this call lasts. NULL: nothing will end the sleep. */
     bool (*on_sleep)(struct observer *self, bool (*has_ended)(void *context), void *context);
+    /* Locks in the memory of a process take orders with different numbers for orders of different processes. 0: as it is. */
+    unsigned process;
 };
 
 static inline void report_step(struct observer *observer, enum step step, int64_t value)

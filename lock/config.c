@@ -1,5 +1,5 @@
 /* Where the locks' servers are and what their keys begin with, and what of it is checked before the first is opened. */
-#include "lock/lock_driver.h"
+#include "lock/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -51,6 +51,11 @@ enum lock_status lock_release(struct lock *lock, struct lock_grant *grant)
     return lock->driver->release(lock, grant);
 }
 
+enum lock_status lock_still_held(struct lock *lock, const struct lock_grant *grant)
+{
+    return lock->driver->still_held(lock, grant);
+}
+
 void lock_close(struct lock *lock)
 {
     if (!lock)

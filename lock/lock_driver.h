@@ -1,45 +1,105 @@
-/* What those who implement locks share. */
+/* What an implementation of a lock provides, and the functions that implementations share. To add a lock: fill in a
+ * struct lock_driver, declare it in lock/registry.h and list it in lock/registry.c. */
 #ifndef OVERSELL_LOCK_LOCK_DRIVER_H
 #define OVERSELL_LOCK_LOCK_DRIVER_H
 
+#include "lock/config.h"
 #include "lock/lock.h"
 
 #include <pthread.h>
 
-/* As lock_configure set it; never NULL strings. */
-extern struct lock_config lock_config;
+/* What can end a grant although its holder did nothing wrong. */
+enum lock_peril {
+    PERIL_PAUSE = 1 << 0,      /* the process sleeps for longer than the lease */
+    PERIL_DISCONNECT = 1 << 1, /* its connection or session breaks */
+    PERIL_CLOCK = 1 << 2,      /* a clock jumps, here or on the server */
+    PERIL_RESTART = 1 << 3,    /* the lock's server restarts without its memory */
+};
 
-/* The next server of a list that is separated by commas; false at its end. */
-bool lock_next_server(const char **list, const char **ret_server, size_t *ret_size);
+/* What a lock promises: shown to users, and tested one by one in the contract tests. */
+struct lock_properties {
+    const char *mechanism; /* in a few words */
+    bool reentrant;        /* its holder may take it again */
+    bool blocking;         /* a waiter is woken; otherwise it polls */
+    bool fair;             /* first come, first served */
+    bool leased;           /* ends by itself after a time */
+    bool renewed;          /* its lease is renewed while its holder lives, unless the caller says otherwise */
+    bool fenced;           /* a grant carries a token that only grows */
+    bool survives_crash;   /* a holder's death frees it */
+    bool survives_minority; /* any minority of its servers may fail */
+    unsigned perils;        /* enum lock_peril, or-ed */
+};
+
+/* A kind of server that locks live on. */
+struct lock_server {
+    const char *name;    /* "redis", …: named in errors when it does not answer */
+    const char *setting; /* the environment variable with its address */
+    /* LOCK_OK: it answered before DEADLINE; else RET_ERROR has the reason. Any thread may call. */
+    enum lock_status (*ping)(int64_t deadline_us, char *ret_error, size_t size);
+    /* How many sessions this process has lost so far; NULL where there are none. Any thread may call. */
+    uint64_t (*sessions_lost)(void);
+};
+
+/* One lock. Callers use lock_open, lock_acquire, lock_release, lock_still_held and lock_close instead of its functions. */
+struct lock_driver {
+    const char *name;                 /* of the strategy that uses it */
+    const struct lock_server *server; /* what must be reachable; NULL: the process itself */
+    struct lock_properties properties;
+    /* What is particular to this lock among those that share its functions: a struct of theirs, or NULL. */
+    const void *variant;
+    /* Makes a handle for DRIVER. Connects when first used, not here. */
+    enum lock_status (*open)(const struct lock_driver *driver, struct lock **ret_lock);
+    /* As lock_acquire. Reports STEP_WAIT when it begins to wait, and a lock that polls at every try that found the lock
+     * taken. In a queue, *ret_grant identifies the waiter's place while it waits. A waiter that loses its place takes
+     * another one: never LOCK_LOST. */
+    enum lock_status (*acquire)(struct lock *lock, const char *key, int64_t deadline_us,
+                                struct lock_grant *ret_grant);
+    /* As lock_release, within LOCK_COMMAND_MS. A grant that was released before is LOCK_LOST or LOCK_NOT_OWNER. */
+    enum lock_status (*release)(struct lock *lock, struct lock_grant *grant);
+    /* As lock_still_held. */
+    enum lock_status (*still_held)(struct lock *lock, const struct lock_grant *grant);
+    /* Lets the lease last lock->lease_ms from now on; NULL where there is no lease. May be called with another handle
+     * than the one that acquired, by another thread, with a copy of the grant whose impl is NULL. */
+    enum lock_status (*renew)(struct lock *lock, const struct lock_grant *grant);
+    /* Makes the next token of KEY greater than FENCE, after the server has lost its counter; NULL where it cannot. */
+    enum lock_status (*raise_fence)(struct lock *lock, const char *key, int64_t fence);
+    /* Frees the handle; a grant that it still has ends by itself. LOCK may be NULL. */
+    void (*close)(struct lock *lock);
+    const struct lock_lab
+        *lab; /* what the explorer needs beside these functions: lock/lab.h; NULL: nothing */
+};
+
+/* ---- functions for implementations ------------------------------------------------------------------------ */
 
 enum {
-    LOCK_TRY_MS = 250, /* a single request may take so long even where the deadline is nearer or past … */
+    LOCK_TRY_MS = 250, /* a request may take this long even if the deadline is nearer or has passed … */
     LOCK_COMMAND_MS = 2000, /* … and never longer than this: then its server is away */
 };
 
 /* How long one request may take, in milliseconds, when the caller's deadline is DEADLINE. */
 int64_t lock_command_ms(int64_t deadline_us);
 
-/* Notes what went wrong in lock->error and returns STATUS. */
+/* Writes the reason to lock->error and returns STATUS. */
 __attribute__((format(printf, 3, 4))) enum lock_status lock_fail(struct lock *lock, enum lock_status status,
                                                                  const char *format, ...);
 
 enum { LOCK_TOKEN_SIZE = 33 };
-/* 32 hex digits of the kernel's randomness: a contender's identity. False where there is none to be had. */
+/* 32 random hex digits of the kernel: a contender's identity. False: the kernel had none. Any thread may call. */
 bool lock_random_token(char ret_token[static LOCK_TOKEN_SIZE]);
 
 enum { LOCK_UUID_SIZE = 37 };
 /* A UUID of version 4, from the same source. */
 bool lock_random_uuid(char ret_uuid[static LOCK_UUID_SIZE]);
 
-/* For locks that poll: tells the observer that the lock is taken, then sleeps for PERIOD_MS with a fifth of jitter
- * either way, but not past the deadline. False when the deadline has come: give up. */
+/* For locks that poll: reports STEP_WAIT, then sleeps for PERIOD_MS, a fifth more or less at random, but not past the
+ * deadline. False: the deadline has passed. */
 bool lock_poll_pause(struct lock *lock, int64_t period_ms, int64_t deadline_us);
 
-/* Waits on CONDITION, with MUTEX held, until it is signalled (or seems to be), or until UNTIL has come: then false. */
+/* Waits on CONDITION, with MUTEX held, until it is signalled or spuriously wakes: true; until UNTIL (monotonic_us()):
+ * false. */
 bool lock_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t until_us);
 
-/* Says KEY as the server knows it, with the configured prefix: "oversell:lock:product:1" for "" and ":lock:". */
+/* The name of KEY on the server, with the configured prefix: "oversell:lock:product:1" for "" and ":lock:". */
 void lock_server_key(char *ret_key, size_t size, const char *before, const char *between, const char *key);
 
 #endif

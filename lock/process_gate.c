@@ -25,6 +25,12 @@ static struct name *all;
 static const struct lock nobody; /* holds what was abandoned */
 static char process_id[LOCK_UUID_SIZE];
 
+/* The explorer's number of the process that LOCK's handle is taken to be in; 0: this process. */
+static unsigned process_of(const struct lock *lock)
+{
+    return lock && lock->observer ? lock->observer->process : 0;
+}
+
 static void drop_if_unused(struct name *name)
 {
     if (name->holds || name->waiters)
@@ -61,9 +67,9 @@ bool process_gate_client_id(const struct lock *lock, char ret_id[static LOCK_UUI
     bool made = *process_id || lock_random_uuid(process_id);
     memcpy(ret_id, process_id, sizeof process_id);
     pthread_mutex_unlock(&mutex);
-    if (made && lock && lock->process)
+    if (made && process_of(lock))
         snprintf(ret_id + LOCK_UUID_SIZE - 9, 9, "%08x",
-                 lock->process); /* another's id, as far as servers see */
+                 process_of(lock)); /* another's id, as far as servers see */
     return made;
 }
 
@@ -71,7 +77,7 @@ static struct name *find(const struct lock *lock, const char *key)
 {
     struct name *name = all;
     while (name &&
-           (name->driver != lock->driver || name->process != lock->process || strcmp(name->key, key) != 0))
+           (name->driver != lock->driver || name->process != process_of(lock) || strcmp(name->key, key) != 0))
         name = name->next;
     return name;
 }
@@ -85,7 +91,7 @@ static struct name *find_or_add(const struct lock *lock, const char *key)
     if (!name)
         return NULL;
     name->driver = lock->driver;
-    name->process = lock->process;
+    name->process = process_of(lock);
     snprintf(name->key, sizeof name->key, "%s", key);
     pthread_cond_init(&name->freed, NULL);
     name->next = all;

@@ -7,7 +7,7 @@
 #include "lock/lock_driver.h"
 
 /* A random UUID that is this process's own, made when first needed; a forked child has another, and so has each number
- * of LOCK->process (LOCK may be NULL). False where there is no randomness. */
+ * of LOCK->observer->process (LOCK may be NULL). False where there is no randomness. */
 bool process_gate_client_id(const struct lock *lock, char ret_id[static LOCK_UUID_SIZE]);
 
 /* LOCK_OK: HOLDER has KEY, for the *RET_HOLDS-th time. LOCK_BUSY: another had it until DEADLINE. LOCK_FAILED: out of

@@ -1,5 +1,5 @@
 /* The table of locks. */
-#include "lock/lock.h"
+#include "lock/registry.h"
 
 const struct lock_driver *const all_locks[] = {
     /* the process itself */

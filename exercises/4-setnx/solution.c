@@ -1,6 +1,7 @@
 /* Exercise 4, solved: taken in one command, with an end and an owner; deleted in one step, by its owner alone. */
 #include "base/clock.h"
 #include "lock/redis/lock.h"
+#include "lock/registry.h"
 #include "service/engine/create_order.h"
 
 /* Redis runs a script as one step. */
@@ -53,8 +54,8 @@ static const struct lock_driver my_lock = {
     .release = release,
     .still_held = redis_lock_still_held, /* is the key's value the grant's token? */
     .renew = redis_lock_renew,
-    .expire = redis_lock_expire,
     .close = string_lock_close,
+    .lab = &string_lock_lab,
 };
 
 /* clang-format off */

@@ -1,6 +1,7 @@
 /* Exercise 4: a lock that is a key in Redis. Who holds it, for how long, and who may delete it? */
 #include "base/clock.h"
 #include "lock/redis/lock.h"
+#include "lock/registry.h"
 #include "service/engine/create_order.h"
 
 /* explore stops where a step is reported: report one after every command, or it cannot look in between.
@@ -48,8 +49,8 @@ static const struct lock_driver my_lock = {
     .release = release,
     .still_held = redis_lock_still_held, /* is the key's value the grant's token? */
     .renew = redis_lock_renew,
-    .expire = redis_lock_expire,
     .close = string_lock_close,
+    .lab = &string_lock_lab,
 };
 
 /* clang-format off */

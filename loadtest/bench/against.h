@@ -3,7 +3,7 @@
 #define OVERSELL_LOADTEST_BENCH_AGAINST_H
 
 #include "loadtest/bench/team.h"
-#include "lock/lock.h"
+#include "lock/config.h"
 
 /* How often a second, by so many threads or connections for MS at the servers of CONFIG. False, with the reason in
  * RET_REASON (of REASON_SIZE; "" at an interrupt). */

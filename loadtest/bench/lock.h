@@ -3,7 +3,7 @@
 #define OVERSELL_LOADTEST_BENCH_LOCK_H
 
 #include "loadtest/bench/team.h"
-#include "lock/lock.h"
+#include "lock/registry.h"
 
 /* Who wants them: each thread a key that nobody else wants, or all the same one. */
 enum lock_rivalry { A_KEY_EACH, ONE_KEY };

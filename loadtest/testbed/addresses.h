@@ -3,7 +3,7 @@
 #define OVERSELL_LOADTEST_TESTBED_ADDRESSES_H
 
 #include "loadtest/testbed/testbed.h"
-#include "lock/lock.h"
+#include "lock/registry.h"
 
 /* Asks the stack of LAB; "" for each server that is not up. The strings are never freed: the locks' threads may look for
  * a server until this process ends. False, having said why on stderr unless it was an interrupt. */

@@ -13,6 +13,7 @@
  * say, and a newcomer who finds it so goes before the line. */
 #include "base/clock.h"
 #include "lock/etcd/client/client.h"
+#include "lock/registry.h"
 
 #include <inttypes.h>
 #include <pthread.h>

@@ -14,6 +14,7 @@
  * compaction a lock that is taken often grows slower, here about twice as slow after 8,000 times. */
 #include "base/clock.h"
 #include "lock/etcd/client/client.h"
+#include "lock/registry.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "lock/postgres/session.h"
 #include "lock/process_gate.h"
+#include "lock/registry.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -18,6 +18,7 @@
  * the waiter that it wakes has taken it, and who asks in between is first. */
 #include "base/clock.h"
 #include "lock/postgres/session.h"
+#include "lock/registry.h"
 
 #include <stdio.h>
 #include <string.h>

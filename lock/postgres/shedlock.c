@@ -11,6 +11,7 @@
  * has it. The times are those of each client's own clock: a clock that is ahead takes over what is still held. */
 #include "base/clock.h"
 #include "lock/postgres/session.h"
+#include "lock/registry.h"
 
 #include <stdio.h>
 #include <string.h>

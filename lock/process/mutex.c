@@ -1,6 +1,6 @@
 /* Mutexes in the process's memory: right for the threads of one process, invisible to every other.
  * Four of them differ in one thing only: which mutex a given order locks. */
-#include "lock/lock_driver.h"
+#include "lock/registry.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -46,15 +46,16 @@ static unsigned shop_of(const char *key)
     return lock_config.separate_shops ? stripe_of(key) : 0;
 }
 
+/* Which mutex an order locks. */
+struct choice {
+    pthread_mutex_t *mutexes; /* STRIPES of them; NULL: the handle's own */
+    unsigned (*index)(const char *key);
+};
+
 static pthread_mutex_t *mutex_of(struct lock *lock, const char *key)
 {
-    if (lock->driver == &process_mutex_reentrant)
-        return &recursive[shop_of(key)];
-    if (lock->driver == &process_mutex_per_product)
-        return &stripes[stripe_of(key)];
-    if (lock->driver == &process_mutex_wrong_object)
-        return &((struct mutex_lock *)lock)->own;
-    return &whole_shop[shop_of(key)];
+    const struct choice *choice = lock->driver->variant;
+    return choice->mutexes ? &choice->mutexes[choice->index(key)] : &((struct mutex_lock *)lock)->own;
 }
 
 static enum lock_status open_mutex(const struct lock_driver *driver, struct lock **ret_lock)
@@ -123,6 +124,7 @@ static void close_mutex(struct lock *lock)
 
 const struct lock_driver process_mutex = {
     .name = "mutex",
+    .variant = &(const struct choice){whole_shop, shop_of},
     .properties = {.mechanism = "one pthread mutex for the whole shop",
                    .blocking = true,
                    .survives_crash = true},
@@ -130,6 +132,7 @@ const struct lock_driver process_mutex = {
 };
 const struct lock_driver process_mutex_per_product = {
     .name = "mutex-per-product",
+    .variant = &(const struct choice){stripes, stripe_of},
     .properties = {.mechanism = "a pthread mutex for each product, striped",
                    .blocking = true,
                    .survives_crash = true},
@@ -137,6 +140,7 @@ const struct lock_driver process_mutex_per_product = {
 };
 const struct lock_driver process_mutex_wrong_object = {
     .name = "mutex-wrong-object",
+    .variant = &(const struct choice){NULL, NULL},
     .properties = {.mechanism = "a pthread mutex of each worker's own",
                    .blocking = true,
                    .survives_crash = true},
@@ -144,6 +148,7 @@ const struct lock_driver process_mutex_wrong_object = {
 };
 const struct lock_driver process_mutex_reentrant = {
     .name = "reentrant-mutex",
+    .variant = &(const struct choice){recursive, shop_of},
     .properties = {.mechanism = "one recursive pthread mutex",
                    .reentrant = true,
                    .blocking = true,

@@ -10,6 +10,7 @@
  * raise_fence lifts the counter to the greatest token that was seen, and it goes on from there. */
 #include "base/clock.h"
 #include "lock/redis/lock.h"
+#include "lock/registry.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -101,7 +102,7 @@ const struct lock_driver redis_fenced = {
     .release = redis_lock_release,
     .still_held = redis_lock_still_held,
     .renew = redis_lock_renew,
-    .expire = redis_lock_expire,
     .raise_fence = raise_fence,
     .close = string_lock_close,
+    .lab = &string_lock_lab,
 };

@@ -10,6 +10,7 @@
  * ends when that server restarts empty, or a replica takes its place that had not heard of it. */
 #include "lock/redis/lock.h"
 #include "base/clock.h"
+#include "lock/registry.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,12 +21,6 @@ static struct redis_script release_script = {
 static struct redis_script renew_script = {
     .text = "if redis.call('GET', KEYS[1]) == ARGV[1] then"
             " return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0",
-};
-
-/* Only a key with a time to live comes to its end. */
-static struct redis_script expire_script = {
-    .text = "if redis.call('GET', KEYS[1]) ~= ARGV[1] or redis.call('PTTL', KEYS[1]) < 0 then return 0 end"
-            " return redis.call('DEL', KEYS[1])",
 };
 
 static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
@@ -135,19 +130,6 @@ enum lock_status redis_lock_renew(struct lock *lock, const struct lock_grant *gr
     return redis_lock_prolong(lock, server_key, grant->token);
 }
 
-enum lock_status redis_lock_expire(struct lock *lock, const struct lock_grant *grant)
-{
-    AUTO_REPLY reply = NULL;
-    char server_key[REDIS_KEY_SIZE];
-    const char *words[] = {server_key, grant->token};
-    string_lock_key(server_key, grant->key);
-    enum lock_status status = redis_eval(redis_of(lock), lock, LOCK_COMMAND_MS, &reply, &expire_script, 1,
-                                         words, 2);
-    if (status != LOCK_OK)
-        return string_lock_explain_lost(lock, server_key, status);
-    return redis_integer(reply) == 1 ? LOCK_OK : LOCK_LOST;
-}
-
 const struct lock_driver redis_lock = {
     .name = "redis-lock",
     .server = &redis_server,
@@ -160,6 +142,6 @@ const struct lock_driver redis_lock = {
     .release = redis_lock_release,
     .still_held = redis_lock_still_held,
     .renew = redis_lock_renew,
-    .expire = redis_lock_expire,
     .close = string_lock_close,
+    .lab = &string_lock_lab,
 };

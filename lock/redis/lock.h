@@ -9,7 +9,6 @@
 enum lock_status redis_lock_release(struct lock *lock, struct lock_grant *grant);
 enum lock_status redis_lock_still_held(struct lock *lock, const struct lock_grant *grant);
 enum lock_status redis_lock_renew(struct lock *lock, const struct lock_grant *grant);
-enum lock_status redis_lock_expire(struct lock *lock, const struct lock_grant *grant);
 
 /* Is SERVER_KEY's value TOKEN? LOCK_OK, LOCK_LOST, or no answer. */
 enum lock_status redis_lock_compare(struct lock *lock, const char *server_key, const char *token);

@@ -11,35 +11,18 @@
  *
  * Format as Redisson 4.7's RedissonFairLock, whose waiters may stand in the same queue. Times are the server's here,
  * each client's own there; a queue that everybody has left for dead is cleaned away after an hour, and not kept. */
+#include "lock/redis/redisson_fair.h"
 #include "base/clock.h"
 #include "lock/redis/client/wakeup.h"
-#include "lock/redis/redisson_base.h"
+#include "lock/registry.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* All scripts: KEYS lock, queue, places, channel; ARGV who, lease in ms, how many of his grants the holder knows of (see
- * lock/redis/redisson_lock.c), how long a place is asked for in ms. */
-#define NAMES                                                                                                \
-    "local lock, queue, places, who = KEYS[1], KEYS[2], KEYS[3], ARGV[1] "                                   \
-    "local clock = redis.call('time') "                                                                      \
-    "local now = clock[1] * 1000 + math.floor(clock[2] / 1000) "
-
-/* FIRST is the first in the queue whose place is still good, or false; those before it are gone. */
-#define DROP_DEAD_PLACES                                                                                     \
-    "local first, good_until "                                                                               \
-    "while true do "                                                                                         \
-    "    first = redis.call('lindex', queue, 0) "                                                            \
-    "    good_until = first and tonumber(redis.call('zscore', places, first) or 0) "                         \
-    "    if not first or good_until > now then break end "                                                   \
-    "    redis.call('lpop', queue) "                                                                         \
-    "    redis.call('zrem', places, first) "                                                                 \
-    "end "
-
 #define WAKE_FIRST "if first then redis.call('publish', KEYS[4] .. ':' .. first, '0') end "
 
 static struct redis_script take_script = {
-    .text = NAMES DROP_DEAD_PLACES
+    .text = REDISSON_FAIR_NAMES REDISSON_FAIR_DROP_DEAD_PLACES
     "local mine = redis.call('hexists', lock, who) == 1 "
     "local free = redis.call('exists', lock) == 0 "
     "if mine or free and (not first or first == who) then "
@@ -79,39 +62,31 @@ static struct redis_script take_script = {
     "return pause",
 };
 static struct redis_script release_script = {
-    .text = NAMES "if redis.call('hexists', lock, who) == 0 then return nil end "
-                  "if ARGV[3] ~= '0' and redis.call('hincrby', lock, who, -1) > 0 then "
-                  "    redis.call('pexpire', lock, ARGV[2]) "
-                  "    return 0 "
-                  "end "
-                  "redis.call('del', lock) " DROP_DEAD_PLACES WAKE_FIRST "return 1",
+    .text = REDISSON_FAIR_NAMES "if redis.call('hexists', lock, who) == 0 then return nil end "
+                                "if ARGV[3] ~= '0' and redis.call('hincrby', lock, who, -1) > 0 then "
+                                "    redis.call('pexpire', lock, ARGV[2]) "
+                                "    return 0 "
+                                "end "
+                                "redis.call('del', lock) " REDISSON_FAIR_DROP_DEAD_PLACES WAKE_FIRST
+                                "return 1",
 };
 /* Out of the queue; and after a reply that was lost, the count is made what the holder knows it to be. */
 static struct redis_script leave_script = {
-    .text = NAMES "redis.call('lrem', queue, 0, who) "
-                  "redis.call('zrem', places, who) "
-                  "local held = redis.call('hexists', lock, who) == 1 "
-                  "if held and ARGV[3] ~= '0' then redis.call('hset', lock, who, ARGV[3]) end "
-                  "if held and ARGV[3] == '0' then redis.call('del', lock) end " DROP_DEAD_PLACES
-                  "if redis.call('exists', lock) == 0 then " WAKE_FIRST "end "
-                  "return held and 1 or 0",
+    .text = REDISSON_FAIR_NAMES
+    "redis.call('lrem', queue, 0, who) "
+    "redis.call('zrem', places, who) "
+    "local held = redis.call('hexists', lock, who) == 1 "
+    "if held and ARGV[3] ~= '0' then redis.call('hset', lock, who, ARGV[3]) end "
+    "if held and ARGV[3] == '0' then redis.call('del', lock) end " REDISSON_FAIR_DROP_DEAD_PLACES
+    "if redis.call('exists', lock) == 0 then " WAKE_FIRST "end "
+    "return held and 1 or 0",
 };
 
-/* Would a waiter take the lock if it looked now? */
-static struct redis_script turn_script = {
-    .text = NAMES DROP_DEAD_PLACES
-    "return redis.call('exists', lock) == 0 and (not first or first == who) and 1 or 0",
-};
-/* What time does to a lease, or to a place in the queue. */
-static struct redis_script expire_script = {
-    .text = NAMES
-    "if redis.call('hexists', lock, who) == 1 then return redis.call('del', lock) end "
-    "return redis.call('zscore', places, who) and redis.call('zadd', places, 'CH', 0, who) or 0",
-};
-
-static enum lock_status run(struct redisson_handle *r, struct redis_script *script, const char *key,
-                            const char *who, int64_t place_ms, int64_t limit_ms, redisReply **ret_reply)
+enum lock_status redisson_fair_run(struct lock *lock, struct redis_script *script, const char *key,
+                                   const char *who, int64_t place_ms, int64_t limit_ms,
+                                   redisReply **ret_reply)
 {
+    struct redisson_handle *r = (struct redisson_handle *)lock;
     char name[REDISSON_NAME_SIZE], queue[REDISSON_NAME_SIZE], places[REDISSON_NAME_SIZE],
         channel[REDISSON_NAME_SIZE];
     char lease[24], count[12], place[24];
@@ -123,13 +98,14 @@ static enum lock_status run(struct redisson_handle *r, struct redis_script *scri
     snprintf(count, sizeof count, "%d", r->held);
     snprintf(place, sizeof place, "%lld", (long long)place_ms);
     const char *words[] = {name, queue, places, channel, who, lease, count, place};
-    return redis_eval(r->redis, &r->base, redisson_limit(r, limit_ms), ret_reply, script, 4, words, 8);
+    return redis_eval(r->redis, lock, redisson_limit(r, limit_ms), ret_reply, script, 4, words, 8);
 }
 
 static void leave(struct redisson_handle *r, const char *key, int64_t limit_ms)
 {
     AUTO_REPLY ignored = NULL;
-    (void)run(r, &leave_script, key, r->identity, 0, limit_ms, &ignored); /* else the place times out */
+    (void)redisson_fair_run(&r->base, &leave_script, key, r->identity, 0, limit_ms,
+                            &ignored); /* else the place times out */
 }
 
 /* One request, with a place in the queue for PLACE_MS where it is taken (0: without): LOCK_OK, or LOCK_BUSY with the time
@@ -139,8 +115,8 @@ static enum lock_status try_once(struct redisson_handle *r, const char *key, int
 {
     AUTO_REPLY reply = NULL;
     int64_t sent_us = monotonic_us();
-    enum lock_status status = run(r, &take_script, key, r->identity, place_ms, lock_command_ms(deadline_us),
-                                  &reply);
+    enum lock_status status = redisson_fair_run(&r->base, &take_script, key, r->identity, place_ms,
+                                                lock_command_ms(deadline_us), &reply);
     if (status == LOCK_AWAY && redis_was_sent(r->redis))
         leave(r, key, REDISSON_AMENDS_MS); /* it may be ours without our knowing: give it back */
     if (status != LOCK_OK)
@@ -170,35 +146,12 @@ static void name_place(const struct redisson_handle *r, const char *key, struct 
     snprintf(ret_grant->token, sizeof ret_grant->token, "%s", r->identity);
 }
 
-/* A waiter, who is asleep. */
-struct sleeper {
-    struct redisson_handle *r;
-    const char *key;
-};
-
-static bool has_turn(void *context)
-{
-    const struct sleeper *sleeper = context;
-    AUTO_REPLY reply = NULL;
-    struct redisson_handle *r = sleeper->r;
-    return run(r, &turn_script, sleeper->key, r->identity, 0, LOCK_COMMAND_MS, &reply) == LOCK_OK &&
-           redis_integer(reply) == 1;
-}
-
-/* Where the explorer ends the thread in its sleep. */
-static void drop_waiter(struct redis_waiter **waiter)
-{
-    if (*waiter)
-        redis_wakeup_leave(*waiter, LOCK_OK);
-}
-
 /* Listens before it takes its place: from the moment when it stands in the queue, whoever wakes it is heard. */
 static enum lock_status wait_for_turn(struct redisson_handle *r, const char *key, int64_t deadline_us,
                                       struct lock_grant *ret_grant)
 {
     char name[REDISSON_NAME_SIZE], all[REDISSON_NAME_SIZE], channel[REDISSON_NAME_SIZE + sizeof r->identity];
-    struct redis_waiter *waiter __attribute__((cleanup(drop_waiter))) = NULL;
-    struct sleeper sleeper = {r, key};
+    AUTO_WAITER waiter = NULL;
     int64_t pause_ms = 0;
     redisson_name(name, key);
     redisson_name_beside(all, "redisson_lock__channel", name);
@@ -208,15 +161,10 @@ static enum lock_status wait_for_turn(struct redisson_handle *r, const char *key
     if (status != LOCK_OK)
         return status;
     while ((status = try_once(r, key, deadline_us, place_for(r, deadline_us), &pause_ms, ret_grant)) ==
-               LOCK_BUSY &&
-           monotonic_us() < deadline_us) {
-        int64_t look_us = monotonic_us() + (pause_ms + 1) * 1000;
+           LOCK_BUSY) {
         name_place(r, key, ret_grant);
-        if (!begin_sleep(r->base.observer, has_turn, &sleeper))
+        if (!redis_wakeup_wait_for_turn(&r->base, waiter, ret_grant, pause_ms + 1, deadline_us))
             break;
-        if (r->base.observer && r->base.observer->on_sleep)
-            look_us = 0; /* it has slept: of a lease that ends no message tells */
-        redis_wakeup_wait(&r->base, waiter, look_us < deadline_us ? look_us : deadline_us);
     }
     if (status == LOCK_BUSY || status == LOCK_REFUSED) /* where the server is away, try_once has tried to */
         leave(r, key, LOCK_TRY_MS);
@@ -245,25 +193,19 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
         return lock_fail(lock, LOCK_NOT_OWNER, "released before");
     if (r->held > 0)
         r->held--;
-    enum lock_status status = run(r, &release_script, grant->key, grant->token, 0, LOCK_COMMAND_MS, &reply);
+    enum lock_status status = redisson_fair_run(&r->base, &release_script, grant->key, grant->token, 0,
+                                                LOCK_COMMAND_MS, &reply);
     if (status == LOCK_OK && reply->type == REDIS_REPLY_NIL)
         status = lock_fail(lock, LOCK_LOST, "the lease had ended");
     if (status == LOCK_AWAY) { /* done or not: once more, in a way that can be repeated */
         AUTO_REPLY again = NULL;
-        if (run(r, &leave_script, grant->key, grant->token, 0, REDISSON_AMENDS_MS, &again) == LOCK_OK &&
+        if (redisson_fair_run(&r->base, &leave_script, grant->key, grant->token, 0, REDISSON_AMENDS_MS,
+                              &again) == LOCK_OK &&
             redis_integer(again) == 1)
             status = LOCK_OK;
     }
     *grant->token = '\0'; /* spent */
     return status;
-}
-
-static enum lock_status expire(struct lock *lock, const struct lock_grant *grant)
-{
-    AUTO_REPLY reply = NULL;
-    enum lock_status status = run((struct redisson_handle *)lock, &expire_script, grant->key, grant->token, 0,
-                                  LOCK_COMMAND_MS, &reply);
-    return status == LOCK_OK && redis_integer(reply) != 1 ? LOCK_LOST : status;
 }
 
 const struct lock_driver redis_fair = {
@@ -282,6 +224,6 @@ const struct lock_driver redis_fair = {
     .release = release,
     .still_held = redisson_still_held,
     .renew = redisson_renew,
-    .expire = expire,
     .close = redisson_close,
+    .lab = &redisson_fair_lab,
 };

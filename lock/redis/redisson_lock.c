@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "lock/redis/client/wakeup.h"
 #include "lock/redis/redisson_base.h"
+#include "lock/registry.h"
 
 #include <stdio.h>
 #include <string.h>

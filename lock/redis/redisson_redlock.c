@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "lock/redis/client/nodes.h"
 #include "lock/redis/redisson_base.h"
+#include "lock/registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,6 +13,7 @@
  * we look at the validity that is left, and release between tries. */
 #include "base/clock.h"
 #include "lock/redis/client/nodes.h"
+#include "lock/registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,35 +14,20 @@
  * After each command the observer is told: whoever holds it there sees the fault at will. */
 #include "base/clock.h"
 #include "lock/redis/lock.h"
+#include "lock/registry.h"
 
+/* What the five do differently. */
 struct way {
-    const struct lock_driver *driver;
-    const char *expire; /* the command that gives the key a time to live after SETNX; NULL: none … */
-    int64_t unit_ms;    /* … and what it counts in */
     bool at_once;       /* SET NX PX instead of SETNX */
-    bool mends;         /* a waiter gives a key without a time to live one */
-    bool compares;      /* before it deletes */
-};
-
-static const struct way ways[] = {
-    {.driver = &redis_setnx_forever},
-    {.driver = &redis_setnx, .expire = "EXPIRE %s %lld", .unit_ms = 1000},
-    {.driver = &redis_setnx_repair,
-     .expire = "PEXPIRE %s %lld",
-     .unit_ms = 1,
-     .mends = true,
-     .compares = true},
-    {.driver = &redis_del, .at_once = true},
-    {.driver = &redis_get_del, .at_once = true, .compares = true},
+    const char *expire; /* the command that gives the key a time to live after SETNX; NULL: none … */
+    int64_t unit_ms;    /* … and the unit that it counts in */
+    bool repairs;       /* a waiter gives a key without a time to live one */
+    bool compares;      /* asks whose lock it is before it deletes */
 };
 
 static const struct way *way_of(const struct lock *lock)
 {
-    size_t i = 0;
-    while (i + 1 < sizeof ways / sizeof ways[0] && ways[i].driver != lock->driver)
-        i++;
-    return &ways
-        [i]; /* an unlisted lock gets the last: its key has an end, and is compared before it is deleted */
+    return lock->driver->variant;
 }
 
 /* The first command, and often the only one: *ret_taken tells whether the key was absent and is ours now. */
@@ -81,7 +66,7 @@ static enum lock_status let_it_end(struct lock *lock, const char *server_key, in
 }
 
 /* What a waiter does about a holder who may have died between the two. */
-static enum lock_status mend(struct lock *lock, const char *server_key, int64_t limit_ms)
+static enum lock_status repair(struct lock *lock, const char *server_key, int64_t limit_ms)
 {
     enum { WITHOUT_END = -1 };
     AUTO_REPLY left = NULL;
@@ -109,8 +94,8 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
         enum lock_status status = take(lock, server_key, token, lock_command_ms(deadline_us), &taken);
         if (status == LOCK_OK && taken)
             status = let_it_end(lock, server_key, lock_command_ms(deadline_us));
-        else if (status == LOCK_OK && way_of(lock)->mends)
-            status = mend(lock, server_key, lock_command_ms(deadline_us));
+        else if (status == LOCK_OK && way_of(lock)->repairs)
+            status = repair(lock, server_key, lock_command_ms(deadline_us));
         if (status != LOCK_OK && taken) {
             (void)redis_lock_give_back(lock, server_key, token);
             return status;
@@ -154,22 +139,26 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 
 #define FUNCTIONS                                                                                            \
     .server = &redis_server, .open = string_lock_open, .acquire = acquire, .release = release,               \
-    .still_held = redis_lock_still_held, .expire = redis_lock_expire, .close = string_lock_close
+    .still_held = redis_lock_still_held, .close = string_lock_close, .lab = &string_lock_lab
 #define LEASED .leased = true, .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART
 
 const struct lock_driver redis_setnx_forever = {
     .name = "redis-setnx-forever",
+    .variant = &(const struct way){.at_once = false},
     .properties = {.mechanism = "SETNX without an expiry, plain DEL", .perils = PERIL_RESTART},
     FUNCTIONS,
 };
 const struct lock_driver redis_setnx = {
     .name = "redis-setnx",
+    .variant = &(const struct way){.expire = "EXPIRE %s %lld", .unit_ms = 1000},
     .properties = {.mechanism = "SETNX, then EXPIRE; plain DEL", LEASED},
     FUNCTIONS,
     .renew = redis_lock_renew,
 };
 const struct lock_driver redis_setnx_repair = {
     .name = "redis-setnx-repair",
+    .variant = &(
+        const struct way){.expire = "PEXPIRE %s %lld", .unit_ms = 1, .repairs = true, .compares = true},
     .properties = {.mechanism = "SETNX, then PEXPIRE, which waiters make good; GET, compare, DEL",
                    .survives_crash = true,
                    LEASED},
@@ -178,12 +167,14 @@ const struct lock_driver redis_setnx_repair = {
 };
 const struct lock_driver redis_del = {
     .name = "redis-del",
+    .variant = &(const struct way){.at_once = true},
     .properties = {.mechanism = "SET NX PX; plain DEL", .survives_crash = true, LEASED},
     FUNCTIONS,
     .renew = redis_lock_renew,
 };
 const struct lock_driver redis_get_del = {
     .name = "redis-get-del",
+    .variant = &(const struct way){.at_once = true, .compares = true},
     .properties = {.mechanism = "SET NX PX; GET, compare, DEL", .survives_crash = true, LEASED},
     FUNCTIONS,
     .renew = redis_lock_renew,

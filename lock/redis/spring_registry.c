@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "lock/process_gate.h"
 #include "lock/redis/lock.h"
+#include "lock/registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,6 +15,9 @@ static inline struct redis *redis_of(struct lock *lock)
     return ((struct string_lock *)lock)->redis;
 }
 
+/* How the explorer ends the lease of such a lock: lab.c. */
+extern const struct lock_lab string_lock_lab;
+
 /* Makes a handle of SIZE bytes, all zero behind its head. */
 enum lock_status string_lock_make(const struct lock_driver *driver, size_t size, struct lock **ret_lock);
 /* The same of a struct string_lock: an driver->open, and the driver->close of both. */

@@ -12,6 +12,7 @@
  * The count is also what may go wrong: a second acquire asks nobody, and so is granted although the session, and the
  * lock with it, may just have been lost; as the first, it holds while the session lives. In Curator the owner is a
  * thread; here it is the handle. */
+#include "lock/registry.h"
 #include "lock/zookeeper/client/session.h"
 
 #include <string.h>

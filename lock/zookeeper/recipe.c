@@ -16,30 +16,23 @@
  * does not know it yet. So the grant carries the transaction number that made the node, which only grows (the sequence
  * begins anew when an empty parent is removed): a fencing token, which the strategy zookeeper-fenced has the shop check. */
 #include "base/clock.h"
+#include "lock/registry.h"
 #include "lock/zookeeper/client/session.h"
 
 enum watched { WATCHES_PREDECESSOR, WATCHES_FIRST };
 enum when_woken { WOKEN_LOOKS_AGAIN, WOKEN_BELIEVES };
 
-/* What the three do differently. */
-static const struct recipe {
-    const struct lock_driver *driver;
+/* What the three do differently. All zero is the right way: `zookeeper`, and any lock without a variant (curator). */
+struct recipe {
     enum watched watched;
     enum when_woken when_woken;
     enum zookeeper_gone gone; /* before it could be watched */
-} recipes[] = {
-    {&zookeeper_queue, WATCHES_PREDECESSOR, WOKEN_LOOKS_AGAIN, GONE_IS_A_CHANGE},
-    {&zookeeper_herd, WATCHES_FIRST, WOKEN_LOOKS_AGAIN, GONE_IS_A_CHANGE},
-    {&zookeeper_naive, WATCHES_PREDECESSOR, WOKEN_BELIEVES, GONE_IS_OVERLOOKED},
-    {&curator, WATCHES_PREDECESSOR, WOKEN_LOOKS_AGAIN, GONE_IS_A_CHANGE}, /* the rest is in curator.c */
 };
 
 static const struct recipe *recipe_of(const struct lock_driver *driver)
 {
-    for (size_t i = 1; i < sizeof recipes / sizeof recipes[0]; i++)
-        if (recipes[i].driver == driver)
-            return &recipes[i];
-    return &recipes[0]; /* whose waiters do nothing that could be wrong */
+    static const struct recipe right = {WATCHES_PREDECESSOR, WOKEN_LOOKS_AGAIN, GONE_IS_A_CHANGE};
+    return driver->variant ? driver->variant : &right;
 }
 
 static enum lock_status wait_for_turn(struct lock *lock, int64_t deadline_us,
@@ -95,12 +88,14 @@ static enum lock_status open_queue(const struct lock_driver *driver, struct lock
 
 const struct lock_driver zookeeper_naive = {
     .name = "zookeeper-naive",
+    .variant = &(const struct recipe){WATCHES_PREDECESSOR, WOKEN_BELIEVES, GONE_IS_OVERLOOKED},
     .properties = {.mechanism = "ephemeral sequential node; a waiter that is woken believes",
                    QUEUE_PROPERTIES},
     QUEUE_FUNCTIONS,
 };
 const struct lock_driver zookeeper_herd = {
     .name = "zookeeper-herd",
+    .variant = &(const struct recipe){WATCHES_FIRST, WOKEN_LOOKS_AGAIN, GONE_IS_A_CHANGE},
     .properties = {.mechanism = "ephemeral sequential node; all watch the first", QUEUE_PROPERTIES},
     QUEUE_FUNCTIONS,
 };

@@ -2,7 +2,7 @@
 #ifndef OVERSELL_SERVICE_API_LOCK_SERVERS_H
 #define OVERSELL_SERVICE_API_LOCK_SERVERS_H
 
-#include "lock/lock.h"
+#include "lock/lock_driver.h"
 
 /* Does the server answer? The answer may be up to a second old; a question takes up to a second. If not, RET_REASON (SIZE bytes)
  * says why. SERVER may be NULL: a lock in the process itself, which needs no server. Any thread. */

@@ -3,7 +3,7 @@
 #define OVERSELL_SERVICE_ENGINE_STRATEGY_H
 
 #include "db/stock/stock.h"
-#include "lock/lock.h"
+#include "lock/registry.h"
 #include "service/engine/outcome.h"
 #include "service/engine/promise.h"
 

@@ -18,7 +18,7 @@
  *
  * `lockprobe --list` prints all locks with their properties. */
 #include "base/clock.h"
-#include "lock/lock.h"
+#include "lock/registry.h"
 
 #include <fcntl.h>
 #include <jansson.h>

@@ -7,6 +7,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "lock/etcd/client/client.h"
+#include "lock/registry.h"
 
 #include <ctype.h>
 #include <curl/curl.h>

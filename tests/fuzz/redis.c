@@ -2,10 +2,12 @@
  *
  * The first byte chooses who asks; the rest is what the server says to one request after the other, with the byte 0xff
  * between, until it hangs up. What has not come when it is looked for does not come. */
+#include "base/clock.h"
 #include "tests/fuzz/fuzz.h"
 
 #include "lock/redis/client/socket.h"
 #include "lock/redis/client/wakeup.h"
+#include "lock/registry.h"
 #include "service/write_behind/redis_stock_impl.h"
 
 #include <errno.h>
@@ -83,6 +85,16 @@ bool redis_wakeup_wait(struct lock *lock, struct redis_waiter *waiter, int64_t u
     (void)waiter;
     (void)until_us;
     return true;
+}
+
+bool redis_wakeup_wait_for_turn(struct lock *lock, struct redis_waiter *waiter,
+                                const struct lock_grant *place, int64_t limit_ms, int64_t deadline_us)
+{
+    (void)lock;
+    (void)waiter;
+    (void)place;
+    (void)limit_ms;
+    return monotonic_us() < deadline_us;
 }
 
 void redis_wakeup_leave(struct redis_waiter *waiter, enum lock_status status)

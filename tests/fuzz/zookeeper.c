@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "tests/fuzz/fuzz.h"
 
+#include "lock/registry.h"
 #include "lock/zookeeper/client/session_impl.h"
 
 enum { WAIT_US = 2000, NAMES_MOST = 100 };

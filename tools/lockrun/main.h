@@ -2,7 +2,7 @@
 #ifndef OVERSELL_TOOLS_LOCKRUN_MAIN_H
 #define OVERSELL_TOOLS_LOCKRUN_MAIN_H
 
-#include "lock/lock.h"
+#include "lock/registry.h"
 
 #include <signal.h>
 

@@ -274,7 +274,7 @@ bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t
     if (!strategy->lock != !actor->lock || actor->cuts > 0 ||
         (actor->lock && strcmp(actor->lock->driver->name, strategy->lock->name) != 0)) {
         actor_close_lock(actor);
-        actor->process = next_process ? ++*next_process : 0;
+        actor->observer.process = next_process ? ++*next_process : 0;
         enum lock_status status = strategy->lock ? controlled_lock_open(strategy->lock, actor, &actor->lock)
                                                  : LOCK_OK;
         if (status != LOCK_OK) {

@@ -61,9 +61,8 @@ struct actor {
     struct db *db;
     struct lock *lock;
     struct lock_hold hold;
-    unsigned cuts;    /* servers of its lock that it cannot reach … */
-    char *servers;    /* … and the list in which they are missing, malloc'ed; NULL: it reaches all */
-    unsigned process; /* struct lock's */
+    unsigned cuts; /* servers of its lock that it cannot reach … */
+    char *servers; /* … and the list in which they are missing, malloc'ed; NULL: it reaches all */
     struct order_request request;
     struct placing placing;
 };

@@ -99,7 +99,6 @@ enum lock_status controlled_lock_open(const struct lock_driver *driver, struct a
     controlled->actor = actor;
     controlled->inner->lease_ms = FAR_AWAY_MS;
     controlled->inner->lease_ends = true;
-    controlled->inner->process = actor->process;
     controlled->driver = (struct lock_driver){
         .name = driver->name,
         .server = driver->server,

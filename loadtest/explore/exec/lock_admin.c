@@ -1,7 +1,8 @@
 /* What time does to a lock, done at once and from outside: its holder learns nothing of it. */
 #include "loadtest/explore/exec/lock_admin.h"
 
-#include "lock/lock_driver.h"
+#include "lock/lab.h"
+#include "lock/registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static enum grant_end grant_end_of(const struct lock_driver *driver)
 {
     if (!driver || !driver->server)
         return NEVER;
-    if (driver->expire)
+    if (driver->lab && driver->lab->expire)
         return EXPIRE;
     if (driver == &lock_row)
         return TERMINATE;
@@ -131,7 +132,7 @@ enum lock_status lock_admin_expire(const struct lock_driver *driver, struct lock
     struct lock_grant grant = hold->grant;
     char pid[16];
     switch (grant_end_of(driver)) {
-    case EXPIRE: return admin->driver->expire(admin, &grant);
+    case EXPIRE: return admin->driver->lab->expire(admin, &grant);
     case SHORTEN: return shorten(admin, hold);
     case RELEASE: return admin->driver->release(admin, &grant);
     case TERMINATE:
@@ -151,7 +152,7 @@ void lock_admin_clean_up(const struct lock_driver *driver, struct lock *admin, c
     if (way == SHORTEN)
         (void)admin->driver->renew(admin, &grant);
     if (way == EXPIRE)
-        (void)admin->driver->expire(admin, &grant);
+        (void)admin->driver->lab->expire(admin, &grant);
     if (way != SHORTEN) /* also what has no end */
         (void)admin->driver->release(admin, &grant);
 }

@@ -9,7 +9,7 @@
 #include "loadtest/faults/site/proxy.h"
 #include "loadtest/testbed/child.h"
 #include "loadtest/testbed/testbed.h"
-#include "lock/lock.h"
+#include "lock/config.h"
 
 /* What a proxy can stand before. */
 enum backend {

@@ -6,6 +6,7 @@
 #include "lock/redis/client/wakeup.h"
 #include "base/clock.h"
 
+#include "lock/lab.h"
 #include "lock/redis/client/connection.h"
 #include "lock/redis/client/reply.h"
 
@@ -435,6 +436,21 @@ bool redis_wakeup_wait(struct lock *lock, struct redis_waiter *waiter, int64_t u
     if (waiter->owes)
         lock->wake_ups++;
     return waiter->owes;
+}
+
+bool redis_wakeup_wait_for_turn(struct lock *lock, struct redis_waiter *waiter,
+                                const struct lock_grant *place, int64_t limit_ms, int64_t deadline_us)
+{
+    int64_t until_us = monotonic_us() + limit_ms * 1000;
+    if (monotonic_us() >= deadline_us)
+        return false;
+    enum lock_sleep sleep = lock_sleep(lock, place);
+    if (sleep == LOCK_GIVE_UP)
+        return false;
+    if (sleep == LOCK_WOKEN) /* perhaps by the end of a lease, of which no message tells */
+        until_us = 0;
+    redis_wakeup_wait(lock, waiter, until_us < deadline_us ? until_us : deadline_us);
+    return true;
 }
 
 void redis_wakeup_leave(struct redis_waiter *waiter, enum lock_status status)

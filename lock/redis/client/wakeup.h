@@ -18,8 +18,20 @@ enum lock_status redis_wakeup_join(struct lock *lock, const char *url, size_t si
 /* Waits until a message has come for this waiter, or until UNTIL. True, and counted in lock->wake_ups, when woken. */
 bool redis_wakeup_wait(struct lock *lock, struct redis_waiter *waiter, int64_t until_us);
 
+/* The same at PLACE in the lock's queue, for LIMIT_MS at most. True: it is time to try again. False: DEADLINE has come. */
+bool redis_wakeup_wait_for_turn(struct lock *lock, struct redis_waiter *waiter,
+                                const struct lock_grant *place, int64_t limit_ms, int64_t deadline_us);
+
 /* Ends the waiting, whose outcome was STATUS: a wake-up that has led to no try, or to one that failed, goes to the
  * next waiter of this process. */
 void redis_wakeup_leave(struct redis_waiter *waiter, enum lock_status status);
+
+static inline void redis_wakeup_clear(struct redis_waiter **waiter)
+{
+    if (*waiter)
+        redis_wakeup_leave(*waiter, LOCK_OK);
+}
+/* A waiter that leaves when its name goes out of scope, also if its thread ends meanwhile. */
+#define AUTO_WAITER __attribute__((cleanup(redis_wakeup_clear))) struct redis_waiter *
 
 #endif

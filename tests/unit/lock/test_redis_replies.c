@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "tests/unit/unit.h"
 
-#include "lock/lock.h"
+#include "lock/registry.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

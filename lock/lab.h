@@ -1,0 +1,23 @@
+/* What the explorer does to a lock, beside what a lock's callers do: time passes at once, and a thread sleeps only when
+ * the explorer says so. Nothing here is called while the service sells. */
+#ifndef OVERSELL_LOCK_LAB_H
+#define OVERSELL_LOCK_LAB_H
+
+#include "lock/lock_driver.h"
+
+struct lock_lab {
+    /* Ends GRANT's lease, or a waiter's place in the queue, now, as time would. With another handle than the one that
+     * acquired; also before its holder learns of the grant. LOCK_LOST: there is no such lease, or not any more. NULL: a
+     * renewal can shorten the lease, or a release has the same effect. */
+    enum lock_status (*expire)(struct lock *lock, const struct lock_grant *grant);
+    /* Would the waiter whose place in the queue is PLACE get the lock if it tried now? With the waiter's handle while its
+     * thread sleeps in lock_sleep, from any thread. NULL: waiters of this lock are woken by what they watch. */
+    bool (*has_turn)(struct lock *lock, const struct lock_grant *place);
+};
+
+/* Called by a waiter before it sleeps. LOCK_SLEEP: it is to sleep, as always outside the explorer. LOCK_WOKEN: the
+ * explorer held the thread instead, until the waiter had its turn. LOCK_GIVE_UP: its deadline has come. */
+enum lock_sleep { LOCK_SLEEP, LOCK_WOKEN, LOCK_GIVE_UP };
+enum lock_sleep lock_sleep(struct lock *lock, const struct lock_grant *place);
+
+#endif
