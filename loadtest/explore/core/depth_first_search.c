@@ -1,5 +1,5 @@
-/* Depth-first search over all orders in which moves can be made: every schedule is run from the start, along the choices
- * of the one before up to the deepest point where something is left to be tried. */
+/* Depth-first search by replay: each schedule repeats the choices of the one before up to the deepest choice point that has an
+ * untried transition, takes that, and from there on always the first enabled one. */
 #include "loadtest/explore/core/depth_first_search.h"
 
 #include "base/prng.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what may be done at a point ------------------------------------------------------------------------------ */
+/* ---- choice points and preemption bounding ------------------------------------------------------------------------------ */
 
 static bool same_transitions(const struct choice_point *point, const struct transition *transitions,
                              size_t count)
@@ -23,7 +23,7 @@ static bool can_step(const struct transition *transitions, size_t count, unsigne
     return false;
 }
 
-/* To let another order go on while the last one could. */
+/* Does TRANSITION run another actor although the last one could make its next step? */
 static bool is_preemption(const struct choice_point *before, const struct choice_point *point,
                           struct transition transition)
 {
@@ -33,7 +33,7 @@ static bool is_preemption(const struct choice_point *before, const struct choice
     return transition.actor != last && can_step(point->transitions, point->count, last);
 }
 
-/* Leaves those moves that the bound allows. */
+/* Removes the transitions that the bound does not allow. */
 static void limit_preemptions(struct choice_point *point, const struct choice_point *before, int bound)
 {
     struct choice_point all = *point;
@@ -45,7 +45,7 @@ static void limit_preemptions(struct choice_point *point, const struct choice_po
 
 /* ---- sampling ------------------------------------------------------------------------------------------------- */
 
-/* Of the interleavings of m and n moves the share m / (m + n) begins with one of the m: so each has the same chance. */
+/* Uniform over interleavings: of the interleavings of m and n transitions, the share m / (m + n) begins with one of the m. */
 static uint8_t choose_at_random(struct search *search, const struct program *program,
                                 const struct choice_point *point)
 {
@@ -80,14 +80,14 @@ static uint8_t preemptions_before(const struct search *search, size_t level)
     return (uint8_t)(last->preemptions + is_preemption(before, last, last->transitions[last->taken]));
 }
 
-/* The point at LEVEL, with the move that is due there. False: it is not the point that it was. A sample is run along a path
- * only where it was doubtful; if it goes another way now, an accident was the cause, and the rest of it is drawn. */
+/* Records the choice point at LEVEL and chooses its transition. False: a repeated choice point differs from the last run. A
+ * sample repeats a path only after a doubtful run; if it differs then, chance was the cause, and the rest is drawn again. */
 static bool visit_choice_point(struct search *search, const struct program *program, size_t level,
                                const struct transition *transitions, size_t count)
 {
     struct choice_point *point = &search->path[level];
     struct choice_point now = {.count = (uint8_t)count,
-                               .possible = (uint8_t)count,
+                               .enabled = (uint8_t)count,
                                .preemptions = preemptions_before(search, level),
                                .fingerprint = program->fingerprint ? program->fingerprint(program->self) : 0};
     memcpy(now.transitions, transitions, count * sizeof *transitions);
@@ -109,7 +109,7 @@ static bool visit_choice_point(struct search *search, const struct program *prog
     return true;
 }
 
-/* Of the first schedule its length is guessed: each order's moves. */
+/* Before the first schedule its length is a guess: the steps of all actors. */
 static void draw_priorities(struct search *search, const struct program *program)
 {
     size_t length = search->longest;
@@ -118,7 +118,7 @@ static void draw_priorities(struct search *search, const struct program *program
     pct_begin(&search->pct, &search->random, length);
 }
 
-/* To the deepest point where something is left to be tried. */
+/* Backtracks to the deepest choice point that has an untried transition. */
 static void advance(struct search *search)
 {
     search->depth = search->length;
@@ -196,6 +196,6 @@ double search_weight(const struct search *search)
 {
     double weight = 1;
     for (size_t i = 0; i < search->length; i++)
-        weight /= search->path[i].possible;
+        weight /= search->path[i].enabled;
     return weight;
 }

@@ -1,5 +1,8 @@
-/* Depth-first search over all orders in which moves can be made. It knows nothing of what is moved: a world starts
- * anew for each schedule, says what can be done next, and does it. */
+/* Stateless model checking: depth-first search over every schedule of a program, by replay. The search keeps no states. It
+ * runs each schedule from the start, along the choices of the one before up to the deepest point where a transition is
+ * still untried (Godefroid's VeriSoft, POPL 1997). With a bound it leaves out schedules that preempt an actor more often
+ * (Musuvathi and Qadeer's CHESS: "Iterative context bounding", PLDI 2007). It can also sample schedules at random.
+ * Nothing here knows what an actor does; tests search toy programs. One thread. */
 #ifndef OVERSELL_LOADTEST_EXPLORE_CORE_DEPTH_FIRST_SEARCH_H
 #define OVERSELL_LOADTEST_EXPLORE_CORE_DEPTH_FIRST_SEARCH_H
 
@@ -8,74 +11,77 @@
 #include <stdbool.h>
 
 enum {
-    DEPTH_MAX = 256, /* moves of a schedule */
-    NO_BOUND = -1,   /* of preemptions */
+    DEPTH_MAX = 256, /* transitions of a schedule */
+    NO_BOUND = -1,   /* any number of preemptions */
 };
 
+/* The program under test. SELF is passed to each function; false means that the search cannot go on. */
 struct program {
     void *self;
-    /* A fresh state. False: it cannot be had. */
+    /* Sets up a fresh initial state. */
     bool (*start)(void *self);
-    /* What can be done now, always in the same order; 0: the schedule is over. RET_MOVES has room for ENABLED_MAX. */
+    /* Writes the enabled transitions, always in the same order, to RET_TRANSITIONS, which has room for ENABLED_MAX. Returns
+     * their number; 0: the schedule is over. */
     size_t (*enabled)(void *self, struct transition *ret_transitions);
+    /* Runs one enabled transition to its end. */
     bool (*apply)(void *self, struct transition transition);
-    /* After the last move. */
+    /* Called after the last transition of a schedule. */
     bool (*end)(void *self);
-    /* In how many moves the order will have ended, if nothing keeps it; for sampling. */
+    /* The number of transitions that ACTOR still needs if nothing blocks it; sampling weighs by it. */
     size_t (*remaining)(void *self, unsigned actor);
-    /* After the end: may a slow machine have caused what was seen? Then the schedule is run again, as SEARCH_DOUBTFUL; it must
-     * say no in the end. NULL: never. */
+    /* After the end: might a slow machine explain the result? Then the same schedule runs again (SEARCH_DOUBTFUL). It must
+     * return false in the end. NULL: never. */
     bool (*is_doubtful)(void *self);
-    /* All that has been seen so far as one number, the same in every run of the same moves. NULL: only moves are compared. */
+    /* A hash of all events so far, equal in every run of the same transitions. NULL: only the enabled transitions are
+     * compared between runs. */
     uint64_t (*fingerprint)(void *self);
 };
 
-/* One point of the current schedule. */
+/* One state of the current schedule, with the transitions that can be tried there. */
 struct choice_point {
     struct transition transitions[ENABLED_MAX];
-    uint8_t count, taken;
-    uint8_t possible;     /* moves, whatever the bound says */
-    uint8_t preemptions;  /* made before it */
-    uint64_t fingerprint; /* until then: struct world */
+    uint8_t count, taken; /* how many there are, and the index of the one that is tried now */
+    uint8_t enabled;      /* how many there would be without a bound */
+    uint8_t preemptions;  /* of the schedule, before this point */
+    uint64_t fingerprint; /* the program's, before this point */
 };
 
+/* The whole state of a search: plain memory, so that a checkpoint can save it. Starts zeroed, but for BOUND, SAMPLES, RANDOM
+ * and PCT.DEPTH. */
 struct search {
-    int bound;       /* preemptions at most; NO_BOUND for any number */
-    bool samples;    /* schedules at random, uniform over interleavings, in place of all of them … */
-    uint64_t random; /* … from this state, never 0 … */
-    struct pct pct;  /* … or, where it has a depth, not uniform, but in search of a bug */
-    size_t longest;  /* of the schedules so far, for that */
-    size_t depth;    /* choices that the next schedule begins with */
-    bool done;       /* there is no further schedule … */
-    bool cut;        /* … but the bound has kept some out */
+    int bound;       /* preemptions of a schedule at most, or NO_BOUND */
+    bool samples;    /* random schedules, uniform over the interleavings, instead of every schedule */
+    uint64_t random; /* state of base/prng.h for samples; never 0 */
+    struct pct pct;  /* PCT.DEPTH > 0: samples are chosen by random priorities instead */
+    size_t longest;  /* length of the longest schedule so far; PCT needs it */
+    size_t depth;    /* number of choices that the next schedule repeats */
+    bool done;       /* no further schedule */
+    bool cut;        /* the bound has left schedules out */
     struct choice_point path[DEPTH_MAX];
     size_t length; /* of the last schedule */
     char error[160];
 };
 
 enum search_outcome {
-    SEARCH_RAN,      /* one more schedule */
-    SEARCH_DONE,     /* there was none left */
-    SEARCH_DIFFERS,  /* it did not go as when this schedule's beginning was run before; never of samples */
-    SEARCH_DOUBTFUL, /* it ended, but the world doubts what was seen */
-    SEARCH_FAILED,   /* the world said no; or a schedule without an end */
+    SEARCH_RAN,  /* one more schedule has run */
+    SEARCH_DONE, /* none was left */
+    SEARCH_DIFFERS, /* not reproducible: the same transitions led to other events than before; never for samples */
+    SEARCH_DOUBTFUL, /* it ran, but the program doubts the result */
+    SEARCH_FAILED,   /* the program returned false, or the schedule has no end */
 };
 
-/* Runs the next schedule. After SEARCH_DIFFERS or SEARCH_DOUBTFUL the same one is due again. A sample that goes another way
- * then than when it was doubtful continues at random from there. */
+/* Runs the next schedule. After SEARCH_DIFFERS or SEARCH_DOUBTFUL the next call runs the same one again; a sample that then
+ * takes another path continues at random from there. The reason for anything but RAN and DONE is in ERROR. */
 enum search_outcome search_run(struct search *search, const struct program *program);
 
-/* The share of all schedules that has been run, where each point shares its weight evenly among its moves: the sum, over
- * the schedules that have been run, of the product of 1/branching. Exactly 1 when all have been. */
+/* The share of the tree of schedules that has been searched, 0 to 1, if every choice point divides its share evenly among its
+ * transitions: the sum, over the schedules run, of the product of 1/branching. Exactly 1 when all have been run. */
 double search_coverage(const struct search *search);
-
-/* The last schedule's share of all, as above, whatever the bound says. */
+/* The same for the last schedule alone, as if there were no bound. */
 double search_weight(const struct search *search);
-
-/* How often the last schedule let another order go on while the one before it could have. */
+/* The preemptions of the last schedule: switches away from an actor that could have made its next step. */
 unsigned search_preemptions(const struct search *search);
-
-/* The number of times that the moves let one order go on after another. */
+/* The number of times that one actor follows another in the COUNT transitions. */
 unsigned context_switches(const struct transition *transitions, size_t count);
 
 #endif

@@ -1,4 +1,4 @@
-/* Schedules by random priorities, which change now and then. */
+/* PCT: draws random priorities, and chooses the enabled transition of the highest one. */
 #include "loadtest/explore/core/pct_scheduler.h"
 
 #include "base/prng.h"
@@ -8,7 +8,7 @@
 void pct_begin(struct pct *pct, uint64_t *random, size_t length)
 {
     length = length ? length : 1;
-    /* Those below DEPTH are for whoever becomes the last. */
+    /* A random permutation. Priorities below DEPTH are for actors that lose theirs at a change point. */
     for (unsigned i = 0; i < ACTORS_MAX; i++) {
         unsigned place = (unsigned)random_below(random, i + 1);
         pct->priority[i] = pct->priority[place];

@@ -1,4 +1,4 @@
-/* The notation of schedules: read, and written. */
+/* Reads and writes the notation of schedules. */
 #include "loadtest/explore/core/schedule_notation.h"
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ static bool is_word(const char *word, size_t length, const char *name)
     return strlen(name) == length && strncmp(word, name, length) == 0;
 }
 
-/* That it waits is what '~' is for; "wait" is a place in a queue whose turn it may have been since. */
+/* EVENT_WAITS is no stop, since '~' says that an actor waits. */
 static bool is_stop(int stop)
 {
     return stop != EVENT_WAITS;

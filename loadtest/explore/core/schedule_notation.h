@@ -1,6 +1,7 @@
-/* The notation of schedules: `A>read B>end A>end` lets A go through its read, then B to its end, then A. Stops are named,
- * not numbered, so that a script outlives a change of the steps. `B>lock~` is expected to wait there; `A!crash`,
- * `A!expire`, `A!restart`, `A!cut` and `A!timeout` are faults. Pure. */
+/* The notation of schedules, as used on the command line, in files and on the page: `A>read B>end A>end` runs order A up to
+ * its step `read`, then B to its end, then A to its end. Steps have names, not numbers, so that a schedule stays valid when
+ * a strategy gets more steps. `B>lock~` expects B to wait before `lock`. `A!crash`, `A!expire`, `A!restart`, `A!cut` and
+ * `A!timeout` are faults. Pure functions. */
 #ifndef OVERSELL_LOADTEST_EXPLORE_CORE_SCHEDULE_NOTATION_H
 #define OVERSELL_LOADTEST_EXPLORE_CORE_SCHEDULE_NOTATION_H
 
@@ -10,29 +11,30 @@
 
 enum { SCRIPT_MAX = 128, SCRIPT_TEXT = SCRIPT_MAX * 20 };
 
-/* One word. */
+/* One word of a schedule; it stands for one transition or for several of the same actor. */
 struct script_part {
     uint8_t actor;
     uint8_t kind; /* enum transition_kind */
-    uint8_t stop; /* TRANSITION_STEP: enum step, EVENT_RETRY or EVENT_ENDED */
-    bool waits;   /* it is to wait before it gets there */
+    uint8_t stop; /* of TRANSITION_STEP, up to where: enum step, EVENT_RETRY or EVENT_ENDED */
+    bool waits;   /* '~': the actor is expected to wait before it gets there */
 };
 
+/* A schedule as it is written down. */
 struct script {
     struct script_part parts[SCRIPT_MAX];
     size_t count;
 };
 
-/* Reads words with spaces between. False, with RET_ERROR (SIZE bytes) saying what is wrong and what is valid. */
+/* Reads TEXT, a schedule of ACTORS orders. False, with RET_ERROR (SIZE bytes): what is wrong, and what is valid. */
 bool script_parse(const char *text, size_t actors, struct script *ret_script, char *ret_error, size_t size);
-/* Writes it back; BUFFER of SCRIPT_TEXT bytes, returned. */
+/* Writes the schedule to BUFFER, of SCRIPT_TEXT bytes, and returns it. */
 const char *script_words(const struct script *script, char *buffer);
-/* Adds a part; one too many is left out. */
+/* Appends a part; ignores it if the script is full. */
 void script_add(struct script *script, struct script_part part);
 
-/* "read", "end", "retry"; static storage. */
+/* The word for where an actor stops: "read", "end", "retry"; static storage. */
 const char *stop_name(uint8_t stop);
-/* 'A' for 0. */
+/* 'A' for actor 0. */
 char actor_name(unsigned actor);
 
 #endif

@@ -1,4 +1,5 @@
-/* What can be done with orders that are held at every step, and what came of it. */
+/* The transitions that the explorer chooses between, and the events that an order reports while a transition runs. A schedule
+ * is a sequence of transitions; a trace is the sequence of events that it leads to. */
 #ifndef OVERSELL_LOADTEST_EXPLORE_CORE_TRANSITION_H
 #define OVERSELL_LOADTEST_EXPLORE_CORE_TRANSITION_H
 
@@ -8,18 +9,17 @@
 #include <stdint.h>
 
 enum {
-    ACTORS_MAX = 4,   /* orders at a time: A, B, C, D */
-    ENABLED_MAX = 24, /* that can be made at one point */
+    ACTORS_MAX = 4,   /* orders that run at the same time: A, B, C, D; an order and its thread are an actor */
+    ENABLED_MAX = 24, /* transitions that can be enabled at the same time */
 };
 
-/* One choice of the controller: an order is let go as far as its next step, or something happens to it. */
 enum transition_kind {
-    TRANSITION_STEP,
-    TRANSITION_EXPIRE,  /* what carries its lock ends: as time would do it */
-    TRANSITION_CRASH,   /* it dies: connections cut, nothing released */
-    TRANSITION_RESTART, /* one more of its lock's servers restarts without its memory; in scripts only */
-    TRANSITION_CUT,     /* before it begins: one more of its lock's servers is away for it; in scripts only */
-    TRANSITION_TIMEOUT, /* its wait for a lock ends in vain; in scripts only */
+    TRANSITION_STEP,   /* the actor runs up to its next step, or until it has to wait */
+    TRANSITION_EXPIRE, /* fault: the lease, session or connection of the actor's lock ends */
+    TRANSITION_CRASH,  /* fault: the actor dies; its connections are cut, nothing is released */
+    TRANSITION_RESTART, /* fault, in scripts only: one more of its lock's servers restarts without its memory */
+    TRANSITION_CUT, /* fault, in scripts only, before the actor begins: one more such server is unreachable for it */
+    TRANSITION_TIMEOUT, /* fault: the actor's wait for a lock reaches its time limit */
     TRANSITION_KIND_COUNT
 };
 
@@ -28,26 +28,25 @@ struct transition {
     uint8_t kind; /* enum transition_kind */
 };
 
-/* What an order reported, in the order of time: a step, or one of these. */
+/* An event is a step (enum step of base/observer.h) or one of these. */
 enum {
-    EVENT_RETRY = STEP_COUNT, /* its try failed, and it is about to begin the next */
-    /* It found the lock taken, or PostgreSQL lets it wait; VALUE: bits of those it waits for, or WAITS_FOR_EVER. */
-    EVENT_WAITS,
-    EVENT_ENDED, /* VALUE: enum outcome */
-    EVENT_EXPIRED,
+    EVENT_RETRY = STEP_COUNT, /* the actor's try failed, and it is about to begin the next one */
+    EVENT_WAITS, /* it waits; VALUE: bits of the actors that block it in PostgreSQL, 0: the lock is taken, or WAITS_FOR_EVER */
+    EVENT_ENDED,   /* VALUE: enum outcome */
+    EVENT_EXPIRED, /* VALUE: 1 if it only had a place in the lock's queue */
     EVENT_CRASHED,
     EVENT_RESTARTED,
     EVENT_CUT,
     EVENT_TIMED_OUT,
-    EVENT_LOCK_STOLEN, /* another order's release has taken the lock from it; VALUE: that order's index */
+    EVENT_LOCK_STOLEN, /* another actor's release has taken its lock away; VALUE: that actor's index */
 };
 
-#define WAITS_FOR_EVER INT64_MIN
+#define WAITS_FOR_EVER INT64_MIN /* it sleeps in the lock's queue, and nobody will wake it */
 
 struct event {
     uint8_t actor;
-    uint8_t what; /* enum step or EVENT_… */
-    int64_t value;
+    uint8_t what;  /* enum step or EVENT_… */
+    int64_t value; /* of a step: what base/observer.h says */
 };
 
 #endif
