@@ -1,5 +1,6 @@
-/* Making a move: an order is let go, and the controller waits until every order is held, has ended, or is known to wait
- * for another. Only then is what can be done next the same in every run. */
+/* Running one transition: the controller releases an actor (or makes a fault happen) and waits until every actor is held at a
+ * step, has ended, or is known to be blocked by another in PostgreSQL. Only then are the next enabled transitions the same
+ * in every run. PostgreSQL's deadlock check depends on time; a transition whose victim it made depend on that is repeated. */
 #include "base/clock.h"
 #include "loadtest/explore/exec/fault_transitions.h"
 #include "loadtest/explore/exec/invariants.h"
@@ -8,10 +9,10 @@
 #include <string.h>
 
 enum {
-    LOOK_US = 700,          /* an order that takes longer for a step may be waiting: PostgreSQL is asked */
-    DEADLOCK_US = 4000,     /* a first guess at when a session that waits has looked for a deadlock … */
-    LATE_MAX = 4,           /* … which is corrected so often where it proves wrong, for one move */
-    PATIENCE_US = 20000000, /* a time limit that is never met, if all is well */
+    LOOK_US = 700,          /* an actor that takes longer may be blocked: PostgreSQL is asked */
+    DEADLOCK_US = 4000,     /* by then a blocked session has usually checked for a deadlock … */
+    LATE_MAX = 4,           /* … and where it had not, the wait is doubled up to so often */
+    PATIENCE_US = 20000000, /* a safety limit; normally never reached */
 };
 
 static size_t count_running(const struct execution *execution, bool also_waiting)
@@ -23,7 +24,7 @@ static size_t count_running(const struct execution *execution, bool also_waiting
     return count;
 }
 
-/* Asks PostgreSQL which of the running orders wait, and for whom. The mutex is held but for the question. */
+/* Asks PostgreSQL which running actors are blocked, and by whom. The mutex is held, except while it asks. */
 static bool look_who_waits(struct execution *execution, bool *ret_new)
 {
     const char *pids[ACTORS_MAX];
@@ -48,7 +49,7 @@ static bool look_who_waits(struct execution *execution, bool *ret_new)
     return asked || execution_database_error(execution);
 }
 
-/* Does somebody wait, over others or not, for itself? */
+/* Is there a cycle in the graph of who waits for whom? */
 static bool is_deadlock(const struct execution *execution)
 {
     for (size_t i = 0; i < execution->settings.actors; i++) {
@@ -65,7 +66,7 @@ static bool is_deadlock(const struct execution *execution)
     return false;
 }
 
-/* Until nobody is on its way. The mutex is held. */
+/* Waits until no actor runs that is not blocked. The mutex is held. */
 static bool settle(struct execution *execution)
 {
     int64_t until_us = monotonic_us() + PATIENCE_US;
@@ -76,10 +77,10 @@ static bool settle(struct execution *execution)
         uint64_t stops = execution->trace.stops;
         if (!look_who_waits(execution, &somebody_new))
             return false;
-        if (stops != execution->trace.stops) /* the answer is older than what has just been heard */
+        if (stops != execution->trace.stops) /* an actor has stopped meanwhile: the answer is out of date */
             continue;
         if (count_running(execution, false) == 0 && is_deadlock(execution)) {
-            execution->deadlock = true; /* PostgreSQL finds it too, and ends one of them */
+            execution->deadlock = true; /* PostgreSQL finds it too, and rolls one back */
             (void)trace_wait(&execution->trace, monotonic_us() + PATIENCE_US);
         } else if (count_running(execution, false) == 0 && somebody_new) {
             somebody_new = false;
@@ -103,20 +104,20 @@ static bool is_victim(const struct execution *execution, const struct event *eve
            strstr(execution->actors[event->actor].placing.result.error, "deadlock detected");
 }
 
-/* Was an order ended as a deadlock's victim that had waited before this move (BEFORE: bits)? A session looks for a deadlock once,
- * deadlock_timeout after it began to wait. That look came too late: when the cycle had been closed by another order. */
+/* Was the deadlock's victim an actor that already waited before this transition (BEFORE: bits)? A session checks for a deadlock
+ * once, deadlock_timeout after it began to wait. That check came too late, after another actor had closed the cycle. */
 static bool is_late_victim(const struct execution *execution, size_t since, unsigned before)
 {
     for (size_t i = since; i < execution->trace.event_count; i++) {
         const struct event *event = &execution->trace.events[i];
         if (before & 1u << event->actor && is_victim(execution, event))
             return true;
-        before &= ~(1u << event->actor); /* what it waits for next is another wait */
+        before &= ~(1u << event->actor); /* its next wait is a new one */
     }
     return false;
 }
 
-/* PostgreSQL may find the cycle before we do: so that its victim had begun to wait is told in no case. */
+/* PostgreSQL may find the cycle before the controller does, so the victim's wait is never reported: otherwise traces differ. */
 static void note_deadlocks(struct execution *execution, size_t since)
 {
     struct event *events = execution->trace.events;
@@ -148,8 +149,8 @@ static bool may_free_a_lock(const struct event *event)
     }
 }
 
-/* Whoever found the lock taken tries again once something has happened that may have freed it; who sleeps in a queue,
- * only once that has happened which wakes him. */
+/* An actor that found the lock taken may try again after an event that may have freed it. One that sleeps in the lock's queue
+ * may continue only when the event that it waits for has happened. */
 static void let_try_again(struct execution *execution, size_t since)
 {
     for (size_t i = since; i < execution->trace.event_count; i++)
@@ -163,7 +164,7 @@ static void let_try_again(struct execution *execution, size_t since)
     }
 }
 
-/* Who reports first of several that go on at once is chance: the one that was moved is noted first. */
+/* If several actors continue at once, chance decides who reports first. So events are sorted, the acting actor's first. */
 static void put_in_order(struct execution *execution, size_t since, unsigned acting)
 {
     struct event events[EVENTS_MAX];
@@ -184,7 +185,7 @@ static unsigned who_waits_in_postgresql(const struct execution *execution)
     return waiting;
 }
 
-/* RET_LATE: the move was made, but PostgreSQL's choice of the victim depended on timing. */
+/* Runs one transition. *RET_LATE: PostgreSQL's choice of a deadlock's victim depended on timing. */
 static bool apply_transition(struct execution *execution, struct transition transition, bool *ret_late)
 {
     size_t since;
@@ -213,7 +214,7 @@ static bool apply_transition(struct execution *execution, struct transition tran
     return settled;
 }
 
-/* Back to where COUNT moves had been made, from a fresh state. */
+/* Runs the first COUNT transitions again, from a fresh state. */
 static bool apply_again(struct execution *execution, size_t count)
 {
     struct transition transitions[DEPTH_MAX];
@@ -230,7 +231,7 @@ bool execution_apply(void *self, struct transition transition)
     struct execution *execution = self;
     size_t count = execution->transition_count;
     bool late, made = apply_transition(execution, transition, &late);
-    /* In every run the victim must be the order that closes the cycle. So the schedule starts again with longer waits. */
+    /* In every run the victim must be the actor that closes the cycle. So the schedule starts again with longer waits. */
     for (int tries = 0; made && late && tries < LATE_MAX; tries++) {
         int64_t at_least_us = execution->schema->deadlock_timeout_us;
         execution->deadlock_wait_us = execution->deadlock_wait_us < at_least_us

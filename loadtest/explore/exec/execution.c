@@ -1,4 +1,5 @@
-/* A play: starting it, finding out what can be done next, and what it came to. (How a move is made: loadtest/explore/exec/execute_transition.c.) */
+/* The life of an execution: threads and connections, a fresh state, the enabled transitions, and the end of a schedule. How one
+ * transition runs is in loadtest/explore/exec/execute_transition.c. */
 #include "loadtest/explore/exec/execution.h"
 #include "base/clock.h"
 
@@ -76,8 +77,8 @@ bool execution_open(struct execution *execution, struct product_schema *schema, 
     return false;
 }
 
-/* Nobody is held any more: each order that has not ended yet goes on to its end; with ONLY_BEGUN those that have not begun do
- * not begin. *RET_STUCK: one was kept from going on. False: one does not end, and the play is lost. */
+/* Holds nobody any longer: each order that has not ended runs to its end. With ONLY_BEGUN, orders that have not begun do not
+ * begin. *RET_STUCK: one of them was waiting. False: an order does not end, and the execution is lost. */
 static bool let_all_end(struct execution *execution, bool only_begun, bool *ret_stuck)
 {
     int64_t until_us = monotonic_us() + END_US;
@@ -157,7 +158,7 @@ bool execution_start(void *self)
     return true;
 }
 
-/* ---- what can be done ----------------------------------------------------------------------------------------- */
+/* ---- enabled transitions --------------------------------------------------------------------------------------- */
 
 size_t execution_enabled(void *self, struct transition *ret_transitions)
 {
@@ -175,7 +176,7 @@ size_t execution_enabled(void *self, struct transition *ret_transitions)
     return count;
 }
 
-/* What happens to an order is no step of its own. */
+/* Has the actor done it itself, and not a fault or the server? */
 static bool is_its_own(const struct event *event)
 {
     return (event->what < STEP_COUNT && event->what != STEP_WAIT) || event->what == EVENT_RETRY ||
@@ -189,7 +190,7 @@ uint8_t execution_next_step(const struct execution *execution, unsigned actor, s
         event--;
         if (event->actor != actor || !is_its_own(event))
             continue;
-        /* Of a step that an order does twice the first is meant: no strategy has one. */
+        /* Takes the first of two equal steps; no strategy has two. */
         for (size_t i = 0; event->what < STEP_COUNT && i + 1 < execution->profile_length; i++)
             if (execution->profile[i] == event->what)
                 return execution->profile[i + 1];
@@ -229,7 +230,7 @@ bool execution_has_reported(const struct execution *execution, size_t actor, uin
     return false;
 }
 
-/* Releases a lock that an order leaked, because it would block all further schedules. */
+/* Releases a lock that an order leaked, because it would block every further schedule. */
 static bool forget_leftovers(struct execution *execution, struct actor *actor)
 {
     bool well = true;

@@ -1,4 +1,7 @@
-/* A play: a few orders of one strategy against one product, moved one step at a time. One thread, the controller, calls. */
+/* An execution: one run of a schedule. A few orders of one strategy buy one product through the service's engine; each is an
+ * actor with its own thread, held at every step, and the controller lets one continue at a time. It is the struct program
+ * that the search explores. All functions are for one thread, the controller, and none is called with the trace's mutex
+ * held, except where it says so. An object runs many schedules, one after the other. */
 #ifndef OVERSELL_LOADTEST_EXPLORE_EXEC_EXECUTION_H
 #define OVERSELL_LOADTEST_EXPLORE_EXEC_EXECUTION_H
 
@@ -8,7 +11,7 @@
 
 enum { PROFILE_MAX = 24 };
 
-/* Beside the flags of enum shown_by, none of which it shows: an order's wait for another one reaches its time limit. */
+/* A fault beside EXPIRY and CRASH of enum shown_by: an order's wait for another order reaches its time limit. */
 enum { WAITS_END = 1 << 16 };
 
 struct execution_settings {
@@ -16,27 +19,27 @@ struct execution_settings {
     size_t actors;
     int64_t stock;
     int64_t quantities[ACTORS_MAX];
-    unsigned faults; /* EXPIRY, CRASH (enum shown_by) and WAITS_END, or-ed; one fault in each schedule … */
-    bool follows_script; /* … or as many as the script says */
+    unsigned faults; /* EXPIRY, CRASH (enum shown_by) and WAITS_END, or-ed: one such fault in each schedule */
+    bool follows_script; /* any number of faults, and those that only scripts may have */
     unsigned
-        never; /* bits of figures_parse: what is wrong, in place of what the row promises; 0: the row says it */
+        never; /* bits of figures_parse: judge by these figures; 0: by what the strategy's row promises */
 };
 
-/* What a schedule came to. */
+/* The result of one schedule. What must not happen is checked in loadtest/explore/exec/invariants.c. */
 struct ending {
     struct product_audit audit;
     enum outcome outcomes[ACTORS_MAX];
     int64_t oversold;    /* units sold beyond the stock */
-    int64_t drift;       /* sold − (stock − left): above 0 updates were lost, below 0 units were */
-    bool undersold;      /* an order was turned away although enough was left for it */
-    bool answers_wrong;  /* orders in the database, and orders acknowledged, are not the same number */
+    int64_t drift;       /* sold − (stock − left): > 0 lost updates; < 0 units taken without an order */
+    bool undersold;      /* an order failed although enough was left for it when all had ended */
+    bool answers_wrong;  /* the number of orders in the database is not the number acknowledged */
     bool waited;         /* an order waited for another */
-    bool deadlock;       /* PostgreSQL ended one */
-    bool lock_stolen;    /* an order released a lock that was another's by then */
-    bool two_holders;    /* two had the lock, though nothing had ended either's */
-    bool unbacked_grant; /* one was given the lock, and the server knew nothing of it */
+    bool deadlock;       /* PostgreSQL rolled one back as a deadlock's victim */
+    bool lock_stolen;    /* an order released a lock that another order held by then */
+    bool two_holders;    /* two held the lock, and neither's lease had ended */
+    bool unbacked_grant; /* an order was granted the lock, but its server does not know of it */
     bool stuck;          /* an order waits for a lock that nobody will release */
-    bool failed;         /* an order ended in a way that no step of another explains */
+    bool failed;         /* an order failed, and no other order and no fault explains it */
     bool false_refusal;  /* an order was refused as sold out although enough units were left */
     bool leaked;         /* an order ended without releasing its lock */
 };
@@ -46,54 +49,54 @@ struct execution {
     struct product_schema *schema;
     struct execution_trace trace;
     struct actor actors[ACTORS_MAX];
-    /* The order of steps when nobody is in the way. */
+    /* The steps of an order that runs alone, in sequence. */
     uint8_t profile[PROFILE_MAX];
     size_t profile_length;
     /* The current schedule. */
     struct transition transitions[DEPTH_MAX];
-    size_t transition_ends[DEPTH_MAX]; /* how many events there were after each move */
+    size_t transition_ends[DEPTH_MAX]; /* number of events after each transition */
     size_t transition_count;
     bool deadlock, fault_made;
-    struct lock *
-        lock_admin; /* asks the lock's server, and ends locks: loadtest/explore/exec/lock_admin.h; NULL where the lock has none */
-    bool own_processes; /* each order counts as a separate process */
-    unsigned restarts;  /* of the lock's servers, in this schedule */
-    unsigned processes; /* how many there have been so far, where each order has one of its own */
+    struct lock *lock_admin; /* loadtest/explore/exec/lock_admin.h; NULL where the lock has no server */
+    bool own_processes;      /* each order counts as a separate process … */
+    unsigned processes;      /* … and so many have been so far */
+    unsigned restarts;       /* of the lock's servers, in this schedule */
     struct ending ending;
     /* An order without competitors failed, so the strategy is wrong in every schedule. */
     bool fails_alone;
-    /* An order did not finish, and its thread still runs. The play cannot be used again, and its memory must not be freed. */
+    /* An order did not finish, and its thread still runs: neither use this object again nor free its memory. */
     bool lost;
-    unsigned doubts; /* number of repetitions of the schedule because of execution_is_doubtful */
-    int64_t
-        deadlock_wait_us;   /* after an order has begun to wait: loadtest/explore/exec/execute_transition.c */
-    uint64_t patience_used; /* number of waits that reached the guard time limit; normally 0 */
+    unsigned doubts;          /* number of repetitions of the schedule because of execution_is_doubtful */
+    int64_t deadlock_wait_us; /* extra wait for PostgreSQL's deadlock check: exec/execute_transition.c */
+    uint64_t patience_used;   /* number of waits that reached the safety limit; normally 0 */
     char error[400];
 };
 
-/* Opens connections and threads, and lets one order run alone, to learn the strategy's steps. False, with ERROR filled. */
+/* Opens connections and threads in SCHEMA's database at URL, both borrowed until execution_close, and runs one order alone to
+ * learn the strategy's steps. False, with ERROR; then it is closed already. */
 bool execution_open(struct execution *execution, struct product_schema *schema, const char *url,
                     const struct execution_settings *settings);
-/* May be called in the middle of a schedule. Sets LOST if threads do not finish; these are left running. */
+/* Ends the threads, also in the middle of a schedule. Sets LOST if one does not end within 30 s; it is left running. */
 void execution_close(struct execution *execution);
 
-/* What a search needs: see loadtest/explore/core/depth_first_search.h. SELF is the play. */
+/* The functions of struct program, explained in loadtest/explore/core/depth_first_search.h. SELF is a struct execution. */
 bool execution_start(void *self);
 size_t execution_enabled(void *self, struct transition *ret_transitions);
 bool execution_apply(void *self, struct transition transition);
-bool execution_end(void *self); /* also where moves are still possible; fills play->ending */
+bool execution_end(
+    void *self); /* also in the middle of a schedule: all orders run to their end; fills ENDING */
 size_t execution_remaining(void *self, unsigned actor);
-/* A slow server can also make an order fail. So an unexplained failure counts only after it was seen three times. */
+/* A slow server can make an order fail too. So an unexplained failure counts only after three runs in a row. */
 bool execution_is_doubtful(void *self);
-/* A hash of the events so far, without fencing tokens, which differ from run to run. */
+/* Fencing tokens are left out: they differ from run to run. */
 uint64_t execution_fingerprint(void *self);
 
-/* The stock that others can see now. */
+/* Reads the committed stock. False, with ERROR. */
 bool execution_read_stock(struct execution *execution, int64_t *ret_stock);
-/* The step that ACTOR is to do next, by what it has done last: an enum step, or STEP_COUNT at its end. */
+/* The step that ACTOR does next, judged by its last of the first EVENTS events: an enum step, or STEP_COUNT at its end. */
 uint8_t execution_next_step(const struct execution *execution, unsigned actor, size_t events);
 
-/* Makes the schema's last error the execution's. Returns false, for its caller to return. */
+/* Copies the schema's last error to ERROR. Always returns false, for its caller to return. */
 bool execution_database_error(struct execution *execution);
 
 /* Has ACTOR reported WHAT, an enum step or EVENT_…, in this schedule? */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- what can happen ------------------------------------------------------------------------------------------ */
+/* ---- enabled faults ------------------------------------------------------------------------------------------- */
 
 static bool has_begun(const struct execution *execution, size_t actor)
 {
@@ -58,7 +58,7 @@ static bool somebody_waits(const struct execution *execution)
     return false;
 }
 
-/* Where nobody can go on, time does: what the dead have held comes to its end. */
+/* If no actor can continue, time passes: the leases of crashed actors end. */
 static size_t let_time_go_by(const struct execution *execution, struct transition *ret_transitions)
 {
     size_t count = 0;
@@ -88,7 +88,7 @@ size_t faults_enabled(const struct execution *execution, struct transition *tran
     return count > 0 ? count : let_time_go_by(execution, transitions);
 }
 
-/* ---- doing it ------------------------------------------------------------------------------------------------- */
+/* ---- making a fault ---------------------------------------------------------------------------------------------- */
 
 static bool expire(struct execution *execution, struct actor *actor)
 {
@@ -100,7 +100,7 @@ static bool expire(struct execution *execution, struct actor *actor)
                  execution->lock_admin ? execution->lock_admin->error : execution->schema->error);
         return false;
     }
-    /* Where nothing ended there is nothing to try again for; and with the dead it stays so. */
+    /* If nothing ended, no waiter has a reason to try again; and a crashed actor's lock is gone for good. */
     actor->hold.is_over |= status == LOCK_OK || actor->state == ACTOR_CRASHED;
     if (status == LOCK_OK)
         trace_event(&execution->trace, actor->index, EVENT_EXPIRED, actor->hold.is_place);
@@ -133,8 +133,8 @@ static bool time_out(struct execution *execution, struct actor *actor)
     return well || execution_database_error(execution);
 }
 
-/* One that waits in PostgreSQL is nowhere where it could be ended: its session ends first, and then the thread does, as
- * soon as it is about to do more than to learn of it. */
+/* An actor that is blocked in PostgreSQL is not held at a step: first its session is ended, then its thread, as soon as it
+ * tries to do anything but handle the error. */
 static bool crash_one(struct execution *execution, struct actor *actor)
 {
     bool well = true;
@@ -150,7 +150,7 @@ static bool crash_one(struct execution *execution, struct actor *actor)
     return well || execution_database_error(execution);
 }
 
-/* Orders that share a process's memory for a lock die together. */
+/* Orders whose lock is in the memory of one process crash together. */
 static bool crash(struct execution *execution, struct actor *actor)
 {
     const struct lock_driver *lock = execution->settings.strategy->lock;

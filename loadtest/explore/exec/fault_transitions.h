@@ -1,11 +1,13 @@
-/* Faults as moves of a play: one in a schedule, at any point. For the controller, with the scene's mutex held. */
+/* Fault transitions: a lease that ends, a crash, a timeout, a lock server that restarts or is unreachable. A search makes one
+ * fault in each schedule, at any point. For the controller, with the trace's mutex held. */
 #ifndef OVERSELL_LOADTEST_EXPLORE_EXEC_FAULT_TRANSITIONS_H
 #define OVERSELL_LOADTEST_EXPLORE_EXEC_FAULT_TRANSITIONS_H
 
 #include "loadtest/explore/exec/execution.h"
 
-/* Adds the faults that can happen to the STEPS moves in MOVES; returns how many there are then. */
+/* Appends the enabled faults to TRANSITIONS, which holds STEPS; returns the new number. Where no actor can step, the leases
+ * that crashed actors left behind may end. */
 size_t faults_enabled(const struct execution *execution, struct transition *transitions, size_t steps);
-/* Lets it happen. False, with the play's error: it cannot be done. */
+/* Makes the fault happen. False, with the execution's error. */
 bool fault_make(struct execution *execution, struct transition transition);
 #endif

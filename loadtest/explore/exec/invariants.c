@@ -11,7 +11,7 @@ static bool has_it(const struct actor *actor)
     return actor->hold.depth > 0 && !actor->hold.is_over && actor->state != ACTOR_CRASHED;
 }
 
-/* Something of ACTOR's was released: was it what another one holds? */
+/* ACTOR has released something: was it the lock that another actor holds? */
 static void find_stolen_locks(struct execution *execution, unsigned actor)
 {
     for (size_t i = 0; i < execution->settings.actors; i++) {
@@ -24,7 +24,7 @@ static void find_stolen_locks(struct execution *execution, unsigned actor)
     }
 }
 
-/* ACTOR was given the lock: does the server know of it, and is it alone? */
+/* ACTOR was granted the lock: does the server know of it, and does nobody else hold it? */
 static void check_holders(struct execution *execution, const struct actor *actor)
 {
     size_t holders = 0;
@@ -37,7 +37,7 @@ static void check_holders(struct execution *execution, const struct actor *actor
 
 static void check_lock(struct execution *execution, size_t since)
 {
-    size_t count = execution->trace.event_count; /* more may be noted */
+    size_t count = execution->trace.event_count; /* find_stolen_locks adds events */
     if (!execution->settings.strategy->lock)
         return;
     for (size_t i = since; i < count; i++) {
@@ -49,8 +49,8 @@ static void check_lock(struct execution *execution, size_t since)
     }
 }
 
-/* Is what an order was refused there after all? Stock only falls in a schedule, so what is left now, committed, was left when it
- * was refused. False: PostgreSQL does not say. The mutex is held but for the question. */
+/* Was an order refused as sold out although enough is left? Stock only falls in a schedule, so what is committed now was there
+ * when the order was refused. False: PostgreSQL does not answer. The mutex is held, except while it is asked. */
 static bool check_refusals(struct execution *execution, size_t since)
 {
     struct product_audit audit = {0};
@@ -80,19 +80,19 @@ bool invariants_check(struct execution *execution, size_t since)
 
 /* ---- at the end ------------------------------------------------------------------------------------------------ */
 
-/* Can a correct order end so in this schedule? */
+/* Can a correct order have this outcome in this schedule? */
 static bool is_explained(const struct execution *execution, enum outcome outcome)
 {
     const struct strategy *strategy = execution->settings.strategy;
     switch (outcome) {
     case CREATED:
     case SOLD_OUT:
-        return true; /* whether it is sold out: check_refusals */
-    /* A wait ended, or nobody could end it; and where orders do not wait, others hold what it wants. */
+        return true; /* check_refusals has checked it */
+    /* A fault ended its wait, or nobody could end it; or, where orders do not wait, others hold the units. */
     case BUSY:
         return execution->fault_made || execution->ending.stuck ||
                strategy_stock_kind(strategy) == STOCK_UNITS;
-    /* Others were quicker; but in so many tries as some strategies have, all others have had their turn. */
+    /* Others were quicker. A strategy with many tries outlasts all the others. */
     case CONFLICT: return strategy->max_tries <= 1;
     case LOST_LOCK: return execution->fault_made;
     default: return false;
@@ -107,8 +107,8 @@ void invariants_check_end(struct execution *execution)
     ending->oversold = ending->audit.sold > stock ? ending->audit.sold - stock : 0;
     for (size_t i = 0; i < execution->settings.actors; i++) {
         enum outcome outcome = ending->outcomes[i];
-        if (execution_has_reported(
-                execution, i, EVENT_CRASHED)) { /* its client was told nothing; what it committed stands */
+        if (execution_has_reported(execution, i,
+                                   EVENT_CRASHED)) { /* its client got no answer; what it committed stays */
             acknowledged += execution_has_reported(execution, i, STEP_COMMIT) ||
                             execution_has_reported(execution, i, STEP_COMMIT_ORDER);
             continue;
