@@ -2,6 +2,7 @@
 #include "loadtest/cli/commands.h"
 #include "loadtest/report/output.h"
 #include "loadtest/report/result.h"
+#include "loadtest/result_kinds.h"
 
 static const struct command_line LINE = {
     .name = "report",
@@ -27,5 +28,6 @@ int report_main(int argc, char **argv)
     json_auto_t *document = result_load(files.item[0]);
     if (!document)
         return ENDED_USAGE;
-    return output_write(document, &settings) ? ENDED_AS_EXPECTED : ENDED_ENVIRONMENT;
+    const struct result_kind *kind = result_kind_of(document);
+    return kind && output_write(kind, document, &settings) ? ENDED_AS_EXPECTED : ENDED_ENVIRONMENT;
 }

@@ -283,7 +283,7 @@ static int run(struct bench *bench)
         return interrupted() ? 128 + interrupted() : bench->stage.broken ? ENDED_BROKEN : ENDED_ENVIRONMENT;
 
     json_t *document = document_of(bench);
-    bool written = document && output_write(document, &bench->settings->output);
+    bool written = document && output_write(&bench_result, document, &bench->settings->output);
     if (!document)
         complain("out of memory");
     json_decref(document);

@@ -1,11 +1,49 @@
-/* What stands beneath the benchmark's table: rates beside a ratio, what was not measured and why, what disturbed it, and
- * how many goals were reached. */
-#include "loadtest/report/notes.h"
+/* How a result of `loadtest bench` is printed: its columns, its title, and the notes below the table. */
+#include "loadtest/bench/cases.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #define BUSY_SHARE 0.25 /* of the processors, that somebody else used before the start */
+
+/* clang-format off */
+static const struct column COLUMNS[] = {
+    {"name", "ratio", COLUMN_TEXT, 0, SHOW_ALL, 0,
+     "what is held against what"},
+    {"value", "value", COLUMN_NUMBER, 3, SHOW_ALL, 0,
+     "the median"},
+    {"min", "min", COLUMN_NUMBER, 3, SHOW_ALL, 2,
+     "the smallest of the runs"},
+    {"max", "max", COLUMN_NUMBER, 3, SHOW_ALL, 3,
+     "the largest of the runs"},
+    {"goal", "goal", COLUMN_NUMBER, 2, SHOW_ALL, 0,
+     "what it should reach, if there is a goal"},
+    {"reached", "goal\nreached", COLUMN_MARK, 0, SHOW_ALL, 0,
+     "whether the median reaches it"},
+    {"better", "better", COLUMN_TEXT, 0, SHOW_ALL, 5,
+     "whether higher or lower is better"},
+    {"numerator_per_s", "measured\n/s", COLUMN_NUMBER, 0, SHOW_ALL, 1,
+     "what was measured, a second"},
+    {"denominator_per_s", "against\n/s", COLUMN_NUMBER, 0, SHOW_ALL, 1,
+     "what it is held against, a second"},
+    {"with", "with, against", COLUMN_TEXT, 0, SHOW_ALL, 4,
+     "the counts at which each side did best, and what was held against; or, of a hand-over, what it is made of"},
+    {"hand_over_ms", "hand-over ms", COLUMN_NUMBER, 3, SHOW_CSV, 0,
+     "from the start of a lock's release to the return of the next holder's acquire"},
+    {"cycle_ms", "cycle ms", COLUMN_NUMBER, 3, SHOW_CSV, 0,
+     "one acquisition and its release, where nobody else wants the lock"},
+    {"wake_ups_per_release", "wake-ups", COLUMN_NUMBER, 1, SHOW_CSV, 0,
+     "of waiters, for each release"},
+    {"reason", "reason", COLUMN_TEXT, 0, SHOW_CSV, 0,
+     "why it could not be measured"},
+};
+/* clang-format on */
+
+static void print_title(const json_t *document, char *ret_title, size_t size)
+{
+    (void)document;
+    snprintf(ret_title, size, "Measured in one run, interleaved; medians");
+}
 
 static double real(const json_t *object, const char *key)
 {
@@ -61,7 +99,7 @@ static bool note_busy_machine(struct notes *notes, const json_t *document)
         load, cpus);
 }
 
-bool notes_of_bench(const json_t *document, struct notes *notes)
+static bool add_notes(const json_t *document, struct notes *notes)
 {
     size_t i, goals = 0, reached = 0;
     const json_t *row, *ratios = json_object_get(document, "ratios");
@@ -75,3 +113,11 @@ bool notes_of_bench(const json_t *document, struct notes *notes)
     return note_busy_machine(notes, document) &&
            (goals == 0 || notes_add(notes, NOTE_CLOSING, "%zu of %zu goals reached.", reached, goals));
 }
+
+const struct result_kind bench_result = {
+    .name = "bench",
+    .rows = "ratios",
+    COLUMN_LIST(COLUMNS),
+    .title = print_title,
+    .notes = add_notes,
+};

@@ -3,6 +3,7 @@
 #define OVERSELL_LOADTEST_BENCH_CASES_H
 
 #include "loadtest/bench/stage.h"
+#include "loadtest/report/table.h"
 
 #include <jansson.h>
 
@@ -56,5 +57,8 @@ json_t *bench_case_json(const struct bench_case *row, const struct tuning *tunin
                         const struct sample *samples, size_t count);
 /* The result of one that cannot be measured here. */
 json_t *bench_case_unavailable_json(const struct bench_case *row, const char *reason);
+
+/* How the result is printed. */
+extern const struct result_kind bench_result;
 
 #endif

@@ -3,6 +3,7 @@
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/selection.h"
+#include "loadtest/compare/compare_result.h"
 #include "loadtest/compare/comparison.h"
 #include "loadtest/report/events.h"
 #include "loadtest/report/output.h"
@@ -88,8 +89,9 @@ static int compare_in(struct lab *lab, const struct compare_settings *settings)
         complain("out of memory");
         return ENDED_ENVIRONMENT;
     }
-    return output_write(document, &settings->output) ? result_status(rows, settings->strategies)
-                                                     : ENDED_ENVIRONMENT;
+    return output_write(&compare_result, document, &settings->output)
+               ? result_status(rows, settings->strategies)
+               : ENDED_ENVIRONMENT;
 }
 
 int compare_main(int argc, char **argv)

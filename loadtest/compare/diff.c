@@ -3,6 +3,7 @@
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/selection.h"
+#include "loadtest/compare/compare_result.h"
 #include "loadtest/compare/comparison.h"
 #include "loadtest/compare/row.h"
 #include "loadtest/report/output.h"
@@ -137,7 +138,7 @@ static int print_diff(const json_t *rows, const struct texts *names, json_t *set
     json_auto_t *document = diff_document(rows, names->item[0], names->item[1], settings_json);
     if (!document)
         return ENDED_USAGE;
-    if (!output_write(document, &settings->output))
+    if (!output_write(&diff_result, document, &settings->output))
         return ENDED_ENVIRONMENT;
     size_t i;
     json_t *row;
@@ -153,7 +154,7 @@ static int diff_stored(const struct diff_settings *settings, const struct texts 
     json_auto_t *stored = result_load(settings->results);
     if (!stored)
         return ENDED_USAGE;
-    if (strcmp(result_kind(stored), "compare") != 0) {
+    if (strcmp(result_kind_name(stored), "compare") != 0) {
         fprintf(stderr, "loadtest diff: %s is not a result of compare\n", settings->results);
         return ENDED_USAGE;
     }

@@ -5,6 +5,7 @@
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/selection.h"
 #include "loadtest/explore/run/counterexample_output.h"
+#include "loadtest/explore/run/explore_result.h"
 #include "loadtest/explore/run/scenario_runner.h"
 #include "loadtest/explore/run/worker_processes.h"
 #include "loadtest/explore/serve/step_through.h"
@@ -246,7 +247,7 @@ static int explore_in(struct lab *lab, const struct explore_settings *settings,
         complain("out of memory");
         return ENDED_ENVIRONMENT;
     }
-    bool written = output_write(document, &settings->output);
+    bool written = output_write(&explore_result, document, &settings->output);
     if (settings->plan.limits.show && strcmp(settings->output.format, "json") != 0)
         print_counterexamples(rows);
     if (settings->save && !save_counterexamples(rows, settings->save))

@@ -262,7 +262,7 @@ static int faults_in(struct site *site, const struct faults_settings *settings)
         return ENDED_ENVIRONMENT;
     }
     /* What came before the end of a run that broke off may have taken hours. */
-    bool written = json_array_size(rows) == 0 || output_write(document, &settings->output);
+    bool written = json_array_size(rows) == 0 || output_write(&faults_result, document, &settings->output);
     return well && written ? result_status(rows, settings->strategies) : ENDED_ENVIRONMENT;
 }
 

@@ -1,5 +1,5 @@
-/* How the result of faults is printed: its columns, its title, and what stands beneath the table. */
-#include "loadtest/faults/sheet.h"
+/* How a result of `loadtest faults` is printed: its columns, its title, and the notes below the table. */
+#include "loadtest/faults/row.h"
 
 #include "loadtest/report/result.h"
 
@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* clang-format off */
-const struct column fault_columns[FAULT_COLUMNS] = {
+static const struct column COLUMNS[] = {
     {"fault", "fault", COLUMN_TEXT, 0, SHOW_ALL, 0,
      "what was broken"},
     {"strategy", "strategy", COLUMN_TEXT, 0, SHOW_ALL, 0,
@@ -63,7 +63,7 @@ const struct column fault_columns[FAULT_COLUMNS] = {
 };
 /* clang-format on */
 
-void title_faults(const json_t *document, char *ret_title, size_t size)
+static void print_title(const json_t *document, char *ret_title, size_t size)
 {
     const json_t *settings = json_object_get(document, "settings");
     int64_t seed = (int64_t)json_integer_value(json_object_get(settings, "seed"));
@@ -112,7 +112,7 @@ static bool add_unavailable(const json_t *rows, struct notes *notes)
     return true;
 }
 
-bool notes_of_faults(const json_t *document, struct notes *notes)
+static bool add_notes(const json_t *document, struct notes *notes)
 {
     const json_t *rows = json_object_get(document, "rows");
     size_t i;
@@ -130,3 +130,11 @@ bool notes_of_faults(const json_t *document, struct notes *notes)
     return add_shares(rows, notes) && add_unavailable(rows, notes) &&
            notes_add_verdicts(notes, rows, "row", "rows");
 }
+
+const struct result_kind faults_result = {
+    .name = "faults",
+    .rows = "rows",
+    COLUMN_LIST(COLUMNS),
+    .title = print_title,
+    .notes = add_notes,
+};

@@ -201,8 +201,8 @@ static int rush_in(struct lab *lab, const struct rush_settings *settings)
         complain("out of memory");
         return ENDED_ENVIRONMENT;
     }
-    return output_write(document, &settings->output) ? result_status(rows, settings->strategies)
-                                                     : ENDED_ENVIRONMENT;
+    return output_write(&rush_result, document, &settings->output) ? result_status(rows, settings->strategies)
+                                                                   : ENDED_ENVIRONMENT;
 }
 
 int rush_main(int argc, char **argv)

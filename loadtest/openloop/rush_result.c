@@ -1,7 +1,8 @@
-/* How the result of a rush is printed: its columns, its title, and what stands beneath the table. */
-#include "loadtest/openloop/rush_sheet.h"
+/* How a result of `loadtest rush` is printed: its columns, its title, and the notes below the table. */
+#include "loadtest/openloop/rush_row.h"
 
 #include "loadtest/cli/options.h"
+#include "loadtest/compare/compare_result.h"
 #include "loadtest/report/result.h"
 
 #include <inttypes.h>
@@ -13,7 +14,7 @@
 #define STEADY 10       /* the goal: p99 at most so many medians */
 
 /* clang-format off */
-const struct column rush_columns[RUSH_COLUMNS] = {
+static const struct column COLUMNS[] = {
     {"strategy", "strategy", COLUMN_TEXT, 0, SHOW_ALL, 0,
      "how orders are kept apart"},
     {"guarantee", "guarantee", COLUMN_TEXT, 0, SHOW_CSV, 0,
@@ -91,7 +92,7 @@ const struct column rush_columns[RUSH_COLUMNS] = {
 };
 /* clang-format on */
 
-void title_rush(const json_t *document, char *ret_title, size_t size)
+static void print_title(const json_t *document, char *ret_title, size_t size)
 {
     const json_t *settings = json_object_get(document, "settings");
     double percent = json_number_value(json_object_get(settings, "load_percent"));
@@ -228,7 +229,7 @@ static bool has_details(const json_t *row)
            json_array_size(json_object_get(row, "outcomes")) > 1;
 }
 
-bool notes_of_rush(const json_t *document, struct notes *notes)
+static bool add_notes(const json_t *document, struct notes *notes)
 {
     const json_t *rows = json_object_get(document, "rows");
     int64_t late_ms = result_number(json_object_get(document, "settings"), "late_ms");
@@ -248,3 +249,11 @@ bool notes_of_rush(const json_t *document, struct notes *notes)
     bool flat = strcmp(result_text(json_object_get(document, "settings"), "shape"), "flat") == 0;
     return (!flat || add_steadiness(rows, notes)) && notes_of_compare(document, notes);
 }
+
+const struct result_kind rush_result = {
+    .name = "rush",
+    .rows = "rows",
+    COLUMN_LIST(COLUMNS),
+    .title = print_title,
+    .notes = add_notes,
+};

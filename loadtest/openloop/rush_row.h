@@ -3,6 +3,7 @@
 #define OVERSELL_LOADTEST_OPENLOOP_RUSH_ROW_H
 
 #include "loadtest/openloop/rush_run.h"
+#include "loadtest/report/table.h"
 
 #include <jansson.h>
 
@@ -14,5 +15,8 @@ json_t *rush_row_new(const struct lab *lab, const struct rush_plan *plan, const 
 bool rush_folder_valid(const char *folder);
 /* Writes FOLDER/STRATEGY.ANSWER.hgrm for every kind of answer that there was; false, having said why on stderr. */
 bool rush_write_latencies(const char *folder, const char *strategy, const struct rush *rush);
+
+/* How the result is printed. */
+extern const struct result_kind rush_result;
 
 #endif

@@ -1,8 +1,8 @@
-/* The formats that a sheet can be printed in. */
+/* The formats that a table can be printed in. */
 #ifndef OVERSELL_LOADTEST_REPORT_FORMAT_H
 #define OVERSELL_LOADTEST_REPORT_FORMAT_H
 
-#include "loadtest/report/sheet.h"
+#include "loadtest/report/table.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@ struct page {
     size_t width; /* columns; 0: as wide as need be */
 };
 
-/* Prints the sheet; false, having said why on stderr. Errors of the stream are the caller's to look for. */
-typedef bool format_fn(const struct sheet *sheet, const struct page *page, FILE *out);
+/* Prints the table; false, having said why on stderr. Errors of the stream are the caller's to look for. */
+typedef bool format_fn(const struct result_table *table, const struct page *page, FILE *out);
 
 format_fn format_table;                             /* format_table.c: for terminals */
 format_fn format_json, format_csv, format_markdown; /* format_text.c */

@@ -1,4 +1,4 @@
-/* A sheet as one self-contained HTML file: title, plot, table, notes, settings, machine. */
+/* A table as one self-contained HTML file: title, plot, table, notes, settings, machine. */
 #include "loadtest/report/format.h"
 
 #include "loadtest/report/plot.h"
@@ -31,23 +31,6 @@ void print_escaped(FILE *out, const char *text)
         }
 }
 
-/* Colour comes beside ✓, ✗ and words, never alone. */
-static const char *class_of(const struct column *column, const json_t *row)
-{
-    const json_t *value = cell_value(column, row);
-    const char *text = json_string_value(value);
-    if (column->type == COLUMN_NUMBER)
-        return "n";
-    if (column->type == COLUMN_MARK && value)
-        return json_is_true(value) ? "good" : "caught";
-    if (column->type == COLUMN_VERDICT && text)
-        return strcmp(text, "ok") == 0                                           ? "good"
-               : strcmp(text, "oversold-as-expected") == 0                       ? "caught"
-               : strcmp(text, "flawed") == 0 || strcmp(text, "unavailable") == 0 ? ""
-                                                                                 : "bad";
-    return "";
-}
-
 static void print_heading(FILE *out, const char *heading)
 {
     const char *second = strchr(heading, '\n');
@@ -60,30 +43,31 @@ static void print_heading(FILE *out, const char *heading)
     }
 }
 
-static void print_table(const struct sheet *sheet, FILE *out)
+static void print_table(const struct result_table *table, FILE *out)
 {
     char buffer[CELL_MAX];
     fputs("<div class=\"wide\"><table>\n<thead><tr>", out);
-    for (size_t i = 0; i < sheet->column_count; i++) {
-        const struct column *column = &sheet->columns[i];
+    for (size_t i = 0; i < table->kind->column_count; i++) {
+        const struct column *column = &table->kind->columns[i];
         if (!(column->shown & SHOW_PAGE))
             continue;
         fprintf(out, "<th scope=\"col\"%s title=\"", column->type == COLUMN_NUMBER ? " class=\"n\"" : "");
         print_escaped(out, column->meaning);
         fputs("\">", out);
-        print_heading(out, sheet_heading(sheet, column));
+        print_heading(out, table_heading(table, column));
         fputs("</th>", out);
     }
     fputs("</tr></thead>\n<tbody>\n", out);
     size_t r;
     json_t *row;
-    json_array_foreach(sheet->rows, r, row) {
+    json_array_foreach(table->rows, r, row) {
         fputs("<tr>", out);
-        for (size_t i = 0; i < sheet->column_count; i++) {
-            const struct column *column = &sheet->columns[i];
+        for (size_t i = 0; i < table->kind->column_count; i++) {
+            const struct column *column = &table->kind->columns[i];
             if (!(column->shown & SHOW_PAGE))
                 continue;
-            fprintf(out, "<td class=\"%s\">", class_of(column, row));
+            fprintf(out, "<td class=\"%s\">",
+                    column->type == COLUMN_NUMBER ? "n" : cell_style(column, row)->html);
             print_escaped(out, cell_text(column, row, buffer));
             fputs("</td>", out);
         }
@@ -112,26 +96,26 @@ static void print_facts(const char *heading, json_t *object, FILE *out)
     fputs("</dl>\n", out);
 }
 
-static void print_notes(const struct sheet *sheet, FILE *out)
+static void print_notes(const struct result_table *table, FILE *out)
 {
-    for (size_t i = 0; i < sheet->notes.count; i++) {
-        const struct note *note = &sheet->notes.item[i];
+    for (size_t i = 0; i < table->notes.count; i++) {
+        const struct note *note = &table->notes.item[i];
         fprintf(out, "<p%s>", note->kind == NOTE_WARNING ? " class=\"warning\"" : "");
         print_escaped(out, note->text);
         fputs("</p>\n", out);
     }
 }
 
-bool format_html(const struct sheet *sheet, const struct page *page, FILE *out)
+bool format_html(const struct result_table *table, const struct page *page, FILE *out)
 {
     (void)page;
-    const char *at = json_string_value(json_object_get(sheet->document, "at"));
+    const char *at = json_string_value(json_object_get(table->document, "at"));
     fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
           "<meta name=\"viewport\" content=\"width=device-width\">\n<title>oversell: ",
           out);
-    print_escaped(out, sheet->title);
+    print_escaped(out, table->title);
     fprintf(out, "</title>\n<style>%s</style>\n</head>\n<body>\n<h1>oversell</h1>\n<p>", STYLE);
-    print_escaped(out, sheet->title);
+    print_escaped(out, table->title);
     fputs(".", out);
     if (at) {
         fputs(" Measured at ", out);
@@ -141,16 +125,16 @@ bool format_html(const struct sheet *sheet, const struct page *page, FILE *out)
     fputs("</p>\n", out);
 
     /* Without gnuplot there is still the table. The XML head of an SVG file has no place inside HTML. */
-    char *svg = sheet->has_plot ? plot_svg(sheet) : NULL;
+    char *svg = table->kind->has_plot ? plot_svg(table) : NULL;
     const char *body = svg ? strstr(svg, "<svg") : NULL;
     if (body)
         fprintf(out, "<figure>%s</figure>\n", body);
     free(svg);
 
-    print_table(sheet, out);
-    print_notes(sheet, out);
-    print_facts("Settings", json_object_get(sheet->document, "settings"), out);
-    print_facts("Machine", json_object_get(sheet->document, "machine"), out);
+    print_table(table, out);
+    print_notes(table, out);
+    print_facts("Settings", json_object_get(table->document, "settings"), out);
+    print_facts("Machine", json_object_get(table->document, "machine"), out);
     fputs("</body>\n</html>\n", out);
     return true;
 }

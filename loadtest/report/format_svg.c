@@ -6,14 +6,14 @@
 
 #include <stdlib.h>
 
-bool format_svg(const struct sheet *sheet, const struct page *page, FILE *out)
+bool format_svg(const struct result_table *table, const struct page *page, FILE *out)
 {
     (void)page;
-    if (!sheet->has_plot) {
+    if (!table->kind->has_plot) {
         complain("there is no plot of this kind of result");
         return false;
     }
-    char *svg = plot_svg(sheet);
+    char *svg = plot_svg(table);
     if (!svg)
         return false;
     fputs(svg, out);

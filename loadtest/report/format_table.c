@@ -1,9 +1,8 @@
-/* A sheet as a table on a terminal: what was promised first, then figures, as many columns as there is
+/* A table as a table on a terminal: what was promised first, then figures, as many columns as there is
  * room for. */
 #include "loadtest/report/format.h"
 
 #include "loadtest/cli/terminal.h"
-#include "loadtest/stats/verdict.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,78 +28,60 @@ static const char *heading_line(const char *heading, int line, char *buffer)
     return buffer;
 }
 
-static size_t column_width(const struct sheet *sheet, const struct column *column)
+static size_t column_width(const struct result_table *table, const struct column *column)
 {
     char buffer[CELL_MAX];
     size_t width = 0, i;
     for (int line = 0; line < HEADING_LINES; line++) {
-        size_t heading = display_width(heading_line(sheet_heading(sheet, column), line, buffer));
+        size_t heading = display_width(heading_line(table_heading(table, column), line, buffer));
         width = heading > width ? heading : width;
     }
     json_t *row;
-    json_array_foreach(sheet->rows, i, row) {
+    json_array_foreach(table->rows, i, row) {
         size_t cell = display_width(cell_text(column, row, buffer));
         width = cell > width ? cell : width;
     }
     return width;
 }
 
-static size_t total_width(const struct sheet *sheet, const struct layout *layout)
+static size_t total_width(const struct result_table *table, const struct layout *layout)
 {
     size_t total = 0;
-    for (size_t i = 0; i < sheet->column_count; i++)
+    for (size_t i = 0; i < table->kind->column_count; i++)
         if (layout->shown[i])
             total += layout->width[i] + (total ? layout->gap : 0);
     return total;
 }
 
 /* Finds the column that can be spared most; false if none can. */
-static bool find_spare(const struct sheet *sheet, const struct layout *layout, size_t *ret_column)
+static bool find_spare(const struct result_table *table, const struct layout *layout, size_t *ret_column)
 {
     int highest = 0;
-    for (size_t i = 0; i < sheet->column_count; i++)
-        if (layout->shown[i] && sheet->columns[i].rank > highest) {
-            highest = sheet->columns[i].rank;
+    for (size_t i = 0; i < table->kind->column_count; i++)
+        if (layout->shown[i] && table->kind->columns[i].rank > highest) {
+            highest = table->kind->columns[i].rank;
             *ret_column = i;
         }
     return highest > 0;
 }
 
-static void lay_out(const struct sheet *sheet, size_t width, struct layout *ret_layout)
+static void lay_out(const struct result_table *table, size_t width, struct layout *ret_layout)
 {
     *ret_layout = (struct layout){.gap = 2};
-    for (size_t i = 0; i < sheet->column_count; i++) {
-        ret_layout->shown[i] = (sheet->columns[i].shown & SHOW_TABLE) != 0;
-        ret_layout->width[i] = column_width(sheet, &sheet->columns[i]);
+    for (size_t i = 0; i < table->kind->column_count; i++) {
+        ret_layout->shown[i] = (table->kind->columns[i].shown & SHOW_TABLE) != 0;
+        ret_layout->width[i] = column_width(table, &table->kind->columns[i]);
     }
     size_t spare;
-    if (width > 0 && total_width(sheet, ret_layout) > width)
+    if (width > 0 && total_width(table, ret_layout) > width)
         ret_layout->gap = 1;
-    while (width > 0 && total_width(sheet, ret_layout) > width && find_spare(sheet, ret_layout, &spare))
+    while (width > 0 && total_width(table, ret_layout) > width && find_spare(table, ret_layout, &spare))
         ret_layout->shown[spare] = false;
 }
 
 /* ---- printing ------------------------------------------------------------------------------------------ */
 
 static const char RESET[] = "\033[0m", BOLD[] = "\033[1m", DIM[] = "\033[2m";
-
-static const char *colour_of(const struct column *column, const json_t *row)
-{
-    static const char *const COLOURS[VERDICT_COUNT] = {
-        [VERDICT_OK] = "\033[32m",           [VERDICT_OVERSOLD_AS_EXPECTED] = "\033[33m",
-        [VERDICT_FLAWED] = "\033[36m",       [VERDICT_UNKNOWN] = "",
-        [VERDICT_UNAVAILABLE] = "\033[2m",   [VERDICT_NOTHING_SHOWN] = "\033[1;31m",
-        [VERDICT_NOT_CAUGHT] = "\033[1;31m", [VERDICT_MIXED] = "\033[1;31m",
-        [VERDICT_BROKEN] = "\033[1;31m",     [VERDICT_CAUGHT] = "\033[33m",
-    };
-    enum verdict verdict;
-    const json_t *value = cell_value(column, row);
-    if (column->type == COLUMN_MARK && value)
-        return json_is_true(value) ? COLOURS[VERDICT_OK] : COLOURS[VERDICT_OVERSOLD_AS_EXPECTED];
-    if (column->type == COLUMN_VERDICT && verdict_parse(json_string_value(value), &verdict))
-        return COLOURS[verdict];
-    return "";
-}
 
 static void print_spaces(FILE *out, size_t count)
 {
@@ -118,46 +99,46 @@ static void print_cell(FILE *out, const char *text, size_t width, bool right, co
         print_spaces(out, padding);
 }
 
-static void print_headings(const struct sheet *sheet, const struct layout *layout, const struct page *page,
-                           FILE *out)
+static void print_headings(const struct result_table *table, const struct layout *layout,
+                           const struct page *page, FILE *out)
 {
     char buffer[128];
     bool two = false;
-    for (size_t i = 0; i < sheet->column_count; i++)
-        two = two || (layout->shown[i] && strchr(sheet_heading(sheet, &sheet->columns[i]), '\n'));
+    for (size_t i = 0; i < table->kind->column_count; i++)
+        two = two || (layout->shown[i] && strchr(table_heading(table, &table->kind->columns[i]), '\n'));
     for (int line = two ? 0 : 1; line < HEADING_LINES; line++) {
-        for (size_t i = 0, printed = 0; i < sheet->column_count; i++) {
+        for (size_t i = 0, printed = 0; i < table->kind->column_count; i++) {
             if (!layout->shown[i])
                 continue;
             /* A heading of one line stands on the lower one. */
-            const char *heading = sheet_heading(sheet, &sheet->columns[i]);
+            const char *heading = table_heading(table, &table->kind->columns[i]);
             bool single = !strchr(heading, '\n');
             heading_line(heading, single ? 1 - line : line, buffer);
             print_spaces(out, printed++ ? layout->gap : 0);
-            print_cell(out, buffer, layout->width[i], sheet->columns[i].type == COLUMN_NUMBER,
+            print_cell(out, buffer, layout->width[i], table->kind->columns[i].type == COLUMN_NUMBER,
                        page->colour ? BOLD : "");
         }
         fputc('\n', out);
     }
-    for (size_t width = total_width(sheet, layout); width > 0; width--)
+    for (size_t width = total_width(table, layout); width > 0; width--)
         fputs("─", out);
     fputc('\n', out);
 }
 
-static void print_rows(const struct sheet *sheet, const struct layout *layout, const struct page *page,
+static void print_rows(const struct result_table *table, const struct layout *layout, const struct page *page,
                        FILE *out)
 {
     char buffer[CELL_MAX];
     size_t r;
     json_t *row;
-    json_array_foreach(sheet->rows, r, row) {
-        for (size_t i = 0, printed = 0; i < sheet->column_count; i++) {
-            const struct column *column = &sheet->columns[i];
+    json_array_foreach(table->rows, r, row) {
+        for (size_t i = 0, printed = 0; i < table->kind->column_count; i++) {
+            const struct column *column = &table->kind->columns[i];
             if (!layout->shown[i])
                 continue;
             print_spaces(out, printed++ ? layout->gap : 0);
             print_cell(out, cell_text(column, row, buffer), layout->width[i], column->type == COLUMN_NUMBER,
-                       page->colour ? colour_of(column, row) : "");
+                       page->colour ? cell_style(column, row)->colour : "");
         }
         fputc('\n', out);
     }
@@ -185,17 +166,18 @@ static void print_wrapped(FILE *out, const char *head, const char *text, size_t 
     fputc('\n', out);
 }
 
-static void print_left_out(const struct sheet *sheet, const struct layout *layout, size_t width, FILE *out)
+static void print_left_out(const struct result_table *table, const struct layout *layout, size_t width,
+                           FILE *out)
 {
     char *names = NULL;
     size_t size, count = 0;
     FILE *list = open_memstream(&names, &size);
     if (!list)
         return;
-    for (size_t i = 0; i < sheet->column_count; i++)
-        if ((sheet->columns[i].shown & SHOW_TABLE) && !layout->shown[i]) {
+    for (size_t i = 0; i < table->kind->column_count; i++)
+        if ((table->kind->columns[i].shown & SHOW_TABLE) && !layout->shown[i]) {
             fprintf(list, "%s", count++ ? ", " : "");
-            for (const char *c = sheet->columns[i].heading; *c; c++)
+            for (const char *c = table->kind->columns[i].heading; *c; c++)
                 if (*c != '\n')
                     fputc(*c, list);
                 else if (c[-1] != '-')
@@ -206,22 +188,22 @@ static void print_left_out(const struct sheet *sheet, const struct layout *layou
     free(names);
 }
 
-bool format_table(const struct sheet *sheet, const struct page *page, FILE *out)
+bool format_table(const struct result_table *table, const struct page *page, FILE *out)
 {
     static const char *const HEADS[] = {
         [NOTE_WITNESS] = "  ✗ ", [NOTE_ADVICE] = "  → ", [NOTE_WARNING] = "  ! ", [NOTE_CLOSING] = ""};
     struct layout layout;
     size_t note_width = page->width > 0 && page->width < NOTE_WIDTH ? page->width : NOTE_WIDTH;
-    lay_out(sheet, page->width, &layout);
+    lay_out(table, page->width, &layout);
 
-    print_wrapped(out, "", sheet->title, note_width);
+    print_wrapped(out, "", table->title, note_width);
     fputc('\n', out);
-    print_headings(sheet, &layout, page, out);
-    print_rows(sheet, &layout, page, out);
-    print_left_out(sheet, &layout, note_width, out);
-    for (size_t i = 0; i < sheet->notes.count; i++) {
-        const struct note *note = &sheet->notes.item[i];
-        if (i == 0 || note->kind != sheet->notes.item[i - 1].kind)
+    print_headings(table, &layout, page, out);
+    print_rows(table, &layout, page, out);
+    print_left_out(table, &layout, note_width, out);
+    for (size_t i = 0; i < table->notes.count; i++) {
+        const struct note *note = &table->notes.item[i];
+        if (i == 0 || note->kind != table->notes.item[i - 1].kind)
             fputc('\n', out);
         const char *style = !page->colour                ? ""
                             : note->kind == NOTE_CLOSING ? BOLD

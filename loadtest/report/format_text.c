@@ -1,13 +1,13 @@
-/* A sheet as JSON and CSV for programs, and as Markdown for READMEs. */
+/* A table as JSON and CSV for programs, and as Markdown for READMEs. */
 #include "loadtest/cli/complain.h"
 #include "loadtest/report/format.h"
 
 #include <string.h>
 
-bool format_json(const struct sheet *sheet, const struct page *page, FILE *out)
+bool format_json(const struct result_table *table, const struct page *page, FILE *out)
 {
     (void)page;
-    if (json_dumpf(sheet->document, out, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) != 0) {
+    if (json_dumpf(table->document, out, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) != 0) {
         complain("the result cannot be written as JSON");
         return false;
     }
@@ -32,19 +32,19 @@ static void print_csv_field(FILE *out, const char *text, bool is_text)
     fputc('"', out);
 }
 
-bool format_csv(const struct sheet *sheet, const struct page *page, FILE *out)
+bool format_csv(const struct result_table *table, const struct page *page, FILE *out)
 {
     (void)page;
     char buffer[CELL_MAX];
-    for (size_t i = 0, printed = 0; i < sheet->column_count; i++)
-        if (sheet->columns[i].shown & SHOW_CSV)
-            fprintf(out, "%s%s", printed++ ? "," : "", sheet->columns[i].path);
+    for (size_t i = 0, printed = 0; i < table->kind->column_count; i++)
+        if (table->kind->columns[i].shown & SHOW_CSV)
+            fprintf(out, "%s%s", printed++ ? "," : "", table->kind->columns[i].path);
     fputs("\r\n", out);
     size_t r;
     json_t *row;
-    json_array_foreach(sheet->rows, r, row) {
-        for (size_t i = 0, printed = 0; i < sheet->column_count; i++) {
-            const struct column *column = &sheet->columns[i];
+    json_array_foreach(table->rows, r, row) {
+        for (size_t i = 0, printed = 0; i < table->kind->column_count; i++) {
+            const struct column *column = &table->kind->columns[i];
             if (!(column->shown & SHOW_CSV))
                 continue;
             if (printed++)
@@ -101,39 +101,39 @@ static void print_markdown_origin(const json_t *document, FILE *out)
     print_markdown(out, origin);
 }
 
-bool format_markdown(const struct sheet *sheet, const struct page *page, FILE *out)
+bool format_markdown(const struct result_table *table, const struct page *page, FILE *out)
 {
     (void)page;
     char buffer[CELL_MAX];
-    print_markdown(out, sheet->title);
-    print_markdown_origin(sheet->document, out);
+    print_markdown(out, table->title);
+    print_markdown_origin(table->document, out);
     fputs("\n\n|", out);
-    for (size_t i = 0; i < sheet->column_count; i++)
-        if (sheet->columns[i].shown & SHOW_PAGE) {
+    for (size_t i = 0; i < table->kind->column_count; i++)
+        if (table->kind->columns[i].shown & SHOW_PAGE) {
             fputc(' ', out);
-            print_markdown_heading(out, sheet_heading(sheet, &sheet->columns[i]));
+            print_markdown_heading(out, table_heading(table, &table->kind->columns[i]));
             fputs(" |", out);
         }
     fputs("\n|", out);
-    for (size_t i = 0; i < sheet->column_count; i++)
-        if (sheet->columns[i].shown & SHOW_PAGE)
-            fputs(sheet->columns[i].type == COLUMN_NUMBER ? " ---: |" : " --- |", out);
+    for (size_t i = 0; i < table->kind->column_count; i++)
+        if (table->kind->columns[i].shown & SHOW_PAGE)
+            fputs(table->kind->columns[i].type == COLUMN_NUMBER ? " ---: |" : " --- |", out);
     fputc('\n', out);
     size_t r;
     json_t *row;
-    json_array_foreach(sheet->rows, r, row) {
+    json_array_foreach(table->rows, r, row) {
         fputc('|', out);
-        for (size_t i = 0; i < sheet->column_count; i++)
-            if (sheet->columns[i].shown & SHOW_PAGE) {
+        for (size_t i = 0; i < table->kind->column_count; i++)
+            if (table->kind->columns[i].shown & SHOW_PAGE) {
                 fputc(' ', out);
-                print_markdown(out, cell_text(&sheet->columns[i], row, buffer));
+                print_markdown(out, cell_text(&table->kind->columns[i], row, buffer));
                 fputs(" |", out);
             }
         fputc('\n', out);
     }
     fputc('\n', out);
-    for (size_t i = 0; i < sheet->notes.count; i++) {
-        const struct note *note = &sheet->notes.item[i];
+    for (size_t i = 0; i < table->notes.count; i++) {
+        const struct note *note = &table->notes.item[i];
         if (note->kind == NOTE_CLOSING)
             fputc('\n', out);
         fputs(note->kind == NOTE_CLOSING ? "" : note->kind == NOTE_WARNING ? "- **!** " : "- ", out);

@@ -1,5 +1,4 @@
-/* What stands beneath a table in words: witnesses, what to do about what was found, and a closing
- * sentence. */
+/* The notes below a result table: counterexamples, advice, warnings and a closing sentence. */
 #ifndef OVERSELL_LOADTEST_REPORT_NOTES_H
 #define OVERSELL_LOADTEST_REPORT_NOTES_H
 
@@ -24,9 +23,8 @@ struct notes {
     size_t count;
 };
 
-/* Each adds to *notes the notes of a document of its kind; false when out of memory. */
+/* Adds to *notes what a document of one kind calls for; false when out of memory. */
 typedef bool notes_fn(const json_t *document, struct notes *notes);
-notes_fn notes_of_compare, notes_of_explore, notes_of_diff, notes_of_bench;
 
 __attribute__((format(printf, 3, 4))) bool notes_add(struct notes *notes, enum note_kind kind,
                                                      const char *format, ...);

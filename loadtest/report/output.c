@@ -5,7 +5,7 @@
 #include "loadtest/cli/terminal.h"
 #include "loadtest/report/format.h"
 #include "loadtest/report/plot.h"
-#include "loadtest/report/sheet.h"
+#include "loadtest/report/table.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -106,7 +106,7 @@ bool output_file(const char *path, const char *text, size_t length)
 }
 
 /* To PATH, or to stdout where it is NULL. */
-static bool write_format(const struct sheet *sheet, enum format format, const char *path)
+static bool write_format(const struct result_table *table, enum format format, const char *path)
 {
     struct page page = {0};
     if (!path)
@@ -114,7 +114,7 @@ static bool write_format(const struct sheet *sheet, enum format format, const ch
     char *text = NULL;
     size_t length;
     FILE *out = open_memstream(&text, &length);
-    bool written = out && FORMATS[format](sheet, &page, out);
+    bool written = out && FORMATS[format](table, &page, out);
     if (out && fclose(out) != 0)
         written = false;
     if (written && path) {
@@ -128,15 +128,16 @@ static bool write_format(const struct sheet *sheet, enum format format, const ch
     return written;
 }
 
-bool output_write(const json_t *document, const struct output_settings *settings)
+bool output_write(const struct result_kind *kind, const json_t *document,
+                  const struct output_settings *settings)
 {
-    struct sheet sheet;
-    if (!sheet_open(document, &sheet))
+    struct result_table table;
+    if (!table_open(kind, document, &table))
         return false;
-    bool written = write_format(&sheet, format_by_name(settings->format), settings->output);
+    bool written = write_format(&table, format_by_name(settings->format), settings->output);
     for (enum format format = 0; format < FORMAT_COUNT; format++)
         if (settings->exports[format])
-            written = write_format(&sheet, format, settings->exports[format]) && written;
-    sheet_close(&sheet);
+            written = write_format(&table, format, settings->exports[format]) && written;
+    table_close(&table);
     return written;
 }

@@ -3,6 +3,7 @@
 #define OVERSELL_LOADTEST_REPORT_OUTPUT_H
 
 #include "loadtest/cli/options.h"
+#include "loadtest/report/table.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -25,9 +26,10 @@ extern const struct option_rows output_options; /* fill a struct output_settings
 /* Checks, before anything is started, that the files can be written and the plot drawn; says why not on
  * stderr. */
 bool output_valid(const struct output_settings *settings);
-/* Writes the document everywhere it should go; false, having said on stderr what could not be written. A
- * file is replaced as a whole or not at all. */
-bool output_write(const json_t *document, const struct output_settings *settings);
+/* Writes the document, a result of this kind, everywhere it should go; false, having said on stderr what could not be written.
+ * A file is replaced as a whole or not at all. */
+bool output_write(const struct result_kind *kind, const json_t *document,
+                  const struct output_settings *settings);
 /* The same two for one file of TEXT. */
 bool output_file_valid(const char *path);
 bool output_file(const char *path, const char *text, size_t length);

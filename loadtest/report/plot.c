@@ -2,7 +2,6 @@
 #include "loadtest/report/plot.h"
 
 #include "loadtest/cli/complain.h"
-#include "loadtest/compare/row.h"
 #include "loadtest/testbed/child.h"
 
 #include <signal.h>
@@ -44,12 +43,12 @@ static bool rate_counts(const json_t *row)
 }
 
 /* One line a strategy: its place from the top, name, units oversold, orders a second; "?" stands for none. */
-static void print_data(FILE *script, const struct sheet *sheet)
+static void print_data(FILE *script, const struct result_table *table)
 {
     size_t i;
     json_t *row;
     fputs("$rows << END\n", script);
-    json_array_foreach(sheet->rows, i, row) {
+    json_array_foreach(table->rows, i, row) {
         const char *name = json_string_value(json_object_get(row, "strategy"));
         fprintf(script, "%zu ", i + 1);
         print_name(script, name ? name : "?");
@@ -76,7 +75,7 @@ static void print_bars(FILE *script, int value, const char *title, const char *c
             title, value, value, colour, value, format, value);
 }
 
-static int script_file(const struct sheet *sheet)
+static int script_file(const struct result_table *table)
 {
     int file = memfd_create("oversell-plot", MFD_CLOEXEC);
     FILE *script = file >= 0 ? fdopen(dup(file), "w") : NULL;
@@ -85,11 +84,11 @@ static int script_file(const struct sheet *sheet)
             close(file);
         return -1;
     }
-    size_t rows = json_array_size(sheet->rows);
+    size_t rows = json_array_size(table->rows);
     double most = 1, fastest = 0;
     size_t i;
     json_t *row;
-    json_array_foreach(sheet->rows, i, row) {
+    json_array_foreach(table->rows, i, row) {
         most = figure(row, "oversold") > most ? figure(row, "oversold") : most;
         fastest = rate_counts(row) && figure(row, "orders_per_s") > fastest ? figure(row, "orders_per_s")
                                                                             : fastest;
@@ -102,7 +101,7 @@ static int script_file(const struct sheet *sheet)
             "set grid xtics linecolor rgb '#dddddd'\nset format x '%%.0f'\nset xtics autofreq rotate by -30\n"
             "set yrange [%zu.6:0.4]\n",
             WIDTH_PIXELS, (rows > ROWS_MIN ? rows : ROWS_MIN) * ROW_PIXELS + FRAME_PIXELS, rows);
-    print_data(script, sheet);
+    print_data(script, table);
     bool rated = fastest > 0; /* a run without a throughput phase has one panel */
     fprintf(script, "set multiplot layout 1,%d\n", rated ? 2 : 1);
     fprintf(script, "set xrange [0:%.0f]\n", most * 1.15 + 1);
@@ -129,9 +128,9 @@ bool plot_is_possible(void)
     return version != NULL;
 }
 
-char *plot_svg(const struct sheet *sheet)
+char *plot_svg(const struct result_table *table)
 {
-    int script = script_file(sheet);
+    int script = script_file(table);
     char *svg = NULL;
     if (script >= 0) {
         struct child_plan plan = {

@@ -2,10 +2,10 @@
 #ifndef OVERSELL_LOADTEST_REPORT_PLOT_H
 #define OVERSELL_LOADTEST_REPORT_PLOT_H
 
-#include "loadtest/report/sheet.h"
+#include "loadtest/report/table.h"
 
 /* The plot as an SVG document, to be freed; NULL, having said why on stderr. */
-char *plot_svg(const struct sheet *sheet);
+char *plot_svg(const struct result_table *table);
 /* gnuplot can be run. */
 bool plot_is_possible(void);
 

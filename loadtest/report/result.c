@@ -88,7 +88,7 @@ json_t *result_load(const char *path)
     return document;
 }
 
-const char *result_kind(const json_t *document)
+const char *result_kind_name(const json_t *document)
 {
     const char *kind = json_string_value(json_object_get(document, "kind"));
     if (kind)

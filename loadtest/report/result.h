@@ -13,7 +13,7 @@ json_t *result_new(const char *kind, json_t *settings);
 /* Reads a document from a file, "-" for stdin. NULL, having said why on stderr. */
 json_t *result_load(const char *path);
 /* The kind of a document: what it says, or what its members tell; "" if it is none that we know. */
-const char *result_kind(const json_t *document);
+const char *result_kind_name(const json_t *document);
 
 /* A member of a row: a number, 0 where there is none, or a text, "" where there is none; borrowed. */
 int64_t result_number(const json_t *row, const char *key);

@@ -1,6 +1,6 @@
-/* A stored result as a sheet to print: its title, its columns as data, its rows, and notes beneath. */
-#ifndef OVERSELL_LOADTEST_REPORT_SHEET_H
-#define OVERSELL_LOADTEST_REPORT_SHEET_H
+/* A result as a table that every format prints: its rows, the columns that its command declares, its title and notes. */
+#ifndef OVERSELL_LOADTEST_REPORT_TABLE_H
+#define OVERSELL_LOADTEST_REPORT_TABLE_H
 
 #include "loadtest/report/notes.h"
 
@@ -15,7 +15,7 @@ enum column_type {
     COLUMN_VERDICT, /* the name of a verdict */
 };
 
-/* Where a column is shown. */
+/* Where a column is shown; several, or-ed. */
 enum { SHOW_TABLE = 1, SHOW_PAGE = 2 /* Markdown and HTML */, SHOW_CSV = 4, SHOW_ALL = 7 };
 
 struct column {
@@ -28,25 +28,47 @@ struct column {
     const char *meaning;
 };
 
-struct sheet {
-    const json_t *document;
-    char title[400];
+/* How the results of one command are printed. Each command declares one. */
+struct result_kind {
+    const char *name; /* "compare": what a document's member "kind" says */
+    const char *rows; /* the document's member that holds the rows */
     const struct column *columns;
     size_t column_count;
+    /* Writes what was done, in words without a full stop, into RET_TITLE of SIZE bytes. */
+    void (*title)(const json_t *document, char *ret_title, size_t size);
+    notes_fn *notes;
+    bool has_plot;
+};
+
+#define COLUMN_LIST(array) .columns = (array), .column_count = sizeof(array) / sizeof(array)[0]
+
+struct result_table {
+    const struct result_kind *kind;
+    const json_t *document;
+    char title[400];
     const json_t *rows;
     struct notes notes;
-    bool has_plot;
+};
+
+/* How a cell looks on a terminal and in HTML; what is coloured has a mark or a word as well. */
+struct cell_style {
+    const char *mark;   /* stands before the word */
+    const char *colour; /* an escape sequence, or "" */
+    const char *html;   /* a class of the style sheet, or "" */
 };
 
 #define CELL_MAX 512
 
-/* Lays out a document, which must live as long. False, having said why on stderr. */
-bool sheet_open(const json_t *document, struct sheet *ret_sheet);
-void sheet_close(struct sheet *sheet);
+/* Prepares DOCUMENT, a result of this kind, for printing; both must outlive the table, which table_close releases. False,
+ * having said why on stderr. */
+bool table_open(const struct result_kind *kind, const json_t *document, struct result_table *ret_table);
+void table_close(struct result_table *table);
 
-const char *sheet_heading(const struct sheet *sheet, const struct column *column);
+const char *table_heading(const struct result_table *table, const struct column *column);
 /* The cell's value, NULL where the row has none. */
 const json_t *cell_value(const struct column *column, const json_t *row);
+/* Never NULL; static storage. */
+const struct cell_style *cell_style(const struct column *column, const json_t *row);
 /* The cell as people read it: digits in groups, ✓ and ✗ beside words, "–" for nothing. BUFFER of
  * CELL_MAX bytes, returned. */
 const char *cell_text(const struct column *column, const json_t *row, char *buffer);

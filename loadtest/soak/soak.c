@@ -81,7 +81,7 @@ static enum exit_status begin(const struct soak_settings *settings, json_t **ret
         return ENDED_ENVIRONMENT;
     }
     *ret_document = result_load(settings->resume);
-    if (*ret_document && strcmp(result_kind(*ret_document), "soak") == 0 &&
+    if (*ret_document && strcmp(result_kind_name(*ret_document), "soak") == 0 &&
         json_equal(json_object_get(*ret_document, "settings"), now))
         return ENDED_AS_EXPECTED;
     if (*ret_document)
@@ -146,7 +146,7 @@ static int soak_in(struct lab *lab, struct soak_settings *settings, json_t *docu
      * of before is not replaced by a part of the next. */
     const json_t *rows = json_object_get(document, "rows");
     bool is_worth_it = well || (!settings->resume && json_array_size(rows) > 0);
-    bool written = !is_worth_it || output_write(document, &settings->output);
+    bool written = !is_worth_it || output_write(&soak_result, document, &settings->output);
     return well && written ? result_status(rows, settings->strategies) : ENDED_ENVIRONMENT;
 }
 

@@ -3,7 +3,7 @@
 #define OVERSELL_LOADTEST_SOAK_SOAK_H
 
 #include "loadtest/compare/measure.h"
-#include "loadtest/report/sheet.h"
+#include "loadtest/report/table.h"
 
 /* What is sold, and how, under each strategy alike. */
 struct soak_plan {
@@ -43,11 +43,7 @@ bool soak_keeps_books(const struct soak_tally *tally);
 /* The row of a result; TALLY is NULL for a strategy that is not available. NULL when out of memory. */
 json_t *soak_row_new(const struct subject *subject, const struct soak_tally *tally);
 
-/* How the result is printed (soak_sheet.c). */
-enum { SOAK_COLUMNS = 17 };
-
-extern const struct column soak_columns[SOAK_COLUMNS];
-void title_soak(const json_t *document, char *ret_title, size_t size);
-notes_fn notes_of_soak;
+/* How the result is printed. */
+extern const struct result_kind soak_result;
 
 #endif

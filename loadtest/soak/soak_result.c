@@ -1,4 +1,4 @@
-/* How the result of a long sale is printed: its columns, its title, and what stands beneath the table. */
+/* How a result of `loadtest soak` is printed: its columns, its title, and the notes below the table. */
 #include "loadtest/soak/soak.h"
 
 #include "loadtest/report/result.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 /* clang-format off */
-const struct column soak_columns[SOAK_COLUMNS] = {
+static const struct column COLUMNS[] = {
     {"strategy", "strategy", COLUMN_TEXT, 0, SHOW_ALL, 0,
      "how orders are kept apart"},
     {"orders", "orders", COLUMN_NUMBER, 0, SHOW_ALL, 0,
@@ -45,7 +45,7 @@ const struct column soak_columns[SOAK_COLUMNS] = {
 };
 /* clang-format on */
 
-void title_soak(const json_t *document, char *ret_title, size_t size)
+static void print_title(const json_t *document, char *ret_title, size_t size)
 {
     const json_t *settings = json_object_get(document, "settings");
     snprintf(ret_title, size,
@@ -54,7 +54,7 @@ void title_soak(const json_t *document, char *ret_title, size_t size)
              result_number(settings, "connections"), result_number(settings, "slice"));
 }
 
-bool notes_of_soak(const json_t *document, struct notes *notes)
+static bool add_notes(const json_t *document, struct notes *notes)
 {
     int64_t orders = 0;
     size_t i, broken = 0, sold = 0;
@@ -75,3 +75,11 @@ bool notes_of_soak(const json_t *document, struct notes *notes)
                      sold == 1 ? "y" : "ies",
                      broken ? "NOT all is well." : "Memory is flat, descriptors are closed, books balance.");
 }
+
+const struct result_kind soak_result = {
+    .name = "soak",
+    .rows = "rows",
+    COLUMN_LIST(COLUMNS),
+    .title = print_title,
+    .notes = add_notes,
+};

@@ -1,12 +1,84 @@
-/* What stands beneath the table of an exploration, in words. */
-#include "loadtest/report/notes.h"
+/* How a result of `loadtest explore` is printed: its columns, its title, and the notes below the table. */
+#include "loadtest/explore/run/explore_result.h"
 
 #include "loadtest/report/result.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-bool notes_of_explore(const json_t *document, struct notes *notes)
+/* clang-format off */
+static const struct column COLUMNS[] = {
+    {"strategy", "strategy", COLUMN_TEXT, 0, SHOW_ALL, 0,
+     "how orders are kept apart"},
+    {"guarantee", "guarantee", COLUMN_TEXT, 0, SHOW_ALL, 9,
+     "what the strategy promises: never safe, safe within one process, while its lock's lease or session "
+     "lives, or always"},
+    {"step_list", "steps of an order", COLUMN_TEXT, 0, SHOW_ALL, 10,
+     "what an order does that nobody is in the way of, and where it is held; the share is a property of this list"},
+    {"schedules", "sched-\nules", COLUMN_NUMBER, 0, SHOW_ALL, 0,
+     "orders in which the steps can follow each other"},
+    {"coverage", "cover-\nage", COLUMN_NUMBER, 3, SHOW_ALL, 2,
+     "how much of them was run; 1 is all"},
+    {"oversold", "over-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 0,
+     "schedules that sold more than there was"},
+    {"share_percent", "share\n%", COLUMN_NUMBER, 1, SHOW_ALL, 1,
+     "of the schedules that oversold; only a full search has one"},
+    {"sold_rightly", "sold\nrightly", COLUMN_NUMBER, 0, SHOW_ALL, 5,
+     "schedules that sold what could be sold, with books that balance"},
+    {"undersold", "under-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 6,
+     "schedules that turned an order away although enough was left"},
+    {"drift", "drift", COLUMN_NUMBER, 0, SHOW_ALL, 3,
+     "schedules in which what is left and what was sold do not add up to what there was"},
+    {"blocked", "waited", COLUMN_NUMBER, 0, SHOW_ALL, 7,
+     "schedules in which an order waited for another"},
+    {"deadlocks", "dead-\nlocks", COLUMN_NUMBER, 0, SHOW_ALL, 8,
+     "schedules in which orders waited for each other"},
+    {"stuck_locks", "stuck\nlocks", COLUMN_NUMBER, 0, SHOW_ALL, 4,
+     "schedules in which an order waits for a lock that nobody will release"},
+    {"switches.min", "switches\nmin", COLUMN_NUMBER, 0, SHOW_ALL, 12,
+     "from one order to another: the fewest of a schedule"},
+    {"switches.median", "me-\ndian", COLUMN_NUMBER, 0, SHOW_ALL, 12,
+     "the same, of the schedule in the middle"},
+    {"switches.max", "max", COLUMN_NUMBER, 0, SHOW_ALL, 12,
+     "the same, the most of a schedule"},
+    {"larger_orders.schedules", "sched-\nules", COLUMN_NUMBER, 0, SHOW_ALL, 1,
+     "schedules of the second search: two orders of two units, a stock of three, and a wait that may time out"},
+    {"larger_orders.oversold", "over-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 1,
+     "schedules of the second search that oversold"},
+    {"false_refusals", "false refusals", COLUMN_NUMBER, 0, SHOW_CSV | SHOW_PAGE, 0,
+     "schedules in which an order was refused as sold out although enough units were left"},
+    {"leaked_locks", "leaked locks", COLUMN_NUMBER, 0, SHOW_CSV | SHOW_PAGE, 0,
+     "schedules in which an order ended without releasing its lock"},
+    {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0,
+     "what this says about the promise"},
+    {"broken_by", "broken by", COLUMN_TEXT, 0, SHOW_CSV | SHOW_PAGE, 0,
+     "what broke the guarantee, and in how many schedules"},
+    {"witness.replay", "witness", COLUMN_TEXT, 0, SHOW_CSV | SHOW_PAGE, 0,
+     "the plainest schedule that went wrong: for --replay"},
+    {"reason", "reason", COLUMN_TEXT, 0, SHOW_CSV, 0,
+     "why it could not be explored"},
+};
+/* clang-format on */
+
+static void print_title(const json_t *document, char *ret_title, size_t size)
+{
+    const json_t *settings = json_object_get(document, "settings");
+    const char *quantities = json_string_value(json_object_get(settings, "quantities"));
+    size_t used = 0;
+    if (result_number(settings, "sample") > 0)
+        used = (size_t)snprintf(ret_title, size,
+                                "%" PRId64 " schedules, chosen at random from seed %" PRId64 ",",
+                                result_number(settings, "sample"), result_number(settings, "seed"));
+    else
+        used = (size_t)snprintf(ret_title, size, "Every schedule");
+    used += (size_t)snprintf(
+        ret_title + used, size - used, " of %" PRId64 " orders of %s against a stock of %" PRId64,
+        result_number(settings, "actors"), quantities ? quantities : "?", result_number(settings, "stock"));
+    if (json_is_true(json_object_get(settings, "larger_orders")) && used < size)
+        snprintf(ret_title + used, size - used, "; then of 2 orders of 2 against a stock of 3");
+}
+
+static bool add_notes(const json_t *document, struct notes *notes)
 {
     const json_t *rows = json_object_get(document, "rows");
     size_t i, counts[VERDICT_COUNT], failed = result_verdicts(rows, counts);
@@ -62,3 +134,11 @@ bool notes_of_explore(const json_t *document, struct notes *notes)
            notes_add(notes, NOTE_CLOSING,
                      "All as expected: %zu kept what they promise, %zu showed their flaw.", kept, shown);
 }
+
+const struct result_kind explore_result = {
+    .name = "explore",
+    .rows = "rows",
+    COLUMN_LIST(COLUMNS),
+    .title = print_title,
+    .notes = add_notes,
+};

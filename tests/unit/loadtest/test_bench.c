@@ -290,7 +290,7 @@ static void test_a_limit_is_told_with_what_it_saves(void **state)
     assert_int_equal(json_integer_value(json_object_get(row, "product_limit")), 2);
     json_t *document = json_pack("{s:[o]}", "ratios", row);
     struct notes notes = {0};
-    assert_true(notes_of_bench(document, &notes));
+    assert_true(bench_result.notes(document, &notes));
     assert_string_equal(notes.item[0].text, "contention/select-for-update: without the limit 321/s.");
     notes_free(&notes);
     json_decref(document);
@@ -366,7 +366,7 @@ static void test_notes_count_goals_and_tell_what_is_missing(void **state)
         bench_case_json(find_case("hand-over/redis-registry-shared"), &tuning, &shared, 1),
         bench_case_unavailable_json(find_case("locks/etcd"), "etcd: it is not installed"));
     struct notes notes = {0};
-    assert_true(notes_of_bench(document, &notes));
+    assert_true(bench_result.notes(document, &notes));
     assert_int_equal(notes.count, 3);
     assert_non_null(
         strstr(notes.item[0].text, "hand-over/redis-registry-shared: in 25 % of all acquisitions"));

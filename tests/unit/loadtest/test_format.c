@@ -3,8 +3,10 @@
 #include "tests/unit/unit.h"
 
 #include "loadtest/cli/terminal.h"
+#include "loadtest/compare/compare_result.h"
 #include "loadtest/report/format.h"
 #include "loadtest/report/plot.h"
+#include "loadtest/result_kinds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,15 +36,15 @@ static json_t *document_with(const char *name, const char *witness)
 /* What FORMAT makes of it, to be freed. */
 static char *print(format_fn *format, const json_t *document, struct page page)
 {
-    struct sheet sheet;
+    struct result_table table;
     char *text = NULL;
     size_t size;
-    assert_true(sheet_open(document, &sheet));
+    assert_true(table_open(result_kind_of(document), document, &table));
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    assert_true(format(&sheet, &page, out));
+    assert_true(format(&table, &page, out));
     assert_int_equal(fclose(out), 0);
-    sheet_close(&sheet);
+    table_close(&table);
     return text;
 }
 
@@ -230,7 +232,7 @@ static void test_a_plot_takes_no_orders_from_a_name(void **state)
 static void test_other_documents(void **state)
 {
     (void)state;
-    struct sheet sheet;
+    struct result_table table;
     json_auto_t *bench = json_pack("{s:i, s:[{s:s, s:f}]}", "version", 1, "ratios", "name", "sold-out",
                                    "value", 0.9123);
     char *text = print(format_table, bench, (struct page){0});
@@ -238,9 +240,9 @@ static void test_other_documents(void **state)
     assert_has(text, "0.912");
     free(text);
     json_auto_t *unknown = json_pack("{s:i, s:s, s:[]}", "version", 1, "kind", "poem", "rows");
-    assert_false(sheet_open(unknown, &sheet));
+    assert_null(result_kind_of(unknown));
     json_auto_t *empty = json_pack("{s:i, s:s}", "version", 1, "kind", "compare");
-    assert_false(sheet_open(empty, &sheet));
+    assert_false(table_open(&compare_result, empty, &table));
 }
 
 int main(void)

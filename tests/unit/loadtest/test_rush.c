@@ -1,7 +1,7 @@
 /* How a rush is printed: what its notes say of the tail, of those who fell behind, and of a generator that was late. */
 #include "tests/unit/unit.h"
 
-#include "loadtest/openloop/rush_sheet.h"
+#include "loadtest/openloop/rush_row.h"
 #include "loadtest/report/format.h"
 
 #include <stdlib.h>
@@ -28,16 +28,16 @@ static char *printed(json_t *rows, double percent)
                                       "version", 1, "kind", "rush", "settings", "load_percent", percent,
                                       "rate", 400, "shape", "flat", "duration_ms", 2000, "connections", 1,
                                       "products", 2, "instances", 1, "late_ms", 10, "rows", rows);
-    struct sheet sheet;
+    struct result_table table;
     char *text = NULL;
     size_t size;
     assert_non_null(document);
-    assert_true(sheet_open(document, &sheet));
+    assert_true(table_open(&rush_result, document, &table));
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    assert_true(format_markdown(&sheet, &(struct page){0}, out));
+    assert_true(format_markdown(&table, &(struct page){0}, out));
     assert_int_equal(fclose(out), 0);
-    sheet_close(&sheet);
+    table_close(&table);
     return text;
 }
 
@@ -92,9 +92,10 @@ static void test_warnings_name_what_no_percentile_shows(void **state)
 static void test_every_column_says_what_it_is(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < RUSH_COLUMNS; i++) {
-        assert_non_null(rush_columns[i].path);
-        assert_true(rush_columns[i].shown && *rush_columns[i].heading && *rush_columns[i].meaning);
+    for (size_t i = 0; i < rush_result.column_count; i++) {
+        assert_non_null(rush_result.columns[i].path);
+        assert_true(rush_result.columns[i].shown && *rush_result.columns[i].heading &&
+                    *rush_result.columns[i].meaning);
     }
 }
 

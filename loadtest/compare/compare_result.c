@@ -1,0 +1,286 @@
+/* How a result of `loadtest compare` is printed: its columns, its title, and the notes below the table. */
+#include "loadtest/compare/compare_result.h"
+
+#include "loadtest/cli/options.h"
+#include "loadtest/report/result.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* clang-format off */
+static const struct column COLUMNS[] = {
+    {"strategy", "strategy", COLUMN_TEXT, 0, SHOW_ALL, 0,
+     "how orders are kept apart"},
+    {"guarantee", "guarantee", COLUMN_TEXT, 0, SHOW_ALL, 13,
+     "what the strategy promises: never safe, safe within one process, while its lock's lease or session "
+     "lives, or always"},
+    {"kept.stock", "never\noversold", COLUMN_MARK, 0, SHOW_ALL, 0,
+     "no more units were sold than there were"},
+    {"kept.books", "books\nbalance", COLUMN_MARK, 0, SHOW_ALL, 11,
+     "what is left and what was sold add up to what there was"},
+    {"kept.answers", "answers\nkept", COLUMN_MARK, 0, SHOW_ALL, 16,
+     "clients were told of exactly the orders that are in the database"},
+    {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0,
+     "what this says about the promise"},
+    {"instances", "services", COLUMN_NUMBER, 0, SHOW_ALL, 20,
+     "service processes at work"},
+    {"stock", "stock", COLUMN_NUMBER, 0, SHOW_CSV, 0,
+     "units there were"},
+    {"requests", "requests", COLUMN_NUMBER, 0, SHOW_CSV, 0,
+     "orders sent"},
+    {"created", "created", COLUMN_NUMBER, 0, SHOW_ALL, 8,
+     "orders answered 201"},
+    {"sold_out", "sold\nout", COLUMN_NUMBER, 0, SHOW_ALL, 12,
+     "orders answered: sold out"},
+    {"busy", "busy", COLUMN_NUMBER, 0, SHOW_ALL, 17,
+     "orders told to come again: lock busy, conflict, overloaded, lock lost"},
+    {"errors", "errors", COLUMN_NUMBER, 0, SHOW_ALL, 15,
+     "orders that ended in an error or without an answer"},
+    {"left", "left", COLUMN_NUMBER, 0, SHOW_ALL, 7,
+     "units that the stock still shows"},
+    {"sold", "sold", COLUMN_NUMBER, 0, SHOW_ALL, 6,
+     "units in orders"},
+    {"oversold", "over-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 1,
+     "units sold beyond those there were"},
+    {"drift", "drift", COLUMN_NUMBER, 0, SHOW_ALL, 2,
+     "sold − (stock − left): above 0 updates of the stock were lost, below 0 units were"},
+    {"negative", "negative", COLUMN_NUMBER, 0, SHOW_CSV, 0,
+     "units that the stock shows below zero"},
+    {"orders_per_s", "orders\n/s", COLUMN_NUMBER, 0, SHOW_ALL, 3,
+     "orders created a second, with ample stock"},
+    {"latency_ms.p50", "p50\nms", COLUMN_NUMBER, 1, SHOW_ALL, 5,
+     "half of the created orders took no longer, by the service's clock"},
+    {"latency_ms.p90", "p90 ms", COLUMN_NUMBER, 1, SHOW_CSV, 0,
+     "nine of ten created orders took no longer"},
+    {"latency_ms.p99", "p99\nms", COLUMN_NUMBER, 1, SHOW_ALL, 4,
+     "99 of 100 created orders took no longer"},
+    {"latency_ms.max", "max ms", COLUMN_NUMBER, 1, SHOW_CSV, 0,
+     "no created order took longer"},
+    {"lock_wait_ms.p99", "lock wait\np99 ms", COLUMN_NUMBER, 1, SHOW_ALL, 14,
+     "99 of 100 orders waited no longer for their lock outside the database"},
+    {"round_trips_per_order", "round\ntrips", COLUMN_NUMBER, 1, SHOW_ALL, 9,
+     "to the database, for each order"},
+    {"lock_round_trips_per_order", "lock\ntrips", COLUMN_NUMBER, 1, SHOW_ALL, 12,
+     "to the lock's server, for each order"},
+    {"wake_ups_per_release", "wake-\nups", COLUMN_NUMBER, 1, SHOW_ALL, 13,
+     "of waiting orders, for each release of the lock outside the database"},
+    {"retries_per_order", "retries", COLUMN_NUMBER, 2, SHOW_ALL, 10,
+     "of an order, because another one came between"},
+    {"think_ms", "think ms", COLUMN_NUMBER, 0, SHOW_CSV, 0,
+     "pause inside the critical section"},
+    {"runs", "runs", COLUMN_NUMBER, 0, SHOW_CSV, 0,
+     "runs whose worst verdict and medians these are"},
+    {"shown_by", "shown by", COLUMN_TEXT, 0, SHOW_CSV, 0,
+     "what shows the strategy's flaw"},
+    {"witness", "witness", COLUMN_TEXT, 0, SHOW_CSV, 0,
+     "two orders that cannot both be right"},
+    {"reason", "reason", COLUMN_TEXT, 0, SHOW_CSV, 0,
+     "why it is not available"},
+    {"finding", "finding", COLUMN_TEXT, 0, SHOW_CSV, 0,
+     "why the row is broken"},
+};
+/* clang-format on */
+
+static void print_title(const json_t *document, char *ret_title, size_t size)
+{
+    const json_t *settings = json_object_get(document, "settings");
+    char duration[32];
+    size_t used = 0;
+    ret_title[0] = 0;
+    if (!settings)
+        return;
+    if (result_number(settings, "requests") > 0)
+        used += (size_t)snprintf(ret_title, size,
+                                 "%" PRId64 " orders of %" PRId64 " against a stock of %" PRId64,
+                                 result_number(settings, "requests"), result_number(settings, "quantity"),
+                                 result_number(settings, "stock"));
+    if (result_number(settings, "duration_ms") > 0)
+        used += (size_t)snprintf(ret_title + used, size - used, "%s %s of ample stock", used ? ", then" : "",
+                                 duration_text(result_number(settings, "duration_ms"), duration));
+    int64_t connections = result_number(settings, "connections"),
+            instances = result_number(settings, "instances");
+    snprintf(ret_title + used, size - used, "; %" PRId64 " connection%s to %" PRId64 " service%s",
+             connections, connections == 1 ? "" : "s", instances, instances == 1 ? "" : "s");
+}
+
+/* ---- what a row is ------------------------------------------------------------------------------------- */
+
+static bool has_guarantee(const json_t *row, const char *guarantee)
+{
+    return strcmp(result_text(row, "guarantee"), guarantee) == 0;
+}
+
+static bool oversold_unsafe(const json_t *row)
+{
+    return result_verdict(row) == VERDICT_OVERSOLD_AS_EXPECTED && !has_guarantee(row, "one-process");
+}
+
+static bool oversold_by_second_process(const json_t *row)
+{
+    return result_verdict(row) == VERDICT_OVERSOLD_AS_EXPECTED && has_guarantee(row, "one-process");
+}
+
+static bool needs_second_process(const json_t *row)
+{
+    return result_verdict(row) == VERDICT_FLAWED && has_guarantee(row, "one-process");
+}
+
+static bool needs_more_than_load(const json_t *row)
+{
+    return result_verdict(row) == VERDICT_FLAWED && !has_guarantee(row, "one-process");
+}
+
+static bool has_errors(const json_t *row)
+{
+    return result_number(row, "errors") > 0;
+}
+
+static bool sold_out_early(const json_t *row)
+{
+    return json_is_true(json_object_get(row, "sold_out_early"));
+}
+
+static bool lost_answers(const json_t *row)
+{
+    return json_is_false(json_object_get(json_object_get(row, "kept"), "answers"));
+}
+
+static bool not_caught(const json_t *row)
+{
+    return result_verdict(row) == VERDICT_NOT_CAUGHT;
+}
+
+static bool mixed(const json_t *row)
+{
+    return result_verdict(row) == VERDICT_MIXED;
+}
+
+static bool broken(const json_t *row)
+{
+    return result_verdict(row) == VERDICT_BROKEN;
+}
+
+/* For the rows that match, named in front. */
+static const struct rule {
+    bool (*matches)(const json_t *row);
+    enum note_kind kind;
+    const char *text;
+} RULES[] = {
+    {oversold_unsafe, NOTE_ADVICE,
+     "as it must be, these sell what is not there. Let the database check and write in one step, as "
+     "atomic-decrement does, or hold the row from the read to the commit, as select-for-update does."},
+    {oversold_by_second_process, NOTE_ADVICE,
+     "right within one process, and each process has a mutex of its own. Keep the lock where the stock "
+     "is: in the database."},
+    {needs_second_process, NOTE_ADVICE,
+     "clean in one process. See a second one sell the same stock: --instances 2."},
+    {needs_more_than_load, NOTE_ADVICE,
+     "clean under plain load, which does not do what shows their flaw (the column shown_by of the CSV and "
+     "JSON)."},
+    {has_errors, NOTE_WARNING,
+     "some orders ended in errors. The service's log says why; fewer connections may help."},
+    {sold_out_early, NOTE_ADVICE,
+     "sold all that a product of its kind can have before the time was up, so no rate can be told. Take a "
+     "shorter --duration, or fewer units an order."},
+    {lost_answers, NOTE_WARNING,
+     "the orders that clients were told of are not those in the database. Is somebody else ordering the "
+     "same product? If not, this is a bug."},
+    {mixed, NOTE_WARNING,
+     "orders of other strategies came between, so nothing can be said. Give the load test a product of "
+     "its own: --product."},
+    {not_caught, NOTE_WARNING,
+     "should have oversold under this load, and did not. Try more --connections, or a longer --think-ms."},
+    {broken, NOTE_WARNING,
+     "promised more than it kept. This is a bug: keep the result (--export-json) and report it."},
+};
+
+/* ---- comparisons --------------------------------------------------------------------------------------- */
+
+static bool add_witness(const json_t *row, struct notes *notes)
+{
+    int64_t oversold = result_number(row, "oversold"), drift = result_number(row, "drift");
+    const char *witness = result_text(row, "witness");
+    if (oversold == 0 && drift == 0 && !*witness)
+        return true;
+    char damage[160];
+    if (oversold > 0)
+        snprintf(damage, sizeof damage, "sold %" PRId64 " of %" PRId64, result_number(row, "sold"),
+                 result_number(row, "stock"));
+    else
+        snprintf(damage, sizeof damage, "the stock is off by %" PRId64, drift);
+    return notes_add(notes, NOTE_WITNESS, "%s: %s%s%s.", result_text(row, "strategy"), damage,
+                     *witness ? "; " : "", witness);
+}
+
+/* Adds the finding of a broken row. */
+static bool add_finding(const json_t *row, struct notes *notes)
+{
+    const char *finding = result_text(row, "finding");
+    return !*finding || notes_add(notes, NOTE_WARNING, "%s: %s.", result_text(row, "strategy"), finding);
+}
+
+/* A row that had to be given another load than the rest is not ranked with them, and says why. */
+static bool add_slowdown(const json_t *row, struct notes *notes)
+{
+    if (!json_is_true(json_object_get(row, "slowed_down")))
+        return true;
+    return notes_add(
+        notes, NOTE_ADVICE,
+        "%s: plain speed did not catch it, so it was sold out again with a think time of %" PRId64
+        " ms between read and write, which widens the race.",
+        result_text(row, "strategy"), result_number(row, "think_ms"));
+}
+
+/* Names the rows that match, then says what the rule has to say. */
+static bool apply_rule(const json_t *rows, const struct rule *rule, struct notes *notes)
+{
+    char *names = NULL;
+    size_t size, i, count = 0;
+    json_t *row;
+    FILE *out = open_memstream(&names, &size);
+    if (!out)
+        return false;
+    json_array_foreach(rows, i, row) {
+        if (rule->matches(row))
+            fprintf(out, "%s%s", count++ ? ", " : "", result_text(row, "strategy"));
+    }
+    bool well = fclose(out) == 0 && (count == 0 || notes_add(notes, rule->kind, "%s: %s", names, rule->text));
+    free(names);
+    return well;
+}
+
+bool notes_of_compare(const json_t *document, struct notes *notes)
+{
+    const json_t *rows = json_object_get(document, "rows");
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i, row) {
+        if (!add_witness(row, notes))
+            return false;
+    }
+    json_array_foreach(rows, i, row) {
+        if (!add_slowdown(row, notes) || !add_finding(row, notes))
+            return false;
+    }
+    for (i = 0; i < sizeof RULES / sizeof RULES[0]; i++)
+        if (!apply_rule(rows, &RULES[i], notes))
+            return false;
+    json_array_foreach(rows, i, row) {
+        if (result_verdict(row) == VERDICT_UNAVAILABLE &&
+            !notes_add(notes, NOTE_WARNING, "%s: not available: %s", result_text(row, "strategy"),
+                       result_text(row, "reason")))
+            return false;
+    }
+    return notes_add_verdicts(notes, rows, "strategy", "strategies");
+}
+
+const struct result_kind compare_result = {
+    .name = "compare",
+    .rows = "rows",
+    COLUMN_LIST(COLUMNS),
+    .title = print_title,
+    .notes = notes_of_compare,
+    .has_plot = true,
+};

@@ -1,0 +1,12 @@
+/* How the results of compare and diff are printed. */
+#ifndef OVERSELL_LOADTEST_COMPARE_COMPARE_RESULT_H
+#define OVERSELL_LOADTEST_COMPARE_COMPARE_RESULT_H
+
+#include "loadtest/report/table.h"
+
+extern const struct result_kind compare_result, diff_result;
+
+/* The notes of rows with a sale, its audit and a verdict, which a rush has as well. */
+notes_fn notes_of_compare;
+
+#endif

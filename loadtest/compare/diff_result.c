@@ -1,0 +1,54 @@
+/* How a result of `loadtest diff` is printed: its columns, its title, and the notes below the table. */
+#include "loadtest/compare/compare_result.h"
+
+#include "loadtest/report/result.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* clang-format off */
+static const struct column COLUMNS[] = {
+    {"cell", "cell", COLUMN_TEXT, 0, SHOW_ALL, 0,
+     "a column of the strategy table"},
+    {"a", "$a", COLUMN_TEXT, 0, SHOW_ALL, 0,
+     "the first strategy"},
+    {"b", "$b", COLUMN_TEXT, 0, SHOW_ALL, 0,
+     "the second strategy"},
+};
+/* clang-format on */
+
+static void print_title(const json_t *document, char *ret_title, size_t size)
+{
+    size_t cells = json_array_size(json_object_get(document, "cells"));
+    snprintf(ret_title, size, "%s and %s differ in %zu cell%s",
+             json_string_value(json_object_get(document, "a")),
+             json_string_value(json_object_get(document, "b")), cells, cells == 1 ? "" : "s");
+}
+
+static bool add_notes(const json_t *document, struct notes *notes)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(json_object_get(document, "rows"), i, row) {
+        const json_t *rate = json_object_get(row, "orders_per_s");
+        char speed[64] = "";
+        if (json_is_number(rate))
+            snprintf(speed, sizeof speed, ", %.0f orders/s", json_number_value(rate));
+        if (!notes_add(notes, NOTE_CLOSING,
+                       "%s: %s; sold %" PRId64 " of %" PRId64 ", drift %" PRId64 "%s%s%s.",
+                       result_text(row, "strategy"), result_text(row, "verdict"), result_number(row, "sold"),
+                       result_number(row, "stock"), result_number(row, "drift"), speed,
+                       *result_text(row, "witness") ? "; " : "", result_text(row, "witness")) ||
+            !notes_add(notes, NOTE_ADVICE, "%s", result_text(json_object_get(row, "cells"), "why")))
+            return false;
+    }
+    return true;
+}
+
+const struct result_kind diff_result = {
+    .name = "diff",
+    .rows = "cells",
+    COLUMN_LIST(COLUMNS),
+    .title = print_title,
+    .notes = add_notes,
+};
