@@ -1,4 +1,4 @@
-/* An actor's thread: it places orders through the engine, whose observer holds it at every step. */
+/* The thread of an actor, and the observer that holds it at the steps of its order. */
 #include "loadtest/explore/exec/actor_thread.h"
 
 #include "loadtest/explore/exec/controlled_lock.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- the scene ------------------------------------------------------------------------------------------------ */
+/* ---- the trace ------------------------------------------------------------------------------------------------ */
 
 void trace_init(struct execution_trace *trace)
 {
@@ -36,15 +36,15 @@ bool trace_wait(struct execution_trace *trace, int64_t until_us)
     return pthread_cond_clockwait(&trace->stopped, &trace->mutex, CLOCK_MONOTONIC, &until) == 0;
 }
 
-/* ---- being held; the scene's mutex is held too ---------------------------------------------------------------- */
+/* ---- holding the thread; the trace's mutex is held ------------------------------------------------------------- */
 
-/* A thread that ends while it is held. Only a lock in the memory of a process ends with it. */
+/* Ends the thread that is held here. Locks in the memory of the process end with it; those on servers stay. */
 static _Noreturn void die(struct actor *actor)
 {
     struct lock *lock = actor->lock;
     actor->state = ACTOR_CRASHED;
     actor->is_placing = false;
-    actor->dies = false; /* what follows is let through */
+    actor->dies = false; /* the releases below must not come back here */
     pthread_cond_signal(&actor->trace->stopped);
     pthread_mutex_unlock(&actor->trace->mutex);
     while (lock && !lock->driver->server && actor->hold.depth > 0) {
@@ -81,10 +81,10 @@ void actor_release(struct actor *actor)
     pthread_cond_signal(&actor->go);
 }
 
-/* ---- what the engine tells ------------------------------------------------------------------------------------ */
+/* ---- the observer's callbacks --------------------------------------------------------------------------------- */
 
-/* A read that finds too few takes the rollback with it, so does a refusal, and the last step the rest of the order: nothing
- * that another order could come between. */
+/* Not held: after a read that finds too few units, after a refusal, and after the last step. What follows these (a rollback,
+ * the end) has no effect that another order could see. */
 static bool is_held_at(const struct actor *actor, enum step step, int64_t value)
 {
     if (actor->trace->runs_free || step == actor->trace->last_step || step == STEP_REFUSE ||
@@ -93,7 +93,7 @@ static bool is_held_at(const struct actor *actor, enum step step, int64_t value)
     return step != STEP_READ || value >= actor->request.quantity;
 }
 
-/* The server knows of its place in the queue, or may. */
+/* The server may know of its place in the queue. */
 static void note_place(struct actor *actor)
 {
     const struct lock_grant *grant = &actor->placing.grants[0];
@@ -104,16 +104,17 @@ static void note_place(struct actor *actor)
 static void on_step(struct observer *self, enum step step, int64_t value)
 {
     struct actor *actor = (struct actor *)self;
-    if (step == STEP_WAIT && !lock_has_queue(actor->placing.strategy->lock)) /* its handle tells */
+    if (step == STEP_WAIT &&
+        !lock_has_queue(actor->placing.strategy->lock)) /* the controlled lock reports it */
         return;
     pthread_mutex_lock(&actor->trace->mutex);
     if (actor->dies)
         die(actor);
     if (step == STEP_WAIT) {
         note_place(actor);
-    } else if (step == STEP_SETNX) { /* the server knows of it before its holder does */
+    } else if (step == STEP_SETNX) { /* the server knows of it before the holder does */
         actor->hold = (struct lock_hold){.grant = actor->placing.grants[0], .has_grant = true};
-    } else if (step == STEP_DEL) { /* and knows that it has gone before the release is done */
+    } else if (step == STEP_DEL) { /* the server has forgotten it before the release is done */
         actor->hold.is_over = true;
     }
     trace_event(actor->trace, actor->index, (uint8_t)step, value);
@@ -134,7 +135,7 @@ static void on_pause(struct observer *self)
     pthread_mutex_unlock(&actor->trace->mutex);
 }
 
-/* In the lock's queue. That it has waited is told here, and not when it took its place: it may have had its turn since. */
+/* The actor sleeps in the lock's queue. EVENT_WAITS is reported here, not when it took its place: by now it may have its turn. */
 static bool on_sleep(struct observer *self, bool (*has_ended)(void *context), void *context)
 {
     struct actor *actor = (struct actor *)self;
@@ -166,7 +167,7 @@ bool actor_wait(struct actor *actor)
     pthread_mutex_lock(&actor->trace->mutex);
     if (actor->dies)
         die(actor);
-    if (!actor->times_out) /* in its sleep, which has ended so */
+    if (!actor->times_out) /* otherwise its sleep has reported the wait */
         trace_event(actor->trace, actor->index, EVENT_WAITS, 0);
     if (!actor->trace->runs_free && !actor->times_out)
         hold_thread(actor, ACTOR_WAITING);
@@ -185,7 +186,7 @@ static void place(struct actor *actor)
     create_order(&actor->placing);
     pthread_mutex_lock(&actor->trace->mutex);
     actor->is_placing = false;
-    if (!actor->dies) /* what it did after its end is none of its doing */
+    if (!actor->dies) /* after a crash it reports nothing */
         trace_event(actor->trace, actor->index, EVENT_ENDED, actor->placing.result.outcome);
 }
 
@@ -240,7 +241,7 @@ bool actor_crash(struct actor *actor, struct product_schema *schema)
     return ended;
 }
 
-/* After a crash: the next order is another thread's, with connections of its own. */
+/* After a crash: a new thread with new connections. */
 static bool revive(struct actor *actor)
 {
     db_free(actor->db);
@@ -287,7 +288,7 @@ bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t
         snprintf(ret_error, size, "postgresql: %s", db_error(actor->db));
         return false;
     }
-    /* A policy that takes from a row at random takes from the same ones in every run. */
+    /* Stock in buckets is taken from a random bucket: the same ones in every run. */
     if (stock_policy_of(strategy->take_stock)->kind == STOCK_BUCKETS &&
         db_run_script(actor->db, "SELECT setseed(0)") != DB_OK) {
         snprintf(ret_error, size, "postgresql: %s", db_error(actor->db));

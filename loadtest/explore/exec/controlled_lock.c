@@ -1,4 +1,4 @@
-/* Time stands still: a lock's wait becomes a series of single tries, and between two of them the actor is held. */
+/* A controlled lock wraps the strategy's lock: a wait becomes a series of single tries, and the actor is held between them. */
 #include "loadtest/explore/exec/controlled_lock.h"
 #include "loadtest/explore/exec/lock_admin.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAR_AWAY_MS = 10 * 3600 * 1000 }; /* a lease that ends with no schedule */
+enum { FAR_AWAY_MS = 10 * 3600 * 1000 }; /* longer than any schedule */
 
 bool lock_has_queue(const struct lock_driver *driver)
 {
@@ -16,7 +16,7 @@ bool lock_has_queue(const struct lock_driver *driver)
 
 struct controlled_lock {
     struct lock base;
-    struct lock_driver driver; /* the inner lock's, but for what is done here */
+    struct lock_driver driver; /* the inner lock's, except what this file replaces */
     struct lock *inner;
     struct actor *actor;
 };
@@ -42,12 +42,12 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     enum lock_status status;
     struct lock_hold *hold = &controlled->actor->hold;
     if (!lock_has_queue(&controlled->driver))
-        deadline_us = 0; /* in the past: one try */
+        deadline_us = 0; /* in the past: a single try */
     do
         status = inner->driver->acquire(inner, key, deadline_us, ret_grant);
     while (status == LOCK_BUSY && actor_wait(controlled->actor));
     if (status == LOCK_OK && hold->depth++ == 0) {
-        /* Before its holder was told of it; the end of a place is the end of no lock. */
+        /* A fault may have ended the grant before its holder knew of it; the end of a mere place does not count. */
         bool is_over = hold->has_grant && hold->is_over && !hold->is_place;
         *hold = (struct lock_hold){.grant = *ret_grant, .depth = 1, .has_grant = true, .is_over = is_over};
     }
@@ -59,7 +59,7 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
     struct lock *inner = inner_of(lock);
     struct actor *actor = ((struct controlled_lock *)lock)->actor;
     struct lock_hold *hold = &actor->hold;
-    if (lock->driver->server) /* a lock in the memory of a process ends with it */
+    if (lock->driver->server) /* a lock in memory is released when its process crashes */
         actor_die_if_due(actor);
     enum lock_status status = inner->driver->release(inner, grant);
     if (--hold->depth == 0)

@@ -1,4 +1,4 @@
-/* Looking into PostgreSQL in the middle of a play, by the explorer's own connection: nothing is held up by it. */
+/* Reads pg_locks and the product's row for the view of a schedule in progress. */
 #include "loadtest/explore/exec/database_view.h"
 #include "base/clock.h"
 

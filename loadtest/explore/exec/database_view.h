@@ -1,21 +1,21 @@
-/* Looking into the servers in the middle of a play: who has the product's row, what a session waits for. */
+/* A view into PostgreSQL in the middle of a schedule: who has locked the product's row, and what each session waits for. */
 #ifndef OVERSELL_LOADTEST_EXPLORE_EXEC_DATABASE_VIEW_H
 #define OVERSELL_LOADTEST_EXPLORE_EXEC_DATABASE_VIEW_H
 
 #include "loadtest/explore/exec/execution.h"
 
-/* What PostgreSQL knows of the orders' sessions. */
+/* What PostgreSQL knows of the product and of the actors' sessions. */
 struct database_view {
     struct product_audit audit; /* as others can see them: what is committed */
     unsigned
-        row_holders; /* bits of the orders that have locked the product's row, to change it or for update */
+        row_holders; /* bits of the actors that have locked the product's row FOR UPDATE or by changing it */
     int64_t
         row_fence; /* the newest fencing token on the product's row, of the strategy's lock service; 0: none */
     const char *awaited_lock
         [ACTORS_MAX]; /* "row lock", "table lock", …, of those that wait; else NULL; static storage */
 };
 
-/* All orders of EXECUTION must be still. False, with the play's error: the database says no. */
+/* No actor of EXECUTION may run. Uses the schema's own connection, so it blocks nobody. False, with the execution's error. */
 bool database_view_read(struct execution *execution, struct database_view *ret_view);
 
 #endif

@@ -1,4 +1,4 @@
-/* What time does to a lock, done at once and from outside: its holder learns nothing of it. */
+/* Ends grants from outside, in the way that fits each lock: expiry, a shortened lease, a release, a terminated session. */
 #include "loadtest/explore/exec/lock_admin.h"
 
 #include "lock/lab.h"
@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How a grant is brought to its end. */
+/* How the grant of a lock can be ended from outside. */
 enum grant_end {
-    NEVER,    /* it has none: a mutex, which is the process's own memory */
-    EXPIRE,   /* the lock has a function for it */
-    SHORTEN,  /* its lease is renewed for less than nothing */
-    RELEASE,  /* its end is the same as a release: the node is deleted, the lease revoked */
-    TERMINATE /* the server process of its connection */
+    NEVER,    /* not at all: a mutex in the memory of the process */
+    EXPIRE,   /* by the driver's own function */
+    SHORTEN,  /* by renewing the lease with a negative duration */
+    RELEASE,  /* by a release: the node is deleted, or the etcd lease revoked */
+    TERMINATE /* by terminating the PostgreSQL session that holds it */
 };
 
 static enum grant_end grant_end_of(const struct lock_driver *driver)
@@ -59,8 +59,8 @@ bool lock_admin_is_held(struct lock *admin, const struct lock_hold *hold)
     return !admin || admin->driver->still_held(admin, &hold->grant) != LOCK_LOST;
 }
 
-/* Who looks at the clock finds that the renewal came too late, and is right; so the server is asked what it knows. Some
- * have little time for an answer, and then are asked once more. */
+/* The driver reports that this renewal came too late, so its status says nothing: the server is asked instead. Some drivers
+ * leave little time for the answer, so there are several tries. */
 static enum lock_status shorten(struct lock *admin, const struct lock_hold *hold)
 {
     enum { TRIES = 20 };

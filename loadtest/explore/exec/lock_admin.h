@@ -1,10 +1,11 @@
-/* What time does to a lock: the lease of a holder ends, or of who died with it. */
+/* Acting on a lock from outside its holder: the explorer ends a lease, session or connection as time would do it, makes one of
+ * several lock servers forget it, and asks the server who holds it. The holder learns nothing of it. For the controller. */
 #ifndef OVERSELL_LOADTEST_EXPLORE_EXEC_LOCK_ADMIN_H
 #define OVERSELL_LOADTEST_EXPLORE_EXEC_LOCK_ADMIN_H
 
 #include "loadtest/explore/exec/actor_thread.h"
 
-/* Can what carries a lock of OPS end under its holder? */
+/* Can the lease, session or connection of such a lock end while it is held? */
 bool lock_admin_can_expire(const struct lock_driver *driver);
 
 /* A handle for the functions below, for locks of OPS; *ret_admin is NULL where they need none. */
@@ -23,10 +24,10 @@ bool lock_admin_forget(const struct lock_driver *driver, unsigned server, const 
  * where there are not so many, or it is no list. */
 char *lock_admin_cut_servers(const struct lock_driver *driver, unsigned count);
 
-/* Is the grant still the server's? True where that cannot be asked. */
+/* Does the server still know the grant? True if it cannot be asked. */
 bool lock_admin_is_held(struct lock *admin, const struct lock_hold *hold);
 
-/* Takes away what a dead order has left, so that the next schedule begins without it. */
+/* Removes what a crashed actor has left on the lock's server, so that the next schedule starts without it. */
 void lock_admin_clean_up(const struct lock_driver *driver, struct lock *admin, const struct lock_hold *hold);
 
 /* For a lock that is the transaction of a connection: the server process behind it, written to PID; else "". */

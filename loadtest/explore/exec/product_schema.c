@@ -1,4 +1,4 @@
-/* The explorer's own small shop: a schema that is made and dropped, one product, and few statements about them. */
+/* The SQL of the explorer's private schema: create, reset, audit, drop; who blocks whom; ending sessions. */
 #include "loadtest/explore/exec/product_schema.h"
 #include "base/clock.h"
 
@@ -11,7 +11,7 @@
 
 enum { PATIENCE_US = 30 * 1000 * 1000, VACUUM_EVERY = 400 };
 
-/* Nothing here must survive a crash of the database, so a COMMIT need not wait for the disk. */
+/* The data need not survive a crash of the database, so a COMMIT does not wait for the disk. */
 #define OPTIONS "-c search_path=%s -c synchronous_commit=off"
 /* Set where the role may, as a superuser or by GRANT SET ON PARAMETER: a session that waits looks for a deadlock after 1 ms,
  * once, so that the victim is the order that closes the cycle (see loadtest/explore/exec/execute_transition.c); and messages are in English. */

@@ -1,5 +1,5 @@
-/* The explorer's own small shop: one product in a database schema that nobody else uses, set back before each schedule
- * and audited after it; and what PostgreSQL knows of who waits for whom. For one thread. */
+/* A private database schema with one product, which each explorer process creates and drops. It is reset before every schedule
+ * and audited after it. Also asks PostgreSQL which sessions block each other, and ends sessions. For one thread. */
 #ifndef OVERSELL_LOADTEST_EXPLORE_EXEC_PRODUCT_SCHEMA_H
 #define OVERSELL_LOADTEST_EXPLORE_EXEC_PRODUCT_SCHEMA_H
 
@@ -7,38 +7,38 @@
 
 struct product_schema {
     struct db *db;
-    int64_t product_id; /* unique among all explorers, and with it the names of their locks */
+    int64_t product_id; /* unique among all explorers, so that the names of their locks differ */
     char name[40];
     unsigned resets;
-    bool lost; /* orders did not finish, so sessions may still use the schema; the next explorer drops it */
-    int64_t deadlock_timeout_us; /* after so long a session of an order that waits looks for a deadlock */
+    bool lost; /* orders did not finish and may still use the schema; the next explorer drops it */
+    int64_t deadlock_timeout_us; /* a blocked session checks for a deadlock once, after this time */
     char error[320];
 };
 
-/* What a schedule has left behind. */
+/* What the database says about the product: committed stock and orders. */
 struct product_audit {
-    int64_t left;   /* what the stock shows */
+    int64_t left;   /* units in stock */
     int64_t sold;   /* units in orders */
-    int64_t orders; /* their number */
+    int64_t orders; /* number of orders */
 };
 
-/* Makes a schema in the database at URL, and drops those of explorers that were killed. Adds to PGOPTIONS, so that every
- * connection that this process opens from now on uses the schema. False, with ERROR filled: the database says no, or the
- * connection string hides the schema. */
+/* Creates the schema in the database at URL, and drops those of explorers that were killed. Adds to PGOPTIONS, so that every
+ * connection that this process opens from now on uses the schema. False, with ERROR: the database refuses, or options in
+ * the connection string hide the schema. */
 bool product_schema_open(const char *url, struct product_schema *ret_schema);
-/* Drops the schema. */
+/* Drops the schema, unless it is LOST. */
 void product_schema_close(struct product_schema *schema);
 
-/* No orders, STOCK units of that KIND. */
+/* Deletes all orders and sets the stock to STOCK units of this KIND. This and the following return false with ERROR. */
 bool product_schema_reset(struct product_schema *schema, enum stock_kind kind, int64_t stock);
 bool product_schema_audit(struct product_schema *schema, struct product_audit *ret_audit);
 
-/* For each of COUNT sessions (server process ids, "" for none): the bits of those among them that it waits for. */
+/* For each of COUNT sessions (process ids, "" for none): RET_FOR gets the bits of those among them that block it. */
 bool product_schema_blocked_sessions(struct product_schema *schema, const char *const *pids, size_t count,
                                      unsigned *ret_for);
-/* Ends what the session is doing, as a time limit would. */
+/* Cancels the session's statement, as a time limit would. */
 bool product_schema_cancel(struct product_schema *schema, const char *pid);
-/* Ends a session, and returns when it is gone. */
+/* Terminates a session, and returns when it is gone. */
 bool product_schema_end_session(struct product_schema *schema, const char *pid);
 
 #endif

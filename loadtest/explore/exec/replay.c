@@ -1,11 +1,11 @@
-/* Replaying: an order is let go, step by step, until it has done what the script names. */
+/* Turns the words of a script into transitions: an actor steps until it has reported the step that the word names. And back. */
 #include "loadtest/explore/exec/replay.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* ---- from a script to moves ----------------------------------------------------------------------------------- */
+/* ---- from a script to transitions -------------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 2, 3))) static bool fail(struct replay *replay, const char *format, ...)
 {
@@ -52,7 +52,7 @@ static const char *last_report(const struct execution *execution, unsigned actor
     return "nothing";
 }
 
-/* Follows one word. SINCE: how many events there were when the actor's last word had been followed. */
+/* Runs one word. SINCE: the number of events when the actor's last word had been run. */
 static bool follow(struct execution *execution, const struct script_part *part, size_t since,
                    struct replay *replay)
 {
@@ -61,7 +61,7 @@ static bool follow(struct execution *execution, const struct script_part *part, 
     if (part->kind != TRANSITION_STEP)
         return replay_is_enabled(execution, step) ? replay_apply(execution, step, replay)
                                                   : fail(replay, "that cannot happen to %c here", name);
-    /* What it waited for may have come meanwhile. */
+    /* What it waited for may have happened meanwhile: then no step is needed. */
     while (!has_reported(execution, since, part->actor, part->stop)) {
         size_t before = execution->trace.event_count;
         if (has_reported(execution, since, part->actor, EVENT_ENDED))
@@ -127,9 +127,9 @@ bool replay_run(struct execution *execution, const struct script *script, struct
     return ran;
 }
 
-/* ---- from moves to a script ----------------------------------------------------------------------------------- */
+/* ---- from transitions to a script -------------------------------------------------------------------------------- */
 
-/* What ACTOR reported last in the move that ended with event END, and began after event BEGIN. */
+/* The word for a transition with the events from BEGIN to END: its actor's last event names the stop. */
 static struct script_part part_of_transition(const struct execution *execution, struct transition transition,
                                              size_t begin, size_t end)
 {
@@ -146,7 +146,7 @@ static struct script_part part_of_transition(const struct execution *execution, 
 
 void script_of_execution(const struct execution *execution, struct script *ret_script)
 {
-    size_t group = 0; /* the first event of the moves that the last part stands for */
+    size_t group = 0; /* the first event of the transitions that the last word stands for */
     *ret_script = (struct script){0};
     for (size_t i = 0; i < execution->transition_count; i++) {
         struct transition transition = execution->transitions[i];
@@ -156,7 +156,7 @@ void script_of_execution(const struct execution *execution, struct script *ret_s
         struct script_part *last = ret_script->count ? &ret_script->parts[ret_script->count - 1] : NULL;
         bool goes_on = last && last->kind == TRANSITION_STEP && transition.kind == TRANSITION_STEP &&
                        last->actor == transition.actor && !last->waits;
-        /* A stop is the first of its name: what comes twice needs two words. */
+        /* A word stops at the first step of its name: a second one needs a second word. */
         for (size_t e = group; goes_on && e < begin; e++)
             goes_on = execution->trace.events[e].actor != transition.actor ||
                       execution->trace.events[e].what != part.stop;

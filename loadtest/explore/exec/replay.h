@@ -1,4 +1,4 @@
-/* Replaying: a play that follows a script; and the script that a play has followed. */
+/* Replay: runs the schedule that a script describes, and describes the schedule that an execution has run. For the controller. */
 #ifndef OVERSELL_LOADTEST_EXPLORE_EXEC_REPLAY_H
 #define OVERSELL_LOADTEST_EXPLORE_EXEC_REPLAY_H
 
@@ -6,23 +6,23 @@
 #include "loadtest/explore/exec/execution.h"
 
 struct replay {
-    int64_t stock[DEPTH_MAX]; /* that others could see, after each move of the play */
-    char error[400];          /* where it could not be followed */
+    int64_t stock[DEPTH_MAX]; /* the committed stock after each transition */
+    char error[400];          /* the word at which it failed, and why */
 };
 
-/* Starts EXECUTION anew and follows the script: everybody then is held where it says, and execution_end has to follow. False, with
- * REPLAY's error: it cannot be followed, or the play has failed, and is over. */
+/* Starts EXECUTION from a fresh state and runs the script; then every actor is held where the script leaves it, and the caller
+ * must call execution_end. False, with an error, and the schedule has ended: in *RET_REPLAY, the script cannot be followed;
+ * in EXECUTION too, a server failed. */
 bool replay_follow(struct execution *execution, const struct script *script, struct replay *ret_replay);
-/* Can MOVE be made now? */
+/* Is the transition enabled now? */
 bool replay_is_enabled(struct execution *execution, struct transition transition);
-/* Makes it, and notes the stock. False, with REPLAY's error. */
+/* Runs an enabled transition, and records the stock after it. False, with REPLAY's error. */
 bool replay_apply(struct execution *execution, struct transition transition, struct replay *replay);
 
-/* Starts EXECUTION anew, follows the script, lets what is left run to its end, A first, and ends the play. False, with
- * REPLAY's error: the script cannot be followed, or the play has failed. */
+/* As replay_follow; then runs all actors to their end, A first, and ends the schedule. False, with REPLAY's error. */
 bool replay_run(struct execution *execution, const struct script *script, struct replay *ret_replay);
 
-/* The shortest script that describes the moves which EXECUTION has made. */
+/* Writes the shortest script for the transitions that EXECUTION has run. */
 void script_of_execution(const struct execution *execution, struct script *ret_script);
 
 #endif
