@@ -3,6 +3,7 @@ import { alertUser, byId } from "./dom.js";
 
 const TOKEN_KEY = "oversell.token"; // the admin token, kept for this tab
 const SANDBOX_KEY = "oversell.sandbox"; // {product, token} of this browser's own product
+const ENDED_KEY = "oversell.ended"; // why this browser lost its product: "evicted" or "forgotten"
 const PATIENCE_MS = 90000; // longer than an order may wait for its lock
 
 export class Problem extends Error {
@@ -27,7 +28,7 @@ export class Unreachable extends Error {
 
 export const adminToken = () => sessionStorage.getItem(TOKEN_KEY);
 export const setAdminToken = (token) => sessionStorage.setItem(TOKEN_KEY, token);
-const dropAdminToken = () => sessionStorage.removeItem(TOKEN_KEY);
+export const dropAdminToken = () => sessionStorage.removeItem(TOKEN_KEY);
 
 export function sandbox() {
   try {
@@ -40,6 +41,32 @@ export function sandbox() {
 export function setSandbox(value) {
   if (value) localStorage.setItem(SANDBOX_KEY, JSON.stringify(value));
   else localStorage.removeItem(SANDBOX_KEY);
+}
+
+// Why this browser lost its product, once; null: it did not.
+export function takeEnded() {
+  const ended = sessionStorage.getItem(ENDED_KEY);
+  sessionStorage.removeItem(ENDED_KEY);
+  return ended;
+}
+
+let leaving = null;
+
+// If PRODUCT is not this browser's any more, opens the page that says so, where one can join again. Returns whether it does.
+export function leaveSandbox(product) {
+  leaving ??= send("GET", "/classroom").then((state) => {
+    if (state.owns === product) return false;
+    // Another tab of this browser may have joined again already.
+    if (state.owns === null) {
+      sessionStorage.setItem(ENDED_KEY, state.evicted ? "evicted" : "forgotten");
+      setSandbox(null);
+    }
+    if (state.classroom && location.pathname !== "/") location.assign("/");
+    else location.reload();
+    return true;
+  });
+  leaving.then((leaves) => leaves || (leaving = null), () => (leaving = null));
+  return leaving;
 }
 
 let asking = null; // one dialog, however many calls wait for its end
@@ -102,11 +129,8 @@ export async function call(method, path, body, bearer) {
     return await send(method, path, body, bearer);
   } catch (problem) {
     if (problem.name !== "unauthorized" || bearer !== undefined) throw problem;
-    if (sandbox() && !adminToken()) {
-      setSandbox(null); // the service knows it no more: it was started again, or we were away for long
-      location.reload();
-      throw problem;
-    }
+    const own = sandbox();
+    if (own && !adminToken() && (await leaveSandbox(own.product))) throw problem;
     const given = adminToken() !== null;
     dropAdminToken();
     if (given) alertUser(WRONG_TOKEN);

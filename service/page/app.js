@@ -1,5 +1,5 @@
 // The page: looks at the service about once a second, and hands what it sees to the parts.
-import { call } from "./api.js";
+import { call, leaveSandbox } from "./api.js";
 import { setUpClass } from "./class.js";
 import { alertUser, byId, setText, tell } from "./dom.js";
 import { showFigures, showSale } from "./figures.js";
@@ -123,6 +123,7 @@ async function lookOnce() {
   const known = whole ? "" : `&traced=${shop.traced}${since}`;
   try {
     const live = await call("GET", `/live?product_id=${shop.product}&traces=${wanted}${known}`);
+    if (shop.learner && live.owns !== shop.product) await leaveSandbox(shop.product);
     await fetchOthers(live.run);
     shop.wanted = wanted;
     shop.traced = live.traced;

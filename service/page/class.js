@@ -1,5 +1,6 @@
 // Whose product this page shows: the shared one, or one of its own; and in a classroom the code that leads to one.
-import { adminToken, call, isTeacherToken, sandbox, setAdminToken, setSandbox } from "./api.js";
+import { adminToken, call, dropAdminToken, isTeacherToken, sandbox, setAdminToken, setSandbox, takeEnded } from "./api.js";
+import { setUpClassPanel } from "./class_panel.js";
 import { alertUser, byId, plural, setText, tell } from "./dom.js";
 
 const SHARED = 1;
@@ -22,20 +23,30 @@ async function takeOwn(code) {
   return product;
 }
 
-// In a class nobody gets past this without the code, or the teacher's token.
-async function join() {
+const WHY_JOIN = {
+  evicted: "The teacher ended your place in the class, so your product is not yours any more. Enter the class code to join again; you then get another product.",
+  forgotten: "The service does not know your place any more: it was started again, or another learner got the place while you were away. Enter the class code to join again.",
+};
+
+// In a class nobody gets past this without the code, or the teacher's token. WHY: what to say first, or null.
+async function join(why) {
+  const say = (text) => {
+    setText(byId("join-why"), text ?? "");
+    byId("join-why").hidden = !text;
+  };
+  say(why);
   for (;;) {
     const given = await ask(byId("join-dialog"), byId("join-code"));
     if (given === null) continue;
-    if (await isTeacherToken(given)) {
-      setAdminToken(given);
-      return;
-    }
     try {
+      if (await isTeacherToken(given)) {
+        setAdminToken(given);
+        return;
+      }
       await takeOwn(given.toLowerCase());
       return;
     } catch (problem) {
-      alertUser(problem.name === "unauthorized" ? "That is not the class code." : `No product: ${problem.message}`);
+      say(problem.name === "unauthorized" ? "That is neither the class code nor the teacher's token. Check it, and enter it again." : `You have no place yet: ${problem.message}`);
     }
   }
 }
@@ -103,11 +114,12 @@ function setUpClassDialog() {
 // Finds out which product SHOP is about: sets its product, own and learner.
 export async function setUpClass(shop) {
   let state = await call("GET", "/classroom");
+  const ended = takeEnded() ?? (sandbox() && state.owns === null ? (state.evicted ? "evicted" : "forgotten") : null);
   if (state.classroom && !state.teacher) {
-    // One that the service knows no more, for it was started again or we were away for long, is no use.
+    dropAdminToken(); // of a class before this one
     if (state.owns === null) {
       setSandbox(null);
-      await join();
+      await join(WHY_JOIN[ended]);
       state = await call("GET", "/classroom");
     }
   }
@@ -116,6 +128,7 @@ export async function setUpClass(shop) {
   shop.limits = state.limits;
   applyLimits(state.limits);
   setUpClassDialog();
+  if (state.classroom && state.teacher) setUpClassPanel();
   showClass(state);
   showShop(shop);
   byId("own-product").addEventListener("click", async () => {

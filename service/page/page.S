@@ -40,6 +40,10 @@ page_icon_end:
 page_class:
 	.incbin "service/page/class.js"
 page_class_end:
+	.global page_class_panel, page_class_panel_end
+page_class_panel:
+	.incbin "service/page/class_panel.js"
+page_class_panel_end:
 	.global page_app, page_app_end
 page_app:
 	.incbin "service/page/app.js"

@@ -26,6 +26,7 @@ static const char HTML[] = "text/html; charset=utf-8", CSS[] = "text/css; charse
     X(timeline_style, "timeline.css", CSS)                                                                   \
     X(icon, "icon.svg", IMAGE)                                                                               \
     X(class, "class.js", SCRIPT)                                                                             \
+    X(class_panel, "class_panel.js", SCRIPT)                                                                 \
     X(app, "app.js", SCRIPT)                                                                                 \
     X(api, "api.js", SCRIPT)                                                                                 \
     X(dom, "dom.js", SCRIPT)                                                                                 \

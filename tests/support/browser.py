@@ -160,6 +160,10 @@ class Browser:
         self.driver.save_screenshot(str(SHOTS / f"{name}.png"))
         self.size(width)
 
+    def shot_of(self, name, element):
+        """Keeps a picture of one element."""
+        self.find(element).screenshot(str(SHOTS / f"{name}.png"))
+
     def overflows(self):
         """By how many pixels the page is wider than the window."""
         return self.driver.execute_script("return document.documentElement.scrollWidth - innerWidth")

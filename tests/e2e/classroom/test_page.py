@@ -768,6 +768,219 @@ def test_a_learner_joins_and_has_a_product(browser, services, database):
     assert browser.complaints() == []
 
 
+@pytest.fixture(scope="module")
+def another(downloads):
+    """A second browser, for a learner beside the teacher."""
+    started = Browser(downloads)
+    yield started
+    started.quit()
+
+
+@pytest.fixture
+def classroom(services, database):
+    service = services.start(database, "--classroom", listen="127.0.0.1:0")
+    service.code, service.token = (re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token"))
+    service.address = f"http://127.0.0.1:{service.port}/"
+    return service
+
+
+def enter(browser, address, secret):
+    """Opens the page of a class and enters the class code or the teacher's token."""
+    browser.driver.get("about:blank")
+    browser.size(1280)
+    browser.start(address)
+    browser.wait(lambda: browser.find("join-dialog").is_displayed(), "the code is asked for")
+    browser.find("join-code").send_keys(secret, Keys.ENTER)
+    browser.wait_text("log", "Ready")
+
+
+def join(browser, service):
+    """Returns the product that the learner of BROWSER gets."""
+    enter(browser, service.address, service.code)
+    browser.wait_text("shop-name", "my own")
+    return int(browser.text("shop-name").split()[1].strip(","))
+
+
+def open_panel(browser, service):
+    """By the button of the dialog that shows the class code."""
+    enter(browser, service.address, service.token)
+    browser.wait(lambda: browser.find("class-panel").is_displayed(), "the teacher sees the panel")
+    browser.click("class-open")
+    browser.wait_text("class-code", service.code)
+    browser.click("class-learners")
+    browser.wait(lambda: not browser.find("class-dialog").is_displayed(), "the dialog is closed")
+    assert focused(browser).tag_name == "summary"
+    browser.wait_text("class-places", "of 96 places taken, 4 kept for the teacher")
+
+
+def learners(browser):
+    return [line.text.replace("\n", " ") for line in browser.all("#learners li")]
+
+
+def focused(browser):
+    return browser.driver.switch_to.active_element
+
+
+def test_the_teacher_sees_two_learners_and_evicts_one(browser, another, classroom):
+    evicted = join(another, classroom)
+    another.click("buy-one")
+    another.wait(lambda: another.figure("sold") == 1, "the learner buys one")
+    other = classroom.call("POST", "/sandboxes", {}, {"Authorization": f"Bearer {classroom.code}"}).json
+    open_panel(browser, classroom)
+    browser.wait(lambda: len(learners(browser)) == 2, "both are there")
+    assert browser.text("class-places").startswith("2 of 96")
+    line, second = learners(browser)
+    assert f"product {evicted}" in line and "127.0.0.1" in line and "1 order" in line and "seen just now" in line, line
+    assert f"product {other['product_id']}" in second and "0 orders" in second, second
+    browser.shot("class-panel")
+    browser.all("#learners button")[0].click()
+    browser.wait(lambda: browser.find("evict-dialog").is_displayed(), "it is asked first")
+    assert browser.text("evict-title") == "Evict Sandbox 1?" and f"loses product {evicted} at once" in browser.text("evict-text")
+    browser.shot("class-evict", 720)
+    browser.click("evict-keep")
+    browser.wait(lambda: not browser.find("evict-dialog").is_displayed(), "the learner is kept")
+    assert len(classroom.get("/sandboxes").json["sandboxes"]) == 2
+    browser.all("#learners button")[0].click()
+    browser.wait(lambda: browser.find("evict-dialog").is_displayed(), "it is asked again")
+    browser.click("evict-ok")
+    browser.wait_text("log", f"Sandbox 1 (product {evicted}) was evicted; its place is free.")
+    browser.wait(lambda: len(learners(browser)) == 1 and browser.text("class-places").startswith("1 of 96"), "the place is free")
+    assert focused(browser).get_attribute("aria-label") == "Evict Sandbox 2", "the focus is on the next line"
+    assert [entry["product_id"] for entry in classroom.get("/sandboxes").json["sandboxes"]] == [other["product_id"]]
+
+    another.wait_text("join-why", "The teacher ended your place in the class")  # the page notices it by itself
+    assert another.find("join-dialog").is_displayed()
+    assert "Enter the class code to join again" in another.text("join-why")
+    another.shot("class-evicted", 720)
+    another.find("join-code").send_keys(classroom.code, Keys.ENTER)
+    another.wait_text("shop-name", "my own")
+    another.wait_text("log", "Ready")
+    assert int(another.text("shop-name").split()[1].strip(",")) != other["product_id"]
+    another.wait(lambda: another.figure("sold") == 0, "the product is as if it were new")
+    browser.wait(lambda: len(learners(browser)) == 2, "the panel updates by itself")
+    assert browser.complaints() == []
+    assert all("401" in line for line in another.complaints())
+
+
+def test_the_class_by_keyboard(browser, another, classroom):
+    evicted = join(another, classroom)
+    enter(browser, classroom.address, classroom.token)
+    browser.wait(lambda: browser.find("class-panel").is_displayed(), "the teacher sees the panel")
+    browser.driver.execute_script("document.querySelector('#class-details > summary').focus()")
+    browser.press(Keys.ENTER)
+    browser.wait(lambda: len(learners(browser)) == 1, "the learner is there")
+    browser.press(Keys.TAB)
+    browser.wait(lambda: focused(browser).get_attribute("aria-label") == "Evict Sandbox 1", "Tab reaches the button")
+    browser.press(Keys.ENTER)
+    browser.wait(lambda: focused(browser).get_attribute("id") == "evict-keep", "Enter alone ends nothing")
+    browser.press(Keys.ESCAPE)
+    browser.wait(lambda: not browser.find("evict-dialog").is_displayed(), "Escape closes it")
+    assert focused(browser).get_attribute("aria-label") == "Evict Sandbox 1"
+    assert len(classroom.get("/sandboxes").json["sandboxes"]) == 1
+    browser.press(Keys.ENTER)
+    browser.wait(lambda: focused(browser).get_attribute("id") == "evict-keep", "it is asked again")
+    browser.press(Keys.TAB)
+    browser.press(Keys.ENTER)
+    browser.wait_text("log", f"product {evicted}) was evicted")
+    browser.wait(lambda: learners(browser) == [] and browser.find("class-empty").is_displayed(), "nobody is there")
+    browser.wait(lambda: focused(browser).tag_name == "summary", "the focus is not lost")
+    another.wait_text("join-why", "The teacher ended your place in the class")
+    assert browser.complaints() == []
+    another.complaints()
+
+
+def test_the_teacher_ends_a_learner_s_run(browser, classroom):
+    learner = classroom.call("POST", "/sandboxes", {}, {"Authorization": f"Bearer {classroom.code}"}).json
+    product = learner["product_id"]
+    open_panel(browser, classroom)
+    assert not browser.find("class-run").is_displayed()
+    # Begun by the teacher, since a learner's would end too soon on a slow machine.
+    run = classroom.post("/runs", {"strategies": ["mutex"] * 8, "product_id": product, "duration_ms": 30000}).json["id"]
+    browser.wait_text("class-run-text", f"Load run {run} of Sandbox 1 (product {product}) is in progress")
+    browser.wait(lambda: f"load run {run}" in learners(browser)[0], "the learner's line says so as well")
+    browser.shot("class-run")
+    browser.size(390, phone=True)
+    assert browser.overflows() <= 0 and browser.too_small() == []
+    assert browser.low_contrast() == [] and browser.unnamed() == []
+    browser.shot_of("class-panel-390", "class-panel")
+    browser.size(1280)
+    browser.click("class-run-end")
+    browser.wait_text("log", f"Load run {run} was ended.")
+    assert classroom.get(f"/runs/{run}").json["state"] == "cancelled"
+    browser.wait(lambda: not browser.find("class-run").is_displayed() and "load run" not in learners(browser)[0], "it is not shown any more")
+    assert browser.complaints() == []
+
+
+def test_a_learner_and_a_visitor_never_see_the_class(browser, classroom):
+    browser.driver.get("about:blank")
+    browser.start(classroom.address)
+    browser.wait(lambda: browser.find("join-dialog").is_displayed(), "the code is asked for")
+    assert not browser.find("class-panel").is_displayed() and not browser.find("class-open").is_displayed()
+    browser.find("join-code").send_keys("not-the-teacher-s-token", Keys.ENTER)
+    browser.wait_text("join-why", "That is neither the class code nor the teacher's token.")
+    browser.wait(lambda: browser.find("join-dialog").is_displayed(), "it is asked for again")
+    assert not browser.find("class-panel").is_displayed()
+    browser.find("join-code").send_keys(classroom.code, Keys.ENTER)
+    browser.wait_text("log", "Ready")
+    assert not browser.find("class-panel").is_displayed() and browser.all("#learners li") == []
+    assert "not-the-teacher" not in classroom.log
+    assert all("401" in line for line in browser.complaints())
+
+
+def test_what_the_class_panel_says_when_something_fails(browser, classroom):
+    learner = classroom.call("POST", "/sandboxes", {}, {"Authorization": f"Bearer {classroom.code}"}).json
+    open_panel(browser, classroom)
+    browser.wait(lambda: len(learners(browser)) == 1, "the learner is there")
+    browser.all("#learners button")[0].click()
+    browser.wait(lambda: browser.find("evict-dialog").is_displayed(), "it is asked first")
+    assert classroom.call("DELETE", f"/sandboxes/{learner['product_id']}").status == 200, "somebody else is faster"
+    browser.click("evict-ok")
+    browser.wait_text("class-error", "Sandbox 1 was not evicted, because nobody has product")
+    browser.wait(lambda: learners(browser) == [], "the line is gone")
+    browser.driver.execute_script("sessionStorage.setItem('oversell.token', 'wrong')")
+    browser.wait_text("class-error", "The service does not accept this page's token any more. Reload the page")
+    assert not browser.find("token-dialog").is_displayed(), "a list that updates by itself opens no dialog"
+    browser.shot("class-wrong-token")
+    browser.driver.refresh()
+    browser.wait(lambda: browser.find("join-dialog").is_displayed(), "the token is asked for")
+    browser.find("join-code").send_keys(classroom.token, Keys.ENTER)
+    browser.wait(lambda: browser.find("class-panel").is_displayed(), "with the right one the panel is there")
+    browser.wait_text("log", "Ready")
+    browser.all("#class-details > summary")[0].click()
+    browser.wait_text("class-places", "0 of 96")
+    browser.complaints()
+    classroom.stop()
+    browser.wait_text("class-error", "The service does not answer. Check that it runs")
+    browser.complaints()
+
+
+def test_the_class_panel_asks_only_while_it_is_open(browser, classroom):
+    enter(browser, classroom.address, classroom.token)
+    browser.wait(lambda: browser.find("class-panel").is_displayed(), "the teacher sees the panel")
+    asked = "return performance.getEntriesByType('resource').filter((e) => e.name.endsWith('/sandboxes')).length"
+    assert browser.driver.execute_script(asked) == 0, "it is closed"
+    browser.all("#class-details > summary")[0].click()
+    browser.wait(lambda: browser.driver.execute_script(asked) >= 2, "it asks again and again")
+    browser.all("#class-details > summary")[0].click()
+    browser.wait(lambda: not browser.find("learners").is_displayed(), "it is closed again")
+    before = browser.driver.execute_script(asked)
+    lives = "return performance.getEntriesByType('resource').filter((e) => e.name.includes('/live?')).length"
+    seen = browser.driver.execute_script(lives)
+    browser.wait(lambda: browser.driver.execute_script(lives) >= seen + 4, "the rest of the page goes on")
+    assert browser.driver.execute_script(asked) <= before + 1, "but for one that was under way, it asks no more"
+
+
+def test_a_learner_who_is_evicted_at_the_steps_is_told(another, classroom):
+    product = join(another, classroom)
+    another.driver.get(f"{classroom.address}steps#read-write+s=1+q=1,1")
+    another.wait(lambda: another.all(".lane"), "there is something to step through")
+    assert classroom.call("DELETE", f"/sandboxes/{product}").status == 200
+    another.click("step-A")
+    another.wait_text("join-why", "The teacher ended your place in the class")
+    assert another.find("join-dialog").is_displayed(), "the learner can join again"
+    another.complaints()
+
+
 def test_the_class_is_told_an_address_that_others_reach(browser, services, database):
     service = services.start(database, "--classroom", listen="0.0.0.0:0")
     code, service.token = (re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token"))

@@ -1,0 +1,184 @@
+// The teacher's panel of the class: the learners, the places, the load run, and the buttons that end a place or the run.
+import { adminToken, call } from "./api.js";
+import { byId, make, plural, setText, tell, whole } from "./dom.js";
+
+const LOOK_MS = 3000; // between two lists, while the panel is open and the page is visible
+const NOW_MS = 10000; // a page that is open calls more often than this
+
+const rows = new Map(); // a learner's line, by product
+let timer;
+let latest = null; // the list that is shown
+
+// What an answer that is no success means here. GONE: what a 404 means.
+function sentence(problem, gone) {
+  switch (problem.status) {
+    case 401:
+      return "The service does not accept this page's token any more. Reload the page, and enter the teacher's token that the service printed at its start.";
+    case 403:
+      return "The service refuses calls from a page at this address. Open the page at an address that the service printed at its start.";
+    case 404:
+      return gone;
+    case 409:
+      return "Another change is in progress. Try again in a moment.";
+    case 503:
+      return "The service is too busy to answer. Try again in a moment.";
+    default:
+      return problem.message;
+  }
+}
+
+const fail = (text) => setText(byId("class-error"), text ?? "");
+
+// As the teacher; the token is not asked for in a dialog, since a list that updates by itself must not open one.
+const ask = (method, path) => call(method, path, undefined, adminToken() ?? "");
+
+function ago(ms) {
+  if (ms < NOW_MS) return "seen just now";
+  if (ms < 120000) return `seen ${Math.round(ms / 1000)} s ago`;
+  return `seen ${Math.round(ms / 60000)} min ago`;
+}
+
+const isRunning = (list, product) => list.run?.state === "running" && (product === undefined || list.run.product_id === product);
+
+function newRow(product) {
+  const parts = Object.fromEntries(["name", "product", "address", "seen", "orders", "run"].map((name) => [name, make("span", { class: `learner-${name}` })]));
+  const button = make("button", { type: "button", class: "small", onclick: () => evict(product) }, "Evict");
+  const row = { ...parts, button, item: make("li", {}, ...Object.values(parts), button) };
+  rows.set(product, row);
+  return row;
+}
+
+function showLearner(list, learner) {
+  const row = rows.get(learner.product_id) ?? newRow(learner.product_id);
+  const name = `Sandbox ${learner.number}`;
+  setText(row.name, learner.teacher ? `${name} (yours)` : name);
+  setText(row.product, `product ${learner.product_id}`);
+  setText(row.address, learner.address);
+  setText(row.seen, learner.expired ? `${ago(learner.idle_ms)}; counts as free` : ago(learner.idle_ms));
+  setText(row.orders, plural(learner.orders, "order", "orders"));
+  setText(row.run, isRunning(list, learner.product_id) ? `load run ${list.run.id}` : "");
+  row.button.setAttribute("aria-label", `Evict ${name}`);
+  return row.item;
+}
+
+function placesOf({ learners, teacher, taken }) {
+  const beyond = taken - learners;
+  if (beyond > 0) return `all ${learners} places taken, and ${beyond} of the ${teacher} kept for the teacher`;
+  return `${taken} of ${learners} places taken, ${teacher} kept for the teacher`;
+}
+
+function showRun(list) {
+  byId("class-run").hidden = !isRunning(list);
+  if (!isRunning(list)) return;
+  const { id, product_id: product, load } = list.run;
+  const owner = list.sandboxes.find((learner) => learner.product_id === product);
+  const whose = owner ? `Sandbox ${owner.number} (product ${product})` : `product ${product}`;
+  const what = load ? `: ${load.strategy}, ${whole(load.created)} orders` : "";
+  setText(byId("class-run-text"), `Load run ${id} of ${whose} is in progress${what}.`);
+}
+
+function show(list) {
+  latest = list;
+  setText(byId("class-places"), placesOf(list.places));
+  showRun(list);
+  byId("class-empty").hidden = list.sandboxes.length > 0;
+  const place = byId("learners");
+  const items = list.sandboxes.map((learner) => showLearner(list, learner));
+  const gone = new Set(rows.keys());
+  for (const { product_id: product } of list.sandboxes) gone.delete(product);
+  for (const product of gone) {
+    rows.get(product).item.remove();
+    rows.delete(product);
+  }
+  // A line that stays where it is keeps the focus.
+  items.forEach((item, index) => place.children[index] === item || place.insertBefore(item, place.children[index] ?? null));
+}
+
+let round = 0;
+
+// Lists the class now, and again after a while.
+async function look() {
+  clearTimeout(timer);
+  const mine = ++round;
+  let again = true;
+  try {
+    const list = await ask("GET", "/sandboxes");
+    if (mine !== round) return; // a later list is on its way
+    show(list);
+    if (byId("class-error").dataset.from === "list") fail(null);
+  } catch (problem) {
+    if (mine !== round) return;
+    byId("class-error").dataset.from = "list";
+    fail(sentence(problem, problem.message));
+    again = problem.status !== 401;
+  }
+  if (again && byId("class-details").open && !document.hidden) timer = setTimeout(look, LOOK_MS);
+}
+
+// What a button does: ACT, then the list as it is afterwards. GONE: what a 404 means.
+async function change(act, gone) {
+  byId("class-error").dataset.from = "button";
+  fail(null);
+  try {
+    await act();
+  } catch (problem) {
+    fail(sentence(problem, gone));
+  }
+  await look();
+}
+
+function confirmed(learner) {
+  const dialog = byId("evict-dialog");
+  setText(byId("evict-title"), `Evict Sandbox ${learner.number}?`);
+  setText(
+    byId("evict-text"),
+    `The learner at ${learner.address} loses product ${learner.product_id} at once: waiting orders are refused, a load run on it ends, ` +
+      "and the place is free. The learner's page says so, and asks for the class code, which gives another product.",
+  );
+  dialog.returnValue = "";
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "ok"), { once: true });
+    dialog.showModal();
+    byId("evict-keep").focus();
+  });
+}
+
+async function evict(product) {
+  const learner = latest.sandboxes.find((one) => one.product_id === product);
+  const index = latest.sandboxes.indexOf(learner);
+  if (!learner || !(await confirmed(learner))) return;
+  await change(async () => {
+    await ask("DELETE", `/sandboxes/${product}`);
+    tell(`Sandbox ${learner.number} (product ${product}) was evicted; its place is free.`);
+  }, `Sandbox ${learner.number} was not evicted, because nobody has product ${product} any more.`);
+  // The button that had the focus is gone with its line.
+  const lines = byId("learners").querySelectorAll("button");
+  if (document.activeElement === document.body) (lines[Math.min(index, lines.length - 1)] ?? byId("class-details").querySelector("summary")).focus();
+}
+
+async function endRun() {
+  const { id } = latest.run;
+  const button = byId("class-run-end");
+  button.disabled = true;
+  await change(async () => {
+    const run = await ask("DELETE", `/runs/${id}`);
+    tell(run.state === "cancelled" ? `Load run ${id} was ended.` : `Load run ${id} had ended by itself.`);
+  }, `Load run ${id} is not kept any more, so it ended before.`);
+  button.disabled = false;
+  if (document.activeElement === document.body) byId("class-details").querySelector("summary").focus();
+}
+
+// For the teacher of a class only.
+export function setUpClassPanel() {
+  byId("class-panel").hidden = false;
+  byId("class-run-end").addEventListener("click", endRun);
+  const lookIfSeen = () => byId("class-details").open && !document.hidden && look();
+  byId("class-details").addEventListener("toggle", lookIfSeen);
+  document.addEventListener("visibilitychange", lookIfSeen);
+  byId("class-learners").addEventListener("click", () => {
+    byId("class-dialog").close();
+    byId("class-details").open = true;
+    byId("class-panel").scrollIntoView();
+    byId("class-details").querySelector("summary").focus();
+  });
+}
