@@ -154,8 +154,8 @@ def test_each_script_of_the_images_can_be_executed(stages):
 
 
 def test_the_images_have_the_packages_that_the_tests_run_on(stages):
-    make = (ROOT / "Makefile").read_text().replace("\\\n", " ")
-    deps = {word for line in re.findall(r"^DEPS(?:_TEST)?\s*:=(.*)", make, re.M) for word in line.split()}
+    make = (ROOT / "make/packages.mk").read_text().replace("\\\n", " ")
+    deps = {word for line in re.findall(r"^DEPS(?:_TEST)?\s*:=(.*)", make, re.M) for word in line.split()} | {"nginx-light"}
     packages = {name: stage.packages() for name, stage in stages.items()}
     assert packages["build"] - {"make"} <= deps
     for name, package in (("postgres", "postgresql"), ("redis", "redis-server"), ("etcd", "etcd-server"), ("lab", "wrk"),

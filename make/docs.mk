@@ -1,0 +1,64 @@
+# Measurements whose results the documents show. Each takes minutes or hours.
+
+# With faults there are thousands of schedules for each strategy, so those with the fewest preemptions; a safe one is only
+# safe if all were run.
+EXPLORED = $(foreach part,none crash expire crash-safe expire-safe,docs/results/explore-$(part).json)
+explore-docs: programs ## explores every strategy anew, with each fault, for the matrix in docs/strategies.md
+	@mkdir -p docs/results
+	$(BUILD)/loadtest explore --export-json docs/results/explore-none.json
+	$(BUILD)/loadtest explore --faults crash --bound 1 --export-json docs/results/explore-crash.json
+	$(BUILD)/loadtest explore --faults expire --bound 1 --export-json docs/results/explore-expire.json
+	$(BUILD)/loadtest explore --faults crash --strategies safe --export-json docs/results/explore-crash-safe.json
+	$(BUILD)/loadtest explore --faults expire --strategies safe --export-json docs/results/explore-expire-safe.json
+	docs/tables explore $(EXPLORED) >$(BUILD)/explore.md
+	docs/insert explore $(BUILD)/explore.md docs/strategies.md
+
+RUSH_STRATEGIES := select-for-update,atomic-decrement,atomic-statement,optimistic,redis-lock,batched
+
+readme: all ## measures anew the table and the plot that README.md shows, docs/choosing.md, docs/performance.md and docs/rush.md
+	@mkdir -p docs/results
+	$(BUILD)/loadtest compare --export-json docs/results/compare.json \
+	    --export-markdown $(BUILD)/compare.md --export-svg docs/results/compare.svg
+	$(BUILD)/loadtest bench --export-json docs/results/bench.json --export-markdown $(BUILD)/bench.md
+	{ sed '/^|/,$$d' $(BUILD)/compare.md; docs/tables compare docs/results/compare.json; sed '1,/^|/d; /^|/d' $(BUILD)/compare.md; } >$(BUILD)/table.md
+	docs/insert compare $(BUILD)/table.md README.md
+	docs/tables locks docs/results/compare.json >$(BUILD)/locks.md
+	docs/insert locks $(BUILD)/locks.md docs/strategies.md
+	docs/insert locks $(BUILD)/locks.md README.md
+	docs/insert bench $(BUILD)/bench.md docs/performance.md
+	docs/tables choosing docs/results/compare.json docs/results/bench.json >$(BUILD)/choosing.md
+	docs/insert choosing $(BUILD)/choosing.md docs/choosing.md
+	$(BUILD)/loadtest rush --strategies $(RUSH_STRATEGIES) --duration 10s --export-markdown $(BUILD)/rush.md
+	docs/insert rush $(BUILD)/rush.md docs/rush.md
+
+# The end-to-end test of the page, which looks at what it has before it, takes the picture.
+screenshot: programs ## takes the picture of the page in README.md anew, in a real browser
+	BUILD=$(BUILD) tests/run e2e -k second_process_is_on_lanes_of_its_own
+	cp $(BUILD)/tests/page/readme.png docs/results/page.png
+
+# One fault after the other, each with a result of its own, so that what has been broken is not broken again.
+FAULTS ?= $(shell $(BUILD)/loadtest faults --faults help | sed 's/^ *\([a-z0-9-]*\) .*/\1/')
+faults: programs ## breaks things under every strategy, for docs/reliability.md; hours; goes on where it was ended (FAULTS="kill pause")
+	$(MAKE) --no-print-directory $(FAULTS:%=$(BUILD)/faults/%.json)
+	docs/tables faults $(FAULTS:%=$(BUILD)/faults/%.json) >$(BUILD)/faults.md
+	docs/insert faults $(BUILD)/faults.md docs/reliability.md
+	for fault in $(FAULTS); do $(BUILD)/loadtest report $(BUILD)/faults/$$fault.json --format csv || exit; done | \
+	    awk 'NR == 1 || !/^fault,/' >docs/results/faults.csv
+	@! grep -lE '"verdict": "(broken|not-caught|nothing-shown)"' $(FAULTS:%=$(BUILD)/faults/%.json)
+
+# One that does not go as expected (exit status 1) has its result as well.
+$(BUILD)/faults/%.json: $(BUILD)/loadtest $(BUILD)/order-service
+	@mkdir -p $(@D)
+	$(BUILD)/loadtest faults --faults $* $(ARGS) --export-json $@.new || [ $$? = 1 ]
+	mv $@.new $@
+
+# Every safe strategy sells three hundredths of the orders, and the two quickest the rest: most of the others are as fast as
+# one row of PostgreSQL.
+SOAK_ORDERS ?= 10000000
+SOAK         = $(BUILD)/loadtest soak $(ARGS) --resume $(BUILD)
+soak: programs ## sells ten million orders under the safe strategies, for docs/reliability.md; hours; goes on where it was ended (SOAK_ORDERS=…)
+	@mkdir -p docs/results
+	$(SOAK)/soak.json --orders $$(($(SOAK_ORDERS) * 48 / 100)) --export-json docs/results/soak.json
+	$(SOAK)/soak-long.json --strategies batched,redis-stock --orders $$(($(SOAK_ORDERS) * 52 / 100)) --export-json docs/results/soak-long.json
+	docs/tables soak docs/results/soak.json docs/results/soak-long.json >$(BUILD)/soak.md
+	docs/insert soak $(BUILD)/soak.md docs/reliability.md

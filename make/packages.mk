@@ -1,0 +1,52 @@
+# The Debian packages that each target needs, and how they are installed.
+
+# hiredis 0.14, which is Debian 12's, has no TLS: rediss:// is then an error that says so.
+HIREDIS_SSL   = $(eval HIREDIS_SSL := $$(shell $(PKG_CONFIG) --exists hiredis_ssl openssl 2>/dev/null && \
+                  echo hiredis_ssl openssl))$(HIREDIS_SSL)
+PKGS          = libmicrohttpd libpq jansson libcurl hiredis $(HIREDIS_SSL)
+OTHER_LIBS   := -l:libzookeeper_st.so.2 # which has no .pc file; so named, it is found beside either -dev package
+# To build and run the programs: the demo needs no more. default-jre-headless and libzookeeper-java are the server of
+# ZooKeeper; the package zookeeper would bring a whole desktop's Java.
+DEPS         := gcc libc6-dev pkg-config libmicrohttpd-dev libpq-dev libjansson-dev libcurl4-openssl-dev \
+                libhiredis-dev libzookeeper-st-dev postgresql redis-server default-jre-headless libzookeeper-java \
+                etcd-server wrk
+# For the tests, the benchmark and the measurements of the documents as well.
+DEPS_TEST    := libcmocka-dev etcd-client gnuplot-nox curl python3 python3-pytest python3-yaml python3-jsonschema \
+                python3-redis python3-kazoo chromium chromium-driver python3-selenium binutils systemd clang \
+                libclang-rt-dev
+DEPS_LINT    := clang-tidy clang-format shellcheck
+
+# Asked once and only when something is compiled, since `make deps` may be what installs pkg-config.
+ask_packages  = $(or $(shell $(PKG_CONFIG) $(1) $(PKGS) 2>/dev/null),$(error libraries missing ($(PKGS)): run 'make deps'))
+PKG_CFLAGS    = $(eval PKG_CFLAGS := $$(call ask_packages,--cflags))$(PKG_CFLAGS)
+PKG_LIBS      = $(eval PKG_LIBS := $$(call ask_packages,--libs))$(PKG_LIBS)
+
+# $(1): packages. Installs what is missing of them; where there is no apt it says what is needed and goes on.
+define install_packages
+@missing=; for p in $(1); do \
+    dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q '^install ok installed' || missing="$$missing $$p"; \
+done; \
+[ -n "$$missing" ] || exit 0; \
+command -v apt-get >/dev/null || { echo "no apt-get here; these Debian packages are needed:$$missing" >&2; exit 0; }; \
+sudo=; if [ "$$(id -u)" -ne 0 ]; then \
+    command -v sudo >/dev/null || { echo "not root and no sudo: install$$missing" >&2; exit 1; }; sudo=sudo; \
+fi; \
+install() { $$sudo env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=120 "$$@" </dev/null; }; \
+echo "installing$$missing"; \
+ls /var/lib/apt/lists/*_Packages* >/dev/null 2>&1 || install update || exit; \
+install install -y --no-install-recommends $$missing || { install update && install install -y --no-install-recommends $$missing; }
+endef
+
+deps: ## install the Debian packages that the programs need
+	$(call install_packages,$(DEPS))
+
+deps-test: /usr/sbin/nginx ## those of the tests as well
+	$(call install_packages,$(DEPS) $(DEPS_TEST))
+
+# Debian starts nginx at once and at each boot, on port 80 of every address. The tests start their own.
+/usr/sbin/nginx:
+	$(call install_packages,nginx-light)
+	@[ ! -x $@ ] || [ ! -d /run/systemd/system ] || $$([ "$$(id -u)" -eq 0 ] || echo sudo) systemctl disable --now nginx
+
+deps-lint: deps-test ## those and the linters
+	$(call install_packages,$(DEPS_LINT))
