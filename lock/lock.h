@@ -15,7 +15,7 @@ struct lock_driver; /* a kind of lock: see lock/lock_driver.h */
 
 enum lock_status {
     LOCK_OK,
-    LOCK_BUSY,        /* somebody else held the lock until the deadline */
+    LOCK_TIMED_OUT,   /* somebody else held the lock until the deadline */
     LOCK_LOST,        /* the grant has ended: its lease ran out, or somebody took the lock */
     LOCK_NOT_OWNER,   /* this grant does not hold the key, which may be held by another */
     LOCK_AWAY,        /* the lock's server cannot be reached, or failed during the request */

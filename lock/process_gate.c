@@ -122,7 +122,7 @@ static void wait_until_free(struct name *name, struct lock *waiter, int64_t dead
 enum lock_status process_gate_acquire(struct lock *holder, const char *key, int64_t deadline_us,
                                       unsigned *ret_holds)
 {
-    enum lock_status status = LOCK_BUSY;
+    enum lock_status status = LOCK_TIMED_OUT;
     pthread_once(&initialized, initialize);
     pthread_mutex_lock(&mutex);
     struct name *name = find_or_add(holder, key);

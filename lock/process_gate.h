@@ -10,7 +10,7 @@
  * of LOCK->observer->process (LOCK may be NULL). False where there is no randomness. */
 bool process_gate_client_id(const struct lock *lock, char ret_id[static LOCK_UUID_SIZE]);
 
-/* LOCK_OK: HOLDER has KEY, for the *RET_HOLDS-th time. LOCK_BUSY: another had it until DEADLINE. LOCK_FAILED: out of
+/* LOCK_OK: HOLDER has KEY, for the *RET_HOLDS-th time. LOCK_TIMED_OUT: another had it until DEADLINE. LOCK_FAILED: out of
  * memory. Tells the holder's observer when it starts to wait, and counts the wake-ups. */
 enum lock_status process_gate_acquire(struct lock *holder, const char *key, int64_t deadline_us,
                                       unsigned *ret_holds);

@@ -24,7 +24,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
             return LOCK_OK;
         }
     } while (string_lock_pause(lock, &pause_ms, deadline_us));
-    return LOCK_BUSY;
+    return LOCK_TIMED_OUT;
 }
 
 static enum lock_status release(struct lock *lock, struct lock_grant *grant)

@@ -38,7 +38,7 @@ static bool cycle(struct lock *lock, const char *key, int64_t deadline_us, char 
 {
     struct lock_grant grant;
     enum lock_status status = lock_acquire(lock, key, deadline_us, &grant);
-    if (status == LOCK_BUSY)
+    if (status == LOCK_TIMED_OUT)
         return true; /* the time is up */
     if (status != LOCK_OK)
         return explain(lock, "acquire", status, ret_reason);
@@ -165,7 +165,7 @@ static bool contender_turn(void *own, int64_t end_us, char *ret_reason)
     struct lock_grant grant;
     enum lock_status status = lock_acquire(c->lock, c->contest->key, end_us, &grant);
     int64_t now_us = monotonic_us();
-    if (status == LOCK_BUSY)
+    if (status == LOCK_TIMED_OUT)
         return true; /* the time is up */
     if (status != LOCK_OK)
         return explain(c->lock, "acquire", status, ret_reason);

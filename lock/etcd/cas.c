@@ -104,7 +104,7 @@ static bool is_ours(const json_t *found, const char *token)
     return ours && json_equal(json_object_get(found, "value"), ours);
 }
 
-/* LOCK_OK: it was absent, and is ours. LOCK_BUSY: it is somebody else's. */
+/* LOCK_OK: it was absent, and is ours. LOCK_TIMED_OUT: it is somebody else's. */
 static enum lock_status put_if_absent(struct lock *lock, int64_t deadline_us, struct attempt *attempt)
 {
     AUTO_JSON reply = NULL;
@@ -119,7 +119,7 @@ static enum lock_status put_if_absent(struct lock *lock, int64_t deadline_us, st
     attempt->revision = etcd_revision(reply);
     if (!etcd_succeeded(reply)) {
         if (!is_ours(etcd_found(reply, 0), attempt->token))
-            return LOCK_BUSY;
+            return LOCK_TIMED_OUT;
         /* Our own request had been done when its reply was lost, and this was its second sending. */
         attempt->revision = etcd_number(etcd_found(reply, 0), "create_revision");
     }
@@ -139,7 +139,7 @@ static enum lock_status stand_in_line(struct lock *lock, int64_t deadline_us, st
             return LOCK_OK;
         status = monotonic_us() < deadline_us
                      ? etcd_keep_alive(etcd_of(lock), lock, deadline_us, &attempt->lease)
-                     : LOCK_BUSY;
+                     : LOCK_TIMED_OUT;
         if (etcd_may_come_back(lock, deadline_us, &attempt->lease, status))
             status = LOCK_OK;
     }
@@ -163,7 +163,7 @@ static enum lock_status wait_until_absent(struct lock *lock, int64_t deadline_us
             me.revision = attempt->revision;
             if (status == LOCK_OK)
                 break;
-            if (status == LOCK_BUSY)
+            if (status == LOCK_TIMED_OUT)
                 status = LOCK_OK; /* somebody else was faster */
         } else if (etcd_may_come_back(lock, deadline_us, &attempt->lease, status)) {
             status = LOCK_OK;
@@ -189,7 +189,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
         do
             status = put_if_absent(lock, deadline_us, &attempt);
         while (etcd_may_come_back(lock, deadline_us, NULL, status));
-        if (status == LOCK_BUSY && monotonic_us() < deadline_us)
+        if (status == LOCK_TIMED_OUT && monotonic_us() < deadline_us)
             status = wait_until_absent(lock, deadline_us, &attempt);
         if (status != LOCK_OK)
             status = etcd_give_up(etcd_of(lock), lock, attempt.lease.id, status);

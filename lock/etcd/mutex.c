@@ -62,7 +62,7 @@ static json_t *read_predecessor(const struct place *place)
                      (json_int_t)place->created - 1);
 }
 
-/* Step 2. LOCK_OK: we are the first, and hold the lock. LOCK_BUSY: we stand in the queue. */
+/* Step 2. LOCK_OK: we are the first, and hold the lock. LOCK_TIMED_OUT: we stand in the queue. */
 static enum lock_status enter_queue(struct lock *lock, int64_t deadline_us, struct place *place)
 {
     AUTO_JSON reply = NULL;
@@ -80,7 +80,7 @@ static enum lock_status enter_queue(struct lock *lock, int64_t deadline_us, stru
     const json_t *first = etcd_found(reply, 1);
     if (place->created <= 0 || !first)
         return lock_fail(lock, LOCK_REFUSED, "etcd: a transaction's reply without its results");
-    return etcd_number(first, "create_revision") == place->created ? LOCK_OK : LOCK_BUSY;
+    return etcd_number(first, "create_revision") == place->created ? LOCK_OK : LOCK_TIMED_OUT;
 }
 
 /* Steps 3 and 4. Our own key and our predecessor are read at one moment, each time that we are woken: a predecessor
@@ -136,7 +136,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
             status = enter_queue(lock, deadline_us, &place);
         while (etcd_may_come_back(lock, deadline_us, NULL, status));
         fill_grant(&place, key, ret_grant);
-        if (status == LOCK_BUSY && monotonic_us() < deadline_us)
+        if (status == LOCK_TIMED_OUT && monotonic_us() < deadline_us)
             status = wait_in_queue(lock, deadline_us, &place);
         if (status != LOCK_OK)
             status = etcd_give_up(etcd_of(lock), lock, place.lease.id, status);

@@ -78,7 +78,7 @@ static enum lock_status take_row(struct lock *lock, const char *key, int64_t dea
         asked_us = monotonic_us();
         status = pg_touch(pg, deadline_us, &ST_ACQUIRE,
                           (const char *const[]){key, grant->token, PG_UTC_NOW, DB_NUMBER(lock->lease_ms)});
-    } while (status == LOCK_BUSY && lock_poll_pause(lock, POLL_MS, deadline_us));
+    } while (status == LOCK_TIMED_OUT && lock_poll_pause(lock, POLL_MS, deadline_us));
     grant->lease_end_us = asked_us + lock->lease_ms * 1000;
     return status;
 }

@@ -110,7 +110,7 @@ static enum lock_status wait_for_row(struct row_lock *row, const char *key, int6
     enum db_status answer = db_run(row->pg.db, &ST_WAIT, &key, &got);
     enum lock_status status = pg_outcome(&row->pg, answer);
     if (answer == DB_TIMEOUT || (answer == DB_OK && PQntuples(got) == 0)) /* or the row was deleted */
-        return LOCK_BUSY;
+        return LOCK_TIMED_OUT;
     if (status == LOCK_OK) {
         row->pg.base.wake_ups++;
         note_holder(row, PQgetvalue(got, 0, 0));
@@ -129,7 +129,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     if (*row->token) {   /* our own row, which nobody will let go meanwhile */
         while (lock_poll_pause(lock, OWN_ROW_POLL_MS, deadline_us))
             ;
-        return lock_fail(lock, LOCK_BUSY, "this handle holds a row already");
+        return lock_fail(lock, LOCK_TIMED_OUT, "this handle holds a row already");
     }
     do {
         int64_t until_us = monotonic_us() + ASK_AGAIN_US;
@@ -142,7 +142,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
             status = wait_for_row(row, key, until_us);
         if (status != LOCK_OK)
             db_rollback(row->pg.db); /* it may be open, or may have failed */
-    } while (status == LOCK_BUSY && monotonic_us() < deadline_us);
+    } while (status == LOCK_TIMED_OUT && monotonic_us() < deadline_us);
     if (status != LOCK_OK)
         return status;
 

@@ -56,10 +56,10 @@ void pg_close(struct lock *lock)
  * that has no name here is most often a table of ours with foreign columns. */
 static const enum lock_status meanings[] = {
     [DB_OK] = LOCK_OK,
-    [DB_SERIALIZATION] = LOCK_BUSY,
-    [DB_DEADLOCK] = LOCK_BUSY,
-    [DB_LOCK_TIMEOUT] = LOCK_BUSY,
-    [DB_UNIQUE] = LOCK_BUSY,
+    [DB_SERIALIZATION] = LOCK_TIMED_OUT,
+    [DB_DEADLOCK] = LOCK_TIMED_OUT,
+    [DB_LOCK_TIMEOUT] = LOCK_TIMED_OUT,
+    [DB_UNIQUE] = LOCK_TIMED_OUT,
     [DB_TIMEOUT] = LOCK_AWAY,
     [DB_AWAY] = LOCK_AWAY,
     [DB_UNKNOWN] = LOCK_AWAY,
@@ -129,7 +129,7 @@ enum lock_status pg_ready(struct pg_lock *pg, int64_t deadline_us)
     return pg_outcome(pg, status);
 }
 
-/* LOCK_OK: *ret_found says whether it touched a row. LOCK_BUSY: the row stayed in somebody else's hands for ROW_WAIT_MS. */
+/* LOCK_OK: *ret_found says whether it touched a row. LOCK_TIMED_OUT: the row stayed in somebody else's hands for ROW_WAIT_MS. */
 static enum lock_status touch(struct pg_lock *pg, int64_t deadline_us, int64_t row_wait_ms,
                               const struct statement *statement, const char *const *values, bool *ret_found)
 {
@@ -150,7 +150,7 @@ enum lock_status pg_touch(struct pg_lock *pg, int64_t deadline_us, const struct 
 {
     bool found = false;
     enum lock_status status = touch(pg, deadline_us, ROW_WAIT_MS, statement, values, &found);
-    return status == LOCK_OK && !found ? LOCK_BUSY : status;
+    return status == LOCK_OK && !found ? LOCK_TIMED_OUT : status;
 }
 
 bool pg_undo(struct pg_lock *pg, const struct statement *statement, const char *const *values)
@@ -169,7 +169,7 @@ enum lock_status pg_touch_ours(struct pg_lock *pg, int64_t deadline_us, const st
 {
     bool found = false;
     enum lock_status status = touch(pg, deadline_us, LOCK_COMMAND_MS, statement, values, &found);
-    if (status == LOCK_BUSY) /* a row that somebody else is changing may well be ours */
+    if (status == LOCK_TIMED_OUT) /* a row that somebody else is changing may well be ours */
         return LOCK_AWAY;
     return status == LOCK_OK && !found ? lock_fail(&pg->base, LOCK_LOST, "the lease had ended") : status;
 }

@@ -29,7 +29,7 @@ enum lock_status pg_ready(struct pg_lock *pg, int64_t deadline_us);
 /* What STATUS means to a lock; notes the database's words in lock->error, and counts the round trips. */
 enum lock_status pg_outcome(struct pg_lock *pg, enum db_status status);
 
-/* Runs a statement that commits by itself and touches one row at most. LOCK_OK: it did; LOCK_BUSY: it found none that
+/* Runs a statement that commits by itself and touches one row at most. LOCK_OK: it did; LOCK_TIMED_OUT: it found none that
  * fits its conditions, or somebody was just changing it; LOCK_AWAY: perhaps it did, the reply was lost. */
 enum lock_status pg_touch(struct pg_lock *pg, int64_t deadline_us, const struct statement *statement,
                           const char *const *values);

@@ -55,7 +55,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
         asked_us = monotonic_us();
         status = pg_touch(pg, deadline_us, &ST_ACQUIRE,
                           (const char *const[]){key, token, PG_UTC_NOW, DB_NUMBER(lock->lease_ms)});
-    } while (status == LOCK_BUSY && lock_poll_pause(lock, POLL_MS, deadline_us));
+    } while (status == LOCK_TIMED_OUT && lock_poll_pause(lock, POLL_MS, deadline_us));
     if (status == LOCK_AWAY)
         (void)pg_undo(pg, &ST_RELEASE, (const char *const[]){key, token, PG_UTC_NOW});
     if (status != LOCK_OK)

@@ -84,7 +84,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
         lock->wake_ups += error == 0;
     }
     if (error == ETIMEDOUT)
-        return LOCK_BUSY;
+        return LOCK_TIMED_OUT;
     if (error)
         return lock_fail(lock, LOCK_FAILED, "pthread_mutex: %s", strerrordesc_np(error));
     *ret_grant = (struct lock_grant){.lease_end_us = INT64_MAX, .impl = mutex};

@@ -108,7 +108,7 @@ static void leave(struct redisson_handle *r, const char *key, int64_t limit_ms)
                             &ignored); /* else the place times out */
 }
 
-/* One request, with a place in the queue for PLACE_MS where it is taken (0: without): LOCK_OK, or LOCK_BUSY with the time
+/* One request, with a place in the queue for PLACE_MS where it is taken (0: without): LOCK_OK, or LOCK_TIMED_OUT with the time
  * after which to look again unasked. */
 static enum lock_status try_once(struct redisson_handle *r, const char *key, int64_t deadline_us,
                                  int64_t place_ms, int64_t *ret_pause_ms, struct lock_grant *ret_grant)
@@ -128,7 +128,7 @@ static enum lock_status try_once(struct redisson_handle *r, const char *key, int
     *ret_pause_ms = redis_integer(reply);
     if (*ret_pause_ms < 0 || *ret_pause_ms > r->base.lease_ms / 3)
         *ret_pause_ms = r->base.lease_ms / 3; /* then it is time to renew our place */
-    return lock_fail(&r->base, LOCK_BUSY, "taken");
+    return lock_fail(&r->base, LOCK_TIMED_OUT, "taken");
 }
 
 /* A place is good for one lease, or until our own wait ends and the last try is done. */
@@ -161,12 +161,13 @@ static enum lock_status wait_for_turn(struct redisson_handle *r, const char *key
     if (status != LOCK_OK)
         return status;
     while ((status = try_once(r, key, deadline_us, place_for(r, deadline_us), &pause_ms, ret_grant)) ==
-           LOCK_BUSY) {
+           LOCK_TIMED_OUT) {
         name_place(r, key, ret_grant);
         if (!redis_wakeup_wait_for_turn(&r->base, waiter, ret_grant, pause_ms + 1, deadline_us))
             break;
     }
-    if (status == LOCK_BUSY || status == LOCK_REFUSED) /* where the server is away, try_once has tried to */
+    if (status == LOCK_TIMED_OUT ||
+        status == LOCK_REFUSED) /* where the server is away, try_once has tried to */
         leave(r, key, LOCK_TRY_MS);
     redis_wakeup_leave(waiter, status);
     waiter = NULL;
@@ -179,7 +180,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     struct redisson_handle *r = (struct redisson_handle *)lock;
     int64_t pause_ms = 0;
     enum lock_status status = try_once(r, key, deadline_us, 0, &pause_ms, ret_grant);
-    if (status != LOCK_BUSY || monotonic_us() >= deadline_us)
+    if (status != LOCK_TIMED_OUT || monotonic_us() >= deadline_us)
         return status;
     report_step(lock->observer, STEP_WAIT, STEP_NO_VALUE);
     return wait_for_turn(r, key, deadline_us, ret_grant);

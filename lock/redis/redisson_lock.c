@@ -69,7 +69,7 @@ static enum lock_status run(struct redisson_handle *r, struct redis_script *scri
     return redis_eval(r->redis, &r->base, redisson_limit(r, limit_ms), ret_reply, script, 2, words, 5);
 }
 
-/* One request: LOCK_OK, or LOCK_BUSY with the time until the holder's lease ends. */
+/* One request: LOCK_OK, or LOCK_TIMED_OUT with the time until the holder's lease ends. */
 static enum lock_status try_once(struct redisson_handle *r, const char *key, int64_t deadline_us,
                                  int64_t *ret_ttl_ms, struct lock_grant *ret_grant)
 {
@@ -90,7 +90,7 @@ static enum lock_status try_once(struct redisson_handle *r, const char *key, int
     *ret_ttl_ms = redis_integer(reply);
     if (*ret_ttl_ms < 0 || *ret_ttl_ms > LOOK_AGAIN_MS)
         *ret_ttl_ms = LOOK_AGAIN_MS;
-    return lock_fail(&r->base, LOCK_BUSY, "taken");
+    return lock_fail(&r->base, LOCK_TIMED_OUT, "taken");
 }
 
 /* Subscribes first and tries again then: a release between the first try and the subscription is not missed. */
@@ -106,7 +106,7 @@ static enum lock_status wait_for_it(struct redisson_handle *r, const char *key, 
                                                 lock_command_ms(deadline_us), &waiter);
     if (status != LOCK_OK)
         return status;
-    while ((status = try_once(r, key, deadline_us, &ttl_ms, ret_grant)) == LOCK_BUSY &&
+    while ((status = try_once(r, key, deadline_us, &ttl_ms, ret_grant)) == LOCK_TIMED_OUT &&
            monotonic_us() < deadline_us) {
         int64_t lease_end_us = monotonic_us() + (ttl_ms + 1) * 1000;
         redis_wakeup_wait(&r->base, waiter, lease_end_us < deadline_us ? lease_end_us : deadline_us);
@@ -121,7 +121,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     struct redisson_handle *r = (struct redisson_handle *)lock;
     int64_t ttl_ms = 0;
     enum lock_status status = try_once(r, key, deadline_us, &ttl_ms, ret_grant);
-    if (status != LOCK_BUSY || monotonic_us() >= deadline_us)
+    if (status != LOCK_TIMED_OUT || monotonic_us() >= deadline_us)
         return status;
     report_step(lock->observer, STEP_WAIT, STEP_NO_VALUE);
     return wait_for_it(r, key, deadline_us, ret_grant);

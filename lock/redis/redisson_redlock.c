@@ -65,7 +65,7 @@ static void count(struct outcomes *outcomes, enum lock_status status)
 {
     if (status == LOCK_OK)
         outcomes->well++;
-    else if (status == LOCK_BUSY || status == LOCK_LOST)
+    else if (status == LOCK_TIMED_OUT || status == LOCK_LOST)
         outcomes->against++;
     else
         outcomes->worst = status;
@@ -120,7 +120,7 @@ static enum lock_status one_round(struct red_lock *r, const char *key, int64_t d
     for (int i = 0; i < r->count; i++)
         if (got & 1u << i)
             (void)release_part(r, i, &grant);
-    return outcomes.against ? LOCK_BUSY : outcomes.worst;
+    return outcomes.against ? LOCK_TIMED_OUT : outcomes.worst;
 }
 
 static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
@@ -130,7 +130,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     enum lock_status status;
     do
         status = one_round(r, key, deadline_us, ret_grant);
-    while ((status == LOCK_BUSY || status == LOCK_AWAY) &&
+    while ((status == LOCK_TIMED_OUT || status == LOCK_AWAY) &&
            lock_poll_pause(lock, redlock_pause_ms(), deadline_us));
     return status;
 }

@@ -98,7 +98,7 @@ static enum lock_status try_once(struct quorum_lock *r, const struct question *q
     (void)ask_release(r, q, node_limit_ms(ttl_ms));
     enum lock_status status = verdict(r, &votes);
     if (status == LOCK_OK || status == LOCK_LOST || votes.yes + votes.no >= redlock_quorum(r->nodes))
-        return lock_fail(&r->base, LOCK_BUSY, "%d of %d votes", votes.yes, redlock_count(r->nodes));
+        return lock_fail(&r->base, LOCK_TIMED_OUT, "%d of %d votes", votes.yes, redlock_count(r->nodes));
     return status;
 }
 
@@ -114,7 +114,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
             return lock_fail(lock, LOCK_FAILED, "no randomness");
         struct question q = question_of(lock, key, token);
         status = try_once(r, &q, &valid_until_us);
-    } while ((status == LOCK_BUSY || status == LOCK_AWAY) &&
+    } while ((status == LOCK_TIMED_OUT || status == LOCK_AWAY) &&
              lock_poll_pause(lock, redlock_pause_ms(), deadline_us));
     if (status != LOCK_OK)
         return status;

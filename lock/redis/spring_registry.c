@@ -89,7 +89,7 @@ static enum lock_status obtain(struct lock *lock, const char *key, const char *s
             return LOCK_OK;
         }
     } while (lock_poll_pause(lock, POLL_MS, deadline_us));
-    return LOCK_BUSY;
+    return LOCK_TIMED_OUT;
 }
 
 static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,

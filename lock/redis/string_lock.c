@@ -72,7 +72,7 @@ static enum lock_status explain_kind(struct lock *lock, const char *server_key, 
 
 enum lock_status string_lock_busy(struct lock *lock, const char *server_key)
 {
-    return explain_kind(lock, server_key, LOCK_BUSY);
+    return explain_kind(lock, server_key, LOCK_TIMED_OUT);
 }
 
 enum lock_status string_lock_explain(struct lock *lock, const char *server_key, enum lock_status status)

@@ -190,7 +190,7 @@ enum lock_status zookeeper_leave(struct lock *lock, int64_t deadline_us, const s
 
 void zookeeper_give_up(struct lock *lock, enum lock_status status, const struct zookeeper_node *node)
 {
-    if (status == LOCK_BUSY)
+    if (status == LOCK_TIMED_OUT)
         (void)zookeeper_leave(lock, 0, node);
     else if (status != LOCK_LOST) /* the server does not answer: no more waiting for it */
         zookeeper_abandon(node->session, node->path);

@@ -46,7 +46,7 @@ static enum lock_status wait_for_turn(struct lock *lock, int64_t deadline_us,
         if (status != LOCK_OK || place.is_first)
             return status;
         if (monotonic_us() >= deadline_us)
-            return lock_fail(lock, LOCK_BUSY, "%s is before us", place.before);
+            return lock_fail(lock, LOCK_TIMED_OUT, "%s is before us", place.before);
         report_step(lock->observer, STEP_WAIT, STEP_NO_VALUE); /* here the one before may go unwatched */
         const char *watched = recipe->watched == WATCHES_FIRST ? place.first : place.before;
         status = zookeeper_await(lock, deadline_us, node->session, watched, recipe->gone,

@@ -22,7 +22,7 @@ static void reply_status(struct exchange *x, const struct lock_driver *driver, e
     const char *server = driver->server ? driver->server->name : "the process";
     json_t *members = json_pack("{s:s, s:b}", "lock", driver->name, "acquired", 0);
     switch (status) {
-    case LOCK_BUSY: reply_problem(x, LOCK_WAIT_OVER, members, "no lock within the wait"); return;
+    case LOCK_TIMED_OUT: reply_problem(x, LOCK_WAIT_OVER, members, "no lock within the wait"); return;
     case LOCK_AWAY:
     case LOCK_REFUSED:
     case LOCK_UNAVAILABLE:

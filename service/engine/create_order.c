@@ -20,7 +20,7 @@ static enum outcome lock_outcome(struct placing *p, enum lock_status status)
     snprintf(p->result.error, sizeof p->result.error, "%s", p->lock->error);
     switch (status) {
     case LOCK_OK: return CREATED;
-    case LOCK_BUSY: return BUSY;
+    case LOCK_TIMED_OUT: return BUSY;
     case LOCK_LOST:
     case LOCK_NOT_OWNER: return LOST_LOCK;
     case LOCK_AWAY:

@@ -99,7 +99,7 @@ enum lock_status zookeeper_wait(struct zookeeper_waiter *waiter, int64_t until_u
 {
     (void)until_us;
     if (fuzz_byte(&answers) % 4 == 0)
-        return LOCK_BUSY;
+        return LOCK_TIMED_OUT;
     if (waiter->on_fired)
         waiter->on_fired(waiter, (zhandle_t *)(void *)&nobody);
     return LOCK_OK;

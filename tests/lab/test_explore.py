@@ -435,7 +435,7 @@ SEEN_BY_DEFAULT = {
         "db/stock/units.c", {"        return TAKE_BUSY;": "        return TAKE_SOLD_OUT;"},
         "skip-locked", "refused as sold out although enough units were left"),
     "a lock's time limit answers sold-out": (
-        "service/engine/create_order.c", {"    case LOCK_BUSY: return BUSY;": "    case LOCK_BUSY: return SOLD_OUT;"},
+        "service/engine/create_order.c", {"    case LOCK_TIMED_OUT: return BUSY;": "    case LOCK_TIMED_OUT: return SOLD_OUT;"},
         "mutex", "refused as sold out although enough units were left"),
     "PostgreSQL's time limit answers sold-out": (
         "service/engine/create_order.c", {"    case DB_TIMEOUT: return BUSY;": "    case DB_TIMEOUT: return SOLD_OUT;"},

@@ -209,7 +209,7 @@ static const struct meaning key_results[] = {
 };
 static const struct meaning lock_results[] = {
     {"ok", LOCK_OK},
-    {"busy", LOCK_BUSY},
+    {"busy", LOCK_TIMED_OUT},
     {"lost", LOCK_LOST},
     {"not-owner", LOCK_NOT_OWNER},
     {"away", LOCK_AWAY},

@@ -40,7 +40,7 @@ static int explain(const struct lockrun_options *options, const struct lock *loc
     const struct lock_server *server = options->lock->server;
     const char *error = lock && lock->error[0] ? lock->error : lock_status_name(status);
     switch (status) {
-    case LOCK_BUSY:
+    case LOCK_TIMED_OUT:
         fprintf(stderr, "lockrun: %s was not got within %lld ms\n", options->name,
                 (long long)options->wait_ms);
         return EXIT_NOT_GOT;

@@ -45,7 +45,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
         deadline_us = 0; /* in the past: a single try */
     do
         status = inner->driver->acquire(inner, key, deadline_us, ret_grant);
-    while (status == LOCK_BUSY && actor_wait(controlled->actor));
+    while (status == LOCK_TIMED_OUT && actor_wait(controlled->actor));
     if (status == LOCK_OK && hold->depth++ == 0) {
         /* A fault may have ended the grant before its holder knew of it; the end of a mere place does not count. */
         bool is_over = hold->has_grant && hold->is_over && !hold->is_place;

@@ -378,7 +378,7 @@ enum lock_status etcd_give_up(struct etcd *etcd, struct lock *lock, int64_t leas
     char error[sizeof lock->error];
     memcpy(error, lock->error, sizeof error);
     enum lock_status revoked = etcd_revoke(etcd, lock, 0, lease_id);
-    if (status == LOCK_BUSY && revoked != LOCK_OK && revoked != LOCK_LOST)
+    if (status == LOCK_TIMED_OUT && revoked != LOCK_OK && revoked != LOCK_LOST)
         return revoked;
     memcpy(lock->error, error, sizeof error);
     return status;

@@ -69,7 +69,7 @@ enum lock_status etcd_give_up(struct etcd *etcd, struct lock *lock, int64_t leas
 int64_t etcd_lease_of(const struct lock_grant *grant);
 
 /* Waits until KEY (as etcd writes it: base64) is deleted later than at REVISION, and keeps the lease alive meanwhile.
- * LOCK_OK: it is gone, or there may be news: look. LOCK_BUSY: the deadline has come. LOCK_LOST: the lease has ended. */
+ * LOCK_OK: it is gone, or there may be news: look. LOCK_TIMED_OUT: the deadline has come. LOCK_LOST: the lease has ended. */
 enum lock_status etcd_await_deletion(struct etcd *etcd, struct lock *lock, int64_t deadline_us,
                                      const char *key, int64_t revision, struct etcd_lease *lease);
 

@@ -130,7 +130,7 @@ enum lock_status etcd_await_deletion(struct etcd *etcd, struct lock *lock, int64
     while (status == LOCK_OK && !is_absent && news != DELETED && news != BROKEN && etcd->current == watched) {
         int64_t now = monotonic_us(), due_us = etcd_renewal_due_us(lease), made_at = 0;
         if (now >= deadline_us) {
-            status = LOCK_BUSY;
+            status = LOCK_TIMED_OUT;
         } else if (now >= due_us) {
             status = etcd_keep_alive(etcd, lock, deadline_us, lease);
             if (status == LOCK_OK) /* its connection may have gone without a word */
@@ -141,7 +141,7 @@ enum lock_status etcd_await_deletion(struct etcd *etcd, struct lock *lock, int64
                 status = look_back(etcd, lock, deadline_us, key, &is_absent);
             if (news == MADE && status == LOCK_OK && !is_absent &&
                 !begin_sleep(lock->observer, is_deleted, &(struct sleeper){etcd, key}))
-                status = LOCK_BUSY;
+                status = LOCK_TIMED_OUT;
         }
     }
     end_watch(etcd);
@@ -150,5 +150,5 @@ enum lock_status etcd_await_deletion(struct etcd *etcd, struct lock *lock, int64
     if (news != BROKEN)
         return status;
     etcd_turn_to_next(etcd);
-    return lock_poll_pause(lock, BROKEN_WATCH_MS, deadline_us) ? LOCK_OK : LOCK_BUSY;
+    return lock_poll_pause(lock, BROKEN_WATCH_MS, deadline_us) ? LOCK_OK : LOCK_TIMED_OUT;
 }

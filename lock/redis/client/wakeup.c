@@ -462,7 +462,7 @@ void redis_wakeup_leave(struct redis_waiter *waiter, enum lock_status status)
         link = &(*link)->next;
     *link = waiter->next;
     /* Whoever has got the lock will tell when it is free; whoever saw it taken will be told by its holder. */
-    bool tried = status == LOCK_OK || status == LOCK_BUSY;
+    bool tried = status == LOCK_OK || status == LOCK_TIMED_OUT;
     if ((waiter->called && status != LOCK_OK) || (waiter->owes && !tried))
         call_one(channel);
     if (!channel->waiters)

@@ -283,7 +283,7 @@ enum lock_status zookeeper_wait(struct zookeeper_waiter *waiter, int64_t until_u
     pthread_mutex_lock(&mutex);
     while (!waiter->fired && waiter->session == session.id && status == LOCK_OK)
         if (!lock_wait_until(&waiter->woken, &mutex, until_us))
-            status = session.connected ? LOCK_BUSY : LOCK_AWAY;
+            status = session.connected ? LOCK_TIMED_OUT : LOCK_AWAY;
     if (waiter->fired)
         status = LOCK_OK;
     else if (waiter->session != session.id)

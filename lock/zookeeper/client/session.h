@@ -72,7 +72,7 @@ enum lock_status zookeeper_find(struct lock *lock, int64_t deadline_us, int64_t 
                                 int64_t *ret_czxid);
 
 enum zookeeper_gone { GONE_IS_A_CHANGE, GONE_IS_OVERLOOKED };
-/* Watches PATH and waits until it changes or DEADLINE is there: LOCK_OK or LOCK_BUSY; LOCK_AWAY where there is no
+/* Watches PATH and waits until it changes or DEADLINE is there: LOCK_OK or LOCK_TIMED_OUT; LOCK_AWAY where there is no
  * connection at the deadline. GONE says what to do when PATH is not there to be watched: return LOCK_OK, as is right,
  * or wait for a change that will never come. A connection that is lost and found again does not end the wait.
  * RET_CHILDREN (NULL: not wanted) may hold the parent's children afterwards, as they were after the change. */

@@ -51,7 +51,7 @@ struct zookeeper_waiter {
 /* SESSION, PATH, ON_FIRED and CONTEXT are filled in. To be added before the watch is set, and removed in any case. */
 void zookeeper_add_waiter(struct zookeeper_waiter *waiter);
 void zookeeper_remove_waiter(struct zookeeper_waiter *waiter);
-/* LOCK_OK: it has fired. LOCK_LOST: the session has ended. LOCK_BUSY, LOCK_AWAY (not connected): UNTIL has come. */
+/* LOCK_OK: it has fired. LOCK_LOST: the session has ended. LOCK_TIMED_OUT, LOCK_AWAY (not connected): UNTIL has come. */
 enum lock_status zookeeper_wait(struct zookeeper_waiter *waiter, int64_t until_us);
 
 #endif

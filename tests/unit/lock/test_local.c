@@ -26,12 +26,12 @@ static void test_handles_exclude_each_other_by_name(void **state)
                 of_other_kind = {.driver = &other_kind};
     assert_int_equal(take(&first, "product:1", 0), LOCK_OK);
     int64_t begun_us = monotonic_us();
-    assert_int_equal(take(&second, "product:1", SHORT_US), LOCK_BUSY);
+    assert_int_equal(take(&second, "product:1", SHORT_US), LOCK_TIMED_OUT);
     assert_true(monotonic_us() >= begun_us + SHORT_US);
     assert_int_equal(take(&second, "product:2", 0), LOCK_OK);
     assert_int_equal(take(&of_other_kind, "product:1", 0), LOCK_OK);
     process_gate_release(&second, "product:1"); /* which it has not */
-    assert_int_equal(take(&second, "product:1", 0), LOCK_BUSY);
+    assert_int_equal(take(&second, "product:1", 0), LOCK_TIMED_OUT);
     process_gate_release(&first, "product:1");
     assert_int_equal(take(&second, "product:1", 0), LOCK_OK);
     process_gate_release(&second, "product:1");
@@ -50,7 +50,7 @@ static void test_a_holder_takes_it_again(void **state)
     }
     for (unsigned i = 3; i >= 1; i--) {
         assert_int_equal(process_gate_holds(&holder, "product:1"), i);
-        assert_int_equal(take(&other, "product:1", 0), LOCK_BUSY);
+        assert_int_equal(take(&other, "product:1", 0), LOCK_TIMED_OUT);
         process_gate_release(&holder, "product:1");
     }
     assert_int_equal(process_gate_holds(&holder, "product:1"), 0);
@@ -165,10 +165,10 @@ static void test_what_is_abandoned_is_free_later(void **state)
     assert_int_equal(take(&gone, "product:1", 0), LOCK_OK);
     int64_t until_us = monotonic_us() + SHORT_US;
     process_gate_abandon(&gone, until_us);
-    assert_int_equal(take(&gone, "product:1", 0), LOCK_BUSY); /* a new handle in the same memory */
+    assert_int_equal(take(&gone, "product:1", 0), LOCK_TIMED_OUT); /* a new handle in the same memory */
     assert_int_equal(take(&next, "product:1", PATIENCE_US), LOCK_OK);
     assert_true(monotonic_us() >= until_us);
-    assert_int_equal(take(&gone, "product:1", 0), LOCK_BUSY);
+    assert_int_equal(take(&gone, "product:1", 0), LOCK_TIMED_OUT);
     process_gate_release(&next, "product:1");
     assert_int_equal(take(&gone, "product:1", 0), LOCK_OK);
     process_gate_release(&gone, "product:1");
@@ -185,7 +185,7 @@ static void test_a_forked_child_begins_with_none(void **state)
         _exit(take(&childs, "product:1", 0) == LOCK_OK ? 0 : 1);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    assert_int_equal(take(&childs, "product:1", 0), LOCK_BUSY);
+    assert_int_equal(take(&childs, "product:1", 0), LOCK_TIMED_OUT);
     process_gate_release(&parents, "product:1");
 }
 

@@ -137,7 +137,8 @@ static void test_a_held_lock_is_busy_elsewhere(void **state)
         struct lock_grant grant;
         assert_int_equal(try_elsewhere(mutexes[i], "product:1"), LOCK_OK);
         assert_int_equal(acquire_within(lock, "product:1", SHORT_US, &grant), LOCK_OK);
-        assert_int_equal(try_elsewhere(mutexes[i], "product:1"), excludes(mutexes[i]) ? LOCK_BUSY : LOCK_OK);
+        assert_int_equal(try_elsewhere(mutexes[i], "product:1"),
+                         excludes(mutexes[i]) ? LOCK_TIMED_OUT : LOCK_OK);
         assert_int_equal(lock->driver->release(lock, &grant), LOCK_OK);
         assert_int_equal(try_elsewhere(mutexes[i], "product:1"), LOCK_OK);
         lock->driver->close(lock);
@@ -164,7 +165,7 @@ static void test_deadlines(void **state)
                 assert_int_equal(status, LOCK_OK);
                 continue;
             }
-            assert_int_equal(status, LOCK_BUSY);
+            assert_int_equal(status, LOCK_TIMED_OUT);
             assert_true(asking.ended_us >= deadline_us);
             assert_true(asking.ended_us < deadline_us + A_LOT_LATER_US);
             assert_int_equal(atomic_load(&asking.waits), 1);
@@ -189,7 +190,7 @@ static void test_one_try(void **state)
             assert_int_equal(lock->driver->acquire(lock, "product:1", past[j], &grant), LOCK_OK);
             enum lock_status status = status_elsewhere(mutexes[i], "product:1", past[j], &asking);
             assert_int_equal(lock->driver->release(lock, &grant), LOCK_OK);
-            if (status != (excludes(mutexes[i]) ? LOCK_BUSY : LOCK_OK))
+            if (status != (excludes(mutexes[i]) ? LOCK_TIMED_OUT : LOCK_OK))
                 fail_msg("%s with the deadline %lld: %d", mutexes[i]->name, (long long)past[j], (int)status);
             assert_true(monotonic_us() < begun_us + A_LOT_LATER_US);
             lock->driver->close(lock);
@@ -235,11 +236,11 @@ static void test_taking_it_twice(void **state)
         enum lock_status status = lock->driver->acquire(lock, "product:1", deadline_us, &inner);
         if (mutexes[i]->properties.reentrant) {
             assert_int_equal(status, LOCK_OK);
-            assert_int_equal(try_elsewhere(mutexes[i], "product:1"), LOCK_BUSY);
+            assert_int_equal(try_elsewhere(mutexes[i], "product:1"), LOCK_TIMED_OUT);
             assert_int_equal(lock->driver->release(lock, &inner), LOCK_OK);
-            assert_int_equal(try_elsewhere(mutexes[i], "product:1"), LOCK_BUSY); /* held once still */
+            assert_int_equal(try_elsewhere(mutexes[i], "product:1"), LOCK_TIMED_OUT); /* held once still */
         } else {
-            assert_int_equal(status, LOCK_BUSY);
+            assert_int_equal(status, LOCK_TIMED_OUT);
             assert_true(monotonic_us() >= deadline_us);
         }
         assert_int_equal(lock->driver->release(lock, &outer), LOCK_OK);
@@ -262,7 +263,7 @@ static void test_a_spent_grant_frees_nobody_elses_lock(void **state)
         assert_int_equal(acquire_within(second, "product:1", SHORT_US, &other), LOCK_OK);
         enum lock_status again = first->driver->release(first, &grant);
         enum lock_status elsewhere = try_elsewhere(mutexes[i], "product:1");
-        if (again == LOCK_OK || elsewhere != LOCK_BUSY)
+        if (again == LOCK_OK || elsewhere != LOCK_TIMED_OUT)
             fail_msg("%s: a grant that is spent released another's lock", mutexes[i]->name);
         assert_int_equal(second->driver->release(second, &other), LOCK_OK);
         first->driver->close(first);
@@ -280,7 +281,7 @@ static void test_one_mutex_for_all_products(void **state)
         struct lock *lock = open_lock(coarse[i]);
         struct lock_grant grant;
         assert_int_equal(acquire_within(lock, "product:1", SHORT_US, &grant), LOCK_OK);
-        assert_int_equal(try_elsewhere(coarse[i], "product:2"), LOCK_BUSY);
+        assert_int_equal(try_elsewhere(coarse[i], "product:2"), LOCK_TIMED_OUT);
         assert_int_equal(lock->driver->release(lock, &grant), LOCK_OK);
         lock->driver->close(lock);
     }
@@ -302,8 +303,8 @@ static void test_a_mutex_for_each_product(void **state)
         for (int neighbour = 1; neighbour <= PRODUCTS; neighbour++) {
             snprintf(key, sizeof key, "product:%d", neighbour);
             enum lock_status status = other->driver->acquire(other, key, 0, &unused);
-            assert_int_equal(neighbour == product ? LOCK_BUSY : status, status);
-            shared += status == LOCK_BUSY;
+            assert_int_equal(neighbour == product ? LOCK_TIMED_OUT : status, status);
+            shared += status == LOCK_TIMED_OUT;
             if (status == LOCK_OK)
                 assert_int_equal(other->driver->release(other, &unused), LOCK_OK);
         }

@@ -146,9 +146,9 @@ static void test_a_try_that_failed_wakes_the_next(void **state)
         enum lock_status status;
         bool hands_on;
     } cases[] = {
-        {LOCK_OK, false},   /* it will tell when it releases */
-        {LOCK_BUSY, false}, /* its holder will */
-        {LOCK_AWAY, true},  {LOCK_REFUSED, true}, {LOCK_FAILED, true},
+        {LOCK_OK, false},        /* it will tell when it releases */
+        {LOCK_TIMED_OUT, false}, /* its holder will */
+        {LOCK_AWAY, true},       {LOCK_REFUSED, true}, {LOCK_FAILED, true},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         join_all();
@@ -168,7 +168,7 @@ static void test_a_message_that_came_too_late_wakes_the_next(void **state)
     static const struct {
         enum lock_status status;
         bool hands_on;
-    } cases[] = {{LOCK_OK, false}, {LOCK_BUSY, true}, {LOCK_AWAY, true}};
+    } cases[] = {{LOCK_OK, false}, {LOCK_TIMED_OUT, true}, {LOCK_AWAY, true}};
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct lock lock = {0};
         struct redis_waiter *after_it = join(&lock, OTHER);
