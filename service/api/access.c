@@ -46,10 +46,10 @@ bool access_allows(struct exchange *x, struct service *service, enum access acce
         log_wrong_token(x);
     if (!allowed && sandbox_was_evicted(service->sandboxes, token))
         reply_problem(
-            x, UNAUTHORIZED, NULL,
+            x, PROBLEM_UNAUTHORIZED, NULL,
             "The teacher ended this sandbox. Enter the class code on the page to join the class again");
     else if (!allowed)
-        reply_problem(x, UNAUTHORIZED, NULL, "send the header Authorization: Bearer TOKEN with %s",
+        reply_problem(x, PROBLEM_UNAUTHORIZED, NULL, "send the header Authorization: Bearer TOKEN with %s",
                       access == TEACHER   ? "the admin token"
                       : access == LEARNER ? "the class code"
                                           : "the admin token, or your sandbox's");
@@ -63,7 +63,7 @@ bool access_owns(struct exchange *x, int64_t product_id)
     if (x->is_teacher ||
         (x->owns != 0 && x->owns == product_id && sandbox_owned(sandboxes, token_of(x)) == product_id))
         return true;
-    reply_problem(x, NOT_YOURS, NULL, "product %lld is not, or no longer, your sandbox",
+    reply_problem(x, PROBLEM_NOT_YOURS, NULL, "product %lld is not, or no longer, your sandbox",
                   (long long)product_id);
     return false;
 }
@@ -79,7 +79,7 @@ bool access_uses(struct exchange *x, const struct strategy *strategy)
     if (x->is_teacher || !service->config.classroom || !stock_policy_of(strategy->take_stock)->locks_all)
         return true;
     reply_problem(
-        x, NOT_YOURS, NULL,
+        x, PROBLEM_NOT_YOURS, NULL,
         "%s locks the products of all learners, so only the teacher can use it here; try it step by step at /steps",
         strategy->name);
     return false;

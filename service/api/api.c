@@ -82,25 +82,26 @@ static bool refused(struct exchange *x, struct service *service)
     switch (route_find(routes, x->method, x->path, &x->route, x->argument, sizeof x->argument, allow,
                        sizeof allow)) {
     case ROUTED: break;
-    case NO_SUCH_PATH: reply_problem(x, NOT_FOUND, NULL, "no resource has this path"); return true;
+    case NO_SUCH_PATH: reply_problem(x, PROBLEM_NOT_FOUND, NULL, "no resource has this path"); return true;
     case NO_SUCH_METHOD:
         http_set_header(x, "Allow", "%s", allow);
-        reply_problem(x, METHOD_NOT_ALLOWED, NULL, "this path takes %s", allow);
+        reply_problem(x, PROBLEM_METHOD_NOT_ALLOWED, NULL, "this path takes %s", allow);
         return true;
     }
     bool changes = strcmp(x->route->method, "GET") != 0;
     if (is_foreign_host(x, service))
         reply_problem(
-            x, FORBIDDEN_ORIGIN, NULL,
+            x, PROBLEM_FORBIDDEN_ORIGIN, NULL,
             "the service does not accept the name in the Host header; call the service by its address, or start it "
             "with --allowed-hosts NAME");
     else if (changes && is_foreign_origin(x))
         reply_problem(
-            x, FORBIDDEN_ORIGIN, NULL,
+            x, PROBLEM_FORBIDDEN_ORIGIN, NULL,
             "the Origin header of this call differs from its Host header; open the page at the address that it calls");
     else if (access_allows(x, service, x->route->access) && changes &&
              strcmp(x->route->method, "DELETE") != 0 && !is_json(x))
-        reply_problem(x, UNSUPPORTED_MEDIA_TYPE, NULL, "send the header Content-Type: application/json");
+        reply_problem(x, PROBLEM_UNSUPPORTED_MEDIA_TYPE, NULL,
+                      "send the header Content-Type: application/json");
     return x->status != 0;
 }
 
@@ -111,7 +112,7 @@ bool service_dispatch(struct exchange *x)
         return true;
     if (atomic_load(&service->draining)) {
         x->close = true;
-        reply_problem(x, OVERLOADED, NULL, "the service is shutting down");
+        reply_problem(x, PROBLEM_OVERLOADED, NULL, "the service is shutting down");
         return true;
     }
     enum lane lane = x->route->lane;
@@ -123,7 +124,7 @@ bool service_dispatch(struct exchange *x)
     if (lane == LANE_ORDERS) {
         x->route->handle(x, NULL);
     } else if (!queue_push(service->queues[lane], x)) {
-        reply_problem(x, OVERLOADED, NULL, "%zu requests are waiting already",
+        reply_problem(x, PROBLEM_OVERLOADED, NULL, "%zu requests are waiting already",
                       queue_depth(service->queues[lane]));
         http_finish(x);
     }
@@ -132,7 +133,7 @@ bool service_dispatch(struct exchange *x)
 
 void service_refuse(struct exchange *x, int status, const char *detail)
 {
-    reply_problem(x, status == 413 ? PAYLOAD_TOO_LARGE : BAD_REQUEST, NULL, "%s", detail);
+    reply_problem(x, status == 413 ? PROBLEM_PAYLOAD_TOO_LARGE : PROBLEM_BAD_REQUEST, NULL, "%s", detail);
 }
 
 /* How many characters (code points) a string of valid UTF-8 has; 0 for NULL. */
@@ -160,30 +161,31 @@ static bool read_member(struct exchange *x, const struct member *member, json_t 
 {
     if (!value || (json_is_null(value) && !member->required && member->type == STRING)) {
         if (member->required)
-            reply_problem(x, BAD_REQUEST, NULL, "the member %s is missing", member->name);
+            reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the member %s is missing", member->name);
         return !member->required;
     }
     if (member->type == INTEGER) {
         int64_t number = json_integer_value(value);
         if (!json_is_integer(value))
-            reply_problem(x, BAD_REQUEST, NULL, "the member %s must be an integer", member->name);
+            reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the member %s must be an integer", member->name);
         else if (number < member->least || number > member->most)
-            reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", member->name),
+            reply_problem(x, PROBLEM_INVALID_ORDER, json_pack("{s:s}", "member", member->name),
                           "%s must be from %lld to %lld", member->name, (long long)member->least,
                           (long long)member->most);
         else
             *(int64_t *)member->to = number;
     } else if (member->type == BOOLEAN) {
         if (!json_is_boolean(value))
-            reply_problem(x, BAD_REQUEST, NULL, "the member %s must be true or false", member->name);
+            reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the member %s must be true or false", member->name);
         else
             *(bool *)member->to = json_is_true(value);
     } else if (member->type == NAMES) {
         int64_t count = (int64_t)json_array_size(value);
         if (!are_strings(value))
-            reply_problem(x, BAD_REQUEST, NULL, "the member %s must be an array of strings", member->name);
+            reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the member %s must be an array of strings",
+                          member->name);
         else if (count < member->least || count > member->most)
-            reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", member->name),
+            reply_problem(x, PROBLEM_INVALID_ORDER, json_pack("{s:s}", "member", member->name),
                           "%s must have from %lld to %lld of them", member->name, (long long)member->least,
                           (long long)member->most);
         else
@@ -191,9 +193,9 @@ static bool read_member(struct exchange *x, const struct member *member, json_t 
     } else {
         int64_t length = characters(json_string_value(value));
         if (!json_is_string(value))
-            reply_problem(x, BAD_REQUEST, NULL, "the member %s must be a string", member->name);
+            reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the member %s must be a string", member->name);
         else if (length < member->least || length > member->most)
-            reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", member->name),
+            reply_problem(x, PROBLEM_INVALID_ORDER, json_pack("{s:s}", "member", member->name),
                           "%s must have from %lld to %lld characters", member->name, (long long)member->least,
                           (long long)member->most);
         else
@@ -214,28 +216,28 @@ json_t *api_body(struct exchange *x, const struct member *members)
 {
     json_error_t error;
     if (x->body && memchr(x->body, '\0', x->body_size)) { /* jansson passes over some of them */
-        reply_problem(x, BAD_REQUEST, NULL, "the body is not JSON: it contains a NUL byte");
+        reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the body is not JSON: it contains a NUL byte");
         return NULL;
     }
     json_t *body = json_read(x->body ? x->body : "", x->body_size, JSON_REJECT_DUPLICATES, &error);
     if (!body && json_error_code(&error) == json_error_out_of_memory) {
-        reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
+        reply_problem(x, PROBLEM_INTERNAL_ERROR, NULL, "out of memory");
         return NULL;
     }
     if (!body) {
-        reply_problem(x, BAD_REQUEST, NULL, "the body is not JSON: %s at line %d, column %d", error.text,
-                      error.line, error.column);
+        reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the body is not JSON: %s at line %d, column %d",
+                      error.text, error.line, error.column);
         return NULL;
     }
     if (!json_is_object(body)) {
-        reply_problem(x, BAD_REQUEST, NULL, "the body must be a JSON object");
+        reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the body must be a JSON object");
         goto bad;
     }
     const char *name;
     json_t *value;
     json_object_foreach(body, name, value) {
         if (!is_member(members, name)) {
-            reply_problem(x, BAD_REQUEST, NULL, "there is no member '%.60s'", name);
+            reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "there is no member '%.60s'", name);
             goto bad;
         }
     }
@@ -280,7 +282,7 @@ bool api_query_integer(struct exchange *x, const char *name, int64_t preset, int
         if (!errno && !*end && *ret_value >= least && *ret_value <= most)
             return true;
     }
-    reply_problem(x, BAD_REQUEST, NULL, "the parameter %s must be an integer from %lld to %lld", name,
+    reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the parameter %s must be an integer from %lld to %lld", name,
                   (long long)least, (long long)most);
     return false;
 }
@@ -301,17 +303,17 @@ void api_reply_db(struct exchange *x, struct worker *worker, enum db_status stat
     case DB_AWAY:
     case DB_REFUSED:
     case DB_UNKNOWN:
-        reply_problem(x, BACKEND_UNAVAILABLE, json_pack("{s:s}", "backend", "postgresql"),
+        reply_problem(x, PROBLEM_BACKEND_UNAVAILABLE, json_pack("{s:s}", "backend", "postgresql"),
                       "postgresql cannot be reached or does not serve");
         return;
     case DB_LOCK_TIMEOUT:
     case DB_TIMEOUT:
     case DB_SERIALIZATION:
     case DB_DEADLOCK:
-        reply_problem(x, LOCK_WAIT_OVER, NULL, "the database was busy until the deadline");
+        reply_problem(x, PROBLEM_LOCK_TIMEOUT, NULL, "the database was busy until the deadline");
         return;
-    case DB_OUT_OF_RANGE: reply_problem(x, INVALID_ORDER, NULL, "a number does not fit"); return;
-    default: reply_problem(x, INTERNAL_ERROR, NULL, "%s", db_error(worker->db)); return;
+    case DB_OUT_OF_RANGE: reply_problem(x, PROBLEM_INVALID_ORDER, NULL, "a number does not fit"); return;
+    default: reply_problem(x, PROBLEM_INTERNAL_ERROR, NULL, "%s", db_error(worker->db)); return;
     }
 }
 
@@ -325,7 +327,7 @@ enum db_status api_database(struct worker *worker)
 void api_reply_no_own_settings(struct exchange *x)
 {
     reply_problem(
-        x, OVERLOADED, NULL,
+        x, PROBLEM_OVERLOADED, NULL,
         "%d products have settings of their own, and no other can until the service is started again",
         OWN_SETTINGS_MAX);
 }

@@ -88,7 +88,8 @@ void live_get(struct exchange *x, struct worker *worker)
 {
     int64_t product_id, wanted, traced, since;
     if (!http_query_names(x, (const char *const[]){"product_id", "traces", "traced", "since", NULL})) {
-        reply_problem(x, BAD_REQUEST, NULL, "the parameters are product_id, traces, traced and since");
+        reply_problem(x, PROBLEM_BAD_REQUEST, NULL,
+                      "the parameters are product_id, traces, traced and since");
         return;
     }
     if (!api_query_integer(x, "product_id", 1, 1, INT64_MAX, &product_id) ||
@@ -114,5 +115,5 @@ void live_get(struct exchange *x, struct worker *worker)
     if (size >= 0)
         http_reply_body(x, 200, "application/json", reply, (size_t)size);
     else
-        reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
+        reply_problem(x, PROBLEM_INTERNAL_ERROR, NULL, "out of memory");
 }

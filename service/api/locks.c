@@ -22,14 +22,16 @@ static void reply_status(struct exchange *x, const struct lock_driver *driver, e
     const char *server = driver->server ? driver->server->name : "the process";
     json_t *members = json_pack("{s:s, s:b}", "lock", driver->name, "acquired", 0);
     switch (status) {
-    case LOCK_TIMED_OUT: reply_problem(x, LOCK_WAIT_OVER, members, "no lock within the wait"); return;
+    case LOCK_TIMED_OUT: reply_problem(x, PROBLEM_LOCK_TIMEOUT, members, "no lock within the wait"); return;
     case LOCK_AWAY:
     case LOCK_REFUSED:
     case LOCK_UNAVAILABLE:
         json_object_set_new(members, "backend", json_string(server));
-        reply_problem(x, BACKEND_UNAVAILABLE, members, "%s: %s", server, error);
+        reply_problem(x, PROBLEM_BACKEND_UNAVAILABLE, members, "%s: %s", server, error);
         return;
-    default: reply_problem(x, INTERNAL_ERROR, members, "%s: %s", lock_status_name(status), error); return;
+    default:
+        reply_problem(x, PROBLEM_INTERNAL_ERROR, members, "%s: %s", lock_status_name(status), error);
+        return;
     }
 }
 
@@ -76,7 +78,7 @@ void locks_hold(struct exchange *x, struct worker *worker)
         {0},
     };
     if (!lock_is_name(x->argument)) {
-        reply_problem(x, NOT_FOUND, NULL,
+        reply_problem(x, PROBLEM_NOT_FOUND, NULL,
                       "a lock's name is 1 to 64 of A-Z a-z 0-9 : . _ -, and neither . nor ..");
         return;
     }
@@ -87,7 +89,7 @@ void locks_hold(struct exchange *x, struct worker *worker)
     if (!driver) {
         char names[2048];
         list_locks(names, sizeof names);
-        reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "lock"),
+        reply_problem(x, PROBLEM_INVALID_ORDER, json_pack("{s:s}", "member", "lock"),
                       "there is no lock '%s'; valid: %s", name, names);
         return;
     }

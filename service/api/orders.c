@@ -22,19 +22,19 @@ static bool asked_strategy(struct exchange *x, const struct strategy **ret_strat
     char name[64];
     *ret_strategy = NULL;
     if (!http_query_names(x, (const char *const[]){"strategy", NULL})) {
-        reply_problem(x, BAD_REQUEST, NULL, "the only parameter is strategy");
+        reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the only parameter is strategy");
         return false;
     }
     int found = http_query(x, "strategy", name, sizeof name);
     if (found == 0)
         return true;
     if (found < 0) {
-        reply_problem(x, BAD_REQUEST, NULL, "the parameter strategy is malformed");
+        reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the parameter strategy is malformed");
         return false;
     }
     *ret_strategy = strategy_find(name);
     if (!*ret_strategy)
-        reply_problem(x, INVALID_ORDER, NULL, "there is no strategy '%s'; valid: %s", name,
+        reply_problem(x, PROBLEM_INVALID_ORDER, NULL, "there is no strategy '%s'; valid: %s", name,
                       api_strategy_names());
     return *ret_strategy && access_uses(x, *ret_strategy);
 }
@@ -50,7 +50,7 @@ static bool asked_key(struct exchange *x, const char **ret_key)
         length++;
     if (length >= 1 && length <= most && !(*ret_key)[length] && http_header_count(x, "Idempotency-Key") == 1)
         return true;
-    reply_problem(x, BAD_REQUEST, NULL,
+    reply_problem(x, PROBLEM_BAD_REQUEST, NULL,
                   "Idempotency-Key must be one header of 1 to %zu visible ASCII characters", most);
     return false;
 }
@@ -160,7 +160,7 @@ static bool reply_accepted(struct exchange *x, struct worker *worker, int64_t id
     if (asked && found->count == 1)
         http_reply_json(x, 200, accepted_json(&found->orders[0], receivers_shown(x)));
     else if (!asked && uses_redis(worker))
-        reply_problem(x, BACKEND_UNAVAILABLE, json_pack("{s:s}", "backend", "redis"),
+        reply_problem(x, PROBLEM_BACKEND_UNAVAILABLE, json_pack("{s:s}", "backend", "redis"),
                       "redis, where the order may be, cannot be reached or does not serve");
     if (found)
         stream_release(found);
@@ -180,7 +180,7 @@ void orders_get(struct exchange *x, struct worker *worker)
 {
     int64_t id;
     char *json;
-    if (!api_path_id(x, UNKNOWN_ORDER, &id))
+    if (!api_path_id(x, PROBLEM_NO_SUCH_ORDER, &id))
         return;
     enum db_status status = read_order_row(x, worker, id, &json);
     if (!json && redis_stock_is_configured()) {
@@ -189,7 +189,7 @@ void orders_get(struct exchange *x, struct worker *worker)
         status = read_order_row(x, worker, id, &json); /* the writer may have moved it in between */
     }
     if (status == DB_OK)
-        api_reply_json_text(x, json, UNKNOWN_ORDER, "order");
+        api_reply_json_text(x, json, PROBLEM_NO_SUCH_ORDER, "order");
     else
         api_reply_db(x, worker, status);
 }
@@ -199,7 +199,7 @@ void orders_list(struct exchange *x, struct worker *worker)
     int64_t product_id, after, limit;
     char *json;
     if (!http_query_names(x, (const char *const[]){"product_id", "after", "limit", NULL})) {
-        reply_problem(x, BAD_REQUEST, NULL, "the parameters are product_id, after and limit");
+        reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the parameters are product_id, after and limit");
         return;
     }
     if (!api_query_integer(x, "product_id", 0, 1, INT64_MAX, &product_id) ||
@@ -210,7 +210,7 @@ void orders_list(struct exchange *x, struct worker *worker)
     if (status == DB_OK)
         status = view_orders(worker->db, product_id, after, (int)limit, receivers_shown(x), &json);
     if (status == DB_OK)
-        api_reply_json_text(x, json, UNKNOWN_ORDER, "order");
+        api_reply_json_text(x, json, PROBLEM_NO_SUCH_ORDER, "order");
     else
         api_reply_db(x, worker, status);
 }

@@ -26,14 +26,14 @@ static bool read_kind(struct exchange *x, const char *name, struct stock *stock)
 {
     stock->kind = STOCK_COUNTER;
     if (name && !stock_kind_find(name, &stock->kind)) {
-        reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "kind"), "there is no stock kind '%s'",
-                      name);
+        reply_problem(x, PROBLEM_INVALID_ORDER, json_pack("{s:s}", "member", "kind"),
+                      "there is no stock kind '%s'", name);
         return false;
     }
     int64_t most = stock_kinds[stock->kind].most;
     if (stock->units <= most)
         return true;
-    reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "stock"),
+    reply_problem(x, PROBLEM_INVALID_ORDER, json_pack("{s:s}", "member", "stock"),
                   "stock must be from 0 to %lld where its kind is %s", (long long)most,
                   stock_kinds[stock->kind].name);
     return false;
@@ -46,7 +46,7 @@ void products_list(struct exchange *x, struct worker *worker)
     if (status == DB_OK)
         status = view_products(worker->db, &json);
     if (status == DB_OK)
-        api_reply_json_text(x, json, UNKNOWN_PRODUCT, "product");
+        api_reply_json_text(x, json, PROBLEM_NO_SUCH_PRODUCT, "product");
     else
         api_reply_db(x, worker, status);
 }
@@ -58,7 +58,7 @@ static void reply_product(struct exchange *x, struct worker *worker, int64_t id,
     if (status != DB_OK)
         api_reply_db(x, worker, status);
     else
-        api_reply_json_text(x, json, UNKNOWN_PRODUCT, "product");
+        api_reply_json_text(x, json, PROBLEM_NO_SUCH_PRODUCT, "product");
     if (x->status == 200)
         x->status = http_status;
 }
@@ -66,7 +66,7 @@ static void reply_product(struct exchange *x, struct worker *worker, int64_t id,
 void products_get(struct exchange *x, struct worker *worker)
 {
     int64_t id;
-    if (!api_path_id(x, UNKNOWN_PRODUCT, &id))
+    if (!api_path_id(x, PROBLEM_NO_SUCH_PRODUCT, &id))
         return;
     enum db_status status = api_database(worker);
     if (status == DB_OK)
@@ -84,7 +84,7 @@ bool api_pause(struct exchange *x, struct service *service, int64_t product_id)
     else if (!product_pause(service->orders.queue, product_id, deadline_us))
         pausing = PAUSE_TOO_LATE;
     if (pausing != PAUSED)
-        reply_problem(x, LOCK_WAIT_OVER, NULL, "%s; nothing was changed, so try again",
+        reply_problem(x, PROBLEM_LOCK_TIMEOUT, NULL, "%s; nothing was changed, so try again",
                       pausing == PAUSE_OF_ANOTHER ? "another change of this product is under way"
                                                   : "orders of this product still run");
     return pausing == PAUSED;
@@ -97,10 +97,10 @@ static void reply_reconciliation(struct exchange *x, struct worker *worker, enum
     switch (result) {
     case RECONCILE_DATABASE: api_reply_db(x, worker, r->db_status); return;
     case RECONCILE_REDIS:
-        reply_problem(x, BACKEND_UNAVAILABLE, json_pack("{s:s}", "backend", "redis"),
+        reply_problem(x, PROBLEM_BACKEND_UNAVAILABLE, json_pack("{s:s}", "backend", "redis"),
                       "redis, where the stock lies, cannot be reached or does not serve");
         return;
-    default: reply_problem(x, UNKNOWN_PRODUCT, NULL, "no product has this id"); return;
+    default: reply_problem(x, PROBLEM_NO_SUCH_PRODUCT, NULL, "no product has this id"); return;
     }
 }
 
@@ -118,7 +118,7 @@ struct change {
 static bool change_begin(struct exchange *x, struct worker *worker, struct change *change)
 {
     if (!worker_stock(worker)) {
-        reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
+        reply_problem(x, PROBLEM_INTERNAL_ERROR, NULL, "out of memory");
         return false;
     }
     if (!api_pause(x, worker->service, change->id))
@@ -156,9 +156,10 @@ static bool change_end(struct exchange *x, struct worker *worker, struct change 
     else if (change->change == PRODUCT_KEPT)
         reply_reconciliation(x, worker, change->keeper.failed, &change->keeper.last);
     else if (change->change == PRODUCT_AWAITED)
-        reply_problem(x, LOCK_WAIT_OVER, NULL, "accepted orders of the product are still being written");
+        reply_problem(x, PROBLEM_LOCK_TIMEOUT, NULL,
+                      "accepted orders of the product are still being written");
     else
-        reply_problem(x, UNKNOWN_PRODUCT, NULL, "there is no product %lld", (long long)change->id);
+        reply_problem(x, PROBLEM_NO_SUCH_PRODUCT, NULL, "there is no product %lld", (long long)change->id);
     return false;
 }
 
@@ -173,13 +174,13 @@ void products_replace(struct exchange *x, struct worker *worker)
         {"kind", STRING, false, &kind, 1, 16},
         {0},
     };
-    if (!api_path_id(x, UNKNOWN_PRODUCT, &change.id))
+    if (!api_path_id(x, PROBLEM_NO_SUCH_PRODUCT, &change.id))
         return;
     AUTO_JSON body = api_body(x, members);
     if (!body || !read_kind(x, kind, &change.stock))
         return;
     if (!is_price(price)) {
-        reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "price"),
+        reply_problem(x, PROBLEM_INVALID_ORDER, json_pack("{s:s}", "member", "price"),
                       "price must be a decimal string as \"19.90\", up to 9999999999.99");
         return;
     }
@@ -205,7 +206,7 @@ void products_set_stock(struct exchange *x, struct worker *worker)
         {"kind", STRING, false, &kind, 1, 16},
         {0},
     };
-    if (!api_path_id(x, UNKNOWN_PRODUCT, &change.id))
+    if (!api_path_id(x, PROBLEM_NO_SUCH_PRODUCT, &change.id))
         return;
     AUTO_JSON body = api_body(x, members);
     if (!body || !read_kind(x, kind, &change.stock) || !access_owns(x, change.id) ||
@@ -248,14 +249,14 @@ void audit_get(struct exchange *x, struct worker *worker)
     char *json;
     struct reconciliation r;
     if (!http_query_names(x, (const char *const[]){"product_id", NULL})) {
-        reply_problem(x, BAD_REQUEST, NULL, "the only parameter is product_id");
+        reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the only parameter is product_id");
         return;
     }
     if (!api_query_integer(x, "product_id", 1, 1, INT64_MAX, &id))
         return;
     enum reconciled result = api_audit(worker, id, &r, &json);
     if (result == RECONCILED)
-        api_reply_json_text(x, json, UNKNOWN_PRODUCT, "product");
+        api_reply_json_text(x, json, PROBLEM_NO_SUCH_PRODUCT, "product");
     else
         reply_reconciliation(x, worker, result, &r);
 }

@@ -30,7 +30,7 @@ static bool are_strategies(struct exchange *x, const json_t *names)
     json_array_foreach(names, i, name) {
         const struct strategy *strategy = strategy_find(json_string_value(name));
         if (!strategy) {
-            reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "strategies"),
+            reply_problem(x, PROBLEM_INVALID_ORDER, json_pack("{s:s}", "member", "strategies"),
                           "there is no strategy '%s'; valid: %s", json_string_value(name),
                           api_strategy_names());
             return false;
@@ -47,7 +47,8 @@ static void reply_run(struct exchange *x, int status, int64_t id)
     if (text)
         http_reply_body(x, status, "application/json", text, strlen(text));
     else
-        reply_problem(x, NOT_FOUND, NULL, "there is no run %lld, or it was too long ago", (long long)id);
+        reply_problem(x, PROBLEM_NOT_FOUND, NULL, "there is no run %lld, or it was too long ago",
+                      (long long)id);
 }
 
 void runs_create(struct exchange *x, struct worker *worker)
@@ -75,7 +76,7 @@ void runs_create(struct exchange *x, struct worker *worker)
     order.longest_ms = x->is_teacher ? TEACHERS_RUN_MS : service->config.learner_run_ms;
     order.own_settings = product_has_own(service->orders.queue, order.product_id);
     if (order.quantity > order.stock) {
-        reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "quantity"),
+        reply_problem(x, PROBLEM_INVALID_ORDER, json_pack("{s:s}", "member", "quantity"),
                       "quantity must not be more than stock, or nothing can be sold");
         return;
     }
@@ -88,17 +89,17 @@ void runs_create(struct exchange *x, struct worker *worker)
         return;
     case RUN_GOES_ON:
         reply_problem(
-            x, RUN_IN_PROGRESS, json_pack("{s:I}", "run", (json_int_t)id),
+            x, PROBLEM_RUN_IN_PROGRESS, json_pack("{s:I}", "run", (json_int_t)id),
             "run %lld is in progress, and only one can run at a time; ask again within %d seconds to keep your place in the queue",
             (long long)id, RUN_PLACE_MS / 1000);
         break;
     case RUN_WAITS:
         reply_problem(
-            x, RUN_IN_PROGRESS, json_pack("{s:I}", "run", (json_int_t)id),
+            x, PROBLEM_RUN_IN_PROGRESS, json_pack("{s:I}", "run", (json_int_t)id),
             "another product asked for a run first; ask again within %d seconds to keep your place in the queue",
             RUN_PLACE_MS / 1000);
         break;
-    case RUN_IMPOSSIBLE: reply_problem(x, OVERLOADED, NULL, "a run cannot be started now"); break;
+    case RUN_IMPOSSIBLE: reply_problem(x, PROBLEM_OVERLOADED, NULL, "a run cannot be started now"); break;
     }
     json_decref(order.strategies);
 }
@@ -107,7 +108,7 @@ void runs_get(struct exchange *x, struct worker *worker)
 {
     (void)worker;
     int64_t id;
-    if (api_path_id(x, NOT_FOUND, &id))
+    if (api_path_id(x, PROBLEM_NOT_FOUND, &id))
         reply_run(x, 200, id);
 }
 
@@ -115,19 +116,20 @@ void runs_get_traces(struct exchange *x, struct worker *worker)
 {
     (void)worker;
     int64_t id;
-    if (!api_path_id(x, NOT_FOUND, &id))
+    if (!api_path_id(x, PROBLEM_NOT_FOUND, &id))
         return;
     char *text = runs_traces(((struct service *)x->app)->runs, id);
     if (text)
         http_reply_body(x, 200, "application/json", text, strlen(text));
     else
-        reply_problem(x, NOT_FOUND, NULL, "there is no run %lld, or it was too long ago", (long long)id);
+        reply_problem(x, PROBLEM_NOT_FOUND, NULL, "there is no run %lld, or it was too long ago",
+                      (long long)id);
 }
 
 void runs_delete(struct exchange *x, struct worker *worker)
 {
     int64_t id;
-    if (!api_path_id(x, NOT_FOUND, &id) ||
+    if (!api_path_id(x, PROBLEM_NOT_FOUND, &id) ||
         (!x->is_teacher && !access_owns(x, runs_product(worker->service->runs, id))))
         return;
     (void)runs_cancel(worker->service->runs, id);

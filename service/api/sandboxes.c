@@ -75,7 +75,7 @@ static bool settle(struct exchange *x, struct worker *worker, int place, int64_t
                          true); /* its orders are the teacher's, which nobody refuses */
     }
     if (before && !product_pause(service->orders.queue, before, deadline_us)) {
-        reply_problem(x, OVERLOADED, NULL,
+        reply_problem(x, PROBLEM_OVERLOADED, NULL,
                       "orders of the previous learner are still in progress; try again in a moment");
         return false;
     }
@@ -93,9 +93,10 @@ static bool settle(struct exchange *x, struct worker *worker, int place, int64_t
     if (status != DB_OK)
         api_reply_db(x, worker, status);
     else if (*id == 0)
-        reply_problem(x, OVERLOADED, NULL, "no unused product id was found for the sandbox; try again");
+        reply_problem(x, PROBLEM_OVERLOADED, NULL,
+                      "no unused product id was found for the sandbox; try again");
     else if (!ready)
-        reply_problem(x, OVERLOADED, NULL,
+        reply_problem(x, PROBLEM_OVERLOADED, NULL,
                       "orders of the sandbox's product are still in progress; try again in a moment");
     else if (!room)
         api_reply_no_own_settings(x);
@@ -116,14 +117,14 @@ void sandboxes_create(struct exchange *x, struct worker *worker)
     int place = sandbox_take(service->sandboxes, &caller, &id);
     if (place == SANDBOX_ADDRESS_FULL) {
         reply_problem(
-            x, OVERLOADED, NULL,
+            x, PROBLEM_OVERLOADED, NULL,
             "%s already has %lld sandboxes, which is the limit for one address; ask the teacher to end one, or to "
             "raise --sandboxes-per-address",
             caller.address, (long long)caller.most_of_address);
         return;
     }
     if (place < 0) {
-        reply_problem(x, OVERLOADED, NULL, "all %d sandboxes are in use; ask the teacher to end one",
+        reply_problem(x, PROBLEM_OVERLOADED, NULL, "all %d sandboxes are in use; ask the teacher to end one",
                       SANDBOXES_MAX);
         return;
     }
@@ -167,10 +168,10 @@ void sandboxes_delete(struct exchange *x, struct worker *worker)
 {
     struct service *service = worker->service;
     int64_t id;
-    if (!api_path_id(x, NOT_FOUND, &id))
+    if (!api_path_id(x, PROBLEM_NOT_FOUND, &id))
         return;
     if (!sandbox_evict(service->sandboxes, id)) {
-        reply_problem(x, NOT_FOUND, NULL, "no learner has product %lld", (long long)id);
+        reply_problem(x, PROBLEM_NOT_FOUND, NULL, "no learner has product %lld", (long long)id);
         return;
     }
     runs_end_product(service->runs, id, false); /* whoever gets the place waits for its end */

@@ -37,7 +37,8 @@ void ready_get(struct exchange *x, struct worker *worker)
         http_reply_json(x, 200, states);
     } else {
         json_object_set_new(states, "backend", json_string("postgresql"));
-        reply_problem(x, BACKEND_UNAVAILABLE, states, "postgresql cannot be reached or does not serve");
+        reply_problem(x, PROBLEM_BACKEND_UNAVAILABLE, states,
+                      "postgresql cannot be reached or does not serve");
     }
 }
 
@@ -49,7 +50,7 @@ void metrics_get(struct exchange *x, struct worker *worker)
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
     if (!to) {
-        reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
+        reply_problem(x, PROBLEM_INTERNAL_ERROR, NULL, "out of memory");
         return;
     }
     const struct admission_load load = admission_load(service->orders.queue, 0);
@@ -100,7 +101,7 @@ void traces_get(struct exchange *x, struct worker *worker)
     int64_t limit, product_id;
     char format[16] = "json";
     if (!http_query_names(x, (const char *const[]){"limit", "format", "product_id", NULL})) {
-        reply_problem(x, BAD_REQUEST, NULL, "the parameters are limit, format and product_id");
+        reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the parameters are limit, format and product_id");
         return;
     }
     if (!api_query_integer(x, "limit", 100, 1, 1000, &limit) ||
@@ -109,7 +110,7 @@ void traces_get(struct exchange *x, struct worker *worker)
     int found = http_query(x, "format", format, sizeof format);
     bool chrome = strcmp(format, "chrome") == 0;
     if (found < 0 || (!chrome && strcmp(format, "json") != 0)) {
-        reply_problem(x, BAD_REQUEST, NULL, "the parameter format must be json or chrome");
+        reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the parameter format must be json or chrome");
         return;
     }
     const struct trace_query query = {.product_id = product_id, .limit = (int)limit};
@@ -125,5 +126,5 @@ void openapi_get(struct exchange *x, struct worker *worker)
     if (text)
         http_reply_body(x, 200, "application/yaml", text, strlen(text));
     else
-        reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
+        reply_problem(x, PROBLEM_INTERNAL_ERROR, NULL, "out of memory");
 }

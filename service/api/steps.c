@@ -21,7 +21,7 @@ static bool can_be_stepped(struct exchange *x, const char *schedule)
 {
     char name[64], reason[250];
     if (strlen(schedule) > SCHEDULE_MAX) {
-        reply_problem(x, INVALID_SCHEDULE, json_pack("{s:s}", "member", "schedule"),
+        reply_problem(x, PROBLEM_INVALID_SCHEDULE, json_pack("{s:s}", "member", "schedule"),
                       "a schedule is %d bytes at most", SCHEDULE_MAX);
         return false;
     }
@@ -29,14 +29,14 @@ static bool can_be_stepped(struct exchange *x, const char *schedule)
     snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : 0), schedule);
     const struct strategy *strategy = strategy_find(name);
     if (!strategy) {
-        reply_problem(x, INVALID_SCHEDULE, json_pack("{s:s}", "member", "schedule"),
+        reply_problem(x, PROBLEM_INVALID_SCHEDULE, json_pack("{s:s}", "member", "schedule"),
                       "it does not begin with the name of a strategy, as in 'read-write s=1 q=1,1 A>read'");
         return false;
     }
     const struct lock_server *server = strategy_server(strategy);
     if (lock_server_is_up(server, reason, sizeof reason))
         return true;
-    reply_problem(x, BACKEND_UNAVAILABLE, json_pack("{s:s}", "backend", server->name), "%s", reason);
+    reply_problem(x, PROBLEM_BACKEND_UNAVAILABLE, json_pack("{s:s}", "backend", server->name), "%s", reason);
     return false;
 }
 
@@ -50,9 +50,9 @@ static void reply_answer(struct exchange *x, json_t *answer)
         return;
     }
     if (backend)
-        reply_problem(x, BACKEND_UNAVAILABLE, json_pack("{s:O}", "backend", backend), "%s", detail);
+        reply_problem(x, PROBLEM_BACKEND_UNAVAILABLE, json_pack("{s:O}", "backend", backend), "%s", detail);
     else
-        reply_problem(x, INVALID_SCHEDULE, NULL, "%s", detail);
+        reply_problem(x, PROBLEM_INVALID_SCHEDULE, NULL, "%s", detail);
     json_decref(answer);
 }
 
@@ -63,12 +63,12 @@ static void ask(struct exchange *x, struct worker *worker, const json_t *questio
                          &answer)) {
     case EXPLORER_ANSWERED: reply_answer(x, answer); break;
     case EXPLORER_MISSING:
-        reply_problem(x, EXPLORER_UNAVAILABLE, NULL,
+        reply_problem(x, PROBLEM_EXPLORER_UNAVAILABLE, NULL,
                       "loadtest, which has the explorer, is not installed beside the service");
         break;
     case EXPLORER_SILENT:
-        reply_problem(x, EXPLORER_UNAVAILABLE, NULL, "the explorer has ended, or not answered within %lld s",
-                      (long long)ms / 1000);
+        reply_problem(x, PROBLEM_EXPLORER_UNAVAILABLE, NULL,
+                      "the explorer has ended, or not answered within %lld s", (long long)ms / 1000);
         break;
     }
 }
@@ -87,7 +87,8 @@ void steps_make(struct exchange *x, struct worker *worker)
     if (!body || !can_be_stepped(x, schedule))
         return;
     if (move && strlen(move) > MOVE_MAX) {
-        reply_problem(x, INVALID_SCHEDULE, json_pack("{s:s}", "member", "move"), "there is no such move");
+        reply_problem(x, PROBLEM_INVALID_SCHEDULE, json_pack("{s:s}", "member", "move"),
+                      "there is no such move");
         return;
     }
     AUTO_JSON question = json_pack("{s:s, s:s?, s:b}", "schedule", schedule, "move", move, "every_step",
@@ -112,7 +113,7 @@ void steps_search(struct exchange *x, struct worker *worker)
     if (!body || !can_be_stepped(x, schedule))
         return;
     if (!is_fault(faults)) {
-        reply_problem(x, INVALID_SCHEDULE, json_pack("{s:s}", "member", "faults"),
+        reply_problem(x, PROBLEM_INVALID_SCHEDULE, json_pack("{s:s}", "member", "faults"),
                       "faults must be none, expire or crash");
         return;
     }
@@ -120,6 +121,6 @@ void steps_search(struct exchange *x, struct worker *worker)
     if (atomic_fetch_add(&worker->service->searches, 1) < SEARCHES_MOST)
         ask(x, worker, question, SEARCH_MS);
     else
-        reply_problem(x, OVERLOADED, NULL, "%d searches go on already", SEARCHES_MOST);
+        reply_problem(x, PROBLEM_OVERLOADED, NULL, "%d searches go on already", SEARCHES_MOST);
     atomic_fetch_sub(&worker->service->searches, 1);
 }

@@ -94,7 +94,7 @@ void strategies_get(struct exchange *x, struct worker *worker)
     if (strategy)
         http_reply_json(x, 200, strategy_json(strategy));
     else
-        reply_problem(x, NOT_FOUND, NULL, "there is no strategy '%s'; valid: %s", x->argument,
+        reply_problem(x, PROBLEM_NOT_FOUND, NULL, "there is no strategy '%s'; valid: %s", x->argument,
                       api_strategy_names());
 }
 
@@ -103,7 +103,7 @@ static bool asked_product(struct exchange *x, int64_t *ret_product_id)
 {
     if (http_query_names(x, (const char *const[]){"product_id", NULL}))
         return api_query_integer(x, "product_id", 0, 1, INT64_MAX, ret_product_id);
-    reply_problem(x, BAD_REQUEST, NULL, "the only parameter is product_id");
+    reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the only parameter is product_id");
     return false;
 }
 
@@ -132,7 +132,7 @@ static bool can_have_own(struct exchange *x, struct worker *worker, int64_t prod
     if (status != DB_OK)
         api_reply_db(x, worker, status);
     else if (!exists)
-        reply_problem(x, UNKNOWN_PRODUCT, NULL, "there is no product %lld", (long long)product_id);
+        reply_problem(x, PROBLEM_NO_SUCH_PRODUCT, NULL, "there is no product %lld", (long long)product_id);
     return exists;
 }
 
@@ -143,7 +143,8 @@ static bool switch_common(struct exchange *x, struct service *service, const str
     int64_t deadline_us = monotonic_us() + 2 * service->config.order_timeout_ms * 1000;
     if (admission_switch(service->orders.queue, changes, deadline_us, ret_settings))
         return true;
-    reply_problem(x, LOCK_WAIT_OVER, NULL, "orders of the strategy before still run; nothing was changed");
+    reply_problem(x, PROBLEM_LOCK_TIMEOUT, NULL,
+                  "orders of the strategy before still run; nothing was changed");
     return false;
 }
 
@@ -193,7 +194,7 @@ void strategy_set(struct exchange *x, struct worker *worker)
         return;
     changes.strategy = strategy_find(name);
     if (!changes.strategy) {
-        reply_problem(x, INVALID_ORDER, json_pack("{s:s}", "member", "name"),
+        reply_problem(x, PROBLEM_INVALID_ORDER, json_pack("{s:s}", "member", "name"),
                       "there is no strategy '%s'; valid: %s", name, api_strategy_names());
         return;
     }

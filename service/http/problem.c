@@ -12,32 +12,37 @@ static const struct {
     const char *title;
     int retry_after_s; /* 0: trying again does not help by itself */
 } problems[] = {
-    [BAD_REQUEST] = {"bad-request", 400, "The request cannot be understood", 0},
-    [INVALID_ORDER] = {"invalid-order", 422, "A value is out of range", 0},
-    [UNKNOWN_PRODUCT] = {"no-such-product", 404, "There is no such product", 0},
-    [UNKNOWN_ORDER] = {"no-such-order", 404, "There is no such order", 0},
-    [NOT_FOUND] = {"not-found", 404, "There is nothing at this path", 0},
-    [METHOD_NOT_ALLOWED] = {"method-not-allowed", 405, "This path does not take this method", 0},
-    [STOCK_SOLD_OUT] = {"sold-out", 409, "Fewer are left than were ordered", 0},
-    [TRIES_USED_UP] = {"conflict", 409, "The product changed during every try", 0},
-    [IDEMPOTENCY_MISMATCH] = {"idempotency-mismatch", 422, "The Idempotency-Key belongs to another order", 0},
-    [IDEMPOTENCY_IN_PROGRESS] = {"idempotency-in-progress", 409, "The first request is still running", 1},
-    [INVALID_SCHEDULE] = {"invalid-schedule", 422, "These steps cannot be made", 0},
-    [EXPLORER_UNAVAILABLE] = {"explorer-unavailable", 503, "The explorer does not answer", 0},
-    [PAYLOAD_TOO_LARGE] = {"payload-too-large", 413, "The body is too large", 0},
-    [UNSUPPORTED_MEDIA_TYPE] = {"unsupported-media-type", 415, "The body must be application/json", 0},
-    [LOCK_WAIT_OVER] = {"lock-busy", 503, "The lock was not got within the wait", 1},
-    [LOCK_WAS_LOST] = {"lock-lost", 503, "The lock ended before the write; nothing was sold", 1},
-    [OVERLOADED] = {"overloaded", 503, "The service is overloaded", 1},
-    [WRONG_KIND_OF_STOCK] = {"wrong-stock-kind", 409,
-                             "The product's stock is not kept as this strategy needs it", 0},
-    [RUN_IN_PROGRESS] = {"run-in-progress", 409, "A load run goes on already", 1},
-    [OUTCOME_NOT_KNOWN] = {"outcome-unknown", 504, "Whether the order was placed is not known", 0},
-    [BACKEND_UNAVAILABLE] = {"backend-unavailable", 503, "A server that is needed cannot be reached", 1},
-    [UNAUTHORIZED] = {"unauthorized", 401, "This call needs the admin token", 0},
-    [FORBIDDEN_ORIGIN] = {"forbidden-origin", 403, "Pages of other origins may not make this call", 0},
-    [NOT_YOURS] = {"not-yours", 403, "This belongs to somebody else", 0},
-    [INTERNAL_ERROR] = {"internal-error", 500, "Something failed that should not", 0},
+    [PROBLEM_BAD_REQUEST] = {"bad-request", 400, "The request cannot be understood", 0},
+    [PROBLEM_INVALID_ORDER] = {"invalid-order", 422, "A value is out of range", 0},
+    [PROBLEM_NO_SUCH_PRODUCT] = {"no-such-product", 404, "There is no such product", 0},
+    [PROBLEM_NO_SUCH_ORDER] = {"no-such-order", 404, "There is no such order", 0},
+    [PROBLEM_NOT_FOUND] = {"not-found", 404, "There is nothing at this path", 0},
+    [PROBLEM_METHOD_NOT_ALLOWED] = {"method-not-allowed", 405, "This path does not take this method", 0},
+    [PROBLEM_SOLD_OUT] = {"sold-out", 409, "Fewer are left than were ordered", 0},
+    [PROBLEM_CONFLICT] = {"conflict", 409, "The product changed during every try", 0},
+    [PROBLEM_IDEMPOTENCY_MISMATCH] = {"idempotency-mismatch", 422,
+                                      "The Idempotency-Key belongs to another order", 0},
+    [PROBLEM_IDEMPOTENCY_IN_PROGRESS] = {"idempotency-in-progress", 409, "The first request is still running",
+                                         1},
+    [PROBLEM_INVALID_SCHEDULE] = {"invalid-schedule", 422, "These steps cannot be made", 0},
+    [PROBLEM_EXPLORER_UNAVAILABLE] = {"explorer-unavailable", 503, "The explorer does not answer", 0},
+    [PROBLEM_PAYLOAD_TOO_LARGE] = {"payload-too-large", 413, "The body is too large", 0},
+    [PROBLEM_UNSUPPORTED_MEDIA_TYPE] = {"unsupported-media-type", 415, "The body must be application/json",
+                                        0},
+    [PROBLEM_LOCK_TIMEOUT] = {"lock-busy", 503, "The lock was not got within the wait", 1},
+    [PROBLEM_LOCK_LOST] = {"lock-lost", 503, "The lock ended before the write; nothing was sold", 1},
+    [PROBLEM_OVERLOADED] = {"overloaded", 503, "The service is overloaded", 1},
+    [PROBLEM_WRONG_STOCK_KIND] = {"wrong-stock-kind", 409,
+                                  "The product's stock is not kept as this strategy needs it", 0},
+    [PROBLEM_RUN_IN_PROGRESS] = {"run-in-progress", 409, "A load run goes on already", 1},
+    [PROBLEM_OUTCOME_UNKNOWN] = {"outcome-unknown", 504, "Whether the order was placed is not known", 0},
+    [PROBLEM_BACKEND_UNAVAILABLE] = {"backend-unavailable", 503, "A server that is needed cannot be reached",
+                                     1},
+    [PROBLEM_UNAUTHORIZED] = {"unauthorized", 401, "This call needs the admin token", 0},
+    [PROBLEM_FORBIDDEN_ORIGIN] = {"forbidden-origin", 403, "Pages of other origins may not make this call",
+                                  0},
+    [PROBLEM_NOT_YOURS] = {"not-yours", 403, "This belongs to somebody else", 0},
+    [PROBLEM_INTERNAL_ERROR] = {"internal-error", 500, "Something failed that should not", 0},
 };
 
 void reply_problem(struct exchange *x, enum problem problem, json_t *members, const char *format, ...)
@@ -59,7 +64,7 @@ void reply_problem(struct exchange *x, enum problem problem, json_t *members, co
         json_object_update(json, members);
     json_decref(members);
 
-    if (problem == UNAUTHORIZED)
+    if (problem == PROBLEM_UNAUTHORIZED)
         http_set_header(x, "WWW-Authenticate", "Bearer realm=\"oversell\"");
     if (problems[problem].retry_after_s)
         http_set_header(x, "Retry-After", "%d", problems[problem].retry_after_s);

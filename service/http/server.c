@@ -476,7 +476,7 @@ void http_reply_text(struct exchange *x, int status, char *text)
     if (text)
         http_reply_body(x, status, "application/json", text, strlen(text));
     else
-        reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
+        reply_problem(x, PROBLEM_INTERNAL_ERROR, NULL, "out of memory");
 }
 
 static unsigned connections_of(const struct loop *loop)

@@ -25,7 +25,7 @@ static void queue_job(struct order_pipeline *pipeline, struct exchange *x,
 {
     struct order_job *job = calloc(1, sizeof *job);
     if (!job) {
-        reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
+        reply_problem(x, PROBLEM_INTERNAL_ERROR, NULL, "out of memory");
         http_finish(x);
         json_decref(body);
         return;
@@ -44,10 +44,10 @@ static void queue_job(struct order_pipeline *pipeline, struct exchange *x,
     switch (admission_add(pipeline->queue, &job->queued)) {
     case ADMITTED: return;
     case QUEUE_FULL:
-        reply_problem(x, OVERLOADED, NULL, "the admission queue is full; try again in a moment");
+        reply_problem(x, PROBLEM_OVERLOADED, NULL, "the admission queue is full; try again in a moment");
         break;
     case PRODUCT_FULL:
-        reply_problem(x, OVERLOADED, NULL,
+        reply_problem(x, PROBLEM_OVERLOADED, NULL,
                       "%lld orders of this product are already waiting; try again in a moment",
                       (long long)pipeline->config->product_queue);
         break;
@@ -95,7 +95,7 @@ void order_jobs_run(struct order_batch *batch, struct order_worker *worker)
         order = order->next;
     } while (order);
     if (batch->expired)
-        reply_problem(first->x, OVERLOADED, NULL,
+        reply_problem(first->x, PROBLEM_OVERLOADED, NULL,
                       "the order's deadline passed while it waited in the admission queue");
     else if (first->echo)
         order_reply_echo(first->x, &first->request);

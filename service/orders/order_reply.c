@@ -46,51 +46,53 @@ void order_reply(struct exchange *x, const struct placing *p)
         reply_with(x, strcmp(result->order.status, accepted_status) == 0 ? 202 : 201, &result->order);
         return;
     case NO_SUCH_PRODUCT:
-        reply_problem(x, UNKNOWN_PRODUCT, members, "there is no product %lld",
+        reply_problem(x, PROBLEM_NO_SUCH_PRODUCT, members, "there is no product %lld",
                       (long long)p->request->product_id);
         return;
     case SOLD_OUT:
         if (result->available != STOCK_UNSEEN)
             json_object_set_new(members, "available", json_integer(result->available));
-        reply_problem(x, STOCK_SOLD_OUT, members, "fewer than %lld are left",
+        reply_problem(x, PROBLEM_SOLD_OUT, members, "fewer than %lld are left",
                       (long long)p->request->quantity);
         return;
     case WRONG_STOCK_KIND:
         json_object_set_new(members, "kind", json_string(result->kind));
-        reply_problem(x, WRONG_KIND_OF_STOCK, members, "the stock is kept as %s", result->kind);
+        reply_problem(x, PROBLEM_WRONG_STOCK_KIND, members, "the stock is kept as %s", result->kind);
         return;
-    case BUSY: reply_problem(x, LOCK_WAIT_OVER, members, "no lock within the wait; nothing was sold"); return;
+    case BUSY:
+        reply_problem(x, PROBLEM_LOCK_TIMEOUT, members, "no lock within the wait; nothing was sold");
+        return;
     case CONFLICT:
         json_object_set_new(members, "tries", json_integer(result->tries));
         reply_problem(
-            x, TRIES_USED_UP, members,
+            x, PROBLEM_CONFLICT, members,
             "other orders or a reset changed the product in each of %d tries; nothing was sold. Order again",
             result->tries);
         return;
-    case LOST_LOCK: reply_problem(x, LOCK_WAS_LOST, members, "nothing was sold"); return;
+    case LOST_LOCK: reply_problem(x, PROBLEM_LOCK_LOST, members, "nothing was sold"); return;
     case KEY_MISMATCHED:
-        reply_problem(x, IDEMPOTENCY_MISMATCH, members, "the order with this key is another");
+        reply_problem(x, PROBLEM_IDEMPOTENCY_MISMATCH, members, "the order with this key is another");
         return;
     case KEY_IN_USE:
-        reply_problem(x, IDEMPOTENCY_IN_PROGRESS, members, "ask again with the same key");
+        reply_problem(x, PROBLEM_IDEMPOTENCY_IN_PROGRESS, members, "ask again with the same key");
         return;
     case CROWDED:
-        reply_problem(x, OVERLOADED, members, "too many orders wait to be written; nothing was sold");
+        reply_problem(x, PROBLEM_OVERLOADED, members, "too many orders wait to be written; nothing was sold");
         return;
     case BACKEND_AWAY:
         json_object_set_new(members, "backend", json_string(result->backend ? result->backend : "unknown"));
-        reply_problem(x, BACKEND_UNAVAILABLE, members,
+        reply_problem(x, PROBLEM_BACKEND_UNAVAILABLE, members,
                       "%s cannot be reached or does not serve; nothing was sold",
                       result->backend ? result->backend : "a server");
         return;
     case UNKNOWN:
-        reply_problem(x, OUTCOME_NOT_KNOWN, members,
+        reply_problem(x, PROBLEM_OUTCOME_UNKNOWN, members,
                       "the reply that would tell was lost; ask again with the same Idempotency-Key");
         return;
     case FAILED:
     case OUTCOME_COUNT: break;
     }
-    reply_problem(x, INTERNAL_ERROR, members, "%s", result->error);
+    reply_problem(x, PROBLEM_INTERNAL_ERROR, members, "%s", result->error);
 }
 
 void order_reply_echo(struct exchange *x, const struct order_request *request)

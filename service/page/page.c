@@ -75,7 +75,7 @@ static void reply_file(struct exchange *x, const char *name)
     while (file->name && strcmp(file->name, name) != 0)
         file++;
     if (!file->name) {
-        reply_problem(x, NOT_FOUND, NULL, "the page has no such file");
+        reply_problem(x, PROBLEM_NOT_FOUND, NULL, "the page has no such file");
         return;
     }
     char tag[24];
@@ -89,7 +89,7 @@ static void reply_file(struct exchange *x, const char *name)
         memcpy(copy, file->begin, size);
         http_reply_body(x, 200, file->type, copy, size);
     } else {
-        reply_problem(x, INTERNAL_ERROR, NULL, "out of memory");
+        reply_problem(x, PROBLEM_INTERNAL_ERROR, NULL, "out of memory");
         return;
     }
     set_headers(x, tag);

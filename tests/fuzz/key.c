@@ -46,7 +46,7 @@ void order_job_queue(struct order_pipeline *pipeline, struct exchange *x, const 
     MUST(request->product_id == 1 && request->quantity == 2);
     look_at(request->idempotency_key);
     json_decref(body);
-    reply_problem(x, BACKEND_UNAVAILABLE, NULL, "the order was read");
+    reply_problem(x, PROBLEM_BACKEND_UNAVAILABLE, NULL, "the order was read");
     http_finish(x);
 }
 

@@ -114,7 +114,7 @@ void order_job_queue(struct order_pipeline *pipeline, struct exchange *x, const 
     (void)strategy;
     look_at(request);
     json_decref(body);
-    reply_problem(x, BACKEND_UNAVAILABLE, NULL, "the order was read");
+    reply_problem(x, PROBLEM_BACKEND_UNAVAILABLE, NULL, "the order was read");
     http_finish(x);
 }
 

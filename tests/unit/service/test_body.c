@@ -446,7 +446,7 @@ static void test_path_ids(void **state)
         fake_request(&fake, "GET", "/orders/x", NULL, 0);
         strcpy(fake.x.argument, ids[i].text);
         int64_t id = -1;
-        if (api_path_id(&fake.x, UNKNOWN_ORDER, &id)) {
+        if (api_path_id(&fake.x, PROBLEM_NO_SUCH_ORDER, &id)) {
             assert_true(id == ids[i].id && id > 0);
             assert_int_equal(fake.x.status, 0);
         } else {
