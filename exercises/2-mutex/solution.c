@@ -16,7 +16,7 @@ static enum outcome take_and_insert(struct placing *p)
                               .observer = p->observer};
     struct order_origin origin = {p->strategy->name, p->instance};
     enum outcome outcome = outcome_of_take(p, take_read_write(p->db, &want, &p->taken));
-    if (outcome != CREATED)
+    if (outcome != ORDER_CREATED)
         return outcome;
     outcome = outcome_of_db(p, orders_insert(p->db, p->request, &origin, &p->taken, &p->result.order));
     report_step(p->observer, STEP_INSERT, STEP_NO_VALUE);
@@ -26,13 +26,14 @@ static enum outcome take_and_insert(struct placing *p)
 static enum outcome place(struct placing *p)
 {
     if (lock_acquire(p->lock, "shop", p->lock_deadline_us, &p->grants[0]) != LOCK_OK)
-        return BUSY;
+        return ORDER_LOCK_TIMEOUT;
     p->held = 1;
     report_step(p->observer, STEP_LOCK, STEP_NO_VALUE);
 
     db_begin(p->db, DB_READ_COMMITTED);
     enum outcome outcome = take_and_insert(p);
-    outcome = end_transaction(p, outcome, STEP_COMMIT, p->taken.xid); /* rolls back what is not CREATED */
+    outcome = end_transaction(p, outcome, STEP_COMMIT,
+                              p->taken.xid); /* rolls back what is not ORDER_CREATED */
     unlock(p);
     return outcome;
 }

@@ -103,7 +103,7 @@ bool scrape_all(struct lab *lab, const char *strategy, struct scrape *ret_sum);
 /* Reads the books once no service is working on an order of the product any more. */
 bool settled_books(struct lab *lab, int64_t product, struct books *ret_books);
 
-/* There are the orders that clients were told of, CREATED, and perhaps some of those that are UNCLEAR to them. */
+/* There are the orders that clients were told of, ORDER_CREATED, and perhaps some of those that are UNCLEAR to them. */
 bool books_match(const struct books *books, int64_t created, int64_t unclear);
 /* Adds what the books alone say. */
 void add_books(struct evidence *evidence, const struct books *books);

@@ -19,18 +19,18 @@ static enum outcome lock_outcome(struct placing *p, enum lock_status status)
 {
     snprintf(p->result.error, sizeof p->result.error, "%s", p->lock->error);
     switch (status) {
-    case LOCK_OK: return CREATED;
-    case LOCK_TIMED_OUT: return BUSY;
+    case LOCK_OK: return ORDER_CREATED;
+    case LOCK_TIMED_OUT: return ORDER_LOCK_TIMEOUT;
     case LOCK_LOST:
-    case LOCK_NOT_OWNER: return LOST_LOCK;
+    case LOCK_NOT_OWNER: return ORDER_LOCK_LOST;
     case LOCK_AWAY:
     case LOCK_REFUSED:
     case LOCK_UNAVAILABLE:
         p->result.backend = p->lock->driver->server ? p->lock->driver->server->name : "lock";
-        return BACKEND_AWAY;
+        return ORDER_BACKEND_UNAVAILABLE;
     case LOCK_FAILED: break;
     }
-    return FAILED;
+    return ORDER_FAILED;
 }
 
 /* Takes the product's lock; where it is held already, once more. */
@@ -45,7 +45,7 @@ static enum outcome lock(struct placing *p)
     p->held++;
     if (p->held == 1)
         report_step(p->observer, STEP_LOCK, p->grants[0].fence ? p->grants[0].fence : STEP_NO_VALUE);
-    return CREATED;
+    return ORDER_CREATED;
 }
 
 /* Registers the grant's token, which shuts out every older holder. A lock service that has lost its counter, and so
@@ -57,21 +57,21 @@ static enum outcome register_fence(struct placing *p)
     bool registered = false;
     enum outcome outcome = outcome_of_db(
         p, fence_register(p->db, p->request->product_id, &fence, &stored, &registered));
-    if (outcome != CREATED)
+    if (outcome != ORDER_CREATED)
         return outcome;
     if (registered) {
         report_step(p->observer, STEP_FENCE, fence.token);
-        return CREATED;
+        return ORDER_CREATED;
     }
     if (stored == FENCE_NO_PRODUCT)
-        return NO_SUCH_PRODUCT;
+        return ORDER_NO_SUCH_PRODUCT;
     report_step(p->observer, STEP_REFUSE, stored);
     snprintf(p->result.error, sizeof p->result.error, "token %lld came after %lld", (long long)fence.token,
              (long long)stored);
     if (p->lock->driver->raise_fence)
         (void)p->lock->driver->raise_fence(p->lock, p->grants[0].key,
                                            stored); /* the next order tries it again */
-    return LOST_LOCK;
+    return ORDER_LOCK_LOST;
 }
 
 /* Releases all that is held. A lock that was lost meanwhile does not undo an order that is committed. */
@@ -86,7 +86,7 @@ static void unlock(struct placing *p, enum outcome outcome)
             was_ours = 0;
         else if (status != LOCK_OK)
             was_ours = STEP_NO_VALUE;
-        if (status != LOCK_OK && outcome == CREATED)
+        if (status != LOCK_OK && outcome == ORDER_CREATED)
             p->result.lock_lost_after_commit = true;
     }
     report_step(p->observer, STEP_UNLOCK, was_ours);
@@ -110,8 +110,8 @@ static enum outcome take_stock(struct placing *p)
     };
     if (p->strategy->fencing != NO_FENCE)
         want.fence = (struct fence){p->lock->driver->server->name, p->grants[0].fence};
-    enum outcome outcome = p->strategy->span == AROUND_TWICE ? lock(p) : CREATED;
-    if (outcome != CREATED)
+    enum outcome outcome = p->strategy->span == AROUND_TWICE ? lock(p) : ORDER_CREATED;
+    if (outcome != ORDER_CREATED)
         return outcome;
     return outcome_of_take(p, p->strategy->take_stock(p->db, &want, &p->taken));
 }
@@ -132,21 +132,21 @@ static enum outcome place_first(struct placing *p)
     bool around = s->span == AROUND_TX || s->span == AROUND_TWICE;
     bool two = s->scope == TWO_TX;
 
-    enum outcome outcome = around ? lock(p) : CREATED;
-    if (outcome != CREATED)
+    enum outcome outcome = around ? lock(p) : ORDER_CREATED;
+    if (outcome != ORDER_CREATED)
         return outcome;
-    if (s->fencing == BEFORE_READ && (outcome = register_fence(p)) != CREATED) {
+    if (s->fencing == BEFORE_READ && (outcome = register_fence(p)) != ORDER_CREATED) {
         unlock(p, outcome);
         return outcome;
     }
 
     db_begin(p->db, s->isolation);
     outcome = claim_key(p);
-    if (outcome == CREATED && s->span == INSIDE_TX)
+    if (outcome == ORDER_CREATED && s->span == INSIDE_TX)
         outcome = lock(p);
-    if (outcome == CREATED)
+    if (outcome == ORDER_CREATED)
         outcome = take_stock(p);
-    if (outcome == CREATED && !two)
+    if (outcome == ORDER_CREATED && !two)
         outcome = insert_order(p);
     if (s->span == INSIDE_TX)
         unlock(p, outcome);
@@ -181,16 +181,17 @@ static enum outcome place_in_two(struct placing *p)
     struct unsold unsold = {
         .strategy = p->strategy, .product_id = p->request->product_id, .quantity = p->request->quantity};
     if (p->unsold && !unsold_list_reserve(p->unsold))
-        return CROWDED;
+        return ORDER_OVERLOADED;
     enum outcome outcome = place_first(p), taken = outcome;
-    if (taken == CREATED)
+    if (taken == ORDER_CREATED)
         outcome = place_second(p);
     unsold.epoch = p->taken.epoch;
-    if (outcome == UNKNOWN) {
-        unsold.open = taken == UNKNOWN ? OPEN_TAKE : OPEN_ORDER;
+    if (outcome == ORDER_UNKNOWN) {
+        unsold.open = taken == ORDER_UNKNOWN ? OPEN_TAKE : OPEN_ORDER;
         unsold.lost = p->lost;
     }
-    bool owes = (taken == CREATED || taken == UNKNOWN) && outcome != CREATED && !give_back(p, &unsold);
+    bool owes = (taken == ORDER_CREATED || taken == ORDER_UNKNOWN) && outcome != ORDER_CREATED &&
+                !give_back(p, &unsold);
     if (p->unsold)
         unsold_list_end(p->unsold, owes ? &unsold : NULL);
     return outcome;
@@ -227,33 +228,33 @@ void create_order(struct placing *p)
         p->result.order.id = 0; /* that of a try before is not this one's */
         p->taken = (struct stock_taken){.seen = STOCK_UNSEEN, .available = STOCK_UNSEEN};
         outcome = outcome_of_db(p, db_ready(p->db));
-        if (outcome == CREATED)
+        if (outcome == ORDER_CREATED)
             outcome = s->place(p);
-        if (outcome != CONFLICT || tries >= s->max_tries || !back_off(p, tries))
+        if (outcome != ORDER_CONFLICT || tries >= s->max_tries || !back_off(p, tries))
             break;
     }
     /* The statement that found too few may have failed with its transaction: look once more what is left. */
-    if (outcome == SOLD_OUT && p->result.available == STOCK_UNSEEN)
+    if (outcome == ORDER_SOLD_OUT && p->result.available == STOCK_UNSEEN)
         (void)stock_available(p->db, p->request->product_id, &p->result.available);
-    p->result.lock_lost_after_commit &= outcome == CREATED;
+    p->result.lock_lost_after_commit &= outcome == ORDER_CREATED;
     p->result.outcome = outcome;
 }
 
 enum outcome outcome_of_claim(enum key_claim claim)
 {
     switch (claim) {
-    case KEY_NEW: return CREATED;
-    case KEY_REPLAY: return REPLAYED;
-    case KEY_MISMATCH: return KEY_MISMATCHED;
-    case KEY_IN_PROGRESS: return KEY_IN_USE;
+    case KEY_NEW: return ORDER_CREATED;
+    case KEY_REPLAY: return ORDER_REPLAYED;
+    case KEY_MISMATCH: return ORDER_KEY_MISMATCH;
+    case KEY_IN_PROGRESS: return ORDER_KEY_IN_USE;
     }
-    return FAILED;
+    return ORDER_FAILED;
 }
 
 enum outcome claim_key(struct placing *p)
 {
     if (!p->request->idempotency_key)
-        return CREATED;
+        return ORDER_CREATED;
     enum key_claim claim = KEY_NEW;
     enum db_status status = orders_claim_key(p->db, p->request, &claim, &p->result.order);
     if (status != DB_OK)
@@ -263,7 +264,7 @@ enum outcome claim_key(struct placing *p)
 
 enum outcome end_transaction(struct placing *p, enum outcome outcome, enum step step, const char *xid)
 {
-    if (outcome != CREATED) {
+    if (outcome != ORDER_CREATED) {
         db_rollback(p->db);
         return outcome;
     }
@@ -287,19 +288,20 @@ enum outcome end_transaction(struct placing *p, enum outcome outcome, enum step 
 enum outcome outcome_of_db(struct placing *p, enum db_status status)
 {
     if (status == DB_OK)
-        return CREATED;
+        return ORDER_CREATED;
     snprintf(p->result.error, sizeof p->result.error, "%s", db_error(p->db));
     switch (status) {
     case DB_SERIALIZATION:
-    case DB_DEADLOCK: return CONFLICT;
+    case DB_DEADLOCK: return ORDER_CONFLICT;
     case DB_LOCK_TIMEOUT:
-    case DB_TIMEOUT: return BUSY;
+    case DB_TIMEOUT: return ORDER_LOCK_TIMEOUT;
     case DB_UNIQUE: /* the same Idempotency-Key was committed since we looked */
-        return strcmp(db_error_constraint(p->db), "orders_idempotency_key") == 0 ? KEY_IN_USE : FAILED;
+        return strcmp(db_error_constraint(p->db), "orders_idempotency_key") == 0 ? ORDER_KEY_IN_USE
+                                                                                 : ORDER_FAILED;
     case DB_AWAY:
-    case DB_REFUSED: p->result.backend = "postgresql"; return BACKEND_AWAY;
-    case DB_UNKNOWN: return UNKNOWN;
-    default: return FAILED;
+    case DB_REFUSED: p->result.backend = "postgresql"; return ORDER_BACKEND_UNAVAILABLE;
+    case DB_UNKNOWN: return ORDER_UNKNOWN;
+    default: return ORDER_FAILED;
     }
 }
 
@@ -308,17 +310,17 @@ enum outcome outcome_of_take(struct placing *p, enum take_status status)
     p->result.available = p->taken.available;
     memcpy(p->result.kind, p->taken.kind, sizeof p->result.kind);
     switch (status) {
-    case TAKE_OK: return CREATED;
-    case TAKE_NO_PRODUCT: return NO_SUCH_PRODUCT;
-    case TAKE_WRONG_KIND: return WRONG_STOCK_KIND;
-    case TAKE_SOLD_OUT: return SOLD_OUT;
+    case TAKE_OK: return ORDER_CREATED;
+    case TAKE_NO_PRODUCT: return ORDER_NO_SUCH_PRODUCT;
+    case TAKE_WRONG_KIND: return ORDER_WRONG_STOCK_KIND;
+    case TAKE_SOLD_OUT: return ORDER_SOLD_OUT;
     case TAKE_BUSY:
         snprintf(p->result.error, sizeof p->result.error, "enough are left, but others hold them");
-        return BUSY;
-    case TAKE_CONFLICT: return CONFLICT;
+        return ORDER_LOCK_TIMEOUT;
+    case TAKE_CONFLICT: return ORDER_CONFLICT;
     case TAKE_LOCK_LOST:
         snprintf(p->result.error, sizeof p->result.error, "the lock had ended before the write");
-        return LOST_LOCK;
+        return ORDER_LOCK_LOST;
     case TAKE_FAILED: break;
     }
     return outcome_of_db(p, p->taken.db_status);

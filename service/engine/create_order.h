@@ -12,11 +12,11 @@ struct unsold_list;
 
 struct order_result {
     enum outcome outcome;
-    struct order order;          /* CREATED, ACCEPTED, REPLAYED */
+    struct order order;          /* ORDER_CREATED, ORDER_ACCEPTED, ORDER_REPLAYED */
     int tries;                   /* how often it was tried, at least 1 */
-    int64_t available;           /* SOLD_OUT: what is left, or STOCK_UNSEEN */
-    char kind[16];               /* WRONG_STOCK_KIND: the product's */
-    const char *backend;         /* BACKEND_AWAY: its name; static */
+    int64_t available;           /* ORDER_SOLD_OUT: what is left, or STOCK_UNSEEN */
+    char kind[16];               /* ORDER_WRONG_STOCK_KIND: the product's */
+    const char *backend;         /* ORDER_BACKEND_UNAVAILABLE: its name; static */
     bool lock_lost_after_commit; /* the order stands, but its lock had ended before it was released */
     char error[320];             /* for the log: what went wrong below */
 };
@@ -37,7 +37,7 @@ struct placing {
 
     struct order_result result;  /* out */
     struct stock_taken taken;    /* of the current try */
-    struct lost_commit lost;     /* outcome UNKNOWN: the transaction whose result is unknown */
+    struct lost_commit lost;     /* outcome ORDER_UNKNOWN: the transaction whose result is unknown */
     struct lock_grant grants[2]; /* what is held now */
     int held;
 };
@@ -50,11 +50,11 @@ void create_order(struct placing *placing);
 enum outcome outcome_of_db(struct placing *placing, enum db_status status);
 /* What the taking of stock means for it. */
 enum outcome outcome_of_take(struct placing *placing, enum take_status status);
-/* What the claim of an Idempotency-Key means for it; CREATED: go on. */
+/* What the claim of an Idempotency-Key means for it; ORDER_CREATED: go on. */
 enum outcome outcome_of_claim(enum key_claim claim);
-/* Claims the request's Idempotency-Key, if it has one, in the open transaction; CREATED: go on. */
+/* Claims the request's Idempotency-Key, if it has one, in the open transaction; ORDER_CREATED: go on. */
 enum outcome claim_key(struct placing *placing);
-/* Commits where OUTCOME is CREATED, reporting STEP, else rolls back; settles a commit without a reply. */
+/* Commits where OUTCOME is ORDER_CREATED, reporting STEP, else rolls back; settles a commit without a reply. */
 enum outcome end_transaction(struct placing *placing, enum outcome outcome, enum step step, const char *xid);
 
 /* Ways of placing an order once, for the strategy table. */

@@ -5,21 +5,21 @@
 const char *outcome_name(enum outcome outcome)
 {
     static const char *const names[OUTCOME_COUNT] = {
-        [CREATED] = "created",
-        [ACCEPTED] = "accepted",
-        [REPLAYED] = "replayed",
-        [NO_SUCH_PRODUCT] = "no-such-product",
-        [SOLD_OUT] = "sold-out",
-        [WRONG_STOCK_KIND] = "wrong-stock-kind",
-        [BUSY] = "lock-busy",
-        [CONFLICT] = "conflict",
-        [LOST_LOCK] = "lock-lost",
-        [KEY_MISMATCHED] = "idempotency-mismatch",
-        [KEY_IN_USE] = "idempotency-in-progress",
-        [CROWDED] = "overloaded",
-        [BACKEND_AWAY] = "backend-unavailable",
-        [UNKNOWN] = "outcome-unknown",
-        [FAILED] = "internal-error",
+        [ORDER_CREATED] = "created",
+        [ORDER_ACCEPTED] = "accepted",
+        [ORDER_REPLAYED] = "replayed",
+        [ORDER_NO_SUCH_PRODUCT] = "no-such-product",
+        [ORDER_SOLD_OUT] = "sold-out",
+        [ORDER_WRONG_STOCK_KIND] = "wrong-stock-kind",
+        [ORDER_LOCK_TIMEOUT] = "lock-busy",
+        [ORDER_CONFLICT] = "conflict",
+        [ORDER_LOCK_LOST] = "lock-lost",
+        [ORDER_KEY_MISMATCH] = "idempotency-mismatch",
+        [ORDER_KEY_IN_USE] = "idempotency-in-progress",
+        [ORDER_OVERLOADED] = "overloaded",
+        [ORDER_BACKEND_UNAVAILABLE] = "backend-unavailable",
+        [ORDER_UNKNOWN] = "outcome-unknown",
+        [ORDER_FAILED] = "internal-error",
     };
     return names[outcome];
 }

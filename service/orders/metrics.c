@@ -99,7 +99,7 @@ void metrics_print(FILE *to)
     print_head(to, "oversell_orders_total", "counter", "Orders that have ended, by strategy and outcome.");
     for (size_t i = 0; i < strategy_count; i++)
         for (int o = 0; o < OUTCOME_COUNT; o++)
-            if (o == CREATED || atomic_load(&metrics[i].outcomes[o]) > 0)
+            if (o == ORDER_CREATED || atomic_load(&metrics[i].outcomes[o]) > 0)
                 fprintf(to, "oversell_orders_total{strategy=\"%s\",outcome=\"%s\"} %llu\n",
                         strategies[i].name, outcome_name((enum outcome)o),
                         atomic_load(&metrics[i].outcomes[o]));

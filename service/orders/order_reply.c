@@ -35,61 +35,62 @@ void order_reply(struct exchange *x, const struct placing *p)
 {
     const struct order_result *result = &p->result;
     json_t *members = NULL;
-    if (result->outcome != CREATED && result->outcome != ACCEPTED && result->outcome != REPLAYED)
+    if (result->outcome != ORDER_CREATED && result->outcome != ORDER_ACCEPTED &&
+        result->outcome != ORDER_REPLAYED)
         members = json_pack("{s:s}", "strategy", p->strategy->name);
 
     switch (result->outcome) {
-    case REPLAYED: http_set_header(x, "Idempotency-Replayed", "true"); /* fall through */
-    case CREATED:
-    case ACCEPTED:
+    case ORDER_REPLAYED: http_set_header(x, "Idempotency-Replayed", "true"); /* fall through */
+    case ORDER_CREATED:
+    case ORDER_ACCEPTED:
         http_set_header(x, "Location", "/orders/%lld", (long long)result->order.id);
         reply_with(x, strcmp(result->order.status, accepted_status) == 0 ? 202 : 201, &result->order);
         return;
-    case NO_SUCH_PRODUCT:
+    case ORDER_NO_SUCH_PRODUCT:
         reply_problem(x, PROBLEM_NO_SUCH_PRODUCT, members, "there is no product %lld",
                       (long long)p->request->product_id);
         return;
-    case SOLD_OUT:
+    case ORDER_SOLD_OUT:
         if (result->available != STOCK_UNSEEN)
             json_object_set_new(members, "available", json_integer(result->available));
         reply_problem(x, PROBLEM_SOLD_OUT, members, "fewer than %lld are left",
                       (long long)p->request->quantity);
         return;
-    case WRONG_STOCK_KIND:
+    case ORDER_WRONG_STOCK_KIND:
         json_object_set_new(members, "kind", json_string(result->kind));
         reply_problem(x, PROBLEM_WRONG_STOCK_KIND, members, "the stock is kept as %s", result->kind);
         return;
-    case BUSY:
+    case ORDER_LOCK_TIMEOUT:
         reply_problem(x, PROBLEM_LOCK_TIMEOUT, members, "no lock within the wait; nothing was sold");
         return;
-    case CONFLICT:
+    case ORDER_CONFLICT:
         json_object_set_new(members, "tries", json_integer(result->tries));
         reply_problem(
             x, PROBLEM_CONFLICT, members,
             "other orders or a reset changed the product in each of %d tries; nothing was sold. Order again",
             result->tries);
         return;
-    case LOST_LOCK: reply_problem(x, PROBLEM_LOCK_LOST, members, "nothing was sold"); return;
-    case KEY_MISMATCHED:
+    case ORDER_LOCK_LOST: reply_problem(x, PROBLEM_LOCK_LOST, members, "nothing was sold"); return;
+    case ORDER_KEY_MISMATCH:
         reply_problem(x, PROBLEM_IDEMPOTENCY_MISMATCH, members, "the order with this key is another");
         return;
-    case KEY_IN_USE:
+    case ORDER_KEY_IN_USE:
         reply_problem(x, PROBLEM_IDEMPOTENCY_IN_PROGRESS, members, "ask again with the same key");
         return;
-    case CROWDED:
+    case ORDER_OVERLOADED:
         reply_problem(x, PROBLEM_OVERLOADED, members, "too many orders wait to be written; nothing was sold");
         return;
-    case BACKEND_AWAY:
+    case ORDER_BACKEND_UNAVAILABLE:
         json_object_set_new(members, "backend", json_string(result->backend ? result->backend : "unknown"));
         reply_problem(x, PROBLEM_BACKEND_UNAVAILABLE, members,
                       "%s cannot be reached or does not serve; nothing was sold",
                       result->backend ? result->backend : "a server");
         return;
-    case UNKNOWN:
+    case ORDER_UNKNOWN:
         reply_problem(x, PROBLEM_OUTCOME_UNKNOWN, members,
                       "the reply that would tell was lost; ask again with the same Idempotency-Key");
         return;
-    case FAILED:
+    case ORDER_FAILED:
     case OUTCOME_COUNT: break;
     }
     reply_problem(x, PROBLEM_INTERNAL_ERROR, members, "%s", result->error);

@@ -62,10 +62,10 @@ static void place(struct placing *const *placings, size_t count, enum lock_statu
     if (needs_database)
         db_set_deadline(lead->db, lead->deadline_us, lead->lock_deadline_us);
     if (lock_status != LOCK_OK)
-        fail_all(placings, count, lock_status == LOCK_FAILED ? FAILED : BACKEND_AWAY,
+        fail_all(placings, count, lock_status == LOCK_FAILED ? ORDER_FAILED : ORDER_BACKEND_UNAVAILABLE,
                  strategy->lock->server ? strategy->lock->server->name : "lock", "its lock cannot be opened");
     else if (needs_database && db_ready_with_schema(lead->db) != DB_OK)
-        fail_all(placings, count, BACKEND_AWAY, "postgresql", db_error(lead->db));
+        fail_all(placings, count, ORDER_BACKEND_UNAVAILABLE, "postgresql", db_error(lead->db));
     else if (strategy->combining == COMBINED_IN_REDIS)
         create_in_redis(placings, count);
     else if (strategy->combining == COMBINED_IN_POSTGRES)
@@ -82,7 +82,7 @@ static void report(struct order_job *job, struct order_worker *worker, uint64_t 
     struct trace *trace = &job->observer.trace;
     trace->ended_us = monotonic_us();
     trace->outcome = result->outcome;
-    trace->order_id = result->outcome <= REPLAYED ? result->order.id : 0;
+    trace->order_id = result->outcome <= ORDER_REPLAYED ? result->order.id : 0;
     trace->tries = result->tries;
     trace_ring_add(worker->traces, trace);
     metrics_order(strategy, result->outcome, trace->ended_us - job->x->received_us, result->tries,
@@ -92,7 +92,8 @@ static void report(struct order_job *job, struct order_worker *worker, uint64_t 
         log_seldom(LOG_WARNING, "%s: order %lld was committed, but its lock had ended before (request %s)",
                    strategy->name, (long long)result->order.id, job->x->request_id);
     }
-    if (result->outcome == FAILED || result->outcome == UNKNOWN || result->outcome == BACKEND_AWAY)
+    if (result->outcome == ORDER_FAILED || result->outcome == ORDER_UNKNOWN ||
+        result->outcome == ORDER_BACKEND_UNAVAILABLE)
         log_seldom(LOG_WARNING, "%s: order %s: %s (request %s)", strategy->name,
                    outcome_name(result->outcome), result->error, job->x->request_id);
 }

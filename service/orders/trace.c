@@ -178,7 +178,8 @@ static json_t *chrome_hold(const char *phase, int worker, int64_t at_us, const s
 /* Ended by what broke, not by what others bought or hold. */
 static bool is_fault(enum outcome outcome)
 {
-    return outcome == LOST_LOCK || outcome == BACKEND_AWAY || outcome == UNKNOWN || outcome == FAILED;
+    return outcome == ORDER_LOCK_LOST || outcome == ORDER_BACKEND_UNAVAILABLE || outcome == ORDER_UNKNOWN ||
+           outcome == ORDER_FAILED;
 }
 
 /* A mark at the end of an order that a fault ended. */

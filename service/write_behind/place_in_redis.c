@@ -12,7 +12,7 @@
 enum { SLOWEST_NS = 50000000 }; /* a pause at the bound of the stream */
 enum { TRIES = 4 };             /* Redis may lose its stock more than once, and a key's order may go */
 
-/* Orders under way. An outcome is CREATED as long as nothing speaks against it. */
+/* Orders under way. An outcome is ORDER_CREATED as long as nothing speaks against it. */
 struct round {
     struct placing *lead;
     struct placing *orders[STOCK_ORDERS_MAX]; /* those that go on */
@@ -41,8 +41,8 @@ static enum outcome outcome_of_redis(struct placing *p, enum lock_status status,
     snprintf(p->result.error, sizeof p->result.error, "%s", redis_stock_error(p->redis));
     p->result.backend = "redis";
     if (status == LOCK_FAILED)
-        return FAILED;
-    return status == LOCK_AWAY && sent ? UNKNOWN : BACKEND_AWAY;
+        return ORDER_FAILED;
+    return status == LOCK_AWAY && sent ? ORDER_UNKNOWN : ORDER_BACKEND_UNAVAILABLE;
 }
 
 /* ---- what is known of an Idempotency-Key -------------------------------------------------------------------------- */
@@ -69,7 +69,7 @@ static void look_up_keys(struct round *round)
         keyed[i]->result.outcome = status == DB_OK ? outcome_of_claim(drafts[i].claim)
                                                    : outcome_of_db(keyed[i], status);
     for (size_t i = 0; i < round->count; i++)
-        if (round->orders[i]->result.outcome == CREATED) {
+        if (round->orders[i]->result.outcome == ORDER_CREATED) {
             round->gone[kept] = round->gone[i];
             round->orders[kept++] = round->orders[i];
         }
@@ -93,15 +93,15 @@ static bool asks_for(const struct order_request *request, const struct stream_or
 static enum outcome replay(struct placing *p, int64_t id, bool *ret_gone)
 {
     struct stream_batch *found = calloc(1, sizeof *found);
-    enum outcome outcome = FAILED;
+    enum outcome outcome = ORDER_FAILED;
     *ret_gone = false;
     if (!found)
-        return FAILED;
+        return ORDER_FAILED;
     enum lock_status status = redis_stream_find(p->redis, p->deadline_us, id, found);
     if (status != LOCK_OK) {
         outcome = outcome_of_redis(p, status, false);
     } else if (found->count == 1) {
-        outcome = asks_for(p->request, &found->orders[0]) ? REPLAYED : KEY_MISMATCHED;
+        outcome = asks_for(p->request, &found->orders[0]) ? ORDER_REPLAYED : ORDER_KEY_MISMATCH;
         accepted_order(&found->orders[0], &p->result.order);
     } else {
         struct order_draft draft = {.request = p->request, .order = &p->result.order};
@@ -109,7 +109,7 @@ static enum outcome replay(struct placing *p, int64_t id, bool *ret_gone)
         if (db_status == DB_OK)
             db_status = orders_claim_keys(p->db, &draft, 1);
         outcome = db_status == DB_OK ? outcome_of_claim(draft.claim) : outcome_of_db(p, db_status);
-        *ret_gone = outcome == CREATED;
+        *ret_gone = outcome == ORDER_CREATED;
     }
     stream_release(found);
     free(found);
@@ -122,11 +122,11 @@ static enum outcome outcome_of_reconciled(struct placing *p, enum reconciled rec
                                           const struct reconciliation *r)
 {
     switch (reconciled) {
-    case RECONCILED: return CREATED;
-    case RECONCILE_NO_PRODUCT: return NO_SUCH_PRODUCT;
+    case RECONCILED: return ORDER_CREATED;
+    case RECONCILE_NO_PRODUCT: return ORDER_NO_SUCH_PRODUCT;
     case RECONCILE_OTHER_KIND:
         memcpy(p->result.kind, r->product.kind, sizeof p->result.kind);
-        return WRONG_STOCK_KIND;
+        return ORDER_WRONG_STOCK_KIND;
     case RECONCILE_DATABASE: return outcome_of_db(p, r->db_status);
     case RECONCILE_REDIS: break;
     }
@@ -137,7 +137,7 @@ static enum outcome load(struct placing *lead)
 {
     struct reconciliation r;
     enum outcome outcome = outcome_of_db(lead, db_ready(lead->db));
-    if (outcome != CREATED)
+    if (outcome != ORDER_CREATED)
         return outcome;
     enum reconciled reconciled = reconcile(lead->db, lead->redis, lead->request->product_id,
                                            lead->deadline_us, &r);
@@ -154,7 +154,7 @@ static enum outcome draw_ids(struct placing *lead, int64_t *ret_ids, size_t coun
         if (status != DB_OK)
             return outcome_of_db(lead, status);
     }
-    return CREATED;
+    return ORDER_CREATED;
 }
 
 static void accept(struct placing *p, const struct stock_order *taken, const char *price,
@@ -168,7 +168,7 @@ static void accept(struct placing *p, const struct stock_order *taken, const cha
                                        .price = price,
                                        .accepted_at = accepted_at};
     accepted_order(&order, &p->result.order);
-    p->result.outcome = ACCEPTED;
+    p->result.outcome = ORDER_ACCEPTED;
     report_step(p->observer, STEP_TAKE, taken->value - request->quantity);
 }
 
@@ -186,7 +186,7 @@ static void hand_out(struct round *round, const struct stock_orders *asked)
         }
         order_ids_return(p->ids, asked->shop, order->id);
         if (order->taking == TOO_FEW) {
-            p->result.outcome = SOLD_OUT;
+            p->result.outcome = ORDER_SOLD_OUT;
             p->result.available = order->value;
             continue;
         }
@@ -214,7 +214,7 @@ static void slow_down(int64_t backlog)
         nanosleep(&(struct timespec){.tv_nsec = (int64_t)SLOWEST_NS * over / (STOCK_BACKLOG_MAX / 2)}, NULL);
 }
 
-/* One try; CREATED: who is still in the round is tried again. Else that is what has become of all who are. */
+/* One try; ORDER_CREATED: who is still in the round is tried again. Else that is what has become of all who are. */
 static enum outcome take(struct round *round)
 {
     struct stock_order orders[STOCK_ORDERS_MAX];
@@ -222,7 +222,7 @@ static enum outcome take(struct round *round)
     char accepted_at[40], shop[SHOP_NAME_SIZE];
     struct placing *lead = round->lead;
     enum outcome outcome = draw_ids(lead, ids, round->count, shop);
-    if (outcome != CREATED)
+    if (outcome != ORDER_CREATED)
         return outcome;
     for (size_t i = 0; i < round->count; i++) {
         const struct order_request *request = round->orders[i]->request;
@@ -247,27 +247,28 @@ static enum outcome take(struct round *round)
     if (asked.state == STOCK_TAKEN) {
         hand_out(round, &asked);
         slow_down(asked.backlog);
-        return CREATED;
+        return ORDER_CREATED;
     }
     return_ids(lead, &asked);
-    return asked.state == STOCK_CROWDED ? CROWDED : load(lead);
+    return asked.state == STOCK_CROWDED ? ORDER_OVERLOADED : load(lead);
 }
 
 void create_in_redis(struct placing *const *orders, size_t count)
 {
     struct round round = {.lead = orders[0], .count = count};
     for (size_t i = 0; i < count; i++) {
-        orders[i]->result = (struct order_result){.outcome = CREATED, .tries = 1, .available = STOCK_UNSEEN};
+        orders[i]->result = (struct order_result){
+            .outcome = ORDER_CREATED, .tries = 1, .available = STOCK_UNSEEN};
         round.orders[i] = orders[i];
     }
     db_set_deadline(round.lead->db, round.lead->deadline_us, round.lead->lock_deadline_us);
-    enum outcome outcome = round.lead->redis ? CREATED : FAILED;
-    if (outcome == CREATED)
+    enum outcome outcome = round.lead->redis ? ORDER_CREATED : ORDER_FAILED;
+    if (outcome == ORDER_CREATED)
         look_up_keys(&round);
-    for (int i = 0; i < TRIES && round.count > 0 && outcome == CREATED; i++)
+    for (int i = 0; i < TRIES && round.count > 0 && outcome == ORDER_CREATED; i++)
         outcome = take(&round);
     if (round.count > 0)
-        end_all(&round, outcome == CREATED ? CONFLICT : outcome);
+        end_all(&round, outcome == ORDER_CREATED ? ORDER_CONFLICT : outcome);
 }
 
 enum outcome place_in_redis(struct placing *p)

@@ -435,22 +435,22 @@ SEEN_BY_DEFAULT = {
         "db/stock/units.c", {"        return TAKE_BUSY;": "        return TAKE_SOLD_OUT;"},
         "skip-locked", "refused as sold out although enough units were left"),
     "a lock's time limit answers sold-out": (
-        "service/engine/create_order.c", {"    case LOCK_TIMED_OUT: return BUSY;": "    case LOCK_TIMED_OUT: return SOLD_OUT;"},
+        "service/engine/create_order.c", {"    case LOCK_TIMED_OUT: return ORDER_LOCK_TIMEOUT;": "    case LOCK_TIMED_OUT: return ORDER_SOLD_OUT;"},
         "mutex", "refused as sold out although enough units were left"),
     "PostgreSQL's time limit answers sold-out": (
-        "service/engine/create_order.c", {"    case DB_TIMEOUT: return BUSY;": "    case DB_TIMEOUT: return SOLD_OUT;"},
+        "service/engine/create_order.c", {"    case DB_TIMEOUT: return ORDER_LOCK_TIMEOUT;": "    case DB_TIMEOUT: return ORDER_SOLD_OUT;"},
         "select-for-update", "refused as sold out although enough units were left"),
     "a process keeps its lock when sold out": (
-        "service/engine/create_order.c", {"    if (p->held == 0)\n        return;": "    if (p->held == 0 || outcome == SOLD_OUT)\n        return;"},
+        "service/engine/create_order.c", {"    if (p->held == 0)\n        return;": "    if (p->held == 0 || outcome == ORDER_SOLD_OUT)\n        return;"},
         "mutex", "an order ended without releasing its lock"),
     "a server keeps the lock when sold out": (
-        "service/engine/create_order.c", {"    if (p->held == 0)\n        return;": "    if (p->held == 0 || outcome == SOLD_OUT)\n        return;"},
+        "service/engine/create_order.c", {"    if (p->held == 0)\n        return;": "    if (p->held == 0 || outcome == ORDER_SOLD_OUT)\n        return;"},
         "redis-reentrant", "an order ended without releasing its lock"),
     "a lock that is counted as released": (
         "service/engine/create_order.c",
         {"        enum lock_status status = lock_release(p->lock, &p->grants[--p->held]);":
          "        p->held--;\n"
-         "        enum lock_status status = outcome == CREATED ? lock_release(p->lock, &p->grants[p->held]) : LOCK_OK;"},
+         "        enum lock_status status = outcome == ORDER_CREATED ? lock_release(p->lock, &p->grants[p->held]) : LOCK_OK;"},
         "zookeeper", "an order ended without releasing its lock"),
 }  # fmt: skip
 

@@ -60,7 +60,8 @@ static int has_no_mismatches(void **state)
 static void compare(const struct expected *e, const char *script, const struct order_result *result,
                     bool observed)
 {
-    const char *backend = result->outcome == BACKEND_AWAY && result->backend ? result->backend : "none";
+    const char *backend = result->outcome == ORDER_BACKEND_UNAVAILABLE && result->backend ? result->backend
+                                                                                          : "none";
     const char *expected_backend = e->backend ? e->backend : "none";
     int tries = e->tries ? e->tries : 1;
     if (strcmp(fake.log, script) == 0 && !fake.broken[0] && result->outcome == e->outcome &&

@@ -678,7 +678,7 @@ static void fake_place(struct fake_order *order)
     rule(!fake.tx_open, "a transaction is left open");
     rule(!fake.grants, "a lock is left held");
     rule(fake.reserved == 0 || fake.crowded, "a place is left reserved");
-    rule(!result->lock_lost_after_commit || result->outcome == CREATED,
+    rule(!result->lock_lost_after_commit || result->outcome == ORDER_CREATED,
          "lock_lost_after_commit is said of an order that does not stand");
     rule(result->tries >= 1 && result->tries <= order->strategy.max_tries,
          "more tries than the strategy has");

@@ -29,18 +29,19 @@ static bool learn_profile(struct execution *execution)
         while (well && execution_enabled(execution, transitions) > 0)
             well = execution_apply(execution, alone);
         well = well && execution_end(execution);
-    } while (well && execution->ending.outcomes[0] != CREATED && ++tries < FIRST_TRIES);
+    } while (well && execution->ending.outcomes[0] != ORDER_CREATED && ++tries < FIRST_TRIES);
     execution->settings = settings;
     if (!well)
         return false;
     enum outcome alone_it = execution->ending.outcomes[0];
-    if (alone_it != CREATED) {
+    if (alone_it != ORDER_CREATED) {
         const char *why = execution->actors[0].placing.result.error;
         /* An unreachable or slow server says nothing about the strategy. */
-        execution->fails_alone = alone_it != BACKEND_AWAY && (alone_it != BUSY || !settings.strategy->lock);
+        execution->fails_alone = alone_it != ORDER_BACKEND_UNAVAILABLE &&
+                                 (alone_it != ORDER_LOCK_TIMEOUT || !settings.strategy->lock);
         snprintf(execution->error, sizeof execution->error, "an order that is alone ends as %s%s%s%s",
                  outcome_name(alone_it),
-                 alone_it == SOLD_OUT ? ", although there are as many units as it wants" : "",
+                 alone_it == ORDER_SOLD_OUT ? ", although there are as many units as it wants" : "",
                  *why ? ": " : "", why);
         return false;
     }
@@ -265,7 +266,7 @@ bool execution_end(void *self)
         events; /* what they did when nobody held them is no part of the schedule */
     for (size_t i = 0; i < execution->settings.actors; i++) {
         bool crashed = execution_has_reported(execution, i, EVENT_CRASHED);
-        execution->ending.outcomes[i] = crashed ? UNKNOWN : execution->actors[i].placing.result.outcome;
+        execution->ending.outcomes[i] = crashed ? ORDER_UNKNOWN : execution->actors[i].placing.result.outcome;
         if (crashed)
             lock_admin_clean_up(execution->settings.strategy->lock, execution->lock_admin,
                                 &execution->actors[i].hold);

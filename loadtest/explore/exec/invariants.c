@@ -58,7 +58,7 @@ static bool check_refusals(struct execution *execution, size_t since)
     size_t count = execution->trace.event_count;
     for (size_t i = since; i < count; i++) {
         const struct event *event = &execution->trace.events[i];
-        if (event->what != EVENT_ENDED || event->value != SOLD_OUT)
+        if (event->what != EVENT_ENDED || event->value != ORDER_SOLD_OUT)
             continue;
         if (!audited) {
             pthread_mutex_unlock(&execution->trace.mutex);
@@ -85,16 +85,16 @@ static bool is_explained(const struct execution *execution, enum outcome outcome
 {
     const struct strategy *strategy = execution->settings.strategy;
     switch (outcome) {
-    case CREATED:
-    case SOLD_OUT:
+    case ORDER_CREATED:
+    case ORDER_SOLD_OUT:
         return true; /* check_refusals has checked it */
     /* A fault ended its wait, or nobody could end it; or, where orders do not wait, others hold the units. */
-    case BUSY:
+    case ORDER_LOCK_TIMEOUT:
         return execution->fault_made || execution->ending.stuck ||
                strategy_stock_kind(strategy) == STOCK_UNITS;
     /* Others were quicker. A strategy with many tries outlasts all the others. */
-    case CONFLICT: return strategy->max_tries <= 1;
-    case LOST_LOCK: return execution->fault_made;
+    case ORDER_CONFLICT: return strategy->max_tries <= 1;
+    case ORDER_LOCK_LOST: return execution->fault_made;
     default: return false;
     }
 }
@@ -113,8 +113,8 @@ void invariants_check_end(struct execution *execution)
                             execution_has_reported(execution, i, STEP_COMMIT_ORDER);
             continue;
         }
-        acknowledged += outcome == CREATED;
-        ending->undersold |= outcome != CREATED &&
+        acknowledged += outcome == ORDER_CREATED;
+        ending->undersold |= outcome != ORDER_CREATED &&
                              execution->settings.quantities[i] <= stock - ending->audit.sold;
         ending->failed |= !is_explained(execution, outcome);
     }

@@ -55,7 +55,7 @@ static bool did_not_see(const struct execution *execution, unsigned a, unsigned 
 
 static bool sold(const struct execution *execution, unsigned actor)
 {
-    return execution->ending.outcomes[actor] == CREATED;
+    return execution->ending.outcomes[actor] == ORDER_CREATED;
 }
 
 /* ---- the lock ------------------------------------------------------------------------------------------------- */

@@ -71,7 +71,7 @@ static void event_text(const struct event *event, char *ret_text, size_t size)
     case EVENT_LOCK_STOLEN: snprintf(ret_text, size, "loses its lock to another's release"); break;
     case EVENT_CRASHED: snprintf(ret_text, size, "dies"); break;
     case EVENT_ENDED:
-        if (event->value != CREATED)
+        if (event->value != ORDER_CREATED)
             snprintf(ret_text, size, "%s", outcome_name((enum outcome)event->value));
         break;
     default: snprintf(ret_text, size, "%s", stop_name(event->what)); break;

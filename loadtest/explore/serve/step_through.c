@@ -177,8 +177,8 @@ static void judge_so_far(struct execution *execution, const struct product_audit
     for (size_t i = 0; i < execution->settings.actors; i++)
         ending->outcomes[i] = execution_has_reported(execution, i, STEP_COMMIT) ||
                                       execution_has_reported(execution, i, STEP_COMMIT_ORDER)
-                                  ? CREATED
-                                  : UNKNOWN;
+                                  ? ORDER_CREATED
+                                  : ORDER_UNKNOWN;
 }
 
 /* Adds what it came to, or has come to so far. The play has ended. */

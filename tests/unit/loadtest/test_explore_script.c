@@ -108,8 +108,10 @@ static void a_file_is_read(void **state)
 static void one_schedule_is_held_against_its_expectations(void **state)
 {
     (void)state;
-    struct ending ending = {
-        .audit = {.sold = 2, .left = -1}, .oversold = 1, .stuck = true, .outcomes = {CREATED, SOLD_OUT}};
+    struct ending ending = {.audit = {.sold = 2, .left = -1},
+                            .oversold = 1,
+                            .stuck = true,
+                            .outcomes = {ORDER_CREATED, ORDER_SOLD_OUT}};
     static const struct {
         const char *expect;
         bool met;

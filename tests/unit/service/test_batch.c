@@ -84,7 +84,7 @@ static void assert_books(void)
     int64_t sold = 0;
     size_t created = 0;
     for (size_t i = 0; i < batch.count; i++) {
-        if (outcome_at(i) != CREATED)
+        if (outcome_at(i) != ORDER_CREATED)
             continue;
         size_t found = 0;
         for (size_t j = 0; j < shop.order_count; j++)
@@ -106,7 +106,7 @@ static void place_batch(void)
     for (size_t i = 0; i < batch.count; i++) {
         assert_true(batch.placings[i].result.tries >= 1);
         assert_non_null(memchr(batch.placings[i].result.error, 0, sizeof batch.placings[i].result.error));
-        if (outcome_at(i) == BACKEND_AWAY)
+        if (outcome_at(i) == ORDER_BACKEND_UNAVAILABLE)
             assert_string_equal(batch.placings[i].result.backend, "postgresql");
     }
 }
@@ -147,7 +147,7 @@ static void test_first_come_first_served(void **state)
         assert_books();
         for (size_t i = 0; i < batch.count; i++) {
             const struct order_result *result = &batch.placings[i].result;
-            int64_t told = result->outcome == CREATED ? result->order.stock_seen : result->available;
+            int64_t told = result->outcome == ORDER_CREATED ? result->order.stock_seen : result->available;
             assert_int_equal(told, cases[c].told[i]);
         }
         assert_int_equal(shop.transactions, 1);
@@ -162,8 +162,8 @@ static void test_a_batch_is_one_transaction(void **state)
     place_batch();
     assert_string_equal(shop.log, "ready lock insert commit");
     for (size_t i = 0; i < ORDER_BATCH_MAX - 1; i++)
-        assert_int_equal(outcome_at(i), CREATED);
-    assert_int_equal(outcome_at(ORDER_BATCH_MAX - 1), SOLD_OUT);
+        assert_int_equal(outcome_at(i), ORDER_CREATED);
+    assert_int_equal(outcome_at(ORDER_BATCH_MAX - 1), ORDER_SOLD_OUT);
     assert_books();
 }
 
@@ -304,7 +304,7 @@ static void test_every_failure_of_every_call(void **state)
         if (!strstr(cases[c].outcomes, "unknown"))
             assert_books();
         for (size_t i = 0; i < batch.count; i++)
-            if (outcome_at(i) == BACKEND_AWAY || outcome_at(i) == UNKNOWN)
+            if (outcome_at(i) == ORDER_BACKEND_UNAVAILABLE || outcome_at(i) == ORDER_UNKNOWN)
                 assert_string_equal(batch.placings[i].result.error, SHOP_ERROR);
     }
 }

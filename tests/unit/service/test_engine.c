@@ -7,26 +7,26 @@ static void test_orders_that_succeed(void **state)
 {
     (void)state;
     static const struct expected cases[] = {
-        {"plain", false, CREATED, .script = "ready begin " TAKE " insert INSERT commit COMMIT"},
-        {"plain", true, CREATED, .script = "ready begin key " TAKE " insert INSERT commit COMMIT"},
-        {"retry", false, CREATED, .script = "ready begin " TAKE " insert INSERT commit COMMIT"},
-        {"retry", true, CREATED, .script = "ready begin key " TAKE " insert INSERT commit COMMIT"},
-        {"around", false, CREATED,
+        {"plain", false, ORDER_CREATED, .script = "ready begin " TAKE " insert INSERT commit COMMIT"},
+        {"plain", true, ORDER_CREATED, .script = "ready begin key " TAKE " insert INSERT commit COMMIT"},
+        {"retry", false, ORDER_CREATED, .script = "ready begin " TAKE " insert INSERT commit COMMIT"},
+        {"retry", true, ORDER_CREATED, .script = "ready begin key " TAKE " insert INSERT commit COMMIT"},
+        {"around", false, ORDER_CREATED,
          .script = "ready acquire LOCK begin " TAKE " insert INSERT commit COMMIT release UNLOCK"},
-        {"around", true, CREATED,
+        {"around", true, ORDER_CREATED,
          .script = "ready acquire LOCK begin key " TAKE " insert INSERT commit COMMIT release UNLOCK"},
-        {"inside", false, CREATED,
+        {"inside", false, ORDER_CREATED,
          .script = "ready begin acquire LOCK " TAKE " insert INSERT release UNLOCK commit COMMIT"},
-        {"inside", true, CREATED,
+        {"inside", true, ORDER_CREATED,
          .script = "ready begin key acquire LOCK " TAKE " insert INSERT release UNLOCK commit COMMIT"},
-        {"twice", false, CREATED,
+        {"twice", false, ORDER_CREATED,
          .script = "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
                    "begin insert INSERT commit COMMIT-ORDER"},
-        {"twice", true, CREATED,
+        {"twice", true, ORDER_CREATED,
          .script = "ready acquire LOCK begin key acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
                    "begin insert INSERT commit COMMIT-ORDER"},
-        {"in-one", false, CREATED, .script = "ready one COMMIT"},
-        {"in-one", true, CREATED, .script = "ready begin key one commit COMMIT"},
+        {"in-one", false, ORDER_CREATED, .script = "ready one COMMIT"},
+        {"in-one", true, ORDER_CREATED, .script = "ready begin key one commit COMMIT"},
     };
     play_all(cases, COUNT(cases));
 }
@@ -40,23 +40,24 @@ static void test_a_guarded_statement(void **state)
 {
     (void)state;
     struct fake_order order;
-    play_with(&(struct expected){"plain", false, CREATED,
+    play_with(&(struct expected){"plain", false, ORDER_CREATED,
                                  .script = "ready begin take TAKE insert INSERT commit COMMIT"},
               guarded, &order);
-    play_with(&(struct expected){"plain", false, SOLD_OUT, .script = "ready begin take=sold-out rollback"},
-              guarded, &order);
+    play_with(
+        &(struct expected){"plain", false, ORDER_SOLD_OUT, .script = "ready begin take=sold-out rollback"},
+        guarded, &order);
 }
 
 static void test_what_a_created_order_tells(void **state)
 {
     (void)state;
     struct fake_order order;
-    play_with(&(struct expected){"plain", false, CREATED,
+    play_with(&(struct expected){"plain", false, ORDER_CREATED,
                                  .script = "ready begin " TAKE " insert INSERT commit COMMIT"},
               NULL, &order);
     assert_int_equal(order.placing.result.order.id, 4712);
     assert_int_equal(order.placing.result.order.product_id, FAKE_PRODUCT);
-    play_with(&(struct expected){"in-one", false, CREATED, .script = "ready one COMMIT"}, NULL, &order);
+    play_with(&(struct expected){"in-one", false, ORDER_CREATED, .script = "ready one COMMIT"}, NULL, &order);
     assert_int_equal(order.placing.result.order.id, 4712);
 }
 
@@ -66,51 +67,52 @@ static void test_stock_that_cannot_be_taken(void **state)
 {
     (void)state;
     static const struct expected cases[] = {
-        {"plain", false, NO_SUCH_PRODUCT, .script = "ready begin read=no-product rollback"},
-        {"plain", false, WRONG_STOCK_KIND, .script = "ready begin read=wrong-kind rollback"},
-        {"plain", false, SOLD_OUT, .script = "ready begin read=sold-out rollback"},
-        {"plain", false, SOLD_OUT, .script = "ready begin read READ write=sold-out rollback"},
-        {"plain", false, BUSY, .script = "ready begin read=busy rollback"},
-        {"plain", false, CONFLICT, .script = "ready begin read READ write=conflict rollback"},
-        {"plain", true, SOLD_OUT, .script = "ready begin key read=sold-out rollback"},
-        {"around", false, NO_SUCH_PRODUCT,
+        {"plain", false, ORDER_NO_SUCH_PRODUCT, .script = "ready begin read=no-product rollback"},
+        {"plain", false, ORDER_WRONG_STOCK_KIND, .script = "ready begin read=wrong-kind rollback"},
+        {"plain", false, ORDER_SOLD_OUT, .script = "ready begin read=sold-out rollback"},
+        {"plain", false, ORDER_SOLD_OUT, .script = "ready begin read READ write=sold-out rollback"},
+        {"plain", false, ORDER_LOCK_TIMEOUT, .script = "ready begin read=busy rollback"},
+        {"plain", false, ORDER_CONFLICT, .script = "ready begin read READ write=conflict rollback"},
+        {"plain", true, ORDER_SOLD_OUT, .script = "ready begin key read=sold-out rollback"},
+        {"around", false, ORDER_NO_SUCH_PRODUCT,
          .script = "ready acquire LOCK begin read=no-product rollback release UNLOCK"},
-        {"around", false, WRONG_STOCK_KIND,
+        {"around", false, ORDER_WRONG_STOCK_KIND,
          .script = "ready acquire LOCK begin read=wrong-kind rollback release UNLOCK"},
-        {"around", false, SOLD_OUT,
+        {"around", false, ORDER_SOLD_OUT,
          .script = "ready acquire LOCK begin read=sold-out rollback release UNLOCK"},
-        {"around", false, BUSY, .script = "ready acquire LOCK begin read=busy rollback release UNLOCK"},
-        {"around", false, CONFLICT,
+        {"around", false, ORDER_LOCK_TIMEOUT,
+         .script = "ready acquire LOCK begin read=busy rollback release UNLOCK"},
+        {"around", false, ORDER_CONFLICT,
          .script = "ready acquire LOCK begin read READ write=conflict rollback release UNLOCK"},
-        {"around", true, SOLD_OUT,
+        {"around", true, ORDER_SOLD_OUT,
          .script = "ready acquire LOCK begin key read=sold-out rollback release UNLOCK"},
-        {"inside", false, NO_SUCH_PRODUCT,
+        {"inside", false, ORDER_NO_SUCH_PRODUCT,
          .script = "ready begin acquire LOCK read=no-product release UNLOCK rollback"},
-        {"inside", false, WRONG_STOCK_KIND,
+        {"inside", false, ORDER_WRONG_STOCK_KIND,
          .script = "ready begin acquire LOCK read=wrong-kind release UNLOCK rollback"},
-        {"inside", false, SOLD_OUT,
+        {"inside", false, ORDER_SOLD_OUT,
          .script = "ready begin acquire LOCK read=sold-out release UNLOCK rollback"},
-        {"inside", false, CONFLICT,
+        {"inside", false, ORDER_CONFLICT,
          .script = "ready begin acquire LOCK read READ write=conflict release UNLOCK rollback"},
-        {"inside", true, SOLD_OUT,
+        {"inside", true, ORDER_SOLD_OUT,
          .script = "ready begin key acquire LOCK read=sold-out release UNLOCK rollback"},
-        {"twice", false, NO_SUCH_PRODUCT,
+        {"twice", false, ORDER_NO_SUCH_PRODUCT,
          .script = "ready acquire LOCK begin acquire read=no-product rollback release release UNLOCK"},
-        {"twice", false, WRONG_STOCK_KIND,
+        {"twice", false, ORDER_WRONG_STOCK_KIND,
          .script = "ready acquire LOCK begin acquire read=wrong-kind rollback release release UNLOCK"},
-        {"twice", false, SOLD_OUT,
+        {"twice", false, ORDER_SOLD_OUT,
          .script = "ready acquire LOCK begin acquire read=sold-out rollback release release UNLOCK"},
-        {"twice", false, CONFLICT,
+        {"twice", false, ORDER_CONFLICT,
          .script =
              "ready acquire LOCK begin acquire read READ write=conflict rollback release release UNLOCK"},
-        {"twice", true, SOLD_OUT,
+        {"twice", true, ORDER_SOLD_OUT,
          .script = "ready acquire LOCK begin key acquire read=sold-out rollback release release UNLOCK"},
-        {"in-one", false, NO_SUCH_PRODUCT, .script = "ready one=no-product"},
-        {"in-one", false, WRONG_STOCK_KIND, .script = "ready one=wrong-kind"},
-        {"in-one", false, SOLD_OUT, .script = "ready one=sold-out"},
-        {"in-one", true, NO_SUCH_PRODUCT, .script = "ready begin key one=no-product rollback"},
-        {"in-one", true, WRONG_STOCK_KIND, .script = "ready begin key one=wrong-kind rollback"},
-        {"in-one", true, SOLD_OUT, .script = "ready begin key one=sold-out rollback"},
+        {"in-one", false, ORDER_NO_SUCH_PRODUCT, .script = "ready one=no-product"},
+        {"in-one", false, ORDER_WRONG_STOCK_KIND, .script = "ready one=wrong-kind"},
+        {"in-one", false, ORDER_SOLD_OUT, .script = "ready one=sold-out"},
+        {"in-one", true, ORDER_NO_SUCH_PRODUCT, .script = "ready begin key one=no-product rollback"},
+        {"in-one", true, ORDER_WRONG_STOCK_KIND, .script = "ready begin key one=wrong-kind rollback"},
+        {"in-one", true, ORDER_SOLD_OUT, .script = "ready begin key one=sold-out rollback"},
     };
     play_all(cases, COUNT(cases));
 }
@@ -131,19 +133,20 @@ static void test_what_a_refused_order_tells(void **state)
     (void)state;
     struct fake_order order;
     const struct order_result *result = &order.placing.result;
-    play_with(&(struct expected){"plain", false, SOLD_OUT, .script = "ready begin read=sold-out rollback"},
+    play_with(
+        &(struct expected){"plain", false, ORDER_SOLD_OUT, .script = "ready begin read=sold-out rollback"},
+        one_is_left, &order);
+    assert_int_equal(result->available, 1);
+    play_with(&(struct expected){"in-one", false, ORDER_SOLD_OUT, .script = "ready one=sold-out"},
               one_is_left, &order);
     assert_int_equal(result->available, 1);
-    play_with(&(struct expected){"in-one", false, SOLD_OUT, .script = "ready one=sold-out"}, one_is_left,
-              &order);
-    assert_int_equal(result->available, 1);
-    play_with(&(struct expected){"plain", false, WRONG_STOCK_KIND,
+    play_with(&(struct expected){"plain", false, ORDER_WRONG_STOCK_KIND,
                                  .script = "ready begin read=wrong-kind rollback"},
               NULL, &order);
     assert_string_equal(result->kind, "buckets");
-    play_with(
-        &(struct expected){"plain", false, NO_SUCH_PRODUCT, .script = "ready begin read=no-product rollback"},
-        NULL, &order);
+    play_with(&(struct expected){"plain", false, ORDER_NO_SUCH_PRODUCT,
+                                 .script = "ready begin read=no-product rollback"},
+              NULL, &order);
     assert_true(result->available == STOCK_UNSEEN);
     assert_string_equal(result->kind, "");
 }
@@ -154,21 +157,21 @@ static void test_a_second_look_at_what_is_left(void **state)
     (void)state;
     struct fake_order order;
     const struct order_result *result = &order.placing.result;
-    play_with(&(struct expected){"plain", false, SOLD_OUT,
+    play_with(&(struct expected){"plain", false, ORDER_SOLD_OUT,
                                  .script = "ready begin read READ write=sold-out rollback look"},
               nothing_was_read, &order);
     assert_int_equal(result->available, 0);
     play_with(
         &(struct expected){
-            "around", false, SOLD_OUT,
+            "around", false, ORDER_SOLD_OUT,
             .script = "ready acquire LOCK begin read READ write=sold-out rollback release UNLOCK look"},
         nothing_was_read, &order);
     assert_int_equal(result->available, 0);
-    play_with(
-        &(struct expected){"in-one", true, SOLD_OUT, .script = "ready begin key one=sold-out rollback look"},
-        nothing_was_read, &order);
+    play_with(&(struct expected){"in-one", true, ORDER_SOLD_OUT,
+                                 .script = "ready begin key one=sold-out rollback look"},
+              nothing_was_read, &order);
     assert_int_equal(result->available, 0);
-    play_with(&(struct expected){"plain", false, SOLD_OUT,
+    play_with(&(struct expected){"plain", false, ORDER_SOLD_OUT,
                                  .script = "ready begin read READ write=sold-out rollback look=away"},
               nothing_was_read, &order);
     assert_true(result->available == STOCK_UNSEEN);
@@ -180,27 +183,29 @@ static void test_keys_that_were_used_before(void **state)
 {
     (void)state;
     static const struct expected cases[] = {
-        {"plain", true, REPLAYED, .script = "ready begin key=replay rollback"},
-        {"plain", true, KEY_MISMATCHED, .script = "ready begin key=mismatch rollback"},
-        {"plain", true, KEY_IN_USE, .script = "ready begin key=in-progress rollback"},
-        {"around", true, REPLAYED, .script = "ready acquire LOCK begin key=replay rollback release UNLOCK"},
-        {"around", true, KEY_MISMATCHED,
+        {"plain", true, ORDER_REPLAYED, .script = "ready begin key=replay rollback"},
+        {"plain", true, ORDER_KEY_MISMATCH, .script = "ready begin key=mismatch rollback"},
+        {"plain", true, ORDER_KEY_IN_USE, .script = "ready begin key=in-progress rollback"},
+        {"around", true, ORDER_REPLAYED,
+         .script = "ready acquire LOCK begin key=replay rollback release UNLOCK"},
+        {"around", true, ORDER_KEY_MISMATCH,
          .script = "ready acquire LOCK begin key=mismatch rollback release UNLOCK"},
-        {"around", true, KEY_IN_USE,
+        {"around", true, ORDER_KEY_IN_USE,
          .script = "ready acquire LOCK begin key=in-progress rollback release UNLOCK"},
-        {"inside", true, REPLAYED, .script = "ready begin key=replay rollback"},
-        {"inside", true, KEY_MISMATCHED, .script = "ready begin key=mismatch rollback"},
-        {"inside", true, KEY_IN_USE, .script = "ready begin key=in-progress rollback"},
-        {"twice", true, REPLAYED, .script = "ready acquire LOCK begin key=replay rollback release UNLOCK"},
-        {"twice", true, KEY_MISMATCHED,
+        {"inside", true, ORDER_REPLAYED, .script = "ready begin key=replay rollback"},
+        {"inside", true, ORDER_KEY_MISMATCH, .script = "ready begin key=mismatch rollback"},
+        {"inside", true, ORDER_KEY_IN_USE, .script = "ready begin key=in-progress rollback"},
+        {"twice", true, ORDER_REPLAYED,
+         .script = "ready acquire LOCK begin key=replay rollback release UNLOCK"},
+        {"twice", true, ORDER_KEY_MISMATCH,
          .script = "ready acquire LOCK begin key=mismatch rollback release UNLOCK"},
-        {"twice", true, KEY_IN_USE,
+        {"twice", true, ORDER_KEY_IN_USE,
          .script = "ready acquire LOCK begin key=in-progress rollback release UNLOCK"},
-        {"retry", true, REPLAYED, .script = "ready begin key=replay rollback"},
-        {"retry", true, KEY_IN_USE, .script = "ready begin key=in-progress rollback"},
-        {"in-one", true, REPLAYED, .script = "ready begin key=replay rollback"},
-        {"in-one", true, KEY_MISMATCHED, .script = "ready begin key=mismatch rollback"},
-        {"in-one", true, KEY_IN_USE, .script = "ready begin key=in-progress rollback"},
+        {"retry", true, ORDER_REPLAYED, .script = "ready begin key=replay rollback"},
+        {"retry", true, ORDER_KEY_IN_USE, .script = "ready begin key=in-progress rollback"},
+        {"in-one", true, ORDER_REPLAYED, .script = "ready begin key=replay rollback"},
+        {"in-one", true, ORDER_KEY_MISMATCH, .script = "ready begin key=mismatch rollback"},
+        {"in-one", true, ORDER_KEY_IN_USE, .script = "ready begin key=in-progress rollback"},
     };
     play_all(cases, COUNT(cases));
     struct fake_order order;
@@ -218,11 +223,12 @@ static void test_a_unique_violation_that_is_not_the_keys(void **state)
 {
     (void)state;
     struct fake_order order;
-    play_with(&(struct expected){"plain", true, FAILED,
+    play_with(&(struct expected){"plain", true, ORDER_FAILED,
                                  .script = "ready begin key " TAKE " insert=unique rollback"},
               other_constraint, &order);
-    play_with(&(struct expected){"in-one", true, FAILED, .script = "ready begin key one=unique rollback"},
-              other_constraint, &order);
+    play_with(
+        &(struct expected){"in-one", true, ORDER_FAILED, .script = "ready begin key one=unique rollback"},
+        other_constraint, &order);
 }
 
 int main(void)

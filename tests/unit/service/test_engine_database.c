@@ -7,18 +7,18 @@ static const struct {
     const char *result;
     enum outcome outcome, keyed_outcome;
 } db_failures[] = {
-    {"serialization", CONFLICT, CONFLICT},
-    {"deadlock", CONFLICT, CONFLICT},
-    {"lock-timeout", BUSY, BUSY},
-    {"timeout", BUSY, BUSY},
-    {"check", FAILED, FAILED},
-    {"foreign-key", FAILED, FAILED},
-    {"out-of-range", FAILED, FAILED},
-    {"away", BACKEND_AWAY, BACKEND_AWAY},
-    {"refused", BACKEND_AWAY, BACKEND_AWAY},
-    {"error", FAILED, FAILED},
-    {"unique", FAILED,
-     KEY_IN_USE}, /* without a key of the client's it is a bug: nothing of its is in progress */
+    {"serialization", ORDER_CONFLICT, ORDER_CONFLICT},
+    {"deadlock", ORDER_CONFLICT, ORDER_CONFLICT},
+    {"lock-timeout", ORDER_LOCK_TIMEOUT, ORDER_LOCK_TIMEOUT},
+    {"timeout", ORDER_LOCK_TIMEOUT, ORDER_LOCK_TIMEOUT},
+    {"check", ORDER_FAILED, ORDER_FAILED},
+    {"foreign-key", ORDER_FAILED, ORDER_FAILED},
+    {"out-of-range", ORDER_FAILED, ORDER_FAILED},
+    {"away", ORDER_BACKEND_UNAVAILABLE, ORDER_BACKEND_UNAVAILABLE},
+    {"refused", ORDER_BACKEND_UNAVAILABLE, ORDER_BACKEND_UNAVAILABLE},
+    {"error", ORDER_FAILED, ORDER_FAILED},
+    {"unique", ORDER_FAILED,
+     ORDER_KEY_IN_USE}, /* without a key of the client's it is a bug: nothing of its is in progress */
 };
 
 /* Lines with one %s, where any failure of the database may stand. */
@@ -90,7 +90,7 @@ static void test_a_database_that_fails(void **state)
             enum outcome outcome = db_points[i].keyed ? db_failures[j].keyed_outcome : db_failures[j].outcome;
             struct fake_order order;
             play_with(&(struct expected){db_points[i].shape, db_points[i].keyed, outcome, script, 0,
-                                         outcome == BACKEND_AWAY ? "postgresql" : NULL, false},
+                                         outcome == ORDER_BACKEND_UNAVAILABLE ? "postgresql" : NULL, false},
                       NULL, &order);
             assert_string_equal(order.placing.result.error, FAKE_DB_ERROR);
         }
@@ -102,67 +102,68 @@ static void test_a_commit_without_a_reply_is_settled(void **state)
 {
     (void)state;
     static const struct expected cases[] = {
-        {"plain", false, CREATED,
+        {"plain", false, ORDER_CREATED,
          .script = "ready begin " TAKE " insert INSERT commit=unknown settle=committed COMMIT"},
-        {"plain", false, BACKEND_AWAY,
+        {"plain", false, ORDER_BACKEND_UNAVAILABLE,
          .script = "ready begin " TAKE " insert INSERT commit=unknown settle=rolled-back",
          .backend = "postgresql"},
-        {"plain", false, UNKNOWN,
+        {"plain", false, ORDER_UNKNOWN,
          .script = "ready begin " TAKE " insert INSERT commit=unknown settle=unknown"},
-        {"plain", true, CREATED,
+        {"plain", true, ORDER_CREATED,
          .script = "ready begin key " TAKE " insert INSERT commit=unknown settle=committed COMMIT"},
-        {"retry", false, UNKNOWN,
+        {"retry", false, ORDER_UNKNOWN,
          .script = "ready begin " TAKE " insert INSERT commit=unknown settle=unknown"},
-        {"retry", false, BACKEND_AWAY,
+        {"retry", false, ORDER_BACKEND_UNAVAILABLE,
          .script = "ready begin " TAKE " insert INSERT commit=unknown settle=rolled-back",
          .backend = "postgresql"},
-        {"retry", false, CREATED,
+        {"retry", false, ORDER_CREATED,
          .script = LOST_RACE "ready begin " TAKE " insert INSERT commit=unknown settle=committed COMMIT",
          .tries = 2},
         /* The lock is held until the fate is known: the next holder would read stock that is about to change. */
-        {"around", false, CREATED,
+        {"around", false, ORDER_CREATED,
          .script = "ready acquire LOCK begin " TAKE
                    " insert INSERT commit=unknown settle=committed COMMIT release UNLOCK"},
-        {"around", false, BACKEND_AWAY,
+        {"around", false, ORDER_BACKEND_UNAVAILABLE,
          .script = "ready acquire LOCK begin " TAKE
                    " insert INSERT commit=unknown settle=rolled-back release UNLOCK",
          .backend = "postgresql"},
-        {"around", false, UNKNOWN,
+        {"around", false, ORDER_UNKNOWN,
          .script = "ready acquire LOCK begin " TAKE
                    " insert INSERT commit=unknown settle=unknown release UNLOCK"},
-        {"inside", false, CREATED,
+        {"inside", false, ORDER_CREATED,
          .script = "ready begin acquire LOCK " TAKE
                    " insert INSERT release UNLOCK commit=unknown settle=committed COMMIT"},
-        {"inside", false, UNKNOWN,
+        {"inside", false, ORDER_UNKNOWN,
          .script = "ready begin acquire LOCK " TAKE
                    " insert INSERT release UNLOCK commit=unknown settle=unknown"},
-        {"twice", false, CREATED,
+        {"twice", false, ORDER_CREATED,
          .script = "ready acquire LOCK begin acquire " TAKE
                    " commit=unknown settle=committed COMMIT-STOCK release release UNLOCK "
                    "begin insert INSERT commit COMMIT-ORDER"},
-        {"twice", false, BACKEND_AWAY,
+        {"twice", false, ORDER_BACKEND_UNAVAILABLE,
          .script = "ready acquire LOCK begin acquire " TAKE
                    " commit=unknown settle=rolled-back release release UNLOCK",
          .backend = "postgresql"},
-        {"twice", false, UNKNOWN,
+        {"twice", false, ORDER_UNKNOWN,
          .script = "ready acquire LOCK begin acquire " TAKE
                    " commit=unknown settle=unknown release release UNLOCK owe-take"},
-        {"twice", false, CREATED,
+        {"twice", false, ORDER_CREATED,
          .script = "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
                    "begin insert INSERT commit=unknown settle=committed COMMIT-ORDER"},
-        {"twice", false, BACKEND_AWAY,
+        {"twice", false, ORDER_BACKEND_UNAVAILABLE,
          .script = "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
                    "begin insert INSERT commit=unknown settle=rolled-back acquire give release",
          .backend = "postgresql"},
-        {"twice", false, UNKNOWN,
+        {"twice", false, ORDER_UNKNOWN,
          .script = "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
                    "begin insert INSERT commit=unknown settle=unknown owe-order"},
-        {"in-one", false, UNKNOWN,
+        {"in-one", false, ORDER_UNKNOWN,
          .script = "ready one=unknown"}, /* its transaction has no name that came back */
-        {"in-one", true, CREATED, .script = "ready begin key one commit=unknown settle=committed COMMIT"},
-        {"in-one", true, BACKEND_AWAY, .script = "ready begin key one commit=unknown settle=rolled-back",
-         .backend = "postgresql"},
-        {"in-one", true, UNKNOWN, .script = "ready begin key one commit=unknown settle=unknown"},
+        {"in-one", true, ORDER_CREATED,
+         .script = "ready begin key one commit=unknown settle=committed COMMIT"},
+        {"in-one", true, ORDER_BACKEND_UNAVAILABLE,
+         .script = "ready begin key one commit=unknown settle=rolled-back", .backend = "postgresql"},
+        {"in-one", true, ORDER_UNKNOWN, .script = "ready begin key one commit=unknown settle=unknown"},
     };
     play_all(cases, COUNT(cases));
 }
@@ -175,25 +176,27 @@ static void test_units_of_an_order_that_fails_are_given_back(void **state)
 {
     (void)state;
     static const struct expected cases[] = {
-        {"twice", false, BUSY, .script = TAKEN "begin insert=timeout rollback acquire give release"},
-        {"twice", false, BUSY,
+        {"twice", false, ORDER_LOCK_TIMEOUT,
+         .script = TAKEN "begin insert=timeout rollback acquire give release"},
+        {"twice", false, ORDER_LOCK_TIMEOUT,
          .script = TAKEN "begin insert=timeout rollback acquire give=away give=away give release"},
-        {"twice", false, BUSY,
+        {"twice", false, ORDER_LOCK_TIMEOUT,
          .script = TAKEN "begin insert=timeout rollback acquire give=unknown settle=committed release"},
-        {"twice", false, BUSY,
+        {"twice", false, ORDER_LOCK_TIMEOUT,
          .script = TAKEN
          "begin insert=timeout rollback acquire give=unknown settle=rolled-back give release"},
-        {"twice", false, BUSY,
+        {"twice", false, ORDER_LOCK_TIMEOUT,
          .script = TAKEN
          "begin insert=timeout rollback acquire give=unknown settle=unknown release owe-give"},
-        {"twice", false, BUSY,
+        {"twice", false, ORDER_LOCK_TIMEOUT,
          .script = TAKEN "begin insert=timeout rollback acquire give=unknown settle=forgotten release"},
-        {"twice", false, BUSY, .script = TAKEN "begin insert=timeout rollback acquire=busy owe-units"},
-        {"twice", true, KEY_IN_USE,
+        {"twice", false, ORDER_LOCK_TIMEOUT,
+         .script = TAKEN "begin insert=timeout rollback acquire=busy owe-units"},
+        {"twice", true, ORDER_KEY_IN_USE,
          .script = "ready acquire LOCK begin key acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
                    "begin insert=unique rollback acquire give release"},
         /* Nothing was taken. */
-        {"twice", false, BACKEND_AWAY,
+        {"twice", false, ORDER_BACKEND_UNAVAILABLE,
          .script = "ready acquire LOCK begin acquire " TAKE " commit=away release release UNLOCK",
          .backend = "postgresql"},
     };
@@ -215,7 +218,7 @@ static void test_giving_back_has_an_end(void **state)
     fake_place(&order);
     assert_string_equal(fake.broken, "");
     assert_true(fake.owed && !fake.given_back);
-    assert_int_equal(order.placing.result.outcome, BACKEND_AWAY);
+    assert_int_equal(order.placing.result.outcome, ORDER_BACKEND_UNAVAILABLE);
 }
 
 static void are_crowded(void)
@@ -227,7 +230,7 @@ static void test_nothing_is_taken_where_too_much_is_owed(void **state)
 {
     (void)state;
     struct fake_order order;
-    play_with(&(struct expected){"twice", false, CROWDED, .script = "ready"}, are_crowded, &order);
+    play_with(&(struct expected){"twice", false, ORDER_OVERLOADED, .script = "ready"}, are_crowded, &order);
 }
 
 int main(void)

@@ -67,34 +67,34 @@ static enum outcome outcome_of_failure(const char *result)
         const char *result;
         enum outcome outcome;
     } meanings[] = {
-        {"no-product", NO_SUCH_PRODUCT},
-        {"wrong-kind", WRONG_STOCK_KIND},
-        {"sold-out", SOLD_OUT},
-        {"conflict", CONFLICT},
-        {"serialization", CONFLICT},
-        {"deadlock", CONFLICT},
-        {"lock-timeout", BUSY},
-        {"timeout", BUSY},
-        {"busy", BUSY},
-        {"lost", LOST_LOCK},
-        {"not-owner", LOST_LOCK},
-        {"away", BACKEND_AWAY},
-        {"refused", BACKEND_AWAY},
-        {"unavailable", BACKEND_AWAY},
-        {"replay", REPLAYED},
-        {"mismatch", KEY_MISMATCHED},
-        {"in-progress", KEY_IN_USE},
-        {"unique", KEY_IN_USE},
-        {"unknown", UNKNOWN},
-        {"forgotten", UNKNOWN},
-        {"rolled-back", BACKEND_AWAY},
-        {"lock-lost", LOST_LOCK},
-        {"old", LOST_LOCK},
+        {"no-product", ORDER_NO_SUCH_PRODUCT},
+        {"wrong-kind", ORDER_WRONG_STOCK_KIND},
+        {"sold-out", ORDER_SOLD_OUT},
+        {"conflict", ORDER_CONFLICT},
+        {"serialization", ORDER_CONFLICT},
+        {"deadlock", ORDER_CONFLICT},
+        {"lock-timeout", ORDER_LOCK_TIMEOUT},
+        {"timeout", ORDER_LOCK_TIMEOUT},
+        {"busy", ORDER_LOCK_TIMEOUT},
+        {"lost", ORDER_LOCK_LOST},
+        {"not-owner", ORDER_LOCK_LOST},
+        {"away", ORDER_BACKEND_UNAVAILABLE},
+        {"refused", ORDER_BACKEND_UNAVAILABLE},
+        {"unavailable", ORDER_BACKEND_UNAVAILABLE},
+        {"replay", ORDER_REPLAYED},
+        {"mismatch", ORDER_KEY_MISMATCH},
+        {"in-progress", ORDER_KEY_IN_USE},
+        {"unique", ORDER_KEY_IN_USE},
+        {"unknown", ORDER_UNKNOWN},
+        {"forgotten", ORDER_UNKNOWN},
+        {"rolled-back", ORDER_BACKEND_UNAVAILABLE},
+        {"lock-lost", ORDER_LOCK_LOST},
+        {"old", ORDER_LOCK_LOST},
     };
     for (size_t i = 0; i < COUNT(meanings); i++)
         if (is(meanings[i].result, result))
             return meanings[i].outcome;
-    return FAILED;
+    return ORDER_FAILED;
 }
 
 /* The outcome of the try that ends before call END: that of its first failure. A lock that could not be released
@@ -110,7 +110,7 @@ static enum outcome outcome_of_try(int from, int end)
             continue;
         return outcome_of_failure(c->result);
     }
-    return CREATED;
+    return ORDER_CREATED;
 }
 
 static void check_outcome(const struct fake_order *order)
@@ -121,7 +121,7 @@ static void check_outcome(const struct fake_order *order)
         bool ends = i == fake.call_count || is(fake.calls[i].name, "ready");
         if (ends && i > 0) {
             enum outcome outcome = outcome_of_try(begun, i);
-            rule(i == fake.call_count || outcome == CONFLICT, "a try after one that met no conflict");
+            rule(i == fake.call_count || outcome == ORDER_CONFLICT, "a try after one that met no conflict");
             rule(i < fake.call_count || outcome == result->outcome,
                  "another outcome than its first failure's");
         }
@@ -131,8 +131,8 @@ static void check_outcome(const struct fake_order *order)
         }
     }
     rule(tries == result->tries, "tries are counted wrong");
-    rule(result->outcome != CONFLICT || tries == order->strategy.max_tries, "tries are left");
-    rule(result->outcome != BACKEND_AWAY || result->backend, "nobody is named that is away");
+    rule(result->outcome != ORDER_CONFLICT || tries == order->strategy.max_tries, "tries are left");
+    rule(result->outcome != ORDER_BACKEND_UNAVAILABLE || result->backend, "nobody is named that is away");
 }
 
 /* Every commit=unknown is followed by its settling, at once. */
@@ -161,7 +161,7 @@ static void check_units(const struct fake_order *order)
         }
     bool taken = taking && (is(taking->result, "ok") || (is(taking->result, "unknown") && settled &&
                                                          !is(settled->result, "rolled-back")));
-    bool sold = order->placing.result.outcome == CREATED;
+    bool sold = order->placing.result.outcome == ORDER_CREATED;
     rule((sold + fake.given_back + fake.owed) == (order->strategy.scope == TWO_TX ? taken : sold),
          "units are lost, or counted twice");
 }
@@ -247,7 +247,7 @@ static void test_endless_conflicts_end(void **state)
         fake.script = script;
         fake_place(&order);
         assert_string_equal(fake.broken, "");
-        assert_int_equal(order.placing.result.outcome, CONFLICT);
+        assert_int_equal(order.placing.result.outcome, ORDER_CONFLICT);
         assert_int_equal(order.placing.result.tries, order.strategy.max_tries);
     }
 }

@@ -8,13 +8,13 @@ static const struct {
     enum outcome outcome;
     const char *backend;
 } lock_failures[] = {
-    {"busy", BUSY, NULL},
-    {"lost", LOST_LOCK, NULL},
-    {"not-owner", LOST_LOCK, NULL},
-    {"away", BACKEND_AWAY, "fake server"},
-    {"refused", BACKEND_AWAY, "fake server"},
-    {"unavailable", BACKEND_AWAY, "fake server"},
-    {"failed", FAILED, NULL},
+    {"busy", ORDER_LOCK_TIMEOUT, NULL},
+    {"lost", ORDER_LOCK_LOST, NULL},
+    {"not-owner", ORDER_LOCK_LOST, NULL},
+    {"away", ORDER_BACKEND_UNAVAILABLE, "fake server"},
+    {"refused", ORDER_BACKEND_UNAVAILABLE, "fake server"},
+    {"unavailable", ORDER_BACKEND_UNAVAILABLE, "fake server"},
+    {"failed", ORDER_FAILED, NULL},
 };
 
 static void test_a_lock_that_is_not_got(void **state)
@@ -58,7 +58,7 @@ static void fence_of_42(void)
 static void test_the_fence_is_the_value_of_the_lock_step(void **state)
 {
     (void)state;
-    const struct expected e = {"around", false, CREATED,
+    const struct expected e = {"around", false, ORDER_CREATED,
                                .script = "ready acquire LOCK begin " TAKE
                                          " insert INSERT commit COMMIT release UNLOCK"};
     struct fake_order order;
@@ -74,19 +74,24 @@ static void test_a_fence_shuts_out_older_holders(void **state)
 {
     (void)state;
     static const struct expected cases[] = {
-        {"fenced", false, CREATED, .script = FENCED TAKE " insert INSERT commit COMMIT release UNLOCK"},
-        {"fenced", true, CREATED, .script = FENCED "key " TAKE " insert INSERT commit COMMIT release UNLOCK"},
-        {"fenced", false, LOST_LOCK, .script = FENCED "read READ write=lock-lost rollback release UNLOCK"},
-        {"fenced", false, LOST_LOCK, .script = "ready acquire LOCK fence=old REFUSE raise release UNLOCK"},
-        {"fenced", false, LOST_LOCK,
+        {"fenced", false, ORDER_CREATED, .script = FENCED TAKE " insert INSERT commit COMMIT release UNLOCK"},
+        {"fenced", true, ORDER_CREATED,
+         .script = FENCED "key " TAKE " insert INSERT commit COMMIT release UNLOCK"},
+        {"fenced", false, ORDER_LOCK_LOST,
+         .script = FENCED "read READ write=lock-lost rollback release UNLOCK"},
+        {"fenced", false, ORDER_LOCK_LOST,
+         .script = "ready acquire LOCK fence=old REFUSE raise release UNLOCK"},
+        {"fenced", false, ORDER_LOCK_LOST,
          .script = "ready acquire LOCK fence=old REFUSE raise=away release UNLOCK"},
-        {"fenced", false, NO_SUCH_PRODUCT, .script = "ready acquire LOCK fence=no-product release UNLOCK"},
-        {"fenced", false, BUSY, .script = "ready acquire LOCK fence=lock-timeout release UNLOCK"},
-        {"fenced", false, BACKEND_AWAY, .script = "ready acquire LOCK fence=away release UNLOCK",
+        {"fenced", false, ORDER_NO_SUCH_PRODUCT,
+         .script = "ready acquire LOCK fence=no-product release UNLOCK"},
+        {"fenced", false, ORDER_LOCK_TIMEOUT,
+         .script = "ready acquire LOCK fence=lock-timeout release UNLOCK"},
+        {"fenced", false, ORDER_BACKEND_UNAVAILABLE, .script = "ready acquire LOCK fence=away release UNLOCK",
          .backend = "postgresql"},
-        {"fence-on-write", false, CREATED,
+        {"fence-on-write", false, ORDER_CREATED,
          .script = "ready acquire LOCK begin " TAKE " insert INSERT commit COMMIT release UNLOCK"},
-        {"fence-on-write", false, LOST_LOCK,
+        {"fence-on-write", false, ORDER_LOCK_LOST,
          .script = "ready acquire LOCK begin read READ write=lock-lost rollback release UNLOCK"},
     };
     struct fake_order order;
@@ -105,7 +110,7 @@ static void test_what_is_not_surely_held_is_not_written(void **state)
 {
     (void)state;
     struct fake_order order;
-    play_with(&(struct expected){"around", false, CREATED,
+    play_with(&(struct expected){"around", false, ORDER_CREATED,
                                  .script = "ready acquire LOCK begin read READ held CHECK write WRITE "
                                            "insert INSERT commit COMMIT release UNLOCK"},
               checked, &order);
@@ -114,7 +119,7 @@ static void test_what_is_not_surely_held_is_not_written(void **state)
         snprintf(script, sizeof script,
                  "ready acquire LOCK begin read READ held=%s rollback release=lost UNLOCK",
                  lock_failures[i].result);
-        play_with(&(struct expected){"around", false, LOST_LOCK, .script = script}, checked, &order);
+        play_with(&(struct expected){"around", false, ORDER_LOCK_LOST, .script = script}, checked, &order);
     }
 }
 
@@ -124,19 +129,19 @@ static void test_a_lock_that_was_lost_after_the_commit(void **state)
 {
     (void)state;
     static const struct expected cases[] = {
-        {"around", false, CREATED,
+        {"around", false, ORDER_CREATED,
          .script = "ready acquire LOCK begin " TAKE " insert INSERT commit COMMIT release=lost UNLOCK",
          .lost = true},
-        {"around", false, CREATED,
+        {"around", false, ORDER_CREATED,
          .script = "ready acquire LOCK begin " TAKE
                    " insert INSERT commit=unknown settle=committed COMMIT release=lost UNLOCK",
          .lost = true},
-        {"twice", false, CREATED,
+        {"twice", false, ORDER_CREATED,
          .script = "ready acquire LOCK begin acquire " TAKE
                    " commit COMMIT-STOCK release release=lost UNLOCK "
                    "begin insert INSERT commit COMMIT-ORDER",
          .lost = true},
-        {"twice", false, CREATED,
+        {"twice", false, ORDER_CREATED,
          .script = "ready acquire LOCK begin acquire " TAKE
                    " commit COMMIT-STOCK release=lost release UNLOCK "
                    "begin insert INSERT commit COMMIT-ORDER",
@@ -150,28 +155,28 @@ static void test_a_lock_that_was_lost_without_a_commit(void **state)
 {
     (void)state;
     static const struct expected cases[] = {
-        {"around", false, SOLD_OUT,
+        {"around", false, ORDER_SOLD_OUT,
          .script = "ready acquire LOCK begin read=sold-out rollback release=lost UNLOCK"},
-        {"around", false, BUSY,
+        {"around", false, ORDER_LOCK_TIMEOUT,
          .script = "ready acquire LOCK begin read=timeout rollback release=lost UNLOCK"},
-        {"around", false, UNKNOWN,
+        {"around", false, ORDER_UNKNOWN,
          .script = "ready acquire LOCK begin " TAKE
                    " insert INSERT commit=unknown settle=unknown release=lost UNLOCK"},
-        {"around", false, BACKEND_AWAY,
+        {"around", false, ORDER_BACKEND_UNAVAILABLE,
          .script = "ready acquire LOCK begin " TAKE
                    " insert INSERT commit=unknown settle=rolled-back release=lost UNLOCK",
          .backend = "postgresql"},
-        {"inside", false, CONFLICT,
+        {"inside", false, ORDER_CONFLICT,
          .script = "ready begin acquire LOCK " TAKE
                    " insert INSERT release=lost UNLOCK commit=serialization"},
-        {"inside", false, UNKNOWN,
+        {"inside", false, ORDER_UNKNOWN,
          .script = "ready begin acquire LOCK " TAKE
                    " insert INSERT release=lost UNLOCK commit=unknown settle=unknown"},
-        {"twice", false, FAILED,
+        {"twice", false, ORDER_FAILED,
          .script = "ready acquire LOCK begin acquire " TAKE
                    " commit COMMIT-STOCK release release=lost UNLOCK "
                    "begin insert=error rollback acquire give release"},
-        {"twice", true, KEY_IN_USE,
+        {"twice", true, ORDER_KEY_IN_USE,
          .script = "ready acquire LOCK begin key acquire " TAKE
                    " commit COMMIT-STOCK release release=lost UNLOCK "
                    "begin insert=unique rollback acquire give release"},
@@ -191,7 +196,7 @@ static void test_the_wait_for_the_lock_ends_with_the_order(void **state)
 {
     (void)state;
     struct fake_order order;
-    play_with(&(struct expected){"around", false, CREATED,
+    play_with(&(struct expected){"around", false, ORDER_CREATED,
                                  .script = "ready acquire LOCK begin " TAKE
                                            " insert INSERT commit COMMIT release UNLOCK"},
               lock_deadline_is_later, &order);

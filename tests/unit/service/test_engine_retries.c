@@ -7,37 +7,40 @@ static void test_tries(void **state)
 {
     (void)state;
     static const struct expected cases[] = {
-        {"retry", false, CREATED, .script = LOST_RACE "ready begin " TAKE " insert INSERT commit COMMIT",
-         .tries = 2},
-        {"retry", false, CREATED,
+        {"retry", false, ORDER_CREATED,
+         .script = LOST_RACE "ready begin " TAKE " insert INSERT commit COMMIT", .tries = 2},
+        {"retry", false, ORDER_CREATED,
          .script = LOST_RACE LOST_RACE "ready begin " TAKE " insert INSERT commit COMMIT", .tries = 3},
-        {"retry", false, CREATED, .script = REFUSED_COMMIT "ready begin " TAKE " insert INSERT commit COMMIT",
-         .tries = 2},
-        {"retry", false, CREATED,
+        {"retry", false, ORDER_CREATED,
+         .script = REFUSED_COMMIT "ready begin " TAKE " insert INSERT commit COMMIT", .tries = 2},
+        {"retry", false, ORDER_CREATED,
          .script = "ready begin read=deadlock rollback ready begin " TAKE " insert=serialization rollback "
                    "ready begin " TAKE " insert INSERT commit COMMIT",
          .tries = 3},
-        {"retry", false, CREATED,
+        {"retry", false, ORDER_CREATED,
          .script = "ready=serialization ready begin " TAKE " insert INSERT commit COMMIT", .tries = 2},
-        {"retry", false, SOLD_OUT, .script = LOST_RACE "ready begin read=sold-out rollback", .tries = 2},
-        {"retry", false, NO_SUCH_PRODUCT, .script = LOST_RACE "ready begin read=no-product rollback",
+        {"retry", false, ORDER_SOLD_OUT, .script = LOST_RACE "ready begin read=sold-out rollback",
          .tries = 2},
-        {"retry", false, BUSY, .script = LOST_RACE "ready begin read=timeout rollback", .tries = 2},
-        {"retry", false, BACKEND_AWAY, .script = LOST_RACE "ready=away", .tries = 2, .backend = "postgresql"},
-        {"retry", false, FAILED, .script = LOST_RACE "ready begin read READ write=error rollback",
+        {"retry", false, ORDER_NO_SUCH_PRODUCT, .script = LOST_RACE "ready begin read=no-product rollback",
          .tries = 2},
-        {"retry", true, REPLAYED,
+        {"retry", false, ORDER_LOCK_TIMEOUT, .script = LOST_RACE "ready begin read=timeout rollback",
+         .tries = 2},
+        {"retry", false, ORDER_BACKEND_UNAVAILABLE, .script = LOST_RACE "ready=away", .tries = 2,
+         .backend = "postgresql"},
+        {"retry", false, ORDER_FAILED, .script = LOST_RACE "ready begin read READ write=error rollback",
+         .tries = 2},
+        {"retry", true, ORDER_REPLAYED,
          .script = "ready begin key read READ write=conflict rollback ready begin key=replay rollback",
          .tries = 2},
-        {"around-retry", false, CREATED,
+        {"around-retry", false, ORDER_CREATED,
          .script = "ready acquire LOCK begin read READ write=conflict rollback release UNLOCK "
                    "ready acquire LOCK begin " TAKE " insert INSERT commit COMMIT release UNLOCK",
          .tries = 2},
-        {"around-retry", false, BUSY,
+        {"around-retry", false, ORDER_LOCK_TIMEOUT,
          .script =
              "ready acquire LOCK begin read READ write=conflict rollback release UNLOCK ready acquire=busy",
          .tries = 2},
-        {"inside-retry", false, CREATED,
+        {"inside-retry", false, ORDER_CREATED,
          .script = "ready begin acquire LOCK read READ write=conflict release UNLOCK rollback "
                    "ready begin acquire LOCK " TAKE " insert INSERT release UNLOCK commit COMMIT",
          .tries = 2},
@@ -49,12 +52,12 @@ static void test_tries_are_used_up(void **state)
 {
     (void)state;
     static const struct expected cases[] = {
-        {"retry", false, CONFLICT,
+        {"retry", false, ORDER_CONFLICT,
          .script = LOST_RACE LOST_RACE "ready begin read READ write=conflict rollback", .tries = 3},
-        {"retry", false, CONFLICT,
+        {"retry", false, ORDER_CONFLICT,
          .script = REFUSED_COMMIT REFUSED_COMMIT "ready begin " TAKE " insert INSERT commit=deadlock",
          .tries = 3},
-        {"around-retry", false, CONFLICT,
+        {"around-retry", false, ORDER_CONFLICT,
          .script = "ready acquire LOCK begin read READ write=conflict rollback release UNLOCK "
                    "ready acquire LOCK begin read READ write=conflict rollback release UNLOCK "
                    "ready acquire LOCK begin read READ write=conflict rollback release UNLOCK",
@@ -69,7 +72,7 @@ static void test_pauses_between_tries(void **state)
     (void)state;
     struct fake_order order;
     play_with(
-        &(struct expected){"retry", false, CONFLICT,
+        &(struct expected){"retry", false, ORDER_CONFLICT,
                            .script = LOST_RACE LOST_RACE "ready begin read READ write=conflict rollback",
                            .tries = 3},
         NULL, &order);
@@ -89,7 +92,7 @@ static void test_pauses_between_tries(void **state)
     assert_string_equal(fake.log, script);
     assert_string_equal(fake.broken, "");
     assert_int_equal(order.placing.result.tries, 30);
-    assert_int_equal(order.placing.result.outcome, CONFLICT);
+    assert_int_equal(order.placing.result.outcome, ORDER_CONFLICT);
     assert_int_equal(fake.pauses, 29);
     assert_true(fake.longest_pause_us <= 20000);
 }
@@ -104,7 +107,7 @@ static void test_no_try_after_the_deadline(void **state)
 {
     (void)state;
     struct fake_order order;
-    play_with(&(struct expected){"retry", false, CONFLICT,
+    play_with(&(struct expected){"retry", false, ORDER_CONFLICT,
                                  .script = "ready begin read READ write=conflict rollback", .tries = 1},
               deadline_is_now, &order);
     assert_int_equal(fake.pauses, 0);

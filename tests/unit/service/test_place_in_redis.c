@@ -183,7 +183,7 @@ static void test_taken(void **state)
     play.answers[0].value = 40;
     place(1);
     const struct order *order = &placings[0].result.order;
-    assert_int_equal(placings[0].result.outcome, ACCEPTED);
+    assert_int_equal(placings[0].result.outcome, ORDER_ACCEPTED);
     assert_int_equal(order->id, 1);
     assert_int_equal(order->stock_seen, 40);
     assert_string_equal(order->amount, "5.00");
@@ -202,10 +202,10 @@ static void test_each_has_its_own_answer(void **state)
     play.answers[1].value = 1;
     play.answers[2].value = 5;
     place(3);
-    assert_int_equal(placings[0].result.outcome, ACCEPTED);
-    assert_int_equal(placings[1].result.outcome, SOLD_OUT);
+    assert_int_equal(placings[0].result.outcome, ORDER_ACCEPTED);
+    assert_int_equal(placings[1].result.outcome, ORDER_SOLD_OUT);
     assert_int_equal(placings[1].result.available, 1);
-    assert_int_equal(placings[2].result.outcome, ACCEPTED);
+    assert_int_equal(placings[2].result.outcome, ORDER_ACCEPTED);
     assert_int_equal(placings[2].result.order.id, 3);
     assert_int_equal(play.returned_count, 1); /* an id that nobody has is kept */
     assert_int_equal(play.returned[0], 2);
@@ -217,17 +217,17 @@ static void test_not_loaded(void **state)
     play.not_loaded = 2;
     place(2);
     assert_int_equal(play.loads, 2);
-    assert_int_equal(placings[1].result.outcome, ACCEPTED);
+    assert_int_equal(placings[1].result.outcome, ORDER_ACCEPTED);
     assert_int_equal(play.returned_count, 4);
 
     static const struct {
         enum reconciled reconciled;
         enum outcome outcome;
         const char *backend;
-    } failures[] = {{RECONCILE_NO_PRODUCT, NO_SUCH_PRODUCT, NULL},
-                    {RECONCILE_OTHER_KIND, WRONG_STOCK_KIND, NULL},
-                    {RECONCILE_DATABASE, BACKEND_AWAY, "postgresql"},
-                    {RECONCILE_REDIS, BACKEND_AWAY, "redis"}};
+    } failures[] = {{RECONCILE_NO_PRODUCT, ORDER_NO_SUCH_PRODUCT, NULL},
+                    {RECONCILE_OTHER_KIND, ORDER_WRONG_STOCK_KIND, NULL},
+                    {RECONCILE_DATABASE, ORDER_BACKEND_UNAVAILABLE, "postgresql"},
+                    {RECONCILE_REDIS, ORDER_BACKEND_UNAVAILABLE, "redis"}};
     for (size_t i = 0; i < COUNT(failures); i++) {
         set_up(NULL);
         play.not_loaded = 1;
@@ -237,7 +237,7 @@ static void test_not_loaded(void **state)
             assert_int_equal(placings[j].result.outcome, failures[i].outcome);
             if (failures[i].backend)
                 assert_string_equal(placings[j].result.backend, failures[i].backend);
-            if (failures[i].outcome == WRONG_STOCK_KIND)
+            if (failures[i].outcome == ORDER_WRONG_STOCK_KIND)
                 assert_string_equal(placings[j].result.kind, "units");
         }
     }
@@ -249,7 +249,7 @@ static void test_never_loaded(void **state)
     (void)state;
     play.not_loaded = 1000;
     place(1);
-    assert_int_equal(placings[0].result.outcome, CONFLICT);
+    assert_int_equal(placings[0].result.outcome, ORDER_CONFLICT);
     assert_true(play.takes < 10);
 }
 
@@ -260,11 +260,11 @@ static void test_redis_fails(void **state)
         enum lock_status status;
         bool sent;
         enum outcome outcome;
-    } cases[] = {{LOCK_AWAY, false, BACKEND_AWAY},
-                 {LOCK_AWAY, true, UNKNOWN},
-                 {LOCK_REFUSED, true, BACKEND_AWAY},
-                 {LOCK_UNAVAILABLE, false, BACKEND_AWAY},
-                 {LOCK_FAILED, false, FAILED}};
+    } cases[] = {{LOCK_AWAY, false, ORDER_BACKEND_UNAVAILABLE},
+                 {LOCK_AWAY, true, ORDER_UNKNOWN},
+                 {LOCK_REFUSED, true, ORDER_BACKEND_UNAVAILABLE},
+                 {LOCK_UNAVAILABLE, false, ORDER_BACKEND_UNAVAILABLE},
+                 {LOCK_FAILED, false, ORDER_FAILED}};
     for (size_t i = 0; i < COUNT(cases); i++) {
         set_up(NULL);
         play.take_status = cases[i].status;
@@ -285,8 +285,8 @@ static void test_crowded(void **state)
     (void)state;
     play.state = STOCK_CROWDED;
     place(2);
-    assert_int_equal(placings[0].result.outcome, CROWDED);
-    assert_int_equal(placings[1].result.outcome, CROWDED);
+    assert_int_equal(placings[0].result.outcome, ORDER_OVERLOADED);
+    assert_int_equal(placings[1].result.outcome, ORDER_OVERLOADED);
     assert_int_equal(play.returned_count, 2);
 }
 
@@ -296,11 +296,11 @@ static void test_no_ids(void **state)
     play.draws_that_fail = 0;
     place(1);
     assert_int_equal(play.draws, 1);
-    assert_int_equal(placings[0].result.outcome, ACCEPTED);
+    assert_int_equal(placings[0].result.outcome, ORDER_ACCEPTED);
     set_up(NULL);
     play.draws_that_fail = 1;
     place(2);
-    assert_int_equal(placings[1].result.outcome, BACKEND_AWAY);
+    assert_int_equal(placings[1].result.outcome, ORDER_BACKEND_UNAVAILABLE);
     assert_string_equal(placings[1].result.backend, "postgresql");
     assert_int_equal(play.takes, 0);
 }
@@ -313,7 +313,9 @@ static void test_a_key_that_postgresql_knows(void **state)
     static const struct {
         enum key_claim claim;
         enum outcome outcome;
-    } cases[] = {{KEY_REPLAY, REPLAYED}, {KEY_MISMATCH, KEY_MISMATCHED}, {KEY_IN_PROGRESS, KEY_IN_USE}};
+    } cases[] = {{KEY_REPLAY, ORDER_REPLAYED},
+                 {KEY_MISMATCH, ORDER_KEY_MISMATCH},
+                 {KEY_IN_PROGRESS, ORDER_KEY_IN_USE}};
     for (size_t i = 0; i < COUNT(cases); i++) {
         set_up(NULL);
         requests[0].idempotency_key = "new";
@@ -321,9 +323,9 @@ static void test_a_key_that_postgresql_knows(void **state)
         play.known_key = "old";
         play.claim = cases[i].claim;
         place(3);
-        assert_int_equal(placings[0].result.outcome, ACCEPTED);
+        assert_int_equal(placings[0].result.outcome, ORDER_ACCEPTED);
         assert_int_equal(placings[1].result.outcome, cases[i].outcome);
-        assert_int_equal(placings[2].result.outcome, ACCEPTED);
+        assert_int_equal(placings[2].result.outcome, ORDER_ACCEPTED);
         assert_int_equal(play.look_ups, 1);
         assert_int_equal(play.asked, 2);
     }
@@ -335,12 +337,12 @@ static void test_postgresql_away_with_a_key(void **state)
     requests[0].idempotency_key = "k";
     play.ready = DB_AWAY;
     place(1);
-    assert_int_equal(placings[0].result.outcome, BACKEND_AWAY);
+    assert_int_equal(placings[0].result.outcome, ORDER_BACKEND_UNAVAILABLE);
     assert_int_equal(play.takes, 0);
     place(2); /* the other has no key */
-    assert_int_equal(placings[0].result.outcome, BACKEND_AWAY);
+    assert_int_equal(placings[0].result.outcome, ORDER_BACKEND_UNAVAILABLE);
     assert_string_equal(placings[0].result.backend, "postgresql");
-    assert_int_equal(placings[1].result.outcome, ACCEPTED);
+    assert_int_equal(placings[1].result.outcome, ORDER_ACCEPTED);
 }
 
 static void test_a_key_that_redis_knows(void **state)
@@ -352,13 +354,13 @@ static void test_a_key_that_redis_knows(void **state)
     play.answers[0].value = 77;
     play.lies_under = "Ada";
     place(1);
-    assert_int_equal(placings[0].result.outcome, REPLAYED);
+    assert_int_equal(placings[0].result.outcome, ORDER_REPLAYED);
     assert_int_equal(placings[0].result.order.id, 77);
     assert_string_equal(placings[0].result.order.status, "accepted");
     assert_int_equal(play.returned_count, 1);
     play.lies_under = "Bob";
     place(1);
-    assert_int_equal(placings[0].result.outcome, KEY_MISMATCHED);
+    assert_int_equal(placings[0].result.outcome, ORDER_KEY_MISMATCH);
 }
 
 /* Its order is in the stream no more: it has been written meanwhile, or a reset has thrown it away. */
@@ -371,7 +373,7 @@ static void test_a_key_whose_order_has_left_the_stream(void **state)
     place(1);
     assert_int_equal(play.takes, 2);
     assert_int_equal(play.gone[0], 77);
-    assert_int_equal(placings[0].result.outcome, ACCEPTED);
+    assert_int_equal(placings[0].result.outcome, ORDER_ACCEPTED);
 }
 
 /* ---- amounts, and ids ----------------------------------------------------------------------------------------------- */

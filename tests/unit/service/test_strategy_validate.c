@@ -74,7 +74,7 @@ static void wrong_fences_are_explained(void **state)
 static enum outcome place_alone(struct placing *placing)
 {
     (void)placing;
-    return FAILED;
+    return ORDER_FAILED;
 }
 
 static void row_without_lock(enum outcome (*place)(struct placing *), enum combining combining, bool is_valid)
