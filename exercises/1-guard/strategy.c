@@ -30,8 +30,8 @@ static enum take_status take(struct db *db, const struct stock_want *want, struc
 const struct strategy strategies[] = {
     /* name   guarantee          shown by        span       lock            fence     transactions
         isolation       taking of the stock  tries, way of placing, title, why */
-    {"mine",  SAFE,              NOTHING,        NO_LOCK,   NULL,           NO_FENCE, ONE_TX,
-        DB_READ_COMMITTED, take,                1, place_by_steps, ONE_BY_ONE, "One UPDATE",
+    {"mine",  GUARANTEE_SAFE,              SHOWN_BY_NOTHING,        SPAN_NONE,   NULL,           FENCE_NONE, SCOPE_ONE_TX,
+        DB_READ_COMMITTED, take,                1, place_by_steps, COMBINE_NONE, "One UPDATE",
         "What is checked in one statement and done in the next may have changed in between."},
 };
 /* clang-format on */

@@ -42,8 +42,8 @@ static enum outcome place(struct placing *p)
 const struct strategy strategies[] = {
     /* name   guarantee          shown by        span       lock            fence     transactions
         isolation       taking of the stock  tries, way of placing, title, why */
-    {"mine",  ONE_PROCESS,       SECOND_PROCESS, AROUND_TX, &process_mutex, NO_FENCE, ONE_TX,
-        DB_READ_COMMITTED, take_read_write,     1, place, ONE_BY_ONE, "A mutex, taken and released by hand",
+    {"mine",  GUARANTEE_ONE_PROCESS,       SHOWN_BY_SECOND_PROCESS, SPAN_AROUND_TX, &process_mutex, FENCE_NONE, SCOPE_ONE_TX,
+        DB_READ_COMMITTED, take_read_write,     1, place, COMBINE_NONE, "A mutex, taken and released by hand",
         "The mutex outlives the transaction, so each order reads what the last one committed."},
 };
 /* clang-format on */

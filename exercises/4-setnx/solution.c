@@ -62,8 +62,8 @@ static const struct lock_driver my_lock = {
 const struct strategy strategies[] = {
     /* name   guarantee          shown by        span       lock            fence     transactions
         isolation       taking of the stock  tries, way of placing, title, why */
-    {"mine",  WHILE_LEASE_HOLDS, EXPIRY,         AROUND_TX, &my_lock,       NO_FENCE, ONE_TX,
-        DB_READ_COMMITTED, take_read_write,     1, place_by_steps, ONE_BY_ONE, "A key in Redis",
+    {"mine",  GUARANTEE_WHILE_LEASE_HOLDS, SHOWN_BY_EXPIRY,         SPAN_AROUND_TX, &my_lock,       FENCE_NONE, SCOPE_ONE_TX,
+        DB_READ_COMMITTED, take_read_write,     1, place_by_steps, COMBINE_NONE, "A key in Redis",
         "One command makes the key with its end; one script compares the owner and deletes."},
 };
 /* clang-format on */

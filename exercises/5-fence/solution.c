@@ -1,4 +1,4 @@
-/* Exercise 5, solved: the engine registers the token before the read (BEFORE_READ: UPDATE product SET fence_redis = $2
+/* Exercise 5, solved: the engine registers the token before the read (FENCE_BEFORE_READ: UPDATE product SET fence_redis = $2
  * WHERE id = $1 AND fence_redis < $2, committed at once), and the write demands that it is still the newest. */
 #include "db/stock/stock_impl.h"
 #include "service/engine/create_order.h"
@@ -25,8 +25,8 @@ static enum take_status take(struct db *db, const struct stock_want *want, struc
 const struct strategy strategies[] = {
     /* name   guarantee          shown by        span       lock            fence     transactions
         isolation       taking of the stock  tries, way of placing, title, why */
-    {"mine",  SAFE,              NOTHING,        AROUND_TX, &redis_fenced,  BEFORE_READ, ONE_TX,
-        DB_READ_COMMITTED, take,                1, place_by_steps, ONE_BY_ONE, "A lock with a fencing token",
+    {"mine",  GUARANTEE_SAFE,              SHOWN_BY_NOTHING,        SPAN_AROUND_TX, &redis_fenced,  FENCE_BEFORE_READ, SCOPE_ONE_TX,
+        DB_READ_COMMITTED, take,                1, place_by_steps, COMBINE_NONE, "A lock with a fencing token",
         "Whoever is not the newest holder cannot write, and what the newest one has read stays as it is."},
 };
 /* clang-format on */

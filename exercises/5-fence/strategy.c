@@ -16,8 +16,8 @@ static enum take_status take(struct db *db, const struct stock_want *want, struc
 const struct strategy strategies[] = {
     /* name   guarantee          shown by        span       lock            fence     transactions
         isolation       taking of the stock  tries, way of placing, title, why */
-    {"mine",  SAFE,              NOTHING,        AROUND_TX, &redis_fenced,  ON_WRITE, ONE_TX,
-        DB_READ_COMMITTED, take,                1, place_by_steps, ONE_BY_ONE, "A lock with a fencing token",
+    {"mine",  GUARANTEE_SAFE,              SHOWN_BY_NOTHING,        SPAN_AROUND_TX, &redis_fenced,  FENCE_ON_WRITE, SCOPE_ONE_TX,
+        DB_READ_COMMITTED, take,                1, place_by_steps, COMBINE_NONE, "A lock with a fencing token",
         "The token is there, and nobody looks at it."},
 };
 /* clang-format on */

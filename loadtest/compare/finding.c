@@ -73,7 +73,7 @@ void find(const struct phase *phase, const struct subject *subject, struct evide
     if (!phase->ran)
         return;
     bool covered = verdict_promise_covers(evidence->guarantee, evidence->instances);
-    bool safe = evidence->guarantee == SAFE, ignored = false;
+    bool safe = evidence->guarantee == GUARANTEE_SAFE, ignored = false;
     add_books(evidence, books);
     note(!phase_answers_match(phase), &evidence->answers_wrong, finding,
          "the service acknowledged %" PRId64 " orders, but the database has %" PRId64, answers->created,

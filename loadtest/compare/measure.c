@@ -373,7 +373,7 @@ static bool sell_out(struct lab *lab, const struct plan *plan, const struct subj
         if (!run_phase(lab, plan, subject, &sale, watched, &measurement->sell_out))
             return false;
         /* A lost update that sold nothing too much is worth another try, too. */
-        bool should_show = subject->guarantee != SAFE &&
+        bool should_show = subject->guarantee != GUARANTEE_SAFE &&
                            verdict_flaw_is_shown(subject->shown_by, (int)lab->count);
         if (!should_show || measurement->sell_out.books.oversold > 0)
             return true;

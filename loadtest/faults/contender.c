@@ -60,9 +60,9 @@ static bool row_of(struct contender *c, const struct statement *statement, const
 static void update(struct contender *c, const struct lock_grant *grant, int64_t locked_us)
 {
     int64_t seen, ignored;
-    const char *fence = DB_NUMBER(c->strategy->fencing == NO_FENCE ? 0 : grant->fence);
-    bool on_write = c->strategy->fencing == ON_WRITE;
-    if (c->strategy->fencing == BEFORE_READ &&
+    const char *fence = DB_NUMBER(c->strategy->fencing == FENCE_NONE ? 0 : grant->fence);
+    bool on_write = c->strategy->fencing == FENCE_ON_WRITE;
+    if (c->strategy->fencing == FENCE_BEFORE_READ &&
         !row_of(c, &ST_REGISTER, (const char *[]){c->key, fence}, false, &ignored))
         return;
     if (!row_of(c, &ST_READ, (const char *[]){c->key}, false, &seen))

@@ -83,7 +83,7 @@ static struct fault_crowd crowd_of(struct fault_run *run, const struct fault_cli
 static struct fault_client client_of(const struct fault_run *run, size_t i, int instance)
 {
     const struct fault_subject *subject = &run->subjects[i];
-    bool fixed = subject->strategy->guarantee == ONE_PROCESS;
+    bool fixed = subject->strategy->guarantee == GUARANTEE_ONE_PROCESS;
     return (struct fault_client){.strategy = i,
                                  .name = subject->strategy->name,
                                  .product = subject->product,

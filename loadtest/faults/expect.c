@@ -17,25 +17,26 @@ bool fault_lock_on(const struct strategy *strategy, const char *server)
 
 unsigned fault_expect_leases_held(const struct strategy *strategy)
 {
-    bool held = strategy->guarantee == SAFE || strategy->guarantee == WHILE_LEASE_HOLDS;
+    bool held = strategy->guarantee == GUARANTEE_SAFE || strategy->guarantee == GUARANTEE_WHILE_LEASE_HOLDS;
     return held ? ALL_KEPT | I5_FLOWS : ORDERS_KEPT;
 }
 
 unsigned fault_expect_leases_ended(const struct strategy *strategy)
 {
-    return strategy->guarantee == SAFE ? ALL_KEPT | I5_FLOWS : ORDERS_KEPT;
+    return strategy->guarantee == GUARANTEE_SAFE ? ALL_KEPT | I5_FLOWS : ORDERS_KEPT;
 }
 
 unsigned fault_expect_peril(const struct strategy *strategy, unsigned peril, const char *server)
 {
-    if (strategy->guarantee == SAFE)
+    if (strategy->guarantee == GUARANTEE_SAFE)
         return ALL_KEPT;
-    if (strategy->span != AROUND_TX || strategy->guarantee == ONE_PROCESS || (strategy->shown_by & LOAD))
+    if (strategy->span != SPAN_AROUND_TX || strategy->guarantee == GUARANTEE_ONE_PROCESS ||
+        (strategy->shown_by & SHOWN_BY_LOAD))
         return 0; /* oversold without any fault */
     bool hit = (fault_perils(strategy) & peril) && (!server || fault_lock_on(strategy, server));
     if (hit)
         return ORDERS_KEPT | SEEN_OVERSOLD;
-    return strategy->guarantee == WHILE_LEASE_HOLDS ? ALL_KEPT : ORDERS_KEPT;
+    return strategy->guarantee == GUARANTEE_WHILE_LEASE_HOLDS ? ALL_KEPT : ORDERS_KEPT;
 }
 
 bool fault_sees_its_place(const struct strategy *strategy)
@@ -47,7 +48,8 @@ bool fault_sees_its_place(const struct strategy *strategy)
 
 bool fault_lock_excludes(const struct strategy *strategy)
 {
-    return strategy->lock && (strategy->guarantee == WHILE_LEASE_HOLDS || strategy->guarantee == ONE_PROCESS);
+    return strategy->lock && (strategy->guarantee == GUARANTEE_WHILE_LEASE_HOLDS ||
+                              strategy->guarantee == GUARANTEE_ONE_PROCESS);
 }
 
 /* All that was seen not to hold, or to go wrong, whether it was expected or not. */

@@ -11,9 +11,9 @@ static unsigned expect_kill(const struct strategy *strategy)
 {
     if (strcmp(strategy->name, "redis-setnx-forever") == 0)
         return ORDERS_KEPT | SEEN_STUCK;
-    if (strategy->guarantee == SAFE)
+    if (strategy->guarantee == GUARANTEE_SAFE)
         return ALL_KEPT | I4_LOCK_FREED;
-    if (strategy->guarantee != WHILE_LEASE_HOLDS)
+    if (strategy->guarantee != GUARANTEE_WHILE_LEASE_HOLDS)
         return ORDERS_KEPT;
     bool dies_with_connection = (fault_perils(strategy) & PERIL_DISCONNECT) &&
                                 fault_lock_on(strategy, "lock-database");
@@ -34,7 +34,7 @@ static unsigned expect_pause(const struct strategy *strategy)
  * are no writers like that: each write demands the stock that was read. */
 static unsigned expect_database(const struct strategy *strategy)
 {
-    if (strategy->guarantee == ONE_PROCESS && strategy->scope == ONE_TX)
+    if (strategy->guarantee == GUARANTEE_ONE_PROCESS && strategy->scope == SCOPE_ONE_TX)
         return ALL_KEPT | I5_FLOWS;
     return fault_expect_leases_held(strategy);
 }
@@ -47,7 +47,7 @@ static unsigned expect_lock_backend(const struct strategy *strategy)
 static unsigned expect_redis_restart(const struct strategy *strategy)
 {
     /* Its token begins anew as well, so the row refuses what is late, unless no token was ever written. */
-    if (strategy->fencing == ON_WRITE)
+    if (strategy->fencing == FENCE_ON_WRITE)
         return ORDERS_KEPT;
     return fault_expect_peril(strategy, PERIL_RESTART, "redis");
 }
@@ -109,10 +109,10 @@ static unsigned expect_clock_service(const struct strategy *strategy)
 /* Locks as such, so one row of each; what is asked before the write is not part of the lock. */
 static unsigned expect_lock_test(const struct strategy *strategy)
 {
-    if (strategy->span != AROUND_TX || strategy->guarantee == ONE_PROCESS ||
-        (strategy->shown_by & (LOAD | CRASH)) || strategy->take_stock == take_checked)
+    if (strategy->span != SPAN_AROUND_TX || strategy->guarantee == GUARANTEE_ONE_PROCESS ||
+        (strategy->shown_by & (SHOWN_BY_LOAD | SHOWN_BY_CRASH)) || strategy->take_stock == take_checked)
         return 0;
-    bool lost = strategy->guarantee != SAFE && (fault_perils(strategy) & PERIL_PAUSE);
+    bool lost = strategy->guarantee != GUARANTEE_SAFE && (fault_perils(strategy) & PERIL_PAUSE);
     return lost ? SEEN_LOST : I1_NOT_OVERSOLD | I2_NOT_LOST;
 }
 

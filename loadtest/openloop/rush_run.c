@@ -123,7 +123,8 @@ static bool judge(struct lab *lab, const struct rush_plan *plan, const struct su
     struct open_counts totals = open_totals(&rush->load);
     struct evidence evidence = {
         .guarantee = subject->guarantee,
-        .shown_by = NOTHING, /* a rush is a measurement: a flaw that it happens not to show is no failure */
+        .shown_by =
+            SHOWN_BY_NOTHING, /* a rush is a measurement: a flaw that it happens not to show is no failure */
         .instances = (int)lab->count,
         .available = true,
         .sold_nothing = rush_created(&totals) == 0 && rush->stock >= plan->quantity,

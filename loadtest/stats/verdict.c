@@ -9,8 +9,9 @@ static const struct {
     const char *name;
     enum shown_by bit;
 } SHOWN_BY[] = {
-    {"load", LOAD},       {"second-process", SECOND_PROCESS}, {"expire", EXPIRY}, {"crash", CRASH},
-    {"nothing", NOTHING},
+    {"load", SHOWN_BY_LOAD},       {"second-process", SHOWN_BY_SECOND_PROCESS},
+    {"expire", SHOWN_BY_EXPIRY},   {"crash", SHOWN_BY_CRASH},
+    {"nothing", SHOWN_BY_NOTHING},
 };
 static const char *const VERDICTS[VERDICT_COUNT] = {
     [VERDICT_OK] = "ok",
@@ -29,13 +30,13 @@ static const char *const VERDICTS[VERDICT_COUNT] = {
 
 bool verdict_flaw_is_shown(unsigned shown_by, int instances)
 {
-    return (shown_by & LOAD) || ((shown_by & SECOND_PROCESS) && instances > 1);
+    return (shown_by & SHOWN_BY_LOAD) || ((shown_by & SHOWN_BY_SECOND_PROCESS) && instances > 1);
 }
 
 bool verdict_promise_covers(enum guarantee guarantee, int instances)
 {
-    return guarantee == SAFE || guarantee == WHILE_LEASE_HOLDS ||
-           (guarantee == ONE_PROCESS && instances == 1);
+    return guarantee == GUARANTEE_SAFE || guarantee == GUARANTEE_WHILE_LEASE_HOLDS ||
+           (guarantee == GUARANTEE_ONE_PROCESS && instances == 1);
 }
 
 enum verdict verdict_of(const struct evidence *evidence)
@@ -50,9 +51,9 @@ enum verdict verdict_of(const struct evidence *evidence)
     if (verdict_promise_covers(evidence->guarantee, evidence->instances)) {
         if (evidence->books_off || evidence->refused || evidence->lock_leaked)
             return VERDICT_BROKEN;
-        if (evidence->guarantee == SAFE && (evidence->failed || evidence->conflicted))
+        if (evidence->guarantee == GUARANTEE_SAFE && (evidence->failed || evidence->conflicted))
             return VERDICT_BROKEN;
-        return evidence->guarantee == SAFE ? VERDICT_OK : VERDICT_FLAWED;
+        return evidence->guarantee == GUARANTEE_SAFE ? VERDICT_OK : VERDICT_FLAWED;
     }
     if (evidence->oversold)
         return VERDICT_OVERSOLD_AS_EXPECTED;
@@ -82,7 +83,7 @@ bool verdict_parse(const char *name, enum verdict *ret_verdict)
 
 bool guarantee_parse(const char *name, enum guarantee *ret_guarantee)
 {
-    for (enum guarantee guarantee = UNSAFE; name && guarantee <= SAFE; guarantee++)
+    for (enum guarantee guarantee = GUARANTEE_UNSAFE; name && guarantee <= GUARANTEE_SAFE; guarantee++)
         if (strcmp(guarantee_name(guarantee), name) == 0) {
             *ret_guarantee = guarantee;
             return true;

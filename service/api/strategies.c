@@ -45,7 +45,10 @@ static void describe_shown_by(unsigned shown_by, char *text, size_t size)
     static const struct {
         enum shown_by what;
         const char *name;
-    } names[] = {{LOAD, "load"}, {SECOND_PROCESS, "second-process"}, {EXPIRY, "expire"}, {CRASH, "crash"}};
+    } names[] = {{SHOWN_BY_LOAD, "load"},
+                 {SHOWN_BY_SECOND_PROCESS, "second-process"},
+                 {SHOWN_BY_EXPIRY, "expire"},
+                 {SHOWN_BY_CRASH, "crash"}};
     size_t used = 0;
     snprintf(text, size, "nothing");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)

@@ -108,9 +108,9 @@ static enum outcome take_stock(struct placing *p)
         .still_held = still_held,
         .holder = p,
     };
-    if (p->strategy->fencing != NO_FENCE)
+    if (p->strategy->fencing != FENCE_NONE)
         want.fence = (struct fence){p->lock->driver->server->name, p->grants[0].fence};
-    enum outcome outcome = p->strategy->span == AROUND_TWICE ? lock(p) : ORDER_CREATED;
+    enum outcome outcome = p->strategy->span == SPAN_AROUND_TWICE ? lock(p) : ORDER_CREATED;
     if (outcome != ORDER_CREATED)
         return outcome;
     return outcome_of_take(p, p->strategy->take_stock(p->db, &want, &p->taken));
@@ -129,26 +129,26 @@ static enum outcome insert_order(struct placing *p)
 static enum outcome place_first(struct placing *p)
 {
     const struct strategy *s = p->strategy;
-    bool around = s->span == AROUND_TX || s->span == AROUND_TWICE;
-    bool two = s->scope == TWO_TX;
+    bool around = s->span == SPAN_AROUND_TX || s->span == SPAN_AROUND_TWICE;
+    bool two = s->scope == SCOPE_TWO_TX;
 
     enum outcome outcome = around ? lock(p) : ORDER_CREATED;
     if (outcome != ORDER_CREATED)
         return outcome;
-    if (s->fencing == BEFORE_READ && (outcome = register_fence(p)) != ORDER_CREATED) {
+    if (s->fencing == FENCE_BEFORE_READ && (outcome = register_fence(p)) != ORDER_CREATED) {
         unlock(p, outcome);
         return outcome;
     }
 
     db_begin(p->db, s->isolation);
     outcome = claim_key(p);
-    if (outcome == ORDER_CREATED && s->span == INSIDE_TX)
+    if (outcome == ORDER_CREATED && s->span == SPAN_INSIDE_TX)
         outcome = lock(p);
     if (outcome == ORDER_CREATED)
         outcome = take_stock(p);
     if (outcome == ORDER_CREATED && !two)
         outcome = insert_order(p);
-    if (s->span == INSIDE_TX)
+    if (s->span == SPAN_INSIDE_TX)
         unlock(p, outcome);
     outcome = end_transaction(p, outcome, two ? STEP_COMMIT_STOCK : STEP_COMMIT, p->taken.xid);
     if (around)
@@ -199,7 +199,7 @@ static enum outcome place_in_two(struct placing *p)
 
 enum outcome place_by_steps(struct placing *p)
 {
-    return p->strategy->scope == TWO_TX ? place_in_two(p) : place_first(p);
+    return p->strategy->scope == SCOPE_TWO_TX ? place_in_two(p) : place_first(p);
 }
 
 /* A random pause before the next try; false where the deadline comes first. */

@@ -27,10 +27,10 @@ const char *outcome_name(enum outcome outcome)
 const char *guarantee_name(enum guarantee guarantee)
 {
     static const char *const names[] = {
-        [UNSAFE] = "unsafe",
-        [ONE_PROCESS] = "one-process",
-        [WHILE_LEASE_HOLDS] = "while-lease-holds",
-        [SAFE] = "safe",
+        [GUARANTEE_UNSAFE] = "unsafe",
+        [GUARANTEE_ONE_PROCESS] = "one-process",
+        [GUARANTEE_WHILE_LEASE_HOLDS] = "while-lease-holds",
+        [GUARANTEE_SAFE] = "safe",
     };
     return names[guarantee];
 }
@@ -38,9 +38,9 @@ const char *guarantee_name(enum guarantee guarantee)
 const char *fence_name(enum fencing fencing)
 {
     static const char *const names[] = {
-        [NO_FENCE] = "none",
-        [ON_WRITE] = "on-write",
-        [BEFORE_READ] = "before-read",
+        [FENCE_NONE] = "none",
+        [FENCE_ON_WRITE] = "on-write",
+        [FENCE_BEFORE_READ] = "before-read",
     };
     return names[fencing];
 }
@@ -48,17 +48,17 @@ const char *fence_name(enum fencing fencing)
 const char *span_name(enum lock_span span)
 {
     static const char *const names[] = {
-        [NO_LOCK] = "none",
-        [AROUND_TX] = "around-transaction",
-        [INSIDE_TX] = "inside-transaction",
-        [AROUND_TWICE] = "around-transaction-twice",
+        [SPAN_NONE] = "none",
+        [SPAN_AROUND_TX] = "around-transaction",
+        [SPAN_INSIDE_TX] = "inside-transaction",
+        [SPAN_AROUND_TWICE] = "around-transaction-twice",
     };
     return names[span];
 }
 
 const char *scope_name(enum tx_scope scope)
 {
-    return scope == ONE_TX ? "one-transaction" : "two-transactions";
+    return scope == SCOPE_ONE_TX ? "one-transaction" : "two-transactions";
 }
 
 const char *isolation_name(enum db_isolation isolation)

@@ -4,19 +4,19 @@
 
 /* When the stock stays right. */
 enum guarantee {
-    UNSAFE,            /* it does not */
-    ONE_PROCESS,       /* while one process alone sells */
-    WHILE_LEASE_HOLDS, /* while what carries the lock lives: lease, session, connection */
-    SAFE,              /* always */
+    GUARANTEE_UNSAFE,            /* it does not */
+    GUARANTEE_ONE_PROCESS,       /* while one process alone sells */
+    GUARANTEE_WHILE_LEASE_HOLDS, /* while what carries the lock lives: lease, session, connection */
+    GUARANTEE_SAFE,              /* always */
 };
 
-/* What shows the flaw of a row that is not SAFE; several may, or-ed. */
+/* What shows the flaw of a row that is not GUARANTEE_SAFE; several may, or-ed. */
 enum shown_by {
-    NOTHING = 0,
-    LOAD = 1 << 0, /* plain concurrency */
-    SECOND_PROCESS = 1 << 1,
-    EXPIRY = 1 << 2, /* what carries the lock ends under its holder or a waiter */
-    CRASH = 1 << 3,
+    SHOWN_BY_NOTHING = 0,
+    SHOWN_BY_LOAD = 1 << 0, /* plain concurrency */
+    SHOWN_BY_SECOND_PROCESS = 1 << 1,
+    SHOWN_BY_EXPIRY = 1 << 2, /* what carries the lock ends under its holder or a waiter */
+    SHOWN_BY_CRASH = 1 << 3,
 };
 
 /* "unsafe", "one-process", "while-lease-holds", "safe"; static storage. Any thread. */

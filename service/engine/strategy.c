@@ -19,20 +19,20 @@ const struct lock_driver *strategy_lock(const char *name)
 
 const struct lock_server *strategy_server(const struct strategy *strategy)
 {
-    if (strategy->combining == COMBINED_IN_REDIS)
+    if (strategy->combining == COMBINE_IN_REDIS)
         return &redis_server;
     return strategy->lock ? strategy->lock->server : NULL;
 }
 
 bool strategy_has_steps(const struct strategy *strategy)
 {
-    return strategy->combining == ONE_BY_ONE;
+    return strategy->combining == COMBINE_NONE;
 }
 
 enum stock_kind strategy_stock_kind(const struct strategy *strategy)
 {
-    return strategy->combining == COMBINED_IN_REDIS ? STOCK_REDIS
-                                                    : stock_policy_of(strategy->take_stock)->kind;
+    return strategy->combining == COMBINE_IN_REDIS ? STOCK_REDIS
+                                                   : stock_policy_of(strategy->take_stock)->kind;
 }
 
 size_t strategy_index(const struct strategy *strategy)

@@ -11,24 +11,24 @@
 
 /* Where the lock lies around the transaction. */
 enum lock_span {
-    NO_LOCK,      /* none outside the database */
-    AROUND_TX,    /* released after COMMIT */
-    INSIDE_TX,    /* released before COMMIT: the deliberate mistake */
-    AROUND_TWICE, /* around, and taken again by the stock step: needs a reentrant lock */
+    SPAN_NONE,         /* none outside the database */
+    SPAN_AROUND_TX,    /* released after COMMIT */
+    SPAN_INSIDE_TX,    /* released before COMMIT: the deliberate mistake */
+    SPAN_AROUND_TWICE, /* around, and taken again by the stock step: needs a reentrant lock */
 };
 
 /* Where the lock's fencing token is checked by the product's row. */
 enum fencing {
-    NO_FENCE,
-    ON_WRITE,    /* by the write alone: the usual picture, which is not enough */
-    BEFORE_READ, /* registered before the read, demanded by the write */
+    FENCE_NONE,
+    FENCE_ON_WRITE,    /* by the write alone: the usual picture, which is not enough */
+    FENCE_BEFORE_READ, /* registered before the read, demanded by the write */
 };
 
 /* One transaction for all, or the stock committed first and the order after it. */
-enum tx_scope { ONE_TX, TWO_TX };
+enum tx_scope { SCOPE_ONE_TX, SCOPE_TWO_TX };
 
 /* Does a worker place the waiting orders of a product one by one, or several together? */
-enum combining { ONE_BY_ONE, COMBINED_IN_POSTGRES, COMBINED_IN_REDIS, COMBINING_COUNT };
+enum combining { COMBINE_NONE, COMBINE_IN_POSTGRES, COMBINE_IN_REDIS, COMBINE_COUNT };
 
 struct placing;
 struct order_result;

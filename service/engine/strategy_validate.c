@@ -37,16 +37,18 @@ static bool has_valid_cells(const struct strategy *row, const struct complaint *
         unsigned last;
         const char *cell, *valid;
     } CELLS[] = {
-        {offsetof(struct strategy, guarantee), SAFE, "guarantee",
-         "UNSAFE, ONE_PROCESS, WHILE_LEASE_HOLDS or SAFE"},
-        {offsetof(struct strategy, span), AROUND_TWICE, "span of the lock",
-         "NO_LOCK, AROUND_TX, INSIDE_TX or AROUND_TWICE"},
-        {offsetof(struct strategy, fencing), BEFORE_READ, "fence", "NO_FENCE, ON_WRITE or BEFORE_READ"},
-        {offsetof(struct strategy, scope), TWO_TX, "number of transactions", "ONE_TX or TWO_TX"},
+        {offsetof(struct strategy, guarantee), GUARANTEE_SAFE, "guarantee",
+         "GUARANTEE_UNSAFE, GUARANTEE_ONE_PROCESS, GUARANTEE_WHILE_LEASE_HOLDS or GUARANTEE_SAFE"},
+        {offsetof(struct strategy, span), SPAN_AROUND_TWICE, "span of the lock",
+         "SPAN_NONE, SPAN_AROUND_TX, SPAN_INSIDE_TX or SPAN_AROUND_TWICE"},
+        {offsetof(struct strategy, fencing), FENCE_BEFORE_READ, "fence",
+         "FENCE_NONE, FENCE_ON_WRITE or FENCE_BEFORE_READ"},
+        {offsetof(struct strategy, scope), SCOPE_TWO_TX, "number of transactions",
+         "SCOPE_ONE_TX or SCOPE_TWO_TX"},
         {offsetof(struct strategy, isolation), DB_SERIALIZABLE, "isolation",
          "DB_READ_COMMITTED, DB_REPEATABLE_READ or DB_SERIALIZABLE"},
-        {offsetof(struct strategy, combining), COMBINING_COUNT - 1, "combining",
-         "ONE_BY_ONE, COMBINED_IN_POSTGRES or COMBINED_IN_REDIS"},
+        {offsetof(struct strategy, combining), COMBINE_COUNT - 1, "combining",
+         "COMBINE_NONE, COMBINE_IN_POSTGRES or COMBINE_IN_REDIS"},
     };
     for (size_t i = 0; i < sizeof CELLS / sizeof CELLS[0]; i++) {
         unsigned value;
@@ -57,18 +59,20 @@ static bool has_valid_cells(const struct strategy *row, const struct complaint *
     if (!row->title || !row->why)
         return wrong(complaint,
                      "its title or its explanation is missing; add both texts at the end of the row");
-    if (row->shown_by & ~(unsigned)(LOAD | SECOND_PROCESS | EXPIRY | CRASH))
-        return wrong(complaint,
-                     "what shows its flaw must be a combination of LOAD, SECOND_PROCESS, EXPIRY and CRASH");
-    if (row->guarantee != SAFE && row->shown_by == NOTHING)
+    if (row->shown_by &
+        ~(unsigned)(SHOWN_BY_LOAD | SHOWN_BY_SECOND_PROCESS | SHOWN_BY_EXPIRY | SHOWN_BY_CRASH))
         return wrong(
             complaint,
-            "it is not SAFE, but NOTHING shows its flaw; name what does (LOAD, SECOND_PROCESS, EXPIRY or "
-            "CRASH), or promise SAFE");
-    if (row->guarantee == SAFE && row->shown_by != NOTHING)
+            "what shows its flaw must be a combination of SHOWN_BY_LOAD, SHOWN_BY_SECOND_PROCESS, SHOWN_BY_EXPIRY and SHOWN_BY_CRASH");
+    if (row->guarantee != GUARANTEE_SAFE && row->shown_by == SHOWN_BY_NOTHING)
         return wrong(
             complaint,
-            "it is SAFE, but something is said to show its flaw; set that to NOTHING, or promise less");
+            "it is not GUARANTEE_SAFE, but SHOWN_BY_NOTHING shows its flaw; name what does (SHOWN_BY_LOAD, SHOWN_BY_SECOND_PROCESS, SHOWN_BY_EXPIRY or "
+            "SHOWN_BY_CRASH), or promise GUARANTEE_SAFE");
+    if (row->guarantee == GUARANTEE_SAFE && row->shown_by != SHOWN_BY_NOTHING)
+        return wrong(
+            complaint,
+            "it is GUARANTEE_SAFE, but something is said to show its flaw; set that to SHOWN_BY_NOTHING, or promise less");
     return true;
 }
 
@@ -107,49 +111,49 @@ static bool has_whole_lock(const struct lock_driver *lock, const struct complain
 static bool has_valid_lock(const struct strategy *row, const struct complaint *complaint)
 {
     const struct lock_driver *lock = row->lock;
-    if (!lock && row->span != NO_LOCK)
+    if (!lock && row->span != SPAN_NONE)
         return wrong(
             complaint,
-            "its span is %s, but its lock is NULL; name a lock of lock/lock.h, or set the span to NO_LOCK",
+            "its span is %s, but its lock is NULL; name a lock of lock/lock.h, or set the span to SPAN_NONE",
             span_name(row->span));
-    if (lock && row->span == NO_LOCK)
+    if (lock && row->span == SPAN_NONE)
         return wrong(
             complaint,
-            "it has a lock, but its span is NO_LOCK; set the span to AROUND_TX, or the lock to NULL");
+            "it has a lock, but its span is SPAN_NONE; set the span to SPAN_AROUND_TX, or the lock to NULL");
     if (lock && !has_whole_lock(lock, complaint))
         return false;
-    if (row->span == AROUND_TWICE && !lock->properties.reentrant)
+    if (row->span == SPAN_AROUND_TWICE && !lock->properties.reentrant)
         return wrong(
             complaint,
-            "its span is AROUND_TWICE, but a holder cannot take the lock '%s' again; choose a reentrant lock, or "
-            "set the span to AROUND_TX",
+            "its span is SPAN_AROUND_TWICE, but a holder cannot take the lock '%s' again; choose a reentrant lock, or "
+            "set the span to SPAN_AROUND_TX",
             lock->name);
     return true;
 }
 
 static bool has_valid_fence(const struct strategy *row, const struct complaint *complaint)
 {
-    bool before = row->fencing == BEFORE_READ;
+    bool before = row->fencing == FENCE_BEFORE_READ;
     if (row->take_stock == take_fenced && !before)
-        return wrong(complaint, "take_fenced demands a registered token; set the fence to BEFORE_READ");
-    if (row->take_stock == take_fence_on_write && row->fencing == NO_FENCE)
-        return wrong(complaint, "take_fence_on_write compares tokens; set the fence to ON_WRITE");
+        return wrong(complaint, "take_fenced demands a registered token; set the fence to FENCE_BEFORE_READ");
+    if (row->take_stock == take_fence_on_write && row->fencing == FENCE_NONE)
+        return wrong(complaint, "take_fence_on_write compares tokens; set the fence to FENCE_ON_WRITE");
     if (row->take_stock == take_checked && !row->lock)
         return wrong(
             complaint,
             "take_checked asks the lock whether it is still held, but there is no lock; choose a lock");
-    if (row->fencing == NO_FENCE)
+    if (row->fencing == FENCE_NONE)
         return true;
     if (!row->lock || !row->lock->server || !row->lock->properties.fenced)
         return wrong(
             complaint,
             "it has a fence, but its lock grants no tokens; choose one that does (redis_fenced, zookeeper_queue, "
-            "etcd_mutex), or set the fence to NO_FENCE");
-    if (before && row->span == INSIDE_TX)
+            "etcd_mutex), or set the fence to FENCE_NONE");
+    if (before && row->span == SPAN_INSIDE_TX)
         return wrong(
             complaint,
             "its token is registered before the transaction, but the lock is taken inside it; set the span to "
-            "AROUND_TX");
+            "SPAN_AROUND_TX");
     return true;
 }
 
@@ -158,19 +162,19 @@ static bool has_valid_fence(const struct strategy *row, const struct complaint *
 /* The workers combine orders by COMBINING, and such a batch neither goes through the engine's steps nor takes a lock. */
 static bool has_valid_combining(const struct strategy *row, const struct complaint *complaint)
 {
-    enum combining wanted = row->place == place_in_batch   ? COMBINED_IN_POSTGRES
-                            : row->place == place_in_redis ? COMBINED_IN_REDIS
-                                                           : ONE_BY_ONE;
-    if (row->combining != wanted && wanted == ONE_BY_ONE)
+    enum combining wanted = row->place == place_in_batch   ? COMBINE_IN_POSTGRES
+                            : row->place == place_in_redis ? COMBINE_IN_REDIS
+                                                           : COMBINE_NONE;
+    if (row->combining != wanted && wanted == COMBINE_NONE)
         return wrong(complaint,
-                     "its place function places one order at a time; set its combining to ONE_BY_ONE");
+                     "its place function places one order at a time; set its combining to COMBINE_NONE");
     if (row->combining != wanted)
         return wrong(complaint, "it has another combining than its place function; with %s set it to %s",
-                     wanted == COMBINED_IN_REDIS ? "place_in_redis" : "place_in_batch",
-                     wanted == COMBINED_IN_REDIS ? "COMBINED_IN_REDIS" : "COMBINED_IN_POSTGRES");
-    if (wanted != ONE_BY_ONE && row->lock)
+                     wanted == COMBINE_IN_REDIS ? "place_in_redis" : "place_in_batch",
+                     wanted == COMBINE_IN_REDIS ? "COMBINE_IN_REDIS" : "COMBINE_IN_POSTGRES");
+    if (wanted != COMBINE_NONE && row->lock)
         return wrong(complaint, "it combines orders, but has a lock, which no batch takes; set the lock to "
-                                "NULL and the span to NO_LOCK");
+                                "NULL and the span to SPAN_NONE");
     return true;
 }
 
@@ -186,15 +190,16 @@ static bool has_valid_steps(const struct strategy *row, const struct complaint *
         return false;
     if (row->max_tries < 1 || row->max_tries > TRIES_MAX)
         return wrong(complaint, "it has %d tries; it must have 1 to %d", row->max_tries, TRIES_MAX);
-    if (row->scope == TWO_TX && row->max_tries > 1)
+    if (row->scope == SCOPE_TWO_TX && row->max_tries > 1)
         return wrong(
             complaint,
-            "with TWO_TX the stock is committed first, and another try would take it again; set the tries to 1");
-    if (row->scope == TWO_TX && row->place == place_by_steps && strategy_stock_kind(row) != STOCK_COUNTER)
+            "with SCOPE_TWO_TX the stock is committed first, and another try would take it again; set the tries to 1");
+    if (row->scope == SCOPE_TWO_TX && row->place == place_by_steps &&
+        strategy_stock_kind(row) != STOCK_COUNTER)
         return wrong(
             complaint,
-            "with TWO_TX an order that fails gives its units back to the counter; choose a way of taking stock from the "
-            "counter, or set the number of transactions to ONE_TX");
+            "with SCOPE_TWO_TX an order that fails gives its units back to the counter; choose a way of taking stock from the "
+            "counter, or set the number of transactions to SCOPE_ONE_TX");
     return true;
 }
 

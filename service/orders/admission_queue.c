@@ -18,7 +18,7 @@ struct subqueue {
 
 struct product {
     int64_t id; /* first: the tree's key */
-    struct subqueue subqueues[COMBINING_COUNT];
+    struct subqueue subqueues[COMBINE_COUNT];
     size_t waiting, placing; /* orders */
     int batches;
     bool paused;
@@ -68,7 +68,7 @@ static struct product *find_or_add(struct admission_queue *q, int64_t id)
     if (p || !(p = calloc(1, sizeof *p)))
         return p;
     p->id = id;
-    for (int subqueue = 0; subqueue < COMBINING_COUNT; subqueue++)
+    for (int subqueue = 0; subqueue < COMBINE_COUNT; subqueue++)
         p->subqueues[subqueue].end = &p->subqueues[subqueue].first;
     if (tsearch(p, &q->products, by_id))
         return p;
@@ -106,14 +106,15 @@ static int64_t limit_of(const struct admission_queue *q, const struct product *p
 {
     if (p->id == 0)
         return 0;
-    return subqueue == ONE_BY_ONE ? settings_of(q, p)->product_limit : 1;
+    return subqueue == COMBINE_NONE ? settings_of(q, p)->product_limit : 1;
 }
 
 /* ---- subqueues ------------------------------------------------------------------------------------------------- */
 
 static void append(struct admission_queue *q, struct product *p, struct queued_order *order)
 {
-    struct subqueue *subqueue = &p->subqueues[p->id == 0 ? ONE_BY_ONE : strategy_of(q, p, order)->combining];
+    struct subqueue *subqueue =
+        &p->subqueues[p->id == 0 ? COMBINE_NONE : strategy_of(q, p, order)->combining];
     order->next = NULL;
     *subqueue->end = order;
     subqueue->end = &order->next;
@@ -142,7 +143,7 @@ static struct queued_order *remove_first(struct admission_queue *q, struct produ
 static struct subqueue *earliest(struct admission_queue *q, struct product *p, bool of_all)
 {
     struct subqueue *found = NULL;
-    for (int i = 0; i < COMBINING_COUNT; i++) {
+    for (int i = 0; i < COMBINE_COUNT; i++) {
         struct subqueue *subqueue = &p->subqueues[i];
         int64_t limit = limit_of(q, p, (enum combining)i);
         if (subqueue->first && (of_all || limit == 0 || subqueue->batches < limit) &&
@@ -295,7 +296,7 @@ static void hand_out_expired(struct admission_queue *q, struct product *p, struc
 
 static size_t orders_in_batch(enum combining kind)
 {
-    return kind == ONE_BY_ONE ? 1 : ORDER_BATCH_MAX;
+    return kind == COMBINE_NONE ? 1 : ORDER_BATCH_MAX;
 }
 
 /* Hands out the first orders of a subqueue, which is not empty and below its limit. */
@@ -460,7 +461,7 @@ static size_t room_of(const struct admission_queue *q, const struct product *p, 
 static void add_load(struct admission_queue *q, const struct product *p, struct admission_load *load)
 {
     load->placing += p->placing;
-    for (int i = 0; i < COMBINING_COUNT; i++) {
+    for (int i = 0; i < COMBINE_COUNT; i++) {
         const struct subqueue *subqueue = &p->subqueues[i];
         size_t ready = room_of(q, p, (enum combining)i);
         ready = ready < subqueue->waiting ? ready : subqueue->waiting;

@@ -41,7 +41,7 @@ static void on_step(struct observer *self, enum step step, int64_t value)
  * that the lock is its own, else where it has read. */
 static enum step think_after(const struct strategy *strategy)
 {
-    if (strategy->span == INSIDE_TX)
+    if (strategy->span == SPAN_INSIDE_TX)
         return STEP_UNLOCK;
     return strategy->take_stock == take_checked ? STEP_CHECK : STEP_READ;
 }

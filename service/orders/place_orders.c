@@ -58,7 +58,7 @@ static void place(struct placing *const *placings, size_t count, enum lock_statu
     struct placing *lead = placings[0];
     const struct strategy *strategy = lead->strategy;
     /* Stock in Redis is taken without PostgreSQL, once the schema is known to be in place. */
-    bool needs_database = strategy->combining != COMBINED_IN_REDIS || !db_schema_is_ready();
+    bool needs_database = strategy->combining != COMBINE_IN_REDIS || !db_schema_is_ready();
     if (needs_database)
         db_set_deadline(lead->db, lead->deadline_us, lead->lock_deadline_us);
     if (lock_status != LOCK_OK)
@@ -66,9 +66,9 @@ static void place(struct placing *const *placings, size_t count, enum lock_statu
                  strategy->lock->server ? strategy->lock->server->name : "lock", "its lock cannot be opened");
     else if (needs_database && db_ready_with_schema(lead->db) != DB_OK)
         fail_all(placings, count, ORDER_BACKEND_UNAVAILABLE, "postgresql", db_error(lead->db));
-    else if (strategy->combining == COMBINED_IN_REDIS)
+    else if (strategy->combining == COMBINE_IN_REDIS)
         create_in_redis(placings, count);
-    else if (strategy->combining == COMBINED_IN_POSTGRES)
+    else if (strategy->combining == COMBINE_IN_POSTGRES)
         create_batch(placings, count);
     else
         create_order(lead);
@@ -104,7 +104,7 @@ void place_orders(struct order_job *const *jobs, size_t count, const struct orde
     const struct strategy *strategy = batch->settings.strategy;
     enum lock_status lock_status;
     struct lock *lock = order_worker_lock(worker, strategy, &lock_status);
-    struct redis_stock *redis = strategy->combining == COMBINED_IN_REDIS ? order_worker_redis(worker) : NULL;
+    struct redis_stock *redis = strategy->combining == COMBINE_IN_REDIS ? order_worker_redis(worker) : NULL;
     if (lock)
         lock->lease_ms = batch->settings.lock_ttl_ms;
     uint64_t trips = db_round_trips(worker->db);
@@ -126,7 +126,7 @@ void place_orders(struct order_job *const *jobs, size_t count, const struct orde
         report(jobs[i], worker, i == 0 ? db_round_trips(worker->db) - trips : 0);
         order_reply(jobs[i]->x, placings[i]);
     }
-    if (strategy->combining != ONE_BY_ONE)
+    if (strategy->combining != COMBINE_NONE)
         metrics_batch(strategy, count);
     if (lock)
         metrics_lock_work(strategy, lock->round_trips - lock_trips, lock->wake_ups - wake_ups);

@@ -92,16 +92,16 @@ def test_every_trap_has_a_help_line_and_there_are_hints(name):
 
 
 WRONG_ROWS = {
-    "a span without a lock": ({"NO_LOCK,   NULL,": "AROUND_TX, NULL,"}, "but its lock is NULL; name a lock of lock/lock.h"),
+    "a span without a lock": ({"SPAN_NONE,   NULL,": "SPAN_AROUND_TX, NULL,"}, "but its lock is NULL; name a lock of lock/lock.h"),
     "tokens of a mutex": (
-        {"NO_LOCK,   NULL,           NO_FENCE,": "AROUND_TX, &process_mutex, ON_WRITE,"}, "its lock grants no tokens"),
+        {"SPAN_NONE,   NULL,           FENCE_NONE,": "SPAN_AROUND_TX, &process_mutex, FENCE_ON_WRITE,"}, "its lock grants no tokens"),
     "two transactions, and another try": (
-        {"ONE_TX": "TWO_TX", "take_read_write,     1": "take_read_write,     50"}, "set the tries to 1"),
+        {"SCOPE_ONE_TX": "SCOPE_TWO_TX", "take_read_write,     1": "take_read_write,     50"}, "set the tries to 1"),
     "no way of taking stock": ({"take_read_write,": "NULL,"}, "it has no way of taking stock"),
     "a copy of a lock": (
         {"/* clang-format off */": "static struct lock_driver copy;\n__attribute__((constructor)) static void fill(void) "
                                    "{ copy = redis_get_del; }\n/* clang-format off */",
-         "NO_LOCK,   NULL,": "AROUND_TX, &copy,"}, "its lock is a copy of 'redis-get-del'"),
+         "SPAN_NONE,   NULL,": "SPAN_AROUND_TX, &copy,"}, "its lock is a copy of 'redis-get-del'"),
 }  # fmt: skip
 
 
@@ -184,11 +184,11 @@ def test_the_solution_passes_and_is_shown_only_then(servers, tmp_path, name):
 
 TRAPS = {
     "one try where another order may have been quicker": ("0-example", 1, {"take_for_update,     1": "take_optimistic,     1"}),
-    "stock and order in two transactions": ("0-example", 2, {"ONE_TX": "TWO_TX"}),
+    "stock and order in two transactions": ("0-example", 2, {"SCOPE_ONE_TX": "SCOPE_TWO_TX"}),
     "a mutex, which the other process does not see": (
-        "0-example", 3, {"NO_LOCK,   NULL, ": "AROUND_TX, &process_mutex, ", "take_for_update": "take_read_write"}),
-    "stock taken in a transaction of its own": ("1-guard", 4, {"ONE_TX": "TWO_TX"}),
-    "no fence": ("5-fence", 1, {"BEFORE_READ,": "NO_FENCE,", "AND fence_redis = $4": "AND $4::bigint >= 0"}),
+        "0-example", 3, {"SPAN_NONE,   NULL, ": "SPAN_AROUND_TX, &process_mutex, ", "take_for_update": "take_read_write"}),
+    "stock taken in a transaction of its own": ("1-guard", 4, {"SCOPE_ONE_TX": "SCOPE_TWO_TX"}),
+    "no fence": ("5-fence", 1, {"FENCE_BEFORE_READ,": "FENCE_NONE,", "AND fence_redis = $4": "AND $4::bigint >= 0"}),
     "more than nothing is not enough": ("1-guard", 2, {"count >= $2": "count > 0"}),
     "too strict by one": ("1-guard", 0, {"count >= $2": "count > $2"}),
     "no row is no error": ("1-guard", 1, {"PQntuples(row) == 0": "PQntuples(row) < 0"}),
@@ -213,7 +213,7 @@ TRAPS = {
                        "return redis.call('DEL', KEYS[1])"}),
     "an owner's name that all share": ("4-setnx", 2, {"lock_random_token(token)": "strcpy(token, \"me\")"}),
     "checked by the write alone": (
-        "5-fence", 2, {"BEFORE_READ,": "ON_WRITE,", "fence_redis = $4 AND": "fence_redis <= $4 AND",
+        "5-fence", 2, {"FENCE_BEFORE_READ,": "FENCE_ON_WRITE,", "fence_redis = $4 AND": "fence_redis <= $4 AND",
                        "version = version + 1,": "version = version + 1, fence_redis = $4,"}),
 }  # fmt: skip
 
@@ -267,7 +267,7 @@ def test_what_does_not_compile_is_told_in_the_compilers_words(servers, tmp_path)
 
 
 def test_a_row_that_promises_less_is_not_taken(servers, tmp_path):
-    less = changed("0-example", "SAFE,              NOTHING", "UNSAFE,            LOAD   ")
+    less = changed("0-example", "GUARANTEE_SAFE,              SHOWN_BY_NOTHING", "GUARANTEE_UNSAFE,            SHOWN_BY_LOAD   ")
     text, results = judge(servers, tmp_path / "x", "0-example", less)
     assert results["status"] == "error" and "promises 'unsafe'" in text
 

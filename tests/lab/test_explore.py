@@ -411,7 +411,7 @@ MUTANTS = {
         {'if (etcd_number(etcd_found(reply, 0), "create_revision") != place->created)': "if (place->created < 0)"},
         ["etcd", *EXPIRE]),
     "unlocked before COMMIT": (
-        "service/engine/create_order.c", {"    if (s->span == INSIDE_TX)\n        unlock(p, outcome);": "    unlock(p, outcome);"},
+        "service/engine/create_order.c", {"    if (s->span == SPAN_INSIDE_TX)\n        unlock(p, outcome);": "    unlock(p, outcome);"},
         ["mutex"]),
 }  # fmt: skip
 

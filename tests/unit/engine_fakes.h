@@ -242,7 +242,8 @@ static struct db fake_db;
 
 static bool holds_outside(void)
 {
-    return fake.placing->strategy->span == AROUND_TX || fake.placing->strategy->span == AROUND_TWICE;
+    return fake.placing->strategy->span == SPAN_AROUND_TX ||
+           fake.placing->strategy->span == SPAN_AROUND_TWICE;
 }
 
 /* What holds at every call to the database. */
@@ -335,7 +336,7 @@ static enum take_status take_fake(struct db *db, const struct stock_want *want, 
          "another order's stock");
     rule(strcmp(want->updated_by, FAKE_INSTANCE) == 0, "stock taken in another name");
     rule(want->observer == fake.placing->observer, "the policy has another observer");
-    rule(fake.placing->strategy->fencing == NO_FENCE
+    rule(fake.placing->strategy->fencing == FENCE_NONE
              ? !want->fence.service
              : strcmp(want->fence.service, "fake server") == 0 && want->fence.token == fake.fence,
          "the policy has another fence");
@@ -367,7 +368,7 @@ enum db_status fence_register(struct db *db, int64_t product_id, const struct fe
     rule(db == &fake_db && product_id == FAKE_PRODUCT, "another product's fence");
     rule(strcmp(fence->service, "fake server") == 0 && fence->token == fake.fence, "another fence");
     rule(fake.grants && !fake.tx_open, "a fence that is not committed by itself, under the lock");
-    rule(fake.placing->strategy->fencing == BEFORE_READ, "a fence that the strategy does not have");
+    rule(fake.placing->strategy->fencing == FENCE_BEFORE_READ, "a fence that the strategy does not have");
     const char *result = db_call("fence");
     bool old = strcmp(result, "old") == 0, no_product = strcmp(result, "no-product") == 0;
     *ret_registered = strcmp(result, "ok") == 0;
@@ -419,7 +420,7 @@ enum db_status db_commit(struct db *db)
     (void)db;
     rule(fake.tx_open, "a COMMIT without a transaction");
     rule(!fake.tx_failed, "a COMMIT after a failure");
-    rule(fake.placing->strategy->span != INSIDE_TX || !fake.grants,
+    rule(fake.placing->strategy->span != SPAN_INSIDE_TX || !fake.grants,
          "a COMMIT before the inner lock is released");
     rule(!holds_outside() || fake.tx_count == 2 || fake.grants, "a COMMIT after the outer lock was released");
     fake.tx_open = false;
@@ -430,7 +431,7 @@ void db_rollback(struct db *db)
 {
     (void)db;
     rule(fake.tx_open, "a ROLLBACK without a transaction");
-    rule(fake.placing->strategy->span != INSIDE_TX || !fake.grants,
+    rule(fake.placing->strategy->span != SPAN_INSIDE_TX || !fake.grants,
          "a ROLLBACK before the inner lock is released");
     fake.tx_open = false;
     db_call("rollback");
@@ -555,8 +556,8 @@ static enum lock_status fake_acquire(struct lock *lock, const char *key, int64_t
          "the wait for the lock is cut short");
     rule(lock->observer == p->observer, "the lock has another observer");
     bool first = fake.grants == 0;
-    rule(first || p->strategy->span == AROUND_TWICE, "a lock that is held is taken again");
-    rule(fake.tx_open == (p->strategy->span == INSIDE_TX || !first),
+    rule(first || p->strategy->span == SPAN_AROUND_TWICE, "a lock that is held is taken again");
+    rule(fake.tx_open == (p->strategy->span == SPAN_INSIDE_TX || !first),
          "the lock is taken on the wrong side of BEGIN");
     rule(!fake.tx_failed || !fake.tx_open, "a lock is taken after a failure");
 
@@ -590,7 +591,7 @@ static enum lock_status fake_release(struct lock *lock, struct lock_grant *grant
     rule(lock == fake.placing->lock, "another lock is released");
     rule(ours, "a lock is released that is not held");
     rule(!holds_outside() || !fake.tx_open, "the outer lock is released before the transaction has ended");
-    rule(fake.placing->strategy->span != INSIDE_TX || fake.tx_open,
+    rule(fake.placing->strategy->span != SPAN_INSIDE_TX || fake.tx_open,
          "the inner lock is released after the transaction");
     if (ours)
         fake.grants &= ~(1ul << number);
@@ -627,7 +628,7 @@ static struct strategy strategy_of(const struct shape *shape)
     return (struct strategy){
         .name = shape->name,
         .span = shape->span,
-        .lock = shape->span == NO_LOCK ? NULL : &fake_driver,
+        .lock = shape->span == SPAN_NONE ? NULL : &fake_driver,
         .scope = shape->scope,
         .fencing = shape->fencing,
         .isolation = shape->tries_again ? DB_SERIALIZABLE : DB_READ_COMMITTED,
@@ -661,7 +662,7 @@ static void fake_prepare(struct fake_order *order, const struct shape *shape, bo
     order->placing.strategy = &order->strategy;
     order->placing.request = &order->request;
     order->placing.db = &fake_db;
-    order->placing.lock = shape->span == NO_LOCK ? NULL : &fake_lock;
+    order->placing.lock = shape->span == SPAN_NONE ? NULL : &fake_lock;
     order->placing.observer = observed ? &fake_observer : NULL;
     order->placing.unsold = fake_unsold;
     order->placing.instance = FAKE_INSTANCE;

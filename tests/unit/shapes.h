@@ -15,17 +15,17 @@ struct shape {
 };
 
 static const struct shape shapes[] = {
-    {"plain", NO_LOCK, ONE_TX, NO_FENCE, false, place_by_steps},
-    {"around", AROUND_TX, ONE_TX, NO_FENCE, false, place_by_steps},
-    {"inside", INSIDE_TX, ONE_TX, NO_FENCE, false, place_by_steps},
-    {"twice", AROUND_TWICE, TWO_TX, NO_FENCE, false, place_by_steps},
-    {"fence-on-write", AROUND_TX, ONE_TX, ON_WRITE, false, place_by_steps},
-    {"fenced", AROUND_TX, ONE_TX, BEFORE_READ, false, place_by_steps},
-    {"retry", NO_LOCK, ONE_TX, NO_FENCE, true, place_by_steps},
-    {"in-one", NO_LOCK, ONE_TX, NO_FENCE, false, place_in_one_statement},
-    {"around-retry", AROUND_TX, ONE_TX, NO_FENCE, true,
+    {"plain", SPAN_NONE, SCOPE_ONE_TX, FENCE_NONE, false, place_by_steps},
+    {"around", SPAN_AROUND_TX, SCOPE_ONE_TX, FENCE_NONE, false, place_by_steps},
+    {"inside", SPAN_INSIDE_TX, SCOPE_ONE_TX, FENCE_NONE, false, place_by_steps},
+    {"twice", SPAN_AROUND_TWICE, SCOPE_TWO_TX, FENCE_NONE, false, place_by_steps},
+    {"fence-on-write", SPAN_AROUND_TX, SCOPE_ONE_TX, FENCE_ON_WRITE, false, place_by_steps},
+    {"fenced", SPAN_AROUND_TX, SCOPE_ONE_TX, FENCE_BEFORE_READ, false, place_by_steps},
+    {"retry", SPAN_NONE, SCOPE_ONE_TX, FENCE_NONE, true, place_by_steps},
+    {"in-one", SPAN_NONE, SCOPE_ONE_TX, FENCE_NONE, false, place_in_one_statement},
+    {"around-retry", SPAN_AROUND_TX, SCOPE_ONE_TX, FENCE_NONE, true,
      place_by_steps}, /* no row yet; the engine must do it right anyway */
-    {"inside-retry", INSIDE_TX, ONE_TX, NO_FENCE, true, place_by_steps}, /* likewise */
+    {"inside-retry", SPAN_INSIDE_TX, SCOPE_ONE_TX, FENCE_NONE, true, place_by_steps}, /* likewise */
 };
 
 #endif

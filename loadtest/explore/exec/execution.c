@@ -67,8 +67,9 @@ bool execution_open(struct execution *execution, struct product_schema *schema, 
         }
     enum lock_status status = lock_admin_open(settings->strategy->lock, &execution->lock_admin);
     /* In one process a local lock in front would hide that what is behind it has ended. */
-    execution->own_processes = settings->faults & (EXPIRY | CRASH) && execution->lock_admin &&
-                               settings->strategy->guarantee == WHILE_LEASE_HOLDS;
+    execution->own_processes = settings->faults & (SHOWN_BY_EXPIRY | SHOWN_BY_CRASH) &&
+                               execution->lock_admin &&
+                               settings->strategy->guarantee == GUARANTEE_WHILE_LEASE_HOLDS;
     if (status != LOCK_OK)
         snprintf(execution->error, sizeof execution->error, "%s: %s", settings->strategy->lock->name,
                  lock_status_name(status));
@@ -303,7 +304,8 @@ bool execution_is_doubtful(void *self)
     enum { RUN_AGAIN = 2 };
     struct execution *execution = self;
     bool unexpected = execution->ending.failed ||
-                      (execution->ending.stuck && execution->settings.strategy->guarantee != UNSAFE);
+                      (execution->ending.stuck &&
+                       execution->settings.strategy->guarantee != GUARANTEE_UNSAFE);
     if (unexpected && execution->doubts++ < RUN_AGAIN)
         return true;
     execution->doubts = 0;

@@ -11,7 +11,7 @@
 
 enum { PROFILE_MAX = 24 };
 
-/* A fault beside EXPIRY and CRASH of enum shown_by: an order's wait for another order reaches its time limit. */
+/* A fault beside SHOWN_BY_EXPIRY and SHOWN_BY_CRASH of enum shown_by: an order's wait for another order reaches its time limit. */
 enum { WAITS_END = 1 << 16 };
 
 struct execution_settings {
@@ -19,7 +19,8 @@ struct execution_settings {
     size_t actors;
     int64_t stock;
     int64_t quantities[ACTORS_MAX];
-    unsigned faults; /* EXPIRY, CRASH (enum shown_by) and WAITS_END, or-ed: one such fault in each schedule */
+    unsigned
+        faults; /* SHOWN_BY_EXPIRY, SHOWN_BY_CRASH (enum shown_by) and WAITS_END, or-ed: one such fault in each schedule */
     bool follows_script; /* any number of faults, and those that only scripts may have */
     unsigned
         never; /* bits of figures_parse: judge by these figures; 0: by what the strategy's row promises */

@@ -27,13 +27,13 @@ static bool lock_can_end(const struct execution *execution, const struct actor *
 static bool can_expire(const struct execution *execution, const struct actor *actor)
 {
     bool is_there = actor->state != ACTOR_CRASHED || execution->settings.follows_script;
-    return is_there && execution->settings.faults & EXPIRY && lock_can_end(execution, actor);
+    return is_there && execution->settings.faults & SHOWN_BY_EXPIRY && lock_can_end(execution, actor);
 }
 
 static bool can_crash(const struct execution *execution, const struct actor *actor)
 {
     bool is_there = actor->state != ACTOR_ENDED && actor->state != ACTOR_CRASHED;
-    return execution->settings.faults & CRASH && is_there && has_begun(execution, actor->index);
+    return execution->settings.faults & SHOWN_BY_CRASH && is_there && has_begun(execution, actor->index);
 }
 
 static bool can_be_cut(const struct execution *execution, const struct actor *actor)

@@ -114,7 +114,7 @@ static json_t *search(const struct explore_plan *plan, const struct strategy *st
                                           .faults = plan->faults,
                                           .never = plan->never};
     memcpy(settings.quantities, plan->quantities, sizeof settings.quantities);
-    if (!strategy->lock && plan->faults == EXPIRY)
+    if (!strategy->lock && plan->faults == SHOWN_BY_EXPIRY)
         settings.faults = 0; /* nothing that could end */
     struct campaign *campaign = malloc(sizeof *campaign);
     if (!campaign)

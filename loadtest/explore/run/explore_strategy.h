@@ -9,7 +9,7 @@
 struct explore_plan {
     int64_t actors, stock;
     int64_t quantities[ACTORS_MAX];
-    unsigned faults; /* as execution_settings: 0, EXPIRY, CRASH or WAITS_END */
+    unsigned faults; /* as execution_settings: 0, SHOWN_BY_EXPIRY, SHOWN_BY_CRASH or WAITS_END */
     unsigned never;  /* as execution_settings */
     struct campaign_limits limits;
     const char *checkpoints; /* a folder for them; NULL: none */

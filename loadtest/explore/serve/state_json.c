@@ -247,8 +247,8 @@ static json_t *database_json(const struct execution *execution, const struct dat
     return json_pack("{s:I, s:I, s:I, s:o, s:o, s:o}", "left", (json_int_t)view->audit.left, "sold",
                      (json_int_t)view->audit.sold, "orders", (json_int_t)view->audit.orders, "row_locked_by",
                      names_of(execution, view->row_holders), "uncommitted", unseen, "fence",
-                     execution->settings.strategy->fencing == NO_FENCE ? json_null()
-                                                                       : json_integer(view->row_fence));
+                     execution->settings.strategy->fencing == FENCE_NONE ? json_null()
+                                                                         : json_integer(view->row_fence));
 }
 
 /* ---- the whole ------------------------------------------------------------------------------------------------ */

@@ -107,7 +107,8 @@ static json_t *read_scenario(const json_t *question, struct scenario *ret_scenar
     const char *why_not = explore_not_possible(settings->strategy);
     if (why_not)
         return invalid("%s: %s", settings->strategy->name, why_not);
-    settings->faults = EXPIRY | CRASH; /* whether the script has them or not: there are buttons for them */
+    settings->faults = SHOWN_BY_EXPIRY |
+                       SHOWN_BY_CRASH; /* whether the script has them or not: there are buttons for them */
     settings->follows_script = true;
     return NULL;
 }
@@ -241,8 +242,8 @@ static json_t *answer_search(struct stepper *stepper, const struct execution_set
 {
     struct explore_plan plan = {.actors = (int64_t)settings->actors,
                                 .stock = settings->stock,
-                                .faults = strcmp(faults, "expire") == 0  ? EXPIRY
-                                          : strcmp(faults, "crash") == 0 ? CRASH
+                                .faults = strcmp(faults, "expire") == 0  ? SHOWN_BY_EXPIRY
+                                          : strcmp(faults, "crash") == 0 ? SHOWN_BY_CRASH
                                                                          : 0,
                                 .limits = {.bound = NO_BOUND, .time_ms = SHORT_SEARCH_MS, .seed = 1}};
     memcpy(plan.quantities, settings->quantities, sizeof plan.quantities);

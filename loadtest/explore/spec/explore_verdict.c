@@ -10,7 +10,7 @@
 /* A deadlock is wrong if the strategy does not retry: the victim's client is refused without a reason. */
 static bool deadlock_is_wrong(const struct execution_settings *settings)
 {
-    return settings->strategy->guarantee != UNSAFE && settings->strategy->max_tries <= 1;
+    return settings->strategy->guarantee != GUARANTEE_UNSAFE && settings->strategy->max_tries <= 1;
 }
 
 bool execution_breaks_promise(const struct execution *execution)
@@ -42,8 +42,8 @@ enum verdict explore_verdict(const struct execution_settings *settings, const st
 {
     if (settings->never)
         return totals->bad > 0 ? VERDICT_BROKEN : complete ? VERDICT_OK : VERDICT_UNKNOWN;
-    bool flaw_may_show = settings->strategy->shown_by & (LOAD | settings->faults);
-    bool unsafe = settings->strategy->guarantee == UNSAFE;
+    bool flaw_may_show = settings->strategy->shown_by & (SHOWN_BY_LOAD | settings->faults);
+    bool unsafe = settings->strategy->guarantee == GUARANTEE_UNSAFE;
     /* Who promises nothing may have more flaws than the one that the row is about, and in some order of steps a lock
      * may be stuck by itself. */
     bool may_be_bad = flaw_may_show || (unsafe && (settings->faults || totals->bad == totals->stuck));

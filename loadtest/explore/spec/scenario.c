@@ -91,10 +91,10 @@ static bool read_settings(struct reader *reader, struct scenario *scenario)
 /* The faults that a script makes, as many as it likes. */
 static void allow_faults(struct scenario *scenario)
 {
-    static const unsigned NEEDED[TRANSITION_KIND_COUNT] = {[TRANSITION_EXPIRE] = EXPIRY,
-                                                           [TRANSITION_CRASH] = CRASH,
-                                                           [TRANSITION_RESTART] = EXPIRY,
-                                                           [TRANSITION_CUT] = EXPIRY,
+    static const unsigned NEEDED[TRANSITION_KIND_COUNT] = {[TRANSITION_EXPIRE] = SHOWN_BY_EXPIRY,
+                                                           [TRANSITION_CRASH] = SHOWN_BY_CRASH,
+                                                           [TRANSITION_RESTART] = SHOWN_BY_EXPIRY,
+                                                           [TRANSITION_CUT] = SHOWN_BY_EXPIRY,
                                                            [TRANSITION_TIMEOUT] = WAITS_END};
     scenario->settings.follows_script = true;
     for (size_t i = 0; i < scenario->script.count; i++)
@@ -104,7 +104,7 @@ static void allow_faults(struct scenario *scenario)
 static const struct {
     const char *name;
     unsigned faults;
-} FAULTS[] = {{"none", 0}, {"expire", EXPIRY}, {"crash", CRASH}, {"timeout", WAITS_END}};
+} FAULTS[] = {{"none", 0}, {"expire", SHOWN_BY_EXPIRY}, {"crash", SHOWN_BY_CRASH}, {"timeout", WAITS_END}};
 
 enum { FAULTS_COUNT = sizeof FAULTS / sizeof FAULTS[0] };
 

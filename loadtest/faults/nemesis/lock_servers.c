@@ -171,7 +171,7 @@ static bool restore_fences(struct fault_run *run)
     for (size_t i = 0; i < run->count; i++) {
         const struct fault_subject *subject = &run->subjects[i];
         AUTO_RESULT rows = NULL;
-        if (subject->strategy->fencing == NO_FENCE || !fault_lock_on(subject->strategy, "redis"))
+        if (subject->strategy->fencing == FENCE_NONE || !fault_lock_on(subject->strategy, "redis"))
             continue;
         struct db *db = site_db(run->site);
         if (!db ||

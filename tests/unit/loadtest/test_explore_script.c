@@ -100,7 +100,7 @@ static void a_file_is_read(void **state)
     assert_int_equal(one->line, 4);
     assert_int_equal(one->expectation_count, 4);
     assert_true(all->all && !one->all);
-    assert_int_equal(all->settings.faults, EXPIRY | CRASH);
+    assert_int_equal(all->settings.faults, SHOWN_BY_EXPIRY | SHOWN_BY_CRASH);
     assert_int_equal(all->settings.stock, 3);
     assert_int_equal(all->expectation_count, 3);
 }

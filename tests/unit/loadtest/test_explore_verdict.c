@@ -37,7 +37,7 @@ static void a_flaw_that_is_shown_or_not(void **state)
     ample.stock = 2;
     assert_int_equal(explore_verdict(&ample, &(struct totals){.schedules = 10}, true), VERDICT_UNKNOWN);
     struct execution_settings crash = settings_of("redis-setnx-forever");
-    crash.faults = CRASH;
+    crash.faults = SHOWN_BY_CRASH;
     assert_int_equal(explore_verdict(&crash, &(struct totals){.schedules = 10}, true), VERDICT_NOT_CAUGHT);
 }
 

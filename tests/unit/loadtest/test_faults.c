@@ -103,7 +103,7 @@ static void a_safe_strategy_keeps_its_stock_under_every_fault(void **state)
     for (size_t i = 0; i < fault_count; i++)
         for (size_t j = 0; j < strategy_count; j++) {
             unsigned is = faults[i].expected(&strategies[j]);
-            if (strategies[j].guarantee == SAFE && is)
+            if (strategies[j].guarantee == GUARANTEE_SAFE && is)
                 assert_true(is & I1_NOT_OVERSOLD);
         }
 }

@@ -214,7 +214,7 @@ static void test_strategies_that_cannot_be_read(void **state)
         "{\"name\":\"x\",\"guarantee\":\"unsafe\",\"shown_by\":[\"load\",\"crash\"]}", 0, NULL);
     struct subject subject;
     assert_true(subject_read(strategy, &subject));
-    assert_int_equal(subject.shown_by, LOAD | CRASH);
+    assert_int_equal(subject.shown_by, SHOWN_BY_LOAD | SHOWN_BY_CRASH);
     assert_true(subject.available);
     assert_string_equal(subject.kind, "counter");
 }

@@ -16,50 +16,60 @@ static const struct {
     struct evidence evidence;
     enum verdict verdict;
 } CASES[] = {
-    {"safe and clean", {SAFE, NOTHING, 1, CLEAN}, VERDICT_OK},
-    {"safe and clean with two processes", {SAFE, NOTHING, 2, CLEAN}, VERDICT_OK},
-    {"safe and oversold", {SAFE, NOTHING, 1, OVERSOLD}, VERDICT_BROKEN},
-    {"safe, and units are gone", {SAFE, NOTHING, 1, UNITS_LOST}, VERDICT_BROKEN},
+    {"safe and clean", {GUARANTEE_SAFE, SHOWN_BY_NOTHING, 1, CLEAN}, VERDICT_OK},
+    {"safe and clean with two processes", {GUARANTEE_SAFE, SHOWN_BY_NOTHING, 2, CLEAN}, VERDICT_OK},
+    {"safe and oversold", {GUARANTEE_SAFE, SHOWN_BY_NOTHING, 1, OVERSOLD}, VERDICT_BROKEN},
+    {"safe, and units are gone", {GUARANTEE_SAFE, SHOWN_BY_NOTHING, 1, UNITS_LOST}, VERDICT_BROKEN},
 
-    {"unsafe and caught", {UNSAFE, LOAD, 1, OVERSOLD}, VERDICT_OVERSOLD_AS_EXPECTED},
-    {"unsafe and clean", {UNSAFE, LOAD, 1, CLEAN}, VERDICT_NOT_CAUGHT},
-    {"unsafe, and units are gone", {UNSAFE, LOAD, 1, UNITS_LOST}, VERDICT_NOT_CAUGHT},
-    {"unsafe by expiry, clean", {UNSAFE, EXPIRY, 2, CLEAN}, VERDICT_FLAWED},
-    {"unsafe by crash, clean", {UNSAFE, CRASH, 1, CLEAN}, VERDICT_FLAWED},
-    {"unsafe by expiry, caught all the same", {UNSAFE, EXPIRY, 1, OVERSOLD}, VERDICT_OVERSOLD_AS_EXPECTED},
+    {"unsafe and caught", {GUARANTEE_UNSAFE, SHOWN_BY_LOAD, 1, OVERSOLD}, VERDICT_OVERSOLD_AS_EXPECTED},
+    {"unsafe and clean", {GUARANTEE_UNSAFE, SHOWN_BY_LOAD, 1, CLEAN}, VERDICT_NOT_CAUGHT},
+    {"unsafe, and units are gone", {GUARANTEE_UNSAFE, SHOWN_BY_LOAD, 1, UNITS_LOST}, VERDICT_NOT_CAUGHT},
+    {"unsafe by expiry, clean", {GUARANTEE_UNSAFE, SHOWN_BY_EXPIRY, 2, CLEAN}, VERDICT_FLAWED},
+    {"unsafe by crash, clean", {GUARANTEE_UNSAFE, SHOWN_BY_CRASH, 1, CLEAN}, VERDICT_FLAWED},
+    {"unsafe by expiry, caught all the same",
+     {GUARANTEE_UNSAFE, SHOWN_BY_EXPIRY, 1, OVERSOLD},
+     VERDICT_OVERSOLD_AS_EXPECTED},
 
-    {"one process, clean", {ONE_PROCESS, SECOND_PROCESS, 1, CLEAN}, VERDICT_FLAWED},
-    {"one process, oversold", {ONE_PROCESS, SECOND_PROCESS, 1, OVERSOLD}, VERDICT_BROKEN},
-    {"two processes, caught", {ONE_PROCESS, SECOND_PROCESS, 2, OVERSOLD}, VERDICT_OVERSOLD_AS_EXPECTED},
-    {"two processes, clean", {ONE_PROCESS, SECOND_PROCESS, 2, CLEAN}, VERDICT_NOT_CAUGHT},
+    {"one process, clean", {GUARANTEE_ONE_PROCESS, SHOWN_BY_SECOND_PROCESS, 1, CLEAN}, VERDICT_FLAWED},
+    {"one process, oversold", {GUARANTEE_ONE_PROCESS, SHOWN_BY_SECOND_PROCESS, 1, OVERSOLD}, VERDICT_BROKEN},
+    {"two processes, caught",
+     {GUARANTEE_ONE_PROCESS, SHOWN_BY_SECOND_PROCESS, 2, OVERSOLD},
+     VERDICT_OVERSOLD_AS_EXPECTED},
+    {"two processes, clean", {GUARANTEE_ONE_PROCESS, SHOWN_BY_SECOND_PROCESS, 2, CLEAN}, VERDICT_NOT_CAUGHT},
     {"a second flaw, by crash, changes nothing",
-     {ONE_PROCESS, SECOND_PROCESS | CRASH, 2, CLEAN},
+     {GUARANTEE_ONE_PROCESS, SHOWN_BY_SECOND_PROCESS | SHOWN_BY_CRASH, 2, CLEAN},
      VERDICT_NOT_CAUGHT},
 
-    {"leased and clean", {WHILE_LEASE_HOLDS, EXPIRY, 2, CLEAN}, VERDICT_FLAWED},
-    {"leased and oversold", {WHILE_LEASE_HOLDS, EXPIRY, 2, OVERSOLD}, VERDICT_BROKEN},
+    {"leased and clean", {GUARANTEE_WHILE_LEASE_HOLDS, SHOWN_BY_EXPIRY, 2, CLEAN}, VERDICT_FLAWED},
+    {"leased and oversold", {GUARANTEE_WHILE_LEASE_HOLDS, SHOWN_BY_EXPIRY, 2, OVERSOLD}, VERDICT_BROKEN},
 
-    {"no server for it", {SAFE, NOTHING, 1, .available = false}, VERDICT_UNAVAILABLE},
-    {"somebody else wrote", {SAFE, NOTHING, 1, OVERSOLD, .mixed = true}, VERDICT_MIXED},
-    {"an answer was lost", {UNSAFE, LOAD, 1, OVERSOLD, .answers_wrong = true}, VERDICT_BROKEN},
-    {"nothing was sold", {SAFE, NOTHING, 1, CLEAN, .sold_nothing = true}, VERDICT_BROKEN},
-    {"an amount is wrong", {UNSAFE, LOAD, 1, OVERSOLD, .amounts_wrong = true}, VERDICT_BROKEN},
+    {"no server for it", {GUARANTEE_SAFE, SHOWN_BY_NOTHING, 1, .available = false}, VERDICT_UNAVAILABLE},
+    {"somebody else wrote", {GUARANTEE_SAFE, SHOWN_BY_NOTHING, 1, OVERSOLD, .mixed = true}, VERDICT_MIXED},
+    {"an answer was lost",
+     {GUARANTEE_UNSAFE, SHOWN_BY_LOAD, 1, OVERSOLD, .answers_wrong = true},
+     VERDICT_BROKEN},
+    {"nothing was sold", {GUARANTEE_SAFE, SHOWN_BY_NOTHING, 1, CLEAN, .sold_nothing = true}, VERDICT_BROKEN},
+    {"an amount is wrong",
+     {GUARANTEE_UNSAFE, SHOWN_BY_LOAD, 1, OVERSOLD, .amounts_wrong = true},
+     VERDICT_BROKEN},
 
-    {"safe, and somebody was refused", {SAFE, NOTHING, 2, CLEAN, .refused = true}, VERDICT_BROKEN},
+    {"safe, and somebody was refused",
+     {GUARANTEE_SAFE, SHOWN_BY_NOTHING, 2, CLEAN, .refused = true},
+     VERDICT_BROKEN},
     {"leased, and somebody was refused",
-     {WHILE_LEASE_HOLDS, EXPIRY, 2, CLEAN, .refused = true},
+     {GUARANTEE_WHILE_LEASE_HOLDS, SHOWN_BY_EXPIRY, 2, CLEAN, .refused = true},
      VERDICT_BROKEN},
     {"leased, and its lock stays",
-     {WHILE_LEASE_HOLDS, EXPIRY, 2, CLEAN, .lock_leaked = true},
+     {GUARANTEE_WHILE_LEASE_HOLDS, SHOWN_BY_EXPIRY, 2, CLEAN, .lock_leaked = true},
      VERDICT_BROKEN},
     {"a lost update brings units back",
-     {UNSAFE, LOAD, 1, OVERSOLD, .refused = true},
+     {GUARANTEE_UNSAFE, SHOWN_BY_LOAD, 1, OVERSOLD, .refused = true},
      VERDICT_OVERSOLD_AS_EXPECTED},
-    {"safe with errors", {SAFE, NOTHING, 2, CLEAN, .failed = true}, VERDICT_BROKEN},
+    {"safe with errors", {GUARANTEE_SAFE, SHOWN_BY_NOTHING, 2, CLEAN, .failed = true}, VERDICT_BROKEN},
     {"leased with errors of its server",
-     {WHILE_LEASE_HOLDS, EXPIRY, 2, CLEAN, .failed = true},
+     {GUARANTEE_WHILE_LEASE_HOLDS, SHOWN_BY_EXPIRY, 2, CLEAN, .failed = true},
      VERDICT_FLAWED},
-    {"safe with deadlocks", {SAFE, NOTHING, 1, CLEAN, .conflicted = true}, VERDICT_BROKEN},
+    {"safe with deadlocks", {GUARANTEE_SAFE, SHOWN_BY_NOTHING, 1, CLEAN, .conflicted = true}, VERDICT_BROKEN},
 };
 
 static void test_cases(void **state)
@@ -78,21 +88,22 @@ static void test_cases(void **state)
 /* What must hold, said from the verdict's side; NULL if it does. */
 static const char *violated(const struct evidence *e, enum verdict v)
 {
-    bool covered = e->guarantee == SAFE || e->guarantee == WHILE_LEASE_HOLDS ||
-                   (e->guarantee == ONE_PROCESS && e->instances == 1);
-    bool shown = (e->shown_by & LOAD) || ((e->shown_by & SECOND_PROCESS) && e->instances > 1);
+    bool covered = e->guarantee == GUARANTEE_SAFE || e->guarantee == GUARANTEE_WHILE_LEASE_HOLDS ||
+                   (e->guarantee == GUARANTEE_ONE_PROCESS && e->instances == 1);
+    bool shown = (e->shown_by & SHOWN_BY_LOAD) ||
+                 ((e->shown_by & SHOWN_BY_SECOND_PROCESS) && e->instances > 1);
     bool sound = e->available && !e->mixed && !e->answers_wrong && !e->sold_nothing && !e->amounts_wrong;
     bool broken = covered && (e->books_off || e->refused || e->lock_leaked ||
-                              (e->guarantee == SAFE && (e->failed || e->conflicted)));
+                              (e->guarantee == GUARANTEE_SAFE && (e->failed || e->conflicted)));
     if ((v == VERDICT_UNAVAILABLE) != !e->available)
         return "unavailable means not available";
     if ((v == VERDICT_MIXED) != (e->available && e->mixed))
         return "mixed means other writers";
-    if (v == VERDICT_OK && (e->guarantee != SAFE || broken || !sound))
+    if (v == VERDICT_OK && (e->guarantee != GUARANTEE_SAFE || broken || !sound))
         return "ok is only for safe rows that kept their promise";
     if (v == VERDICT_OVERSOLD_AS_EXPECTED && (covered || !e->oversold || !sound))
         return "an oversell is only expected where no promise covers the run";
-    if (v == VERDICT_FLAWED && (e->guarantee == SAFE || broken || !sound))
+    if (v == VERDICT_FLAWED && (e->guarantee == GUARANTEE_SAFE || broken || !sound))
         return "flawed is for what kept its promise and has a flaw";
     if (v == VERDICT_NOT_CAUGHT && (covered || e->oversold || !shown || !sound))
         return "not caught is only for flaws that this run shows";
@@ -108,7 +119,7 @@ static const char *violated(const struct evidence *e, enum verdict v)
 static void test_every_combination(void **state)
 {
     (void)state;
-    for (int guarantee = UNSAFE; guarantee <= SAFE; guarantee++)
+    for (int guarantee = GUARANTEE_UNSAFE; guarantee <= GUARANTEE_SAFE; guarantee++)
         for (unsigned shown_by = 0; shown_by < 16; shown_by++)
             for (int instances = 1; instances <= 3; instances++)
                 for (unsigned bits = 0; bits < 2048; bits++) {
@@ -153,7 +164,7 @@ static void test_names(void **state)
     assert_false(verdict_parse("fine", &verdict));
     assert_false(verdict_parse(NULL, &verdict));
     assert_true(guarantee_parse("while-lease-holds", &guarantee));
-    assert_int_equal(guarantee, WHILE_LEASE_HOLDS);
+    assert_int_equal(guarantee, GUARANTEE_WHILE_LEASE_HOLDS);
     assert_false(guarantee_parse("", &guarantee));
     assert_false(guarantee_parse(NULL, &guarantee));
 }
@@ -163,15 +174,15 @@ static void test_shown_by(void **state)
     (void)state;
     unsigned bits;
     assert_true(shown_by_parse("load", &bits));
-    assert_int_equal(bits, LOAD);
+    assert_int_equal(bits, SHOWN_BY_LOAD);
     assert_true(shown_by_parse("second-process+crash", &bits));
-    assert_int_equal(bits, SECOND_PROCESS | CRASH);
+    assert_int_equal(bits, SHOWN_BY_SECOND_PROCESS | SHOWN_BY_CRASH);
     assert_true(shown_by_parse("expire, crash", &bits));
-    assert_int_equal(bits, EXPIRY | CRASH);
+    assert_int_equal(bits, SHOWN_BY_EXPIRY | SHOWN_BY_CRASH);
     assert_true(shown_by_parse("nothing", &bits));
-    assert_int_equal(bits, NOTHING);
+    assert_int_equal(bits, SHOWN_BY_NOTHING);
     assert_true(shown_by_parse("", &bits));
-    assert_int_equal(bits, NOTHING);
+    assert_int_equal(bits, SHOWN_BY_NOTHING);
     assert_false(shown_by_parse("loads", &bits));
     assert_false(shown_by_parse("load+luck", &bits));
 }

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static const struct strategy single = {.name = "single", .combining = ONE_BY_ONE},
-                             other = {.name = "other", .combining = ONE_BY_ONE},
-                             combined = {.name = "combined", .combining = COMBINED_IN_POSTGRES},
-                             redis = {.name = "redis", .combining = COMBINED_IN_REDIS};
+static const struct strategy single = {.name = "single", .combining = COMBINE_NONE},
+                             other = {.name = "other", .combining = COMBINE_NONE},
+                             combined = {.name = "combined", .combining = COMBINE_IN_POSTGRES},
+                             redis = {.name = "redis", .combining = COMBINE_IN_REDIS};
 
 enum { ORDERS_MAX = 400 };
 

@@ -9,7 +9,7 @@ static const struct strategy BATCHED = {.name = "batched",
                                         .isolation = DB_READ_COMMITTED,
                                         .max_tries = 1,
                                         .place = place_in_batch,
-                                        .combining = COMBINED_IN_POSTGRES};
+                                        .combining = COMBINE_IN_POSTGRES};
 
 struct watched {
     struct observer base;

@@ -163,7 +163,8 @@ static void test_defaults(void **state)
     assert_int_equal(ntohs(address->sin_port), 8080);
     assert_int_equal(ntohl(address->sin_addr.s_addr), 0x7f000001);
     assert_int_equal(config.address_size, sizeof *address);
-    assert_int_equal(strategy_find(config.strategy)->guarantee, SAFE); /* safe unless told otherwise */
+    assert_int_equal(strategy_find(config.strategy)->guarantee,
+                     GUARANTEE_SAFE); /* safe unless told otherwise */
 }
 
 static void test_the_environment(void **state)

@@ -162,7 +162,7 @@ static void check_units(const struct fake_order *order)
     bool taken = taking && (is(taking->result, "ok") || (is(taking->result, "unknown") && settled &&
                                                          !is(settled->result, "rolled-back")));
     bool sold = order->placing.result.outcome == ORDER_CREATED;
-    rule((sold + fake.given_back + fake.owed) == (order->strategy.scope == TWO_TX ? taken : sold),
+    rule((sold + fake.given_back + fake.owed) == (order->strategy.scope == SCOPE_TWO_TX ? taken : sold),
          "units are lost, or counted twice");
 }
 
@@ -233,13 +233,13 @@ static void test_endless_conflicts_end(void **state)
         script[0] = '\0';
         const char *one =
             shapes[i].place == place_in_one_statement ? "ready one=conflict"
-            : shapes[i].span == INSIDE_TX
+            : shapes[i].span == SPAN_INSIDE_TX
                 ? "ready begin acquire LOCK read=serialization release UNLOCK rollback"
-            : shapes[i].span == AROUND_TWICE
+            : shapes[i].span == SPAN_AROUND_TWICE
                 ? "ready acquire LOCK begin acquire read=serialization rollback release release UNLOCK"
-            : shapes[i].fencing == BEFORE_READ
+            : shapes[i].fencing == FENCE_BEFORE_READ
                 ? "ready acquire LOCK fence FENCE begin read=serialization rollback release UNLOCK"
-            : shapes[i].span == AROUND_TX
+            : shapes[i].span == SPAN_AROUND_TX
                 ? "ready acquire LOCK begin read=serialization rollback release UNLOCK"
                 : "ready begin read=serialization rollback";
         for (int j = 0; j < 20; j++)

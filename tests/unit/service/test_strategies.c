@@ -13,24 +13,27 @@ static const struct {
     enum tx_scope scope;
     enum db_isolation isolation;
 } promised[] = {
-    {"read-write", UNSAFE, LOAD, NO_LOCK, ONE_TX, DB_READ_COMMITTED},
-    {"decrement", UNSAFE, LOAD, NO_LOCK, ONE_TX, DB_READ_COMMITTED},
-    {"mutex-early-release", UNSAFE, LOAD, INSIDE_TX, ONE_TX, DB_READ_COMMITTED},
-    {"mutex-wrong-object", UNSAFE, LOAD, AROUND_TX, ONE_TX, DB_READ_COMMITTED},
-    {"mutex", ONE_PROCESS, SECOND_PROCESS, AROUND_TX, ONE_TX, DB_READ_COMMITTED},
-    {"mutex-per-product", ONE_PROCESS, SECOND_PROCESS, AROUND_TX, ONE_TX, DB_READ_COMMITTED},
-    {"reentrant-mutex", ONE_PROCESS, SECOND_PROCESS | CRASH, AROUND_TWICE, TWO_TX, DB_READ_COMMITTED},
-    {"select-for-update", SAFE, NOTHING, NO_LOCK, ONE_TX, DB_READ_COMMITTED},
-    {"atomic-decrement", SAFE, NOTHING, NO_LOCK, ONE_TX, DB_READ_COMMITTED},
-    {"atomic-statement", SAFE, NOTHING, NO_LOCK, ONE_TX, DB_READ_COMMITTED},
-    {"check-constraint", SAFE, NOTHING, NO_LOCK, ONE_TX, DB_READ_COMMITTED},
-    {"optimistic", SAFE, NOTHING, NO_LOCK, ONE_TX, DB_READ_COMMITTED},
-    {"repeatable-read", SAFE, NOTHING, NO_LOCK, ONE_TX, DB_REPEATABLE_READ},
-    {"serializable", SAFE, NOTHING, NO_LOCK, ONE_TX, DB_SERIALIZABLE},
-    {"table-lock", SAFE, NOTHING, NO_LOCK, ONE_TX, DB_READ_COMMITTED},
-    {"advisory-lock", SAFE, NOTHING, NO_LOCK, ONE_TX, DB_READ_COMMITTED},
-    {"skip-locked", SAFE, NOTHING, NO_LOCK, ONE_TX, DB_READ_COMMITTED},
-    {"bucketed", SAFE, NOTHING, NO_LOCK, ONE_TX, DB_READ_COMMITTED},
+    {"read-write", GUARANTEE_UNSAFE, SHOWN_BY_LOAD, SPAN_NONE, SCOPE_ONE_TX, DB_READ_COMMITTED},
+    {"decrement", GUARANTEE_UNSAFE, SHOWN_BY_LOAD, SPAN_NONE, SCOPE_ONE_TX, DB_READ_COMMITTED},
+    {"mutex-early-release", GUARANTEE_UNSAFE, SHOWN_BY_LOAD, SPAN_INSIDE_TX, SCOPE_ONE_TX, DB_READ_COMMITTED},
+    {"mutex-wrong-object", GUARANTEE_UNSAFE, SHOWN_BY_LOAD, SPAN_AROUND_TX, SCOPE_ONE_TX, DB_READ_COMMITTED},
+    {"mutex", GUARANTEE_ONE_PROCESS, SHOWN_BY_SECOND_PROCESS, SPAN_AROUND_TX, SCOPE_ONE_TX,
+     DB_READ_COMMITTED},
+    {"mutex-per-product", GUARANTEE_ONE_PROCESS, SHOWN_BY_SECOND_PROCESS, SPAN_AROUND_TX, SCOPE_ONE_TX,
+     DB_READ_COMMITTED},
+    {"reentrant-mutex", GUARANTEE_ONE_PROCESS, SHOWN_BY_SECOND_PROCESS | SHOWN_BY_CRASH, SPAN_AROUND_TWICE,
+     SCOPE_TWO_TX, DB_READ_COMMITTED},
+    {"select-for-update", GUARANTEE_SAFE, SHOWN_BY_NOTHING, SPAN_NONE, SCOPE_ONE_TX, DB_READ_COMMITTED},
+    {"atomic-decrement", GUARANTEE_SAFE, SHOWN_BY_NOTHING, SPAN_NONE, SCOPE_ONE_TX, DB_READ_COMMITTED},
+    {"atomic-statement", GUARANTEE_SAFE, SHOWN_BY_NOTHING, SPAN_NONE, SCOPE_ONE_TX, DB_READ_COMMITTED},
+    {"check-constraint", GUARANTEE_SAFE, SHOWN_BY_NOTHING, SPAN_NONE, SCOPE_ONE_TX, DB_READ_COMMITTED},
+    {"optimistic", GUARANTEE_SAFE, SHOWN_BY_NOTHING, SPAN_NONE, SCOPE_ONE_TX, DB_READ_COMMITTED},
+    {"repeatable-read", GUARANTEE_SAFE, SHOWN_BY_NOTHING, SPAN_NONE, SCOPE_ONE_TX, DB_REPEATABLE_READ},
+    {"serializable", GUARANTEE_SAFE, SHOWN_BY_NOTHING, SPAN_NONE, SCOPE_ONE_TX, DB_SERIALIZABLE},
+    {"table-lock", GUARANTEE_SAFE, SHOWN_BY_NOTHING, SPAN_NONE, SCOPE_ONE_TX, DB_READ_COMMITTED},
+    {"advisory-lock", GUARANTEE_SAFE, SHOWN_BY_NOTHING, SPAN_NONE, SCOPE_ONE_TX, DB_READ_COMMITTED},
+    {"skip-locked", GUARANTEE_SAFE, SHOWN_BY_NOTHING, SPAN_NONE, SCOPE_ONE_TX, DB_READ_COMMITTED},
+    {"bucketed", GUARANTEE_SAFE, SHOWN_BY_NOTHING, SPAN_NONE, SCOPE_ONE_TX, DB_READ_COMMITTED},
 };
 
 static void test_every_promised_row_is_there(void **state)
@@ -91,12 +94,14 @@ static void test_guarantees(void **state)
     (void)state;
     for (size_t i = 0; i < strategy_count; i++) {
         const struct strategy *s = &strategies[i];
-        ROW(s, s->guarantee >= UNSAFE && s->guarantee <= SAFE);
-        ROW(s, (s->guarantee == SAFE) == (s->shown_by == NOTHING));
-        ROW(s, (s->shown_by & ~(unsigned)(LOAD | SECOND_PROCESS | EXPIRY | CRASH)) == 0);
-        ROW(s, s->guarantee != ONE_PROCESS || s->shown_by & SECOND_PROCESS);
-        ROW(s, s->guarantee != WHILE_LEASE_HOLDS || s->shown_by & EXPIRY);
-        ROW(s, s->guarantee == UNSAFE || !(s->shown_by & LOAD)); /* else plain load would break its promise */
+        ROW(s, s->guarantee >= GUARANTEE_UNSAFE && s->guarantee <= GUARANTEE_SAFE);
+        ROW(s, (s->guarantee == GUARANTEE_SAFE) == (s->shown_by == SHOWN_BY_NOTHING));
+        ROW(s, (s->shown_by & ~(unsigned)(SHOWN_BY_LOAD | SHOWN_BY_SECOND_PROCESS | SHOWN_BY_EXPIRY |
+                                          SHOWN_BY_CRASH)) == 0);
+        ROW(s, s->guarantee != GUARANTEE_ONE_PROCESS || s->shown_by & SHOWN_BY_SECOND_PROCESS);
+        ROW(s, s->guarantee != GUARANTEE_WHILE_LEASE_HOLDS || s->shown_by & SHOWN_BY_EXPIRY);
+        ROW(s, s->guarantee == GUARANTEE_UNSAFE ||
+                   !(s->shown_by & SHOWN_BY_LOAD)); /* else plain load would break its promise */
     }
 }
 
@@ -105,19 +110,20 @@ static void test_locks_and_spans(void **state)
     (void)state;
     for (size_t i = 0; i < strategy_count; i++) {
         const struct strategy *s = &strategies[i];
-        ROW(s, (s->lock != NULL) == (s->span != NO_LOCK));
-        ROW(s, s->span != INSIDE_TX || s->guarantee == UNSAFE); /* the deliberate mistake */
+        ROW(s, (s->lock != NULL) == (s->span != SPAN_NONE));
+        ROW(s, s->span != SPAN_INSIDE_TX || s->guarantee == GUARANTEE_UNSAFE); /* the deliberate mistake */
         if (!s->lock)
             continue;
-        ROW(s, s->span != AROUND_TWICE || s->lock->properties.reentrant);
-        ROW(s, s->fencing == NO_FENCE ||
-                   (s->lock->properties.fenced && s->lock->server && s->span == AROUND_TX));
-        ROW(s, (s->fencing == BEFORE_READ) == (s->take_stock == take_fenced));
-        ROW(s, (s->fencing == ON_WRITE) == (s->take_stock == take_fence_on_write));
-        ROW(s, s->fencing != ON_WRITE ||
-                   s->guarantee == WHILE_LEASE_HOLDS);                /* not enough, and the table says so */
-        ROW(s, s->guarantee != ONE_PROCESS || !s->lock->server);      /* a lock in the process's memory … */
-        ROW(s, s->guarantee != WHILE_LEASE_HOLDS || s->lock->server); /* … and one outside it */
+        ROW(s, s->span != SPAN_AROUND_TWICE || s->lock->properties.reentrant);
+        ROW(s, s->fencing == FENCE_NONE ||
+                   (s->lock->properties.fenced && s->lock->server && s->span == SPAN_AROUND_TX));
+        ROW(s, (s->fencing == FENCE_BEFORE_READ) == (s->take_stock == take_fenced));
+        ROW(s, (s->fencing == FENCE_ON_WRITE) == (s->take_stock == take_fence_on_write));
+        ROW(s, s->fencing != FENCE_ON_WRITE ||
+                   s->guarantee == GUARANTEE_WHILE_LEASE_HOLDS); /* not enough, and the table says so */
+        ROW(s,
+            s->guarantee != GUARANTEE_ONE_PROCESS || !s->lock->server); /* a lock in the process's memory … */
+        ROW(s, s->guarantee != GUARANTEE_WHILE_LEASE_HOLDS || s->lock->server); /* … and one outside it */
     }
 }
 
@@ -128,16 +134,16 @@ static void test_transactions(void **state)
         const struct strategy *s = &strategies[i];
         ROW(s, s->max_tries >= 1 && s->max_tries <= 1000);
         /* Where the stock is committed first, another try would take it again, and a crash in between loses it. */
-        ROW(s, s->scope == ONE_TX || s->max_tries == 1);
-        ROW(s, s->scope == ONE_TX || s->shown_by & CRASH);
-        ROW(s, s->scope == ONE_TX || s->guarantee != SAFE);
+        ROW(s, s->scope == SCOPE_ONE_TX || s->max_tries == 1);
+        ROW(s, s->scope == SCOPE_ONE_TX || s->shown_by & SHOWN_BY_CRASH);
+        ROW(s, s->scope == SCOPE_ONE_TX || s->guarantee != GUARANTEE_SAFE);
         /* What is refused for the sake of another order is worth another try. */
         ROW(s, s->isolation == DB_READ_COMMITTED || s->max_tries > 1);
         ROW(s, s->take_stock != take_optimistic || s->max_tries > 1);
         ROW(s, s->place);
         ROW(s, s->place != place_by_steps || s->take_stock);
         bool by_steps = s->place == place_by_steps;
-        ROW(s, by_steps || (!s->take_stock && s->span == NO_LOCK && s->scope == ONE_TX));
+        ROW(s, by_steps || (!s->take_stock && s->span == SPAN_NONE && s->scope == SCOPE_ONE_TX));
     }
 }
 
@@ -149,7 +155,7 @@ static void test_unguarded_policies_need_protection(void **state)
         const struct strategy *s = &strategies[i];
         bool trusts_its_read = s->take_stock == take_read_write || s->take_stock == take_decrement;
         bool database_refuses = s->isolation != DB_READ_COMMITTED && s->take_stock == take_read_write;
-        ROW(s, s->guarantee != SAFE || !trusts_its_read || database_refuses);
+        ROW(s, s->guarantee != GUARANTEE_SAFE || !trusts_its_read || database_refuses);
     }
 }
 
@@ -198,7 +204,7 @@ static void test_the_engine_is_tested_with_every_shape(void **state)
     (void)state;
     for (size_t i = 0; i < strategy_count; i++) {
         const struct strategy *s = &strategies[i];
-        bool has_shape = s->combining != ONE_BY_ONE; /* these have their own tests */
+        bool has_shape = s->combining != COMBINE_NONE; /* these have their own tests */
         for (size_t j = 0; j < COUNT(shapes); j++)
             has_shape = has_shape || (shapes[j].span == s->span && shapes[j].scope == s->scope &&
                                       shapes[j].tries_again == (s->max_tries > 1) &&
@@ -283,15 +289,15 @@ static void test_names_of_enums(void **state)
     (void)state;
     check_names(outcome_of, OUTCOME_COUNT);
     check_names(step_of, STEP_COUNT);
-    check_names(guarantee_of, SAFE + 1);
-    check_names(span_of, AROUND_TWICE + 1);
-    check_names(scope_of, TWO_TX + 1);
+    check_names(guarantee_of, GUARANTEE_SAFE + 1);
+    check_names(span_of, SPAN_AROUND_TWICE + 1);
+    check_names(scope_of, SCOPE_TWO_TX + 1);
     check_names(isolation_of, DB_SERIALIZABLE + 1);
     /* Those that the design spells out. */
-    assert_string_equal(guarantee_name(UNSAFE), "unsafe");
-    assert_string_equal(guarantee_name(ONE_PROCESS), "one-process");
-    assert_string_equal(guarantee_name(WHILE_LEASE_HOLDS), "while-lease-holds");
-    assert_string_equal(guarantee_name(SAFE), "safe");
+    assert_string_equal(guarantee_name(GUARANTEE_UNSAFE), "unsafe");
+    assert_string_equal(guarantee_name(GUARANTEE_ONE_PROCESS), "one-process");
+    assert_string_equal(guarantee_name(GUARANTEE_WHILE_LEASE_HOLDS), "while-lease-holds");
+    assert_string_equal(guarantee_name(GUARANTEE_SAFE), "safe");
     static const char *const steps[] = {"wait",   "lock",   "fence",        "read",         "write",  "take",
                                         "insert", "commit", "commit-stock", "commit-order", "unlock", "setnx",
                                         "expire", "get",    "del",          "check",        "refuse"};

@@ -7,9 +7,9 @@
 #include <string.h>
 
 static const struct strategy RIGHT = {.name = "mine",
-                                      .guarantee = WHILE_LEASE_HOLDS,
-                                      .shown_by = EXPIRY,
-                                      .span = AROUND_TX,
+                                      .guarantee = GUARANTEE_WHILE_LEASE_HOLDS,
+                                      .shown_by = SHOWN_BY_EXPIRY,
+                                      .span = SPAN_AROUND_TX,
                                       .lock = &redis_fenced,
                                       .take_stock = take_read_write,
                                       .max_tries = 1,
@@ -49,9 +49,9 @@ static void wrong_locks_are_explained(void **state)
     (void)state;
     struct lock_driver copy = redis_del, lame = redis_fenced;
     lame.still_held = NULL;
-    WRONG("its lock is NULL", "span to NO_LOCK", row.lock = NULL);
-    WRONG("its span is NO_LOCK", "AROUND_TX", row.span = NO_LOCK);
-    WRONG("cannot take the lock 'redis-fenced' again", "reentrant", row.span = AROUND_TWICE);
+    WRONG("its lock is NULL", "span to SPAN_NONE", row.lock = NULL);
+    WRONG("its span is SPAN_NONE", "SPAN_AROUND_TX", row.span = SPAN_NONE);
+    WRONG("cannot take the lock 'redis-fenced' again", "reentrant", row.span = SPAN_AROUND_TWICE);
     WRONG("copy of 'redis-del'", "refer to that lock", row.lock = &copy);
     WRONG("lacks its name or a function", "still_held", row.lock = &lame);
     copy = zookeeper_queue;
@@ -61,13 +61,14 @@ static void wrong_locks_are_explained(void **state)
 static void wrong_fences_are_explained(void **state)
 {
     (void)state;
-    WRONG("grants no tokens", "NO_FENCE", row.fencing = ON_WRITE, row.lock = &process_mutex);
-    WRONG("grants no tokens", "NO_FENCE", row.fencing = BEFORE_READ, row.lock = NULL, row.span = NO_LOCK);
-    WRONG("taken inside it", "AROUND_TX", row.fencing = BEFORE_READ, row.span = INSIDE_TX);
-    WRONG("take_fenced", "BEFORE_READ", row.take_stock = take_fenced);
-    WRONG("take_fence_on_write", "ON_WRITE", row.take_stock = take_fence_on_write);
+    WRONG("grants no tokens", "FENCE_NONE", row.fencing = FENCE_ON_WRITE, row.lock = &process_mutex);
+    WRONG("grants no tokens", "FENCE_NONE", row.fencing = FENCE_BEFORE_READ, row.lock = NULL,
+          row.span = SPAN_NONE);
+    WRONG("taken inside it", "SPAN_AROUND_TX", row.fencing = FENCE_BEFORE_READ, row.span = SPAN_INSIDE_TX);
+    WRONG("take_fenced", "FENCE_BEFORE_READ", row.take_stock = take_fenced);
+    WRONG("take_fence_on_write", "FENCE_ON_WRITE", row.take_stock = take_fence_on_write);
     WRONG("take_checked", "choose a lock", row.take_stock = take_checked, row.lock = NULL,
-          row.span = NO_LOCK);
+          row.span = SPAN_NONE);
 }
 
 /* A way of placing that is neither the engine's steps nor a batch. */
@@ -81,7 +82,7 @@ static void row_without_lock(enum outcome (*place)(struct placing *), enum combi
 {
     char error[400] = "";
     struct strategy row = RIGHT;
-    row.span = NO_LOCK;
+    row.span = SPAN_NONE;
     row.lock = NULL;
     row.place = place;
     row.combining = combining;
@@ -94,33 +95,36 @@ static void wrong_steps_are_explained(void **state)
     (void)state;
     WRONG("no way of placing", "place_by_steps", row.place = NULL);
     WRONG("no way of taking stock", "db/stock/stock.h", row.take_stock = NULL);
-    WRONG("one order at a time", "ONE_BY_ONE", row.combining = COMBINED_IN_REDIS);
-    WRONG("one order at a time", "ONE_BY_ONE", row.combining = COMBINED_IN_POSTGRES, row.place = place_alone);
-    row_without_lock(place_in_batch, COMBINED_IN_POSTGRES, true);
-    row_without_lock(place_in_redis, COMBINED_IN_REDIS, true);
-    row_without_lock(place_alone, ONE_BY_ONE, true);
-    row_without_lock(place_alone, COMBINED_IN_REDIS, false);
-    row_without_lock(place_in_batch, COMBINED_IN_REDIS, false);
-    row_without_lock(place_in_redis, COMBINED_IN_POSTGRES, false);
-    WRONG("place_in_batch", "COMBINED_IN_POSTGRES", row.place = place_in_batch);
-    WRONG("place_in_redis", "COMBINED_IN_REDIS", row.place = place_in_redis);
-    WRONG("has a lock", "span to NO_LOCK", row.place = place_in_batch, row.combining = COMBINED_IN_POSTGRES);
-    WRONG("has a lock", "span to NO_LOCK", row.place = place_in_redis, row.combining = COMBINED_IN_REDIS);
+    WRONG("one order at a time", "COMBINE_NONE", row.combining = COMBINE_IN_REDIS);
+    WRONG("one order at a time", "COMBINE_NONE", row.combining = COMBINE_IN_POSTGRES,
+          row.place = place_alone);
+    row_without_lock(place_in_batch, COMBINE_IN_POSTGRES, true);
+    row_without_lock(place_in_redis, COMBINE_IN_REDIS, true);
+    row_without_lock(place_alone, COMBINE_NONE, true);
+    row_without_lock(place_alone, COMBINE_IN_REDIS, false);
+    row_without_lock(place_in_batch, COMBINE_IN_REDIS, false);
+    row_without_lock(place_in_redis, COMBINE_IN_POSTGRES, false);
+    WRONG("place_in_batch", "COMBINE_IN_POSTGRES", row.place = place_in_batch);
+    WRONG("place_in_redis", "COMBINE_IN_REDIS", row.place = place_in_redis);
+    WRONG("has a lock", "span to SPAN_NONE", row.place = place_in_batch, row.combining = COMBINE_IN_POSTGRES);
+    WRONG("has a lock", "span to SPAN_NONE", row.place = place_in_redis, row.combining = COMBINE_IN_REDIS);
     WRONG("0 tries", "1 to 1000", row.max_tries = 0);
-    WRONG("committed first", "tries to 1", row.scope = TWO_TX, row.max_tries = 2);
-    WRONG("gives its units back to the counter", "ONE_TX", row.scope = TWO_TX, row.take_stock = take_units);
-    WRONG("gives its units back to the counter", "ONE_TX", row.scope = TWO_TX, row.take_stock = take_buckets);
+    WRONG("committed first", "tries to 1", row.scope = SCOPE_TWO_TX, row.max_tries = 2);
+    WRONG("gives its units back to the counter", "SCOPE_ONE_TX", row.scope = SCOPE_TWO_TX,
+          row.take_stock = take_units);
+    WRONG("gives its units back to the counter", "SCOPE_ONE_TX", row.scope = SCOPE_TWO_TX,
+          row.take_stock = take_buckets);
 }
 
 static void wrong_cells_are_explained(void **state)
 {
     (void)state;
     WRONG("isolation is 9", "DB_READ_COMMITTED", row.isolation = (enum db_isolation)9);
-    WRONG("guarantee is 4", "SAFE", row.guarantee = (enum guarantee)4);
-    WRONG("span of the lock is 7", "AROUND_TX", row.span = (enum lock_span)7);
-    WRONG("must be a combination", "CRASH", row.shown_by = 1u << 20);
-    WRONG("NOTHING shows its flaw", "promise SAFE", row.shown_by = NOTHING);
-    WRONG("it is SAFE", "NOTHING", row.guarantee = SAFE);
+    WRONG("guarantee is 4", "GUARANTEE_SAFE", row.guarantee = (enum guarantee)4);
+    WRONG("span of the lock is 7", "SPAN_AROUND_TX", row.span = (enum lock_span)7);
+    WRONG("must be a combination", "SHOWN_BY_CRASH", row.shown_by = 1u << 20);
+    WRONG("SHOWN_BY_NOTHING shows its flaw", "promise GUARANTEE_SAFE", row.shown_by = SHOWN_BY_NOTHING);
+    WRONG("it is GUARANTEE_SAFE", "SHOWN_BY_NOTHING", row.guarantee = GUARANTEE_SAFE);
     WRONG("is missing", "both texts", row.why = NULL);
 }
 
