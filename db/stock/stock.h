@@ -1,5 +1,6 @@
-/* Stock policies: the ways of reading a product's stock and taking some of it, each a column of the strategy
- * table and a file of its own, stock_*.c. All run inside a transaction that the caller opened and ends. */
+/* The ways to take units of a product's stock. Each row of the strategy table names one. Those of a counter are in counter.c
+ * and fenced.c, the others in units.c and buckets.c. All run inside a transaction that the caller opened and ends, on the
+ * thread that uses the connection. */
 #ifndef OVERSELL_DB_STOCK_STOCK_H
 #define OVERSELL_DB_STOCK_STOCK_H
 

@@ -224,7 +224,7 @@ def test_the_rows_of_the_other_processes_are_kept_when_one_dies(servers, tmp_pat
 def test_a_schedule_without_an_end_is_broken_off(servers, tmp_path):
     """All but the first order conflict at every try; the orders that are held then must not keep the search from ending."""
     program = build_mutant(
-        tmp_path, "db/stock/optimistic.c", {"AND version = $4 RETURNING": "AND version = $4 AND version < 1 RETURNING"})  # fmt: skip
+        tmp_path, "db/stock/counter.c", {"AND version = $4 RETURNING": "AND version = $4 AND version < 1 RETURNING"})  # fmt: skip
     ran = explore(servers, "--strategies", "optimistic,mutex", "--actors", "4", "--stock", "4", "--bound", "0", "--jobs", "1",
                   "--format", "json", program=program)  # fmt: skip
     rows = rows_of(ran)
@@ -386,7 +386,7 @@ def test_orders_die_at_every_step(servers):
 EXPIRE = ["--faults", "expire", "--bound", "1"]
 MUTANTS = {
     "no guard in the UPDATE": (
-        "db/stock/guarded.c", {"WHERE id = $1 AND count >= $2 AND": "WHERE id = $1 AND $2::bigint > 0 AND"},
+        "db/stock/counter.c", {"WHERE id = $1 AND count >= $2 AND": "WHERE id = $1 AND $2::bigint > 0 AND"},
         ["atomic-decrement"]),
     "no owner check in the release": (
         "lock/redis/lock.c",
@@ -418,12 +418,12 @@ MUTANTS = {
 # The same, found by a search with the defaults alone: file, changes, the strategy, what its row says.
 SEEN_BY_DEFAULT = {
     "the read shares the row's lock": (
-        "db/stock/for_update.c", {'id = $1 FOR UPDATE",': 'id = $1 FOR SHARE",'}, "select-for-update", "deadlock"),
+        "db/stock/counter.c", {'id = $1 FOR UPDATE",': 'id = $1 FOR SHARE",'}, "select-for-update", "deadlock"),
     "a guard that asks for one unit": (
-        "db/stock/guarded.c", {"WHERE id = $1 AND count >= $2 AND": "WHERE id = $1 AND count >= 1 AND"},
+        "db/stock/counter.c", {"WHERE id = $1 AND count >= $2 AND": "WHERE id = $1 AND count >= 1 AND"},
         "atomic-decrement", "more units were sold than the stock had"),
     "a guard that is too strict by one": (
-        "db/stock/guarded.c", {"WHERE id = $1 AND count >= $2 AND": "WHERE id = $1 AND count > $2 AND"},
+        "db/stock/counter.c", {"WHERE id = $1 AND count >= $2 AND": "WHERE id = $1 AND count > $2 AND"},
         "atomic-decrement", "an order that is alone ends as conflict"),
     "the last unit is never sold": (
         "db/stock/stock_impl.c", {"if (ret_taken->seen < want->quantity) {": "if (ret_taken->seen <= want->quantity) {"},
@@ -498,7 +498,7 @@ def test_the_defaults_see_one_thing_wrong_and_name_it(servers, tmp_path, mutant)
 
 
 def test_the_victim_of_a_deadlock_is_the_one_that_closes_the_cycle(servers, tmp_path):
-    program = build_mutant(tmp_path, "db/stock/for_update.c", {'id = $1 FOR UPDATE",': 'id = $1 FOR SHARE",'})
+    program = build_mutant(tmp_path, "db/stock/counter.c", {'id = $1 FOR UPDATE",': 'id = $1 FOR SHARE",'})
     row = rows_of(explore(servers, "--strategies", "select-for-update", "--format", "json", program=program))
     row = row["select-for-update"]
     assert (row["schedules"], row["deadlocks"], row["complete"], row["oversold"]) == (10, 4, True, 0), row
@@ -512,7 +512,7 @@ def test_the_victim_is_the_same_for_a_role_that_looks_for_deadlocks_late(servers
     role = f"CREATE ROLE late LOGIN PASSWORD 'late'; ALTER ROLE late SET deadlock_timeout = '300ms'; GRANT CREATE ON DATABASE {database} TO late"
     subprocess.run(["psql", "-qX", "-v", "ON_ERROR_STOP=1", servers["DATABASE_ADMIN_URL"], "-c", role], check=True, timeout=60)
     late = servers | {"DATABASE_URL": re.sub("//[^@]*@", "//late:late@", url)}
-    program = build_mutant(tmp_path, "db/stock/for_update.c", {'id = $1 FOR UPDATE",': 'id = $1 FOR SHARE",'})
+    program = build_mutant(tmp_path, "db/stock/counter.c", {'id = $1 FOR UPDATE",': 'id = $1 FOR SHARE",'})
     victims_close_the_cycle(late, program)
     row = rows_of(explore(late, "--strategies", "select-for-update", "--stock", "1", "--format", "json", program=program))
     row = row["select-for-update"]
