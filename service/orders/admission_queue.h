@@ -26,6 +26,7 @@
 enum { OWN_SETTINGS_MAX = 256 };
 
 struct admission_queue;
+struct product_queue;
 
 /* An order in the queue: a member of the caller's structure, which must not move until the order is handed out. */
 struct queued_order {
@@ -42,8 +43,8 @@ struct order_batch {
     size_t count;                /* of the orders, at least 1 */
     struct settings settings;    /* of the orders; the strategy is the one that they asked for, if they did */
     bool expired;                /* one order whose deadline passed in the queue: the worker refuses it */
-    bool limited;            /* the product has a limit, so the orders waited for each other since since_us */
-    struct product *product; /* for admission_end, with SUBQUEUE; NULL: there is nothing to end */
+    bool limited; /* the product has a limit, so the orders waited for each other since since_us */
+    struct product_queue *product; /* for admission_end, with SUBQUEUE; NULL: there is nothing to end */
     enum combining subqueue;
 };
 
