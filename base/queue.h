@@ -12,16 +12,16 @@ struct queue;
 
 /* NULL when out of memory. */
 struct queue *queue_new(size_t bound);
-/* Nobody may use it any more; what is left in it is not freed. */
+/* No other thread may use QUEUE any more. Does not free the items that are left. QUEUE may be NULL. */
 void queue_free(struct queue *queue);
 
 /* False when BOUND items wait already, or the queue is closed. Never blocks. */
 bool queue_push(struct queue *queue, void *item);
 /* Waits for an item; NULL once the queue is closed and empty. */
 void *queue_pop(struct queue *queue);
-/* The same, but NULL as well where there is none until DEADLINE (monotonic_us). */
+/* As queue_pop, but also returns NULL when DEADLINE (monotonic_us) passes without an item. */
 void *queue_pop_until(struct queue *queue, int64_t deadline_us);
-/* No more pushes; what waits is still handed out. */
+/* Rejects further items; queue_pop still returns the waiting ones. */
 void queue_close(struct queue *queue);
 
 size_t queue_depth(struct queue *queue);

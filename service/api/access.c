@@ -1,4 +1,4 @@
-/* Who may do what, by the token that a call brings. */
+/* Finds out from the token of a call who makes it, and what that caller may do. */
 #include "service/api/access.h"
 
 #include "base/log.h"

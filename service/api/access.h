@@ -1,27 +1,28 @@
-/* Who may do what: the teacher, a learner with a sandbox, anybody. */
+/* Who may make which call: the teacher, a learner with a sandbox, or anybody. */
 #ifndef OVERSELL_SERVICE_API_ACCESS_H
 #define OVERSELL_SERVICE_API_ACCESS_H
 
 #include "service/api/service.h"
 
-/* Who may make a call. Without an admin token everybody is the teacher, since nobody else than this machine's users can
- * reach the service then. */
+/* Who may make a call. Without an admin token every caller counts as the teacher, because then only this machine's users can
+ * reach the service. */
 enum access {
     ANYBODY,
-    TEACHER, /* who has the admin token */
-    OWNER,   /* the teacher, or who has the sandbox's token: access_owns says of which product */
-    BUYER,   /* anybody; in a classroom as OWNER */
-    LEARNER, /* the teacher, or in a classroom who has the class code */
+    TEACHER, /* a caller with the admin token */
+    OWNER, /* the teacher, or a learner with a sandbox's token; the handler then asks access_owns for the product */
+    BUYER,   /* anybody; in a class as OWNER */
+    LEARNER, /* the teacher; in a class also a caller with the class code */
 };
 
-/* Finds out who makes the call, and whether that is enough for ACCESS; false with a reply made. */
+/* Finds out who makes the call, notes it in the exchange (is_teacher, owns), and checks it against ACCESS. Each function here
+ * returns false if it has replied with the problem. Any thread that has the exchange may call. */
 bool access_allows(struct exchange *x, struct service *service, enum access access);
-/* May the caller change this product, or order it in a classroom? False with a reply made. PRODUCT_ID 0: all of them. */
+/* May the caller change this product? PRODUCT_ID 0: all products. */
 bool access_owns(struct exchange *x, int64_t product_id);
-/* May the caller order this product? In a classroom as access_owns, else always. False with a reply made. */
+/* May the caller order this product? In a class as access_owns; otherwise always. */
 bool access_orders(struct exchange *x, int64_t product_id);
 /* May the caller place orders under the strategy? In a class only the teacher may use a strategy that locks more than one
- * product, because it would block all other learners. False: the reply has been made. */
+ * product, because it would block all other learners. */
 bool access_uses(struct exchange *x, const struct strategy *strategy);
 
 #endif

@@ -23,7 +23,7 @@ void live_forget(struct service *service, int64_t product_id)
     response_cache_forget(service->responses, key);
 }
 
-/* The product's books as JSON text, to be freed; NULL with *ret_problem, a problem's name. */
+/* The product's audit as JSON text, which the caller frees. NULL: *ret_problem is the name of the problem. */
 static char *audit_text(struct worker *worker, int64_t product_id, const char **ret_problem)
 {
     struct service *service = worker->service;

@@ -1,4 +1,4 @@
-/* Taking any lock by hand over HTTP: two terminals show what it is to wait for one. */
+/* POST /locks/NAME/hold takes a lock by hand for a while, so that a lesson in two terminals shows the wait for it. */
 #include "base/clock.h"
 #include "service/api/api.h"
 

@@ -1,4 +1,4 @@
-/* Orders over HTTP: placing one, reading one, listing them. */
+/* POST /orders reads an order and passes it to the order pipeline; GET reads one order or lists them. */
 #include "base/clock.h"
 #include "service/api/api.h"
 

@@ -1,4 +1,4 @@
-/* Products over HTTP, and the audit of their books. */
+/* Products over HTTP: read, create, reset, and audit them. */
 #include "base/clock.h"
 #include "service/api/api.h"
 

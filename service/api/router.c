@@ -1,4 +1,4 @@
-/* From method and path to handler. */
+/* Finds the route of a request by its method and path. */
 #include "service/api/router.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* From method and path to handler: one table. */
+/* Routes: which handler serves a method and path, on which threads, and for which callers. */
 #ifndef OVERSELL_SERVICE_API_ROUTER_H
 #define OVERSELL_SERVICE_API_ROUTER_H
 
@@ -8,8 +8,9 @@ struct route {
     const char *method;
     const char *path; /* one segment may be ":", which matches anything and becomes exchange.argument */
     enum lane lane;
-    enum access access;                                        /* who may make the call */
-    void (*handle)(struct exchange *x, struct worker *worker); /* WORKER is NULL on LANE_HTTP */
+    enum access access; /* who may make the call */
+    void (*handle)(struct exchange *x,
+                   struct worker *worker); /* WORKER is NULL on LANE_HTTP and LANE_ORDERS */
 };
 
 enum routing { ROUTED, NO_SUCH_PATH, NO_SUCH_METHOD };

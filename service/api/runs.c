@@ -1,4 +1,4 @@
-/* Load runs over HTTP: started, looked at, ended. */
+/* Load runs over HTTP: start, read, and end them. */
 #include "service/api/api.h"
 
 #include "service/runs/runs.h"

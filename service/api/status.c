@@ -1,4 +1,4 @@
-/* How the service is: health, readiness, metrics, traces, and its own description. */
+/* The state of the service over HTTP: health, readiness, metrics, traces, and the API description. */
 #include "base/clock.h"
 #include "service/api/api.h"
 

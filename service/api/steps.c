@@ -1,4 +1,4 @@
-/* The step-through over HTTP: a schedule in the explorer's notation goes in, what can be seen at its end comes out. */
+/* The step-through over HTTP: passes a schedule in the explorer's notation to an explorer, and replies with the state after it. */
 #include "base/clock.h"
 #include "service/api/api.h"
 

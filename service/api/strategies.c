@@ -11,6 +11,24 @@
 /* A learner's orders share the workers with everybody's, so none may keep one for long. */
 enum { LEARNER_WAIT_MAX_MS = 5000, LEARNER_THINK_MAX_MS = 200 };
 
+const char *api_strategy_names(void)
+{
+    static _Thread_local char names[2048];
+    size_t used = 0;
+    for (size_t i = 0; i < strategy_count && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                                 strategies[i].name);
+    return names;
+}
+
+void api_reply_no_own_settings(struct exchange *x)
+{
+    reply_problem(
+        x, PROBLEM_OVERLOADED, NULL,
+        "%d products have settings of their own, and no other can until the service is started again",
+        OWN_SETTINGS_MAX);
+}
+
 static json_t *perils_json(unsigned perils)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* Sandboxes: places for learners, each with a product and a token. A place that is left alone goes to somebody else. */
+/* Sandboxes: places for learners, each with a product and a token. An unused place goes to another learner after a while. */
 #include "service/classroom/sandbox.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* The service's configuration: one row a setting, checked before anything is started. */
+/* The service's configuration: a table with one row for each setting, and the checks of all values before anything starts. */
 #include "service/config/config.h"
 
 #include "base/log.h"

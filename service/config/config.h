@@ -1,4 +1,4 @@
-/* The service's configuration: one table of flags and environment variables, see config.c. */
+/* The service's configuration, read from flags and environment variables. */
 #ifndef OVERSELL_SERVICE_CONFIG_CONFIG_H
 #define OVERSELL_SERVICE_CONFIG_CONFIG_H
 

@@ -1,4 +1,4 @@
-/* Problems: one table, one way to write them. */
+/* Problems: the table of all errors that a client can meet, and the reply for each. */
 #include "service/http/problem.h"
 
 #include <stdarg.h>
@@ -70,7 +70,7 @@ void reply_problem(struct exchange *x, enum problem problem, json_t *members, co
         http_set_header(x, "Retry-After", "%d", problems[problem].retry_after_s);
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
-    if (!text) { /* no memory: what it is must be told all the same */
+    if (!text) { /* out of memory, but the client must learn which problem it is */
         text = x->room;
         snprintf(x->room, sizeof x->room,
                  "{\"type\":\"%s\",\"title\":\"%s\",\"status\":%d,"

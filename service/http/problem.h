@@ -32,8 +32,8 @@ enum problem {
     PROBLEM_INTERNAL_ERROR,
 };
 
-/* Replies with the problem. FORMAT is the detail, for a person; MEMBERS (stolen, may be NULL) are the problem's
- * own members, as available or strategy. */
+/* Replies with the problem. FORMAT makes the detail, which a person reads. MEMBERS are further members of the JSON object, such
+ * as "strategy"; the function takes them over, and they may be NULL. */
 void reply_problem(struct exchange *x, enum problem problem, json_t *members, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -1,4 +1,4 @@
-/* Query parameters: decoded strictly, because a value that two readers understand differently is a hole. */
+/* Decodes the parameters of a query strictly, because a value that two programs read differently is a security hole. */
 #include "service/http/server.h"
 
 #include <string.h>

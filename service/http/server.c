@@ -1,4 +1,4 @@
-/* HTTP by libmicrohttpd: the only file that knows it.
+/* The HTTP server. It is the only file that calls libmicrohttpd.
  *
  * Each HTTP thread runs a daemon of the library's, which calls on_request for every piece of a request. A complete one is
  * dispatched; where that hands it to a worker the connection is suspended, and resumed when the worker is done, which
@@ -49,7 +49,7 @@ struct loop {
 struct http {
     struct loop loops[HTTP_THREADS_MAX];
     unsigned loop_count;
-    struct http_watch *watch;
+    struct http_timeouts *timeouts;
     struct http_peers *peers;
     struct http_options options;
     MHD_socket listening;
@@ -120,7 +120,7 @@ static void *on_uri(void *unused, const char *uri, struct MHD_Connection *connec
         x->query = mark + 1;
     }
     start_reading(x);
-    http_watch_phase(x->connection, HTTP_RECEIVING);
+    http_timeouts_phase(x->connection, HTTP_RECEIVING);
     return x;
 }
 
@@ -134,7 +134,7 @@ static void on_completed(void *unused, struct MHD_Connection *connection, void *
     if (!x)
         return;
     end_reading(x);
-    http_watch_phase(x->connection, HTTP_IDLE);
+    http_timeouts_phase(x->connection, HTTP_IDLE);
     if (x->received_us)
         atomic_fetch_sub(&server->in_flight, 1);
     free(x->path);
@@ -189,7 +189,7 @@ static void on_connection(void *unused, struct MHD_Connection *connection, void 
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection,
                                                                        MHD_CONNECTION_INFO_CONNECTION_FD);
-        *context = info ? http_watch_add(server->watch, info->connect_fd) : NULL;
+        *context = info ? http_timeouts_add(server->timeouts, info->connect_fd) : NULL;
         const struct sockaddr *peer = peer_of(connection);
         if (peer && !http_peers_add(server->peers, peer) && info) {
             log_seldom(LOG_WARNING, "an address has more connections than --connections-per-address allows");
@@ -199,7 +199,7 @@ static void on_connection(void *unused, struct MHD_Connection *connection, void 
         const struct sockaddr *peer = peer_of(connection);
         if (peer)
             http_peers_remove(server->peers, peer);
-        http_watch_remove(server->watch, *context);
+        http_timeouts_remove(server->timeouts, *context);
         *context = NULL;
     }
 }
@@ -291,7 +291,7 @@ static enum MHD_Result send_reply(struct exchange *x)
         return MHD_NO;
     x->reply = NULL; /* the response's now */
     if (add_headers(response, x)) {
-        http_watch_phase(x->connection, HTTP_REPLYING);
+        http_timeouts_phase(x->connection, HTTP_REPLYING);
         result = MHD_queue_response(x->transport, (unsigned)x->status, response);
     }
     MHD_destroy_response(response);
@@ -377,7 +377,7 @@ static enum MHD_Result on_request(void *unused, struct MHD_Connection *connectio
 
     x->received_us = monotonic_us();
     atomic_fetch_add(&server->in_flight, 1);
-    http_watch_phase(x->connection, HTTP_SERVING);
+    http_timeouts_phase(x->connection, HTTP_SERVING);
     if (server->options.dispatch(x))
         return send_reply(x);
     return MHD_YES;
@@ -577,10 +577,10 @@ struct http *http_start(const struct http_options *options, char *error, size_t 
     http->listening = MHD_INVALID_SOCKET;
     if (getrandom(&http->id_prefix, sizeof http->id_prefix, 0) != sizeof http->id_prefix)
         http->id_prefix = (uint64_t)monotonic_us();
-    http->watch = http_watch_start(options->request_timeout_ms, options->first_byte_ms);
+    http->timeouts = http_timeouts_start(options->request_timeout_ms, options->first_byte_ms);
     http->peers = http_peers_new(options->connections_per_address, options->connections_of_loopback);
     server = http;
-    if (http->watch && http->peers && start_loops(http))
+    if (http->timeouts && http->peers && start_loops(http))
         return http;
     snprintf(error, error_size, "%s", errno ? strerrordesc_np(errno) : "libmicrohttpd did not start");
     http_stop_listening(http);
@@ -625,7 +625,7 @@ void http_stop(struct http *http)
     }
     if (http->listening != MHD_INVALID_SOCKET)
         close(http->listening);
-    http_watch_stop(http->watch);
+    http_timeouts_stop(http->timeouts);
     http_peers_free(http->peers);
     free(http);
     server = NULL;
@@ -633,5 +633,5 @@ void http_stop(struct http *http)
 
 unsigned http_connections(void)
 {
-    return http_watch_count(server->watch);
+    return http_timeouts_count(server->timeouts);
 }

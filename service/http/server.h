@@ -1,7 +1,7 @@
-/* The HTTP server as the rest of the service sees it: an exchange comes in complete and goes out complete.
+/* The HTTP server. It reads a whole request into an exchange, passes the exchange on, and sends the reply that it gets.
  *
- * Behind it libmicrohttpd's epoll threads read requests; a handler that may wait runs on a worker thread while
- * the connection is suspended. Everything that a client can send or hold open has a bound and a deadline. */
+ * A few HTTP threads serve all connections with libmicrohttpd. A handler that may wait runs on a worker thread; the exchange's
+ * connection is suspended meanwhile. All that a client can send or keep open has a bound and a deadline. */
 #ifndef OVERSELL_SERVICE_HTTP_SERVER_H
 #define OVERSELL_SERVICE_HTTP_SERVER_H
 
@@ -12,11 +12,11 @@
 #include <stdint.h>
 
 enum {
-    HTTP_BODY_MAX = 64 * 1024,      /* a larger body is answered 413 … */
-    HTTP_DISCARD_MAX = 1024 * 1024, /* … after up to this much of it was read and thrown away */
-    HTTP_HEADERS_MAX = 8,           /* headers of ours on a reply */
+    HTTP_BODY_MAX = 64 * 1024,      /* bytes; the reply to a larger body is 413 … */
+    HTTP_DISCARD_MAX = 1024 * 1024, /* … after the server has read and dropped up to this many bytes of it */
+    HTTP_HEADERS_MAX = 8,           /* headers that a handler may add to a reply */
     HTTP_THREADS_MAX = 64,
-    HTTP_ROOM = 640,
+    HTTP_ROOM = 640,       /* bytes of an exchange's own room for a reply */
     HTTP_ARGUMENT_MAX = 80 /* the variable part of a path */
 };
 
@@ -24,7 +24,7 @@ struct route;
 struct http;
 struct http_connection;
 
-/* One request and its reply. Owned by one thread at a time: the HTTP thread, or the worker it was handed to. */
+/* One request and its reply. One thread at a time owns it: the HTTP thread, or the worker that got it. */
 struct exchange {
     const char *method;
     char *path;  /* as sent, without the query; not decoded */
@@ -36,16 +36,16 @@ struct exchange {
 
     const struct route *route;
     char argument[HTTP_ARGUMENT_MAX];
-    void *app;       /* the service's own: struct service */
-    void *work;      /* the handler's own, between its calls */
-    bool is_teacher; /* access.c's: who makes the call … */
-    int64_t owns;    /* … or whose sandbox's product this is; 0: nobody's */
+    void *app;       /* http_options.app: the struct service */
+    void *work;      /* for the handler, between its calls */
+    bool is_teacher; /* set by service/api/access.c: the call comes from the teacher, … */
+    int64_t owns;    /* … or from the learner who has this product as a sandbox; 0: neither */
 
     int status; /* 0 until there is a reply */
     const char *content_type;
     char *reply; /* malloc'ed, or ROOM */
     size_t reply_size;
-    char room[HTTP_ROOM]; /* for a short reply, which then cannot fail for want of memory */
+    char room[HTTP_ROOM]; /* for a short reply, which then cannot fail for lack of memory */
     struct {
         const char *name;
         const char *fixed; /* the value where it is a static one, else NULL */
@@ -54,7 +54,7 @@ struct exchange {
     int header_count;
     bool close; /* end the connection after the reply */
 
-    /* service/http/server.c's own */
+    /* for service/http/server.c only */
     struct http_connection *connection;
     struct loop *loop;
     void *transport;
@@ -73,8 +73,8 @@ int http_query(const struct exchange *x, const char *name, char *value, size_t s
 /* Is every parameter's name one of NAMES (ended by NULL)? */
 bool http_query_names(const struct exchange *x, const char *const *names);
 
-/* Replies; each may be called once. JSON is stolen; TEXT and BODY are malloc'ed and stolen, or the exchange's room. Without
- * memory for JSON or TEXT, which then is NULL, the reply is a problem that says so. */
+/* Sets the reply; a handler calls one of these once. The exchange takes over JSON, TEXT and BODY; the latter two are malloc'ed,
+ * or the exchange's room. If JSON or TEXT is NULL for lack of memory, the reply is a problem that says so. */
 void http_reply_json(struct exchange *x, int status, json_t *json);
 void http_reply_text(struct exchange *x, int status, char *text); /* of JSON */
 void http_reply_body(struct exchange *x, int status, const char *content_type, char *body, size_t size);
@@ -89,9 +89,9 @@ void http_set_fixed_header(struct exchange *x, const char *name, const char *val
 /* The client's address as limits count it (service/http/peers.h), or "unknown". */
 void http_client_address(const struct exchange *x, char *ret_text, size_t size);
 
-/* Within dispatch, before the exchange is given to another thread. */
+/* Suspends the connection. Dispatch calls it before it passes the exchange to another thread. */
 void http_hand_over(struct exchange *x);
-/* The other thread is done with it; from here on the exchange is not its any more. */
+/* Sends the reply. The other thread calls it last; after this call it must not use the exchange. */
 void http_finish(struct exchange *x);
 
 struct http_options {
@@ -104,24 +104,24 @@ struct http_options {
     int64_t request_timeout_ms;
     int64_t first_byte_ms;
     int64_t idle_timeout_ms;
-    /* Called on an HTTP thread for each complete request: replies at once and returns true, or keeps the exchange
-     * for a later http_finish and returns false. */
+    /* Called on an HTTP thread for each complete request. True: it has replied. False: it has handed over the exchange, and
+     * http_finish follows. */
     bool (*dispatch)(struct exchange *x);
-    /* Called on an HTTP thread where the request itself is bad (400, 413). */
+    /* Called on an HTTP thread to reply to a broken request (STATUS 400 or 413). */
     void (*refuse)(struct exchange *x, int status, const char *detail);
     void *app;
 };
 
-/* Listens and serves. NULL with a message in ERROR. */
+/* Starts to listen and to serve. NULL: it failed, and ERROR says why. */
 struct http *http_start(const struct http_options *options, char *error, size_t error_size);
 uint16_t http_port(const struct http *http);
-/* Takes no more connections; requests on open ones still come in. */
+/* Takes no further connections; requests on open connections still come in. */
 void http_stop_listening(struct http *http);
-/* Waits until every request that has come in is answered, for MS at most; how many are not. */
+/* Waits until all requests that have come in are answered, but at most MS. Returns how many are not. */
 int http_drain(struct http *http, int64_t ms);
-/* Closes what is open. No worker may hold an exchange any more. */
+/* Closes all connections and ends the HTTP threads. No other thread may have an exchange any more. */
 void http_stop(struct http *http);
-/* Connections open now; for handlers. */
+/* The number of open connections. Any thread. */
 unsigned http_connections(void);
 
 #endif

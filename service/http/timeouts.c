@@ -1,8 +1,8 @@
-/* Ends connections whose client is too slow.
+/* Closes connections whose client is too slow.
  *
- * libmicrohttpd's own time-out counts inactivity only, so a client that sends a byte now and then holds its
- * connection for ever, and before the last header has come our code is not even told of the request. The kernel
- * knows when each socket last received something: later than the last answer means that the next request has begun. */
+ * libmicrohttpd's own time-out counts inactivity only, so a client that sends a byte now and then would keep its connection for
+ * ever. libmicrohttpd also calls us only after the last header. But the kernel knows when a socket last received data: if that
+ * is later than the last reply, the next request has begun. */
 #include "service/http/timeouts.h"
 
 #include "base/clock.h"
@@ -17,7 +17,7 @@
 enum { TCP_CLOSE_WAIT = 8 };         /* the kernel's number for "the peer has closed its side" */
 enum { CLOCK_GRAIN_US = 10 * 1000 }; /* how coarsely the kernel remembers when data came */
 
-struct http_watch {
+struct http_timeouts {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t stopping;
@@ -27,7 +27,7 @@ struct http_watch {
     unsigned count;
 };
 
-void http_watch_phase(struct http_connection *c, enum http_phase phase)
+void http_timeouts_phase(struct http_connection *c, enum http_phase phase)
 {
     if (!c)
         return;
@@ -38,8 +38,8 @@ void http_watch_phase(struct http_connection *c, enum http_phase phase)
     atomic_store(&c->phase, phase);
 }
 
-/* Has the client closed its side in the middle of a request? What it sent before, perhaps a whole request, may have to be
- * read still, or is being read now: so only when a second look finds that nothing has changed. */
+/* Has the client closed its side in the middle of a request? The HTTP thread may still have to read what the client sent
+ * before. So the answer is yes only when nothing is unread and a second look finds no change. */
 static bool has_gone(struct http_connection *c, int64_t since_us)
 {
     int unread = 0;
@@ -50,9 +50,9 @@ static bool has_gone(struct http_connection *c, int64_t since_us)
     return unchanged;
 }
 
-/* Is it the client's fault that nothing moves? Also where it has gone in the middle of a request: libmicrohttpd
- * notices that only when it next reads. */
-static bool is_to_be_cut(const struct http_watch *watch, struct http_connection *c, int64_t now_us)
+/* Is the client too slow? Also true if the client has gone in the middle of a request, because libmicrohttpd notices that only
+ * when it next reads. */
+static bool is_to_be_cut(const struct http_timeouts *timeouts, struct http_connection *c, int64_t now_us)
 {
     /* Against the order in which they are written: with a phase never comes the time of one before it, which may have been
      * long, so that a reply would be cut as it begins. */
@@ -62,7 +62,7 @@ static bool is_to_be_cut(const struct http_watch *watch, struct http_connection 
         c->begun_us = 0;
     if (phase == HTTP_SERVING || phase == HTTP_REPLYING) {
         c->begun_us = 0;
-        return phase == HTTP_REPLYING && now_us - since_us > watch->limit_us;
+        return phase == HTTP_REPLYING && now_us - since_us > timeouts->limit_us;
     }
     struct tcp_info info = {0};
     socklen_t size = sizeof info;
@@ -74,99 +74,100 @@ static bool is_to_be_cut(const struct http_watch *watch, struct http_connection 
     bool has_begun = answered_us ? received_us > since_us + CLOCK_GRAIN_US : info.tcpi_bytes_received > 0;
     if (phase == HTTP_IDLE && !has_begun) {
         c->begun_us = 0;
-        return !answered_us && now_us - since_us > watch->first_byte_us;
+        return !answered_us && now_us - since_us > timeouts->first_byte_us;
     }
     if (c->begun_us == 0)
         c->begun_us = since_us > received_us ? since_us : received_us;
-    return now_us - c->begun_us > watch->limit_us;
+    return now_us - c->begun_us > timeouts->limit_us;
 }
 
-static void *watch_connections(void *arg)
+static void *check_connections(void *arg)
 {
-    struct http_watch *watch = arg;
-    int64_t shorter_us = watch->limit_us < watch->first_byte_us ? watch->limit_us : watch->first_byte_us;
+    struct http_timeouts *timeouts = arg;
+    int64_t shorter_us = timeouts->limit_us < timeouts->first_byte_us ? timeouts->limit_us
+                                                                      : timeouts->first_byte_us;
     int64_t tick_us = shorter_us / 8 < 1000000 ? shorter_us / 8 : 1000000;
-    pthread_mutex_lock(&watch->mutex);
-    while (!watch->stop) {
+    pthread_mutex_lock(&timeouts->mutex);
+    while (!timeouts->stop) {
         int64_t next_us = monotonic_us() + tick_us;
         struct timespec until = {.tv_sec = next_us / 1000000, .tv_nsec = next_us % 1000000 * 1000};
-        pthread_cond_clockwait(&watch->stopping, &watch->mutex, CLOCK_MONOTONIC, &until);
+        pthread_cond_clockwait(&timeouts->stopping, &timeouts->mutex, CLOCK_MONOTONIC, &until);
         int64_t now_us = monotonic_us();
-        for (struct http_connection *c = watch->first; c; c = c->next)
-            if (is_to_be_cut(watch, c, now_us))
+        for (struct http_connection *c = timeouts->first; c; c = c->next)
+            if (is_to_be_cut(timeouts, c, now_us))
                 shutdown(c->fd, SHUT_RDWR); /* libmicrohttpd then closes it */
     }
-    pthread_mutex_unlock(&watch->mutex);
+    pthread_mutex_unlock(&timeouts->mutex);
     return NULL;
 }
 
-struct http_watch *http_watch_start(int64_t ms, int64_t first_byte_ms)
+struct http_timeouts *http_timeouts_start(int64_t ms, int64_t first_byte_ms)
 {
-    struct http_watch *watch = calloc(1, sizeof *watch);
-    if (!watch)
+    struct http_timeouts *timeouts = calloc(1, sizeof *timeouts);
+    if (!timeouts)
         return NULL;
-    watch->limit_us = ms * 1000;
-    watch->first_byte_us = first_byte_ms * 1000;
-    pthread_mutex_init(&watch->mutex, NULL);
-    pthread_cond_init(&watch->stopping, NULL);
-    if (pthread_create(&watch->thread, NULL, watch_connections, watch) != 0) {
-        free(watch);
+    timeouts->limit_us = ms * 1000;
+    timeouts->first_byte_us = first_byte_ms * 1000;
+    pthread_mutex_init(&timeouts->mutex, NULL);
+    pthread_cond_init(&timeouts->stopping, NULL);
+    if (pthread_create(&timeouts->thread, NULL, check_connections, timeouts) != 0) {
+        free(timeouts);
         return NULL;
     }
-    return watch;
+    return timeouts;
 }
 
-void http_watch_stop(struct http_watch *watch)
+void http_timeouts_stop(struct http_timeouts *timeouts)
 {
-    if (!watch)
+    if (!timeouts)
         return;
-    pthread_mutex_lock(&watch->mutex);
-    watch->stop = true;
-    pthread_cond_signal(&watch->stopping);
-    pthread_mutex_unlock(&watch->mutex);
-    pthread_join(watch->thread, NULL);
-    pthread_cond_destroy(&watch->stopping);
-    pthread_mutex_destroy(&watch->mutex);
-    free(watch);
+    pthread_mutex_lock(&timeouts->mutex);
+    timeouts->stop = true;
+    pthread_cond_signal(&timeouts->stopping);
+    pthread_mutex_unlock(&timeouts->mutex);
+    pthread_join(timeouts->thread, NULL);
+    pthread_cond_destroy(&timeouts->stopping);
+    pthread_mutex_destroy(&timeouts->mutex);
+    free(timeouts);
 }
 
-struct http_connection *http_watch_add(struct http_watch *watch, int fd)
+struct http_connection *http_timeouts_add(struct http_timeouts *timeouts, int fd)
 {
     struct http_connection *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
     c->fd = fd;
     atomic_init(&c->since_us, monotonic_us());
-    pthread_mutex_lock(&watch->mutex);
-    c->next = watch->first;
-    if (watch->first)
-        watch->first->previous = c;
-    watch->first = c;
-    watch->count++;
-    pthread_mutex_unlock(&watch->mutex);
+    pthread_mutex_lock(&timeouts->mutex);
+    c->next = timeouts->first;
+    if (timeouts->first)
+        timeouts->first->previous = c;
+    timeouts->first = c;
+    timeouts->count++;
+    pthread_mutex_unlock(&timeouts->mutex);
     return c;
 }
 
-void http_watch_remove(struct http_watch *watch, struct http_connection *c)
+void http_timeouts_remove(struct http_timeouts *timeouts, struct http_connection *c)
 {
     if (!c)
         return;
-    pthread_mutex_lock(&watch->mutex);
+    pthread_mutex_lock(&timeouts->mutex);
     if (c->previous)
         c->previous->next = c->next;
     else
-        watch->first = c->next;
+        timeouts->first = c->next;
     if (c->next)
         c->next->previous = c->previous;
-    watch->count--;
-    pthread_mutex_unlock(&watch->mutex);
+    timeouts->count--;
+    pthread_mutex_unlock(&timeouts->mutex);
     free(c);
 }
 
-unsigned http_watch_count(struct http_watch *watch)
+unsigned http_timeouts_count(struct http_timeouts *timeouts)
 {
-    pthread_mutex_lock(&watch->mutex);
-    unsigned count = watch->count;
-    pthread_mutex_unlock(&watch->mutex);
+    pthread_mutex_lock(&timeouts->mutex);
+    unsigned count = timeouts->count;
+    pthread_mutex_unlock(&timeouts->mutex);
     return count;
 }

@@ -7,15 +7,15 @@
 
 #include <stdio.h>
 
-/* An order has ended, US after it arrived, with so many tries and round trips to the database. */
+/* Counts an order that ended US after it arrived, with TRIES tries and ROUND_TRIPS to the database. */
 void metrics_order(const struct strategy *strategy, enum outcome outcome, int64_t us, int tries,
                    uint64_t round_trips);
-/* A lock was waited for, or held, for US. */
+/* Counts a wait for a lock, or the time that it was held, in microseconds. */
 void metrics_lock_wait(const struct strategy *strategy, int64_t us);
 void metrics_lock_held(const struct strategy *strategy, int64_t us);
-/* What an order's lock cost: requests to its server, and how often its waiter was woken. */
+/* Counts what an order's lock cost: requests to its server, and how often a waiting thread woke. */
 void metrics_lock_work(const struct strategy *strategy, uint64_t round_trips, uint64_t wake_ups);
-/* Orders of a strategy that combines them were taken together, COUNT of them: one, where it was alone. */
+/* Counts a batch of COUNT orders (1 or more), for a strategy that combines orders. */
 void metrics_batch(const struct strategy *strategy, size_t count);
 void metrics_lock_lost_after_commit(const struct strategy *strategy);
 

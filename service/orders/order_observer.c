@@ -1,4 +1,4 @@
-/* The observer of every order that is placed over HTTP: writes its trace, and thinks where a lesson wants it. */
+/* The observer of an order that is placed over HTTP: records the order's trace, and sleeps for the think time that widens a race. */
 #include "service/orders/order_observer.h"
 #include "base/clock.h"
 
@@ -12,7 +12,7 @@ static void on_step(struct observer *self, enum step step, int64_t value)
     bool waits_on = step == STEP_WAIT && t->step_count > 0 && t->step_count <= TRACE_STEPS &&
                     t->steps[t->step_count - 1].step == STEP_WAIT;
     if (waits_on)
-        return; /* a lock that polls says so at every try */
+        return; /* a lock that polls reports each try; one is enough */
     if (t->step_count < TRACE_STEPS) {
         t->steps[t->step_count].step = step;
         t->steps[t->step_count].at_us = now_us;
@@ -37,8 +37,8 @@ static void on_step(struct observer *self, enum step step, int64_t value)
     }
 }
 
-/* Where a pause widens the row's race: where it lets its lock go too early, where it has been told for the last time
- * that the lock is its own, else where it has read. */
+/* The step after which a pause widens the strategy's race: the release, if it releases the lock before COMMIT; the last check
+ * that it still has the lock, if it checks; else the read. */
 static enum step think_after(const struct strategy *strategy)
 {
     if (strategy->span == SPAN_INSIDE_TX)

@@ -1,4 +1,4 @@
-/* The observer of every order that is placed over HTTP: writes its trace, and thinks where a lesson wants it. */
+/* The observer of an order that is placed over HTTP: records the order's trace, and sleeps for the think time that widens a race. */
 #ifndef OVERSELL_SERVICE_ORDERS_ORDER_OBSERVER_H
 #define OVERSELL_SERVICE_ORDERS_ORDER_OBSERVER_H
 
@@ -8,9 +8,9 @@ struct order_observer {
     struct observer base;
     struct trace trace;
     int64_t think_us;
-    enum step think_after; /* where the row's race begins */
-    int64_t before_us;     /* when the step before was done; waiting is no step of its own here */
-    int64_t locked_us;     /* since when the lock is held; 0: not */
+    enum step think_after; /* sleep after this step, where the strategy's race begins */
+    int64_t before_us;     /* when the last step ended; waiting counts as part of the next step */
+    int64_t locked_us;     /* when the lock was taken; 0: it is not held */
 };
 
 /* OBSERVER is zeroed. The rest of its trace is the caller's to fill in; before_us is when the order begins. */

@@ -30,8 +30,8 @@ struct trace {
 
 /* The recent traces of one worker, which alone adds to it; any thread may read. */
 struct trace_ring;
-/* Keeps so many orders that were placed, and a quarter as many that were not: a sale that is over is answered "sold out"
- * many times, and what was sold is worth more to look at. */
+/* Keeps the last CAPACITY orders that were placed, and a quarter as many that were not, because after a sale most orders end as
+ * "sold out" and would push out the sales. NULL: out of memory. */
 struct trace_ring *trace_ring_new(int capacity);
 void trace_ring_free(struct trace_ring *ring);
 void trace_ring_add(struct trace_ring *ring, const struct trace *trace);

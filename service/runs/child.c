@@ -1,4 +1,4 @@
-/* The load test as a child process of the service, which cannot outlive it. */
+/* A child process of the service, the load test or the explorer, which the kernel ends when its thread ends. */
 #include "service/runs/child.h"
 
 #include "base/clock.h"

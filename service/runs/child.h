@@ -1,4 +1,4 @@
-/* The load test as a child process of the service, which cannot outlive it. */
+/* A child process of the service, the load test or the explorer, which the kernel ends when its thread ends. */
 #ifndef OVERSELL_SERVICE_RUNS_CHILD_H
 #define OVERSELL_SERVICE_RUNS_CHILD_H
 

@@ -1,5 +1,5 @@
-/* An explorer for the step-through: a child process that holds nothing from one question to the next, so that it can be
- * ended at any time, and asked again by starting another. */
+/* An explorer for the step-through: a child process that answers a line with a line. It keeps no state between two questions,
+ * so the service can end it at any time and start another one for the next question. */
 #include "service/runs/explorer.h"
 
 #include "base/clock.h"
@@ -43,7 +43,7 @@ static struct explorer *start(const struct config *config)
     return NULL;
 }
 
-/* What it has complained of is for the log. */
+/* Its error messages go to the log. */
 static void log_complaint(int err)
 {
     char text[COMPLAINT_MAX + 1];
@@ -111,7 +111,7 @@ static bool read_line(struct explorer *explorer, int64_t deadline_us)
     return false;
 }
 
-/* One that has ended since the last question says nothing at all: then it is another's turn. */
+/* An explorer that ended after the last question does not answer; then a new one is started and asked. */
 static bool ask(struct explorer *explorer, const char *line, int64_t deadline_us, json_t **ret_answer)
 {
     bool answered = send_line(explorer, line) && read_line(explorer, deadline_us);

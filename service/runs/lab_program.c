@@ -1,4 +1,4 @@
-/* The load test's program: where it lies, and the environment that it gets. */
+/* The path of the load test's program, and the environment that the service starts it with. */
 #include "service/runs/lab_program.h"
 
 #include <limits.h>

@@ -1,15 +1,16 @@
-/* The load test's program: where it lies, and the environment that it gets. */
+/* The path of the load test's program, and the environment that the service starts it with. */
 #ifndef OVERSELL_SERVICE_RUNS_LAB_PROGRAM_H
 #define OVERSELL_SERVICE_RUNS_LAB_PROGRAM_H
 
 #include "service/config/config.h"
 
-/* Its path, SIZE bytes: it lies beside the service, in the build as well as installed, unless OVERSELL_LOADTEST names
- * another. False: there is no room for it. Whether it is there is not looked at. */
+/* Writes the path of the load test to RET_PATH, which has SIZE bytes: OVERSELL_LOADTEST, or else `loadtest` in the service's own
+ * folder. False: the path does not fit. The function does not check that the program exists. */
 bool lab_program(char *ret_path, size_t size);
 
-/* What the service was told, by flag or by environment: its servers, for the load test and the further processes that it
- * may start, but not its own address, name and secrets' files. For lab_environment_free; NULL when out of memory. */
+/* The environment for the load test and the services that it starts: that of this process, with the servers of CONFIG, and
+ * without this service's address, name and token file. lab_environment_free frees it; *ret_ours is for that call. NULL: out of
+ * memory. */
 char **lab_environment(const struct config *config, size_t *ret_ours);
 void lab_environment_free(char **env, size_t ours);
 

@@ -1,7 +1,7 @@
-/* The runs that are kept, and the one that goes on: what it has said so far, and how it is ended.
+/* Load runs: starts one at a time, keeps the results of the last ones, and ends a run on request.
  *
- * A thread of its own starts the load test, reads what it writes and waits for its end (service/runs/watch.c); it is the child's
- * parent, so the child dies with it. One mutex guards all that is told about runs. */
+ * Each run has a thread that starts the load test, reads its output and waits for its end (service/runs/load_test.c). The load
+ * test dies with that thread. One mutex guards all that this file tells about runs. */
 #include "service/runs/runs_impl.h"
 
 #include "base/clock.h"
@@ -66,7 +66,7 @@ static void *run_in_thread(void *arg)
 {
     struct runs *runs = arg;
     struct run *run = runs->current;
-    run_watch(runs, run);
+    run_load_test(runs, run);
     pthread_mutex_lock(&runs->mutex);
     if (run->state == RUN_RUNNING)
         run->state = runs->cancelled ? RUN_CANCELLED : run->document ? RUN_DONE : RUN_FAILED;

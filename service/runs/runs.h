@@ -1,4 +1,4 @@
-/* Load runs: `loadtest compare` started against this service, watched, and ended. One at a time. */
+/* Load runs: the service starts `loadtest compare` against itself, shows its progress, and keeps the results. One run at a time. */
 #ifndef OVERSELL_SERVICE_RUNS_RUNS_H
 #define OVERSELL_SERVICE_RUNS_RUNS_H
 
@@ -9,23 +9,23 @@
 struct config;
 struct runs;
 
-/* What is run. */
+/* The run that a caller asks for. */
 struct run_order {
     json_t *strategies; /* names; taken over by runs_start where it succeeds */
-    int64_t product_id; /* whose orders are deleted */
-    bool own_settings;  /* switch this product's strategy alone */
-    int64_t instances;  /* service processes: this one, and others that are started for the run */
+    int64_t product_id; /* the product that the run sells; its orders are deleted */
+    bool own_settings;  /* switch only this product's strategy */
+    int64_t instances;  /* service processes that sell: this one, and others that the run starts */
     int64_t connections, stock, quantity;
-    int64_t requests; /* 0: as many as the load test thinks fit */
+    int64_t requests; /* 0: the load test decides */
     int64_t duration_ms, think_ms;
-    int64_t longest_ms; /* after this time it is ended */
+    int64_t longest_ms; /* the service ends the run after this time */
 };
 
 enum run_start { RUN_STARTED, RUN_GOES_ON, RUN_WAITS, RUN_IMPOSSIBLE };
 
 /* Any thread may call these. CONFIG must live as long; its servers are what further instances use. */
 struct runs *runs_new(const struct config *config);
-/* Ends the run that goes on and waits until it has gone, with its processes. No other is started from here on. */
+/* Ends the run in progress and waits until all its processes have ended. From here on runs_start starts none. */
 void runs_stop(struct runs *runs);
 void runs_free(struct runs *runs);
 
@@ -35,18 +35,19 @@ void runs_free(struct runs *runs);
  * RUN_IMPOSSIBLE: no thread or memory, or the service is stopping or starting (PORT 0). */
 enum { RUN_PLACE_MS = 3000 };
 enum run_start runs_start(struct runs *runs, const struct run_order *order, uint16_t port, int64_t *ret_id);
-/* The run as JSON text, to be freed; NULL where it is not kept (or memory is out). */
+/* The run as JSON text, which the caller frees; NULL: the run is not kept, or memory is out. */
 char *runs_text(struct runs *runs, int64_t id);
-/* Its traces as JSON text, to be freed: those of the processes that were started for it. NULL as above. */
+/* The traces of the processes that were started for the run, as JSON text, which the caller frees. NULL as above. */
 char *runs_traces(struct runs *runs, int64_t id);
 /* The product that it sells; 0: the run is not kept. */
 int64_t runs_product(struct runs *runs, int64_t id);
-/* Ends a run that goes on and waits until it has gone; a run that has ended stays as it is. False: it is not kept. */
+/* Ends a run that is in progress and waits until all its processes have ended; a run that has ended stays as it is. False: the
+ * run is not kept. */
 bool runs_cancel(struct runs *runs, int64_t id);
 /* Cancels the product's run, if one is in progress, and removes the product from the queue for runs. WAITS: returns when
  * the run has ended. */
 void runs_end_product(struct runs *runs, int64_t product_id, bool waits);
-/* The run that goes on, or the last one: {"id","state","product_id","strategy","share"}, or null where there was none. */
+/* The run in progress, or else the last one: {"id","state","product_id","strategy","share"}; null: there was none. */
 json_t *runs_summary(struct runs *runs);
 
 #endif

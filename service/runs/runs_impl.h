@@ -1,4 +1,4 @@
-/* A run, for the two files that keep it: runs.c and service/runs/watch.c. */
+/* A load run as the service keeps it, for service/runs/runs.c and service/runs/load_test.c. */
 #ifndef OVERSELL_SERVICE_RUNS_RUNS_IMPL_H
 #define OVERSELL_SERVICE_RUNS_RUNS_IMPL_H
 
@@ -39,15 +39,15 @@ struct runs {
     struct run *current;                     /* NULL: none is in progress */
     struct run_place places[RUN_PLACES_MAX]; /* first come, first served */
     int place_count;
-    bool cancelled; /* the current one is to end */
+    bool cancelled; /* the current run has to end */
     bool stopping;
     bool has_thread; /* THREAD has to be joined */
     pthread_t thread;
 };
 
-/* Runs the load test from its start to its end, and notes in RUN what it says. Called without the mutex. */
-void run_watch(struct runs *runs, struct run *run);
-/* Something about the run has changed; with the mutex held. */
+/* Runs the load test from its start to its end, and notes its output in RUN. For the run's thread, without the mutex. */
+void run_load_test(struct runs *runs, struct run *run);
+/* Drops the JSON text of the run, because something about the run has changed. The caller holds the mutex. */
 void run_changed(struct run *run);
 
 #endif

@@ -1,4 +1,4 @@
-/* Ids for orders that are accepted before PostgreSQL hears of them: a ring under a mutex. */
+/* Order ids in stock, in a ring under a mutex. */
 #include "service/write_behind/order_ids.h"
 
 #include <pthread.h>

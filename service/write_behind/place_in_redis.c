@@ -1,4 +1,5 @@
-/* Orders whose stock lies in Redis: taken and accepted there in one round trip, written to PostgreSQL afterwards. */
+/* Places orders of a product whose stock lies in Redis: one round trip takes the stock and accepts the orders there. The writer
+ * stores them in PostgreSQL afterwards. */
 #include "service/write_behind/place_in_redis.h"
 
 #include "service/write_behind/accepted_order.h"

@@ -1,4 +1,4 @@
-/* Stock that lies in Redis, held against PostgreSQL: loaded, repaired, audited and thrown away. */
+/* Compares the stock of a product in Redis with PostgreSQL: loads it, repairs it, audits it, and removes it. */
 #include "service/write_behind/reconcile.h"
 
 #include "base/log.h"

@@ -1,8 +1,8 @@
-/* Stock that lies in Redis, held against PostgreSQL.
+/* Compares the stock of a product in Redis with PostgreSQL, and repairs it.
  *
- * What must be true is: left in Redis = left by the orders in PostgreSQL − units of the orders that are still in the stream.
- * Both sides are seen as of one moment: the product's row is locked, so no order of it can be written meanwhile, and one
- * script reads Redis. Orders that are taken afterwards change both of Redis's figures alike, so nobody has to stop. */
+ * The rule: units left in Redis = units left according to PostgreSQL − units of the orders that are still in the stream. Both
+ * sides are read as of one moment: the product's row is locked, so the writer cannot store an order meanwhile, and one script
+ * reads Redis. An order that is accepted afterwards changes both sides by the same number, so selling goes on. */
 #ifndef OVERSELL_SERVICE_WRITE_BEHIND_RECONCILE_H
 #define OVERSELL_SERVICE_WRITE_BEHIND_RECONCILE_H
 
@@ -22,7 +22,7 @@ enum reconciled {
     RECONCILE_REDIS,      /* reconciliation.lock_status does */
 };
 
-/* One look at a product, and what goes with it. */
+/* The result of one comparison. */
 struct reconciliation {
     enum db_status db_status;
     enum lock_status lock_status;
@@ -31,8 +31,8 @@ struct reconciliation {
     int64_t orders_to_come, units_to_come;
 };
 
-/* Loads the stock of the product where Redis does not have it, and repairs it where it is not what it must be; what was
- * repaired is logged and counted. By DEADLINE (monotonic_us), with its own transaction. */
+/* Loads the product's stock into Redis if it is not there, and repairs it if it breaks the rule. Logs and counts a repair. Runs
+ * its own transaction on DB and ends by DEADLINE (monotonic_us). RECONCILED, or why not. */
 enum reconciled reconcile(struct db *db, struct redis_stock *stock, int64_t product_id, int64_t deadline_us,
                           struct reconciliation *ret);
 
@@ -40,7 +40,7 @@ enum reconciled reconcile(struct db *db, struct redis_stock *stock, int64_t prod
 enum reconciled reconcile_audit(struct db *db, struct redis_stock *stock, int64_t product_id, int in_flight,
                                 int64_t deadline_us, struct reconciliation *ret, char **ret_json);
 
-/* Throws stock away for products_put and products_reset. */
+/* Removes stock from Redis for products_put and products_reset, within their transaction. */
 struct redis_keeper {
     struct stock_keeper base;
     struct db *db;
@@ -52,7 +52,7 @@ struct redis_keeper {
 void redis_keeper_init(struct redis_keeper *keeper, struct db *db, struct redis_stock *stock,
                        int64_t deadline_us);
 
-/* Units that repairs in this process have added or taken away. */
+/* The number of units that repairs in this process have added or removed. Any thread. */
 uint64_t reconcile_repaired_units(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Stock that lies in Redis: looked at as of one moment, and corrected. */
+/* Stock in Redis: reads it as of one moment, and corrects it. */
 #include "service/write_behind/redis_stock_impl.h"
 
 #include <inttypes.h>

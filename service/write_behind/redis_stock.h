@@ -1,4 +1,4 @@
-/* Stock that lies in Redis, taken by a script that never goes below zero, and the stream that the orders go to.
+/* Stock in Redis: a script takes it and never goes below zero, and adds the accepted orders to a stream.
  *
  * The keys, behind the prefix of the locks (LOCK_PREFIX): `oversell:stock:1` is a hash with what is LEFT of product 1, the
  * EPOCH of that stock, its PRICE, and where it was CHECKED last: the server's run id and the name of the shop's database;

@@ -1,4 +1,4 @@
-/* What the two sides of stock in Redis share: those who take and those who write. */
+/* What the files redis_stock.c, redis_stock_take.c and redis_stream.c share: the connection, keys and reply checks. */
 #ifndef OVERSELL_SERVICE_WRITE_BEHIND_REDIS_STOCK_IMPL_H
 #define OVERSELL_SERVICE_WRITE_BEHIND_REDIS_STOCK_IMPL_H
 

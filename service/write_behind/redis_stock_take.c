@@ -1,4 +1,4 @@
-/* Taking stock that lies in Redis: for all orders of a product that wait, in one script. */
+/* Takes stock in Redis for several orders of a product, in one script. */
 #include "service/write_behind/redis_stock_impl.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* The stream of accepted orders, as its consumers see it. */
+/* Reads the stream of accepted orders in Redis, and removes the orders that are stored in PostgreSQL. */
 #include "service/write_behind/redis_stock_impl.h"
 
 #include <inttypes.h>

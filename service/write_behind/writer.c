@@ -1,4 +1,4 @@
-/* The writer: a thread that takes accepted orders from the stream in Redis and writes them to PostgreSQL. */
+/* The writer, first half: a thread that reads accepted orders from the stream in Redis and looks after the stream. */
 #include "base/clock.h"
 #include "service/write_behind/writer_impl.h"
 

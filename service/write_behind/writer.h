@@ -1,8 +1,8 @@
-/* The writer: a thread that takes accepted orders from the stream in Redis and writes them to PostgreSQL.
+/* The writer: a thread that moves accepted orders from the stream in Redis to PostgreSQL.
  *
- * Each process has one, all of them together form the stream's group of consumers: an order is handed to one of them, and
- * to another if that one dies. An order may so be met twice; it is written once, by its id. The writer also keeps ids ready
- * for orders to come, and holds Redis's stock against PostgreSQL every few seconds. */
+ * Each process has one. All writers form the stream's consumer group: Redis hands an order to one of them, and to another one
+ * if that one dies. A writer may therefore meet an order twice; the order's id ensures that it is stored once. The writer also
+ * refills the order ids, and compares the stock in Redis with PostgreSQL every few seconds. */
 #ifndef OVERSELL_SERVICE_WRITE_BEHIND_WRITER_H
 #define OVERSELL_SERVICE_WRITE_BEHIND_WRITER_H
 
@@ -17,14 +17,14 @@ struct writer;
  * configured. False: out of memory or threads. */
 bool writer_start(const char *database_url, const char *instance, struct order_ids *ids,
                   struct writer **ret_writer);
-/* Lets it write what is in the stream now, for DRAIN_MS at most, then ends it. What is left stays in Redis, for other
- * processes or the next start. WRITER may be NULL. */
+/* Lets the writer store what is in the stream now, for up to 10 s, then ends it. The rest stays in Redis, for other processes or
+ * the next start. WRITER may be NULL. */
 void writer_stop(struct writer *writer);
 
-/* There will be orders to write. Any thread; costs next to nothing once it is awake. WRITER may be NULL. */
+/* Wakes the writer, because there will be orders to store. Cheap if it is awake. Any thread. WRITER may be NULL. */
 void writer_wake(struct writer *writer);
 
-/* Its metrics, as Prometheus text. Any thread. WRITER may be NULL. */
+/* Prints its metrics as Prometheus text. Any thread. WRITER may be NULL. */
 void writer_print_metrics(struct writer *writer, FILE *to);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the writer does with a batch that it has read: written, counted, taken off the stream. */
+/* The writer, second half: stores a batch of accepted orders in PostgreSQL, counts it, and removes it from the stream. */
 #include "base/clock.h"
 #include "service/write_behind/writer_impl.h"
 

@@ -1,4 +1,4 @@
-/* What the writer's two sides share: reading the stream, and writing what was read. */
+/* What the writer's two files share: writer.c reads the stream, writer_batch.c stores what was read. */
 #ifndef OVERSELL_SERVICE_WRITE_BEHIND_WRITER_IMPL_H
 #define OVERSELL_SERVICE_WRITE_BEHIND_WRITER_IMPL_H
 

@@ -1,4 +1,4 @@
-/* One run of the load test: its command line, what it says while it runs, and its end. */
+/* One run of the load test as a child process: its command line, its output while it runs, and its end. */
 #include "base/clock.h"
 #include "base/json.h"
 #include "service/config/config.h"
@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 enum {
-    LOOK_MS = 50,               /* how soon a wish to end is seen */
-    GRACE_MS = 20000,           /* to end in, once told */
-    TEXT_MAX = 4 * 1024 * 1024, /* of what is taken in from one pipe: the document, or one line */
+    LOOK_MS = 50,               /* between two looks whether the run was cancelled */
+    GRACE_MS = 20000,           /* for the load test to end after SIGTERM */
+    TEXT_MAX = 4 * 1024 * 1024, /* bytes that are kept from one pipe: the result, or one line */
     WORDS_MAX = 40,
     WORD_SIZE = 32,
 };
@@ -103,7 +103,7 @@ static bool start(const struct runs *runs, const struct run *run, struct run_chi
     return started;
 }
 
-/* ---- what it says -------------------------------------------------------------------------------------- */
+/* ---- its output ---------------------------------------------------------------------------------------- */
 
 /* Text that grows as it comes in. */
 struct text {
@@ -111,7 +111,7 @@ struct text {
     size_t length, room;
 };
 
-/* Takes in what there is; false at the end, or where it is more than can be meant. */
+/* Reads what is there. False: the pipe has ended, or brought more than TEXT_MAX bytes. */
 static bool take_in(struct text *text, int fd)
 {
     char bytes[16384];
@@ -132,7 +132,7 @@ static bool take_in(struct text *text, int fd)
     return true;
 }
 
-/* A line that is no event is a complaint, for people. */
+/* A line that is no event is an error message, for people. */
 static void hear_line(struct runs *runs, struct run *run, const char *line)
 {
     json_error_t error;
@@ -165,7 +165,7 @@ static void hear_line(struct runs *runs, struct run *run, const char *line)
     json_decref(event);
 }
 
-/* Hears the lines that are complete, and keeps the rest. */
+/* Handles the lines that are complete, and keeps the rest. */
 static void hear_lines(struct runs *runs, struct run *run, struct text *text)
 {
     char *from = text->bytes, *end;
@@ -197,7 +197,7 @@ static void set_error(struct runs *runs, struct run *run, const char *error)
     pthread_mutex_unlock(&runs->mutex);
 }
 
-/* Listens until both pipes are closed, or the child has been told to end and does not. */
+/* Reads until both pipes are closed, or the child does not end within GRACE_MS after SIGTERM. */
 static void attend(struct runs *runs, struct run *run, const struct run_child *child, struct text *out)
 {
     struct text err = {0};
@@ -263,7 +263,7 @@ static void note_unavailable(struct run *run)
     run->document = NULL;
 }
 
-void run_watch(struct runs *runs, struct run *run)
+void run_load_test(struct runs *runs, struct run *run)
 {
     struct run_child child;
     if (!start(runs, run, &child)) {

@@ -14,11 +14,11 @@ enum { LIMIT_US = 3200 * 1000, FIRST_BYTE_US = 1600 * 1000 };
 
 struct line {
     int client, server;
-    struct http_watch *watch;
+    struct http_timeouts *timeouts;
     struct http_connection *connection;
 };
 
-/* FIRST_BYTE_MS: as of http_watch_start. */
+/* FIRST_BYTE_MS: as of http_timeouts_start. */
 static void begin_with(struct line *line, int64_t first_byte_ms)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -32,9 +32,9 @@ static void begin_with(struct line *line, int64_t first_byte_ms)
     line->server = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     assert_true(line->server >= 0);
     close(listener);
-    line->watch = http_watch_start(LIMIT_US / 1000, first_byte_ms);
-    assert_non_null(line->watch);
-    line->connection = http_watch_add(line->watch, line->server);
+    line->timeouts = http_timeouts_start(LIMIT_US / 1000, first_byte_ms);
+    assert_non_null(line->timeouts);
+    line->connection = http_timeouts_add(line->timeouts, line->server);
     assert_non_null(line->connection);
 }
 
@@ -45,8 +45,8 @@ static void begin(struct line *line)
 
 static void end(struct line *line)
 {
-    http_watch_remove(line->watch, line->connection);
-    http_watch_stop(line->watch);
+    http_timeouts_remove(line->timeouts, line->connection);
+    http_timeouts_stop(line->timeouts);
     close(line->client);
     close(line->server);
 }
@@ -58,9 +58,9 @@ static void say(const struct line *line)
 
 static void answer(const struct line *line)
 {
-    http_watch_phase(line->connection, HTTP_SERVING);
-    http_watch_phase(line->connection, HTTP_REPLYING);
-    http_watch_phase(line->connection, HTTP_IDLE);
+    http_timeouts_phase(line->connection, HTTP_SERVING);
+    http_timeouts_phase(line->connection, HTTP_REPLYING);
+    http_timeouts_phase(line->connection, HTTP_IDLE);
 }
 
 /* Waits until the client is cut; how long that is after BEGUN. */
@@ -87,24 +87,24 @@ static void a_slow_request_is_cut(void **state)
     begin(&line);
     int64_t begun_us = monotonic_us();
     say(&line);
-    http_watch_phase(line.connection, HTTP_RECEIVING);
+    http_timeouts_phase(line.connection, HTTP_RECEIVING);
     assert_true(cut_after_us(&line, begun_us) > LIMIT_US);
     end(&line);
 }
 
-/* No tick of the watch has come between the two. */
+/* The time-outs were not checked between the two. */
 static void the_next_request_has_all_its_time(void **state)
 {
     (void)state;
     struct line line;
     begin(&line);
     say(&line);
-    http_watch_phase(line.connection, HTTP_RECEIVING);
+    http_timeouts_phase(line.connection, HTTP_RECEIVING);
     sleep_us(LIMIT_US / 2);
     say(&line);
     int64_t begun_us = monotonic_us();
     answer(&line);
-    http_watch_phase(line.connection, HTTP_RECEIVING);
+    http_timeouts_phase(line.connection, HTTP_RECEIVING);
     int64_t after_us = cut_after_us(&line, begun_us);
     if (after_us < LIMIT_US)
         fail_msg("cut after %lld ms", (long long)(after_us / 1000));
@@ -117,7 +117,7 @@ static void bytes_after_an_answer_begin_a_request(void **state)
     struct line line;
     begin(&line);
     say(&line);
-    http_watch_phase(line.connection, HTTP_RECEIVING);
+    http_timeouts_phase(line.connection, HTTP_RECEIVING);
     answer(&line);
     sleep_us(LIMIT_US / 4);
     int64_t begun_us = monotonic_us();
@@ -139,8 +139,8 @@ static void what_was_sent_before_the_end_is_read(void **state)
     assert_true(is_open(&line));
     char byte;
     assert_int_equal(recv(line.server, &byte, 1, 0), 1);
-    http_watch_phase(line.connection,
-                     HTTP_RECEIVING); /* it was not all of a request, and no more will come */
+    http_timeouts_phase(line.connection,
+                        HTTP_RECEIVING); /* it was not all of a request, and no more will come */
     int64_t begun_us = monotonic_us();
     assert_true(cut_after_us(&line, begun_us) < PATIENCE_US);
     end(&line);
@@ -153,8 +153,8 @@ static void who_asks_nothing_or_waits_for_us_is_not_cut(void **state)
     begin(&idle);
     begin(&served);
     say(&served);
-    http_watch_phase(served.connection, HTTP_RECEIVING);
-    http_watch_phase(served.connection, HTTP_SERVING);
+    http_timeouts_phase(served.connection, HTTP_RECEIVING);
+    http_timeouts_phase(served.connection, HTTP_SERVING);
     sleep_us(LIMIT_US + LIMIT_US / 2);
     assert_true(is_open(&idle) && is_open(&served));
     answer(&served); /* the reply's time begins now */
@@ -181,7 +181,7 @@ static void a_client_that_has_asked_may_be_silent(void **state)
     struct line line;
     begin_with(&line, FIRST_BYTE_US / 1000);
     say(&line);
-    http_watch_phase(line.connection, HTTP_RECEIVING);
+    http_timeouts_phase(line.connection, HTTP_RECEIVING);
     answer(&line);
     sleep_us(FIRST_BYTE_US + FIRST_BYTE_US / 2);
     assert_true(is_open(&line));
