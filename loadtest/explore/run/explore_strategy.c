@@ -43,39 +43,61 @@ static json_t *row_without_figures(const struct explore_plan *plan, const struct
     return row;
 }
 
+static json_t *count_json(uint64_t count)
+{
+    return json_integer((json_int_t)count);
+}
+
+/* The row of a search that has run. NULL: out of memory. */
 static json_t *row_of(const struct explore_plan *plan, struct campaign *campaign,
                       const struct strategy *strategy)
 {
     const struct totals *t = &campaign->totals;
-    bool complete = campaign->complete;
-    char why[600];
-    enum verdict verdict = explore_verdict(&campaign->execution.settings, t, complete);
+    const struct execution_settings *settings = &campaign->execution.settings;
+    enum verdict verdict = explore_verdict(settings, t, campaign->complete);
     double share = (double)t->oversold / (double)(t->schedules ? t->schedules : 1);
+    json_t *first = campaign_counterexample(campaign), *further = campaign_further_counterexamples(campaign);
+    char why[600];
+    const struct {
+        const char *name;
+        json_t *value;
+    } members[] = {
+        {"step_list", steps_json(&campaign->execution)},
+        {"schedules", count_json(t->schedules)},
+        {"coverage", json_real(campaign->coverage)},
+        {"complete", json_boolean(campaign->complete)},
+        {"blocked", count_json(t->waited)},
+        {"sold_rightly", count_json(t->sold_rightly)},
+        {"undersold", count_json(t->undersold)},
+        {"oversold", count_json(t->oversold)},
+        {"share", campaign->complete ? json_real(share) : json_null()},
+        {"share_percent", campaign->complete ? json_real(100 * share) : json_null()},
+        {"drift", count_json(t->drifted)},
+        {"deadlocks", count_json(t->deadlocks)},
+        {"stuck_locks", count_json(t->stuck)},
+        {"robbed", count_json(t->lock_stolen)},
+        {"two_holders", count_json(t->two_holders + t->unbacked_grant)},
+        {"false_refusals", count_json(t->false_refusals)},
+        {"leaked_locks", count_json(t->leaked)},
+        {"failed", count_json(t->failed)},
+        {"answers_wrong", count_json(t->answers_wrong)},
+        {"switches", json_pack("{s:i, s:i, s:i}", "min", totals_switches(t, 0), "median",
+                               totals_switches(t, 0.5), "max", totals_switches(t, 1))},
+        {"verdict", json_string(verdict_name(verdict))},
+        {"witness", first},
+        {"further_witnesses", further},
+    };
     json_t *row = empty_row(plan, strategy);
-    json_t *figures = json_pack(
-        "{s:o, s:I, s:f, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
-        " s:{s:i, s:i, s:i}, s:s, s:o, s:o}",
-        "step_list", steps_json(&campaign->execution), "schedules", (json_int_t)t->schedules, "coverage",
-        campaign->coverage, "complete", complete, "blocked", (json_int_t)t->waited, "sold_rightly",
-        (json_int_t)t->sold_rightly, "undersold", (json_int_t)t->undersold, "oversold",
-        (json_int_t)t->oversold, "share", complete ? json_real(share) : json_null(), "share_percent",
-        complete ? json_real(100 * share) : json_null(), "drift", (json_int_t)t->drifted, "deadlocks",
-        (json_int_t)t->deadlocks, "stuck_locks", (json_int_t)t->stuck, "robbed", (json_int_t)t->lock_stolen,
-        "two_holders", (json_int_t)t->two_holders + (json_int_t)t->unbacked_grant, "false_refusals",
-        (json_int_t)t->false_refusals, "leaked_locks", (json_int_t)t->leaked, "failed", (json_int_t)t->failed,
-        "answers_wrong", (json_int_t)t->answers_wrong, "switches", "min", totals_switches(t, 0), "median",
-        totals_switches(t, 0.5), "max", totals_switches(t, 1), "verdict", verdict_name(verdict), "witness",
-        campaign_counterexample(campaign), "further_witnesses", campaign_further_counterexamples(campaign));
-    if (!figures || json_object_update(row, figures) != 0) {
+    bool made = row;
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
+        made &= json_object_set_new(row, members[i].name, members[i].value) == 0;
+    if (!made) {
         json_decref(row);
-        row = NULL;
+        return NULL;
     }
-    json_decref(figures);
-    if (row && verdict == VERDICT_BROKEN)
-        json_object_set_new(
-            row, "broken_by",
-            json_string(explore_verdict_why(&campaign->execution.settings, t, why, sizeof why)));
-    if (row && *campaign->error)
+    if (verdict == VERDICT_BROKEN)
+        json_object_set_new(row, "broken_by", json_string(explore_verdict_why(settings, t, why, sizeof why)));
+    if (*campaign->error)
         json_object_set_new(row, "reason", json_string(campaign->error));
     return row;
 }
