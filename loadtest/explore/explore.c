@@ -1,4 +1,22 @@
-/* `loadtest explore`: a few orders of each strategy, held at every step, in every order in which they can go on. */
+/* `loadtest explore`: a stateless model checker for the strategies. It runs a few orders against real servers in every sequence
+ * in which their steps can follow each other, and looks for sequences that oversell or break something else.
+ *
+ * Schedule: a sequence of transitions, written `A>read B>end A>end` (core/schedule_notation.h). A transition lets one order
+ * run to its next step, or is a fault: a lease ends, an order crashes, a wait times out (core/transition.h).
+ * Holding orders: each order is an actor with its own thread in the service's engine. The engine reports every step to an
+ * observer, which blocks the thread until the controller releases it (exec/actor_thread.c). A lock that is taken makes one
+ * try and holds the actor (exec/controlled_lock.c), so that nothing depends on time.
+ * End of a transition: the controller waits until every actor is held, has ended, or is blocked in PostgreSQL, which
+ * pg_blocking_pids tells (exec/execute_transition.c). Then the next enabled transitions are known (exec/execution.c).
+ * Search: depth first over all schedules, each replayed from a fresh state; or with growing preemption bounds; or random
+ * samples, uniform or by PCT (core/depth_first_search.h and core/pct_scheduler.h name the papers).
+ * Invariants: checked after every transition and at the end of a schedule (exec/invariants.c).
+ * Counterexample: a schedule that breaks one. The simplest is kept (spec/totals.c), replayed ten times (run/campaign.c),
+ * narrated (explain/narration.c) and explained by the conflict between two orders (explain/explanation.c).
+ *
+ * Folders, each of which uses only those before it: core/ (search and notation, pure), exec/ (one execution on real servers),
+ * spec/ (scenario files, totals, verdict), explain/ (text for people), run/ (a strategy's searches, worker processes,
+ * checkpoints, --replay), serve/ (the step-through page's questions). This file reads the options and starts the servers. */
 #include "base/clock.h"
 #include "loadtest/cli/commands.h"
 #include "loadtest/cli/complain.h"
@@ -365,7 +383,7 @@ int explore_main(int argc, char **argv)
         return ENDED_USAGE;
     }
     if (settings.plan.actors > 2 && settings.plan.limits.bound == NO_BOUND)
-        settings.plan.limits.bound = DEPTH_MAX; /* the plainest first: there may be too many for all */
+        settings.plan.limits.bound = DEPTH_MAX; /* the simplest first: there may be too many for all */
     if (settings.serve)
         return serve();
     if (settings.replays.count > 0)

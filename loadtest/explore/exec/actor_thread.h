@@ -47,7 +47,7 @@ struct actor {
     const char *url; /* of the database; borrowed */
     pthread_t thread;
     pthread_cond_t go;
-    /* Guarded by the scene's mutex: */
+    /* Guarded by the trace's mutex: */
     enum actor_state state;
     bool released, quits, dies, times_out;
     bool is_placing; /* its thread is inside an order */

@@ -1,4 +1,6 @@
-/* Why a schedule went wrong: two orders neither of which saw what the other wrote cannot have run one after the other. */
+/* Explains a lost update by the serialization graph of two orders. If A read before B's write was committed, A must come before
+ * B in an equivalent serial execution (a read-write conflict). If B also read before A's write, the graph has a cycle: no
+ * serial execution gives this result. See Adya, Liskov, O'Neil: "Generalized isolation level definitions", ICDE 2000. */
 #include "loadtest/explore/explain/explanation.h"
 
 #include "loadtest/explore/core/schedule_notation.h"
@@ -30,7 +32,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct text *text, const c
         text->used = text->size - 1;
 }
 
-/* When ACTOR last reported WHAT, as the number of the event; NEVER if it did not. */
+/* The number of the last event in which ACTOR reported WHAT, or NEVER. */
 static size_t when(const struct execution *execution, unsigned actor, uint8_t what)
 {
     for (size_t i = execution->trace.event_count; i > 0; i--)
@@ -39,14 +41,14 @@ static size_t when(const struct execution *execution, unsigned actor, uint8_t wh
     return NEVER;
 }
 
-/* When others could see what ACTOR took. */
+/* The event by which others could see that ACTOR had taken units, or NEVER. */
 static size_t when_committed(const struct execution *execution, unsigned actor)
 {
     size_t one = when(execution, actor, STEP_COMMIT);
     return one != NEVER ? one : when(execution, actor, STEP_COMMIT_STOCK);
 }
 
-/* Did A read before it could see what B wrote? */
+/* Did A read before B's write was committed? */
 static bool did_not_see(const struct execution *execution, unsigned a, unsigned b)
 {
     size_t read = when(execution, a, STEP_READ), committed = when_committed(execution, b);
@@ -80,9 +82,9 @@ static void explain_lock(const struct execution *execution, unsigned a, unsigned
         say(text, "%c let the lock go before its COMMIT.", actor_name(first));
 }
 
-/* ---- what was seen -------------------------------------------------------------------------------------------- */
+/* ---- the conflict  -------------------------------------------------------------------------------------------- */
 
-/* Both sold, and neither saw the other's write. */
+/* If both sold and neither saw the other's write: says so. */
 static bool explain_pair(const struct execution *execution, unsigned a, unsigned b, struct text *text)
 {
     if (!sold(execution, a) || !sold(execution, b) || !did_not_see(execution, a, b) ||
@@ -111,7 +113,7 @@ static void explain_contradiction(const struct execution *execution, struct text
                 return;
 }
 
-/* ---- what it came to ------------------------------------------------------------------------------------------ */
+/* ---- the result ---------------------------------------------------------------------------------------------- */
 
 static void explain_stolen_lock(const struct execution *execution, struct text *text)
 {
@@ -140,7 +142,7 @@ static void explain_stuck(const struct execution *execution, struct text *text)
     }
 }
 
-/* Who is at fault where the lock is, and nothing had ended that would excuse it. */
+/* The lock itself failed, and no lease that ended excuses it. */
 static void explain_holders(const struct execution *execution, struct text *text)
 {
     if (execution->ending.two_holders)

@@ -1,4 +1,4 @@
-/* A schedule in words: its lines, and the table of them. (Why it went wrong: loadtest/explore/explain/explanation.c.) */
+/* Turns the events of an execution into the lines of a table. */
 #include "loadtest/explore/explain/narration.h"
 
 #include "loadtest/cli/terminal.h"
@@ -22,7 +22,7 @@ static void waits_text(const struct event *event, char *ret_text, size_t size)
             used += (size_t)snprintf(ret_text + used, size - used, " %c", actor_name(i));
 }
 
-/* A user's own strategy may report a step without the stock. */
+/* A strategy outside the table may report this step without the stock. */
 static void stock_text(const struct event *event, char *ret_text, size_t size)
 {
     if (event->value == STEP_NO_VALUE)
@@ -40,7 +40,7 @@ static void refusal_text(const struct event *event, char *ret_text, size_t size)
         snprintf(ret_text, size, "refused: row has token %" PRId64, event->value);
 }
 
-/* "" for what need not be told. */
+/* "" for an event that the table leaves out. */
 static void event_text(const struct event *event, char *ret_text, size_t size)
 {
     *ret_text = '\0';
@@ -80,14 +80,14 @@ static void event_text(const struct event *event, char *ret_text, size_t size)
 
 /* ---- lines ---------------------------------------------------------------------------------------------------- */
 
-/* A read is what the rest depends on, so it ends its line. */
+/* What follows depends on what was read, so a read ends its line. */
 static bool ends_line(const struct event *event)
 {
     return event->what == STEP_READ || event->what == EVENT_RETRY || event->what == EVENT_WAITS ||
            event->what == STEP_WAIT;
 }
 
-/* The line that an event of ACTOR's belongs to; a new one where the last has ended or is another's. */
+/* The line that an event of ACTOR's belongs to: the last one, or a new one if that has ended or is another actor's. */
 static struct narration_line *line_for(struct narration *narration, uint8_t actor, size_t at_transition,
                                        bool last_has_ended)
 {
@@ -100,7 +100,7 @@ static struct narration_line *line_for(struct narration *narration, uint8_t acto
     return line;
 }
 
-/* A release that fails, after the command that shows it: the command's text says enough. */
+/* Is this a failed release after a command whose text says the same? */
 static bool is_told_before(const struct event *event, const struct event *before)
 {
     return event->what == STEP_UNLOCK && event->value == 0 && before && before->value == 0 &&

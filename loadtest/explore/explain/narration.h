@@ -1,4 +1,4 @@
-/* A schedule in words: what each order did, what others could see of it, and why no order of the orders explains it. */
+/* The narration of a schedule: a table with a column for each order and a line for what it did, and the same as JSON. */
 #ifndef OVERSELL_LOADTEST_EXPLORE_EXPLAIN_NARRATION_H
 #define OVERSELL_LOADTEST_EXPLORE_EXPLAIN_NARRATION_H
 
@@ -6,12 +6,12 @@
 
 #include <jansson.h>
 
-/* One line of the story: what one order did in a row. */
+/* One line of the table: the events of one actor that follow each other. */
 struct narration_line {
     uint8_t actor;
     size_t first_transition, transitions;
     char text[120];
-    int64_t stock; /* that others could see afterwards */
+    int64_t stock; /* committed, afterwards */
 };
 
 struct narration {
@@ -20,13 +20,13 @@ struct narration {
     char explanation[600];
 };
 
-/* Tells the play that REPLAY has just run. */
+/* Narrates the schedule that EXECUTION has just run; REPLAY has the stock after each of its transitions. */
 void narrate(const struct execution *execution, const struct replay *replay, struct narration *ret_narration);
-/* As columns, one for each order; COLUMNS wide at most, if that is enough. */
+/* Prints the table, as wide as its texts need. */
 void narration_print(const struct execution *execution, const struct narration *narration, FILE *out);
-/* [{"actor","step","text","stock"}], a new reference: one for each move. */
+/* [{"actor","step","text","stock"}], one for each event; a new reference. */
 json_t *events_json(const struct execution *execution, const struct replay *replay);
-/* {"sold","left","oversold","drift",…,"outcomes"}, a new reference: what it came to. */
+/* {"sold","left","oversold","drift",…,"outcomes"}: the result of the schedule; a new reference. */
 json_t *ending_json(const struct execution *execution);
 
 #endif

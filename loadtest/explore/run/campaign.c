@@ -1,4 +1,4 @@
-/* A hunt: schedule after schedule, and what is made of the plainest that went wrong. */
+/* Runs one search after another with growing preemption bounds, counts the schedules, and replays counterexamples. */
 #include "loadtest/explore/run/campaign.h"
 #include "base/clock.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    TRIES_AGAIN = 3, /* at a schedule that does not begin as it did before */
+    TRIES_AGAIN = 3, /* runs of a schedule that differs from the run before */
     SAVE_EVERY_US = 5000000,
 };
 
@@ -47,7 +47,7 @@ static bool is_enough(const struct campaign *campaign, const struct campaign_lim
            (limits->time_ms && monotonic_us() - began->at_us >= limits->time_ms * 1000);
 }
 
-/* Of a search in turns each schedule counts once: in the turn that was the first to allow it. */
+/* Bound N + 1 repeats the schedules of bound N. Each counts once: with the first bound that allows it. */
 static void count(struct campaign *campaign)
 {
     if (campaign->search.bound != NO_BOUND &&
@@ -68,7 +68,7 @@ static bool save_progress(struct campaign *campaign)
     return checkpoint_save(&campaign->checkpoint, &made, campaign->error, sizeof campaign->error);
 }
 
-/* RET_FOUND: the hunt stands where an earlier run has left it. */
+/* *RET_FOUND: the campaign continues where an earlier run has stopped. */
 static bool load_progress(struct campaign *campaign, bool *ret_found)
 {
     struct search_state made;
@@ -84,7 +84,7 @@ static bool load_progress(struct campaign *campaign, bool *ret_found)
     return found >= 0;
 }
 
-/* One search, to its end or as far as the limits allow. False, with ERROR: it could not go on. */
+/* One search, to its end or up to a limit. False, with ERROR: it cannot continue. */
 static bool run_search(struct campaign *campaign, const struct campaign_limits *limits,
                        const struct began *began, campaign_progress *progress, void *context)
 {
@@ -105,7 +105,7 @@ static bool run_search(struct campaign *campaign, const struct campaign_limits *
                 return false;
             break;
         case SEARCH_DONE: return true;
-        case SEARCH_DOUBTFUL: campaign->differed++; break; /* the play doubts a schedule twice at most */
+        case SEARCH_DOUBTFUL: campaign->differed++; break; /* the execution doubts a schedule at most twice */
         case SEARCH_DIFFERS:
             campaign->differed++;
             if (!execution_end(&campaign->execution) || ++tries == TRIES_AGAIN) {
@@ -148,13 +148,13 @@ bool campaign_run(struct campaign *campaign, const struct campaign_limits *limit
     if (campaign->complete)
         campaign->coverage = 1;
     else if (limits->samples)
-        campaign->coverage = 0; /* nobody knows */
+        campaign->coverage = 0; /* unknown for samples */
     return well;
 }
 
-/* ---- the witness ---------------------------------------------------------------------------------------------- */
+/* ---- counterexamples ---------------------------------------------------------------------------------------------- */
 
-/* Makes its moves once more, to see what script they are. */
+/* Runs its transitions once more, since their script depends on the events. */
 static bool apply_again(struct campaign *campaign, const struct counterexample *counterexample)
 {
     bool made = execution_start(&campaign->execution);
@@ -163,7 +163,7 @@ static bool apply_again(struct campaign *campaign, const struct counterexample *
     return execution_end(&campaign->execution) && made;
 }
 
-/* Does the script lead to the same moves, and these to the same kind of end? */
+/* Does the script lead to the same transitions, and these to the same kind of violation? */
 static bool is_reproduced(struct campaign *campaign, const struct counterexample *counterexample,
                           const struct script *script, struct replay *ret_replay)
 {
@@ -175,7 +175,7 @@ static bool is_reproduced(struct campaign *campaign, const struct counterexample
                                    : ending_breaks_lock(&campaign->execution.ending));
 }
 
-/* In columns, as a text. */
+/* The narration's table as a text. */
 static json_t *tell(const struct execution *execution, const struct narration *narration)
 {
     char *text = NULL;

@@ -1,5 +1,5 @@
-/* A hunt: the schedules of one strategy, one after the other, until there is none left or the limit is reached; and its
- * witness, the plainest schedule that went wrong, run again and told. */
+/* A campaign: searches the schedules of one strategy until none is left or a limit is reached, with preemption bounds 0, 1, 2 …
+ * if asked to, and replays the simplest counterexample. For one thread, the controller of its execution. */
 #ifndef OVERSELL_LOADTEST_EXPLORE_RUN_CAMPAIGN_H
 #define OVERSELL_LOADTEST_EXPLORE_RUN_CAMPAIGN_H
 
@@ -9,45 +9,45 @@
 
 enum { REPLAY_RUNS = 10 };
 
-/* How far a hunt goes. */
+/* The limits of a campaign. */
 struct campaign_limits {
     int64_t schedules; /* at most; 0: all */
     int64_t time_ms;   /* at most; 0: as long as it takes */
-    int64_t bound;     /* preemptions at most, searched with 0, 1, 2 … in turn; NO_BOUND: all at once */
-    int64_t samples;   /* so many schedules at random in place of a search; 0: a search … */
-    int64_t
-        pct; /* … uniform, or (from 1 on) in search of a bug of this depth: loadtest/explore/core/pct_scheduler.h … */
-    int64_t seed; /* … and what the choice of them begins with */
-    int64_t show; /* how many of those that went wrong to keep, the plainest; 0: one */
+    int64_t bound;   /* preemptions at most, searched with 0, 1, 2 … in turn; NO_BOUND: one search of all */
+    int64_t samples; /* this many random schedules instead of a search; 0: a search */
+    int64_t pct;     /* depth of loadtest/explore/core/pct_scheduler.h for these; 0: uniform */
+    int64_t seed;    /* of their random numbers */
+    int64_t show;    /* counterexamples to keep; 0: one */
 };
 
 struct campaign {
     struct execution execution;
     struct search search;
     struct totals totals;
-    double coverage; /* 1 when all has been run */
+    double coverage; /* search_coverage over all bounds; 1 when every schedule has been run */
     struct checkpoint
-        checkpoint; /* where its path is not "", the hunt goes on from there, and leaves there how far it came */
+        checkpoint; /* if its path is not "", the campaign continues from there, and saves its state there */
     bool complete;
-    unsigned differed; /* schedules that did not go as before, or were doubtful, and were run again */
-    char error[400];   /* why it could not go on, or "" */
+    unsigned
+        differed; /* schedules that were run again because they were doubtful or differed from the run before */
+    char error[400]; /* why it could not go on, or "" */
 };
 
-/* Told now and then of the share that has been covered. */
+/* Called after each schedule with the share that has been searched, 0 to 1. */
 typedef void campaign_progress(void *context, double share);
 
-/* Opens the play; a struct hunt is large, and may lie anywhere. False, with ERROR. */
+/* Opens the execution; URL and SCHEMA are borrowed until campaign_close. A struct campaign is large: malloc it. False, with ERROR. */
 bool campaign_open(struct campaign *campaign, struct product_schema *schema, const char *url,
                    const struct execution_settings *settings);
-/* Runs the schedules. False, with ERROR: it could not go on. */
+/* Runs the schedules. PROGRESS may be NULL. False, with ERROR: a search could not continue. */
 bool campaign_run(struct campaign *campaign, const struct campaign_limits *limits,
                   campaign_progress *progress, void *context);
 void campaign_close(struct campaign *campaign);
 
-/* {"replay","switches","steps","explanation","told","reproduced"}, a new reference, having run it REPLAY_RUNS times; null
- * where nothing went wrong. */
+/* Replays the simplest counterexample REPLAY_RUNS times: {"replay","switches","steps","explanation","told","reproduced"}, or null
+ * if there is none; a new reference. */
 json_t *campaign_counterexample(struct campaign *campaign);
-/* An array of the next plainest, as many as were kept. */
+/* The next simplest ones, as many as were kept; a new reference to an array. */
 json_t *campaign_further_counterexamples(struct campaign *campaign);
 
 #endif

@@ -1,5 +1,4 @@
-/* Checkpoints: the state of a search and its sums, as they lie in memory, between a head that says what they are of and a
- * sum over their bytes. */
+/* The file of a checkpoint: a head with the identity of the search, the state as it is in memory, and a checksum. */
 #include "loadtest/explore/run/checkpoint.h"
 #include "base/clock.h"
 
@@ -9,7 +8,7 @@
 
 struct head {
     char magic[16];
-    uint64_t size; /* of what follows: another program's may be different */
+    uint64_t size; /* of the state; another version's differs */
     char identity[CHECKPOINT_IDENTITY];
 };
 

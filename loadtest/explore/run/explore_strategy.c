@@ -1,4 +1,4 @@
-/* Exploring one strategy: the row of the result that comes of it. */
+/* Explores one strategy and writes its row: the counts, the verdict and the counterexamples of its campaigns. */
 #include "loadtest/explore/run/explore_strategy.h"
 
 #include "loadtest/cli/complain.h"
@@ -102,7 +102,7 @@ static json_t *row_of(const struct explore_plan *plan, struct campaign *campaign
     return row;
 }
 
-/* What the hunt is for; whatever changes its course is in it. */
+/* Sets the checkpoint's path and identity; everything that changes the course of the search is part of the identity. */
 static bool name_checkpoint(const struct explore_plan *plan, struct campaign *campaign,
                             const struct strategy *strategy)
 {
@@ -165,7 +165,7 @@ static json_t *search(const struct explore_plan *plan, const struct strategy *st
     return row;
 }
 
-/* The share covered by the first of two searches, or by both. */
+/* The progress of two searches as that of one. */
 struct half {
     campaign_progress *progress;
     void *context;
@@ -179,7 +179,7 @@ static void report_half(void *context, double share)
         half->progress(half->context, half->done + share / 2);
 }
 
-/* The row says what both searches found. Its figures stay those of the first; a witness is the second's where the first has
+/* Adds the second search to the row. The counts stay those of the first; the counterexample is the second's if the first has
  * none. */
 static bool add_larger(json_t *row, json_t *larger)
 {

@@ -1,4 +1,4 @@
-/* Running scenarios: one schedule each, told in columns, or all schedules, counted. */
+/* Runs a scenario: one schedule, narrated as a table, or all schedules, counted. */
 #include "loadtest/explore/run/scenario_runner.h"
 
 #include "loadtest/cli/commands.h"
@@ -96,7 +96,7 @@ char *scenario_list_strategies(const struct scenario_list *list)
 
 /* ---- running -------------------------------------------------------------------------------------------------- */
 
-/* What one scenario came to. */
+/* The result of one scenario. */
 struct result {
     char error[400];   /* it could not be run */
     char not_met[300]; /* or not as expected */
@@ -157,7 +157,7 @@ static void print_title(const struct scenario_from *c, FILE *out)
             c->scenario.all ? "(all schedules)" : "");
 }
 
-/* Runs one, adds what it came to, and returns what it says about the product. */
+/* Runs one scenario, appends its result, and returns an enum exit_status. */
 static int run_scenario(const struct scenario_from *c, struct campaign *campaign,
                         struct product_schema *schema, const char *url, FILE *out, json_t *results)
 {

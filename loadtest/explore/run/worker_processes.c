@@ -1,5 +1,5 @@
-/* Several processes that explore side by side: each takes the next strategy that nobody has taken, and writes what it
- * found as a line of JSON. A strategy is explored by one process alone. */
+/* Worker processes: each takes the next strategy from a pipe, explores it alone, and writes its row as a line of JSON to the
+ * parent. Separate processes, because a crashed actor ends threads, and PGOPTIONS is one for a process. */
 #include "loadtest/explore/run/worker_processes.h"
 
 #include "loadtest/cli/complain.h"
@@ -24,10 +24,10 @@ struct worker_pool {
     const struct lock_config *addresses;
     const struct strategy *const *chosen;
     size_t count;
-    int work; /* a pipe that holds the number of each strategy that nobody has taken, a byte each */
+    int work; /* a pipe with one byte for each strategy that no worker has taken: its index */
 };
 
-/* ---- a worker: a process of its own --------------------------------------------------------------------------- */
+/* ---- a worker process ----------------------------------------------------------------------------------------- */
 
 struct report {
     FILE *out;
@@ -114,13 +114,13 @@ static bool start_worker(const struct worker_pool *pool, struct worker *ret_work
     *ret_worker = (struct worker){
         .pid = pid, .from = ends[0], .lines = pid > 0 ? fdopen(ends[0], "r") : NULL};
     if (ret_worker->lines &&
-        setvbuf(ret_worker->lines, NULL, _IONBF, 0) == 0) /* or poll would not tell of all */
+        setvbuf(ret_worker->lines, NULL, _IONBF, 0) == 0) /* otherwise poll would miss buffered lines */
         return true;
     close(ends[0]);
     return false;
 }
 
-/* ---- the one that collects ------------------------------------------------------------------------------------ */
+/* ---- the parent: collects rows --------------------------------------------------------------------------------- */
 
 static void take_line(const char *line, struct progress *progress, const struct worker_pool *pool,
                       json_t **ret_rows)
@@ -138,7 +138,7 @@ static void take_line(const char *line, struct progress *progress, const struct 
     json_decref(said);
 }
 
-/* Reads until all have closed their ends. */
+/* Reads lines until every worker has closed its end. */
 static void collect(struct worker *workers, size_t count, const struct worker_pool *pool, json_t **ret_rows)
 {
     struct progress progress = progress_begin(pool->count);
@@ -181,7 +181,7 @@ static bool end_worker(struct worker *worker)
     return status == 0;
 }
 
-/* The numbers of all that is to be done fit into a pipe. */
+/* The pipe's buffer holds one byte for each strategy. */
 static int pipe_of_work(size_t count)
 {
     int ends[2];

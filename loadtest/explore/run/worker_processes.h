@@ -1,4 +1,4 @@
-/* Several processes that explore side by side, each in a schema of its own. */
+/* Explores several strategies at the same time, in worker processes, each with its own schema. */
 #ifndef OVERSELL_LOADTEST_EXPLORE_RUN_WORKER_PROCESSES_H
 #define OVERSELL_LOADTEST_EXPLORE_RUN_WORKER_PROCESSES_H
 

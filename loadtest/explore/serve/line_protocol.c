@@ -1,4 +1,5 @@
-/* `loadtest explore --serve`: a question a line in, an answer a line out, for the service's step-through. */
+/* `loadtest explore --serve`: the step-through page's explorer. The service writes each question as a line of JSON to stdin, and
+ * reads the answer as a line of JSON from stdout. */
 #include "base/clock.h"
 #include "loadtest/cli/commands.h"
 #include "loadtest/cli/complain.h"
@@ -17,7 +18,7 @@ enum {
     QUESTION_S = 60, /* no question takes so long; if one does the process ends, whatever it waits for */
 };
 
-/* Waits for the first byte of the next line. False: nobody asks any more. */
+/* Waits for input. False: interrupted, or nothing was asked for IDLE_MS. */
 static bool is_asked(void)
 {
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -31,7 +32,7 @@ static bool is_asked(void)
     return false;
 }
 
-/* Reads up to the end of a line, byte by byte: what follows is the next question's. False: there is none, or too much. */
+/* Reads one line, byte by byte, so that the next one stays in the pipe. False: end of input, or the line is too long. */
 static bool read_line(char *ret_line)
 {
     size_t length = 0;

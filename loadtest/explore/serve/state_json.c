@@ -1,4 +1,4 @@
-/* A play that is held, as JSON: the orders with their steps and buttons, the lock, the database, and what was told. */
+/* Writes the state in the middle of a schedule as JSON: orders with their enabled transitions, lock, database, events. */
 #include "loadtest/explore/serve/state_json.h"
 
 #include "loadtest/explore/exec/lock_admin.h"
@@ -11,7 +11,7 @@
 
 /* ---- one order ------------------------------------------------------------------------------------------------ */
 
-/* What can be done now. */
+/* The enabled transitions. */
 struct transitions {
     struct transition list[ENABLED_MAX];
     size_t count;
@@ -25,7 +25,7 @@ static bool can(const struct transitions *transitions, size_t actor, enum transi
     return false;
 }
 
-/* To an order's lock, and not by the order itself. */
+/* Does this event happen to an order, and not by the order itself? */
 static bool is_done_to_it(uint8_t what)
 {
     return what == EVENT_EXPIRED || what == EVENT_RESTARTED || what == EVENT_CUT || what == EVENT_LOCK_STOLEN;
@@ -63,8 +63,8 @@ static const char *state_name(const struct execution *execution, const struct tr
 
 /* ---- the lock ------------------------------------------------------------------------------------------------- */
 
-/* Has ACTOR the lock, as far as it knows, or is it left of a dead one? What a process kept in its memory, or on its
- * connection, is gone; and an order that has deleted the lock's key knows that it has released it. */
+/* Does ACTOR believe that it holds the lock, or did it crash and leave the lock on its server? A crash ends locks in memory and on
+ * connections. An order that has deleted the lock's key knows that it holds it no longer. */
 static bool has_lock(const struct execution *execution, size_t actor)
 {
     const struct lock_hold *hold = &execution->actors[actor].hold;
@@ -74,7 +74,7 @@ static bool has_lock(const struct execution *execution, size_t actor)
     return has && (!is_dead(execution, actor) || (execution->lock_admin && !hold->is_over));
 }
 
-/* What its server says, not what its holder believes. */
+/* Does the server say so too? */
 static bool server_agrees(const struct execution *execution, size_t actor)
 {
     const struct lock_hold *hold = &execution->actors[actor].hold;
@@ -101,7 +101,7 @@ static json_t *lock_json(const struct execution *execution)
     return json_null();
 }
 
-/* ---- why it cannot go on -------------------------------------------------------------------------------------- */
+/* ---- why an order waits --------------------------------------------------------------------------------------- */
 
 static json_t *names_of(const struct execution *execution, unsigned bits)
 {
@@ -133,7 +133,7 @@ static unsigned lock_holders(const struct execution *execution, size_t waiter)
     return bits;
 }
 
-/* Whom ACTOR waits for; RET_REASON (SIZE bytes) says what for. */
+/* Bits of the actors that ACTOR waits for; RET_REASON (SIZE bytes) says for what. */
 static unsigned waits_for(const struct execution *execution, const struct database_view *view, size_t actor,
                           char *ret_reason, size_t size)
 {
@@ -218,7 +218,7 @@ static bool ends_transaction(uint8_t what)
            what == EVENT_CRASHED;
 }
 
-/* What ACTOR has written and nobody else can see; NULL: nothing. */
+/* The last uncommitted write of ACTOR, or NULL. */
 static const struct event *unseen_write(const struct execution *execution, size_t actor)
 {
     const struct event *written = NULL;
@@ -253,7 +253,7 @@ static json_t *database_json(const struct execution *execution, const struct dat
 
 /* ---- the whole ------------------------------------------------------------------------------------------------ */
 
-/* What happened, an event an object, with the number of its move. */
+/* The events so far, each with the number of its transition. */
 static json_t *told_json(const struct execution *execution, const struct replay *replay)
 {
     json_t *steps = events_json(execution, replay), *step;
@@ -271,7 +271,7 @@ static json_t *told_json(const struct execution *execution, const struct replay 
     return steps;
 }
 
-/* How to get to where the play was after 0, 1, 2 … moves. */
+/* The schedules that lead to the states after 0, 1, 2 … transitions. */
 static json_t *history_json(struct execution *execution)
 {
     static char words[SCENARIO_TEXT];
@@ -289,7 +289,7 @@ static json_t *history_json(struct execution *execution)
     return history;
 }
 
-/* One of the lock's servers may be let forget where there are several. */
+/* Only a lock on several servers offers a restart of one. */
 static void leave_out_restarts(const struct execution *execution, struct transitions *transitions)
 {
     const struct lock_driver *lock = execution->settings.strategy->lock;
@@ -302,7 +302,7 @@ static void leave_out_restarts(const struct execution *execution, struct transit
     transitions->count = kept;
 }
 
-/* Nobody can go on; and nobody would if what the dead have left came to its end. */
+/* No order can continue, and none could if the leases of crashed orders ended. */
 static bool is_over(const struct execution *execution, const struct transitions *transitions)
 {
     bool somebody_waits = false, time_may_help = false;

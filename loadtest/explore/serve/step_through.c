@@ -1,5 +1,5 @@
-/* One question of the step-through: the schedule is played from a fresh state, one move is added to it, and all that can
- * be seen there is told. So a step back is a shorter schedule, and no order is held while people think. */
+/* One question of the step-through page: runs the schedule from a fresh state, adds one transition, and reports the state. So a
+ * step back is a shorter schedule, and no order is held while people think. */
 #include "loadtest/explore/serve/step_through.h"
 #include "base/clock.h"
 
@@ -39,7 +39,7 @@ static json_t *unavailable(const char *backend, const char *detail)
                      detail);
 }
 
-/* The engine said no: whose fault is it? */
+/* A schedule could not run: is a server unavailable, or is the question wrong? */
 static json_t *blame(struct stepper *stepper, const struct strategy *strategy, const char *error)
 {
     struct product_audit audit;
@@ -91,7 +91,7 @@ void stepper_close(struct stepper *stepper)
     stepper->has_schema = false;
 }
 
-/* Reads the notation, and refuses what would take long. NULL, or the problem. */
+/* Reads the schedule, and refuses large ones. NULL, or the problem. */
 static json_t *read_scenario(const json_t *question, struct scenario *ret_scenario)
 {
     const char *text = json_string_value(json_object_get(question, "schedule"));
@@ -107,21 +107,20 @@ static json_t *read_scenario(const json_t *question, struct scenario *ret_scenar
     const char *why_not = explore_not_possible(settings->strategy);
     if (why_not)
         return invalid("%s: %s", settings->strategy->name, why_not);
-    settings->faults = SHOWN_BY_EXPIRY |
-                       SHOWN_BY_CRASH; /* whether the script has them or not: there are buttons for them */
+    settings->faults = SHOWN_BY_EXPIRY | SHOWN_BY_CRASH; /* the page offers them as buttons */
     settings->follows_script = true;
     return NULL;
 }
 
-/* ---- the next move -------------------------------------------------------------------------------------------- */
+/* ---- the next transition ----------------------------------------------------------------------------------------- */
 
-/* Between a write and the order's rows, which follow it, there is nothing that another order could tell. */
+/* Between a write and the insert of the order that follows, other orders see no difference: both count as one step. */
 static bool goes_on(const struct execution *execution, unsigned actor)
 {
     return execution_next_step(execution, actor, execution->trace.event_count) == STEP_INSERT;
 }
 
-/* Lets it make a step, or all it can make. False, with REPLAY's error. */
+/* Runs one step of the actor, or all that it can make. False, with REPLAY's error. */
 static bool make_steps(struct execution *execution, uint8_t actor, bool to_end, bool every_step,
                        struct replay *replay)
 {
@@ -137,7 +136,7 @@ static bool make_steps(struct execution *execution, uint8_t actor, bool to_end, 
     return true;
 }
 
-/* "A": a step; "A>end": as far as it gets; "A!expire" and its kin. False, with REPLAY's error. */
+/* "A": one step; "A>end": as far as it gets; "A!expire" and the like: a fault. False, with REPLAY's error. */
 static bool apply_transition(struct execution *execution, const char *word, bool every_step,
                              struct replay *replay)
 {
@@ -167,7 +166,7 @@ static bool apply_transition(struct execution *execution, const char *word, bool
 
 /* ---- the state ------------------------------------------------------------------------------------------------ */
 
-/* What it has come to so far, as far as others can see: an order that is committed is sold, whatever it does next. */
+/* The result so far: an order that is committed counts as sold, whatever it does next. */
 static void judge_so_far(struct execution *execution, const struct product_audit *audit)
 {
     struct ending *ending = &execution->ending;
@@ -182,7 +181,7 @@ static void judge_so_far(struct execution *execution, const struct product_audit
                                   : ORDER_UNKNOWN;
 }
 
-/* Adds what it came to, or has come to so far. The play has ended. */
+/* Adds the result, or the result so far if not OVER. The execution has ended. */
 static void add_ending(struct execution *execution, const struct database_view *view, bool over,
                        json_t *state)
 {
@@ -248,7 +247,7 @@ static json_t *answer_search(struct stepper *stepper, const struct execution_set
                                 .limits = {.bound = NO_BOUND, .time_ms = SHORT_SEARCH_MS, .seed = 1}};
     memcpy(plan.quantities, settings->quantities, sizeof plan.quantities);
     if (plan.actors > 2 || plan.faults)
-        plan.limits.bound = DEPTH_MAX; /* there may be too many for all, so the plainest first */
+        plan.limits.bound = DEPTH_MAX; /* there may be too many for all, so the simplest first */
     *ret_broken = true;
     close_execution(stepper);
     if (!open_schema(stepper))

@@ -22,7 +22,7 @@ bool execution_breaks_promise(const struct execution *execution)
            (execution->ending.deadlock && deadlock_is_wrong(&execution->settings));
 }
 
-/* Is more wanted than there is? Some flaws show only then. */
+/* Do the orders want more units than there are? Some flaws show only then. */
 static bool is_scarce(const struct execution_settings *settings)
 {
     int64_t wanted = 0;
@@ -31,7 +31,7 @@ static bool is_scarce(const struct execution_settings *settings)
     return wanted > settings->stock;
 }
 
-/* The lock itself is at fault, whatever comes of it: with no lease that ended is that to be excused. */
+/* Was the lock itself at fault in any schedule? No lease that ended excuses these. */
 static bool lock_is_broken(const struct totals *totals)
 {
     return totals->lock_stolen + totals->two_holders + totals->unbacked_grant > 0;
@@ -44,8 +44,8 @@ enum verdict explore_verdict(const struct execution_settings *settings, const st
         return totals->bad > 0 ? VERDICT_BROKEN : complete ? VERDICT_OK : VERDICT_UNKNOWN;
     bool flaw_may_show = settings->strategy->shown_by & (SHOWN_BY_LOAD | settings->faults);
     bool unsafe = settings->strategy->guarantee == GUARANTEE_UNSAFE;
-    /* Who promises nothing may have more flaws than the one that the row is about, and in some order of steps a lock
-     * may be stuck by itself. */
+    /* An unsafe strategy may have more flaws than the one that its row is about; in some sequence its lock may also be
+     * stuck without a fault. */
     bool may_be_bad = flaw_may_show || (unsafe && (settings->faults || totals->bad == totals->stuck));
     if (!unsafe && (lock_is_broken(totals) || totals->stuck))
         return VERDICT_BROKEN;

@@ -5,7 +5,7 @@
 #include "loadtest/explore/spec/totals.h"
 #include "loadtest/stats/verdict.h"
 
-/* Did something go wrong in the schedule that EXECUTION has just ended? */
+/* Does the schedule that EXECUTION has just ended break what the strategy must keep (or a figure that must be 0)? */
 bool execution_breaks_promise(const struct execution *execution);
 
 /* What was found about the strategy; COMPLETE: every schedule was run. One of OK, OVERSOLD_AS_EXPECTED, UNKNOWN, NOT_CAUGHT and

@@ -1,4 +1,4 @@
-/* Scenarios: read from files and from one line, and held against what happened. Pure. */
+/* Reads scenarios from files and from the short form, and compares results with their expectations. */
 #include "loadtest/explore/spec/scenario.h"
 
 #include "loadtest/cli/options.h"
@@ -88,7 +88,7 @@ static bool read_settings(struct reader *reader, struct scenario *scenario)
     return scenario->settings.actors > 0 || wrong(reader, "no orders (as in: orders A:1 B:1)");
 }
 
-/* The faults that a script makes, as many as it likes. */
+/* A script may have any number of faults; this enables those that it names. */
 static void allow_faults(struct scenario *scenario)
 {
     static const unsigned NEEDED[TRANSITION_KIND_COUNT] = {[TRANSITION_EXPIRE] = SHOWN_BY_EXPIRY,
@@ -125,7 +125,7 @@ const char *faults_name(unsigned faults)
     return FAULTS[i].name;
 }
 
-/* all, and with which faults */
+/* "all", or "all faults …". */
 static bool read_all(struct reader *reader, struct scenario *scenario)
 {
     char *word = next_word(reader);
@@ -297,7 +297,7 @@ const char *scenario_short(const struct execution_settings *settings, const stru
     return buffer;
 }
 
-/* ---- holding it against what happened ------------------------------------------------------------------------- */
+/* ---- comparing results with expectations ---------------------------------------------------------------------- */
 
 static bool is_met(const struct expectation *expected, const struct ending *ending,
                    const struct totals *totals, char *ret_error, size_t size)

@@ -1,4 +1,4 @@
-/* Adding up schedules, and what the sums say about a strategy's promise. Pure. */
+/* Adds up the results of schedules, and keeps the simplest counterexamples in sequence. */
 #include "loadtest/explore/spec/totals.h"
 
 #include "loadtest/explore/exec/invariants.h"
@@ -14,7 +14,7 @@ static bool is_simpler(const struct counterexample *one, const struct counterexa
            (one->switches == other->switches && one->length < other->length);
 }
 
-/* Into its place among the plainest, of equal ones behind those that came before. */
+/* Inserts it in its place; behind those that are equally simple. */
 static void keep_counterexample(struct totals *totals, const struct execution *execution, bool bad,
                                 unsigned switches)
 {

@@ -1,4 +1,4 @@
-/* What the schedules of one strategy came to, added up; and the plainest of those that went wrong. */
+/* The totals of a search: how many schedules oversold, waited, deadlocked …, and the simplest counterexamples. Pure functions. */
 #ifndef OVERSELL_LOADTEST_EXPLORE_SPEC_TOTALS_H
 #define OVERSELL_LOADTEST_EXPLORE_SPEC_TOTALS_H
 
@@ -6,30 +6,30 @@
 
 enum { SWITCHES_MAX = 255, COUNTEREXAMPLES_MAX = 20 };
 
-/* A schedule that went wrong. Those that are bad are plainer than those whose lock was at fault and nothing came of it; of
- * them the one with the fewest switches is, then with the fewest moves. */
+/* A counterexample: a schedule that breaks an invariant. The simplest is shown: one that did harm before one in which only the
+ * lock was wrong, then the one with the fewest context switches, then the one with the fewest transitions. */
 struct counterexample {
     struct transition transitions[DEPTH_MAX];
     size_t length;
-    unsigned switches;
-    bool is_bad;
+    unsigned switches; /* context switches */
+    bool is_bad;       /* it breaks the promise; otherwise only its lock was wrong */
 };
 
 struct totals {
     uint64_t schedules;
-    /* How many of them … */
+    /* How many of them have the member of struct ending that is named so: */
     uint64_t oversold, drifted, undersold, sold_rightly, waited, deadlocks, stuck, answers_wrong, failed,
         lock_stolen, two_holders, unbacked_grant, false_refusals, leaked;
-    uint64_t bad; /* any that execution_breaks_promise */
-    uint64_t by_switches[SWITCHES_MAX + 1];
+    uint64_t bad;                           /* those for which execution_breaks_promise */
+    uint64_t by_switches[SWITCHES_MAX + 1]; /* schedules with 0, 1, 2 … context switches */
     uint64_t transitions;
-    struct counterexample counterexamples[COUNTEREXAMPLES_MAX]; /* the plainest first */
-    size_t counterexample_count, counterexamples_wanted;        /* 0: one */
+    struct counterexample counterexamples[COUNTEREXAMPLES_MAX]; /* the simplest first */
+    size_t counterexample_count, counterexamples_wanted;        /* wanted: 0 means 1 */
 };
 
-/* Adds the schedule that EXECUTION has just ended. */
+/* Adds the result of the schedule that EXECUTION has just ended. */
 void totals_add(struct totals *totals, const struct execution *execution);
-/* So many switches have the schedules with the fewest (0), with the most (1), the one in the middle (0.5). */
+/* The number of context switches at QUANTILE of the schedules: 0 the fewest, 0.5 the median, 1 the most. */
 unsigned totals_switches(const struct totals *totals, double quantile);
 
 #endif
