@@ -51,6 +51,15 @@ bool parse_duration(const char *text, int64_t *ret_ms)
     return false;
 }
 
+/* A decimal number without sign or exponent, with SUFFIX behind it. */
+static bool parse_real(const char *text, const char *suffix, double *ret_number)
+{
+    char *end;
+    *ret_number = strtod(text, &end);
+    bool is_plain = end > text && strspn(text, "0123456789.") == (size_t)(end - text);
+    return is_plain && strcmp(end, suffix) == 0;
+}
+
 const char *duration_text(int64_t ms, char *buffer)
 {
     size_t i = 0;
@@ -93,6 +102,8 @@ static void print_default(const struct option_row *row, const char *at)
     char duration[32];
     switch (row->type) {
     case OPTION_NUMBER: printf(" (default: %" PRId64 ")", *(const int64_t *)(const void *)at); break;
+    case OPTION_REAL: printf(" (default: %g)", *(const double *)(const void *)at); break;
+    case OPTION_PERCENT: printf(" (default: %g%%)", *(const double *)(const void *)at); break;
     case OPTION_DURATION:
         printf(" (default: %s)", duration_text(*(const int64_t *)(const void *)at, duration));
         break;
@@ -191,8 +202,13 @@ static enum options_outcome store(const struct command_line *line, const struct 
                                   const char *value, void *at)
 {
     int64_t number;
+    double real;
     char low[32], high[32];
+    const char *suffix = row->type == OPTION_PERCENT ? "%" : "";
+    bool needs_text = row->type == OPTION_TEXT || row->type == OPTION_REAL || row->type == OPTION_PERCENT;
 
+    if (needs_text && !*value)
+        return bad(line, "%s needs a value", row->name);
     switch (row->type) {
     case OPTION_FLAG: *(bool *)at = true; return OPTIONS_OK;
     case OPTION_NUMBER:
@@ -201,6 +217,15 @@ static enum options_outcome store(const struct command_line *line, const struct 
                        row->name, value, row->min, row->max);
         *(int64_t *)at = number;
         return OPTIONS_OK;
+    case OPTION_REAL:
+    case OPTION_PERCENT:
+        if (parse_real(value, suffix, &real) && real >= (double)row->min && real <= (double)row->max) {
+            *(double *)at = real;
+            return OPTIONS_OK;
+        }
+        fprintf(stderr, "%s%s: %s '%s' is not valid (a number from %" PRId64 "%s to %" PRId64 "%s)\n",
+                program(line), line->name, row->name, value, row->min, suffix, row->max, suffix);
+        return OPTIONS_BAD;
     case OPTION_DURATION:
         if (!parse_duration(value, &number) || number < row->min || number > row->max)
             return bad(line, "%s '%s' is not valid (a duration such as 250ms, 2s or 1m, from %s to %s)",
@@ -217,11 +242,7 @@ static enum options_outcome store(const struct command_line *line, const struct 
         print_choices(stderr, row);
         fputs(")\n", stderr);
         return OPTIONS_BAD;
-    case OPTION_TEXT:
-        if (!*value)
-            return bad(line, "%s needs a value", row->name);
-        *(const char **)at = value;
-        return OPTIONS_OK;
+    case OPTION_TEXT: *(const char **)at = value; return OPTIONS_OK;
     case OPTION_TEXTS: {
         struct texts *texts = at;
         if (texts->count == TEXTS_MAX)

@@ -17,6 +17,8 @@ struct texts {
 enum option_type {
     OPTION_FLAG,     /* bool */
     OPTION_NUMBER,   /* int64_t */
+    OPTION_REAL,     /* double, in decimal digits */
+    OPTION_PERCENT,  /* double, with "%" behind it: 70 for "70%" */
     OPTION_DURATION, /* int64_t, milliseconds */
     OPTION_TEXT,     /* const char * */
     OPTION_CHOICE,   /* const char *: one of CHOICES */
@@ -28,7 +30,7 @@ struct option_row {
     const char *value; /* what the help calls its value; NULL for a flag */
     enum option_type type;
     size_t offset;              /* where in the settings it goes */
-    int64_t min, max;           /* numbers and durations */
+    int64_t min, max;           /* of whole and real numbers, percentages and durations */
     const char *const *choices; /* ended by NULL */
     const char *help;
 };

@@ -1,13 +1,9 @@
 /* `loadtest compare`: every strategy under the same load, its promise checked, its price measured. */
-#include "loadtest/cli/commands.h"
-#include "loadtest/cli/complain.h"
-#include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/selection.h"
+#include "loadtest/command/run_command.h"
 #include "loadtest/compare/compare_result.h"
 #include "loadtest/compare/comparison.h"
 #include "loadtest/report/events.h"
-#include "loadtest/report/output.h"
-#include "loadtest/report/result.h"
 #include "loadtest/report/traces.h"
 
 #include <stdio.h>
@@ -38,19 +34,6 @@ static const struct option_row ROWS[] = {
 
 static const struct option_rows OPTIONS = OPTION_ROWS(ROWS);
 
-static const struct command_line LINE = {
-    .name = "compare",
-    .operands = "",
-    .summary =
-        "Sells a product out under each strategy, then sells it as fast as it goes with ample stock, and\n"
-        "compares the books with what the clients were told. Without --url it starts a private database\n"
-        "and the services, and removes them again.",
-    .groups = {{&OPTIONS, 0},
-               {&lab_options, AT(comparison.lab)},
-               {&comparison_options, AT(comparison)},
-               {&output_options, AT(output)}},
-};
-
 static bool parse_phases(const char *list, struct plan *plan)
 {
     plan->sell_out = strcmp(list, "throughput") != 0;
@@ -68,31 +51,48 @@ static bool parse_phases(const char *list, struct plan *plan)
     return false;
 }
 
-/* Measures and prints, with services that are up. */
-static int compare_in(struct lab *lab, const struct compare_settings *settings)
+static int begin(void *context, const struct texts *operands)
 {
-    json_auto_t *table = service_client_strategies(lab->clients[0]);
-    if (!table) {
-        if (!interrupted())
-            complain("%s", service_client_error(lab->clients[0]));
-        return ENDED_ENVIRONMENT;
-    }
-    json_auto_t *strategies = selection_rows(table, settings->strategies);
-    if (!strategies)
+    struct compare_settings *settings = context;
+    (void)operands;
+    if (!parse_phases(settings->phases, &settings->comparison.plan) ||
+        !comparison_settle(&settings->comparison) || !output_valid(&settings->output) ||
+        (settings->trace_out && !output_file_valid(settings->trace_out)))
         return ENDED_USAGE;
+    settings->comparison.lab.strategies = settings->strategies;
+    if (strcmp(settings->progress, "json") == 0)
+        events_begin();
+    return COMMAND_GOES_ON;
+}
+
+static int run(struct lab *lab, const json_t *strategies, void *context)
+{
+    const struct compare_settings *settings = context;
     json_auto_t *rows = comparison_run(&settings->comparison, lab, strategies);
     if (!rows || (settings->trace_out && !traces_write(lab, settings->trace_out)))
         return ENDED_ENVIRONMENT;
-    json_auto_t *document = result_new("compare",
-                                       comparison_settings(&settings->comparison, lab, strategies));
-    if (!document || json_object_set(document, "rows", rows) != 0) {
-        complain("out of memory");
-        return ENDED_ENVIRONMENT;
-    }
-    return output_write(&compare_result, document, &settings->output)
-               ? result_status(rows, settings->strategies)
-               : ENDED_ENVIRONMENT;
+    return command_result(&compare_result, comparison_settings(&settings->comparison, lab, strategies), rows,
+                          settings->strategies, &settings->output);
 }
+
+static const struct command COMMAND = {
+    .line =
+        {
+            .name = "compare",
+            .operands = "",
+            .summary =
+                "Sells a product out under each strategy, then sells it as fast as it goes with ample stock, and\n"
+                "compares the books with what the clients were told. Without --url it starts a private database\n"
+                "and the services, and removes them again.",
+            .groups = {{&OPTIONS, 0},
+                       {&lab_options, AT(comparison.lab)},
+                       {&comparison_options, AT(comparison)},
+                       {&output_options, AT(output)}},
+        },
+    .begin = begin,
+    .run = run,
+    .lab = AT(comparison.lab),
+};
 
 int compare_main(int argc, char **argv)
 {
@@ -103,26 +103,5 @@ int compare_main(int argc, char **argv)
         .comparison = comparison_defaults(2),
         .output = OUTPUT_DEFAULTS,
     };
-    struct texts operands;
-    switch (options_parse(&LINE, argc, argv, &settings, &operands)) {
-    case OPTIONS_OK: break;
-    case OPTIONS_HELP: return ENDED_AS_EXPECTED;
-    case OPTIONS_BAD: return ENDED_USAGE;
-    }
-    if (!parse_phases(settings.phases, &settings.comparison.plan) ||
-        !comparison_settle(&settings.comparison) || !output_valid(&settings.output) ||
-        (settings.trace_out && !output_file_valid(settings.trace_out)))
-        return ENDED_USAGE;
-
-    settings.comparison.lab.strategies = settings.strategies;
-    interrupt_watch();
-    if (strcmp(settings.progress, "json") == 0)
-        events_begin();
-    struct lab lab;
-    int status = ENDED_ENVIRONMENT;
-    if (lab_open(&settings.comparison.lab, &lab)) {
-        status = compare_in(&lab, &settings);
-        lab_close(&lab);
-    }
-    return interrupted() ? 128 + interrupted() : status;
+    return run_command(&COMMAND, argc, argv, &settings);
 }

@@ -1,12 +1,8 @@
 /* `loadtest diff A B`: the cells in which two strategies differ, and what that leads to. */
-#include "loadtest/cli/commands.h"
 #include "loadtest/cli/complain.h"
-#include "loadtest/cli/interrupt.h"
-#include "loadtest/cli/selection.h"
+#include "loadtest/command/run_command.h"
 #include "loadtest/compare/compare_result.h"
 #include "loadtest/compare/comparison.h"
-#include "loadtest/compare/row.h"
-#include "loadtest/report/output.h"
 #include "loadtest/report/result.h"
 
 #include <stdio.h>
@@ -17,6 +13,8 @@ struct diff_settings {
     const char *results; /* a stored result; NULL: measure */
     struct comparison comparison;
     struct output_settings output;
+    struct texts names; /* of the two strategies */
+    char list[160];     /* the same, with a comma between */
 };
 
 #define AT(member) offsetof(struct diff_settings, member)
@@ -27,20 +25,6 @@ static const struct option_row ROWS[] = {
 };
 
 static const struct option_rows OPTIONS = OPTION_ROWS(ROWS);
-
-static const struct command_line LINE = {
-    .name = "diff",
-    .operands = "A B",
-    .min_operands = 2,
-    .max_operands = 2,
-    .summary = "Shows the cells of the strategy table in which strategies A and B differ, and what "
-               "each of them ends\n"
-               "in: from a stored result, or from a run of the two.",
-    .groups = {{&OPTIONS, 0},
-               {&lab_options, AT(comparison.lab)},
-               {&comparison_options, AT(comparison)},
-               {&output_options, AT(output)}},
-};
 
 /* ---- the cells ----------------------------------------------------------------------------------------- */
 
@@ -132,24 +116,20 @@ static json_t *diff_document(const json_t *rows, const char *a, const char *b, j
 
 /* ---- where it comes from ------------------------------------------------------------------------------- */
 
-static int print_diff(const json_t *rows, const struct texts *names, json_t *settings_json,
-                      const struct diff_settings *settings)
+/* SETTINGS_JSON is stolen. */
+static int print_diff(const json_t *rows, json_t *settings_json, const struct diff_settings *settings)
 {
-    json_auto_t *document = diff_document(rows, names->item[0], names->item[1], settings_json);
+    json_auto_t *document = diff_document(rows, settings->names.item[0], settings->names.item[1],
+                                          settings_json);
     if (!document)
         return ENDED_USAGE;
     if (!output_write(&diff_result, document, &settings->output))
         return ENDED_ENVIRONMENT;
-    size_t i;
-    json_t *row;
-    json_array_foreach(json_object_get(document, "rows"), i, row) {
-        if (verdict_fails(result_verdict(row)))
-            return ENDED_BROKEN;
-    }
-    return ENDED_AS_EXPECTED;
+    size_t counts[VERDICT_COUNT];
+    return result_verdicts(json_object_get(document, "rows"), counts) > 0 ? ENDED_BROKEN : ENDED_AS_EXPECTED;
 }
 
-static int diff_stored(const struct diff_settings *settings, const struct texts *names)
+static int diff_stored(const struct diff_settings *settings)
 {
     json_auto_t *stored = result_load(settings->results);
     if (!stored)
@@ -158,52 +138,55 @@ static int diff_stored(const struct diff_settings *settings, const struct texts 
         fprintf(stderr, "loadtest diff: %s is not a result of compare\n", settings->results);
         return ENDED_USAGE;
     }
-    return print_diff(json_object_get(stored, "rows"), names,
-                      json_incref(json_object_get(stored, "settings")), settings);
+    return print_diff(json_object_get(stored, "rows"), json_incref(json_object_get(stored, "settings")),
+                      settings);
 }
 
-static int diff_in(struct lab *lab, const char *list, const struct diff_settings *settings,
-                   const struct texts *names)
+static int begin(void *context, const struct texts *operands)
 {
-    json_auto_t *table = service_client_strategies(lab->clients[0]);
-    if (!table) {
-        if (!interrupted())
-            complain("%s", service_client_error(lab->clients[0]));
-        return ENDED_ENVIRONMENT;
-    }
-    json_auto_t *strategies = selection_rows(table, list);
-    if (!strategies)
+    struct diff_settings *settings = context;
+    if (!comparison_settle(&settings->comparison) || !output_valid(&settings->output))
         return ENDED_USAGE;
+    settings->names = *operands;
+    if (settings->results)
+        return diff_stored(settings);
+    snprintf(settings->list, sizeof settings->list, "%s,%s", operands->item[0], operands->item[1]);
+    settings->comparison.lab.strategies = settings->list;
+    return COMMAND_GOES_ON;
+}
+
+static int run(struct lab *lab, const json_t *strategies, void *context)
+{
+    const struct diff_settings *settings = context;
     json_auto_t *rows = comparison_run(&settings->comparison, lab, strategies);
     if (!rows)
         return ENDED_ENVIRONMENT;
-    return print_diff(rows, names, comparison_settings(&settings->comparison, lab, strategies), settings);
+    return print_diff(rows, comparison_settings(&settings->comparison, lab, strategies), settings);
 }
+
+static const struct command COMMAND = {
+    .line =
+        {
+            .name = "diff",
+            .operands = "A B",
+            .min_operands = 2,
+            .max_operands = 2,
+            .summary = "Shows the cells of the strategy table in which strategies A and B differ, and what "
+                       "each of them ends\n"
+                       "in: from a stored result, or from a run of the two.",
+            .groups = {{&OPTIONS, 0},
+                       {&lab_options, AT(comparison.lab)},
+                       {&comparison_options, AT(comparison)},
+                       {&output_options, AT(output)}},
+        },
+    .begin = begin,
+    .run = run,
+    .lab = AT(comparison.lab),
+};
 
 int diff_main(int argc, char **argv)
 {
     /* Two services, which also shows what a lock inside one process is worth. */
     struct diff_settings settings = {.comparison = comparison_defaults(2), .output = OUTPUT_DEFAULTS};
-    struct texts names;
-    switch (options_parse(&LINE, argc, argv, &settings, &names)) {
-    case OPTIONS_OK: break;
-    case OPTIONS_HELP: return ENDED_AS_EXPECTED;
-    case OPTIONS_BAD: return ENDED_USAGE;
-    }
-    if (!comparison_settle(&settings.comparison) || !output_valid(&settings.output))
-        return ENDED_USAGE;
-    if (settings.results)
-        return diff_stored(&settings, &names);
-
-    char list[160];
-    snprintf(list, sizeof list, "%s,%s", names.item[0], names.item[1]);
-    settings.comparison.lab.strategies = list;
-    interrupt_watch();
-    struct lab lab;
-    int status = ENDED_ENVIRONMENT;
-    if (lab_open(&settings.comparison.lab, &lab)) {
-        status = diff_in(&lab, list, &settings, &names);
-        lab_close(&lab);
-    }
-    return interrupted() ? 128 + interrupted() : status;
+    return run_command(&COMMAND, argc, argv, &settings);
 }

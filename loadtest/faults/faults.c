@@ -1,12 +1,10 @@
 /* `loadtest faults`: breaks things under every strategy, and compares what clients were told with what there is. */
 #include "base/clock.h"
-#include "loadtest/cli/commands.h"
 #include "loadtest/cli/complain.h"
-#include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/selection.h"
+#include "loadtest/command/run_command.h"
 #include "loadtest/faults/fault.h"
 #include "loadtest/faults/row.h"
-#include "loadtest/report/output.h"
 #include "loadtest/report/result.h"
 #include "loadtest/testbed/addresses.h"
 #include "service/engine/strategy.h"
@@ -28,6 +26,7 @@ struct faults_settings {
     int64_t time_ms; /* 0: as long as it takes */
     int64_t seed;
     struct output_settings output;
+    char servers[4096]; /* strategies whose servers are started, with commas between */
 };
 
 #define AT(member) offsetof(struct faults_settings, member)
@@ -45,17 +44,6 @@ static const struct option_row ROWS[] = {
 };
 
 static const struct option_rows OPTIONS = OPTION_ROWS(ROWS);
-
-static const struct command_line LINE = {
-    .name = "faults",
-    .operands = "",
-    .summary =
-        "Breaks things while clients order: processes, servers, networks, clocks. Every client writes down\n"
-        "what it wants before it asks, and what it was told; afterwards that is held against the database.\n"
-        "A strategy must keep what it promises, and where it does not promise, the loss must be seen.\n"
-        "It starts private servers and two services, and removes them again. --faults help lists the faults.",
-    .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
-};
 
 /* ---- which faults -------------------------------------------------------------------------------------- */
 
@@ -266,31 +254,50 @@ static int faults_in(struct site *site, const struct faults_settings *settings)
     return well && written ? result_status(rows, settings->strategies) : ENDED_ENVIRONMENT;
 }
 
+static int begin(void *context, const struct texts *operands)
+{
+    struct faults_settings *settings = context;
+    (void)operands;
+    if (strcmp(settings->faults, "help") == 0) {
+        print_faults(stdout);
+        return ENDED_AS_EXPECTED;
+    }
+    bool valid = faults_valid(settings->faults) && strategies_valid(settings->strategies) &&
+                 name_servers(settings, settings->servers, sizeof settings->servers) &&
+                 output_valid(&settings->output);
+    return valid ? COMMAND_GOES_ON : ENDED_USAGE;
+}
+
+static int run(void *context)
+{
+    const struct faults_settings *settings = context;
+    struct site site;
+    if (!site_open(settings->servers, &site))
+        return ENDED_ENVIRONMENT;
+    int status = faults_in(&site, settings);
+    site_close(&site);
+    return status;
+}
+
+static const struct command COMMAND = {
+    .line =
+        {
+            .name = "faults",
+            .operands = "",
+            .summary =
+                "Breaks things while clients order: processes, servers, networks, clocks. Every client writes down\n"
+                "what it wants before it asks, and what it was told; afterwards that is held against the database.\n"
+                "A strategy must keep what it promises, and where it does not promise, the loss must be seen.\n"
+                "It starts private servers and two services, and removes them again. --faults help lists the faults.",
+            .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
+        },
+    .begin = begin,
+    .run_alone = run,
+};
+
 int faults_main(int argc, char **argv)
 {
     struct faults_settings settings = {
         .faults = "all", .strategies = "all", .seed = 1, .output = OUTPUT_DEFAULTS};
-    struct texts operands;
-    char servers[4096];
-    switch (options_parse(&LINE, argc, argv, &settings, &operands)) {
-    case OPTIONS_OK: break;
-    case OPTIONS_HELP: return ENDED_AS_EXPECTED;
-    case OPTIONS_BAD: return ENDED_USAGE;
-    }
-    if (strcmp(settings.faults, "help") == 0) {
-        print_faults(stdout);
-        return ENDED_AS_EXPECTED;
-    }
-    if (!faults_valid(settings.faults) || !strategies_valid(settings.strategies) ||
-        !name_servers(&settings, servers, sizeof servers) || !output_valid(&settings.output))
-        return ENDED_USAGE;
-
-    interrupt_watch();
-    struct site site;
-    int status = ENDED_ENVIRONMENT;
-    if (site_open(servers, &site)) {
-        status = faults_in(&site, &settings);
-        site_close(&site);
-    }
-    return interrupted() ? 128 + interrupted() : status;
+    return run_command(&COMMAND, argc, argv, &settings);
 }

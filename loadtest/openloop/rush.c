@@ -1,12 +1,9 @@
 /* `loadtest rush`: a sale by schedule, and the delay that its buyers see under each strategy. */
-#include "loadtest/cli/commands.h"
 #include "loadtest/cli/complain.h"
-#include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/selection.h"
+#include "loadtest/command/run_command.h"
 #include "loadtest/compare/comparison.h"
 #include "loadtest/openloop/rush_row.h"
-#include "loadtest/report/output.h"
-#include "loadtest/report/result.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,9 +13,8 @@
 struct rush_settings {
     const char *strategies;
     const char *shape;
-    const char *load; /* "70%" */
-    const char *zipf; /* a decimal number */
-    const char *hdr;  /* a folder; NULL: none */
+    double load_percent;
+    const char *hdr; /* a folder; NULL: none */
     struct rush_plan plan;
     struct lab_settings lab;
     struct output_settings output;
@@ -28,7 +24,7 @@ struct rush_settings {
 
 static const struct option_row ROWS[] = {
     SELECTION_ROW(AT(strategies)),
-    {"--load", "P%", OPTION_TEXT, AT(load), 0, 0, NULL,
+    {"--load", "P%", OPTION_PERCENT, AT(load_percent), 1, 1000, NULL,
      "buyers per second, as a share of the orders per second that each strategy\n"
      "makes in a closed loop with as many connections, measured first"},
     {"--rate", "N", OPTION_NUMBER, AT(plan.rate), 0, 1000000, NULL,
@@ -46,7 +42,7 @@ static const struct option_row ROWS[] = {
      "a buyer gives up so long after coming"},
     {"--products", "N", OPTION_NUMBER, AT(plan.products), 1, 1000, NULL,
      "products that are sold; more than one needs --rate"},
-    {"--zipf", "S", OPTION_TEXT, AT(zipf), 0, 0, NULL,
+    {"--zipf", "S", OPTION_REAL, AT(plan.zipf), 0, 10, NULL,
      "the k-th product is wanted in proportion to 1 / k^S; 0: all alike"},
     {"--product", "ID", OPTION_NUMBER, AT(plan.product), 1, INT64_MAX - 1000, NULL,
      "the first product; their orders are DELETED first"},
@@ -67,62 +63,33 @@ static const struct option_row ROWS[] = {
 
 static const struct option_rows OPTIONS = OPTION_ROWS(ROWS);
 
-static const struct command_line LINE = {
-    .name = "rush",
-    .operands = "",
-    .summary =
-        "Sells by schedule: buyers come when they come, at random moments fixed beforehand, whether or not\n"
-        "the shop keeps up, and latency counts from the moment a buyer comes. So a strategy that falls\n"
-        "behind shows its true delay, which a closed loop hides, whose clients wait before they come again.\n"
-        "Dropped, timed-out and late buyers are counted apart. Then the books are compared with what the\n"
-        "buyers were told. Without --url it starts a private database and the services, and removes them.",
-    .groups = {{&OPTIONS, 0}, {&lab_options, AT(lab)}, {&output_options, AT(output)}},
-};
-
 /* ---- settings ------------------------------------------------------------------------------------------ */
 
-/* A decimal number from LOW to HIGH, with SUFFIX behind it. */
-static bool parse_decimal(const char *option, const char *text, const char *suffix, double low, double high,
-                          double *ret_number)
+static int begin(void *context, const struct texts *operands)
 {
-    char *end;
-    double number = strtod(text, &end);
-    bool plain = strspn(text, "0123456789.") == (size_t)(end - text) && end > text;
-    if (plain && strcmp(end, suffix) == 0 && number >= low && number <= high) {
-        *ret_number = number;
-        return true;
-    }
-    fprintf(stderr, "loadtest rush: %s '%s' is not valid (a number from %g%s to %g%s)\n", option, text, low,
-            suffix, high, suffix);
-    return false;
-}
-
-static bool complete(struct rush_settings *settings)
-{
+    struct rush_settings *settings = context;
     struct rush_plan *plan = &settings->plan;
-    double percent;
-    if (!parse_decimal("--load", settings->load, "%", 1, 1000, &percent) ||
-        !parse_decimal("--zipf", settings->zipf, "", 0, 10, &plan->zipf))
-        return false;
-    plan->share = percent / 100;
+    (void)operands;
+    plan->share = settings->load_percent / 100;
     plan->shape = shape_find(settings->shape);
     struct schedule_plan when = {
         .shape = plan->shape, .rate = (double)plan->rate, .duration_ms = plan->duration_ms};
     if (plan->products > 1 && plan->rate == 0) {
         complain("--products needs --rate: what --load is a share of is measured with one product");
-        return false;
+        return ENDED_USAGE;
     }
     if (plan->rate > 0 && schedule_count(&when) > ARRIVALS_MAX) {
         complain("--rate and --duration make more than %d arrivals", ARRIVALS_MAX);
-        return false;
+        return ENDED_USAGE;
     }
     if (plan->stock > 0 && plan->quantity > plan->stock) {
         complain("--quantity must not be more than --stock, or nothing can be sold");
-        return false;
+        return ENDED_USAGE;
     }
     settings->lab.strategies = settings->strategies;
-    return lab_settings_valid(&settings->lab) && output_valid(&settings->output) &&
-           (!settings->hdr || rush_folder_valid(settings->hdr));
+    bool valid = lab_settings_valid(&settings->lab) && output_valid(&settings->output) &&
+                 (!settings->hdr || rush_folder_valid(settings->hdr));
+    return valid ? COMMAND_GOES_ON : ENDED_USAGE;
 }
 
 static json_t *settings_json(const struct rush_settings *settings, const struct lab *lab)
@@ -182,36 +149,40 @@ static json_t *run_all(const struct rush_settings *settings, struct lab *lab, co
     return rows;
 }
 
-static int rush_in(struct lab *lab, const struct rush_settings *settings)
+static int run(struct lab *lab, const json_t *strategies, void *context)
 {
-    json_auto_t *table = service_client_strategies(lab->clients[0]);
-    if (!table) {
-        if (!interrupted())
-            complain("%s", service_client_error(lab->clients[0]));
-        return ENDED_ENVIRONMENT;
-    }
-    json_auto_t *strategies = selection_rows(table, settings->strategies);
-    if (!strategies)
-        return ENDED_USAGE;
+    const struct rush_settings *settings = context;
     json_auto_t *rows = run_all(settings, lab, strategies);
     if (!rows)
         return ENDED_ENVIRONMENT;
-    json_auto_t *document = result_new("rush", settings_json(settings, lab));
-    if (!document || json_object_set(document, "rows", rows) != 0) {
-        complain("out of memory");
-        return ENDED_ENVIRONMENT;
-    }
-    return output_write(&rush_result, document, &settings->output) ? result_status(rows, settings->strategies)
-                                                                   : ENDED_ENVIRONMENT;
+    return command_result(&rush_result, settings_json(settings, lab), rows, settings->strategies,
+                          &settings->output);
 }
+
+static const struct command COMMAND = {
+    .line =
+        {
+            .name = "rush",
+            .operands = "",
+            .summary =
+                "Sells by schedule: buyers come when they come, at random moments fixed beforehand, whether or not\n"
+                "the shop keeps up, and latency counts from the moment a buyer comes. So a strategy that falls\n"
+                "behind shows its true delay, which a closed loop hides, whose clients wait before they come again.\n"
+                "Dropped, timed-out and late buyers are counted apart. Then the books are compared with what the\n"
+                "buyers were told. Without --url it starts a private database and the services, and removes them.",
+            .groups = {{&OPTIONS, 0}, {&lab_options, AT(lab)}, {&output_options, AT(output)}},
+        },
+    .begin = begin,
+    .run = run,
+    .lab = AT(lab),
+};
 
 int rush_main(int argc, char **argv)
 {
     struct rush_settings settings = {
         .strategies = "select-for-update,atomic-decrement,atomic-statement,optimistic,batched",
         .shape = "flat",
-        .load = "70%",
-        .zipf = "1",
+        .load_percent = 70,
         .plan = {.loop_ms = 2000,
                  .duration_ms = 5000,
                  .timeout_ms = 10000,
@@ -219,26 +190,11 @@ int rush_main(int argc, char **argv)
                  .backlog = 10000,
                  .product = 1,
                  .products = 1,
+                 .zipf = 1,
                  .quantity = 1,
                  .seed = 1},
         .lab = LAB_DEFAULTS,
         .output = OUTPUT_DEFAULTS,
     };
-    struct texts operands;
-    switch (options_parse(&LINE, argc, argv, &settings, &operands)) {
-    case OPTIONS_OK: break;
-    case OPTIONS_HELP: return ENDED_AS_EXPECTED;
-    case OPTIONS_BAD: return ENDED_USAGE;
-    }
-    if (!complete(&settings))
-        return ENDED_USAGE;
-
-    interrupt_watch();
-    struct lab lab;
-    int status = ENDED_ENVIRONMENT;
-    if (lab_open(&settings.lab, &lab)) {
-        status = rush_in(&lab, &settings);
-        lab_close(&lab);
-    }
-    return interrupted() ? 128 + interrupted() : status;
+    return run_command(&COMMAND, argc, argv, &settings);
 }

@@ -1,12 +1,10 @@
 /* `loadtest soak`: sells for hours under each strategy, and looks whether the service grows and the books balance. */
 #include "loadtest/soak/soak.h"
 
-#include "loadtest/cli/commands.h"
 #include "loadtest/cli/complain.h"
-#include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/selection.h"
+#include "loadtest/command/run_command.h"
 #include "loadtest/compare/comparison.h"
-#include "loadtest/report/output.h"
 #include "loadtest/report/result.h"
 
 #include <inttypes.h>
@@ -19,7 +17,9 @@ struct soak_settings {
     const char *resume; /* NULL: none */
     int64_t orders;     /* over all strategies */
     struct soak_plan plan;
+    struct lab_settings lab;
     struct output_settings output;
+    json_t *document; /* the rows that are done, and then all */
 };
 
 #define AT(member) offsetof(struct soak_settings, member)
@@ -37,16 +37,6 @@ static const struct option_row ROWS[] = {
 };
 
 static const struct option_rows OPTIONS = OPTION_ROWS(ROWS);
-
-static const struct command_line LINE = {
-    .name = "soak",
-    .operands = "",
-    .summary =
-        "Sells for a long time under each strategy, one after the other, by one service. Stock after stock is sold\n"
-        "out, and the books are held against what clients were told. Memory and open descriptors are looked at\n"
-        "after the first stock and after the last. It starts a private stack and a service, and removes them again.",
-    .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
-};
 
 /* ---- what is done already ------------------------------------------------------------------------------ */
 
@@ -69,22 +59,27 @@ static const json_t *row_of(const json_t *document, const char *strategy)
     return NULL;
 }
 
-/* The document to go on with: that of the file, or a new one. Otherwise says why not, and returns the exit status of that. */
-static enum exit_status begin(const struct soak_settings *settings, json_t **ret_document)
+/* The document to go on with: that of the file, or a new one. */
+static int begin(void *context, const struct texts *operands)
 {
+    struct soak_settings *settings = context;
+    (void)operands;
+    if (!output_valid(&settings->output) || (settings->resume && !output_file_valid(settings->resume)))
+        return ENDED_USAGE;
+    settings->lab.strategies = settings->strategies;
     json_auto_t *now = settings_json(settings);
     if (!now || !settings->resume || access(settings->resume, F_OK) != 0) {
-        *ret_document = now ? result_new("soak", json_incref(now)) : NULL;
-        if (*ret_document && json_object_set_new(*ret_document, "rows", json_array()) == 0)
-            return ENDED_AS_EXPECTED;
+        settings->document = now ? result_new("soak", json_incref(now)) : NULL;
+        if (settings->document && json_object_set_new(settings->document, "rows", json_array()) == 0)
+            return COMMAND_GOES_ON;
         complain("out of memory");
         return ENDED_ENVIRONMENT;
     }
-    *ret_document = result_load(settings->resume);
-    if (*ret_document && strcmp(result_kind_name(*ret_document), "soak") == 0 &&
-        json_equal(json_object_get(*ret_document, "settings"), now))
-        return ENDED_AS_EXPECTED;
-    if (*ret_document)
+    settings->document = result_load(settings->resume);
+    if (settings->document && strcmp(result_kind_name(settings->document), "soak") == 0 &&
+        json_equal(json_object_get(settings->document, "settings"), now))
+        return COMMAND_GOES_ON;
+    if (settings->document)
         complain("%s is of other settings: remove it, or name another one", settings->resume);
     return ENDED_USAGE;
 }
@@ -120,17 +115,10 @@ static bool sell_under(struct lab *lab, const struct soak_settings *settings, co
     return keep(settings, document);
 }
 
-static int soak_in(struct lab *lab, struct soak_settings *settings, json_t *document)
+static int run(struct lab *lab, const json_t *strategies, void *context)
 {
-    json_auto_t *table = service_client_strategies(lab->clients[0]);
-    if (!table) {
-        if (!interrupted())
-            complain("%s", service_client_error(lab->clients[0]));
-        return ENDED_ENVIRONMENT;
-    }
-    json_auto_t *strategies = selection_rows(table, settings->strategies);
-    if (!strategies)
-        return ENDED_USAGE;
+    struct soak_settings *settings = context;
+    json_t *document = settings->document;
     int64_t count = (int64_t)json_array_size(strategies);
     settings->plan.orders = (settings->orders + count - 1) / count;
     struct progress progress = progress_begin((size_t)count);
@@ -150,33 +138,32 @@ static int soak_in(struct lab *lab, struct soak_settings *settings, json_t *docu
     return well && written ? result_status(rows, settings->strategies) : ENDED_ENVIRONMENT;
 }
 
+static const struct command COMMAND = {
+    .line =
+        {
+            .name = "soak",
+            .operands = "",
+            .summary =
+                "Sells for a long time under each strategy, one after the other, by one service. Stock after stock is sold\n"
+                "out, and the books are held against what clients were told. Memory and open descriptors are looked at\n"
+                "after the first stock and after the last. It starts a private stack and a service, and removes them again.",
+            .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
+        },
+    .begin = begin,
+    .run = run,
+    .lab = AT(lab),
+};
+
 int soak_main(int argc, char **argv)
 {
-    struct soak_settings settings = {.strategies = "safe",
-                                     .orders = 10000000,
-                                     .plan = {.slice = 25000, .connections = 32},
-                                     .output = OUTPUT_DEFAULTS};
-    struct texts operands;
-    switch (options_parse(&LINE, argc, argv, &settings, &operands)) {
-    case OPTIONS_OK: break;
-    case OPTIONS_HELP: return ENDED_AS_EXPECTED;
-    case OPTIONS_BAD: return ENDED_USAGE;
-    }
-    if (!output_valid(&settings.output) || (settings.resume && !output_file_valid(settings.resume)))
-        return ENDED_USAGE;
-    json_auto_t *document = NULL;
-    enum exit_status begun = begin(&settings, &document);
-    if (begun != ENDED_AS_EXPECTED)
-        return begun;
-
-    interrupt_watch();
-    const struct lab_settings place = {
-        .instances = 1, .instances_default = 1, .servers = "private", .strategies = settings.strategies};
-    struct lab lab;
-    int status = ENDED_ENVIRONMENT;
-    if (lab_open(&place, &lab)) {
-        status = soak_in(&lab, &settings, document);
-        lab_close(&lab);
-    }
-    return interrupted() ? 128 + interrupted() : status;
+    struct soak_settings settings = {
+        .strategies = "safe",
+        .orders = 10000000,
+        .plan = {.slice = 25000, .connections = 32},
+        .lab = {.instances = 1, .instances_default = 1, .servers = "private"},
+        .output = OUTPUT_DEFAULTS,
+    };
+    int status = run_command(&COMMAND, argc, argv, &settings);
+    json_decref(settings.document);
+    return status;
 }

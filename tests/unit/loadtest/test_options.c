@@ -17,6 +17,7 @@ struct inner {
 struct settings {
     bool loud;
     int64_t count, pause_ms;
+    double skew, share_percent;
     struct inner inner;
 };
 
@@ -26,6 +27,8 @@ static const struct option_row OUTER_ROWS[] = {
     {"--loud", NULL, OPTION_FLAG, offsetof(struct settings, loud), 0, 0, NULL, "shout"},
     {"--count", "N", OPTION_NUMBER, offsetof(struct settings, count), 1, 10, NULL, "how many"},
     {"--pause", "T", OPTION_DURATION, offsetof(struct settings, pause_ms), 10, 60000, NULL, "how long"},
+    {"--skew", "S", OPTION_REAL, offsetof(struct settings, skew), 0, 10, NULL, "how uneven"},
+    {"--share", "P%", OPTION_PERCENT, offsetof(struct settings, share_percent), 1, 200, NULL, "how much"},
 };
 
 static const struct option_row INNER_ROWS[] = {
@@ -109,6 +112,21 @@ static void test_numbers(void **state)
     for (size_t i = 0; i < COUNT(BAD); i++)
         if (parse_number(BAD[i], &number))
             fail_msg("'%s' was taken for %lld", BAD[i], (long long)number);
+}
+
+static void test_real_numbers_and_percentages(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("--skew 0.75 --share=12.5% one"), OPTIONS_OK);
+    assert_true(settings.skew == 0.75 && settings.share_percent == 12.5);
+    assert_int_equal(parse("--skew 0 --share 200% one"), OPTIONS_OK);
+    assert_true(settings.skew == 0 && settings.share_percent == 200);
+    static const char *const BAD[] = {"--skew 10.1", "--skew -1",  "--skew +1",    "--skew 1e1",
+                                      "--skew nan",  "--skew 1%",  "--skew=",      "--skew x",
+                                      "--share 70",  "--share 0%", "--share 201%", "--share %"};
+    for (size_t i = 0; i < COUNT(BAD); i++)
+        if (parse(BAD[i]) != OPTIONS_BAD)
+            fail_msg("'%s' was accepted", BAD[i]);
 }
 
 static void test_every_type(void **state)
@@ -225,6 +243,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_durations),
         cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_real_numbers_and_percentages),
         cmocka_unit_test(test_every_type),
         cmocka_unit_test(test_defaults_stay),
         cmocka_unit_test(test_words_that_look_like_options),

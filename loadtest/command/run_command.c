@@ -1,0 +1,58 @@
+/* Runs a command of the load test, from its command line to its exit status. */
+#include "loadtest/command/run_command.h"
+
+#include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
+#include "loadtest/cli/selection.h"
+#include "loadtest/report/result.h"
+
+static int run_with_strategies(const struct command *command, struct lab *lab, const char *list,
+                               void *settings)
+{
+    json_auto_t *table = service_client_strategies(lab->clients[0]);
+    if (!table) {
+        if (!interrupted())
+            complain("%s", service_client_error(lab->clients[0]));
+        return ENDED_ENVIRONMENT;
+    }
+    json_auto_t *rows = selection_rows(table, list);
+    return rows ? command->run(lab, rows, settings) : ENDED_USAGE;
+}
+
+static int run_in_testbed(const struct command *command, void *settings)
+{
+    const struct lab_settings *place = (const void *)((const char *)settings + command->lab);
+    struct lab lab;
+    if (!lab_open(place, &lab))
+        return ENDED_ENVIRONMENT;
+    int status = run_with_strategies(command, &lab, place->strategies, settings);
+    lab_close(&lab);
+    return status;
+}
+
+int run_command(const struct command *command, int argc, char **argv, void *settings)
+{
+    struct texts operands;
+    switch (options_parse(&command->line, argc, argv, settings, &operands)) {
+    case OPTIONS_OK: break;
+    case OPTIONS_HELP: return ENDED_AS_EXPECTED;
+    case OPTIONS_BAD: return ENDED_USAGE;
+    }
+    int status = command->begin(settings, &operands);
+    if (status != COMMAND_GOES_ON)
+        return status;
+    interrupt_watch();
+    status = command->run_alone ? command->run_alone(settings) : run_in_testbed(command, settings);
+    return interrupted() ? 128 + interrupted() : status;
+}
+
+int command_result(const struct result_kind *kind, json_t *settings, const json_t *rows, const char *list,
+                   const struct output_settings *output)
+{
+    json_auto_t *document = result_new(kind->name, settings);
+    if (!document || json_object_set(document, "rows", (json_t *)rows) != 0) {
+        complain("out of memory");
+        return ENDED_ENVIRONMENT;
+    }
+    return output_write(kind, document, output) ? result_status(rows, list) : ENDED_ENVIRONMENT;
+}
