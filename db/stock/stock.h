@@ -72,6 +72,8 @@ struct stock_policy {
     const char *name;     /* in JSON */
     enum stock_kind kind; /* what it takes; of a product of another kind it takes nothing: TAKE_WRONG_KIND */
     bool locks_all;       /* it keeps the orders of every other product waiting too */
+    bool asks_lock;       /* it asks the lock, after its read, whether it is still held */
+    bool seen_is_stale;   /* the database subtracts from a newer stock than the order has seen */
 };
 
 /* TAKE's row; with NULL that of the ways of placing an order that take from the counter by themselves. */

@@ -2,14 +2,12 @@
 #include "loadtest/faults/fault.h"
 #include "loadtest/faults/lock_test.h"
 
-#include <string.h>
-
 /* ---- what is expected ---------------------------------------------------------------------------------- */
 
 /* A killed process takes its connections with it, and with lock-row its lock: the order's own session may commit after. */
 static unsigned expect_kill(const struct strategy *strategy)
 {
-    if (strcmp(strategy->name, "redis-setnx-forever") == 0)
+    if (strategy->lock && !strategy->lock->properties.leased && !strategy->lock->properties.survives_crash)
         return ORDERS_KEPT | SEEN_STUCK;
     if (strategy->guarantee == GUARANTEE_SAFE)
         return ALL_KEPT | I4_LOCK_FREED;
@@ -110,7 +108,8 @@ static unsigned expect_clock_service(const struct strategy *strategy)
 static unsigned expect_lock_test(const struct strategy *strategy)
 {
     if (strategy->span != SPAN_AROUND_TX || strategy->guarantee == GUARANTEE_ONE_PROCESS ||
-        (strategy->shown_by & (SHOWN_BY_LOAD | SHOWN_BY_CRASH)) || strategy->take_stock == take_checked)
+        (strategy->shown_by & (SHOWN_BY_LOAD | SHOWN_BY_CRASH)) ||
+        stock_policy_of(strategy->take_stock)->asks_lock)
         return 0;
     bool lost = strategy->guarantee != GUARANTEE_SAFE && (fault_perils(strategy) & PERIL_PAUSE);
     return lost ? SEEN_LOST : I1_NOT_OVERSOLD | I2_NOT_LOST;

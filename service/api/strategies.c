@@ -85,8 +85,9 @@ static json_t *strategy_json(const struct strategy *s)
                      guarantee_name(s->guarantee), "shown_by", shown_by, "lock", lock_json(s->lock), "span",
                      span_name(s->span), "scope", scope_name(s->scope), "fence", fence_name(s->fencing),
                      "isolation", isolation_name(s->isolation), "stock", policy->name, "stock_kind",
-                     stock_kinds[strategy_stock_kind(s)].name, "max_tries", s->max_tries, "explorable",
-                     strategy_has_steps(s), "available", available, "reason", available ? NULL : reason);
+                     stock_kinds[strategy_stock_kind(s)].name, "max_tries",
+                     s->max_tries > 1 ? s->max_tries : 1, "explorable", strategy_has_steps(s), "available",
+                     available, "reason", available ? NULL : reason);
 }
 
 static json_t *settings_json(const struct settings *settings)

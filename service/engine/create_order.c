@@ -229,7 +229,7 @@ void create_order(struct placing *p)
         p->taken = (struct stock_taken){.seen = STOCK_UNSEEN, .available = STOCK_UNSEEN};
         outcome = outcome_of_db(p, db_ready(p->db));
         if (outcome == ORDER_CREATED)
-            outcome = s->place(p);
+            outcome = s->place ? s->place(p) : place_by_steps(p);
         if (outcome != ORDER_CONFLICT || tries >= s->max_tries || !back_off(p, tries))
             break;
     }

@@ -33,6 +33,7 @@ enum combining { COMBINE_NONE, COMBINE_IN_POSTGRES, COMBINE_IN_REDIS, COMBINE_CO
 struct placing;
 struct order_result;
 
+/* A cell that a row leaves out is zero; zero is the ordinary case. */
 struct strategy {
     const char *name;
     enum guarantee guarantee;
@@ -43,8 +44,8 @@ struct strategy {
     enum tx_scope scope;
     enum db_isolation isolation;
     stock_take_fn *take_stock;
-    int max_tries;                                  /* more than one where a conflict is worth another try */
-    enum outcome (*place)(struct placing *placing); /* place_by_steps, or a way that no other row shares */
+    int max_tries; /* how often an order is tried while it ends in a conflict; 0 and 1: once */
+    enum outcome (*place)(struct placing *placing); /* NULL: place_by_steps */
     enum combining combining;
     const char *title;
     const char *why; /* why it does, or does not, oversell */

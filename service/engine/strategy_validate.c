@@ -180,22 +180,20 @@ static bool has_valid_combining(const struct strategy *row, const struct complai
 
 static bool has_valid_steps(const struct strategy *row, const struct complaint *complaint)
 {
-    if (!row->place)
-        return wrong(complaint, "it has no way of placing an order; set it to place_by_steps");
-    if (row->place == place_by_steps && !row->take_stock)
+    bool by_steps = !row->place || row->place == place_by_steps;
+    if (by_steps && !row->take_stock)
         return wrong(
             complaint,
             "it has no way of taking stock; name one of db/stock/stock.h, or a function of your own");
     if (!has_valid_combining(row, complaint))
         return false;
-    if (row->max_tries < 1 || row->max_tries > TRIES_MAX)
+    if (row->max_tries < 0 || row->max_tries > TRIES_MAX)
         return wrong(complaint, "it has %d tries; it must have 1 to %d", row->max_tries, TRIES_MAX);
     if (row->scope == SCOPE_TWO_TX && row->max_tries > 1)
         return wrong(
             complaint,
             "with SCOPE_TWO_TX the stock is committed first, and another try would take it again; set the tries to 1");
-    if (row->scope == SCOPE_TWO_TX && row->place == place_by_steps &&
-        strategy_stock_kind(row) != STOCK_COUNTER)
+    if (row->scope == SCOPE_TWO_TX && by_steps && strategy_stock_kind(row) != STOCK_COUNTER)
         return wrong(
             complaint,
             "with SCOPE_TWO_TX an order that fails gives its units back to the counter; choose a way of taking stock from the "

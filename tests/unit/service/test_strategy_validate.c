@@ -93,7 +93,6 @@ static void row_without_lock(enum outcome (*place)(struct placing *), enum combi
 static void wrong_steps_are_explained(void **state)
 {
     (void)state;
-    WRONG("no way of placing", "place_by_steps", row.place = NULL);
     WRONG("no way of taking stock", "db/stock/stock.h", row.take_stock = NULL);
     WRONG("one order at a time", "COMBINE_NONE", row.combining = COMBINE_IN_REDIS);
     WRONG("one order at a time", "COMBINE_NONE", row.combining = COMBINE_IN_POSTGRES,
@@ -108,7 +107,7 @@ static void wrong_steps_are_explained(void **state)
     WRONG("place_in_redis", "COMBINE_IN_REDIS", row.place = place_in_redis);
     WRONG("has a lock", "span to SPAN_NONE", row.place = place_in_batch, row.combining = COMBINE_IN_POSTGRES);
     WRONG("has a lock", "span to SPAN_NONE", row.place = place_in_redis, row.combining = COMBINE_IN_REDIS);
-    WRONG("0 tries", "1 to 1000", row.max_tries = 0);
+    WRONG("-1 tries", "1 to 1000", row.max_tries = -1);
     WRONG("committed first", "tries to 1", row.scope = SCOPE_TWO_TX, row.max_tries = 2);
     WRONG("gives its units back to the counter", "SCOPE_ONE_TX", row.scope = SCOPE_TWO_TX,
           row.take_stock = take_units);
