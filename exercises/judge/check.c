@@ -1,4 +1,5 @@
-/* One check of a learner's strategy: a child process with a time limit, and what its figures say. */
+/* Runs one check of a learner's strategy: `loadtest explore` or `compare` in a child process with a time limit, whose JSON result
+ * decides. */
 #include "exercises/judge/check.h"
 
 #include "loadtest/cli/interrupt.h"
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The only row of a learner's table is called so. */
+/* The name of the only row of a learner's table. */
 #define STRATEGY "mine"
 
 enum { WORDS_MAX = 40, EXPLORE_GRACE_MS = 10000, COMPARE_GRACE_MS = 30000 };
@@ -47,7 +48,7 @@ struct words {
 
 static void add(struct words *words, const char *word)
 {
-    if (words->count + 1 < WORDS_MAX) /* a NULL stays behind the last */
+    if (words->count + 1 < WORDS_MAX) /* argv ends with a NULL */
         words->item[words->count++] = word;
 }
 
@@ -82,7 +83,7 @@ void check_name_command(const struct check *check, const char *program, struct r
 
 /* ---- what the child leaves behind ----------------------------------------------------------------------------- */
 
-/* The learner's output, as far as it goes. */
+/* Appends to the learner's output, up to OUTPUT_MOST bytes. */
 static void note_output(const char *text, size_t length, struct result *result)
 {
     size_t used = strlen(result->output);
@@ -94,7 +95,7 @@ static void note_output(const char *text, size_t length, struct result *result)
                  "\n(cut off after %d bytes)", OUTPUT_MOST);
 }
 
-/* What loadtest itself says is a reason, the rest is the learner's, whose last line may have no end. */
+/* Lines of loadtest itself give the reason of a failure. The rest is the learner's output, whose last line may lack its end. */
 static void read_log(const char *path, struct result *result, char *ret_complaint, size_t size)
 {
     static const char SAYS[] = "loadtest: ";
@@ -112,7 +113,7 @@ static void read_log(const char *path, struct result *result, char *ret_complain
         fclose(log);
 }
 
-/* The only row of its answer. */
+/* The only row of the result. */
 static json_t *read_row(const char *path, enum check_kind kind)
 {
     json_auto_t *document = json_load_file(path, 0, NULL);
@@ -198,7 +199,8 @@ static void judge_replay(const struct check *check, const json_t *row, struct re
     const char *reason = text_of(row, "error");
     bool wrong = false;
     for (size_t i = 0; i < sizeof FIGURES / sizeof FIGURES[0]; i++) {
-        const json_t *value = json_object_get(ending, FIGURES[i].figure); /* but for "two_holders" */
+        const json_t *value = json_object_get(ending,
+                                              FIGURES[i].figure); /* "two_holders" is found by its key */
         value = value ? value : json_object_get(ending, FIGURES[i].key);
         wrong |= is_in_list(check->never, FIGURES[i].figure) &&
                  (json_is_true(value) || json_integer_value(value) != 0);
@@ -256,7 +258,7 @@ void check_run(const struct task *task, const struct check *check, const struct 
     struct child child;
     snprintf(found, sizeof found, "%s/check.json", judging->build);
     snprintf(log, sizeof log, "%s/check.log", judging->build);
-    (void)unlink(found); /* what an earlier check has left, if any */
+    (void)unlink(found); /* of an earlier check */
     (void)unlink(log);
     add_check(&words, judging->program, check);
     for (const char *const *word =
@@ -271,7 +273,7 @@ void check_run(const struct task *task, const struct check *check, const struct 
         return;
     }
     bool ended = child_wait(&child, judging->limit_ms, true);
-    if (!ended) /* services that a load has started want to be ended by it */
+    if (!ended) /* time for the child to stop the services that it has started */
         child_stop(&child, check->kind == CHECK_COMPARE ? COMPARE_GRACE_MS : EXPLORE_GRACE_MS);
     read_log(log, result, complaint, sizeof complaint);
     json_auto_t *row = ended ? read_row(found, check->kind) : NULL;

@@ -1,4 +1,4 @@
-/* One check of a learner's strategy: a child process with a time limit, and what its figures say. */
+/* One check of a learner's strategy, and its result. One thread. */
 #ifndef OVERSELL_EXERCISES_CHECK_H
 #define OVERSELL_EXERCISES_CHECK_H
 
@@ -9,19 +9,20 @@
 enum result_status {
     RESULT_PASSED,
     RESULT_FAILED,  /* the strategy is wrong, or does not end */
-    RESULT_ERRED,   /* it could not be looked at: it died, or its row is not what was asked for */
-    RESULT_SKIPPED, /* it was not looked at */
+    RESULT_ERRED,   /* it could not be checked: the child died, or the row is not what the task asks for */
+    RESULT_SKIPPED, /* it was not run */
 };
 
-enum { OUTPUT_MOST = 500 }; /* of what the learner's code prints, as exercism has it */
+enum { OUTPUT_MOST = 500 }; /* bytes of what the learner's code prints, as in exercism */
 
 struct result {
     enum result_status status;
-    char command[PATH_MAX + 600]; /* what is run, as one would type it */
-    const char *help;             /* where the check's own help would mislead; else NULL; static storage */
-    char summary[400];            /* in a line */
-    char replay[PATH_MAX + 1000]; /* the command that shows a schedule that goes wrong; "" for none */
-    char explanation[1200];       /* of that schedule, or "" */
+    char command[PATH_MAX + 600]; /* the command, as one would type it */
+    const char
+        *help; /* replaces the check's own help if that would mislead; otherwise NULL; static storage */
+    char summary[400];            /* one line */
+    char replay[PATH_MAX + 1000]; /* the command that replays the counterexample, or "" */
+    char explanation[1200];       /* of the counterexample, or "" */
     char output[OUTPUT_MOST + 100];
 };
 
@@ -33,9 +34,9 @@ struct judging {
     const char *const *environment; /* of the children: where the servers are */
 };
 
-/* Fills in the command. */
+/* Sets RESULT's command. */
 void check_name_command(const struct check *check, const char *program, struct result *result);
-/* Runs CHECK of TASK. Who does not end in time is killed, and has failed. */
+/* Runs CHECK of TASK. A child that does not end in time is killed, and the check has failed. */
 void check_run(const struct task *task, const struct check *check, const struct judging *judging,
                struct result *result);
 

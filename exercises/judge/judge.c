@@ -1,4 +1,4 @@
-/* `judge`: looks at a learner's strategy, gives hints, and shows the solution to who has passed. */
+/* `judge`: checks a learner's strategy, prints hints, and prints the solution once the strategy has passed. */
 #include "exercises/judge/verdict.h"
 
 #include "loadtest/cli/interrupt.h"
@@ -97,7 +97,7 @@ static int print_solution(const struct task *task, const struct judge_settings *
 
 /* ---- building ------------------------------------------------------------------------------------------------- */
 
-/* The compiler's words, malloc'ed; "" where it said nothing, NULL when out of memory. */
+/* The compiler's messages, malloc'ed; "" if there are none, NULL when out of memory. */
 static char *build_log(const char *build)
 {
     char path[PATH_MAX], *text = calloc(1, LOG_MOST + 1);
@@ -110,7 +110,7 @@ static char *build_log(const char *build)
     return text;
 }
 
-/* Is the learner's program there? If not, that is the verdict. */
+/* Was the learner's program built? If not, that is the result of the exercise. */
 static bool is_built(const struct judge_settings *settings, const char *results)
 {
     char program[PATH_MAX];
@@ -129,10 +129,10 @@ static bool is_built(const struct judge_settings *settings, const char *results)
 
 /* ---- servers -------------------------------------------------------------------------------------------------- */
 
-/* What the children find in their environment; the texts end with the struct. */
+/* The environment of the child processes; the texts live in the struct. */
 struct addresses {
     char database[600], redis[600];
-    char missing[300]; /* why Redis is not there, or "" */
+    char missing[300]; /* why Redis is unavailable, or "" */
     const char *variables[4];
 };
 
@@ -171,7 +171,7 @@ static bool is_in_path(const char *program)
     return false;
 }
 
-/* Why CHECK is not made, or NULL. */
+/* Why CHECK cannot run, or NULL. */
 static const char *why_not(const struct task *task, const struct check *check, const struct addresses *where)
 {
     if (task->redis && *where->missing)
@@ -187,7 +187,7 @@ static void run_checks(const struct task *task, const struct judge_settings *set
     char program[PATH_MAX];
     path_in(settings->build, "loadtest", program);
     const struct judging judging = {settings->build, program, settings->limit_ms, where->variables};
-    const char *stopped = NULL; /* one trap at a time */
+    const char *stopped = NULL; /* later checks are skipped after the first failure */
     for (size_t i = 0; i < task->check_count; i++) {
         const struct check *check = &task->checks[i];
         const char *reason = interrupted() ? "interrupted" : stopped;
@@ -214,7 +214,7 @@ static int judge(const struct task *task, const struct judge_settings *settings)
     struct lab lab;
     char path[PATH_MAX];
     path_in(settings->build, "results.json", path);
-    (void)unlink(path); /* an older verdict, if there is one */
+    (void)unlink(path); /* of an earlier run */
     printf("%s: %s\n\n", task->name, task->title);
     if (!is_built(settings, path))
         return JUDGED;

@@ -1,4 +1,4 @@
-/* A task: exercises/NAME/task.json, what is asked of a learner's strategy and how it is judged. */
+/* Reads and checks exercises/NAME/task.json. */
 #include "exercises/judge/task.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* A task: exercises/NAME/task.json, what is asked of a learner's strategy and how it is judged. */
+/* A task: exercises/NAME/task.json says what a learner's strategy must do and which checks it must pass. */
 #ifndef OVERSELL_EXERCISES_TASK_H
 #define OVERSELL_EXERCISES_TASK_H
 
@@ -6,11 +6,11 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* How a strategy is looked at. */
+/* How a check runs the strategy. */
 enum check_kind {
     CHECK_EXPLORE, /* every schedule of a few orders: "never" lists the figures that must be 0 */
     CHECK_REPLAY,  /* one schedule, as for `explore --replay` */
-    CHECK_COMPARE, /* a short load, and the books after it */
+    CHECK_COMPARE, /* a short load, and an audit after it */
 };
 
 /* The strings belong to the task. */
@@ -19,8 +19,8 @@ struct check {
     enum check_kind kind;
     const char *never;  /* CHECK_EXPLORE, CHECK_REPLAY */
     const char *replay; /* CHECK_REPLAY: the schedule */
-    json_t *arguments;  /* the other kinds: words for loadtest */
-    const char *help;   /* said where it fails: what the trap is */
+    json_t *arguments;  /* CHECK_EXPLORE, CHECK_COMPARE: arguments for loadtest */
+    const char *help;   /* printed when the check fails: the trap to look for */
 };
 
 enum { CHECKS_MAX = 12 };
@@ -31,7 +31,7 @@ struct task {
     json_t *json;
     const char *title;
     const char *guarantee; /* what the row must promise */
-    bool redis;            /* the strategy needs it */
+    bool redis;            /* the strategy needs Redis */
     const json_t *hints;   /* an array of texts */
     struct check checks[CHECKS_MAX];
     size_t check_count;

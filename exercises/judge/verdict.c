@@ -1,4 +1,4 @@
-/* The verdict on a learner's strategy: as text, and as results.json. */
+/* Writes the results of the checks as text and as results.json. */
 #include "exercises/judge/verdict.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ static const struct {
 
 /* ---- text ----------------------------------------------------------------------------------------------------- */
 
-/* TEXT in lines of LINE bytes or so, under each other. */
+/* Prints TEXT in lines of about LINE bytes, aligned under each other. */
 static void print_wrapped(const char *what, const char *text)
 {
     enum { LINE = 100 };
@@ -70,7 +70,7 @@ bool verdict_print_sum(const struct task *task, const struct result *results)
 
 /* ---- results.json --------------------------------------------------------------------------------------------- */
 
-/* What a learner prints, or what was cut off within a letter, need not be UTF-8: then of ASCII what there is. */
+/* What a learner prints may not be UTF-8, also because it was cut off: then other bytes than ASCII become '?'. */
 static json_t *text_json(const char *text)
 {
     json_t *json = json_string(text);
