@@ -111,7 +111,7 @@ void place_orders(struct order_job *const *jobs, size_t count, const struct orde
     uint64_t lock_trips = lock ? lock->round_trips : 0, wake_ups = lock ? lock->wake_ups : 0;
     uint64_t redis_trips = redis ? redis_stock_round_trips(redis) : 0;
 
-    struct placing *placings[ORDER_BATCH_MAX];
+    struct placing *placings[ORDER_BATCH_MAX] = {&jobs[0]->placing}; /* there is at least one */
     int64_t now_us = monotonic_us();
     for (size_t i = 0; i < count; i++) {
         begin(jobs[i], batch, worker, now_us);
