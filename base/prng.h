@@ -14,13 +14,25 @@ static inline uint64_t random_from(uint64_t seed)
     return z ? z : 1;
 }
 
-/* From 0 on, below BELOW, which is at least 1. */
-static inline uint64_t random_below(uint64_t *state, uint64_t below)
+/* The next 64 bits. */
+static inline uint64_t random_bits(uint64_t *state)
 {
     *state ^= *state >> 12;
     *state ^= *state << 25;
     *state ^= *state >> 27;
-    return *state * 0x2545f4914f6cdd1du % below;
+    return *state * 0x2545f4914f6cdd1du;
+}
+
+/* From 0 on, below BELOW, which is at least 1. */
+static inline uint64_t random_below(uint64_t *state, uint64_t below)
+{
+    return random_bits(state) % below;
+}
+
+/* From 0 on, below 1. */
+static inline double random_share(uint64_t *state)
+{
+    return (double)(random_bits(state) >> 11) / (double)(UINT64_C(1) << 53);
 }
 
 /* From LEAST to MOST, which is not less. */

@@ -1,6 +1,7 @@
 /* When the buyers of a sale come, and for which product: fixed before the sale starts, the same for the same seed. */
 #include "loadtest/openloop/schedule.h"
 
+#include "base/prng.h"
 #include "loadtest/stats/zipf.h"
 
 #include <math.h>
@@ -30,29 +31,16 @@ const struct shape *shape_find(const char *name)
 
 enum { STREAM_TIMES, STREAM_PRODUCTS };
 
-/* glibc's 48-bit generator; a stream for each use, so that more products do not move the arrivals. */
-struct chance {
-    unsigned short state[3];
-};
-
-static double chance_next(struct chance *chance)
+/* The state of a generator; a stream for each use, so that more products do not move the arrivals. */
+static uint64_t stream_of(int64_t seed, int stream)
 {
-    return erand48(chance->state);
-}
-
-static struct chance chance_of(int64_t seed, int stream)
-{
-    struct chance chance = {
-        {(unsigned short)seed, (unsigned short)(seed >> 16), (unsigned short)((seed >> 32) ^ stream)}};
-    for (int i = 0; i < 8; i++) /* neighbouring seeds start alike */
-        (void)chance_next(&chance);
-    return chance;
+    return random_from(random_from((uint64_t)seed) + (uint64_t)stream);
 }
 
 /* A gap of a Poisson process whose mean gap is 1. */
-static double gap(struct chance *chance)
+static double gap(uint64_t *random)
 {
-    return -log(1 - chance_next(chance));
+    return -log(1 - random_share(random));
 }
 
 /* ---- the schedule -------------------------------------------------------------------------------------- */
@@ -100,15 +88,15 @@ static double time_of(const struct schedule_plan *plan, double weight, struct wa
 /* N arrivals of a Poisson process are N + 1 exponential gaps, stretched to the time that there is. */
 static void place_arrivals(const struct schedule_plan *plan, struct schedule *schedule)
 {
-    struct chance chance = chance_of(plan->seed, STREAM_TIMES);
+    uint64_t random = stream_of(plan->seed, STREAM_TIMES);
     double all = 0, passed = 0;
     for (size_t i = 0; i <= schedule->count; i++)
-        all += gap(&chance);
+        all += gap(&random);
 
-    chance = chance_of(plan->seed, STREAM_TIMES);
+    random = stream_of(plan->seed, STREAM_TIMES);
     struct walk walk = {0};
     for (size_t i = 0; i < schedule->count; i++) {
-        passed += gap(&chance);
+        passed += gap(&random);
         double at = time_of(plan, passed / all * total_weight(plan), &walk);
         schedule->arrivals[i].at_us = (int64_t)(at * (double)plan->duration_ms * 1000);
         schedule->arrivals[i].phase = (uint32_t)walk.phase;
@@ -118,9 +106,9 @@ static void place_arrivals(const struct schedule_plan *plan, struct schedule *sc
 static void choose_products(const struct schedule_plan *plan, const struct zipf *zipf,
                             struct schedule *schedule)
 {
-    struct chance chance = chance_of(plan->seed, STREAM_PRODUCTS);
+    uint64_t random = stream_of(plan->seed, STREAM_PRODUCTS);
     for (size_t i = 0; i < schedule->count; i++)
-        schedule->arrivals[i].product = (uint32_t)zipf_choose(zipf, chance_next(&chance));
+        schedule->arrivals[i].product = (uint32_t)zipf_choose(zipf, random_share(&random));
 }
 
 bool schedule_open(const struct schedule_plan *plan, struct schedule *ret_schedule)
