@@ -2,7 +2,8 @@
  * transaction, revoke the lease. A connection for each thread that stays open, the same JSON, no retries. */
 #include "loadtest/bench/against.h"
 
-#include <curl/curl.h>
+#include "loadtest/client/http_request.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,13 +112,8 @@ static bool caller_begin(void *own, void *shared, size_t member, char *ret_reaso
     c->headers = curl_slist_append(NULL, "Grpc-Metadata-hasleader: true");
     if (!c->curl || !c->headers)
         return fail(ret_reason, "out of memory");
-    curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(c->curl, CURLOPT_PROXY, "");
-    curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, c->headers);
+    http_request_prepare(c->curl, c->endpoint, c->headers, CALL_MS, receive, c);
     curl_easy_setopt(c->curl, CURLOPT_POST, 1L);
-    curl_easy_setopt(c->curl, CURLOPT_TIMEOUT_MS, (long)CALL_MS);
-    curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, receive);
-    curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, c);
     return caller_turn(c, 0, ret_reason);
 }
 

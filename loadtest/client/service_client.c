@@ -2,8 +2,9 @@
 #include "loadtest/client/service_client.h"
 
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/client/http_request.h"
+#include "loadtest/json/members.h"
 
-#include <curl/curl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -87,21 +88,15 @@ static bool call(struct service_client *client, const char *method, const char *
     }
 
     curl_easy_reset(client->curl); /* keeps the connection */
-    curl_easy_setopt(client->curl, CURLOPT_URL, url);
+    http_request_prepare(client->curl, url, client->headers, client->cleaning_up ? CLEANUP_MS : CALL_MS,
+                         collect, ret_reply);
     curl_easy_setopt(client->curl, CURLOPT_CUSTOMREQUEST, method);
-    curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, client->headers);
     if (text)
         curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, text);
-    curl_easy_setopt(client->curl, CURLOPT_PROTOCOLS_STR, "http");
-    curl_easy_setopt(client->curl, CURLOPT_PROXY, "");
-    curl_easy_setopt(client->curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(client->curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
-    curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS, client->cleaning_up ? CLEANUP_MS : CALL_MS);
     curl_easy_setopt(client->curl, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(client->curl, CURLOPT_XFERINFOFUNCTION, stop_when_interrupted);
     curl_easy_setopt(client->curl, CURLOPT_XFERINFODATA, client);
-    curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, collect);
-    curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, ret_reply);
     CURLcode code = curl_easy_perform(client->curl);
     curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &ret_reply->status);
     free(text);
@@ -303,6 +298,21 @@ bool service_client_reset(struct service_client *client, int64_t product, int64_
     return false;
 }
 
+#define BOOKS_MEMBER(name, type, is_optional)                                                                \
+    {                                                                                                        \
+#name, type, offsetof(struct books, name), is_optional                                               \
+    }
+
+static const struct json_member BOOKS_MEMBERS[] = {
+    BOOKS_MEMBER(initial, MEMBER_NUMBER, false),      BOOKS_MEMBER(left, MEMBER_NUMBER, false),
+    BOOKS_MEMBER(sold, MEMBER_NUMBER, false),         BOOKS_MEMBER(orders, MEMBER_NUMBER, false),
+    BOOKS_MEMBER(oversold, MEMBER_NUMBER, false),     BOOKS_MEMBER(drift, MEMBER_NUMBER, false),
+    BOOKS_MEMBER(negative, MEMBER_NUMBER, false),     BOOKS_MEMBER(balanced, MEMBER_BOOL, false),
+    BOOKS_MEMBER(mixed, MEMBER_BOOL, false),          BOOKS_MEMBER(in_flight, MEMBER_NUMBER, true),
+    BOOKS_MEMBER(amounts_wrong, MEMBER_NUMBER, true),
+};
+static const struct json_members BOOKS = JSON_MEMBERS(BOOKS_MEMBERS);
+
 bool service_client_audit(struct service_client *client, int64_t product, struct books *ret_books)
 {
     char path[64];
@@ -311,37 +321,22 @@ bool service_client_audit(struct service_client *client, int64_t product, struct
     if (!audit)
         return false;
 
-    json_int_t initial, left, sold, orders, oversold, drift, negative, in_flight = 0, amounts_wrong = 0;
-    int balanced, mixed;
-    json_t *witness = NULL;
-    json_error_t error;
-    if (json_unpack_ex(audit, &error, 0, "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s?I, s?I, s?o}",
-                       "initial", &initial, "left", &left, "sold", &sold, "orders", &orders, "oversold",
-                       &oversold, "drift", &drift, "negative", &negative, "balanced", &balanced, "mixed",
-                       &mixed, "in_flight", &in_flight, "amounts_wrong", &amounts_wrong, "witness",
-                       &witness) != 0) {
-        set_error(client, "GET %s%s: %s", client->url, path, error.text);
+    struct books books = {0};
+    const char *missing = members_unpack(&BOOKS, audit, &books);
+    if (missing) {
+        set_error(client, "GET %s%s: the answer has no valid %s", client->url, path, missing);
         return false;
     }
-    *ret_books = (struct books){.initial = initial,
-                                .left = left,
-                                .sold = sold,
-                                .orders = orders,
-                                .oversold = oversold,
-                                .drift = drift,
-                                .negative = negative,
-                                .in_flight = in_flight,
-                                .amounts_wrong = amounts_wrong,
-                                .balanced = balanced != 0,
-                                .mixed = mixed != 0};
+    const json_t *witness = json_object_get(audit, "witness");
     json_int_t seen, first, second;
-    if (json_is_object(witness) &&
-        json_unpack(witness, "{s:I, s:[I, I]}", "stock_seen", &seen, "orders", &first, &second) == 0) {
-        ret_books->has_witness = true;
-        ret_books->witness_seen = seen;
-        ret_books->witness_orders[0] = first;
-        ret_books->witness_orders[1] = second;
+    if (json_is_object(witness) && json_unpack((json_t *)witness, "{s:I, s:[I, I]}", "stock_seen", &seen,
+                                               "orders", &first, &second) == 0) {
+        books.has_witness = true;
+        books.witness_seen = seen;
+        books.witness_orders[0] = first;
+        books.witness_orders[1] = second;
     }
+    *ret_books = books;
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* A strategy's row of the result: the figures of a measurement as JSON, and several of them as one. */
 #include "loadtest/compare/row.h"
 
+#include "loadtest/json/members.h"
 #include "loadtest/report/result.h"
 
 #include <inttypes.h>
@@ -38,30 +39,39 @@ static json_t *witness_text(const struct books *books)
                         books->witness_orders[0], books->witness_orders[1], books->witness_seen);
 }
 
-static json_t *answers_json(const struct load_result *load)
-{
-    const struct answers *a = &load->answers;
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "created_late",
-                     (json_int_t)a->created_late, "lock_busy", (json_int_t)a->lock_busy, "conflict",
-                     (json_int_t)a->conflict, "overloaded", (json_int_t)a->overloaded, "lock_lost",
-                     (json_int_t)a->lock_lost, "unavailable", (json_int_t)a->unavailable, "unknown",
-                     (json_int_t)a->unknown, "unanswered", (json_int_t)a->unanswered, "other",
-                     (json_int_t)a->other, "slow", (json_int_t)load->slow);
-}
+#define LOAD(key, member)                                                                                    \
+    {                                                                                                        \
+        key, MEMBER_NUMBER, offsetof(struct phase, load.member), false                                       \
+    }
+#define ANSWERS(name) LOAD(#name, answers.name)
+#define BOOKS(name)                                                                                          \
+    {                                                                                                        \
+#name, MEMBER_NUMBER, offsetof(struct phase, books.name), false                                      \
+    }
+
+/* Within "answers": what became of the orders that are neither created nor sold out. */
+static const struct json_member ANSWER_MEMBERS[] = {
+    ANSWERS(created_late), ANSWERS(lock_busy), ANSWERS(conflict),   ANSWERS(overloaded), ANSWERS(lock_lost),
+    ANSWERS(unavailable),  ANSWERS(unknown),   ANSWERS(unanswered), ANSWERS(other),      LOAD("slow", slow),
+};
+
+static const struct json_member SALE_MEMBERS[] = {
+    ANSWERS(requests), ANSWERS(created), ANSWERS(sold_out),    ANSWERS(busy),
+    ANSWERS(errors),   BOOKS(left),      BOOKS(sold),          BOOKS(oversold),
+    BOOKS(drift),      BOOKS(negative),  BOOKS(amounts_wrong),
+};
 
 /* What was ordered and sold in the phase that the row is about. */
 static json_t *sales_json(const struct phase *phase)
 {
-    const struct answers *answers = &phase->load.answers;
-    const struct books *books = &phase->books;
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "requests",
-                     (json_int_t)answers->requests, "created", (json_int_t)answers->created, "sold_out",
-                     (json_int_t)answers->sold_out, "busy", (json_int_t)answers->busy, "errors",
-                     (json_int_t)answers->errors, "left", (json_int_t)books->left, "sold",
-                     (json_int_t)books->sold, "oversold", (json_int_t)books->oversold, "drift",
-                     (json_int_t)books->drift, "negative", (json_int_t)books->negative, "amounts_wrong",
-                     (json_int_t)books->amounts_wrong, "answers", answers_json(&phase->load), "witness",
-                     witness_text(books));
+    static const struct json_members ANSWERS_TABLE = JSON_MEMBERS(ANSWER_MEMBERS),
+                                     SALE_TABLE = JSON_MEMBERS(SALE_MEMBERS);
+    json_t *sales = members_pack(&SALE_TABLE, phase);
+    if (json_object_set_new(sales, "answers", members_pack(&ANSWERS_TABLE, phase)) == 0 &&
+        json_object_set_new(sales, "witness", witness_text(&phase->books)) == 0)
+        return sales;
+    json_decref(sales);
+    return NULL;
 }
 
 /* The same for the short sale with two units per order, and its size. */

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/json/members.h"
 #include "loadtest/testbed/paths.h"
 
 #include <errno.h>
@@ -26,46 +27,55 @@
 
 /* ---- the result ---------------------------------------------------------------------------------------- */
 
+/* The members of order.lua's result line. */
+struct wrk_result {
+    int64_t sent, created, sold_out, lock_busy, conflict, overloaded, lock_lost, unavailable, unknown, other,
+        window_created, created_late, answered, elapsed_us, window_us, socket_connect, socket_read,
+        socket_write, slow;
+};
+
+#define NUMBER(name)                                                                                         \
+    {                                                                                                        \
+#name, MEMBER_NUMBER, offsetof(struct wrk_result, name), false                                       \
+    }
+
+static const struct json_member WRK_MEMBERS[] = {
+    NUMBER(sent),           NUMBER(created),      NUMBER(sold_out),     NUMBER(lock_busy),  NUMBER(conflict),
+    NUMBER(overloaded),     NUMBER(lock_lost),    NUMBER(unavailable),  NUMBER(unknown),    NUMBER(other),
+    NUMBER(window_created), NUMBER(created_late), NUMBER(answered),     NUMBER(elapsed_us), NUMBER(window_us),
+    NUMBER(socket_connect), NUMBER(socket_read),  NUMBER(socket_write), NUMBER(slow),
+};
+
 bool load_result_parse(const char *text, struct load_result *ret_result)
 {
-    json_int_t sent, created, sold_out, lock_busy, conflict, overloaded, lock_lost, unavailable, unknown,
-        other, window_created, created_late, answered, elapsed_us, window_us, connect, read_errors,
-        write_errors, slow;
+    static const struct json_members MEMBERS = JSON_MEMBERS(WRK_MEMBERS);
+    struct wrk_result r;
     json_auto_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-    if (!json ||
-        json_unpack(
-            json,
-            "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-            "sent", &sent, "created", &created, "sold_out", &sold_out, "lock_busy", &lock_busy, "conflict",
-            &conflict, "overloaded", &overloaded, "lock_lost", &lock_lost, "unavailable", &unavailable,
-            "unknown", &unknown, "other", &other, "window_created", &window_created, "created_late",
-            &created_late, "answered", &answered, "elapsed_us", &elapsed_us, "window_us", &window_us,
-            "socket_connect", &connect, "socket_read", &read_errors, "socket_write", &write_errors, "slow",
-            &slow) != 0)
+    if (!json || members_unpack(&MEMBERS, json, &r))
         return false;
-    int64_t unanswered = sent > answered ? sent - answered : 0;
+    int64_t unanswered = r.sent > r.answered ? r.sent - r.answered : 0;
     *ret_result = (struct load_result){
-        .answers = {.requests = sent,
-                    .created = created,
-                    .sold_out = sold_out,
-                    .busy = lock_busy + conflict + overloaded + lock_lost,
-                    .lock_busy = lock_busy,
-                    .conflict = conflict,
-                    .overloaded = overloaded,
-                    .lock_lost = lock_lost,
-                    .errors = unavailable + unknown + unanswered + other,
-                    .unavailable = unavailable,
-                    .unknown = unknown,
+        .answers = {.requests = r.sent,
+                    .created = r.created,
+                    .sold_out = r.sold_out,
+                    .busy = r.lock_busy + r.conflict + r.overloaded + r.lock_lost,
+                    .lock_busy = r.lock_busy,
+                    .conflict = r.conflict,
+                    .overloaded = r.overloaded,
+                    .lock_lost = r.lock_lost,
+                    .errors = r.unavailable + r.unknown + unanswered + r.other,
+                    .unavailable = r.unavailable,
+                    .unknown = r.unknown,
                     .unanswered = unanswered,
-                    .other = other,
-                    .created_late = created_late},
-        .socket_connect = connect,
-        .socket_read = read_errors,
-        .socket_write = write_errors,
-        .slow = slow,
-        .elapsed_s = (double)elapsed_us / 1e6,
-        .window_created = window_created,
-        .window_s = (double)window_us / 1e6,
+                    .other = r.other,
+                    .created_late = r.created_late},
+        .socket_connect = r.socket_connect,
+        .socket_read = r.socket_read,
+        .socket_write = r.socket_write,
+        .slow = r.slow,
+        .elapsed_s = (double)r.elapsed_us / 1e6,
+        .window_created = r.window_created,
+        .window_s = (double)r.window_us / 1e6,
     };
     return true;
 }

@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/client/http_request.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -113,15 +113,8 @@ static bool prepare(struct transfers *transfers, struct transfer *transfer, cons
         return false;
     }
     CURL *easy = transfer->easy;
-    curl_easy_setopt(easy, CURLOPT_URL, first); /* which is copied */
+    http_request_prepare(easy, first, transfers->headers, 0, keep_reply, transfer);
     free(first);
-    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfers->headers);
-    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http");
-    curl_easy_setopt(easy, CURLOPT_PROXY, "");
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, keep_reply);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, send_once);
     curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);

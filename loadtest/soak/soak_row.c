@@ -1,6 +1,8 @@
 /* What a long sale under one strategy says: flat memory, no descriptor left open, balanced books. Pure. */
 #include "loadtest/soak/soak.h"
 
+#include "loadtest/json/members.h"
+
 #include <math.h>
 
 /* The smallest leak there is in each order is one chunk of malloc's, 32 bytes on 64 bits. A quarter of that is allowed … */
@@ -39,33 +41,67 @@ static double rounded(double value)
     return round(value * 10) / 10;
 }
 
+/* The figures of a row. */
+struct figures {
+    struct soak_tally tally;
+    double seconds, orders_per_s;
+    int64_t memory_start_kib, memory_end_kib, growth_allowed_kib;
+    bool memory_flat, files_kept, books_balanced;
+};
+
+#define MEMBER(name, type, member)                                                                           \
+    {                                                                                                        \
+        name, type, offsetof(struct figures, member), false                                                  \
+    }
+
+static const struct json_member MEMBERS[] = {
+    MEMBER("orders", MEMBER_NUMBER, tally.orders),
+    MEMBER("slices", MEMBER_NUMBER, tally.slices),
+    MEMBER("seconds", MEMBER_REAL, seconds),
+    MEMBER("orders_per_s", MEMBER_REAL, orders_per_s),
+    MEMBER("busy", MEMBER_NUMBER, tally.busy),
+    MEMBER("errors", MEMBER_NUMBER, tally.errors),
+    MEMBER("memory_start_kib", MEMBER_NUMBER, memory_start_kib),
+    MEMBER("memory_end_kib", MEMBER_NUMBER, memory_end_kib),
+    MEMBER("growth_allowed_kib", MEMBER_NUMBER, growth_allowed_kib),
+    MEMBER("files_start", MEMBER_NUMBER, tally.start.files),
+    MEMBER("files_end", MEMBER_NUMBER, tally.end.files),
+    MEMBER("oversold", MEMBER_NUMBER, tally.oversold),
+    MEMBER("drift", MEMBER_NUMBER, tally.drift),
+    MEMBER("negative", MEMBER_NUMBER, tally.negative),
+    MEMBER("mismatched", MEMBER_NUMBER, tally.mismatched),
+    MEMBER("memory_flat", MEMBER_BOOL, memory_flat),
+    MEMBER("files_kept", MEMBER_BOOL, files_kept),
+    MEMBER("books_balanced", MEMBER_BOOL, books_balanced),
+};
+
 json_t *soak_row_new(const struct subject *subject, const struct soak_tally *tally)
 {
+    static const struct json_members TABLE = JSON_MEMBERS(MEMBERS);
     json_t *row = json_pack("{s:s, s:O}", "strategy", subject->name, "guarantee",
                             json_object_get(subject->cells, "guarantee"));
-    if (!row)
-        return NULL;
-    json_auto_t *more = NULL;
-    if (!tally) {
-        more = json_pack("{s:s, s:s?}", "verdict", verdict_name(VERDICT_UNAVAILABLE), "reason",
-                         subject->reason);
-    } else {
-        bool flat = soak_is_flat(tally), files = soak_keeps_files(tally), books = soak_keeps_books(tally);
-        more = json_pack(
-            "{s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:s}",
-            "orders", (json_int_t)tally->orders, "slices", (json_int_t)tally->slices, "seconds",
-            rounded(tally->seconds), "orders_per_s",
-            rounded(tally->seconds > 0 ? (double)tally->orders / tally->seconds : 0), "busy",
-            (json_int_t)tally->busy, "errors", (json_int_t)tally->errors, "memory_start_kib",
-            (json_int_t)(tally->start.memory >> 10), "memory_end_kib", (json_int_t)(tally->end.memory >> 10),
-            "growth_allowed_kib", (json_int_t)(soak_growth_allowed(tally->orders - tally->warm_up) >> 10),
-            "files_start", (json_int_t)tally->start.files, "files_end", (json_int_t)tally->end.files,
-            "oversold", (json_int_t)tally->oversold, "drift", (json_int_t)tally->drift, "negative",
-            (json_int_t)tally->negative, "mismatched", (json_int_t)tally->mismatched, "memory_flat", flat,
-            "files_kept", files, "books_balanced", books, "verdict",
-            verdict_name(flat && files && books ? VERDICT_OK : VERDICT_BROKEN));
+    enum verdict verdict = VERDICT_UNAVAILABLE;
+    json_auto_t *more = tally ? NULL
+                              : json_pack("{s:s, s:s?}", "verdict", verdict_name(verdict), "reason",
+                                          subject->reason);
+    if (tally) {
+        const struct figures figures = {
+            .tally = *tally,
+            .seconds = rounded(tally->seconds),
+            .orders_per_s = rounded(tally->seconds > 0 ? (double)tally->orders / tally->seconds : 0),
+            .memory_start_kib = tally->start.memory >> 10,
+            .memory_end_kib = tally->end.memory >> 10,
+            .growth_allowed_kib = soak_growth_allowed(tally->orders - tally->warm_up) >> 10,
+            .memory_flat = soak_is_flat(tally),
+            .files_kept = soak_keeps_files(tally),
+            .books_balanced = soak_keeps_books(tally),
+        };
+        bool kept = figures.memory_flat && figures.files_kept && figures.books_balanced;
+        verdict = kept ? VERDICT_OK : VERDICT_BROKEN;
+        more = members_pack(&TABLE, &figures);
     }
-    if (more && json_object_update(row, more) == 0)
+    if (row && more && json_object_update(row, more) == 0 &&
+        json_object_set_new(row, "verdict", json_string(verdict_name(verdict))) == 0)
         return row;
     json_decref(row);
     return NULL;

@@ -6,8 +6,8 @@
 #include "base/prng.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/client/answer.h"
+#include "loadtest/client/http_request.h"
 
-#include <curl/curl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -84,15 +84,9 @@ static enum reply send_order(struct client *client, int instance, size_t number,
     client->body_length = 0;
     client->body[0] = 0;
     curl_easy_reset(client->curl); /* keeps the connection */
-    curl_easy_setopt(client->curl, CURLOPT_URL, url);
-    curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, &own);
+    http_request_prepare(client->curl, url, &own, (long)crowd->reply_ms, keep_beginning, client);
     curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, body);
-    curl_easy_setopt(client->curl, CURLOPT_PROXY, "");
-    curl_easy_setopt(client->curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(client->curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
-    curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS, (long)crowd->reply_ms);
-    curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, keep_beginning);
-    curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, client);
     curl_easy_setopt(client->curl, CURLOPT_PREREQFUNCTION, count_request);
     curl_easy_setopt(client->curl, CURLOPT_PREREQDATA, client);
     CURLcode code = curl_easy_perform(client->curl);
