@@ -1,8 +1,8 @@
-/* Prolonging leases: for each server a list of grants, and a thread that renews the one that is due next. A server that
- * is silent keeps its own thread waiting, and so must not be the concern of leases that lie elsewhere.
+/* Renews leases at every third of their length: for each server one thread with a list of grants. A server that does not
+ * answer delays only its own thread, not the leases on other servers.
  *
- * It renews with handles of its own, one for each lock, so that the holder's connection is never shared. Renewing
- * takes the list's turn, not its mutex: a holder that releases waits for a renewal of its own grant, not for others. */
+ * The thread renews with its own handles, one for each lock, so that no connection is shared with a holder. It renews
+ * outside the mutex: a holder that releases waits for a renewal of its own grant, not for others. */
 #include "lock/lease_renewer.h"
 #include "base/clock.h"
 
@@ -12,40 +12,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct watched {
-    struct watched *next;
-    const struct lock *holder; /* known by its address, and not looked into */
+struct lease {
+    struct lease *next;
+    const struct lock *holder; /* compared by address only: it may be in use */
     const struct lock_driver *driver;
     struct lock_grant grant; /* a copy without impl */
     int64_t lease_ms;
     int64_t due_us;
 };
 
-/* The watchdog's handle of a lock. */
+/* The thread's own handle of a lock. */
 struct handle {
     struct handle *next;
     struct lock *lock;
 };
 
-/* What lies on one server. Lives as long as the process. */
-struct watchdog {
-    struct watchdog *next;
+/* The leases on one server, and its thread. Lives as long as the process. */
+struct renewer {
+    struct renewer *next;
     const struct lock_server *server;
     pthread_cond_t changed; /* the list, or what is being renewed */
-    struct watched *all;
-    const struct watched *renewing; /* by the thread, outside the mutex */
-    int64_t next_look_us; /* when the thread looks at the list, if nobody tells it to do so before */
+    struct lease *all;
+    const struct lease *renewing; /* by the thread, outside the mutex */
+    int64_t next_look_us;         /* when the thread looks at the list, if nobody tells it to do so before */
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of all that is here */
-static struct watchdog *watchdogs;
+static struct renewer *renewers;
 
-static int64_t a_third_us(const struct watched *w)
+static int64_t a_third_us(const struct lease *lease)
 {
-    return w->lease_ms * 1000 / 3;
+    return lease->lease_ms * 1000 / 3;
 }
 
-/* The thread's own: the handle for OPS, opened when first needed; NULL when out of memory. */
+/* The thread's own: the handle for DRIVER, opened when first needed; NULL when out of memory. */
 static struct lock *handle_of(struct handle **handles, const struct lock_driver *driver)
 {
     for (struct handle *h = *handles; h; h = h->next)
@@ -61,136 +61,137 @@ static struct lock *handle_of(struct handle **handles, const struct lock_driver 
     return h->lock;
 }
 
-static struct watched *most_urgent(const struct watchdog *dog)
+static struct lease *most_urgent(const struct renewer *renewer)
 {
-    struct watched *first = dog->all;
-    for (struct watched *w = dog->all; w; w = w->next)
-        if (w->due_us < first->due_us)
-            first = w;
+    struct lease *first = renewer->all;
+    for (struct lease *lease = renewer->all; lease; lease = lease->next)
+        if (lease->due_us < first->due_us)
+            first = lease;
     return first;
 }
 
-static void drop(struct watchdog *dog, struct watched *w)
+static void drop(struct renewer *renewer, struct lease *lease)
 {
-    struct watched **link = &dog->all;
-    while (*link != w)
+    struct lease **link = &renewer->all;
+    while (*link != lease)
         link = &(*link)->next;
-    *link = w->next;
-    free(w);
+    *link = lease->next;
+    free(lease);
 }
 
 /* Renews W, which is due; called and left with the mutex held. */
-static void renew(struct watchdog *dog, struct watched *w, struct handle **handles)
+static void renew(struct renewer *renewer, struct lease *lease, struct handle **handles)
 {
-    dog->renewing = w;
+    renewer->renewing = lease;
     pthread_mutex_unlock(&mutex);
-    struct lock *lock = handle_of(handles, w->driver);
+    struct lock *lock = handle_of(handles, lease->driver);
     enum lock_status status = LOCK_AWAY;
     if (lock) {
-        lock->lease_ms = w->lease_ms;
-        status = w->driver->renew(lock, &w->grant);
+        lock->lease_ms = lease->lease_ms;
+        status = lease->driver->renew(lock, &lease->grant);
     }
     pthread_mutex_lock(&mutex);
-    dog->renewing = NULL;
-    pthread_cond_broadcast(&dog->changed);
+    renewer->renewing = NULL;
+    pthread_cond_broadcast(&renewer->changed);
     if (status == LOCK_LOST || status == LOCK_NOT_OWNER)
-        drop(dog, w);
+        drop(renewer, lease);
     else /* no answer: ask again soon, since the lease runs on */
-        w->due_us = monotonic_us() + (status == LOCK_OK ? a_third_us(w) : a_third_us(w) / 8);
+        lease->due_us = monotonic_us() + (status == LOCK_OK ? a_third_us(lease) : a_third_us(lease) / 8);
 }
 
-static void *watch(void *arg)
+static void *run(void *arg)
 {
-    struct watchdog *dog = arg;
+    struct renewer *renewer = arg;
     struct handle *handles = NULL;
     pthread_mutex_lock(&mutex);
     while (true) {
-        struct watched *next = most_urgent(dog);
-        dog->next_look_us = next ? next->due_us : INT64_MAX;
+        struct lease *next = most_urgent(renewer);
+        renewer->next_look_us = next ? next->due_us : INT64_MAX;
         if (!next) {
-            pthread_cond_wait(&dog->changed, &mutex);
+            pthread_cond_wait(&renewer->changed, &mutex);
         } else if (next->due_us > monotonic_us()) {
-            (void)lock_wait_until(&dog->changed, &mutex, next->due_us);
+            (void)lock_wait_until(&renewer->changed, &mutex, next->due_us);
         } else {
-            renew(dog, next, &handles);
+            renew(renewer, next, &handles);
         }
     }
     return NULL;
 }
 
-static struct watchdog *find_watchdog(const struct lock_server *server)
+static struct renewer *find_renewer(const struct lock_server *server)
 {
-    struct watchdog *dog = watchdogs;
-    while (dog && dog->server != server)
-        dog = dog->next;
-    return dog;
+    struct renewer *renewer = renewers;
+    while (renewer && renewer->server != server)
+        renewer = renewer->next;
+    return renewer;
 }
 
-/* The watchdog of SERVER, started when first needed; NULL when out of memory or threads. The mutex is held. */
-static struct watchdog *watchdog_of(const struct lock_server *server)
+/* The renewer of SERVER, started when first needed; NULL when out of memory or threads. The mutex is held. */
+static struct renewer *renewer_of(const struct lock_server *server)
 {
     pthread_t thread;
-    struct watchdog *dog = find_watchdog(server);
-    if (dog || !(dog = calloc(1, sizeof *dog)))
-        return dog;
-    dog->server = server;
-    pthread_cond_init(&dog->changed, NULL);
-    if (pthread_create(&thread, NULL, watch, dog) != 0) {
-        pthread_cond_destroy(&dog->changed);
-        free(dog);
+    struct renewer *renewer = find_renewer(server);
+    if (renewer || !(renewer = calloc(1, sizeof *renewer)))
+        return renewer;
+    renewer->server = server;
+    pthread_cond_init(&renewer->changed, NULL);
+    if (pthread_create(&thread, NULL, run, renewer) != 0) {
+        pthread_cond_destroy(&renewer->changed);
+        free(renewer);
         return NULL;
     }
     pthread_detach(thread);
-    dog->next = watchdogs;
-    watchdogs = dog;
-    return dog;
+    renewer->next = renewers;
+    renewers = renewer;
+    return renewer;
 }
 
 bool lease_renewer_add(const struct lock *holder, const struct lock_grant *grant)
 {
-    struct watched *w = malloc(sizeof *w);
-    if (!w)
+    struct lease *lease = malloc(sizeof *lease);
+    if (!lease)
         return false;
-    *w = (struct watched){
+    *lease = (struct lease){
         .holder = holder, .driver = holder->driver, .grant = *grant, .lease_ms = holder->lease_ms};
-    w->grant.impl = NULL;
-    w->due_us = monotonic_us() + a_third_us(w);
+    lease->grant.impl = NULL;
+    lease->due_us = monotonic_us() + a_third_us(lease);
     pthread_mutex_lock(&mutex);
-    struct watchdog *dog = watchdog_of(w->driver->server);
-    if (dog) {
-        w->next = dog->all;
-        dog->all = w;
-        if (w->due_us < dog->next_look_us) /* else it is soon enough: most grants are released long before */
-            pthread_cond_broadcast(&dog->changed);
+    struct renewer *renewer = renewer_of(lease->driver->server);
+    if (renewer) {
+        lease->next = renewer->all;
+        renewer->all = lease;
+        if (lease->due_us <
+            renewer->next_look_us) /* else it is soon enough: most grants are released long before */
+            pthread_cond_broadcast(&renewer->changed);
     } else {
-        free(w);
+        free(lease);
     }
     pthread_mutex_unlock(&mutex);
-    return dog;
+    return renewer;
 }
 
 /* HOLDER's GRANT, or (NULL) any of its grants. */
-static struct watched *find(const struct watchdog *dog, const struct lock *holder,
-                            const struct lock_grant *grant)
+static struct lease *find(const struct renewer *renewer, const struct lock *holder,
+                          const struct lock_grant *grant)
 {
-    struct watched *w = dog->all;
-    while (w && (w->holder != holder || (grant && (strcmp(w->grant.token, grant->token) != 0 ||
-                                                   strcmp(w->grant.key, grant->key) != 0))))
-        w = w->next;
-    return w;
+    struct lease *lease = renewer->all;
+    while (lease && (lease->holder != holder || (grant && (strcmp(lease->grant.token, grant->token) != 0 ||
+                                                           strcmp(lease->grant.key, grant->key) != 0))))
+        lease = lease->next;
+    return lease;
 }
 
-/* Of those that are found, one for each grant; looked up anew each time, since the renewal may drop what it renews. */
-static void forget(const struct lock *holder, const struct lock_grant *grant)
+/* Removes one lease for GRANT, or (NULL) all of HOLDER. Looks each up again after a wait, since a renewal may drop it. */
+static void remove_leases(const struct lock *holder, const struct lock_grant *grant)
 {
-    struct watched *w;
-    struct watchdog *dog = find_watchdog(holder->driver->server);
-    while (dog && (w = find(dog, holder, grant))) {
-        if (dog->renewing == w) {
-            pthread_cond_wait(&dog->changed, &mutex);
+    struct lease *lease;
+    struct renewer *renewer = find_renewer(holder->driver->server);
+    while (renewer && (lease = find(renewer, holder, grant))) {
+        if (renewer->renewing == lease) {
+            pthread_cond_wait(&renewer->changed, &mutex);
             continue;
         }
-        drop(dog, w);
+        drop(renewer, lease);
         if (grant)
             return;
     }
@@ -199,6 +200,6 @@ static void forget(const struct lock *holder, const struct lock_grant *grant)
 void lease_renewer_remove(const struct lock *holder, const struct lock_grant *grant)
 {
     pthread_mutex_lock(&mutex);
-    forget(holder, grant);
+    remove_leases(holder, grant);
     pthread_mutex_unlock(&mutex);
 }

@@ -1,15 +1,14 @@
-/* The watchdog: a thread for each server that prolongs the leases of the locks that are held there by this process. */
+/* Renews the leases of the locks that this process holds, in one thread for each lock server. */
 #ifndef OVERSELL_LOCK_LEASE_RENEWER_H
 #define OVERSELL_LOCK_LEASE_RENEWER_H
 
 #include "lock/lock.h"
 
-/* From now on the lease of HOLDER's grant is prolonged to what it is now, holder->lease_ms, at every third of it, until
- * lease_renewer_remove or until it is found lost. False when out of memory or threads: then the lease will end by itself. Any
- * thread may call. */
+/* Renews the lease of HOLDER's GRANT to holder->lease_ms, at every third of it, until lease_renewer_remove or until the
+ * lease is found lost. Copies the grant. False: out of memory or threads, and the lease will end by itself. Any thread. */
 bool lease_renewer_add(const struct lock *holder, const struct lock_grant *grant);
-/* When it returns, no renewal of HOLDER's grant (NULL: of any of them) is under way. Nothing happens to a grant that is
- * not watched. */
+/* Stops renewing HOLDER's GRANT (NULL: all its grants) and waits until a renewal under way is done. Does nothing for a grant
+ * that was not added. Any thread. */
 void lease_renewer_remove(const struct lock *holder, const struct lock_grant *grant);
 
 #endif
