@@ -1,4 +1,4 @@
-/* The clock of every deadline and every trace. */
+/* The clock that all deadlines and times in traces are read from. */
 #ifndef OVERSELL_BASE_CLOCK_H
 #define OVERSELL_BASE_CLOCK_H
 

@@ -18,6 +18,7 @@ struct histogram {
     atomic_ullong sum_us;
 };
 
+/* Counts a duration in microseconds. */
 void histogram_add(struct histogram *histogram, int64_t us);
 /* The bucket of a duration, and the first duration that is above a bucket. */
 int histogram_bucket(int64_t us);

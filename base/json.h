@@ -1,4 +1,4 @@
-/* Reading JSON where memory may be out. */
+/* Parses JSON correctly even when memory runs out meanwhile, which jansson alone does not. */
 #ifndef OVERSELL_BASE_JSON_H
 #define OVERSELL_BASE_JSON_H
 

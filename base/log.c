@@ -1,4 +1,4 @@
-/* One line of log to standard error, written with a single call so that lines of threads never mix. */
+/* Writes lines of log to standard error, each with a single call so that lines of threads never mix. */
 #include "base/log.h"
 #include "base/clock.h"
 

@@ -1,4 +1,4 @@
-/* One line of log to standard error, as text or as JSON. Any thread. */
+/* Writes lines of log to standard error, as text or as JSON. Any thread. */
 #ifndef OVERSELL_BASE_LOG_H
 #define OVERSELL_BASE_LOG_H
 

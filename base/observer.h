@@ -1,7 +1,7 @@
-/* The named steps of an order, and the observer that hears of each of them.
+/* The named steps of an order, and the observer that is called after each of them.
  *
- * Every boundary of createOrder is a step. Its name says what has just been done. The trace, the think time, the
- * fault injector and the explorer are all observers. Without an observer a step costs one branch. */
+ * A step's name says what has just been done. The trace, the think time, the fault injector and the explorer are observers.
+ * Without an observer a step costs one branch. */
 #ifndef OVERSELL_BASE_OBSERVER_H
 #define OVERSELL_BASE_OBSERVER_H
 

@@ -1,4 +1,4 @@
-/* A bounded first-in-first-out queue of pointers between threads. */
+/* A bounded first-in-first-out queue of pointers between threads. Any thread may call; the items stay the callers'. */
 #ifndef OVERSELL_BASE_QUEUE_H
 #define OVERSELL_BASE_QUEUE_H
 
@@ -10,7 +10,7 @@
 
 struct queue;
 
-/* NULL when out of memory. */
+/* A queue for at most BOUND items; NULL when out of memory. */
 struct queue *queue_new(size_t bound);
 /* No other thread may use QUEUE any more. Does not free the items that are left. QUEUE may be NULL. */
 void queue_free(struct queue *queue);
@@ -24,6 +24,7 @@ void *queue_pop_until(struct queue *queue, int64_t deadline_us);
 /* Rejects further items; queue_pop still returns the waiting ones. */
 void queue_close(struct queue *queue);
 
+/* How many items wait now. */
 size_t queue_depth(struct queue *queue);
 
 #endif

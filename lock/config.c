@@ -1,4 +1,5 @@
-/* Where the locks' servers are and what their keys begin with, and what of it is checked before the first is opened. */
+/* The locks' configuration: where their servers are and what their keys begin with, read and checked before the first lock
+ * is opened. */
 #include "lock/config.h"
 
 #include <stdio.h>

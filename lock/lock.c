@@ -1,4 +1,5 @@
-/* What all locks have in common: names, randomness, pauses, and a watchdog for what is renewed. */
+/* Calls the implementation of a lock for its callers, has leases renewed, and holds the functions that implementations
+ * share. */
 #include "base/clock.h"
 #include "lock/lock_driver.h"
 
@@ -40,7 +41,7 @@ enum lock_status lock_acquire(struct lock *lock, const char *key, int64_t deadli
 {
     enum lock_status status = lock->driver->acquire(lock, key, deadline_us, ret_grant);
     if (status == LOCK_OK && is_renewed(lock))
-        (void)lease_renewer_add(lock, ret_grant); /* else it is a lease that ends */
+        (void)lease_renewer_add(lock, ret_grant); /* without memory for it the lease ends */
     return status;
 }
 
@@ -65,7 +66,7 @@ void lock_close(struct lock *lock)
     lock->driver->close(lock);
 }
 
-/* ---- for those who implement locks --------------------------------------------------------------------- */
+/* ---- functions for implementations --------------------------------------------------------------------- */
 
 int64_t lock_command_ms(int64_t deadline_us)
 {

@@ -1,5 +1,5 @@
-/* A list of the names that are held or waited for in this process; a release wakes one waiter of the same name.
- * Who comes at that very moment may be quicker: this lock is not fair, no more than a mutex is. */
+/* A list of the names that are held or waited for in this process. A release wakes one waiter of the same name. A newcomer
+ * may be quicker than the waiter, so the gate is not fair, like a mutex. */
 #include "lock/process_gate.h"
 #include "base/clock.h"
 
@@ -43,7 +43,7 @@ static void drop_if_unused(struct name *name)
     free(name);
 }
 
-/* What the parent's threads held or waited for is nothing to a forked child, where they are not. */
+/* A forked child has none of the parent's threads, so none of what they held or waited for. */
 static void forget_the_parents(void)
 {
     pthread_mutex_init(&mutex, NULL);

@@ -1,4 +1,4 @@
-/* The table of locks. */
+/* The list of all locks. */
 #include "lock/registry.h"
 
 const struct lock_driver *const all_locks[] = {

@@ -1,5 +1,5 @@
-/* Settling a COMMIT without a reply: as long as the old server process lives it may still commit, so it is
- * ended first, and only then is the transaction's fate final. */
+/* Finds out what became of a COMMIT that got no reply. While the old server process lives it may still commit, so it is
+ * terminated first; only then is the transaction's fate final. */
 #include "db/orders/commit_recovery.h"
 #include "base/clock.h"
 

@@ -1,4 +1,4 @@
-/* Finds out whether a transaction was committed whose COMMIT got no reply. */
+/* Finds out whether a transaction was committed after its COMMIT got no reply. */
 #ifndef OVERSELL_DB_ORDERS_COMMIT_RECOVERY_H
 #define OVERSELL_DB_ORDERS_COMMIT_RECOVERY_H
 
@@ -7,8 +7,8 @@
 enum commit_fate {
     COMMIT_COMMITTED,
     COMMIT_ROLLED_BACK,
-    COMMIT_UNKNOWN,   /* not to be found out before the deadline */
-    COMMIT_FORGOTTEN, /* never to be found out: PostgreSQL has forgotten it, or may mean another transaction */
+    COMMIT_UNKNOWN, /* could not be found out before the deadline: ask again */
+    COMMIT_FORGOTTEN, /* cannot be found out any more: PostgreSQL has forgotten it, or may mean another transaction */
 };
 
 /* A transaction whose COMMIT got no reply. */
@@ -18,8 +18,8 @@ struct lost_commit {
     struct order order; /* that it inserted; its id is 0: none */
 };
 
-/* Connects DB, ends the old server process where it still runs, waits until it is gone, then asks PostgreSQL for the
- * transaction's fate. Until UNTIL at most. */
+/* Connects DB, terminates the old server process where it still runs, waits until it is gone, then asks PostgreSQL for the
+ * transaction's fate. Returns at UNTIL (monotonic_us()) at the latest. On the thread that uses DB. */
 enum commit_fate commit_recovery(struct db *db, const struct lost_commit *lost, int64_t until_us);
 
 #endif

@@ -1,4 +1,4 @@
-/* Orders in the database: inserted inside a transaction, and found again by Idempotency-Key. */
+/* Inserts orders and finds them again by Idempotency-Key. On the thread that uses DB. */
 #ifndef OVERSELL_DB_ORDERS_ORDERS_H
 #define OVERSELL_DB_ORDERS_ORDERS_H
 

@@ -1,4 +1,4 @@
-/* What the keeper of a stock elsewhere asks of the database: its products, and which orders have been written. */
+/* What the owner of a stock in Redis asks the database: about its products, and which orders have been written. */
 #include "db/orders/write_behind_impl.h"
 
 #include "db/postgres/array.h"

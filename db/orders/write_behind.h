@@ -1,5 +1,5 @@
-/* Orders that are accepted elsewhere and written here afterwards, exactly once by their id: the database's side of
- * stock that lies in Redis. */
+/* Writes orders that were accepted in Redis to the database, each exactly once, recognized by its id. On the thread that uses
+ * DB. */
 #ifndef OVERSELL_DB_ORDERS_WRITE_BEHIND_H
 #define OVERSELL_DB_ORDERS_WRITE_BEHIND_H
 

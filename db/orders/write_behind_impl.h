@@ -1,4 +1,4 @@
-/* What asking about accepted orders and writing them share. */
+/* What write_behind.c and write_behind_insert.c share. */
 #ifndef OVERSELL_DB_ORDERS_WRITE_BEHIND_IMPL_H
 #define OVERSELL_DB_ORDERS_WRITE_BEHIND_IMPL_H
 

@@ -27,7 +27,7 @@ static const struct {
     {"53", DB_REFUSED},          /* disk full, out of memory */
     {"28", DB_REFUSED},          /* invalid password or role */
     {"3D", DB_REFUSED},          /* no such database */
-    {"25006", DB_AWAY},          /* read_only_sql_transaction: a standby; connect anew */
+    {"25006", DB_AWAY},          /* read_only_sql_transaction: a standby; connect again */
     {"42501", DB_REFUSED},       /* insufficient_privilege */
     {"58", DB_REFUSED},          /* the operating system failed the server */
 };

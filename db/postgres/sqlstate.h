@@ -1,4 +1,4 @@
-/* What a database error means to us: SQLSTATE codes are translated here, once. */
+/* Translates PostgreSQL's SQLSTATE codes to enum db_status, which says what the caller can do about an error. */
 #ifndef OVERSELL_DB_POSTGRES_SQLSTATE_H
 #define OVERSELL_DB_POSTGRES_SQLSTATE_H
 

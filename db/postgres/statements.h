@@ -1,4 +1,4 @@
-/* The statements that orders are made of, for programs that measure PostgreSQL with the very same SQL. */
+/* SQL that several files share: expressions, and the statements of an order that `loadtest bench` measures too. */
 #ifndef OVERSELL_DB_POSTGRES_STATEMENTS_H
 #define OVERSELL_DB_POSTGRES_STATEMENTS_H
 

@@ -1,5 +1,4 @@
-/* What the database knows, read as JSON that PostgreSQL itself has made: one statement each, so that every
- * answer is of one moment. Money leaves as decimal text, never as a number that a reader could round. */
+/* Reads products, orders and the audit as JSON, with one statement each, so that every answer is of one moment. Money leaves as decimal text, never as a number that a reader could round. */
 #include "db/products/audit.h"
 
 #include "db/postgres/statements.h"

@@ -1,4 +1,4 @@
-/* What the database knows, read as JSON that PostgreSQL itself has made: products, orders, and the audit. */
+/* Products, orders and the audit of a product as JSON, which PostgreSQL itself makes. On the thread that uses DB. */
 #ifndef OVERSELL_DB_PRODUCTS_AUDIT_H
 #define OVERSELL_DB_PRODUCTS_AUDIT_H
 
@@ -16,8 +16,9 @@ enum db_status view_order(struct db *db, int64_t id, int64_t receivers_of, char 
 /* {"orders":[…],"next":ID or null}: by id, those after AFTER, LIMIT at most; PRODUCT_ID 0 for all products. */
 enum db_status view_orders(struct db *db, int64_t product_id, int64_t after, int limit, int64_t receivers_of,
                            char **ret_json);
-/* The books of one product, with a witness where they say that too much was sold or an update was lost. IN_FLIGHT:
- * orders that the caller knows to be under way, and which the books may therefore show half. ELSEWHERE: what the caller
+/* The audit of one product: its stock, its orders and whether they agree, with a witness (two orders that saw the same stock)
+ * where too much was sold or an update was lost. IN_FLIGHT: orders that the caller knows to be under way, which the audit
+ * may show half. ELSEWHERE: what the caller
  * knows of a stock that lies elsewhere, where it knows; *ret_is_elsewhere tells that it lies there. */
 struct stock_elsewhere {
     int64_t left, units_to_come,

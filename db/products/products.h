@@ -30,7 +30,7 @@ enum product_change {
 };
 
 /* Creates the product or replaces its name, price (decimal text) and stock. Orders stay: the initial count becomes
- * the stock plus what they sold, so that the books stay balanced. Orders that have read the old stock and not yet written
+ * the stock plus what they sold, so that the audit stays balanced. Orders that have read the old stock and not yet written
  * are refused (product.stock_epoch). KEEPER is asked where the stock lay in Redis, or shall lie there. */
 enum db_status products_put(struct db *db, int64_t id, const char *name, const char *price,
                             const struct stock *stock, const char *user, struct stock_keeper *keeper,

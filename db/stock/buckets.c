@@ -1,4 +1,4 @@
-/* The stock split over several rows: an order takes from one at random, of those that have enough for it. Where none
+/* Takes from a stock that is split over several rows, the buckets: an order takes from one at random, of those that have enough for it. Where none
  * has, it locks all that have any, in the order of their numbers, and takes from as many as it needs. */
 #include "db/stock/stock_impl.h"
 

@@ -1,4 +1,5 @@
-/* Fencing: the token of a lock, checked by the very row that it protects. Two ways, of which one is right.
+/* Takes from a counter and lets the product's row check the fencing token of the order's lock. Two ways, of which one is
+ * right.
  *
  * Registered before the read, a token closes the row to every older holder, so what is read afterwards can only be
  * changed by a newer one, and then our write is refused. Compared by the write alone, as the picture usually goes, it

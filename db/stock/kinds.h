@@ -1,4 +1,4 @@
-/* The kinds of stock: where a product's units lie. Which one it is, product.stock_kind says. */
+/* The kinds of stock: how a product's units are stored. The column product.stock_kind names the kind of each product. */
 #ifndef OVERSELL_DB_STOCK_KINDS_H
 #define OVERSELL_DB_STOCK_KINDS_H
 

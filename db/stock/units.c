@@ -1,4 +1,4 @@
-/* One row a unit: lock as many as are wanted of those that nobody else has locked, and delete them. Nobody waits for
+/* Takes from a stock that is one row for each unit: lock as many as are wanted of those that nobody else has locked, and delete them. Nobody waits for
  * anybody, so too few may be free while enough are left. */
 #include "db/stock/stock_impl.h"
 

@@ -1,4 +1,4 @@
-/* The simplest lock in etcd: one key, put only if it is absent, with a lease as its time to live.
+/* `etcd-cas`: the simplest lock in etcd. One key, put only if it is absent, with a lease as its time to live.
  *
  *   acquire  a transaction: if the key was never created, put it with a random token and our lease; else read it
  *   renew    a transaction compares the token; only then is the lease kept alive

@@ -1,4 +1,4 @@
-/* A queue in etcd: each contender puts a key of its own, and the key that was created first holds the lock.
+/* `etcd`: a queue of keys in etcd. Each contender puts its own key, and the key that was created first holds the lock.
  *
  * The algorithm is that of etcd's concurrency.Mutex (client/v3/concurrency/mutex.go), which `etcdctl lock` uses too, so
  * that its clients and we exclude each other:

@@ -1,11 +1,11 @@
-/* lock-table: a row in int_lock while the lock is held, as Spring Integration's JdbcLockRegistry keeps it.
+/* `lock-table`: a row in int_lock while the lock is held, as Spring Integration's JdbcLockRegistry keeps it.
  *
- *     acquire   first a lock inside the process, which separates its threads; then one statement makes the row, or
+ *     acquire   first the process gate, which separates the process's threads; then one statement makes the row, or
  *               takes it over where it is this process's own or has expired; else try again later
- *     release   delete the row, then let the local lock go
+ *     release   delete the row, then release the gate
  *
  * The unique key lets one process in, and expired_after frees the lock of a process that died. All threads of a process
- * sign with one client id, so it is the local lock that tells them apart; it also makes the whole reentrant.
+ * sign with one client id, so only the gate tells them apart; it also makes the lock reentrant.
  * (JdbcLock.tryLock and DefaultLockRepository.acquire, github.com/spring-projects/spring-integration: there an UPDATE
  * and, if it finds nothing, an INSERT; here the two are one statement, which finds and leaves the same rows.)
  * Losers ask again every tenth of a second: nobody is woken, and whoever asks first after a release is next.
@@ -67,7 +67,7 @@ static enum lock_status open_table(const struct lock_driver *driver, struct lock
     return pg_open(driver, sizeof(struct table_lock), ret_lock);
 }
 
-/* With the local lock held. */
+/* With the process gate held. */
 static enum lock_status take_row(struct lock *lock, const char *key, int64_t deadline_us,
                                  struct lock_grant *grant)
 {
@@ -110,7 +110,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     return LOCK_OK;
 }
 
-/* The client id does not tell the holder's handle from the others in its process, but the local lock does. */
+/* The client id does not tell the holder's handle from the others in its process, but the gate does. */
 static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 {
     enum lock_status status = LOCK_OK;

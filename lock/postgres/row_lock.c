@@ -1,4 +1,4 @@
-/* lock-row: a row that is locked by SELECT … FOR UPDATE, in a transaction that stays open until the release.
+/* `lock-row`: a row that is locked by SELECT … FOR UPDATE, in a transaction that stays open until the release.
  *
  * PostgreSQL's own row lock, used for something that is not in the row: a row of distribute_lock stands for what is
  * to be protected, and is found by its business code. The connection is not the shop's, and may lead to another

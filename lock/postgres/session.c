@@ -1,4 +1,4 @@
-/* Connecting to the database of the locks, making their tables, and what its answers mean to a lock. */
+/* Connects to the database of the locks, creates their tables, and translates its answers to enum lock_status. */
 #include "lock/postgres/session.h"
 #include "base/clock.h"
 

@@ -1,4 +1,5 @@
-/* What the locks kept in PostgreSQL share: each handle's own connection, the lock tables, and one way to ask. */
+/* What the locks in PostgreSQL share: the handle's connection, the lock tables, and statements about one row of them. One
+ * thread at a time for each handle. */
 #ifndef OVERSELL_LOCK_POSTGRES_SESSION_H
 #define OVERSELL_LOCK_POSTGRES_SESSION_H
 
@@ -40,7 +41,7 @@ bool pg_undo(struct pg_lock *pg, const struct statement *statement, const char *
  * the row is waited for as long as lock_command_ms allows, and then it is LOCK_AWAY. */
 enum lock_status pg_touch_ours(struct pg_lock *pg, int64_t deadline_us, const struct statement *statement,
                                const char *const *values);
-/* The same, to let a lock go; asks a second time where the reply was lost. */
+/* As pg_touch_ours, to release a lock; asks a second time where the reply was lost. */
 enum lock_status pg_release(struct pg_lock *pg, const struct statement *statement, const char *const *values);
 
 enum { PG_TIME_SIZE = 40 };

@@ -1,4 +1,4 @@
-/* shedlock: a row that says until when a name is taken, as ShedLock keeps it for scheduled jobs.
+/* `shedlock`: a row that says until when a name is taken, as ShedLock keeps it for scheduled jobs.
  *
  *     acquire   one statement makes the row, or takes it over where its lock_until has passed; else try again later
  *     release   the same row, with lock_until set back to now; rows are never deleted

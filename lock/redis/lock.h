@@ -1,18 +1,18 @@
-/* The right lock on one Redis server, whose steps its flawed neighbours and its fenced one share where they are right
- * as well. */
+/* The functions of redis-lock, the correct lock on one Redis server. redis-fenced and the flawed locks use those of them
+ * that they do not do differently. One thread at a time for each handle. */
 #ifndef OVERSELL_LOCK_REDIS_LOCK_H
 #define OVERSELL_LOCK_REDIS_LOCK_H
 
 #include "lock/redis/string_lock.h"
 
-/* The lock's functions: see struct lock_driver. */
+/* As in struct lock_driver. */
 enum lock_status redis_lock_release(struct lock *lock, struct lock_grant *grant);
 enum lock_status redis_lock_still_held(struct lock *lock, const struct lock_grant *grant);
 enum lock_status redis_lock_renew(struct lock *lock, const struct lock_grant *grant);
 
 /* Is SERVER_KEY's value TOKEN? LOCK_OK, LOCK_LOST, or no answer. */
 enum lock_status redis_lock_compare(struct lock *lock, const char *server_key, const char *token);
-/* If it is, it lives for lock->lease_ms from now on. */
+/* If it is, lets it live for lock->lease_ms from now on; else LOCK_LOST, or no answer. */
 enum lock_status redis_lock_prolong(struct lock *lock, const char *server_key, const char *token);
 
 /* Where a reply was lost: deletes SERVER_KEY if its value is TOKEN, within LOCK_TRY_MS and on a new connection, and keeps

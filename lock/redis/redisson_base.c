@@ -1,4 +1,4 @@
-/* What the locks in Redisson's format share. */
+/* What locks in the format of Redisson (the Java client) share, as its RedissonBaseLock. */
 #include "lock/redis/redisson_base.h"
 
 #include "lock/process_gate.h"

@@ -1,5 +1,5 @@
-/* What the locks in Redisson's format share: names, the contender's identity, and questions about a hash with one
- * field, <client's UUID>:<number>, whose value is the hold count. */
+/* What locks in the format of Redisson (the Java client) share, as its RedissonBaseLock: the lock is a hash with one
+ * field, <client's UUID>:<number of the handle>, whose value is the hold count. One thread at a time for each handle. */
 #ifndef OVERSELL_LOCK_REDIS_REDISSON_BASE_H
 #define OVERSELL_LOCK_REDIS_REDISSON_BASE_H
 

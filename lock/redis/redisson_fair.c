@@ -1,4 +1,4 @@
-/* Redisson's fair lock: redis-reentrant with a queue in Redis, so that who came first is served first.
+/* `redis-fair`: redis-reentrant with a queue in Redis, first come, first served.
  *
  * The waiters stand in a list; a sorted set beside it says until when each place is good. Only the first in the list
  * may take a lock that is free, and a release publishes to the channel of the first alone: one wake-up for one release.

@@ -1,12 +1,12 @@
-/* Redisson's RLock: a lock that its holder may take again, whose waiters are woken, and whose lease is prolonged.
+/* `redis-reentrant`: a lock that its holder may take again, whose waiters are woken, and whose lease is renewed.
  *
  * The lock is a hash with one field, the holder, whose value counts how often he has taken it. Every step is a script,
  * which Redis runs without anything in between: "is it free?" and "then it is mine" cannot come apart. The release
  * publishes a message; a waiter hears it, and tries again. In between it sleeps until the lease would end, should
  * its holder die without a word.
  *
- * What can go wrong: a holder that sleeps for longer than the lease (a watchdog prolongs it only while the process
- * runs) goes on writing while the next one holds the lock. Only a fencing token helps against that.
+ * What can go wrong: a holder that sleeps for longer than the lease (Redisson's "watchdog", lock/lease_renewer.c here,
+ * renews it only while the process runs) goes on writing while the next one holds the lock. Only a fencing token helps against that.
  *
  * Format and behaviour as Redisson 4.7's RedissonLock. */
 #include "base/clock.h"
@@ -49,7 +49,7 @@ static struct redis_script release_script = {
             "end " FREE_IT "return 1",
 };
 /* After a lost reply: makes the count what the holder knows it to be, however often it is run. */
-static struct redis_script settle_script = {
+static struct redis_script correct_script = {
     .text = "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return nil end "
             "if ARGV[3] ~= '0' then "
             "    redis.call('hset', KEYS[1], ARGV[1], ARGV[3]) "
@@ -79,7 +79,7 @@ static enum lock_status try_once(struct redisson_handle *r, const char *key, int
     if (status == LOCK_AWAY &&
         redis_was_sent(r->redis)) { /* it may be ours without our knowing: give it back */
         AUTO_REPLY ignored = NULL;
-        (void)run(r, &settle_script, key, r->identity, REDISSON_AMENDS_MS, &ignored);
+        (void)run(r, &correct_script, key, r->identity, REDISSON_AMENDS_MS, &ignored);
     }
     if (status != LOCK_OK)
         return status;
@@ -140,7 +140,7 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
         status = lock_fail(lock, LOCK_LOST, "the lease had ended");
     if (status == LOCK_AWAY) { /* done or not: once more, in a way that can be repeated */
         AUTO_REPLY again = NULL;
-        if (run(r, &settle_script, grant->key, grant->token, REDISSON_AMENDS_MS, &again) == LOCK_OK &&
+        if (run(r, &correct_script, grant->key, grant->token, REDISSON_AMENDS_MS, &again) == LOCK_OK &&
             again->type != REDIS_REPLY_NIL)
             status = LOCK_OK;
     }

@@ -1,8 +1,8 @@
-/* RedissonRedLock: a majority of Redisson's RLocks, one on each server, taken one after the other.
+/* `redisson-redlock`: a majority of Redisson's RLocks, one on each server, taken one after the other.
  *
  * It is reentrant, and its waiters are woken, since each part is a redis-reentrant lock (see there). A round takes the
  * servers in their order, and waits at each for its share of the time; it has failed as soon as too many servers have
- * said no for a majority to be left, gives back what it has, and begins anew while there is time.
+ * said no for a majority to be left, releases what it has, and starts again while there is time.
  *
  * It is weaker than redlock, whose name it bears. Nobody looks at the clock: while the parts are taken one by one, the
  * leases of the first run on, and may have ended when the last is got; nothing is deducted for clocks that drift. What

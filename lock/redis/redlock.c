@@ -1,9 +1,9 @@
-/* Redlock: a lock that outlives any minority of its servers, by being held on a majority of them.
+/* `redlock`: a lock on a majority of several servers, so that any minority of them may fail.
  *
  * The servers know nothing of each other. The same SET NX PX goes to all at once; who gets a majority within much less
  * than the TTL holds the lock, for what is then left: TTL − time used − what clocks may drift apart meanwhile. Who
  * does not, releases everywhere, even where he was refused or heard nothing, waits a random time, so that two who have
- * split the votes do not split them again, and tries anew.
+ * split the votes do not split them again, and tries again.
  *
  * What can go wrong: all of it rests on clocks and on servers that remember. A holder that sleeps past the validity
  * writes beside the next one; a server whose clock jumps, or that restarts without its memory while it is part of the

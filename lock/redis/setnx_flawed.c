@@ -1,17 +1,17 @@
-/* Locks on one Redis server as they are often written: each is right but for one thing.
+/* Five locks on one Redis server as they are often written. Each has one flaw, named in its row.
  *
  *     lock                 it is taken by            it is released by     what is wrong
  *     redis-setnx-forever  SETNX                     DEL                   a holder who dies leaves it behind for ever
  *     redis-setnx          SETNX, then EXPIRE        DEL                   … if it dies between the two
- *     redis-setnx-repair   SETNX, then PEXPIRE       GET, compare, DEL     that is mended by whoever waits; but when the
+ *     redis-setnx-repair   SETNX, then PEXPIRE       GET, compare, DEL     a waiter repairs that; but when the
  *                                                                          lease ends between GET and DEL, the DEL takes
  *                                                                          the lock from the next holder
  *     redis-del            SET NX PX                 DEL                   … if the lease ends at any time before the DEL:
  *                                                                          A deletes B's lock, and C walks in
  *     redis-get-del        SET NX PX                 GET, compare, DEL     … between GET and DEL: rarer, not gone
  *
- * (redis-setnx has redis-del's fault as well: its plain DEL.) lock/redis/lock.c is the repaired neighbour of them all.
- * After each command the observer is told: whoever holds it there sees the fault at will. */
+ * (redis-setnx has redis-del's fault as well: its plain DEL.) lock/redis/lock.c is the correct lock.
+ * Each command is reported as a step, so that a thread can be held after it, which shows the flaw. */
 #include "base/clock.h"
 #include "lock/redis/lock.h"
 #include "lock/registry.h"
@@ -49,7 +49,7 @@ static enum lock_status take(struct lock *lock, const char *server_key, const ch
     return string_lock_check(lock, status, reply, REPLY_NUMBER);
 }
 
-/* The second command, where there is one: who dies before it leaves the key behind without an end. */
+/* The second command, where there is one: a holder that dies before it leaves a key that never ends. */
 static enum lock_status let_it_end(struct lock *lock, const char *server_key, int64_t limit_ms)
 {
     AUTO_REPLY reply = NULL;

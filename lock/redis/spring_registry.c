@@ -1,12 +1,12 @@
-/* `redis-registry`: the lock of Spring Integration's RedisLockRegistry, which excludes it and is excluded by it.
+/* `redis-registry`: the lock of Spring Integration's RedisLockRegistry. Both exclude each other.
  *
  * One client id, made once in the life of the process, is the value of every key that the process holds: Redis knows
- * which process is the owner, not which thread. So a local lock comes first, which lets one contender of the process
- * through at a time, and its holder again; the last way out gives the key back. The local lock's waiters are woken,
- * one for each release; whoever is through tries Redis every 100 ms. The release is published, as Spring always
+ * which process is the owner, not which thread. So the process gate (lock/process_gate.h) comes first: it lets one handle of
+ * the process through at a time, and its holder again; the last release deletes the key. The gate wakes one waiter for
+ * each release; whoever is through tries Redis every 100 ms. The release is published, as Spring always
  * does, for the registries elsewhere that subscribe.
  *
- * `redis-registry-shared` leaves the local lock out, as two registries do that were given one client id: the script
+ * `redis-registry-shared` leaves the gate out, as two registries do that were given one client id: the script
  * takes the id for its owner's and lets everybody of the process in. */
 #include "base/clock.h"
 #include "lock/process_gate.h"
@@ -146,7 +146,7 @@ static void close_registry(struct lock *lock)
     string_lock_close(lock);
 }
 
-/* The same without the local lock, which is all that kept the threads of the process apart. */
+/* The same without the process gate, so nothing excludes the threads of the process from each other. */
 static enum lock_status acquire_shared(struct lock *lock, const char *key, int64_t deadline_us,
                                        struct lock_grant *ret_grant)
 {

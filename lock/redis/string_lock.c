@@ -1,4 +1,4 @@
-/* What the locks on one Redis server that are plain values have in common: nothing here is an algorithm. */
+/* What locks share whose state is one key with a string value on one Redis server. Nothing here is an algorithm. */
 #include "lock/redis/string_lock.h"
 
 #include <stdio.h>

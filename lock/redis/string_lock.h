@@ -1,4 +1,5 @@
-/* What the locks on one Redis server that are plain values have in common: the handle, the key, the words. */
+/* What locks share whose state is one key with a string value on one Redis server: the handle, the key's name, the pause
+ * between tries, and errors in words. One thread at a time for each handle. */
 #ifndef OVERSELL_LOCK_REDIS_STRING_LOCK_H
 #define OVERSELL_LOCK_REDIS_STRING_LOCK_H
 
@@ -43,11 +44,11 @@ static inline enum lock_status string_lock_check(struct lock *lock, enum lock_st
 #define REPLY_NIL (1u << REDIS_REPLY_NIL)
 
 enum { REDIS_KEY_SIZE = 160 };
-/* Where the lock KEY lies: "oversell:lock:product:1". */
+/* The name of KEY's key in Redis: "oversell:lock:product:1". */
 void string_lock_key(char ret_key[static REDIS_KEY_SIZE], const char *key);
 
-/* Fills in what was got: the lease runs from ASKED_US, before the request was sent, so that here it never ends later
- * than on the server. */
+/* Fills in a grant of KEY. Its lease is counted from ASKED_US (monotonic_us()), before the request was sent, so that it never
+ * ends later here than on the server. */
 void string_lock_grant(const struct lock *lock, const char *key, const char *token, int64_t asked_us,
                        struct lock_grant *ret_grant);
 

@@ -1,4 +1,4 @@
-/* What Apache Curator's InterProcessMutex does, under the same names, so that its clients and ours exclude each other.
+/* `curator`: what Apache Curator's InterProcessMutex does, with the same node names, so that both exclude each other.
  *
  * The queue is the plain recipe's, and so is this file's acquire: lock/zookeeper/recipe.c has the steps. What the library adds:
  *

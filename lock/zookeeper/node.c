@@ -1,4 +1,5 @@
-/* A contender's node: made so that a lost answer does no harm, found among its rivals, deleted for certain.
+/* Makes, finds and deletes the node with which a contender takes its place in a lock's queue in ZooKeeper. A lost answer
+ * leaves no node behind.
  *
  * This is what Apache Curator's locks do beneath their recipe ("protected" creation, "guaranteed" deletion), with its
  * names, so that Curator and we stand in one queue: /PREFIX/locks/KEY/_c_UUID-lock-NNNNNNNNNN. The server gives the ten

@@ -1,4 +1,4 @@
-/* The lock recipe of ZooKeeper: take a number, and wait until everybody with a smaller one has gone.
+/* `zookeeper` and two ways to get it wrong: take a number, and wait until every contender with a smaller one has gone.
  *
  * Every contender makes an ephemeral, sequential node under the key's own. Whoever has the smallest number holds the
  * lock; releasing is deleting the node; a process that dies loses its session, and the server deletes its nodes. The
@@ -14,7 +14,7 @@
  *
  * Even the right one holds only while its session lives: a process that sleeps past the time-out has lost the lock and
  * does not know it yet. So the grant carries the transaction number that made the node, which only grows (the sequence
- * begins anew when an empty parent is removed): a fencing token, which the strategy zookeeper-fenced has the shop check. */
+ * starts again when an empty parent is removed): a fencing token, which the strategy zookeeper-fenced has the shop check. */
 #include "base/clock.h"
 #include "lock/registry.h"
 #include "lock/zookeeper/client/session.h"

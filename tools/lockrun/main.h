@@ -1,4 +1,4 @@
-/* What the parts of lockrun share. */
+/* lockrun, which runs a command while it holds a lock: what its files share. */
 #ifndef OVERSELL_TOOLS_LOCKRUN_MAIN_H
 #define OVERSELL_TOOLS_LOCKRUN_MAIN_H
 
@@ -34,7 +34,7 @@ void lockrun_note_inherited(void);
 bool lockrun_take_signals(sigset_t *ret_before);
 /* Starts the command, whose signals are blocked as MASK says: 0, or what to exit with, having said why. */
 int lockrun_start(char *const command[], const sigset_t *mask);
-/* Nothing where the command has ended. */
+/* Sends the signal NUMBER to the command; does nothing where it has ended. Any thread. */
 void lockrun_signal(int number);
 /* Has the command ended within MS? Then its exit status, as shells have it, is in *RET_STATUS. */
 bool lockrun_has_ended(int64_t ms, int *ret_status);

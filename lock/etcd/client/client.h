@@ -1,4 +1,4 @@
-/* Talking to etcd through its JSON gateway (version 3.4 and later): every request is a POST of one JSON object, bytes
+/* etcd's client, through its JSON gateway (version 3.4 and later): every request is a POST of one JSON object, bytes
  * are base64, 64-bit numbers come back as strings, and what is zero is left out.
  *
  * A request that got no answer is sent again to the next of ETCD_ENDPOINTS. That does no harm, because every request

@@ -1,4 +1,4 @@
-/* The servers of REDLOCK_URLS: the same question to all of them at once. */
+/* Sends one command to all servers of REDLOCK_URLS at once and counts their answers. One thread at a time for each set. */
 #ifndef OVERSELL_LOCK_REDIS_CLIENT_NODES_H
 #define OVERSELL_LOCK_REDIS_CLIENT_NODES_H
 

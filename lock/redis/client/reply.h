@@ -1,4 +1,4 @@
-/* Reading the replies of a Redis server that may not be one: what a lock is told is short, and no more is read. */
+/* Reads replies of a Redis server within bounds, so that a server that sends nonsense costs neither memory nor time. */
 #ifndef OVERSELL_LOCK_REDIS_CLIENT_REPLY_H
 #define OVERSELL_LOCK_REDIS_CLIENT_REPLY_H
 

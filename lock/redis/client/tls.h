@@ -1,4 +1,4 @@
-/* TLS on a connection to a Redis server, where the hiredis of this build can: rediss://. */
+/* TLS on a connection to a Redis server (rediss://), where this build's hiredis can. */
 #ifndef OVERSELL_LOCK_REDIS_CLIENT_TLS_H
 #define OVERSELL_LOCK_REDIS_CLIENT_TLS_H
 

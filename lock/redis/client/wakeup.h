@@ -1,4 +1,5 @@
-/* Being woken by a Redis server: one connection that subscribes, and one thread that reads it, for each server.
+/* Wakes waiters when a Redis server publishes a message: one connection that subscribes, and one thread that reads it, for
+ * each server.
  *
  * Many threads of the process may wait on one channel. A message wakes one of them, the one that has waited longest;
  * whoever is woken must try for the lock, or hand the wake-up on by leaving. After a reconnect everybody is woken,

@@ -1,4 +1,4 @@
-/* The process's session with ZooKeeper: begun when first needed, replaced when it is lost.
+/* The process's session with ZooKeeper: opened when first needed, replaced when it is lost.
  *
  * The library calls on_event when the session changes or a watch fires. A thread, the keeper, begins the session, closes
  * it, begins the next, and clears away what others had to leave behind.

@@ -1,4 +1,4 @@
-/* Talking to ZooKeeper: one session for the whole process, shared by all handles, that replaces itself when it is lost.
+/* ZooKeeper's client: one session for the whole process, shared by all handles, replaced when it is lost. Any thread.
  *
  * A lock on ZooKeeper is a node that lives as long as the session which made it. So every request names the session
  * that it belongs to, and asks nothing once that has ended.
@@ -19,9 +19,9 @@ enum {
     ZOOKEEPER_LEAST_MS = 1000,  /* … and what he must ask for at least: in less nobody connects */
 };
 
-/* ---- the session (zookeeper.c) --------------------------------------------------------------------------- */
+/* ---- the session (session.c) --------------------------------------------------------------------------- */
 
-/* A handle of SIZE bytes, which begin with a struct lock, and its end: a recipe's open and close. */
+/* Makes a handle of SIZE bytes, which begin with a struct lock, and frees it: for a driver's open and close. */
 enum lock_status zookeeper_open(const struct lock_driver *driver, size_t size, struct lock **ret_lock);
 void zookeeper_free(struct lock *lock);
 

@@ -1,4 +1,4 @@
-/* The process's session, as the requests and the watches need it: for lock/zookeeper*.c only. */
+/* The process's ZooKeeper session, for the files of lock/zookeeper/client/ only. */
 #ifndef OVERSELL_LOCK_ZOOKEEPER_CLIENT_SESSION_IMPL_H
 #define OVERSELL_LOCK_ZOOKEEPER_CLIENT_SESSION_IMPL_H
 
@@ -23,7 +23,7 @@ void zookeeper_io_unlock(void);
  * ZCONNECTIONLOSS, and the session goes on with the next. */
 void zookeeper_io_doubt(int64_t since_us);
 
-/* ---- the session (zookeeper.c) --------------------------------------------------------------------------------- */
+/* ---- the session (session.c) --------------------------------------------------------------------------------- */
 
 /* A thread's stay inside the library. */
 struct zookeeper_visit {
