@@ -1,4 +1,4 @@
-/* A bounded first-in-first-out queue of pointers between threads: a ring, a mutex, a condition. */
+/* A bounded queue of pointers between threads: a ring sorted by rounds, a mutex, a condition. */
 #include "base/queue.h"
 
 #include <pthread.h>
@@ -9,12 +9,16 @@ struct queue {
     pthread_cond_t filled;
     bool closed;
     size_t bound, depth, first;
-    void *items[];
+    uint64_t round; /* of the item that was handed out last */
+    struct slot {
+        void *item;
+        uint64_t round;
+    } slots[];
 };
 
 struct queue *queue_new(size_t bound)
 {
-    struct queue *queue = calloc(1, sizeof *queue + bound * sizeof queue->items[0]);
+    struct queue *queue = calloc(1, sizeof *queue + bound * sizeof queue->slots[0]);
     if (!queue)
         return NULL;
     queue->bound = bound;
@@ -32,12 +36,30 @@ void queue_free(struct queue *queue)
     free(queue);
 }
 
+/* With the mutex held, and room. */
+static void insert(struct queue *queue, struct slot slot)
+{
+    size_t at = queue->depth++;
+    for (; at > 0; at--) {
+        struct slot *before = &queue->slots[(queue->first + at - 1) % queue->bound];
+        if (before->round <= slot.round)
+            break;
+        queue->slots[(queue->first + at) % queue->bound] = *before;
+    }
+    queue->slots[(queue->first + at) % queue->bound] = slot;
+}
+
 bool queue_push(struct queue *queue, void *item)
+{
+    return queue_push_turn(queue, item, 0);
+}
+
+bool queue_push_turn(struct queue *queue, void *item, unsigned rounds)
 {
     pthread_mutex_lock(&queue->mutex);
     bool room = !queue->closed && queue->depth < queue->bound;
     if (room)
-        queue->items[(queue->first + queue->depth++) % queue->bound] = item;
+        insert(queue, (struct slot){item, queue->round + 1 + rounds});
     pthread_mutex_unlock(&queue->mutex);
     if (room)
         pthread_cond_signal(&queue->filled);
@@ -61,7 +83,8 @@ void *queue_pop_until(struct queue *queue, int64_t deadline_us)
         else
             in_time = pthread_cond_clockwait(&queue->filled, &queue->mutex, CLOCK_MONOTONIC, &until) == 0;
     if (queue->depth > 0) {
-        item = queue->items[queue->first];
+        item = queue->slots[queue->first].item;
+        queue->round = queue->slots[queue->first].round;
         queue->first = (queue->first + 1) % queue->bound;
         queue->depth--;
     }

@@ -1,4 +1,5 @@
-/* A bounded first-in-first-out queue of pointers between threads. Any thread may call; the items stay the callers'. */
+/* A bounded queue of pointers between threads, which can serve their owners in turn. Any thread may call; the items stay the
+ * callers'. */
 #ifndef OVERSELL_BASE_QUEUE_H
 #define OVERSELL_BASE_QUEUE_H
 
@@ -17,6 +18,10 @@ void queue_free(struct queue *queue);
 
 /* False when BOUND items wait already, or the queue is closed. Never blocks. */
 bool queue_push(struct queue *queue, void *item);
+/* The same, but the item lets others go first for ROUNDS rounds: a round has the items that were pushed with the same ROUNDS
+ * while the queue was in the same round. If ROUNDS is the number of items that an owner has in the queue already, the owners
+ * are served in turn. queue_push is queue_push_turn with 0, so it alone is first in, first out. */
+bool queue_push_turn(struct queue *queue, void *item, unsigned rounds);
 /* Waits for an item; NULL once the queue is closed and empty. */
 void *queue_pop(struct queue *queue);
 /* As queue_pop, but also returns NULL when DEADLINE (monotonic_us) passes without an item. */

@@ -79,15 +79,18 @@ static bool start(struct service *service)
         return false;
     }
     char error[200] = "out of memory";
+    /* A limit that cannot be reached is none, neither for the calls: the address is that of a proxy. */
+    bool is_proxied = config->connections_per_address >= config->connections;
+    int64_t per_address = is_proxied ? 0 : config->connections_per_address;
     const struct http_options options = {
         .address = (const struct sockaddr *)&config->address,
         .address_size = config->address_size,
         .threads = (unsigned)config->http_threads,
         .connections = (unsigned)config->connections,
-        .connections_per_address = (unsigned)(config->connections_per_address
-                                                  ? config->connections_per_address
-                                                  : (config->connections + 3) / 4),
-        .connections_of_loopback = (unsigned)config->connections_per_address,
+        .connections_per_address = (unsigned)(per_address || is_proxied ? per_address
+                                                                        : (config->connections + 3) / 4),
+        .connections_of_loopback = (unsigned)per_address,
+        .calls_per_address = CALLS_OF_ADDRESS,
         .request_timeout_ms = config->request_timeout_ms,
         .first_byte_ms = config->first_byte_ms,
         .idle_timeout_ms = config->idle_timeout_ms,

@@ -115,10 +115,18 @@ bool service_dispatch(struct exchange *x)
         x->route->handle(x, NULL);
         return true;
     }
+    unsigned earlier = 0;
+    if (lane != LANE_ORDERS && !http_count_call(x, &earlier)) { /* orders have a limit for each product */
+        reply_problem(
+            x, PROBLEM_OVERLOADED, NULL,
+            "%d calls of your address are waiting already; wait for an answer before you send the next",
+            CALLS_OF_ADDRESS);
+        return true;
+    }
     http_hand_over(x);
     if (lane == LANE_ORDERS) {
         x->route->handle(x, NULL);
-    } else if (!queue_push(service->queues[lane], x)) {
+    } else if (!queue_push_turn(service->queues[lane], x, earlier)) {
         reply_problem(x, PROBLEM_OVERLOADED, NULL, "%zu requests are waiting already",
                       queue_depth(service->queues[lane]));
         http_finish(x);

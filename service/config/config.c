@@ -82,7 +82,7 @@ static const struct setting settings[] = {
      "open HTTP connections at most; fewer where file descriptors are too few"},
     {"connections-per-address", "CONNECTIONS_PER_ADDRESS", NUMBER, AT(connections_per_address), "0", "connections", 0, 100000,
      "open HTTP connections of one client address; 0: a quarter of CONNECTIONS for other machines, any number for this "
-     "one. Behind a proxy set it to CONNECTIONS"},
+     "one. An address with a limit may also have 64 calls waiting besides orders. Behind a proxy set it to CONNECTIONS"},
     {"lock-ttl-ms", "LOCK_TTL_MS", NUMBER, AT(lock_ttl_ms), "10000", "ms", 10, LOCK_TTL_MAX_MS,
      "a leased lock's time to live"},
     {"lock-wait-ms", "LOCK_WAIT_MS", NUMBER, AT(lock_wait_ms), "5000", "ms", 0, LOCK_WAIT_MAX_MS,

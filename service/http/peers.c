@@ -1,4 +1,4 @@
-/* Counts the open connections of each client address, in a tree of the addresses that have any. */
+/* Counts the open connections and the waiting calls of each client address, in a tree of the addresses that have any. */
 #include "service/http/peers.h"
 
 #include <arpa/inet.h>
@@ -11,16 +11,16 @@
 
 struct peer {
     struct in6_addr address; /* first: the tree's key */
-    unsigned count;
+    unsigned count, calls;
 };
 
 struct http_peers {
     pthread_mutex_t mutex;
     void *tree;
-    unsigned most, most_local;
+    unsigned most, most_local, most_calls;
 };
 
-struct http_peers *http_peers_new(unsigned most, unsigned most_local)
+struct http_peers *http_peers_new(unsigned most, unsigned most_local, unsigned most_calls)
 {
     struct http_peers *peers = calloc(1, sizeof *peers);
     if (!peers)
@@ -28,6 +28,7 @@ struct http_peers *http_peers_new(unsigned most, unsigned most_local)
     pthread_mutex_init(&peers->mutex, NULL);
     peers->most = most;
     peers->most_local = most_local;
+    peers->most_calls = most_calls;
     return peers;
 }
 
@@ -115,5 +116,34 @@ void http_peers_remove(struct http_peers *peers, const struct sockaddr *address)
         tdelete(&key, &peers->tree, by_address);
         free(peer);
     }
+    pthread_mutex_unlock(&peers->mutex);
+}
+
+/* The entry of an address whose connections have a limit, with the mutex held; NULL: there is none. */
+static struct peer *lock_and_find(struct http_peers *peers, const struct sockaddr *address)
+{
+    bool is_local;
+    struct in6_addr key = key_of(address, &is_local);
+    pthread_mutex_lock(&peers->mutex);
+    struct peer **found = tfind(&key, &peers->tree, by_address);
+    return found ? *found : NULL;
+}
+
+bool http_peers_begin_call(struct http_peers *peers, const struct sockaddr *address, unsigned *ret_earlier)
+{
+    struct peer *peer = lock_and_find(peers, address);
+    bool room = !peer || peer->calls < peers->most_calls;
+    *ret_earlier = peer ? peer->calls : 0;
+    if (peer && room)
+        peer->calls++;
+    pthread_mutex_unlock(&peers->mutex);
+    return room;
+}
+
+void http_peers_end_call(struct http_peers *peers, const struct sockaddr *address)
+{
+    struct peer *peer = lock_and_find(peers, address);
+    if (peer && peer->calls > 0)
+        peer->calls--;
     pthread_mutex_unlock(&peers->mutex);
 }

@@ -124,16 +124,25 @@ static void *on_uri(void *unused, const char *uri, struct MHD_Connection *connec
     return x;
 }
 
+static const struct sockaddr *peer_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection,
+                                                                   MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    return info ? info->client_addr : NULL;
+}
+
 static void on_completed(void *unused, struct MHD_Connection *connection, void **state,
                          enum MHD_RequestTerminationCode reason)
 {
     (void)unused;
-    (void)connection;
     (void)reason;
     struct exchange *x = *state;
     if (!x)
         return;
     end_reading(x);
+    const struct sockaddr *peer = x->is_counted ? peer_of(connection) : NULL;
+    if (peer)
+        http_peers_end_call(server->peers, peer);
     http_timeouts_phase(x->connection, HTTP_IDLE);
     if (x->received_us)
         atomic_fetch_sub(&server->in_flight, 1);
@@ -142,13 +151,6 @@ static void on_completed(void *unused, struct MHD_Connection *connection, void *
     http_forget_reply(x);
     free(x);
     *state = NULL;
-}
-
-static const struct sockaddr *peer_of(struct MHD_Connection *connection)
-{
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection,
-                                                                   MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    return info ? info->client_addr : NULL;
 }
 
 void http_client_address(const struct exchange *x, char *ret_text, size_t size)
@@ -166,6 +168,14 @@ static void send_last(int fd, const char *head, size_t head_size, const char *bo
     if (send(fd, head, head_size, MSG_NOSIGNAL | MSG_DONTWAIT | MSG_MORE) == (ssize_t)head_size)
         (void)send(fd, body, body_size, MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)shutdown(fd, SHUT_RDWR);
+}
+
+bool http_count_call(struct exchange *x, unsigned *ret_earlier)
+{
+    const struct sockaddr *peer = peer_of(x->transport);
+    *ret_earlier = 0;
+    x->is_counted = peer && http_peers_begin_call(server->peers, peer, ret_earlier);
+    return !peer || x->is_counted;
 }
 
 /* Answers a connection that its client address has no room for, before it sends a request, and closes it. */
@@ -578,7 +588,8 @@ struct http *http_start(const struct http_options *options, char *error, size_t 
     if (getrandom(&http->id_prefix, sizeof http->id_prefix, 0) != sizeof http->id_prefix)
         http->id_prefix = (uint64_t)monotonic_us();
     http->timeouts = http_timeouts_start(options->request_timeout_ms, options->first_byte_ms);
-    http->peers = http_peers_new(options->connections_per_address, options->connections_of_loopback);
+    http->peers = http_peers_new(options->connections_per_address, options->connections_of_loopback,
+                                 options->calls_per_address);
     server = http;
     if (http->timeouts && http->peers && start_loops(http))
         return http;

@@ -19,7 +19,7 @@ enum { TOKEN = 1, CLASSROOM = 2, DRAINING = 4, HEADERS_MOST = FAKE_HEADERS_MAX -
 
 static struct exchange *queued;
 
-bool queue_push(struct queue *queue, void *item)
+bool queue_push_turn(struct queue *queue, void *item, unsigned rounds)
 {
     (void)queue;
     MUST(!queued);

@@ -1,6 +1,9 @@
-"""A class of 40 learners, one of them hostile within all bounds that a learner has: nobody else waits for that one."""
+"""One hostile client within all bounds that it has, in a class of 40 learners and in an open instance: nobody else waits for it."""
 
+import contextlib
+import itertools
 import re
+import socket
 import threading
 import time
 
@@ -16,32 +19,28 @@ LONGEST_S = 1  # what a call may take; a busy machine gets ten times that
 TIMES = 25
 
 
-class Hostile:
-    """Everything that a learner's token and the class code allow, as fast as the service answers."""
+class Attack:
+    """Calls in the background, as fast as the service answers, until the end."""
 
-    def __init__(self, service, learner, code):
-        self.service, self.learner, self.code = service, learner, code
+    def __init__(self, calls):
         self.stop = threading.Event()
-        settings = {"name": "select-for-update", "think_ms": 200, "lock_wait_ms": 5000}
-        assert learner.call("PUT", f"/strategy?product_id={learner.product}", settings).status == 200
-        self.silent = [service.wire() for _ in range(100)]
-        calls = (self.orders, self.runs, self.sandboxes, self.switches, self.reads, self.steps)
+        self.flooded = []  # connections that end with the attack, in the middle of a call
         self.at_work = [Background(call) for call in calls]
 
-    def orders(self):
-        """200 at a time, each on a connection."""
-        body = as_body({"product_id": self.learner.product, "quantity": 1})
-        request = request_bytes("POST", "/orders", body, bearer(self.learner.token))
-        wires, outcomes = [self.service.wire() for _ in range(200)], set()
-        for wire in wires:
-            wire.send(request)
-        while not self.stop.is_set():
-            for wire in wires:
-                reply = wire.reply()
-                outcomes.add(reply.problem or "created")
+    def flood(self, wires, requests):
+        """Sends a request over each wire, again and again, and waits for all replies in between."""
+        outcomes, pairs = set(), list(zip(wires, itertools.cycle(requests)))
+        self.flooded += wires
+        try:
+            for wire, request in pairs:
                 wire.send(request)
-        for wire in wires:
-            wire.close()
+            while not self.stop.is_set():
+                for wire, request in pairs:
+                    reply = wire.reply()
+                    outcomes.add(reply.problem or reply.status)
+                    wire.send(request)
+        except Closed:
+            assert self.stop.is_set(), f"the service closed a connection, after {outcomes}"
         return outcomes
 
     def again(self, call):
@@ -53,6 +52,34 @@ class Hostile:
             except Closed:
                 outcomes.add("closed")
         return outcomes
+
+    def end(self):
+        self.stop.set()
+        for wire in self.flooded:
+            with contextlib.suppress(OSError):
+                wire.socket.shutdown(socket.SHUT_RDWR)
+        try:
+            return [call.result(120) for call in self.at_work]
+        finally:
+            for wire in self.flooded:
+                wire.close()
+
+
+class Hostile(Attack):
+    """Everything that a learner's token and the class code allow."""
+
+    def __init__(self, service, learner, code):
+        self.service, self.learner, self.code = service, learner, code
+        settings = {"name": "select-for-update", "think_ms": 200, "lock_wait_ms": 5000}
+        assert learner.call("PUT", f"/strategy?product_id={learner.product}", settings).status == 200
+        self.silent = [service.wire() for _ in range(100)]
+        super().__init__((self.orders, self.runs, self.sandboxes, self.switches, self.reads, self.steps))
+
+    def orders(self):
+        """200 at a time, each on a connection."""
+        body = as_body({"product_id": self.learner.product, "quantity": 1})
+        request = request_bytes("POST", "/orders", body, bearer(self.learner.token))
+        return self.flood([self.service.wire() for _ in range(200)], [request])
 
     def runs(self):
         order = {"strategies": ["read-write"], "product_id": self.learner.product, "connections": 32, "duration_ms": 2000}
@@ -80,9 +107,85 @@ class Hostile:
         return self.again(lambda: self.learner.call("POST", "/steps", step))
 
     def end(self):
-        self.stop.set()
-        outcomes = [call.result(120) for call in self.at_work]
+        outcomes = super().end()
         for wire in self.silent:
+            wire.close()
+        return outcomes
+
+
+class Greedy(Attack):
+    """Everything that a client without a token may do, from one address: PRODUCT is the one that it orders. Where it has all
+    rights, which is where there is no token, it also slows its own product, and holds locks, makes runs and steps. It leaves
+    out what nobody can bound then (docs/security.md): common settings, a think time under a lock that products share, and many
+    changes at once, which wait for each other."""
+
+    ADDRESS = "127.0.0.7"
+    ORDERS, READS, SILENT, SLOW = 200, 400, 100, 50
+
+    def __init__(self, service, product, has_all_rights):
+        self.service, self.product = service, product
+        if has_all_rights:
+            settings = {"name": "select-for-update", "think_ms": 10000, "lock_wait_ms": 60000}
+            assert service.put(f"/strategy?product_id={product}", settings).status == 200
+        self.idle = [self.wire() for _ in range(self.SILENT + self.SLOW)]
+        self.strategies = ["atomic-decrement", "serializable"] + ([] if has_all_rights else ["mutex", "table-lock"])
+        calls = [self.orders, self.reads, self.live, self.bodies]
+        super().__init__(calls + ([self.holds, self.steps, self.runs] if has_all_rights else []))
+
+    def wire(self):
+        return self.service.wire(source=self.ADDRESS)
+
+    def call(self, method, target, body=None):
+        with self.wire() as wire:
+            wire.send(request_bytes(method, target, as_body(body)))
+            return wire.reply()
+
+    def orders(self):
+        body = as_body({"product_id": self.product, "quantity": 1})
+        targets = ["/orders", "/echo", *[f"/orders?strategy={name}" for name in self.strategies]]
+        requests = [request_bytes("POST", target, body) for target in targets]
+        return self.flood([self.wire() for _ in range(self.ORDERS)], requests)
+
+    def reads(self):
+        """The costly ones."""
+        targets = ["/orders?limit=1000", f"/live?product_id={self.product}&traces=1000", f"/audit?product_id={self.product}"]
+        requests = [request_bytes("GET", target) for target in targets]
+        return self.flood([self.wire() for _ in range(self.READS)], requests)
+
+    def live(self):
+        return self.again(lambda: self.call("GET", f"/live?product_id={self.product}&traces=1000"))
+
+    def bodies(self):
+        """Byte by byte, on connections of which each comes to an end and is replaced."""
+        slow = self.idle[self.SILENT :]
+        for wire in slow:
+            wire.send(request_bytes("POST", "/orders", b"", {"Content-Length": "60000"}))
+
+        def call():
+            for index, wire in enumerate(slow):
+                wire.send(b" ")
+                if self.stop.wait(0.01):
+                    break
+            return self.call("GET", "/healthz")
+
+        return self.again(call)
+
+    def holds(self):
+        hold = as_body({"lock": "redis-lock", "hold_ms": 2000, "wait_ms": 5000})
+        wires = [self.wire() for _ in range(40)]
+        return self.flood(wires, [request_bytes("POST", f"/locks/greedy-{index}/hold", hold) for index in range(8)])
+
+    def steps(self):
+        step = {"schedule": START, "move": "A"}
+        return self.again(lambda: self.call("POST", "/steps", step))
+
+    def runs(self):
+        order = {"strategies": ["read-write"], "product_id": self.product, "connections": 32, "duration_ms": 1000}
+        return self.again(lambda: self.call("POST", "/runs", order))
+
+    def end(self):
+        outcomes = super().end()
+        for wire in self.idle:
             wire.close()
         return outcomes
 
@@ -143,4 +246,43 @@ def test_a_hostile_learner_keeps_nobody_waiting(classroom):
         assert hostile.order().status == 401
     finally:
         print(f"the hostile learner was told {attack.end()}")
+    look("afterwards")
+
+
+@pytest.mark.parametrize("token", ["a token of the operator's", None], ids=["admin token", "no token"])
+def test_a_greedy_client_of_an_open_instance_keeps_nobody_waiting(services, database, token):
+    """With a limit of connections for each address, and, where there is no token and so everybody may set a think time, of
+    workers for each product."""
+    bounds = ["--connections", "4000", "--connections-per-address", "1000", "--order-timeout-ms", "10000"]
+    if not token:
+        bounds += ["--product-workers", "4", "--product-queue", "64"]
+    service = services.start(database, *bounds, token=token)
+    greedy, own, other = (service.product(stock=1000000) for _ in range(3))
+    for _ in range(1000):  # so that a page of orders has its full length
+        assert service.order(greedy).status == 201
+
+    def order(product, source):
+        body = as_body({"product_id": product, "quantity": 1})
+        with service.wire(source=source) as wire:
+            wire.send(request_bytes("POST", "/orders", body))
+            reply = wire.reply()
+        assert reply.status == 201, str(reply)
+
+    def look(when):
+        measured(f"{when}: an order", lambda: order(own, "127.0.0.8"))
+        measured(f"{when}: an order of another product", lambda: order(other, "127.0.0.9"))
+        measured(f"{when}: an audit", lambda: service.audit(own))
+        measured(f"{when}: a reset", lambda: service.reset(own, 1000000))
+        measured(f"{when}: a switch of one product", lambda: service.put(f"/strategy?product_id={other}", {"name": "mutex"}))
+        measured(f"{when}: a switch of all", lambda: service.strategy("atomic-decrement"))
+        measured(f"{when}: the readiness", lambda: service.get("/readyz"))
+
+    attack = Greedy(service, greedy, not token)
+    try:
+        wait_until(lambda: service.audit(greedy)["in_flight"] > 10, "the greedy client is at work")
+        look("during")
+    finally:
+        told = attack.end()
+        print(f"the greedy client was told {told}")
+    assert not {"unauthorized", "invalid-order", "bad-request"} & set().union(*told), "the attack is what it is meant to be"
     look("afterwards")

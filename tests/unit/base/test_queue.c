@@ -51,6 +51,32 @@ static void test_order(void **state)
     queue_free(queue);
 }
 
+/* One owner has three items in the queue; each that comes later waits behind one of them at most, and none is passed for ever. */
+static void test_owners_are_served_in_turn(void **state)
+{
+    (void)state;
+    struct queue *queue = queue_new(16);
+    for (unsigned i = 0; i < 3; i++)
+        assert_true(queue_push_turn(queue, item(i), i));
+    assert_true(queue_push_turn(queue, item(10), 0));
+    assert_true(queue_push_turn(queue, item(20), 0));
+    assert_true(queue_push_turn(queue, item(21), 1));
+    assert_ptr_equal(queue_pop(queue), item(0));
+    assert_true(queue_push_turn(queue, item(30), 0)); /* in the round after that of item 0 */
+    assert_ptr_equal(queue_pop(queue), item(10));
+    assert_ptr_equal(queue_pop(queue), item(20));
+    assert_ptr_equal(queue_pop(queue), item(1));
+    assert_ptr_equal(queue_pop(queue), item(21));
+    assert_ptr_equal(queue_pop(queue), item(30));
+    for (uintptr_t i = 40; i < 44; i++) { /* a stream of others, one at a time: item 2 has its turn */
+        assert_true(queue_push_turn(queue, item(i), 0));
+        assert_ptr_equal(queue_pop(queue), i == 40 ? item(2) : item(i - 1));
+    }
+    assert_ptr_equal(queue_pop(queue), item(43));
+    assert_int_equal(queue_depth(queue), 0);
+    queue_free(queue);
+}
+
 static void test_close(void **state)
 {
     (void)state;
@@ -190,9 +216,13 @@ static void test_a_deadline(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bound),        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_close),        cmocka_unit_test(test_waiting),
-        cmocka_unit_test(test_many_threads), cmocka_unit_test(test_a_deadline),
+        cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_owners_are_served_in_turn),
+        cmocka_unit_test(test_close),
+        cmocka_unit_test(test_waiting),
+        cmocka_unit_test(test_many_threads),
+        cmocka_unit_test(test_a_deadline),
     };
     alarm(STUCK_S);
     return cmocka_run_group_tests(tests, NULL, NULL);
