@@ -79,7 +79,7 @@ void locks_hold(struct exchange *x, struct worker *worker)
     };
     if (!lock_is_name(x->argument)) {
         reply_problem(x, PROBLEM_NOT_FOUND, NULL,
-                      "a lock's name is 1 to 64 of A-Z a-z 0-9 : . _ -, and neither . nor ..");
+                      "a lock's name has 1 to 64 characters of A-Z a-z 0-9 : . _ - and is neither . nor ..");
         return;
     }
     AUTO_JSON body = api_body(x, members);

@@ -55,12 +55,11 @@ static bool is_foreign_origin(const struct exchange *x)
     return !host || !scheme_end || strcasecmp(scheme_end + 3, host) != 0;
 }
 
-/* The Host header has a name that the service does not accept, or there are several. (HTTP/1.0 allows none.) */
+/* The Host header has a name that the service does not accept. (HTTP/1.0 allows none; server.c refuses two.) */
 static bool is_foreign_host(const struct exchange *x, const struct service *service)
 {
     const char *host = http_header(x, "Host");
-    return host &&
-           (http_header_count(x, "Host") > 1 || !host_is_allowed(host, service->config.allowed_hosts));
+    return host && !host_is_allowed(host, service->config.allowed_hosts);
 }
 
 static bool is_json(const struct exchange *x)
@@ -87,8 +86,8 @@ static bool refused(struct exchange *x, struct service *service)
     if (is_foreign_host(x, service))
         reply_problem(
             x, PROBLEM_FORBIDDEN_ORIGIN, NULL,
-            "the service does not accept the name in the Host header; call the service by its address, or start it "
-            "with --allowed-hosts NAME");
+            "the Host header must have a numeric address, localhost, this machine's own name or a name of --allowed-hosts; "
+            "call the service by its address, or start it with --allowed-hosts NAME");
     else if (changes && is_foreign_origin(x))
         reply_problem(
             x, PROBLEM_FORBIDDEN_ORIGIN, NULL,

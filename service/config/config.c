@@ -289,7 +289,8 @@ static bool set(struct config *config, const struct setting *s, const char *valu
     if (s->type == HOST_NAMES && value[0] && !host_names_are_valid(value)) {
         fprintf(
             errors,
-            "order-service: %s: '%s' is not valid; valid: host names separated by commas, without ports\n",
+            "order-service: %s: '%s' is not valid; valid: host names of A-Z a-z 0-9 - . separated by commas, "
+            "without spaces or ports\n",
             name, value);
         return false;
     }

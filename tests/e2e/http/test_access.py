@@ -2,13 +2,16 @@
 
 import contextlib
 import re
+import socket
+import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from basics import REPLY_S
 from contract import strict_json
-from lab import password, psql, request_bytes, run_service, with_database
+from lab import as_body, password, psql, request_bytes, run_service, wait_until, with_database
 
 TOKEN = "correct-horse-battery-staple"
 CONTROL = [
@@ -188,6 +191,63 @@ def test_a_name_that_was_bound_to_loopback_is_not_our_own_page(services, databas
         reply = service.post("/orders", {"product_id": product, "quantity": 1}, page)
         assert reply.status == 201, f"{host}: {reply}"
     assert service.audit(product)["orders"] == 6
+
+
+def curl(*arguments):
+    """What curl itself sends; returns the status and the body."""
+    ran = subprocess.run(
+        ["curl", "--silent", "--show-error", "--noproxy", "*", "--max-time", str(REPLY_S), "--write-out", "\n%{http_code}", *arguments],
+        capture_output=True, text=True, check=False, timeout=2 * REPLY_S,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    body, status = ran.stdout.rsplit("\n", 1)
+    return int(status), body
+
+
+def addresses_of_this_machine():
+    """Numeric addresses, of the network where there is one."""
+    found = subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=False, timeout=60).stdout.split()
+    return ["127.0.0.1", *(address for address in found if ":" not in address)]
+
+
+def orders_by_page_and_curl(service, product, authority, *more):
+    """Opens the page at that address, and orders as the page does and as a person with curl does."""
+    order = ["--json", as_body({"product_id": product, "quantity": 1}).decode(), f"http://{authority}/orders"]
+    status, body = curl(*more, f"http://{authority}/")
+    assert status == 200 and "<html" in body, f"{authority}: {status} {body[:200]}"
+    for headers in ((), ("--header", f"Origin: http://{authority}")):
+        status, body = curl(*more, *headers, *order)
+        assert status == 201, f"{authority} {headers}: {status} {body}"
+
+
+def test_the_page_at_each_address_of_this_machine(services, database):
+    """http://LAN-IP:PORT, localhost, and the machine's own name."""
+    service = services.start(database, token=TOKEN, listen="0.0.0.0:0")
+    product, own = service.product(), socket.gethostname()
+    for address in addresses_of_this_machine():
+        orders_by_page_and_curl(service, product, f"{address}:{service.port}")
+    orders_by_page_and_curl(service, product, f"localhost:{service.port}", "--ipv4")
+    for name in (own, own.upper()):
+        orders_by_page_and_curl(service, product, f"{name}:{service.port}", "--resolve", f"{name}:{service.port}:127.0.0.1")
+
+
+def test_the_page_at_an_address_of_ipv6(services, database):
+    known = Path("/proc/net/if_inet6")
+    if not known.exists() or f"{1:032x}" not in known.read_text():
+        pytest.skip("this machine has no IPv6 address")
+    service = services.start(database, token=TOKEN, listen="[::1]:0", ready=None)
+    service.port = int(wait_until(service._port, "it listens"))
+    ready = f"http://[::1]:{service.port}/readyz"
+    wait_until(lambda: curl(ready)[0] == 200, "it takes orders", seconds=30)
+    orders_by_page_and_curl(service, 1, f"[::1]:{service.port}")
+
+
+@pytest.mark.parametrize("host", [(), ("--header", "Host:")], ids=["with Host", "without Host"])
+def test_curl_with_http_1_0(shop, host):
+    product = shop.product()
+    body = as_body({"product_id": product, "quantity": 1}).decode()
+    assert curl("--http1.0", *host, f"http://127.0.0.1:{shop.port}/products/{product}")[0] == 200
+    assert curl("--http1.0", *host, "--json", body, f"http://127.0.0.1:{shop.port}/orders")[0] == 201
 
 
 def test_a_form_cannot_order(shop):
