@@ -2,7 +2,7 @@
 #include "exercises/judge/verdict.h"
 
 #include "loadtest/cli/interrupt.h"
-#include "loadtest/testbed/addresses.h"
+#include "loadtest/testbed/servers.h"
 #include "loadtest/testbed/testbed.h"
 
 #include <stdio.h>
@@ -138,14 +138,12 @@ struct addresses {
 
 static bool find_addresses(struct lab *lab, const struct judge_settings *settings, struct addresses *ret)
 {
-    static struct lock_config found; /* what addresses_read finds is never freed */
     bool private = strcmp(settings->servers, "private") == 0;
-    found = (struct lock_config){.database_url = getenv("DATABASE_URL"), .redis_url = getenv("REDIS_URL")};
-    if (private && !addresses_read(lab, &found))
-        return false;
-    if (private)
-        (void)address_known(&found, lab, &redis_server, ret->missing, sizeof ret->missing);
-    else if (!found.redis_url || !*found.redis_url)
+    struct lock_config found = {.database_url = getenv("DATABASE_URL"), .redis_url = getenv("REDIS_URL")};
+    if (private) {
+        found = lab->addresses;
+        (void)server_is_up(lab, &redis_server, ret->missing, sizeof ret->missing);
+    } else if (!found.redis_url || !*found.redis_url)
         snprintf(ret->missing, sizeof ret->missing, "there is no REDIS_URL");
     snprintf(ret->database, sizeof ret->database, "DATABASE_URL=%s", found.database_url);
     snprintf(ret->redis, sizeof ret->redis, "REDIS_URL=%s", found.redis_url ? found.redis_url : "");

@@ -1,5 +1,6 @@
 /* Measurements of locks, on the servers of the stage's private stack and in this process. */
 #include "loadtest/bench/stage.h"
+#include "loadtest/testbed/servers.h"
 
 #include <stdio.h>
 
@@ -7,8 +8,7 @@
 static bool begin(struct stage *stage, const struct lock_driver *driver)
 {
     stage->unavailable[0] = 0;
-    return address_known(&stage->addresses, &stage->lab, driver->server, stage->unavailable,
-                         sizeof stage->unavailable);
+    return server_is_up(&stage->base, driver->server, stage->unavailable, sizeof stage->unavailable);
 }
 
 /* Ends one that measured RATE; nothing can be held against a rate of zero. */
@@ -40,7 +40,7 @@ bool stage_against(struct stage *stage, const struct lock_driver *driver, agains
 {
     double rate = 0;
     progress_label(stage->progress, "%s, beside %s", name, driver->name);
-    bool well = begin(stage, driver) && against(&stage->addresses, threads, stage->seconds * 1000,
+    bool well = begin(stage, driver) && against(&stage->base.addresses, threads, stage->seconds * 1000,
                                                 stage->progress, &rate, stage->unavailable);
     *ret_per_s = rate;
     return end(stage, well, rate);

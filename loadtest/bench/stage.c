@@ -95,17 +95,6 @@ static bool books_are_right(struct stage *stage, const char *who, int64_t told)
 
 /* ---- opening and closing -------------------------------------------------------------------------------------- */
 
-/* Tells the services and the locks to come where their servers are. */
-static bool learn_addresses(struct stage *stage)
-{
-    if (!addresses_read(&stage->lab, &stage->addresses))
-        return false;
-    lock_configure(&stage->addresses);
-    return !stage->has_shop ||
-           (setenv("DATABASE_URL", stage->addresses.database_url, 1) == 0 &&
-            unsetenv("LOCK_DATABASE_URL") == 0 && setenv("REDIS_URL", stage->addresses.redis_url, 1) == 0);
-}
-
 static bool make_products(struct stage *stage)
 {
     char sql[400];
@@ -114,8 +103,8 @@ static bool make_products(struct stage *stage)
              "SELECT id, 'Benchmark', 19.90, 0, 0, 'bench', 'bench' FROM generate_series(%d, %d) AS id",
              SPREAD_FIRST, SPREAD_FIRST + SPREAD_PRODUCTS - 1);
     /* The first call that needs the schema makes it. */
-    if (!service_client_reset(stage->lab.clients[0], HOT_PRODUCT, 0, "counter")) {
-        complain("%s", service_client_error(stage->lab.clients[0]));
+    if (!service_client_reset(stage->base.clients[0], HOT_PRODUCT, 0, "counter")) {
+        complain("%s", service_client_error(stage->base.clients[0]));
         return false;
     }
     return run_sql(stage, sql);
@@ -126,11 +115,12 @@ bool stage_open(struct stage *stage)
     struct lab_settings settings = LAB_DEFAULTS;
     settings.instances = stage->has_shop ? 1 : 0;
     settings.strategies = stage->locks; /* which their strategies are called after */
-    if (!lab_open(&settings, &stage->lab))
+    if (!lab_open(&settings, &stage->base))
         return false;
-    bool well = learn_addresses(stage);
-    if (well && stage->has_shop) {
-        stage->db = db_new(stage->addresses.database_url, "oversell bench");
+    bool well = true;
+    lock_configure(&stage->base.addresses);
+    if (stage->has_shop) {
+        stage->db = db_new(stage->base.addresses.database_url, "oversell bench");
         well = stage->db && make_products(stage);
     }
     if (!well)
@@ -142,16 +132,20 @@ void stage_close(struct stage *stage)
 {
     db_free(stage->db);
     stage->db = NULL;
-    lab_close(&stage->lab);
+    lab_close(&stage->base);
 }
 
 /* ---- the service ---------------------------------------------------------------------------------------------- */
 
 /* A service of its own for one measurement: what the last one left in its memory is of no account. */
-static bool open_service(int64_t workers, int64_t product_limit, const char *strategy, struct lab *ret_lab)
+static bool open_service(const struct stage *stage, int64_t workers, int64_t product_limit,
+                         const char *strategy, struct lab *ret_lab)
 {
-    const struct lab_settings settings = {
-        .instances = 1, .workers = workers, .product_limit = product_limit, .servers = "environment"};
+    const struct lab_settings settings = {.instances = 1,
+                                          .workers = workers,
+                                          .product_limit = product_limit,
+                                          .servers = "environment",
+                                          .addresses = &stage->base.addresses};
     if (!lab_open(&settings, ret_lab))
         return false;
     if (!strategy || service_client_switch(ret_lab->clients[0], 0, strategy, 0, SAME_LOCK_WAIT))
@@ -278,7 +272,7 @@ bool stage_service(struct stage *stage, const struct service_load *load, double 
     struct lab lab;
     progress_label(stage->progress, "the service, %s", load->path ? load->path : load->strategy);
     if (!refresh(stage, load->stock) ||
-        !open_service(load->workers, load->product_limit, load->strategy, &lab))
+        !open_service(stage, load->workers, load->product_limit, load->strategy, &lab))
         return false;
     bool well = !load->kind || service_client_reset(lab.clients[0], load->first, load->stock, load->kind);
     if (!well)
@@ -322,7 +316,7 @@ static bool one_life(struct stage *stage, const struct service_load *load, int64
     char log[PATH_MAX + 24];
     if (!refresh(stage, load->stock) || !allocations_count_begin())
         return false;
-    bool opened = open_service(load->workers, load->product_limit, load->strategy, &lab);
+    bool opened = open_service(stage, load->workers, load->product_limit, load->strategy, &lab);
     allocations_count_end();
     if (!opened)
         return false;
@@ -354,7 +348,7 @@ bool stage_get(struct stage *stage, const char *path, double *ret_per_s)
     struct lab lab;
     char url[300], seconds[24], connections[24];
     progress_label(stage->progress, "the service, GET %s", path);
-    if (!refresh(stage, 0) || !open_service(0, 0, NULL, &lab))
+    if (!refresh(stage, 0) || !open_service(stage, 0, 0, NULL, &lab))
         return false;
     snprintf(url, sizeof url, "%s%s", service_client_url(lab.clients[0]), path);
     snprintf(seconds, sizeof seconds, "%" PRId64 "s", stage->seconds);
@@ -382,8 +376,8 @@ bool stage_pgbench(struct stage *stage, const struct script *script, int64_t fir
 {
     const struct pgbench_run run = {
         .script = script,
-        .database_url = stage->addresses.database_url,
-        .dir = stage->lab.dir,
+        .database_url = stage->base.addresses.database_url,
+        .dir = stage->base.dir,
         .instance = "service-1",
         .first = first,
         .products = products,
@@ -406,7 +400,7 @@ bool stage_memory(struct stage *stage, int64_t connections, double *ret_mib)
 {
     struct lab lab;
     progress_label(stage->progress, "the service, %" PRId64 " connections open", connections);
-    if (!refresh(stage, AMPLE_STOCK) || !open_service(0, 0, NULL, &lab))
+    if (!refresh(stage, AMPLE_STOCK) || !open_service(stage, 0, 0, NULL, &lab))
         return false;
     bool well = memory_with_connections(service_client_url(lab.clients[0]), lab.services[0].pid, HOT_PRODUCT,
                                         connections, MEMORY_ORDERS, ret_mib) &&

@@ -7,7 +7,6 @@
 #include "loadtest/bench/lock.h"
 #include "loadtest/bench/script.h"
 #include "loadtest/cli/progress.h"
-#include "loadtest/testbed/addresses.h"
 #include "loadtest/testbed/testbed.h"
 
 #define AMPLE_STOCK 1000000000 /* more than a measurement can sell */
@@ -16,10 +15,9 @@
 #define SPREAD_PRODUCTS 1000
 
 struct stage {
-    bool has_shop;     /* set before stage_open: PostgreSQL and the products are needed … */
-    const char *locks; /* … and the servers of these locks, names with commas between; NULL: none */
-    struct lab lab;    /* the stack; for the shop with a service on it that has made the schema and rests */
-    struct lock_config addresses;
+    bool has_shop;       /* set before stage_open: PostgreSQL and the products are needed … */
+    const char *locks;   /* … and the servers of these locks, names with commas between; NULL: none */
+    struct lab base;     /* the stack; for the shop with a service on it that has made the schema and rests */
     struct db *db;       /* the shop's; NULL where there is none */
     int64_t seconds;     /* of each measurement */
     int64_t connections; /* of wrk, where nothing else is said */

@@ -30,7 +30,7 @@
 #include "loadtest/explore/serve/step_through.h"
 #include "loadtest/report/output.h"
 #include "loadtest/report/result.h"
-#include "loadtest/testbed/addresses.h"
+#include "loadtest/testbed/testbed.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -85,13 +85,11 @@ static struct lock_config addresses_of_environment(void)
     };
 }
 
-static bool learn_addresses(struct lab *lab, const struct explore_settings *settings,
+static bool learn_addresses(const struct lab *lab, const struct explore_settings *settings,
                             struct lock_config *ret_addresses)
 {
-    if (strcmp(settings->servers, "environment") == 0)
-        *ret_addresses = addresses_of_environment();
-    else if (!addresses_read(lab, ret_addresses))
-        return false;
+    bool environment = strcmp(settings->servers, "environment") == 0;
+    *ret_addresses = environment ? addresses_of_environment() : lab->addresses;
     if (!*ret_addresses->database_url)
         complain("there is no database");
     return *ret_addresses->database_url;

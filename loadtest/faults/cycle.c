@@ -28,7 +28,7 @@
 
 static bool reset_products(struct fault_run *run, int64_t stock)
 {
-    struct service_client *client = run->site->services[0].client;
+    struct service_client *client = run->site->base.clients[0];
     for (size_t i = 0; i < run->count; i++) {
         const struct fault_subject *subject = &run->subjects[i];
         if (!service_client_reset(client, subject->product, stock,
@@ -45,7 +45,7 @@ void fault_note_end(struct fault_run *run, int i, const char *when)
 {
     char status[64], text[128];
     snprintf(text, sizeof text, "a service that %s: %s", when,
-             child_status_text(&run->site->services[i].child, status));
+             child_status_text(&run->site->base.services[i], status));
     fault_log_oddity(run->log, text);
     for (size_t s = 0; s < run->count; s++)
         run->subjects[s].tally.wrong++;
@@ -55,7 +55,7 @@ void fault_note_end(struct fault_run *run, int i, const char *when)
 static bool mend_services(struct fault_run *run)
 {
     for (int i = 0; i < FAULT_INSTANCES; i++)
-        if (child_ended(&run->site->services[i].child))
+        if (child_ended(&run->site->base.services[i]))
             fault_note_end(run, i, "nobody had ended");
     return site_mend_services(run->site);
 }
@@ -64,14 +64,14 @@ void fault_free_locks(struct fault_run *run)
 {
     for (size_t i = 0; i < run->count; i++)
         if (fault_lock_on(run->subjects[i].strategy, "redis"))
-            (void)redis_tell(run->site->addresses.redis_url, 0, "DEL oversell:lock:product:%" PRId64,
+            (void)redis_tell(run->site->base.addresses.redis_url, 0, "DEL oversell:lock:product:%" PRId64,
                              run->subjects[i].product);
 }
 
 static struct fault_crowd crowd_of(struct fault_run *run, const struct fault_client *clients, size_t count)
 {
     return (struct fault_crowd){.log = run->log,
-                                .urls = {run->site->services[0].url, run->site->services[1].url},
+                                .urls = {run->site->urls[0], run->site->urls[1]},
                                 .clients = clients,
                                 .count = count,
                                 .pause_ms = PAUSE_MS,

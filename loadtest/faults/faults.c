@@ -6,7 +6,7 @@
 #include "loadtest/faults/fault.h"
 #include "loadtest/faults/row.h"
 #include "loadtest/report/result.h"
-#include "loadtest/testbed/addresses.h"
+#include "loadtest/testbed/servers.h"
 #include "service/engine/strategy.h"
 
 #include <inttypes.h>
@@ -158,8 +158,7 @@ static size_t choose(const struct faults_settings *settings, const struct fault 
         *subject = (struct fault_subject){
             .strategy = strategy, .expected = expected, .product = first_product(fault) + (int64_t)count};
         const struct lock_server *server = strategy_server(strategy);
-        if (server &&
-            !address_known(&site->addresses, &site->lab, server, reasons[count], sizeof reasons[count]))
+        if (server && !server_is_up(&site->base, server, reasons[count], sizeof reasons[count]))
             subject->reason = reasons[count];
         count++;
     }

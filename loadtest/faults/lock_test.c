@@ -37,7 +37,7 @@ struct contest {
 
 static void log_of(const struct fault_run *run, size_t subject, size_t contender, char *ret_path)
 {
-    snprintf(ret_path, PATH_MAX + 64, "%s/contender-%zu-%zu.log", run->site->lab.dir, subject, contender);
+    snprintf(ret_path, PATH_MAX + 64, "%s/contender-%zu-%zu.log", run->site->base.dir, subject, contender);
 }
 
 /* ---- starting and pausing ------------------------------------------------------------------------------ */
@@ -46,7 +46,7 @@ static bool start_contender(struct fault_run *run, size_t subject, size_t i, str
 {
     char log[PATH_MAX + 64], program[PATH_MAX], run_ms[24], lease_ms[24], seed[24];
     char env[5][1100];
-    const struct lock_config *at = &run->site->addresses;
+    const struct lock_config *at = &run->site->base.addresses;
     const char *const names[] = {"DATABASE_URL", "REDIS_URL", "REDLOCK_URLS", "ZOOKEEPER_CONNECT",
                                  "ETCD_ENDPOINTS"};
     const char *const urls[] = {at->database_url, at->redis_url, at->redlock_urls, at->zookeeper_connect,

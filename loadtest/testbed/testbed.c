@@ -1,5 +1,4 @@
-/* Where a load test happens: services that it starts on a private stack, or services that are already
- * there. */
+/* The testbed of a load test: services that it starts on a private stack of servers, or services that run already. */
 #include "loadtest/testbed/testbed.h"
 
 #include "base/clock.h"
@@ -8,6 +7,7 @@
 #include "loadtest/testbed/paths.h"
 #include "loadtest/testbed/preload.h"
 #include "loadtest/testbed/servers.h"
+#include "loadtest/testbed/stack.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -19,12 +19,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define STACK_UP_MS 180000
-#define STACK_DOWN_MS 120000
 #define SERVICE_UP_MS 60000
 #define SERVICE_DOWN_MS 60000
 #define POLL_MS 20
 #define TAIL_LINES 20
+#define WORDS_MAX 24
+#define ADDRESS_MAX 1024
 
 static const char *const SERVER_CHOICES[] = {"private", "environment", NULL};
 
@@ -101,76 +101,6 @@ bool lab_settings_valid(const struct lab_settings *settings)
     return true;
 }
 
-/* ---- the stack ----------------------------------------------------------------------------------------- */
-
-const char *lab_stack_dir(const struct lab *lab, char *buffer)
-{
-    if (!lab->own_stack || snprintf(buffer, PATH_MAX, "%s/stack", lab->dir) >= PATH_MAX)
-        return NULL;
-    return buffer;
-}
-
-/* Runs the stack's script with the words given, its output in the lab's log; false on any failure, which
- * is said unless QUIET. */
-static bool run_stack(const struct lab *lab, const char *const *argv, int64_t ms, bool interruptible,
-                      bool quiet)
-{
-    char log[PATH_MAX + 16];
-    snprintf(log, sizeof log, "%s/stack.log", lab->dir);
-    struct child child;
-    struct child_plan plan = {.argv = argv, .log = log, .death_signal = SIGTERM};
-    if (!child_start(&plan, &child)) {
-        complain("cannot start a process: %s", strerror(errno));
-        return false;
-    }
-    bool ended = child_wait(&child, ms, interruptible);
-    child_stop(&child, 5000);
-    if (ended && child.status == 0)
-        return true;
-    char status[64];
-    if (!quiet && !(interruptible && interrupted())) {
-        complain("the private stack: %s %s: %s", argv[0], argv[1],
-                 ended ? child_status_text(&child, status) : "not done in time");
-        print_log_tail(log, TAIL_LINES);
-    }
-    return false;
-}
-
-/* The script's watcher takes the stack down should this process die without a word. */
-static bool stack_up(struct lab *lab, const struct lab_settings *settings)
-{
-    char script[PATH_MAX], dir[PATH_MAX], pid[24];
-    if (!path_of_stack(script))
-        return false;
-    snprintf(pid, sizeof pid, "%d", (int)getpid());
-    lab->own_stack = true;
-    if (!lab_stack_dir(lab, dir))
-        return false;
-    const char *words[8 + SERVERS_MAX] = {script, "up", "--dir", dir, "--while", pid, "--purge"};
-    const char **names = &words[7];
-    bool shop = settings->instances > 0 || settings->database;
-    size_t needed = servers_needed(shop, settings->strategies, names);
-    names[needed] = NULL;
-    lab->stack_is_up = needed == 0 || run_stack(lab, words, STACK_UP_MS, true, false);
-    /* Strategies whose server cannot be had are unavailable; the others, but not the shop, can do without it. */
-    for (size_t i = 0; !lab->stack_is_up && i < needed && (needed > 1 || !shop) && !interrupted(); i++) {
-        const char *one[] = {script, "up", "--dir", dir, "--while", pid, "--purge", names[i], NULL};
-        if (!run_stack(lab, one, STACK_UP_MS, true, true) && shop && i == 0)
-            return false;
-        lab->stack_is_up = i + 1 == needed;
-    }
-    return lab->stack_is_up;
-}
-
-static void stack_down(struct lab *lab)
-{
-    char script[PATH_MAX], dir[PATH_MAX];
-    if (lab_stack_dir(lab, dir) && path_of_stack(script))
-        (void)run_stack(lab, (const char *[]){script, "down", "--dir", dir, "--purge", NULL}, STACK_DOWN_MS,
-                        false, !lab->stack_is_up);
-    lab->own_stack = lab->stack_is_up = false;
-}
-
 /* ---- the services -------------------------------------------------------------------------------------- */
 
 static void log_of(const struct lab *lab, size_t i, char *ret_path)
@@ -183,62 +113,63 @@ static void port_file_of(const struct lab *lab, size_t i, char *ret_path)
     snprintf(ret_path, PATH_MAX + 48, "%s/service-%zu.port", lab->dir, i + 1);
 }
 
-/* The shell reads the stack's addresses and then becomes the service, so there is one process to end.
- * Addresses of other servers, left in the user's environment, do not leak in. */
-static const char WITH_STACK[] =
-    "unset LOCK_DATABASE_URL REDIS_URL REDLOCK_URLS ZOOKEEPER_CONNECT ETCD_ENDPOINTS ADMIN_TOKEN_FILE; "
-    "addresses=$(\"$1\" env --dir \"$2\") && eval \"$addresses\" && shift 2 && exec \"$@\"";
-
-static bool start_service(struct lab *lab, const struct lab_settings *settings, size_t i)
+bool lab_start_service(struct lab *lab, size_t i, const struct service_plan *plan)
 {
-    char script[PATH_MAX], dir[PATH_MAX], program[PATH_MAX], log[PATH_MAX + 48], port_file[PATH_MAX + 48];
-    char name[32], workers[24], limit[24];
+    char program[PATH_MAX], log[PATH_MAX + 48], port_file[PATH_MAX + 48], listen[40], name[32];
+    char variables[STACK_SERVERS][ADDRESS_MAX];
+    const char *argv[WORDS_MAX] = {program, "--listen", listen, "--port-file", port_file, "--instance", name};
+    const char *env[WORDS_MAX] = {"ADMIN_TOKEN_FILE", "LOCK_DATABASE_URL"};
+    size_t argc = 7, count = plan->addresses ? 2 : 0;
     if (!path_of_service(program))
         return false;
     log_of(lab, i, log);
     port_file_of(lab, i, port_file);
+    snprintf(listen, sizeof listen, "127.0.0.1:%" PRId64, lab->ports[i]);
     snprintf(name, sizeof name, "service-%zu", i + 1);
-    snprintf(workers, sizeof workers, "%" PRId64, settings->workers);
-    snprintf(limit, sizeof limit, "%" PRId64, settings->product_limit);
-
-    const char *words[] = {
-        "sh",       "-c",          WITH_STACK,    "sh",      script,       dir,  program,
-        "--listen", "127.0.0.1:0", "--port-file", port_file, "--instance", name, "--product-limit",
-        limit,      NULL,          NULL,          NULL};
-    const size_t service_word = 6, end = 15;
-    const char *const *argv = words;
-    if (!lab->own_stack)
-        argv += service_word;
-    else if (!path_of_stack(script) || !lab_stack_dir(lab, dir))
-        return false;
-    if (settings->workers > 0) {
-        words[end] = "--workers";
-        words[end + 1] = workers;
+    for (size_t j = 0; plan->words[j] && argc < WORDS_MAX - 1; j++)
+        argv[argc++] = plan->words[j];
+    /* Addresses of other servers, left in the user's environment, are not passed on. */
+    for (size_t j = 0; plan->addresses && j < STACK_SERVERS; j++) {
+        struct lock_config addresses = *plan->addresses;
+        const char *address = *server_address(&addresses, (enum stack_server)j);
+        snprintf(variables[j], ADDRESS_MAX, "%s%s%s", server_variable((enum stack_server)j),
+                 *address ? "=" : "", address);
+        env[count++] = variables[j];
     }
-
-    struct child_plan plan = {.argv = argv, .log = log, .death_signal = SIGTERM};
-    if (child_start(&plan, &lab->services[i]))
+    for (size_t j = 0; plan->env && plan->env[j] && count < WORDS_MAX - 1; j++)
+        env[count++] = plan->env[j];
+    (void)unlink(port_file);
+    const struct child_plan child = {
+        .argv = argv, .env = env, .log = log, .death_signal = plan->death_signal};
+    if (child_start(&child, &lab->services[i]))
         return true;
     complain("cannot start a process: %s", strerror(errno));
     return false;
 }
 
+/* Says that service I has died if it has. */
+static bool is_alive(struct lab *lab, size_t i)
+{
+    struct child *service = &lab->services[i];
+    if (service->pid != 0 && !child_ended(service))
+        return true;
+    char status[64], log[PATH_MAX + 48];
+    log_of(lab, i, log);
+    complain("service-%zu has died (%s); the end of its log:", i + 1, child_status_text(service, status));
+    print_log_tail(log, TAIL_LINES);
+    return false;
+}
+
 bool lab_alive(struct lab *lab)
 {
-    for (size_t i = lab->given; i < lab->count; i++) {
-        struct child *service = &lab->services[i];
-        if (service->pid != 0 && !child_ended(service))
-            continue;
-        char status[64], log[PATH_MAX + 48];
-        log_of(lab, i, log);
-        complain("service-%zu has died (%s); the end of its log:", i + 1, child_status_text(service, status));
-        print_log_tail(log, TAIL_LINES);
-        return false;
-    }
+    for (size_t i = lab->given; i < lab->count; i++)
+        if (!is_alive(lab, i))
+            return false;
     return true;
 }
 
-bool lab_read_port(const char *path, int64_t *ret_port)
+/* What a service has written into its port file; false if it has not yet. */
+static bool read_port(const char *path, int64_t *ret_port)
 {
     char text[16] = "";
     FILE *file = fopen(path, "re");
@@ -250,29 +181,41 @@ bool lab_read_port(const char *path, int64_t *ret_port)
     return got && parse_number(text, ret_port) && *ret_port > 0 && *ret_port < 65536;
 }
 
-/* Waits until service I listens and all its backends answer, and opens a client for it. */
-static bool await_service(struct lab *lab, size_t i)
+bool lab_await_service(struct lab *lab, size_t i)
 {
     char port_file[PATH_MAX + 48], log[PATH_MAX + 48], url[64];
-    int64_t port, end = monotonic_us() + (int64_t)SERVICE_UP_MS * 1000;
+    int64_t end = monotonic_us() + (int64_t)SERVICE_UP_MS * 1000;
+    bool listens = false;
     port_file_of(lab, i, port_file);
     log_of(lab, i, log);
-    while (monotonic_us() < end && sleep_unless_interrupted(POLL_MS) && lab_alive(lab)) {
-        if (!lab->clients[i] && lab_read_port(port_file, &port)) {
-            snprintf(url, sizeof url, "http://127.0.0.1:%" PRId64, port);
+    while (monotonic_us() < end && sleep_unless_interrupted(POLL_MS) && is_alive(lab, i)) {
+        if (!listens && read_port(port_file, &lab->ports[i])) {
+            listens = true;
+            snprintf(url, sizeof url, "http://127.0.0.1:%" PRId64, lab->ports[i]);
+            service_client_close(lab->clients[i]);
             lab->clients[i] = service_client_open(url, getenv("ADMIN_TOKEN"));
             if (!lab->clients[i])
                 break;
         }
-        if (lab->clients[i] && service_client_ready(lab->clients[i]))
+        if (listens && service_client_ready(lab->clients[i]))
             return true;
     }
     if (interrupted() || monotonic_us() < end)
         return false;
     complain("service-%zu is not ready after %d s: %s", i + 1, SERVICE_UP_MS / 1000,
-             lab->clients[i] ? service_client_error(lab->clients[i]) : "it has not said where it listens");
+             listens ? service_client_error(lab->clients[i]) : "it has not said where it listens");
     print_log_tail(log, TAIL_LINES);
     return false;
+}
+
+void lab_stop_services(struct lab *lab)
+{
+    for (size_t i = lab->given; i < lab->count; i++) {
+        child_signal(&lab->services[i], SIGCONT);
+        child_signal(&lab->services[i], SIGTERM); /* all at once, so that they drain side by side */
+    }
+    for (size_t i = lab->given; i < lab->count; i++)
+        child_stop(&lab->services[i], SERVICE_DOWN_MS);
 }
 
 /* ---- opening and closing ------------------------------------------------------------------------------- */
@@ -314,13 +257,23 @@ static bool make_dir(struct lab *lab)
 static bool start_services(struct lab *lab, const struct lab_settings *settings)
 {
     bool own_stack = uses_private_stack(settings);
-    if (((own_stack || settings->instances > 0) && !make_dir(lab)) || (own_stack && !stack_up(lab, settings)))
+    if (((own_stack || settings->instances > 0) && !make_dir(lab)) ||
+        (own_stack && !stack_open(lab, settings)))
         return false;
+    char workers[24], limit[24];
+    snprintf(workers, sizeof workers, "%" PRId64, settings->workers);
+    snprintf(limit, sizeof limit, "%" PRId64, settings->product_limit);
+    const struct service_plan plan = {
+        .words = (const char *[]){"--product-limit", limit, settings->workers > 0 ? "--workers" : NULL,
+                                  workers, NULL},
+        .addresses = own_stack ? &lab->addresses : settings->addresses,
+        .death_signal = SIGTERM,
+    };
     for (; lab->count < (size_t)settings->instances; lab->count++)
-        if (!start_service(lab, settings, lab->count))
+        if (!lab_start_service(lab, lab->count, &plan))
             return false;
     for (size_t i = lab->given; i < lab->count; i++)
-        if (!await_service(lab, i))
+        if (!lab_await_service(lab, i))
             return false;
     return true;
 }
@@ -343,15 +296,10 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
 
 void lab_close(struct lab *lab)
 {
-    for (size_t i = 0; i < lab->count; i++) {
+    for (size_t i = 0; i < lab->count; i++)
         service_client_close(lab->clients[i]);
-        lab->clients[i] = NULL;
-        if (lab->dir[0] && lab->services[i].pid > 0)
-            (void)kill(lab->services[i].pid, SIGTERM); /* all at once, so that they drain side by side */
-    }
-    for (size_t i = 0; lab->dir[0] && i < lab->count; i++)
-        child_stop(&lab->services[i], SERVICE_DOWN_MS);
-    stack_down(lab);
+    lab_stop_services(lab);
+    stack_close(lab);
     if (lab->dir[0] && nftw(lab->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS) != 0)
         complain("cannot remove %s: %s", lab->dir, strerror(errno));
     *lab = (struct lab){0};

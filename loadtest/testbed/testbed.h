@@ -1,11 +1,12 @@
-/* Where a load test happens: services that it starts on a private stack, or services that are already
- * there. */
+/* The testbed of a load test: services that it starts on a private stack of servers, or services that run already. One
+ * thread. */
 #ifndef OVERSELL_LOADTEST_TESTBED_TESTBED_H
 #define OVERSELL_LOADTEST_TESTBED_TESTBED_H
 
 #include "loadtest/cli/options.h"
 #include "loadtest/client/service_client.h"
 #include "loadtest/testbed/child.h"
+#include "lock/config.h"
 
 #include <limits.h>
 
@@ -21,6 +22,7 @@ struct lab_settings {
     int64_t product_limit;  /* orders of one product in the database at once; 0: any number */
     const char
         *servers; /* "private": a stack of our own; "environment": those that DATABASE_URL and its kin name */
+    const struct lock_config *addresses; /* instead of DATABASE_URL and its kin; NULL: those */
 };
 
 #define LAB_DEFAULTS                                                                                         \
@@ -36,9 +38,11 @@ struct lab {
     struct service_client *clients[INSTANCES_MAX];
     /* The rest is empty where the services were there before. */
     struct child services[INSTANCES_MAX];
-    char dir[PATH_MAX]; /* logs, port files and the stack; removed by lab_close */
-    bool own_stack;     /* there is a stack in DIR/stack */
-    bool stack_is_up;   /* and it came up as it should */
+    int64_t ports[INSTANCES_MAX]; /* 0: not started yet. A service that is started again keeps its port. */
+    char dir[PATH_MAX];           /* logs, port files and the stack; removed by lab_close */
+    char stack_dir[PATH_MAX];     /* the private stack's folder in DIR; "": there is no private stack */
+    bool stack_is_up;             /* and it came up as it should */
+    struct lock_config addresses; /* of the private stack's servers; the strings are never freed */
 };
 
 /* Checks what can be checked before anything is started; says on stderr what is wrong. */
@@ -51,10 +55,20 @@ bool lab_alive(struct lab *lab);
 /* Stops and removes all that lab_open has made, and nothing else. */
 void lab_close(struct lab *lab);
 
-/* The folder of the private stack, for `stack env --dir`; NULL if there is none. BUFFER of PATH_MAX bytes. */
-const char *lab_stack_dir(const struct lab *lab, char *buffer);
+/* How a service is started. */
+struct service_plan {
+    const char *const *words; /* of its command line, after those that every service gets; ended by NULL */
+    const char *const *env;   /* "NAME=value" added to its environment; ended by NULL; NULL: nothing */
+    const struct lock_config *addresses; /* of its servers; NULL: those in our environment */
+    int death_signal;                    /* what it gets should this process be killed */
+};
 
-/* What a service has written into its port file; false where it has not yet. */
-bool lab_read_port(const char *path, int64_t *ret_port);
+/* Starts service I, the first of them 0, which does not run. False, having said why on stderr. */
+bool lab_start_service(struct lab *lab, size_t i, const struct service_plan *plan);
+/* Waits until service I listens and is ready, and connects its client. False, having said why on stderr, with the tail of
+ * its log, unless it was an interrupt. */
+bool lab_await_service(struct lab *lab, size_t i);
+/* Sends SIGTERM to all services at once, also to those that are stopped by SIGSTOP, and waits for their ends. */
+void lab_stop_services(struct lab *lab);
 
 #endif

@@ -91,9 +91,9 @@ static bool nothing_to_come(struct site *site, const struct fault_log *log, int6
         struct books books = {0};
         if (log->changes[i].ended_us == 0)
             continue;
-        if (!service_client_audit(site->services[0].client, first + (int64_t)i, &books)) {
+        if (!service_client_audit(site->base.clients[0], first + (int64_t)i, &books)) {
             if (!interrupted())
-                complain("%s", service_client_error(site->services[0].client));
+                complain("%s", service_client_error(site->base.clients[0]));
             return false;
         }
         *ret_nothing = books.in_flight == 0;

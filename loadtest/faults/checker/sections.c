@@ -78,7 +78,7 @@ bool fault_sections_check(struct site *site, int64_t product, int64_t since_us, 
     struct section sections[FAULT_INSTANCES * TRACES_WANTED];
     size_t count = 0;
     for (int i = 0; i < FAULT_INSTANCES; i++) {
-        struct service_client *client = site->services[i].client;
+        struct service_client *client = site->base.clients[i];
         json_auto_t *answer = service_client_recent(client, product, TRACES_WANTED);
         if (!answer) {
             if (!interrupted())

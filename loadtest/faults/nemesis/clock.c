@@ -23,7 +23,7 @@ static const char *const MAJORITY[] = {"redis-1", "redis-2", "redis-3", NULL};
 bool site_set_clock(struct site *site, const char *name, int64_t seconds)
 {
     char path[PATH_MAX + 48];
-    snprintf(path, sizeof path, "%s/clock-%s", site->lab.dir, name);
+    snprintf(path, sizeof path, "%s/clock-%s", site->base.dir, name);
     int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     bool written = file >= 0 && pwrite(file, &seconds, sizeof seconds, 0) == sizeof seconds;
     if (!written)
@@ -36,21 +36,21 @@ bool site_set_clock(struct site *site, const char *name, int64_t seconds)
 bool clock_possible(struct site *site, char *ret_reason, size_t size)
 {
     char path[PATH_MAX];
-    return preload_find(path_of_clock, "clock", site->lab.dir, path, ret_reason, size);
+    return preload_find(path_of_clock, "clock", site->base.dir, path, ret_reason, size);
 }
 
 /* Each server with a clock of its own, or all with their own again. */
 static bool restart_with_clocks(struct fault_run *run, const char *const *names, bool shifted)
 {
     char shim[PATH_MAX], preload[PATH_MAX + 16], clock[PATH_MAX + 64], reason[REASON_SIZE];
-    if (!preload_find(path_of_clock, "clock", run->site->lab.dir, shim, reason, sizeof reason)) {
+    if (!preload_find(path_of_clock, "clock", run->site->base.dir, shim, reason, sizeof reason)) {
         complain("%s", reason);
         return false;
     }
     snprintf(preload, sizeof preload, "LD_PRELOAD=%s", shim);
     for (size_t i = 0; names[i]; i++) {
         const char *const env[] = {preload, clock, NULL};
-        snprintf(clock, sizeof clock, "OVERSELL_CLOCK=%s/clock-%s", run->site->lab.dir, names[i]);
+        snprintf(clock, sizeof clock, "OVERSELL_CLOCK=%s/clock-%s", run->site->base.dir, names[i]);
         if (!site_set_clock(run->site, names[i], 0))
             return false;
         (void)site_signal(run->site, names[i], SIGKILL);

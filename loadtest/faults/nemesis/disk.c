@@ -25,7 +25,7 @@
 
 static void path_of_disk_file(const struct site *site, char *ret_path)
 {
-    snprintf(ret_path, PATH_MAX + 48, "%s/disk-room", site->lab.dir);
+    snprintf(ret_path, PATH_MAX + 48, "%s/disk-room", site->base.dir);
 }
 
 /* PostgreSQL counts in the file. When we are root it runs as another user, who owns its folder, and gets the file. */
@@ -35,7 +35,7 @@ static bool give_to_postgres(const struct site *site, int file)
     struct stat status;
     if (geteuid() != 0)
         return true;
-    snprintf(folder, sizeof folder, "%s/postgres", site->stack_dir);
+    snprintf(folder, sizeof folder, "%s/postgres", site->base.stack_dir);
     return stat(folder, &status) == 0 && fchown(file, status.st_uid, status.st_gid) == 0;
 }
 
@@ -75,7 +75,7 @@ static bool await_refusal(struct site *site)
 static bool start_with_disk(struct site *site, int64_t *ret_ready_us)
 {
     char shim[PATH_MAX], preload[PATH_MAX + 16], room[PATH_MAX + 64], reason[REASON_SIZE];
-    if (!preload_find(path_of_disk, "full disk", site->lab.dir, shim, reason, sizeof reason)) {
+    if (!preload_find(path_of_disk, "full disk", site->base.dir, shim, reason, sizeof reason)) {
         complain("%s", reason);
         return false;
     }
@@ -88,11 +88,11 @@ static bool await_services(struct site *site)
 {
     int64_t end_us = monotonic_us() + (int64_t)SERVICES_MS * 1000;
     for (int i = 0; i < FAULT_INSTANCES; i++)
-        while (!service_client_ready(site->services[i].client)) {
+        while (!service_client_ready(site->base.clients[i])) {
             if (!sleep_unless_interrupted(POLL_MS))
                 return false;
             if (monotonic_us() > end_us) {
-                complain("%s", service_client_error(site->services[i].client));
+                complain("%s", service_client_error(site->base.clients[i]));
                 return false;
             }
         }
@@ -102,7 +102,7 @@ static bool await_services(struct site *site)
 bool disk_possible(struct site *site, char *ret_reason, size_t size)
 {
     char path[PATH_MAX];
-    return preload_find(path_of_disk, "full disk", site->lab.dir, path, ret_reason, size);
+    return preload_find(path_of_disk, "full disk", site->base.dir, path, ret_reason, size);
 }
 
 bool enter_disk_full(struct fault_run *run)

@@ -99,8 +99,9 @@ static bool hold_row(struct fault_run *run, struct db *holder, int64_t product)
 bool strike_redis_loses(struct fault_run *run)
 {
     size_t i = behind(run);
-    struct db *holder = i < run->count ? db_new(run->site->addresses.database_url, "oversell judge holds")
-                                       : NULL;
+    struct db *holder = i < run->count
+                            ? db_new(run->site->base.addresses.database_url, "oversell judge holds")
+                            : NULL;
     bool well = !holder || hold_row(run, holder, run->subjects[i].product);
     well = well && restart(run, (const char *[]){"redis", NULL}, 0);
     db_free(holder); /* which lets go of the row */
@@ -151,7 +152,7 @@ bool strike_redlock_restart(struct fault_run *run)
 /* Redlock's first server plays the replica of the one Redis; nothing else uses it here. */
 static bool replica_tell(struct fault_run *run, const char *command)
 {
-    if (redis_tell(run->site->addresses.redlock_urls, 0, "%s", command))
+    if (redis_tell(run->site->base.addresses.redlock_urls, 0, "%s", command))
         return true;
     complain("the replica refuses: %s", command);
     return false;
@@ -180,7 +181,7 @@ static bool restore_fences(struct fault_run *run)
             return false;
         }
         if (PQntuples(rows) == 1 &&
-            !redis_tell(run->site->addresses.redis_url, 0,
+            !redis_tell(run->site->base.addresses.redis_url, 0,
                         "SET redisson_lock_token:{oversell:lock:product:%" PRId64 "} %s", subject->product,
                         PQgetvalue(rows, 0, 0))) {
             complain("Redis refused to set the counter of a fencing token");
@@ -194,7 +195,7 @@ static bool restore_fences(struct fault_run *run)
 static bool await_replica(struct fault_run *run)
 {
     int64_t end_us = monotonic_us() + (int64_t)FOLLOWS_MS * 1000;
-    while (!redis_tell(run->site->addresses.redlock_urls, 0, "%s", SCRIPT_FOLLOWS)) {
+    while (!redis_tell(run->site->base.addresses.redlock_urls, 0, "%s", SCRIPT_FOLLOWS)) {
         if (monotonic_us() > end_us) {
             complain("the replica does not follow its master");
             return false;
@@ -210,17 +211,17 @@ bool before_failover(struct fault_run *run)
 {
     char password[128], text[REDIS_COMMAND_MAX];
     int port;
-    if (!redis_address(run->site->addresses.redis_url, 0, password, &port))
+    if (!redis_address(run->site->base.addresses.redis_url, 0, password, &port))
         return false;
     if (!leave_failover(run))
         return false;
     fault_free_locks(run); /* before the replica hears of those that the old master has kept */
     if (!restore_fences(run))
         return false;
-    proxy_aim(run->site->proxies[BACKEND_REDIS][0], port);
-    site_cut_proxies(run->site, 1 << BACKEND_REDIS);
+    proxy_aim(run->site->proxies[SERVER_REDIS][0], port);
+    site_cut_proxies(run->site, 1 << SERVER_REDIS);
     /* Since Redis 7 a master by default waits for more replicas before it syncs. */
-    (void)redis_tell(run->site->addresses.redis_url, 0, "CONFIG SET repl-diskless-sync-delay 0");
+    (void)redis_tell(run->site->base.addresses.redis_url, 0, "CONFIG SET repl-diskless-sync-delay 0");
     snprintf(text, sizeof text, "CONFIG SET masterauth %s", password);
     if (!replica_tell(run, text))
         return false;
@@ -234,14 +235,14 @@ bool strike_failover(struct fault_run *run)
 {
     char own[128], password[128], text[REDIS_COMMAND_MAX];
     int master, port;
-    if (!redis_address(run->site->addresses.redlock_urls, 0, own, &port) ||
-        !redis_address(run->site->addresses.redis_url, 0, password, &master) ||
+    if (!redis_address(run->site->base.addresses.redlock_urls, 0, own, &port) ||
+        !redis_address(run->site->base.addresses.redis_url, 0, password, &master) ||
         !site_signal(run->site, "redis", SIGKILL) || !replica_tell(run, "REPLICAOF NO ONE"))
         return false;
     snprintf(text, sizeof text, "CONFIG SET requirepass %s", password);
     if (!replica_tell(run, text))
         return false;
-    proxy_aim(run->site->proxies[BACKEND_REDIS][0], port);
-    site_cut_proxies(run->site, 1 << BACKEND_REDIS);
+    proxy_aim(run->site->proxies[SERVER_REDIS][0], port);
+    site_cut_proxies(run->site, 1 << SERVER_REDIS);
     return true;
 }

@@ -17,7 +17,7 @@ static unsigned turn(struct fault_run *run)
 {
     unsigned left = site_carrying(run->site);
     if (left == 0)
-        left = 1u << BACKEND_POSTGRES; /* which has shown nothing then */
+        left = 1u << SERVER_POSTGRES; /* which has shown nothing then */
     for (int64_t skip = run->cycle % __builtin_popcount(left); skip > 0; skip--)
         left &= left - 1; /* without its lowest bit */
     unsigned lowest = left & -left;

@@ -63,14 +63,14 @@ bool strike_postgres_immediate(struct fault_run *run)
 bool strike_commit_reply(struct fault_run *run)
 {
     static const char *const SENT[] = {"commit", "commit", "order_place_in_one"};
-    run->turned |= 1u << BACKEND_POSTGRES;
+    run->turned |= 1u << SERVER_POSTGRES;
     for (int i = 0; i < fault_strokes(run); i++) {
         struct proxy_rules rules = {.lose_reply_to = SENT[random_up_to(&run->random, 2)]};
-        site_set_proxies(run->site, 1 << BACKEND_POSTGRES, &rules);
+        site_set_proxies(run->site, 1 << SERVER_POSTGRES, &rules);
         if (!fault_rest_between_strokes(run))
             return false;
     }
-    site_set_proxies(run->site, 1 << BACKEND_POSTGRES, &(struct proxy_rules){0});
+    site_set_proxies(run->site, 1 << SERVER_POSTGRES, &(struct proxy_rules){0});
     run->ready_us = monotonic_us();
     return true;
 }
@@ -80,14 +80,14 @@ bool strike_commit_reply(struct fault_run *run)
 bool strike_commit_late(struct fault_run *run)
 {
     static const char *const SENT[] = {"commit", "commit", "order_place_in_one"};
-    run->turned |= 1u << BACKEND_POSTGRES;
+    run->turned |= 1u << SERVER_POSTGRES;
     for (int i = 0; i < fault_strokes(run); i++) {
         struct proxy_rules rules = {.lose_reply_to = SENT[random_up_to(&run->random, 2)], .held_ms = LATE_MS};
-        site_set_proxies(run->site, 1 << BACKEND_POSTGRES, &rules);
+        site_set_proxies(run->site, 1 << SERVER_POSTGRES, &rules);
         if (!fault_rest_between_strokes(run))
             return false;
     }
-    site_set_proxies(run->site, 1 << BACKEND_POSTGRES, &(struct proxy_rules){0});
+    site_set_proxies(run->site, 1 << SERVER_POSTGRES, &(struct proxy_rules){0});
     run->ready_us = monotonic_us();
     return sleep_unless_interrupted(LATE_MS);
 }

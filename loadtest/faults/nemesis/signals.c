@@ -11,7 +11,7 @@
 /* The other one must take over. */
 bool strike_kill(struct fault_run *run)
 {
-    if (child_ended(&run->site->services[run->victim].child))
+    if (child_ended(&run->site->base.services[run->victim]))
         fault_note_end(run, run->victim, "nobody had ended");
     site_kill_service(run->site, run->victim);
     return site_start_service(run->site, run->victim);
@@ -20,8 +20,8 @@ bool strike_kill(struct fault_run *run)
 /* It ends by itself, well, and soon after its orders' deadline at the latest. */
 bool strike_terminate(struct fault_run *run)
 {
-    struct child *child = &run->site->services[run->victim].child;
-    site_signal_service(run->site, run->victim, SIGTERM);
+    struct child *child = &run->site->base.services[run->victim];
+    child_signal(&run->site->base.services[run->victim], SIGTERM);
     if (!child_wait(child, ENDS_MS, true)) {
         if (!interrupted())
             complain("service-%d does not end when it is told to", run->victim + 1);
@@ -35,12 +35,12 @@ bool strike_terminate(struct fault_run *run)
 /* Twice as long as its leases, from the moment in which it has read. */
 bool strike_pause(struct fault_run *run)
 {
-    site_signal_service(run->site, run->victim, SIGSTOP);
+    child_signal(&run->site->base.services[run->victim], SIGSTOP);
     return sleep_unless_interrupted(run->fault->ttl_ms + random_up_to(&run->random, run->fault->ttl_ms));
 }
 
 bool after_pause(struct fault_run *run)
 {
-    site_signal_service(run->site, run->victim, SIGCONT);
+    child_signal(&run->site->base.services[run->victim], SIGCONT);
     return true;
 }

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
-#include "loadtest/testbed/addresses.h"
 #include "loadtest/testbed/paths.h"
 
 #include <inttypes.h>
@@ -15,21 +14,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define SERVICE_UP_MS 60000
 #define SERVICE_DOWN_MS 60000
 #define POLL_MS 10
-#define TAIL_LINES 15
 #define DB_PATIENCE_US INT64_C(30000000)
 #define FILES 8192
 #define WORKERS "48" /* an order of every strategy at the same time */
 /* Two services whose workers each have a session of their own, and one for every lock of theirs in the database. */
 #define SESSIONS "700"
-
-static const char *const VARIABLES[BACKENDS] = {
-    [BACKEND_POSTGRES] = "DATABASE_URL", [BACKEND_REDIS] = "REDIS_URL",
-    [BACKEND_REDLOCK] = "REDLOCK_URLS",  [BACKEND_ZOOKEEPER] = "ZOOKEEPER_CONNECT",
-    [BACKEND_ETCD] = "ETCD_ENDPOINTS",   [BACKEND_HTTP] = NULL,
-};
 
 /* ---- the database -------------------------------------------------------------------------------------- */
 
@@ -49,149 +40,77 @@ struct db *site_db(struct site *site)
 
 /* ---- the services -------------------------------------------------------------------------------------- */
 
-static const char *address_of(const struct site *site, enum backend backend)
+static const char *address_of(const struct site *site, int server)
 {
-    const char *direct[BACKENDS] = {
-        [BACKEND_POSTGRES] = site->addresses.database_url,
-        [BACKEND_REDIS] = site->addresses.redis_url,
-        [BACKEND_REDLOCK] = site->addresses.redlock_urls,
-        [BACKEND_ZOOKEEPER] = site->addresses.zookeeper_connect,
-        [BACKEND_ETCD] = site->addresses.etcd_endpoints,
-        [BACKEND_HTTP] = "",
-    };
-    return direct[backend];
+    struct lock_config addresses = site->base.addresses;
+    return *server_address(&addresses, (enum stack_server)server);
 }
 
-/* As service I is to reach it. */
-static const char *address_for(const struct site *site, enum backend backend, int i)
+static bool launch(struct site *site, int i)
 {
-    bool direct = !site->proxied_addresses[backend] || (site->plan.proxied_one && i > 0);
-    return direct ? address_of(site, backend) : site->proxied_addresses[backend];
-}
-
-static bool launch(struct site *site, int i, const char *port_file, const char *log)
-{
-    struct site_service *service = &site->services[i];
-    char program[PATH_MAX], listen[40], name[24], ttl[24], wait[24], order[24], text[BACKENDS][1024];
-    const char *env[BACKENDS + 5] = {"ADMIN_TOKEN", "ADMIN_TOKEN_FILE", "LOCK_DATABASE_URL"};
-    char shim[PATH_MAX], preload[PATH_MAX + 16], clock[PATH_MAX + 48];
-    size_t count = 3;
-    if (!path_of_service(program))
-        return false;
-    for (int backend = 0; backend < BACKENDS; backend++) {
-        if (!VARIABLES[backend])
-            continue;
-        snprintf(text[backend], sizeof text[backend], "%s=%s", VARIABLES[backend],
-                 address_for(site, (enum backend)backend, i));
-        env[count++] = text[backend];
-    }
+    char ttl[24], wait[24], order[24], shim[PATH_MAX], preload[PATH_MAX + 16], clock[PATH_MAX + 48];
+    const char *env[] = {NULL, NULL, NULL};
+    struct lock_config addresses = site->base.addresses;
+    for (int server = 0; server < STACK_SERVERS; server++)
+        if (site->proxied_addresses[server] && !(site->plan.proxied_one && i > 0))
+            *server_address(&addresses, (enum stack_server)server) = site->proxied_addresses[server];
     if (site->plan.clocks && path_of_clock(shim)) { /* without one the fault is not possible, and says so */
         snprintf(preload, sizeof preload, "LD_PRELOAD=%s", shim);
-        snprintf(clock, sizeof clock, "OVERSELL_CLOCK=%s/clock-service-%d", site->lab.dir, i + 1);
-        env[count++] = preload;
-        env[count++] = clock;
+        snprintf(clock, sizeof clock, "OVERSELL_CLOCK=%s/clock-service-%d", site->base.dir, i + 1);
+        env[0] = preload;
+        env[1] = clock;
     }
-    snprintf(listen, sizeof listen, "127.0.0.1:%" PRId64, service->port);
-    snprintf(name, sizeof name, "service-%d", i + 1);
     snprintf(ttl, sizeof ttl, "%" PRId64, site->plan.ttl_ms);
     snprintf(wait, sizeof wait, "%" PRId64, site->plan.wait_ms);
     snprintf(order, sizeof order, "%" PRId64, site->plan.order_ms);
-    const char *argv[] = {
-        program, "--listen",           listen,  "--port-file",   port_file, "--instance",
-        name,    "--workers",          WORKERS, "--lock-ttl-ms", ttl,       "--lock-wait-ms",
-        wait,    "--order-timeout-ms", order,   "--log-level",   "error",   NULL};
-    struct child_plan plan = {.argv = argv, .env = env, .log = log, .death_signal = SIGKILL};
-    return child_start(&plan, &service->child);
-}
-
-/* Notes where it listens, and opens what talks to it. */
-static bool meet(struct site_service *service, int64_t port)
-{
-    char url[64];
-    snprintf(url, sizeof url, "http://127.0.0.1:%" PRId64, port);
-    service_client_close(service->client);
-    service->port = port;
-    service->client = service_client_open(url, NULL);
-    return service->client;
+    const struct service_plan plan = {
+        .words = (const char *[]){"--workers", WORKERS, "--lock-ttl-ms", ttl, "--lock-wait-ms", wait,
+                                  "--order-timeout-ms", order, "--log-level", "error", NULL},
+        .env = env,
+        .addresses = &addresses,
+        .death_signal = SIGKILL, /* SIGTERM would not end one that SIGSTOP has stopped */
+    };
+    return lab_start_service(&site->base, (size_t)i, &plan) && lab_await_service(&site->base, (size_t)i);
 }
 
 /* Where clients find it from now on. They may be reading that, so what stays the same is not written again. */
 static void tell_clients(struct site *site, int i)
 {
-    struct site_service *service = &site->services[i];
     struct proxy *proxy = site->proxies[BACKEND_HTTP][i];
+    int port = (int)site->base.ports[i];
     char url[64];
     if (proxy)
-        proxy_aim(proxy, (int)service->port);
-    snprintf(url, sizeof url, "http://127.0.0.1:%d", proxy ? proxy_port(proxy) : (int)service->port);
-    if (strcmp(url, service->url) != 0)
-        memcpy(service->url, url, sizeof service->url);
+        proxy_aim(proxy, port);
+    snprintf(url, sizeof url, "http://127.0.0.1:%d", proxy ? proxy_port(proxy) : port);
+    if (strcmp(url, site->urls[i]) != 0)
+        memcpy(site->urls[i], url, sizeof site->urls[i]);
 }
 
 bool site_start_service(struct site *site, int i)
 {
-    struct site_service *service = &site->services[i];
-    char port_file[PATH_MAX + 40], log[PATH_MAX + 40];
-    int64_t port, end_us = monotonic_us() + (int64_t)SERVICE_UP_MS * 1000;
-    bool met = false;
-    snprintf(port_file, sizeof port_file, "%s/service-%d.port", site->lab.dir, i + 1);
-    snprintf(log, sizeof log, "%s/service-%d.log", site->lab.dir, i + 1);
-    (void)unlink(port_file);
-    if (!launch(site, i, port_file, log)) {
-        complain("cannot start a service");
+    if (!launch(site, i))
         return false;
-    }
-    while (monotonic_us() < end_us && sleep_unless_interrupted(POLL_MS) && !child_ended(&service->child)) {
-        if (!met && lab_read_port(port_file, &port))
-            met = meet(service, port);
-        if (met && service_client_ready(service->client)) {
-            tell_clients(site, i);
-            return true;
-        }
-    }
-    if (interrupted())
-        return false;
-    char status[64];
-    complain("service-%d %s", i + 1,
-             service->child.pid == 0 ? child_status_text(&service->child, status)
-             : service->client       ? service_client_error(service->client)
-                                     : "does not listen");
-    print_log_tail(log, TAIL_LINES);
-    return false;
-}
-
-void site_signal_service(struct site *site, int i, int signal_number)
-{
-    child_signal(&site->services[i].child, signal_number);
+    tell_clients(site, i);
+    return true;
 }
 
 void site_kill_service(struct site *site, int i)
 {
-    child_signal(&site->services[i].child, SIGKILL);
-    (void)child_wait(&site->services[i].child, SERVICE_DOWN_MS, false);
+    child_signal(&site->base.services[i], SIGKILL);
+    (void)child_wait(&site->base.services[i], SERVICE_DOWN_MS, false);
 }
 
 bool site_mend_services(struct site *site)
 {
     for (int i = 0; i < FAULT_INSTANCES; i++)
-        if (child_ended(&site->services[i].child) && !site_start_service(site, i))
+        if (child_ended(&site->base.services[i]) && !site_start_service(site, i))
             return false;
     return true;
 }
 
-static void end_services(struct site *site)
-{
-    for (int i = 0; i < FAULT_INSTANCES; i++)
-        site_signal_service(site, i, SIGCONT);
-    for (int i = 0; i < FAULT_INSTANCES; i++)
-        site_signal_service(site, i, SIGTERM); /* all at once, so that they drain side by side */
-    for (int i = 0; i < FAULT_INSTANCES; i++)
-        child_stop(&site->services[i].child, SERVICE_DOWN_MS);
-}
-
 bool site_set(struct site *site, int i, int64_t think_ms)
 {
-    struct service_client *client = site->services[i].client;
+    struct service_client *client = site->base.clients[i];
     if (service_client_switch(client, 0, "atomic-decrement", think_ms, SAME_LOCK_WAIT))
         return true;
     if (!interrupted())
@@ -208,16 +127,18 @@ static void close_proxies(struct site *site)
             proxy_close(site->proxies[backend][i]);
             site->proxies[backend][i] = NULL;
         }
-        free(site->proxied_addresses[backend]);
-        site->proxied_addresses[backend] = NULL;
+    }
+    for (int server = 0; server < STACK_SERVERS; server++) {
+        free(site->proxied_addresses[server]);
+        site->proxied_addresses[server] = NULL;
     }
 }
 
 /* Puts a proxy before each server of an address, or of several with commas between, and writes theirs in its place. */
-static bool stand_before(struct site *site, enum backend backend)
+static bool stand_before(struct site *site, enum stack_server server)
 {
     static const char HOST[] = "127.0.0.1:";
-    const char *rest = address_of(site, backend), *at;
+    const char *rest = address_of(site, (int)server), *at;
     char *text = NULL;
     size_t size, count = 0;
     FILE *out = open_memstream(&text, &size);
@@ -228,7 +149,7 @@ static bool stand_before(struct site *site, enum backend backend)
         well = proxy;
         if (!proxy)
             break;
-        site->proxies[backend][count++] = proxy;
+        site->proxies[server][count++] = proxy;
         fprintf(out, "%.*s%d", (int)(at - rest), rest, proxy_port(proxy));
         rest = at + strspn(at, "0123456789");
     }
@@ -236,10 +157,10 @@ static bool stand_before(struct site *site, enum backend backend)
         fputs(rest, out);
     if (!out || fclose(out) != 0 || !well) {
         free(text);
-        complain("cannot put a proxy before %s", VARIABLES[backend]);
+        complain("cannot put a proxy before %s", server_variable(server));
         return false;
     }
-    site->proxied_addresses[backend] = text;
+    site->proxied_addresses[server] = text;
     return true;
 }
 
@@ -261,9 +182,9 @@ static bool open_proxies(struct site *site, unsigned proxied)
 {
     if (proxied && !may_open_files())
         return false;
-    for (int backend = 0; backend < BACKEND_HTTP; backend++)
-        if ((proxied & 1u << backend) && *address_of(site, (enum backend)backend) &&
-            !stand_before(site, (enum backend)backend))
+    for (int server = 0; server < STACK_SERVERS; server++)
+        if ((proxied & 1u << server) && *address_of(site, server) &&
+            !stand_before(site, (enum stack_server)server))
             return false;
     for (int i = 0; (proxied & 1u << BACKEND_HTTP) && i < FAULT_INSTANCES; i++)
         if (!(site->proxies[BACKEND_HTTP][i] = proxy_open(0)))
@@ -314,7 +235,7 @@ unsigned site_acted(const struct site *site)
 
 bool site_arrange(struct site *site, const struct site_plan *plan)
 {
-    end_services(site);
+    lab_stop_services(&site->base);
     close_proxies(site);
     site->plan = *plan;
     if (!open_proxies(site, plan->proxied))
@@ -334,16 +255,17 @@ bool site_open(const char *list, struct site *ret_site)
 {
     *ret_site = (struct site){0};
     struct lab_settings settings = {.database = true, .strategies = list, .servers = "private"};
-    /* For every start of the private stack by this process: its own setting is for two services of an ordinary size. */
-    if (setenv("OVERSELL_MAX_CONNECTIONS", SESSIONS, 1) != 0) {
+    /* For every start of the private stack by this process: its own setting is for two services of an ordinary size. Orders
+     * name their strategy without an admin token. */
+    if (setenv("OVERSELL_MAX_CONNECTIONS", SESSIONS, 1) != 0 || unsetenv("ADMIN_TOKEN") != 0) {
         complain("out of memory");
         return false;
     }
-    if (!lab_open(&settings, &ret_site->lab))
+    if (!lab_open(&settings, &ret_site->base))
         return false;
-    if (lab_stack_dir(&ret_site->lab, ret_site->stack_dir) &&
-        addresses_read(&ret_site->lab, &ret_site->addresses) &&
-        (ret_site->db = db_new(ret_site->addresses.database_url, "oversell judge")) && site_db(ret_site))
+    ret_site->base.count = FAULT_INSTANCES;
+    ret_site->db = db_new(ret_site->base.addresses.database_url, "oversell judge");
+    if (ret_site->db && site_db(ret_site))
         return true;
     site_close(ret_site);
     return false;
@@ -351,11 +273,9 @@ bool site_open(const char *list, struct site *ret_site)
 
 void site_close(struct site *site)
 {
-    end_services(site);
-    for (int i = 0; i < FAULT_INSTANCES; i++)
-        service_client_close(site->services[i].client);
+    lab_stop_services(&site->base);
     close_proxies(site);
     db_free(site->db);
-    lab_close(&site->lab);
+    lab_close(&site->base);
     *site = (struct site){0};
 }

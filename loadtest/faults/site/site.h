@@ -4,23 +4,13 @@
 #define OVERSELL_LOADTEST_FAULTS_SITE_SITE_H
 
 #include "db/postgres/connection.h"
-#include "loadtest/client/service_client.h"
 #include "loadtest/faults/site/clients.h"
 #include "loadtest/faults/site/proxy.h"
-#include "loadtest/testbed/child.h"
+#include "loadtest/testbed/servers.h"
 #include "loadtest/testbed/testbed.h"
-#include "lock/config.h"
 
-/* What a proxy can stand before. */
-enum backend {
-    BACKEND_POSTGRES,
-    BACKEND_REDIS,
-    BACKEND_REDLOCK,
-    BACKEND_ZOOKEEPER,
-    BACKEND_ETCD,
-    BACKEND_HTTP,
-    BACKENDS
-};
+/* What a proxy can stand before: the stack's servers (enum stack_server), and the services. */
+enum { BACKEND_HTTP = STACK_SERVERS, BACKENDS };
 enum { BEFORE_NONE = 0, BEFORE_ALL = (1 << BACKENDS) - 1, SERVERS_OF_A_KIND = 5 };
 
 /* How the services are started. Times in ms. */
@@ -31,21 +21,12 @@ struct site_plan {
     bool clocks;      /* each has a clock that site_set_clock sets */
 };
 
-struct site_service {
-    struct child child;
-    struct service_client *client; /* past the proxy */
-    char url[64];                  /* what clients are told */
-    int64_t port;                  /* 0: not started yet; then it stays */
-};
-
 struct site {
-    struct lab lab;
-    char stack_dir[PATH_MAX];
-    struct lock_config addresses; /* of the servers themselves */
+    struct lab base; /* its services and clients are past the proxies */
     struct site_plan plan;
-    struct site_service services[FAULT_INSTANCES];
+    char urls[FAULT_INSTANCES][64];                     /* what clients are told */
     struct proxy *proxies[BACKENDS][SERVERS_OF_A_KIND]; /* NULL: none */
-    char *proxied_addresses[BACKENDS];                  /* NULL: as they are */
+    char *proxied_addresses[STACK_SERVERS];             /* NULL: as they are */
     struct db *db;
 };
 
@@ -59,7 +40,6 @@ bool site_arrange(struct site *site, const struct site_plan *plan);
 bool site_start_service(struct site *site, int i);
 /* The same for those that have ended. */
 bool site_mend_services(struct site *site);
-void site_signal_service(struct site *site, int i, int signal_number);
 /* Kills it and waits for its end. */
 void site_kill_service(struct site *site, int i);
 /* Orders of a service think for so long, under every strategy. False, having said why. */
@@ -77,13 +57,13 @@ void site_cut_proxies(struct site *site, unsigned before);
 unsigned site_carrying(const struct site *site);
 unsigned site_acted(const struct site *site);
 
-/* Runs `stack up` for the servers named ("redis", "postgres", …), with more for their environment (NULL: none). */
+/* stack_run for the servers named ("redis", "postgres", …), with more for their environment (NULL: none). */
 bool site_up(struct site *site, const char *const *names, const char *const *env);
+bool site_down(struct site *site, const char *const *names);
 /* As site_up for PostgreSQL; *ret_ready_us is when it first took a session. */
 bool site_up_postgres(struct site *site, const char *const *env, int64_t *ret_ready_us);
 /* When PostgreSQL takes sessions; 0 where it does not come back. */
 int64_t site_await_postgres(struct site *site);
-bool site_down(struct site *site, const char *const *names);
 /* Sends a signal to a server's main process; false where it does not run. */
 bool site_signal(struct site *site, const char *name, int signal_number);
 
