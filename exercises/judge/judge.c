@@ -136,13 +136,14 @@ struct addresses {
     const char *variables[4];
 };
 
-static bool find_addresses(struct lab *lab, const struct judge_settings *settings, struct addresses *ret)
+static bool find_addresses(struct testbed *testbed, const struct judge_settings *settings,
+                           struct addresses *ret)
 {
     bool private = strcmp(settings->servers, "private") == 0;
     struct lock_config found = {.database_url = getenv("DATABASE_URL"), .redis_url = getenv("REDIS_URL")};
     if (private) {
-        found = lab->addresses;
-        (void)server_is_up(lab, &redis_server, ret->missing, sizeof ret->missing);
+        found = testbed->addresses;
+        (void)server_is_up(testbed, &redis_server, ret->missing, sizeof ret->missing);
     } else if (!found.redis_url || !*found.redis_url)
         snprintf(ret->missing, sizeof ret->missing, "there is no REDIS_URL");
     snprintf(ret->database, sizeof ret->database, "DATABASE_URL=%s", found.database_url);
@@ -206,25 +207,25 @@ static void run_checks(const struct task *task, const struct judge_settings *set
 static int judge(const struct task *task, const struct judge_settings *settings)
 {
     static struct result results[CHECKS_MAX];
-    struct lab_settings place = {
+    struct testbed_settings place = {
         .servers = settings->servers, .database = true, .strategies = task->redis ? redis_lock.name : NULL};
     struct addresses where = {0};
-    struct lab lab;
+    struct testbed testbed;
     char path[PATH_MAX];
     path_in(settings->build, "results.json", path);
     (void)unlink(path); /* of an earlier run */
     printf("%s: %s\n\n", task->name, task->title);
     if (!is_built(settings, path))
         return JUDGED;
-    if (!lab_settings_valid(&place))
+    if (!testbed_settings_valid(&place))
         return MISUSED;
     interrupt_watch();
-    if (!lab_open(&place, &lab))
+    if (!testbed_open(&place, &testbed))
         return interrupted() ? 128 + interrupted() : NOT_JUDGED;
-    bool found = find_addresses(&lab, settings, &where);
+    bool found = find_addresses(&testbed, settings, &where);
     if (found)
         run_checks(task, settings, &where, results);
-    lab_close(&lab);
+    testbed_close(&testbed);
     if (!found || interrupted())
         return interrupted() ? 128 + interrupted() : NOT_JUDGED;
     if (!verdict_print_sum(task, results) && settings->hint > 0)

@@ -112,10 +112,10 @@ static bool make_products(struct stage *stage)
 
 bool stage_open(struct stage *stage)
 {
-    struct lab_settings settings = LAB_DEFAULTS;
+    struct testbed_settings settings = TESTBED_DEFAULTS;
     settings.instances = stage->has_shop ? 1 : 0;
     settings.strategies = stage->locks; /* which their strategies are called after */
-    if (!lab_open(&settings, &stage->base))
+    if (!testbed_open(&settings, &stage->base))
         return false;
     bool well = true;
     lock_configure(&stage->base.addresses);
@@ -132,26 +132,26 @@ void stage_close(struct stage *stage)
 {
     db_free(stage->db);
     stage->db = NULL;
-    lab_close(&stage->base);
+    testbed_close(&stage->base);
 }
 
 /* ---- the service ---------------------------------------------------------------------------------------------- */
 
 /* A service of its own for one measurement: what the last one left in its memory is of no account. */
 static bool open_service(const struct stage *stage, int64_t workers, int64_t product_limit,
-                         const char *strategy, struct lab *ret_lab)
+                         const char *strategy, struct testbed *ret_lab)
 {
-    const struct lab_settings settings = {.instances = 1,
-                                          .workers = workers,
-                                          .product_limit = product_limit,
-                                          .servers = "environment",
-                                          .addresses = &stage->base.addresses};
-    if (!lab_open(&settings, ret_lab))
+    const struct testbed_settings settings = {.instances = 1,
+                                              .workers = workers,
+                                              .product_limit = product_limit,
+                                              .servers = "environment",
+                                              .addresses = &stage->base.addresses};
+    if (!testbed_open(&settings, ret_lab))
         return false;
     if (!strategy || service_client_switch(ret_lab->clients[0], 0, strategy, 0, SAME_LOCK_WAIT))
         return true;
     complain("%s", service_client_error(ret_lab->clients[0]));
-    lab_close(ret_lab);
+    testbed_close(ret_lab);
     return false;
 }
 
@@ -182,11 +182,11 @@ static double answers_per_s(const struct load_result *result, enum counted count
 }
 
 /* All orders are written, and the books balance. */
-static bool await_written(struct stage *stage, struct lab *lab, int64_t product)
+static bool await_written(struct stage *stage, struct testbed *testbed, int64_t product)
 {
     struct books books;
     int64_t begun_us = monotonic_us();
-    if (!settled_books(lab, product, &books))
+    if (!settled_books(testbed, product, &books))
         return false;
     stage->written_s = (double)(monotonic_us() - begun_us) / 1e6;
     if (books.balanced)
@@ -198,7 +198,7 @@ static bool await_written(struct stage *stage, struct lab *lab, int64_t product)
 }
 
 /* Starts what plays open pages; it ends with child_stop. */
-static bool open_pages(const struct lab *lab, int64_t pages, int64_t product, struct child *ret_child)
+static bool open_pages(const struct testbed *testbed, int64_t pages, int64_t product, struct child *ret_child)
 {
     char script[PATH_MAX], connections[24], product_env[48];
     if (!path_of_pages_lua(script))
@@ -207,7 +207,7 @@ static bool open_pages(const struct lab *lab, int64_t pages, int64_t product, st
     snprintf(product_env, sizeof product_env, "PAGES_PRODUCT=%" PRId64, product);
     const struct child_plan plan = {
         .argv = (const char *[]){"wrk", "--threads", "1", "--connections", connections, "--duration", "24h",
-                                 "--script", script, service_client_url(lab->clients[0]), NULL},
+                                 "--script", script, service_client_url(testbed->clients[0]), NULL},
         .env = (const char *[]){product_env, NULL},
         .death_signal = SIGKILL,
     };
@@ -218,10 +218,11 @@ static bool open_pages(const struct lab *lab, int64_t pages, int64_t product, st
 }
 
 /* How wrk sends this load, so many requests of it. */
-static struct load warm_up_of(const struct stage *stage, struct lab *lab, const struct service_load *load)
+static struct load warm_up_of(const struct stage *stage, struct testbed *testbed,
+                              const struct service_load *load)
 {
     return (struct load){
-        .lab = lab,
+        .testbed = testbed,
         .path = load->path,
         .connections = load->connections ? load->connections : stage->connections,
         .quantity = 1,
@@ -232,25 +233,27 @@ static struct load warm_up_of(const struct stage *stage, struct lab *lab, const 
     };
 }
 
-static bool drive(struct stage *stage, struct lab *lab, const struct service_load *load, double *ret_per_s)
+static bool drive(struct stage *stage, struct testbed *testbed, const struct service_load *load,
+                  double *ret_per_s)
 {
-    struct load wrk = warm_up_of(stage, lab, load);
+    struct load wrk = warm_up_of(stage, testbed, load);
     struct load_result warm_up, result;
     struct child recorder = {0}, pages = {0};
-    if (!load_run(&wrk, &warm_up) || (load->pages > 0 && !open_pages(lab, load->pages, load->first, &pages)))
+    if (!load_run(&wrk, &warm_up) ||
+        (load->pages > 0 && !open_pages(testbed, load->pages, load->first, &pages)))
         return false;
     wrk.requests = 0;
     wrk.window_ms = load->seconds * 1000;
     wrk.progress = show_load;
     wrk.context = stage;
-    if (stage->profile && !profile_start(lab->services[0].pid, lab->dir, &recorder)) {
+    if (stage->profile && !profile_start(testbed->services[0].pid, testbed->dir, &recorder)) {
         child_stop(&pages, 0);
         return false;
     }
     bool ran = load_run(&wrk, &result);
     child_stop(&pages, 0);
     if (stage->profile)
-        ran = profile_end(&recorder, lab->dir, stage->profile) && ran;
+        ran = profile_end(&recorder, testbed->dir, stage->profile) && ran;
     if (!ran)
         return false;
 
@@ -262,23 +265,23 @@ static bool drive(struct stage *stage, struct lab *lab, const struct service_loa
         return false;
     }
     *ret_per_s = answers_per_s(&result, load->counted);
-    if (load->kind && !await_written(stage, lab, load->first))
+    if (load->kind && !await_written(stage, testbed, load->first))
         return false;
     return books_are_right(stage, "wrk", warm_up.answers.created + result.answers.created);
 }
 
 bool stage_service(struct stage *stage, const struct service_load *load, double *ret_per_s)
 {
-    struct lab lab;
+    struct testbed testbed;
     progress_label(stage->progress, "the service, %s", load->path ? load->path : load->strategy);
     if (!refresh(stage, load->stock) ||
-        !open_service(stage, load->workers, load->product_limit, load->strategy, &lab))
+        !open_service(stage, load->workers, load->product_limit, load->strategy, &testbed))
         return false;
-    bool well = !load->kind || service_client_reset(lab.clients[0], load->first, load->stock, load->kind);
+    bool well = !load->kind || service_client_reset(testbed.clients[0], load->first, load->stock, load->kind);
     if (!well)
-        complain("%s", service_client_error(lab.clients[0]));
-    well = well && drive(stage, &lab, load, ret_per_s);
-    lab_close(&lab);
+        complain("%s", service_client_error(testbed.clients[0]));
+    well = well && drive(stage, &testbed, load, ret_per_s);
+    testbed_close(&testbed);
     progress_step_done(stage->progress);
     return well;
 }
@@ -286,20 +289,21 @@ bool stage_service(struct stage *stage, const struct service_load *load, double 
 /* ---- what an order calls --------------------------------------------------------------------------------------- */
 
 /* Sends the orders that count, and counts. */
-static bool count_calls(struct stage *stage, struct lab *lab, const struct service_load *load, int64_t orders,
-                        struct order_calls *ret_calls)
+static bool count_calls(struct stage *stage, struct testbed *testbed, const struct service_load *load,
+                        int64_t orders, struct order_calls *ret_calls)
 {
-    struct load wrk = warm_up_of(stage, lab, load);
+    struct load wrk = warm_up_of(stage, testbed, load);
     struct load_result result;
     struct child counter = {0};
     struct scrape before, after, gained;
     int64_t system_calls;
     wrk.requests = orders;
-    if (!scrape_all(lab, load->strategy, &before) || !calls_start(lab->services[0].pid, lab->dir, &counter))
+    if (!scrape_all(testbed, load->strategy, &before) ||
+        !calls_start(testbed->services[0].pid, testbed->dir, &counter))
         return false;
     bool ran = load_run(&wrk, &result);
-    ran = calls_end(&counter, lab->dir, &system_calls) && ran;
-    if (!ran || !scrape_all(lab, load->strategy, &after))
+    ran = calls_end(&counter, testbed->dir, &system_calls) && ran;
+    if (!ran || !scrape_all(testbed, load->strategy, &after))
         return false;
     scrape_difference(&before, &after, &gained);
     ret_calls->system_calls = (double)system_calls / (double)orders;
@@ -311,22 +315,22 @@ static bool count_calls(struct stage *stage, struct lab *lab, const struct servi
 static bool one_life(struct stage *stage, const struct service_load *load, int64_t orders,
                      struct order_calls *ret_calls, int64_t *ret_allocations)
 {
-    struct lab lab;
+    struct testbed testbed;
     struct load_result warm_up;
     char log[PATH_MAX + 24];
     if (!refresh(stage, load->stock) || !allocations_count_begin())
         return false;
-    bool opened = open_service(stage, load->workers, load->product_limit, load->strategy, &lab);
+    bool opened = open_service(stage, load->workers, load->product_limit, load->strategy, &testbed);
     allocations_count_end();
     if (!opened)
         return false;
-    const struct load wrk = warm_up_of(stage, &lab, load);
+    const struct load wrk = warm_up_of(stage, &testbed, load);
     bool well = load_run(&wrk, &warm_up) &&
-                (orders == 0 || count_calls(stage, &lab, load, orders, ret_calls));
-    child_stop(&lab.services[0], END_MS);
-    snprintf(log, sizeof log, "%s/service-1.log", lab.dir);
+                (orders == 0 || count_calls(stage, &testbed, load, orders, ret_calls));
+    child_stop(&testbed.services[0], END_MS);
+    snprintf(log, sizeof log, "%s/service-1.log", testbed.dir);
     well = well && allocations_read(log, ret_allocations);
-    lab_close(&lab);
+    testbed_close(&testbed);
     return well && books_are_right(stage, "wrk", WARM_UP_ORDERS + orders);
 }
 
@@ -345,12 +349,12 @@ bool stage_calls(struct stage *stage, const struct service_load *load, int64_t o
 
 bool stage_get(struct stage *stage, const char *path, double *ret_per_s)
 {
-    struct lab lab;
+    struct testbed testbed;
     char url[300], seconds[24], connections[24];
     progress_label(stage->progress, "the service, GET %s", path);
-    if (!refresh(stage, 0) || !open_service(stage, 0, 0, NULL, &lab))
+    if (!refresh(stage, 0) || !open_service(stage, 0, 0, NULL, &testbed))
         return false;
-    snprintf(url, sizeof url, "%s%s", service_client_url(lab.clients[0]), path);
+    snprintf(url, sizeof url, "%s%s", service_client_url(testbed.clients[0]), path);
     snprintf(seconds, sizeof seconds, "%" PRId64 "s", stage->seconds);
     snprintf(connections, sizeof connections, "%" PRId64, stage->connections);
     const struct child_plan plan = {
@@ -359,7 +363,7 @@ bool stage_get(struct stage *stage, const char *path, double *ret_per_s)
         .death_signal = SIGKILL,
     };
     char *report = child_output(plan, stage->seconds * 1000 + WRK_EXTRA_MS, TEXT_MAX);
-    lab_close(&lab);
+    testbed_close(&testbed);
     const char *rate = report ? strstr(report, "Requests/sec:") : NULL;
     bool well = rate && !strstr(report, "Non-2xx") && sscanf(rate, "Requests/sec: %lf", ret_per_s) == 1;
     if (!well && !interrupted())
@@ -398,14 +402,14 @@ bool stage_pgbench(struct stage *stage, const struct script *script, int64_t fir
 
 bool stage_memory(struct stage *stage, int64_t connections, double *ret_mib)
 {
-    struct lab lab;
+    struct testbed testbed;
     progress_label(stage->progress, "the service, %" PRId64 " connections open", connections);
-    if (!refresh(stage, AMPLE_STOCK) || !open_service(stage, 0, 0, NULL, &lab))
+    if (!refresh(stage, AMPLE_STOCK) || !open_service(stage, 0, 0, NULL, &testbed))
         return false;
-    bool well = memory_with_connections(service_client_url(lab.clients[0]), lab.services[0].pid, HOT_PRODUCT,
-                                        connections, MEMORY_ORDERS, ret_mib) &&
+    bool well = memory_with_connections(service_client_url(testbed.clients[0]), testbed.services[0].pid,
+                                        HOT_PRODUCT, connections, MEMORY_ORDERS, ret_mib) &&
                 books_are_right(stage, "the client", connections * MEMORY_ORDERS);
-    lab_close(&lab);
+    testbed_close(&testbed);
     progress_step_done(stage->progress);
     return well;
 }

@@ -17,7 +17,7 @@
 struct stage {
     bool has_shop;       /* set before stage_open: PostgreSQL and the products are needed … */
     const char *locks;   /* … and the servers of these locks, names with commas between; NULL: none */
-    struct lab base;     /* the stack; for the shop with a service on it that has made the schema and rests */
+    struct testbed base; /* the stack; for the shop with a service on it that has made the schema and rests */
     struct db *db;       /* the shop's; NULL where there is none */
     int64_t seconds;     /* of each measurement */
     int64_t connections; /* of wrk, where nothing else is said */

@@ -6,27 +6,27 @@
 #include "loadtest/cli/selection.h"
 #include "loadtest/report/result.h"
 
-static int run_with_strategies(const struct command *command, struct lab *lab, const char *list,
+static int run_with_strategies(const struct command *command, struct testbed *testbed, const char *list,
                                void *settings)
 {
-    json_auto_t *table = service_client_strategies(lab->clients[0]);
+    json_auto_t *table = service_client_strategies(testbed->clients[0]);
     if (!table) {
         if (!interrupted())
-            complain("%s", service_client_error(lab->clients[0]));
+            complain("%s", service_client_error(testbed->clients[0]));
         return ENDED_ENVIRONMENT;
     }
     json_auto_t *rows = selection_rows(table, list);
-    return rows ? command->run(lab, rows, settings) : ENDED_USAGE;
+    return rows ? command->run(testbed, rows, settings) : ENDED_USAGE;
 }
 
 static int run_in_testbed(const struct command *command, void *settings)
 {
-    const struct lab_settings *place = (const void *)((const char *)settings + command->lab);
-    struct lab lab;
-    if (!lab_open(place, &lab))
+    const struct testbed_settings *place = (const void *)((const char *)settings + command->testbed);
+    struct testbed testbed;
+    if (!testbed_open(place, &testbed))
         return ENDED_ENVIRONMENT;
-    int status = run_with_strategies(command, &lab, place->strategies, settings);
-    lab_close(&lab);
+    int status = run_with_strategies(command, &testbed, place->strategies, settings);
+    testbed_close(&testbed);
     return status;
 }
 

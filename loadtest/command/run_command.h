@@ -18,8 +18,8 @@ struct command {
     int (*begin)(void *settings, const struct texts *operands);
     /* Does the work in a testbed that is open, with the STRATEGIES of its services that the testbed's settings name. Returns
      * the exit status, having said why on stderr unless it was an interrupt. */
-    int (*run)(struct lab *lab, const json_t *strategies, void *settings);
-    size_t lab; /* offset of the struct lab_settings in the settings */
+    int (*run)(struct testbed *testbed, const json_t *strategies, void *settings);
+    size_t testbed; /* offset of the struct testbed_settings in the settings */
     /* In place of run, for a command with a testbed of another kind. */
     int (*run_alone)(void *settings);
 };

@@ -59,20 +59,20 @@ static int begin(void *context, const struct texts *operands)
         !comparison_settle(&settings->comparison) || !output_valid(&settings->output) ||
         (settings->trace_out && !output_file_valid(settings->trace_out)))
         return ENDED_USAGE;
-    settings->comparison.lab.strategies = settings->strategies;
+    settings->comparison.testbed.strategies = settings->strategies;
     if (strcmp(settings->progress, "json") == 0)
         events_begin();
     return COMMAND_GOES_ON;
 }
 
-static int run(struct lab *lab, const json_t *strategies, void *context)
+static int run(struct testbed *testbed, const json_t *strategies, void *context)
 {
     const struct compare_settings *settings = context;
-    json_auto_t *rows = comparison_run(&settings->comparison, lab, strategies);
-    if (!rows || (settings->trace_out && !traces_write(lab, settings->trace_out)))
+    json_auto_t *rows = comparison_run(&settings->comparison, testbed, strategies);
+    if (!rows || (settings->trace_out && !traces_write(testbed, settings->trace_out)))
         return ENDED_ENVIRONMENT;
-    return command_result(&compare_result, comparison_settings(&settings->comparison, lab, strategies), rows,
-                          settings->strategies, &settings->output);
+    return command_result(&compare_result, comparison_settings(&settings->comparison, testbed, strategies),
+                          rows, settings->strategies, &settings->output);
 }
 
 static const struct command COMMAND = {
@@ -85,13 +85,13 @@ static const struct command COMMAND = {
                 "compares the books with what the clients were told. Without --url it starts a private database\n"
                 "and the services, and removes them again.",
             .groups = {{&OPTIONS, 0},
-                       {&lab_options, AT(comparison.lab)},
+                       {&testbed_options, AT(comparison.testbed)},
                        {&comparison_options, AT(comparison)},
                        {&output_options, AT(output)}},
         },
     .begin = begin,
     .run = run,
-    .lab = AT(comparison.lab),
+    .testbed = AT(comparison.testbed),
 };
 
 int compare_main(int argc, char **argv)

@@ -41,7 +41,7 @@ const struct option_rows comparison_options = OPTION_ROWS(ROWS);
 struct comparison comparison_defaults(int64_t instances)
 {
     return (struct comparison){
-        .lab = {.instances = instances, .instances_default = instances, .servers = "private"},
+        .testbed = {.instances = instances, .instances_default = instances, .servers = "private"},
         .plan = {.sell_out = true,
                  .throughput = true,
                  .connections = 16,
@@ -63,7 +63,7 @@ bool comparison_settle(struct comparison *comparison)
         complain("--quantity must not be more than --stock, or nothing can be sold");
         return false;
     }
-    return lab_settings_valid(&comparison->lab);
+    return testbed_settings_valid(&comparison->testbed);
 }
 
 static json_t *names_of(const json_t *strategies)
@@ -79,11 +79,11 @@ static json_t *names_of(const json_t *strategies)
     return names;
 }
 
-json_t *comparison_settings(const struct comparison *comparison, const struct lab *lab,
+json_t *comparison_settings(const struct comparison *comparison, const struct testbed *testbed,
                             const json_t *strategies)
 {
     const struct plan *plan = &comparison->plan;
-    struct load load = {.lab = (struct lab *)lab, .connections = plan->connections};
+    struct load load = {.testbed = (struct testbed *)testbed, .connections = plan->connections};
     json_t *phases = json_array();
     if (plan->sell_out && !plan->sell_out_last)
         json_array_append_new(phases, json_string("sell-out"));
@@ -91,19 +91,19 @@ json_t *comparison_settings(const struct comparison *comparison, const struct la
         json_array_append_new(phases, json_string("throughput"));
     if (plan->sell_out && plan->sell_out_last)
         json_array_append_new(phases, json_string("sell-out"));
-    return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:s}", "strategies",
-                     names_of(strategies), "instances", (json_int_t)lab->count, "workers",
-                     (json_int_t)comparison->lab.workers, "connections", (json_int_t)load_connections(&load),
-                     "stock", (json_int_t)plan->stock, "quantity", (json_int_t)plan->quantity, "requests",
-                     (json_int_t)(plan->sell_out ? plan_requests(plan) : 0), "duration_ms",
-                     (json_int_t)(plan->throughput ? plan->duration_ms : 0), "think_ms",
-                     (json_int_t)plan->think_ms, "repeat", (json_int_t)comparison->repeat, "phases", phases,
-                     "servers", comparison->lab.urls.count > 0 ? "given" : comparison->lab.servers);
+    return json_pack(
+        "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:s}", "strategies", names_of(strategies),
+        "instances", (json_int_t)testbed->count, "workers", (json_int_t)comparison->testbed.workers,
+        "connections", (json_int_t)load_connections(&load), "stock", (json_int_t)plan->stock, "quantity",
+        (json_int_t)plan->quantity, "requests", (json_int_t)(plan->sell_out ? plan_requests(plan) : 0),
+        "duration_ms", (json_int_t)(plan->throughput ? plan->duration_ms : 0), "think_ms",
+        (json_int_t)plan->think_ms, "repeat", (json_int_t)comparison->repeat, "phases", phases, "servers",
+        comparison->testbed.urls.count > 0 ? "given" : comparison->testbed.servers);
 }
 
 /* Measures one strategy as often as it should be, and returns its row. */
-static json_t *run_strategy(const struct comparison *comparison, struct lab *lab, const json_t *strategy,
-                            struct progress *progress)
+static json_t *run_strategy(const struct comparison *comparison, struct testbed *testbed,
+                            const json_t *strategy, struct progress *progress)
 {
     struct subject subject;
     json_auto_t *runs = json_array();
@@ -112,9 +112,9 @@ static json_t *run_strategy(const struct comparison *comparison, struct lab *lab
     subject_fit(&subject, &comparison->plan);
     for (int64_t run = 0; run < comparison->repeat; run++) {
         struct measurement measurement;
-        if (!measure(lab, &comparison->plan, &subject, progress, &measurement))
+        if (!measure(testbed, &comparison->plan, &subject, progress, &measurement))
             return NULL;
-        if (json_array_append_new(runs, row_new(lab, &comparison->plan, &subject, &measurement)) != 0) {
+        if (json_array_append_new(runs, row_new(testbed, &comparison->plan, &subject, &measurement)) != 0) {
             complain("out of memory");
             return NULL;
         }
@@ -123,35 +123,35 @@ static json_t *run_strategy(const struct comparison *comparison, struct lab *lab
     return row_of_runs(runs);
 }
 
-void strategies_remember(struct lab *lab, int64_t product, json_t *ret_before[INSTANCES_MAX])
+void strategies_remember(struct testbed *testbed, int64_t product, json_t *ret_before[INSTANCES_MAX])
 {
     for (size_t i = 0; i < INSTANCES_MAX; i++)
-        ret_before[i] = i < lab->given ? service_client_strategy(lab->clients[i], product) : NULL;
+        ret_before[i] = i < testbed->given ? service_client_strategy(testbed->clients[i], product) : NULL;
 }
 
-void strategies_restore(struct lab *lab, int64_t product, json_t *before[INSTANCES_MAX])
+void strategies_restore(struct testbed *testbed, int64_t product, json_t *before[INSTANCES_MAX])
 {
-    for (size_t i = 0; i < lab->count; i++) {
+    for (size_t i = 0; i < testbed->count; i++) {
         if (!before[i])
             continue;
-        service_client_begin_cleanup(lab->clients[i]);
-        if (!service_client_set_strategy(lab->clients[i], product, before[i]))
+        service_client_begin_cleanup(testbed->clients[i]);
+        if (!service_client_set_strategy(testbed->clients[i], product, before[i]))
             complain("the strategy that was there before could not be set again: %s",
-                     service_client_error(lab->clients[i]));
+                     service_client_error(testbed->clients[i]));
         json_decref(before[i]);
     }
 }
 
-json_t *comparison_run(const struct comparison *comparison, struct lab *lab, const json_t *strategies)
+json_t *comparison_run(const struct comparison *comparison, struct testbed *testbed, const json_t *strategies)
 {
     json_t *before[INSTANCES_MAX];
-    strategies_remember(lab, plan_switched(&comparison->plan), before);
+    strategies_remember(testbed, plan_switched(&comparison->plan), before);
 
     struct progress progress = progress_begin(json_array_size(strategies) * (size_t)comparison->repeat);
     json_t *rows = json_array(), *strategy;
     size_t i;
     json_array_foreach(strategies, i, strategy) {
-        json_t *row = run_strategy(comparison, lab, strategy, &progress);
+        json_t *row = run_strategy(comparison, testbed, strategy, &progress);
         if (!row || json_array_append_new(rows, row) != 0) {
             json_decref(rows);
             rows = NULL;
@@ -160,6 +160,6 @@ json_t *comparison_run(const struct comparison *comparison, struct lab *lab, con
         events_row(row);
     }
     progress_wipe();
-    strategies_restore(lab, plan_switched(&comparison->plan), before);
+    strategies_restore(testbed, plan_switched(&comparison->plan), before);
     return rows;
 }

@@ -10,7 +10,7 @@
 
 /* The settings that say what is measured, and where. */
 struct comparison {
-    struct lab_settings lab;
+    struct testbed_settings testbed;
     struct plan plan;
     int64_t repeat;
 };
@@ -18,22 +18,23 @@ struct comparison {
 /* What is done unless told otherwise, by one service or more. */
 struct comparison comparison_defaults(int64_t instances);
 
-/* Fill a struct comparison, but for its lab, which lab_options fill. */
+/* Fill a struct comparison, but for its testbed, which testbed_options fill. */
 extern const struct option_rows comparison_options;
 
 /* Settles what depends on other settings, once they have been parsed. False, having said on stderr what is wrong with them. */
 bool comparison_settle(struct comparison *comparison);
 /* The settings as they stand in a result. */
-json_t *comparison_settings(const struct comparison *comparison, const struct lab *lab,
+json_t *comparison_settings(const struct comparison *comparison, const struct testbed *testbed,
                             const json_t *strategies);
 /* Measures the STRATEGIES, rows of GET /strategies, and returns their rows; the services' own strategy is
  * set again afterwards where they were there before. NULL, having said why on stderr unless it was an
  * interrupt. */
-json_t *comparison_run(const struct comparison *comparison, struct lab *lab, const json_t *strategies);
+json_t *comparison_run(const struct comparison *comparison, struct testbed *testbed,
+                       const json_t *strategies);
 
-/* The strategies of services that were there before, of one product or in common (PRODUCT 0); NULL where the lab has started them, or where it is not known. */
-void strategies_remember(struct lab *lab, int64_t product, json_t *ret_before[INSTANCES_MAX]);
+/* The strategies of services that were there before, of one product or in common (PRODUCT 0); NULL where the testbed has started them, or where it is not known. */
+void strategies_remember(struct testbed *testbed, int64_t product, json_t *ret_before[INSTANCES_MAX]);
 /* Gives them back, also after an interrupt, and releases them. */
-void strategies_restore(struct lab *lab, int64_t product, json_t *before[INSTANCES_MAX]);
+void strategies_restore(struct testbed *testbed, int64_t product, json_t *before[INSTANCES_MAX]);
 
 #endif

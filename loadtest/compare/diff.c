@@ -151,17 +151,17 @@ static int begin(void *context, const struct texts *operands)
     if (settings->results)
         return diff_stored(settings);
     snprintf(settings->list, sizeof settings->list, "%s,%s", operands->item[0], operands->item[1]);
-    settings->comparison.lab.strategies = settings->list;
+    settings->comparison.testbed.strategies = settings->list;
     return COMMAND_GOES_ON;
 }
 
-static int run(struct lab *lab, const json_t *strategies, void *context)
+static int run(struct testbed *testbed, const json_t *strategies, void *context)
 {
     const struct diff_settings *settings = context;
-    json_auto_t *rows = comparison_run(&settings->comparison, lab, strategies);
+    json_auto_t *rows = comparison_run(&settings->comparison, testbed, strategies);
     if (!rows)
         return ENDED_ENVIRONMENT;
-    return print_diff(rows, comparison_settings(&settings->comparison, lab, strategies), settings);
+    return print_diff(rows, comparison_settings(&settings->comparison, testbed, strategies), settings);
 }
 
 static const struct command COMMAND = {
@@ -175,13 +175,13 @@ static const struct command COMMAND = {
                        "each of them ends\n"
                        "in: from a stored result, or from a run of the two.",
             .groups = {{&OPTIONS, 0},
-                       {&lab_options, AT(comparison.lab)},
+                       {&testbed_options, AT(comparison.testbed)},
                        {&comparison_options, AT(comparison)},
                        {&output_options, AT(output)}},
         },
     .begin = begin,
     .run = run,
-    .lab = AT(comparison.lab),
+    .testbed = AT(comparison.testbed),
 };
 
 int diff_main(int argc, char **argv)

@@ -100,16 +100,16 @@ int64_t plan_requests(const struct plan *plan)
 
 /* ---- a phase ------------------------------------------------------------------------------------------- */
 
-bool scrape_all(struct lab *lab, const char *strategy, struct scrape *ret_sum)
+bool scrape_all(struct testbed *testbed, const char *strategy, struct scrape *ret_sum)
 {
     memset(ret_sum, 0, sizeof *ret_sum);
-    for (size_t i = 0; i < lab->count; i++) {
-        char *text = service_client_metrics(lab->clients[i]);
+    for (size_t i = 0; i < testbed->count; i++) {
+        char *text = service_client_metrics(testbed->clients[i]);
         bool well = text && scrape_add(text, strategy, ret_sum);
         if (!text)
-            complain("%s", service_client_error(lab->clients[i]));
+            complain("%s", service_client_error(testbed->clients[i]));
         else if (!well)
-            complain("the metrics of %s cannot be read", service_client_url(lab->clients[i]));
+            complain("the metrics of %s cannot be read", service_client_url(testbed->clients[i]));
         free(text);
         if (!well)
             return false;
@@ -117,13 +117,13 @@ bool scrape_all(struct lab *lab, const char *strategy, struct scrape *ret_sum)
     return true;
 }
 
-bool settled_books(struct lab *lab, int64_t product, struct books *ret_books)
+bool settled_books(struct testbed *testbed, int64_t product, struct books *ret_books)
 {
     int64_t end = monotonic_us() + (int64_t)SETTLE_MS * 1000, least = INT64_MAX;
-    for (size_t i = 0; i < lab->count;) {
+    for (size_t i = 0; i < testbed->count;) {
         int64_t looked_us = monotonic_us();
-        if (!service_client_audit(lab->clients[i], product, ret_books)) {
-            complain("%s", service_client_error(lab->clients[i]));
+        if (!service_client_audit(testbed->clients[i], product, ret_books)) {
+            complain("%s", service_client_error(testbed->clients[i]));
             return false;
         }
         if (ret_books->in_flight < least) {
@@ -133,7 +133,7 @@ bool settled_books(struct lab *lab, int64_t product, struct books *ret_books)
         if (ret_books->in_flight == 0) {
             i++;
         } else if (monotonic_us() > end) {
-            complain("%s still works on %" PRId64 " orders", service_client_url(lab->clients[i]),
+            complain("%s still works on %" PRId64 " orders", service_client_url(testbed->clients[i]),
                      ret_books->in_flight);
             return false;
         } else {
@@ -146,44 +146,44 @@ bool settled_books(struct lab *lab, int64_t product, struct books *ret_books)
     return true;
 }
 
-bool switch_strategy(struct lab *lab, int64_t product, const struct subject *subject, int64_t think_ms,
-                     int64_t lock_wait_ms)
+bool switch_strategy(struct testbed *testbed, int64_t product, const struct subject *subject,
+                     int64_t think_ms, int64_t lock_wait_ms)
 {
-    for (size_t i = 0; i < lab->count; i++)
-        if (!service_client_switch(lab->clients[i], product, subject->name, think_ms, lock_wait_ms)) {
-            complain("%s", service_client_error(lab->clients[i]));
+    for (size_t i = 0; i < testbed->count; i++)
+        if (!service_client_switch(testbed->clients[i], product, subject->name, think_ms, lock_wait_ms)) {
+            complain("%s", service_client_error(testbed->clients[i]));
             return false;
         }
     return true;
 }
 
 /* Each service has a setting of its own. */
-static bool read_lock_waits(struct lab *lab, int64_t product, int64_t *ret_waits_ms)
+static bool read_lock_waits(struct testbed *testbed, int64_t product, int64_t *ret_waits_ms)
 {
-    for (size_t i = 0; i < lab->count; i++)
-        if (!service_client_lock_wait(lab->clients[i], product, &ret_waits_ms[i])) {
-            complain("%s", service_client_error(lab->clients[i]));
+    for (size_t i = 0; i < testbed->count; i++)
+        if (!service_client_lock_wait(testbed->clients[i], product, &ret_waits_ms[i])) {
+            complain("%s", service_client_error(testbed->clients[i]));
             return false;
         }
     return true;
 }
 
-static bool restore_lock_waits(struct lab *lab, int64_t product, const struct subject *subject,
+static bool restore_lock_waits(struct testbed *testbed, int64_t product, const struct subject *subject,
                                int64_t think_ms, const int64_t *waits_ms)
 {
-    for (size_t i = 0; i < lab->count; i++)
-        if (!service_client_switch(lab->clients[i], product, subject->name, think_ms, waits_ms[i])) {
-            complain("%s", service_client_error(lab->clients[i]));
+    for (size_t i = 0; i < testbed->count; i++)
+        if (!service_client_switch(testbed->clients[i], product, subject->name, think_ms, waits_ms[i])) {
+            complain("%s", service_client_error(testbed->clients[i]));
             return false;
         }
     return true;
 }
 
-bool set_stock(struct lab *lab, const struct subject *subject, int64_t product, int64_t stock)
+bool set_stock(struct testbed *testbed, const struct subject *subject, int64_t product, int64_t stock)
 {
-    if (service_client_reset(lab->clients[0], product, stock, subject->kind))
+    if (service_client_reset(testbed->clients[0], product, stock, subject->kind))
         return true;
-    complain("%s", service_client_error(lab->clients[0]));
+    complain("%s", service_client_error(testbed->clients[0]));
     return false;
 }
 
@@ -222,12 +222,12 @@ static void show_load(void *context, int64_t answers, int64_t created, double el
 
 /* One order by each service, one after the other, with no other under way: who was refused in the crowd may have come at a bad
  * moment, but these have no reason to fail. An order that was, or may have been, created is one of the load's. */
-static bool make_last_calls(struct lab *lab, const struct plan *plan, struct phase *phase)
+static bool make_last_calls(struct testbed *testbed, const struct plan *plan, struct phase *phase)
 {
-    for (size_t i = 0; i < lab->count; i++) {
+    for (size_t i = 0; i < testbed->count; i++) {
         enum answer answer;
-        if (!service_client_order(lab->clients[i], plan->product, phase->quantity, &answer)) {
-            complain("%s", service_client_error(lab->clients[i]));
+        if (!service_client_order(testbed->clients[i], plan->product, phase->quantity, &answer)) {
+            complain("%s", service_client_error(testbed->clients[i]));
             return false;
         }
         bool created = answer == ANSWER_CREATED || answer == ANSWER_ACCEPTED;
@@ -238,15 +238,16 @@ static bool make_last_calls(struct lab *lab, const struct plan *plan, struct pha
         phase->load.answers.unknown += unknown;
         phase->last_call[phase->last_calls++] = answer;
     }
-    return settled_books(lab, plan->product, &phase->books);
+    return settled_books(testbed, plan->product, &phase->books);
 }
 
 /* Somebody was refused, and the guarantee says when an order may be. */
-static bool wants_last_calls(const struct lab *lab, const struct subject *subject, const struct phase *phase)
+static bool wants_last_calls(const struct testbed *testbed, const struct subject *subject,
+                             const struct phase *phase)
 {
     const struct answers *answers = &phase->load.answers;
     return phase->sells_out && answers->sold_out + answers->busy > 0 &&
-           verdict_promise_covers(subject->guarantee, (int)lab->count);
+           verdict_promise_covers(subject->guarantee, (int)testbed->count);
 }
 
 struct sale {
@@ -256,12 +257,12 @@ struct sale {
     bool hasty; /* orders wait for a lock for HASTY_MS only */
 };
 
-static bool run_phase(struct lab *lab, const struct plan *plan, const struct subject *subject,
+static bool run_phase(struct testbed *testbed, const struct plan *plan, const struct subject *subject,
                       const struct sale *sale, struct watched *watched, struct phase *ret_phase)
 {
     int64_t requests = sale->requests, think_ms = sale->think_ms;
     struct load load = {
-        .lab = lab,
+        .testbed = testbed,
         .connections = plan->connections,
         .quantity = sale->quantity,
         .product = plan->product,
@@ -288,13 +289,13 @@ static bool run_phase(struct lab *lab, const struct plan *plan, const struct sub
                           .stock = sale->stock,
                           .quantity = sale->quantity};
     int64_t product = plan_switched(plan), waits_ms[INSTANCES_MAX] = {0};
-    if ((phase.hasty && !read_lock_waits(lab, product, waits_ms)) ||
-        !switch_strategy(lab, product, subject, think_ms, phase.hasty ? HASTY_MS : SAME_LOCK_WAIT) ||
-        !set_stock(lab, subject, plan->product, sale->stock) || !scrape_all(lab, subject->name, &before) ||
-        !load_run(&load, &phase.load) || !settled_books(lab, plan->product, &phase.books) ||
-        !scrape_all(lab, subject->name, &after) ||
-        (phase.hasty && !restore_lock_waits(lab, product, subject, think_ms, waits_ms)) ||
-        (wants_last_calls(lab, subject, &phase) && !make_last_calls(lab, plan, &phase)))
+    if ((phase.hasty && !read_lock_waits(testbed, product, waits_ms)) ||
+        !switch_strategy(testbed, product, subject, think_ms, phase.hasty ? HASTY_MS : SAME_LOCK_WAIT) ||
+        !set_stock(testbed, subject, plan->product, sale->stock) ||
+        !scrape_all(testbed, subject->name, &before) || !load_run(&load, &phase.load) ||
+        !settled_books(testbed, plan->product, &phase.books) || !scrape_all(testbed, subject->name, &after) ||
+        (phase.hasty && !restore_lock_waits(testbed, product, subject, think_ms, waits_ms)) ||
+        (wants_last_calls(testbed, subject, &phase) && !make_last_calls(testbed, plan, &phase)))
         return false;
     scrape_difference(&before, &after, &phase.scrape);
     *ret_phase = phase;
@@ -327,12 +328,13 @@ bool measurement_sold_out_early(const struct measurement *measurement)
     return measurement->throughput.ran && measurement->throughput.load.answers.sold_out > 0;
 }
 
-static void judge(const struct lab *lab, const struct subject *subject, struct measurement *measurement)
+static void judge(const struct testbed *testbed, const struct subject *subject,
+                  struct measurement *measurement)
 {
     struct evidence evidence = {
         .guarantee = subject->guarantee,
         .shown_by = subject->shown_by,
-        .instances = (int)lab->count,
+        .instances = (int)testbed->count,
         .available = subject->available,
     };
     find(&measurement->pairs, subject, &evidence, measurement->finding);
@@ -344,10 +346,10 @@ static void judge(const struct lab *lab, const struct subject *subject, struct m
 }
 
 /* Only for strategies whose guarantee covers this run; the main sell-out shows the oversells of the others. */
-static bool sell_pairs(struct lab *lab, const struct plan *plan, const struct subject *subject,
+static bool sell_pairs(struct testbed *testbed, const struct plan *plan, const struct subject *subject,
                        struct watched *watched, struct measurement *measurement)
 {
-    if (!plan->pairs || !verdict_promise_covers(subject->guarantee, (int)lab->count))
+    if (!plan->pairs || !verdict_promise_covers(subject->guarantee, (int)testbed->count))
         return true;
     const struct plan pairs = {
         .connections = plan->connections, .stock = PAIRS_STOCK, .quantity = PAIRS_QUANTITY};
@@ -356,25 +358,25 @@ static bool sell_pairs(struct lab *lab, const struct plan *plan, const struct su
                               .requests = plan_requests(&pairs),
                               .think_ms = plan->think_ms,
                               .hasty = true};
-    return run_phase(lab, plan, subject, &sale, watched, &measurement->pairs);
+    return run_phase(testbed, plan, subject, &sale, watched, &measurement->pairs);
 }
 
-static bool sell_out(struct lab *lab, const struct plan *plan, const struct subject *subject,
+static bool sell_out(struct testbed *testbed, const struct plan *plan, const struct subject *subject,
                      struct watched *watched, struct measurement *measurement)
 {
     measurement->think_ms = plan->think_ms;
-    if (!sell_pairs(lab, plan, subject, watched, measurement))
+    if (!sell_pairs(testbed, plan, subject, watched, measurement))
         return false;
     for (size_t step = 0;; step++) {
         const struct sale sale = {.stock = plan->stock,
                                   .quantity = plan->quantity,
                                   .requests = plan_requests(plan),
                                   .think_ms = measurement->think_ms};
-        if (!run_phase(lab, plan, subject, &sale, watched, &measurement->sell_out))
+        if (!run_phase(testbed, plan, subject, &sale, watched, &measurement->sell_out))
             return false;
         /* A lost update that sold nothing too much is worth another try, too. */
         bool should_show = subject->guarantee != GUARANTEE_SAFE &&
-                           verdict_flaw_is_shown(subject->shown_by, (int)lab->count);
+                           verdict_flaw_is_shown(subject->shown_by, (int)testbed->count);
         if (!should_show || measurement->sell_out.books.oversold > 0)
             return true;
         while (step < LADDER_STEPS && THINK_LADDER[step] <= measurement->think_ms)
@@ -387,16 +389,16 @@ static bool sell_out(struct lab *lab, const struct plan *plan, const struct subj
     }
 }
 
-static bool throughput(struct lab *lab, const struct plan *plan, const struct subject *subject,
+static bool throughput(struct testbed *testbed, const struct plan *plan, const struct subject *subject,
                        struct watched *watched, struct measurement *measurement)
 {
     const struct sale sale = {
         .stock = ample_stock(subject), .quantity = plan->quantity, .think_ms = plan->think_ms};
-    return run_phase(lab, plan, subject, &sale, watched, &measurement->throughput);
+    return run_phase(testbed, plan, subject, &sale, watched, &measurement->throughput);
 }
 
 /* The phases that the plan has, in its order. */
-static bool run_phases(struct lab *lab, const struct plan *plan, const struct subject *subject,
+static bool run_phases(struct testbed *testbed, const struct plan *plan, const struct subject *subject,
                        struct progress *progress, struct measurement *measurement)
 {
     /* How the strategy's time is shared between them; a guess. */
@@ -409,20 +411,20 @@ static bool run_phases(struct lab *lab, const struct plan *plan, const struct su
         watched.from = watched.to;
         watched.to += sells_out ? selling : 1 - selling;
         progress_label(progress, "%s, %s", subject->name, sells_out ? "selling out" : "throughput");
-        if (!(sells_out ? sell_out : throughput)(lab, plan, subject, &watched, measurement))
+        if (!(sells_out ? sell_out : throughput)(testbed, plan, subject, &watched, measurement))
             return false;
     }
     return true;
 }
 
-bool measure(struct lab *lab, const struct plan *plan, const struct subject *subject,
+bool measure(struct testbed *testbed, const struct plan *plan, const struct subject *subject,
              struct progress *progress, struct measurement *ret_measurement)
 {
     struct measurement measurement = {.think_ms = plan->think_ms};
-    if (subject->available && !run_phases(lab, plan, subject, progress, &measurement))
+    if (subject->available && !run_phases(testbed, plan, subject, progress, &measurement))
         return false;
-    events_traces(lab, plan->product);
-    judge(lab, subject, &measurement);
+    events_traces(testbed, plan->product);
+    judge(testbed, subject, &measurement);
     *ret_measurement = measurement;
     return true;
 }

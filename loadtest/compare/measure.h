@@ -79,7 +79,7 @@ int64_t plan_requests(const struct plan *plan);
 /* Measures one strategy. Where plain speed does not catch a flaw that this run should show, the selling
  * out is done again with longer and longer think times. False, having said why on stderr unless it was an
  * interrupt. */
-bool measure(struct lab *lab, const struct plan *plan, const struct subject *subject,
+bool measure(struct testbed *testbed, const struct plan *plan, const struct subject *subject,
              struct progress *progress, struct measurement *ret_measurement);
 
 /* The throughput phase was sold out before its time was up: its rate says nothing. */
@@ -92,16 +92,16 @@ bool phase_answers_match(const struct phase *phase);
 /* The steps that other loads share; each returns false, having said why on stderr unless it was an interrupt. */
 
 /* Switches every service to this strategy, for one product or all (PRODUCT 0). LOCK_WAIT_MS as in service_client_switch. */
-bool switch_strategy(struct lab *lab, int64_t product, const struct subject *subject, int64_t think_ms,
-                     int64_t lock_wait_ms);
+bool switch_strategy(struct testbed *testbed, int64_t product, const struct subject *subject,
+                     int64_t think_ms, int64_t lock_wait_ms);
 /* Deletes the product's orders and sets its stock, of the strategy's kind. */
-bool set_stock(struct lab *lab, const struct subject *subject, int64_t product, int64_t stock);
+bool set_stock(struct testbed *testbed, const struct subject *subject, int64_t product, int64_t stock);
 /* More of a product than a short load can sell. */
 int64_t ample_stock(const struct subject *subject);
 /* What all services have counted for one strategy so far. */
-bool scrape_all(struct lab *lab, const char *strategy, struct scrape *ret_sum);
+bool scrape_all(struct testbed *testbed, const char *strategy, struct scrape *ret_sum);
 /* Reads the books once no service is working on an order of the product any more. */
-bool settled_books(struct lab *lab, int64_t product, struct books *ret_books);
+bool settled_books(struct testbed *testbed, int64_t product, struct books *ret_books);
 
 /* There are the orders that clients were told of, ORDER_CREATED, and perhaps some of those that are UNCLEAR to them. */
 bool books_match(const struct books *books, int64_t created, int64_t unclear);

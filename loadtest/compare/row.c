@@ -139,7 +139,7 @@ static bool answers_kept(const struct phase *phase)
     return !phase->ran || phase_answers_match(phase);
 }
 
-json_t *row_new(const struct lab *lab, const struct plan *plan, const struct subject *subject,
+json_t *row_new(const struct testbed *testbed, const struct plan *plan, const struct subject *subject,
                 const struct measurement *measurement)
 {
     const struct phase *sell_out = &measurement->sell_out, *throughput = &measurement->throughput;
@@ -149,11 +149,11 @@ json_t *row_new(const struct lab *lab, const struct plan *plan, const struct sub
     int64_t think_ms = sell_out->ran ? measurement->think_ms : plan->think_ms;
     bool early = measurement_sold_out_early(measurement), rate_known = throughput->ran && !early;
 
-    json_t *row = json_pack("{s:s, s:O, s:O, s:I, s:I, s:s, s:I, s:s?}", "strategy", subject->name,
-                            "guarantee", json_object_get(subject->cells, "guarantee"), "shown_by",
-                            json_object_get(subject->cells, "shown_by"), "instances", (json_int_t)lab->count,
-                            "stock", (json_int_t)plan->stock, "verdict", verdict_name(measurement->verdict),
-                            "think_ms", (json_int_t)think_ms, "reason", subject->reason);
+    json_t *row = json_pack(
+        "{s:s, s:O, s:O, s:I, s:I, s:s, s:I, s:s?}", "strategy", subject->name, "guarantee",
+        json_object_get(subject->cells, "guarantee"), "shown_by", json_object_get(subject->cells, "shown_by"),
+        "instances", (json_int_t)testbed->count, "stock", (json_int_t)plan->stock, "verdict",
+        verdict_name(measurement->verdict), "think_ms", (json_int_t)think_ms, "reason", subject->reason);
     json_auto_t *figures = NULL;
     if (row && sales->ran) {
         figures = sales_json(sales);

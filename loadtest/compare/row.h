@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 /* The row of one measurement; NULL when out of memory. */
-json_t *row_new(const struct lab *lab, const struct plan *plan, const struct subject *subject,
+json_t *row_new(const struct testbed *testbed, const struct plan *plan, const struct subject *subject,
                 const struct measurement *measurement);
 
 /* One row for RUNS, a non-empty array of rows of one strategy. Its verdict is the worst of theirs; what

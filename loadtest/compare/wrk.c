@@ -157,7 +157,7 @@ static void tell_progress(const struct listener *listener)
 
 int64_t load_connections(const struct load *load)
 {
-    int64_t threads = (int64_t)load->lab->count;
+    int64_t threads = (int64_t)load->testbed->count;
     return (load->connections + threads - 1) / threads * threads;
 }
 
@@ -187,15 +187,15 @@ static bool set_text(char **env, size_t i, const char *name, const char *value)
 }
 
 /* "http://host:port" of every service as "host port,host port". */
-static bool set_targets(char **env, size_t i, const struct lab *lab)
+static bool set_targets(char **env, size_t i, const struct testbed *testbed)
 {
     size_t size;
     FILE *out = open_memstream(&env[i], &size);
     if (!out)
         return false;
     fputs("LOAD_TARGETS=", out);
-    for (size_t service = 0; service < lab->count; service++) {
-        const char *host = service_client_url(lab->clients[service]) + strlen("http://");
+    for (size_t service = 0; service < testbed->count; service++) {
+        const char *host = service_client_url(testbed->clients[service]) + strlen("http://");
         const char *colon = strrchr(host, ':');
         int length = (int)(colon - host);
         if (*host == '[') {
@@ -209,8 +209,8 @@ static bool set_targets(char **env, size_t i, const struct lab *lab)
 
 static bool set_env(char **env, const struct load *load)
 {
-    int64_t threads = (int64_t)load->lab->count;
-    return set_targets(env, 0, load->lab) && set_number(env, 1, "LOAD_THREADS", threads) &&
+    int64_t threads = (int64_t)load->testbed->count;
+    return set_targets(env, 0, load->testbed) && set_number(env, 1, "LOAD_THREADS", threads) &&
            set_number(env, 2, "LOAD_CONNECTIONS", load_connections(load) / threads) &&
            set_number(env, 3, "LOAD_PRODUCT", load->product) &&
            set_number(env, 4, "LOAD_PRODUCTS", load->products) &&
@@ -250,7 +250,7 @@ static bool attend(struct listener *listener, struct child *wrk)
                      duration_text(load->patience_ms, patience));
             return false;
         }
-        if (!lab_alive(load->lab))
+        if (!testbed_alive(load->testbed))
             return false;
     }
     return false;
@@ -262,15 +262,15 @@ bool load_run(const struct load *load, struct load_result *ret_result)
     char *env[ENV_MAX] = {NULL};
     if (!path_of_order_lua(script))
         return false;
-    snprintf(threads, sizeof threads, "%zu", load->lab->count);
+    snprintf(threads, sizeof threads, "%zu", load->testbed->count);
     snprintf(connections, sizeof connections, "%" PRId64, load_connections(load));
 
-    struct listener listener = {.load = load, .threads = load->lab->count};
+    struct listener listener = {.load = load, .threads = load->testbed->count};
     struct child wrk;
     struct child_plan plan = {
         .argv = (const char *[]){"wrk", "--threads", threads, "--connections", connections, "--duration",
                                  WRK_DURATION, "--timeout", SLOW_TIMEOUT, "--script", script,
-                                 service_client_url(load->lab->clients[0]), NULL},
+                                 service_client_url(load->testbed->clients[0]), NULL},
         .env = (const char *const *)env,
         .pipe_out = true,
         .death_signal = SIGKILL,

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct load {
-    struct lab *lab;
+    struct testbed *testbed;
     const char *path;    /* what is posted to; NULL: /orders */
     int64_t connections; /* in all; rounded up to a multiple of the instances */
     int64_t quantity;    /* units an order */

@@ -85,11 +85,11 @@ static struct lock_config addresses_of_environment(void)
     };
 }
 
-static bool learn_addresses(const struct lab *lab, const struct explore_settings *settings,
+static bool learn_addresses(const struct testbed *testbed, const struct explore_settings *settings,
                             struct lock_config *ret_addresses)
 {
     bool environment = strcmp(settings->servers, "environment") == 0;
-    *ret_addresses = environment ? addresses_of_environment() : lab->addresses;
+    *ret_addresses = environment ? addresses_of_environment() : testbed->addresses;
     if (!*ret_addresses->database_url)
         complain("there is no database");
     return *ret_addresses->database_url;
@@ -104,13 +104,13 @@ static int serve(void)
 
 /* ---- exploring ------------------------------------------------------------------------------------------------- */
 
-static int explore_in(struct lab *lab, const struct explore_settings *settings,
+static int explore_in(struct testbed *testbed, const struct explore_settings *settings,
                       const struct strategy *const *chosen, size_t count)
 {
     struct lock_config addresses;
     json_t *found[STRATEGIES_MOST] = {0};
     json_auto_t *rows = json_array();
-    if (!learn_addresses(lab, settings, &addresses))
+    if (!learn_addresses(testbed, settings, &addresses))
         return ENDED_ENVIRONMENT;
     if (settings->plan.checkpoints && mkdir(settings->plan.checkpoints, 0777) != 0 && errno != EEXIST) {
         complain("cannot make %s: %s", settings->plan.checkpoints, strerror(errno));
@@ -159,14 +159,14 @@ static int write_replays(const struct explore_settings *settings, json_t *result
     return written ? ENDED_AS_EXPECTED : ENDED_ENVIRONMENT;
 }
 
-static int replay_in(struct lab *lab, const struct explore_settings *settings,
+static int replay_in(struct testbed *testbed, const struct explore_settings *settings,
                      const struct scenario_list *list)
 {
     struct lock_config addresses;
     struct product_schema schema;
     int status = ENDED_ENVIRONMENT;
     bool as_json = strcmp(settings->output.format, "json") == 0;
-    if (!learn_addresses(lab, settings, &addresses))
+    if (!learn_addresses(testbed, settings, &addresses))
         return status;
     lock_configure(&addresses);
     if (!product_schema_open(addresses.database_url, &schema)) {
@@ -187,17 +187,18 @@ static int in_lab(const struct explore_settings *settings, const char *strategie
                   const struct scenario_list *list)
 {
     const struct strategy *chosen[STRATEGIES_MOST];
-    struct lab_settings place = {
+    struct testbed_settings place = {
         .servers = settings->servers, .database = true, .strategies = strategies_meant};
-    struct lab lab;
+    struct testbed testbed;
     int status = ENDED_ENVIRONMENT;
     size_t count = list->count ? 0 : choose(strategies_meant, chosen);
-    if ((list->count == 0 && count == 0) || !lab_settings_valid(&place))
+    if ((list->count == 0 && count == 0) || !testbed_settings_valid(&place))
         return ENDED_USAGE;
     interrupt_watch();
-    if (lab_open(&place, &lab)) {
-        status = list->count ? replay_in(&lab, settings, list) : explore_in(&lab, settings, chosen, count);
-        lab_close(&lab);
+    if (testbed_open(&place, &testbed)) {
+        status = list->count ? replay_in(&testbed, settings, list)
+                             : explore_in(&testbed, settings, chosen, count);
+        testbed_close(&testbed);
     }
     return interrupted() ? 128 + interrupted() : status;
 }

@@ -160,7 +160,7 @@ static int64_t next_us(const struct open_loop *loop)
     return next;
 }
 
-/* Nobody wants the result any more, or a service that the lab started has died. */
+/* Nobody wants the result any more, or a service that the testbed started has died. */
 static bool is_hopeless(struct open_loop *loop)
 {
     int64_t now = monotonic_us();
@@ -174,7 +174,7 @@ static bool is_hopeless(struct open_loop *loop)
         loop->load->progress(loop->load->context, open_answered(&totals), totals.answers[ANSWER_CREATED],
                              (double)(now - loop->start_us) / 1e6);
     }
-    return !lab_alive(loop->load->lab);
+    return !testbed_alive(loop->load->testbed);
 }
 
 static bool carry_out(struct open_loop *loop)
@@ -203,7 +203,7 @@ bool open_load_run(const struct open_load *load, struct open_result *ret_result)
     bool well = loop.result.latencies && loop.result.sales && loop.waiting;
     if (!well)
         complain("out of memory");
-    loop.transfers = well ? transfers_open(load->lab, (size_t)load->connections, on_ended, &loop) : NULL;
+    loop.transfers = well ? transfers_open(load->testbed, (size_t)load->connections, on_ended, &loop) : NULL;
     well = loop.transfers && carry_out(&loop);
     transfers_close(loop.transfers);
     free(loop.waiting);

@@ -13,7 +13,7 @@
 #define LATE_MS 10
 
 struct open_load {
-    struct lab *lab; /* its services take turns */
+    struct testbed *testbed; /* its services take turns */
     const struct schedule *schedule;
     int64_t first_product;
     size_t products;

@@ -16,7 +16,7 @@ struct rush_settings {
     double load_percent;
     const char *hdr; /* a folder; NULL: none */
     struct rush_plan plan;
-    struct lab_settings lab;
+    struct testbed_settings testbed;
     struct output_settings output;
 };
 
@@ -86,13 +86,13 @@ static int begin(void *context, const struct texts *operands)
         complain("--quantity must not be more than --stock, or nothing can be sold");
         return ENDED_USAGE;
     }
-    settings->lab.strategies = settings->strategies;
-    bool valid = lab_settings_valid(&settings->lab) && output_valid(&settings->output) &&
+    settings->testbed.strategies = settings->strategies;
+    bool valid = testbed_settings_valid(&settings->testbed) && output_valid(&settings->output) &&
                  (!settings->hdr || rush_folder_valid(settings->hdr));
     return valid ? COMMAND_GOES_ON : ENDED_USAGE;
 }
 
-static json_t *settings_json(const struct rush_settings *settings, const struct lab *lab)
+static json_t *settings_json(const struct rush_settings *settings, const struct testbed *testbed)
 {
     const struct rush_plan *plan = &settings->plan;
     return json_pack(
@@ -103,21 +103,21 @@ static json_t *settings_json(const struct rush_settings *settings, const struct 
         (json_int_t)plan->timeout_ms, "products", (json_int_t)plan->products, "zipf", plan->zipf, "stock",
         (json_int_t)plan->stock, "quantity", (json_int_t)plan->quantity, "think_ms",
         (json_int_t)plan->think_ms, "closed_loop_ms", (json_int_t)(plan->rate > 0 ? 0 : plan->loop_ms),
-        "seed", (json_int_t)plan->seed, "late_ms", (json_int_t)LATE_MS, "instances", (json_int_t)lab->count,
-        "workers", (json_int_t)settings->lab.workers, "servers",
-        settings->lab.urls.count > 0 ? "given" : settings->lab.servers);
+        "seed", (json_int_t)plan->seed, "late_ms", (json_int_t)LATE_MS, "instances",
+        (json_int_t)testbed->count, "workers", (json_int_t)settings->testbed.workers, "servers",
+        settings->testbed.urls.count > 0 ? "given" : settings->testbed.servers);
 }
 
 /* ---- running ------------------------------------------------------------------------------------------- */
 
-static json_t *run_strategy(const struct rush_settings *settings, struct lab *lab, const json_t *strategy,
-                            struct progress *progress)
+static json_t *run_strategy(const struct rush_settings *settings, struct testbed *testbed,
+                            const json_t *strategy, struct progress *progress)
 {
     struct subject subject;
     struct rush rush;
-    if (!subject_read(strategy, &subject) || !rush_run(lab, &settings->plan, &subject, progress, &rush))
+    if (!subject_read(strategy, &subject) || !rush_run(testbed, &settings->plan, &subject, progress, &rush))
         return NULL;
-    json_t *row = rush_row_new(lab, &settings->plan, &subject, &rush);
+    json_t *row = rush_row_new(testbed, &settings->plan, &subject, &rush);
     if (!row)
         complain("out of memory");
     if (row && settings->hdr && !rush_write_latencies(settings->hdr, subject.name, &rush)) {
@@ -129,15 +129,16 @@ static json_t *run_strategy(const struct rush_settings *settings, struct lab *la
     return row;
 }
 
-static json_t *run_all(const struct rush_settings *settings, struct lab *lab, const json_t *strategies)
+static json_t *run_all(const struct rush_settings *settings, struct testbed *testbed,
+                       const json_t *strategies)
 {
     json_t *before[INSTANCES_MAX];
-    strategies_remember(lab, 0, before);
+    strategies_remember(testbed, 0, before);
     struct progress progress = progress_begin(json_array_size(strategies));
     json_t *rows = json_array(), *strategy;
     size_t i;
     json_array_foreach(strategies, i, strategy) {
-        json_t *row = run_strategy(settings, lab, strategy, &progress);
+        json_t *row = run_strategy(settings, testbed, strategy, &progress);
         if (!row || json_array_append_new(rows, row) != 0) {
             json_decref(rows);
             rows = NULL;
@@ -145,17 +146,17 @@ static json_t *run_all(const struct rush_settings *settings, struct lab *lab, co
         }
     }
     progress_wipe();
-    strategies_restore(lab, 0, before);
+    strategies_restore(testbed, 0, before);
     return rows;
 }
 
-static int run(struct lab *lab, const json_t *strategies, void *context)
+static int run(struct testbed *testbed, const json_t *strategies, void *context)
 {
     const struct rush_settings *settings = context;
-    json_auto_t *rows = run_all(settings, lab, strategies);
+    json_auto_t *rows = run_all(settings, testbed, strategies);
     if (!rows)
         return ENDED_ENVIRONMENT;
-    return command_result(&rush_result, settings_json(settings, lab), rows, settings->strategies,
+    return command_result(&rush_result, settings_json(settings, testbed), rows, settings->strategies,
                           &settings->output);
 }
 
@@ -170,11 +171,11 @@ static const struct command COMMAND = {
                 "behind shows its true delay, which a closed loop hides, whose clients wait before they come again.\n"
                 "Dropped, timed-out and late buyers are counted apart. Then the books are compared with what the\n"
                 "buyers were told. Without --url it starts a private database and the services, and removes them.",
-            .groups = {{&OPTIONS, 0}, {&lab_options, AT(lab)}, {&output_options, AT(output)}},
+            .groups = {{&OPTIONS, 0}, {&testbed_options, AT(testbed)}, {&output_options, AT(output)}},
         },
     .begin = begin,
     .run = run,
-    .lab = AT(lab),
+    .testbed = AT(testbed),
 };
 
 int rush_main(int argc, char **argv)
@@ -193,7 +194,7 @@ int rush_main(int argc, char **argv)
                  .zipf = 1,
                  .quantity = 1,
                  .seed = 1},
-        .lab = LAB_DEFAULTS,
+        .testbed = TESTBED_DEFAULTS,
         .output = OUTPUT_DEFAULTS,
     };
     return run_command(&COMMAND, argc, argv, &settings);

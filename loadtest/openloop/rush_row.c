@@ -156,14 +156,14 @@ static json_t *figures_json(const struct rush_plan *plan, const struct rush *rus
     return NULL;
 }
 
-json_t *rush_row_new(const struct lab *lab, const struct rush_plan *plan, const struct subject *subject,
-                     const struct rush *rush)
+json_t *rush_row_new(const struct testbed *testbed, const struct rush_plan *plan,
+                     const struct subject *subject, const struct rush *rush)
 {
     json_t *row = json_pack("{s:s, s:O, s:O, s:I, s:I, s:s, s:s?}", "strategy", subject->name, "guarantee",
                             json_object_get(subject->cells, "guarantee"), "shown_by",
-                            json_object_get(subject->cells, "shown_by"), "instances", (json_int_t)lab->count,
-                            "think_ms", (json_int_t)plan->think_ms, "verdict", verdict_name(rush->verdict),
-                            "reason", subject->reason);
+                            json_object_get(subject->cells, "shown_by"), "instances",
+                            (json_int_t)testbed->count, "think_ms", (json_int_t)plan->think_ms, "verdict",
+                            verdict_name(rush->verdict), "reason", subject->reason);
     if (!row || !rush->ran)
         return row;
     json_auto_t *figures = figures_json(plan, rush);

@@ -8,8 +8,8 @@
 #include <jansson.h>
 
 /* The row of one strategy; NULL when out of memory. */
-json_t *rush_row_new(const struct lab *lab, const struct rush_plan *plan, const struct subject *subject,
-                     const struct rush *rush);
+json_t *rush_row_new(const struct testbed *testbed, const struct rush_plan *plan,
+                     const struct subject *subject, const struct rush *rush);
 
 /* The folder can be written into; it is made if it is not there. Says on stderr why not. */
 bool rush_folder_valid(const char *folder);

@@ -26,7 +26,7 @@ void rush_free(struct rush *rush)
 
 /* ---- the rate ------------------------------------------------------------------------------------------ */
 
-static bool find_maximum(struct lab *lab, const struct rush_plan *plan, const struct subject *subject,
+static bool find_maximum(struct testbed *testbed, const struct rush_plan *plan, const struct subject *subject,
                          struct progress *progress, double *ret_per_s)
 {
     struct plan closed = {
@@ -40,7 +40,7 @@ static bool find_maximum(struct lab *lab, const struct rush_plan *plan, const st
         .patience_ms = PATIENCE_MS,
     };
     struct measurement measurement;
-    if (!measure(lab, &closed, subject, progress, &measurement))
+    if (!measure(testbed, &closed, subject, progress, &measurement))
         return false;
     const struct load_result *load = &measurement.throughput.load;
     *ret_per_s = (double)load->window_created / load->window_s;
@@ -52,10 +52,10 @@ static bool find_maximum(struct lab *lab, const struct rush_plan *plan, const st
 }
 
 /* The closed loop has warmed the services up where it ran. */
-static bool warm_up(struct lab *lab, const struct rush_plan *plan, const struct subject *subject)
+static bool warm_up(struct testbed *testbed, const struct rush_plan *plan, const struct subject *subject)
 {
     struct load load = {
-        .lab = lab,
+        .testbed = testbed,
         .connections = WARM_UP_CONNECTIONS,
         .quantity = plan->quantity,
         .product = plan->product,
@@ -64,8 +64,8 @@ static bool warm_up(struct lab *lab, const struct rush_plan *plan, const struct 
         .patience_ms = PATIENCE_MS,
     };
     struct load_result ignored;
-    return switch_strategy(lab, 0, subject, plan->think_ms, SAME_LOCK_WAIT) &&
-           set_stock(lab, subject, plan->product, ample_stock(subject)) && load_run(&load, &ignored);
+    return switch_strategy(testbed, 0, subject, plan->think_ms, SAME_LOCK_WAIT) &&
+           set_stock(testbed, subject, plan->product, ample_stock(subject)) && load_run(&load, &ignored);
 }
 
 /* ---- the stock ----------------------------------------------------------------------------------------- */
@@ -83,12 +83,12 @@ static void allot(const struct rush_plan *plan, const struct subject *subject,
             ret_stock[schedule->arrivals[i].product] += plan->quantity;
 }
 
-static bool set_stocks(struct lab *lab, const struct rush_plan *plan, const struct subject *subject,
+static bool set_stocks(struct testbed *testbed, const struct rush_plan *plan, const struct subject *subject,
                        const int64_t *stock, int64_t *ret_sum)
 {
     int64_t sum = 0;
     for (int64_t i = 0; i < plan->products; i++) {
-        if (interrupted() || !set_stock(lab, subject, plan->product + i, stock[i]))
+        if (interrupted() || !set_stock(testbed, subject, plan->product + i, stock[i]))
             return false;
         sum += stock[i];
     }
@@ -117,7 +117,7 @@ static void sum_books(struct books *sum, const struct books *books)
 }
 
 /* Every product's books are held against what its own buyers were told. */
-static bool judge(struct lab *lab, const struct rush_plan *plan, const struct subject *subject,
+static bool judge(struct testbed *testbed, const struct rush_plan *plan, const struct subject *subject,
                   struct rush *rush)
 {
     struct open_counts totals = open_totals(&rush->load);
@@ -125,7 +125,7 @@ static bool judge(struct lab *lab, const struct rush_plan *plan, const struct su
         .guarantee = subject->guarantee,
         .shown_by =
             SHOWN_BY_NOTHING, /* a rush is a measurement: a flaw that it happens not to show is no failure */
-        .instances = (int)lab->count,
+        .instances = (int)testbed->count,
         .available = true,
         .sold_nothing = rush_created(&totals) == 0 && rush->stock >= plan->quantity,
     };
@@ -136,7 +136,7 @@ static bool judge(struct lab *lab, const struct rush_plan *plan, const struct su
     for (int64_t i = 0; i < plan->products; i++) {
         struct books books;
         const struct open_sales *sales = &rush->load.sales[i];
-        if (interrupted() || !settled_books(lab, plan->product + i, &books))
+        if (interrupted() || !settled_books(testbed, plan->product + i, &books))
             return false;
         bool match = books_match(&books, sales->created, sales->unclear);
         add_books(&evidence, &books);
@@ -165,12 +165,12 @@ static void show_load(void *context, int64_t answers, int64_t created, double el
     progress_update(watched->progress, elapsed_s / watched->seconds, detail);
 }
 
-static bool sell(struct lab *lab, const struct rush_plan *plan, const struct subject *subject,
+static bool sell(struct testbed *testbed, const struct rush_plan *plan, const struct subject *subject,
                  const struct schedule *schedule, struct progress *progress, struct rush *rush)
 {
     struct watched watched = {.progress = progress, .seconds = (double)plan->duration_ms / 1e3};
     struct open_load load = {
-        .lab = lab,
+        .testbed = testbed,
         .schedule = schedule,
         .first_product = plan->product,
         .products = (size_t)plan->products,
@@ -188,15 +188,15 @@ static bool sell(struct lab *lab, const struct rush_plan *plan, const struct sub
     }
     allot(plan, subject, schedule, stock);
     progress_label(progress, "%s, the sale", subject->name);
-    bool well = set_stocks(lab, plan, subject, stock, &rush->stock) && open_load_run(&load, &rush->load);
+    bool well = set_stocks(testbed, plan, subject, stock, &rush->stock) && open_load_run(&load, &rush->load);
     free(stock);
-    if (well && judge(lab, plan, subject, rush))
+    if (well && judge(testbed, plan, subject, rush))
         return true;
     rush_free(rush);
     return false;
 }
 
-bool rush_run(struct lab *lab, const struct rush_plan *plan, const struct subject *subject,
+bool rush_run(struct testbed *testbed, const struct rush_plan *plan, const struct subject *subject,
               struct progress *progress, struct rush *ret_rush)
 {
     struct rush rush = {
@@ -206,10 +206,10 @@ bool rush_run(struct lab *lab, const struct rush_plan *plan, const struct subjec
         return true;
     }
     if (plan->rate > 0) {
-        if (!warm_up(lab, plan, subject))
+        if (!warm_up(testbed, plan, subject))
             return false;
     } else {
-        if (!find_maximum(lab, plan, subject, progress, &rush.maximum))
+        if (!find_maximum(testbed, plan, subject, progress, &rush.maximum))
             return false;
         rush.rate = rush.maximum * plan->share;
     }
@@ -227,7 +227,7 @@ bool rush_run(struct lab *lab, const struct rush_plan *plan, const struct subjec
         complain("no room for %.0f arrivals/s: fewer, or a shorter sale", rush.rate);
         return false;
     }
-    bool well = sell(lab, plan, subject, &schedule, progress, &rush);
+    bool well = sell(testbed, plan, subject, &schedule, progress, &rush);
     schedule_close(&schedule);
     if (well)
         *ret_rush = rush;

@@ -32,7 +32,7 @@ struct rush {
 };
 
 /* False, having said why on stderr unless it was an interrupt; else the rush is to be freed. */
-bool rush_run(struct lab *lab, const struct rush_plan *plan, const struct subject *subject,
+bool rush_run(struct testbed *testbed, const struct rush_plan *plan, const struct subject *subject,
               struct progress *progress, struct rush *ret_rush);
 void rush_free(struct rush *rush);
 

@@ -122,7 +122,7 @@ static bool prepare(struct transfers *transfers, struct transfer *transfer, cons
     return true;
 }
 
-static bool prepare_all(struct transfers *transfers, const struct lab *lab)
+static bool prepare_all(struct transfers *transfers, const struct testbed *testbed)
 {
     transfers->multi = curl_multi_init();
     transfers->headers = curl_slist_append(NULL, "Content-Type: application/json");
@@ -139,7 +139,7 @@ static bool prepare_all(struct transfers *transfers, const struct lab *lab)
     curl_multi_setopt(transfers->multi, CURLMOPT_TIMERDATA, transfers);
     curl_multi_setopt(transfers->multi, CURLMOPT_MAXCONNECTS, (long)transfers->count);
     for (size_t i = 0; i < transfers->count; i++)
-        if (!prepare(transfers, &transfers->all[i], service_client_url(lab->clients[i % lab->count])))
+        if (!prepare(transfers, &transfers->all[i], service_client_url(testbed->clients[i % testbed->count])))
             return false;
     return true;
 }
@@ -155,7 +155,7 @@ static bool allow_sockets(size_t count)
     return setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
-struct transfers *transfers_open(const struct lab *lab, size_t count,
+struct transfers *transfers_open(const struct testbed *testbed, size_t count,
                                  void (*ended)(void *context, const struct transfer_end *end), void *context)
 {
     struct transfers *transfers = calloc(1, sizeof *transfers);
@@ -170,7 +170,7 @@ struct transfers *transfers_open(const struct lab *lab, size_t count,
     transfers->context = context;
     TAILQ_INIT(&transfers->free);
     TAILQ_INIT(&transfers->under_way);
-    if (allow_sockets(count) && prepare_all(transfers, lab))
+    if (allow_sockets(count) && prepare_all(transfers, testbed))
         return transfers;
     complain("no room for %zu connections: %s", count, strerror(errno));
     transfers_close(transfers);

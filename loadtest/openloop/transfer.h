@@ -21,9 +21,9 @@ struct transfer_end {
     size_t tag; /* as given to transfer_start */
 };
 
-/* COUNT connections to the services of the lab, in turn, and calls ENDED whenever an order has ended by itself. NULL,
+/* COUNT connections to the services of the testbed, in turn, and calls ENDED whenever an order has ended by itself. NULL,
  * having said why on stderr. */
-struct transfers *transfers_open(const struct lab *lab, size_t count,
+struct transfers *transfers_open(const struct testbed *testbed, size_t count,
                                  void (*ended)(void *context, const struct transfer_end *end), void *context);
 void transfers_close(struct transfers *transfers);
 /* Opens all connections, with a request that changes nothing over each; false, having said why unless interrupted. */

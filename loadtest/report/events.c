@@ -45,11 +45,11 @@ void events_load(const struct event_load *load)
                           "elapsed_ms", (json_int_t)(load->elapsed_s * 1000)));
 }
 
-void events_traces(struct lab *lab, int64_t product)
+void events_traces(struct testbed *testbed, int64_t product)
 {
-    json_t *list = wanted && lab->given < lab->count ? json_array() : NULL;
-    for (size_t i = lab->given; list && i < lab->count; i++) {
-        json_t *traces = service_client_recent(lab->clients[i], product, TRACES_WANTED);
+    json_t *list = wanted && testbed->given < testbed->count ? json_array() : NULL;
+    for (size_t i = testbed->given; list && i < testbed->count; i++) {
+        json_t *traces = service_client_recent(testbed->clients[i], product, TRACES_WANTED);
         if (traces)
             json_array_append_new(list, traces);
     }

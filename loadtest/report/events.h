@@ -23,9 +23,9 @@ void events_begin(void);
 
 /* {"load":{…}}, ten times a second at most, and whenever the strategy or the phase is another. */
 void events_load(const struct event_load *load);
-/* {"traces":[{"instance","traces":[…]},…]}: recent orders of the services that the lab has started, which nobody can
+/* {"traces":[{"instance","traces":[…]},…]}: recent orders of the services that the testbed has started, which nobody can
  * ask any more once it has ended. */
-void events_traces(struct lab *lab, int64_t product);
+void events_traces(struct testbed *testbed, int64_t product);
 /* {"row":{…}}: a strategy is measured; ROW stays the caller's. */
 void events_row(const json_t *row);
 

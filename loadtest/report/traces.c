@@ -21,13 +21,13 @@ static bool append(json_t *events, const json_t *trace, size_t instance)
     return true;
 }
 
-bool traces_write(struct lab *lab, const char *path)
+bool traces_write(struct testbed *testbed, const char *path)
 {
     json_auto_t *events = json_array();
-    for (size_t i = 0; i < lab->count; i++) {
-        json_auto_t *trace = service_client_traces(lab->clients[i]);
+    for (size_t i = 0; i < testbed->count; i++) {
+        json_auto_t *trace = service_client_traces(testbed->clients[i]);
         if (!trace || !append(events, trace, i)) {
-            complain("no traces: %s", service_client_error(lab->clients[i]));
+            complain("no traces: %s", service_client_error(testbed->clients[i]));
             return false;
         }
     }

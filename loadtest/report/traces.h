@@ -6,6 +6,6 @@
 
 /* Writes the traces of all services into one file, each as a process of its own; false, having said why on
  * stderr. */
-bool traces_write(struct lab *lab, const char *path);
+bool traces_write(struct testbed *testbed, const char *path);
 
 #endif

@@ -17,7 +17,7 @@ struct soak_settings {
     const char *resume; /* NULL: none */
     int64_t orders;     /* over all strategies */
     struct soak_plan plan;
-    struct lab_settings lab;
+    struct testbed_settings testbed;
     struct output_settings output;
     json_t *document; /* the rows that are done, and then all */
 };
@@ -66,7 +66,7 @@ static int begin(void *context, const struct texts *operands)
     (void)operands;
     if (!output_valid(&settings->output) || (settings->resume && !output_file_valid(settings->resume)))
         return ENDED_USAGE;
-    settings->lab.strategies = settings->strategies;
+    settings->testbed.strategies = settings->strategies;
     json_auto_t *now = settings_json(settings);
     if (!now || !settings->resume || access(settings->resume, F_OK) != 0) {
         settings->document = now ? result_new("soak", json_incref(now)) : NULL;
@@ -96,7 +96,7 @@ static bool keep(const struct soak_settings *settings, const json_t *document)
 
 /* ---- selling ------------------------------------------------------------------------------------------- */
 
-static bool sell_under(struct lab *lab, const struct soak_settings *settings, const json_t *strategy,
+static bool sell_under(struct testbed *testbed, const struct soak_settings *settings, const json_t *strategy,
                        struct progress *progress, json_t *document)
 {
     struct subject subject;
@@ -105,7 +105,7 @@ static bool sell_under(struct lab *lab, const struct soak_settings *settings, co
         return false;
     if (row_of(document, subject.name))
         return true;
-    if (subject.available && !soak_strategy(lab, &settings->plan, &subject, progress, &tally))
+    if (subject.available && !soak_strategy(testbed, &settings->plan, &subject, progress, &tally))
         return false;
     json_t *row = soak_row_new(&subject, subject.available ? &tally : NULL);
     if (json_array_append_new(json_object_get(document, "rows"), row) != 0) {
@@ -115,7 +115,7 @@ static bool sell_under(struct lab *lab, const struct soak_settings *settings, co
     return keep(settings, document);
 }
 
-static int run(struct lab *lab, const json_t *strategies, void *context)
+static int run(struct testbed *testbed, const json_t *strategies, void *context)
 {
     struct soak_settings *settings = context;
     json_t *document = settings->document;
@@ -126,7 +126,7 @@ static int run(struct lab *lab, const json_t *strategies, void *context)
     size_t i;
     json_t *strategy;
     json_array_foreach(strategies, i, strategy) {
-        well = well && sell_under(lab, settings, strategy, &progress, document);
+        well = well && sell_under(testbed, settings, strategy, &progress, document);
         progress_step_done(&progress);
     }
     progress_wipe();
@@ -151,7 +151,7 @@ static const struct command COMMAND = {
         },
     .begin = begin,
     .run = run,
-    .lab = AT(lab),
+    .testbed = AT(testbed),
 };
 
 int soak_main(int argc, char **argv)
@@ -160,7 +160,7 @@ int soak_main(int argc, char **argv)
         .strategies = "safe",
         .orders = 10000000,
         .plan = {.slice = 25000, .connections = 32},
-        .lab = {.instances = 1, .instances_default = 1, .servers = "private"},
+        .testbed = {.instances = 1, .instances_default = 1, .servers = "private"},
         .output = OUTPUT_DEFAULTS,
     };
     int status = run_command(&COMMAND, argc, argv, &settings);

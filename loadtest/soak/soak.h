@@ -32,7 +32,7 @@ struct soak_tally {
 };
 
 /* Sells under one strategy. False, having said why on stderr unless it was an interrupt. */
-bool soak_strategy(struct lab *lab, const struct soak_plan *plan, const struct subject *subject,
+bool soak_strategy(struct testbed *testbed, const struct soak_plan *plan, const struct subject *subject,
                    struct progress *progress, struct soak_tally *ret_tally);
 
 /* By how many bytes the service may grow over so many orders. */

@@ -39,9 +39,9 @@ static void show(void *context, int64_t answers, int64_t created, double elapsed
 }
 
 /* Once it has as few open files as WANTED, or no longer fewer from one look to the next where that is 0. */
-static bool size_at_rest(struct lab *lab, int64_t wanted, struct soak_size *ret_size)
+static bool size_at_rest(struct testbed *testbed, int64_t wanted, struct soak_size *ret_size)
 {
-    pid_t pid = lab->services[0].pid;
+    pid_t pid = testbed->services[0].pid;
     int64_t end_us = monotonic_us() + (int64_t)REST_MS * 1000, last = INT64_MAX;
     while (process_files(pid, &ret_size->files)) {
         bool rests = wanted > 0 ? ret_size->files <= wanted : ret_size->files >= last;
@@ -64,11 +64,11 @@ static void add_books_to(struct soak_tally *tally, const struct books *books, co
     tally->stalled |= answers->created == 0;
 }
 
-static bool sell_slice(struct lab *lab, const struct subject *subject, int64_t stock, int64_t connections,
-                       struct watched *watched, struct soak_tally *tally)
+static bool sell_slice(struct testbed *testbed, const struct subject *subject, int64_t stock,
+                       int64_t connections, struct watched *watched, struct soak_tally *tally)
 {
     const struct load load = {
-        .lab = lab,
+        .testbed = testbed,
         .connections = connections,
         .quantity = 1,
         .product = 1,
@@ -81,8 +81,8 @@ static bool sell_slice(struct lab *lab, const struct subject *subject, int64_t s
     };
     struct load_result result;
     struct books books;
-    if (!set_stock(lab, subject, load.product, stock) || !load_run(&load, &result) ||
-        !settled_books(lab, load.product, &books))
+    if (!set_stock(testbed, subject, load.product, stock) || !load_run(&load, &result) ||
+        !settled_books(testbed, load.product, &books))
         return false;
     tally->orders += result.answers.created;
     tally->slices++;
@@ -93,7 +93,7 @@ static bool sell_slice(struct lab *lab, const struct subject *subject, int64_t s
     return true;
 }
 
-bool soak_strategy(struct lab *lab, const struct soak_plan *plan, const struct subject *subject,
+bool soak_strategy(struct testbed *testbed, const struct soak_plan *plan, const struct subject *subject,
                    struct progress *progress, struct soak_tally *ret_tally)
 {
     int64_t slice = least(plan->slice,
@@ -101,20 +101,20 @@ bool soak_strategy(struct lab *lab, const struct soak_plan *plan, const struct s
     struct soak_tally tally = {0};
     struct watched watched = {.progress = progress, .wanted = plan->orders};
     progress_label(progress, "%s", subject->name);
-    if (!switch_strategy(lab, 0, subject, 0, SAME_LOCK_WAIT))
+    if (!switch_strategy(testbed, 0, subject, 0, SAME_LOCK_WAIT))
         return false;
     while (tally.orders < plan->orders && !tally.stalled) {
         watched.before = tally.orders;
-        if (!sell_slice(lab, subject, least(slice, plan->orders - tally.orders), plan->connections, &watched,
-                        &tally))
+        if (!sell_slice(testbed, subject, least(slice, plan->orders - tally.orders), plan->connections,
+                        &watched, &tally))
             return false;
         if (tally.slices > 1)
             continue;
         tally.warm_up = tally.orders;
-        if (!size_at_rest(lab, 0, &tally.start))
+        if (!size_at_rest(testbed, 0, &tally.start))
             return false;
     }
-    if (!size_at_rest(lab, tally.start.files, &tally.end))
+    if (!size_at_rest(testbed, tally.start.files, &tally.end))
         return false;
     *ret_tally = tally;
     return true;

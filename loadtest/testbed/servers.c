@@ -76,13 +76,13 @@ const char *server_variable(enum stack_server server)
     return SERVERS[server].variable;
 }
 
-bool servers_read_addresses(const struct lab *lab, struct lock_config *ret_addresses)
+bool servers_read_addresses(const struct testbed *testbed, struct lock_config *ret_addresses)
 {
     char script[PATH_MAX];
     if (!path_of_stack(script))
         return false;
     const struct child_plan plan = {
-        .argv = (const char *[]){"sh", "-c", SCRIPT, script, lab->stack_dir, NULL},
+        .argv = (const char *[]){"sh", "-c", SCRIPT, script, testbed->stack_dir, NULL},
         .death_signal = SIGTERM,
     };
     static char *text; /* so that what is never freed is no leak, whoever forgets the addresses */
@@ -102,11 +102,12 @@ bool servers_read_addresses(const struct lab *lab, struct lock_config *ret_addre
 }
 
 /* The last line of the stack's log that starts with BEGINNING, without "stack: "; false if there is none. */
-static bool find_complaint(const struct lab *lab, const char *beginning, char *ret_reason, size_t size)
+static bool find_complaint(const struct testbed *testbed, const char *beginning, char *ret_reason,
+                           size_t size)
 {
     char path[PATH_MAX + 16], line[LINE_SIZE];
     bool found = false;
-    snprintf(path, sizeof path, "%s/stack.log", lab->dir);
+    snprintf(path, sizeof path, "%s/stack.log", testbed->dir);
     FILE *log = fopen(path, "re");
     if (!log)
         return false;
@@ -121,13 +122,14 @@ static bool find_complaint(const struct lab *lab, const char *beginning, char *r
     return found;
 }
 
-bool server_is_up(const struct lab *lab, const struct lock_server *server, char *ret_reason, size_t size)
+bool server_is_up(const struct testbed *testbed, const struct lock_server *server, char *ret_reason,
+                  size_t size)
 {
     enum stack_server found = stack_server_of(server);
-    struct lock_config addresses = lab->addresses;
+    struct lock_config addresses = testbed->addresses;
     if (found < STACK_SERVERS && **server_address(&addresses, found))
         return true;
-    if (found == STACK_SERVERS || !find_complaint(lab, SERVERS[found].complaint, ret_reason, size))
+    if (found == STACK_SERVERS || !find_complaint(testbed, SERVERS[found].complaint, ret_reason, size))
         snprintf(ret_reason, size, "%s is not up", server->name);
     return false;
 }

@@ -20,13 +20,14 @@ size_t servers_needed(bool shop, const char *list, const char *ret_names[STACK_S
 
 /* Asks the stack of TESTBED; "" for each server that is not up. The strings are never freed: the locks' threads may look for
  * a server until this process ends. False, having said why on stderr unless it was an interrupt. */
-bool servers_read_addresses(const struct lab *lab, struct lock_config *ret_addresses);
+bool servers_read_addresses(const struct testbed *testbed, struct lock_config *ret_addresses);
 /* The member of CONFIG that has the server's address. */
 const char **server_address(struct lock_config *config, enum stack_server server);
 /* The environment variable by which a service finds the server. */
 const char *server_variable(enum stack_server server);
 
 /* Is the lock's server up? If not, RET_REASON, a buffer of SIZE bytes, says why, in the stack's own words if it has any. */
-bool server_is_up(const struct lab *lab, const struct lock_server *server, char *ret_reason, size_t size);
+bool server_is_up(const struct testbed *testbed, const struct lock_server *server, char *ret_reason,
+                  size_t size);
 
 #endif

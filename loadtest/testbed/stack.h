@@ -9,17 +9,17 @@ enum { STACK_QUIET = 1, STACK_INTERRUPTIBLE = 2 };
 /* Runs the script with VERB, "up" or "down", for the servers of NAMES ("redis", "postgres", …; ended by NULL), with ENV added
  * to their environment (NULL: nothing). Its output goes into the log of TESTBED. FLAGS: do not say why it failed; return
  * false at an interrupt. False, having said why on stderr. */
-bool stack_run(const struct lab *lab, const char *verb, const char *const *names, const char *const *env,
-               unsigned flags);
+bool stack_run(const struct testbed *testbed, const char *verb, const char *const *names,
+               const char *const *env, unsigned flags);
 /* The two halves of it: the caller may do something else between them. */
-bool stack_begin(const struct lab *lab, const char *verb, const char *const *names, const char *const *env,
-                 struct child *ret_child);
-bool stack_end(const struct lab *lab, const char *verb, struct child *child, unsigned flags);
+bool stack_begin(const struct testbed *testbed, const char *verb, const char *const *names,
+                 const char *const *env, struct child *ret_child);
+bool stack_end(const struct testbed *testbed, const char *verb, struct child *child, unsigned flags);
 
 /* Starts the servers that SETTINGS need, and reads their addresses. Strategies whose server cannot be started are unavailable;
  * without the shop's database all fails. False, having said why on stderr. */
-bool stack_open(struct lab *lab, const struct lab_settings *settings);
+bool stack_open(struct testbed *testbed, const struct testbed_settings *settings);
 /* Stops all servers, and removes their data. */
-void stack_close(struct lab *lab);
+void stack_close(struct testbed *testbed);
 
 #endif

@@ -29,24 +29,24 @@
 static const char *const SERVER_CHOICES[] = {"private", "environment", NULL};
 
 static const struct option_row ROWS[] = {
-    {"--url", "URL", OPTION_TEXTS, offsetof(struct lab_settings, urls), 0, 0, NULL,
+    {"--url", "URL", OPTION_TEXTS, offsetof(struct testbed_settings, urls), 0, 0, NULL,
      "use the service there, http://HOST:PORT; repeat it for several instances\n"
      "on one database (an admin token is taken from ADMIN_TOKEN)"},
-    {"--instances", "N", OPTION_NUMBER, offsetof(struct lab_settings, instances), 1, INSTANCES_MAX, NULL,
+    {"--instances", "N", OPTION_NUMBER, offsetof(struct testbed_settings, instances), 1, INSTANCES_MAX, NULL,
      "services to start, on one database; with --url, as many as are named,\n"
      "or more, with --servers environment, which starts the rest beside them"},
-    {"--workers", "N", OPTION_NUMBER, offsetof(struct lab_settings, workers), 0, 1024, NULL,
+    {"--workers", "N", OPTION_NUMBER, offsetof(struct testbed_settings, workers), 0, 1024, NULL,
      "worker threads of each service started; 0: as many as the service likes"},
-    {"--product-limit", "N", OPTION_NUMBER, offsetof(struct lab_settings, product_limit), 0, 256, NULL,
+    {"--product-limit", "N", OPTION_NUMBER, offsetof(struct testbed_settings, product_limit), 0, 256, NULL,
      "orders of one product that each service started has in the database at\nthe same time; 0: any number"},
-    {"--servers", "WHICH", OPTION_CHOICE, offsetof(struct lab_settings, servers), 0, 0, SERVER_CHOICES,
+    {"--servers", "WHICH", OPTION_CHOICE, offsetof(struct testbed_settings, servers), 0, 0, SERVER_CHOICES,
      "what the services started use: a private stack, or the servers that\n"
      "DATABASE_URL and its kin in the environment name"},
 };
 
-const struct option_rows lab_options = OPTION_ROWS(ROWS);
+const struct option_rows testbed_options = OPTION_ROWS(ROWS);
 
-static bool uses_private_stack(const struct lab_settings *settings)
+static bool uses_private_stack(const struct testbed_settings *settings)
 {
     return strcmp(settings->servers, "private") == 0;
 }
@@ -72,13 +72,13 @@ static bool is_service_url(const char *url)
 }
 
 /* Services of ours, beside any that are given. */
-static bool starts_services(const struct lab_settings *settings)
+static bool starts_services(const struct testbed_settings *settings)
 {
     return settings->urls.count == 0 ||
            (!uses_private_stack(settings) && settings->instances > (int64_t)settings->urls.count);
 }
 
-bool lab_settings_valid(const struct lab_settings *settings)
+bool testbed_settings_valid(const struct testbed_settings *settings)
 {
     for (size_t i = 0; i < settings->urls.count; i++)
         if (!is_service_url(settings->urls.item[i])) {
@@ -103,17 +103,17 @@ bool lab_settings_valid(const struct lab_settings *settings)
 
 /* ---- the services -------------------------------------------------------------------------------------- */
 
-static void log_of(const struct lab *lab, size_t i, char *ret_path)
+static void log_of(const struct testbed *testbed, size_t i, char *ret_path)
 {
-    snprintf(ret_path, PATH_MAX + 48, "%s/service-%zu.log", lab->dir, i + 1);
+    snprintf(ret_path, PATH_MAX + 48, "%s/service-%zu.log", testbed->dir, i + 1);
 }
 
-static void port_file_of(const struct lab *lab, size_t i, char *ret_path)
+static void port_file_of(const struct testbed *testbed, size_t i, char *ret_path)
 {
-    snprintf(ret_path, PATH_MAX + 48, "%s/service-%zu.port", lab->dir, i + 1);
+    snprintf(ret_path, PATH_MAX + 48, "%s/service-%zu.port", testbed->dir, i + 1);
 }
 
-bool lab_start_service(struct lab *lab, size_t i, const struct service_plan *plan)
+bool testbed_start_service(struct testbed *testbed, size_t i, const struct service_plan *plan)
 {
     char program[PATH_MAX], log[PATH_MAX + 48], port_file[PATH_MAX + 48], listen[40], name[32];
     char variables[STACK_SERVERS][ADDRESS_MAX];
@@ -122,9 +122,9 @@ bool lab_start_service(struct lab *lab, size_t i, const struct service_plan *pla
     size_t argc = 7, count = plan->addresses ? 2 : 0;
     if (!path_of_service(program))
         return false;
-    log_of(lab, i, log);
-    port_file_of(lab, i, port_file);
-    snprintf(listen, sizeof listen, "127.0.0.1:%" PRId64, lab->ports[i]);
+    log_of(testbed, i, log);
+    port_file_of(testbed, i, port_file);
+    snprintf(listen, sizeof listen, "127.0.0.1:%" PRId64, testbed->ports[i]);
     snprintf(name, sizeof name, "service-%zu", i + 1);
     for (size_t j = 0; plan->words[j] && argc < WORDS_MAX - 1; j++)
         argv[argc++] = plan->words[j];
@@ -141,29 +141,29 @@ bool lab_start_service(struct lab *lab, size_t i, const struct service_plan *pla
     (void)unlink(port_file);
     const struct child_plan child = {
         .argv = argv, .env = env, .log = log, .death_signal = plan->death_signal};
-    if (child_start(&child, &lab->services[i]))
+    if (child_start(&child, &testbed->services[i]))
         return true;
     complain("cannot start a process: %s", strerror(errno));
     return false;
 }
 
 /* Says that service I has died if it has. */
-static bool is_alive(struct lab *lab, size_t i)
+static bool is_alive(struct testbed *testbed, size_t i)
 {
-    struct child *service = &lab->services[i];
+    struct child *service = &testbed->services[i];
     if (service->pid != 0 && !child_ended(service))
         return true;
     char status[64], log[PATH_MAX + 48];
-    log_of(lab, i, log);
+    log_of(testbed, i, log);
     complain("service-%zu has died (%s); the end of its log:", i + 1, child_status_text(service, status));
     print_log_tail(log, TAIL_LINES);
     return false;
 }
 
-bool lab_alive(struct lab *lab)
+bool testbed_alive(struct testbed *testbed)
 {
-    for (size_t i = lab->given; i < lab->count; i++)
-        if (!is_alive(lab, i))
+    for (size_t i = testbed->given; i < testbed->count; i++)
+        if (!is_alive(testbed, i))
             return false;
     return true;
 }
@@ -181,57 +181,58 @@ static bool read_port(const char *path, int64_t *ret_port)
     return got && parse_number(text, ret_port) && *ret_port > 0 && *ret_port < 65536;
 }
 
-bool lab_await_service(struct lab *lab, size_t i)
+bool testbed_await_service(struct testbed *testbed, size_t i)
 {
     char port_file[PATH_MAX + 48], log[PATH_MAX + 48], url[64];
     int64_t end = monotonic_us() + (int64_t)SERVICE_UP_MS * 1000;
     bool listens = false;
-    port_file_of(lab, i, port_file);
-    log_of(lab, i, log);
-    while (monotonic_us() < end && sleep_unless_interrupted(POLL_MS) && is_alive(lab, i)) {
-        if (!listens && read_port(port_file, &lab->ports[i])) {
+    port_file_of(testbed, i, port_file);
+    log_of(testbed, i, log);
+    while (monotonic_us() < end && sleep_unless_interrupted(POLL_MS) && is_alive(testbed, i)) {
+        if (!listens && read_port(port_file, &testbed->ports[i])) {
             listens = true;
-            snprintf(url, sizeof url, "http://127.0.0.1:%" PRId64, lab->ports[i]);
-            service_client_close(lab->clients[i]);
-            lab->clients[i] = service_client_open(url, getenv("ADMIN_TOKEN"));
-            if (!lab->clients[i])
+            snprintf(url, sizeof url, "http://127.0.0.1:%" PRId64, testbed->ports[i]);
+            service_client_close(testbed->clients[i]);
+            testbed->clients[i] = service_client_open(url, getenv("ADMIN_TOKEN"));
+            if (!testbed->clients[i])
                 break;
         }
-        if (listens && service_client_ready(lab->clients[i]))
+        if (listens && service_client_ready(testbed->clients[i]))
             return true;
     }
     if (interrupted() || monotonic_us() < end)
         return false;
     complain("service-%zu is not ready after %d s: %s", i + 1, SERVICE_UP_MS / 1000,
-             listens ? service_client_error(lab->clients[i]) : "it has not said where it listens");
+             listens ? service_client_error(testbed->clients[i]) : "it has not said where it listens");
     print_log_tail(log, TAIL_LINES);
     return false;
 }
 
-void lab_stop_services(struct lab *lab)
+void testbed_stop_services(struct testbed *testbed)
 {
-    for (size_t i = lab->given; i < lab->count; i++) {
-        child_signal(&lab->services[i], SIGCONT);
-        child_signal(&lab->services[i], SIGTERM); /* all at once, so that they drain side by side */
+    for (size_t i = testbed->given; i < testbed->count; i++) {
+        child_signal(&testbed->services[i], SIGCONT);
+        child_signal(&testbed->services[i], SIGTERM); /* all at once, so that they drain side by side */
     }
-    for (size_t i = lab->given; i < lab->count; i++)
-        child_stop(&lab->services[i], SERVICE_DOWN_MS);
+    for (size_t i = testbed->given; i < testbed->count; i++)
+        child_stop(&testbed->services[i], SERVICE_DOWN_MS);
 }
 
 /* ---- opening and closing ------------------------------------------------------------------------------- */
 
-static bool use_services(struct lab *lab, const struct texts *urls)
+static bool use_services(struct testbed *testbed, const struct texts *urls)
 {
-    for (lab->count = 0; lab->count < urls->count; lab->count++) {
-        struct service_client *client = service_client_open(urls->item[lab->count], getenv("ADMIN_TOKEN"));
+    for (testbed->count = 0; testbed->count < urls->count; testbed->count++) {
+        struct service_client *client = service_client_open(urls->item[testbed->count],
+                                                            getenv("ADMIN_TOKEN"));
         if (!client)
             return false;
-        lab->clients[lab->count] = client;
-        lab->given++;
+        testbed->clients[testbed->count] = client;
+        testbed->given++;
         if (!service_client_ready(client)) {
             if (!interrupted())
                 complain("no service is ready there: %s", service_client_error(client));
-            lab->count++;
+            testbed->count++;
             return false;
         }
     }
@@ -240,25 +241,26 @@ static bool use_services(struct lab *lab, const struct texts *urls)
 
 /* /var/tmp lies on a disk where /tmp may be memory, and a database that syncs to memory would flatter
  * itself. */
-static bool make_dir(struct lab *lab)
+static bool make_dir(struct testbed *testbed)
 {
     const char *parent = getenv("TMPDIR");
     /* When root runs us, the private servers run as other users, which need access to the folder. */
     if (!parent || !*parent || (geteuid() == 0 && !others_can_enter(parent)))
         parent = "/var/tmp";
-    if (snprintf(lab->dir, sizeof lab->dir - 32, "%s/oversell-XXXXXX", parent) < (int)sizeof lab->dir - 32 &&
-        mkdtemp(lab->dir) && chmod(lab->dir, 0755) == 0)
+    if (snprintf(testbed->dir, sizeof testbed->dir - 32, "%s/oversell-XXXXXX", parent) <
+            (int)sizeof testbed->dir - 32 &&
+        mkdtemp(testbed->dir) && chmod(testbed->dir, 0755) == 0)
         return true;
     complain("cannot make a folder in %s: %s", parent, strerror(errno));
-    lab->dir[0] = 0;
+    testbed->dir[0] = 0;
     return false;
 }
 
-static bool start_services(struct lab *lab, const struct lab_settings *settings)
+static bool start_services(struct testbed *testbed, const struct testbed_settings *settings)
 {
     bool own_stack = uses_private_stack(settings);
-    if (((own_stack || settings->instances > 0) && !make_dir(lab)) ||
-        (own_stack && !stack_open(lab, settings)))
+    if (((own_stack || settings->instances > 0) && !make_dir(testbed)) ||
+        (own_stack && !stack_open(testbed, settings)))
         return false;
     char workers[24], limit[24];
     snprintf(workers, sizeof workers, "%" PRId64, settings->workers);
@@ -266,25 +268,25 @@ static bool start_services(struct lab *lab, const struct lab_settings *settings)
     const struct service_plan plan = {
         .words = (const char *[]){"--product-limit", limit, settings->workers > 0 ? "--workers" : NULL,
                                   workers, NULL},
-        .addresses = own_stack ? &lab->addresses : settings->addresses,
+        .addresses = own_stack ? &testbed->addresses : settings->addresses,
         .death_signal = SIGTERM,
     };
-    for (; lab->count < (size_t)settings->instances; lab->count++)
-        if (!lab_start_service(lab, lab->count, &plan))
+    for (; testbed->count < (size_t)settings->instances; testbed->count++)
+        if (!testbed_start_service(testbed, testbed->count, &plan))
             return false;
-    for (size_t i = lab->given; i < lab->count; i++)
-        if (!lab_await_service(lab, i))
+    for (size_t i = testbed->given; i < testbed->count; i++)
+        if (!testbed_await_service(testbed, i))
             return false;
     return true;
 }
 
-bool lab_open(const struct lab_settings *settings, struct lab *ret_lab)
+bool testbed_open(const struct testbed_settings *settings, struct testbed *ret_lab)
 {
-    *ret_lab = (struct lab){0};
+    *ret_lab = (struct testbed){0};
     if (use_services(ret_lab, &settings->urls) &&
         (!starts_services(settings) || start_services(ret_lab, settings)))
         return true;
-    lab_close(ret_lab);
+    testbed_close(ret_lab);
     return false;
 }
 
@@ -294,13 +296,13 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
     return remove(path);
 }
 
-void lab_close(struct lab *lab)
+void testbed_close(struct testbed *testbed)
 {
-    for (size_t i = 0; i < lab->count; i++)
-        service_client_close(lab->clients[i]);
-    lab_stop_services(lab);
-    stack_close(lab);
-    if (lab->dir[0] && nftw(lab->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS) != 0)
-        complain("cannot remove %s: %s", lab->dir, strerror(errno));
-    *lab = (struct lab){0};
+    for (size_t i = 0; i < testbed->count; i++)
+        service_client_close(testbed->clients[i]);
+    testbed_stop_services(testbed);
+    stack_close(testbed);
+    if (testbed->dir[0] && nftw(testbed->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS) != 0)
+        complain("cannot remove %s: %s", testbed->dir, strerror(errno));
+    *testbed = (struct testbed){0};
 }

@@ -12,7 +12,7 @@
 
 #define INSTANCES_MAX TEXTS_MAX
 
-struct lab_settings {
+struct testbed_settings {
     struct texts urls; /* services that are already there; none: start our own */
     int64_t instances; /* services to start; 0 is for those who need the stack alone */
     int64_t instances_default;
@@ -25,35 +25,35 @@ struct lab_settings {
     const struct lock_config *addresses; /* instead of DATABASE_URL and its kin; NULL: those */
 };
 
-#define LAB_DEFAULTS                                                                                         \
+#define TESTBED_DEFAULTS                                                                                     \
     {                                                                                                        \
         .instances = 1, .instances_default = 1, .servers = "private"                                         \
     }
 
-extern const struct option_rows lab_options; /* fill a struct lab_settings */
+extern const struct option_rows testbed_options; /* fill a struct testbed_settings */
 
-struct lab {
+struct testbed {
     size_t count;
     size_t given; /* the first of them, which were there before */
     struct service_client *clients[INSTANCES_MAX];
     /* The rest is empty where the services were there before. */
     struct child services[INSTANCES_MAX];
     int64_t ports[INSTANCES_MAX]; /* 0: not started yet. A service that is started again keeps its port. */
-    char dir[PATH_MAX];           /* logs, port files and the stack; removed by lab_close */
+    char dir[PATH_MAX];           /* logs, port files and the stack; removed by testbed_close */
     char stack_dir[PATH_MAX];     /* the private stack's folder in DIR; "": there is no private stack */
     bool stack_is_up;             /* and it came up as it should */
     struct lock_config addresses; /* of the private stack's servers; the strings are never freed */
 };
 
 /* Checks what can be checked before anything is started; says on stderr what is wrong. */
-bool lab_settings_valid(const struct lab_settings *settings);
+bool testbed_settings_valid(const struct testbed_settings *settings);
 /* Starts what is needed and waits until every service is ready. If that fails it says why on stderr, with
  * the tail of the log that tells, and *ret_lab needs no closing. */
-bool lab_open(const struct lab_settings *settings, struct lab *ret_lab);
-/* All services that the lab started still run. If not it says which has died, with its log's tail. */
-bool lab_alive(struct lab *lab);
-/* Stops and removes all that lab_open has made, and nothing else. */
-void lab_close(struct lab *lab);
+bool testbed_open(const struct testbed_settings *settings, struct testbed *ret_lab);
+/* All services that the testbed started still run. If not it says which has died, with its log's tail. */
+bool testbed_alive(struct testbed *testbed);
+/* Stops and removes all that testbed_open has made, and nothing else. */
+void testbed_close(struct testbed *testbed);
 
 /* How a service is started. */
 struct service_plan {
@@ -64,11 +64,11 @@ struct service_plan {
 };
 
 /* Starts service I, the first of them 0, which does not run. False, having said why on stderr. */
-bool lab_start_service(struct lab *lab, size_t i, const struct service_plan *plan);
+bool testbed_start_service(struct testbed *testbed, size_t i, const struct service_plan *plan);
 /* Waits until service I listens and is ready, and connects its client. False, having said why on stderr, with the tail of
  * its log, unless it was an interrupt. */
-bool lab_await_service(struct lab *lab, size_t i);
+bool testbed_await_service(struct testbed *testbed, size_t i);
 /* Sends SIGTERM to all services at once, also to those that are stopped by SIGSTOP, and waits for their ends. */
-void lab_stop_services(struct lab *lab);
+void testbed_stop_services(struct testbed *testbed);
 
 #endif

@@ -70,7 +70,8 @@ static bool launch(struct site *site, int i)
         .addresses = &addresses,
         .death_signal = SIGKILL, /* SIGTERM would not end one that SIGSTOP has stopped */
     };
-    return lab_start_service(&site->base, (size_t)i, &plan) && lab_await_service(&site->base, (size_t)i);
+    return testbed_start_service(&site->base, (size_t)i, &plan) &&
+           testbed_await_service(&site->base, (size_t)i);
 }
 
 /* Where clients find it from now on. They may be reading that, so what stays the same is not written again. */
@@ -235,7 +236,7 @@ unsigned site_acted(const struct site *site)
 
 bool site_arrange(struct site *site, const struct site_plan *plan)
 {
-    lab_stop_services(&site->base);
+    testbed_stop_services(&site->base);
     close_proxies(site);
     site->plan = *plan;
     if (!open_proxies(site, plan->proxied))
@@ -254,14 +255,14 @@ bool site_arrange(struct site *site, const struct site_plan *plan)
 bool site_open(const char *list, struct site *ret_site)
 {
     *ret_site = (struct site){0};
-    struct lab_settings settings = {.database = true, .strategies = list, .servers = "private"};
+    struct testbed_settings settings = {.database = true, .strategies = list, .servers = "private"};
     /* For every start of the private stack by this process: its own setting is for two services of an ordinary size. Orders
      * name their strategy without an admin token. */
     if (setenv("OVERSELL_MAX_CONNECTIONS", SESSIONS, 1) != 0 || unsetenv("ADMIN_TOKEN") != 0) {
         complain("out of memory");
         return false;
     }
-    if (!lab_open(&settings, &ret_site->base))
+    if (!testbed_open(&settings, &ret_site->base))
         return false;
     ret_site->base.count = FAULT_INSTANCES;
     ret_site->db = db_new(ret_site->base.addresses.database_url, "oversell judge");
@@ -273,9 +274,9 @@ bool site_open(const char *list, struct site *ret_site)
 
 void site_close(struct site *site)
 {
-    lab_stop_services(&site->base);
+    testbed_stop_services(&site->base);
     close_proxies(site);
     db_free(site->db);
-    lab_close(&site->base);
+    testbed_close(&site->base);
     *site = (struct site){0};
 }

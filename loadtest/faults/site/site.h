@@ -22,7 +22,7 @@ struct site_plan {
 };
 
 struct site {
-    struct lab base; /* its services and clients are past the proxies */
+    struct testbed base; /* its services and clients are past the proxies */
     struct site_plan plan;
     char urls[FAULT_INSTANCES][64];                     /* what clients are told */
     struct proxy *proxies[BACKENDS][SERVERS_OF_A_KIND]; /* NULL: none */

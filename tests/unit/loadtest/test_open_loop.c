@@ -125,8 +125,8 @@ static void run(enum manner manner, int delay_ms, size_t count, int64_t connecti
             .at_us = (int64_t)i * gap_us, .product = i % 2, .phase = i < count / 2 ? 0 : 1};
     struct schedule schedule = {.count = count, .arrivals = arrivals};
     snprintf(url, sizeof url, "http://127.0.0.1:%d", server.port);
-    struct lab lab = {.count = 1, .given = 1, .clients = {service_client_open(url, NULL)}};
-    struct open_load load = {.lab = &lab,
+    struct testbed testbed = {.count = 1, .given = 1, .clients = {service_client_open(url, NULL)}};
+    struct open_load load = {.testbed = &testbed,
                              .schedule = &schedule,
                              .first_product = 7,
                              .products = 2,
@@ -139,7 +139,7 @@ static void run(enum manner manner, int delay_ms, size_t count, int64_t connecti
     server.orders = 0;
     assert_true(open_load_run(&load, &result));
     totals = open_totals(&result);
-    service_client_close(lab.clients[0]);
+    service_client_close(testbed.clients[0]);
 
     assert_int_equal(totals.scheduled, count);
     assert_int_equal(totals.scheduled, open_answered(&totals) + totals.unanswered + totals.dropped +

@@ -207,16 +207,16 @@ static void test_service_addresses(void **state)
         "http://a:1 http://b:2",
         "",
     };
-    struct lab_settings lab = LAB_DEFAULTS;
-    lab.urls.count = 1;
+    struct testbed_settings testbed = TESTBED_DEFAULTS;
+    testbed.urls.count = 1;
     for (size_t i = 0; i < COUNT(GOOD); i++) {
-        lab.urls.item[0] = GOOD[i];
-        if (!lab_settings_valid(&lab))
+        testbed.urls.item[0] = GOOD[i];
+        if (!testbed_settings_valid(&testbed))
             fail_msg("%s was refused", GOOD[i]);
     }
     for (size_t i = 0; i < COUNT(BAD); i++) {
-        lab.urls.item[0] = BAD[i];
-        if (lab_settings_valid(&lab))
+        testbed.urls.item[0] = BAD[i];
+        if (testbed_settings_valid(&testbed))
             fail_msg("%s was not refused", BAD[i]);
     }
 }

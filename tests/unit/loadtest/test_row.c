@@ -67,12 +67,12 @@ static const char MUTEX[] =
 
 static json_t *row_for(struct measurement *measurement, const char *strategy_text)
 {
-    struct lab lab = {.count = 2};
+    struct testbed testbed = {.count = 2};
     struct plan plan = {.sell_out = true, .throughput = true, .connections = 16, .stock = 100, .quantity = 1};
     json_auto_t *strategy = json_loads(strategy_text, 0, NULL);
     struct subject subject;
     assert_true(subject_read(strategy, &subject));
-    json_t *row = row_new(&lab, &plan, &subject, measurement);
+    json_t *row = row_new(&testbed, &plan, &subject, measurement);
     assert_non_null(row);
     return row;
 }
