@@ -66,7 +66,7 @@ struct run {
 struct bench {
     const struct bench_settings *settings;
     struct progress progress;
-    struct stage stage;
+    struct bench_testbed testbed;
     struct bench_case cases[CASES_MAX];
     struct run runs[CASES_MAX];
     size_t count;
@@ -173,7 +173,7 @@ static bool tune(struct bench *bench, struct run *run)
         return true;
     bool workers_given = settings->workers && !run->row->default_workers;
     bool clients_given = settings->clients || run->row->rival; /* which is the service's, not pgbench's */
-    if (!(workers_given && clients_given) && !run->row->tune(&bench->stage, run->row, &run->tuning))
+    if (!(workers_given && clients_given) && !run->row->tune(&bench->testbed, run->row, &run->tuning))
         return false;
     if (workers_given)
         run->tuning.workers = settings->workers;
@@ -188,20 +188,20 @@ static bool tune(struct bench *bench, struct run *run)
 static bool profile(struct bench *bench, const struct run *run)
 {
     struct sample ignored = {0};
-    bench->stage.profile = run->row->name;
-    bool well = !run->row->tune || run->row->measure(&bench->stage, run->row, &run->tuning, &ignored);
-    bench->stage.profile = NULL;
+    bench->testbed.profile = run->row->name;
+    bool well = !run->row->tune || run->row->measure(&bench->testbed, run->row, &run->tuning, &ignored);
+    bench->testbed.profile = NULL;
     return well;
 }
 
 /* One round of one case; where that cannot be had here the others go on without it. */
 static bool measure(struct bench *bench, struct run *run, struct sample *ret_sample)
 {
-    struct stage *stage = &bench->stage;
-    stage->unavailable[0] = 0;
-    if (run->row->measure(stage, run->row, &run->tuning, ret_sample))
+    struct bench_testbed *testbed = &bench->testbed;
+    testbed->unavailable[0] = 0;
+    if (run->row->measure(testbed, run->row, &run->tuning, ret_sample))
         return true;
-    memcpy(run->unavailable, stage->unavailable, sizeof run->unavailable);
+    memcpy(run->unavailable, testbed->unavailable, sizeof run->unavailable);
     return run->unavailable[0] && !interrupted();
 }
 
@@ -240,7 +240,7 @@ static json_t *document_of(const struct bench *bench)
     json_t *document = result_new(
         "bench", json_pack("{s:I, s:I, s:I, s:f}", "rounds", (json_int_t)settings->rounds, "duration_ms",
                            (json_int_t)settings->duration_ms, "connections",
-                           (json_int_t)bench->stage.connections, "load_average", bench->load_average));
+                           (json_int_t)bench->testbed.connections, "load_average", bench->load_average));
     if (document && json_object_set(document, "ratios", ratios) != 0) {
         json_decref(document);
         document = NULL;
@@ -251,7 +251,7 @@ static json_t *document_of(const struct bench *bench)
 
 /* ---- the command ---------------------------------------------------------------------------------------------- */
 
-static bool open_stage(struct bench *bench)
+static bool open_testbed(struct bench *bench)
 {
     char *locks = lock_names(bench);
     if (!locks) {
@@ -259,10 +259,10 @@ static bool open_stage(struct bench *bench)
         return false;
     }
     for (size_t i = 0; i < bench->count; i++)
-        bench->stage.has_shop = bench->stage.has_shop || !bench->runs[i].row->lock;
-    bench->stage.locks = *locks ? locks : NULL;
-    bool opened = stage_open(&bench->stage);
-    bench->stage.locks = NULL;
+        bench->testbed.has_shop = bench->testbed.has_shop || !bench->runs[i].row->lock;
+    bench->testbed.locks = *locks ? locks : NULL;
+    bool opened = bench_testbed_open(&bench->testbed);
+    bench->testbed.locks = NULL;
     free(locks);
     return opened;
 }
@@ -270,17 +270,18 @@ static bool open_stage(struct bench *bench)
 static int run(struct bench *bench)
 {
     bench->progress = progress_begin(steps_of(bench));
-    bench->stage.progress = &bench->progress;
-    bench->stage.seconds = bench->settings->duration_ms / 1000;
-    bench->stage.connections = bench->settings->connections ? bench->settings->connections : WRK_CONNECTIONS;
+    bench->testbed.progress = &bench->progress;
+    bench->testbed.seconds = bench->settings->duration_ms / 1000;
+    bench->testbed.connections = bench->settings->connections ? bench->settings->connections
+                                                              : WRK_CONNECTIONS;
     progress_label(&bench->progress, "starting the servers");
-    if (!open_stage(bench))
+    if (!open_testbed(bench))
         return interrupted() ? 128 + interrupted() : ENDED_ENVIRONMENT;
     bool measured = measure_all(bench);
     progress_wipe();
-    stage_close(&bench->stage);
+    bench_testbed_close(&bench->testbed);
     if (!measured)
-        return interrupted() ? 128 + interrupted() : bench->stage.broken ? ENDED_BROKEN : ENDED_ENVIRONMENT;
+        return interrupted() ? 128 + interrupted() : bench->testbed.broken ? ENDED_BROKEN : ENDED_ENVIRONMENT;
 
     json_t *document = document_of(bench);
     bool written = document && output_write(&bench_result, document, &bench->settings->output);

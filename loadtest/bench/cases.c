@@ -34,8 +34,9 @@ static const int64_t LIMITS[] = {1, 2, 3, 4};
 
 /* ---- the two sides -------------------------------------------------------------------------------------------- */
 
-static bool service_load(struct stage *stage, const struct bench_case *row, const struct script *script,
-                         int64_t workers, int64_t product_limit, int64_t seconds, double *ret_per_s)
+static bool service_load(struct bench_testbed *bench, const struct bench_case *row,
+                         const struct script *script, int64_t workers, int64_t product_limit, int64_t seconds,
+                         double *ret_per_s)
 {
     const struct service_load load = {
         .strategy = script->strategy,
@@ -48,44 +49,44 @@ static bool service_load(struct stage *stage, const struct bench_case *row, cons
         .connections = row->connections,
         .seconds = seconds,
     };
-    return stage_service(stage, &load, ret_per_s);
+    return measure_service(bench, &load, ret_per_s);
 }
 
-static bool service_side(struct stage *stage, const struct bench_case *row, int64_t workers, int64_t seconds,
-                         double *ret_per_s)
+static bool service_side(struct bench_testbed *bench, const struct bench_case *row, int64_t workers,
+                         int64_t seconds, double *ret_per_s)
 {
-    return service_load(stage, row, row->script, workers, 0, seconds, ret_per_s);
+    return service_load(bench, row, row->script, workers, 0, seconds, ret_per_s);
 }
 
-static bool rival_side(struct stage *stage, const struct bench_case *row, int64_t workers, int64_t seconds,
-                       double *ret_per_s)
+static bool rival_side(struct bench_testbed *bench, const struct bench_case *row, int64_t workers,
+                       int64_t seconds, double *ret_per_s)
 {
-    return service_load(stage, row, row->rival, workers, 0, seconds, ret_per_s);
+    return service_load(bench, row, row->rival, workers, 0, seconds, ret_per_s);
 }
 
 /* The service with its default workers, so many orders of the product at once. */
-static bool limited_side(struct stage *stage, const struct bench_case *row, int64_t product_limit,
+static bool limited_side(struct bench_testbed *bench, const struct bench_case *row, int64_t product_limit,
                          int64_t seconds, double *ret_per_s)
 {
-    return service_load(stage, row, row->script, 0, product_limit, seconds, ret_per_s);
+    return service_load(bench, row, row->script, 0, product_limit, seconds, ret_per_s);
 }
 
-static bool pgbench_side(struct stage *stage, const struct bench_case *row, int64_t clients, int64_t seconds,
-                         double *ret_per_s)
+static bool pgbench_side(struct bench_testbed *bench, const struct bench_case *row, int64_t clients,
+                         int64_t seconds, double *ret_per_s)
 {
-    return stage_pgbench(stage, row->script, row->first, row->products, row->stock, clients, seconds,
-                         ret_per_s);
+    return measure_pgbench(bench, row->script, row->first, row->products, row->stock, clients, seconds,
+                           ret_per_s);
 }
 
-typedef bool side_fn(struct stage *stage, const struct bench_case *row, int64_t count, int64_t seconds,
-                     double *ret_per_s);
+typedef bool side_fn(struct bench_testbed *bench, const struct bench_case *row, int64_t count,
+                     int64_t seconds, double *ret_per_s);
 
-static bool best_count(struct stage *stage, const struct bench_case *row, side_fn *side,
+static bool best_count(struct bench_testbed *bench, const struct bench_case *row, side_fn *side,
                        const int64_t *counts, size_t count, int64_t *ret_best)
 {
     double best = 0, per_s;
     for (size_t i = 0; i < count; i++) {
-        if (!side(stage, row, counts[i], TRY_SECONDS, &per_s))
+        if (!side(bench, row, counts[i], TRY_SECONDS, &per_s))
             return false;
         if (i == 0 || per_s > best) {
             best = per_s;
@@ -95,38 +96,38 @@ static bool best_count(struct stage *stage, const struct bench_case *row, side_f
     return true;
 }
 
-static bool tune_both(struct stage *stage, const struct bench_case *row, struct tuning *ret_tuning)
+static bool tune_both(struct bench_testbed *bench, const struct bench_case *row, struct tuning *ret_tuning)
 {
-    return best_count(stage, row, pgbench_side, CLIENTS, COUNT(CLIENTS), &ret_tuning->clients) &&
-           best_count(stage, row, service_side, WORKERS, COUNT(WORKERS), &ret_tuning->workers);
+    return best_count(bench, row, pgbench_side, CLIENTS, COUNT(CLIENTS), &ret_tuning->clients) &&
+           best_count(bench, row, service_side, WORKERS, COUNT(WORKERS), &ret_tuning->workers);
 }
 
-static bool tune_rivals(struct stage *stage, const struct bench_case *row, struct tuning *ret_tuning)
+static bool tune_rivals(struct bench_testbed *bench, const struct bench_case *row, struct tuning *ret_tuning)
 {
-    return best_count(stage, row, rival_side, WORKERS, COUNT(WORKERS), &ret_tuning->rival_workers) &&
-           best_count(stage, row, service_side, WORKERS, COUNT(WORKERS), &ret_tuning->workers);
+    return best_count(bench, row, rival_side, WORKERS, COUNT(WORKERS), &ret_tuning->rival_workers) &&
+           best_count(bench, row, service_side, WORKERS, COUNT(WORKERS), &ret_tuning->workers);
 }
 
-static bool tune_limit(struct stage *stage, const struct bench_case *row, struct tuning *ret_tuning)
+static bool tune_limit(struct bench_testbed *bench, const struct bench_case *row, struct tuning *ret_tuning)
 {
-    return best_count(stage, row, pgbench_side, CLIENTS, COUNT(CLIENTS), &ret_tuning->clients) &&
-           best_count(stage, row, limited_side, LIMITS, COUNT(LIMITS), &ret_tuning->product_limit);
+    return best_count(bench, row, pgbench_side, CLIENTS, COUNT(CLIENTS), &ret_tuning->clients) &&
+           best_count(bench, row, limited_side, LIMITS, COUNT(LIMITS), &ret_tuning->product_limit);
 }
 
 /* ---- the cases ------------------------------------------------------------------------------------------------ */
 
-static bool against_pgbench(struct stage *stage, const struct bench_case *row, const struct tuning *tuning,
-                            struct sample *sample)
+static bool against_pgbench(struct bench_testbed *bench, const struct bench_case *row,
+                            const struct tuning *tuning, struct sample *sample)
 {
-    if (!service_side(stage, row, tuning->workers, stage->seconds, &sample->numerator) ||
-        !pgbench_side(stage, row, tuning->clients, stage->seconds, &sample->denominator))
+    if (!service_side(bench, row, tuning->workers, bench->seconds, &sample->numerator) ||
+        !pgbench_side(bench, row, tuning->clients, bench->seconds, &sample->denominator))
         return false;
     sample->value = sample->numerator / sample->denominator;
     return true;
 }
 
-static bool many_against_few(struct stage *stage, const struct bench_case *row, const struct tuning *tuning,
-                             struct sample *sample)
+static bool many_against_few(struct bench_testbed *bench, const struct bench_case *row,
+                             const struct tuning *tuning, struct sample *sample)
 {
     (void)tuning;
     struct service_load load = {
@@ -135,20 +136,20 @@ static bool many_against_few(struct stage *stage, const struct bench_case *row, 
         .first = row->first,
         .products = row->products,
         .stock = row->stock,
-        .seconds = stage->seconds,
+        .seconds = bench->seconds,
         .connections = MANY_CONNECTIONS,
     };
-    if (!stage_service(stage, &load, &sample->numerator))
+    if (!measure_service(bench, &load, &sample->numerator))
         return false;
     load.connections = FEW_CONNECTIONS;
-    if (!stage_service(stage, &load, &sample->denominator))
+    if (!measure_service(bench, &load, &sample->denominator))
         return false;
     sample->value = sample->numerator / sample->denominator;
     return true;
 }
 
-static bool with_pages_open(struct stage *stage, const struct bench_case *row, const struct tuning *tuning,
-                            struct sample *sample)
+static bool with_pages_open(struct bench_testbed *bench, const struct bench_case *row,
+                            const struct tuning *tuning, struct sample *sample)
 {
     (void)tuning;
     struct service_load load = {
@@ -157,42 +158,42 @@ static bool with_pages_open(struct stage *stage, const struct bench_case *row, c
         .first = row->first,
         .products = row->products,
         .stock = row->stock,
-        .seconds = stage->seconds,
+        .seconds = bench->seconds,
         .pages = OPEN_PAGES,
     };
-    if (!stage_service(stage, &load, &sample->numerator))
+    if (!measure_service(bench, &load, &sample->numerator))
         return false;
     load.pages = 0;
-    if (!stage_service(stage, &load, &sample->denominator))
+    if (!measure_service(bench, &load, &sample->denominator))
         return false;
     sample->value = sample->numerator / sample->denominator;
     return true;
 }
 
-static bool against_rival(struct stage *stage, const struct bench_case *row, const struct tuning *tuning,
-                          struct sample *sample)
+static bool against_rival(struct bench_testbed *bench, const struct bench_case *row,
+                          const struct tuning *tuning, struct sample *sample)
 {
-    if (!service_side(stage, row, tuning->workers, stage->seconds, &sample->numerator) ||
-        !rival_side(stage, row, tuning->rival_workers, stage->seconds, &sample->denominator))
+    if (!service_side(bench, row, tuning->workers, bench->seconds, &sample->numerator) ||
+        !rival_side(bench, row, tuning->rival_workers, bench->seconds, &sample->denominator))
         return false;
     sample->value = sample->numerator / sample->denominator;
     return true;
 }
 
 /* Without the limit as well: that is the collapse which it prevents. */
-static bool limited_against_pgbench(struct stage *stage, const struct bench_case *row,
+static bool limited_against_pgbench(struct bench_testbed *bench, const struct bench_case *row,
                                     const struct tuning *tuning, struct sample *sample)
 {
-    if (!limited_side(stage, row, tuning->product_limit, stage->seconds, &sample->numerator) ||
-        !pgbench_side(stage, row, tuning->clients, stage->seconds, &sample->denominator) ||
-        !limited_side(stage, row, 0, stage->seconds, &sample->facts[0]))
+    if (!limited_side(bench, row, tuning->product_limit, bench->seconds, &sample->numerator) ||
+        !pgbench_side(bench, row, tuning->clients, bench->seconds, &sample->denominator) ||
+        !limited_side(bench, row, 0, bench->seconds, &sample->facts[0]))
         return false;
     sample->value = sample->numerator / sample->denominator;
     return true;
 }
 
 /* The service, wrk and PostgreSQL share the same processors, so the times that an answer takes of each add up. */
-static bool against_additive_ceiling(struct stage *stage, const struct bench_case *row,
+static bool against_additive_ceiling(struct bench_testbed *bench, const struct bench_case *row,
                                      const struct tuning *tuning, struct sample *sample)
 {
     const struct service_load echo = {
@@ -203,16 +204,16 @@ static bool against_additive_ceiling(struct stage *stage, const struct bench_cas
         .products = row->products,
         .workers = tuning->workers,
         .connections = row->connections,
-        .seconds = stage->seconds,
+        .seconds = bench->seconds,
     };
     char product[40];
     snprintf(product, sizeof product, "/products/%" PRId64, row->first);
     double *echo_per_s = &sample->facts[0], *pgbench_per_s = &sample->facts[1],
            *product_per_s = &sample->facts[2];
-    if (!service_side(stage, row, tuning->workers, stage->seconds, &sample->numerator) ||
-        !pgbench_side(stage, row, tuning->clients, stage->seconds, pgbench_per_s) ||
-        !stage_service(stage, &echo, echo_per_s) ||
-        (row->facts[2] && !stage_get(stage, product, product_per_s)))
+    if (!service_side(bench, row, tuning->workers, bench->seconds, &sample->numerator) ||
+        !pgbench_side(bench, row, tuning->clients, bench->seconds, pgbench_per_s) ||
+        !measure_service(bench, &echo, echo_per_s) ||
+        (row->facts[2] && !measure_get(bench, product, product_per_s)))
         return false;
     sample->denominator = 1 / (1 / *echo_per_s + 1 / *pgbench_per_s);
     sample->value = sample->numerator / sample->denominator;
@@ -220,8 +221,8 @@ static bool against_additive_ceiling(struct stage *stage, const struct bench_cas
 }
 
 /* The same way of an order, with what Redis costs and without; and how long PostgreSQL needs afterwards. */
-static bool against_echo(struct stage *stage, const struct bench_case *row, const struct tuning *tuning,
-                         struct sample *sample)
+static bool against_echo(struct bench_testbed *bench, const struct bench_case *row,
+                         const struct tuning *tuning, struct sample *sample)
 {
     (void)tuning;
     const struct service_load orders = {
@@ -231,7 +232,7 @@ static bool against_echo(struct stage *stage, const struct bench_case *row, cons
         .products = row->products,
         .stock = row->stock,
         .kind = "redis",
-        .seconds = stage->seconds,
+        .seconds = bench->seconds,
     };
     const struct service_load echo = {
         .strategy = row->script->strategy,
@@ -239,27 +240,27 @@ static bool against_echo(struct stage *stage, const struct bench_case *row, cons
         .counted = COUNT_ECHOED,
         .first = row->first,
         .products = row->products,
-        .seconds = stage->seconds,
+        .seconds = bench->seconds,
     };
-    if (!stage_service(stage, &orders, &sample->numerator) ||
-        !stage_service(stage, &echo, &sample->denominator))
+    if (!measure_service(bench, &orders, &sample->numerator) ||
+        !measure_service(bench, &echo, &sample->denominator))
         return false;
     sample->value = sample->numerator / sample->denominator;
-    sample->facts[0] = stage->written_s;
-    sample->facts[1] = sample->numerator * (double)stage->seconds /
-                       ((double)stage->seconds + stage->written_s);
+    sample->facts[0] = bench->written_s;
+    sample->facts[1] = sample->numerator * (double)bench->seconds /
+                       ((double)bench->seconds + bench->written_s);
     return true;
 }
 
-static bool resident_memory(struct stage *stage, const struct bench_case *row, const struct tuning *tuning,
-                            struct sample *sample)
+static bool resident_memory(struct bench_testbed *bench, const struct bench_case *row,
+                            const struct tuning *tuning, struct sample *sample)
 {
     (void)row, (void)tuning;
-    return stage_memory(stage, MEMORY_CONNECTIONS, &sample->value);
+    return measure_memory(bench, MEMORY_CONNECTIONS, &sample->value);
 }
 
-static bool calls_of_an_order(struct stage *stage, const struct bench_case *row, const struct tuning *tuning,
-                              struct sample *sample)
+static bool calls_of_an_order(struct bench_testbed *bench, const struct bench_case *row,
+                              const struct tuning *tuning, struct sample *sample)
 {
     (void)tuning;
     const struct service_load load = {
@@ -271,7 +272,7 @@ static bool calls_of_an_order(struct stage *stage, const struct bench_case *row,
         .connections = row->connections,
     };
     struct order_calls calls;
-    if (!stage_calls(stage, &load, COUNTED_ORDERS, &calls))
+    if (!measure_calls(bench, &load, COUNTED_ORDERS, &calls))
         return false;
     sample->value = calls.system_calls;
     sample->facts[ALLOCATIONS] = calls.allocations;
@@ -281,13 +282,13 @@ static bool calls_of_an_order(struct stage *stage, const struct bench_case *row,
 
 /* ---- locks ---------------------------------------------------------------------------------------------------- */
 
-static bool lock_against(struct stage *stage, const struct bench_case *row, const struct tuning *tuning,
-                         struct sample *sample)
+static bool lock_against(struct bench_testbed *bench, const struct bench_case *row,
+                         const struct tuning *tuning, struct sample *sample)
 {
     size_t threads = (size_t)tuning->threads;
-    if (!stage_lock_cycles(stage, row->lock, row->rivalry, threads, stage->seconds * 1000,
-                           &sample->numerator) ||
-        !stage_against(stage, row->lock, row->against, row->held_against, threads, &sample->denominator))
+    if (!measure_lock_cycles(bench, row->lock, row->rivalry, threads, bench->seconds * 1000,
+                             &sample->numerator) ||
+        !measure_against(bench, row->lock, row->against, row->held_against, threads, &sample->denominator))
         return false;
     sample->value = sample->numerator / sample->denominator;
     return true;
@@ -295,12 +296,13 @@ static bool lock_against(struct stage *stage, const struct bench_case *row, cons
 
 /* The time of a hand-over in cycles of one who is alone: how much longer than its requests take somebody waits. Both
  * together take as long as one side of another ratio: there are many locks. */
-static bool hand_over(struct stage *stage, const struct bench_case *row, const struct tuning *tuning,
+static bool hand_over(struct bench_testbed *bench, const struct bench_case *row, const struct tuning *tuning,
                       struct sample *sample)
 {
     struct hand_overs seen;
-    if (!stage_lock_cycles(stage, row->lock, A_KEY_EACH, 1, stage->seconds * 1000 / 4, &sample->numerator) ||
-        !stage_hand_overs(stage, row->lock, (size_t)tuning->threads, stage->seconds * 1000 * 3 / 4, &seen))
+    if (!measure_lock_cycles(bench, row->lock, A_KEY_EACH, 1, bench->seconds * 1000 / 4,
+                             &sample->numerator) ||
+        !measure_hand_overs(bench, row->lock, (size_t)tuning->threads, bench->seconds * 1000 * 3 / 4, &seen))
         return false;
     sample->denominator = 1000 / seen.median_ms;
     sample->value = sample->numerator / sample->denominator;

@@ -2,7 +2,7 @@
 #ifndef OVERSELL_LOADTEST_BENCH_CASES_H
 #define OVERSELL_LOADTEST_BENCH_CASES_H
 
-#include "loadtest/bench/stage.h"
+#include "loadtest/bench/bench_testbed.h"
 #include "loadtest/report/table.h"
 
 #include <jansson.h>
@@ -28,9 +28,9 @@ struct bench_case {
     double goal; /* 0: none */
     bool lower_is_better;
     const char *held_against; /* "pgbench", for people; NULL: the facts tell */
-    bool (*tune)(struct stage *stage, const struct bench_case *row,
+    bool (*tune)(struct bench_testbed *bench, const struct bench_case *row,
                  struct tuning *ret_tuning); /* NULL: nothing to find */
-    bool (*measure)(struct stage *stage, const struct bench_case *row, const struct tuning *tuning,
+    bool (*measure)(struct bench_testbed *bench, const struct bench_case *row, const struct tuning *tuning,
                     struct sample *ret_sample);
     size_t tune_steps, measure_steps;    /* measurements in each, for the progress bar */
     const struct script *script, *rival; /* the rival's: another strategy, which the service runs as well */

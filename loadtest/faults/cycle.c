@@ -28,7 +28,7 @@
 
 static bool reset_products(struct fault_run *run, int64_t stock)
 {
-    struct service_client *client = run->site->base.clients[0];
+    struct service_client *client = run->testbed->base.clients[0];
     for (size_t i = 0; i < run->count; i++) {
         const struct fault_subject *subject = &run->subjects[i];
         if (!service_client_reset(client, subject->product, stock,
@@ -45,7 +45,7 @@ void fault_note_end(struct fault_run *run, int i, const char *when)
 {
     char status[64], text[128];
     snprintf(text, sizeof text, "a service that %s: %s", when,
-             child_status_text(&run->site->base.services[i], status));
+             child_status_text(&run->testbed->base.services[i], status));
     fault_log_oddity(run->log, text);
     for (size_t s = 0; s < run->count; s++)
         run->subjects[s].tally.wrong++;
@@ -55,23 +55,23 @@ void fault_note_end(struct fault_run *run, int i, const char *when)
 static bool mend_services(struct fault_run *run)
 {
     for (int i = 0; i < FAULT_INSTANCES; i++)
-        if (child_ended(&run->site->base.services[i]))
+        if (child_ended(&run->testbed->base.services[i]))
             fault_note_end(run, i, "nobody had ended");
-    return site_mend_services(run->site);
+    return fault_services_restart(run->testbed);
 }
 
 void fault_free_locks(struct fault_run *run)
 {
     for (size_t i = 0; i < run->count; i++)
         if (fault_lock_on(run->subjects[i].strategy, "redis"))
-            (void)redis_tell(run->site->base.addresses.redis_url, 0, "DEL oversell:lock:product:%" PRId64,
+            (void)redis_tell(run->testbed->base.addresses.redis_url, 0, "DEL oversell:lock:product:%" PRId64,
                              run->subjects[i].product);
 }
 
 static struct fault_crowd crowd_of(struct fault_run *run, const struct fault_client *clients, size_t count)
 {
     return (struct fault_crowd){.log = run->log,
-                                .urls = {run->site->urls[0], run->site->urls[1]},
+                                .urls = {run->testbed->urls[0], run->testbed->urls[1]},
                                 .clients = clients,
                                 .count = count,
                                 .pause_ms = PAUSE_MS,
@@ -115,12 +115,12 @@ void fault_tally_add(struct fault_tally *sum, const struct fault_tally *tally)
 static bool judge(struct fault_run *run)
 {
     struct fault_tally tallies[FAULT_STRATEGIES_MAX] = {0};
-    if (!fault_judge(run->site, run->log, run->subjects[0].product, run->count, tallies))
+    if (!fault_judge(run->testbed, run->log, run->subjects[0].product, run->count, tallies))
         return false;
     for (size_t i = 0; i < run->count; i++) {
         struct fault_subject *subject = &run->subjects[i];
         if (subject->strategy->lock &&
-            !fault_sections_check(run->site, subject->product, run->log->turned_us, &tallies[i]))
+            !fault_sections_check(run->testbed, subject->product, run->log->turned_us, &tallies[i]))
             return false;
         subject->cycles++;
         subject->empty += tallies[i].acknowledged == 0;
@@ -263,8 +263,8 @@ bool fault_churn(struct fault_run *run)
     int64_t stock = quantity * (scarce ? random_between(&run->random, 5, 40) : AMPLE) + quantity - 1;
     struct fault_client clients[FAULT_STRATEGIES_MAX * FAULT_INSTANCES];
     run->victim = (int)random_up_to(&run->random, FAULT_INSTANCES - 1);
-    if (!mend_services(run) || !site_set(run->site, 0, think_ms) || !site_set(run->site, 1, think_ms) ||
-        !reset_products(run, stock))
+    if (!mend_services(run) || !fault_service_set_think(run->testbed, 0, think_ms) ||
+        !fault_service_set_think(run->testbed, 1, think_ms) || !reset_products(run, stock))
         return false;
     fault_free_locks(run);
     fault_log_turn(run->log);
@@ -285,7 +285,7 @@ static bool await_readers(struct fault_run *run, const struct fault_clients *cli
 {
     int64_t end_us = monotonic_us() + wait_ms * 1000, changed_us = 0, last = -1;
     while (monotonic_us() < end_us) {
-        int64_t readers = fault_readers(run->site);
+        int64_t readers = fault_readers(run->testbed);
         if (readers < 0)
             return false;
         int64_t now = readers - before + (int64_t)(run->count - fault_clients_running(clients));
@@ -344,15 +344,15 @@ bool fault_overtake(struct fault_run *run)
         run->victim = 0;
     int other = 1 - run->victim;
     if (!mend_services(run) || (run->fault->before && !run->fault->before(run)) ||
-        !site_set(run->site, run->victim, first_think_ms) || !site_set(run->site, other, second_think_ms) ||
-        !reset_products(run, 1))
+        !fault_service_set_think(run->testbed, run->victim, first_think_ms) ||
+        !fault_service_set_think(run->testbed, other, second_think_ms) || !reset_products(run, 1))
         return false;
     fault_log_turn(run->log);
     bool well = (before = order_at(run, run->victim, first)) != NULL &&
                 await_readers(run, before, 0, run->count, first_think_ms / 2);
     run->fault_us = run->ready_us = monotonic_us();
     well = well && run->fault->strike(run);
-    int64_t readers = well ? fault_readers(run->site) : 0;
+    int64_t readers = well ? fault_readers(run->testbed) : 0;
     well = well && readers >= 0 && (after = order_at(run, other, second)) != NULL &&
            await_readers(run, after, readers, expected_to_overtake(run), OVERTAKEN_WAIT_MS);
     if (run->fault->after && !run->fault->after(run))
@@ -368,7 +368,8 @@ bool fault_warm_up(struct fault_run *run)
     struct fault_client clients[FAULT_STRATEGIES_MAX];
     run->random = random_from(run->seed);
     for (int i = 0; i < 2 * FAULT_INSTANCES; i++) {
-        if (!site_set(run->site, i % FAULT_INSTANCES, WARM_THINK_MS) || !reset_products(run, AMPLE))
+        if (!fault_service_set_think(run->testbed, i % FAULT_INSTANCES, WARM_THINK_MS) ||
+            !reset_products(run, AMPLE))
             return false;
         fault_log_turn(run->log);
         struct fault_clients *crowd = order_at(run, i % FAULT_INSTANCES, clients);

@@ -5,7 +5,7 @@
 #include "base/prng.h"
 #include "loadtest/cli/progress.h"
 #include "loadtest/faults/checker/judge.h"
-#include "loadtest/faults/site/site.h"
+#include "loadtest/faults/testbed/fault_testbed.h"
 #include "loadtest/stats/verdict.h"
 #include "service/engine/strategy.h"
 
@@ -60,7 +60,7 @@ struct fault {
     /* After the last cycle, whatever came before; NULL: nothing. */
     bool (*leave)(struct fault_run *run);
     /* Can it be done here? If not, RET_REASON says why. NULL: yes. */
-    bool (*possible)(struct site *site, char *ret_reason, size_t size);
+    bool (*possible)(struct fault_testbed *testbed, char *ret_reason, size_t size);
     const char *servers_of; /* a strategy whose servers are needed, whoever suffers; NULL: none */
     unsigned proxied;       /* 1 << BACKEND, or-ed */
     bool ample;             /* STORY_CHURN: nothing is ever sold out */
@@ -90,7 +90,7 @@ struct fault_subject {
 /* A fault that is being tried. */
 struct fault_run {
     const struct fault *fault;
-    struct site *site;
+    struct fault_testbed *testbed;
     struct fault_log *log;
     struct fault_subject *subjects;
     size_t count;
@@ -166,10 +166,10 @@ fault_step before_failover, strike_failover, leave_failover;
 /* loadtest/faults/nemesis/clock.c */
 fault_step enter_clock_redis, strike_clock_redis, leave_clock_redis, strike_clock_service;
 fault_step enter_clock_redlock, strike_clock_redlock, leave_clock_redlock;
-bool clock_possible(struct site *site, char *ret_reason, size_t size);
+bool clock_possible(struct fault_testbed *testbed, char *ret_reason, size_t size);
 fault_step strike_reset_beside; /* loadtest/faults/nemesis/reset.c */
 /* loadtest/faults/nemesis/disk.c */
 fault_step enter_disk_full, strike_disk_full, leave_disk_full;
-bool disk_possible(struct site *site, char *ret_reason, size_t size);
+bool disk_possible(struct fault_testbed *testbed, char *ret_reason, size_t size);
 
 #endif

@@ -100,7 +100,7 @@ static bool (*const STORIES[])(struct fault_run *run) = {
 
 static bool has_struck(const struct fault_run *run)
 {
-    return (run->turned & ~site_acted(run->site)) == 0;
+    return (run->turned & ~fault_proxies_acted(run->testbed)) == 0;
 }
 
 /* What has to be caught needs a fault that strikes at the right moment: it gets up to MORE_CHANCES times the cycles. */
@@ -142,8 +142,9 @@ static int64_t first_product(const struct fault *fault)
 }
 
 /* The strategies that the fault is for: those that hold up all others by themselves, or all the rest. */
-static size_t choose(const struct faults_settings *settings, const struct fault *fault, struct site *site,
-                     bool alone, struct fault_subject *ret_subjects, char reasons[][200])
+static size_t choose(const struct faults_settings *settings, const struct fault *fault,
+                     struct fault_testbed *testbed, bool alone, struct fault_subject *ret_subjects,
+                     char reasons[][200])
 {
     size_t count = 0;
     for (size_t i = 0; i < strategy_count; i++) {
@@ -158,7 +159,7 @@ static size_t choose(const struct faults_settings *settings, const struct fault 
         *subject = (struct fault_subject){
             .strategy = strategy, .expected = expected, .product = first_product(fault) + (int64_t)count};
         const struct lock_server *server = strategy_server(strategy);
-        if (server && !server_is_up(&site->base, server, reasons[count], sizeof reasons[count]))
+        if (server && !server_is_up(&testbed->base, server, reasons[count], sizeof reasons[count]))
             subject->reason = reasons[count];
         count++;
     }
@@ -182,14 +183,14 @@ static void order_by_reason(struct fault_subject *subjects, size_t count, int64_
     *ret_tried = tried;
 }
 
-static bool try_group(const struct faults_settings *settings, const struct fault *fault, struct site *site,
-                      bool alone, struct progress *progress, json_t *rows)
+static bool try_group(const struct faults_settings *settings, const struct fault *fault,
+                      struct fault_testbed *testbed, bool alone, struct progress *progress, json_t *rows)
 {
     struct fault_subject subjects[FAULT_STRATEGIES_MAX + 1];
     char reasons[FAULT_STRATEGIES_MAX][200], reason[200], tag[40];
-    size_t tried, count = choose(settings, fault, site, alone, subjects, reasons);
+    size_t tried, count = choose(settings, fault, testbed, alone, subjects, reasons);
     order_by_reason(subjects, count, first_product(fault), &tried);
-    if (fault->possible && !fault->possible(site, reason, sizeof reason)) {
+    if (fault->possible && !fault->possible(testbed, reason, sizeof reason)) {
         for (size_t i = 0; i < tried; i++)
             subjects[i].reason = reason;
         tried = 0;
@@ -198,7 +199,8 @@ static bool try_group(const struct faults_settings *settings, const struct fault
     snprintf(tag, sizeof tag, "f%" PRId64 "-%zu%s", settings->seed, (size_t)(fault - faults),
              alone ? "a" : "");
     fault_log_open(tag, &log);
-    struct fault_run run = {.fault = fault, .site = site, .log = &log, .subjects = subjects, .count = tried};
+    struct fault_run run = {
+        .fault = fault, .testbed = testbed, .log = &log, .subjects = subjects, .count = tried};
     bool well = tried == 0 || ((!fault->enter || fault->enter(&run)) && run_cycles(settings, &run, progress));
     if (tried > 0 && fault->leave && !fault->leave(&run))
         well = false;
@@ -208,25 +210,27 @@ static bool try_group(const struct faults_settings *settings, const struct fault
     return well;
 }
 
-static bool try_fault(const struct faults_settings *settings, const struct fault *fault, struct site *site,
-                      struct progress *progress, json_t *rows, json_t *told)
+static bool try_fault(const struct faults_settings *settings, const struct fault *fault,
+                      struct fault_testbed *testbed, struct progress *progress, json_t *rows, json_t *told)
 {
-    const struct site_plan plan = {.ttl_ms = fault->ttl_ms,
-                                   .wait_ms = fault->story == STORY_CHURN ? FAULT_LOCK_WAIT_MS : 30000,
-                                   .order_ms = fault->story == STORY_CHURN ? 10000 : 60000,
-                                   .proxied = fault->proxied,
-                                   .proxied_one = fault->proxied_one,
-                                   .clocks = fault->clocks};
+    const struct fault_testbed_plan plan = {.ttl_ms = fault->ttl_ms,
+                                            .wait_ms = fault->story == STORY_CHURN ? FAULT_LOCK_WAIT_MS
+                                                                                   : 30000,
+                                            .order_ms = fault->story == STORY_CHURN ? 10000 : 60000,
+                                            .proxied = fault->proxied,
+                                            .proxied_one = fault->proxied_one,
+                                            .clocks = fault->clocks};
     progress_label(progress, "%s", fault->name);
-    if (!site_arrange(site, &plan) || !try_group(settings, fault, site, false, progress, rows) ||
-        !try_group(settings, fault, site, true, progress, rows))
+    if (!fault_testbed_arrange(testbed, &plan) ||
+        !try_group(settings, fault, testbed, false, progress, rows) ||
+        !try_group(settings, fault, testbed, true, progress, rows))
         return false;
     progress_step_done(progress);
     return json_array_append_new(told, json_pack("{s:s, s:s}", "name", fault->name, "does", fault->does)) ==
            0;
 }
 
-static int faults_in(struct site *site, const struct faults_settings *settings)
+static int faults_in(struct fault_testbed *testbed, const struct faults_settings *settings)
 {
     json_auto_t *rows = json_array();
     json_auto_t *told = json_array();
@@ -237,7 +241,7 @@ static int faults_in(struct site *site, const struct faults_settings *settings)
     bool well = true;
     for (size_t i = 0; well && i < fault_count; i++)
         if (selection_means(settings->faults, faults[i].name, NULL))
-            well = try_fault(settings, &faults[i], site, &progress, rows, told);
+            well = try_fault(settings, &faults[i], testbed, &progress, rows, told);
     progress_wipe();
     json_auto_t *document = result_new(
         "faults", json_pack("{s:s, s:s, s:I, s:I, s:I}", "faults", settings->faults, "strategies",
@@ -270,11 +274,11 @@ static int begin(void *context, const struct texts *operands)
 static int run(void *context)
 {
     const struct faults_settings *settings = context;
-    struct site site;
-    if (!site_open(settings->servers, &site))
+    struct fault_testbed testbed;
+    if (!fault_testbed_open(settings->servers, &testbed))
         return ENDED_ENVIRONMENT;
-    int status = faults_in(&site, settings);
-    site_close(&site);
+    int status = faults_in(&testbed, settings);
+    fault_testbed_close(&testbed);
     return status;
 }
 

@@ -37,7 +37,7 @@ struct contest {
 
 static void log_of(const struct fault_run *run, size_t subject, size_t contender, char *ret_path)
 {
-    snprintf(ret_path, PATH_MAX + 64, "%s/contender-%zu-%zu.log", run->site->base.dir, subject, contender);
+    snprintf(ret_path, PATH_MAX + 64, "%s/contender-%zu-%zu.log", run->testbed->base.dir, subject, contender);
 }
 
 /* ---- starting and pausing ------------------------------------------------------------------------------ */
@@ -46,7 +46,7 @@ static bool start_contender(struct fault_run *run, size_t subject, size_t i, str
 {
     char log[PATH_MAX + 64], program[PATH_MAX], run_ms[24], lease_ms[24], seed[24];
     char env[5][1100];
-    const struct lock_config *at = &run->site->base.addresses;
+    const struct lock_config *at = &run->testbed->base.addresses;
     const char *const names[] = {"DATABASE_URL", "REDIS_URL", "REDLOCK_URLS", "ZOOKEEPER_CONNECT",
                                  "ETCD_ENDPOINTS"};
     const char *const urls[] = {at->database_url, at->redis_url, at->redlock_urls, at->zookeeper_connect,
@@ -73,9 +73,9 @@ static bool start_contender(struct fault_run *run, size_t subject, size_t i, str
     return false;
 }
 
-static bool put_register(struct site *site, const char *key)
+static bool put_register(struct fault_testbed *testbed, const char *key)
 {
-    struct db *db = site_db(site);
+    struct db *db = fault_db(testbed);
     AUTO_RESULT none = NULL;
     const char *values[] = {key};
     if (db && db_run(db, &ST_PUT, values, &none) == DB_OK)
@@ -87,7 +87,7 @@ static bool put_register(struct site *site, const char *key)
 
 static bool start_all(struct fault_run *run, struct contest *contests)
 {
-    struct db *db = site_db(run->site);
+    struct db *db = fault_db(run->testbed);
     if (!db)
         return false;
     if (db_run_script(db, TABLE_SQL) != DB_OK) {
@@ -96,7 +96,7 @@ static bool start_all(struct fault_run *run, struct contest *contests)
     }
     for (size_t s = 0; s < run->count; s++) {
         snprintf(contests[s].key, sizeof contests[s].key, "contest:%" PRId64 ":%zu", run->cycle, s);
-        if (!put_register(run->site, contests[s].key))
+        if (!put_register(run->testbed, contests[s].key))
             return false;
         for (size_t i = 0; i < LOCK_TEST_CONTENDERS; i++)
             if (!start_contender(run, s, i, &contests[s]))
@@ -175,7 +175,7 @@ static bool judge_contest(struct fault_run *run, size_t s, const struct contest 
     struct fault_subject *subject = &run->subjects[s];
     struct fault_tally tally = {0};
     struct sale *updates = calloc(UPDATES_MAX, sizeof *updates);
-    struct db *db = updates ? site_db(run->site) : NULL;
+    struct db *db = updates ? fault_db(run->testbed) : NULL;
     AUTO_RESULT rows = NULL;
     const char *values[] = {contest->key};
     size_t count = 0;

@@ -44,9 +44,10 @@ static int64_t number(const PGresult *rows, int row, int column)
     return strtoll(PQgetvalue(rows, row, column), NULL, 10);
 }
 
-static PGresult *ask(struct site *site, const struct statement *statement, int64_t first, int64_t last)
+static PGresult *ask(struct fault_testbed *testbed, const struct statement *statement, int64_t first,
+                     int64_t last)
 {
-    struct db *db = site_db(site);
+    struct db *db = fault_db(testbed);
     PGresult *rows = NULL;
     const char *values[] = {DB_NUMBER(first), DB_NUMBER(last)};
     if (db && db_run(db, statement, values, &rows) != DB_OK) {
@@ -56,19 +57,20 @@ static PGresult *ask(struct site *site, const struct statement *statement, int64
     return rows;
 }
 
-int64_t fault_readers(struct site *site)
+int64_t fault_readers(struct fault_testbed *testbed)
 {
-    AUTO_RESULT rows = ask(site, &ST_READERS, 0, 0);
+    AUTO_RESULT rows = ask(testbed, &ST_READERS, 0, 0);
     return rows ? number(rows, 0, 0) : -1;
 }
 
 /* ---- coming to rest ------------------------------------------------------------------------------------ */
 
 /* Every product has as many orders as clients were told of; *ret_all. */
-static bool all_written(struct site *site, struct fault_log *log, int64_t first, size_t count, bool *ret_all)
+static bool all_written(struct fault_testbed *testbed, struct fault_log *log, int64_t first, size_t count,
+                        bool *ret_all)
 {
     int64_t told[FAULT_STRATEGIES_MAX] = {0};
-    AUTO_RESULT rows = ask(site, &ST_COUNTS, first, first + (int64_t)count - 1);
+    AUTO_RESULT rows = ask(testbed, &ST_COUNTS, first, first + (int64_t)count - 1);
     if (!rows)
         return false;
     for (size_t i = log->from; i < log->count; i++)
@@ -83,17 +85,17 @@ static bool all_written(struct site *site, struct fault_log *log, int64_t first,
 
 /* Nothing is on its way to a product whose stock was replaced. There all_written does not tell, since it is not known which of
  * the orders beside the change are for the new stock. */
-static bool nothing_to_come(struct site *site, const struct fault_log *log, int64_t first, size_t count,
-                            bool *ret_nothing)
+static bool nothing_to_come(struct fault_testbed *testbed, const struct fault_log *log, int64_t first,
+                            size_t count, bool *ret_nothing)
 {
     *ret_nothing = true;
     for (size_t i = 0; i < count && *ret_nothing; i++) {
         struct books books = {0};
         if (log->changes[i].ended_us == 0)
             continue;
-        if (!service_client_audit(site->base.clients[0], first + (int64_t)i, &books)) {
+        if (!service_client_audit(testbed->base.clients[0], first + (int64_t)i, &books)) {
             if (!interrupted())
-                complain("%s", service_client_error(site->base.clients[0]));
+                complain("%s", service_client_error(testbed->base.clients[0]));
             return false;
         }
         *ret_nothing = books.in_flight == 0;
@@ -102,14 +104,14 @@ static bool nothing_to_come(struct site *site, const struct fault_log *log, int6
 }
 
 /* Orders that were accepted and not written may still come; where they were lost, waiting ends. */
-static bool settle(struct site *site, struct fault_log *log, int64_t first, size_t count)
+static bool settle(struct fault_testbed *testbed, struct fault_log *log, int64_t first, size_t count)
 {
     int64_t end_us = monotonic_us() + (int64_t)SETTLE_MS * 1000;
     bool rests = false, written = false, arrived = false;
     while (!(rests && written && arrived) && monotonic_us() < end_us) {
-        AUTO_RESULT rows = ask(site, &ST_BUSY, 0, 0);
-        if (!rows || !all_written(site, log, first, count, &written) ||
-            !nothing_to_come(site, log, first, count, &arrived) || !sleep_unless_interrupted(POLL_MS))
+        AUTO_RESULT rows = ask(testbed, &ST_BUSY, 0, 0);
+        if (!rows || !all_written(testbed, log, first, count, &written) ||
+            !nothing_to_come(testbed, log, first, count, &arrived) || !sleep_unless_interrupted(POLL_MS))
             return false;
         rests = number(rows, 0, 0) == 0;
     }
@@ -127,10 +129,10 @@ struct found {
     int64_t seen; /* of the stock; negative: nothing */
 };
 
-static bool read_orders(struct site *site, const struct fault_log *log, int64_t first, size_t count,
-                        struct found *found, struct fault_tally *tallies)
+static bool read_orders(struct fault_testbed *testbed, const struct fault_log *log, int64_t first,
+                        size_t count, struct found *found, struct fault_tally *tallies)
 {
-    AUTO_RESULT rows = ask(site, &ST_ORDERS, first, first + (int64_t)count - 1);
+    AUTO_RESULT rows = ask(testbed, &ST_ORDERS, first, first + (int64_t)count - 1);
     if (!rows)
         return false;
     for (int row = 0; row < PQntuples(rows); row++) {
@@ -167,9 +169,10 @@ static void judge_intent(const struct fault_log *log, const struct intent *inten
     tally->wrong += intent->told == TOLD_WRONG || intent->hung;
 }
 
-static bool read_books(struct site *site, int64_t first, size_t count, struct fault_tally *tallies)
+static bool read_books(struct fault_testbed *testbed, int64_t first, size_t count,
+                       struct fault_tally *tallies)
 {
-    AUTO_RESULT rows = ask(site, &ST_BOOKS, first, first + (int64_t)count - 1);
+    AUTO_RESULT rows = ask(testbed, &ST_BOOKS, first, first + (int64_t)count - 1);
     if (!rows)
         return false;
     for (int row = 0; row < PQntuples(rows); row++) {
@@ -243,15 +246,15 @@ static void count_turned_away(const struct fault_log *log, const struct found *f
     }
 }
 
-bool fault_judge(struct site *site, struct fault_log *log, int64_t first, size_t count,
+bool fault_judge(struct fault_testbed *testbed, struct fault_log *log, int64_t first, size_t count,
                  struct fault_tally *ret_tallies)
 {
     size_t intents = log->count - log->from;
-    if (!settle(site, log, first, count))
+    if (!settle(testbed, log, first, count))
         return false;
     struct found *found = calloc(intents + 1, sizeof *found);
-    bool well = found && read_orders(site, log, first, count, found, ret_tallies) &&
-                read_books(site, first, count, ret_tallies);
+    bool well = found && read_orders(testbed, log, first, count, found, ret_tallies) &&
+                read_books(testbed, first, count, ret_tallies);
     for (size_t i = 0; well && i < intents; i++) {
         const struct intent *intent = &log->intents[log->from + i];
         judge_intent(log, intent, &found[i], &ret_tallies[intent->strategy]);

@@ -73,12 +73,13 @@ size_t sections_overlapping(struct section *sections, size_t count)
     return overlapping;
 }
 
-bool fault_sections_check(struct site *site, int64_t product, int64_t since_us, struct fault_tally *tally)
+bool fault_sections_check(struct fault_testbed *testbed, int64_t product, int64_t since_us,
+                          struct fault_tally *tally)
 {
     struct section sections[FAULT_INSTANCES * TRACES_WANTED];
     size_t count = 0;
     for (int i = 0; i < FAULT_INSTANCES; i++) {
-        struct service_client *client = site->base.clients[i];
+        struct service_client *client = testbed->base.clients[i];
         json_auto_t *answer = service_client_recent(client, product, TRACES_WANTED);
         if (!answer) {
             if (!interrupted())

@@ -20,10 +20,10 @@ static const char *const REDIS[] = {"redis", NULL};
 static const char *const MAJORITY[] = {"redis-1", "redis-2", "redis-3", NULL};
 
 /* A file is never truncated: a program that has mapped it would die. */
-bool site_set_clock(struct site *site, const char *name, int64_t seconds)
+bool fault_clock_set(struct fault_testbed *testbed, const char *name, int64_t seconds)
 {
     char path[PATH_MAX + 48];
-    snprintf(path, sizeof path, "%s/clock-%s", site->base.dir, name);
+    snprintf(path, sizeof path, "%s/clock-%s", testbed->base.dir, name);
     int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     bool written = file >= 0 && pwrite(file, &seconds, sizeof seconds, 0) == sizeof seconds;
     if (!written)
@@ -33,28 +33,28 @@ bool site_set_clock(struct site *site, const char *name, int64_t seconds)
     return written;
 }
 
-bool clock_possible(struct site *site, char *ret_reason, size_t size)
+bool clock_possible(struct fault_testbed *testbed, char *ret_reason, size_t size)
 {
     char path[PATH_MAX];
-    return preload_find(path_of_clock, "clock", site->base.dir, path, ret_reason, size);
+    return preload_find(path_of_clock, "clock", testbed->base.dir, path, ret_reason, size);
 }
 
 /* Each server with a clock of its own, or all with their own again. */
 static bool restart_with_clocks(struct fault_run *run, const char *const *names, bool shifted)
 {
     char shim[PATH_MAX], preload[PATH_MAX + 16], clock[PATH_MAX + 64], reason[REASON_SIZE];
-    if (!preload_find(path_of_clock, "clock", run->site->base.dir, shim, reason, sizeof reason)) {
+    if (!preload_find(path_of_clock, "clock", run->testbed->base.dir, shim, reason, sizeof reason)) {
         complain("%s", reason);
         return false;
     }
     snprintf(preload, sizeof preload, "LD_PRELOAD=%s", shim);
     for (size_t i = 0; names[i]; i++) {
         const char *const env[] = {preload, clock, NULL};
-        snprintf(clock, sizeof clock, "OVERSELL_CLOCK=%s/clock-%s", run->site->base.dir, names[i]);
-        if (!site_set_clock(run->site, names[i], 0))
+        snprintf(clock, sizeof clock, "OVERSELL_CLOCK=%s/clock-%s", run->testbed->base.dir, names[i]);
+        if (!fault_clock_set(run->testbed, names[i], 0))
             return false;
-        (void)site_signal(run->site, names[i], SIGKILL);
-        if (!site_up(run->site, (const char *[]){names[i], NULL}, shifted ? env : NULL))
+        (void)fault_server_signal(run->testbed, names[i], SIGKILL);
+        if (!fault_servers_up(run->testbed, (const char *[]){names[i], NULL}, shifted ? env : NULL))
             return false;
     }
     return true;
@@ -63,7 +63,7 @@ static bool restart_with_clocks(struct fault_run *run, const char *const *names,
 static bool jump(struct fault_run *run, const char *const *names)
 {
     for (size_t i = 0; names[i]; i++)
-        if (!site_set_clock(run->site, names[i], (run->cycle + 1) * JUMP_S))
+        if (!fault_clock_set(run->testbed, names[i], (run->cycle + 1) * JUMP_S))
             return false;
     return true;
 }
@@ -103,5 +103,5 @@ bool strike_clock_service(struct fault_run *run)
 {
     char name[24];
     snprintf(name, sizeof name, "service-%d", 2 - run->victim);
-    return site_set_clock(run->site, name, (run->cycle + 1) * JUMP_S);
+    return fault_clock_set(run->testbed, name, (run->cycle + 1) * JUMP_S);
 }

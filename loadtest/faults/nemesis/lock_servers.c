@@ -28,7 +28,7 @@ static const char SCRIPT_FOLLOWS[] =
 static bool kill_servers(struct fault_run *run, const char *const *names)
 {
     for (size_t i = 0; names[i]; i++)
-        if (!site_signal(run->site, names[i], SIGKILL)) {
+        if (!fault_server_signal(run->testbed, names[i], SIGKILL)) {
             complain("%s does not run", names[i]);
             return false;
         }
@@ -38,7 +38,7 @@ static bool kill_servers(struct fault_run *run, const char *const *names)
 static bool restart(struct fault_run *run, const char *const *names, int64_t down_ms)
 {
     bool well = kill_servers(run, names) && sleep_unless_interrupted(down_ms) &&
-                site_up(run->site, names, NULL);
+                fault_servers_up(run->testbed, names, NULL);
     run->ready_us = monotonic_us();
     return well;
 }
@@ -100,7 +100,7 @@ bool strike_redis_loses(struct fault_run *run)
 {
     size_t i = behind(run);
     struct db *holder = i < run->count
-                            ? db_new(run->site->base.addresses.database_url, "oversell judge holds")
+                            ? db_new(run->testbed->base.addresses.database_url, "oversell judge holds")
                             : NULL;
     bool well = !holder || hold_row(run, holder, run->subjects[i].product);
     well = well && restart(run, (const char *[]){"redis", NULL}, 0);
@@ -124,7 +124,7 @@ bool strike_redlock_minority(struct fault_run *run)
 {
     bool well = kill_servers(run, last_of_redlock(2));
     run->ready_us = monotonic_us();
-    return well && fault_await_service(run) && site_up(run->site, last_of_redlock(2), NULL);
+    return well && fault_await_service(run) && fault_servers_up(run->testbed, last_of_redlock(2), NULL);
 }
 
 /* For longer than an order waits for its lock. */
@@ -137,14 +137,15 @@ bool strike_redlock_majority(struct fault_run *run)
 bool before_redlock_restart(struct fault_run *run)
 {
     for (size_t i = 0; i < 2; i++)
-        (void)site_signal(run->site, last_of_redlock(2)[i], SIGKILL);
+        (void)fault_server_signal(run->testbed, last_of_redlock(2)[i], SIGKILL);
     return true;
 }
 
 /* They come back, and one of the three that voted forgets that it did: three votes are free. */
 bool strike_redlock_restart(struct fault_run *run)
 {
-    return site_signal(run->site, "redis-3", SIGKILL) && site_up(run->site, last_of_redlock(3), NULL);
+    return fault_server_signal(run->testbed, "redis-3", SIGKILL) &&
+           fault_servers_up(run->testbed, last_of_redlock(3), NULL);
 }
 
 /* ---- fail-over ----------------------------------------------------------------------------------------- */
@@ -152,7 +153,7 @@ bool strike_redlock_restart(struct fault_run *run)
 /* Redlock's first server plays the replica of the one Redis; nothing else uses it here. */
 static bool replica_tell(struct fault_run *run, const char *command)
 {
-    if (redis_tell(run->site->base.addresses.redlock_urls, 0, "%s", command))
+    if (redis_tell(run->testbed->base.addresses.redlock_urls, 0, "%s", command))
         return true;
     complain("the replica refuses: %s", command);
     return false;
@@ -161,8 +162,8 @@ static bool replica_tell(struct fault_run *run, const char *command)
 /* Both are what they were. */
 bool leave_failover(struct fault_run *run)
 {
-    (void)site_signal(run->site, "redis-1", SIGKILL);
-    return site_up(run->site, (const char *[]){"redis", "redis-1", NULL}, NULL);
+    (void)fault_server_signal(run->testbed, "redis-1", SIGKILL);
+    return fault_servers_up(run->testbed, (const char *[]){"redis", "redis-1", NULL}, NULL);
 }
 
 /* Both servers have begun empty, but a master that fails over has counted until then. So the counters of the fencing tokens
@@ -174,14 +175,14 @@ static bool restore_fences(struct fault_run *run)
         AUTO_RESULT rows = NULL;
         if (subject->strategy->fencing == FENCE_NONE || !fault_lock_on(subject->strategy, "redis"))
             continue;
-        struct db *db = site_db(run->site);
+        struct db *db = fault_db(run->testbed);
         if (!db ||
             db_run(db, &ST_FENCE, (const char *const[]){DB_NUMBER(subject->product)}, &rows) != DB_OK) {
             complain("cannot read a fence: %s", db ? db_error(db) : "no database");
             return false;
         }
         if (PQntuples(rows) == 1 &&
-            !redis_tell(run->site->base.addresses.redis_url, 0,
+            !redis_tell(run->testbed->base.addresses.redis_url, 0,
                         "SET redisson_lock_token:{oversell:lock:product:%" PRId64 "} %s", subject->product,
                         PQgetvalue(rows, 0, 0))) {
             complain("Redis refused to set the counter of a fencing token");
@@ -195,7 +196,7 @@ static bool restore_fences(struct fault_run *run)
 static bool await_replica(struct fault_run *run)
 {
     int64_t end_us = monotonic_us() + (int64_t)FOLLOWS_MS * 1000;
-    while (!redis_tell(run->site->base.addresses.redlock_urls, 0, "%s", SCRIPT_FOLLOWS)) {
+    while (!redis_tell(run->testbed->base.addresses.redlock_urls, 0, "%s", SCRIPT_FOLLOWS)) {
         if (monotonic_us() > end_us) {
             complain("the replica does not follow its master");
             return false;
@@ -211,17 +212,17 @@ bool before_failover(struct fault_run *run)
 {
     char password[128], text[REDIS_COMMAND_MAX];
     int port;
-    if (!redis_address(run->site->base.addresses.redis_url, 0, password, &port))
+    if (!redis_address(run->testbed->base.addresses.redis_url, 0, password, &port))
         return false;
     if (!leave_failover(run))
         return false;
     fault_free_locks(run); /* before the replica hears of those that the old master has kept */
     if (!restore_fences(run))
         return false;
-    proxy_aim(run->site->proxies[SERVER_REDIS][0], port);
-    site_cut_proxies(run->site, 1 << SERVER_REDIS);
+    proxy_aim(run->testbed->proxies[SERVER_REDIS][0], port);
+    fault_proxies_cut(run->testbed, 1 << SERVER_REDIS);
     /* Since Redis 7 a master by default waits for more replicas before it syncs. */
-    (void)redis_tell(run->site->base.addresses.redis_url, 0, "CONFIG SET repl-diskless-sync-delay 0");
+    (void)redis_tell(run->testbed->base.addresses.redis_url, 0, "CONFIG SET repl-diskless-sync-delay 0");
     snprintf(text, sizeof text, "CONFIG SET masterauth %s", password);
     if (!replica_tell(run, text))
         return false;
@@ -235,14 +236,14 @@ bool strike_failover(struct fault_run *run)
 {
     char own[128], password[128], text[REDIS_COMMAND_MAX];
     int master, port;
-    if (!redis_address(run->site->base.addresses.redlock_urls, 0, own, &port) ||
-        !redis_address(run->site->base.addresses.redis_url, 0, password, &master) ||
-        !site_signal(run->site, "redis", SIGKILL) || !replica_tell(run, "REPLICAOF NO ONE"))
+    if (!redis_address(run->testbed->base.addresses.redlock_urls, 0, own, &port) ||
+        !redis_address(run->testbed->base.addresses.redis_url, 0, password, &master) ||
+        !fault_server_signal(run->testbed, "redis", SIGKILL) || !replica_tell(run, "REPLICAOF NO ONE"))
         return false;
     snprintf(text, sizeof text, "CONFIG SET requirepass %s", password);
     if (!replica_tell(run, text))
         return false;
-    proxy_aim(run->site->proxies[SERVER_REDIS][0], port);
-    site_cut_proxies(run->site, 1 << SERVER_REDIS);
+    proxy_aim(run->testbed->proxies[SERVER_REDIS][0], port);
+    fault_proxies_cut(run->testbed, 1 << SERVER_REDIS);
     return true;
 }

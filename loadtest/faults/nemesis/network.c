@@ -15,7 +15,7 @@
 /* Of the backends that something goes to, the one whose turn it is, as a bit. */
 static unsigned turn(struct fault_run *run)
 {
-    unsigned left = site_carrying(run->site);
+    unsigned left = fault_proxies_carrying(run->testbed);
     if (left == 0)
         left = 1u << SERVER_POSTGRES; /* which has shown nothing then */
     for (int64_t skip = run->cycle % __builtin_popcount(left); skip > 0; skip--)
@@ -40,11 +40,11 @@ bool fault_rest_between_strokes(struct fault_run *run)
 static bool for_a_while(struct fault_run *run, const struct proxy_rules *rules, int64_t ms)
 {
     unsigned before = turn(run);
-    site_set_proxies(run->site, before, rules);
+    fault_proxies_set(run->testbed, before, rules);
     bool well = sleep_unless_interrupted(ms);
     if (rules->stall[TO_SERVER]) /* before what has stood still could go on */
-        site_cut_proxies(run->site, before);
-    site_set_proxies(run->site, before, &(struct proxy_rules){0});
+        fault_proxies_cut(run->testbed, before);
+    fault_proxies_set(run->testbed, before, &(struct proxy_rules){0});
     run->ready_us = monotonic_us();
     return well;
 }
@@ -72,11 +72,11 @@ bool strike_cut(struct fault_run *run)
     for (int i = 0; i < fault_strokes(run); i++) {
         struct proxy_rules rules = {0};
         rules.cut_after[random_up_to(&run->random, 1)] = random_between(&run->random, 1, CUT_BYTES);
-        site_set_proxies(run->site, before, &rules);
+        fault_proxies_set(run->testbed, before, &rules);
         if (!fault_rest_between_strokes(run))
             return false;
     }
-    site_set_proxies(run->site, before, &(struct proxy_rules){0});
+    fault_proxies_set(run->testbed, before, &(struct proxy_rules){0});
     run->ready_us = monotonic_us();
     return true;
 }
@@ -85,13 +85,13 @@ bool strike_cut(struct fault_run *run)
  * longer. */
 bool strike_session(struct fault_run *run)
 {
-    site_set_proxies(run->site, BEFORE_ALL, &(struct proxy_rules){.stall = {true, true}});
+    fault_proxies_set(run->testbed, BEFORE_ALL, &(struct proxy_rules){.stall = {true, true}});
     return sleep_unless_interrupted(run->fault->ttl_ms + 1000);
 }
 
 bool after_session(struct fault_run *run)
 {
-    site_cut_proxies(run->site, BEFORE_ALL);
-    site_set_proxies(run->site, BEFORE_ALL, &(struct proxy_rules){0});
+    fault_proxies_cut(run->testbed, BEFORE_ALL);
+    fault_proxies_set(run->testbed, BEFORE_ALL, &(struct proxy_rules){0});
     return true;
 }

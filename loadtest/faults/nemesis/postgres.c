@@ -23,9 +23,9 @@ static const struct statement ST_END_LOCKS = {
     "= 'idle in transaction'",
     0};
 
-static int64_t ask_number(struct site *site, const struct statement *statement)
+static int64_t ask_number(struct fault_testbed *testbed, const struct statement *statement)
 {
-    struct db *db = site_db(site);
+    struct db *db = fault_db(testbed);
     AUTO_RESULT rows = NULL;
     if (!db || db_run(db, statement, NULL, &rows) != DB_OK || PQntuples(rows) == 0) {
         if (db && !interrupted())
@@ -38,25 +38,25 @@ static int64_t ask_number(struct site *site, const struct statement *statement)
 /* PostgreSQL takes the death of one backend for a damage to the memory that all share, and begins anew by itself. */
 bool strike_postgres_backend(struct fault_run *run)
 {
-    int64_t pid = ask_number(run->site, &ST_BACKEND);
+    int64_t pid = ask_number(run->testbed, &ST_BACKEND);
     if (pid < 0)
         return false;
     (void)kill((pid_t)pid, SIGKILL);
-    run->ready_us = site_await_postgres(run->site);
+    run->ready_us = fault_postgres_await(run->testbed);
     return run->ready_us > 0;
 }
 
 bool strike_postgres_immediate(struct fault_run *run)
 {
-    if (!site_signal(run->site, "postgres", SIGQUIT)) {
+    if (!fault_server_signal(run->testbed, "postgres", SIGQUIT)) {
         complain("PostgreSQL does not run");
         return false;
     }
     int64_t end_us = monotonic_us() + (int64_t)DEAD_MS * 1000;
-    while (site_signal(run->site, "postgres", 0) && monotonic_us() < end_us)
+    while (fault_server_signal(run->testbed, "postgres", 0) && monotonic_us() < end_us)
         if (!sleep_unless_interrupted(POLL_MS))
             return false;
-    return site_up_postgres(run->site, NULL, &run->ready_us);
+    return fault_postgres_up(run->testbed, NULL, &run->ready_us);
 }
 
 /* Of a COMMIT, or of the statement that is a whole order, some connection loses the reply, again and again. */
@@ -66,11 +66,11 @@ bool strike_commit_reply(struct fault_run *run)
     run->turned |= 1u << SERVER_POSTGRES;
     for (int i = 0; i < fault_strokes(run); i++) {
         struct proxy_rules rules = {.lose_reply_to = SENT[random_up_to(&run->random, 2)]};
-        site_set_proxies(run->site, 1 << SERVER_POSTGRES, &rules);
+        fault_proxies_set(run->testbed, 1 << SERVER_POSTGRES, &rules);
         if (!fault_rest_between_strokes(run))
             return false;
     }
-    site_set_proxies(run->site, 1 << SERVER_POSTGRES, &(struct proxy_rules){0});
+    fault_proxies_set(run->testbed, 1 << SERVER_POSTGRES, &(struct proxy_rules){0});
     run->ready_us = monotonic_us();
     return true;
 }
@@ -83,16 +83,16 @@ bool strike_commit_late(struct fault_run *run)
     run->turned |= 1u << SERVER_POSTGRES;
     for (int i = 0; i < fault_strokes(run); i++) {
         struct proxy_rules rules = {.lose_reply_to = SENT[random_up_to(&run->random, 2)], .held_ms = LATE_MS};
-        site_set_proxies(run->site, 1 << SERVER_POSTGRES, &rules);
+        fault_proxies_set(run->testbed, 1 << SERVER_POSTGRES, &rules);
         if (!fault_rest_between_strokes(run))
             return false;
     }
-    site_set_proxies(run->site, 1 << SERVER_POSTGRES, &(struct proxy_rules){0});
+    fault_proxies_set(run->testbed, 1 << SERVER_POSTGRES, &(struct proxy_rules){0});
     run->ready_us = monotonic_us();
     return sleep_unless_interrupted(LATE_MS);
 }
 
 bool strike_lock_backend(struct fault_run *run)
 {
-    return ask_number(run->site, &ST_END_LOCKS) >= 0;
+    return ask_number(run->testbed, &ST_END_LOCKS) >= 0;
 }

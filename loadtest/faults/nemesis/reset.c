@@ -10,7 +10,7 @@ enum { FEW = 5, SOME = 40, MANY = 2000 };
 /* The second service makes the change. It does not know of the first one's orders, so these run concurrently with it. */
 static bool change_stock(struct fault_run *run, size_t i, bool keeps_orders)
 {
-    struct service_client *client = run->site->base.clients[FAULT_INSTANCES - 1];
+    struct service_client *client = run->testbed->base.clients[FAULT_INSTANCES - 1];
     const struct fault_subject *subject = &run->subjects[i];
     struct sale_change *change = &run->log->changes[i];
     const char *kind = stock_kinds[strategy_stock_kind(subject->strategy)].name;

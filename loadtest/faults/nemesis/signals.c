@@ -11,17 +11,17 @@
 /* The other one must take over. */
 bool strike_kill(struct fault_run *run)
 {
-    if (child_ended(&run->site->base.services[run->victim]))
+    if (child_ended(&run->testbed->base.services[run->victim]))
         fault_note_end(run, run->victim, "nobody had ended");
-    site_kill_service(run->site, run->victim);
-    return site_start_service(run->site, run->victim);
+    fault_service_kill(run->testbed, run->victim);
+    return fault_service_start(run->testbed, run->victim);
 }
 
 /* It ends by itself, well, and soon after its orders' deadline at the latest. */
 bool strike_terminate(struct fault_run *run)
 {
-    struct child *child = &run->site->base.services[run->victim];
-    child_signal(&run->site->base.services[run->victim], SIGTERM);
+    struct child *child = &run->testbed->base.services[run->victim];
+    child_signal(&run->testbed->base.services[run->victim], SIGTERM);
     if (!child_wait(child, ENDS_MS, true)) {
         if (!interrupted())
             complain("service-%d does not end when it is told to", run->victim + 1);
@@ -29,18 +29,18 @@ bool strike_terminate(struct fault_run *run)
     }
     if (child->status != 0)
         fault_note_end(run, run->victim, "was told to end");
-    return site_start_service(run->site, run->victim);
+    return fault_service_start(run->testbed, run->victim);
 }
 
 /* Twice as long as its leases, from the moment in which it has read. */
 bool strike_pause(struct fault_run *run)
 {
-    child_signal(&run->site->base.services[run->victim], SIGSTOP);
+    child_signal(&run->testbed->base.services[run->victim], SIGSTOP);
     return sleep_unless_interrupted(run->fault->ttl_ms + random_up_to(&run->random, run->fault->ttl_ms));
 }
 
 bool after_pause(struct fault_run *run)
 {
-    child_signal(&run->site->base.services[run->victim], SIGCONT);
+    child_signal(&run->testbed->base.services[run->victim], SIGCONT);
     return true;
 }

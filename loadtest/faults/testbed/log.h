@@ -1,7 +1,7 @@
 /* What the clients of a fault experiment meant to order and what they were told: the intent log that they are judged by.
  * Any thread may call. */
-#ifndef OVERSELL_LOADTEST_FAULTS_SITE_LOG_H
-#define OVERSELL_LOADTEST_FAULTS_SITE_LOG_H
+#ifndef OVERSELL_LOADTEST_FAULTS_TESTBED_LOG_H
+#define OVERSELL_LOADTEST_FAULTS_TESTBED_LOG_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* A TCP relay on loopback that breaks connections in the ways in which networks do. Each has a thread of its own; its
  * calls may come from any other. */
-#ifndef OVERSELL_LOADTEST_FAULTS_SITE_PROXY_H
-#define OVERSELL_LOADTEST_FAULTS_SITE_PROXY_H
+#ifndef OVERSELL_LOADTEST_FAULTS_TESTBED_PROXY_H
+#define OVERSELL_LOADTEST_FAULTS_TESTBED_PROXY_H
 
 #include <stdbool.h>
 #include <stdint.h>

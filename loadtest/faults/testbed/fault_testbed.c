@@ -1,5 +1,5 @@
 /* Where faults are made: the services on the private stack, with or without proxies between them and their servers. */
-#include "loadtest/faults/site/site.h"
+#include "loadtest/faults/testbed/fault_testbed.h"
 
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
@@ -24,45 +24,46 @@
 
 /* ---- the database -------------------------------------------------------------------------------------- */
 
-struct db *site_db(struct site *site)
+struct db *fault_db(struct fault_testbed *testbed)
 {
     int64_t end_us = monotonic_us() + DB_PATIENCE_US;
-    db_set_deadline(site->db, end_us, end_us);
+    db_set_deadline(testbed->db, end_us, end_us);
     while (monotonic_us() < end_us && !interrupted()) {
-        if (db_ready(site->db) == DB_OK && db_ping(site->db) == DB_OK)
-            return site->db;
+        if (db_ready(testbed->db) == DB_OK && db_ping(testbed->db) == DB_OK)
+            return testbed->db;
         (void)sleep_unless_interrupted(POLL_MS);
     }
     if (!interrupted())
-        complain("the database does not answer: %s", db_error(site->db));
+        complain("the database does not answer: %s", db_error(testbed->db));
     return NULL;
 }
 
 /* ---- the services -------------------------------------------------------------------------------------- */
 
-static const char *address_of(const struct site *site, int server)
+static const char *address_of(const struct fault_testbed *testbed, int server)
 {
-    struct lock_config addresses = site->base.addresses;
+    struct lock_config addresses = testbed->base.addresses;
     return *server_address(&addresses, (enum stack_server)server);
 }
 
-static bool launch(struct site *site, int i)
+static bool launch(struct fault_testbed *testbed, int i)
 {
     char ttl[24], wait[24], order[24], shim[PATH_MAX], preload[PATH_MAX + 16], clock[PATH_MAX + 48];
     const char *env[] = {NULL, NULL, NULL};
-    struct lock_config addresses = site->base.addresses;
+    struct lock_config addresses = testbed->base.addresses;
     for (int server = 0; server < STACK_SERVERS; server++)
-        if (site->proxied_addresses[server] && !(site->plan.proxied_one && i > 0))
-            *server_address(&addresses, (enum stack_server)server) = site->proxied_addresses[server];
-    if (site->plan.clocks && path_of_clock(shim)) { /* without one the fault is not possible, and says so */
+        if (testbed->proxied_addresses[server] && !(testbed->plan.proxied_one && i > 0))
+            *server_address(&addresses, (enum stack_server)server) = testbed->proxied_addresses[server];
+    if (testbed->plan.clocks &&
+        path_of_clock(shim)) { /* without one the fault is not possible, and says so */
         snprintf(preload, sizeof preload, "LD_PRELOAD=%s", shim);
-        snprintf(clock, sizeof clock, "OVERSELL_CLOCK=%s/clock-service-%d", site->base.dir, i + 1);
+        snprintf(clock, sizeof clock, "OVERSELL_CLOCK=%s/clock-service-%d", testbed->base.dir, i + 1);
         env[0] = preload;
         env[1] = clock;
     }
-    snprintf(ttl, sizeof ttl, "%" PRId64, site->plan.ttl_ms);
-    snprintf(wait, sizeof wait, "%" PRId64, site->plan.wait_ms);
-    snprintf(order, sizeof order, "%" PRId64, site->plan.order_ms);
+    snprintf(ttl, sizeof ttl, "%" PRId64, testbed->plan.ttl_ms);
+    snprintf(wait, sizeof wait, "%" PRId64, testbed->plan.wait_ms);
+    snprintf(order, sizeof order, "%" PRId64, testbed->plan.order_ms);
     const struct service_plan plan = {
         .words = (const char *[]){"--workers", WORKERS, "--lock-ttl-ms", ttl, "--lock-wait-ms", wait,
                                   "--order-timeout-ms", order, "--log-level", "error", NULL},
@@ -70,48 +71,48 @@ static bool launch(struct site *site, int i)
         .addresses = &addresses,
         .death_signal = SIGKILL, /* SIGTERM would not end one that SIGSTOP has stopped */
     };
-    return testbed_start_service(&site->base, (size_t)i, &plan) &&
-           testbed_await_service(&site->base, (size_t)i);
+    return testbed_start_service(&testbed->base, (size_t)i, &plan) &&
+           testbed_await_service(&testbed->base, (size_t)i);
 }
 
 /* Where clients find it from now on. They may be reading that, so what stays the same is not written again. */
-static void tell_clients(struct site *site, int i)
+static void tell_clients(struct fault_testbed *testbed, int i)
 {
-    struct proxy *proxy = site->proxies[BACKEND_HTTP][i];
-    int port = (int)site->base.ports[i];
+    struct proxy *proxy = testbed->proxies[BACKEND_HTTP][i];
+    int port = (int)testbed->base.ports[i];
     char url[64];
     if (proxy)
         proxy_aim(proxy, port);
     snprintf(url, sizeof url, "http://127.0.0.1:%d", proxy ? proxy_port(proxy) : port);
-    if (strcmp(url, site->urls[i]) != 0)
-        memcpy(site->urls[i], url, sizeof site->urls[i]);
+    if (strcmp(url, testbed->urls[i]) != 0)
+        memcpy(testbed->urls[i], url, sizeof testbed->urls[i]);
 }
 
-bool site_start_service(struct site *site, int i)
+bool fault_service_start(struct fault_testbed *testbed, int i)
 {
-    if (!launch(site, i))
+    if (!launch(testbed, i))
         return false;
-    tell_clients(site, i);
+    tell_clients(testbed, i);
     return true;
 }
 
-void site_kill_service(struct site *site, int i)
+void fault_service_kill(struct fault_testbed *testbed, int i)
 {
-    child_signal(&site->base.services[i], SIGKILL);
-    (void)child_wait(&site->base.services[i], SERVICE_DOWN_MS, false);
+    child_signal(&testbed->base.services[i], SIGKILL);
+    (void)child_wait(&testbed->base.services[i], SERVICE_DOWN_MS, false);
 }
 
-bool site_mend_services(struct site *site)
+bool fault_services_restart(struct fault_testbed *testbed)
 {
     for (int i = 0; i < FAULT_INSTANCES; i++)
-        if (child_ended(&site->base.services[i]) && !site_start_service(site, i))
+        if (child_ended(&testbed->base.services[i]) && !fault_service_start(testbed, i))
             return false;
     return true;
 }
 
-bool site_set(struct site *site, int i, int64_t think_ms)
+bool fault_service_set_think(struct fault_testbed *testbed, int i, int64_t think_ms)
 {
-    struct service_client *client = site->base.clients[i];
+    struct service_client *client = testbed->base.clients[i];
     if (service_client_switch(client, 0, "atomic-decrement", think_ms, SAME_LOCK_WAIT))
         return true;
     if (!interrupted())
@@ -121,25 +122,25 @@ bool site_set(struct site *site, int i, int64_t think_ms)
 
 /* ---- the proxies --------------------------------------------------------------------------------------- */
 
-static void close_proxies(struct site *site)
+static void close_proxies(struct fault_testbed *testbed)
 {
     for (int backend = 0; backend < BACKENDS; backend++) {
         for (int i = 0; i < SERVERS_OF_A_KIND; i++) {
-            proxy_close(site->proxies[backend][i]);
-            site->proxies[backend][i] = NULL;
+            proxy_close(testbed->proxies[backend][i]);
+            testbed->proxies[backend][i] = NULL;
         }
     }
     for (int server = 0; server < STACK_SERVERS; server++) {
-        free(site->proxied_addresses[server]);
-        site->proxied_addresses[server] = NULL;
+        free(testbed->proxied_addresses[server]);
+        testbed->proxied_addresses[server] = NULL;
     }
 }
 
 /* Puts a proxy before each server of an address, or of several with commas between, and writes theirs in its place. */
-static bool stand_before(struct site *site, enum stack_server server)
+static bool stand_before(struct fault_testbed *testbed, enum stack_server server)
 {
     static const char HOST[] = "127.0.0.1:";
-    const char *rest = address_of(site, (int)server), *at;
+    const char *rest = address_of(testbed, (int)server), *at;
     char *text = NULL;
     size_t size, count = 0;
     FILE *out = open_memstream(&text, &size);
@@ -150,7 +151,7 @@ static bool stand_before(struct site *site, enum stack_server server)
         well = proxy;
         if (!proxy)
             break;
-        site->proxies[server][count++] = proxy;
+        testbed->proxies[server][count++] = proxy;
         fprintf(out, "%.*s%d", (int)(at - rest), rest, proxy_port(proxy));
         rest = at + strspn(at, "0123456789");
     }
@@ -161,7 +162,7 @@ static bool stand_before(struct site *site, enum stack_server server)
         complain("cannot put a proxy before %s", server_variable(server));
         return false;
     }
-    site->proxied_addresses[server] = text;
+    testbed->proxied_addresses[server] = text;
     return true;
 }
 
@@ -179,34 +180,34 @@ static bool may_open_files(void)
     return false;
 }
 
-static bool open_proxies(struct site *site, unsigned proxied)
+static bool open_proxies(struct fault_testbed *testbed, unsigned proxied)
 {
     if (proxied && !may_open_files())
         return false;
     for (int server = 0; server < STACK_SERVERS; server++)
-        if ((proxied & 1u << server) && *address_of(site, server) &&
-            !stand_before(site, (enum stack_server)server))
+        if ((proxied & 1u << server) && *address_of(testbed, server) &&
+            !stand_before(testbed, (enum stack_server)server))
             return false;
     for (int i = 0; (proxied & 1u << BACKEND_HTTP) && i < FAULT_INSTANCES; i++)
-        if (!(site->proxies[BACKEND_HTTP][i] = proxy_open(0)))
+        if (!(testbed->proxies[BACKEND_HTTP][i] = proxy_open(0)))
             return false;
     return true;
 }
 
-void site_set_proxies(struct site *site, unsigned before, const struct proxy_rules *rules)
+void fault_proxies_set(struct fault_testbed *testbed, unsigned before, const struct proxy_rules *rules)
 {
     for (int backend = 0; backend < BACKENDS; backend++)
         for (int i = 0; (before & 1u << backend) && i < SERVERS_OF_A_KIND; i++)
-            if (site->proxies[backend][i])
-                proxy_set(site->proxies[backend][i], rules);
+            if (testbed->proxies[backend][i])
+                proxy_set(testbed->proxies[backend][i], rules);
 }
 
-void site_cut_proxies(struct site *site, unsigned before)
+void fault_proxies_cut(struct fault_testbed *testbed, unsigned before)
 {
     for (int backend = 0; backend < BACKENDS; backend++)
         for (int i = 0; (before & 1u << backend) && i < SERVERS_OF_A_KIND; i++)
-            if (site->proxies[backend][i])
-                proxy_cut(site->proxies[backend][i]);
+            if (testbed->proxies[backend][i])
+                proxy_cut(testbed->proxies[backend][i]);
 }
 
 static bool has_acted(struct proxy *proxy)
@@ -214,37 +215,37 @@ static bool has_acted(struct proxy *proxy)
     return proxy_acted(proxy) > 0;
 }
 
-static unsigned backends_where(const struct site *site, bool (*is_so)(struct proxy *proxy))
+static unsigned backends_where(const struct fault_testbed *testbed, bool (*is_so)(struct proxy *proxy))
 {
     unsigned backends = 0;
     for (int backend = 0; backend < BACKENDS; backend++)
         for (int i = 0; i < SERVERS_OF_A_KIND; i++)
-            if (site->proxies[backend][i] && is_so(site->proxies[backend][i]))
+            if (testbed->proxies[backend][i] && is_so(testbed->proxies[backend][i]))
                 backends |= 1u << backend;
     return backends;
 }
 
-unsigned site_carrying(const struct site *site)
+unsigned fault_proxies_carrying(const struct fault_testbed *testbed)
 {
-    return backends_where(site, proxy_carries);
+    return backends_where(testbed, proxy_carries);
 }
 
-unsigned site_acted(const struct site *site)
+unsigned fault_proxies_acted(const struct fault_testbed *testbed)
 {
-    return backends_where(site, has_acted);
+    return backends_where(testbed, has_acted);
 }
 
-bool site_arrange(struct site *site, const struct site_plan *plan)
+bool fault_testbed_arrange(struct fault_testbed *testbed, const struct fault_testbed_plan *plan)
 {
-    testbed_stop_services(&site->base);
-    close_proxies(site);
-    site->plan = *plan;
-    if (!open_proxies(site, plan->proxied))
+    testbed_stop_services(&testbed->base);
+    close_proxies(testbed);
+    testbed->plan = *plan;
+    if (!open_proxies(testbed, plan->proxied))
         return false;
     for (int i = 0; i < FAULT_INSTANCES; i++) {
         char name[24];
         snprintf(name, sizeof name, "service-%d", i + 1);
-        if ((plan->clocks && !site_set_clock(site, name, 0)) || !site_start_service(site, i))
+        if ((plan->clocks && !fault_clock_set(testbed, name, 0)) || !fault_service_start(testbed, i))
             return false;
     }
     return true;
@@ -252,9 +253,9 @@ bool site_arrange(struct site *site, const struct site_plan *plan)
 
 /* ---- opening and closing ------------------------------------------------------------------------------- */
 
-bool site_open(const char *list, struct site *ret_site)
+bool fault_testbed_open(const char *list, struct fault_testbed *ret_testbed)
 {
-    *ret_site = (struct site){0};
+    *ret_testbed = (struct fault_testbed){0};
     struct testbed_settings settings = {.database = true, .strategies = list, .servers = "private"};
     /* For every start of the private stack by this process: its own setting is for two services of an ordinary size. Orders
      * name their strategy without an admin token. */
@@ -262,21 +263,21 @@ bool site_open(const char *list, struct site *ret_site)
         complain("out of memory");
         return false;
     }
-    if (!testbed_open(&settings, &ret_site->base))
+    if (!testbed_open(&settings, &ret_testbed->base))
         return false;
-    ret_site->base.count = FAULT_INSTANCES;
-    ret_site->db = db_new(ret_site->base.addresses.database_url, "oversell judge");
-    if (ret_site->db && site_db(ret_site))
+    ret_testbed->base.count = FAULT_INSTANCES;
+    ret_testbed->db = db_new(ret_testbed->base.addresses.database_url, "oversell judge");
+    if (ret_testbed->db && fault_db(ret_testbed))
         return true;
-    site_close(ret_site);
+    fault_testbed_close(ret_testbed);
     return false;
 }
 
-void site_close(struct site *site)
+void fault_testbed_close(struct fault_testbed *testbed)
 {
-    testbed_stop_services(&site->base);
-    close_proxies(site);
-    db_free(site->db);
-    testbed_close(&site->base);
-    *site = (struct site){0};
+    testbed_stop_services(&testbed->base);
+    close_proxies(testbed);
+    db_free(testbed->db);
+    testbed_close(&testbed->base);
+    *testbed = (struct fault_testbed){0};
 }

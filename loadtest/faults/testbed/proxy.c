@@ -1,5 +1,5 @@
 /* A TCP relay on loopback that breaks connections in the ways in which networks do. */
-#include "loadtest/faults/site/proxy.h"
+#include "loadtest/faults/testbed/proxy.h"
 
 #include "base/clock.h"
 

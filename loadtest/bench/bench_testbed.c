@@ -1,8 +1,8 @@
 /* Where the benchmark's measurements happen: a private stack, its shop always in the same fresh state, and on it now
- * a service with so many workers, now pgbench. (With the locks: loadtest/bench/lock_stage.c.)
+ * a service with so many workers, now pgbench. (With the locks: loadtest/bench/measure_locks.c.)
  *
  * Both sides of a ratio find the same: no orders, a product table without dead rows, a checkpoint just made. */
-#include "loadtest/bench/stage.h"
+#include "loadtest/bench/bench_testbed.h"
 #include "base/clock.h"
 
 #include "loadtest/bench/calls.h"
@@ -32,29 +32,29 @@
 
 /* ---- the database --------------------------------------------------------------------------------------------- */
 
-static bool database_failed(struct stage *stage)
+static bool database_failed(struct bench_testbed *bench)
 {
     if (!interrupted())
-        complain("the database: %s", db_error(stage->db));
+        complain("the database: %s", db_error(bench->db));
     return false;
 }
 
-static bool run_sql(struct stage *stage, const char *sql)
+static bool run_sql(struct bench_testbed *bench, const char *sql)
 {
     int64_t deadline = monotonic_us() + DATABASE_US;
-    db_set_deadline(stage->db, deadline, deadline);
-    return (db_ready(stage->db) == DB_OK && db_run_script(stage->db, sql) == DB_OK) || database_failed(stage);
+    db_set_deadline(bench->db, deadline, deadline);
+    return (db_ready(bench->db) == DB_OK && db_run_script(bench->db, sql) == DB_OK) || database_failed(bench);
 }
 
-static bool refresh(struct stage *stage, int64_t stock)
+static bool refresh(struct bench_testbed *bench, int64_t stock)
 {
     char sql[400];
     snprintf(sql, sizeof sql,
              "TRUNCATE order_item, order_rejected, orders; UPDATE product SET count = %" PRId64
              ", initial_count = %" PRId64 ", version = 0, stock_kind = 'counter', refuse_negative = false",
              stock, stock);
-    return run_sql(stage, sql) && run_sql(stage, "VACUUM (FULL, ANALYZE) product") &&
-           run_sql(stage, "CHECKPOINT");
+    return run_sql(bench, sql) && run_sql(bench, "VACUUM (FULL, ANALYZE) product") &&
+           run_sql(bench, "CHECKPOINT");
 }
 
 struct totals {
@@ -62,31 +62,31 @@ struct totals {
 };
 
 /* The audit's sums, over all products at once. */
-static bool read_totals(struct stage *stage, struct totals *ret_totals)
+static bool read_totals(struct bench_testbed *bench, struct totals *ret_totals)
 {
     static const struct statement ST_TOTALS = {
         "bench_totals",
         "SELECT count(*), coalesce(sum(purchase_num), 0), (SELECT sum(initial_count - count) FROM product) FROM order_item",
         0};
     int64_t deadline = monotonic_us() + DATABASE_US;
-    db_set_deadline(stage->db, deadline, deadline);
+    db_set_deadline(bench->db, deadline, deadline);
     AUTO_RESULT row = NULL;
-    if (db_ready(stage->db) != DB_OK || db_run(stage->db, &ST_TOTALS, NULL, &row) != DB_OK)
-        return database_failed(stage);
+    if (db_ready(bench->db) != DB_OK || db_run(bench->db, &ST_TOTALS, NULL, &row) != DB_OK)
+        return database_failed(bench);
     return parse_number(PQgetvalue(row, 0, 0), &ret_totals->orders) &&
            parse_number(PQgetvalue(row, 0, 1), &ret_totals->sold) &&
            parse_number(PQgetvalue(row, 0, 2), &ret_totals->missing);
 }
 
 /* There are exactly the orders that clients were told of, and the stock lacks exactly what they took. */
-static bool books_are_right(struct stage *stage, const char *who, int64_t told)
+static bool books_are_right(struct bench_testbed *bench, const char *who, int64_t told)
 {
     struct totals totals;
-    if (!read_totals(stage, &totals))
+    if (!read_totals(bench, &totals))
         return false;
     if (totals.orders == told && totals.sold == totals.missing)
         return true;
-    stage->broken = true;
+    bench->broken = true;
     complain("%s was told of %" PRId64 " orders; the database has %" PRId64 ", of %" PRId64
              " units, and its stock lacks %" PRId64,
              who, told, totals.orders, totals.sold, totals.missing);
@@ -95,7 +95,7 @@ static bool books_are_right(struct stage *stage, const char *who, int64_t told)
 
 /* ---- opening and closing -------------------------------------------------------------------------------------- */
 
-static bool make_products(struct stage *stage)
+static bool make_products(struct bench_testbed *bench)
 {
     char sql[400];
     snprintf(sql, sizeof sql,
@@ -103,49 +103,49 @@ static bool make_products(struct stage *stage)
              "SELECT id, 'Benchmark', 19.90, 0, 0, 'bench', 'bench' FROM generate_series(%d, %d) AS id",
              SPREAD_FIRST, SPREAD_FIRST + SPREAD_PRODUCTS - 1);
     /* The first call that needs the schema makes it. */
-    if (!service_client_reset(stage->base.clients[0], HOT_PRODUCT, 0, "counter")) {
-        complain("%s", service_client_error(stage->base.clients[0]));
+    if (!service_client_reset(bench->base.clients[0], HOT_PRODUCT, 0, "counter")) {
+        complain("%s", service_client_error(bench->base.clients[0]));
         return false;
     }
-    return run_sql(stage, sql);
+    return run_sql(bench, sql);
 }
 
-bool stage_open(struct stage *stage)
+bool bench_testbed_open(struct bench_testbed *bench)
 {
     struct testbed_settings settings = TESTBED_DEFAULTS;
-    settings.instances = stage->has_shop ? 1 : 0;
-    settings.strategies = stage->locks; /* which their strategies are called after */
-    if (!testbed_open(&settings, &stage->base))
+    settings.instances = bench->has_shop ? 1 : 0;
+    settings.strategies = bench->locks; /* which their strategies are called after */
+    if (!testbed_open(&settings, &bench->base))
         return false;
     bool well = true;
-    lock_configure(&stage->base.addresses);
-    if (stage->has_shop) {
-        stage->db = db_new(stage->base.addresses.database_url, "oversell bench");
-        well = stage->db && make_products(stage);
+    lock_configure(&bench->base.addresses);
+    if (bench->has_shop) {
+        bench->db = db_new(bench->base.addresses.database_url, "oversell bench");
+        well = bench->db && make_products(bench);
     }
     if (!well)
-        stage_close(stage);
+        bench_testbed_close(bench);
     return well;
 }
 
-void stage_close(struct stage *stage)
+void bench_testbed_close(struct bench_testbed *bench)
 {
-    db_free(stage->db);
-    stage->db = NULL;
-    testbed_close(&stage->base);
+    db_free(bench->db);
+    bench->db = NULL;
+    testbed_close(&bench->base);
 }
 
 /* ---- the service ---------------------------------------------------------------------------------------------- */
 
 /* A service of its own for one measurement: what the last one left in its memory is of no account. */
-static bool open_service(const struct stage *stage, int64_t workers, int64_t product_limit,
+static bool open_service(const struct bench_testbed *bench, int64_t workers, int64_t product_limit,
                          const char *strategy, struct testbed *ret_lab)
 {
     const struct testbed_settings settings = {.instances = 1,
                                               .workers = workers,
                                               .product_limit = product_limit,
                                               .servers = "environment",
-                                              .addresses = &stage->base.addresses};
+                                              .addresses = &bench->base.addresses};
     if (!testbed_open(&settings, ret_lab))
         return false;
     if (!strategy || service_client_switch(ret_lab->clients[0], 0, strategy, 0, SAME_LOCK_WAIT))
@@ -157,11 +157,11 @@ static bool open_service(const struct stage *stage, int64_t workers, int64_t pro
 
 static void show_load(void *context, int64_t answers, int64_t created, double elapsed_s)
 {
-    struct stage *stage = context;
+    struct bench_testbed *bench = context;
     (void)created;
     char detail[64];
     snprintf(detail, sizeof detail, ": %" PRId64 " answers", answers);
-    progress_update(stage->progress, elapsed_s / (double)stage->seconds, detail);
+    progress_update(bench->progress, elapsed_s / (double)bench->seconds, detail);
 }
 
 static int64_t counted_answers(const struct answers *answers, enum counted counted)
@@ -182,16 +182,16 @@ static double answers_per_s(const struct load_result *result, enum counted count
 }
 
 /* All orders are written, and the books balance. */
-static bool await_written(struct stage *stage, struct testbed *testbed, int64_t product)
+static bool await_written(struct bench_testbed *bench, struct testbed *testbed, int64_t product)
 {
     struct books books;
     int64_t begun_us = monotonic_us();
     if (!settled_books(testbed, product, &books))
         return false;
-    stage->written_s = (double)(monotonic_us() - begun_us) / 1e6;
+    bench->written_s = (double)(monotonic_us() - begun_us) / 1e6;
     if (books.balanced)
         return true;
-    stage->broken = true;
+    bench->broken = true;
     complain("the books do not balance: %" PRId64 " sold, %" PRId64 " left of %" PRId64, books.sold,
              books.left, books.initial);
     return false;
@@ -218,13 +218,13 @@ static bool open_pages(const struct testbed *testbed, int64_t pages, int64_t pro
 }
 
 /* How wrk sends this load, so many requests of it. */
-static struct load warm_up_of(const struct stage *stage, struct testbed *testbed,
+static struct load warm_up_of(const struct bench_testbed *bench, struct testbed *testbed,
                               const struct service_load *load)
 {
     return (struct load){
         .testbed = testbed,
         .path = load->path,
-        .connections = load->connections ? load->connections : stage->connections,
+        .connections = load->connections ? load->connections : bench->connections,
         .quantity = 1,
         .product = load->first,
         .products = load->products,
@@ -233,10 +233,10 @@ static struct load warm_up_of(const struct stage *stage, struct testbed *testbed
     };
 }
 
-static bool drive(struct stage *stage, struct testbed *testbed, const struct service_load *load,
+static bool drive(struct bench_testbed *bench, struct testbed *testbed, const struct service_load *load,
                   double *ret_per_s)
 {
-    struct load wrk = warm_up_of(stage, testbed, load);
+    struct load wrk = warm_up_of(bench, testbed, load);
     struct load_result warm_up, result;
     struct child recorder = {0}, pages = {0};
     if (!load_run(&wrk, &warm_up) ||
@@ -245,54 +245,54 @@ static bool drive(struct stage *stage, struct testbed *testbed, const struct ser
     wrk.requests = 0;
     wrk.window_ms = load->seconds * 1000;
     wrk.progress = show_load;
-    wrk.context = stage;
-    if (stage->profile && !profile_start(testbed->services[0].pid, testbed->dir, &recorder)) {
+    wrk.context = bench;
+    if (bench->profile && !profile_start(testbed->services[0].pid, testbed->dir, &recorder)) {
         child_stop(&pages, 0);
         return false;
     }
     bool ran = load_run(&wrk, &result);
     child_stop(&pages, 0);
-    if (stage->profile)
-        ran = profile_end(&recorder, testbed->dir, stage->profile) && ran;
+    if (bench->profile)
+        ran = profile_end(&recorder, testbed->dir, bench->profile) && ran;
     if (!ran)
         return false;
 
     int64_t others = result.answers.requests - counted_answers(&result.answers, load->counted);
     if (others > 0) {
-        stage->broken = true;
+        bench->broken = true;
         complain("%" PRId64 " of %" PRId64 " answers to %s were not the expected ones", others,
                  result.answers.requests, load->path ? load->path : "/orders");
         return false;
     }
     *ret_per_s = answers_per_s(&result, load->counted);
-    if (load->kind && !await_written(stage, testbed, load->first))
+    if (load->kind && !await_written(bench, testbed, load->first))
         return false;
-    return books_are_right(stage, "wrk", warm_up.answers.created + result.answers.created);
+    return books_are_right(bench, "wrk", warm_up.answers.created + result.answers.created);
 }
 
-bool stage_service(struct stage *stage, const struct service_load *load, double *ret_per_s)
+bool measure_service(struct bench_testbed *bench, const struct service_load *load, double *ret_per_s)
 {
     struct testbed testbed;
-    progress_label(stage->progress, "the service, %s", load->path ? load->path : load->strategy);
-    if (!refresh(stage, load->stock) ||
-        !open_service(stage, load->workers, load->product_limit, load->strategy, &testbed))
+    progress_label(bench->progress, "the service, %s", load->path ? load->path : load->strategy);
+    if (!refresh(bench, load->stock) ||
+        !open_service(bench, load->workers, load->product_limit, load->strategy, &testbed))
         return false;
     bool well = !load->kind || service_client_reset(testbed.clients[0], load->first, load->stock, load->kind);
     if (!well)
         complain("%s", service_client_error(testbed.clients[0]));
-    well = well && drive(stage, &testbed, load, ret_per_s);
+    well = well && drive(bench, &testbed, load, ret_per_s);
     testbed_close(&testbed);
-    progress_step_done(stage->progress);
+    progress_step_done(bench->progress);
     return well;
 }
 
 /* ---- what an order calls --------------------------------------------------------------------------------------- */
 
 /* Sends the orders that count, and counts. */
-static bool count_calls(struct stage *stage, struct testbed *testbed, const struct service_load *load,
+static bool count_calls(struct bench_testbed *bench, struct testbed *testbed, const struct service_load *load,
                         int64_t orders, struct order_calls *ret_calls)
 {
-    struct load wrk = warm_up_of(stage, testbed, load);
+    struct load wrk = warm_up_of(bench, testbed, load);
     struct load_result result;
     struct child counter = {0};
     struct scrape before, after, gained;
@@ -312,76 +312,76 @@ static bool count_calls(struct stage *stage, struct testbed *testbed, const stru
 }
 
 /* A service that sells the warm-up and so many orders more, and ends; what all of that has allocated. */
-static bool one_life(struct stage *stage, const struct service_load *load, int64_t orders,
+static bool one_life(struct bench_testbed *bench, const struct service_load *load, int64_t orders,
                      struct order_calls *ret_calls, int64_t *ret_allocations)
 {
     struct testbed testbed;
     struct load_result warm_up;
     char log[PATH_MAX + 24];
-    if (!refresh(stage, load->stock) || !allocations_count_begin())
+    if (!refresh(bench, load->stock) || !allocations_count_begin())
         return false;
-    bool opened = open_service(stage, load->workers, load->product_limit, load->strategy, &testbed);
+    bool opened = open_service(bench, load->workers, load->product_limit, load->strategy, &testbed);
     allocations_count_end();
     if (!opened)
         return false;
-    const struct load wrk = warm_up_of(stage, &testbed, load);
+    const struct load wrk = warm_up_of(bench, &testbed, load);
     bool well = load_run(&wrk, &warm_up) &&
-                (orders == 0 || count_calls(stage, &testbed, load, orders, ret_calls));
+                (orders == 0 || count_calls(bench, &testbed, load, orders, ret_calls));
     child_stop(&testbed.services[0], END_MS);
     snprintf(log, sizeof log, "%s/service-1.log", testbed.dir);
     well = well && allocations_read(log, ret_allocations);
     testbed_close(&testbed);
-    return well && books_are_right(stage, "wrk", WARM_UP_ORDERS + orders);
+    return well && books_are_right(bench, "wrk", WARM_UP_ORDERS + orders);
 }
 
-bool stage_calls(struct stage *stage, const struct service_load *load, int64_t orders,
-                 struct order_calls *ret_calls)
+bool measure_calls(struct bench_testbed *bench, const struct service_load *load, int64_t orders,
+                   struct order_calls *ret_calls)
 {
     int64_t before, all;
-    progress_label(stage->progress, "the service, %s: its calls", load->strategy);
-    if (!calls_countable(stage->unavailable) || !one_life(stage, load, 0, ret_calls, &before) ||
-        !one_life(stage, load, orders, ret_calls, &all))
+    progress_label(bench->progress, "the service, %s: its calls", load->strategy);
+    if (!calls_countable(bench->unavailable) || !one_life(bench, load, 0, ret_calls, &before) ||
+        !one_life(bench, load, orders, ret_calls, &all))
         return false;
     ret_calls->allocations = (double)(all - before) / (double)orders;
-    progress_step_done(stage->progress);
+    progress_step_done(bench->progress);
     return true;
 }
 
-bool stage_get(struct stage *stage, const char *path, double *ret_per_s)
+bool measure_get(struct bench_testbed *bench, const char *path, double *ret_per_s)
 {
     struct testbed testbed;
     char url[300], seconds[24], connections[24];
-    progress_label(stage->progress, "the service, GET %s", path);
-    if (!refresh(stage, 0) || !open_service(stage, 0, 0, NULL, &testbed))
+    progress_label(bench->progress, "the service, GET %s", path);
+    if (!refresh(bench, 0) || !open_service(bench, 0, 0, NULL, &testbed))
         return false;
     snprintf(url, sizeof url, "%s%s", service_client_url(testbed.clients[0]), path);
-    snprintf(seconds, sizeof seconds, "%" PRId64 "s", stage->seconds);
-    snprintf(connections, sizeof connections, "%" PRId64, stage->connections);
+    snprintf(seconds, sizeof seconds, "%" PRId64 "s", bench->seconds);
+    snprintf(connections, sizeof connections, "%" PRId64, bench->connections);
     const struct child_plan plan = {
         .argv = (const char *[]){"wrk", "--threads", "1", "--connections", connections, "--duration", seconds,
                                  url, NULL},
         .death_signal = SIGKILL,
     };
-    char *report = child_output(plan, stage->seconds * 1000 + WRK_EXTRA_MS, TEXT_MAX);
+    char *report = child_output(plan, bench->seconds * 1000 + WRK_EXTRA_MS, TEXT_MAX);
     testbed_close(&testbed);
     const char *rate = report ? strstr(report, "Requests/sec:") : NULL;
     bool well = rate && !strstr(report, "Non-2xx") && sscanf(rate, "Requests/sec: %lf", ret_per_s) == 1;
     if (!well && !interrupted())
         complain("wrk has failed with GET %s%s%s", path, report ? ":\n" : "", report ? report : "");
     free(report);
-    progress_step_done(stage->progress);
+    progress_step_done(bench->progress);
     return well;
 }
 
 /* ---- pgbench -------------------------------------------------------------------------------------------------- */
 
-bool stage_pgbench(struct stage *stage, const struct script *script, int64_t first, int64_t products,
-                   int64_t stock, int64_t clients, int64_t seconds, double *ret_per_s)
+bool measure_pgbench(struct bench_testbed *bench, const struct script *script, int64_t first,
+                     int64_t products, int64_t stock, int64_t clients, int64_t seconds, double *ret_per_s)
 {
     const struct pgbench_run run = {
         .script = script,
-        .database_url = stage->base.addresses.database_url,
-        .dir = stage->base.dir,
+        .database_url = bench->base.addresses.database_url,
+        .dir = bench->base.dir,
         .instance = "service-1",
         .first = first,
         .products = products,
@@ -389,27 +389,27 @@ bool stage_pgbench(struct stage *stage, const struct script *script, int64_t fir
         .seconds = seconds,
     };
     struct pgbench_result result;
-    progress_label(stage->progress, "pgbench, %s, %" PRId64 " clients", script->strategy, clients);
-    if (!refresh(stage, stock) || !pgbench_run(&run, &result) ||
-        !books_are_right(stage, "pgbench", stock > 0 ? result.transactions * script->orders : 0))
+    progress_label(bench->progress, "pgbench, %s, %" PRId64 " clients", script->strategy, clients);
+    if (!refresh(bench, stock) || !pgbench_run(&run, &result) ||
+        !books_are_right(bench, "pgbench", stock > 0 ? result.transactions * script->orders : 0))
         return false;
     *ret_per_s = result.per_s * (double)script->orders;
-    progress_step_done(stage->progress);
+    progress_step_done(bench->progress);
     return true;
 }
 
 /* ---- memory --------------------------------------------------------------------------------------------------- */
 
-bool stage_memory(struct stage *stage, int64_t connections, double *ret_mib)
+bool measure_memory(struct bench_testbed *bench, int64_t connections, double *ret_mib)
 {
     struct testbed testbed;
-    progress_label(stage->progress, "the service, %" PRId64 " connections open", connections);
-    if (!refresh(stage, AMPLE_STOCK) || !open_service(stage, 0, 0, NULL, &testbed))
+    progress_label(bench->progress, "the service, %" PRId64 " connections open", connections);
+    if (!refresh(bench, AMPLE_STOCK) || !open_service(bench, 0, 0, NULL, &testbed))
         return false;
     bool well = memory_with_connections(service_client_url(testbed.clients[0]), testbed.services[0].pid,
                                         HOT_PRODUCT, connections, MEMORY_ORDERS, ret_mib) &&
-                books_are_right(stage, "the client", connections * MEMORY_ORDERS);
+                books_are_right(bench, "the client", connections * MEMORY_ORDERS);
     testbed_close(&testbed);
-    progress_step_done(stage->progress);
+    progress_step_done(bench->progress);
     return well;
 }

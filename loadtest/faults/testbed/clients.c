@@ -1,6 +1,6 @@
 /* The clients of a fault experiment: each a thread that orders with an Idempotency-Key, asks again with the same key where
  * it was not told the outcome, and writes everything into the intent log. */
-#include "loadtest/faults/site/clients.h"
+#include "loadtest/faults/testbed/clients.h"
 
 #include "base/clock.h"
 #include "base/prng.h"

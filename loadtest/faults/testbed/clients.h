@@ -1,9 +1,9 @@
 /* The clients of a fault experiment: each a thread that orders with an Idempotency-Key, asks again with the same key where
  * it was not told the outcome, and writes everything into the intent log. */
-#ifndef OVERSELL_LOADTEST_FAULTS_SITE_CLIENTS_H
-#define OVERSELL_LOADTEST_FAULTS_SITE_CLIENTS_H
+#ifndef OVERSELL_LOADTEST_FAULTS_TESTBED_CLIENTS_H
+#define OVERSELL_LOADTEST_FAULTS_TESTBED_CLIENTS_H
 
-#include "loadtest/faults/site/log.h"
+#include "loadtest/faults/testbed/log.h"
 
 enum { FAULT_INSTANCES = 2 };
 

@@ -1,7 +1,7 @@
 /* Where the benchmark's measurements happen: a private stack, its shop always in the same fresh state, and on it now
  * a service with so many workers, now pgbench, now locks that this process takes. */
-#ifndef OVERSELL_LOADTEST_BENCH_STAGE_H
-#define OVERSELL_LOADTEST_BENCH_STAGE_H
+#ifndef OVERSELL_LOADTEST_BENCH_BENCH_TESTBED_H
+#define OVERSELL_LOADTEST_BENCH_BENCH_TESTBED_H
 
 #include "loadtest/bench/against.h"
 #include "loadtest/bench/lock.h"
@@ -14,8 +14,8 @@
 #define SPREAD_FIRST 1001
 #define SPREAD_PRODUCTS 1000
 
-struct stage {
-    bool has_shop;       /* set before stage_open: PostgreSQL and the products are needed … */
+struct bench_testbed {
+    bool has_shop;       /* set before bench_testbed_open: PostgreSQL and the products are needed … */
     const char *locks;   /* … and the servers of these locks, names with commas between; NULL: none */
     struct testbed base; /* the stack; for the shop with a service on it that has made the schema and rests */
     struct db *db;       /* the shop's; NULL where there is none */
@@ -30,8 +30,8 @@ struct stage {
 };
 
 /* Starts the stack and, for the shop, makes the products. False, having said why on stderr; then there is nothing to close. */
-bool stage_open(struct stage *stage);
-void stage_close(struct stage *stage);
+bool bench_testbed_open(struct bench_testbed *bench);
+void bench_testbed_close(struct bench_testbed *bench);
 
 /* The answers that a load should get, and that are counted. */
 enum counted { COUNT_CREATED, COUNT_SOLD_OUT, COUNT_ECHOED };
@@ -44,7 +44,7 @@ struct service_load {
     int64_t first, products, stock;
     const char *kind;      /* of the stock of the one product; NULL: counter */
     int64_t workers;       /* 0: the service's default */
-    int64_t connections;   /* 0: the stage's */
+    int64_t connections;   /* 0: those of the testbed */
     int64_t product_limit; /* 0: none */
     int64_t pages;         /* open meanwhile: workshop pages that show the first product */
     int64_t seconds;
@@ -54,13 +54,13 @@ struct service_load {
  * unless it was an interrupt. */
 
 /* Answers a second. Any other answer than those that should come is a broken promise. Orders that were accepted are
- * awaited: stage->written_s is how long that took. */
-bool stage_service(struct stage *stage, const struct service_load *load, double *ret_per_s);
+ * awaited: bench->written_s is how long that took. */
+bool measure_service(struct bench_testbed *bench, const struct service_load *load, double *ret_per_s);
 /* GET requests a second, of one path of a service with its default workers. */
-bool stage_get(struct stage *stage, const char *path, double *ret_per_s);
+bool measure_get(struct bench_testbed *bench, const char *path, double *ret_per_s);
 /* Orders a second; of no stock, transactions that could make as many. */
-bool stage_pgbench(struct stage *stage, const struct script *script, int64_t first, int64_t products,
-                   int64_t stock, int64_t clients, int64_t seconds, double *ret_per_s);
+bool measure_pgbench(struct bench_testbed *bench, const struct script *script, int64_t first,
+                     int64_t products, int64_t stock, int64_t clients, int64_t seconds, double *ret_per_s);
 
 /* What an order costs the service, from which the start and the first orders are taken away. */
 struct order_calls {
@@ -68,22 +68,22 @@ struct order_calls {
     double allocations; /* malloc, calloc and realloc */
     double round_trips; /* to the database */
 };
-/* Of so many orders. On false, stage->unavailable says why, where it cannot be had here. */
-bool stage_calls(struct stage *stage, const struct service_load *load, int64_t orders,
-                 struct order_calls *ret_calls);
+/* Of so many orders. On false, bench->unavailable says why, where it cannot be had here. */
+bool measure_calls(struct bench_testbed *bench, const struct service_load *load, int64_t orders,
+                   struct order_calls *ret_calls);
 
 /* Resident MiB of a service with its default workers while so many connections are open. */
-bool stage_memory(struct stage *stage, int64_t connections, double *ret_mib);
+bool measure_memory(struct bench_testbed *bench, int64_t connections, double *ret_mib);
 
-/* The same with locks: on false, stage->unavailable says why, unless it was an interrupt. */
+/* The same with locks: on false, bench->unavailable says why, unless it was an interrupt. */
 
 /* Acquisitions, each with its release, a second. */
-bool stage_lock_cycles(struct stage *stage, const struct lock_driver *driver, enum lock_rivalry rivalry,
-                       size_t threads, int64_t ms, double *ret_per_s);
+bool measure_lock_cycles(struct bench_testbed *bench, const struct lock_driver *driver,
+                         enum lock_rivalry rivalry, size_t threads, int64_t ms, double *ret_per_s);
 /* What they are held against, on the same server; NAME is for people. */
-bool stage_against(struct stage *stage, const struct lock_driver *driver, against_fn *against,
-                   const char *name, size_t threads, double *ret_per_s);
-bool stage_hand_overs(struct stage *stage, const struct lock_driver *driver, size_t threads, int64_t ms,
-                      struct hand_overs *ret_hand_overs);
+bool measure_against(struct bench_testbed *bench, const struct lock_driver *driver, against_fn *against,
+                     const char *name, size_t threads, double *ret_per_s);
+bool measure_hand_overs(struct bench_testbed *bench, const struct lock_driver *driver, size_t threads,
+                        int64_t ms, struct hand_overs *ret_hand_overs);
 
 #endif

@@ -1,5 +1,5 @@
 /* What the clients of a fault experiment meant to order and what they were told: the intent log that they are judged by. */
-#include "loadtest/faults/site/log.h"
+#include "loadtest/faults/testbed/log.h"
 
 #include "base/clock.h"
 

@@ -1,0 +1,58 @@
+/* Measurements of locks, on the servers of the private stack and in this process. */
+#include "loadtest/bench/bench_testbed.h"
+#include "loadtest/testbed/servers.h"
+
+#include <stdio.h>
+
+/* Begins a measurement of the lock; false where its server is not there. */
+static bool begin(struct bench_testbed *bench, const struct lock_driver *driver)
+{
+    bench->unavailable[0] = 0;
+    return server_is_up(&bench->base, driver->server, bench->unavailable, sizeof bench->unavailable);
+}
+
+/* Ends one that measured RATE; nothing can be held against a rate of zero. */
+static bool end(struct bench_testbed *bench, bool well, double rate)
+{
+    if (well && rate <= 0) {
+        snprintf(bench->unavailable, sizeof bench->unavailable, "not once in all the time");
+        return false;
+    }
+    if (well)
+        progress_step_done(bench->progress);
+    return well;
+}
+
+bool measure_lock_cycles(struct bench_testbed *bench, const struct lock_driver *driver,
+                         enum lock_rivalry rivalry, size_t threads, int64_t ms, double *ret_per_s)
+{
+    double rate = 0;
+    progress_label(bench->progress, "%s, %zu thread%s%s", driver->name, threads, threads == 1 ? "" : "s",
+                   rivalry == ONE_KEY ? " for one key" : "");
+    bool well = begin(bench, driver) &&
+                lock_cycles(driver, rivalry, threads, ms, bench->progress, &rate, bench->unavailable);
+    *ret_per_s = rate;
+    return end(bench, well, rate);
+}
+
+bool measure_against(struct bench_testbed *bench, const struct lock_driver *driver, against_fn *against,
+                     const char *name, size_t threads, double *ret_per_s)
+{
+    double rate = 0;
+    progress_label(bench->progress, "%s, beside %s", name, driver->name);
+    bool well = begin(bench, driver) && against(&bench->base.addresses, threads, bench->seconds * 1000,
+                                                bench->progress, &rate, bench->unavailable);
+    *ret_per_s = rate;
+    return end(bench, well, rate);
+}
+
+bool measure_hand_overs(struct bench_testbed *bench, const struct lock_driver *driver, size_t threads,
+                        int64_t ms, struct hand_overs *ret_hand_overs)
+{
+    struct hand_overs seen = {0};
+    progress_label(bench->progress, "%s, from hand to hand by %zu", driver->name, threads);
+    bool well = begin(bench, driver) &&
+                lock_hand_overs(driver, threads, ms, bench->progress, &seen, bench->unavailable);
+    *ret_hand_overs = seen;
+    return end(bench, well, seen.median_ms);
+}
