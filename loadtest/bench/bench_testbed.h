@@ -3,8 +3,8 @@
 #ifndef OVERSELL_LOADTEST_BENCH_BENCH_TESTBED_H
 #define OVERSELL_LOADTEST_BENCH_BENCH_TESTBED_H
 
-#include "loadtest/bench/against.h"
 #include "loadtest/bench/lock.h"
+#include "loadtest/bench/references.h"
 #include "loadtest/bench/script.h"
 #include "loadtest/cli/progress.h"
 #include "loadtest/testbed/testbed.h"
@@ -81,8 +81,8 @@ bool measure_memory(struct bench_testbed *bench, int64_t connections, double *re
 bool measure_lock_cycles(struct bench_testbed *bench, const struct lock_driver *driver,
                          enum lock_rivalry rivalry, size_t threads, int64_t ms, double *ret_per_s);
 /* What they are held against, on the same server; NAME is for people. */
-bool measure_against(struct bench_testbed *bench, const struct lock_driver *driver, against_fn *against,
-                     const char *name, size_t threads, double *ret_per_s);
+bool measure_reference(struct bench_testbed *bench, const struct lock_driver *driver, reference_fn *reference,
+                       const char *name, size_t threads, double *ret_per_s);
 bool measure_hand_overs(struct bench_testbed *bench, const struct lock_driver *driver, size_t threads,
                         int64_t ms, struct hand_overs *ret_hand_overs);
 

@@ -2,7 +2,7 @@
 #ifndef OVERSELL_LOADTEST_BENCH_CALLS_H
 #define OVERSELL_LOADTEST_BENCH_CALLS_H
 
-#include "loadtest/bench/against.h"
+#include "loadtest/bench/references.h"
 #include "loadtest/testbed/child.h"
 
 /* perf can count system calls here; if not, RET_REASON (REASON_SIZE bytes) says why. */

@@ -288,7 +288,8 @@ static bool lock_against(struct bench_testbed *bench, const struct bench_case *r
     size_t threads = (size_t)tuning->threads;
     if (!measure_lock_cycles(bench, row->lock, row->rivalry, threads, bench->seconds * 1000,
                              &sample->numerator) ||
-        !measure_against(bench, row->lock, row->against, row->held_against, threads, &sample->denominator))
+        !measure_reference(bench, row->lock, row->reference, row->held_against, threads,
+                           &sample->denominator))
         return false;
     sample->value = sample->numerator / sample->denominator;
     return true;
@@ -355,13 +356,13 @@ static const struct bench_case CASES[] = {
     {.name = "memory/1000-connections", .goal = 32, .lower_is_better = true, .held_against = "resident MiB", .measure = resident_memory,
      .measure_steps = 1},
     {.name = "locks/redis-lock", .goal = 0.45, .held_against = "redis-benchmark SET", .measure = lock_against, .measure_steps = 2,
-     .lock = &redis_lock, .rivalry = A_KEY_EACH, .against = redis_benchmark_sets},
+     .lock = &redis_lock, .rivalry = A_KEY_EACH, .reference = redis_benchmark_sets},
     {.name = "locks/zookeeper", .goal = 0.80, .held_against = "a bare loop of its calls", .measure = lock_against, .measure_steps = 2,
-     .lock = &zookeeper_queue, .rivalry = A_KEY_EACH, .against = zookeeper_bare_cycles},
+     .lock = &zookeeper_queue, .rivalry = A_KEY_EACH, .reference = zookeeper_bare_cycles},
     {.name = "locks/zookeeper-contended", .goal = 2, .held_against = "kazoo", .measure = lock_against, .measure_steps = 2,
-     .lock = &zookeeper_queue, .rivalry = ONE_KEY, .against = kazoo_cycles, .threads = CONTENDERS},
+     .lock = &zookeeper_queue, .rivalry = ONE_KEY, .reference = kazoo_cycles, .threads = CONTENDERS},
     {.name = "locks/etcd", .goal = 0.80, .held_against = "a bare loop of its calls", .measure = lock_against, .measure_steps = 2,
-     .lock = &etcd_mutex, .rivalry = A_KEY_EACH, .against = etcd_bare_cycles},
+     .lock = &etcd_mutex, .rivalry = A_KEY_EACH, .reference = etcd_bare_cycles},
 };
 
 /* One for each lock that is not the process's own. */

@@ -40,7 +40,7 @@ struct bench_case {
     const struct lock_driver
         *lock; /* what is measured, if it is no order: needs its own server, and no shop */
     enum lock_rivalry rivalry;
-    against_fn *against;
+    reference_fn *reference;
     int64_t threads;              /* 0: as many as the command line says */
     const char *facts[FACTS_MAX]; /* their names in JSON */
 };

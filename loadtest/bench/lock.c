@@ -86,9 +86,9 @@ static void cycler_end(void *own)
 bool lock_cycles(const struct lock_driver *driver, enum lock_rivalry rivalry, size_t threads, int64_t ms,
                  struct progress *progress, double *ret_per_s, char *ret_reason)
 {
-    static const struct team_work WORK = {sizeof(struct cycler), cycler_begin, cycler_turn, cycler_end};
+    static const struct thread_work WORK = {sizeof(struct cycler), cycler_begin, cycler_turn, cycler_end};
     struct cycling cycling = {driver, rivalry};
-    return team_run(&WORK, &cycling, threads, ms, progress, ret_per_s, ret_reason);
+    return threads_run(&WORK, &cycling, threads, ms, progress, ret_per_s, ret_reason);
 }
 
 /* ---- hand-overs ------------------------------------------------------------------------------------------------ */
@@ -216,8 +216,8 @@ static bool sum_up(struct contest *contest, struct hand_overs *ret_hand_overs, c
 bool lock_hand_overs(const struct lock_driver *driver, size_t threads, int64_t ms, struct progress *progress,
                      struct hand_overs *ret_hand_overs, char *ret_reason)
 {
-    static const struct team_work WORK = {sizeof(struct contender), contender_begin, contender_turn,
-                                          contender_end};
+    static const struct thread_work WORK = {sizeof(struct contender), contender_begin, contender_turn,
+                                            contender_end};
     double turns_per_s;
     struct contest *contest = calloc(1, sizeof *contest);
     if (!contest) {
@@ -228,7 +228,7 @@ bool lock_hand_overs(const struct lock_driver *driver, size_t threads, int64_t m
     pthread_mutex_init(&contest->mutex, NULL);
     pthread_cond_init(&contest->taken, NULL);
     snprintf(contest->key, sizeof contest->key, "bench:%s:all", driver->name);
-    bool well = team_run(&WORK, contest, threads, ms, progress, &turns_per_s, ret_reason) &&
+    bool well = threads_run(&WORK, contest, threads, ms, progress, &turns_per_s, ret_reason) &&
                 sum_up(contest, ret_hand_overs, ret_reason);
     pthread_cond_destroy(&contest->taken);
     pthread_mutex_destroy(&contest->mutex);

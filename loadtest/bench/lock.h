@@ -2,7 +2,7 @@
 #ifndef OVERSELL_LOADTEST_BENCH_LOCK_H
 #define OVERSELL_LOADTEST_BENCH_LOCK_H
 
-#include "loadtest/bench/team.h"
+#include "loadtest/bench/threads.h"
 #include "lock/registry.h"
 
 /* Who wants them: each thread a key that nobody else wants, or all the same one. */

@@ -1,6 +1,6 @@
 /* What etcd itself can do with an uncontended lock's three calls, without the lock: grant a lease, put and look in one
  * transaction, revoke the lease. A connection for each thread that stays open, the same JSON, no retries. */
-#include "loadtest/bench/against.h"
+#include "loadtest/bench/references.h"
 
 #include "loadtest/client/http_request.h"
 
@@ -132,13 +132,13 @@ static void initialize(void)
 bool etcd_bare_cycles(const struct lock_config *config, size_t threads, int64_t ms, struct progress *progress,
                       double *ret_per_s, char *ret_reason)
 {
-    static const struct team_work WORK = {sizeof(struct caller), caller_begin, caller_turn, caller_end};
+    static const struct thread_work WORK = {sizeof(struct caller), caller_begin, caller_turn, caller_end};
     static pthread_once_t initialized = PTHREAD_ONCE_INIT;
     pthread_once(&initialized, initialize);
     char *endpoint = strndup(config->etcd_endpoints, strcspn(config->etcd_endpoints, ","));
     if (!endpoint)
         return fail(ret_reason, "out of memory");
-    bool well = team_run(&WORK, endpoint, threads, ms, progress, ret_per_s, ret_reason);
+    bool well = threads_run(&WORK, endpoint, threads, ms, progress, ret_per_s, ret_reason);
     free(endpoint);
     return well;
 }

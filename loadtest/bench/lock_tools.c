@@ -1,5 +1,5 @@
 /* Programs of others that the locks are held against: redis-benchmark and, in Python, kazoo. */
-#include "loadtest/bench/against.h"
+#include "loadtest/bench/references.h"
 
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/testbed/child.h"

@@ -35,13 +35,13 @@ bool measure_lock_cycles(struct bench_testbed *bench, const struct lock_driver *
     return end(bench, well, rate);
 }
 
-bool measure_against(struct bench_testbed *bench, const struct lock_driver *driver, against_fn *against,
-                     const char *name, size_t threads, double *ret_per_s)
+bool measure_reference(struct bench_testbed *bench, const struct lock_driver *driver, reference_fn *reference,
+                       const char *name, size_t threads, double *ret_per_s)
 {
     double rate = 0;
     progress_label(bench->progress, "%s, beside %s", name, driver->name);
-    bool well = begin(bench, driver) && against(&bench->base.addresses, threads, bench->seconds * 1000,
-                                                bench->progress, &rate, bench->unavailable);
+    bool well = begin(bench, driver) && reference(&bench->base.addresses, threads, bench->seconds * 1000,
+                                                  bench->progress, &rate, bench->unavailable);
     *ret_per_s = rate;
     return end(bench, well, rate);
 }

@@ -2,7 +2,7 @@
  *
  * Each thread has a session of its own and waits for the answer to each call. The library is the single-threaded one: so
  * its calls are made one at a time, and only the waiting goes on side by side. */
-#include "loadtest/bench/against.h"
+#include "loadtest/bench/references.h"
 
 #include "base/clock.h"
 
@@ -154,6 +154,6 @@ static void caller_end(void *own)
 bool zookeeper_bare_cycles(const struct lock_config *config, size_t threads, int64_t ms,
                            struct progress *progress, double *ret_per_s, char *ret_reason)
 {
-    static const struct team_work WORK = {sizeof(struct caller), caller_begin, caller_turn, caller_end};
-    return team_run(&WORK, (void *)config, threads, ms, progress, ret_per_s, ret_reason);
+    static const struct thread_work WORK = {sizeof(struct caller), caller_begin, caller_turn, caller_end};
+    return threads_run(&WORK, (void *)config, threads, ms, progress, ret_per_s, ret_reason);
 }

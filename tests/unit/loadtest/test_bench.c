@@ -441,11 +441,11 @@ static void end_work(void *own)
 static void test_a_team_counts_what_ends_in_time(void **state)
 {
     (void)state;
-    static const struct team_work WORK = {sizeof(struct worker), begin_work, work_10_ms, end_work};
+    static const struct thread_work WORK = {sizeof(struct worker), begin_work, work_10_ms, end_work};
     struct crew crew = {0};
     double per_s = -1;
     char reason[REASON_SIZE] = "";
-    assert_true(team_run(&WORK, &crew, 4, 200, NULL, &per_s, reason));
+    assert_true(threads_run(&WORK, &crew, 4, 200, NULL, &per_s, reason));
     assert_false(atomic_load(&crew.too_early));
     assert_true(per_s > 0 && per_s <= 400);
 }
@@ -453,12 +453,12 @@ static void test_a_team_counts_what_ends_in_time(void **state)
 static void test_a_team_ends_when_one_fails(void **state)
 {
     (void)state;
-    static const struct team_work WORK = {sizeof(struct worker), begin_work, fail_as_the_third, end_work};
+    static const struct thread_work WORK = {sizeof(struct worker), begin_work, fail_as_the_third, end_work};
     struct crew crew = {0};
     double per_s;
     char reason[REASON_SIZE] = "";
     int64_t started = monotonic_us();
-    assert_false(team_run(&WORK, &crew, 4, 60000, NULL, &per_s, reason));
+    assert_false(threads_run(&WORK, &crew, 4, 60000, NULL, &per_s, reason));
     assert_string_equal(reason, "number 2");
     assert_true(monotonic_us() - started < PATIENCE_US);
 }

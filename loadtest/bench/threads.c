@@ -1,5 +1,5 @@
 /* Threads that do the same thing again and again, side by side, for a given time. */
-#include "loadtest/bench/team.h"
+#include "loadtest/bench/threads.h"
 
 #include "base/clock.h"
 #include "loadtest/cli/interrupt.h"
@@ -13,7 +13,7 @@
 #define LOOK_MS 50
 
 struct member {
-    struct team *team;
+    struct thread_group *group;
     size_t number;
     pthread_t thread;
     void *own;
@@ -22,8 +22,8 @@ struct member {
     char reason[REASON_SIZE];
 };
 
-struct team {
-    const struct team_work *work;
+struct thread_group {
+    const struct thread_work *work;
     void *shared;
     pthread_mutex_t mutex; /* of the four that follow */
     pthread_cond_t changed;
@@ -36,35 +36,35 @@ struct team {
 /* ---- a member ------------------------------------------------------------------------------------------------- */
 
 /* Waits until all others have begun as well; returns when the work ends. */
-static int64_t wait_for_start(struct team *team)
+static int64_t wait_for_start(struct thread_group *group)
 {
-    pthread_mutex_lock(&team->mutex);
-    team->ready++;
-    pthread_cond_broadcast(&team->changed);
-    while (!team->started)
-        pthread_cond_wait(&team->changed, &team->mutex);
-    int64_t end_us = team->end_us;
-    pthread_mutex_unlock(&team->mutex);
+    pthread_mutex_lock(&group->mutex);
+    group->ready++;
+    pthread_cond_broadcast(&group->changed);
+    while (!group->started)
+        pthread_cond_wait(&group->changed, &group->mutex);
+    int64_t end_us = group->end_us;
+    pthread_mutex_unlock(&group->mutex);
     return end_us;
 }
 
 static void *be_member(void *argument)
 {
     struct member *m = argument;
-    struct team *team = m->team;
-    m->well = team->work->begin(m->own, team->shared, m->number, m->reason);
-    int64_t end_us = wait_for_start(team);
-    while (m->well && !atomic_load(&team->stopped) && monotonic_us() < end_us) {
-        m->well = team->work->turn(m->own, end_us, m->reason);
+    struct thread_group *group = m->group;
+    m->well = group->work->begin(m->own, group->shared, m->number, m->reason);
+    int64_t end_us = wait_for_start(group);
+    while (m->well && !atomic_load(&group->stopped) && monotonic_us() < end_us) {
+        m->well = group->work->turn(m->own, end_us, m->reason);
         m->turns += m->well && monotonic_us() <= end_us;
     }
     if (!m->well)
-        atomic_store(&team->stopped, true);
-    team->work->end(m->own);
+        atomic_store(&group->stopped, true);
+    group->work->end(m->own);
     return NULL;
 }
 
-/* ---- the team ------------------------------------------------------------------------------------------------- */
+/* ---- the group ------------------------------------------------------------------------------------------------- */
 
 static bool fail(char *ret_reason, const char *words)
 {
@@ -73,12 +73,12 @@ static bool fail(char *ret_reason, const char *words)
 }
 
 /* Starts as many threads as can be had; the rest are missing. */
-static size_t start_members(struct team *team, struct member *members, size_t threads)
+static size_t start_members(struct thread_group *group, struct member *members, size_t threads)
 {
     size_t count = 0;
     for (; count < threads; count++) {
         struct member *m = &members[count];
-        *m = (struct member){.team = team, .number = count, .own = calloc(1, team->work->size)};
+        *m = (struct member){.group = group, .number = count, .own = calloc(1, group->work->size)};
         if (!m->own || pthread_create(&m->thread, NULL, be_member, m) != 0) {
             free(m->own);
             break;
@@ -88,40 +88,40 @@ static size_t start_members(struct team *team, struct member *members, size_t th
 }
 
 /* Lets them go together; returns when the time is up, or one of them has failed, or at an interrupt. */
-static void lead(struct team *team, size_t count, int64_t ms, struct progress *progress)
+static void lead(struct thread_group *group, size_t count, int64_t ms, struct progress *progress)
 {
     int64_t left_us = ms * 1000;
-    pthread_mutex_lock(&team->mutex);
-    while (team->ready < count)
-        pthread_cond_wait(&team->changed, &team->mutex);
-    int64_t end_us = team->end_us = monotonic_us() + left_us;
-    team->started = true;
-    pthread_cond_broadcast(&team->changed);
-    pthread_mutex_unlock(&team->mutex);
-    while (left_us > 0 && !atomic_load(&team->stopped)) {
+    pthread_mutex_lock(&group->mutex);
+    while (group->ready < count)
+        pthread_cond_wait(&group->changed, &group->mutex);
+    int64_t end_us = group->end_us = monotonic_us() + left_us;
+    group->started = true;
+    pthread_cond_broadcast(&group->changed);
+    pthread_mutex_unlock(&group->mutex);
+    while (left_us > 0 && !atomic_load(&group->stopped)) {
         int64_t left_ms = (left_us + 999) / 1000;
         if (!sleep_unless_interrupted(left_ms < LOOK_MS ? left_ms : LOOK_MS))
-            atomic_store(&team->stopped, true);
+            atomic_store(&group->stopped, true);
         left_us = end_us - monotonic_us();
         if (progress)
             progress_update(progress, 1 - (double)left_us / 1000 / (double)ms, "");
     }
 }
 
-bool team_run(const struct team_work *work, void *shared, size_t threads, int64_t ms,
-              struct progress *progress, double *ret_per_s, char *ret_reason)
+bool threads_run(const struct thread_work *work, void *shared, size_t threads, int64_t ms,
+                 struct progress *progress, double *ret_per_s, char *ret_reason)
 {
-    struct team team = {.work = work,
-                        .shared = shared,
-                        .mutex = PTHREAD_MUTEX_INITIALIZER,
-                        .changed = PTHREAD_COND_INITIALIZER};
+    struct thread_group group = {.work = work,
+                                 .shared = shared,
+                                 .mutex = PTHREAD_MUTEX_INITIALIZER,
+                                 .changed = PTHREAD_COND_INITIALIZER};
     struct member *members = calloc(threads, sizeof *members);
     if (!members)
         return fail(ret_reason, "out of memory");
-    size_t count = start_members(&team, members, threads);
+    size_t count = start_members(&group, members, threads);
     bool well = count == threads || fail(ret_reason, "no more threads can be had");
-    atomic_store(&team.stopped, !well);
-    lead(&team, count, ms, progress);
+    atomic_store(&group.stopped, !well);
+    lead(&group, count, ms, progress);
 
     int64_t turns = 0;
     for (size_t i = 0; i < count; i++) {

@@ -1,6 +1,6 @@
 /* Threads that do the same thing again and again, side by side, for a given time. */
-#ifndef OVERSELL_LOADTEST_BENCH_TEAM_H
-#define OVERSELL_LOADTEST_BENCH_TEAM_H
+#ifndef OVERSELL_LOADTEST_BENCH_THREADS_H
+#define OVERSELL_LOADTEST_BENCH_THREADS_H
 
 #include "base/clock.h"
 #include "loadtest/cli/progress.h"
@@ -12,7 +12,7 @@
 enum { REASON_SIZE = 240 };
 
 /* What is done. Each function may say in RET_REASON, a buffer of REASON_SIZE bytes, why it returns false. */
-struct team_work {
+struct thread_work {
     size_t size; /* of what each thread has for itself: zeroed memory */
     /* Gets ready, and does it once, so that the first turn that counts is like all others. */
     bool (*begin)(void *own, void *shared, size_t member, char *ret_reason);
@@ -23,7 +23,7 @@ struct team_work {
 
 /* Lets so many threads work, all from the same moment on for MS, and tells how many turns they made a second. False,
  * with the first failure in RET_REASON, or "" at an interrupt. PROGRESS may be NULL. */
-bool team_run(const struct team_work *work, void *shared, size_t threads, int64_t ms,
-              struct progress *progress, double *ret_per_s, char *ret_reason);
+bool threads_run(const struct thread_work *work, void *shared, size_t threads, int64_t ms,
+                 struct progress *progress, double *ret_per_s, char *ret_reason);
 
 #endif

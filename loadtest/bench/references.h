@@ -1,23 +1,23 @@
 /* What the locks' speed is held against: other programs, and bare loops of the same calls. */
-#ifndef OVERSELL_LOADTEST_BENCH_AGAINST_H
-#define OVERSELL_LOADTEST_BENCH_AGAINST_H
+#ifndef OVERSELL_LOADTEST_BENCH_REFERENCES_H
+#define OVERSELL_LOADTEST_BENCH_REFERENCES_H
 
-#include "loadtest/bench/team.h"
+#include "loadtest/bench/threads.h"
 #include "lock/config.h"
 
 /* How often a second, by so many threads or connections for MS at the servers of CONFIG. False, with the reason in
  * RET_REASON (of REASON_SIZE; "" at an interrupt). */
-typedef bool against_fn(const struct lock_config *config, size_t threads, int64_t ms,
-                        struct progress *progress, double *ret_per_s, char *ret_reason);
+typedef bool reference_fn(const struct lock_config *config, size_t threads, int64_t ms,
+                          struct progress *progress, double *ret_per_s, char *ret_reason);
 
 /* redis-benchmark's SET, one request at a time on each connection. */
-against_fn redis_benchmark_sets;
+reference_fn redis_benchmark_sets;
 /* kazoo's lock on ZooKeeper, one key for all threads. */
-against_fn kazoo_cycles;
+reference_fn kazoo_cycles;
 /* What an uncontended lock on ZooKeeper asks for: create, list, delete; a session for each thread. */
-against_fn zookeeper_bare_cycles;
+reference_fn zookeeper_bare_cycles;
 /* What an uncontended lock in etcd asks for: a lease, a transaction, and the lease's end; a connection for each thread. */
-against_fn etcd_bare_cycles;
+reference_fn etcd_bare_cycles;
 
 /* Reads redis-benchmark's CSV; false unless it has a rate for SET. */
 bool redis_benchmark_parse(const char *csv, double *ret_per_s);
