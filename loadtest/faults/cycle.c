@@ -115,7 +115,7 @@ void fault_tally_add(struct fault_tally *sum, const struct fault_tally *tally)
 static bool judge(struct fault_run *run)
 {
     struct fault_tally tallies[FAULT_STRATEGIES_MAX] = {0};
-    if (!fault_judge(run->testbed, run->log, run->subjects[0].product, run->count, tallies))
+    if (!fault_check(run->testbed, run->log, run->subjects[0].product, run->count, tallies))
         return false;
     for (size_t i = 0; i < run->count; i++) {
         struct fault_subject *subject = &run->subjects[i];
@@ -237,7 +237,7 @@ static bool break_things(struct fault_run *run)
         return false;
     run->fault_us = monotonic_us();
     run->ready_us = 0;
-    if (!run->fault->strike(run))
+    if (!run->fault->nemesis(run))
         return false;
     if (run->ready_us == 0)
         run->ready_us = run->fault_us;
@@ -351,7 +351,7 @@ bool fault_overtake(struct fault_run *run)
     bool well = (before = order_at(run, run->victim, first)) != NULL &&
                 await_readers(run, before, 0, run->count, first_think_ms / 2);
     run->fault_us = run->ready_us = monotonic_us();
-    well = well && run->fault->strike(run);
+    well = well && run->fault->nemesis(run);
     int64_t readers = well ? fault_readers(run->testbed) : 0;
     well = well && readers >= 0 && (after = order_at(run, other, second)) != NULL &&
            await_readers(run, after, readers, expected_to_overtake(run), OVERTAKEN_WAIT_MS);

@@ -4,7 +4,7 @@
 
 #include "base/prng.h"
 #include "loadtest/cli/progress.h"
-#include "loadtest/faults/checker/judge.h"
+#include "loadtest/faults/checker/checker.h"
 #include "loadtest/faults/testbed/fault_testbed.h"
 #include "loadtest/stats/verdict.h"
 #include "service/engine/strategy.h"
@@ -54,7 +54,7 @@ struct fault {
     bool (*before)(struct fault_run *run);
     /* Breaks something. In STORY_CHURN it also mends it, and notes when in run->ready_us. False: the experiment cannot go
      * on; it has said why. */
-    bool (*strike)(struct fault_run *run);
+    bool (*nemesis)(struct fault_run *run);
     /* STORY_OVERTAKE: once the others have come; NULL: nothing. */
     bool (*after)(struct fault_run *run);
     /* After the last cycle, whatever came before; NULL: nothing. */
@@ -154,22 +154,24 @@ const char *fault_promises(unsigned expected, char *buffer);
 
 typedef bool fault_step(struct fault_run *run);
 
-fault_step strike_kill, strike_terminate, strike_pause, after_pause; /* loadtest/faults/nemesis/signals.c */
-fault_step strike_postgres_backend, strike_postgres_immediate, strike_commit_reply, strike_commit_late,
-    strike_lock_backend; /* loadtest/faults/nemesis/postgres.c */
-fault_step strike_delay, strike_one_byte, strike_half_open, strike_cut, strike_session,
+fault_step nemesis_kill, nemesis_terminate, nemesis_pause,
+    after_pause; /* loadtest/faults/nemesis/signals.c */
+fault_step nemesis_postgres_backend, nemesis_postgres_immediate, nemesis_commit_reply, nemesis_commit_late,
+    nemesis_lock_backend; /* loadtest/faults/nemesis/postgres.c */
+fault_step nemesis_delay, nemesis_one_byte, nemesis_half_open, nemesis_cut, nemesis_session,
     after_session; /* loadtest/faults/nemesis/network.c */
 /* loadtest/faults/nemesis/lock_servers.c */
-fault_step strike_redis_restart, strike_zookeeper_restart, strike_etcd_restart, strike_redis_loses;
-fault_step strike_redlock_minority, strike_redlock_majority, before_redlock_restart, strike_redlock_restart;
-fault_step before_failover, strike_failover, leave_failover;
+fault_step nemesis_redis_restart, nemesis_zookeeper_restart, nemesis_etcd_restart, nemesis_redis_loses;
+fault_step nemesis_redlock_minority, nemesis_redlock_majority, before_redlock_restart,
+    nemesis_redlock_restart;
+fault_step before_failover, nemesis_failover, leave_failover;
 /* loadtest/faults/nemesis/clock.c */
-fault_step enter_clock_redis, strike_clock_redis, leave_clock_redis, strike_clock_service;
-fault_step enter_clock_redlock, strike_clock_redlock, leave_clock_redlock;
+fault_step enter_clock_redis, nemesis_clock_redis, leave_clock_redis, nemesis_clock_service;
+fault_step enter_clock_redlock, nemesis_clock_redlock, leave_clock_redlock;
 bool clock_possible(struct fault_testbed *testbed, char *ret_reason, size_t size);
-fault_step strike_reset_beside; /* loadtest/faults/nemesis/reset.c */
+fault_step nemesis_reset_beside; /* loadtest/faults/nemesis/reset.c */
 /* loadtest/faults/nemesis/disk.c */
-fault_step enter_disk_full, strike_disk_full, leave_disk_full;
+fault_step enter_disk_full, nemesis_disk_full, leave_disk_full;
 bool disk_possible(struct fault_testbed *testbed, char *ret_reason, size_t size);
 
 #endif

@@ -13,7 +13,7 @@
 #ifndef OVERSELL_LOADTEST_FAULTS_CHECKER_SECTIONS_H
 #define OVERSELL_LOADTEST_FAULTS_CHECKER_SECTIONS_H
 
-#include "loadtest/faults/checker/judge.h"
+#include "loadtest/faults/checker/checker.h"
 
 #include <jansson.h>
 

@@ -73,7 +73,7 @@ bool enter_clock_redis(struct fault_run *run)
     return restart_with_clocks(run, REDIS, true);
 }
 
-bool strike_clock_redis(struct fault_run *run)
+bool nemesis_clock_redis(struct fault_run *run)
 {
     return jump(run, REDIS);
 }
@@ -88,7 +88,7 @@ bool enter_clock_redlock(struct fault_run *run)
     return restart_with_clocks(run, MAJORITY, true);
 }
 
-bool strike_clock_redlock(struct fault_run *run)
+bool nemesis_clock_redlock(struct fault_run *run)
 {
     return jump(run, MAJORITY);
 }
@@ -99,7 +99,7 @@ bool leave_clock_redlock(struct fault_run *run)
 }
 
 /* The second comer's clock is ahead of the holder's. */
-bool strike_clock_service(struct fault_run *run)
+bool nemesis_clock_service(struct fault_run *run)
 {
     char name[24];
     snprintf(name, sizeof name, "service-%d", 2 - run->victim);

@@ -115,7 +115,7 @@ bool enter_disk_full(struct fault_run *run)
 
 /* PostgreSQL panics when it cannot write its log. It begins anew then, which takes writing: either it ends altogether, or it
  * goes on panicking until there is room. */
-bool strike_disk_full(struct fault_run *run)
+bool nemesis_disk_full(struct fault_run *run)
 {
     return set_room(run->testbed, random_up_to(&run->random, ROOM_MOST)) && await_refusal(run->testbed) &&
            sleep_unless_interrupted(random_up_to(&run->random, FULL_MOST_MS)) &&

@@ -43,17 +43,17 @@ static bool restart(struct fault_run *run, const char *const *names, int64_t dow
     return well;
 }
 
-bool strike_redis_restart(struct fault_run *run)
+bool nemesis_redis_restart(struct fault_run *run)
 {
     return restart(run, (const char *[]){"redis", NULL}, 0);
 }
 
-bool strike_zookeeper_restart(struct fault_run *run)
+bool nemesis_zookeeper_restart(struct fault_run *run)
 {
     return restart(run, (const char *[]){"zookeeper", NULL}, 0);
 }
 
-bool strike_etcd_restart(struct fault_run *run)
+bool nemesis_etcd_restart(struct fault_run *run)
 {
     return restart(run, (const char *[]){"etcd", NULL}, 0);
 }
@@ -96,7 +96,7 @@ static bool hold_row(struct fault_run *run, struct db *holder, int64_t product)
 }
 
 /* Redis dies with orders that it has accepted and that are not written yet. */
-bool strike_redis_loses(struct fault_run *run)
+bool nemesis_redis_loses(struct fault_run *run)
 {
     size_t i = behind(run);
     struct db *holder = i < run->count
@@ -120,7 +120,7 @@ static const char *const *last_of_redlock(size_t count)
 }
 
 /* It must go on without them, so they stay away until it has. */
-bool strike_redlock_minority(struct fault_run *run)
+bool nemesis_redlock_minority(struct fault_run *run)
 {
     bool well = kill_servers(run, last_of_redlock(2));
     run->ready_us = monotonic_us();
@@ -128,7 +128,7 @@ bool strike_redlock_minority(struct fault_run *run)
 }
 
 /* For longer than an order waits for its lock. */
-bool strike_redlock_majority(struct fault_run *run)
+bool nemesis_redlock_majority(struct fault_run *run)
 {
     return restart(run, last_of_redlock(3), FAULT_LOCK_WAIT_MS + DOWN_MS);
 }
@@ -142,7 +142,7 @@ bool before_redlock_restart(struct fault_run *run)
 }
 
 /* They come back, and one of the three that voted forgets that it did: three votes are free. */
-bool strike_redlock_restart(struct fault_run *run)
+bool nemesis_redlock_restart(struct fault_run *run)
 {
     return fault_server_signal(run->testbed, "redis-3", SIGKILL) &&
            fault_servers_up(run->testbed, last_of_redlock(3), NULL);
@@ -232,7 +232,7 @@ bool before_failover(struct fault_run *run)
 }
 
 /* Clients bring the password that the old master had. */
-bool strike_failover(struct fault_run *run)
+bool nemesis_failover(struct fault_run *run)
 {
     char own[128], password[128], text[REDIS_COMMAND_MAX];
     int master, port;

@@ -49,24 +49,24 @@ static bool for_a_while(struct fault_run *run, const struct proxy_rules *rules, 
     return well;
 }
 
-bool strike_delay(struct fault_run *run)
+bool nemesis_delay(struct fault_run *run)
 {
     return for_a_while(run, &(struct proxy_rules){.delay_ms = DELAY_MS}, LASTS_MS);
 }
 
-bool strike_one_byte(struct fault_run *run)
+bool nemesis_one_byte(struct fault_run *run)
 {
     return for_a_while(run, &(struct proxy_rules){.piece = 1}, LASTS_MS);
 }
 
 /* Nobody is told anything, until the hosts beyond have forgotten the connections: then they are reset. */
-bool strike_half_open(struct fault_run *run)
+bool nemesis_half_open(struct fault_run *run)
 {
     return for_a_while(run, &(struct proxy_rules){.stall = {true, true}}, STALL_MS);
 }
 
 /* After the N-th byte, in either direction, N at random: in the middle of whatever it is. */
-bool strike_cut(struct fault_run *run)
+bool nemesis_cut(struct fault_run *run)
 {
     unsigned before = turn(run);
     for (int i = 0; i < fault_strokes(run); i++) {
@@ -83,7 +83,7 @@ bool strike_cut(struct fault_run *run)
 
 /* The network between the first service and its lock servers stands still: its session, or its lease, is kept alive no
  * longer. */
-bool strike_session(struct fault_run *run)
+bool nemesis_session(struct fault_run *run)
 {
     fault_proxies_set(run->testbed, BEFORE_ALL, &(struct proxy_rules){.stall = {true, true}});
     return sleep_unless_interrupted(run->fault->ttl_ms + 1000);

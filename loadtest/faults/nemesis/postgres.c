@@ -36,7 +36,7 @@ static int64_t ask_number(struct fault_testbed *testbed, const struct statement 
 }
 
 /* PostgreSQL takes the death of one backend for a damage to the memory that all share, and begins anew by itself. */
-bool strike_postgres_backend(struct fault_run *run)
+bool nemesis_postgres_backend(struct fault_run *run)
 {
     int64_t pid = ask_number(run->testbed, &ST_BACKEND);
     if (pid < 0)
@@ -46,7 +46,7 @@ bool strike_postgres_backend(struct fault_run *run)
     return run->ready_us > 0;
 }
 
-bool strike_postgres_immediate(struct fault_run *run)
+bool nemesis_postgres_immediate(struct fault_run *run)
 {
     if (!fault_server_signal(run->testbed, "postgres", SIGQUIT)) {
         complain("PostgreSQL does not run");
@@ -60,7 +60,7 @@ bool strike_postgres_immediate(struct fault_run *run)
 }
 
 /* Of a COMMIT, or of the statement that is a whole order, some connection loses the reply, again and again. */
-bool strike_commit_reply(struct fault_run *run)
+bool nemesis_commit_reply(struct fault_run *run)
 {
     static const char *const SENT[] = {"commit", "commit", "order_place_in_one"};
     run->turned |= 1u << SERVER_POSTGRES;
@@ -77,7 +77,7 @@ bool strike_commit_reply(struct fault_run *run)
 
 /* Connections are reset with their COMMIT still on its way: it reaches the old server process, if that still lives, long
  * after the service has found out what became of the order. */
-bool strike_commit_late(struct fault_run *run)
+bool nemesis_commit_late(struct fault_run *run)
 {
     static const char *const SENT[] = {"commit", "commit", "order_place_in_one"};
     run->turned |= 1u << SERVER_POSTGRES;
@@ -92,7 +92,7 @@ bool strike_commit_late(struct fault_run *run)
     return sleep_unless_interrupted(LATE_MS);
 }
 
-bool strike_lock_backend(struct fault_run *run)
+bool nemesis_lock_backend(struct fault_run *run)
 {
     return ask_number(run->testbed, &ST_END_LOCKS) >= 0;
 }

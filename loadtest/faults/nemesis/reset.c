@@ -28,7 +28,7 @@ static bool change_stock(struct fault_run *run, size_t i, bool keeps_orders)
 }
 
 /* Each product is changed once in a cycle: a second change would hide what the first one broke. */
-bool strike_reset_beside(struct fault_run *run)
+bool nemesis_reset_beside(struct fault_run *run)
 {
     bool keeps_orders = run->cycle / 2 % 4 ==
                         3; /* by pairs of cycles, because sales of one and two units alternate */

@@ -9,7 +9,7 @@
 #define ENDS_MS 60000
 
 /* The other one must take over. */
-bool strike_kill(struct fault_run *run)
+bool nemesis_kill(struct fault_run *run)
 {
     if (child_ended(&run->testbed->base.services[run->victim]))
         fault_note_end(run, run->victim, "nobody had ended");
@@ -18,7 +18,7 @@ bool strike_kill(struct fault_run *run)
 }
 
 /* It ends by itself, well, and soon after its orders' deadline at the latest. */
-bool strike_terminate(struct fault_run *run)
+bool nemesis_terminate(struct fault_run *run)
 {
     struct child *child = &run->testbed->base.services[run->victim];
     child_signal(&run->testbed->base.services[run->victim], SIGTERM);
@@ -33,7 +33,7 @@ bool strike_terminate(struct fault_run *run)
 }
 
 /* Twice as long as its leases, from the moment in which it has read. */
-bool strike_pause(struct fault_run *run)
+bool nemesis_pause(struct fault_run *run)
 {
     child_signal(&run->testbed->base.services[run->victim], SIGSTOP);
     return sleep_unless_interrupted(run->fault->ttl_ms + random_up_to(&run->random, run->fault->ttl_ms));

@@ -1,6 +1,6 @@
 /* The intent log against the database: what clients were told, and what there is. */
-#ifndef OVERSELL_LOADTEST_FAULTS_CHECKER_JUDGE_H
-#define OVERSELL_LOADTEST_FAULTS_CHECKER_JUDGE_H
+#ifndef OVERSELL_LOADTEST_FAULTS_CHECKER_CHECKER_H
+#define OVERSELL_LOADTEST_FAULTS_CHECKER_CHECKER_H
 
 #include "loadtest/faults/testbed/fault_testbed.h"
 #include "loadtest/faults/testbed/log.h"
@@ -33,7 +33,7 @@ void fault_tally_add(struct fault_tally *sum, const struct fault_tally *tally);
 /* Waits until nothing is under way in the database any more and what is written behind has come, and then adds what this
  * cycle's intents and the products FIRST, FIRST + 1, … (one for each of COUNT strategies) say to RET_TALLIES. False, having
  * said why. */
-bool fault_judge(struct fault_testbed *testbed, struct fault_log *log, int64_t first, size_t count,
+bool fault_check(struct fault_testbed *testbed, struct fault_log *log, int64_t first, size_t count,
                  struct fault_tally *ret_tallies);
 /* Sessions of orders that have read and not yet written; negative, having said why: it cannot be asked. */
 int64_t fault_readers(struct fault_testbed *testbed);

@@ -1,5 +1,5 @@
 /* The intent log against the database: what clients were told, and what there is. */
-#include "loadtest/faults/checker/judge.h"
+#include "loadtest/faults/checker/checker.h"
 
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
@@ -246,7 +246,7 @@ static void count_turned_away(const struct fault_log *log, const struct found *f
     }
 }
 
-bool fault_judge(struct fault_testbed *testbed, struct fault_log *log, int64_t first, size_t count,
+bool fault_check(struct fault_testbed *testbed, struct fault_log *log, int64_t first, size_t count,
                  struct fault_tally *ret_tallies)
 {
     size_t intents = log->count - log->from;
