@@ -46,7 +46,7 @@ void fault_note_end(struct fault_run *run, int i, const char *when)
     char status[64], text[128];
     snprintf(text, sizeof text, "a service that %s: %s", when,
              child_status_text(&run->testbed->base.services[i], status));
-    fault_log_oddity(run->log, text);
+    fault_history_oddity(run->history, text);
     for (size_t s = 0; s < run->count; s++)
         run->subjects[s].tally.wrong++;
 }
@@ -70,7 +70,7 @@ void fault_free_locks(struct fault_run *run)
 
 static struct fault_crowd crowd_of(struct fault_run *run, const struct fault_client *clients, size_t count)
 {
-    return (struct fault_crowd){.log = run->log,
+    return (struct fault_crowd){.history = run->history,
                                 .urls = {run->testbed->urls[0], run->testbed->urls[1]},
                                 .clients = clients,
                                 .count = count,
@@ -115,12 +115,12 @@ void fault_tally_add(struct fault_tally *sum, const struct fault_tally *tally)
 static bool judge(struct fault_run *run)
 {
     struct fault_tally tallies[FAULT_STRATEGIES_MAX] = {0};
-    if (!fault_check(run->testbed, run->log, run->subjects[0].product, run->count, tallies))
+    if (!fault_check(run->testbed, run->history, run->subjects[0].product, run->count, tallies))
         return false;
     for (size_t i = 0; i < run->count; i++) {
         struct fault_subject *subject = &run->subjects[i];
         if (subject->strategy->lock &&
-            !fault_sections_check(run->testbed, subject->product, run->log->turned_us, &tallies[i]))
+            !fault_sections_check(run->testbed, subject->product, run->history->turned_us, &tallies[i]))
             return false;
         subject->cycles++;
         subject->empty += tallies[i].acknowledged == 0;
@@ -142,7 +142,7 @@ static bool await_service(struct fault_run *run, int64_t since_us, int64_t wait_
             /* Once seen is enough. */
             bool given_up = (run->subjects[i].expected & SEEN_STUCK) &&
                             (run->subjects[i].stuck || now_us > stuck_us);
-            *ret_all &= given_up || fault_log_served(run->log, i) > since_us;
+            *ret_all &= given_up || fault_history_served(run->history, i) > since_us;
         }
         if (!*ret_all && !sleep_unless_interrupted(POLL_MS))
             return false;
@@ -157,12 +157,12 @@ static int by_end(const void *a, const void *b)
 }
 
 /* The intents since the fault that were served, in the order of their ends, malloc'ed; NULL: out of memory. */
-static struct intent *served_since(const struct fault_log *log, int64_t fault_us, size_t *ret_count)
+static struct intent *served_since(const struct fault_history *history, int64_t fault_us, size_t *ret_count)
 {
-    struct intent *served = malloc((log->count - log->from + 1) * sizeof *served);
+    struct intent *served = malloc((history->count - history->from + 1) * sizeof *served);
     *ret_count = 0;
-    for (size_t n = log->from; served && n < log->count; n++) {
-        const struct intent *intent = &log->intents[n];
+    for (size_t n = history->from; served && n < history->count; n++) {
+        const struct intent *intent = &history->intents[n];
         if ((intent->told == TOLD_CREATED || intent->told == TOLD_SOLD_OUT) && intent->ended_us >= fault_us)
             served[(*ret_count)++] = *intent;
     }
@@ -177,7 +177,7 @@ static bool measure_outages(struct fault_run *run)
     int64_t last_us[FAULT_STRATEGIES_MAX], first_us[FAULT_STRATEGIES_MAX] = {0},
                                            gap_us[FAULT_STRATEGIES_MAX] = {0};
     size_t count;
-    struct intent *served = served_since(run->log, run->fault_us, &count);
+    struct intent *served = served_since(run->history, run->fault_us, &count);
     int64_t until_us = monotonic_us();
     if (!served) {
         complain("out of memory");
@@ -267,8 +267,8 @@ bool fault_churn(struct fault_run *run)
         !fault_service_set_think(run->testbed, 1, think_ms) || !reset_products(run, stock))
         return false;
     fault_free_locks(run);
-    fault_log_turn(run->log);
-    run->log->quantity = quantity;
+    fault_history_turn(run->history);
+    run->history->quantity = quantity;
     struct fault_clients *crowd = start_crowd(run, clients);
     bool well = crowd && break_things(run);
     fault_clients_end(crowd);
@@ -347,7 +347,7 @@ bool fault_overtake(struct fault_run *run)
         !fault_service_set_think(run->testbed, run->victim, first_think_ms) ||
         !fault_service_set_think(run->testbed, other, second_think_ms) || !reset_products(run, 1))
         return false;
-    fault_log_turn(run->log);
+    fault_history_turn(run->history);
     bool well = (before = order_at(run, run->victim, first)) != NULL &&
                 await_readers(run, before, 0, run->count, first_think_ms / 2);
     run->fault_us = run->ready_us = monotonic_us();
@@ -371,7 +371,7 @@ bool fault_warm_up(struct fault_run *run)
         if (!fault_service_set_think(run->testbed, i % FAULT_INSTANCES, WARM_THINK_MS) ||
             !reset_products(run, AMPLE))
             return false;
-        fault_log_turn(run->log);
+        fault_history_turn(run->history);
         struct fault_clients *crowd = order_at(run, i % FAULT_INSTANCES, clients);
         bool well = crowd && await_end(crowd);
         fault_clients_end(crowd);

@@ -91,7 +91,7 @@ struct fault_subject {
 struct fault_run {
     const struct fault *fault;
     struct fault_testbed *testbed;
-    struct fault_log *log;
+    struct fault_history *history;
     struct fault_subject *subjects;
     size_t count;
     uint64_t seed; /* of this cycle */

@@ -195,18 +195,18 @@ static bool try_group(const struct faults_settings *settings, const struct fault
             subjects[i].reason = reason;
         tried = 0;
     }
-    struct fault_log log;
+    struct fault_history history;
     snprintf(tag, sizeof tag, "f%" PRId64 "-%zu%s", settings->seed, (size_t)(fault - faults),
              alone ? "a" : "");
-    fault_log_open(tag, &log);
+    fault_history_open(tag, &history);
     struct fault_run run = {
-        .fault = fault, .testbed = testbed, .log = &log, .subjects = subjects, .count = tried};
+        .fault = fault, .testbed = testbed, .history = &history, .subjects = subjects, .count = tried};
     bool well = tried == 0 || ((!fault->enter || fault->enter(&run)) && run_cycles(settings, &run, progress));
     if (tried > 0 && fault->leave && !fault->leave(&run))
         well = false;
     for (size_t i = 0; well && i < count; i++)
         well = json_array_append_new(rows, fault_row_new(&run, &subjects[i])) == 0;
-    fault_log_close(&log);
+    fault_history_close(&history);
     return well;
 }
 

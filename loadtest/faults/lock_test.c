@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
-#include "loadtest/faults/checker/history.h"
+#include "loadtest/faults/checker/sale_history.h"
 #include "loadtest/faults/fault.h"
 
 #include <inttypes.h>

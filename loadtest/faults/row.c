@@ -46,8 +46,8 @@ json_t *fault_row_new(const struct fault_run *run, const struct fault_subject *s
             json_decref(row);
             return NULL;
         }
-    if (run->log && run->log->oddity[0] && tally->wrong > 0 &&
-        json_object_set_new(row, "oddity", json_string(run->log->oddity)) != 0) {
+    if (run->history && run->history->oddity[0] && tally->wrong > 0 &&
+        json_object_set_new(row, "oddity", json_string(run->history->oddity)) != 0) {
         json_decref(row);
         return NULL;
     }

@@ -1,10 +1,10 @@
-/* The intent log against the database: what clients were told, and what there is. */
+/* Compares the history of a fault run with the database: what clients were told, and what there is. */
 #include "loadtest/faults/checker/checker.h"
 
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
-#include "loadtest/faults/checker/history.h"
+#include "loadtest/faults/checker/sale_history.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -66,15 +66,15 @@ int64_t fault_readers(struct fault_testbed *testbed)
 /* ---- coming to rest ------------------------------------------------------------------------------------ */
 
 /* Every product has as many orders as clients were told of; *ret_all. */
-static bool all_written(struct fault_testbed *testbed, struct fault_log *log, int64_t first, size_t count,
-                        bool *ret_all)
+static bool all_written(struct fault_testbed *testbed, struct fault_history *history, int64_t first,
+                        size_t count, bool *ret_all)
 {
     int64_t told[FAULT_STRATEGIES_MAX] = {0};
     AUTO_RESULT rows = ask(testbed, &ST_COUNTS, first, first + (int64_t)count - 1);
     if (!rows)
         return false;
-    for (size_t i = log->from; i < log->count; i++)
-        told[log->intents[i].strategy] += fault_log_stands(log, &log->intents[i]);
+    for (size_t i = history->from; i < history->count; i++)
+        told[history->intents[i].strategy] += fault_history_stands(history, &history->intents[i]);
     for (int row = 0; row < PQntuples(rows); row++)
         told[number(rows, row, 0) - first] -= number(rows, row, 1);
     *ret_all = true;
@@ -85,13 +85,13 @@ static bool all_written(struct fault_testbed *testbed, struct fault_log *log, in
 
 /* Nothing is on its way to a product whose stock was replaced. There all_written does not tell, since it is not known which of
  * the orders beside the change are for the new stock. */
-static bool nothing_to_come(struct fault_testbed *testbed, const struct fault_log *log, int64_t first,
+static bool nothing_to_come(struct fault_testbed *testbed, const struct fault_history *history, int64_t first,
                             size_t count, bool *ret_nothing)
 {
     *ret_nothing = true;
     for (size_t i = 0; i < count && *ret_nothing; i++) {
         struct books books = {0};
-        if (log->changes[i].ended_us == 0)
+        if (history->changes[i].ended_us == 0)
             continue;
         if (!service_client_audit(testbed->base.clients[0], first + (int64_t)i, &books)) {
             if (!interrupted())
@@ -104,14 +104,14 @@ static bool nothing_to_come(struct fault_testbed *testbed, const struct fault_lo
 }
 
 /* Orders that were accepted and not written may still come; where they were lost, waiting ends. */
-static bool settle(struct fault_testbed *testbed, struct fault_log *log, int64_t first, size_t count)
+static bool settle(struct fault_testbed *testbed, struct fault_history *history, int64_t first, size_t count)
 {
     int64_t end_us = monotonic_us() + (int64_t)SETTLE_MS * 1000;
     bool rests = false, written = false, arrived = false;
     while (!(rests && written && arrived) && monotonic_us() < end_us) {
         AUTO_RESULT rows = ask(testbed, &ST_BUSY, 0, 0);
-        if (!rows || !all_written(testbed, log, first, count, &written) ||
-            !nothing_to_come(testbed, log, first, count, &arrived) || !sleep_unless_interrupted(POLL_MS))
+        if (!rows || !all_written(testbed, history, first, count, &written) ||
+            !nothing_to_come(testbed, history, first, count, &arrived) || !sleep_unless_interrupted(POLL_MS))
             return false;
         rests = number(rows, 0, 0) == 0;
     }
@@ -129,7 +129,7 @@ struct found {
     int64_t seen; /* of the stock; negative: nothing */
 };
 
-static bool read_orders(struct fault_testbed *testbed, const struct fault_log *log, int64_t first,
+static bool read_orders(struct fault_testbed *testbed, const struct fault_history *history, int64_t first,
                         size_t count, struct found *found, struct fault_tally *tallies)
 {
     AUTO_RESULT rows = ask(testbed, &ST_ORDERS, first, first + (int64_t)count - 1);
@@ -139,33 +139,33 @@ static bool read_orders(struct fault_testbed *testbed, const struct fault_log *l
         size_t at, strategy = (size_t)(number(rows, row, 0) - first);
         bool kept = strcmp(PQgetvalue(rows, row, 3), "t") == 0;
         tallies[strategy].orders += kept;
-        if (!fault_log_find(log, PQgetvalue(rows, row, 2), &at) || at < log->from ||
-            log->intents[at].strategy != strategy) {
+        if (!fault_history_find(history, PQgetvalue(rows, row, 2), &at) || at < history->from ||
+            history->intents[at].strategy != strategy) {
             tallies[strategy].denied++;
             continue;
         }
-        found[at - log->from].orders++;
-        found[at - log->from].kept += kept;
-        found[at - log->from].id = number(rows, row, 1);
-        found[at - log->from].seen = PQgetisnull(rows, row, 4) ? -1 : number(rows, row, 4);
+        found[at - history->from].orders++;
+        found[at - history->from].kept += kept;
+        found[at - history->from].id = number(rows, row, 1);
+        found[at - history->from].seen = PQgetisnull(rows, row, 4) ? -1 : number(rows, row, 4);
     }
     return true;
 }
 
-static void judge_intent(const struct fault_log *log, const struct intent *intent, const struct found *found,
-                         struct fault_tally *tally)
+static void judge_intent(const struct fault_history *history, const struct intent *intent,
+                         const struct found *found, struct fault_tally *tally)
 {
     bool created = intent->told == TOLD_CREATED;
     tally->intents++;
     tally->acknowledged += created;
     tally->unclear += intent->told == TOLD_NOTHING;
     tally->refused += intent->told == TOLD_REFUSED;
-    tally->lost += (fault_log_stands(log, intent) && found->kept == 0) ||
+    tally->lost += (fault_history_stands(history, intent) && found->kept == 0) ||
                    (created && found->kept == 1 && found->id != intent->order_id);
     tally->duplicated += found->orders > 1;
     tally->denied += found->kept > 0 && !intent->doubtful &&
                      (intent->told == TOLD_REFUSED || intent->told == TOLD_SOLD_OUT);
-    tally->denied += found->kept > 0 && fault_log_is_deleted(log, intent);
+    tally->denied += found->kept > 0 && fault_history_is_deleted(history, intent);
     tally->wrong += intent->told == TOLD_WRONG || intent->hung;
 }
 
@@ -190,14 +190,14 @@ static bool read_books(struct fault_testbed *testbed, int64_t first, size_t coun
 
 /* Adds the sales of one strategy that were for OF to SALES, or all that are there: those whose clients were never told may have
  * happened at any later time. */
-static size_t collect_sales(const struct fault_log *log, const struct found *found, size_t strategy,
+static size_t collect_sales(const struct fault_history *history, const struct found *found, size_t strategy,
                             const enum sale_of *of, struct sale *sales)
 {
     size_t sold = 0;
-    for (size_t i = 0; i < log->count - log->from; i++) {
-        const struct intent *intent = &log->intents[log->from + i];
+    for (size_t i = 0; i < history->count - history->from; i++) {
+        const struct intent *intent = &history->intents[history->from + i];
         if (intent->strategy != strategy || found[i].kept == 0 || found[i].seen < 0 ||
-            (of && fault_log_sale(log, intent) != *of))
+            (of && fault_history_sale(history, intent) != *of))
             continue;
         sales[sold++] = (struct sale){.seen = found[i].seen,
                                       .began_us = intent->began_us,
@@ -209,17 +209,17 @@ static size_t collect_sales(const struct fault_log *log, const struct found *fou
 
 /* One strategy's sales after the other. A reset leaves the orders of the new stock alone; a PUT keeps all, and those that were
  * under way beside it may be of either stock, so they have no place in a history. */
-static bool check_histories(const struct fault_log *log, const struct found *found, size_t count,
+static bool check_histories(const struct fault_history *history, const struct found *found, size_t count,
                             struct fault_tally *tallies)
 {
-    size_t intents = log->count - log->from;
+    size_t intents = history->count - history->from;
     struct sale *sales = malloc((intents + 1) * sizeof *sales);
     for (size_t strategy = 0; sales && strategy < count; strategy++) {
         static const enum sale_of before = SALE_BEFORE, last = SALE_LAST;
         const enum sale_of *const both[] = {&before, &last}, *const all[] = {NULL, NULL};
-        bool keeps = log->changes[strategy].keeps_orders;
+        bool keeps = history->changes[strategy].keeps_orders;
         for (size_t i = 0; i < (keeps ? 2 : 1); i++) {
-            size_t sold = collect_sales(log, found, strategy, keeps ? both[i] : all[i], sales);
+            size_t sold = collect_sales(history, found, strategy, keeps ? both[i] : all[i], sales);
             tallies[strategy].disordered += (int64_t)history_check(sales, sold);
         }
     }
@@ -228,40 +228,40 @@ static bool check_histories(const struct fault_log *log, const struct found *fou
 }
 
 /* No unit comes back in a sale: after one order was refused as sold out, no later order can succeed. */
-static void count_turned_away(const struct fault_log *log, const struct found *found,
+static void count_turned_away(const struct fault_history *history, const struct found *found,
                               struct fault_tally *tallies)
 {
     int64_t last_us[FAULT_STRATEGIES_MAX] = {0}; /* when the last of the sales began */
-    for (size_t i = log->from; i < log->count; i++) {
-        const struct intent *intent = &log->intents[i];
-        if (found[i - log->from].kept > 0 && intent->began_us > last_us[intent->strategy])
+    for (size_t i = history->from; i < history->count; i++) {
+        const struct intent *intent = &history->intents[i];
+        if (found[i - history->from].kept > 0 && intent->began_us > last_us[intent->strategy])
             last_us[intent->strategy] = intent->began_us;
     }
-    for (size_t i = log->from; i < log->count; i++) {
-        const struct intent *intent = &log->intents[i];
+    for (size_t i = history->from; i < history->count; i++) {
+        const struct intent *intent = &history->intents[i];
         struct fault_tally *tally = &tallies[intent->strategy];
-        if (intent->told == TOLD_SOLD_OUT && fault_log_sale(log, intent) == SALE_LAST)
-            tally->turned_away += tally->left >= log->quantity ||
+        if (intent->told == TOLD_SOLD_OUT && fault_history_sale(history, intent) == SALE_LAST)
+            tally->turned_away += tally->left >= history->quantity ||
                                   intent->ended_us < last_us[intent->strategy];
     }
 }
 
-bool fault_check(struct fault_testbed *testbed, struct fault_log *log, int64_t first, size_t count,
+bool fault_check(struct fault_testbed *testbed, struct fault_history *history, int64_t first, size_t count,
                  struct fault_tally *ret_tallies)
 {
-    size_t intents = log->count - log->from;
-    if (!settle(testbed, log, first, count))
+    size_t intents = history->count - history->from;
+    if (!settle(testbed, history, first, count))
         return false;
     struct found *found = calloc(intents + 1, sizeof *found);
-    bool well = found && read_orders(testbed, log, first, count, found, ret_tallies) &&
+    bool well = found && read_orders(testbed, history, first, count, found, ret_tallies) &&
                 read_books(testbed, first, count, ret_tallies);
     for (size_t i = 0; well && i < intents; i++) {
-        const struct intent *intent = &log->intents[log->from + i];
-        judge_intent(log, intent, &found[i], &ret_tallies[intent->strategy]);
+        const struct intent *intent = &history->intents[history->from + i];
+        judge_intent(history, intent, &found[i], &ret_tallies[intent->strategy]);
     }
     if (well)
-        count_turned_away(log, found, ret_tallies);
-    well = well && check_histories(log, found, count, ret_tallies);
+        count_turned_away(history, found, ret_tallies);
+    well = well && check_histories(history, found, count, ret_tallies);
     free(found);
     return well;
 }

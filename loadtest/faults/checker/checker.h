@@ -1,9 +1,9 @@
-/* The intent log against the database: what clients were told, and what there is. */
+/* Compares the history of a fault run with the database: what clients were told, and what there is. */
 #ifndef OVERSELL_LOADTEST_FAULTS_CHECKER_CHECKER_H
 #define OVERSELL_LOADTEST_FAULTS_CHECKER_CHECKER_H
 
 #include "loadtest/faults/testbed/fault_testbed.h"
-#include "loadtest/faults/testbed/log.h"
+#include "loadtest/faults/testbed/history.h"
 
 /* Of one strategy; several cycles are added up. */
 struct fault_tally {
@@ -17,7 +17,7 @@ struct fault_tally {
     int64_t denied;       /* orders whose client was told that nothing was sold, or that nobody wanted */
     int64_t wrong;        /* answers that had no type, or did not come in bounded time */
     int64_t
-        disordered; /* orders that no order of the sales explains, see loadtest/faults/checker/history.h; means nothing where a product's stock
+        disordered; /* orders that no order of the sales explains, see loadtest/faults/checker/sale_history.h; means nothing where a product's stock
                            is not one number */
     int64_t sections; /* critical sections whose traces were looked at … */
     int64_t overlaps; /* … and those of them that overlap, see loadtest/faults/checker/sections.h */
@@ -33,7 +33,7 @@ void fault_tally_add(struct fault_tally *sum, const struct fault_tally *tally);
 /* Waits until nothing is under way in the database any more and what is written behind has come, and then adds what this
  * cycle's intents and the products FIRST, FIRST + 1, … (one for each of COUNT strategies) say to RET_TALLIES. False, having
  * said why. */
-bool fault_check(struct fault_testbed *testbed, struct fault_log *log, int64_t first, size_t count,
+bool fault_check(struct fault_testbed *testbed, struct fault_history *history, int64_t first, size_t count,
                  struct fault_tally *ret_tallies);
 /* Sessions of orders that have read and not yet written; negative, having said why: it cannot be asked. */
 int64_t fault_readers(struct fault_testbed *testbed);

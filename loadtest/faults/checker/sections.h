@@ -4,7 +4,7 @@
  * As in service/page/overlaps.js only orders count that were created, and a section counts for as long as the order was in
  * it for certain: here from when it was told that it has the lock until it began to COMMIT. The COMMIT's end is no measure,
  * since an order whose reply is lost asks what became of it, after its lease maybe; who reads in the meantime sees what it
- * wrote, and who does not is found by loadtest/faults/checker/history.h. A lock that excludes is granted only after its last holder has been
+ * wrote, and who does not is found by loadtest/faults/checker/sale_history.h. A lock that excludes is granted only after its last holder has been
  * told of the COMMIT, and both services take CLOCK_MONOTONIC of one machine, which no fault shifts: sections may touch in a
  * microsecond and never overlap, so no tolerance is needed.
  *

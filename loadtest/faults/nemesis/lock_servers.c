@@ -73,7 +73,7 @@ static size_t behind(const struct fault_run *run)
 static bool await_accepted(struct fault_run *run, size_t i, int64_t since_us)
 {
     int64_t end_us = monotonic_us() + (int64_t)ACCEPTED_MS * 1000;
-    while (fault_log_served(run->log, i) <= since_us && monotonic_us() < end_us)
+    while (fault_history_served(run->history, i) <= since_us && monotonic_us() < end_us)
         if (!sleep_unless_interrupted(POLL_MS))
             return false;
     return sleep_unless_interrupted(random_between(&run->random, 50, 300));

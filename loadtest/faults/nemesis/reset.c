@@ -12,11 +12,11 @@ static bool change_stock(struct fault_run *run, size_t i, bool keeps_orders)
 {
     struct service_client *client = run->testbed->base.clients[FAULT_INSTANCES - 1];
     const struct fault_subject *subject = &run->subjects[i];
-    struct sale_change *change = &run->log->changes[i];
+    struct sale_change *change = &run->history->changes[i];
     const char *kind = stock_kinds[strategy_stock_kind(subject->strategy)].name;
     bool scarce = random_up_to(&run->random, 2) == 0;
     int64_t orders = scarce ? random_between(&run->random, FEW, SOME) : MANY;
-    int64_t stock = run->log->quantity * orders + run->log->quantity - 1;
+    int64_t stock = run->history->quantity * orders + run->history->quantity - 1;
     change->keeps_orders = keeps_orders;
     change->began_us = monotonic_us();
     bool changed = keeps_orders ? service_client_replace(client, subject->product, stock, kind, "4.90")

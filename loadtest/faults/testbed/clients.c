@@ -1,5 +1,5 @@
 /* The clients of a fault experiment: each a thread that orders with an Idempotency-Key, asks again with the same key where
- * it was not told the outcome, and writes everything into the intent log. */
+ * it was not told the outcome, and writes everything into the history. */
 #include "loadtest/faults/testbed/clients.h"
 
 #include "base/clock.h"
@@ -76,8 +76,8 @@ static enum reply send_order(struct client *client, int instance, size_t number,
     char url[256], body[96], header[96], key[64];
     snprintf(url, sizeof url, "%s/orders?strategy=%s", crowd->urls[instance], client->is->name);
     snprintf(body, sizeof body, "{\"product_id\":%" PRId64 ",\"quantity\":%" PRId64 "}", client->is->product,
-             crowd->log->quantity);
-    snprintf(header, sizeof header, "Idempotency-Key: %s", fault_log_key(crowd->log, number, key));
+             crowd->history->quantity);
+    snprintf(header, sizeof header, "Idempotency-Key: %s", fault_history_key(crowd->history, number, key));
     struct curl_slist own = {.data = header, .next = client->type};
 
     client->requests = 0;
@@ -110,7 +110,7 @@ static void note_wrong(struct client *client, struct intent *intent, long status
 {
     char text[256];
     snprintf(text, sizeof text, "%s was answered %ld %.150s", client->is->name, status, client->body);
-    fault_log_oddity(client->all->crowd.log, text);
+    fault_history_oddity(client->all->crowd.history, text);
     intent->told = TOLD_WRONG;
 }
 
@@ -175,7 +175,7 @@ static void place(struct client *client, size_t number)
     if (settled && intent.told == TOLD_SOLD_OUT && intent.doubtful)
         intent.told = TOLD_NOTHING; /* an earlier request may still be on its way */
     intent.ended_us = monotonic_us();
-    fault_log_told(crowd->log, number, &intent);
+    fault_history_told(crowd->history, number, &intent);
     if (intent.told == TOLD_REFUSED)
         rest(client, AGAIN_MS);
 }
@@ -188,7 +188,7 @@ static void *run_client(void *context)
     struct fault_clients *all = client->all;
     size_t number;
     do {
-        if (!fault_log_intend(all->crowd.log, client->is->strategy, &number))
+        if (!fault_history_intend(all->crowd.history, client->is->strategy, &number))
             break;
         place(client, number);
         if (!all->crowd.once)

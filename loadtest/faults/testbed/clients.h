@@ -1,15 +1,15 @@
 /* The clients of a fault experiment: each a thread that orders with an Idempotency-Key, asks again with the same key where
- * it was not told the outcome, and writes everything into the intent log. */
+ * it was not told the outcome, and writes everything into the history. */
 #ifndef OVERSELL_LOADTEST_FAULTS_TESTBED_CLIENTS_H
 #define OVERSELL_LOADTEST_FAULTS_TESTBED_CLIENTS_H
 
-#include "loadtest/faults/testbed/log.h"
+#include "loadtest/faults/testbed/history.h"
 
 enum { FAULT_INSTANCES = 2 };
 
 /* One client. */
 struct fault_client {
-    size_t strategy; /* as the log counts them */
+    size_t strategy; /* as the history counts them */
     const char *name;
     int64_t product;
     int instance; /* the service that it orders from … */
@@ -17,7 +17,7 @@ struct fault_client {
 };
 
 struct fault_crowd {
-    struct fault_log *log;
+    struct fault_history *history;
     const char *urls[FAULT_INSTANCES];
     const struct fault_client *clients;
     size_t count;

@@ -1,4 +1,4 @@
-/* Where faults are made: the services on the private stack, with or without proxies between them and their servers. */
+/* The testbed of a fault run: the services on the private stack, with or without proxies between them and their servers. */
 #include "loadtest/faults/testbed/fault_testbed.h"
 
 #include "base/clock.h"

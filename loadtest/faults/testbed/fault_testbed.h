@@ -1,5 +1,5 @@
-/* Where faults are made: a private stack, two services on it, proxies between them where a fault wants some, and a
- * session in the shop's database to judge by. One thread. */
+/* The testbed of a fault run: a private stack, two services on it, proxies between them if the fault needs some, and a
+ * session in the database for the checker. One thread. */
 #ifndef OVERSELL_LOADTEST_FAULTS_TESTBED_FAULT_TESTBED_H
 #define OVERSELL_LOADTEST_FAULTS_TESTBED_FAULT_TESTBED_H
 

@@ -1,6 +1,6 @@
-/* The parts of `loadtest faults` that need no server: histories, expectations, verdicts, the intent log, the proxy. */
+/* The parts of `loadtest faults` that need no server: histories, expectations, verdicts, the history, the proxy. */
 #include "base/clock.h"
-#include "loadtest/faults/checker/history.h"
+#include "loadtest/faults/checker/sale_history.h"
 #include "loadtest/faults/fault.h"
 #include "loadtest/faults/row.h"
 
@@ -205,29 +205,29 @@ static void overlapping_sections_break_rows_that_only_their_lock_protects(void *
     assert_int_equal(verdict(ORDERS_KEPT | SEEN_OVERSOLD, overlapping), VERDICT_NOT_CAUGHT);
 }
 
-/* ---- the intent log ------------------------------------------------------------------------------------ */
+/* ---- the history ------------------------------------------------------------------------------------ */
 
 static void an_intent_is_found_again_by_its_key(void **state)
 {
     (void)state;
-    struct fault_log log;
+    struct fault_history history;
     char key[64];
     size_t number, found = 99;
-    fault_log_open("f1-2", &log);
+    fault_history_open("f1-2", &history);
     for (int i = 0; i < 3; i++)
-        assert_true(fault_log_intend(&log, 5, &number));
-    assert_true(fault_log_find(&log, fault_log_key(&log, 2, key), &found));
+        assert_true(fault_history_intend(&history, 5, &number));
+    assert_true(fault_history_find(&history, fault_history_key(&history, 2, key), &found));
     assert_int_equal(found, 2);
-    assert_false(fault_log_find(&log, "f1-2-3", &found));
-    assert_false(fault_log_find(&log, "f1-3-0", &found));
-    assert_false(fault_log_find(&log, "f1-2-0x", &found));
-    assert_false(fault_log_find(&log, "", &found));
+    assert_false(fault_history_find(&history, "f1-2-3", &found));
+    assert_false(fault_history_find(&history, "f1-3-0", &found));
+    assert_false(fault_history_find(&history, "f1-2-0x", &found));
+    assert_false(fault_history_find(&history, "", &found));
     struct intent end = {.strategy = 5, .told = TOLD_CREATED, .ended_us = 7};
-    fault_log_told(&log, 2, &end);
-    assert_int_equal(fault_log_served(&log, 5), 7);
-    fault_log_turn(&log);
-    assert_int_equal(fault_log_served(&log, 5), 0);
-    fault_log_close(&log);
+    fault_history_told(&history, 2, &end);
+    assert_int_equal(fault_history_served(&history, 5), 7);
+    fault_history_turn(&history);
+    assert_int_equal(fault_history_served(&history, 5), 0);
+    fault_history_close(&history);
 }
 
 /* A product was changed from 100 to 200. */
@@ -245,8 +245,8 @@ static void an_intent_is_of_the_sale_that_it_was_answered_in(void **state)
         {TOLD_CREATED, 150, 160, SALE_EITHER}, {TOLD_CREATED, 200, 300, SALE_EITHER},
         {TOLD_CREATED, 201, 300, SALE_LAST},   {TOLD_NOTHING, 201, 300, SALE_LAST},
     };
-    struct fault_log log;
-    fault_log_open("f1-2", &log);
+    struct fault_history history;
+    fault_history_open("f1-2", &history);
     for (size_t i = 0; i < sizeof INTENTS / sizeof INTENTS[0]; i++)
         for (int keeps = 0; keeps <= 1; keeps++) {
             const struct intent intent = {.strategy = 5,
@@ -254,20 +254,20 @@ static void an_intent_is_of_the_sale_that_it_was_answered_in(void **state)
                                           .began_us = INTENTS[i].began_us,
                                           .ended_us = INTENTS[i].ended_us};
             bool created = intent.told == TOLD_CREATED;
-            memset(log.changes, 0, sizeof log.changes);
-            assert_int_equal(fault_log_sale(&log, &intent), SALE_LAST); /* no change */
-            assert_int_equal(fault_log_stands(&log, &intent), created);
-            assert_false(fault_log_is_deleted(&log, &intent));
-            log.changes[5] = (struct sale_change){100, 200, keeps};
-            assert_int_equal(fault_log_sale(&log, &intent), INTENTS[i].sale);
-            assert_int_equal(fault_log_stands(&log, &intent),
+            memset(history.changes, 0, sizeof history.changes);
+            assert_int_equal(fault_history_sale(&history, &intent), SALE_LAST); /* no change */
+            assert_int_equal(fault_history_stands(&history, &intent), created);
+            assert_false(fault_history_is_deleted(&history, &intent));
+            history.changes[5] = (struct sale_change){100, 200, keeps};
+            assert_int_equal(fault_history_sale(&history, &intent), INTENTS[i].sale);
+            assert_int_equal(fault_history_stands(&history, &intent),
                              created && (keeps || INTENTS[i].sale == SALE_LAST));
-            assert_int_equal(fault_log_is_deleted(&log, &intent),
+            assert_int_equal(fault_history_is_deleted(&history, &intent),
                              created && !keeps && INTENTS[i].sale == SALE_BEFORE);
         }
-    fault_log_turn(&log);
-    assert_int_equal(log.changes[5].ended_us, 0);
-    fault_log_close(&log);
+    fault_history_turn(&history);
+    assert_int_equal(history.changes[5].ended_us, 0);
+    fault_history_close(&history);
 }
 
 /* The sentence beneath the table says the same as the exit status. */

@@ -1,7 +1,7 @@
-/* What the clients of a fault experiment meant to order and what they were told: the intent log that they are judged by.
+/* What the clients of a fault experiment meant to order and what they were told: the history that they are judged by.
  * Any thread may call. */
-#ifndef OVERSELL_LOADTEST_FAULTS_TESTBED_LOG_H
-#define OVERSELL_LOADTEST_FAULTS_TESTBED_LOG_H
+#ifndef OVERSELL_LOADTEST_FAULTS_TESTBED_HISTORY_H
+#define OVERSELL_LOADTEST_FAULTS_TESTBED_HISTORY_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -42,13 +42,13 @@ enum sale_of {
     SALE_LAST,   /* begun after the change, or without any change */
 };
 
-struct fault_log {
+struct fault_history {
     pthread_mutex_t mutex;
     char tag[40]; /* what this run's keys begin with */
     struct intent *intents;
     size_t count, room;
     size_t from;       /* the first intent of this cycle */
-    int64_t quantity;  /* units an order in this cycle: 1 unless set after fault_log_turn */
+    int64_t quantity;  /* units an order in this cycle: 1 unless set after fault_history_turn */
     int64_t turned_us; /* when it began, monotonic */
     int64_t served_us[FAULT_STRATEGIES_MAX]; /* when somebody was last told "created" or "sold out" */
     /* By strategy. Written by the thread that makes the changes, and read by it when the clients have ended. */
@@ -56,31 +56,31 @@ struct fault_log {
     char oddity[256]; /* describes the first wrong answer */
 };
 
-/* TAG: unlike that of any other log whose orders are in this database. */
-void fault_log_open(const char *tag, struct fault_log *ret_log);
-void fault_log_close(struct fault_log *log);
+/* TAG: unlike that of any other history whose orders are in this database. */
+void fault_history_open(const char *tag, struct fault_history *ret_history);
+void fault_history_close(struct fault_history *history);
 
 /* Another cycle begins: nobody has been served in it yet. */
-void fault_log_turn(struct fault_log *log);
+void fault_history_turn(struct fault_history *history);
 /* Writes an intent down, before it is sent. False when out of memory. */
-bool fault_log_intend(struct fault_log *log, size_t strategy, size_t *ret_number);
+bool fault_history_intend(struct fault_history *history, size_t strategy, size_t *ret_number);
 /* Writes down what became of it. */
-void fault_log_told(struct fault_log *log, size_t number, const struct intent *end);
+void fault_history_told(struct fault_history *history, size_t number, const struct intent *end);
 /* Keeps the first wrong answer that it is given. */
-void fault_log_oddity(struct fault_log *log, const char *text);
+void fault_history_oddity(struct fault_history *history, const char *text);
 /* When somebody was last told "created" or "sold out" of the strategy; 0: not yet in this cycle. */
-int64_t fault_log_served(struct fault_log *log, size_t strategy);
+int64_t fault_history_served(struct fault_history *history, size_t strategy);
 
 /* The sale of an intent of this cycle that has ended. */
-enum sale_of fault_log_sale(const struct fault_log *log, const struct intent *intent);
+enum sale_of fault_history_sale(const struct fault_history *history, const struct intent *intent);
 /* Must the order of an intent that was told "created" be there at the end of the cycle? */
-bool fault_log_stands(const struct fault_log *log, const struct intent *intent);
+bool fault_history_stands(const struct fault_history *history, const struct intent *intent);
 /* Must it be gone: was it made before a reset? */
-bool fault_log_is_deleted(const struct fault_log *log, const struct intent *intent);
+bool fault_history_is_deleted(const struct fault_history *history, const struct intent *intent);
 
 /* The Idempotency-Key of an intent; BUFFER of 64 bytes, returned. */
-const char *fault_log_key(const struct fault_log *log, size_t number, char *buffer);
+const char *fault_history_key(const struct fault_history *history, size_t number, char *buffer);
 /* The intent that has this key, or false. */
-bool fault_log_find(const struct fault_log *log, const char *key, size_t *ret_number);
+bool fault_history_find(const struct fault_history *history, const char *key, size_t *ret_number);
 
 #endif

@@ -1,5 +1,5 @@
 /* The history of a stock, checked for one order of its sales that explains what each of them saw. Pure. */
-#include "loadtest/faults/checker/history.h"
+#include "loadtest/faults/checker/sale_history.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* The history of a stock, checked for one order of its sales that explains what each of them saw. */
-#ifndef OVERSELL_LOADTEST_FAULTS_CHECKER_HISTORY_H
-#define OVERSELL_LOADTEST_FAULTS_CHECKER_HISTORY_H
+#ifndef OVERSELL_LOADTEST_FAULTS_CHECKER_SALE_HISTORY_H
+#define OVERSELL_LOADTEST_FAULTS_CHECKER_SALE_HISTORY_H
 
 #include <stddef.h>
 #include <stdint.h>

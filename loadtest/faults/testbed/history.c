@@ -1,0 +1,121 @@
+/* What the clients of a fault experiment meant to order and what they were told: the history that they are judged by. */
+#include "loadtest/faults/testbed/history.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void fault_history_open(const char *tag, struct fault_history *ret_history)
+{
+    *ret_history = (struct fault_history){.mutex = PTHREAD_MUTEX_INITIALIZER, .quantity = 1};
+    snprintf(ret_history->tag, sizeof ret_history->tag, "%s", tag);
+}
+
+void fault_history_close(struct fault_history *history)
+{
+    free(history->intents);
+    history->intents = NULL;
+    history->count = history->room = 0;
+}
+
+void fault_history_turn(struct fault_history *history)
+{
+    pthread_mutex_lock(&history->mutex);
+    history->from = history->count;
+    history->quantity = 1;
+    history->turned_us = monotonic_us();
+    memset(history->served_us, 0, sizeof history->served_us);
+    memset(history->changes, 0, sizeof history->changes);
+    pthread_mutex_unlock(&history->mutex);
+}
+
+bool fault_history_intend(struct fault_history *history, size_t strategy, size_t *ret_number)
+{
+    pthread_mutex_lock(&history->mutex);
+    bool fits = history->count < history->room;
+    if (!fits) {
+        size_t room = history->room > 0 ? history->room * 2 : 4096;
+        struct intent *longer = realloc(history->intents, room * sizeof *longer);
+        if (longer) {
+            history->intents = longer;
+            history->room = room;
+            fits = true;
+        }
+    }
+    if (fits) {
+        *ret_number = history->count++;
+        history->intents[*ret_number] = (struct intent){.strategy = strategy, .began_us = monotonic_us()};
+    }
+    pthread_mutex_unlock(&history->mutex);
+    return fits;
+}
+
+void fault_history_told(struct fault_history *history, size_t number, const struct intent *end)
+{
+    pthread_mutex_lock(&history->mutex);
+    struct intent *intent = &history->intents[number];
+    int64_t began_us = intent->began_us;
+    *intent = *end;
+    intent->began_us = began_us;
+    if (end->told == TOLD_CREATED || end->told == TOLD_SOLD_OUT)
+        history->served_us[end->strategy] = end->ended_us;
+    pthread_mutex_unlock(&history->mutex);
+}
+
+void fault_history_oddity(struct fault_history *history, const char *text)
+{
+    pthread_mutex_lock(&history->mutex);
+    if (!history->oddity[0])
+        snprintf(history->oddity, sizeof history->oddity, "%s", text);
+    pthread_mutex_unlock(&history->mutex);
+}
+
+int64_t fault_history_served(struct fault_history *history, size_t strategy)
+{
+    pthread_mutex_lock(&history->mutex);
+    int64_t served_us = history->served_us[strategy];
+    pthread_mutex_unlock(&history->mutex);
+    return served_us;
+}
+
+enum sale_of fault_history_sale(const struct fault_history *history, const struct intent *intent)
+{
+    const struct sale_change *change = &history->changes[intent->strategy];
+    if (intent->began_us > change->ended_us)
+        return SALE_LAST;
+    /* An order without a definite answer may be created at any later time. */
+    return intent->ended_us < change->began_us && intent->told != TOLD_NOTHING ? SALE_BEFORE : SALE_EITHER;
+}
+
+bool fault_history_stands(const struct fault_history *history, const struct intent *intent)
+{
+    return intent->told == TOLD_CREATED && (history->changes[intent->strategy].keeps_orders ||
+                                            fault_history_sale(history, intent) == SALE_LAST);
+}
+
+bool fault_history_is_deleted(const struct fault_history *history, const struct intent *intent)
+{
+    return intent->told == TOLD_CREATED && !history->changes[intent->strategy].keeps_orders &&
+           fault_history_sale(history, intent) == SALE_BEFORE;
+}
+
+const char *fault_history_key(const struct fault_history *history, size_t number, char *buffer)
+{
+    snprintf(buffer, 64, "%s-%zu", history->tag, number);
+    return buffer;
+}
+
+bool fault_history_find(const struct fault_history *history, const char *key, size_t *ret_number)
+{
+    size_t length = strlen(history->tag);
+    if (strncmp(key, history->tag, length) != 0 || key[length] != '-')
+        return false;
+    char *end;
+    unsigned long long number = strtoull(key + length + 1, &end, 10);
+    if (end == key + length + 1 || *end || number >= history->count)
+        return false;
+    *ret_number = (size_t)number;
+    return true;
+}
