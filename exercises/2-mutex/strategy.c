@@ -16,7 +16,7 @@ static enum outcome take_and_insert(struct placing *p)
                               .observer = p->observer};
     struct order_origin origin = {p->strategy->name, p->instance};
     enum outcome outcome = outcome_of_take(p, take_read_write(p->db, &want, &p->taken));
-    if (outcome != ORDER_CREATED)
+    if (outcome != ORDER_GO_ON)
         return outcome;
     outcome = outcome_of_db(p, orders_insert(p->db, p->request, &origin, &p->taken, &p->result.order));
     report_step(p->observer, STEP_INSERT, STEP_NO_VALUE);
@@ -32,7 +32,7 @@ static enum outcome place(struct placing *p)
 
     db_begin(p->db, DB_READ_COMMITTED);
     enum outcome outcome = take_and_insert(p);
-    if (outcome != ORDER_CREATED) {
+    if (outcome != ORDER_GO_ON) {
         db_rollback(p->db);
         return outcome;
     }

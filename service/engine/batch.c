@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An order's outcome, while the batch is under way, is ORDER_CREATED as long as nothing speaks against it. */
+/* While the batch is under way, an order that nothing has refused has the outcome ORDER_GO_ON. */
 static bool goes_on(const struct placing *p)
 {
-    return p->result.outcome == ORDER_CREATED;
+    return p->result.outcome == ORDER_GO_ON;
 }
 
 static bool some_go_on(struct placing *const *orders, size_t count)
@@ -53,7 +53,7 @@ static enum outcome claim_keys(struct placing *const *orders, size_t count)
         drafts[keys++] = (struct order_draft){.request = p->request, .order = &p->result.order};
     }
     if (keys == 0)
-        return ORDER_CREATED;
+        return ORDER_GO_ON;
     enum db_status status = orders_claim_keys(orders[0]->db, drafts, keys);
     for (size_t i = 0; status == DB_OK && i < keys; i++)
         keyed[i]->result.outcome = outcome_of_claim(drafts[i].claim);
@@ -66,7 +66,7 @@ static enum outcome read_stock(struct placing *const *orders, size_t count)
     struct placing *lead = orders[0];
     enum take_status status = stock_lock(lead->db, lead->request->product_id, &lead->taken);
     enum outcome outcome = outcome_of_take(lead, status);
-    if (outcome == ORDER_CREATED)
+    if (outcome == ORDER_GO_ON)
         report_all(orders, count, STEP_READ, lead->taken.seen);
     if (status == TAKE_OK || status == TAKE_FAILED)
         return outcome;
@@ -77,7 +77,7 @@ static enum outcome read_stock(struct placing *const *orders, size_t count)
             orders[i]->result.outcome = outcome;
             memcpy(orders[i]->result.kind, kind, sizeof kind);
         }
-    return ORDER_CREATED;
+    return ORDER_GO_ON;
 }
 
 /* Those that get what they want, in the order of their arrival. */
@@ -124,10 +124,10 @@ static enum outcome write_orders(struct fit *fit, const struct stock_taken *take
 
 static struct order_result fresh_result(int tries)
 {
-    return (struct order_result){.outcome = ORDER_CREATED, .tries = tries, .available = STOCK_UNSEEN};
+    return (struct order_result){.outcome = ORDER_GO_ON, .tries = tries, .available = STOCK_UNSEEN};
 }
 
-/* One transaction for all. ORDER_CREATED: every order has its own outcome. Else what has become of the transaction, in words in
+/* One transaction for all. ORDER_GO_ON: every order has its own outcome. Else what has become of the transaction, in words in
  * the first order's result. */
 static enum outcome place_together(struct placing *const *orders, size_t count)
 {
@@ -137,20 +137,24 @@ static enum outcome place_together(struct placing *const *orders, size_t count)
     struct fit fit = {.count = 0};
     db_begin(lead->db, lead->strategy->isolation);
     enum outcome outcome = claim_keys(orders, count);
-    if (outcome == ORDER_CREATED && some_go_on(orders, count))
+    if (outcome == ORDER_GO_ON && some_go_on(orders, count))
         outcome = read_stock(orders, count);
-    if (outcome == ORDER_CREATED)
+    if (outcome == ORDER_GO_ON)
         find_fit(orders, count, &fit);
-    if (outcome == ORDER_CREATED && fit.count > 0)
+    if (outcome == ORDER_GO_ON && fit.count > 0)
         outcome = write_orders(&fit, &lead->taken);
-    if (outcome != ORDER_CREATED || fit.count == 0) {
+    if (outcome != ORDER_GO_ON || fit.count == 0) {
         db_rollback(lead->db);
     } else {
-        outcome = end_transaction(fit.orders[0], ORDER_CREATED, STEP_COMMIT, fit.drafts[0].order->xid);
-        if (outcome == ORDER_CREATED)
+        outcome = end_transaction(fit.orders[0], ORDER_GO_ON, STEP_COMMIT, fit.drafts[0].order->xid);
+        if (outcome == ORDER_CREATED) {
             report_all(fit.orders + 1, fit.count - 1, STEP_COMMIT, STEP_NO_VALUE);
+            for (size_t i = 0; i < fit.count; i++)
+                fit.orders[i]->result.outcome = ORDER_CREATED;
+            outcome = ORDER_GO_ON;
+        }
     }
-    if (outcome != ORDER_CREATED)
+    if (outcome != ORDER_GO_ON)
         snprintf(lead->result.error, sizeof lead->result.error, "%s", db_error(lead->db));
     return outcome;
 }
@@ -159,7 +163,7 @@ enum outcome place_in_batch(struct placing *p)
 {
     p->result = fresh_result(p->result.tries);
     enum outcome outcome = place_together(&p, 1);
-    return outcome == ORDER_CREATED ? p->result.outcome : outcome;
+    return outcome == ORDER_GO_ON ? p->result.outcome : outcome;
 }
 
 static int64_t wait_end(const struct placing *p)
@@ -179,7 +183,7 @@ static enum outcome try_together(struct placing *const *orders, size_t count, in
     }
     db_set_deadline(lead->db, deadline_us, wait_end_us);
     enum outcome outcome = outcome_of_db(lead, db_ready(lead->db));
-    return outcome == ORDER_CREATED ? place_together(orders, count) : outcome;
+    return outcome == ORDER_GO_ON ? place_together(orders, count) : outcome;
 }
 
 /* The transaction has come to nothing. Does that leave the order without an answer? One that was sold out beside the
@@ -229,7 +233,7 @@ void create_batch(struct placing *const *orders, size_t count)
     memcpy(left, orders, count * sizeof left[0]);
     for (int tries = 1; count > 1; tries++) {
         enum outcome outcome = try_together(left, count, tries);
-        if (outcome == ORDER_CREATED)
+        if (outcome == ORDER_GO_ON)
             return;
         if (outcome == ORDER_BACKEND_UNAVAILABLE || outcome == ORDER_UNKNOWN) {
             lose_all(left, count, outcome);

@@ -19,7 +19,7 @@ static enum outcome lock_outcome(struct placing *p, enum lock_status status)
 {
     snprintf(p->result.error, sizeof p->result.error, "%s", p->lock->error);
     switch (status) {
-    case LOCK_OK: return ORDER_CREATED;
+    case LOCK_OK: return ORDER_GO_ON;
     case LOCK_TIMED_OUT: return ORDER_LOCK_TIMEOUT;
     case LOCK_LOST:
     case LOCK_NOT_OWNER: return ORDER_LOCK_LOST;
@@ -45,7 +45,7 @@ static enum outcome lock(struct placing *p)
     p->held++;
     if (p->held == 1)
         report_step(p->observer, STEP_LOCK, p->grants[0].fence ? p->grants[0].fence : STEP_NO_VALUE);
-    return ORDER_CREATED;
+    return ORDER_GO_ON;
 }
 
 /* Registers the grant's token, which shuts out every older holder. A lock service that has lost its counter, and so
@@ -57,11 +57,11 @@ static enum outcome register_fence(struct placing *p)
     bool registered = false;
     enum outcome outcome = outcome_of_db(
         p, fence_register(p->db, p->request->product_id, &fence, &stored, &registered));
-    if (outcome != ORDER_CREATED)
+    if (outcome != ORDER_GO_ON)
         return outcome;
     if (registered) {
         report_step(p->observer, STEP_FENCE, fence.token);
-        return ORDER_CREATED;
+        return ORDER_GO_ON;
     }
     if (stored == FENCE_NO_PRODUCT)
         return ORDER_NO_SUCH_PRODUCT;
@@ -86,7 +86,7 @@ static void unlock(struct placing *p, enum outcome outcome)
             was_ours = 0;
         else if (status != LOCK_OK)
             was_ours = STEP_NO_VALUE;
-        if (status != LOCK_OK && outcome == ORDER_CREATED)
+        if (status != LOCK_OK && (outcome == ORDER_GO_ON || outcome == ORDER_CREATED))
             p->result.lock_lost_after_commit = true;
     }
     report_step(p->observer, STEP_UNLOCK, was_ours);
@@ -110,8 +110,8 @@ static enum outcome take_stock(struct placing *p)
     };
     if (p->strategy->fencing != FENCE_NONE)
         want.fence = (struct fence){p->lock->driver->server->name, p->grants[0].fence};
-    enum outcome outcome = p->strategy->span == SPAN_AROUND_TWICE ? lock(p) : ORDER_CREATED;
-    if (outcome != ORDER_CREATED)
+    enum outcome outcome = p->strategy->span == SPAN_AROUND_TWICE ? lock(p) : ORDER_GO_ON;
+    if (outcome != ORDER_GO_ON)
         return outcome;
     return outcome_of_take(p, p->strategy->take_stock(p->db, &want, &p->taken));
 }
@@ -132,21 +132,21 @@ static enum outcome place_first(struct placing *p)
     bool around = s->span == SPAN_AROUND_TX || s->span == SPAN_AROUND_TWICE;
     bool two = s->scope == SCOPE_TWO_TX;
 
-    enum outcome outcome = around ? lock(p) : ORDER_CREATED;
-    if (outcome != ORDER_CREATED)
+    enum outcome outcome = around ? lock(p) : ORDER_GO_ON;
+    if (outcome != ORDER_GO_ON)
         return outcome;
-    if (s->fencing == FENCE_BEFORE_READ && (outcome = register_fence(p)) != ORDER_CREATED) {
+    if (s->fencing == FENCE_BEFORE_READ && (outcome = register_fence(p)) != ORDER_GO_ON) {
         unlock(p, outcome);
         return outcome;
     }
 
     db_begin(p->db, s->isolation);
     outcome = claim_key(p);
-    if (outcome == ORDER_CREATED && s->span == SPAN_INSIDE_TX)
+    if (outcome == ORDER_GO_ON && s->span == SPAN_INSIDE_TX)
         outcome = lock(p);
-    if (outcome == ORDER_CREATED)
+    if (outcome == ORDER_GO_ON)
         outcome = take_stock(p);
-    if (outcome == ORDER_CREATED && !two)
+    if (outcome == ORDER_GO_ON && !two)
         outcome = insert_order(p);
     if (s->span == SPAN_INSIDE_TX)
         unlock(p, outcome);
@@ -183,14 +183,14 @@ static enum outcome place_in_two(struct placing *p)
     if (p->unsold && !unsold_list_reserve(p->unsold))
         return ORDER_OVERLOADED;
     enum outcome outcome = place_first(p), taken = outcome;
-    if (taken == ORDER_CREATED)
+    if (taken == ORDER_GO_ON)
         outcome = place_second(p);
     unsold.epoch = p->taken.epoch;
     if (outcome == ORDER_UNKNOWN) {
         unsold.open = taken == ORDER_UNKNOWN ? OPEN_TAKE : OPEN_ORDER;
         unsold.lost = p->lost;
     }
-    bool owes = (taken == ORDER_CREATED || taken == ORDER_UNKNOWN) && outcome != ORDER_CREATED &&
+    bool owes = (taken == ORDER_GO_ON || taken == ORDER_UNKNOWN) && outcome != ORDER_CREATED &&
                 !give_back(p, &unsold);
     if (p->unsold)
         unsold_list_end(p->unsold, owes ? &unsold : NULL);
@@ -228,10 +228,15 @@ void create_order(struct placing *p)
         p->result.order.id = 0; /* that of a try before is not this one's */
         p->taken = (struct stock_taken){.seen = STOCK_UNSEEN, .available = STOCK_UNSEEN};
         outcome = outcome_of_db(p, db_ready(p->db));
-        if (outcome == ORDER_CREATED)
+        if (outcome == ORDER_GO_ON)
             outcome = s->place ? s->place(p) : place_by_steps(p);
         if (outcome != ORDER_CONFLICT || tries >= s->max_tries || !back_off(p, tries))
             break;
+    }
+    if (outcome == ORDER_GO_ON) { /* a learner's way of placing may end without a COMMIT */
+        db_rollback(p->db);
+        snprintf(p->result.error, sizeof p->result.error, "the order's way of placing ended without COMMIT");
+        outcome = ORDER_FAILED;
     }
     /* The statement that found too few may have failed with its transaction: look once more what is left. */
     if (outcome == ORDER_SOLD_OUT && p->result.available == STOCK_UNSEEN)
@@ -243,7 +248,7 @@ void create_order(struct placing *p)
 enum outcome outcome_of_claim(enum key_claim claim)
 {
     switch (claim) {
-    case KEY_NEW: return ORDER_CREATED;
+    case KEY_NEW: return ORDER_GO_ON;
     case KEY_REPLAY: return ORDER_REPLAYED;
     case KEY_MISMATCH: return ORDER_KEY_MISMATCH;
     case KEY_IN_PROGRESS: return ORDER_KEY_IN_USE;
@@ -254,7 +259,7 @@ enum outcome outcome_of_claim(enum key_claim claim)
 enum outcome claim_key(struct placing *p)
 {
     if (!p->request->idempotency_key)
-        return ORDER_CREATED;
+        return ORDER_GO_ON;
     enum key_claim claim = KEY_NEW;
     enum db_status status = orders_claim_key(p->db, p->request, &claim, &p->result.order);
     if (status != DB_OK)
@@ -264,7 +269,7 @@ enum outcome claim_key(struct placing *p)
 
 enum outcome end_transaction(struct placing *p, enum outcome outcome, enum step step, const char *xid)
 {
-    if (outcome != ORDER_CREATED) {
+    if (outcome != ORDER_GO_ON) {
         db_rollback(p->db);
         return outcome;
     }
@@ -280,15 +285,16 @@ enum outcome end_transaction(struct placing *p, enum outcome outcome, enum step 
         else if (settled == COMMIT_ROLLED_BACK)
             status = DB_AWAY;
     }
-    if (status == DB_OK)
-        report_step(p->observer, step, STEP_NO_VALUE);
-    return outcome_of_db(p, status);
+    if (status != DB_OK)
+        return outcome_of_db(p, status);
+    report_step(p->observer, step, STEP_NO_VALUE);
+    return step == STEP_COMMIT_STOCK ? ORDER_GO_ON : ORDER_CREATED;
 }
 
 enum outcome outcome_of_db(struct placing *p, enum db_status status)
 {
     if (status == DB_OK)
-        return ORDER_CREATED;
+        return ORDER_GO_ON;
     snprintf(p->result.error, sizeof p->result.error, "%s", db_error(p->db));
     switch (status) {
     case DB_SERIALIZATION:
@@ -310,7 +316,7 @@ enum outcome outcome_of_take(struct placing *p, enum take_status status)
     p->result.available = p->taken.available;
     memcpy(p->result.kind, p->taken.kind, sizeof p->result.kind);
     switch (status) {
-    case TAKE_OK: return ORDER_CREATED;
+    case TAKE_OK: return ORDER_GO_ON;
     case TAKE_NO_PRODUCT: return ORDER_NO_SUCH_PRODUCT;
     case TAKE_WRONG_KIND: return ORDER_WRONG_STOCK_KIND;
     case TAKE_SOLD_OUT: return ORDER_SOLD_OUT;

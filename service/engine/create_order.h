@@ -46,18 +46,19 @@ struct placing {
  * a lost COMMIT has to be settled or units have to be given back. The lock is released on every path, the transaction ended. */
 void create_order(struct placing *placing);
 
-/* What a database status means for an order; also notes what the log and the client need to know. */
+/* What a database status means for an order (DB_OK: ORDER_GO_ON); also notes what the log and the client need to know. */
 enum outcome outcome_of_db(struct placing *placing, enum db_status status);
-/* What the taking of stock means for it. */
+/* What the taking of stock means for it (TAKE_OK: ORDER_GO_ON). */
 enum outcome outcome_of_take(struct placing *placing, enum take_status status);
-/* What the claim of an Idempotency-Key means for it; ORDER_CREATED: go on. */
+/* What the claim of an Idempotency-Key means for it; ORDER_GO_ON: the key is new. */
 enum outcome outcome_of_claim(enum key_claim claim);
-/* Claims the request's Idempotency-Key, if it has one, in the open transaction; ORDER_CREATED: go on. */
+/* Claims the request's Idempotency-Key, if it has one, in the open transaction. ORDER_GO_ON: the key is new, or there is none. */
 enum outcome claim_key(struct placing *placing);
-/* Commits where OUTCOME is ORDER_CREATED, reporting STEP, else rolls back; settles a commit without a reply. */
+/* Commits if OUTCOME is ORDER_GO_ON, and reports STEP; rolls back otherwise, and returns OUTCOME. Finds out what became of a
+ * COMMIT without a reply. Returns ORDER_CREATED, and ORDER_GO_ON after STEP_COMMIT_STOCK, when the order is still to come. */
 enum outcome end_transaction(struct placing *placing, enum outcome outcome, enum step step, const char *xid);
 
-/* Ways of placing an order once, for the strategy table. */
+/* Ways of placing an order once, for the strategy table. Never ORDER_GO_ON. */
 enum outcome place_by_steps(struct placing *placing); /* lock, read, write, insert, commit, unlock */
 enum outcome place_in_one_statement(struct placing *placing);
 enum outcome place_in_batch(struct placing *placing); /* alone here; in company by create_batch */

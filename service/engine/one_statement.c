@@ -9,7 +9,7 @@ enum outcome place_in_one_statement(struct placing *p)
     if (keyed) {
         db_begin(p->db, p->strategy->isolation);
         enum outcome claimed = claim_key(p);
-        if (claimed != ORDER_CREATED)
+        if (claimed != ORDER_GO_ON)
             return end_transaction(p, claimed, STEP_COMMIT, "");
     }
     enum take_status status = orders_place_in_one(p->db, keyed, p->request, &origin, &p->taken,
@@ -17,7 +17,8 @@ enum outcome place_in_one_statement(struct placing *p)
     enum outcome outcome = outcome_of_take(p, status);
     if (keyed)
         return end_transaction(p, outcome, STEP_COMMIT, p->result.order.xid);
-    if (outcome == ORDER_CREATED)
-        report_step(p->observer, STEP_COMMIT, STEP_NO_VALUE);
-    return outcome;
+    if (outcome != ORDER_GO_ON)
+        return outcome;
+    report_step(p->observer, STEP_COMMIT, STEP_NO_VALUE);
+    return ORDER_CREATED;
 }

@@ -91,6 +91,7 @@ void order_reply(struct exchange *x, const struct placing *p)
                       "the reply that would tell was lost; ask again with the same Idempotency-Key");
         return;
     case ORDER_FAILED:
+    case ORDER_GO_ON:
     case OUTCOME_COUNT: break;
     }
     reply_problem(x, PROBLEM_INTERNAL_ERROR, members, "%s", result->error);

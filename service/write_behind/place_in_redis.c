@@ -13,7 +13,7 @@
 enum { SLOWEST_NS = 50000000 }; /* a pause at the bound of the stream */
 enum { TRIES = 4 };             /* Redis may lose its stock more than once, and a key's order may go */
 
-/* Orders under way. An outcome is ORDER_CREATED as long as nothing speaks against it. */
+/* Orders under way. An order that nothing has refused has the outcome ORDER_GO_ON. */
 struct round {
     struct placing *lead;
     struct placing *orders[STOCK_ORDERS_MAX]; /* those that go on */
@@ -70,7 +70,7 @@ static void look_up_keys(struct round *round)
         keyed[i]->result.outcome = status == DB_OK ? outcome_of_claim(drafts[i].claim)
                                                    : outcome_of_db(keyed[i], status);
     for (size_t i = 0; i < round->count; i++)
-        if (round->orders[i]->result.outcome == ORDER_CREATED) {
+        if (round->orders[i]->result.outcome == ORDER_GO_ON) {
             round->gone[kept] = round->gone[i];
             round->orders[kept++] = round->orders[i];
         }
@@ -110,7 +110,7 @@ static enum outcome replay(struct placing *p, int64_t id, bool *ret_gone)
         if (db_status == DB_OK)
             db_status = orders_claim_keys(p->db, &draft, 1);
         outcome = db_status == DB_OK ? outcome_of_claim(draft.claim) : outcome_of_db(p, db_status);
-        *ret_gone = outcome == ORDER_CREATED;
+        *ret_gone = outcome == ORDER_GO_ON;
     }
     stream_release(found);
     free(found);
@@ -123,7 +123,7 @@ static enum outcome outcome_of_reconciled(struct placing *p, enum reconciled rec
                                           const struct reconciliation *r)
 {
     switch (reconciled) {
-    case RECONCILED: return ORDER_CREATED;
+    case RECONCILED: return ORDER_GO_ON;
     case RECONCILE_NO_PRODUCT: return ORDER_NO_SUCH_PRODUCT;
     case RECONCILE_OTHER_KIND:
         memcpy(p->result.kind, r->product.kind, sizeof p->result.kind);
@@ -138,7 +138,7 @@ static enum outcome load(struct placing *lead)
 {
     struct reconciliation r;
     enum outcome outcome = outcome_of_db(lead, db_ready(lead->db));
-    if (outcome != ORDER_CREATED)
+    if (outcome != ORDER_GO_ON)
         return outcome;
     enum reconciled reconciled = reconcile(lead->db, lead->redis, lead->request->product_id,
                                            lead->deadline_us, &r);
@@ -155,7 +155,7 @@ static enum outcome draw_ids(struct placing *lead, int64_t *ret_ids, size_t coun
         if (status != DB_OK)
             return outcome_of_db(lead, status);
     }
-    return ORDER_CREATED;
+    return ORDER_GO_ON;
 }
 
 static void accept(struct placing *p, const struct stock_order *taken, const char *price,
@@ -215,7 +215,7 @@ static void slow_down(int64_t backlog)
         nanosleep(&(struct timespec){.tv_nsec = (int64_t)SLOWEST_NS * over / (STOCK_BACKLOG_MAX / 2)}, NULL);
 }
 
-/* One try; ORDER_CREATED: who is still in the round is tried again. Else that is what has become of all who are. */
+/* One try; ORDER_GO_ON: who is still in the round is tried again. Else that is what has become of all who are. */
 static enum outcome take(struct round *round)
 {
     struct stock_order orders[STOCK_ORDERS_MAX];
@@ -223,7 +223,7 @@ static enum outcome take(struct round *round)
     char accepted_at[40], shop[SHOP_NAME_SIZE];
     struct placing *lead = round->lead;
     enum outcome outcome = draw_ids(lead, ids, round->count, shop);
-    if (outcome != ORDER_CREATED)
+    if (outcome != ORDER_GO_ON)
         return outcome;
     for (size_t i = 0; i < round->count; i++) {
         const struct order_request *request = round->orders[i]->request;
@@ -248,7 +248,7 @@ static enum outcome take(struct round *round)
     if (asked.state == STOCK_TAKEN) {
         hand_out(round, &asked);
         slow_down(asked.backlog);
-        return ORDER_CREATED;
+        return ORDER_GO_ON;
     }
     return_ids(lead, &asked);
     return asked.state == STOCK_CROWDED ? ORDER_OVERLOADED : load(lead);
@@ -259,17 +259,17 @@ void create_in_redis(struct placing *const *orders, size_t count)
     struct round round = {.lead = orders[0], .count = count};
     for (size_t i = 0; i < count; i++) {
         orders[i]->result = (struct order_result){
-            .outcome = ORDER_CREATED, .tries = 1, .available = STOCK_UNSEEN};
+            .outcome = ORDER_GO_ON, .tries = 1, .available = STOCK_UNSEEN};
         round.orders[i] = orders[i];
     }
     db_set_deadline(round.lead->db, round.lead->deadline_us, round.lead->lock_deadline_us);
-    enum outcome outcome = round.lead->redis ? ORDER_CREATED : ORDER_FAILED;
-    if (outcome == ORDER_CREATED)
+    enum outcome outcome = round.lead->redis ? ORDER_GO_ON : ORDER_FAILED;
+    if (outcome == ORDER_GO_ON)
         look_up_keys(&round);
-    for (int i = 0; i < TRIES && round.count > 0 && outcome == ORDER_CREATED; i++)
+    for (int i = 0; i < TRIES && round.count > 0 && outcome == ORDER_GO_ON; i++)
         outcome = take(&round);
     if (round.count > 0)
-        end_all(&round, outcome == ORDER_CREATED ? ORDER_CONFLICT : outcome);
+        end_all(&round, outcome == ORDER_GO_ON ? ORDER_CONFLICT : outcome);
 }
 
 enum outcome place_in_redis(struct placing *p)

@@ -193,7 +193,7 @@ TRAPS = {
     "too strict by one": ("1-guard", 0, {"count >= $2": "count > $2"}),
     "no row is no error": ("1-guard", 1, {"PQntuples(row) == 0": "PQntuples(row) < 0"}),
     "who is turned away keeps the mutex": (
-        "2-mutex", 1, {"    outcome = end_transaction": "    if (outcome != ORDER_CREATED) {\n        db_rollback(p->db);\n"
+        "2-mutex", 1, {"    outcome = end_transaction": "    if (outcome != ORDER_GO_ON) {\n        db_rollback(p->db);\n"
                        "        return outcome;\n    }\n    outcome = end_transaction"}),
     "a version that nobody changes": ("3-version", 0, {"version = version + 1, ": ""}),
     "one try is not enough": ("3-version", 1, {"50, place": "1, place"}),
