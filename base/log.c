@@ -1,6 +1,5 @@
 /* Writes lines of log to standard error, each with a single call so that lines of threads never mix. */
 #include "base/log.h"
-#include "base/clock.h"
 
 #include "base/clock.h"
 

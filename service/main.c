@@ -16,7 +16,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { DRAIN_EXTRA_MS = 5000 }; /* beyond the longest order */
+enum {
+    DRAIN_EXTRA_MS = 5000, /* beyond the longest order */
+    LAST_REPLIES_MS = 1000 /* to send what the workers replied last */
+};
 /* What is open beside connections: to PostgreSQL twice and to each kind of lock server, at most; and all that is not a
  * worker's who places orders. */
 enum { FILES_OF_A_WORKER = 10, OTHER_FILES = 200 };
@@ -102,7 +105,7 @@ static bool start(struct service *service)
     if (service->http)
         return true;
     log_line(LOG_ERROR, "cannot listen on %s: %s", config->listen, error);
-    workers_stop(service);
+    (void)workers_stop(service);
     order_pipeline_stop(&service->orders);
     return false;
 }
@@ -121,14 +124,13 @@ static void drain(struct service *service)
     int holds = atomic_load(&service->holds); /* which are of those that are left */
     if (left > holds)
         log_line(LOG_WARNING, "some clients were too slow to be answered");
-    if (holds > 0) {
-        /* Every order is answered; a wait for a lock that somebody holds elsewhere cannot be cut short. */
+    bool ended = workers_stop(service);
+    order_pipeline_stop(&service->orders);
+    (void)http_drain(service->http, LAST_REPLIES_MS);
+    if (!ended) { /* a wait for a lock that somebody holds elsewhere cannot be cut short */
         log_line(LOG_WARNING, "some locks were still waited for by hand");
-        order_pipeline_stop(&service->orders);
         _exit(0);
     }
-    workers_stop(service);
-    order_pipeline_stop(&service->orders);
     http_stop(service->http);
     order_pipeline_free(&service->orders);
     runs_free(service->runs);

@@ -30,6 +30,7 @@ struct service {
     struct worker *workers;
     int worker_count;
     atomic_bool draining; /* the service shuts down and refuses requests */
+    atomic_bool stopping; /* the workers end, and refuse the calls that still wait */
     atomic_int holds;     /* locks that are held, or waited for, by POST /locks/NAME/hold */
     atomic_int searches;  /* that explorers are busy with */
 };

@@ -5,6 +5,7 @@
 #include "db/schema/migrate.h"
 #include "service/api/router.h"
 #include "service/api/service.h"
+#include "service/http/problem.h"
 #include "service/runs/explorer.h"
 #include "service/write_behind/redis_stock.h"
 
@@ -39,7 +40,10 @@ static void *run(void *arg)
     struct worker *worker = arg;
     struct exchange *x;
     while ((x = next(worker)) != NULL) {
-        x->route->handle(x, worker);
+        if (atomic_load(&worker->service->stopping))
+            reply_problem(x, PROBLEM_OVERLOADED, NULL, "the service is shutting down");
+        else
+            x->route->handle(x, worker);
         http_finish(x);
     }
     return NULL;
@@ -55,14 +59,24 @@ static bool start(struct worker *worker, struct service *service, enum lane lane
     return worker->db && pthread_create(&worker->thread, NULL, run, worker) == 0;
 }
 
-/* Ends the first COUNT threads and frees everything. */
-static void stop(struct service *service, int count)
+static void join(struct service *service, int count, bool of_holds)
 {
+    for (int i = 0; i < count; i++)
+        if ((service->workers[i].lane == LANE_HOLDS) == of_holds)
+            pthread_join(service->workers[i].thread, NULL);
+}
+
+/* Ends the first COUNT threads and frees everything. False: as workers_stop. */
+static bool stop(struct service *service, int count)
+{
+    atomic_store(&service->stopping, true);
     for (int lane = 0; lane < LANE_COUNT; lane++)
         if (service->queues[lane])
             queue_close(service->queues[lane]);
-    for (int i = 0; i < count; i++)
-        pthread_join(service->workers[i].thread, NULL);
+    join(service, count, false);
+    if (atomic_load(&service->holds) > 0)
+        return false;
+    join(service, count, true);
     for (int i = 0; service->workers && i < service->worker_count; i++) {
         db_free(service->workers[i].db);
         redis_stock_free(service->workers[i].stock);
@@ -70,6 +84,7 @@ static void stop(struct service *service, int count)
     for (int lane = 0; lane < LANE_COUNT; lane++)
         queue_free(service->queues[lane]);
     free(service->workers);
+    return true;
 }
 
 bool workers_start(struct service *service)
@@ -88,13 +103,13 @@ bool workers_start(struct service *service)
         }
     }
     if (!ready)
-        stop(service, count);
+        (void)stop(service, count);
     return ready;
 }
 
-void workers_stop(struct service *service)
+bool workers_stop(struct service *service)
 {
-    stop(service, service->worker_count);
+    return stop(service, service->worker_count);
 }
 
 enum db_status worker_database(struct worker *worker, int64_t deadline_us, int64_t lock_deadline_us)

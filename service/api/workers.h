@@ -38,8 +38,10 @@ struct worker {
 
 /* Starts the workers of all lanes from LANE_READS on. False: out of memory or threads, and no thread is left. */
 bool workers_start(struct service *service);
-/* Waits until the queued calls are handled, then ends the threads. */
-void workers_stop(struct service *service);
+/* Ends the threads after the call that each is handling. Calls that still wait are refused, because each may last as long as an
+ * order, and hundreds can wait. False: some threads still wait for a lock by hand, which may take minutes; they are left as they are, and
+ * nothing is freed. */
+bool workers_stop(struct service *service);
 
 /* The worker's database, connected and with its schema in place, and with these deadlines (see db_set_deadline).
  * DB_OK, or why not. */

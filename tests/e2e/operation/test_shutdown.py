@@ -164,6 +164,39 @@ def test_a_lock_that_is_waited_for_by_hand_is_not_a_slow_client(services, databa
     assert holding.result().status == 200 and "by hand" not in other.log, other.log
 
 
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_calls_that_still_wait_after_the_drain_are_refused(services, database, by_hand):
+    """Two threads read, and each read waits for a locked table. The end does not take as long as forty of these waits,
+    and none of the forty goes without an answer, not even while a lock is waited for by hand."""
+    other = services.start(database)
+    service = services.start(database, "--order-timeout-ms", "2000", "--lock-wait-ms", "1000")
+    product = service.product()
+    wires = [service.wire() for _ in range(40)]
+    hand = service.wire()
+    try:
+        if by_hand:
+            body = {"lock": "redis-lock", "hold_ms": 600000, "wait_ms": 60000}
+            holding = Background(lambda: other.post("/locks/door/hold", body))
+            look = {"lock": "redis-lock", "hold_ms": 0, "wait_ms": 50}
+            wait_until(lambda: service.post("/locks/door/hold", look).problem == "lock-busy", "it is held")
+            hand.send(request_bytes("POST", "/locks/door/hold", as_body(body)))
+            assert not hand.reply_within(0.5), "it waits"
+        with holding_row(database, product) as row:
+            row.run("LOCK TABLE product IN ACCESS EXCLUSIVE MODE")
+            for wire in wires:
+                wire.send(request_bytes("GET", f"/products/{product}"))
+            wait_until(lambda: waiting_backends(database) == 2, "both threads read")
+            service.stop()
+        problems = [wire.reply(seconds=SOON_S).problem for wire in wires]
+    finally:
+        for wire in [*wires, hand]:
+            wire.close()
+    assert ("by hand" in service.log) == by_hand, service.log
+    other.stop()
+    assert not by_hand or holding.result().status == 200
+    assert set(problems) == {"lock-busy", "overloaded"}, f"{problems}"
+
+
 def test_a_second_signal_changes_nothing(services, database):
     service = services.start(database, "--workers", "2")
     product = service.product()
