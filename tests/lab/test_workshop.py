@@ -119,3 +119,29 @@ PAGES = [*LESSONS, WORKSHOP / "README.md", ROOT / "docs" / "choosing.md"]
 def test_links_lead_somewhere(page):
     for link in re.findall(r"\]\(((?!https?:)[^)#]+)", page.read_text(encoding="utf-8")):
         assert (page.parent / link).exists(), link
+
+
+DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "exercises").rglob("*.md")])
+# Variables that hold a secret, a token that is written out, and a URL with a password.
+SECRET = r"""\$\{?(?:\w*DATABASE_URL|REDIS_URL|REDLOCK_URLS|PGPASSWORD|REDISCLI_AUTH|ADMIN_TOKEN|TOKEN)\b|Bearer \w|://\w*:[^@\s/]+@"""
+COMMAND = r"\b(?:curl|psql|pgbench|redis-cli|redis-benchmark|etcdctl|wrk|loadtest|lockrun|order-service) .*?"
+
+
+def secret_arguments(text):
+    """The commands in TEXT that get a secret as an argument. What a here-string (<<<) has comes by standard input."""
+    commands = [line.split("<<<")[0] for line in text.replace("\\\n", " ").splitlines()]
+    return [command for command in commands if re.search(COMMAND + f"(?:{SECRET})", command)]
+
+
+def test_a_secret_argument_is_found():
+    for command in ('redis-cli -u "$REDIS_URL" ping', "psql $DATABASE_URL", "psql postgresql://shop:pw@127.0.0.1/shop",
+                    'curl -H "Authorization: Bearer $TOKEN" x', "curl -H 'Authorization: Bearer a1' \\\n x",
+                    "sh -c \\\n 'redis-cli -u ${REDIS_URL} ping'"):  # fmt: skip
+        assert secret_arguments(command), command
+    assert not secret_arguments('curl -H @- x <<<"Authorization: Bearer $TOKEN"\npsql -c "SELECT 1"')
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_document_gives_a_secret_as_an_argument(document):
+    """Every user of the machine can read the arguments of a command while it runs."""
+    assert secret_arguments(document.read_text(encoding="utf-8")) == []
