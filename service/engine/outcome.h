@@ -6,7 +6,7 @@ enum outcome {
     ORDER_GO_ON = -1, /* no outcome: nothing has refused the order so far. Never an order's result */
     ORDER_CREATED,
     ORDER_ACCEPTED, /* the stock is taken, the order is written later: order_result.order says what it will be */
-    ORDER_REPLAYED, /* the Idempotency-Key's order exists already. From here on there is no order_result.order */
+    ORDER_REPLAYED, /* the Idempotency-Key's order exists already. The outcomes below have no order_result.order */
     ORDER_NO_SUCH_PRODUCT,
     ORDER_SOLD_OUT,
     ORDER_WRONG_STOCK_KIND,
