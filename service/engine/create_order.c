@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum {
-    BACK_OFF_FIRST_US = 500,   /* a conflict's pause is random, up to this, doubled by every try … */
-    BACK_OFF_MAX_US = 20000,   /* … up to this */
+    BACK_OFF_FIRST_US = 500,   /* the first conflict: a random pause of up to this … */
+    BACK_OFF_MAX_US = 20000,   /* … which doubles with each try, up to this */
     SETTLE_US = 2000 * 1000,   /* time past the deadline to resolve a lost COMMIT … */
     GIVE_BACK_US = 2000 * 1000 /* … and to give back units that were taken and not sold */
 };
@@ -33,7 +33,7 @@ static enum outcome lock_outcome(struct placing *p, enum lock_status status)
     return ORDER_FAILED;
 }
 
-/* Takes the product's lock; where it is held already, once more. */
+/* Takes the product's lock. With SPAN_AROUND_TWICE an order calls this twice, and holds two grants of a reentrant lock. */
 static enum outcome lock(struct placing *p)
 {
     char key[40];
@@ -48,8 +48,9 @@ static enum outcome lock(struct placing *p)
     return ORDER_GO_ON;
 }
 
-/* Registers the grant's token, which shuts out every older holder. A lock service that has lost its counter, and so
- * grants what is old already, is told how far it was: the order is lost, the next one is not. */
+/* Registers the grant's token on the product's row, so that the row refuses every older holder. If the row has a newer
+ * token already, the order fails. The cause may be a lock service that has lost its counter: raise_fence sets the counter
+ * above the row's token, so the next order succeeds. */
 static enum outcome register_fence(struct placing *p)
 {
     struct fence fence = {p->lock->driver->server->name, p->grants[0].fence};
@@ -167,7 +168,7 @@ static enum outcome place_second(struct placing *p)
 /* Gives back units that were taken, or may have been taken, but not sold. False: this has still to be done. */
 static bool give_back(struct placing *p, struct unsold *unsold)
 {
-    if (unsold->open != OPEN_NONE) /* which end_transaction could not find out: not now */
+    if (unsold->open != OPEN_NONE) /* a commit without a reply: unsold_list.c settles it */
         return false;
     int64_t until_us = monotonic_us() + GIVE_BACK_US;
     bool done = unsold_give_back(unsold, p->db, p->lock, p->instance, until_us) != UNSOLD_OPEN;
@@ -225,7 +226,7 @@ void create_order(struct placing *p)
     enum outcome outcome;
     for (int tries = 1;; tries++) {
         p->result.tries = tries;
-        p->result.order.id = 0; /* that of a try before is not this one's */
+        p->result.order.id = 0; /* a try that failed may have left its id */
         p->taken = (struct stock_taken){.seen = STOCK_UNSEEN, .available = STOCK_UNSEEN};
         outcome = outcome_of_db(p, db_ready(p->db));
         if (outcome == ORDER_GO_ON)

@@ -37,7 +37,7 @@ struct order_result;
 struct strategy {
     const char *name;
     enum guarantee guarantee;
-    unsigned shown_by; /* enum shown_by, or-ed */
+    unsigned shown_by; /* enum shown_by (promise.h), or-ed; nothing for GUARANTEE_SAFE */
     enum lock_span span;
     const struct lock_driver *lock; /* NULL: no lock outside the database transaction */
     enum fencing fencing;
@@ -58,8 +58,8 @@ extern const size_t strategy_count;
 
 /* NULL where there is none of this name. */
 const struct strategy *strategy_find(const char *name);
-/* The lock of the strategy of this name; NULL where it has none, or there is none. Every lock has a strategy of its own
- * name. */
+/* The lock of the strategy NAME; NULL: the strategy has no lock, or there is no such strategy. For each lock there is a
+ * strategy with the same name. */
 const struct lock_driver *strategy_lock(const char *name);
 /* The server that it needs besides the shop's PostgreSQL, for its lock or its stock; NULL for none. */
 const struct lock_server *strategy_server(const struct strategy *strategy);

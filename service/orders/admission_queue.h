@@ -33,8 +33,8 @@ struct queued_order {
     struct queued_order *next;       /* the queue's, then the batch's */
     int64_t product_id;              /* 0: no product; never limited */
     const struct strategy *strategy; /* NULL: the product's current strategy */
-    int64_t deadline_us;             /* monotonic_us; orders of a product are handed out in its order */
-    int64_t since_us;                /* out: when it began to wait, or when the last reset or switch ended */
+    int64_t deadline_us;             /* monotonic_us; then the order is handed out as expired */
+    int64_t since_us; /* out: when it began to wait for other orders: it came, or a reset or switch ended */
 };
 
 /* The work that a worker takes at once: one order, or several that one strategy places together. */
@@ -43,7 +43,7 @@ struct order_batch {
     size_t count;                /* of the orders, at least 1 */
     struct settings settings;    /* of the orders; the strategy is the one that they asked for, if they did */
     bool expired;                /* one order whose deadline passed in the queue: the worker refuses it */
-    bool limited; /* the product has a limit, so the orders waited for each other since since_us */
+    bool limited; /* the product has a limit: the time since since_us counts as a wait for a lock */
     struct product_queue *product; /* for admission_end, with SUBQUEUE; NULL: there is nothing to end */
     enum combining subqueue;
 };
@@ -88,8 +88,8 @@ int admission_busy(struct admission_queue *queue);
 /* Stops handing out the product's orders, and waits for the orders that are being placed. First waits for any other change
  * of the product. False: DEADLINE (monotonic_us) has passed, or memory is out; then the product is not paused. */
 bool product_pause(struct admission_queue *queue, int64_t product_id, int64_t deadline_us);
-/* The same, but without a wait for another change of the product (PAUSE_OF_ANOTHER): so a client that changes one product
- * again and again occupies one thread at most. */
+/* As product_pause, but if another change of the product is in progress, returns PAUSE_OF_ANOTHER at once. So a client that
+ * changes one product again and again occupies one thread at most. */
 enum pausing { PAUSED, PAUSE_TOO_LATE, PAUSE_OF_ANOTHER };
 enum pausing product_pause_first(struct admission_queue *queue, int64_t product_id, int64_t deadline_us);
 /* Ends the pause, so that the waiting orders are handed out. */

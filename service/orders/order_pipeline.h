@@ -17,7 +17,8 @@ struct order_worker;
 struct order_pipeline {
     const struct config *config;
     const char *instance; /* this process's name, recorded with each order */
-    /* May the caller (still) order this product? False: it has replied to the exchange. */
+    /* May the client order this product? In a class the product can go to another learner while an order waits. If the client
+     * may not, the function replies to the exchange and returns false. */
     bool (*may_order)(struct exchange *x, int64_t product_id);
 
     struct admission_queue *queue; /* the admission queue, which also has the settings of the products */

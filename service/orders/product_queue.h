@@ -75,7 +75,8 @@ static inline size_t orders_in_batch(enum combining subqueue)
 {
     return subqueue == COMBINE_NONE ? 1 : ORDER_BATCH_MAX;
 }
-/* The subqueue whose first order is due first, of all subqueues or only of those below their limit; NULL: there is none. */
+/* The subqueue whose first order has the earliest deadline; OF_ALL false: only among the subqueues below their limit. NULL:
+ * there is none. */
 struct subqueue *product_queue_earliest(struct admission_queue *q, struct product_queue *p, bool of_all);
 /* The subqueue of which a worker can take a batch now; NULL: there is none. */
 struct subqueue *product_queue_next(struct admission_queue *q, struct product_queue *p);
