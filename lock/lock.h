@@ -57,13 +57,15 @@ struct lock {
 /* Makes a handle in *RET_LOCK, which the caller closes. Connects at the first acquisition, not here. LOCK_UNAVAILABLE:
  * the lock's server is not configured; LOCK_FAILED: out of memory. Any thread may call. */
 enum lock_status lock_open(const struct lock_driver *driver, struct lock **ret_lock);
-/* Waits for KEY until DEADLINE (monotonic_us(); one that has passed: one try, INT64_MAX: for ever). LOCK_OK: *RET_GRANT
- * holds the key, and a thread renews its lease at every third of it if it is to be renewed. Any other status: nothing is
- * held, but where the server did not answer, its key may stay until its lease ends. */
+/* Waits for KEY until DEADLINE (monotonic_us()). With a deadline that has passed it tries once; INT64_MAX: waits for ever.
+ * LOCK_OK: *RET_GRANT holds the key. If the lock renews leases, a thread renews this one after each third of its
+ * duration. Any other status: the caller holds nothing. If the server did not answer, it may keep the key until the lease
+ * ends. */
 enum lock_status lock_acquire(struct lock *lock, const char *key, int64_t deadline_us,
                               struct lock_grant *ret_grant);
-/* Stops the renewal and releases GRANT, which cannot be used again. LOCK_LOST: it had ended before. Any other status:
- * it could not be released and stays until its lease ends. Takes seconds at most, also while the server is away. */
+/* Stops the renewal and releases GRANT, which cannot be used again. LOCK_LOST: the grant had ended before. Any other
+ * error: the grant could not be released, and stays until its lease ends. Takes seconds at most, also while the server is
+ * away. */
 enum lock_status lock_release(struct lock *lock, struct lock_grant *grant);
 /* Asks the server whether GRANT still holds its key: LOCK_OK, LOCK_LOST, or why there is no answer. */
 enum lock_status lock_still_held(struct lock *lock, const struct lock_grant *grant);

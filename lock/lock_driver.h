@@ -42,21 +42,22 @@ struct lock_server {
 
 /* One lock. Callers use lock_open, lock_acquire, lock_release, lock_still_held and lock_close instead of its functions. */
 struct lock_driver {
-    const char *name;                 /* of the strategy that uses it */
+    const char *name;                 /* also the name of the strategy that uses it */
     const struct lock_server *server; /* what must be reachable; NULL: the process itself */
     struct lock_properties properties;
     /* What is particular to this lock among those that share its functions: a struct of theirs, or NULL. */
     const void *variant;
     /* Makes a handle for DRIVER. Connects when first used, not here. */
     enum lock_status (*open)(const struct lock_driver *driver, struct lock **ret_lock);
-    /* As lock_acquire. Reports STEP_WAIT when it begins to wait, and a lock that polls at every try that found the lock
-     * taken. In a queue, *ret_grant identifies the waiter's place while it waits. A waiter that loses its place takes
+    /* As lock_acquire. Reports STEP_WAIT when it begins to wait; a lock that polls reports it after every try that found
+     * the lock taken. In a queue, *ret_grant identifies the waiter's place while it waits. A waiter that loses its place takes
      * another one: never LOCK_LOST. */
     enum lock_status (*acquire)(struct lock *lock, const char *key, int64_t deadline_us,
                                 struct lock_grant *ret_grant);
-    /* As lock_release, within LOCK_COMMAND_MS. A grant that was released before is LOCK_LOST or LOCK_NOT_OWNER. */
+    /* As lock_release. Takes up to LOCK_COMMAND_MS. A grant that was released before is LOCK_LOST or LOCK_NOT_OWNER. */
     enum lock_status (*release)(struct lock *lock, struct lock_grant *grant);
-    /* As lock_still_held. */
+    /* As lock_still_held. The explorer also asks with another handle than the one that acquired, by the grant's token. A
+     * lock that cannot answer this, because it belongs to a connection, is listed in explore/exec/lock_admin.c. */
     enum lock_status (*still_held)(struct lock *lock, const struct lock_grant *grant);
     /* Lets the lease last lock->lease_ms from now on; NULL where there is no lease. May be called with another handle
      * than the one that acquired, by another thread, with a copy of the grant whose impl is NULL. */

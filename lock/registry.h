@@ -1,4 +1,4 @@
-/* The list of all locks. Each has the name of the strategy that uses it. */
+/* The list of all locks. For each lock there is a strategy with the same name; other strategies may use it too. */
 #ifndef OVERSELL_LOCK_REGISTRY_H
 #define OVERSELL_LOCK_REGISTRY_H
 

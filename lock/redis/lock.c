@@ -2,12 +2,12 @@
  *
  * Taking it is one command: SET KEY TOKEN NX PX LEASE writes the key only if it is absent, and gives it a time to
  * live at once, so that a holder who dies never leaves it behind for ever. TOKEN is new and random for each
- * acquisition: it says whose the lock is. Releasing and prolonging are scripts, which Redis runs as one step: "is it
- * mine?" and "then delete it" must not come apart, or the lock of the next holder is deleted (redis-get-del shows it).
+ * acquisition: it identifies the holder. Release and renewal are scripts, which Redis runs as one step. If the comparison
+ * of the token and the DEL were two steps, the DEL could delete the next holder's lock (redis-get-del shows it).
  *
- * What remains: a holder who sleeps for longer than the lease goes on in the belief that it holds the lock. No lock
- * with a lease can prevent that; a fencing token can (lock/redis/fenced.c). And the one server's memory is the lock: it
- * ends when that server restarts empty, or a replica takes its place that had not heard of it. */
+ * What can go wrong: a holder that sleeps for longer than the lease still believes that it holds the lock. No lock with a
+ * lease can prevent that; a fencing token can (lock/redis/fenced.c). The lock is also lost when its one server restarts
+ * without its data, or when a replica takes over before it has received the key. */
 #include "lock/redis/lock.h"
 #include "base/clock.h"
 #include "lock/registry.h"
@@ -48,7 +48,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     return string_lock_busy(lock, server_key);
 }
 
-/* Deletes SERVER_KEY where its value is TOKEN: *ret_deleted tells. */
+/* Deletes SERVER_KEY if its value is TOKEN. *ret_deleted: it was deleted. */
 static enum lock_status delete_mine(struct lock *lock, int64_t limit_ms, const char *server_key,
                                     const char *token, bool *ret_deleted)
 {
@@ -68,8 +68,8 @@ enum lock_status redis_lock_release(struct lock *lock, struct lock_grant *grant)
     enum lock_status status = delete_mine(lock, LOCK_COMMAND_MS, server_key, grant->token, &deleted);
     if (status == LOCK_OK)
         return deleted ? LOCK_OK : LOCK_LOST;
-    /* Once more, or it stays until its lease ends. The script deletes only what is ours, so twice does no harm; if it
-     * is gone now, nobody knows whether it was ours to the end. */
+    /* The reply was lost: run the script again, or the key may stay until its lease ends. A second run is harmless, since
+     * the script deletes only our own key. If it finds no key of ours, either the first run deleted it or the lease ended. */
     if (status == LOCK_AWAY && redis_lock_give_back(lock, server_key, grant->token))
         return LOCK_OK;
     return string_lock_explain_lost(lock, server_key, status);
