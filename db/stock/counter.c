@@ -122,8 +122,8 @@ enum take_status take_optimistic(struct db *db, const struct stock_want *want, s
 
 /* ---- SELECT … FOR UPDATE, then write --------------------------------------------------------------------- */
 
-/* The read locks the row until the transaction ends. */
-/* No snapshot is kept: the read waits for the row's lock and then returns its newest version. */
+/* The read waits for the row's lock, returns the newest version of the row, and keeps the lock until the transaction ends.
+ * A snapshot would say nothing about such a read, so none is stored. */
 const struct statement ST_READ_FOR_UPDATE = {
     "stock_read_for_update",
     "SELECT count, price, version, stock_kind, clock_timestamp(), '' AS snapshot, stock_epoch FROM product "

@@ -46,7 +46,7 @@ struct stock_taken {
     char price[20];    /* decimal */
     char read_at[40];  /* when it was read, or "" */
     char snapshot
-        [600]; /* what the read could see, or "" where it waited for the newest version, see db/schema/001.sql */
+        [600]; /* what the read could see; "" if it locked the row and so read the newest version: db/schema/001.sql */
     char xid[24]; /* the transaction that wrote the stock: commit_recovery and the audit want it */
 };
 
@@ -71,12 +71,12 @@ struct stock_policy {
     stock_take_fn *take;
     const char *name;     /* in JSON */
     enum stock_kind kind; /* what it takes; of a product of another kind it takes nothing: TAKE_WRONG_KIND */
-    bool locks_all;       /* it keeps the orders of every other product waiting too */
-    bool asks_lock;       /* it asks the lock, after its read, whether it is still held */
-    bool seen_is_stale;   /* the database subtracts from a newer stock than the order has seen */
+    bool locks_all;       /* orders of all other products wait too */
+    bool asks_lock;       /* after its read it asks the lock whether the order still holds it */
+    bool seen_is_stale;   /* the database may subtract from a newer stock than the one that the order read */
 };
 
-/* TAKE's row; with NULL that of the ways of placing an order that take from the counter by themselves. */
+/* The row of TAKE. NULL: the row of a strategy without take_stock, whose place function takes from the counter itself. */
 const struct stock_policy *stock_policy_of(stock_take_fn *take);
 
 /* Locks the product's row and reads it, as take_for_update does before it writes: TAKE_OK whatever is left. */

@@ -4,14 +4,15 @@
  * Schedule: a sequence of transitions, written `A>read B>end A>end` (core/schedule_notation.h). A transition lets one order
  * run to its next step, or is a fault: a lease ends, an order crashes, a wait times out (core/transition.h).
  * Holding orders: each order is an actor with its own thread in the service's engine. The engine reports every step to an
- * observer, which blocks the thread until the controller releases it (exec/actor_thread.c). A lock that is taken makes one
- * try and holds the actor (exec/controlled_lock.c), so that nothing depends on time.
- * End of a transition: the controller waits until every actor is held, has ended, or is blocked in PostgreSQL, which
- * pg_blocking_pids tells (exec/execute_transition.c). Then the next enabled transitions are known (exec/execution.c).
+ * observer, which blocks the thread until the controller releases it (exec/actor_thread.c). An
+ * actor tries once to take a lock. If the lock is taken, the controller holds the actor until another try makes sense
+ * (exec/controlled_lock.c). So nothing depends on time.
+ * End of a transition: the controller waits until every actor is held, has ended, or is blocked in PostgreSQL. It asks
+ * pg_blocking_pids who is blocked (exec/execute_transition.c). Then the next enabled transitions are known (exec/execution.c).
  * Search: depth first over all schedules, each replayed from a fresh state; or with growing preemption bounds; or random
  * samples, uniform or by PCT (core/depth_first_search.h and core/pct_scheduler.h name the papers).
  * Invariants: checked after every transition and at the end of a schedule (exec/invariants.c).
- * Counterexample: a schedule that breaks one. The simplest is kept (spec/totals.c), replayed ten times (run/campaign.c),
+ * Counterexample: a schedule that breaks an invariant. The simplest is kept (spec/totals.c), replayed ten times (run/campaign.c),
  * narrated (explain/narration.c) and explained by the conflict between two orders (explain/explanation.c).
  *
  * Folders, each of which uses only those before it: core/ (search and notation, pure), exec/ (one execution on real servers),
