@@ -315,6 +315,29 @@ static enum MHD_Result refuse(struct exchange *x, int status, const char *detail
     return send_reply(x);
 }
 
+/* MHD_NO, which ends the search, at a header that RFC 9112 forbids (5.1 and 5.2): a space in its name or before the colon, or a
+ * value that goes on in the next line. Somebody before us may have read "Content-Length : 5" as a length. The library hides
+ * where the lines end, but leaves a header in its place, and copies only a value that it joins from several lines. */
+static enum MHD_Result check_header(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    (void)kind;
+    bool *is_whole = arg;
+    size_t length = strcspn(name, " \t");
+    *is_whole = length > 0 && !name[length];
+    if (*is_whole && value) {
+        const char *place = name + length + 1;
+        *is_whole = place + strspn(place, " \t") == value;
+    }
+    return *is_whole ? MHD_YES : MHD_NO;
+}
+
+static bool has_whole_headers(const struct exchange *x)
+{
+    bool is_whole = true;
+    MHD_get_connection_values(x->transport, MHD_HEADER_KIND, check_header, &is_whole);
+    return is_whole;
+}
+
 /* The headers are in: what can be refused now is not worth reading a body for. */
 static enum MHD_Result begin(struct exchange *x, const char *method)
 {
@@ -323,6 +346,8 @@ static enum MHD_Result begin(struct exchange *x, const char *method)
     identify(x);
     if (!x->path)
         return MHD_NO;
+    if (!has_whole_headers(x))
+        return refuse(x, 400, "a header must have no space before its colon, and be on one line");
     /* Two lengths, or a length beside chunks, are how requests are smuggled past a proxy. */
     int lengths = http_header_count(x, "Content-Length");
     int encodings = http_header_count(x, "Transfer-Encoding");

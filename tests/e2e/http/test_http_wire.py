@@ -104,6 +104,42 @@ def test_a_bad_length_gets_one_answer_and_the_end(shop, length, more, method, ve
     assert ("65536 bytes" if too_large else "Content-Length must be") in reply.json["detail"], str(reply)
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        b"Content-Length : 39",
+        b"Content-Length\t: 39",
+        b"Transfer-Encoding : chunked",
+        b"X-Any : 1",
+        b"X Any: 1",
+        b" Content-Length: 39\r\nX-Any: 1",
+        b"X-Any: 1\r\n Content-Length: 39",
+        b"X-Any: 1\r\n\tTransfer-Encoding: chunked",
+        b"X-Any:\r\n folded",
+        b"X-Any: one\r\n two\r\n three\r\nX-Other: 1",
+        b"Content-Length: 3\r\n 9",
+    ],
+)
+@pytest.mark.parametrize("method, target", [(b"POST", b"/orders"), (b"GET", b"/orders")])
+@pytest.mark.parametrize("before", [0, 7])
+def test_a_header_that_others_may_read_in_another_way(shop, lines, method, target, before):
+    """White space before the colon, and values that go on in the next line (RFC 9112, 5.1 and 5.2): somebody before us may
+    have found a length there, and then what we take for a request was a body. BEFORE moves it within the library's memory."""
+    smuggled = request_bytes("GET", "/healthz")
+    with shop.wire() as wire:
+        wire.send(method + b" " + target + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"x" * before + b"\r\n" + lines + b"\r\n\r\n" + smuggled)
+        reply = wire.reply()
+        DOCUMENT.check(method.decode(), target.decode(), reply)
+        assert wire.ends() == b"", "more than one answer"
+    assert reply.problem == "bad-request" and "on one line" in reply.json["detail"], str(reply)
+
+
+def test_white_space_around_a_value_is_right(shop):
+    for value in (b"x", b" x", b"  \t x", b"x  \t", b"", b"   "):
+        reply, closed = answer(shop, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Any:" + value + b"\r\nX-Next: 1\r\n\r\n")
+        assert (reply.status, closed) == (200, False), f"{value}: {reply}"
+
+
 @pytest.mark.parametrize("hosts, says", [(0, "needs a Host"), (2, "more than once"), (3, "more than once")])
 def test_a_request_has_one_host(shop, hosts, says):
     """No more, since a proxy may have checked the other one, and no less, except in HTTP/1.0."""
