@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The bearer token that the call brings, or "". */
+/* The bearer token that the call brings, or "" where it brings none, or something that is no bearer token. */
 static const char *token_of(const struct exchange *x)
 {
     const char *header = http_header(x, "Authorization");
@@ -19,7 +19,7 @@ static const char *token_of(const struct exchange *x)
 
 /* Every use of a wrong token is a failed login, also where the call needs none: GET /classroom tells whether a token is the
  * teacher's. The line does not contain the token. */
-static void log_wrong_token(struct exchange *x)
+void access_log_wrong_token(struct exchange *x)
 {
     char address[64];
     http_client_address(x, address, sizeof address);
@@ -42,8 +42,9 @@ bool access_allows(struct exchange *x, struct service *service, enum access acce
     case BUYER: allowed |= !classroom || x->owns != 0; break;
     case LEARNER: allowed |= has_code; break;
     }
-    if (token[0] && (!allowed || (!x->is_teacher && !x->owns && !has_code)))
-        log_wrong_token(x);
+    bool brings_any = http_header(x, "Authorization") != NULL;
+    if (brings_any && (!allowed || (!x->is_teacher && !x->owns && !has_code)))
+        access_log_wrong_token(x);
     if (!allowed && sandbox_was_evicted(service->sandboxes, token))
         reply_problem(
             x, PROBLEM_UNAUTHORIZED, NULL,

@@ -124,8 +124,10 @@ void sandboxes_create(struct exchange *x, struct worker *worker)
         return;
     }
     if (place < 0) {
-        reply_problem(x, PROBLEM_OVERLOADED, NULL, "all %d sandboxes are in use; ask the teacher to end one",
-                      SANDBOXES_MAX);
+        reply_problem(x, PROBLEM_OVERLOADED, NULL,
+                      "all %d sandboxes%s are in use; ask the teacher to end one",
+                      SANDBOXES_MAX - (caller.is_teacher ? 0 : SANDBOXES_RESERVED),
+                      caller.is_teacher ? "" : " for learners");
         return;
     }
     if (!settle(x, worker, place, &id)) {
@@ -175,7 +177,9 @@ void sandboxes_delete(struct exchange *x, struct worker *worker)
         return;
     }
     runs_end_product(service->runs, id, false); /* whoever gets the place waits for its end */
-    log_line(LOG_INFO, "the teacher ended the sandbox with product %lld", (long long)id);
+    char address[SANDBOX_ADDRESS_SIZE];
+    http_client_address(x, address, sizeof address);
+    log_line(LOG_INFO, "the teacher at %s ended the sandbox with product %lld", address, (long long)id);
     http_reply_json(x, 200, json_pack("{s:I}", "product_id", (json_int_t)id));
 }
 
@@ -188,6 +192,8 @@ void classroom_get(struct exchange *x, struct worker *worker)
     const char *named = http_header(x, "X-Sandbox");
     int64_t owns = named ? sandbox_owned(service->sandboxes, named) : 0;
     bool evicted = named && sandbox_was_evicted(service->sandboxes, named);
+    if (named && named[0] && !owns)
+        access_log_wrong_token(x);
     json_t *addresses = classroom && x->is_teacher
                             ? addresses_for_others(&service->config, atomic_load(&service->port))
                             : json_array();

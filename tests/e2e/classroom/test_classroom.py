@@ -156,7 +156,7 @@ def test_there_is_a_bound_to_sandboxes(services, database):
     assert len(products) == 100
     assert len({product % 256 for product in products}) == 100, "no two share a beginning of a sale"
     refused = service.post("/sandboxes", {})
-    assert refused.problem == "overloaded" and "ask the teacher to end one" in refused.json["detail"], str(refused)
+    assert refused.problem == "overloaded" and "all 100 sandboxes are in use" in refused.json["detail"], str(refused)
     assert service.get("/classroom").json["learners"] == 100
     assert service.order(1).status == 201, "without a class nobody needs a token"
 
@@ -202,7 +202,7 @@ def test_the_teacher_sees_who_is_there_and_evicts(classroom):
     told = {token: classroom.call("GET", "/classroom", None, {"X-Sandbox": token}).json for token in (one.token, other.token, "wrong")}
     assert [(told[t]["owns"], told[t]["evicted"]) for t in told] == [(None, True), (other.product, False), (None, False)]
     assert classroom.call("DELETE", f"/sandboxes/{one.product}").problem == "not-found"
-    assert f"ended the sandbox with product {one.product}" in classroom.log
+    assert f"the teacher at 127.0.0.1 ended the sandbox with product {one.product}" in classroom.log
     assert one.token not in classroom.log and other.token not in classroom.log
 
 
@@ -352,8 +352,21 @@ def test_every_wrong_token_is_logged_and_none_is_shown(services, database):
         path = re.sub(r"\d+", ":", target)
         line = f"a call from 127.0.0.1 brought a token that is not valid for {method} {path}"
         wait_until(lambda line=line, count=count: wrong_tokens(service) == count and line in service.log, line)
+    elsewhere = (
+        ("GET", "/sandboxes", {"Authorization": "Basic Z3Vlc3NlZA=="}),
+        ("GET", "/orders", {"Authorization": "Basic Z3Vlc3NlZA=="}),
+        ("GET", "/sandboxes", {"Authorization": "guessed-and-bare"}),
+        ("GET", "/sandboxes", {"Authorization": service.token}),
+        ("GET", "/classroom", {"Authorization": None, "X-Sandbox": "guessed-sandbox"}),
+        ("GET", "/classroom", {"Authorization": None, "X-Sandbox": learner.token[:-1]}),
+    )
+    for count, (method, target, headers) in enumerate(elsewhere, len(wrong) + 1):
+        assert service.call(method, target, None, headers).status in (200, 401)
+        wait_until(lambda count=count: wrong_tokens(service) == count, f"{method} {target} {headers}")
+    assert service.call("GET", "/classroom", None, {"X-Sandbox": learner.token}).json["owns"] == learner.product
+    assert wrong_tokens(service) == len(wrong) + len(elsewhere)
     new = service.log.removeprefix(printed)
-    for secret in (service.token, code, learner.token, evicted.token, "guessed", "abcd-2345"):
+    for secret in ("Z3Vlc3NlZA", learner.token[:-1], service.token, code, learner.token, evicted.token, "guessed", "abcd-2345"):
         assert secret not in new, "the log shows a secret"
 
 
