@@ -220,8 +220,13 @@ void create_order(struct placing *p)
     p->result = (struct order_result){.available = STOCK_UNSEEN};
     p->held = 0;
     db_set_deadline(p->db, p->deadline_us, p->lock_deadline_us);
-    if (p->lock)
+    if (p->lock) {
         p->lock->observer = p->observer;
+    } else if (s->span != SPAN_NONE || s->fencing != FENCE_NONE) {
+        snprintf(p->result.error, sizeof p->result.error, "the strategy %s has no lock here", s->name);
+        p->result.outcome = ORDER_FAILED;
+        return;
+    }
 
     enum outcome outcome;
     for (int tries = 1;; tries++) {
