@@ -5,10 +5,22 @@
 
 #include "lock/lock_driver.h"
 
+/* How the explorer ends a grant of this lock from outside its holder. */
+enum lock_end {
+    LOCK_ENDS_BY_RENEWAL, /* by a renewal for less than no time; by a release where the driver has no renew */
+    LOCK_ENDS_BY_RELEASE, /* by a release with another handle, where a renewal cannot shorten a lease */
+    LOCK_ENDS_WITH_SESSION, /* by terminating the PostgreSQL session whose pid the grant's token begins with, up to "/" */
+};
+
 struct lock_lab {
+    /* Where expire is NULL: */
+    enum lock_end end;
+    /* The lock whose handles act on a grant from outside, if this lock's handles know only grants of their own; NULL: this
+     * lock itself. */
+    const struct lock_driver *outsider;
     /* Ends GRANT's lease, or a waiter's place in the queue, now, as time would. With another handle than the one that
-     * acquired; also before its holder learns of the grant. LOCK_LOST: there is no such lease, or not any more. NULL: a
-     * renewal can shorten the lease, or a release has the same effect. */
+     * acquired; also before its holder learns of the grant. LOCK_LOST: there is no such lease, or not any more. NULL:
+     * `end` says how else. */
     enum lock_status (*expire)(struct lock *lock, const struct lock_grant *grant);
     /* Would the waiter whose place in the queue is PLACE get the lock if it tried now? With the waiter's handle while its
      * thread sleeps in lock_sleep, from any thread. NULL: waiters of this lock are woken by what they watch. */

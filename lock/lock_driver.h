@@ -57,7 +57,7 @@ struct lock_driver {
     /* As lock_release. Takes up to LOCK_COMMAND_MS. A grant that was released before is LOCK_LOST or LOCK_NOT_OWNER. */
     enum lock_status (*release)(struct lock *lock, struct lock_grant *grant);
     /* As lock_still_held. The explorer also asks with another handle than the one that acquired, by the grant's token. A
-     * lock that cannot answer this, because it belongs to a connection, is listed in explore/exec/lock_admin.c. */
+     * lock that cannot answer this, because it belongs to a connection, has LOCK_ENDS_WITH_SESSION in its lab. */
     enum lock_status (*still_held)(struct lock *lock, const struct lock_grant *grant);
     /* Lets the lease last lock->lease_ms from now on; NULL where there is no lease. May be called with another handle
      * than the one that acquired, by another thread, with a copy of the grant whose impl is NULL. */
@@ -67,7 +67,7 @@ struct lock_driver {
     /* Frees the handle; a grant that it still has ends by itself. LOCK may be NULL. */
     void (*close)(struct lock *lock);
     const struct lock_lab
-        *lab; /* what the explorer needs beside these functions: lock/lab.h; NULL: nothing */
+        *lab; /* what the explorer needs beside these functions: lock/lab.h; NULL: all zero */
 };
 
 /* ---- functions for implementations ------------------------------------------------------------------------ */

@@ -13,6 +13,7 @@
  * say, and a newcomer who finds it so goes before the line. */
 #include "base/clock.h"
 #include "lock/etcd/client/client.h"
+#include "lock/lab.h"
 #include "lock/registry.h"
 
 #include <inttypes.h>
@@ -264,4 +265,5 @@ const struct lock_driver etcd_cas = {
     .still_held = still_held,
     .renew = renew,
     .close = etcd_close_lock,
+    .lab = &(const struct lock_lab){.end = LOCK_ENDS_BY_RELEASE},
 };

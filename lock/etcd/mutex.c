@@ -14,6 +14,7 @@
  * compaction a lock that is taken often grows slower, here about twice as slow after 8,000 times. */
 #include "base/clock.h"
 #include "lock/etcd/client/client.h"
+#include "lock/lab.h"
 #include "lock/registry.h"
 
 #include <inttypes.h>
@@ -194,4 +195,5 @@ const struct lock_driver etcd_mutex = {
     .still_held = still_held,
     .renew = renew,
     .close = etcd_close_lock,
+    .lab = &(const struct lock_lab){.end = LOCK_ENDS_BY_RELEASE},
 };

@@ -17,6 +17,7 @@
  * Waiters queue, and each release wakes one of them. Yet the queue is not quite fair: PostgreSQL frees the row before
  * the waiter that it wakes has taken it, and who asks in between is first. */
 #include "base/clock.h"
+#include "lock/lab.h"
 #include "lock/postgres/session.h"
 #include "lock/registry.h"
 
@@ -196,4 +197,5 @@ const struct lock_driver lock_row = {
     .release = release,
     .still_held = still_held,
     .close = pg_close,
+    .lab = &(const struct lock_lab){.end = LOCK_ENDS_WITH_SESSION},
 };

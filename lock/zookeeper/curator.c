@@ -12,6 +12,7 @@
  * The count is also what may go wrong: a second acquire asks nobody, and so is granted although the session, and the
  * lock with it, may just have been lost; as the first, it holds while the session lives. In Curator the owner is a
  * thread; here it is the handle. */
+#include "lock/lab.h"
 #include "lock/registry.h"
 #include "lock/zookeeper/client/session.h"
 
@@ -72,4 +73,5 @@ const struct lock_driver curator = {
     .release = release,
     .still_held = zookeeper_still_held,
     .close = zookeeper_free,
+    .lab = &(const struct lock_lab){.end = LOCK_ENDS_BY_RELEASE, .outsider = &zookeeper_queue},
 };

@@ -16,6 +16,7 @@
  * does not know it yet. So the grant carries the transaction number that made the node, which only grows (the sequence
  * starts again when an empty parent is removed): a fencing token, which the strategy zookeeper-fenced has the shop check. */
 #include "base/clock.h"
+#include "lock/lab.h"
 #include "lock/registry.h"
 #include "lock/zookeeper/client/session.h"
 
@@ -84,7 +85,10 @@ static enum lock_status open_queue(const struct lock_driver *driver, struct lock
     .perils = PERIL_PAUSE | PERIL_DISCONNECT
 #define QUEUE_FUNCTIONS                                                                                      \
     .server = &zookeeper_server, .open = open_queue, .acquire = acquire, .release = zookeeper_release,       \
-    .still_held = zookeeper_still_held, .close = zookeeper_free
+    .still_held = zookeeper_still_held, .close = zookeeper_free, .lab = &(const struct lock_lab)             \
+    {                                                                                                        \
+        .end = LOCK_ENDS_BY_RELEASE                                                                          \
+    }
 
 const struct lock_driver zookeeper_naive = {
     .name = "zookeeper-naive",

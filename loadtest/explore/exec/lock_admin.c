@@ -23,9 +23,12 @@ static enum grant_end grant_end_of(const struct lock_driver *driver)
         return NEVER;
     if (driver->lab && driver->lab->expire)
         return EXPIRE;
-    if (driver == &lock_row)
-        return TERMINATE;
-    return driver->properties.fenced || driver == &etcd_cas ? RELEASE : SHORTEN;
+    switch (driver->lab ? driver->lab->end : LOCK_ENDS_BY_RENEWAL) {
+    case LOCK_ENDS_BY_RENEWAL: return driver->renew ? SHORTEN : RELEASE;
+    case LOCK_ENDS_BY_RELEASE: return RELEASE;
+    case LOCK_ENDS_WITH_SESSION: return TERMINATE;
+    }
+    return NEVER;
 }
 
 bool lock_admin_can_expire(const struct lock_driver *driver)
@@ -39,8 +42,8 @@ enum lock_status lock_admin_open(const struct lock_driver *driver, struct lock *
     *ret_admin = NULL;
     if (grant_end_of(driver) == NEVER || grant_end_of(driver) == TERMINATE)
         return LOCK_OK;
-    /* Curator's handle releases only what it was granted itself; the node is the plain recipe's. */
-    enum lock_status status = lock_open(driver == &curator ? &zookeeper_queue : driver, ret_admin);
+    const struct lock_driver *outsider = driver->lab ? driver->lab->outsider : NULL;
+    enum lock_status status = lock_open(outsider ? outsider : driver, ret_admin);
     if (status == LOCK_OK)
         (*ret_admin)->lease_ms = -1;
     return status;
