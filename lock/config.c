@@ -8,7 +8,7 @@
 
 enum { PREFIX_MAX = 32 }; /* with the longest name it still fits into every lock's keys */
 
-struct lock_config lock_config = {"", "", "", "", "", "oversell", false};
+struct lock_config lock_config = {"", "", "", "", "", "oversell", false, 0};
 
 void lock_configure(const struct lock_config *config)
 {

@@ -73,8 +73,9 @@ int64_t lock_command_ms(int64_t deadline_us)
     if (deadline_us < 0)
         deadline_us = 0; /* long past, like any other */
     int64_t left_ms = (deadline_us - monotonic_us() + 999) / 1000;
-    if (left_ms < LOCK_TRY_MS)
-        return LOCK_TRY_MS;
+    int64_t try_ms = lock_config.try_ms ? lock_config.try_ms : LOCK_TRY_MS;
+    if (left_ms < try_ms)
+        return try_ms;
     return left_ms < LOCK_COMMAND_MS ? left_ms : LOCK_COMMAND_MS;
 }
 

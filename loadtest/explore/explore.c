@@ -32,6 +32,7 @@
 #include "loadtest/report/output.h"
 #include "loadtest/report/result.h"
 #include "loadtest/testbed/testbed.h"
+#include "lock/lock_driver.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -83,6 +84,7 @@ static struct lock_config addresses_of_environment(void)
         .zookeeper_connect = from_environment("ZOOKEEPER_CONNECT"),
         .etcd_endpoints = from_environment("ETCD_ENDPOINTS"),
         .prefix = "oversell-explore",
+        .try_ms = LOCK_COMMAND_MS,
     };
 }
 
@@ -91,6 +93,7 @@ static bool learn_addresses(const struct testbed *testbed, const struct explore_
 {
     bool environment = strcmp(settings->servers, "environment") == 0;
     *ret_addresses = environment ? addresses_of_environment() : testbed->addresses;
+    ret_addresses->try_ms = LOCK_COMMAND_MS;
     if (!*ret_addresses->database_url)
         complain("there is no database");
     return *ret_addresses->database_url;
