@@ -465,15 +465,22 @@ static void test_a_team_ends_when_one_fails(void **state)
 
 /* ---- locks, of which the process's own need no server ------------------------------------------------------ */
 
+/* A busy machine may leave the threads no turn in so short a time: then the next run has one. */
+static double cycles_per_s(const struct lock_driver *driver, enum lock_rivalry rivalry)
+{
+    double per_s = 0;
+    char reason[REASON_SIZE] = "";
+    for (int64_t until_us = monotonic_us() + PATIENCE_US; per_s <= 0 && monotonic_us() < until_us;)
+        if (!lock_cycles(driver, rivalry, 3, 50, NULL, &per_s, reason))
+            fail_msg("%s", reason);
+    return per_s;
+}
+
 static void test_cycles(void **state)
 {
     (void)state;
-    double per_s = 0;
-    char reason[REASON_SIZE] = "";
-    assert_true(lock_cycles(&process_mutex, ONE_KEY, 3, 50, NULL, &per_s, reason));
-    assert_true(per_s > 0);
-    assert_true(lock_cycles(&process_mutex_per_product, A_KEY_EACH, 3, 50, NULL, &per_s, reason));
-    assert_true(per_s > 0);
+    assert_true(cycles_per_s(&process_mutex, ONE_KEY) > 0);
+    assert_true(cycles_per_s(&process_mutex_per_product, A_KEY_EACH) > 0);
 }
 
 static void test_a_lock_without_a_server_says_so(void **state)
