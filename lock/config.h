@@ -16,8 +16,8 @@ struct lock_config {
     /* In a class each product belongs to a different learner: a mutex for the whole shop is then one mutex for each product,
      * so that no learner waits for another. */
     bool separate_shops;
-    /* How long a request may take although the deadline has passed, in milliseconds; 0: LOCK_TRY_MS. The explorer's locks try
-     * once, and there a slow answer must not look like a server that is away. */
+    /* How long a request may take at least, in milliseconds, even if the deadline has passed; 0: each lock's own limit. The
+     * explorer's locks try once, and there a slow answer must not look like a server that is away. */
     int try_ms;
 };
 

@@ -68,14 +68,18 @@ void lock_close(struct lock *lock)
 
 /* ---- functions for implementations --------------------------------------------------------------------- */
 
+int64_t lock_try_ms(int64_t usual_ms)
+{
+    return lock_config.try_ms > usual_ms ? lock_config.try_ms : usual_ms;
+}
+
 int64_t lock_command_ms(int64_t deadline_us)
 {
     if (deadline_us < 0)
         deadline_us = 0; /* long past, like any other */
     int64_t left_ms = (deadline_us - monotonic_us() + 999) / 1000;
-    int64_t try_ms = lock_config.try_ms ? lock_config.try_ms : LOCK_TRY_MS;
-    if (left_ms < try_ms)
-        return try_ms;
+    if (left_ms < lock_try_ms(LOCK_TRY_MS))
+        return lock_try_ms(LOCK_TRY_MS);
     return left_ms < LOCK_COMMAND_MS ? left_ms : LOCK_COMMAND_MS;
 }
 

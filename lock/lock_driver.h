@@ -77,6 +77,8 @@ enum {
     LOCK_COMMAND_MS = 2000, /* … and never longer than this: then its server is away */
 };
 
+/* How long one request may take, in milliseconds, that usually may take USUAL: longer where lock_config.try_ms says so. */
+int64_t lock_try_ms(int64_t usual_ms);
 /* How long one request may take, in milliseconds, when the caller's deadline is DEADLINE. */
 int64_t lock_command_ms(int64_t deadline_us);
 

@@ -81,8 +81,8 @@ enum lock_status redisson_still_held(struct lock *lock, const struct lock_grant 
     char name[REDISSON_NAME_SIZE];
     AUTO_REPLY reply = NULL;
     redisson_name(name, grant->key);
-    enum lock_status status = redis_command(r->redis, lock, redisson_limit(r, LOCK_TRY_MS), &reply,
-                                            "HEXISTS %s %s", name, grant->token);
+    enum lock_status status = redis_command(r->redis, lock, redisson_limit(r, lock_try_ms(LOCK_TRY_MS)),
+                                            &reply, "HEXISTS %s %s", name, grant->token);
     if (status == LOCK_OK && redis_integer(reply) != 1)
         return lock_fail(lock, LOCK_LOST, "the lease has ended");
     return status;
@@ -100,8 +100,8 @@ enum lock_status redisson_renew(struct lock *lock, const struct lock_grant *gran
     redisson_name(name, grant->key);
     snprintf(lease, sizeof lease, "%lld", (long long)lock->lease_ms);
     const char *words[] = {name, grant->token, lease};
-    enum lock_status status = redis_eval(r->redis, lock, redisson_limit(r, LOCK_TRY_MS), &reply, &script, 1,
-                                         words, 3);
+    enum lock_status status = redis_eval(r->redis, lock, redisson_limit(r, lock_try_ms(LOCK_TRY_MS)), &reply,
+                                         &script, 1, words, 3);
     if (status == LOCK_OK && redis_integer(reply) != 1)
         return lock_fail(lock, LOCK_LOST, "the lease has ended");
     return status;

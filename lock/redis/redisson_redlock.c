@@ -202,7 +202,7 @@ static enum lock_status open_lock(const struct lock_driver *driver, struct lock 
             close_lock(&r->base);
             return LOCK_FAILED;
         }
-        ((struct redisson_handle *)r->parts[r->count++])->limit_ms = REQUEST_MS;
+        ((struct redisson_handle *)r->parts[r->count++])->limit_ms = lock_try_ms(REQUEST_MS);
     }
     if (r->count == 0) {
         close_lock(&r->base);

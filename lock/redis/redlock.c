@@ -81,7 +81,9 @@ static int64_t drift_ms(int64_t ttl_ms)
 static int64_t node_limit_ms(int64_t ttl_ms)
 {
     int64_t limit_ms = ttl_ms / 200;
-    return limit_ms < NODE_LEAST_MS ? NODE_LEAST_MS : limit_ms > NODE_MOST_MS ? NODE_MOST_MS : limit_ms;
+    return lock_try_ms(limit_ms < NODE_LEAST_MS  ? NODE_LEAST_MS
+                       : limit_ms > NODE_MOST_MS ? NODE_MOST_MS
+                                                 : limit_ms);
 }
 
 /* One round. LOCK_OK with the end of the lock's validity, or why not. */
@@ -142,7 +144,7 @@ static enum lock_status still_held(struct lock *lock, const struct lock_grant *g
     struct question q = question_of(lock, grant->key, grant->token);
     const char *const words[] = {"GET", q.key};
     struct redlock_yes our_token = {REDIS_REPLY_STRING, q.token};
-    struct redlock_votes votes = redlock_ask(r->nodes, lock, LOCK_TRY_MS, our_token, words, 2);
+    struct redlock_votes votes = redlock_ask(r->nodes, lock, lock_try_ms(LOCK_TRY_MS), our_token, words, 2);
     return verdict(r, &votes);
 }
 
@@ -154,7 +156,7 @@ static enum lock_status renew(struct lock *lock, const struct lock_grant *grant)
     struct question q = question_of(lock, grant->key, grant->token);
     int64_t began_us = monotonic_us();
     const char *const words[] = {"EVAL", extend_script, "1", q.key, q.token, q.ttl};
-    struct redlock_votes votes = redlock_ask(r->nodes, lock, LOCK_TRY_MS, DONE, words, 6);
+    struct redlock_votes votes = redlock_ask(r->nodes, lock, lock_try_ms(LOCK_TRY_MS), DONE, words, 6);
     enum lock_status status = verdict(r, &votes);
     if (status == LOCK_OK && monotonic_us() - began_us > (lock->lease_ms - drift_ms(lock->lease_ms)) * 1000)
         return lock_fail(lock, LOCK_LOST, "the extension took longer than it extends");

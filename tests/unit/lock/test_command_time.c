@@ -11,8 +11,10 @@ static void test_a_single_try_has_the_configured_time(void **state)
     assert_int_equal(lock_command_ms(0), LOCK_TRY_MS);
     assert_int_equal(lock_command_ms(INT64_MIN), LOCK_TRY_MS);
     assert_int_equal(lock_command_ms(INT64_MAX), LOCK_COMMAND_MS);
+    assert_int_equal(lock_try_ms(100), 100);
     config.try_ms = LOCK_COMMAND_MS;
     lock_configure(&config);
+    assert_int_equal(lock_try_ms(100), LOCK_COMMAND_MS);
     assert_int_equal(lock_command_ms(0), LOCK_COMMAND_MS);
     assert_int_equal(lock_command_ms(INT64_MAX), LOCK_COMMAND_MS);
 }
