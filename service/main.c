@@ -60,6 +60,15 @@ static bool write_port(const char *path, unsigned port)
     return fclose(file) == 0 && written;
 }
 
+/* Orders of one address that may wait: half of what one product may have, so that neither a product's queue nor the whole
+ * admission queue is one client's. 0, any number, in a class: a learner orders one product, and the queue has room for
+ * the orders of all of them, also where the class shares an address. */
+static unsigned orders_per_address(const struct config *config)
+{
+    int64_t of_product = config->product_queue < config->queue ? config->product_queue : config->queue;
+    return config->classroom ? 0 : (unsigned)(of_product + 1) / 2;
+}
+
 static bool start(struct service *service)
 {
     const struct config *config = &service->config;
@@ -93,7 +102,8 @@ static bool start(struct service *service)
         .connections_per_address = (unsigned)(per_address || is_proxied ? per_address
                                                                         : (config->connections + 3) / 4),
         .connections_of_loopback = (unsigned)per_address,
-        .calls_per_address = CALLS_OF_ADDRESS,
+        .calls_per_address =
+            {[HTTP_CALL_ORDER] = orders_per_address(config), [HTTP_CALL_OTHER] = CALLS_OF_ADDRESS},
         .request_timeout_ms = config->request_timeout_ms,
         .first_byte_ms = config->first_byte_ms,
         .idle_timeout_ms = config->idle_timeout_ms,

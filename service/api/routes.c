@@ -115,11 +115,12 @@ bool service_dispatch(struct exchange *x)
         return true;
     }
     unsigned earlier = 0;
-    if (lane != LANE_ORDERS && !http_count_call(x, &earlier)) { /* orders have a limit for each product */
+    enum http_call kind = lane == LANE_ORDERS ? HTTP_CALL_ORDER : HTTP_CALL_OTHER;
+    if (!http_count_call(x, kind, &earlier)) {
         reply_problem(
             x, PROBLEM_OVERLOADED, NULL,
-            "%d calls of your address are waiting already; wait for an answer before you send the next",
-            CALLS_OF_ADDRESS);
+            "%u %s of your address are waiting already; wait for an answer before you send the next", earlier,
+            kind == HTTP_CALL_ORDER ? "orders" : "calls");
         return true;
     }
     http_hand_over(x);

@@ -75,6 +75,8 @@ void runs_create(struct exchange *x, struct worker *worker)
         return;
     order.longest_ms = x->is_teacher ? TEACHERS_RUN_MS : service->config.learner_run_ms;
     order.own_settings = product_has_own(service->orders.queue, order.product_id);
+    if (http_address_has_limit(x))
+        http_client_address(x, order.address, sizeof order.address);
     if (order.quantity > order.stock) {
         reply_problem(x, PROBLEM_INVALID_ORDER, json_pack("{s:s}", "member", "quantity"),
                       "quantity must not be more than stock, or nothing can be sold");

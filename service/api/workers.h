@@ -23,7 +23,7 @@ enum lane {
 
 enum { READ_WORKERS = 2, CHANGE_WORKERS = 4, HOLD_WORKERS = 32, STEP_WORKERS = 4, SIDE_QUEUE = 256 };
 
-/* Calls of one client address that may wait in all lanes together: a part of each queue, so that there is room for others. */
+/* Calls other than orders of one client address that may wait in all lanes together: a part of each queue, so that there is room for others. */
 enum { CALLS_OF_ADDRESS = SIDE_QUEUE / 4 };
 
 /* A thread that calls the handlers of one lane. All but SERVICE is used by this thread alone. */

@@ -77,12 +77,13 @@ static const struct setting settings[] = {
     {"http-threads", "HTTP_THREADS", NUMBER, AT(http_threads), "1", "threads", 1, HTTP_THREADS_MAX, "threads that speak HTTP"},
     {"queue", "QUEUE", NUMBER, AT(queue), "1024", "orders", 1, 100000,
      "orders of one product that may wait in the admission queue; the service refuses more as 503 overloaded. All "
-     "products together may have twice as many"},
+     "products together may have twice as many, and in a class room for all sandboxes besides"},
     {"connections", "CONNECTIONS", NUMBER, AT(connections), "10000", "connections", 1, 100000,
      "open HTTP connections at most; fewer where file descriptors are too few"},
     {"connections-per-address", "CONNECTIONS_PER_ADDRESS", NUMBER, AT(connections_per_address), "0", "connections", 0, 100000,
      "open HTTP connections of one client address; 0: a quarter of CONNECTIONS for other machines, any number for this "
-     "one. An address with a limit may also have 64 calls waiting besides orders. Behind a proxy set it to CONNECTIONS"},
+     "one. An address with a limit may also have 64 calls waiting besides orders and, outside a class, half the orders that "
+     "one product may have. Behind a proxy set it to CONNECTIONS"},
     {"lock-ttl-ms", "LOCK_TTL_MS", NUMBER, AT(lock_ttl_ms), "10000", "ms", 10, LOCK_TTL_MAX_MS,
      "a leased lock's time to live"},
     {"lock-wait-ms", "LOCK_WAIT_MS", NUMBER, AT(lock_wait_ms), "5000", "ms", 0, LOCK_WAIT_MAX_MS,

@@ -11,16 +11,17 @@
 
 struct peer {
     struct in6_addr address; /* first: the tree's key */
-    unsigned count, calls;
+    unsigned count, calls[HTTP_CALL_KINDS];
 };
 
 struct http_peers {
     pthread_mutex_t mutex;
     void *tree;
-    unsigned most, most_local, most_calls;
+    unsigned most, most_local, most_calls[HTTP_CALL_KINDS];
 };
 
-struct http_peers *http_peers_new(unsigned most, unsigned most_local, unsigned most_calls)
+struct http_peers *http_peers_new(unsigned most, unsigned most_local,
+                                  const unsigned most_calls[static HTTP_CALL_KINDS])
 {
     struct http_peers *peers = calloc(1, sizeof *peers);
     if (!peers)
@@ -28,7 +29,7 @@ struct http_peers *http_peers_new(unsigned most, unsigned most_local, unsigned m
     pthread_mutex_init(&peers->mutex, NULL);
     peers->most = most;
     peers->most_local = most_local;
-    peers->most_calls = most_calls;
+    memcpy(peers->most_calls, most_calls, sizeof peers->most_calls);
     return peers;
 }
 
@@ -90,11 +91,25 @@ static struct peer *find_or_add(struct http_peers *peers, const struct in6_addr 
     return NULL;
 }
 
-bool http_peers_add(struct http_peers *peers, const struct sockaddr *address)
+/* 0: any number. */
+static unsigned most_connections(const struct http_peers *peers, const struct sockaddr *address,
+                                 struct in6_addr *ret_key)
 {
     bool is_local;
-    struct in6_addr key = key_of(address, &is_local);
-    unsigned most = is_local ? peers->most_local : peers->most;
+    *ret_key = key_of(address, &is_local);
+    return is_local ? peers->most_local : peers->most;
+}
+
+bool http_peers_limits(const struct http_peers *peers, const struct sockaddr *address)
+{
+    struct in6_addr key;
+    return most_connections(peers, address, &key) > 0;
+}
+
+bool http_peers_add(struct http_peers *peers, const struct sockaddr *address)
+{
+    struct in6_addr key;
+    unsigned most = most_connections(peers, address, &key);
     if (most == 0)
         return true;
     pthread_mutex_lock(&peers->mutex);
@@ -106,9 +121,8 @@ bool http_peers_add(struct http_peers *peers, const struct sockaddr *address)
 
 void http_peers_remove(struct http_peers *peers, const struct sockaddr *address)
 {
-    bool is_local;
-    struct in6_addr key = key_of(address, &is_local);
-    if ((is_local ? peers->most_local : peers->most) == 0)
+    struct in6_addr key;
+    if (most_connections(peers, address, &key) == 0)
         return;
     pthread_mutex_lock(&peers->mutex);
     struct peer **found = tfind(&key, &peers->tree, by_address), *peer = found ? *found : NULL;
@@ -129,21 +143,23 @@ static struct peer *lock_and_find(struct http_peers *peers, const struct sockadd
     return found ? *found : NULL;
 }
 
-bool http_peers_begin_call(struct http_peers *peers, const struct sockaddr *address, unsigned *ret_earlier)
+bool http_peers_begin_call(struct http_peers *peers, const struct sockaddr *address, enum http_call kind,
+                           unsigned *ret_earlier)
 {
     struct peer *peer = lock_and_find(peers, address);
-    bool room = !peer || peer->calls < peers->most_calls;
-    *ret_earlier = peer ? peer->calls : 0;
+    unsigned most = peers->most_calls[kind];
+    bool room = !peer || most == 0 || peer->calls[kind] < most;
+    *ret_earlier = peer ? peer->calls[kind] : 0;
     if (peer && room)
-        peer->calls++;
+        peer->calls[kind]++;
     pthread_mutex_unlock(&peers->mutex);
     return room;
 }
 
-void http_peers_end_call(struct http_peers *peers, const struct sockaddr *address)
+void http_peers_end_call(struct http_peers *peers, const struct sockaddr *address, enum http_call kind)
 {
     struct peer *peer = lock_and_find(peers, address);
-    if (peer && peer->calls > 0)
-        peer->calls--;
+    if (peer && peer->calls[kind] > 0)
+        peer->calls[kind]--;
     pthread_mutex_unlock(&peers->mutex);
 }

@@ -142,7 +142,7 @@ static void on_completed(void *unused, struct MHD_Connection *connection, void *
     end_reading(x);
     const struct sockaddr *peer = x->is_counted ? peer_of(connection) : NULL;
     if (peer)
-        http_peers_end_call(server->peers, peer);
+        http_peers_end_call(server->peers, peer, x->kind);
     http_timeouts_phase(x->connection, HTTP_IDLE);
     if (x->received_us)
         atomic_fetch_sub(&server->in_flight, 1);
@@ -170,11 +170,18 @@ static void send_last(int fd, const char *head, size_t head_size, const char *bo
     (void)shutdown(fd, SHUT_RDWR);
 }
 
-bool http_count_call(struct exchange *x, unsigned *ret_earlier)
+bool http_address_has_limit(const struct exchange *x)
+{
+    const struct sockaddr *peer = peer_of(x->transport);
+    return peer && http_peers_limits(server->peers, peer);
+}
+
+bool http_count_call(struct exchange *x, enum http_call kind, unsigned *ret_earlier)
 {
     const struct sockaddr *peer = peer_of(x->transport);
     *ret_earlier = 0;
-    x->is_counted = peer && http_peers_begin_call(server->peers, peer, ret_earlier);
+    x->kind = kind;
+    x->is_counted = peer && http_peers_begin_call(server->peers, peer, kind, ret_earlier);
     return !peer || x->is_counted;
 }
 

@@ -5,6 +5,8 @@
 #ifndef OVERSELL_SERVICE_HTTP_SERVER_H
 #define OVERSELL_SERVICE_HTTP_SERVER_H
 
+#include "service/http/peers.h"
+
 #include <jansson.h>
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -60,8 +62,9 @@ struct exchange {
     void *transport;
     size_t body_room, body_seen;
     struct exchange *next_reading, *previous_reading;
-    bool is_reading; /* in the list of its loop */
-    bool is_counted; /* as a waiting call of its address */
+    bool is_reading;     /* in the list of its loop */
+    bool is_counted;     /* as a waiting call of its address, … */
+    enum http_call kind; /* … of this kind */
 };
 
 /* A request header of the client, or NULL; valid as long as the exchange. */
@@ -90,9 +93,12 @@ void http_set_fixed_header(struct exchange *x, const char *name, const char *val
 /* The client's address as limits count it (service/http/peers.h), or "unknown". */
 void http_client_address(const struct exchange *x, char *ret_text, size_t size);
 
-/* Counts the call as one that waits, until the exchange ends. *ret_earlier: calls of its address that wait already, 0 if it
- * has no limit. False: they are CALLS_PER_ADDRESS. Once for each exchange, within dispatch. */
-bool http_count_call(struct exchange *x, unsigned *ret_earlier);
+/* Do the connections of the client's address have a limit? If not, many clients may share the address. */
+bool http_address_has_limit(const struct exchange *x);
+
+/* Counts the call as one that waits, until the exchange ends. *ret_earlier: calls of this kind of its address that wait
+ * already, 0 if it has no limit. False: they are CALLS_PER_ADDRESS. Once for each exchange, within dispatch. */
+bool http_count_call(struct exchange *x, enum http_call kind, unsigned *ret_earlier);
 
 /* Suspends the connection. Dispatch calls it before it passes the exchange to another thread. */
 void http_hand_over(struct exchange *x);
@@ -106,7 +112,8 @@ struct http_options {
     unsigned connections;
     unsigned connections_per_address; /* 0: any number */
     unsigned connections_of_loopback; /* of each loopback address; 0: any number */
-    unsigned calls_per_address;       /* waiting calls of an address whose connections have a limit */
+    unsigned calls_per_address
+        [HTTP_CALL_KINDS]; /* waiting calls of an address whose connections have a limit; 0: any number */
     int64_t request_timeout_ms;
     int64_t first_byte_ms;
     int64_t idle_timeout_ms;

@@ -47,7 +47,7 @@ static bool needs_worker(const struct admission_queue *q)
 
 static bool is_full(const struct admission_queue *q, const struct product_queue *p)
 {
-    return q->bounds.orders_of_product > 0 && p->id != 0 && p->waiting >= q->bounds.orders_of_product;
+    return q->bounds.orders_of_product > 0 && p->waiting >= q->bounds.orders_of_product;
 }
 
 enum admission admission_add(struct admission_queue *q, struct queued_order *order)

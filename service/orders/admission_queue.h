@@ -31,7 +31,7 @@ struct product_queue;
 /* An order in the queue: a member of the caller's structure, which must not move until the order is handed out. */
 struct queued_order {
     struct queued_order *next;       /* the queue's, then the batch's */
-    int64_t product_id;              /* 0: no product; never limited */
+    int64_t product_id;              /* 0: no product; any number may be placed at once */
     const struct strategy *strategy; /* NULL: the product's current strategy */
     int64_t deadline_us;             /* monotonic_us; then the order is handed out as expired */
     int64_t since_us; /* out: when it began to wait for other orders: it came, or a reset or switch ended */
@@ -51,7 +51,7 @@ struct order_batch {
 /* Limits that keep one product from starving the others. */
 struct admission_bounds {
     size_t orders;              /* may wait, of all products together … */
-    size_t orders_of_product;   /* … and of one; 0: no other bound */
+    size_t orders_of_product;   /* … and of one, or of none; 0: no other bound */
     int64_t workers_of_product; /* workers that place orders of one product at once; 0: any number */
 };
 

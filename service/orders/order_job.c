@@ -47,9 +47,9 @@ static void queue_job(struct order_pipeline *pipeline, struct exchange *x,
         reply_problem(x, PROBLEM_OVERLOADED, NULL, "the admission queue is full; try again in a moment");
         break;
     case PRODUCT_FULL:
-        reply_problem(x, PROBLEM_OVERLOADED, NULL,
-                      "%lld orders of this product are already waiting; try again in a moment",
-                      (long long)pipeline->config->product_queue);
+        reply_problem(x, PROBLEM_OVERLOADED, NULL, "%lld %s are already waiting; try again in a moment",
+                      (long long)pipeline->config->product_queue,
+                      echo ? "calls of this kind" : "orders of this product");
         break;
     }
     close_job(job);

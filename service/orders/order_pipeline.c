@@ -1,6 +1,7 @@
 /* The order pipeline: the admission queue, the workers that place its orders, and what these share. */
 #include "service/orders/order_pipeline.h"
 
+#include "service/classroom/sandbox.h"
 #include "service/orders/order_worker.h"
 
 #include <stdlib.h>
@@ -39,8 +40,10 @@ bool order_pipeline_start(struct order_pipeline *p)
     const struct config *config = p->config;
     const struct settings settings = {strategy_find(config->strategy), config->lock_ttl_ms,
                                       config->lock_wait_ms, config->think_ms, config->product_limit};
+    /* All learners together cannot fill the queue, so how many sandboxes one of them has does not matter to the others. */
+    int64_t of_learners = config->classroom ? SANDBOXES_MAX * config->product_queue : 0;
     p->queue = admission_new(
-        &settings, &(const struct admission_bounds){.orders = 2 * (size_t)config->queue,
+        &settings, &(const struct admission_bounds){.orders = (size_t)(2 * config->queue + of_learners),
                                                     .orders_of_product = (size_t)config->product_queue,
                                                     .workers_of_product = config->product_workers});
     p->ids = order_ids_new();

@@ -102,8 +102,9 @@ static void note_time(struct run *run)
 
 /* Returns the product's place in the queue for runs, which it takes or keeps; 0: the first. First removes products that
  * have not asked for RUN_PLACE_MS. */
-static int keep_place(struct runs *runs, int64_t product_id)
+static int keep_place(struct runs *runs, const struct run_order *order)
 {
+    int64_t product_id = order->product_id;
     int64_t now_us = monotonic_us();
     int kept = 0, found = -1;
     for (int i = 0; i < runs->place_count; i++) {
@@ -119,8 +120,11 @@ static int keep_place(struct runs *runs, int64_t product_id)
     runs->place_count = kept;
     if (found < 0) {
         found = kept;
-        if (kept < RUN_PLACES_MAX)
-            runs->places[runs->place_count++] = (struct run_place){product_id, now_us};
+        if (kept < RUN_PLACES_MAX) {
+            struct run_place *place = &runs->places[runs->place_count++];
+            *place = (struct run_place){product_id, now_us, ""};
+            memcpy(place->address, order->address, sizeof place->address);
+        }
     }
     return found;
 }
@@ -132,11 +136,26 @@ static void remove_place(struct runs *runs, int place)
             (size_t)(runs->place_count - place) * sizeof runs->places[0]);
 }
 
+/* Moves the places of an address that has its run behind those of others, so that a client with many products has no more
+ * turns than one with a single product. */
+static void move_to_end(struct runs *runs, const char *address)
+{
+    for (int i = 0, left = runs->place_count; address[0] && left > 0; left--) {
+        struct run_place place = runs->places[i];
+        if (strcmp(place.address, address) != 0) {
+            i++;
+            continue;
+        }
+        remove_place(runs, i);
+        runs->places[runs->place_count++] = place;
+    }
+}
+
 enum run_start runs_start(struct runs *runs, const struct run_order *order, uint16_t port, int64_t *ret_id)
 {
     pthread_mutex_lock(&runs->mutex);
     enum run_start result = RUN_IMPOSSIBLE;
-    int place = keep_place(runs, order->product_id);
+    int place = keep_place(runs, order);
     if (runs->current) {
         *ret_id = runs->current->id;
         result = RUN_GOES_ON;
@@ -156,6 +175,7 @@ enum run_start runs_start(struct runs *runs, const struct run_order *order, uint
         if (runs->has_thread) {
             *ret_id = runs->last_id = id;
             remove_place(runs, 0); /* the product, which was the first of the line, has its run */
+            move_to_end(runs, order->address);
             result = RUN_STARTED;
         } else {
             runs->current = NULL;

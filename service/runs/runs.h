@@ -19,6 +19,7 @@ struct run_order {
     int64_t requests; /* 0: the load test decides */
     int64_t duration_ms, think_ms;
     int64_t longest_ms; /* the service ends the run after this time */
+    char address[48];   /* of the client; "": clients may share it */
 };
 
 enum run_start { RUN_STARTED, RUN_GOES_ON, RUN_WAITS, RUN_IMPOSSIBLE };
@@ -31,7 +32,8 @@ void runs_free(struct runs *runs);
 
 /* Starts a run against PORT of this service. RUN_GOES_ON: the run *ret_id is in progress. RUN_WAITS: no run is in
  * progress, but another product asked earlier; *ret_id is the last run. Both give the product a place in the queue for runs,
- * which it keeps if it asks again at least every RUN_PLACE_MS. So a product that has just run comes after all others.
+ * which it keeps if it asks again at least every RUN_PLACE_MS. So a product that has just run comes after all others, and so do all
+ * products that the same address has asked for.
  * RUN_IMPOSSIBLE: no thread or memory, or the service is stopping or starting (PORT 0). */
 enum { RUN_PLACE_MS = 3000 };
 enum run_start runs_start(struct runs *runs, const struct run_order *order, uint16_t port, int64_t *ret_id);

@@ -28,6 +28,7 @@ struct run {
 /* A product's place in the queue for runs. */
 struct run_place {
     int64_t product_id, asked_us;
+    char address[48]; /* as in struct run_order */
 };
 
 struct runs {

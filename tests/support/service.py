@@ -113,6 +113,10 @@ class Service:
     def put(self, target, body=None, headers=()):
         return self.call("PUT", target, body, headers)
 
+    def metric(self, name):
+        """The value of a metric without labels."""
+        return int(re.search(rf"^{name} (\d+)$", self.get("/metrics").text, re.MULTILINE)[1])
+
     # the calls that most tests make
 
     def order(self, product, quantity=1, strategy=None, key=None, **more):

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import re
+import select
 import socket
 import threading
 import time
@@ -11,6 +12,7 @@ import pytest
 
 from lab import Background, Closed, as_body, request_bytes, wait_until
 from learner import Learner, bearer
+from servers import holding_row
 
 START = "read-write s=1 q=1,1"  # a schedule that nothing has happened in
 
@@ -247,6 +249,127 @@ def test_a_hostile_learner_keeps_nobody_waiting(classroom):
     finally:
         print(f"the hostile learner was told {attack.end()}")
     look("afterwards")
+
+
+HOSTILE = "127.0.0.7"
+
+
+def call_from(service, source, method, target, body, token=None):
+    with service.wire(source=source) as wire:
+        wire.send(request_bytes(method, target, as_body(body), bearer(token) if token else {}))
+        return wire.reply()
+
+
+def test_a_learner_with_many_sandboxes_has_no_more_of_the_class(services, database):
+    """One address takes all the sandboxes that it can get. Its orders fill the queues of all its products, also that of calls
+    which order nothing, and it asks for a run of each."""
+    bounds = ["--queue", "64", "--connections-per-address", "4000", "--learner-run-ms", "5000"]
+    service = services.start(database, "--classroom", *bounds, listen="127.0.0.1:0")
+    code, service.token = (
+        re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token")
+    )
+    one = Learner(service, code)
+    taken = []
+    while (reply := call_from(service, HOSTILE, "POST", "/sandboxes", {}, code)).status == 201:
+        taken.append((reply.json["token"], reply.json["product_id"]))
+    assert reply.problem == "overloaded" and len(taken) > 40, f"{reply} after {len(taken)}"
+    slow = {"name": "select-for-update", "think_ms": 200}
+    for token, product in taken:
+        assert call_from(service, HOSTILE, "PUT", f"/strategy?product_id={product}", slow, token).status == 200
+
+    in_queue = set()  # products that have asked for a run
+
+    class Many(Attack):
+        def orders(self):
+            def request(target, token, product):
+                return request_bytes("POST", target, as_body({"product_id": product, "quantity": 1}), bearer(token))
+
+            requests = [request("/orders", *taker) for taker in taken] * 10 + [request("/echo", *taken[0])] * 100
+            return self.flood([service.wire(source=HOSTILE) for _ in requests], requests)
+
+        def runs_of(self, token, product):
+            run = {"strategies": ["read-write"], "product_id": product, "duration_ms": 300}
+
+            def call():
+                self.stop.wait(0.2)
+                reply = call_from(service, HOSTILE, "POST", "/runs", run, token)
+                in_queue.add(product)
+                return reply
+
+            return self.again(call)
+
+    attack = Many([])
+    try:
+        attack.at_work.append(Background(attack.orders))
+        wait_until(lambda: service.metric("oversell_queue_depth") > 0, "the hostile orders wait")
+        told = set()
+
+        def order():
+            reply = one.order()
+            told.add(reply.problem or reply.status)
+
+        measured("many sandboxes: a learner's order", order)
+        assert told == {201}, told
+        attack.at_work += [Background(lambda taker=taker: attack.runs_of(*taker)) for taker in taken[:12]]
+        run = {"strategies": ["read-write"], "product_id": one.product, "duration_ms": 300}
+        asked = []
+
+        def turn():
+            reply = one.call("POST", "/runs", run)
+            assert reply.problem in (None, "run-in-progress"), str(reply)
+            asked.append(reply.json["run"] if reply.problem else reply.json["id"])
+            return reply.status == 202
+
+        wait_until(lambda: len(in_queue) == 12, "the hostile learner has a run, and many products in the queue")
+        wait_until(turn, "the learner's run has its turn", seconds=120, every=0.1)
+        print(f"many sandboxes: run {asked[-1]} was the learner's, who asked first during run {asked[0]}")
+        assert asked[-1] <= asked[0] + 6, asked
+    finally:
+        print(f"the hostile learner was told {attack.end()}")
+
+
+@pytest.mark.parametrize("products", [1, 200], ids=["one product", "many products"])
+def test_one_address_fills_no_queue_of_orders(services, database, products):
+    """An open instance. While the only worker waits, one address sends more orders than all may wait; there is room for the orders
+    of another address, also of the same product."""
+    bounds = ["--workers", "1", "--queue", "64", "--connections", "2000", "--connections-per-address", "500"]
+    service = services.start(database, *bounds, "--order-timeout-ms", "120000", "--lock-wait-ms", "60000", token="a token of the operator's")
+    held, wanted = service.product(), service.product()
+
+    def request(product):
+        return request_bytes("POST", "/orders", as_body({"product_id": product, "quantity": 1}))
+
+    def answered(wires):
+        poll = select.poll()
+        for wire in wires:
+            poll.register(wire.socket, select.POLLIN)
+        return len(poll.poll(0))
+
+    with contextlib.ExitStack() as stack:
+        row = stack.enter_context(holding_row(service.database_url, held))
+        wires = [stack.enter_context(service.wire(source=HOSTILE)) for _ in range(200)]
+        other = stack.enter_context(service.wire(source="127.0.0.8"))
+        wires[0].send(request(held))
+        wait_until(lambda: service.audit(held)["in_flight"] == 1, "the worker waits for the row")
+        for number, wire in enumerate(wires[1:]):
+            wire.send(request(wanted + number % products))
+        wait_until(
+            lambda: answered(wires) + service.metric("oversell_queue_depth") == 199,
+            "all orders but the one of the worker wait, or are refused",
+        )  # fmt: skip
+        before = service.metric("oversell_queue_depth")
+        other.send(request(wanted))
+        wait_until(
+            lambda: service.metric("oversell_queue_depth") > before or answered([other]),
+            "the order of the other waits, or is refused",
+        )  # fmt: skip
+        row.run("ROLLBACK")
+        reply = other.reply()
+        assert reply.status == 201, f"{reply}, while {before} orders of one address waited"
+        replies = [wire.reply() for wire in wires]
+    refused = [reply for reply in replies if reply.problem == "overloaded"]
+    assert len(refused) == 168, "an address may have half of what one product may have"
+    assert "of your address are waiting" in refused[0].json["detail"], str(refused[0])
 
 
 @pytest.mark.parametrize("token", ["a token of the operator's", None], ids=["admin token", "no token"])

@@ -173,8 +173,11 @@ static void test_the_bounds_of_a_product(void **state)
     int elsewhere = add(2, NULL);
     assert_next(&batches[2], elsewhere, 1);
     assert_next(&batches[0], 2, 1);
-    int free_of_it = add(0, NULL); /* what is no product has no such bound */
+    int free_of_it = add(0, NULL); /* what is no product may have all workers, but no more of the queue */
     assert_next(&batches[3], free_of_it, 1);
+    for (int i = 0; i < 3; i++)
+        add(0, NULL);
+    assert_int_equal(admission_add(queue, new_order(0, NULL)), PRODUCT_FULL);
     admission_free(queue);
     queue = before;
 }

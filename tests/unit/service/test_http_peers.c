@@ -24,7 +24,7 @@ static const struct sockaddr *peer(const char *text)
 static void test_a_limit_for_each_address(void **state)
 {
     (void)state;
-    struct http_peers *peers = http_peers_new(2, 3, 2);
+    struct http_peers *peers = http_peers_new(2, 3, (const unsigned[]){1, 2});
     assert_true(http_peers_add(peers, peer("10.0.0.1")));
     assert_true(http_peers_add(peers, peer("10.0.0.1")));
     assert_false(http_peers_add(peers, peer("10.0.0.1")));
@@ -44,7 +44,7 @@ static void test_a_limit_for_each_address(void **state)
 static void test_what_counts_as_one_address(void **state)
 {
     (void)state;
-    struct http_peers *peers = http_peers_new(1, 1, 2);
+    struct http_peers *peers = http_peers_new(1, 1, (const unsigned[]){1, 2});
     assert_true(http_peers_add(peers, peer("2001:db8::1")));
     assert_false(http_peers_add(peers, peer("2001:db8::ffff:2"))); /* the same /64 */
     assert_true(http_peers_add(peers, peer("2001:db8:0:1::1")));
@@ -76,7 +76,7 @@ static void test_names(void **state)
 static void test_no_limit(void **state)
 {
     (void)state;
-    struct http_peers *peers = http_peers_new(1, 0, 2);
+    struct http_peers *peers = http_peers_new(1, 0, (const unsigned[]){1, 2});
     for (int i = 0; i < 100; i++)
         assert_true(http_peers_add(peers, peer("127.0.0.1")));
     http_peers_remove(peers, peer("127.0.0.1"));
@@ -90,25 +90,43 @@ static void test_waiting_calls(void **state)
 {
     (void)state;
     unsigned earlier;
-    struct http_peers *peers = http_peers_new(2, 0, 2);
+    struct http_peers *peers = http_peers_new(2, 0, (const unsigned[]){1, 2});
     assert_true(http_peers_add(peers, peer("10.0.0.1")));
     assert_true(http_peers_add(peers, peer("10.0.0.1")));
     assert_true(http_peers_add(peers, peer("10.0.0.2")));
-    assert_true(http_peers_begin_call(peers, peer("10.0.0.1"), &earlier));
-    assert_true(http_peers_begin_call(peers, peer("10.0.0.1"), &earlier));
-    assert_false(http_peers_begin_call(peers, peer("10.0.0.1"), &earlier));
+    assert_true(http_peers_begin_call(peers, peer("10.0.0.1"), HTTP_CALL_OTHER, &earlier));
+    assert_true(http_peers_begin_call(peers, peer("10.0.0.1"), HTTP_CALL_OTHER, &earlier));
+    assert_false(http_peers_begin_call(peers, peer("10.0.0.1"), HTTP_CALL_OTHER, &earlier));
     assert_int_equal(earlier, 2);
-    assert_true(http_peers_begin_call(peers, peer("10.0.0.2"), &earlier));
+    assert_true(http_peers_begin_call(peers, peer("10.0.0.2"), HTTP_CALL_OTHER, &earlier));
     assert_int_equal(earlier, 0);
-    http_peers_end_call(peers, peer("10.0.0.1"));
-    assert_true(http_peers_begin_call(peers, peer("10.0.0.1"), &earlier));
-    assert_false(http_peers_begin_call(peers, peer("10.0.0.1"), &earlier));
+    assert_true(
+        http_peers_begin_call(peers, peer("10.0.0.1"), HTTP_CALL_ORDER, &earlier)); /* counted separately */
+    assert_false(http_peers_begin_call(peers, peer("10.0.0.1"), HTTP_CALL_ORDER, &earlier));
+    assert_int_equal(earlier, 1);
+    http_peers_end_call(peers, peer("10.0.0.1"), HTTP_CALL_OTHER);
+    assert_true(http_peers_begin_call(peers, peer("10.0.0.1"), HTTP_CALL_OTHER, &earlier));
+    assert_false(http_peers_begin_call(peers, peer("10.0.0.1"), HTTP_CALL_OTHER, &earlier));
     http_peers_remove(peers, peer("10.0.0.1")); /* one of its two connections: its calls are still counted */
-    assert_false(http_peers_begin_call(peers, peer("10.0.0.1"), &earlier));
+    assert_false(http_peers_begin_call(peers, peer("10.0.0.1"), HTTP_CALL_OTHER, &earlier));
     assert_true(http_peers_add(peers, peer("127.0.0.1"))); /* has no limit */
     for (int i = 0; i < 10; i++)
-        assert_true(http_peers_begin_call(peers, peer("127.0.0.1"), &earlier));
-    http_peers_end_call(peers, peer("127.0.0.1"));
+        assert_true(http_peers_begin_call(peers, peer("127.0.0.1"), HTTP_CALL_OTHER, &earlier));
+    http_peers_end_call(peers, peer("127.0.0.1"), HTTP_CALL_OTHER);
+    http_peers_free(peers);
+}
+
+static void test_any_number_of_orders(void **state)
+{
+    (void)state;
+    unsigned earlier;
+    struct http_peers *peers = http_peers_new(1, 0, (const unsigned[]){0, 1});
+    assert_true(http_peers_limits(peers, peer("10.0.0.1")));
+    assert_false(http_peers_limits(peers, peer("127.0.0.1")));
+    assert_true(http_peers_add(peers, peer("10.0.0.1")));
+    for (int i = 0; i < 10; i++)
+        assert_true(http_peers_begin_call(peers, peer("10.0.0.1"), HTTP_CALL_ORDER, &earlier));
+    http_peers_remove(peers, peer("10.0.0.1"));
     http_peers_free(peers);
 }
 
@@ -120,6 +138,7 @@ int main(void)
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_no_limit),
         cmocka_unit_test(test_waiting_calls),
+        cmocka_unit_test(test_any_number_of_orders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
