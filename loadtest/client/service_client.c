@@ -298,18 +298,13 @@ bool service_client_reset(struct service_client *client, int64_t product, int64_
     return false;
 }
 
-#define BOOKS_MEMBER(name, type, is_optional)                                                                \
-    {                                                                                                        \
-#name, type, offsetof(struct books, name), is_optional                                               \
-    }
+#define BOOKS_MEMBER(name, is_optional) JSON_MEMBER(#name, struct books, name, is_optional)
 
 static const struct json_member BOOKS_MEMBERS[] = {
-    BOOKS_MEMBER(initial, MEMBER_NUMBER, false),      BOOKS_MEMBER(left, MEMBER_NUMBER, false),
-    BOOKS_MEMBER(sold, MEMBER_NUMBER, false),         BOOKS_MEMBER(orders, MEMBER_NUMBER, false),
-    BOOKS_MEMBER(oversold, MEMBER_NUMBER, false),     BOOKS_MEMBER(drift, MEMBER_NUMBER, false),
-    BOOKS_MEMBER(negative, MEMBER_NUMBER, false),     BOOKS_MEMBER(balanced, MEMBER_BOOL, false),
-    BOOKS_MEMBER(mixed, MEMBER_BOOL, false),          BOOKS_MEMBER(in_flight, MEMBER_NUMBER, true),
-    BOOKS_MEMBER(amounts_wrong, MEMBER_NUMBER, true),
+    BOOKS_MEMBER(initial, false),  BOOKS_MEMBER(left, false),         BOOKS_MEMBER(sold, false),
+    BOOKS_MEMBER(orders, false),   BOOKS_MEMBER(oversold, false),     BOOKS_MEMBER(drift, false),
+    BOOKS_MEMBER(negative, false), BOOKS_MEMBER(balanced, false),     BOOKS_MEMBER(mixed, false),
+    BOOKS_MEMBER(in_flight, true), BOOKS_MEMBER(amounts_wrong, true),
 };
 static const struct json_members BOOKS = JSON_MEMBERS(BOOKS_MEMBERS);
 

@@ -39,15 +39,9 @@ static json_t *witness_text(const struct books *books)
                         books->witness_orders[0], books->witness_orders[1], books->witness_seen);
 }
 
-#define LOAD(key, member)                                                                                    \
-    {                                                                                                        \
-        key, MEMBER_NUMBER, offsetof(struct phase, load.member), false                                       \
-    }
+#define LOAD(key, member) JSON_MEMBER(key, struct phase, load.member, false)
 #define ANSWERS(name) LOAD(#name, answers.name)
-#define BOOKS(name)                                                                                          \
-    {                                                                                                        \
-#name, MEMBER_NUMBER, offsetof(struct phase, books.name), false                                      \
-    }
+#define BOOKS(name) JSON_MEMBER(#name, struct phase, books.name, false)
 
 /* Within "answers": what became of the orders that are neither created nor sold out. */
 static const struct json_member ANSWER_MEMBERS[] = {

@@ -34,10 +34,7 @@ struct wrk_result {
         socket_write, slow;
 };
 
-#define NUMBER(name)                                                                                         \
-    {                                                                                                        \
-#name, MEMBER_NUMBER, offsetof(struct wrk_result, name), false                                       \
-    }
+#define NUMBER(name) JSON_MEMBER(#name, struct wrk_result, name, false)
 
 static const struct json_member WRK_MEMBERS[] = {
     NUMBER(sent),           NUMBER(created),      NUMBER(sold_out),     NUMBER(lock_busy),  NUMBER(conflict),

@@ -1,8 +1,6 @@
 /* The members of a JSON object as a table, by which a struct is packed into the object and unpacked from it. */
 #include "loadtest/json/members.h"
 
-#include <stdint.h>
-
 static json_t *pack(const struct json_member *member, const void *at)
 {
     switch (member->type) {

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum member_type {
     MEMBER_NUMBER, /* int64_t */
@@ -23,6 +24,17 @@ struct json_members {
     const struct json_member *member;
     size_t count;
 };
+
+/* The row for a member of a struct; its type is that of the struct's member. */
+#define JSON_MEMBER(name, structure, member, is_optional)                                                    \
+    {                                                                                                        \
+        name,                                                                                                \
+            _Generic(((structure *)0)->member, int64_t                                                       \
+                     : MEMBER_NUMBER, double                                                                 \
+                     : MEMBER_REAL, bool                                                                     \
+                     : MEMBER_BOOL),                                                                         \
+            offsetof(structure, member), is_optional                                                         \
+    }
 
 #define JSON_MEMBERS(array)                                                                                  \
     {                                                                                                        \

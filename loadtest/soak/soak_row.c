@@ -49,30 +49,27 @@ struct figures {
     bool memory_flat, files_kept, books_balanced;
 };
 
-#define MEMBER(name, type, member)                                                                           \
-    {                                                                                                        \
-        name, type, offsetof(struct figures, member), false                                                  \
-    }
+#define MEMBER(name, member) JSON_MEMBER(name, struct figures, member, false)
 
 static const struct json_member MEMBERS[] = {
-    MEMBER("orders", MEMBER_NUMBER, tally.orders),
-    MEMBER("slices", MEMBER_NUMBER, tally.slices),
-    MEMBER("seconds", MEMBER_REAL, seconds),
-    MEMBER("orders_per_s", MEMBER_REAL, orders_per_s),
-    MEMBER("busy", MEMBER_NUMBER, tally.busy),
-    MEMBER("errors", MEMBER_NUMBER, tally.errors),
-    MEMBER("memory_start_kib", MEMBER_NUMBER, memory_start_kib),
-    MEMBER("memory_end_kib", MEMBER_NUMBER, memory_end_kib),
-    MEMBER("growth_allowed_kib", MEMBER_NUMBER, growth_allowed_kib),
-    MEMBER("files_start", MEMBER_NUMBER, tally.start.files),
-    MEMBER("files_end", MEMBER_NUMBER, tally.end.files),
-    MEMBER("oversold", MEMBER_NUMBER, tally.oversold),
-    MEMBER("drift", MEMBER_NUMBER, tally.drift),
-    MEMBER("negative", MEMBER_NUMBER, tally.negative),
-    MEMBER("mismatched", MEMBER_NUMBER, tally.mismatched),
-    MEMBER("memory_flat", MEMBER_BOOL, memory_flat),
-    MEMBER("files_kept", MEMBER_BOOL, files_kept),
-    MEMBER("books_balanced", MEMBER_BOOL, books_balanced),
+    MEMBER("orders", tally.orders),
+    MEMBER("slices", tally.slices),
+    MEMBER("seconds", seconds),
+    MEMBER("orders_per_s", orders_per_s),
+    MEMBER("busy", tally.busy),
+    MEMBER("errors", tally.errors),
+    MEMBER("memory_start_kib", memory_start_kib),
+    MEMBER("memory_end_kib", memory_end_kib),
+    MEMBER("growth_allowed_kib", growth_allowed_kib),
+    MEMBER("files_start", tally.start.files),
+    MEMBER("files_end", tally.end.files),
+    MEMBER("oversold", tally.oversold),
+    MEMBER("drift", tally.drift),
+    MEMBER("negative", tally.negative),
+    MEMBER("mismatched", tally.mismatched),
+    MEMBER("memory_flat", memory_flat),
+    MEMBER("files_kept", files_kept),
+    MEMBER("books_balanced", books_balanced),
 };
 
 json_t *soak_row_new(const struct subject *subject, const struct soak_tally *tally)
