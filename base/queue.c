@@ -8,8 +8,8 @@ struct queue {
     pthread_mutex_t mutex;
     pthread_cond_t filled;
     bool closed;
-    size_t bound, depth, first;
-    uint64_t round; /* of the item that was handed out last */
+    size_t bound, size, depth, first; /* SIZE slots: BOUND, and those for queue_push_first */
+    uint64_t round;                   /* of the item that was handed out last */
     struct slot {
         void *item;
         uint64_t round;
@@ -18,10 +18,12 @@ struct queue {
 
 struct queue *queue_new(size_t bound)
 {
-    struct queue *queue = calloc(1, sizeof *queue + bound * sizeof queue->slots[0]);
+    size_t size = bound + QUEUE_RESERVED;
+    struct queue *queue = calloc(1, sizeof *queue + size * sizeof queue->slots[0]);
     if (!queue)
         return NULL;
     queue->bound = bound;
+    queue->size = size;
     pthread_mutex_init(&queue->mutex, NULL);
     pthread_cond_init(&queue->filled, NULL);
     return queue;
@@ -41,12 +43,12 @@ static void insert(struct queue *queue, struct slot slot)
 {
     size_t at = queue->depth++;
     for (; at > 0; at--) {
-        struct slot *before = &queue->slots[(queue->first + at - 1) % queue->bound];
+        struct slot *before = &queue->slots[(queue->first + at - 1) % queue->size];
         if (before->round <= slot.round)
             break;
-        queue->slots[(queue->first + at) % queue->bound] = *before;
+        queue->slots[(queue->first + at) % queue->size] = *before;
     }
-    queue->slots[(queue->first + at) % queue->bound] = slot;
+    queue->slots[(queue->first + at) % queue->size] = slot;
 }
 
 bool queue_push(struct queue *queue, void *item)
@@ -60,6 +62,18 @@ bool queue_push_turn(struct queue *queue, void *item, unsigned rounds)
     bool room = !queue->closed && queue->depth < queue->bound;
     if (room)
         insert(queue, (struct slot){item, queue->round + 1 + rounds});
+    pthread_mutex_unlock(&queue->mutex);
+    if (room)
+        pthread_cond_signal(&queue->filled);
+    return room;
+}
+
+bool queue_push_first(struct queue *queue, void *item)
+{
+    pthread_mutex_lock(&queue->mutex);
+    bool room = !queue->closed && queue->depth < queue->size;
+    if (room)
+        insert(queue, (struct slot){item, 0}); /* the rounds of the others begin at 1 */
     pthread_mutex_unlock(&queue->mutex);
     if (room)
         pthread_cond_signal(&queue->filled);
@@ -84,8 +98,9 @@ void *queue_pop_until(struct queue *queue, int64_t deadline_us)
             in_time = pthread_cond_clockwait(&queue->filled, &queue->mutex, CLOCK_MONOTONIC, &until) == 0;
     if (queue->depth > 0) {
         item = queue->slots[queue->first].item;
-        queue->round = queue->slots[queue->first].round;
-        queue->first = (queue->first + 1) % queue->bound;
+        if (queue->slots[queue->first].round > queue->round)
+            queue->round = queue->slots[queue->first].round;
+        queue->first = (queue->first + 1) % queue->size;
         queue->depth--;
     }
     pthread_mutex_unlock(&queue->mutex);

@@ -11,6 +11,8 @@
 
 struct queue;
 
+enum { QUEUE_RESERVED = 64 };
+
 /* A queue for at most BOUND items; NULL when out of memory. */
 struct queue *queue_new(size_t bound);
 /* No other thread may use QUEUE any more. Does not free the items that are left. QUEUE may be NULL. */
@@ -22,6 +24,9 @@ bool queue_push(struct queue *queue, void *item);
  * while the queue was in the same round. If ROUNDS is the number of items that an owner has in the queue already, the owners
  * are served in turn. queue_push is queue_push_turn with 0, so it alone is first in, first out. */
 bool queue_push_turn(struct queue *queue, void *item, unsigned rounds);
+/* The same, but the item goes before all items that were pushed in another way, and QUEUE_RESERVED places beyond BOUND are
+ * reserved for such items. */
+bool queue_push_first(struct queue *queue, void *item);
 /* Waits for an item; NULL once the queue is closed and empty. */
 void *queue_pop(struct queue *queue);
 /* As queue_pop, but also returns NULL when DEADLINE (monotonic_us) passes without an item. */

@@ -18,6 +18,7 @@ static const struct {
     size_t queue;
 } lanes[LANE_COUNT] = {
     [LANE_READS] = {"reads", READ_WORKERS, SIDE_QUEUE},
+    [LANE_READY] = {"ready", READY_WORKERS, SIDE_QUEUE},
     [LANE_CHANGES] = {"changes", CHANGE_WORKERS, SIDE_QUEUE},
     [LANE_HOLDS] = {"holds", HOLD_WORKERS, HOLD_WORKERS},
     [LANE_STEPS] = {"steps", STEP_WORKERS, SIDE_QUEUE},

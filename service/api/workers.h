@@ -16,12 +16,20 @@ enum lane {
     LANE_ORDERS,  /* on the HTTP thread, which puts the order into the admission queue */
     LANE_READS,   /* on threads of their own, so that reading never waits behind orders … */
     LANE_CHANGES, /* … nor behind a reset or a switch, which wait for orders to end */
+    LANE_READY,   /* GET /readyz alone: a flood of reads must not make the service look down */
     LANE_HOLDS,   /* locks taken by hand, each of which keeps a thread */
     LANE_STEPS,   /* the step-through, each of whose threads has an explorer */
     LANE_COUNT
 };
 
-enum { READ_WORKERS = 2, CHANGE_WORKERS = 4, HOLD_WORKERS = 32, STEP_WORKERS = 4, SIDE_QUEUE = 256 };
+enum {
+    READ_WORKERS = 2,
+    READY_WORKERS = 1,
+    CHANGE_WORKERS = 4,
+    HOLD_WORKERS = 32,
+    STEP_WORKERS = 4,
+    SIDE_QUEUE = 256
+};
 
 /* Calls other than orders of one client address that may wait in all lanes together: a part of each queue, so that there is room for others. */
 enum { CALLS_OF_ADDRESS = SIDE_QUEUE / 4 };

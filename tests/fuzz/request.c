@@ -28,6 +28,11 @@ bool queue_push_turn(struct queue *queue, void *item, unsigned rounds)
     return true;
 }
 
+bool queue_push_first(struct queue *queue, void *item)
+{
+    return queue_push_turn(queue, item, 0);
+}
+
 size_t queue_depth(struct queue *queue)
 {
     (void)queue;

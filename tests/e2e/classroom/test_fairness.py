@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import re
 import select
+import selectors
 import socket
 import threading
 import time
@@ -43,6 +44,24 @@ class Attack:
                     wire.send(request)
         except Closed:
             assert self.stop.is_set(), f"the service closed a connection, after {outcomes}"
+        return outcomes
+
+    def flood_each(self, wires, request):
+        """Sends the request over each wire, and again as soon as that wire has its reply."""
+        outcomes = set()
+        self.flooded += wires
+        with selectors.DefaultSelector() as ready:
+            try:
+                for wire in wires:
+                    wire.send(request)
+                    ready.register(wire.socket, selectors.EVENT_READ, wire)
+                while not self.stop.is_set():
+                    for key, _ in ready.select(0.1):
+                        reply = key.data.reply()
+                        outcomes.add(reply.problem or reply.status)
+                        key.data.send(request)
+            except (Closed, OSError):
+                assert self.stop.is_set(), f"the service closed a connection, after {outcomes}"
         return outcomes
 
     def again(self, call):
@@ -409,3 +428,26 @@ def test_a_greedy_client_of_an_open_instance_keeps_nobody_waiting(services, data
         print(f"the greedy client was told {told}")
     assert not {"unauthorized", "invalid-order", "bad-request"} & set().union(*told), "the attack is what it is meant to be"
     look("afterwards")
+
+
+def test_reads_from_the_teacher_s_address_do_not_keep_the_teacher_out(services, database):
+    """Nobody bounds the calls of loopback, nor of a proxy: 300 connections fill the queue of reads, and the teacher passes."""
+    service = services.start(database, "--classroom", listen="127.0.0.1:0")
+    code, service.token = (re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token"))
+    learner = Learner(service, code)
+    for _ in range(20):
+        assert learner.order().status == 201
+    attack = Attack([])
+    wires = [service.wire() for _ in range(300)]
+    attack.at_work = [Background(lambda: attack.flood_each(wires, request_bytes("GET", "/orders?limit=1000")))]
+    try:
+        wait_until(lambda: service.call("GET", "/orders", None, {"Authorization": None}).problem == "overloaded", "the queue is full")
+        victims = [Learner(service, code) for _ in range(5)]
+        for victim in victims:
+            for method, target in (("GET", "/audit?product_id=1"), ("GET", "/sandboxes"), ("DELETE", f"/sandboxes/{victim.product}")):
+                reply = service.call(method, target)
+                assert reply.status == 200, f"{method} {target}: {reply}"
+            assert service.call("GET", "/readyz", None, {"Authorization": None}).status == 200
+    finally:
+        outcomes = attack.end()
+    assert "overloaded" in outcomes[0], "the queue was never full"

@@ -77,6 +77,31 @@ static void test_owners_are_served_in_turn(void **state)
     queue_free(queue);
 }
 
+/* Items pushed first pass all others, in order, and have room where the others have none; the others' turns stay. */
+static void test_first(void **state)
+{
+    (void)state;
+    struct queue *queue = queue_new(3);
+    for (unsigned i = 0; i < 3; i++)
+        assert_true(queue_push_turn(queue, item(i), i));
+    assert_false(queue_push(queue, item(99)));
+    for (unsigned i = 0; i < QUEUE_RESERVED; i++)
+        assert_true(queue_push_first(queue, item(100 + i)));
+    assert_false(queue_push_first(queue, item(99)));
+    for (unsigned i = 0; i < QUEUE_RESERVED; i++)
+        assert_ptr_equal(queue_pop(queue), item(100 + i));
+    assert_ptr_equal(queue_pop(queue), item(0));
+    assert_true(queue_push_first(queue, item(200)));
+    assert_ptr_equal(queue_pop(queue), item(200));
+    assert_true(queue_push_turn(queue, item(3), 0)); /* in the round of item 1, and behind it */
+    assert_ptr_equal(queue_pop(queue), item(1));
+    assert_ptr_equal(queue_pop(queue), item(3));
+    assert_ptr_equal(queue_pop(queue), item(2));
+    queue_close(queue);
+    assert_false(queue_push_first(queue, item(99)));
+    queue_free(queue);
+}
+
 static void test_close(void **state)
 {
     (void)state;
@@ -219,6 +244,7 @@ int main(void)
         cmocka_unit_test(test_bound),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_owners_are_served_in_turn),
+        cmocka_unit_test(test_first),
         cmocka_unit_test(test_close),
         cmocka_unit_test(test_waiting),
         cmocka_unit_test(test_many_threads),
