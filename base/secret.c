@@ -1,4 +1,4 @@
-/* Secrets: random words that a person can read out, and a comparison that takes the same time for every guess. */
+/* Makes secrets that a person can read out, and compares secrets without revealing their characters by the time that it takes. */
 #include "base/secret.h"
 
 #include <stdlib.h>
@@ -7,15 +7,15 @@
 
 void make_secret(char *ret_secret, size_t length)
 {
-    static const char LETTERS[] = "abcdefghjkmnpqrstuvwxyz23456789"; /* none that looks like another */
+    static const char LETTERS[] = "abcdefghjkmnpqrstuvwxyz23456789"; /* no two look alike */
     enum {
         COUNT = sizeof LETTERS - 1,
         EVEN = 256 / COUNT * COUNT
-    }; /* bytes from there on would favour some */
+    }; /* larger bytes would favour some letters */
     for (size_t i = 0; i < length;) {
         unsigned char byte;
         if (getrandom(&byte, 1, 0) != 1)
-            abort(); /* a secret that is none is worse than no service */
+            abort(); /* a predictable secret is worse than no service */
         if (byte < EVEN)
             ret_secret[i++] = LETTERS[byte % COUNT];
     }

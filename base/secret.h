@@ -1,4 +1,4 @@
-/* Secrets: random words that a person can read out, and a comparison that takes the same time for every guess. */
+/* Makes secrets that a person can read out, and compares secrets without revealing their characters by the time that it takes. */
 #ifndef OVERSELL_BASE_SECRET_H
 #define OVERSELL_BASE_SECRET_H
 

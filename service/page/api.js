@@ -43,7 +43,7 @@ export function setSandbox(value) {
   else localStorage.removeItem(SANDBOX_KEY);
 }
 
-// Why this browser lost its product, once; null: it did not.
+// Returns why this browser lost its product, and forgets the reason; null: it did not lose its product.
 export function takeEnded() {
   const ended = sessionStorage.getItem(ENDED_KEY);
   sessionStorage.removeItem(ENDED_KEY);
@@ -52,7 +52,7 @@ export function takeEnded() {
 
 let leaving = null;
 
-// If PRODUCT is not this browser's any more, opens the page that says so, where one can join again. Returns whether it does.
+// If PRODUCT no longer belongs to this browser, opens the page that says so and lets the learner join again. Returns whether it does.
 export function leaveSandbox(product) {
   leaving ??= send("GET", "/classroom").then((state) => {
     if (state.owns === product) return false;

@@ -1,4 +1,4 @@
-// Whose product this page shows: the shared one, or one of its own; and in a classroom the code that leads to one.
+// Decides which product this page shows: the shared one, or a separate one. In a class it asks for the class code.
 import { adminToken, call, dropAdminToken, isTeacherToken, sandbox, setAdminToken, setSandbox, takeEnded } from "./api.js";
 import { setUpClassPanel } from "./class_panel.js";
 import { alertUser, byId, plural, setText, tell } from "./dom.js";
@@ -25,10 +25,10 @@ async function takeOwn(code) {
 
 const WHY_JOIN = {
   evicted: "The teacher ended your place in the class, so your product is not yours any more. Enter the class code to join again; you then get another product.",
-  forgotten: "The service does not know your place any more: it was started again, or another learner got the place while you were away. Enter the class code to join again.",
+  forgotten: "The service does not know your place any more: the service was restarted, or another learner got the place while you were away. Enter the class code to join again.",
 };
 
-// In a class nobody gets past this without the code, or the teacher's token. WHY: what to say first, or null.
+// Asks for the class code or the teacher's token until one is valid. WHY: the text to show first, or null.
 async function join(why) {
   const say = (text) => {
     setText(byId("join-why"), text ?? "");
@@ -116,7 +116,7 @@ export async function setUpClass(shop) {
   let state = await call("GET", "/classroom");
   const ended = takeEnded() ?? (sandbox() && state.owns === null ? (state.evicted ? "evicted" : "forgotten") : null);
   if (state.classroom && !state.teacher) {
-    dropAdminToken(); // of a class before this one
+    dropAdminToken(); // of an earlier class
     if (state.owns === null) {
       setSandbox(null);
       await join(WHY_JOIN[ended]);

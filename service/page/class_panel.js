@@ -9,7 +9,7 @@ const rows = new Map(); // a learner's line, by product
 let timer;
 let latest = null; // the list that is shown
 
-// What an answer that is no success means here. GONE: what a 404 means.
+// The text for a failed call. GONE: the text for a 404.
 function sentence(problem, gone) {
   switch (problem.status) {
     case 401:
@@ -29,7 +29,7 @@ function sentence(problem, gone) {
 
 const fail = (text) => setText(byId("class-error"), text ?? "");
 
-// As the teacher; the token is not asked for in a dialog, since a list that updates by itself must not open one.
+// Calls as the teacher. Never asks for the token in a dialog, since a list that updates by itself must not open one.
 const ask = (method, path) => call(method, path, undefined, adminToken() ?? "");
 
 function ago(ms) {
@@ -115,7 +115,7 @@ async function look() {
   if (again && byId("class-details").open && !document.hidden) timer = setTimeout(look, LOOK_MS);
 }
 
-// What a button does: ACT, then the list as it is afterwards. GONE: what a 404 means.
+// Runs a button's ACT, then lists the class again. GONE: the text for a 404.
 async function change(act, gone) {
   byId("class-error").dataset.from = "button";
   fail(null);
@@ -133,7 +133,7 @@ function confirmed(learner) {
   setText(
     byId("evict-text"),
     `The learner at ${learner.address} loses product ${learner.product_id} at once: waiting orders are refused, a load run on it ends, ` +
-      "and the place is free. The learner's page says so, and asks for the class code, which gives another product.",
+      "and the place is free. The learner's page says so, and asks for the class code. With the code the learner gets another product.",
   );
   dialog.returnValue = "";
   return new Promise((resolve) => {
@@ -151,7 +151,7 @@ async function evict(product) {
     await ask("DELETE", `/sandboxes/${product}`);
     tell(`Sandbox ${learner.number} (product ${product}) was evicted; its place is free.`);
   }, `Sandbox ${learner.number} was not evicted, because nobody has product ${product} any more.`);
-  // The button that had the focus is gone with its line.
+  // The line was removed together with the button that had the focus.
   const lines = byId("learners").querySelectorAll("button");
   if (document.activeElement === document.body) (lines[Math.min(index, lines.length - 1)] ?? byId("class-details").querySelector("summary")).focus();
 }
@@ -162,13 +162,13 @@ async function endRun() {
   button.disabled = true;
   await change(async () => {
     const run = await ask("DELETE", `/runs/${id}`);
-    tell(run.state === "cancelled" ? `Load run ${id} was ended.` : `Load run ${id} had ended by itself.`);
-  }, `Load run ${id} is not kept any more, so it ended before.`);
+    tell(run.state === "cancelled" ? `Load run ${id} was ended.` : `Load run ${id} had already ended.`);
+  }, `Load run ${id} has already ended, and the service does not keep it any more.`);
   button.disabled = false;
   if (document.activeElement === document.body) byId("class-details").querySelector("summary").focus();
 }
 
-// For the teacher of a class only.
+// Shows the panel. Call it only for the teacher of a class.
 export function setUpClassPanel() {
   byId("class-panel").hidden = false;
   byId("class-run-end").addEventListener("click", endRun);
