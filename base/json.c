@@ -1,4 +1,4 @@
-/* Parses JSON correctly even when memory runs out meanwhile. A string or number that is too long for jansson's buffer, and for which that cannot
+/* Parses JSON correctly even if memory runs out while it parses. A string or number that is too long for jansson's buffer, and for which that cannot
  * grow, loses a character there (2.14, lex_save): it is then a wrong one, or the end of it is not found. So the buffer
  * always grows, if need be into a reserve, and what was read then is thrown away. */
 #include "base/json.h"

@@ -1,4 +1,4 @@
-/* What the explorer does to a lock, beside what a lock's callers do: time passes at once, and a thread sleeps only when
+/* What the explorer can do to a lock, in addition to what a lock's callers can do: time passes at once, and a thread sleeps only when
  * the explorer says so. Nothing here is called while the service sells. */
 #ifndef OVERSELL_LOCK_LAB_H
 #define OVERSELL_LOCK_LAB_H

@@ -1,7 +1,7 @@
-/* Where the benchmark's measurements happen: a private stack, its shop always in the same fresh state, and on it now
- * a service with so many workers, now pgbench. (With the locks: loadtest/bench/measure_locks.c.)
+/* Runs the benchmark's measurements of the service and of pgbench on a private stack. (loadtest/bench/measure_locks.c measures
+ * locks.)
  *
- * Both sides of a ratio find the same: no orders, a product table without dead rows, a checkpoint just made. */
+ * Both sides of a ratio start in the same state: no orders, a product table without dead rows, just after a checkpoint. */
 #include "loadtest/bench/bench_testbed.h"
 #include "base/clock.h"
 

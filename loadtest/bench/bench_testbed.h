@@ -1,5 +1,5 @@
-/* Where the benchmark's measurements happen: a private stack, its shop always in the same fresh state, and on it now
- * a service with so many workers, now pgbench, now locks that this process takes. */
+/* Runs the benchmark's measurements on a private stack. Each starts with the shop in the same fresh state, and measures a service,
+ * pgbench, or locks that this process takes. */
 #ifndef OVERSELL_LOADTEST_BENCH_BENCH_TESTBED_H
 #define OVERSELL_LOADTEST_BENCH_BENCH_TESTBED_H
 
@@ -18,7 +18,7 @@ struct bench_testbed {
     bool has_shop;       /* set before bench_testbed_open: PostgreSQL and the products are needed … */
     const char *locks;   /* … and the servers of these locks, names with commas between; NULL: none */
     struct testbed base; /* the stack; for the shop with a service on it that has made the schema and rests */
-    struct db *db;       /* the shop's; NULL where there is none */
+    struct db *db;       /* the shop's; NULL if there is none */
     int64_t seconds;     /* of each measurement */
     int64_t connections; /* of wrk, where nothing else is said */
     struct progress *progress;

@@ -1,4 +1,4 @@
-/* How often a process calls the kernel and the allocator, told by perf and by the C library's own counter. */
+/* Counts how often a process calls the kernel and the allocator, with perf and the C library's own counter. */
 #include "loadtest/bench/calls.h"
 
 #include "loadtest/cli/complain.h"

@@ -1,4 +1,4 @@
-/* How often a process calls the kernel and the allocator, told by perf and by the C library's own counter. */
+/* Counts how often a process calls the kernel and the allocator, with perf and the C library's own counter. */
 #ifndef OVERSELL_LOADTEST_BENCH_CALLS_H
 #define OVERSELL_LOADTEST_BENCH_CALLS_H
 
@@ -12,7 +12,7 @@ bool calls_start(pid_t pid, const char *dir, struct child *ret_counter);
 /* Ends the counting. False, having said why on stderr unless it was an interrupt. */
 bool calls_end(struct child *counter, const char *dir, int64_t *ret_calls);
 
-/* What programs that are started meanwhile write about their allocations when they end, on stderr. */
+/* Programs that start between these calls write their allocation counts to stderr when they exit. */
 bool allocations_count_begin(void);
 void allocations_count_end(void);
 /* Reads it from the log of one that has ended: calls of malloc, calloc and realloc. False, having said why on stderr. */

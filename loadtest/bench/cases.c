@@ -1,4 +1,4 @@
-/* The ratios that the benchmark measures, one row each: what is held against what, and what it should reach. */
+/* The table of the ratios that the benchmark measures: the two sides of each, and its goal. */
 #include "loadtest/bench/cases.h"
 
 #include "loadtest/cli/selection.h"

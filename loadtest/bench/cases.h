@@ -1,4 +1,4 @@
-/* The ratios that the benchmark measures, one row each: what is held against what, and what it should reach. */
+/* The table of the ratios that the benchmark measures: the two sides of each, and its goal. */
 #ifndef OVERSELL_LOADTEST_BENCH_CASES_H
 #define OVERSELL_LOADTEST_BENCH_CASES_H
 
@@ -36,7 +36,7 @@ struct bench_case {
     const struct script *script, *rival; /* the rival's: another strategy, which the service runs as well */
     int64_t first, products, stock;
     int64_t connections;  /* of wrk; 0: as many as the command line says */
-    bool default_workers; /* the service has as many as it likes, whatever the command line says */
+    bool default_workers; /* the service has its default number of workers; the command line's is ignored */
     const struct lock_driver
         *lock; /* what is measured, if it is no order: needs its own server, and no shop */
     enum lock_rivalry rivalry;

@@ -1,4 +1,4 @@
-/* Locks as the benchmark takes them: as often as they can be had, and from hand to hand. */
+/* Measures how often threads can acquire and release a lock, and how fast a contended lock passes from holder to holder. */
 #include "loadtest/bench/lock.h"
 #include "base/clock.h"
 

@@ -1,4 +1,4 @@
-/* Programs of others that the locks are held against: redis-benchmark and, in Python, kazoo. */
+/* Runs the foreign programs that the locks are compared with: redis-benchmark and, in Python, kazoo. */
 #include "loadtest/bench/references.h"
 
 #include "loadtest/cli/interrupt.h"

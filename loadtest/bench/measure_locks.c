@@ -1,10 +1,10 @@
-/* Measurements of locks, on the servers of the private stack and in this process. */
+/* Measures locks, on the servers of the private stack and in this process. */
 #include "loadtest/bench/bench_testbed.h"
 #include "loadtest/testbed/servers.h"
 
 #include <stdio.h>
 
-/* Begins a measurement of the lock; false where its server is not there. */
+/* Begins a measurement of the lock; false if its server does not run. */
 static bool begin(struct bench_testbed *bench, const struct lock_driver *driver)
 {
     bench->unavailable[0] = 0;

@@ -1,4 +1,4 @@
-/* What a service keeps in memory while many clients stay connected. */
+/* Measures the memory of a service while many clients stay connected. */
 #include "loadtest/bench/memory.h"
 
 #include "loadtest/cli/complain.h"

@@ -1,4 +1,4 @@
-/* pgbench: what PostgreSQL itself does with the service's SQL, without the service. */
+/* Measures with pgbench how fast PostgreSQL executes the service's SQL without the service. */
 #include "loadtest/bench/pgbench.h"
 
 #include "db/postgres/connection.h"

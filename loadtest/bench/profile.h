@@ -1,4 +1,4 @@
-/* Where a process's CPU time goes, told by perf. */
+/* Measures with perf which functions of a process use its CPU time. */
 #ifndef OVERSELL_LOADTEST_BENCH_PROFILE_H
 #define OVERSELL_LOADTEST_BENCH_PROFILE_H
 

@@ -1,11 +1,11 @@
-/* What the locks' speed is held against: other programs, and bare loops of the same calls. */
+/* The references that the locks' speed is compared with: other programs, and bare loops of the same calls. */
 #ifndef OVERSELL_LOADTEST_BENCH_REFERENCES_H
 #define OVERSELL_LOADTEST_BENCH_REFERENCES_H
 
 #include "loadtest/bench/threads.h"
 #include "lock/config.h"
 
-/* How often a second, by so many threads or connections for MS at the servers of CONFIG. False, with the reason in
+/* Measures the rate per second with THREADS threads or connections for MS, on the servers of CONFIG. False, with the reason in
  * RET_REASON (of REASON_SIZE; "" at an interrupt). */
 typedef bool reference_fn(const struct lock_config *config, size_t threads, int64_t ms,
                           struct progress *progress, double *ret_per_s, char *ret_reason);

@@ -1,7 +1,7 @@
-/* Scripts for pgbench, made of the service's own statements, so that both run the very same SQL.
+/* Makes scripts for pgbench from the service's own statements, so that both run the same SQL.
  *
- * What an engine's thread sends for one order is a row of steps here. Null parameters are written into the
- * statement, because pgbench knows no null variable. */
+ * A row of steps lists the statements that the engine sends for one order. Null parameters are written into the
+ * statement, because pgbench has no null variables. */
 #include "loadtest/bench/script.h"
 
 #include "db/postgres/statements.h"

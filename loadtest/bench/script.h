@@ -1,4 +1,4 @@
-/* Scripts for pgbench, made of the service's own statements, so that both run the very same SQL. */
+/* Makes scripts for pgbench from the service's own statements, so that both run the same SQL. */
 #ifndef OVERSELL_LOADTEST_BENCH_SCRIPT_H
 #define OVERSELL_LOADTEST_BENCH_SCRIPT_H
 

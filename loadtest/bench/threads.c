@@ -1,4 +1,4 @@
-/* Threads that do the same thing again and again, side by side, for a given time. */
+/* Runs threads that repeat the same action concurrently for a given time. */
 #include "loadtest/bench/threads.h"
 
 #include "base/clock.h"

@@ -1,7 +1,7 @@
-/* What ZooKeeper itself can do with an uncontended lock's three calls, without the lock: create, get-children, delete.
+/* Measures ZooKeeper with the three calls of an uncontended lock, without the lock: create, get-children, delete.
  *
- * Each thread has a session of its own and waits for the answer to each call. The library is the single-threaded one: so
- * its calls are made one at a time, and only the waiting goes on side by side. */
+ * Each thread has its own session and waits for the answer to each call. The library is the single-threaded one, so
+ * threads call it one at a time, and only wait concurrently. */
 #include "loadtest/bench/references.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* Ctrl-C and its kin: a flag that every wait looks at, so that whoever waits can clean up and leave. */
+/* Turns SIGINT (Ctrl-C) and similar signals into a flag. Every wait checks it, so the program can clean up and exit. */
 #include "loadtest/cli/interrupt.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* A progress bar on stderr, where that is a terminal; nothing elsewhere. */
+/* Draws a progress bar on stderr if stderr is a terminal. */
 #include "loadtest/cli/progress.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* A progress bar on stderr, where that is a terminal; nothing elsewhere. */
+/* Draws a progress bar on stderr if stderr is a terminal. */
 #ifndef OVERSELL_LOADTEST_CLI_PROGRESS_H
 #define OVERSELL_LOADTEST_CLI_PROGRESS_H
 
@@ -14,7 +14,7 @@ struct progress {
     int64_t started_us, drawn_us;
 };
 
-/* A bar of so many steps; draws nothing yet. */
+/* Makes a bar; draws nothing yet. */
 struct progress progress_begin(size_t steps);
 /* What is being done now, within the current step. */
 __attribute__((format(printf, 2, 3))) void progress_label(struct progress *progress, const char *format, ...);
@@ -22,7 +22,7 @@ __attribute__((format(printf, 2, 3))) void progress_label(struct progress *progr
  * most. */
 void progress_update(struct progress *progress, double share, const char *detail);
 void progress_step_done(struct progress *progress);
-/* Wipes whatever bar is drawn, so that something else can be printed; it comes back with the next update. */
+/* Erases the bar, so that something else can be printed. The next update draws it again. */
 void progress_wipe(void);
 
 #endif

@@ -6,7 +6,7 @@
 
 extern const struct result_kind compare_result, diff_result;
 
-/* The notes of rows with a sale, its audit and a verdict, which a rush has as well. */
+/* The notes on rows that have a sale, its audit and a verdict. `rush` uses them too. */
 notes_fn notes_of_compare;
 
 #endif

@@ -1,4 +1,4 @@
-/* Several strategies measured one after the other: what compare and diff have in common. */
+/* Measures several strategies one after the other, for compare and diff. */
 #include "loadtest/compare/comparison.h"
 
 #include "loadtest/cli/complain.h"

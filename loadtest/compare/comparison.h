@@ -1,4 +1,4 @@
-/* Several strategies measured one after the other: what compare and diff have in common. */
+/* Measures several strategies one after the other, for compare and diff. */
 #ifndef OVERSELL_LOADTEST_COMPARE_COMPARISON_H
 #define OVERSELL_LOADTEST_COMPARE_COMPARISON_H
 
@@ -8,17 +8,17 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* The settings that say what is measured, and where. */
+/* The settings of a comparison: what to measure, and on which services. */
 struct comparison {
     struct testbed_settings testbed;
     struct plan plan;
     int64_t repeat;
 };
 
-/* What is done unless told otherwise, by one service or more. */
+/* The default settings, for one service or several. */
 struct comparison comparison_defaults(int64_t instances);
 
-/* Fill a struct comparison, but for its testbed, which testbed_options fill. */
+/* Fill a struct comparison, except its testbed, which testbed_options fill. */
 extern const struct option_rows comparison_options;
 
 /* Settles what depends on other settings, once they have been parsed. False, having said on stderr what is wrong with them. */

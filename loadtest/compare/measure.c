@@ -1,4 +1,4 @@
-/* One strategy under load: sold out once, then sold as fast as it goes, and its books read after each. */
+/* Puts one strategy under load: sells the stock out once, then sells at full speed, and reads the audit after each. */
 #include "loadtest/compare/measure.h"
 
 #include "base/clock.h"

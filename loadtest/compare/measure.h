@@ -1,4 +1,4 @@
-/* One strategy under load: sold out once, then sold as fast as it goes, and its books read after each. */
+/* Puts one strategy under load: sells the stock out once, then sells at full speed, and reads the audit after each. */
 #ifndef OVERSELL_LOADTEST_COMPARE_MEASURE_H
 #define OVERSELL_LOADTEST_COMPARE_MEASURE_H
 
@@ -10,20 +10,20 @@
 
 #include <jansson.h>
 
-/* What is done with every strategy alike. */
+/* What a comparison does with every strategy. */
 struct plan {
     bool sell_out, throughput; /* the phases */
-    bool sell_out_last;        /* the other way round, so that it is the sale whose books stay */
+    bool sell_out_last;        /* throughput first, so that the sell-out's orders stay */
     bool pairs; /* a short sell-out of PAIRS_STOCK units, two per order, precedes the main one */
     int64_t connections;
     int64_t stock;        /* units to sell out */
     int64_t quantity;     /* units an order */
-    int64_t requests;     /* orders sent to sell out; 0: four times as many as the stock is good for */
+    int64_t requests;     /* orders sent to sell out; 0: four times as many as the stock can serve */
     int64_t duration_ms;  /* of the throughput phase */
     int64_t think_ms;     /* pause inside the critical section */
-    int64_t product;      /* whose orders are deleted */
-    const char *switched; /* what is switched to each strategy: "service", or the "product" alone */
-    int64_t patience_ms;  /* give up after so long without an answer */
+    int64_t product;      /* the product that is sold; its orders are deleted */
+    const char *switched; /* what is switched to each strategy: the "service", or only the "product" */
+    int64_t patience_ms;  /* give up after this time without an answer */
 };
 
 /* A strategy as GET /strategies has it; points into that JSON. */
@@ -35,7 +35,7 @@ struct subject {
     int64_t tries;     /* the most tries of one order */
     const char *lock;  /* the lock's name; NULL: no lock outside the order's transaction */
     bool available;
-    const char *reason; /* why it is not, or NULL */
+    const char *reason; /* why it is not available, or NULL */
     const char *kind;   /* of stock */
     int64_t most;       /* units that a product of this kind can have */
 };
@@ -58,16 +58,16 @@ struct phase {
 
 struct measurement {
     struct phase pairs, sell_out, throughput;
-    int64_t think_ms; /* what the selling out ran with in the end */
+    int64_t think_ms; /* the think time of the last sell-out */
     enum verdict verdict;
     char finding
         [FINDING_MAX]; /* why the strategy is broken, a sentence without a full stop; "" if it is not */
 };
 
-/* False, having said so on stderr: the JSON is not a strategy of the contract. */
+/* False, with a message on stderr: the JSON is not a strategy as docs/openapi.yaml describes it. */
 bool subject_read(const json_t *strategy, struct subject *ret_subject);
 
-/* Makes the subject unavailable, with the reason, where the plan's stock is more than its kind can have. */
+/* Makes the subject unavailable, with the reason, if the plan's stock is more than the subject's kind of stock can have. */
 void subject_fit(struct subject *subject, const struct plan *plan);
 
 /* The product whose strategy is switched, or 0 for all. */
@@ -76,17 +76,15 @@ int64_t plan_switched(const struct plan *plan);
 /* Orders that the plan sends to sell out. */
 int64_t plan_requests(const struct plan *plan);
 
-/* Measures one strategy. Where plain speed does not catch a flaw that this run should show, the selling
- * out is done again with longer and longer think times. False, having said why on stderr unless it was an
- * interrupt. */
+/* Measures one strategy. If full speed does not catch a flaw that this run should show, repeats the sell-out with longer and
+ * longer think times. False on a failure, with a message on stderr, or at an interrupt. */
 bool measure(struct testbed *testbed, const struct plan *plan, const struct subject *subject,
              struct progress *progress, struct measurement *ret_measurement);
 
-/* The throughput phase was sold out before its time was up: its rate says nothing. */
+/* The throughput phase sold out before its time was up, so its rate is meaningless. */
 bool measurement_sold_out_early(const struct measurement *measurement);
 
-/* Clients were told of exactly those orders that there are; an order whose outcome was unknown may be
- * either. */
+/* The database has exactly the orders that clients got as created. An order of unknown outcome may exist or not. */
 bool phase_answers_match(const struct phase *phase);
 
 /* The steps that other loads share; each returns false, having said why on stderr unless it was an interrupt. */
@@ -96,16 +94,16 @@ bool switch_strategy(struct testbed *testbed, int64_t product, const struct subj
                      int64_t think_ms, int64_t lock_wait_ms);
 /* Deletes the product's orders and sets its stock, of the strategy's kind. */
 bool set_stock(struct testbed *testbed, const struct subject *subject, int64_t product, int64_t stock);
-/* More of a product than a short load can sell. */
+/* More units than a short load can sell. */
 int64_t ample_stock(const struct subject *subject);
-/* What all services have counted for one strategy so far. */
+/* Sums what all services have counted for one strategy so far. */
 bool scrape_all(struct testbed *testbed, const char *strategy, struct scrape *ret_sum);
-/* Reads the books once no service is working on an order of the product any more. */
+/* Reads the audit after all services have finished the product's orders. */
 bool settled_books(struct testbed *testbed, int64_t product, struct books *ret_books);
 
-/* There are the orders that clients were told of, ORDER_CREATED, and perhaps some of those that are UNCLEAR to them. */
+/* The database has the CREATED orders that clients know of, and at most UNCLEAR more, whose outcome clients do not know. */
 bool books_match(const struct books *books, int64_t created, int64_t unclear);
-/* Adds what the books alone say. */
+/* Adds the evidence of the audit. */
 void add_books(struct evidence *evidence, const struct books *books);
 
 #endif

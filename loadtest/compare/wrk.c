@@ -1,4 +1,4 @@
-/* One run of wrk with order.lua: so many orders, or orders for so long, and how each of them was answered. */
+/* Runs wrk with order.lua for a number of orders or a duration, and counts the answers of each kind. */
 #include "loadtest/compare/wrk.h"
 
 #include "base/clock.h"

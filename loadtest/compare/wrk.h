@@ -1,4 +1,4 @@
-/* One run of wrk with order.lua: so many orders, or orders for so long, and how each of them was answered. */
+/* Runs wrk with order.lua for a number of orders or a duration, and counts the answers of each kind. */
 #ifndef OVERSELL_LOADTEST_COMPARE_WRK_H
 #define OVERSELL_LOADTEST_COMPARE_WRK_H
 
@@ -14,9 +14,9 @@ struct load {
     int64_t quantity;    /* units an order */
     int64_t product;     /* the first product's id; PRODUCTS of them are ordered in turn */
     int64_t products;
-    int64_t requests;  /* stop after so many orders; 0: no such limit */
+    int64_t requests;  /* stop after this number of orders; 0: no limit */
     int64_t window_ms; /* stop after so long; 0: no such limit (one of the two must be set) */
-    int64_t settled;   /* stop after so many "sold out" in a row; 0: never */
+    int64_t settled;   /* stop after this number of "sold out" answers in a row; 0: never */
     int64_t stuck_ms; /* orders that must come again are sent again, until one of a client's orders has got no
                             other answer for so long; 0: they are not */
     int64_t patience_ms; /* give up after so long without a single answer */
@@ -28,7 +28,7 @@ struct load {
 /* How orders were answered. requests = created + sold_out + busy + errors, each the sum of those below it. */
 struct answers {
     int64_t requests;
-    int64_t created; /* 201, or 202 where the order is written behind */
+    int64_t created; /* 201, or 202 if the order is written later */
     int64_t sold_out;
     int64_t busy; /* come again: */
     int64_t lock_busy, conflict, overloaded, lock_lost;

@@ -1,7 +1,7 @@
 /* The HTTP server. It reads a whole request into an exchange, passes the exchange on, and sends the reply that it gets.
  *
  * A few HTTP threads serve all connections with libmicrohttpd. A handler that may wait runs on a worker thread; the exchange's
- * connection is suspended meanwhile. All that a client can send or keep open has a bound and a deadline. */
+ * connection is suspended until the worker replies. Everything that a client can send or keep open has a limit and a deadline. */
 #ifndef OVERSELL_SERVICE_HTTP_SERVER_H
 #define OVERSELL_SERVICE_HTTP_SERVER_H
 

@@ -11,7 +11,8 @@
 
 enum { PROFILE_MAX = 24 };
 
-/* A fault beside SHOWN_BY_EXPIRY and SHOWN_BY_CRASH of enum shown_by: an order's wait for another order reaches its time limit. */
+/* A third fault, in addition to SHOWN_BY_EXPIRY and SHOWN_BY_CRASH of enum shown_by: an order's wait for another order reaches its
+ * time limit. */
 enum { WAITS_END = 1 << 16 };
 
 struct execution_settings {

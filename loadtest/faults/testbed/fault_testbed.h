@@ -34,7 +34,7 @@ struct fault_testbed {
 bool fault_testbed_open(const char *list, struct fault_testbed *ret_testbed);
 void fault_testbed_close(struct fault_testbed *testbed);
 
-/* Starts, or starts anew, both services as PLAN says, with the proxies that it wants. False, having said why. */
+/* Starts or restarts both services as PLAN says, with the proxies that PLAN asks for. False on a failure, with a message on stderr. */
 bool fault_testbed_arrange(struct fault_testbed *testbed, const struct fault_testbed_plan *plan);
 /* Starts a service that has ended, at its old port, and waits until it is ready. False, having said why. */
 bool fault_service_start(struct fault_testbed *testbed, int i);
@@ -45,7 +45,7 @@ void fault_service_kill(struct fault_testbed *testbed, int i);
 /* Orders of a service think for so long, under every strategy. False, having said why. */
 bool fault_service_set_think(struct fault_testbed *testbed, int i, int64_t think_ms);
 
-/* By how many seconds the clock of "service-1", "redis", … is wrong from now on, where it was started with one that can be set.
+/* Sets by how many seconds the clock of "service-1", "redis", … is wrong from now on, where it was started with one that can be set.
  * (loadtest/faults/nemesis/clock.c) */
 bool fault_clock_set(struct fault_testbed *testbed, const char *name, int64_t seconds);
 
@@ -62,12 +62,12 @@ bool fault_servers_up(struct fault_testbed *testbed, const char *const *names, c
 bool fault_servers_down(struct fault_testbed *testbed, const char *const *names);
 /* As fault_servers_up for PostgreSQL; *ret_ready_us is when it first took a session. */
 bool fault_postgres_up(struct fault_testbed *testbed, const char *const *env, int64_t *ret_ready_us);
-/* When PostgreSQL takes sessions; 0 where it does not come back. */
+/* The time at which PostgreSQL accepts sessions; 0 if it does not come back. */
 int64_t fault_postgres_await(struct fault_testbed *testbed);
-/* Sends a signal to a server's main process; false where it does not run. */
+/* Sends a signal to a server's main process; false if the server does not run. */
 bool fault_server_signal(struct fault_testbed *testbed, const char *name, int signal_number);
 
-/* A session in the shop's database, with a deadline from now; NULL, having said why, where there is none by then. */
+/* Opens a session in the shop's database until a deadline from now. NULL on a failure, with a message on stderr. */
 struct db *fault_db(struct fault_testbed *testbed);
 
 #endif

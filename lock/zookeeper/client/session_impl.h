@@ -9,18 +9,18 @@
 
 /* ---- the library (lock/zookeeper/client/io.c) ------------------------------------------------------------------------------ */
 
-/* For the keeper. Begins a handle, whose session has this time-out, in milliseconds, and is told of in ON_EVENT, with
- * the library locked; false where that cannot be done now. There is one at a time. */
+/* Only for the thread that keeps the session. Opens the library's handle with a session time-out of LEASE_MS. ON_EVENT gets
+ * the session's events, with the library locked. False if that fails now. There is one handle at a time. */
 bool zookeeper_io_open(watcher_fn on_event, int lease_ms);
 void zookeeper_io_close(void);
 
-/* Between these two nobody else calls the library, and nothing waits: it is the mutex that callbacks are called with, so
- * taken before any other. Returns the handle, or NULL where there is none. */
+/* Lock and unlock the library's mutex, which callbacks hold as well. Take it before any other mutex, and do not wait while you
+ * hold it. Returns the handle, or NULL if there is none. */
 zhandle_t *zookeeper_io_lock(void);
 void zookeeper_io_unlock(void);
 
-/* Leaves a server among several that has said nothing since then (monotonic): requests under way end with
- * ZCONNECTIONLOSS, and the session goes on with the next. */
+/* Changes the server, if there are several and this one has sent nothing since SINCE_US (monotonic). Requests in progress end
+ * with ZCONNECTIONLOSS, and the session continues on the next server. */
 void zookeeper_io_doubt(int64_t since_us);
 
 /* ---- the session (session.c) --------------------------------------------------------------------------------- */
@@ -34,10 +34,10 @@ struct zookeeper_visit {
  * LOCK wishes, or (NULL) for nothing that lasts. ZOK, or the library's code for why not. */
 int zookeeper_enter(const struct lock *lock, int64_t of_session, int64_t until_us,
                     struct zookeeper_visit *ret_visit);
-/* To be called soon: between the two is nothing that waits. */
+/* Ends the stay. Do not wait between zookeeper_enter and this call. */
 void zookeeper_exit(const struct zookeeper_visit *visit);
 
-/* Somebody who waits for a watch to fire. */
+/* A thread that waits for a watch to fire. */
 struct zookeeper_waiter {
     struct zookeeper_waiter *next;
     pthread_cond_t woken;
@@ -48,7 +48,7 @@ struct zookeeper_waiter {
     void (*on_fired)(struct zookeeper_waiter *waiter, zhandle_t *handle);
     void *context;
 };
-/* SESSION, PATH, ON_FIRED and CONTEXT are filled in. To be added before the watch is set, and removed in any case. */
+/* The caller has set SESSION, PATH, ON_FIRED and CONTEXT. Add the waiter before you set the watch, and always remove it. */
 void zookeeper_add_waiter(struct zookeeper_waiter *waiter);
 void zookeeper_remove_waiter(struct zookeeper_waiter *waiter);
 /* LOCK_OK: it has fired. LOCK_LOST: the session has ended. LOCK_TIMED_OUT, LOCK_AWAY (not connected): UNTIL has come. */
