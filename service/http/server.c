@@ -131,16 +131,10 @@ static const struct sockaddr *peer_of(struct MHD_Connection *connection)
     return info ? info->client_addr : NULL;
 }
 
-static void on_completed(void *unused, struct MHD_Connection *connection, void **state,
-                         enum MHD_RequestTerminationCode reason)
+static void free_exchange(struct exchange *x)
 {
-    (void)unused;
-    (void)reason;
-    struct exchange *x = *state;
-    if (!x)
-        return;
     end_reading(x);
-    const struct sockaddr *peer = x->is_counted ? peer_of(connection) : NULL;
+    const struct sockaddr *peer = x->is_counted ? peer_of(x->transport) : NULL;
     if (peer)
         http_peers_end_call(server->peers, peer, x->kind);
     http_timeouts_phase(x->connection, HTTP_IDLE);
@@ -150,7 +144,28 @@ static void on_completed(void *unused, struct MHD_Connection *connection, void *
     free(x->body);
     http_forget_reply(x);
     free(x);
+}
+
+static void on_completed(void *unused, struct MHD_Connection *connection, void **state,
+                         enum MHD_RequestTerminationCode reason)
+{
+    (void)unused;
+    (void)connection;
+    (void)reason;
+    struct exchange *x = *state;
+    if (x)
+        free_exchange(x);
     *state = NULL;
+}
+
+/* Frees a request that we have refused past the library, if the library has closed its connection without on_completed. */
+static void free_refused(const struct loop *loop, const struct MHD_Connection *connection)
+{
+    for (struct exchange *x = loop->reading; x; x = x->next_reading)
+        if (x->transport == connection && x->status) {
+            free_exchange(x);
+            return;
+        }
 }
 
 void http_client_address(const struct exchange *x, char *ret_text, size_t size)
@@ -213,6 +228,8 @@ static void on_connection(void *unused, struct MHD_Connection *connection, void 
             refuse_connection(info->connect_fd);
         }
     } else {
+        if (own_loop)
+            free_refused(own_loop, connection);
         const struct sockaddr *peer = peer_of(connection);
         if (peer)
             http_peers_remove(server->peers, peer);
@@ -233,7 +250,7 @@ static size_t leave_escapes(void *unused, struct MHD_Connection *connection, cha
 static struct exchange *find_refused_by_library(const struct loop *loop)
 {
     for (struct exchange *x = loop->reading; x; x = x->next_reading)
-        if (MHD_get_connection_info(x->transport, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) &&
+        if (!x->status && MHD_get_connection_info(x->transport, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) &&
             !MHD_get_connection_info(x->transport, MHD_CONNECTION_INFO_HTTP_STATUS))
             return x;
     return NULL;
@@ -246,7 +263,6 @@ static void refuse_past_library(struct exchange *x, const char *reason)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(x->transport,
                                                                    MHD_CONNECTION_INFO_CONNECTION_FD);
-    end_reading(x);
     if (!info)
         return;
     identify(x);
