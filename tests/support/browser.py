@@ -6,7 +6,7 @@ import shutil
 import tempfile
 
 from selenium import webdriver
-from selenium.common.exceptions import StaleElementReferenceException
+from selenium.common.exceptions import ElementNotInteractableException, StaleElementReferenceException
 from selenium.webdriver import ActionChains
 from selenium.webdriver.chrome.service import Service as Driver
 from selenium.webdriver.common.by import By
@@ -122,9 +122,18 @@ class Browser:
         return float(text) if re.fullmatch(r"-?[0-9.]+", text) else None
 
     def click(self, name):
-        element = self.find(name)
-        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
-        element.click()
+        """A click, as soon as there is something to click on: the page shows a button when it has what the button needs."""
+
+        def try_to_click():
+            element = self.find(name)
+            self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+            try:
+                element.click()
+            except ElementNotInteractableException:
+                return False
+            return True
+
+        self.wait(try_to_click, f"#{name} can be clicked")
 
     def choose(self, name, value):
         self.wait(lambda: self.all(f'#{name} option[value="{value}"]'), f"#{name} offers {value}")
