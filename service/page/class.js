@@ -57,11 +57,13 @@ function showShop(shop) {
   byId("shared-product").hidden = !shop.own || shop.learner;
   // A learner's token changes one product. The teacher's changes everything, and this page may be on a projector.
   const token = shop.learner ? sandbox()?.token : null;
-  const bearer = token ? ` -H 'Authorization: Bearer ${token}'` : adminToken() ? ' -H "Authorization: Bearer $TOKEN"' : "";
+  const bearer = token ?? (adminToken() ? "$TOKEN" : null);
   byId("curl-token").hidden = token !== null || !adminToken();
   setText(
     byId("curl-line"),
-    `curl${bearer} -H 'Content-Type: application/json' -d '{"product_id":${shop.product},"quantity":1}' ${location.origin}/orders`,
+    // The token comes by standard input, since other users of the machine can read the arguments.
+    `curl${bearer ? " -H @-" : ""} -H 'Content-Type: application/json' -d '{"product_id":${shop.product},"quantity":1}' ` +
+      `${location.origin}/orders${bearer ? ` <<<"Authorization: Bearer ${bearer}"` : ""}`,
   );
 }
 

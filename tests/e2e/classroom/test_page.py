@@ -732,7 +732,9 @@ def test_a_learner_joins_and_has_a_product(browser, services, database):
     assert service.get("/strategy").json["name"] == "atomic-decrement", "the others' strategy is as it was"
     assert service.audit(product)["sold"] == 1 and service.audit(1)["sold"] == 0
     assert not browser.find("class-open").is_displayed() and code not in browser.driver.page_source
-    assert f'"product_id":{product}' in browser.text("curl-line")
+    line = browser.text("curl-line")
+    assert f'"product_id":{product}' in line
+    assert "Authorization" not in line.split("<<<")[0], "another user could read a token among the arguments"
     browser.driver.refresh()
     browser.wait_text("shop-name", f"product {product}, my own")
     browser.wait(lambda: browser.figure("sold") == 1 and browser.text("strategy-row"), "it is as it was")
@@ -761,6 +763,7 @@ def test_a_learner_joins_and_has_a_product(browser, services, database):
     browser.wait_text("class-code", code)
     browser.wait_text("class-count", "1 learner")
     (line,) = [line for line in [browser.text("curl-line")] if "$TOKEN" in line]
+    assert "Authorization" not in line.split("<<<")[0], "another user could read a token among the arguments"
     assert service.token not in browser.driver.page_source + line, "a projector shows no token"
     assert browser.find("curl-token").get_attribute("hidden") is None
     assert browser.text("shop-name") == ""
