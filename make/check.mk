@@ -31,7 +31,7 @@ torture: ## fails every call on the way of an order, one after the other, under 
 	$(BUILD_NOW) programs tests BUILD=$(BUILD)/asan SANITIZE=address,undefined
 	@BUILD=$(BUILD)/asan TORTURE='$(TORTURE)' tests/run e2e -s -k each_call_fails_in_turn
 
-# Each build folder of its own has its counts; `make clean` or an rm of build/coverage begins new ones.
+# The counts of all runs add up in build/coverage. Remove that folder to start from zero.
 coverage: ## which lines the tests run, as a table and build/coverage/index.html (ARGS="unit")
 	$(call install_packages,$(DEPS) $(DEPS_TEST) gcovr)
 	$(MAKE_NOW) test BUILD=$(BUILD)/coverage CFLAGS='$(CFLAGS) --coverage' LDFLAGS='$(LDFLAGS) --coverage' ARGS='$(ARGS)'

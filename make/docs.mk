@@ -3,7 +3,7 @@
 # With faults there are thousands of schedules for each strategy, so those with the fewest preemptions; a safe one is only
 # safe if all were run.
 EXPLORED = $(foreach part,none crash expire crash-safe expire-safe,docs/results/explore-$(part).json)
-explore-docs: programs ## explores every strategy anew, with each fault, for the matrix in docs/strategies.md
+explore-docs: programs ## explores every strategy again, with each fault, for the matrix in docs/strategies.md
 	@mkdir -p docs/results
 	$(BUILD)/loadtest explore --export-json docs/results/explore-none.json
 	$(BUILD)/loadtest explore --faults crash --bound 1 --export-json docs/results/explore-crash.json
@@ -15,7 +15,7 @@ explore-docs: programs ## explores every strategy anew, with each fault, for the
 
 RUSH_STRATEGIES := select-for-update,atomic-decrement,atomic-statement,optimistic,redis-lock,batched
 
-readme: all ## measures anew the table and the plot that README.md shows, docs/choosing.md, docs/performance.md and docs/rush.md
+readme: all ## measures again the table and the plot that README.md shows, docs/choosing.md, docs/performance.md and docs/rush.md
 	@mkdir -p docs/results
 	$(BUILD)/loadtest compare --export-json docs/results/compare.json \
 	    --export-markdown $(BUILD)/compare.md --export-svg docs/results/compare.svg
@@ -32,7 +32,7 @@ readme: all ## measures anew the table and the plot that README.md shows, docs/c
 	docs/insert rush $(BUILD)/rush.md docs/rush.md
 
 # The end-to-end test of the page, which looks at what it has before it, takes the picture.
-screenshot: programs ## takes the picture of the page in README.md anew, in a real browser
+screenshot: programs ## takes the picture of the page in README.md again, in a real browser
 	BUILD=$(BUILD) tests/run e2e -k second_process_is_on_lanes_of_its_own
 	cp $(BUILD)/tests/page/readme.png docs/results/page.png
 

@@ -68,7 +68,7 @@ struct order_calls {
     double allocations; /* malloc, calloc and realloc */
     double round_trips; /* to the database */
 };
-/* Of so many orders. On false, bench->unavailable says why, where it cannot be had here. */
+/* Measures over the given number of orders. On false, bench->unavailable says why this machine cannot measure it. */
 bool measure_calls(struct bench_testbed *bench, const struct service_load *load, int64_t orders,
                    struct order_calls *ret_calls);
 

@@ -39,7 +39,7 @@ void service_client_begin_cleanup(struct service_client *client);
 bool service_client_ready(struct service_client *client);
 /* The strategy table: the array of GET /strategies. */
 json_t *service_client_strategies(struct service_client *client);
-/* The current strategy and its settings: of one product, or of all that have none of their own (PRODUCT 0). */
+/* The current strategy and its settings. PRODUCT 0: those of all products without their own. */
 json_t *service_client_strategy(struct service_client *client, int64_t product);
 /* Switches to the strategy, with its settings, of an object such as service_client_strategy returns. */
 bool service_client_set_strategy(struct service_client *client, int64_t product, const json_t *settings);

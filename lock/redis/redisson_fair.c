@@ -7,7 +7,7 @@
  * that a dead one does not keep the others for longer than a dead holder would.
  *
  * What it costs: a released lock stands idle until the first waiter has heard of it and has asked, though others may
- * be awake; redis-reentrant lets whoever asks first have it.
+ * be awake; redis-reentrant gives the lock to the first that asks.
  *
  * Format as Redisson 4.7's RedissonFairLock, whose waiters may stand in the same queue. Times are the server's here,
  * each client's own there; a queue that everybody has left for dead is cleaned away after an hour, and not kept. */
@@ -43,7 +43,7 @@ static struct redis_script take_script = {
     "if asked > 0 then "
     "    local place = tonumber(redis.call('zscore', places, who) or 0) "
     "    if place == 0 then "
-    /* Who waits longer than I may be one of Redisson's, whose turn will shorten all places by its own wait. */
+    /* A waiter with a longer wait may be Redisson's. Its turn will shorten all places by its own wait. */
     "        local last = redis.call('lindex', queue, -1) "
     "        local last_until = last and tonumber(redis.call('zscore', places, last) or 0) or 0 "
     "        if last_until > now + asked then place = last_until + asked end "
@@ -138,7 +138,7 @@ static int64_t place_for(const struct redisson_handle *r, int64_t deadline_us)
     return (left_ms < r->base.lease_ms ? left_ms : r->base.lease_ms) + LOCK_TRY_MS;
 }
 
-/* Who waits, as who holds is named. */
+/* The waiter, named in the same way as the holder. */
 static void name_place(const struct redisson_handle *r, const char *key, struct lock_grant *ret_grant)
 {
     *ret_grant = (struct lock_grant){.lease_end_us = INT64_MAX};
@@ -146,7 +146,7 @@ static void name_place(const struct redisson_handle *r, const char *key, struct 
     snprintf(ret_grant->token, sizeof ret_grant->token, "%s", r->identity);
 }
 
-/* Listens before it takes its place: from the moment when it stands in the queue, whoever wakes it is heard. */
+/* Subscribes before it takes its place in the queue, so that it misses no message. */
 static enum lock_status wait_for_turn(struct redisson_handle *r, const char *key, int64_t deadline_us,
                                       struct lock_grant *ret_grant)
 {

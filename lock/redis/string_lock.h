@@ -58,7 +58,7 @@ void string_lock_grant(const struct lock *lock, const char *key, const char *tok
 bool string_lock_pause(struct lock *lock, int64_t *pause_ms, int64_t deadline_us);
 
 /* The status of a lock that was not got in time: LOCK_TIMED_OUT, or LOCK_REFUSED with the words where no string lies under
- * SERVER_KEY: SET NX cannot tell Redisson's hash from a lock of its own kind, and would wait for ever. */
+ * SERVER_KEY: SET NX cannot distinguish Redisson's hash from a string lock, and would wait for ever. */
 enum lock_status string_lock_busy(struct lock *lock, const char *server_key);
 
 /* STATUS of a request about SERVER_KEY; a WRONGTYPE is put in words. */

@@ -188,7 +188,7 @@ void classroom_get(struct exchange *x, struct worker *worker)
     (void)worker;
     const struct service *service = x->app;
     bool classroom = service->config.classroom != 0;
-    /* The teacher may have a sandbox as well, so its token comes in a header of its own. */
+    /* The teacher may have a sandbox as well, so its token comes in a separate header. */
     const char *named = http_header(x, "X-Sandbox");
     int64_t owns = named ? sandbox_owned(service->sandboxes, named) : 0;
     bool evicted = named && sandbox_was_evicted(service->sandboxes, named);

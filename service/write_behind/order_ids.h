@@ -7,7 +7,8 @@
 
 #include <stddef.h>
 
-enum { ORDER_IDS_MAX = 16384 }; /* ids in stock; so many orders can be accepted while PostgreSQL is away */
+/* Ids in stock: the number of orders that can be accepted while PostgreSQL is away. */
+enum { ORDER_IDS_MAX = 16384 };
 
 struct order_ids;
 

@@ -1,4 +1,4 @@
-/* A view into PostgreSQL in the middle of a schedule: who has locked the product's row, and what each session waits for. */
+/* Looks into PostgreSQL during a schedule: which session has locked the product's row, and what each session waits for. */
 #ifndef OVERSELL_LOADTEST_EXPLORE_EXEC_DATABASE_VIEW_H
 #define OVERSELL_LOADTEST_EXPLORE_EXEC_DATABASE_VIEW_H
 

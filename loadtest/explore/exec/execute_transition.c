@@ -49,7 +49,7 @@ static bool look_who_waits(struct execution *execution, bool *ret_new)
     return asked || execution_database_error(execution);
 }
 
-/* Is there a cycle in the graph of who waits for whom? */
+/* Does the graph of waiting sessions contain a cycle? */
 static bool is_deadlock(const struct execution *execution)
 {
     for (size_t i = 0; i < execution->settings.actors; i++) {

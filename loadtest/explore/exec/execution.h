@@ -61,7 +61,7 @@ struct execution {
     bool deadlock, fault_made;
     struct lock *lock_admin; /* loadtest/explore/exec/lock_admin.h; NULL where the lock has no server */
     bool own_processes;      /* each order counts as a separate process … */
-    unsigned processes;      /* … and so many have been so far */
+    unsigned processes;      /* … and the number of those used so far */
     unsigned restarts;       /* of the lock's servers, in this schedule */
     struct ending ending;
     /* An order without competitors failed, so the strategy is wrong in every schedule. */

@@ -1,4 +1,4 @@
-/* The SQL of the explorer's private schema: create, reset, audit, drop; who blocks whom; ending sessions. */
+/* Runs the SQL of the explorer's private schema: creates, resets, audits and drops it, and finds and ends blocked sessions. */
 #include "loadtest/explore/exec/product_schema.h"
 #include "base/clock.h"
 

@@ -42,7 +42,7 @@ bool fault_servers_down(struct fault_testbed *testbed, const char *const *names)
     return stack_run(&testbed->base, "down", names, NULL, 0);
 }
 
-/* A session is tried by a handle of its own, since one that has failed waits longer and longer. */
+/* Each try of a session uses a new handle, since a handle that has failed waits longer and longer. */
 static bool takes_a_session(struct fault_testbed *testbed)
 {
     struct db *db = db_new(testbed->base.addresses.database_url, "oversell judge");
