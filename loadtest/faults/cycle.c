@@ -1,4 +1,4 @@
-/* How a cycle of a fault goes: a crowd that orders while things break, or a holder who is overtaken. */
+/* How a cycle of a fault goes: clients that order while things break, or a holder who is overtaken. */
 #include "loadtest/faults/fault.h"
 
 #include "base/clock.h"
@@ -48,11 +48,11 @@ void fault_note_end(struct fault_run *run, int i, const char *when)
              child_status_text(&run->testbed->base.services[i], status));
     fault_history_oddity(run->history, text);
     for (size_t s = 0; s < run->count; s++)
-        run->subjects[s].tally.wrong++;
+        run->subjects[s].counts.wrong++;
 }
 
 /* Whoever ends one starts it again, so one that has ended has done so by itself. */
-static bool mend_services(struct fault_run *run)
+static bool restart_services(struct fault_run *run)
 {
     for (int i = 0; i < FAULT_INSTANCES; i++)
         if (child_ended(&run->testbed->base.services[i]))
@@ -68,16 +68,17 @@ void fault_free_locks(struct fault_run *run)
                              run->subjects[i].product);
 }
 
-static struct fault_crowd crowd_of(struct fault_run *run, const struct fault_client *clients, size_t count)
+static struct fault_workload workload_of(struct fault_run *run, const struct fault_client *clients,
+                                         size_t count)
 {
-    return (struct fault_crowd){.history = run->history,
-                                .urls = {run->testbed->urls[0], run->testbed->urls[1]},
-                                .clients = clients,
-                                .count = count,
-                                .pause_ms = PAUSE_MS,
-                                .patience_ms = PATIENCE_MS,
-                                .reply_ms = REPLY_MS,
-                                .seed = run->seed};
+    return (struct fault_workload){.history = run->history,
+                                   .urls = {run->testbed->urls[0], run->testbed->urls[1]},
+                                   .clients = clients,
+                                   .count = count,
+                                   .pause_ms = PAUSE_MS,
+                                   .patience_ms = PATIENCE_MS,
+                                   .reply_ms = REPLY_MS,
+                                   .seed = run->seed};
 }
 
 static struct fault_client client_of(const struct fault_run *run, size_t i, int instance)
@@ -91,46 +92,46 @@ static struct fault_client client_of(const struct fault_run *run, size_t i, int 
                                  .fixed = fixed};
 }
 
-void fault_tally_add(struct fault_tally *sum, const struct fault_tally *tally)
+void fault_counts_add(struct fault_counts *sum, const struct fault_counts *counts)
 {
-    sum->intents += tally->intents;
-    sum->acknowledged += tally->acknowledged;
-    sum->unclear += tally->unclear;
-    sum->refused += tally->refused;
-    sum->turned_away += tally->turned_away;
-    sum->lost += tally->lost;
-    sum->duplicated += tally->duplicated;
-    sum->denied += tally->denied;
-    sum->wrong += tally->wrong;
-    sum->disordered += tally->disordered;
-    sum->sections += tally->sections;
-    sum->overlaps += tally->overlaps;
-    sum->orders += tally->orders;
-    sum->amounts_wrong += tally->amounts_wrong;
-    sum->oversold += tally->oversold;
-    if (llabs(tally->drift) > llabs(sum->drift))
-        sum->drift = tally->drift;
+    sum->intents += counts->intents;
+    sum->acknowledged += counts->acknowledged;
+    sum->unclear += counts->unclear;
+    sum->refused += counts->refused;
+    sum->turned_away += counts->turned_away;
+    sum->lost += counts->lost;
+    sum->duplicated += counts->duplicated;
+    sum->denied += counts->denied;
+    sum->wrong += counts->wrong;
+    sum->disordered += counts->disordered;
+    sum->sections += counts->sections;
+    sum->overlaps += counts->overlaps;
+    sum->orders += counts->orders;
+    sum->amounts_wrong += counts->amounts_wrong;
+    sum->oversold += counts->oversold;
+    if (llabs(counts->drift) > llabs(sum->drift))
+        sum->drift = counts->drift;
 }
 
 static bool judge(struct fault_run *run)
 {
-    struct fault_tally tallies[FAULT_STRATEGIES_MAX] = {0};
-    if (!fault_check(run->testbed, run->history, run->subjects[0].product, run->count, tallies))
+    struct fault_counts all_counts[FAULT_STRATEGIES_MAX] = {0};
+    if (!fault_check(run->testbed, run->history, run->subjects[0].product, run->count, all_counts))
         return false;
     for (size_t i = 0; i < run->count; i++) {
         struct fault_subject *subject = &run->subjects[i];
-        if (subject->strategy->lock &&
-            !fault_sections_check(run->testbed, subject->product, run->history->turned_us, &tallies[i]))
+        if (subject->strategy->lock && !fault_sections_check(run->testbed, subject->product,
+                                                             run->history->cycle_began_us, &all_counts[i]))
             return false;
         subject->cycles++;
-        subject->empty += tallies[i].acknowledged == 0;
-        subject->seen_in += tallies[i].oversold > 0 || tallies[i].drift != 0 || tallies[i].lost > 0;
-        fault_tally_add(&subject->tally, &tallies[i]);
+        subject->empty += all_counts[i].acknowledged == 0;
+        subject->seen_in += all_counts[i].oversold > 0 || all_counts[i].drift != 0 || all_counts[i].lost > 0;
+        fault_counts_add(&subject->counts, &all_counts[i]);
     }
     return true;
 }
 
-/* ---- a crowd while things break ------------------------------------------------------------------------ */
+/* ---- clients order while things break ------------------------------------------------------------------------ */
 
 /* Every strategy has served somebody since SINCE_US, but for those that are expected to be stuck, which are given up sooner. */
 static bool await_service(struct fault_run *run, int64_t since_us, int64_t wait_ms, bool *ret_all)
@@ -199,7 +200,7 @@ static bool measure_outages(struct fault_run *run)
         int64_t recovery_ms = ((first_us[i] ? first_us[i] : until_us) - run->ready_us) / 1000;
         int64_t outage_ms = (first_us[i] ? gap_us[i] : until_us - last_us[i]) / 1000;
         subject->stuck |= first_us[i] == 0;
-        subject->struck += recovery_ms > run->fault->ttl_ms / 2;
+        subject->outages += recovery_ms > run->fault->ttl_ms / 2;
         if (outage_ms > subject->longest_outage_ms)
             subject->longest_outage_ms = outage_ms;
         if (recovery_ms > subject->longest_recovery_ms)
@@ -210,16 +211,16 @@ static bool measure_outages(struct fault_run *run)
 
 /* Somebody orders under every strategy from both services; where there must be one process, from the first, and where a
  * holder is still to die, from the victim. */
-static struct fault_clients *start_crowd(struct fault_run *run, struct fault_client *clients)
+static struct fault_clients *start_clients(struct fault_run *run, struct fault_client *clients)
 {
     for (size_t i = 0; i < run->count; i++) {
-        bool at_victim = fault_holder_to_be_struck(&run->subjects[i]);
+        bool at_victim = fault_awaits_outage(&run->subjects[i]);
         for (int instance = 0; instance < FAULT_INSTANCES; instance++)
             clients[i * FAULT_INSTANCES + (size_t)instance] = client_of(run, i,
                                                                         at_victim ? run->victim : instance);
     }
-    struct fault_crowd crowd = crowd_of(run, clients, run->count * FAULT_INSTANCES);
-    return fault_clients_start(&crowd);
+    struct fault_workload workload = workload_of(run, clients, run->count * FAULT_INSTANCES);
+    return fault_clients_start(&workload);
 }
 
 bool fault_await_service(struct fault_run *run)
@@ -244,17 +245,17 @@ static bool break_things(struct fault_run *run)
     return fault_await_service(run);
 }
 
-bool fault_churn(struct fault_run *run)
+bool fault_load(struct fault_run *run)
 {
     static const int64_t THINK_MS[] = {0, 0, 5, 20};
     int64_t think_ms = run->fault->think_ms > 0 ? run->fault->think_ms
                                                 : THINK_MS[random_up_to(&run->random, 3)];
     /* Every third sale is sold out in the middle of it. */
     bool scarce = random_up_to(&run->random, 2) == 0 && !run->fault->ample;
-    bool to_be_struck = false;
+    bool awaits_outage = false;
     for (size_t i = 0; i < run->count; i++)
-        to_be_struck |= fault_holder_to_be_struck(&run->subjects[i]);
-    if (to_be_struck) { /* whoever is struck shall hold locks most of the time */
+        awaits_outage |= fault_awaits_outage(&run->subjects[i]);
+    if (awaits_outage) { /* whoever is struck shall hold locks most of the time */
         think_ms = HOLDERS_THINK_MS;
         scarce = false;
     }
@@ -263,18 +264,18 @@ bool fault_churn(struct fault_run *run)
     int64_t stock = quantity * (scarce ? random_between(&run->random, 5, 40) : AMPLE) + quantity - 1;
     struct fault_client clients[FAULT_STRATEGIES_MAX * FAULT_INSTANCES];
     run->victim = (int)random_up_to(&run->random, FAULT_INSTANCES - 1);
-    if (!mend_services(run) || !fault_service_set_think(run->testbed, 0, think_ms) ||
+    if (!restart_services(run) || !fault_service_set_think(run->testbed, 0, think_ms) ||
         !fault_service_set_think(run->testbed, 1, think_ms) || !reset_products(run, stock))
         return false;
     fault_free_locks(run);
-    fault_history_turn(run->history);
+    fault_history_begin_cycle(run->history);
     run->history->quantity = quantity;
-    struct fault_clients *crowd = start_crowd(run, clients);
-    bool well = crowd && break_things(run);
-    fault_clients_end(crowd);
+    struct fault_clients *running = start_clients(run, clients);
+    bool well = running && break_things(run);
+    fault_clients_end(running);
     if (!well || interrupted())
         return false;
-    return measure_outages(run) && mend_services(run) && judge(run);
+    return measure_outages(run) && restart_services(run) && judge(run);
 }
 
 /* ---- a holder who is overtaken ------------------------------------------------------------------------- */
@@ -316,11 +317,11 @@ static struct fault_clients *order_at(struct fault_run *run, int instance, struc
         clients[i] = client_of(run, i, instance);
         clients[i].fixed = true; /* the same order by the other service would be another holder */
     }
-    struct fault_crowd crowd = crowd_of(run, clients, run->count);
-    crowd.once = true;
-    crowd.reply_ms = 3 * REPLY_MS;
-    crowd.seed += (uint64_t)instance + 1;
-    return fault_clients_start(&crowd);
+    struct fault_workload workload = workload_of(run, clients, run->count);
+    workload.once = true;
+    workload.reply_ms = 3 * REPLY_MS;
+    workload.seed += (uint64_t)instance + 1;
+    return fault_clients_start(&workload);
 }
 
 static bool await_end(const struct fault_clients *clients)
@@ -343,11 +344,11 @@ bool fault_overtake(struct fault_run *run)
     if (run->fault->proxied_one)
         run->victim = 0;
     int other = 1 - run->victim;
-    if (!mend_services(run) || (run->fault->before && !run->fault->before(run)) ||
+    if (!restart_services(run) || (run->fault->before && !run->fault->before(run)) ||
         !fault_service_set_think(run->testbed, run->victim, first_think_ms) ||
         !fault_service_set_think(run->testbed, other, second_think_ms) || !reset_products(run, 1))
         return false;
-    fault_history_turn(run->history);
+    fault_history_begin_cycle(run->history);
     bool well = (before = order_at(run, run->victim, first)) != NULL &&
                 await_readers(run, before, 0, run->count, first_think_ms / 2);
     run->fault_us = run->ready_us = monotonic_us();
@@ -360,7 +361,7 @@ bool fault_overtake(struct fault_run *run)
     well = well && await_end(before) && await_end(after);
     fault_clients_end(before);
     fault_clients_end(after);
-    return well && mend_services(run) && judge(run);
+    return well && restart_services(run) && judge(run);
 }
 
 bool fault_warm_up(struct fault_run *run)
@@ -371,10 +372,10 @@ bool fault_warm_up(struct fault_run *run)
         if (!fault_service_set_think(run->testbed, i % FAULT_INSTANCES, WARM_THINK_MS) ||
             !reset_products(run, AMPLE))
             return false;
-        fault_history_turn(run->history);
-        struct fault_clients *crowd = order_at(run, i % FAULT_INSTANCES, clients);
-        bool well = crowd && await_end(crowd);
-        fault_clients_end(crowd);
+        fault_history_begin_cycle(run->history);
+        struct fault_clients *running = order_at(run, i % FAULT_INSTANCES, clients);
+        bool well = running && await_end(running);
+        fault_clients_end(running);
         if (!well)
             return false;
     }

@@ -55,22 +55,22 @@ bool fault_lock_excludes(const struct strategy *strategy)
 /* All that was seen not to hold, or to go wrong, whether it was expected or not. */
 static unsigned seen_against(const struct fault *fault, const struct fault_subject *subject)
 {
-    const struct fault_tally *tally = &subject->tally;
+    const struct fault_counts *counts = &subject->counts;
     unsigned seen = 0;
-    if (tally->oversold > 0 || tally->drift > 0 ||
-        (fault_sees_its_place(subject->strategy) && tally->disordered > 0))
+    if (counts->oversold > 0 || counts->drift > 0 ||
+        (fault_sees_its_place(subject->strategy) && counts->disordered > 0))
         seen |= I1_NOT_OVERSOLD | SEEN_OVERSOLD;
-    if (tally->turned_away > 0 || (fault_lock_excludes(subject->strategy) && tally->overlaps > 0))
+    if (counts->turned_away > 0 || (fault_lock_excludes(subject->strategy) && counts->overlaps > 0))
         seen |= I1_NOT_OVERSOLD;
-    if (tally->drift != 0)
+    if (counts->drift != 0)
         seen |= I3_BALANCED | SEEN_OVERSOLD;
-    if (tally->lost > 0)
+    if (counts->lost > 0)
         seen |= I2_NOT_LOST | SEEN_LOST;
-    if (tally->amounts_wrong > 0)
+    if (counts->amounts_wrong > 0)
         seen |= I2_NOT_LOST;
-    if (tally->duplicated > 0 || tally->denied > 0)
+    if (counts->duplicated > 0 || counts->denied > 0)
         seen |= I7_ONCE;
-    if (tally->wrong > 0)
+    if (counts->wrong > 0)
         seen |= I6_ANSWERED;
     if (subject->longest_recovery_ms > FAULT_LATE * fault->bound_ms)
         seen |= I4_LOCK_FREED | I5_FLOWS;
@@ -89,11 +89,11 @@ bool fault_still_to_be_seen(const struct fault_run *run, unsigned wanted)
     return false;
 }
 
-bool fault_holder_to_be_struck(const struct fault_subject *subject)
+bool fault_awaits_outage(const struct fault_subject *subject)
 {
     /* Nobody waits for the death of a holder whose lock goes with its connection. */
     bool leased = (subject->expected & I4_LOCK_FREED) && (fault_perils(subject->strategy) & PERIL_PAUSE);
-    return (leased || (subject->expected & SEEN_STUCK)) && subject->struck == 0;
+    return (leased || (subject->expected & SEEN_STUCK)) && subject->outages == 0;
 }
 
 enum verdict fault_verdict(const struct fault *fault, const struct fault_subject *subject)
@@ -103,10 +103,10 @@ enum verdict fault_verdict(const struct fault *fault, const struct fault_subject
     unsigned seen = seen_against(fault, subject);
     if (seen & subject->expected & ~(unsigned)SEEN_ANY)
         return VERDICT_BROKEN;
-    if (fault_holder_to_be_struck(subject))
+    if (fault_awaits_outage(subject))
         return VERDICT_NOT_CAUGHT;
     if (!(subject->expected & SEEN_ANY)) {
-        bool sold = subject->tally.acknowledged > 0 && 2 * subject->empty <= subject->cycles;
+        bool sold = subject->counts.acknowledged > 0 && 2 * subject->empty <= subject->cycles;
         return sold ? VERDICT_OK : VERDICT_NOTHING_SHOWN;
     }
     return seen & subject->expected & SEEN_ANY ? VERDICT_CAUGHT : VERDICT_NOT_CAUGHT;

@@ -33,29 +33,29 @@ struct fault_run;
 
 /* A bound in ms is a figure. So many times the bound others are waited for, and who is not back by then has failed. */
 enum { FAULT_LATE = 10 };
-/* How long an order waits for its lock in STORY_CHURN. */
+/* How long an order waits for its lock in CYCLE_LOAD. */
 enum { FAULT_LOCK_WAIT_MS = 5000 };
 
 /* How a fault's cycles go. */
-enum fault_story {
-    STORY_CHURN,    /* clients order all the time; something breaks, and is mended */
-    STORY_OVERTAKE, /* somebody holds a lock and has read; the fault; somebody else comes, and both go on */
-    STORY_LOCK_TEST, /* no orders: processes that update a number under the strategy's lock (loadtest/faults/lock_test.h) */
+enum cycle_kind {
+    CYCLE_LOAD,     /* clients order all the time; something breaks, and is mended */
+    CYCLE_OVERTAKE, /* somebody holds a lock and has read; the fault; somebody else comes, and both go on */
+    CYCLE_LOCK_TEST, /* no orders: processes that update a number under the strategy's lock (loadtest/faults/lock_test.h) */
 };
 
 struct fault {
     const char *name;
     const char *does; /* in a few words, for people */
-    enum fault_story story;
+    enum cycle_kind cycle;
     unsigned (*expected)(const struct strategy *strategy);
     /* Before the first cycle; NULL: nothing. */
     bool (*enter)(struct fault_run *run);
-    /* STORY_OVERTAKE: at the beginning of a cycle, before anybody orders; NULL: nothing. */
+    /* CYCLE_OVERTAKE: at the beginning of a cycle, before anybody orders; NULL: nothing. */
     bool (*before)(struct fault_run *run);
-    /* Breaks something. In STORY_CHURN it also mends it, and notes when in run->ready_us. False: the experiment cannot go
+    /* Breaks something. In CYCLE_LOAD it also mends it, and notes when in run->ready_us. False: the experiment cannot go
      * on; it has said why. */
     bool (*nemesis)(struct fault_run *run);
-    /* STORY_OVERTAKE: once the others have come; NULL: nothing. */
+    /* CYCLE_OVERTAKE: once the others have come; NULL: nothing. */
     bool (*after)(struct fault_run *run);
     /* After the last cycle, whatever came before; NULL: nothing. */
     bool (*leave)(struct fault_run *run);
@@ -63,11 +63,11 @@ struct fault {
     bool (*possible)(struct fault_testbed *testbed, char *ret_reason, size_t size);
     const char *servers_of; /* a strategy whose servers are needed, whoever suffers; NULL: none */
     unsigned proxied;       /* 1 << BACKEND, or-ed */
-    bool ample;             /* STORY_CHURN: nothing is ever sold out */
+    bool ample;             /* CYCLE_LOAD: nothing is ever sold out */
     bool clocks;            /* the services have clocks that can be set */
     bool proxied_one;       /* by the first service alone, which is then the one that suffers */
     int64_t
-        think_ms; /* think time of an order, in STORY_OVERTAKE of the first holder; 0: from the lease, or random */
+        think_ms; /* think time of an order, in CYCLE_OVERTAKE of the first holder; 0: from the lease, or random */
     int64_t ttl_ms; /* of the locks */
     int64_t
         bound_ms; /* I4, I5: goal for the time until orders succeed again; ten times as much is a failure */
@@ -80,10 +80,10 @@ struct fault_subject {
     unsigned expected;
     int64_t product;
     const char *reason; /* why it cannot be tried; NULL: it can */
-    struct fault_tally tally;
+    struct fault_counts counts;
     int64_t cycles, longest_outage_ms, longest_recovery_ms, seen_in;
-    int64_t empty;  /* cycles in which no order was acknowledged */
-    int64_t struck; /* cycles in which nobody was served for half a lease: in "kill", a holder had died */
+    int64_t empty;   /* cycles in which no order was acknowledged */
+    int64_t outages; /* cycles in which nobody was served for half a lease: in "kill", a holder had died */
     bool stuck;
 };
 
@@ -98,7 +98,7 @@ struct fault_run {
     uint64_t random;
     int64_t cycle;
     int victim;       /* the service that suffers */
-    unsigned turned;  /* 1 << BACKEND, or-ed: before these the proxies had to do something */
+    unsigned targets; /* 1 << BACKEND, or-ed: before these the proxies had to do something */
     int64_t fault_us; /* when it was struck, in this cycle */
     int64_t ready_us; /* when what was broken was back; 0: not yet */
 };
@@ -109,15 +109,15 @@ extern const size_t fault_count;
 /* Orders under every strategy from both services, before time counts: sessions, connections and tables are there then. */
 bool fault_warm_up(struct fault_run *run);
 /* One cycle. False, having said why on stderr unless it was an interrupt. */
-bool fault_churn(struct fault_run *run);
+bool fault_load(struct fault_run *run);
 bool fault_overtake(struct fault_run *run);
 bool fault_lock_test(struct fault_run *run);
 /* Deletes the locks that were left behind in Redis: one that is stuck for ever would be so in the next cycle, too. */
 void fault_free_locks(struct fault_run *run);
 /* What strikes one connection after the other strikes so often in a cycle, with such rests between (false: interrupted), that
  * a few cycles strike every strategy. */
-int fault_strokes(const struct fault_run *run);
-bool fault_rest_between_strokes(struct fault_run *run);
+int fault_repetitions(const struct fault_run *run);
+bool fault_pause_between(struct fault_run *run);
 /* Service I has ended as it should not: a wrong answer to everybody. WHEN, behind "a service that ". */
 void fault_note_end(struct fault_run *run, int i, const char *when);
 /* Waits until every strategy has served somebody since run->ready_us, or it is too late. False after an interrupt. */
@@ -143,7 +143,7 @@ bool fault_lock_excludes(const struct strategy *strategy);
 /* Of WANTED (SEEN_…), is something expected of a strategy that has not been seen yet? */
 bool fault_still_to_be_seen(const struct fault_run *run, unsigned wanted);
 /* What is expected when a holder dies has not been shown yet: none did. */
-bool fault_holder_to_be_struck(const struct fault_subject *subject);
+bool fault_awaits_outage(const struct fault_subject *subject);
 /* What was found about the subject. NOTHING_SHOWN: most cycles had no order that was acknowledged, so there was nothing to
  * lose. */
 enum verdict fault_verdict(const struct fault *fault, const struct fault_subject *subject);

@@ -95,20 +95,20 @@ static bool name_servers(const struct faults_settings *settings, char *ret_list,
 
 /* ---- running ------------------------------------------------------------------------------------------- */
 
-static bool (*const STORIES[])(struct fault_run *run) = {
-    [STORY_CHURN] = fault_churn, [STORY_OVERTAKE] = fault_overtake, [STORY_LOCK_TEST] = fault_lock_test};
+static bool (*const CYCLES[])(struct fault_run *run) = {
+    [CYCLE_LOAD] = fault_load, [CYCLE_OVERTAKE] = fault_overtake, [CYCLE_LOCK_TEST] = fault_lock_test};
 
-static bool has_struck(const struct fault_run *run)
+static bool proxies_have_acted(const struct fault_run *run)
 {
-    return (run->turned & ~fault_proxies_acted(run->testbed)) == 0;
+    return (run->targets & ~fault_proxies_acted(run->testbed)) == 0;
 }
 
 /* What has to be caught needs a fault that strikes at the right moment: it gets up to MORE_CHANCES times the cycles. */
 static bool goes_on(const struct fault_run *run, int64_t cycles)
 {
-    bool shown = has_struck(run) && !fault_still_to_be_seen(run, SEEN_ANY);
+    bool shown = proxies_have_acted(run) && !fault_still_to_be_seen(run, SEEN_ANY);
     for (size_t i = 0; i < run->count; i++)
-        shown &= !fault_holder_to_be_struck(&run->subjects[i]);
+        shown &= !fault_awaits_outage(&run->subjects[i]);
     return run->cycle < (shown ? cycles : cycles * MORE_CHANCES);
 }
 
@@ -118,7 +118,7 @@ static bool run_cycles(const struct faults_settings *settings, struct fault_run 
 {
     int64_t cycles = settings->cycles > 0 ? settings->cycles : run->fault->cycles;
     int64_t end_us = settings->time_ms > 0 ? monotonic_us() + settings->time_ms * 1000 : INT64_MAX;
-    if (run->fault->story != STORY_LOCK_TEST && !fault_warm_up(run))
+    if (run->fault->cycle != CYCLE_LOCK_TEST && !fault_warm_up(run))
         return false;
     for (run->cycle = 0; goes_on(run, cycles) && monotonic_us() < end_us; run->cycle++) {
         run->seed = (uint64_t)settings->seed * 1000003 + (uint64_t)(run->fault - faults) * 10007 +
@@ -127,13 +127,13 @@ static bool run_cycles(const struct faults_settings *settings, struct fault_run 
         char detail[64];
         snprintf(detail, sizeof detail, ": cycle %" PRId64 " of %" PRId64, run->cycle + 1, cycles);
         progress_update(progress, run->cycle < cycles ? (double)run->cycle / (double)cycles : 1, detail);
-        if (!STORIES[run->fault->story](run))
+        if (!CYCLES[run->fault->cycle](run))
             return false;
     }
-    if (!has_struck(run))
+    if (!proxies_have_acted(run))
         complain("%s: a proxy has done nothing in %" PRId64 " cycles, so nothing has been shown",
                  run->fault->name, run->cycle);
-    return has_struck(run);
+    return proxies_have_acted(run);
 }
 
 static int64_t first_product(const struct fault *fault)
@@ -150,7 +150,7 @@ static size_t choose(const struct faults_settings *settings, const struct fault 
     for (size_t i = 0; i < strategy_count; i++) {
         const struct strategy *strategy = &strategies[i];
         unsigned expected = fault->expected(strategy);
-        bool thinks = fault->story == STORY_OVERTAKE || fault->think_ms > 0;
+        bool thinks = fault->cycle == CYCLE_OVERTAKE || fault->think_ms > 0;
         bool holds_up = thinks && stock_policy_of(strategy->take_stock)->locks_all;
         if (!expected || holds_up != alone ||
             !selection_means(settings->strategies, strategy->name, guarantee_name(strategy->guarantee)))
@@ -214,9 +214,9 @@ static bool try_fault(const struct faults_settings *settings, const struct fault
                       struct fault_testbed *testbed, struct progress *progress, json_t *rows, json_t *told)
 {
     const struct fault_testbed_plan plan = {.ttl_ms = fault->ttl_ms,
-                                            .wait_ms = fault->story == STORY_CHURN ? FAULT_LOCK_WAIT_MS
-                                                                                   : 30000,
-                                            .order_ms = fault->story == STORY_CHURN ? 10000 : 60000,
+                                            .wait_ms = fault->cycle == CYCLE_LOAD ? FAULT_LOCK_WAIT_MS
+                                                                                  : 30000,
+                                            .order_ms = fault->cycle == CYCLE_LOAD ? 10000 : 60000,
                                             .proxied = fault->proxied,
                                             .proxied_one = fault->proxied_one,
                                             .clocks = fault->clocks};

@@ -150,7 +150,7 @@ static bool end_all(struct fault_run *run, struct contest *contests)
 /* ---- judging ------------------------------------------------------------------------------------------- */
 
 /* Reads what one contender did; the number that an update saw grows, where a stock falls. */
-static void read_log(const char *path, struct sale *updates, size_t *count, struct fault_tally *tally)
+static void read_log(const char *path, struct sale *updates, size_t *count, struct fault_counts *counts)
 {
     char line[160];
     FILE *log = fopen(path, "re");
@@ -158,9 +158,9 @@ static void read_log(const char *path, struct sale *updates, size_t *count, stru
         struct sale update;
         bool wrote = *count < UPDATES_MAX && sscanf(line, "wrote %" SCNd64 " %" SCNd64 " %" SCNd64,
                                                     &update.seen, &update.began_us, &update.ended_us) == 3;
-        tally->unclear += strcmp(line, "unclear\n") == 0;
-        tally->intents += wrote || strcmp(line, "refused\n") == 0;
-        tally->acknowledged += wrote;
+        counts->unclear += strcmp(line, "unclear\n") == 0;
+        counts->intents += wrote || strcmp(line, "refused\n") == 0;
+        counts->acknowledged += wrote;
         if (!wrote)
             continue;
         update.seen = -update.seen;
@@ -173,7 +173,7 @@ static void read_log(const char *path, struct sale *updates, size_t *count, stru
 static bool judge_contest(struct fault_run *run, size_t s, const struct contest *contest)
 {
     struct fault_subject *subject = &run->subjects[s];
-    struct fault_tally tally = {0};
+    struct fault_counts counts = {0};
     struct sale *updates = calloc(UPDATES_MAX, sizeof *updates);
     struct db *db = updates ? fault_db(run->testbed) : NULL;
     AUTO_RESULT rows = NULL;
@@ -183,17 +183,17 @@ static bool judge_contest(struct fault_run *run, size_t s, const struct contest 
     for (size_t i = 0; well && i < LOCK_TEST_CONTENDERS; i++) {
         char path[PATH_MAX + 64];
         log_of(run, s, i, path);
-        read_log(path, updates, &count, &tally);
+        read_log(path, updates, &count, &counts);
     }
     if (db && !well)
         complain("cannot read what the contenders wrote: %s", db_error(db));
     if (well) {
-        tally.orders = strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
-        tally.lost = tally.acknowledged > tally.orders ? tally.acknowledged - tally.orders : 0;
-        tally.disordered = (int64_t)history_check(updates, count);
+        counts.orders = strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
+        counts.lost = counts.acknowledged > counts.orders ? counts.acknowledged - counts.orders : 0;
+        counts.disordered = (int64_t)history_check(updates, count);
         subject->cycles++;
-        subject->seen_in += tally.lost > 0;
-        fault_tally_add(&subject->tally, &tally);
+        subject->seen_in += counts.lost > 0;
+        fault_counts_add(&subject->counts, &counts);
     }
     free(updates);
     return well;

@@ -3,7 +3,7 @@
 
 json_t *fault_row_new(const struct fault_run *run, const struct fault_subject *subject)
 {
-    const struct fault_tally *tally = &subject->tally;
+    const struct fault_counts *counts = &subject->counts;
     const struct strategy *strategy = subject->strategy;
     char promises[64];
     json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:s?}", "fault", run->fault->name,
@@ -18,25 +18,25 @@ json_t *fault_row_new(const struct fault_run *run, const struct fault_subject *s
         const char *key;
         int64_t value;
     } FIGURES[] = {
-        {"intents", tally->intents},
-        {"acknowledged", tally->acknowledged},
-        {"unclear", tally->unclear},
-        {"refused", tally->refused},
-        {"turned_away", tally->turned_away},
-        {"orders", tally->orders},
-        {"lost", tally->lost},
-        {"duplicated", tally->duplicated},
-        {"denied", tally->denied},
-        {"wrong_answers", tally->wrong},
-        {"disordered", fault_sees_its_place(strategy) ? tally->disordered : 0},
-        {"sections", tally->sections},
-        {"overlaps", tally->overlaps},
-        {"oversold", tally->oversold},
-        {"drift", tally->drift},
-        {"amounts_wrong", tally->amounts_wrong},
+        {"intents", counts->intents},
+        {"acknowledged", counts->acknowledged},
+        {"unclear", counts->unclear},
+        {"refused", counts->refused},
+        {"turned_away", counts->turned_away},
+        {"orders", counts->orders},
+        {"lost", counts->lost},
+        {"duplicated", counts->duplicated},
+        {"denied", counts->denied},
+        {"wrong_answers", counts->wrong},
+        {"disordered", fault_sees_its_place(strategy) ? counts->disordered : 0},
+        {"sections", counts->sections},
+        {"overlaps", counts->overlaps},
+        {"oversold", counts->oversold},
+        {"drift", counts->drift},
+        {"amounts_wrong", counts->amounts_wrong},
         {"empty_cycles", subject->empty},
         {"seen_in", subject->seen_in},
-        {"struck", subject->struck},
+        {"struck", subject->outages},
         {"longest_outage_ms", subject->longest_outage_ms},
         {"longest_recovery_ms", subject->longest_recovery_ms},
         {"bound_ms", run->fault->bound_ms},
@@ -46,7 +46,7 @@ json_t *fault_row_new(const struct fault_run *run, const struct fault_subject *s
             json_decref(row);
             return NULL;
         }
-    if (run->history && run->history->oddity[0] && tally->wrong > 0 &&
+    if (run->history && run->history->oddity[0] && counts->wrong > 0 &&
         json_object_set_new(row, "oddity", json_string(run->history->oddity)) != 0) {
         json_decref(row);
         return NULL;

@@ -100,14 +100,14 @@ static bool sell_under(struct testbed *testbed, const struct soak_settings *sett
                        struct progress *progress, json_t *document)
 {
     struct subject subject;
-    struct soak_tally tally;
+    struct soak_counts counts;
     if (!subject_read(strategy, &subject))
         return false;
     if (row_of(document, subject.name))
         return true;
-    if (subject.available && !soak_strategy(testbed, &settings->plan, &subject, progress, &tally))
+    if (subject.available && !soak_strategy(testbed, &settings->plan, &subject, progress, &counts))
         return false;
-    json_t *row = soak_row_new(&subject, subject.available ? &tally : NULL);
+    json_t *row = soak_row_new(&subject, subject.available ? &counts : NULL);
     if (json_array_append_new(json_object_get(document, "rows"), row) != 0) {
         complain("out of memory");
         return false;

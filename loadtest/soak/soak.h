@@ -19,7 +19,7 @@ struct soak_size {
 };
 
 /* What came of one strategy. */
-struct soak_tally {
+struct soak_counts {
     int64_t orders, slices;
     int64_t warm_up;      /* orders of the first slice, before the first look at the service's size */
     int64_t busy, errors; /* answers */
@@ -33,15 +33,15 @@ struct soak_tally {
 
 /* Sells under one strategy. False, having said why on stderr unless it was an interrupt. */
 bool soak_strategy(struct testbed *testbed, const struct soak_plan *plan, const struct subject *subject,
-                   struct progress *progress, struct soak_tally *ret_tally);
+                   struct progress *progress, struct soak_counts *ret_counts);
 
 /* By how many bytes the service may grow over so many orders. */
 int64_t soak_growth_allowed(int64_t orders);
-bool soak_is_flat(const struct soak_tally *tally);
-bool soak_keeps_files(const struct soak_tally *tally);
-bool soak_keeps_books(const struct soak_tally *tally);
-/* The row of a result; TALLY is NULL for a strategy that is not available. NULL when out of memory. */
-json_t *soak_row_new(const struct subject *subject, const struct soak_tally *tally);
+bool soak_is_flat(const struct soak_counts *counts);
+bool soak_keeps_files(const struct soak_counts *counts);
+bool soak_keeps_books(const struct soak_counts *counts);
+/* The row of a result; COUNTS is NULL for a strategy that is not available. NULL when out of memory. */
+json_t *soak_row_new(const struct subject *subject, const struct soak_counts *counts);
 
 /* How the result is printed. */
 extern const struct result_kind soak_result;

@@ -19,20 +19,20 @@ int64_t soak_growth_allowed(int64_t orders)
     return (int64_t)THREADS * BYTES_A_THREAD + orders * BYTES_AN_ORDER;
 }
 
-bool soak_is_flat(const struct soak_tally *tally)
+bool soak_is_flat(const struct soak_counts *counts)
 {
-    return tally->end.memory - tally->start.memory <= soak_growth_allowed(tally->orders - tally->warm_up);
+    return counts->end.memory - counts->start.memory <= soak_growth_allowed(counts->orders - counts->warm_up);
 }
 
-bool soak_keeps_files(const struct soak_tally *tally)
+bool soak_keeps_files(const struct soak_counts *counts)
 {
-    return tally->end.files - tally->start.files <= FILES_OF_WORKERS;
+    return counts->end.files - counts->start.files <= FILES_OF_WORKERS;
 }
 
-bool soak_keeps_books(const struct soak_tally *tally)
+bool soak_keeps_books(const struct soak_counts *counts)
 {
-    return tally->oversold == 0 && tally->negative == 0 && tally->drift == 0 && tally->mismatched == 0 &&
-           !tally->stalled;
+    return counts->oversold == 0 && counts->negative == 0 && counts->drift == 0 && counts->mismatched == 0 &&
+           !counts->stalled;
 }
 
 /* To a tenth, which reads back as it was written. */
@@ -43,7 +43,7 @@ static double rounded(double value)
 
 /* The figures of a row. */
 struct figures {
-    struct soak_tally tally;
+    struct soak_counts counts;
     double seconds, orders_per_s;
     int64_t memory_start_kib, memory_end_kib, growth_allowed_kib;
     bool memory_flat, files_kept, books_balanced;
@@ -52,46 +52,46 @@ struct figures {
 #define MEMBER(name, member) JSON_MEMBER(name, struct figures, member, false)
 
 static const struct json_member MEMBERS[] = {
-    MEMBER("orders", tally.orders),
-    MEMBER("slices", tally.slices),
+    MEMBER("orders", counts.orders),
+    MEMBER("slices", counts.slices),
     MEMBER("seconds", seconds),
     MEMBER("orders_per_s", orders_per_s),
-    MEMBER("busy", tally.busy),
-    MEMBER("errors", tally.errors),
+    MEMBER("busy", counts.busy),
+    MEMBER("errors", counts.errors),
     MEMBER("memory_start_kib", memory_start_kib),
     MEMBER("memory_end_kib", memory_end_kib),
     MEMBER("growth_allowed_kib", growth_allowed_kib),
-    MEMBER("files_start", tally.start.files),
-    MEMBER("files_end", tally.end.files),
-    MEMBER("oversold", tally.oversold),
-    MEMBER("drift", tally.drift),
-    MEMBER("negative", tally.negative),
-    MEMBER("mismatched", tally.mismatched),
+    MEMBER("files_start", counts.start.files),
+    MEMBER("files_end", counts.end.files),
+    MEMBER("oversold", counts.oversold),
+    MEMBER("drift", counts.drift),
+    MEMBER("negative", counts.negative),
+    MEMBER("mismatched", counts.mismatched),
     MEMBER("memory_flat", memory_flat),
     MEMBER("files_kept", files_kept),
     MEMBER("books_balanced", books_balanced),
 };
 
-json_t *soak_row_new(const struct subject *subject, const struct soak_tally *tally)
+json_t *soak_row_new(const struct subject *subject, const struct soak_counts *counts)
 {
     static const struct json_members TABLE = JSON_MEMBERS(MEMBERS);
     json_t *row = json_pack("{s:s, s:O}", "strategy", subject->name, "guarantee",
                             json_object_get(subject->cells, "guarantee"));
     enum verdict verdict = VERDICT_UNAVAILABLE;
-    json_auto_t *more = tally ? NULL
-                              : json_pack("{s:s, s:s?}", "verdict", verdict_name(verdict), "reason",
-                                          subject->reason);
-    if (tally) {
+    json_auto_t *more = counts ? NULL
+                               : json_pack("{s:s, s:s?}", "verdict", verdict_name(verdict), "reason",
+                                           subject->reason);
+    if (counts) {
         const struct figures figures = {
-            .tally = *tally,
-            .seconds = rounded(tally->seconds),
-            .orders_per_s = rounded(tally->seconds > 0 ? (double)tally->orders / tally->seconds : 0),
-            .memory_start_kib = tally->start.memory >> 10,
-            .memory_end_kib = tally->end.memory >> 10,
-            .growth_allowed_kib = soak_growth_allowed(tally->orders - tally->warm_up) >> 10,
-            .memory_flat = soak_is_flat(tally),
-            .files_kept = soak_keeps_files(tally),
-            .books_balanced = soak_keeps_books(tally),
+            .counts = *counts,
+            .seconds = rounded(counts->seconds),
+            .orders_per_s = rounded(counts->seconds > 0 ? (double)counts->orders / counts->seconds : 0),
+            .memory_start_kib = counts->start.memory >> 10,
+            .memory_end_kib = counts->end.memory >> 10,
+            .growth_allowed_kib = soak_growth_allowed(counts->orders - counts->warm_up) >> 10,
+            .memory_flat = soak_is_flat(counts),
+            .files_kept = soak_keeps_files(counts),
+            .books_balanced = soak_keeps_books(counts),
         };
         bool kept = figures.memory_flat && figures.files_kept && figures.books_balanced;
         verdict = kept ? VERDICT_OK : VERDICT_BROKEN;

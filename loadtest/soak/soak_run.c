@@ -54,18 +54,18 @@ static bool size_at_rest(struct testbed *testbed, int64_t wanted, struct soak_si
     return false;
 }
 
-static void add_books_to(struct soak_tally *tally, const struct books *books, const struct answers *answers)
+static void add_books_to(struct soak_counts *counts, const struct books *books, const struct answers *answers)
 {
-    tally->oversold += books->oversold;
-    tally->negative += books->negative;
-    if (llabs(books->drift) > llabs(tally->drift))
-        tally->drift = books->drift;
-    tally->mismatched += !books_match(books, answers->created, answers->unknown + answers->unanswered);
-    tally->stalled |= answers->created == 0;
+    counts->oversold += books->oversold;
+    counts->negative += books->negative;
+    if (llabs(books->drift) > llabs(counts->drift))
+        counts->drift = books->drift;
+    counts->mismatched += !books_match(books, answers->created, answers->unknown + answers->unanswered);
+    counts->stalled |= answers->created == 0;
 }
 
 static bool sell_slice(struct testbed *testbed, const struct subject *subject, int64_t stock,
-                       int64_t connections, struct watched *watched, struct soak_tally *tally)
+                       int64_t connections, struct watched *watched, struct soak_counts *counts)
 {
     const struct load load = {
         .testbed = testbed,
@@ -84,38 +84,38 @@ static bool sell_slice(struct testbed *testbed, const struct subject *subject, i
     if (!set_stock(testbed, subject, load.product, stock) || !load_run(&load, &result) ||
         !settled_books(testbed, load.product, &books))
         return false;
-    tally->orders += result.answers.created;
-    tally->slices++;
-    tally->busy += result.answers.busy;
-    tally->errors += result.answers.errors;
-    tally->seconds += result.elapsed_s;
-    add_books_to(tally, &books, &result.answers);
+    counts->orders += result.answers.created;
+    counts->slices++;
+    counts->busy += result.answers.busy;
+    counts->errors += result.answers.errors;
+    counts->seconds += result.elapsed_s;
+    add_books_to(counts, &books, &result.answers);
     return true;
 }
 
 bool soak_strategy(struct testbed *testbed, const struct soak_plan *plan, const struct subject *subject,
-                   struct progress *progress, struct soak_tally *ret_tally)
+                   struct progress *progress, struct soak_counts *ret_counts)
 {
     int64_t slice = least(plan->slice,
                           least(subject->most, (plan->orders + SLICES_LEAST - 1) / SLICES_LEAST));
-    struct soak_tally tally = {0};
+    struct soak_counts counts = {0};
     struct watched watched = {.progress = progress, .wanted = plan->orders};
     progress_label(progress, "%s", subject->name);
     if (!switch_strategy(testbed, 0, subject, 0, SAME_LOCK_WAIT))
         return false;
-    while (tally.orders < plan->orders && !tally.stalled) {
-        watched.before = tally.orders;
-        if (!sell_slice(testbed, subject, least(slice, plan->orders - tally.orders), plan->connections,
-                        &watched, &tally))
+    while (counts.orders < plan->orders && !counts.stalled) {
+        watched.before = counts.orders;
+        if (!sell_slice(testbed, subject, least(slice, plan->orders - counts.orders), plan->connections,
+                        &watched, &counts))
             return false;
-        if (tally.slices > 1)
+        if (counts.slices > 1)
             continue;
-        tally.warm_up = tally.orders;
-        if (!size_at_rest(testbed, 0, &tally.start))
+        counts.warm_up = counts.orders;
+        if (!size_at_rest(testbed, 0, &counts.start))
             return false;
     }
-    if (!size_at_rest(testbed, tally.start.files, &tally.end))
+    if (!size_at_rest(testbed, counts.start.files, &counts.end))
         return false;
-    *ret_tally = tally;
+    *ret_counts = counts;
     return true;
 }

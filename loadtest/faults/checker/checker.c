@@ -130,7 +130,7 @@ struct found {
 };
 
 static bool read_orders(struct fault_testbed *testbed, const struct fault_history *history, int64_t first,
-                        size_t count, struct found *found, struct fault_tally *tallies)
+                        size_t count, struct found *found, struct fault_counts *all_counts)
 {
     AUTO_RESULT rows = ask(testbed, &ST_ORDERS, first, first + (int64_t)count - 1);
     if (!rows)
@@ -138,10 +138,10 @@ static bool read_orders(struct fault_testbed *testbed, const struct fault_histor
     for (int row = 0; row < PQntuples(rows); row++) {
         size_t at, strategy = (size_t)(number(rows, row, 0) - first);
         bool kept = strcmp(PQgetvalue(rows, row, 3), "t") == 0;
-        tallies[strategy].orders += kept;
+        all_counts[strategy].orders += kept;
         if (!fault_history_find(history, PQgetvalue(rows, row, 2), &at) || at < history->from ||
             history->intents[at].strategy != strategy) {
-            tallies[strategy].denied++;
+            all_counts[strategy].denied++;
             continue;
         }
         found[at - history->from].orders++;
@@ -153,37 +153,37 @@ static bool read_orders(struct fault_testbed *testbed, const struct fault_histor
 }
 
 static void judge_intent(const struct fault_history *history, const struct intent *intent,
-                         const struct found *found, struct fault_tally *tally)
+                         const struct found *found, struct fault_counts *counts)
 {
     bool created = intent->told == TOLD_CREATED;
-    tally->intents++;
-    tally->acknowledged += created;
-    tally->unclear += intent->told == TOLD_NOTHING;
-    tally->refused += intent->told == TOLD_REFUSED;
-    tally->lost += (fault_history_stands(history, intent) && found->kept == 0) ||
-                   (created && found->kept == 1 && found->id != intent->order_id);
-    tally->duplicated += found->orders > 1;
-    tally->denied += found->kept > 0 && !intent->doubtful &&
-                     (intent->told == TOLD_REFUSED || intent->told == TOLD_SOLD_OUT);
-    tally->denied += found->kept > 0 && fault_history_is_deleted(history, intent);
-    tally->wrong += intent->told == TOLD_WRONG || intent->hung;
+    counts->intents++;
+    counts->acknowledged += created;
+    counts->unclear += intent->told == TOLD_NOTHING;
+    counts->refused += intent->told == TOLD_REFUSED;
+    counts->lost += (fault_history_stands(history, intent) && found->kept == 0) ||
+                    (created && found->kept == 1 && found->id != intent->order_id);
+    counts->duplicated += found->orders > 1;
+    counts->denied += found->kept > 0 && !intent->doubtful &&
+                      (intent->told == TOLD_REFUSED || intent->told == TOLD_SOLD_OUT);
+    counts->denied += found->kept > 0 && fault_history_is_deleted(history, intent);
+    counts->wrong += intent->told == TOLD_WRONG || intent->hung;
 }
 
 static bool read_books(struct fault_testbed *testbed, int64_t first, size_t count,
-                       struct fault_tally *tallies)
+                       struct fault_counts *all_counts)
 {
     AUTO_RESULT rows = ask(testbed, &ST_BOOKS, first, first + (int64_t)count - 1);
     if (!rows)
         return false;
     for (int row = 0; row < PQntuples(rows); row++) {
-        struct fault_tally *tally = &tallies[number(rows, row, 0) - first];
+        struct fault_counts *counts = &all_counts[number(rows, row, 0) - first];
         int64_t initial = number(rows, row, 1), left = number(rows, row, 2), sold = number(rows, row, 3);
         int64_t drift = sold - (initial - left);
-        tally->left = left;
-        tally->amounts_wrong += number(rows, row, 4);
-        tally->oversold += sold > initial ? sold - initial : 0;
-        if (llabs(drift) > llabs(tally->drift))
-            tally->drift = drift;
+        counts->left = left;
+        counts->amounts_wrong += number(rows, row, 4);
+        counts->oversold += sold > initial ? sold - initial : 0;
+        if (llabs(drift) > llabs(counts->drift))
+            counts->drift = drift;
     }
     return true;
 }
@@ -210,7 +210,7 @@ static size_t collect_sales(const struct fault_history *history, const struct fo
 /* One strategy's sales after the other. A reset leaves the orders of the new stock alone; a PUT keeps all, and those that were
  * under way beside it may be of either stock, so they have no place in a history. */
 static bool check_histories(const struct fault_history *history, const struct found *found, size_t count,
-                            struct fault_tally *tallies)
+                            struct fault_counts *all_counts)
 {
     size_t intents = history->count - history->from;
     struct sale *sales = malloc((intents + 1) * sizeof *sales);
@@ -220,7 +220,7 @@ static bool check_histories(const struct fault_history *history, const struct fo
         bool keeps = history->changes[strategy].keeps_orders;
         for (size_t i = 0; i < (keeps ? 2 : 1); i++) {
             size_t sold = collect_sales(history, found, strategy, keeps ? both[i] : all[i], sales);
-            tallies[strategy].disordered += (int64_t)history_check(sales, sold);
+            all_counts[strategy].disordered += (int64_t)history_check(sales, sold);
         }
     }
     free(sales);
@@ -229,7 +229,7 @@ static bool check_histories(const struct fault_history *history, const struct fo
 
 /* No unit comes back in a sale: after one order was refused as sold out, no later order can succeed. */
 static void count_turned_away(const struct fault_history *history, const struct found *found,
-                              struct fault_tally *tallies)
+                              struct fault_counts *all_counts)
 {
     int64_t last_us[FAULT_STRATEGIES_MAX] = {0}; /* when the last of the sales began */
     for (size_t i = history->from; i < history->count; i++) {
@@ -239,29 +239,29 @@ static void count_turned_away(const struct fault_history *history, const struct 
     }
     for (size_t i = history->from; i < history->count; i++) {
         const struct intent *intent = &history->intents[i];
-        struct fault_tally *tally = &tallies[intent->strategy];
+        struct fault_counts *counts = &all_counts[intent->strategy];
         if (intent->told == TOLD_SOLD_OUT && fault_history_sale(history, intent) == SALE_LAST)
-            tally->turned_away += tally->left >= history->quantity ||
-                                  intent->ended_us < last_us[intent->strategy];
+            counts->turned_away += counts->left >= history->quantity ||
+                                   intent->ended_us < last_us[intent->strategy];
     }
 }
 
 bool fault_check(struct fault_testbed *testbed, struct fault_history *history, int64_t first, size_t count,
-                 struct fault_tally *ret_tallies)
+                 struct fault_counts *ret_counts)
 {
     size_t intents = history->count - history->from;
     if (!settle(testbed, history, first, count))
         return false;
     struct found *found = calloc(intents + 1, sizeof *found);
-    bool well = found && read_orders(testbed, history, first, count, found, ret_tallies) &&
-                read_books(testbed, first, count, ret_tallies);
+    bool well = found && read_orders(testbed, history, first, count, found, ret_counts) &&
+                read_books(testbed, first, count, ret_counts);
     for (size_t i = 0; well && i < intents; i++) {
         const struct intent *intent = &history->intents[history->from + i];
-        judge_intent(history, intent, &found[i], &ret_tallies[intent->strategy]);
+        judge_intent(history, intent, &found[i], &ret_counts[intent->strategy]);
     }
     if (well)
-        count_turned_away(history, found, ret_tallies);
-    well = well && check_histories(history, found, count, ret_tallies);
+        count_turned_away(history, found, ret_counts);
+    well = well && check_histories(history, found, count, ret_counts);
     free(found);
     return well;
 }

@@ -6,7 +6,7 @@
 #include "loadtest/faults/testbed/history.h"
 
 /* Of one strategy; several cycles are added up. */
-struct fault_tally {
+struct fault_counts {
     int64_t intents;
     int64_t acknowledged; /* told 201 or 202 */
     int64_t unclear;      /* told nothing that settles it */
@@ -28,13 +28,13 @@ struct fault_tally {
 };
 
 /* Adds what a cycle came to. */
-void fault_tally_add(struct fault_tally *sum, const struct fault_tally *tally);
+void fault_counts_add(struct fault_counts *sum, const struct fault_counts *counts);
 
 /* Waits until nothing is under way in the database any more and what is written behind has come, and then adds what this
  * cycle's intents and the products FIRST, FIRST + 1, … (one for each of COUNT strategies) say to RET_TALLIES. False, having
  * said why. */
 bool fault_check(struct fault_testbed *testbed, struct fault_history *history, int64_t first, size_t count,
-                 struct fault_tally *ret_tallies);
+                 struct fault_counts *ret_counts);
 /* Sessions of orders that have read and not yet written; negative, having said why: it cannot be asked. */
 int64_t fault_readers(struct fault_testbed *testbed);
 

@@ -74,7 +74,7 @@ size_t sections_overlapping(struct section *sections, size_t count)
 }
 
 bool fault_sections_check(struct fault_testbed *testbed, int64_t product, int64_t since_us,
-                          struct fault_tally *tally)
+                          struct fault_counts *counts)
 {
     struct section sections[FAULT_INSTANCES * TRACES_WANTED];
     size_t count = 0;
@@ -88,7 +88,7 @@ bool fault_sections_check(struct fault_testbed *testbed, int64_t product, int64_
         }
         count += sections_of(answer, product, since_us, &sections[count], TRACES_WANTED);
     }
-    tally->sections += (int64_t)count;
-    tally->overlaps += (int64_t)sections_overlapping(sections, count);
+    counts->sections += (int64_t)count;
+    counts->overlaps += (int64_t)sections_overlapping(sections, count);
     return true;
 }

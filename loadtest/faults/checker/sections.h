@@ -28,8 +28,8 @@ size_t sections_of(const json_t *answer, int64_t product, int64_t since_us, stru
 /* How many began while another was not over. Sorts SECTIONS. */
 size_t sections_overlapping(struct section *sections, size_t count);
 
-/* Adds what both services' traces say of the product since SINCE_US to TALLY. False, having said why. */
+/* Adds what both services' traces say of the product since SINCE_US to COUNTS. False, having said why. */
 bool fault_sections_check(struct fault_testbed *testbed, int64_t product, int64_t since_us,
-                          struct fault_tally *tally);
+                          struct fault_counts *counts);
 
 #endif

@@ -6,11 +6,11 @@
 
 #define DELAY_MS 50
 #define LASTS_MS 1500
-#define STALL_MS 3000    /* longer than a lease */
-#define STROKES_LEAST 12 /* in a cycle */
-#define STROKES_EACH 2   /* in a cycle, for each strategy: one stroke finds one connection */
-#define STROKES_MS 1500  /* for all of them */
-#define CUT_BYTES 6000   /* an order or two, of all that order at the same time */
+#define STALL_MS 3000        /* longer than a lease */
+#define REPETITIONS_LEAST 12 /* in a cycle */
+#define REPETITIONS_EACH 2   /* in a cycle, for each strategy: one stroke finds one connection */
+#define REPETITIONS_MS 1500  /* for all of them */
+#define CUT_BYTES 6000       /* an order or two, of all that order at the same time */
 
 /* Of the backends that something goes to, the one whose turn it is, as a bit. */
 static unsigned turn(struct fault_run *run)
@@ -21,19 +21,19 @@ static unsigned turn(struct fault_run *run)
     for (int64_t skip = run->cycle % __builtin_popcount(left); skip > 0; skip--)
         left &= left - 1; /* without its lowest bit */
     unsigned lowest = left & -left;
-    run->turned |= lowest;
+    run->targets |= lowest;
     return lowest;
 }
 
-int fault_strokes(const struct fault_run *run)
+int fault_repetitions(const struct fault_run *run)
 {
-    int each = STROKES_EACH * (int)run->count;
-    return each > STROKES_LEAST ? each : STROKES_LEAST;
+    int each = REPETITIONS_EACH * (int)run->count;
+    return each > REPETITIONS_LEAST ? each : REPETITIONS_LEAST;
 }
 
-bool fault_rest_between_strokes(struct fault_run *run)
+bool fault_pause_between(struct fault_run *run)
 {
-    int64_t rest_ms = STROKES_MS / fault_strokes(run);
+    int64_t rest_ms = REPETITIONS_MS / fault_repetitions(run);
     return sleep_unless_interrupted(random_between(&run->random, rest_ms / 2, rest_ms * 3 / 2));
 }
 
@@ -69,11 +69,11 @@ bool nemesis_half_open(struct fault_run *run)
 bool nemesis_cut(struct fault_run *run)
 {
     unsigned before = turn(run);
-    for (int i = 0; i < fault_strokes(run); i++) {
+    for (int i = 0; i < fault_repetitions(run); i++) {
         struct proxy_rules rules = {0};
         rules.cut_after[random_up_to(&run->random, 1)] = random_between(&run->random, 1, CUT_BYTES);
         fault_proxies_set(run->testbed, before, &rules);
-        if (!fault_rest_between_strokes(run))
+        if (!fault_pause_between(run))
             return false;
     }
     fault_proxies_set(run->testbed, before, &(struct proxy_rules){0});

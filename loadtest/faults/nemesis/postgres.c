@@ -63,11 +63,11 @@ bool nemesis_postgres_immediate(struct fault_run *run)
 bool nemesis_commit_reply(struct fault_run *run)
 {
     static const char *const SENT[] = {"commit", "commit", "order_place_in_one"};
-    run->turned |= 1u << SERVER_POSTGRES;
-    for (int i = 0; i < fault_strokes(run); i++) {
+    run->targets |= 1u << SERVER_POSTGRES;
+    for (int i = 0; i < fault_repetitions(run); i++) {
         struct proxy_rules rules = {.lose_reply_to = SENT[random_up_to(&run->random, 2)]};
         fault_proxies_set(run->testbed, 1 << SERVER_POSTGRES, &rules);
-        if (!fault_rest_between_strokes(run))
+        if (!fault_pause_between(run))
             return false;
     }
     fault_proxies_set(run->testbed, 1 << SERVER_POSTGRES, &(struct proxy_rules){0});
@@ -80,11 +80,11 @@ bool nemesis_commit_reply(struct fault_run *run)
 bool nemesis_commit_late(struct fault_run *run)
 {
     static const char *const SENT[] = {"commit", "commit", "order_place_in_one"};
-    run->turned |= 1u << SERVER_POSTGRES;
-    for (int i = 0; i < fault_strokes(run); i++) {
+    run->targets |= 1u << SERVER_POSTGRES;
+    for (int i = 0; i < fault_repetitions(run); i++) {
         struct proxy_rules rules = {.lose_reply_to = SENT[random_up_to(&run->random, 2)], .held_ms = LATE_MS};
         fault_proxies_set(run->testbed, 1 << SERVER_POSTGRES, &rules);
-        if (!fault_rest_between_strokes(run))
+        if (!fault_pause_between(run))
             return false;
     }
     fault_proxies_set(run->testbed, 1 << SERVER_POSTGRES, &(struct proxy_rules){0});

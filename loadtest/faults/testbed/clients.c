@@ -21,7 +21,7 @@
 #define STACK_BYTES (256 << 10)
 
 struct fault_clients {
-    struct fault_crowd crowd;
+    struct fault_workload workload;
     atomic_bool ending;
     atomic_size_t running;
     size_t started;
@@ -72,19 +72,19 @@ enum reply {
 
 static enum reply send_order(struct client *client, int instance, size_t number, long *ret_status)
 {
-    const struct fault_crowd *crowd = &client->all->crowd;
+    const struct fault_workload *workload = &client->all->workload;
     char url[256], body[96], header[96], key[64];
-    snprintf(url, sizeof url, "%s/orders?strategy=%s", crowd->urls[instance], client->is->name);
+    snprintf(url, sizeof url, "%s/orders?strategy=%s", workload->urls[instance], client->is->name);
     snprintf(body, sizeof body, "{\"product_id\":%" PRId64 ",\"quantity\":%" PRId64 "}", client->is->product,
-             crowd->history->quantity);
-    snprintf(header, sizeof header, "Idempotency-Key: %s", fault_history_key(crowd->history, number, key));
+             workload->history->quantity);
+    snprintf(header, sizeof header, "Idempotency-Key: %s", fault_history_key(workload->history, number, key));
     struct curl_slist own = {.data = header, .next = client->type};
 
     client->requests = 0;
     client->body_length = 0;
     client->body[0] = 0;
     curl_easy_reset(client->curl); /* keeps the connection */
-    http_request_prepare(client->curl, url, &own, (long)crowd->reply_ms, keep_beginning, client);
+    http_request_prepare(client->curl, url, &own, (long)workload->reply_ms, keep_beginning, client);
     curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, body);
     curl_easy_setopt(client->curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
     curl_easy_setopt(client->curl, CURLOPT_PREREQFUNCTION, count_request);
@@ -110,7 +110,7 @@ static void note_wrong(struct client *client, struct intent *intent, long status
 {
     char text[256];
     snprintf(text, sizeof text, "%s was answered %ld %.150s", client->is->name, status, client->body);
-    fault_history_oddity(client->all->crowd.history, text);
+    fault_history_oddity(client->all->workload.history, text);
     intent->told = TOLD_WRONG;
 }
 
@@ -150,10 +150,10 @@ static void rest(struct client *client, int64_t ms)
 
 static void place(struct client *client, size_t number)
 {
-    const struct fault_crowd *crowd = &client->all->crowd;
+    const struct fault_workload *workload = &client->all->workload;
     struct intent intent = {.strategy = client->is->strategy};
     int instance = client->is->instance;
-    int64_t end_us = monotonic_us() + crowd->patience_ms * 1000;
+    int64_t end_us = monotonic_us() + workload->patience_ms * 1000;
     bool settled = false;
     while (!settled) {
         long status = 0;
@@ -175,7 +175,7 @@ static void place(struct client *client, size_t number)
     if (settled && intent.told == TOLD_SOLD_OUT && intent.doubtful)
         intent.told = TOLD_NOTHING; /* an earlier request may still be on its way */
     intent.ended_us = monotonic_us();
-    fault_history_told(crowd->history, number, &intent);
+    fault_history_told(workload->history, number, &intent);
     if (intent.told == TOLD_REFUSED)
         rest(client, AGAIN_MS);
 }
@@ -188,12 +188,12 @@ static void *run_client(void *context)
     struct fault_clients *all = client->all;
     size_t number;
     do {
-        if (!fault_history_intend(all->crowd.history, client->is->strategy, &number))
+        if (!fault_history_intend(all->workload.history, client->is->strategy, &number))
             break;
         place(client, number);
-        if (!all->crowd.once)
-            rest(client, all->crowd.pause_ms);
-    } while (!all->crowd.once && !atomic_load(&all->ending));
+        if (!all->workload.once)
+            rest(client, all->workload.pause_ms);
+    } while (!all->workload.once && !atomic_load(&all->ending));
     atomic_fetch_sub(&all->running, 1);
     return NULL;
 }
@@ -202,8 +202,8 @@ static bool start_client(struct fault_clients *all, size_t i, const pthread_attr
 {
     struct client *client = &all->clients[i];
     client->all = all;
-    client->is = &all->crowd.clients[i];
-    client->random = random_from(all->crowd.seed + i);
+    client->is = &all->workload.clients[i];
+    client->random = random_from(all->workload.seed + i);
     client->curl = curl_easy_init();
     client->type = curl_slist_append(NULL, "Content-Type: application/json");
     all->started++;
@@ -217,24 +217,24 @@ static bool start_client(struct fault_clients *all, size_t i, const pthread_attr
     return false;
 }
 
-struct fault_clients *fault_clients_start(const struct fault_crowd *crowd)
+struct fault_clients *fault_clients_start(const struct fault_workload *workload)
 {
-    struct fault_clients *all = calloc(1, sizeof *all + crowd->count * sizeof all->clients[0]);
+    struct fault_clients *all = calloc(1, sizeof *all + workload->count * sizeof all->clients[0]);
     if (!all) {
         complain("out of memory");
         return NULL;
     }
-    all->crowd = *crowd;
+    all->workload = *workload;
     pthread_attr_t attributes;
     bool well = pthread_attr_init(&attributes) == 0;
     if (well && pthread_attr_setstacksize(&attributes, STACK_BYTES) != 0)
         well = false;
-    for (size_t i = 0; well && i < crowd->count; i++)
+    for (size_t i = 0; well && i < workload->count; i++)
         well = start_client(all, i, &attributes);
     (void)pthread_attr_destroy(&attributes);
     if (well)
         return all;
-    complain("cannot start %zu clients", crowd->count);
+    complain("cannot start %zu clients", workload->count);
     fault_clients_end(all);
     return NULL;
 }

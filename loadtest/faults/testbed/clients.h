@@ -16,7 +16,7 @@ struct fault_client {
     bool fixed;   /* … and from no other, also where that one is dead */
 };
 
-struct fault_crowd {
+struct fault_workload {
     struct fault_history *history;
     const char *urls[FAULT_INSTANCES];
     const struct fault_client *clients;
@@ -30,8 +30,8 @@ struct fault_crowd {
 
 struct fault_clients;
 
-/* Starts them. The crowd is copied, what it points to must stay. NULL, having said why on stderr. */
-struct fault_clients *fault_clients_start(const struct fault_crowd *crowd);
+/* Starts them. The workload is copied, what it points to must stay. NULL, having said why on stderr. */
+struct fault_clients *fault_clients_start(const struct fault_workload *workload);
 /* How many still have an order under way, or to come. */
 size_t fault_clients_running(const struct fault_clients *clients);
 /* Lets each end the order that it has under way, and frees them. NULL does nothing. */

@@ -20,12 +20,12 @@ void fault_history_close(struct fault_history *history)
     history->count = history->room = 0;
 }
 
-void fault_history_turn(struct fault_history *history)
+void fault_history_begin_cycle(struct fault_history *history)
 {
     pthread_mutex_lock(&history->mutex);
     history->from = history->count;
     history->quantity = 1;
-    history->turned_us = monotonic_us();
+    history->cycle_began_us = monotonic_us();
     memset(history->served_us, 0, sizeof history->served_us);
     memset(history->changes, 0, sizeof history->changes);
     pthread_mutex_unlock(&history->mutex);

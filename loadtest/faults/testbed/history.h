@@ -47,9 +47,9 @@ struct fault_history {
     char tag[40]; /* what this run's keys begin with */
     struct intent *intents;
     size_t count, room;
-    size_t from;       /* the first intent of this cycle */
-    int64_t quantity;  /* units an order in this cycle: 1 unless set after fault_history_turn */
-    int64_t turned_us; /* when it began, monotonic */
+    size_t from;            /* the first intent of this cycle */
+    int64_t quantity;       /* units an order in this cycle: 1 unless set after fault_history_begin_cycle */
+    int64_t cycle_began_us; /* when it began, monotonic */
     int64_t served_us[FAULT_STRATEGIES_MAX]; /* when somebody was last told "created" or "sold out" */
     /* By strategy. Written by the thread that makes the changes, and read by it when the clients have ended. */
     struct sale_change changes[FAULT_STRATEGIES_MAX];
@@ -61,7 +61,7 @@ void fault_history_open(const char *tag, struct fault_history *ret_history);
 void fault_history_close(struct fault_history *history);
 
 /* Another cycle begins: nobody has been served in it yet. */
-void fault_history_turn(struct fault_history *history);
+void fault_history_begin_cycle(struct fault_history *history);
 /* Writes an intent down, before it is sent. False when out of memory. */
 bool fault_history_intend(struct fault_history *history, size_t strategy, size_t *ret_number);
 /* Writes down what became of it. */

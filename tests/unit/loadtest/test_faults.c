@@ -108,23 +108,23 @@ static void a_safe_strategy_keeps_its_stock_under_every_fault(void **state)
         }
 }
 
-static enum verdict verdict(unsigned is, struct fault_tally tally)
+static enum verdict verdict(unsigned is, struct fault_counts counts)
 {
     const struct fault_subject subject = {
-        .strategy = strategy_find("redis-lock"), .expected = is, .tally = tally, .cycles = 1};
+        .strategy = strategy_find("redis-lock"), .expected = is, .counts = counts, .cycles = 1};
     return fault_verdict(&faults[0], &subject);
 }
 
 static void verdicts_follow_from_what_was_seen(void **state)
 {
     (void)state;
-    struct fault_tally clean = {.acknowledged = 1}, oversold = {.acknowledged = 2, .oversold = 1},
-                       lost = {.acknowledged = 1, .lost = 1}, twice = {.acknowledged = 1, .duplicated = 1},
-                       denied = {.acknowledged = 1, .denied = 1}, gone = {.acknowledged = 1, .drift = -1},
-                       mute = {.acknowledged = 1, .wrong = 1},
-                       disordered = {.acknowledged = 1, .disordered = 1},
-                       turned_away = {.acknowledged = 1, .turned_away = 1},
-                       wrongly_charged = {.acknowledged = 1, .amounts_wrong = 1}, nothing = {0};
+    struct fault_counts clean = {.acknowledged = 1}, oversold = {.acknowledged = 2, .oversold = 1},
+                        lost = {.acknowledged = 1, .lost = 1}, twice = {.acknowledged = 1, .duplicated = 1},
+                        denied = {.acknowledged = 1, .denied = 1}, gone = {.acknowledged = 1, .drift = -1},
+                        mute = {.acknowledged = 1, .wrong = 1},
+                        disordered = {.acknowledged = 1, .disordered = 1},
+                        turned_away = {.acknowledged = 1, .turned_away = 1},
+                        wrongly_charged = {.acknowledged = 1, .amounts_wrong = 1}, nothing = {0};
     assert_int_equal(verdict(ALL_KEPT, clean), VERDICT_OK);
     assert_int_equal(verdict(ALL_KEPT, oversold), VERDICT_BROKEN);
     assert_int_equal(verdict(ALL_KEPT, lost), VERDICT_BROKEN);
@@ -149,7 +149,7 @@ static void a_lease_that_did_not_have_to_end_has_shown_nothing(void **state)
     (void)state;
     struct fault_subject leased = {.strategy = strategy_find("redis-lock"),
                                    .expected = ALL_KEPT | I4_LOCK_FREED,
-                                   .tally = {.acknowledged = 9},
+                                   .counts = {.acknowledged = 9},
                                    .cycles = 2};
     struct fault_subject by_connection = leased, forever = leased;
     by_connection.strategy = strategy_find("lock-row");
@@ -158,7 +158,7 @@ static void a_lease_that_did_not_have_to_end_has_shown_nothing(void **state)
     assert_int_equal(fault_verdict(&faults[0], &leased), VERDICT_NOT_CAUGHT);
     assert_int_equal(fault_verdict(&faults[0], &by_connection), VERDICT_OK);
     assert_int_equal(fault_verdict(&faults[0], &forever), VERDICT_NOT_CAUGHT);
-    leased.struck = forever.struck = 1;
+    leased.outages = forever.outages = 1;
     forever.stuck = true;
     assert_int_equal(fault_verdict(&faults[0], &leased), VERDICT_OK);
     assert_int_equal(fault_verdict(&faults[0], &forever), VERDICT_CAUGHT);
@@ -169,13 +169,13 @@ static void cycles_without_an_order_show_nothing(void **state)
     (void)state;
     struct fault_subject subject = {.strategy = strategy_find("redis-fenced"),
                                     .expected = ALL_KEPT,
-                                    .tally = {.acknowledged = 1},
+                                    .counts = {.acknowledged = 1},
                                     .cycles = 6,
                                     .empty = 5};
     assert_int_equal(fault_verdict(&faults[0], &subject), VERDICT_NOTHING_SHOWN);
     subject.empty = 3;
     assert_int_equal(fault_verdict(&faults[0], &subject), VERDICT_OK);
-    subject.tally.oversold = 1;
+    subject.counts.oversold = 1;
     assert_int_equal(fault_verdict(&faults[0], &subject), VERDICT_BROKEN);
 }
 
@@ -193,11 +193,11 @@ static void overlapping_sections_break_rows_that_only_their_lock_protects(void *
         {"redis-registry-shared", VERDICT_OK},
         {"select-for-update", VERDICT_OK},
     };
-    const struct fault_tally overlapping = {.acknowledged = 2, .sections = 2, .overlaps = 1};
+    const struct fault_counts overlapping = {.acknowledged = 2, .sections = 2, .overlaps = 1};
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
         const struct fault_subject subject = {.strategy = strategy_find(ROWS[i].strategy),
                                               .expected = ALL_KEPT,
-                                              .tally = overlapping,
+                                              .counts = overlapping,
                                               .cycles = 1};
         assert_int_equal(fault_verdict(&faults[0], &subject), ROWS[i].verdict);
     }
@@ -225,7 +225,7 @@ static void an_intent_is_found_again_by_its_key(void **state)
     struct intent end = {.strategy = 5, .told = TOLD_CREATED, .ended_us = 7};
     fault_history_told(&history, 2, &end);
     assert_int_equal(fault_history_served(&history, 5), 7);
-    fault_history_turn(&history);
+    fault_history_begin_cycle(&history);
     assert_int_equal(fault_history_served(&history, 5), 0);
     fault_history_close(&history);
 }
@@ -265,7 +265,7 @@ static void an_intent_is_of_the_sale_that_it_was_answered_in(void **state)
             assert_int_equal(fault_history_is_deleted(&history, &intent),
                              created && !keeps && INTENTS[i].sale == SALE_BEFORE);
         }
-    fault_history_turn(&history);
+    fault_history_begin_cycle(&history);
     assert_int_equal(history.changes[5].ended_us, 0);
     fault_history_close(&history);
 }

@@ -13,18 +13,18 @@
 #define WARM_UP 25000
 #define CHUNK 32 /* the smallest that malloc gives */
 
-static struct soak_tally sound(void)
+static struct soak_counts sound(void)
 {
     const struct soak_size size = {.memory = 30 << 20, .files = 90};
-    return (struct soak_tally){
+    return (struct soak_counts){
         .orders = ORDERS, .warm_up = WARM_UP, .slices = 16, .start = size, .end = size};
 }
 
-static void assert_verdict(const struct soak_tally *tally, const char *wanted)
+static void assert_verdict(const struct soak_counts *counts, const char *wanted)
 {
     json_auto_t *cells = json_pack("{s:s}", "guarantee", "safe");
     const struct subject subject = {.name = "batched", .cells = cells};
-    json_auto_t *row = soak_row_new(&subject, tally);
+    json_auto_t *row = soak_row_new(&subject, counts);
     assert_non_null(row);
     assert_string_equal(json_string_value(json_object_get(row, "verdict")), wanted);
 }
@@ -32,57 +32,57 @@ static void assert_verdict(const struct soak_tally *tally, const char *wanted)
 static void what_stays_as_it_was_is_sound(void **state)
 {
     (void)state;
-    struct soak_tally tally = sound();
-    assert_verdict(&tally, "ok");
-    tally.end.memory -= 10 << 20;
-    tally.end.files -= 50;
-    tally.busy = tally.errors = 1000; /* nothing was sold, and nobody was told otherwise */
-    assert_verdict(&tally, "ok");
+    struct soak_counts counts = sound();
+    assert_verdict(&counts, "ok");
+    counts.end.memory -= 10 << 20;
+    counts.end.files -= 50;
+    counts.busy = counts.errors = 1000; /* nothing was sold, and nobody was told otherwise */
+    assert_verdict(&counts, "ok");
     assert_verdict(NULL, "unavailable");
 }
 
 static void the_smallest_leak_in_each_order_is_seen(void **state)
 {
     (void)state;
-    struct soak_tally tally = sound();
-    tally.end.memory += (int64_t)(ORDERS - WARM_UP) * CHUNK;
-    assert_false(soak_is_flat(&tally));
-    assert_verdict(&tally, "broken");
-    tally.end.memory = tally.start.memory + soak_growth_allowed(ORDERS - WARM_UP);
-    assert_true(soak_is_flat(&tally));
-    tally.end.memory++;
-    assert_false(soak_is_flat(&tally));
+    struct soak_counts counts = sound();
+    counts.end.memory += (int64_t)(ORDERS - WARM_UP) * CHUNK;
+    assert_false(soak_is_flat(&counts));
+    assert_verdict(&counts, "broken");
+    counts.end.memory = counts.start.memory + soak_growth_allowed(ORDERS - WARM_UP);
+    assert_true(soak_is_flat(&counts));
+    counts.end.memory++;
+    assert_false(soak_is_flat(&counts));
 }
 
 static void a_descriptor_in_a_thousand_orders_is_seen(void **state)
 {
     (void)state;
-    struct soak_tally tally = sound();
-    tally.end.files += 20; /* workers that connect later than others */
-    assert_verdict(&tally, "ok");
-    tally.end.files = tally.start.files + ORDERS / 1000;
-    assert_verdict(&tally, "broken");
+    struct soak_counts counts = sound();
+    counts.end.files += 20; /* workers that connect later than others */
+    assert_verdict(&counts, "ok");
+    counts.end.files = counts.start.files + ORDERS / 1000;
+    assert_verdict(&counts, "broken");
 }
 
 static void books_that_are_off_are_seen(void **state)
 {
     (void)state;
     for (int which = 0; which < 5; which++) {
-        struct soak_tally tally = sound();
-        tally.oversold = which == 0;
-        tally.drift = which == 1 ? -1 : 0;
-        tally.negative = which == 2;
-        tally.mismatched = which == 3;
-        tally.stalled = which == 4;
-        assert_verdict(&tally, "broken");
+        struct soak_counts counts = sound();
+        counts.oversold = which == 0;
+        counts.drift = which == 1 ? -1 : 0;
+        counts.negative = which == 2;
+        counts.mismatched = which == 3;
+        counts.stalled = which == 4;
+        assert_verdict(&counts, "broken");
     }
 }
 
-static void assert_closing(const struct soak_tally *tally, const char *wanted)
+static void assert_closing(const struct soak_counts *counts, const char *wanted)
 {
     json_auto_t *cells = json_pack("{s:s}", "guarantee", "safe");
     const struct subject subject = {.name = "batched", .cells = cells};
-    json_auto_t *document = json_pack("{s:[o]}", "rows", soak_row_new(&subject, tally));
+    json_auto_t *document = json_pack("{s:[o]}", "rows", soak_row_new(&subject, counts));
     struct notes notes = {0};
     assert_true(soak_result.notes(document, &notes));
     assert_int_equal(notes.item[notes.count - 1].kind, NOTE_CLOSING);
@@ -94,13 +94,13 @@ static void assert_closing(const struct soak_tally *tally, const char *wanted)
 static void what_was_not_sold_is_not_praised(void **state)
 {
     (void)state;
-    struct soak_tally tally = sound();
-    assert_closing(&tally, "400000 orders under 1 strategy. Memory is flat");
+    struct soak_counts counts = sound();
+    assert_closing(&counts, "400000 orders under 1 strategy. Memory is flat");
     assert_closing(NULL, "Nothing was sold.");
-    tally.drift = 1;
-    assert_closing(&tally, "NOT all is well");
-    tally.orders = 0; /* which is the flaw itself */
-    assert_closing(&tally, "NOT all is well");
+    counts.drift = 1;
+    assert_closing(&counts, "NOT all is well");
+    counts.orders = 0; /* which is the flaw itself */
+    assert_closing(&counts, "NOT all is well");
 }
 
 int main(void)
