@@ -13,11 +13,11 @@ enum { BEHIND_MAX = 500 }; /* orders that one transaction writes */
 enum { SHOP_NAME_SIZE = 24 };
 
 /* What has become of an accepted order. */
-enum order_fate {
-    ORDER_WRITTEN,
-    ORDER_KNOWN, /* it had been written before */
-    ORDER_REJECTED, /* recorded as rejected: the stock does not suffice, or another order has its Idempotency-Key */
-    ORDER_OUTDATED, /* not recorded: the stock that it was taken from has been replaced by a reset */
+enum write_fate {
+    WRITE_DONE,
+    WRITE_KNOWN, /* it had been written before */
+    WRITE_REJECTED, /* recorded as rejected: the stock does not suffice, or another order has its Idempotency-Key */
+    WRITE_OUTDATED, /* not recorded: the stock that it was taken from has been replaced by a reset */
 };
 
 /* Strings are borrowed UTF-8; the receiver's and the key may be NULL. */
@@ -29,7 +29,7 @@ struct accepted_order {
     int64_t stock_seen;
     const char *price, *accepted_at, *instance; /* decimal, RFC 3339, name */
     const char *receiver_name, *receiver_mobile, *idempotency_key;
-    enum order_fate fate; /* out */
+    enum write_fate fate; /* out */
 };
 
 /* Writes COUNT (1 to BEHIND_MAX) orders of any products, and lowers the products' counts by what they take, in one

@@ -145,7 +145,7 @@ static int by_id(const void *a, const void *b)
 }
 
 /* Gives the fate RETURNED to those that are chosen whose ids ROWS has; the others stay chosen. */
-static void settle_returned(struct batch *batch, const PGresult *rows, enum order_fate returned)
+static void settle_returned(struct batch *batch, const PGresult *rows, enum write_fate returned)
 {
     struct accepted_order *sorted[BEHIND_MAX], wanted = {0}, *const key = &wanted;
     size_t kept = 0;
@@ -176,10 +176,10 @@ static void choose_current(struct batch *batch)
     for (size_t i = 0; i < batch->count; i++) {
         struct accepted_order *order = &batch->orders[i];
         const struct shelf *shelf = find_shelf(batch, order->product_id);
-        order->fate = ORDER_OUTDATED;
+        order->fate = WRITE_OUTDATED;
         if (shelf && shelf->row.epoch == order->epoch &&
             strcmp(shelf->row.kind, stock_kinds[STOCK_REDIS].name) == 0) {
-            order->fate = ORDER_KNOWN;
+            order->fate = WRITE_KNOWN;
             batch->chosen[batch->chosen_count++] = order;
         }
     }
@@ -215,17 +215,17 @@ static enum db_status choose_fitting(struct batch *batch)
     arrays_free(&ids, 1);
     if (status != DB_OK)
         return status;
-    settle_returned(batch, rows, ORDER_REJECTED);
+    settle_returned(batch, rows, WRITE_REJECTED);
     for (size_t i = 0; i < batch->shelf_count; i++)
         batch->shelves[i].left = batch->shelves[i].row.count;
     batch->chosen_count = 0;
     for (size_t i = 0; i < batch->count; i++) {
         struct accepted_order *order = &batch->orders[i];
         struct shelf *shelf = find_shelf(batch, order->product_id);
-        if (order->fate != ORDER_REJECTED || shelf->left < order->quantity)
+        if (order->fate != WRITE_REJECTED || shelf->left < order->quantity)
             continue;
         shelf->left -= order->quantity;
-        order->fate = ORDER_KNOWN;
+        order->fate = WRITE_KNOWN;
         batch->chosen[batch->chosen_count++] = order;
     }
     return DB_OK;
@@ -238,7 +238,7 @@ static enum db_status write_chosen(struct batch *batch)
         return DB_OK;
     enum db_status status = run_for_chosen(batch, &ST_WRITE, &rows);
     if (status == DB_OK)
-        settle_returned(batch, rows, ORDER_WRITTEN);
+        settle_returned(batch, rows, WRITE_DONE);
     return status;
 }
 
@@ -248,15 +248,15 @@ static enum db_status reject_others(struct batch *batch)
 {
     AUTO_RESULT rows = NULL;
     for (size_t i = 0; i < batch->count; i++)
-        if (batch->orders[i].fate == ORDER_REJECTED) {
-            batch->orders[i].fate = ORDER_KNOWN;
+        if (batch->orders[i].fate == WRITE_REJECTED) {
+            batch->orders[i].fate = WRITE_KNOWN;
             batch->chosen[batch->chosen_count++] = &batch->orders[i];
         }
     if (batch->chosen_count == 0)
         return DB_OK;
     enum db_status status = run_for_chosen(batch, &ST_REJECT, &rows);
     if (status == DB_OK)
-        settle_returned(batch, rows, ORDER_REJECTED);
+        settle_returned(batch, rows, WRITE_REJECTED);
     return status;
 }
 

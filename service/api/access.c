@@ -36,11 +36,11 @@ bool access_allows(struct exchange *x, struct service *service, enum access acce
     bool has_code = classroom && service->class_code[0] && same_secret(token, service->class_code);
     bool allowed = x->is_teacher;
     switch (access) {
-    case ANYBODY: allowed = true; break;
-    case TEACHER: break;
-    case OWNER: allowed |= x->owns != 0; break;
-    case BUYER: allowed |= !classroom || x->owns != 0; break;
-    case LEARNER: allowed |= has_code; break;
+    case ACCESS_ANYBODY: allowed = true; break;
+    case ACCESS_TEACHER: break;
+    case ACCESS_OWNER: allowed |= x->owns != 0; break;
+    case ACCESS_BUYER: allowed |= !classroom || x->owns != 0; break;
+    case ACCESS_LEARNER: allowed |= has_code; break;
     }
     bool brings_any = http_header(x, "Authorization") != NULL;
     if (brings_any && (!allowed || (!x->is_teacher && !x->owns && !has_code)))
@@ -51,9 +51,9 @@ bool access_allows(struct exchange *x, struct service *service, enum access acce
             "The teacher ended this sandbox. Enter the class code on the page to join the class again");
     else if (!allowed)
         reply_problem(x, PROBLEM_UNAUTHORIZED, NULL, "send the header Authorization: Bearer TOKEN with %s",
-                      access == TEACHER   ? "the admin token"
-                      : access == LEARNER ? "the class code"
-                                          : "the admin token, or your sandbox's");
+                      access == ACCESS_TEACHER   ? "the admin token"
+                      : access == ACCESS_LEARNER ? "the class code"
+                                                 : "the admin token, or your sandbox's");
     return allowed;
 }
 

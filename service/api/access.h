@@ -7,11 +7,11 @@
 /* Who may make a call. Without an admin token every caller counts as the teacher, because then only this machine's users can
  * reach the service. */
 enum access {
-    ANYBODY,
-    TEACHER, /* a caller with the admin token */
-    OWNER, /* the teacher, or a learner with a sandbox's token; the handler then asks access_owns for the product */
-    BUYER,   /* anybody; in a class as OWNER */
-    LEARNER, /* the teacher; in a class also a caller with the class code */
+    ACCESS_ANYBODY,
+    ACCESS_TEACHER, /* a caller with the admin token */
+    ACCESS_OWNER, /* the teacher, or a learner with a sandbox's token; the handler then asks access_owns for the product */
+    ACCESS_BUYER,   /* anybody; in a class as ACCESS_OWNER */
+    ACCESS_LEARNER, /* the teacher; in a class also a caller with the class code */
 };
 
 /* Finds out who makes the call, notes it in the exchange (is_teacher, owns), and checks it against ACCESS. Each function here

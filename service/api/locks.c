@@ -71,10 +71,10 @@ void locks_hold(struct exchange *x, struct worker *worker)
     const char *name = NULL;
     int64_t hold_ms = 0, wait_ms = settings.lock_wait_ms, lease_ms = 0;
     const struct member members[] = {
-        {"lock", STRING, true, &name, 1, 64},
-        {"hold_ms", INTEGER, true, &hold_ms, 0, HOLD_MAX_MS},
-        {"wait_ms", INTEGER, false, &wait_ms, 0, LOCK_WAIT_MAX_MS},
-        {"lease_ms", INTEGER, false, &lease_ms, 0, LOCK_TTL_MAX_MS},
+        {"lock", BODY_STRING, true, &name, 1, 64},
+        {"hold_ms", BODY_INTEGER, true, &hold_ms, 0, HOLD_MAX_MS},
+        {"wait_ms", BODY_INTEGER, false, &wait_ms, 0, LOCK_WAIT_MAX_MS},
+        {"lease_ms", BODY_INTEGER, false, &lease_ms, 0, LOCK_TTL_MAX_MS},
         {0},
     };
     if (!lock_is_name(x->argument)) {

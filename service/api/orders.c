@@ -60,10 +60,10 @@ static bool asked_key(struct exchange *x, const char **ret_key)
 static json_t *read_order(struct exchange *x, struct order_request *request)
 {
     const struct member members[] = {
-        {"product_id", INTEGER, true, &request->product_id, 1, INT64_MAX},
-        {"quantity", INTEGER, true, &request->quantity, 1, 1000000},
-        {"receiver_name", STRING, false, &request->receiver_name, 0, ORDER_NAME_MAX},
-        {"receiver_mobile", STRING, false, &request->receiver_mobile, 0, ORDER_MOBILE_MAX},
+        {"product_id", BODY_INTEGER, true, &request->product_id, 1, INT64_MAX},
+        {"quantity", BODY_INTEGER, true, &request->quantity, 1, 1000000},
+        {"receiver_name", BODY_STRING, false, &request->receiver_name, 0, ORDER_NAME_MAX},
+        {"receiver_mobile", BODY_STRING, false, &request->receiver_mobile, 0, ORDER_MOBILE_MAX},
         {0},
     };
     json_t *body = api_body(x, members);

@@ -168,10 +168,10 @@ void products_replace(struct exchange *x, struct worker *worker)
     struct change change = {0};
     const char *name = NULL, *price = NULL, *kind = NULL;
     const struct member members[] = {
-        {"name", STRING, true, &name, 1, PRODUCT_NAME_MAX},
-        {"price", STRING, true, &price, 1, 13},
-        {"stock", INTEGER, true, &change.stock.units, 0, STOCK_MAX},
-        {"kind", STRING, false, &kind, 1, 16},
+        {"name", BODY_STRING, true, &name, 1, PRODUCT_NAME_MAX},
+        {"price", BODY_STRING, true, &price, 1, 13},
+        {"stock", BODY_INTEGER, true, &change.stock.units, 0, STOCK_MAX},
+        {"kind", BODY_STRING, false, &kind, 1, 16},
         {0},
     };
     if (!api_path_id(x, PROBLEM_NO_SUCH_PRODUCT, &change.id))
@@ -202,8 +202,8 @@ void products_set_stock(struct exchange *x, struct worker *worker)
     struct change change = {.sale_begins = true};
     const char *kind = NULL;
     const struct member members[] = {
-        {"stock", INTEGER, true, &change.stock.units, 0, STOCK_MAX},
-        {"kind", STRING, false, &kind, 1, 16},
+        {"stock", BODY_INTEGER, true, &change.stock.units, 0, STOCK_MAX},
+        {"kind", BODY_STRING, false, &kind, 1, 16},
         {0},
     };
     if (!api_path_id(x, PROBLEM_NO_SUCH_PRODUCT, &change.id))

@@ -30,12 +30,12 @@ static bool are_strings(const json_t *array)
 /* Reads one member; false with a reply made. */
 static bool read_member(struct exchange *x, const struct member *member, json_t *value)
 {
-    if (!value || (json_is_null(value) && !member->required && member->type == STRING)) {
+    if (!value || (json_is_null(value) && !member->required && member->type == BODY_STRING)) {
         if (member->required)
             reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the member %s is missing", member->name);
         return !member->required;
     }
-    if (member->type == INTEGER) {
+    if (member->type == BODY_INTEGER) {
         int64_t number = json_integer_value(value);
         if (!json_is_integer(value))
             reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the member %s must be an integer", member->name);
@@ -45,12 +45,12 @@ static bool read_member(struct exchange *x, const struct member *member, json_t 
                           (long long)member->most);
         else
             *(int64_t *)member->to = number;
-    } else if (member->type == BOOLEAN) {
+    } else if (member->type == BODY_BOOLEAN) {
         if (!json_is_boolean(value))
             reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the member %s must be true or false", member->name);
         else
             *(bool *)member->to = json_is_true(value);
-    } else if (member->type == NAMES) {
+    } else if (member->type == BODY_NAMES) {
         int64_t count = (int64_t)json_array_size(value);
         if (!are_strings(value))
             reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the member %s must be an array of strings",

@@ -10,14 +10,15 @@
 #include <stdint.h>
 
 /* A member that a JSON body may have. */
-enum member_type { INTEGER, STRING, NAMES, BOOLEAN };
+enum body_type { BODY_INTEGER, BODY_STRING, BODY_NAMES, BODY_BOOLEAN };
 struct member {
     const char *name;
-    enum member_type type;
+    enum body_type type;
     bool required;
     void *
         to; /* out: int64_t, const char *, json_t * (an array of strings) or bool; the body owns strings and arrays */
-    int64_t least, most; /* INTEGER: the range; STRING: the length in characters; NAMES: how many */
+    int64_t least,
+        most; /* BODY_INTEGER: the range; BODY_STRING: the length in characters; BODY_NAMES: how many */
 };
 
 /* Parses the body as an object with these members and no others, and stores their values. MEMBERS ends with a NULL name. The

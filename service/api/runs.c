@@ -59,15 +59,15 @@ void runs_create(struct exchange *x, struct worker *worker)
         .product_id = 1, .instances = 1, .connections = 16, .stock = 100, .quantity = 1, .duration_ms = 1000};
     const struct bounds *most = x->is_teacher ? &TEACHERS : &LEARNERS;
     const struct member members[] = {
-        {"strategies", NAMES, true, &names, 1, most->strategies},
-        {"product_id", INTEGER, false, &order.product_id, 1, INT64_MAX},
-        {"instances", INTEGER, false, &order.instances, 1, most->instances},
-        {"connections", INTEGER, false, &order.connections, 1, most->connections},
-        {"stock", INTEGER, false, &order.stock, 1, most->stock},
-        {"quantity", INTEGER, false, &order.quantity, 1, most->quantity},
-        {"requests", INTEGER, false, &order.requests, 0, most->requests},
-        {"duration_ms", INTEGER, false, &order.duration_ms, 100, most->duration_ms},
-        {"think_ms", INTEGER, false, &order.think_ms, 0, most->think_ms},
+        {"strategies", BODY_NAMES, true, &names, 1, most->strategies},
+        {"product_id", BODY_INTEGER, false, &order.product_id, 1, INT64_MAX},
+        {"instances", BODY_INTEGER, false, &order.instances, 1, most->instances},
+        {"connections", BODY_INTEGER, false, &order.connections, 1, most->connections},
+        {"stock", BODY_INTEGER, false, &order.stock, 1, most->stock},
+        {"quantity", BODY_INTEGER, false, &order.quantity, 1, most->quantity},
+        {"requests", BODY_INTEGER, false, &order.requests, 0, most->requests},
+        {"duration_ms", BODY_INTEGER, false, &order.duration_ms, 100, most->duration_ms},
+        {"think_ms", BODY_INTEGER, false, &order.think_ms, 0, most->think_ms},
         {0},
     };
     AUTO_JSON body = api_body(x, members);

@@ -78,9 +78,9 @@ void steps_make(struct exchange *x, struct worker *worker)
     const char *schedule = NULL, *move = NULL;
     bool every_step = false;
     const struct member members[] = {
-        {"schedule", STRING, true, &schedule, 0, HTTP_BODY_MAX},
-        {"move", STRING, false, &move, 0, HTTP_BODY_MAX},
-        {"every_step", BOOLEAN, false, &every_step, 0, 0},
+        {"schedule", BODY_STRING, true, &schedule, 0, HTTP_BODY_MAX},
+        {"move", BODY_STRING, false, &move, 0, HTTP_BODY_MAX},
+        {"every_step", BODY_BOOLEAN, false, &every_step, 0, 0},
         {0},
     };
     AUTO_JSON body = api_body(x, members);
@@ -105,8 +105,8 @@ void steps_search(struct exchange *x, struct worker *worker)
 {
     const char *schedule = NULL, *faults = "none";
     const struct member members[] = {
-        {"schedule", STRING, true, &schedule, 0, HTTP_BODY_MAX},
-        {"faults", STRING, false, &faults, 0, HTTP_BODY_MAX},
+        {"schedule", BODY_STRING, true, &schedule, 0, HTTP_BODY_MAX},
+        {"faults", BODY_STRING, false, &faults, 0, HTTP_BODY_MAX},
         {0},
     };
     AUTO_JSON body = api_body(x, members);

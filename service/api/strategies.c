@@ -199,13 +199,13 @@ void strategy_set(struct exchange *x, struct worker *worker)
                     settings;
     const char *name = NULL;
     const struct member members[] = {
-        {"name", STRING, true, &name, 1, 64},
-        {"lock_ttl_ms", INTEGER, false, &changes.lock_ttl_ms, 10, LOCK_TTL_MAX_MS},
-        {"lock_wait_ms", INTEGER, false, &changes.lock_wait_ms, 0,
+        {"name", BODY_STRING, true, &name, 1, 64},
+        {"lock_ttl_ms", BODY_INTEGER, false, &changes.lock_ttl_ms, 10, LOCK_TTL_MAX_MS},
+        {"lock_wait_ms", BODY_INTEGER, false, &changes.lock_wait_ms, 0,
          x->is_teacher ? LOCK_WAIT_MAX_MS : LEARNER_WAIT_MAX_MS},
-        {"think_ms", INTEGER, false, &changes.think_ms, 0,
+        {"think_ms", BODY_INTEGER, false, &changes.think_ms, 0,
          x->is_teacher ? THINK_MAX_MS : LEARNER_THINK_MAX_MS},
-        {"product_limit", INTEGER, false, &changes.product_limit, 0, PRODUCT_LIMIT_MAX},
+        {"product_limit", BODY_INTEGER, false, &changes.product_limit, 0, PRODUCT_LIMIT_MAX},
         {0},
     };
     int64_t product_id;

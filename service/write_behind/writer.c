@@ -264,10 +264,10 @@ void writer_stop(struct writer *writer)
 
 void writer_print_metrics(struct writer *writer, FILE *to)
 {
-    static const char *const fates[] = {[ORDER_WRITTEN] = "written",
-                                        [ORDER_KNOWN] = "known",
-                                        [ORDER_REJECTED] = "rejected",
-                                        [ORDER_OUTDATED] = "outdated"};
+    static const char *const fates[] = {[WRITE_DONE] = "written",
+                                        [WRITE_KNOWN] = "known",
+                                        [WRITE_REJECTED] = "rejected",
+                                        [WRITE_OUTDATED] = "outdated"};
     if (!writer)
         return;
     fprintf(

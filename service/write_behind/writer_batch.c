@@ -80,7 +80,7 @@ static enum db_status write_one_by_one(struct writer *writer)
             continue;
         log_line(LOG_ERROR, "order %" PRId64 " of the stream cannot be written: %s", order->id,
                  db_error(writer->db));
-        order->fate = ORDER_OUTDATED;
+        order->fate = WRITE_OUTDATED;
     }
     return DB_OK;
 }
@@ -104,9 +104,9 @@ static void repair_after(struct writer *writer)
     struct reconciliation ignored;
     for (size_t i = 0; i < writer->batch.count; i++) {
         const struct accepted_order *order = &writer->orders[i];
-        if (order->fate != ORDER_REJECTED && order->fate != ORDER_OUTDATED)
+        if (order->fate != WRITE_REJECTED && order->fate != WRITE_OUTDATED)
             continue;
-        if (order->fate == ORDER_REJECTED)
+        if (order->fate == WRITE_REJECTED)
             log_line(LOG_WARNING, "order %" PRId64 " was accepted and had to be rejected", order->id);
         if (order->product_id == repaired || !writer_database_well(writer))
             continue;

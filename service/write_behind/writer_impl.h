@@ -37,7 +37,7 @@ struct writer {
     int64_t care_us;   /* when the next round is due */
     int64_t looked_at; /* the last product of the round before */
 
-    atomic_ullong fates[ORDER_OUTDATED + 1], batches, spoilt, write_us;
+    atomic_ullong fates[WRITE_OUTDATED + 1], batches, spoilt, write_us;
     atomic_llong backlog;
 };
 

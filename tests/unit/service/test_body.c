@@ -13,10 +13,10 @@ static json_t *read_body(struct fake_exchange *fake, struct read_order *to)
 {
     *to = (struct read_order){-1, -1, "unread", "unread"};
     const struct member members[] = {
-        {"product_id", INTEGER, true, &to->product_id, 1, INT64_MAX},
-        {"quantity", INTEGER, true, &to->quantity, 1, 1000000},
-        {"receiver_name", STRING, false, &to->receiver_name, 0, 200},
-        {"receiver_mobile", STRING, false, &to->receiver_mobile, 3, 40},
+        {"product_id", BODY_INTEGER, true, &to->product_id, 1, INT64_MAX},
+        {"quantity", BODY_INTEGER, true, &to->quantity, 1, 1000000},
+        {"receiver_name", BODY_STRING, false, &to->receiver_name, 0, 200},
+        {"receiver_mobile", BODY_STRING, false, &to->receiver_mobile, 3, 40},
         {0},
     };
     return api_body(&fake->x, members);
@@ -106,7 +106,7 @@ static void test_optional_members(void **state)
     }
     int64_t think_ms = 77;
     struct fake_exchange fake = {.service = NULL};
-    const struct member members[] = {{"think_ms", INTEGER, false, &think_ms, 0, 100}, {0}};
+    const struct member members[] = {{"think_ms", BODY_INTEGER, false, &think_ms, 0, 100}, {0}};
     fake_request(&fake, "PUT", "/strategy", "{}", 2);
     json_t *json = api_body(&fake.x, members);
     assert_non_null(json);
@@ -135,7 +135,7 @@ static void test_booleans(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         bool every_step = false;
         struct fake_exchange fake = {.service = NULL};
-        const struct member members[] = {{"every_step", BOOLEAN, false, &every_step, 0, 0}, {0}};
+        const struct member members[] = {{"every_step", BODY_BOOLEAN, false, &every_step, 0, 0}, {0}};
         fake_request(&fake, "POST", "/steps", cases[i].body, strlen(cases[i].body));
         json_t *json = api_body(&fake.x, members);
         assert_int_equal(json != NULL, cases[i].taken);

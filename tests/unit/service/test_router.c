@@ -11,39 +11,39 @@ static const struct {
     handler_fn *handle;
     enum access access;
 } promised[] = {
-    {"GET", "/", NULL, page_get, ANYBODY},
-    {"GET", "/page/app.js", "app.js", page_get_file, ANYBODY},
-    {"GET", "/live", NULL, live_get, ANYBODY},
-    {"GET", "/classroom", NULL, classroom_get, ANYBODY},
-    {"POST", "/sandboxes", NULL, sandboxes_create, LEARNER},
-    {"POST", "/orders", NULL, orders_create, BUYER},
-    {"POST", "/echo", NULL, orders_echo, BUYER},
-    {"GET", "/orders", NULL, orders_list, ANYBODY},
-    {"GET", "/orders/17", "17", orders_get, ANYBODY},
-    {"GET", "/products", NULL, products_list, ANYBODY},
-    {"GET", "/products/1", "1", products_get, ANYBODY},
-    {"PUT", "/products/1", "1", products_replace, TEACHER},
-    {"POST", "/products/1/reset", "1", products_set_stock, OWNER},
-    {"POST", "/locks/door/hold", "door", locks_hold, TEACHER},
-    {"GET", "/audit", NULL, audit_get, ANYBODY},
-    {"GET", "/strategies", NULL, strategies_list, ANYBODY},
-    {"GET", "/strategies/read-write", "read-write", strategies_get, ANYBODY},
-    {"GET", "/strategy", NULL, strategy_get, ANYBODY},
-    {"PUT", "/strategy", NULL, strategy_set, OWNER},
-    {"GET", "/sandboxes", NULL, sandboxes_list, TEACHER},
-    {"DELETE", "/sandboxes/300", "300", sandboxes_delete, TEACHER},
-    {"POST", "/runs", NULL, runs_create, OWNER},
-    {"GET", "/steps", NULL, steps_page, ANYBODY},
-    {"POST", "/steps", NULL, steps_make, OWNER},
-    {"POST", "/steps/search", NULL, steps_search, OWNER},
-    {"GET", "/runs/3", "3", runs_get, ANYBODY},
-    {"DELETE", "/runs/3", "3", runs_delete, OWNER},
-    {"GET", "/runs/3/traces", "3", runs_get_traces, ANYBODY},
-    {"GET", "/traces", NULL, traces_get, ANYBODY},
-    {"GET", "/metrics", NULL, metrics_get, ANYBODY},
-    {"GET", "/healthz", NULL, health_get, ANYBODY},
-    {"GET", "/readyz", NULL, ready_get, ANYBODY},
-    {"GET", "/openapi.yaml", NULL, openapi_get, ANYBODY},
+    {"GET", "/", NULL, page_get, ACCESS_ANYBODY},
+    {"GET", "/page/app.js", "app.js", page_get_file, ACCESS_ANYBODY},
+    {"GET", "/live", NULL, live_get, ACCESS_ANYBODY},
+    {"GET", "/classroom", NULL, classroom_get, ACCESS_ANYBODY},
+    {"POST", "/sandboxes", NULL, sandboxes_create, ACCESS_LEARNER},
+    {"POST", "/orders", NULL, orders_create, ACCESS_BUYER},
+    {"POST", "/echo", NULL, orders_echo, ACCESS_BUYER},
+    {"GET", "/orders", NULL, orders_list, ACCESS_ANYBODY},
+    {"GET", "/orders/17", "17", orders_get, ACCESS_ANYBODY},
+    {"GET", "/products", NULL, products_list, ACCESS_ANYBODY},
+    {"GET", "/products/1", "1", products_get, ACCESS_ANYBODY},
+    {"PUT", "/products/1", "1", products_replace, ACCESS_TEACHER},
+    {"POST", "/products/1/reset", "1", products_set_stock, ACCESS_OWNER},
+    {"POST", "/locks/door/hold", "door", locks_hold, ACCESS_TEACHER},
+    {"GET", "/audit", NULL, audit_get, ACCESS_ANYBODY},
+    {"GET", "/strategies", NULL, strategies_list, ACCESS_ANYBODY},
+    {"GET", "/strategies/read-write", "read-write", strategies_get, ACCESS_ANYBODY},
+    {"GET", "/strategy", NULL, strategy_get, ACCESS_ANYBODY},
+    {"PUT", "/strategy", NULL, strategy_set, ACCESS_OWNER},
+    {"GET", "/sandboxes", NULL, sandboxes_list, ACCESS_TEACHER},
+    {"DELETE", "/sandboxes/300", "300", sandboxes_delete, ACCESS_TEACHER},
+    {"POST", "/runs", NULL, runs_create, ACCESS_OWNER},
+    {"GET", "/steps", NULL, steps_page, ACCESS_ANYBODY},
+    {"POST", "/steps", NULL, steps_make, ACCESS_OWNER},
+    {"POST", "/steps/search", NULL, steps_search, ACCESS_OWNER},
+    {"GET", "/runs/3", "3", runs_get, ACCESS_ANYBODY},
+    {"DELETE", "/runs/3", "3", runs_delete, ACCESS_OWNER},
+    {"GET", "/runs/3/traces", "3", runs_get_traces, ACCESS_ANYBODY},
+    {"GET", "/traces", NULL, traces_get, ACCESS_ANYBODY},
+    {"GET", "/metrics", NULL, metrics_get, ACCESS_ANYBODY},
+    {"GET", "/healthz", NULL, health_get, ACCESS_ANYBODY},
+    {"GET", "/readyz", NULL, ready_get, ACCESS_ANYBODY},
+    {"GET", "/openapi.yaml", NULL, openapi_get, ACCESS_ANYBODY},
 };
 
 struct found {
@@ -86,7 +86,7 @@ static void test_no_route_is_forgotten(void **state)
             fail_msg("%s %s is not tested", route->method, route->path);
         assert_int_equal(route->path[0], '/');
         /* Nothing that changes the shop or waits for orders may hold up the HTTP thread, nor the orders. */
-        bool control = route->access != ANYBODY && route->access != BUYER;
+        bool control = route->access != ACCESS_ANYBODY && route->access != ACCESS_BUYER;
         assert_true(!control || (route->lane != LANE_HTTP && route->lane != LANE_ORDERS));
         for (const struct route *other = routes; other < route; other++)
             assert_true(strcmp(other->path, route->path) != 0 || strcmp(other->method, route->method) != 0);
