@@ -55,7 +55,7 @@ static bool is_foreign_origin(const struct exchange *x)
     return !host || !scheme_end || strcasecmp(scheme_end + 3, host) != 0;
 }
 
-/* The Host header has a name that the service does not accept. (HTTP/1.0 allows none; server.c refuses two.) */
+/* The Host header has a name that the service does not accept. (HTTP/1.0 allows none; service/http/headers.c refuses two.) */
 static bool is_foreign_host(const struct exchange *x, const struct service *service)
 {
     const char *host = http_header(x, "Host");

@@ -1,4 +1,4 @@
-/* Counts and limits the open connections, and the waiting calls, of each client address. The functions are for service/http/server.c
+/* Counts and limits the open connections, and the waiting calls, of each client address. The functions are for the files of service/http
  * only; any thread. */
 #ifndef OVERSELL_SERVICE_HTTP_PEERS_H
 #define OVERSELL_SERVICE_HTTP_PEERS_H

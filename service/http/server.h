@@ -56,7 +56,7 @@ struct exchange {
     int header_count;
     bool close; /* end the connection after the reply */
 
-    /* for service/http/server.c only */
+    /* for the files of service/http only */
     struct http_connection *connection;
     struct loop *loop;
     void *transport;

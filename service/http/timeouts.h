@@ -1,5 +1,5 @@
 /* Closes connections whose client is too slow: to send a whole request, to read the reply, or to send a first byte. For
- * service/http/server.c only. */
+ * the files of service/http only. */
 #ifndef OVERSELL_SERVICE_HTTP_TIMEOUTS_H
 #define OVERSELL_SERVICE_HTTP_TIMEOUTS_H
 
@@ -15,7 +15,7 @@ enum http_phase {
     HTTP_REPLYING,  /* for the client: to read the reply */
 };
 
-/* One open connection, as both service/http/server.c and the time-outs' thread see it. */
+/* One open connection, as both the HTTP threads and the time-outs' thread see it. */
 struct http_connection {
     int fd;
     atomic_int phase;

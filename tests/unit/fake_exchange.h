@@ -1,5 +1,5 @@
 /* An exchange without a connection: its headers come from a list, in place of libmicrohttpd's. It defines that
- * library's functions which service/http/server.c calls for an exchange, so one file of a program includes it. */
+ * library's functions which service/http calls for an exchange, so one file of a program includes it. */
 #ifndef OVERSELL_TESTS_FAKE_EXCHANGE_H
 #define OVERSELL_TESTS_FAKE_EXCHANGE_H
 
@@ -68,7 +68,7 @@ void MHD_resume_connection(struct MHD_Connection *connection)
     ((struct fake_connection *)(void *)connection)->resumed++;
 }
 
-/* Sets up an exchange with a body of SIZE bytes (copied with a NUL, as service/http/server.c does) or none. */
+/* Sets up an exchange with a body of SIZE bytes (copied with a NUL, as service/http/exchange.c does) or none. */
 static inline void fake_request(struct fake_exchange *fake, const char *method, const char *path,
                                 const char *body, size_t size)
 {
