@@ -5,6 +5,7 @@
 #include "db/postgres/statements.h"
 
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,9 +32,10 @@ struct db {
     char *application_name;
     PGconn *pg; /* NULL: not connected */
     int64_t deadline_us, lock_deadline_us;
-    int64_t next_try_us; /* no attempt to connect before this */
+    int64_t
+        next_try_us; /* no attempt to connect before this, unless another connection was made since the last one */
     int64_t pause_us;
-    int64_t used_us; /* when the connection was last used */
+    unsigned made_before; /* connections_made at the last failure to connect */
 
     const struct statement *prepared[STATEMENTS_MAX];
     int prepared_count;
@@ -51,6 +53,10 @@ struct db {
     char error[320];
     char constraint[64];
 };
+
+/* All connections that this process has made. A connection that rests after a failure tries again at once when it sees that another
+ * one succeeded: a caller that has just been served by one worker must not be refused by the next, which still rests. */
+static atomic_uint connections_made;
 
 const struct statement ST_BEGIN[] = {
     [DB_READ_COMMITTED] = {"begin_read_committed", "BEGIN ISOLATION LEVEL READ COMMITTED", 0},
@@ -191,11 +197,9 @@ static enum db_status try_connect(struct db *db)
     return DB_OK;
 }
 
-/* After a longer rest the server may have gone: its farewell then waits on the socket. */
+/* The server may have gone since the last call: its farewell then waits on the socket. */
 static bool still_connected(struct db *db)
 {
-    if (monotonic_us() - db->used_us < IDLE_CHECK_US)
-        return true;
     struct pollfd fd = {.fd = PQsocket(db->pg), .events = POLLIN};
     if (poll(&fd, 1, 0) == 0)
         return true;
@@ -208,12 +212,13 @@ enum db_status db_ready(struct db *db)
         return DB_OK;
     if (db->pg)
         hang_up(db, "the server closed the connection");
-    int64_t now_us = monotonic_us();
-    if (now_us < db->next_try_us)
+    if (monotonic_us() < db->next_try_us && atomic_load(&connections_made) == db->made_before)
         return DB_AWAY; /* db_error still tells why the last try failed */
 
+    db->made_before = atomic_load(&connections_made);
     enum db_status status = try_connect(db);
     if (status == DB_OK) {
+        atomic_fetch_add(&connections_made, 1);
         db->pause_us = 0;
         return DB_OK;
     }
@@ -366,7 +371,6 @@ static enum db_status exchange(struct db *db, int64_t until_us, PGresult **ret_r
     }
     status = finish_batch(db, until_us, status, &lost);
     db->batch_count = 0;
-    db->used_us = monotonic_us();
 
     if (lost || PQstatus(db->pg) != CONNECTION_OK || status == DB_AWAY) {
         PQclear(*ret_result);

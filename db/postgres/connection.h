@@ -43,7 +43,8 @@ void db_free(struct db *db);
  * PostgreSQL is told so by statement_timeout and lock_timeout, a sixteenth late at most, never early. */
 void db_set_deadline(struct db *db, int64_t deadline_us, int64_t lock_deadline_us);
 
-/* Connects where there is no connection. DB_AWAY at once while the pause after a failure lasts. */
+/* Connects where there is no connection. DB_AWAY at once while the pause after a failure lasts; the pause ends early when another
+ * connection of this process succeeds. */
 enum db_status db_ready(struct db *db);
 
 /* A round trip that does nothing: does the server answer? */

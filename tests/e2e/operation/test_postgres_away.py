@@ -133,6 +133,22 @@ def test_refused_for_a_while(services, proxy):
     expect_back(service)
 
 
+def test_once_one_connection_is_back_the_others_do_not_rest(services, proxy):
+    """Each worker rests after a failed try. Whoever sees "ready" must not meet a worker that still rests."""
+    service = services.start(proxy.url, "--workers", "4")
+    product = service.product(stock=1000)
+    for _ in range(8):
+        proxy.refuse = True
+        proxy.cut()
+        for _ in range(6):
+            refused = lab.together(*[lambda: service.order(product)] * 8)
+        assert {reply.problem for reply in refused} == {"backend-unavailable"}, f"{[str(it) for it in refused]}"
+        proxy.refuse = False
+        wait_until(lambda: service.get("/readyz").status == 200, "ready again")
+        served = lab.together(*[lambda: service.order(product)] * 8)
+        assert {reply.status for reply in served} == {201}, f"{[str(it) for it in served]}"
+
+
 def test_it_does_not_hammer_a_server_that_refuses(services, proxy):
     """The pause between two tries grows, so that a server that comes up is not met by a crowd."""
     service = services.start(proxy.url, "--workers", "4")
