@@ -1,7 +1,6 @@
 /* Starts the order service, waits for a signal, and ends it so that every accepted order is answered. */
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/secret.h"
 #include "service/api/access.h"
 #include "service/api/service.h"
 #include "service/classroom/addresses.h"
@@ -85,6 +84,9 @@ static bool start(struct service *service)
         log_line(LOG_ERROR, "out of memory or threads");
         return false;
     }
+    char code[CLASS_CODE_SIZE];
+    if (config->classroom)
+        sandboxes_new_code(service->sandboxes, code);
     if (!workers_start(service)) {
         log_line(LOG_ERROR, "out of memory or threads");
         order_pipeline_stop(&service->orders);
@@ -148,17 +150,11 @@ static void drain(struct service *service)
     sandboxes_free(service->sandboxes);
 }
 
-static void make_class_code(struct service *service)
-{
-    char half[2][5];
-    make_secret(half[0], 4);
-    make_secret(half[1], 4);
-    snprintf(service->class_code, sizeof service->class_code, "%s-%s", half[0], half[1]);
-}
-
 /* Tells the teacher, who sits at this terminal, where to go; not in the log, since some of it is secret. */
 static void announce_class(const struct service *service, unsigned port)
 {
+    char code[CLASS_CODE_SIZE];
+    sandboxes_code(service->sandboxes, code);
     json_t *addresses = addresses_for_others(&service->config, port);
     const char *first = json_string_value(json_array_get(addresses, 0));
     if (first)
@@ -167,7 +163,7 @@ static void announce_class(const struct service *service, unsigned port)
         printf(
             "Classroom on port %u. Only this machine reaches it: start it with --listen 0.0.0.0:%u for a class.\n",
             port, port);
-    printf("  class code       %s\n", service->class_code);
+    printf("  class code       %s\n", code);
     if (service->config.token_made)
         printf("  teacher's token  %s\n", service->config.admin_token);
     fflush(stdout);
@@ -213,8 +209,6 @@ int main(int argc, char *argv[])
     else
         snprintf(service.instance, sizeof service.instance, "order-service-%d", (int)getpid());
     srandom((unsigned)monotonic_us());
-    if (config->classroom)
-        make_class_code(&service);
     raise_descriptor_limit(config);
 
     /* Blocked before any thread is started, so that only sigwait below takes them. */

@@ -33,7 +33,7 @@ bool access_allows(struct exchange *x, struct service *service, enum access acce
     bool classroom = service->config.classroom != 0;
     x->is_teacher = !admin[0] || same_secret(token, admin);
     x->owns = x->is_teacher ? 0 : sandbox_owned(service->sandboxes, token);
-    bool has_code = classroom && service->class_code[0] && same_secret(token, service->class_code);
+    bool has_code = classroom && sandboxes_is_code(service->sandboxes, token);
     bool allowed = x->is_teacher;
     switch (access) {
     case ACCESS_ANYBODY: allowed = true; break;

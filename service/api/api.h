@@ -42,7 +42,7 @@ handler_fn runs_create, runs_get, runs_get_traces, runs_delete;
 json_t *runs_limits(const struct exchange *x);
 
 /* service/api/sandboxes.c */
-handler_fn sandboxes_create, sandboxes_list, sandboxes_delete, classroom_get;
+handler_fn sandboxes_create, sandboxes_list, sandboxes_delete, classroom_get, classroom_new_code;
 
 /* service/api/steps.c */
 handler_fn steps_make, steps_search;

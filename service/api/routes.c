@@ -12,6 +12,7 @@ const struct route routes[] = {
     {"GET",    "/page/:",           LANE_HTTP,    ACCESS_ANYBODY, page_get_file},
     {"GET",    "/live",             LANE_READS,   ACCESS_ANYBODY, live_get},
     {"GET",    "/classroom",        LANE_HTTP,    ACCESS_ANYBODY, classroom_get},
+    {"POST",   "/classroom/code",   LANE_HTTP,    ACCESS_TEACHER, classroom_new_code}, /* waits for nothing */
     {"POST",   "/sandboxes",        LANE_CHANGES, ACCESS_LEARNER, sandboxes_create},
     {"GET",    "/sandboxes",        LANE_READS,   ACCESS_TEACHER, sandboxes_list},
     {"DELETE", "/sandboxes/:",      LANE_READS,   ACCESS_TEACHER, sandboxes_delete}, /* waits for no change */

@@ -108,7 +108,8 @@ void sandboxes_create(struct exchange *x, struct worker *worker)
     struct service *service = worker->service;
     const struct member members[] = {{0}};
     AUTO_JSON body = api_body(x, members);
-    if (!body)
+    if (!body ||
+        !access_allows(x, service, ACCESS_LEARNER)) /* the class code may be new since the call came in */
         return;
     int64_t id = 0;
     struct sandbox_caller caller = {.is_teacher = x->is_teacher,
@@ -194,15 +195,37 @@ void classroom_get(struct exchange *x, struct worker *worker)
     bool evicted = named && sandbox_was_evicted(service->sandboxes, named);
     if (named && named[0] && !owns)
         access_log_wrong_token(x);
+    char code[CLASS_CODE_SIZE];
+    sandboxes_code(service->sandboxes, code);
     json_t *addresses = classroom && x->is_teacher
                             ? addresses_for_others(&service->config, atomic_load(&service->port))
                             : json_array();
     http_set_fixed_header(x, "Cache-Control", "no-store"); /* the code is for the teacher */
     http_reply_json(x, 200,
                     json_pack("{s:b, s:b, s:s?, s:o, s:b, s:i, s:o, s:{s:o, s:o}}", "classroom", classroom,
-                              "teacher", x->is_teacher, "code",
-                              classroom && x->is_teacher ? service->class_code : NULL, "owns",
-                              owns ? json_integer(owns) : json_null(), "evicted", evicted, "learners",
+                              "teacher", x->is_teacher, "code", classroom && x->is_teacher ? code : NULL,
+                              "owns", owns ? json_integer(owns) : json_null(), "evicted", evicted, "learners",
                               sandbox_count(service->sandboxes), "addresses", addresses, "limits", "run",
                               runs_limits(x), "strategy", strategy_limits(x)));
+}
+
+void classroom_new_code(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    struct service *service = x->app;
+    const struct member members[] = {{0}};
+    AUTO_JSON body = api_body(x, members);
+    if (!body)
+        return;
+    if (!service->config.classroom) {
+        reply_problem(x, PROBLEM_NOT_FOUND, NULL,
+                      "there is no class, so there is no class code; start the service with --classroom");
+        return;
+    }
+    char code[CLASS_CODE_SIZE], address[SANDBOX_ADDRESS_SIZE];
+    sandboxes_new_code(service->sandboxes, code);
+    http_client_address(x, address, sizeof address);
+    log_line(LOG_INFO, "the teacher at %s replaced the class code", address);
+    http_set_fixed_header(x, "Cache-Control", "no-store");
+    http_reply_json(x, 200, json_pack("{s:s}", "code", code));
 }

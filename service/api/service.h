@@ -24,7 +24,6 @@ struct service {
     struct runs *runs;
     struct response_cache *responses;
     struct sandboxes *sandboxes;
-    char class_code[16]; /* "" where there is no class */
     struct queue
         *queues[LANE_COUNT]; /* of the exchanges for each lane's workers; NULL for a lane without workers */
     struct worker *workers;

@@ -5,6 +5,7 @@
 #include "base/secret.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,8 +13,9 @@
 enum { TOKEN_LENGTH = SECRET_SIZE - 1 };
 
 struct sandboxes {
-    pthread_mutex_t mutex;
+    pthread_mutex_t mutex; /* guards all below */
     int64_t idle_us;
+    char code[CLASS_CODE_SIZE]; /* "": there is no class */
     struct place {
         char token[SECRET_SIZE];   /* "": nobody's */
         char evicted[SECRET_SIZE]; /* the last token that the teacher ended, or "" */
@@ -40,6 +42,38 @@ void sandboxes_free(struct sandboxes *sandboxes)
         return;
     pthread_mutex_destroy(&sandboxes->mutex);
     free(sandboxes);
+}
+
+void sandboxes_set_code(struct sandboxes *sandboxes, const char code[static CLASS_CODE_SIZE])
+{
+    pthread_mutex_lock(&sandboxes->mutex);
+    memcpy(sandboxes->code, code, CLASS_CODE_SIZE);
+    pthread_mutex_unlock(&sandboxes->mutex);
+}
+
+void sandboxes_new_code(struct sandboxes *sandboxes, char ret_code[static CLASS_CODE_SIZE])
+{
+    enum { HALF = (CLASS_CODE_SIZE - 2) / 2 };
+    char half[2][HALF + 1];
+    make_secret(half[0], HALF);
+    make_secret(half[1], HALF);
+    snprintf(ret_code, CLASS_CODE_SIZE, "%s-%s", half[0], half[1]);
+    sandboxes_set_code(sandboxes, ret_code);
+}
+
+void sandboxes_code(struct sandboxes *sandboxes, char ret_code[static CLASS_CODE_SIZE])
+{
+    pthread_mutex_lock(&sandboxes->mutex);
+    memcpy(ret_code, sandboxes->code, CLASS_CODE_SIZE);
+    pthread_mutex_unlock(&sandboxes->mutex);
+}
+
+bool sandboxes_is_code(struct sandboxes *sandboxes, const char *token)
+{
+    pthread_mutex_lock(&sandboxes->mutex);
+    bool is_code = sandboxes->code[0] && same_secret(token, sandboxes->code);
+    pthread_mutex_unlock(&sandboxes->mutex);
+    return is_code;
 }
 
 /* With the mutex held, as the next three. */

@@ -1,4 +1,5 @@
-/* Sandboxes: each is a product with one learner as its owner, and the token that proves it. Any thread. */
+/* The sandboxes of a class, and the class code that lets a learner in. A sandbox is a product with one learner as its owner, and
+ * the token that proves it. Any thread. */
 #ifndef OVERSELL_SERVICE_CLASSROOM_SANDBOX_H
 #define OVERSELL_SERVICE_CLASSROOM_SANDBOX_H
 
@@ -9,6 +10,8 @@
 enum { SANDBOXES_MAX = 100, SECRET_SIZE = 33, SANDBOX_STOCK = 100 };
 
 enum { SANDBOX_ADDRESS_SIZE = 48, SANDBOXES_RESERVED = 4 /* for the teacher */ };
+
+enum { CLASS_CODE_SIZE = 10 }; /* four characters, a dash, four characters, NUL */
 
 struct sandboxes;
 
@@ -32,6 +35,15 @@ struct sandbox_info {
 /* IDLE_MS: a sandbox without a call for this time may go to another learner. NULL: out of memory. */
 struct sandboxes *sandboxes_new(int64_t idle_ms);
 void sandboxes_free(struct sandboxes *sandboxes);
+
+/* CODE replaces the class code. The sandboxes stay as they are. */
+void sandboxes_set_code(struct sandboxes *sandboxes, const char code[static CLASS_CODE_SIZE]);
+/* The same with a random code, which it writes to RET_CODE. */
+void sandboxes_new_code(struct sandboxes *sandboxes, char ret_code[static CLASS_CODE_SIZE]);
+/* Writes the class code to RET_CODE; "": there is none. */
+void sandboxes_code(struct sandboxes *sandboxes, char ret_code[static CLASS_CODE_SIZE]);
+/* Is TOKEN the class code? */
+bool sandboxes_is_code(struct sandboxes *sandboxes, const char *token);
 
 /* Takes a place that is free, or that nobody has used for IDLE_MS. The token of the previous learner becomes invalid.
  * *ret_product_id is the previous learner's product, 0 if there was none. Returns the place; the caller then calls

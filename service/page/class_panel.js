@@ -1,4 +1,5 @@
-// The teacher's panel of the class: the learners, the places, the load run, and the buttons that end a place or the run.
+// The teacher's panel of the class: the learners, the places, the load run, and the buttons that end a place or the run, or
+// replace the class code.
 import { adminToken, call } from "./api.js";
 import { byId, make, plural, setText, tell, whole } from "./dom.js";
 
@@ -133,7 +134,7 @@ function confirmed(learner) {
   setText(
     byId("evict-text"),
     `The learner at ${learner.address} loses product ${learner.product_id} at once: waiting orders are refused, a load run on it ends, ` +
-      "and the place is free. The learner's page says so, and asks for the class code. With the code the learner gets another product.",
+      "and the place is free. The learner's page says so, and asks for the class code. With the code the learner gets another product; to prevent that, make a new class code first.",
   );
   dialog.returnValue = "";
   return new Promise((resolve) => {
@@ -168,10 +169,24 @@ async function endRun() {
   if (document.activeElement === document.body) byId("class-details").querySelector("summary").focus();
 }
 
+// Replaces the class code, and opens the dialog that shows the class code.
+async function newCode() {
+  const button = byId("class-new-code");
+  button.disabled = true;
+  await change(async () => {
+    const { code } = await call("POST", "/classroom/code", {}, adminToken() ?? "");
+    setText(byId("class-code"), code);
+    byId("class-open").click();
+    tell("The class code was replaced.");
+  }, "There is no class.");
+  button.disabled = false;
+}
+
 // Shows the panel. Call it only for the teacher of a class.
 export function setUpClassPanel() {
   byId("class-panel").hidden = false;
   byId("class-run-end").addEventListener("click", endRun);
+  byId("class-new-code").addEventListener("click", newCode);
   const lookIfSeen = () => byId("class-details").open && !document.hidden && look();
   byId("class-details").addEventListener("toggle", lookIfSeen);
   document.addEventListener("visibilitychange", lookIfSeen);

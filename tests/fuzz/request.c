@@ -139,12 +139,12 @@ __attribute__((constructor)) static void set_up(void)
     log_setup(LOG_ERROR, false, "fuzz");
     service.config.order_timeout_ms = 1000;
     service.config.allowed_hosts = "";
-    snprintf(service.class_code, sizeof service.class_code, "abcd-2345");
     snprintf(service.instance, sizeof service.instance, "fuzz");
     service.responses = response_cache_new();
     service.sandboxes = sandboxes_new(30LL * 60 * 1000);
     service.runs = runs_new(&service.config);
     MUST(service.responses && service.sandboxes && service.runs);
+    sandboxes_set_code(service.sandboxes, "abcd-2345");
 }
 
 /* As no switch of a request before has left it. */

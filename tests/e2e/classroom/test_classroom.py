@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from lab import Background, holding_row, wait_until, waiting_backends
+from lab import Background, holding, holding_row, request_bytes, stays, wait_until, waiting_backends
 from learner import Learner, bearer
 
 ANON = {"Authorization": None}
@@ -204,6 +204,60 @@ def test_the_teacher_sees_who_is_there_and_evicts(classroom):
     assert classroom.call("DELETE", f"/sandboxes/{one.product}").problem == "not-found"
     assert f"the teacher at 127.0.0.1 ended the sandbox with product {one.product}" in classroom.log
     assert one.token not in classroom.log and other.token not in classroom.log
+
+
+def test_a_new_class_code_replaces_the_old_one(services, database):
+    service = services.start(database, "--classroom", listen="127.0.0.1:0")
+    code, service.token = (re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token"))
+    printed = service.log
+    target = "/classroom/code"
+    kept, evicted = Learner(service, code), Learner(service, code)
+    for headers in (ANON, bearer(code), bearer(kept.token)):
+        assert service.call("POST", target, {}, headers).problem == "unauthorized"
+    assert service.post(target, {}, {"Origin": "http://evil.example"}).problem == "forbidden-origin"
+    assert service.post(target, {}, {"Content-Type": "text/plain"}).problem == "unsupported-media-type"
+    for body in (b"", b"[]", {"code": "abcd-2345"}):
+        assert service.post(target, body).problem == "bad-request", f"{body}"
+    assert service.post(target, b"{" + b" " * 70000).problem == "payload-too-large"
+    assert service.get("/classroom").json["code"] == code, "a refused call changes nothing"
+
+    assert service.call("DELETE", f"/sandboxes/{evicted.product}").status == 200
+    reply = service.post(target, {})
+    assert reply.status == 200 and reply.header("Cache-Control") == "no-store", str(reply)
+    new = reply.json["code"]
+    assert re.fullmatch("[a-z2-9]{4}-[a-z2-9]{4}", new) and new != code
+    assert service.get("/classroom").json["code"] == new
+    assert service.call("GET", "/classroom", None, bearer(new)).json["code"] is None, "only the teacher sees it"
+    for token in (code, evicted.token):
+        assert service.call("POST", "/sandboxes", {}, bearer(token)).problem == "unauthorized"
+    assert kept.order().status == 201, "learners who are in stay in"
+    assert Learner(service, new).order().status == 201
+    wait_until(lambda: "the teacher at 127.0.0.1 replaced the class code" in service.log, "the log says so")
+    assert new not in service.log and code not in service.log.removeprefix(printed)
+
+
+def test_a_login_that_waits_needs_the_new_class_code(services, database):
+    """Four resets wait for rows, and keep all workers of changes busy. A login with the old code waits behind them."""
+    service = services.start(database, "--classroom", "--order-timeout-ms", "60000", listen="127.0.0.1:0")
+    code, service.token = (re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token"))
+    service.strategy("atomic-decrement", lock_wait_ms=60000)
+    products = [service.product() for _ in range(4)]
+    rows = f"SELECT count FROM product WHERE id IN ({', '.join(map(str, products))}) FOR UPDATE"
+    with holding(service.database_url, rows) as held, service.wire() as wire:
+        resets = [Background(lambda product=product: service.reset(product, 5)) for product in products]
+        wait_until(lambda: waiting_backends(service.database_url) == 4, "all workers wait for rows")
+        wire.send(request_bytes("POST", "/sandboxes", b"{}", bearer(code)))
+        stays(lambda: not wire.reply_has_begun(), "the login waits")
+        assert service.post("/classroom/code", {}).status == 200
+        held.run("ROLLBACK")
+        assert wire.reply().problem == "unauthorized"
+    for reset in resets:
+        reset.result()
+
+
+def test_without_a_class_there_is_no_class_code(shop):
+    reply = shop.post("/classroom/code", {})
+    assert reply.problem == "not-found" and "--classroom" in reply.json["detail"], str(reply)
 
 
 def test_the_teacher_sees_places_orders_and_the_load_run(services, database):

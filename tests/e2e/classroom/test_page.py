@@ -865,6 +865,36 @@ def test_the_teacher_sees_two_learners_and_evicts_one(browser, another, classroo
     assert all("401" in line for line in another.complaints())
 
 
+def test_the_teacher_makes_a_new_class_code(browser, another, classroom):
+    join(another, classroom)
+    open_panel(browser, classroom)
+    browser.wait(lambda: len(learners(browser)) == 1, "the learner is there")
+    browser.click("class-new-code")
+    browser.wait(lambda: browser.find("class-dialog").is_displayed(), "the dialog shows the code")
+    browser.wait(lambda: re.fullmatch("[a-z2-9]{4}-[a-z2-9]{4}", browser.text("class-code")) and browser.text("class-code") != classroom.code, "it is new")
+    new = browser.text("class-code")
+    assert classroom.get("/classroom").json["code"] == new
+    browser.wait_text("class-count", "1 learner so far")
+    browser.shot("class-new-code")
+    browser.click("class-learners")
+    browser.wait(lambda: not browser.find("class-dialog").is_displayed(), "the dialog is closed")
+    assert new not in browser.text("log") and new not in classroom.log
+    another.click("buy-one")
+    another.wait(lambda: another.figure("sold") == 1, "the learner is still in")
+    browser.all("#learners button")[0].click()
+    browser.wait(lambda: browser.find("evict-dialog").is_displayed(), "it is asked first")
+    browser.click("evict-ok")
+    another.wait_text("join-why", "The teacher ended your place in the class")
+    another.find("join-code").send_keys(classroom.code, Keys.ENTER)
+    another.wait_text("join-why", "That is neither the class code nor the teacher's token.")
+    another.wait(lambda: another.find("join-dialog").is_displayed(), "it is asked for again")
+    another.find("join-code").send_keys(new, Keys.ENTER)
+    another.wait_text("shop-name", "my own")
+    another.wait_text("log", "Ready")
+    assert browser.complaints() == []
+    assert all("401" in line for line in another.complaints())
+
+
 def test_the_class_by_keyboard(browser, another, classroom):
     evicted = join(another, classroom)
     enter(browser, classroom.address, classroom.token)
