@@ -19,7 +19,7 @@ PKG_CONFIG ?= pkg-config
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all programs tests deps deps-test deps-lint demo run exercise exercise-tools hint solution explore-docs readme screenshot test faults soak bench \
+.PHONY: all programs tests deps deps-test deps-lint demo run exercise exercise-tools hint solution explore-docs readme screenshot test check-all faults soak bench \
         lint lint-includes lint-shell lint-tidy \
         format format-check asan tsan valgrind fuzz torture mutants analyze coverage install clean help FORCE
 
@@ -47,10 +47,12 @@ run: ## the service with a private database in the foreground; Ctrl-C ends both 
 	$(BUILD_NOW) programs
 	@stack/stack run all -- $(BUILD)/order-service $(ARGS)
 
-test: ## every test, on private servers
+test: ## the tests, without the long ones, on private servers: under ten minutes on two cores that do nothing else
+check-all: ## every test (ARGS=--long: the long ones alone)
+test check-all:
 	$(MAKE_NOW) deps-test
 	$(BUILD_NOW) all
-	@BUILD=$(BUILD) tests/run $(ARGS)
+	@BUILD=$(BUILD) tests/run $(if $(filter test,$@),--short) $(ARGS)
 
 bench: ## how far from the limit: ratios against pgbench
 	$(MAKE_NOW) deps-test

@@ -1,10 +1,10 @@
 # Everything that checks the sources and the programs.
 
 asan: ## every test of the programs with the address and undefined-behaviour sanitizers
-	$(MAKE_NOW) test BUILD=$(BUILD)/asan SANITIZE=address,undefined ARGS='$(or $(ARGS),unit contract e2e)'
+	$(MAKE_NOW) check-all BUILD=$(BUILD)/asan SANITIZE=address,undefined ARGS='$(or $(ARGS),unit contract e2e)'
 
 tsan: ## every test of the programs with the thread sanitizer
-	$(MAKE_NOW) test BUILD=$(BUILD)/tsan SANITIZE=thread ARGS='$(or $(ARGS),unit contract e2e)'
+	$(MAKE_NOW) check-all BUILD=$(BUILD)/tsan SANITIZE=thread ARGS='$(or $(ARGS),unit contract e2e)'
 
 # An order of each strategy and its steps, lost and refused COMMITs, keys, pipelining; each service is ended by SIGTERM.
 VALGRIND_TESTS := one_client_at_a_time or steps_of_an_order or (commit and select-for-update) or sixteen_pipelined \
@@ -34,7 +34,7 @@ torture: ## fails every call on the way of an order, one after the other, under 
 # The counts of all runs add up in build/coverage. Remove that folder to start from zero.
 coverage: ## which lines the tests run, as a table and build/coverage/index.html (ARGS="unit")
 	$(call install_packages,$(DEPS) $(DEPS_TEST) gcovr)
-	$(MAKE_NOW) test BUILD=$(BUILD)/coverage CFLAGS='$(CFLAGS) --coverage' LDFLAGS='$(LDFLAGS) --coverage' ARGS='$(ARGS)'
+	$(MAKE_NOW) check-all BUILD=$(BUILD)/coverage CFLAGS='$(CFLAGS) --coverage' LDFLAGS='$(LDFLAGS) --coverage' ARGS='$(ARGS)'
 	gcovr --root . --object-directory $(BUILD)/coverage --exclude tests/ --exclude exercises/ --print-summary \
 	    --html-details $(BUILD)/coverage/index.html --txt $(BUILD)/coverage/coverage.txt
 

@@ -10,6 +10,7 @@ import pytest
 from basics import SANITIZED, wait_until
 from conditions import LONG_MS, all_well
 from contender import fresh_key
+from length import short_only
 from locks import BREAKS, BY_NAME, declaring
 
 ROUNDS = int(os.environ.get("LEAK_ROUNDS", "2000"))
@@ -79,7 +80,7 @@ def is_leak(grown):
     return grown["descriptors"] > 0 or grown["threads"] > 0 or not SANITIZED and grown["KiB"] > GROWTH_KIB
 
 
-@pytest.mark.parametrize("setting", sorted({lock.setting for lock in BY_NAME.values()}))
+@pytest.mark.parametrize("setting", short_only(["", "REDIS_URL", "REDLOCK_URLS"], sorted({lock.setting for lock in BY_NAME.values()})))
 def test_nothing_grows(setting, start, stack, print_later):
     """All locks of one kind of server at the same time, a process each. (A mutex is free before another thread comes.)"""
     cycling = {lock: Cycling(lock, start) for lock in BY_NAME if BY_NAME[lock].setting == setting}

@@ -114,7 +114,8 @@ TURNS = [("frozen", False, 3000, LOCKS), ("killed", False, 3000, LOCKS), ("kille
 @pytest.mark.parametrize(
     "fault, leader, wait, lock",
     [
-        pytest.param(fault, leader, wait, lock, id=f"{fault}-{'leader' if leader else 'follower'}-{lock}")
+        pytest.param(fault, leader, wait, lock, id=f"{fault}-{'leader' if leader else 'follower'}-{lock}",
+                     marks=[pytest.mark.long] if fault == "killed" else [])
         for fault, leader, wait, locks in TURNS
         for lock in locks
     ],

@@ -61,6 +61,7 @@ def test_a_service_that_is_killed_and_one_that_sleeps(tmp_path):
     assert "caught-as-expected" in again.stdout and "judged by" in again.stdout, again.stdout + again.stderr
 
 
+@pytest.mark.long
 def test_servers_that_die():
     rows = faults(
         "--faults", "postgres-immediate,disk-full,commit-reply,commit-late,redis-restart,redis-loses", "--strategies",
@@ -74,6 +75,7 @@ def test_servers_that_die():
         assert sum(row["refused"] for (of, _), row in rows.items() if of == fault) > 0
 
 
+@pytest.mark.long
 def test_clocks_that_jump():
     rows = faults(
         "--faults", "clock-redis,clock-redlock,clock-service", "--strategies",
@@ -98,6 +100,7 @@ def private_programs(tmp_path):
     return private / "bin", environment
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault, own_tmpdir", [("disk-full", False), ("clock-redis", True)])
 def test_servers_load_libraries_from_a_checkout_that_their_users_cannot_read(fault, own_tmpdir, private_programs):
     folder, environment = private_programs
@@ -115,6 +118,7 @@ def test_servers_load_libraries_from_a_checkout_that_their_users_cannot_read(fau
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.long
 def test_servers_of_locks_that_die_or_lose_their_holder():
     rows = faults(
         "--faults", "lock-backend,session,redis-failover,redlock-2-down,redlock-3-down,redlock-restart,zookeeper-restart,"
@@ -142,6 +146,7 @@ def test_a_product_that_another_process_resets_while_it_is_sold():
         assert {"I1", "I2", "I3", "I7"} <= set(rows["reset-beside", strategy]["judged_by"].split())
 
 
+@pytest.mark.long
 def test_a_network_that_breaks():
     """Before PostgreSQL, Redis and the services: as many cycles as there are kinds of them."""
     rows = faults(

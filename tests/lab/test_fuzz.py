@@ -19,6 +19,7 @@ def built():
                    cwd=ROOT, check=True, timeout=3600, stdout=subprocess.DEVNULL)  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_found_soon(built, name):
     ran = subprocess.run([ROOT / "tests" / "fuzz" / "run", "2000x", name], capture_output=True, text=True, check=False,

@@ -92,6 +92,7 @@ def check_clean(row):
         assert 0 < pairs["sold"] == 2 * pairs["created"], row
 
 
+@pytest.mark.long
 def test_unsafe_rows_are_caught_and_safe_ones_are_not(one):
     assert len(rows(one)) >= 43
     for name, row in rows(one).items():
@@ -116,6 +117,7 @@ def test_a_flaw_that_load_shows_is_seen_in_every_run():
         assert (row["runs"], row["verdict"]) == (3, "oversold-as-expected"), row
 
 
+@pytest.mark.long
 def test_every_answer_is_accounted_for(one):
     for row in one["rows"]:
         answers = row["created"] + row["sold_out"] + row["busy"] + row["errors"]

@@ -5,6 +5,7 @@ import signal
 import urllib.request
 
 import pytest
+from length import short_only
 from test_loadtest import loadtest, nothing_is_left_of, rows
 from test_rush import Sale
 
@@ -15,6 +16,7 @@ def soak(*arguments, status=0):
     return json.loads(ran.stdout)
 
 
+@pytest.mark.long
 def test_every_safe_strategy_for_a_while():
     document = soak("--orders", "1600")
     assert len(rows(document)) >= 16 and {row["guarantee"] for row in document["rows"]} == {"safe"}
@@ -26,6 +28,7 @@ def test_every_safe_strategy_for_a_while():
         assert row["memory_start_kib"] > 1000 and row["files_start"] > 10, row
 
 
+@pytest.mark.long
 def test_books_that_do_not_balance_are_seen():
     """A strategy that is not safe fails, as a safe one would."""
     document = soak("--strategies", "read-write", "--orders", "2000", status=1)
@@ -50,7 +53,7 @@ def test_what_is_done_is_not_done_again(tmp_path):
     assert table.returncode == 0 and "books balance" in table.stdout, table.stdout + table.stderr
 
 
-@pytest.mark.parametrize("resumed", [False, True])
+@pytest.mark.parametrize("resumed", short_only([True], [False, True]))
 def test_what_came_before_its_end_is_not_lost(tmp_path, resumed):
     """Without --resume it is told; with it, it is kept, and does not take the place of a whole result."""
     kept, exported = tmp_path / "soak.json", tmp_path / "result.json"

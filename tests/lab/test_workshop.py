@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from length import short_only
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = (ROOT / os.environ.get("BUILD", "build")).resolve()
@@ -55,7 +56,7 @@ def check(shop, *words):
     )
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("lesson", short_only(LESSONS[:2], LESSONS), ids=lambda path: path.stem)
 def test_a_lesson_shows_what_it_says(shop, lesson):
     ran = rehearse(shop, lesson)
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -143,6 +143,7 @@ def build(context):
         shutil.rmtree(folder)
 
 
+@pytest.mark.long
 def test_the_build_stage_has_the_packages_that_the_build_uses(packages, build):
     named = STAGES["build"].packages()
     assert sorted(named - packages.depends.keys()) == [], "packages that Debian does not have, or `make deps` does not install"
@@ -157,6 +158,7 @@ def test_the_build_stage_has_the_packages_that_the_build_uses(packages, build):
     assert needless == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", ["programs", "service", "lab"])
 def test_each_image_has_the_libraries_of_the_programs(target, packages, build):
     named = STAGES[target].packages()
@@ -219,6 +221,7 @@ def ending(child):
             child.wait()
 
 
+@pytest.mark.long
 def test_the_installed_service_is_ready_and_takes_an_order(build, database, tmp_path):
     port = tmp_path / "port"
     with ending(subprocess.Popen([build.prefix / "bin/order-service", "--listen", "127.0.0.1:0", "--port-file", port],
@@ -237,6 +240,7 @@ def test_the_installed_service_is_ready_and_takes_an_order(build, database, tmp_
     assert service.returncode == 0 and not alive(service.pid)
 
 
+@pytest.mark.long
 def test_the_installed_lockrun_holds_a_lock(build, database):
     lockrun = [build.prefix / "bin/lockrun", "--lock", "lock-table", "--name", "nightly"]
     # The lock is held while its command runs: a second one that does not wait gives up (75).
@@ -245,6 +249,7 @@ def test_the_installed_lockrun_holds_a_lock(build, database):
     assert told.splitlines()[-1] == "status 75" and "two holders" not in told, told
 
 
+@pytest.mark.long
 def test_the_installed_load_test_finds_its_scripts_and_an_oversell(build, tmp_path):
     result = tmp_path / "compare.json"
     run(build.prefix / "bin/loadtest", "compare", "--strategies", "read-write,atomic-decrement", "--phases", "sell-out",
@@ -255,6 +260,7 @@ def test_the_installed_load_test_finds_its_scripts_and_an_oversell(build, tmp_pa
     assert rows["atomic-decrement"]["verdict"] == "ok", rows
 
 
+@pytest.mark.long
 def test_the_installed_schedules_come_to_what_they_say(build):
     schedule = build.prefix / "share/oversell/schedules/lost-update.sched"
     told = run(build.prefix / "bin/loadtest", "explore", "--replay", schedule, cwd="/", env=plain_environment())
@@ -282,6 +288,7 @@ def engine():
     pytest.skip("; ".join(reasons))
 
 
+@pytest.mark.long
 def test_every_image_is_built(engine):
     for target in STAGES:
         image = f"oversell-test-{target}-{os.getpid()}"

@@ -158,6 +158,7 @@ LAB = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LAB)
 def test_the_load_lab(folder, name):
     programs, words = LAB[name]
@@ -169,6 +170,7 @@ def test_the_load_lab(folder, name):
     assert len(watched.secrets) >= 2, "the passwords of the private stack"
 
 
+@pytest.mark.long
 def test_lockrun(folder):
     with watching(folder) as watched:
         for lock in ("redis-lock", "lock-row", "etcd", "zookeeper"):

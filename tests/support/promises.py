@@ -5,6 +5,7 @@ of its own."""
 import tempfile
 from pathlib import Path
 
+from length import short_only
 from service import Services
 
 
@@ -20,3 +21,9 @@ def listed():
 
 # name → (guarantee, what shows its flaw)
 STRATEGIES = {row["name"]: (row["guarantee"], row["shown_by"]) for row in listed() if row["stock_kind"] != "redis"}
+
+# One of each way to place an order, and of each kind of lock.
+FEW = {"mutex", "select-for-update", "atomic-statement", "batched", "skip-locked", "lock-table", "redis-fenced", "redis-fair",
+       "zookeeper", "etcd-cas"}  # fmt: skip
+# All for a test that takes long with all of them.
+FEW_ARE_SHORT = short_only(FEW, STRATEGIES)

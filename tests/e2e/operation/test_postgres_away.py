@@ -21,7 +21,8 @@ from lab import (
     wait_until,
     waiting_backends,
 )
-from promises import STRATEGIES
+from length import short_only
+from promises import FEW_ARE_SHORT, STRATEGIES
 
 NEEDS_DATABASE = [
     ("POST", "/orders", {"product_id": 1, "quantity": 1}),
@@ -226,7 +227,7 @@ def test_a_network_in_single_bytes(services, proxy):
     expect_balanced(service, product, load, 20)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", FEW_ARE_SHORT)
 def test_a_backend_that_is_terminated_in_the_middle_of_an_order(shop, strategy):
     """The order waits for its row when its backend is ended: nothing is sold, and the next is served."""
     product = shop.product(stock=5, strategy=strategy)
@@ -247,7 +248,8 @@ def test_a_backend_that_is_terminated_in_the_middle_of_an_order(shop, strategy):
 
 
 @pytest.mark.parametrize(
-    "strategy", ["atomic-decrement", "atomic-statement", "select-for-update", "mutex", "serializable"]
+    "strategy",
+    short_only(["select-for-update"], ["atomic-decrement", "atomic-statement", "select-for-update", "mutex", "serializable"]),
 )
 def test_backends_terminated_under_load(services, database, strategy):
     """Again and again: whoever was told 201 has an order, and nobody else does but for unknown outcomes."""
@@ -431,7 +433,7 @@ def test_an_outcome_that_cannot_be_found_out(services, proxy, database, strategy
     assert (audit["orders"], audit["left"], audit["balanced"]) == (2, 7, True), f"{audit}"
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", FEW_ARE_SHORT)
 def test_a_commit_that_fails(services, database, strategy):
     """Every statement succeeds, and then COMMIT is refused, as by a full disk: nothing was sold, and the
     next order on that connection is served. A statement on its own fails after its rows have come."""

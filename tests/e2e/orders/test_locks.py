@@ -9,7 +9,8 @@ import pytest
 
 from basics import REPLY_S, wait_until
 from lab import SOON_S, Background, Closed, as_body, at_any_speed, request_bytes, stays
-from promises import STRATEGIES
+from length import short_only
+from promises import FEW, STRATEGIES
 
 NO_EXCLUSION = {"mutex-early-release", "mutex-wrong-object", "redis-registry-shared"}  # or not their own lock
 WITHOUT = {name for name, (guarantee, _) in STRATEGIES.items() if guarantee == "safe" and "fenced" not in name}
@@ -25,7 +26,7 @@ def is_busy(service, lock, name="door"):
     return hold(service, lock, name, wait_ms=50).problem == "lock-busy"
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@pytest.mark.parametrize("lock", short_only(FEW.intersection(LOCKS), LOCKS))
 def test_one_holds_and_the_other_waits(shop, lock):
     fenced = shop.get(f"/strategies/{lock}").json["lock"]["fenced"]
 

@@ -18,6 +18,7 @@ import pytest
 
 from basics import REPLY_S
 from lab import DOCUMENT, Closed, Session, as_body, next_free_id, request_bytes, wait_until
+from length import short_only
 from promises import STRATEGIES
 from torture import Torture
 
@@ -258,7 +259,7 @@ def numbers(state, calls, sample, seed):
     return sorted(random.Random(seed).sample(range(1, calls + 1), size))
 
 
-@pytest.mark.parametrize("strategy", TORTURED)
+@pytest.mark.parametrize("strategy", short_only({"redis-stock", "redis-fenced"}.intersection(TORTURED), TORTURED))
 def test_each_call_fails_in_turn(services, database, folder, strategy):
     victim = Victim(services, database, folder, strategy)
     begun, calls, descriptors, wrongs = time.monotonic(), {}, None, []

@@ -25,7 +25,8 @@ from lab import (
     wait_until,
     waiting_backends,
 )
-from promises import STRATEGIES
+from length import short_only
+from promises import FEW, STRATEGIES
 
 # Rows whose orders wait for one another in the database, not in the process.
 IN_DATABASE = [name for name, (guarantee, _) in STRATEGIES.items() if guarantee == "safe"]
@@ -107,7 +108,7 @@ def waiting_for(shop, strategy, lock_wait_ms):
 # ── locks ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("strategy", [name for name in STRATEGIES if name != "advisory-lock"])
+@pytest.mark.parametrize("strategy", short_only(FEW, [name for name in STRATEGIES if name != "advisory-lock"]))
 def test_a_row_that_stays_locked(shop, strategy):
     """Somebody else holds the product's row: lock-busy after the wait, not before it and not long after."""
     product = shop.product(stock=5, strategy=strategy)
