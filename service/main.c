@@ -132,13 +132,17 @@ static void drain(struct service *service)
     const struct admission_load load = admission_load(service->orders.queue, 0);
     log_line(LOG_INFO, "draining: %zu orders run, %zu wait", load.placing,
              load.held + load.ready); /* logged once draining is set: tests wait for this line */
-    int left = http_drain(service->http, service->config.order_timeout_ms + DRAIN_EXTRA_MS);
-    int holds = atomic_load(&service->holds); /* which are of those that are left */
-    if (left > holds)
-        log_line(LOG_WARNING, "some clients were too slow to be answered");
+    int64_t drain_ms = service->config.order_timeout_ms + DRAIN_EXTRA_MS;
+    int unread, left = http_drain(service->http, drain_ms, &unread);
+    int late = left - unread - atomic_load(&service->holds); /* locks held by hand are logged below */
+    if (unread > 0)
+        log_line(LOG_WARNING, "%d clients were too slow to read their answers", unread);
+    if (late > 0)
+        log_line(LOG_WARNING, "%d calls had no answer after %lld ms; those that still wait are refused", late,
+                 (long long)drain_ms);
     bool ended = workers_stop(service);
     order_pipeline_stop(&service->orders);
-    (void)http_drain(service->http, LAST_REPLIES_MS);
+    (void)http_drain(service->http, LAST_REPLIES_MS, &unread);
     if (!ended) { /* a wait for a lock that somebody holds elsewhere cannot be cut short */
         log_line(LOG_WARNING, "some locks were still waited for by hand");
         _exit(0);

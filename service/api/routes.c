@@ -74,6 +74,13 @@ static bool is_json(const struct exchange *x)
 static bool refused(struct exchange *x, struct service *service)
 {
     char allow[64];
+    if (is_foreign_host(x, service)) { /* before the path: such a page must not learn what there is */
+        reply_problem(
+            x, PROBLEM_FORBIDDEN_ORIGIN, NULL,
+            "the Host header must have a numeric address, localhost, this machine's own name or a name of --allowed-hosts; "
+            "call the service by its address, or start it with --allowed-hosts NAME");
+        return true;
+    }
     switch (route_find(routes, x->method, x->path, &x->route, x->argument, sizeof x->argument, allow,
                        sizeof allow)) {
     case ROUTED: break;
@@ -84,12 +91,7 @@ static bool refused(struct exchange *x, struct service *service)
         return true;
     }
     bool changes = strcmp(x->route->method, "GET") != 0;
-    if (is_foreign_host(x, service))
-        reply_problem(
-            x, PROBLEM_FORBIDDEN_ORIGIN, NULL,
-            "the Host header must have a numeric address, localhost, this machine's own name or a name of --allowed-hosts; "
-            "call the service by its address, or start it with --allowed-hosts NAME");
-    else if (changes && is_foreign_origin(x))
+    if (changes && is_foreign_origin(x))
         reply_problem(
             x, PROBLEM_FORBIDDEN_ORIGIN, NULL,
             "the Origin header of this call differs from its Host header; open the page at the address that it calls");

@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* libmicrohttpd's first sign of a request: its URI as sent. What this returns comes back as *state. */
 void *http_on_uri(void *unused, const char *uri, struct MHD_Connection *connection)
@@ -38,6 +37,8 @@ void http_free_exchange(struct exchange *x)
     if (peer)
         http_peers_end_call(http_server->peers, peer, x->kind);
     http_timeouts_phase(x->connection, HTTP_IDLE);
+    if (x->is_unread)
+        atomic_fetch_sub(&http_server->unread, 1);
     if (x->received_us)
         atomic_fetch_sub(&http_server->in_flight, 1);
     free(x->path);
@@ -85,6 +86,9 @@ static enum MHD_Result send_reply(struct exchange *x)
     x->reply = NULL; /* the response's now */
     if (add_headers(response, x)) {
         http_timeouts_phase(x->connection, HTTP_REPLYING);
+        x->is_unread = x->received_us != 0;
+        if (x->is_unread)
+            atomic_fetch_add(&http_server->unread, 1);
         result = MHD_queue_response(x->transport, (unsigned)x->status, response);
     }
     MHD_destroy_response(response);
@@ -106,21 +110,9 @@ static enum MHD_Result begin(struct exchange *x, const char *method)
     http_identify(x);
     if (!x->path)
         return MHD_NO;
-    if (!http_has_whole_headers(x))
-        return refuse(x, 400, "a header must have no space before its colon, and be on one line");
-    /* Two lengths, or a length beside chunks, are how requests are smuggled past a proxy. */
-    int lengths = http_header_count(x, "Content-Length");
-    int encodings = http_header_count(x, "Transfer-Encoding");
-    if (lengths + encodings > 1)
-        return refuse(x, 400, "the length of the body is given more than once");
-    if (http_header_count(x, "Host") > 1) /* a proxy may have checked the other one */
-        return refuse(x, 400, "the Host header is given more than once");
-    if (encodings > 0 && strcasecmp(http_header(x, "Transfer-Encoding"), "chunked") != 0)
-        return refuse(x, 400, "the only Transfer-Encoding is chunked");
-    const char *length = http_header(x, "Content-Length");
-    if (length && strtoull(length, NULL, 10) > HTTP_DISCARD_MAX)
-        return refuse(x, 413, "the body may have 65536 bytes at most");
-    return MHD_YES;
+    int status;
+    const char *broken = http_check_headers(x, &status);
+    return broken ? refuse(x, status, broken) : MHD_YES;
 }
 
 /* Keeps what fits the bound of a body; beyond that reads on only for a while, so that the client sees its 413. */
@@ -168,7 +160,7 @@ enum MHD_Result http_on_request(void *unused, struct MHD_Connection *connection,
     if (x->status)
         return send_reply(x);
     if (x->body_seen > HTTP_BODY_MAX)
-        return refuse(x, 413, "the body may have 65536 bytes at most");
+        return refuse(x, 413, HTTP_BODY_TOO_LARGE);
 
     x->received_us = monotonic_us();
     atomic_fetch_add(&http_server->in_flight, 1);

@@ -1,7 +1,9 @@
 /* The headers of a request: finds them, and checks the rules that all requests have to keep. */
 #include "service/http/internal.h"
 
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -48,25 +50,71 @@ void http_identify(struct exchange *x)
                  (unsigned long long)http_server->id_prefix, atomic_fetch_add(&http_server->id_count, 1));
 }
 
+/* What check_header knows of the headers before. */
+struct header_walk {
+    const char *end; /* of the last value, where its NUL is; NULL at the first header */
+    bool is_whole;
+};
+
+/* Does nothing but the end of a line, or LINES of them, lie between two addresses? The library writes NUL over CR and LF. */
+static bool are_line_ends(const char *from, const char *to, int lines)
+{
+    bool is_empty = to > from && to - from <= 2 * (ptrdiff_t)lines;
+    for (; is_empty && from < to; from++)
+        is_empty = *from == '\0';
+    return is_empty;
+}
+
 /* MHD_NO, which ends the search, at a header that RFC 9112 forbids (5.1 and 5.2): a space in its name or before the colon, or a
  * value that goes on in the next line. Somebody before us may have read "Content-Length : 5" as a length. The library hides
- * where the lines end, but leaves a header in its place, and copies only a value that it joins from several lines. */
+ * where the lines end. But it leaves a header where it came, so that each begins right after the one before. When it joins
+ * lines, it copies the header to another place, or leaves a gap. */
 static enum MHD_Result check_header(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
 {
     (void)kind;
-    bool *is_whole = arg;
+    struct header_walk *walk = arg;
     size_t length = strcspn(name, " \t");
-    *is_whole = length > 0 && !name[length];
-    if (*is_whole && value) {
-        const char *place = name + length + 1;
-        *is_whole = place + strspn(place, " \t") == value;
-    }
-    return *is_whole ? MHD_YES : MHD_NO;
+    const char *place = name + length + 1;
+    walk->is_whole = length > 0 && !name[length] && value && place + strspn(place, " \t") == value &&
+                     (!walk->end || are_line_ends(walk->end, name, 1));
+    walk->end = walk->is_whole ? value + strlen(value) : NULL;
+    return walk->is_whole ? MHD_YES : MHD_NO;
 }
 
-bool http_has_whole_headers(const struct exchange *x)
+static bool has_whole_headers(const struct exchange *x)
 {
-    bool is_whole = true;
-    MHD_get_connection_values(x->transport, MHD_HEADER_KIND, check_header, &is_whole);
-    return is_whole;
+    struct header_walk walk = {.is_whole = true};
+    MHD_get_connection_values(x->transport, MHD_HEADER_KIND, check_header, &walk);
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(x->transport,
+                                                                   MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    /* The size counts from the method to the empty line, and with it. */
+    return walk.is_whole && (!walk.end || !info || are_line_ends(walk.end, x->method + info->header_size, 2));
+}
+
+const char *http_check_length(const struct exchange *x, int *ret_status)
+{
+    const char *length = http_header(x, "Content-Length");
+    *ret_status = 400;
+    if (!length)
+        return NULL;
+    if (!length[0] || length[strspn(length, "0123456789")])
+        return "Content-Length must be one number, in decimal digits only";
+    *ret_status = 413;
+    return strtoull(length, NULL, 10) > HTTP_DISCARD_MAX ? HTTP_BODY_TOO_LARGE : NULL;
+}
+
+const char *http_check_headers(const struct exchange *x, int *ret_status)
+{
+    *ret_status = 400;
+    if (!has_whole_headers(x))
+        return "a header must have no space before its colon, and be on one line";
+    /* Two lengths, or a length beside chunks, are how requests are smuggled past a proxy. */
+    int encodings = http_header_count(x, "Transfer-Encoding");
+    if (http_header_count(x, "Content-Length") + encodings > 1)
+        return "the length of the body is given more than once";
+    if (http_header_count(x, "Host") > 1) /* a proxy may have checked the other one */
+        return "the Host header is given more than once";
+    if (encodings > 0 && strcasecmp(http_header(x, "Transfer-Encoding"), "chunked") != 0)
+        return "the only Transfer-Encoding is chunked";
+    return http_check_length(x, ret_status);
 }

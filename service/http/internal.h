@@ -11,6 +11,8 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 
+#define HTTP_BODY_TOO_LARGE "the body may have 65536 bytes at most"
+
 /* One HTTP thread and what it runs. */
 struct loop {
     pthread_t thread;
@@ -31,6 +33,7 @@ struct http {
     uint64_t id_prefix;
     atomic_ullong id_count;
     atomic_int in_flight; /* requests that are complete and whose reply is not yet out */
+    atomic_int unread;    /* of these, requests whose reply is ready; the client has to read it */
 };
 
 /* Exchanges find their server through the one that runs: a process has one. */
@@ -57,8 +60,11 @@ void http_free_exchange(struct exchange *x);
 
 /* Takes the client's request id if it is harmless in a log line, or makes one. */
 void http_identify(struct exchange *x);
-/* Is each header on one line, without white space before its colon? */
-bool http_has_whole_headers(const struct exchange *x);
+/* Checks the headers of a request. Returns the rule that they break, as a static sentence for the client, or NULL. *ret_status:
+ * the status of the refusal. */
+const char *http_check_headers(const struct exchange *x, int *ret_status);
+/* The same for Content-Length alone. */
+const char *http_check_length(const struct exchange *x, int *ret_status);
 
 /* ---- refusals.c ---- */
 

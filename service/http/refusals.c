@@ -4,7 +4,6 @@
 #include "base/log.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -82,14 +81,12 @@ static void refuse_past_library(struct exchange *x, const char *reason)
     if (!info)
         return;
     http_identify(x);
-    const char *length = http_header(x, "Content-Length");
-    bool is_number = length && length[0] && !length[strspn(length, "0123456789")];
+    int status;
+    const char *broken = http_check_length(x, &status);
     if (strstr(reason, "`Host'"))
         http_server->options.refuse(x, 400, "a request of HTTP/1.1 needs a Host header");
-    else if (length && !is_number)
-        http_server->options.refuse(x, 400, "Content-Length must be one number, in decimal digits only");
-    else if (length && strtoull(length, NULL, 10) > HTTP_DISCARD_MAX)
-        http_server->options.refuse(x, 413, "the body may have 65536 bytes at most");
+    else if (broken)
+        http_server->options.refuse(x, status, broken);
     else
         http_server->options.refuse(x, 400, "the headers are too large; send fewer or shorter ones");
     char head[512];

@@ -183,7 +183,7 @@ void http_stop_listening(struct http *http)
         shutdown(http->listening, SHUT_RDWR); /* or clients would connect, and wait for nobody */
 }
 
-int http_drain(struct http *http, int64_t ms)
+int http_drain(struct http *http, int64_t ms, int *ret_unread)
 {
     int64_t until_us = monotonic_us() + ms * 1000;
     int left;
@@ -191,6 +191,7 @@ int http_drain(struct http *http, int64_t ms)
         struct timespec pause = {.tv_nsec = DRAIN_LOOK_NS};
         nanosleep(&pause, NULL);
     }
+    *ret_unread = atomic_load(&http->unread);
     return left;
 }
 

@@ -63,6 +63,7 @@ struct exchange {
     size_t body_room, body_seen;
     struct exchange *next_reading, *previous_reading;
     bool is_reading;     /* in the list of its loop */
+    bool is_unread;      /* its reply is ready, and counted in the server's unread */
     bool is_counted;     /* as a waiting call of its address, … */
     enum http_call kind; /* … of this kind */
 };
@@ -130,8 +131,9 @@ struct http *http_start(const struct http_options *options, char *error, size_t 
 uint16_t http_port(const struct http *http);
 /* Takes no further connections; requests on open connections still come in. */
 void http_stop_listening(struct http *http);
-/* Waits until all requests that have come in are answered, but at most MS. Returns how many are not. */
-int http_drain(struct http *http, int64_t ms);
+/* Waits until all requests that have come in are answered, but at most MS. Returns how many are not. *ret_unread: how many of
+ * these have a reply that the client does not read. */
+int http_drain(struct http *http, int64_t ms, int *ret_unread);
 /* Closes all connections and ends the HTTP threads. No other thread may have an exchange any more. */
 void http_stop(struct http *http);
 /* The number of open connections. Any thread. */

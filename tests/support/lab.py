@@ -15,7 +15,7 @@ from servers import (
     with_database,
 )
 from service import Service, Services, next_free_id, run_service
-from wire import Closed, Reply, Wire, as_body, chunked, has_open, request_bytes
+from wire import Closed, Reply, Wire, as_body, chunked, has_open, request_bytes, unsent_bytes
 
 __all__ = [
     "Background",
@@ -50,6 +50,7 @@ __all__ = [
     "run_service",
     "stays",
     "together",
+    "unsent_bytes",
     "wait_until",
     "waiting_backends",
     "with_database",

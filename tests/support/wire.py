@@ -154,14 +154,26 @@ class Wire:
             raise AssertionError(f"the connection is still open after {seconds} s") from None
 
 
-def has_open(service, wire):
-    """Is it the service's connection still? (What it has closed before all was read, the kernel keeps without an owner.)"""
+def service_end(service, wire):
+    """The line that the kernel shows of the service's end of a connection, in words; None if there is none."""
     ends = service.port, wire.socket.getsockname()[1]
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         words = line.split()
         if tuple(int(address.split(":")[1], 16) for address in words[1:3]) == ends:
-            return words[9] != "0"
-    return False
+            return words
+    return None
+
+
+def has_open(service, wire):
+    """Is it the service's connection still? (What it has closed before all was read, the kernel keeps without an owner.)"""
+    words = service_end(service, wire)
+    return words is not None and words[9] != "0"
+
+
+def unsent_bytes(service, wire):
+    """How many bytes of the service wait in the kernel for the client to read."""
+    words = service_end(service, wire)
+    return int(words[4].split(":")[0], 16) if words else 0
 
 
 def request_bytes(method, target, body=b"", headers=(), version="HTTP/1.1"):

@@ -186,6 +186,9 @@ def test_a_name_that_was_bound_to_loopback_is_not_our_own_page(services, databas
         reply = service.post("/orders", {"product_id": product, "quantity": 1}, page)
         assert reply.problem == "forbidden-origin" and "--allowed-hosts" in reply.json["detail"], str(reply)
         assert service.get("/orders", page).problem == "forbidden-origin", "nor does it read the books"
+        for method, target in (("GET", "/nothing"), ("BREW", "/orders"), ("OPTIONS", "/")):
+            reply = service.call(method, target, None, page, check=False)
+            assert reply.problem == "forbidden-origin", f"nor does it learn what there is: {method} {target}: {reply}"
     for host in ("127.0.0.1", f"localhost:{service.port}", "192.168.7.7:8080", "[fd00::7]", "shop.example", "Service-1:80"):
         page = {"Host": host, "Origin": f"http://{host}"}
         reply = service.post("/orders", {"product_id": product, "quantity": 1}, page)
@@ -284,7 +287,7 @@ def test_another_request_id_is_replaced(shop, given):
 def test_a_request_id_cannot_forge_a_log_line(services, database):
     service = services.start(database, "--log-format", "json", "--log-level", "debug")
     with service.wire() as wire:
-        wire.send(b'GET /nothing HTTP/1.1\r\nHost: x\r\nX-Request-Id: a","forged":"yes\r\n\r\n')
+        wire.send(b'GET /nothing HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: a","forged":"yes\r\n\r\n')
         assert wire.reply().status == 404
     service.stop()
     for line in service.log.splitlines():

@@ -134,6 +134,26 @@ def test_a_header_that_others_may_read_in_another_way(shop, lines, method, targe
     assert reply.problem == "bad-request" and "on one line" in reply.json["detail"], str(reply)
 
 
+@pytest.mark.parametrize("lines", [b"X-Any:  a\r\n b", b"Content-Length:  3\r\n 9", b"X-Any:   1\n\tb", b"X-Any: a\0b"])
+def test_a_folded_header_at_the_end_of_the_librarys_buffer(shop, lines):
+    """There the library joins the lines in their place, so their addresses do not give them away. The buffer first has half
+    of the 14 KiB of a connection; requests of all sizes around that are sent."""
+    start, end = b"GET /orders HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ", b"\r\n" + lines + b"\r\n\r\n"
+    for size in range(7 * KIB - 24, 7 * KIB + 24):
+        with shop.wire() as wire:
+            wire.send(start + b"x" * (size - len(start + end)) + end)
+            reply = wire.reply()
+            assert reply.problem == "bad-request" and "on one line" in reply.json["detail"], f"{size}: {reply}"
+
+
+def test_large_headers_that_are_whole_are_right(shop):
+    for line_end in (b"\r\n", b"\n"):
+        for size in range(7 * KIB - 8, 7 * KIB + 8):
+            start, end = line_end.join([b"GET /healthz HTTP/1.1", b"Host: 127.0.0.1", b"X: "]), line_end + b"X-Any:  a" + line_end * 2
+            reply, closed = answer(shop, start + b"x" * (size - len(start + end)) + end)
+            assert (reply.status, closed) == (200, False), f"{size}: {reply}"
+
+
 def test_white_space_around_a_value_is_right(shop):
     for value in (b"x", b" x", b"  \t x", b"x  \t", b"", b"   "):
         reply, closed = answer(shop, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Any:" + value + b"\r\nX-Next: 1\r\n\r\n")

@@ -230,6 +230,23 @@ def test_pages_of_the_proxys_own_address_may_order_and_others_may_not(plain):
     assert plain.second.get("/strategy").json["name"] == "atomic-decrement", "the second service refuses them as well"
 
 
+@pytest.mark.parametrize("order", [False, True])
+def test_http_1_0_without_host_is_served_as_by_the_service(plain, order):
+    """The proxy calls the service with HTTP/1.1, which needs a Host."""
+    product = plain.nginx.product()
+    body = order_body(product) if order else b""
+    data = request_bytes("POST" if order else "GET", ORDER if order else "/healthz", body, {"Host": None}, "HTTP/1.0")
+    with plain.nginx.wire() as wire:
+        wire.send(data)
+        reply = wire.reply()
+        assert reply.status == (201 if order else 200), str(reply)
+        assert wire.ends() == b""
+    foreign = request_bytes("POST", ORDER, order_body(product), {"Host": None, "Origin": "http://evil.example"}, "HTTP/1.0")
+    with plain.nginx.wire() as wire:
+        wire.send(foreign)
+        assert wire.reply().problem == "forbidden-origin"
+
+
 # ── what the proxy refuses itself ───────────────────────────────────────────────────────────────────────────
 
 

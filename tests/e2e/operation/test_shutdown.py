@@ -24,6 +24,7 @@ from lab import (
     request_bytes,
     run_service,
     stays,
+    unsent_bytes,
     wait_until,
     waiting_backends,
 )
@@ -164,6 +165,24 @@ def test_a_lock_that_is_waited_for_by_hand_is_not_a_slow_client(services, databa
     assert holding.result().status == 200 and "by hand" not in other.log, other.log
 
 
+def test_a_client_that_does_not_read_its_answer_is_named_in_the_log(services, database):
+    """The answers are ready and fill the sockets. Nothing else is blamed for the long end."""
+    service = services.start(database, "--order-timeout-ms", "100", "--request-timeout-ms", "600000")
+    with service.wire(receive_buffer=2048) as wire:
+        wire.send(request_bytes("GET", "/openapi.yaml") * 300)  # more than the kernel keeps for a slow reader
+
+        def is_full():
+            """The thread looked at each connection several times, and could send this one nothing more."""
+            before = unsent_bytes(service, wire)
+            for _ in range(5):
+                assert service.get("/healthz").status == 200
+            return before > 0 and unsent_bytes(service, wire) == before
+
+        wait_until(is_full, "the sockets are full")
+        service.stop()
+    assert "too slow to read" in service.log and "had no answer" not in service.log, service.log
+
+
 @pytest.mark.parametrize("by_hand", [False, True])
 def test_calls_that_still_wait_after_the_drain_are_refused(services, database, by_hand):
     """Two threads read, and each read waits for a locked table. The end does not take as long as forty of these waits,
@@ -192,6 +211,7 @@ def test_calls_that_still_wait_after_the_drain_are_refused(services, database, b
         for wire in [*wires, hand]:
             wire.close()
     assert ("by hand" in service.log) == by_hand, service.log
+    assert "too slow" not in service.log and "had no answer" in service.log, "it names the calls, not their clients"
     other.stop()
     assert not by_hand or holding.result().status == 200
     assert set(problems) == {"lock-busy", "overloaded"}, f"{problems}"
