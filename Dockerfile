@@ -2,7 +2,7 @@
 #
 #   docker build --target service .     or: lab, keys, proxy, postgres, redis, zookeeper, etcd
 #
-# Nothing runs as root. What is kept lies below /var/lib/oversell; a part finds its secrets in /keys, a
+# Nothing runs as root. The user `oversell` has one number in all images, since only it can read the keys. What is kept lies below /var/lib/oversell; a part finds its secrets in /keys, a
 # volume that `keys` fills at the first start.
 
 FROM debian:12 AS base
@@ -20,7 +20,7 @@ RUN make -j"$(nproc)" programs && make install DESTDIR=/installed
 
 FROM base AS programs
 RUN install-packages libmicrohttpd12 libpq5 libjansson4 libcurl4 libhiredis0.14 libzookeeper-st2 curl \
-    && useradd --system --user-group --no-create-home --home-dir / oversell
+    && useradd --system --uid 999 --user-group --no-create-home --home-dir / oversell
 COPY --from=build /installed/usr/local /usr/local
 COPY stack/container/with-keys /usr/local/bin/
 # docker-compose.yml makes the root file system read-only; /tmp is the only folder that the programs can write to.
@@ -49,7 +49,7 @@ CMD ["--help"]
 
 FROM base AS keys
 COPY stack/container/keys /usr/local/bin/
-RUN useradd --system --user-group --no-create-home --home-dir / oversell && install -d -o oversell -g oversell /keys /keys-postgres /keys-redis
+RUN useradd --system --uid 999 --user-group --no-create-home --home-dir / oversell && install -d -o oversell -g oversell /keys /keys-postgres /keys-redis
 USER oversell
 VOLUME /keys /keys-postgres /keys-redis
 CMD ["keys"]

@@ -197,8 +197,9 @@ static void set_error(struct runs *runs, struct run *run, const char *error)
     pthread_mutex_unlock(&runs->mutex);
 }
 
-/* Reads until both pipes are closed, or the child does not end within GRACE_MS after SIGTERM. */
-static void attend(struct runs *runs, struct run *run, const struct run_child *child, struct text *out)
+/* Reads until both pipes are closed, or the child does not end within GRACE_MS after SIGTERM. Returns the time by which the
+ * child must have ended. */
+static int64_t attend(struct runs *runs, struct run *run, const struct run_child *child, struct text *out)
 {
     struct text err = {0};
     struct pollfd pipes[2] = {{.fd = child->out, .events = POLLIN}, {.fd = child->err, .events = POLLIN}};
@@ -223,6 +224,7 @@ static void attend(struct runs *runs, struct run *run, const struct run_child *c
             break;
     }
     free(err.bytes);
+    return (told_us ? told_us : monotonic_us()) + (int64_t)GRACE_MS * 1000;
 }
 
 /* Sets the reason why there is no result; with the mutex held. */
@@ -271,8 +273,8 @@ void run_load_test(struct runs *runs, struct run *run)
         return;
     }
     struct text out = {0};
-    attend(runs, run, &child, &out);
-    int status = run_child_end(&child, monotonic_us() + (int64_t)GRACE_MS * 1000);
+    int64_t deadline_us = attend(runs, run, &child, &out);
+    int status = run_child_end(&child, deadline_us);
     /* The load test also writes a result if a strategy broke its guarantee (1) or could not be measured (3). */
     json_error_t error;
     json_t *document = WIFEXITED(status) && out.bytes ? json_read(out.bytes, out.length, 0, &error) : NULL;

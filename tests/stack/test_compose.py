@@ -240,11 +240,23 @@ def expect_separate_keys(keys):
         assert keys[f"keys-{server}/password"] == keys[f"keys/{server}-password"]
 
 
+def expect_modes(volumes):
+    """The services and the lab run as the user who makes the keys; the servers do not."""
+    modes = {path.relative_to(volumes).as_posix(): stat.S_IMODE(path.stat().st_mode) for path in volumes.glob("keys*/*")}
+    assert modes == {name: 0o400 if name.startswith("keys/") else 0o444 for name in modes} and len(modes) == 5, modes
+
+
+def test_who_reads_the_keys_is_who_makes_them(stages):
+    made = {name: re.findall(r"useradd .*--uid (\d+) .*\boversell\b", " ".join(stages[name].arguments("RUN"))) for name in ("keys", "programs")}
+    assert made == {"keys": ["999"], "programs": ["999"]}
+    assert {stages[name].last("USER") for name in ("keys", "service", "lab")} == {"oversell"}
+
+
 def test_keys_are_made_once_and_not_printed(volumes):
     first = make_keys(volumes)
     keys = keys_of(volumes)
     expect_separate_keys(keys)
-    assert {stat.S_IMODE(path.stat().st_mode) for path in volumes.glob("keys*/*")} == {0o444}
+    expect_modes(volumes)
     assert "docker compose exec service-1 cat /keys/token" in first.replace(str(volumes), "")
     assert not [key for key in keys.values() if key in first], "Docker keeps what is printed"
     assert make_keys(volumes) == first and keys_of(volumes) == keys
@@ -260,6 +272,7 @@ def test_keys_of_an_earlier_version_are_handed_over(volumes):
     keys = keys_of(volumes)
     expect_separate_keys(keys)
     assert keys["keys/token"] == "0123456789abcdef" * 2, "somebody has noted it"
+    expect_modes(volumes)
     assert "fedcba9876543210" * 2 not in keys.values()
 
 

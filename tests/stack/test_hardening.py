@@ -121,6 +121,41 @@ def test_the_unit_gives_nothing_and_carries_no_secret():
     assert not [line for line in lines if line.startswith(("Environment=", "User=root"))]
 
 
+def constant(file, name):
+    """A number of the sources, in seconds; its name says its unit."""
+    text = (ROOT / file).read_text()
+    found = re.search(rf"\b{name} = ([\d *]+)[,; ]", text) or re.search(rf'"{name}", NUMBER, AT\(\w+\), "(\d+)"', text)
+    value = 1
+    for factor in found[1].split("*"):
+        value *= int(factor)
+    return value / (1000000 if name.endswith("_US") else 1000)
+
+
+def test_whoever_stops_the_service_waits_for_its_longest_end():
+    """A load run is ended, then calls are answered, but a search may take longer; then the threads end."""
+    drain = constant("service/config/config.c", "ORDER_TIMEOUT_MS") + constant("service/main.c", "DRAIN_EXTRA_MS")
+    search = max(0, constant("service/api/steps.c", "SEARCH_MS") - drain)
+    longest = (constant("service/runs/load_test.c", "GRACE_MS") + drain + search + constant("service/main.c", "LAST_REPLIES_MS")
+               + constant("service/engine/unsold_list.c", "STOPPING_US") + constant("service/engine/unsold_list.c", "TRY_US"))
+    limits = re.findall(r"^TimeoutStopSec=(\d+)$", UNIT.read_text(), re.M) + re.findall(
+        r"^  stop_grace_period: (\d+)s  #", (ROOT / "docker-compose.yml").read_text(), re.M)
+    assert len(limits) == 2 and min(map(int, limits)) > 1.2 * longest, (limits, longest)
+    assert f"{longest:.0f} s:" in UNIT.read_text()
+
+
+def test_each_weakness_in_the_document_has_a_test():
+    """Those that the table names are in the files that it names."""
+    rows = re.search(r"^## Weaknesses of earlier versions\n.*?\n\n(\|.*?)\n\n", SECURITY, re.M | re.S)[1].splitlines()[2:]
+    assert len(rows) >= 10
+    for row in rows:
+        cell = row.split(" | ")[2]
+        files = {path: path.read_text() for name in re.findall(r"`(test_\w+\.py)`", cell) for path in (ROOT / "tests").rglob(name)}
+        names = re.findall(r"`(test_\w+)`", cell)
+        assert files and names, row
+        for name in names:
+            assert any(f"def {name}(" in text for text in files.values()), f"no test {name}: {row}"
+
+
 SOURCES = ["base", "db", "lock", "service", "loadtest", "tools", "exercises"]
 
 

@@ -158,6 +158,9 @@ def test_white_space_around_a_value_is_right(shop):
     for value in (b"x", b" x", b"  \t x", b"x  \t", b"", b"   "):
         reply, closed = answer(shop, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Any:" + value + b"\r\nX-Next: 1\r\n\r\n")
         assert (reply.status, closed) == (200, False), f"{value}: {reply}"
+    cookie = b'Cookie: a=1; b="2 3";c=\r\nAccept: */*\r\ncookie: d\r\n'  # the library takes them apart
+    reply, closed = answer(shop, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n" + cookie + b"\r\n")
+    assert (reply.status, closed) == (200, False), str(reply)
 
 
 @pytest.mark.parametrize("hosts, says", [(0, "needs a Host"), (2, "more than once"), (3, "more than once")])

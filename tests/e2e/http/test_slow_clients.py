@@ -8,6 +8,8 @@ import resource
 import signal
 import socket
 import struct
+import subprocess
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -387,3 +389,67 @@ def test_one_address_does_not_take_all_connections(services, database):
     finally:
         for one in crowd:
             one.close()
+
+
+IN_A_NETWORK = """
+import socket, sys, time
+
+PORT, GET = int(sys.argv[1]), b"GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n"
+
+def connect(source):
+    made = socket.create_connection((source, PORT), source_address=(source, 0), timeout=600)
+    made.sendall(GET)
+    return made, made.recv(4096)
+
+def is_served(connection):
+    return connection[1].startswith(b"HTTP/1.1 200 ")
+
+def open_all(source, count):
+    made = [connect(source) for _ in range(count)]
+    assert all(map(is_served, made)), (source, made)
+    return made
+
+crowd = open_all("198.51.100.1", 5)
+for _ in range(3):
+    refused = connect("198.51.100.1")[1]
+    assert refused.startswith(b"HTTP/1.1 503 ") and b"/problems/overloaded" in refused, refused
+others = open_all("198.51.100.2", 5) + open_all("127.0.0.1", 8)
+assert not is_served(connect("198.51.100.2"))
+crowd.pop()[0].close()
+end = time.monotonic() + 600
+while not is_served(connect("198.51.100.1")):
+    assert time.monotonic() < end, "there is no room again"
+    time.sleep(0.05)
+"""
+
+
+def test_by_default_another_machine_has_a_quarter_of_the_connections(services, database):
+    """In a network of the test's own, whose two addresses are not loopback. The service needs no server for /healthz."""
+    network = "ip link set lo up && ip address add 198.51.100.1/32 dev lo && ip address add 198.51.100.2/32 dev lo"
+    own = ["unshare", "--map-root-user", "--net", "sh", "-c", f'{network} && exec "$@"', "sh"]
+    if subprocess.run([*own, "true"], capture_output=True, check=False, timeout=60).returncode != 0:
+        pytest.skip("this machine allows no network of the test's own")
+    service = services.start(database, "--connections", "20", token="a-token", listen="0.0.0.0:0", ready=None, under=own)
+    service.listening()
+    ran = subprocess.run(
+        ["nsenter", "--target", str(service.process.pid), "--user", "--net", "--preserve-credentials",
+         sys.executable, "-c", IN_A_NETWORK, str(service.port)],
+        capture_output=True, text=True, check=False, timeout=900,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_silent_connections_of_this_machine_keep_their_places_for_a_short_time(services, database):
+    """The connections of this machine have no limit of their own, but a silent one is closed. Who came too late is then
+    served, without another try."""
+    service = services.start(database, "--connections", "20", "--first-byte-ms", "3000")
+    silent = [service.wire() for _ in range(20)]
+    try:
+        with service.wire() as late:
+            late.send(request_bytes("GET", "/healthz"))
+            assert late.reply().status == 200
+        for wire in silent:
+            assert wire.ends() == b""
+    finally:
+        for wire in silent:
+            wire.close()
