@@ -471,7 +471,9 @@ def test_the_lost_update_by_clicks(stepping):
 def test_an_oversell_is_found_and_played(stepping):
     page = stepping
     page.click("find")
-    page.wait_text("found", "22 of 24 schedules oversell")
+    counts = r"(\d+) of (24 schedules|the first \d+ schedules \(\d+ % of all\)) oversell"  # a slow machine ends the search early
+    found = page.wait(lambda: re.match(counts, page.text("found")), "some schedules oversell")
+    assert found[1] == "22" or found[2] != "24 schedules", found[0]
     page.wait(lambda: page.find("play").is_displayed() and page.text("told") == "", "it stands at the beginning")
     page.shot("steps-found")
     for _ in range(3):
