@@ -279,6 +279,7 @@ def call_from(service, source, method, target, body, token=None):
         return wire.reply()
 
 
+@pytest.mark.long
 def test_a_learner_with_many_sandboxes_has_no_more_of_the_class(services, database):
     """One address takes all the sandboxes that it can get. Its orders fill the queues of all its products, also that of calls
     which order nothing, and it asks for a run of each."""
@@ -391,7 +392,7 @@ def test_one_address_fills_no_queue_of_orders(services, database, products):
     assert "of your address are waiting" in refused[0].json["detail"], str(refused[0])
 
 
-@pytest.mark.parametrize("token", ["a token of the operator's", None], ids=["admin token", "no token"])
+@pytest.mark.parametrize("token", short_only([None], ["a token of the operator's", None]), ids=["admin token", "no token"])
 def test_a_greedy_client_of_an_open_instance_keeps_nobody_waiting(services, database, token):
     """With a limit of connections for each address, and, where there is no token and so everybody may set a think time, of
     workers for each product."""
