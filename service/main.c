@@ -104,8 +104,9 @@ static bool start(struct service *service)
         .connections_per_address = (unsigned)(per_address || is_proxied ? per_address
                                                                         : (config->connections + 3) / 4),
         .connections_of_loopback = (unsigned)per_address,
-        .calls_per_address =
-            {[HTTP_CALL_ORDER] = orders_per_address(config), [HTTP_CALL_OTHER] = CALLS_OF_ADDRESS},
+        .calls_per_address = {[HTTP_CALL_ORDER] = orders_per_address(config),
+                              [HTTP_CALL_SEARCH] = SEARCHES_OF_ADDRESS,
+                              [HTTP_CALL_OTHER] = CALLS_OF_ADDRESS},
         .request_timeout_ms = config->request_timeout_ms,
         .first_byte_ms = config->first_byte_ms,
         .idle_timeout_ms = config->idle_timeout_ms,

@@ -46,6 +46,11 @@ handler_fn sandboxes_create, sandboxes_list, sandboxes_delete, classroom_get, cl
 
 /* service/api/steps.c */
 handler_fn steps_make, steps_search;
+/* Counts a learner's step or search until steps_end_call. *ret_earlier: those that it has already. False: it has replied, since
+ * the learner has as many as a learner may have. Calls of others, and other calls, are not counted. */
+bool steps_begin_call(struct exchange *x, unsigned *ret_earlier);
+/* The call has its reply. Call it once after steps_begin_call has returned true. */
+void steps_end_call(const struct exchange *x);
 
 /* service/api/live.c */
 handler_fn live_get;

@@ -36,7 +36,7 @@ const struct route routes[] = {
     {"GET",    "/runs/:/traces",    LANE_HTTP,    ACCESS_ANYBODY, runs_get_traces},
     {"GET",    "/steps",            LANE_HTTP,    ACCESS_ANYBODY, steps_page},
     {"POST",   "/steps",            LANE_STEPS,   ACCESS_OWNER,   steps_make},
-    {"POST",   "/steps/search",     LANE_STEPS,   ACCESS_OWNER,   steps_search},
+    {"POST",   "/steps/search",     LANE_SEARCHES, ACCESS_OWNER,  steps_search},
     {"GET",    "/traces",           LANE_READS,   ACCESS_ANYBODY, traces_get},
     {"GET",    "/metrics",          LANE_HTTP,    ACCESS_ANYBODY, metrics_get},
     {"GET",    "/healthz",          LANE_HTTP,    ACCESS_ANYBODY, health_get},
@@ -117,22 +117,30 @@ bool service_dispatch(struct exchange *x)
         x->route->handle(x, NULL);
         return true;
     }
-    unsigned earlier = 0;
-    enum http_call kind = lane == LANE_ORDERS ? HTTP_CALL_ORDER : HTTP_CALL_OTHER;
+    unsigned earlier = 0, of_learner = 0;
+    enum http_call kind = lane == LANE_ORDERS     ? HTTP_CALL_ORDER
+                          : lane == LANE_SEARCHES ? HTTP_CALL_SEARCH
+                                                  : HTTP_CALL_OTHER;
     /* The teacher must be able to look and to act while others flood the service. Without a token everybody is the teacher. */
     bool is_first = lane != LANE_ORDERS && x->is_teacher && service->config.admin_token[0];
     if (!is_first && !http_count_call(x, kind, &earlier)) {
         reply_problem(
             x, PROBLEM_OVERLOADED, NULL,
             "%u %s of your address are waiting already; wait for an answer before you send the next", earlier,
-            kind == HTTP_CALL_ORDER ? "orders" : "calls");
+            kind == HTTP_CALL_ORDER    ? "orders"
+            : kind == HTTP_CALL_SEARCH ? "searches"
+                                       : "calls");
         return true;
     }
+    if (!steps_begin_call(x, &of_learner))
+        return true;
     http_hand_over(x);
     if (lane == LANE_ORDERS) {
         x->route->handle(x, NULL);
     } else if (is_first ? !queue_push_first(service->queues[lane], x)
-                        : !queue_push_turn(service->queues[lane], x, earlier)) {
+                        : !queue_push_turn(service->queues[lane], x,
+                                           earlier > of_learner ? earlier : of_learner)) {
+        steps_end_call(x);
         reply_problem(x, PROBLEM_OVERLOADED, NULL, "%zu requests are waiting already",
                       queue_depth(service->queues[lane]));
         http_finish(x);

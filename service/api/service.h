@@ -31,7 +31,6 @@ struct service {
     atomic_bool draining; /* the service shuts down and refuses requests */
     atomic_bool stopping; /* the workers end, and refuse the calls that still wait */
     atomic_int holds;     /* locks that are held, or waited for, by POST /locks/NAME/hold */
-    atomic_int searches;  /* that explorers are busy with */
 };
 
 /* For the HTTP server (http_options.dispatch): finds the route of a complete request, checks what is common to all requests,

@@ -3,6 +3,7 @@
 #include "service/api/api.h"
 
 #include "service/api/lock_servers.h"
+#include "service/api/router.h"
 #include "service/engine/create_order.h"
 #include "service/runs/explorer.h"
 
@@ -13,8 +14,40 @@ enum {
     MOVE_MAX = 20,
     STEP_MS = 15000,
     SEARCH_MS = 30000,
-    SEARCHES_MOST = STEP_WORKERS / 2, /* at once, so that there is always an explorer for steps */
+    STEPS_OF_LEARNER = 4, /* that wait or are made: some tabs */
+    SEARCHES_OF_LEARNER = 1,
 };
+
+static bool is_search(const struct exchange *x)
+{
+    return x->route->lane == LANE_SEARCHES;
+}
+
+/* Is it a learner's call that an explorer answers? The operator's calls have no such limit. */
+static bool is_counted(const struct exchange *x)
+{
+    return (x->route->lane == LANE_STEPS || is_search(x)) && x->owns != 0;
+}
+
+bool steps_begin_call(struct exchange *x, unsigned *ret_earlier)
+{
+    struct service *service = x->app;
+    unsigned most = is_search(x) ? SEARCHES_OF_LEARNER : STEPS_OF_LEARNER;
+    *ret_earlier = 0;
+    if (!is_counted(x) || sandbox_begin_call(service->sandboxes, x->owns, is_search(x), most, ret_earlier))
+        return true;
+    reply_problem(
+        x, PROBLEM_OVERLOADED, NULL,
+        "you have %u %s in progress or waiting, which is the limit for a learner; wait for an answer before you send the next",
+        most, is_search(x) ? "search" : "steps");
+    return false;
+}
+
+void steps_end_call(const struct exchange *x)
+{
+    if (is_counted(x))
+        sandbox_end_call(((struct service *)x->app)->sandboxes, x->owns, is_search(x));
+}
 
 /* The strategy is the schedule's first word; false with a reply made where it cannot be stepped. */
 static bool can_be_stepped(struct exchange *x, const char *schedule)
@@ -118,9 +151,5 @@ void steps_search(struct exchange *x, struct worker *worker)
         return;
     }
     AUTO_JSON question = json_pack("{s:s, s:s}", "schedule", schedule, "faults", faults);
-    if (atomic_fetch_add(&worker->service->searches, 1) < SEARCHES_MOST)
-        ask(x, worker, question, SEARCH_MS);
-    else
-        reply_problem(x, PROBLEM_OVERLOADED, NULL, "%d searches go on already", SEARCHES_MOST);
-    atomic_fetch_sub(&worker->service->searches, 1);
+    ask(x, worker, question, SEARCH_MS);
 }

@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "db/schema/migrate.h"
+#include "service/api/api.h"
 #include "service/api/router.h"
-#include "service/api/service.h"
 #include "service/http/problem.h"
 #include "service/runs/explorer.h"
 #include "service/write_behind/redis_stock.h"
@@ -22,6 +22,7 @@ static const struct {
     [LANE_CHANGES] = {"changes", CHANGE_WORKERS, SIDE_QUEUE},
     [LANE_HOLDS] = {"holds", HOLD_WORKERS, HOLD_WORKERS},
     [LANE_STEPS] = {"steps", STEP_WORKERS, SIDE_QUEUE},
+    [LANE_SEARCHES] = {"searches", SEARCH_WORKERS, SEARCH_QUEUE},
 };
 
 /* The next exchange, NULL at the end. Ends an explorer that nobody has asked for a while. */
@@ -45,6 +46,7 @@ static void *run(void *arg)
             reply_problem(x, PROBLEM_OVERLOADED, NULL, "the service is shutting down");
         else
             x->route->handle(x, worker);
+        steps_end_call(x);
         http_finish(x);
     }
     return NULL;

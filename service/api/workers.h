@@ -12,13 +12,14 @@ struct service;
 
 /* Where a handler runs. */
 enum lane {
-    LANE_HTTP,    /* at once, on the HTTP thread: nothing that waits */
-    LANE_ORDERS,  /* on the HTTP thread, which puts the order into the admission queue */
-    LANE_READS,   /* on threads of their own, so that reading never waits behind orders … */
-    LANE_CHANGES, /* … nor behind a reset or a switch, which wait for orders to end */
-    LANE_READY,   /* GET /readyz alone: a flood of reads must not make the service look down */
-    LANE_HOLDS,   /* locks taken by hand, each of which keeps a thread */
-    LANE_STEPS,   /* the step-through, each of whose threads has an explorer */
+    LANE_HTTP,     /* at once, on the HTTP thread: nothing that waits */
+    LANE_ORDERS,   /* on the HTTP thread, which puts the order into the admission queue */
+    LANE_READS,    /* on threads of their own, so that reading never waits behind orders … */
+    LANE_CHANGES,  /* … nor behind a reset or a switch, which wait for orders to end */
+    LANE_READY,    /* GET /readyz alone: a flood of reads must not make the service look down */
+    LANE_HOLDS,    /* locks taken by hand, each of which keeps a thread */
+    LANE_STEPS,    /* the step-through, each of whose threads has an explorer … */
+    LANE_SEARCHES, /* … and so have these, so that a step never waits for a search, which takes seconds */
     LANE_COUNT
 };
 
@@ -27,12 +28,14 @@ enum {
     READY_WORKERS = 1,
     CHANGE_WORKERS = 4,
     HOLD_WORKERS = 32,
-    STEP_WORKERS = 4,
+    STEP_WORKERS = 2,
+    SEARCH_WORKERS = 2,
+    SEARCH_QUEUE = 10, /* about a minute of the longest searches */
     SIDE_QUEUE = 256
 };
 
 /* Calls other than orders of one client address that may wait in all lanes together: a part of each queue, so that there is room for others. */
-enum { CALLS_OF_ADDRESS = SIDE_QUEUE / 4 };
+enum { CALLS_OF_ADDRESS = SIDE_QUEUE / 4, SEARCHES_OF_ADDRESS = 4 };
 
 /* A thread that calls the handlers of one lane. All but SERVICE is used by this thread alone. */
 struct worker {
@@ -41,7 +44,7 @@ struct worker {
     enum lane lane;
     struct db *db;
     struct redis_stock *stock; /* opened when first needed */
-    struct explorer *explorer; /* LANE_STEPS; started when first needed */
+    struct explorer *explorer; /* LANE_STEPS and LANE_SEARCHES; started when first needed */
 };
 
 /* Starts the workers of all lanes from LANE_READS on. False: out of memory or threads, and no thread is left. */

@@ -23,6 +23,7 @@ struct sandboxes {
         bool is_teachers; /* not counted for its address */
         bool taken;       /* between sandbox_take and what follows it */
         int64_t product_id, used_us, orders;
+        unsigned calls[2]; /* steps and searches that are counted now */
     } places[SANDBOXES_MAX];
 };
 
@@ -212,6 +213,37 @@ void sandbox_count_order(struct sandboxes *sandboxes, int64_t product_id)
     pthread_mutex_lock(&sandboxes->mutex);
     for (struct place *place = sandboxes->places; place < sandboxes->places + SANDBOXES_MAX; place++)
         place->orders += place->token[0] && place->product_id == product_id;
+    pthread_mutex_unlock(&sandboxes->mutex);
+}
+
+/* The place with this product, or NULL. With the mutex held. */
+static struct place *place_of(struct sandboxes *sandboxes, int64_t product_id)
+{
+    for (struct place *place = sandboxes->places; place < sandboxes->places + SANDBOXES_MAX; place++)
+        if (place->product_id == product_id)
+            return place;
+    return NULL;
+}
+
+bool sandbox_begin_call(struct sandboxes *sandboxes, int64_t product_id, bool is_search, unsigned most,
+                        unsigned *ret_earlier)
+{
+    pthread_mutex_lock(&sandboxes->mutex);
+    struct place *place = place_of(sandboxes, product_id);
+    *ret_earlier = place ? place->calls[is_search] : most;
+    bool room = *ret_earlier < most;
+    if (room)
+        place->calls[is_search]++;
+    pthread_mutex_unlock(&sandboxes->mutex);
+    return room;
+}
+
+void sandbox_end_call(struct sandboxes *sandboxes, int64_t product_id, bool is_search)
+{
+    pthread_mutex_lock(&sandboxes->mutex);
+    struct place *place = place_of(sandboxes, product_id);
+    if (place && place->calls[is_search] > 0)
+        place->calls[is_search]--;
     pthread_mutex_unlock(&sandboxes->mutex);
 }
 

@@ -65,6 +65,12 @@ bool sandbox_evict(struct sandboxes *sandboxes, int64_t product_id);
 bool sandbox_was_evicted(struct sandboxes *sandboxes, const char *token);
 /* The learner who has this product has sent an order. Nothing happens if nobody has it. */
 void sandbox_count_order(struct sandboxes *sandboxes, int64_t product_id);
+/* Counts a call, a search or else a step, of the learner who has this product, until sandbox_end_call. *ret_earlier: calls of
+ * this kind that are counted already. False: they are MOST, and this one is not counted. */
+bool sandbox_begin_call(struct sandboxes *sandboxes, int64_t product_id, bool is_search, unsigned most,
+                        unsigned *ret_earlier);
+/* A call that was counted has ended. The product may have another learner by now. */
+void sandbox_end_call(struct sandboxes *sandboxes, int64_t product_id, bool is_search);
 /* The number of sandboxes used in the last IDLE_MS. */
 int sandbox_count(struct sandboxes *sandboxes);
 

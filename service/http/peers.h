@@ -9,7 +9,7 @@
 struct http_peers;
 
 /* Calls are counted by kind. */
-enum http_call { HTTP_CALL_ORDER, HTTP_CALL_OTHER, HTTP_CALL_KINDS };
+enum http_call { HTTP_CALL_ORDER, HTTP_CALL_SEARCH, HTTP_CALL_OTHER, HTTP_CALL_KINDS };
 
 /* MOST: connections of one address; MOST_LOCAL: of one loopback address; 0: any number. MOST_CALLS: waiting calls of each kind
  * of an address whose connections have a limit; 0: any number. NULL: out of memory. */

@@ -214,8 +214,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
 
     bool answered = service_dispatch(&fake.x);
-    if (queued)
+    if (queued) {
         queued->route->handle(queued, &worker);
+        steps_end_call(queued);
+    }
     MUST(answered == !fake.connection.suspended && !(answered && queued));
     look_at_reply(&fake.x);
     for (int i = 0; i <= headers; i++)

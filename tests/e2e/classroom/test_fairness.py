@@ -46,20 +46,20 @@ class Attack:
             assert self.stop.is_set(), f"the service closed a connection, after {outcomes}"
         return outcomes
 
-    def flood_each(self, wires, request):
-        """Sends the request over each wire, and again as soon as that wire has its reply."""
-        outcomes = set()
+    def flood_each(self, wires, requests):
+        """Sends a request over each wire, and again as soon as that wire has its reply."""
+        outcomes, request = set(), dict(zip(wires, itertools.cycle(requests)))
         self.flooded += wires
         with selectors.DefaultSelector() as ready:
             try:
                 for wire in wires:
-                    wire.send(request)
+                    wire.send(request[wire])
                     ready.register(wire.socket, selectors.EVENT_READ, wire)
                 while not self.stop.is_set():
                     for key, _ in ready.select(0.1):
                         reply = key.data.reply()
                         outcomes.add(reply.problem or reply.status)
-                        key.data.send(request)
+                        key.data.send(request[key.data])
             except (Closed, OSError):
                 assert self.stop.is_set(), f"the service closed a connection, after {outcomes}"
         return outcomes
@@ -270,6 +270,39 @@ def test_a_hostile_learner_keeps_nobody_waiting(classroom):
     look("afterwards")
 
 
+def test_a_learner_who_floods_the_explorers_keeps_nobody_from_them(classroom):
+    """Eight others, at the same address, search and step at the same time: nobody is refused."""
+    hostile, *others = [Learner(classroom, classroom.code) for _ in range(9)]
+    told = []
+
+    class Flood(Attack):
+        def of(self, target):
+            request = request_bytes("POST", target, as_body({"schedule": START}), bearer(hostile.token))
+            return self.flood([classroom.wire() for _ in range(40)], [request])
+
+    def refused(target, sentence):
+        reply = hostile.call("POST", target, {"schedule": START})
+        told.append(reply)
+        return reply.problem == "overloaded" and sentence in reply.json["detail"]
+
+    def ask(learner, target):
+        return classroom.call("POST", target, {"schedule": START}, bearer(learner.token), seconds=120)
+
+    attack = Flood([])
+    attack.at_work = [Background(lambda target=target: attack.of(target)) for target in ("/steps", "/steps/search")]
+    try:
+        wait_until(lambda: refused("/steps", "you have 4 steps"), "the hostile learner has all the steps that it may have", 60)
+        wait_until(lambda: refused("/steps/search", "you have 1 search"), "the hostile learner searches", 60)
+        for target in ("/steps/search", "/steps"):
+            asked = [Background(lambda learner=learner, target=target: ask(learner, target)) for learner in others]
+            replies = [one.result(120) for one in asked]
+            assert [reply.status for reply in replies] == [200] * 8, [str(reply) for reply in replies if reply.status != 200]
+    finally:
+        outcomes = attack.end()
+        print(f"the hostile learner was told {outcomes}")
+    assert {200, "overloaded"} <= outcomes[0] and {200, "overloaded"} <= outcomes[1], outcomes
+
+
 HOSTILE = "127.0.0.7"
 
 
@@ -277,6 +310,26 @@ def call_from(service, source, method, target, body, token=None):
     with service.wire(source=source) as wire:
         wire.send(request_bytes(method, target, as_body(body), bearer(token) if token else {}))
         return wire.reply()
+
+
+def test_one_address_has_a_share_of_the_searches(services, database):
+    service = services.start(database, "--classroom", "--connections-per-address", "100", listen="127.0.0.1:0")
+    code, service.token = (re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token"))
+    tokens = [Learner(service, code).token for _ in range(8)]
+    requests = [request_bytes("POST", "/steps/search", as_body({"schedule": START}), bearer(token)) for token in tokens[:6]]
+
+    def refused():
+        reply = call_from(service, HOSTILE, "POST", "/steps/search", {"schedule": START}, tokens[6])
+        return reply.problem == "overloaded" and "4 searches of your address" in reply.json["detail"]
+
+    attack = Attack([])
+    attack.at_work = [Background(lambda: attack.flood_each([service.wire(source=HOSTILE) for _ in requests], requests))]
+    try:
+        wait_until(refused, "the address has all the searches that it may have")
+        reply = call_from(service, "127.0.0.8", "POST", "/steps/search", {"schedule": START}, tokens[7])
+        assert reply.status == 200, str(reply)
+    finally:
+        print(f"the learners of one address were told {attack.end()}")
 
 
 @pytest.mark.long
@@ -440,7 +493,7 @@ def test_reads_from_the_teacher_s_address_do_not_keep_the_teacher_out(services, 
         assert learner.order().status == 201
     attack = Attack([])
     wires = [service.wire() for _ in range(300)]
-    attack.at_work = [Background(lambda: attack.flood_each(wires, request_bytes("GET", "/orders?limit=1000")))]
+    attack.at_work = [Background(lambda: attack.flood_each(wires, [request_bytes("GET", "/orders?limit=1000")]))]
     try:
         wait_until(lambda: service.call("GET", "/orders", None, {"Authorization": None}).problem == "overloaded", "the queue is full")
         victims = [Learner(service, code) for _ in range(5)]

@@ -24,7 +24,8 @@ static const struct sockaddr *peer(const char *text)
 static void test_a_limit_for_each_address(void **state)
 {
     (void)state;
-    struct http_peers *peers = http_peers_new(2, 3, (const unsigned[]){1, 2});
+    struct http_peers *peers = http_peers_new(
+        2, 3, (const unsigned[]){[HTTP_CALL_ORDER] = 1, [HTTP_CALL_OTHER] = 2});
     assert_true(http_peers_add(peers, peer("10.0.0.1")));
     assert_true(http_peers_add(peers, peer("10.0.0.1")));
     assert_false(http_peers_add(peers, peer("10.0.0.1")));
@@ -44,7 +45,8 @@ static void test_a_limit_for_each_address(void **state)
 static void test_what_counts_as_one_address(void **state)
 {
     (void)state;
-    struct http_peers *peers = http_peers_new(1, 1, (const unsigned[]){1, 2});
+    struct http_peers *peers = http_peers_new(
+        1, 1, (const unsigned[]){[HTTP_CALL_ORDER] = 1, [HTTP_CALL_OTHER] = 2});
     assert_true(http_peers_add(peers, peer("2001:db8::1")));
     assert_false(http_peers_add(peers, peer("2001:db8::ffff:2"))); /* the same /64 */
     assert_true(http_peers_add(peers, peer("2001:db8:0:1::1")));
@@ -76,7 +78,8 @@ static void test_names(void **state)
 static void test_no_limit(void **state)
 {
     (void)state;
-    struct http_peers *peers = http_peers_new(1, 0, (const unsigned[]){1, 2});
+    struct http_peers *peers = http_peers_new(
+        1, 0, (const unsigned[]){[HTTP_CALL_ORDER] = 1, [HTTP_CALL_OTHER] = 2});
     for (int i = 0; i < 100; i++)
         assert_true(http_peers_add(peers, peer("127.0.0.1")));
     http_peers_remove(peers, peer("127.0.0.1"));
@@ -90,7 +93,8 @@ static void test_waiting_calls(void **state)
 {
     (void)state;
     unsigned earlier;
-    struct http_peers *peers = http_peers_new(2, 0, (const unsigned[]){1, 2});
+    struct http_peers *peers = http_peers_new(
+        2, 0, (const unsigned[]){[HTTP_CALL_ORDER] = 1, [HTTP_CALL_OTHER] = 2});
     assert_true(http_peers_add(peers, peer("10.0.0.1")));
     assert_true(http_peers_add(peers, peer("10.0.0.1")));
     assert_true(http_peers_add(peers, peer("10.0.0.2")));
@@ -120,7 +124,8 @@ static void test_any_number_of_orders(void **state)
 {
     (void)state;
     unsigned earlier;
-    struct http_peers *peers = http_peers_new(1, 0, (const unsigned[]){0, 1});
+    struct http_peers *peers = http_peers_new(
+        1, 0, (const unsigned[]){[HTTP_CALL_ORDER] = 0, [HTTP_CALL_OTHER] = 1});
     assert_true(http_peers_limits(peers, peer("10.0.0.1")));
     assert_false(http_peers_limits(peers, peer("127.0.0.1")));
     assert_true(http_peers_add(peers, peer("10.0.0.1")));

@@ -123,6 +123,55 @@ static void test_the_teacher_sees_and_evicts(void **state)
     sandboxes_free(sandboxes);
 }
 
+/* A learner has a number of calls of each kind, whoever has the place when they end. */
+static void test_calls_are_counted(void **state)
+{
+    (void)state;
+    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
+    int64_t before;
+    unsigned earlier;
+    char token[SECRET_SIZE];
+    sandbox_give(sandboxes, sandbox_take(sandboxes, &learner, &before), 7, token);
+    sandbox_give(sandboxes, sandbox_take(sandboxes, &neighbour, &before), 8, token);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_true(sandbox_begin_call(sandboxes, 7, false, 2, &earlier));
+        assert_int_equal(earlier, i);
+    }
+    assert_false(sandbox_begin_call(sandboxes, 7, false, 2, &earlier));
+    assert_true(sandbox_begin_call(sandboxes, 7, true, 1, &earlier));
+    assert_false(sandbox_begin_call(sandboxes, 7, true, 1, &earlier));
+    assert_true(sandbox_begin_call(sandboxes, 8, false, 2, &earlier) && earlier == 0);
+    assert_true(sandbox_evict(sandboxes, 7));
+    sandbox_end_call(sandboxes, 7, false);
+    assert_true(sandbox_begin_call(sandboxes, 7, false, 2, &earlier) && earlier == 1);
+    assert_false(sandbox_begin_call(sandboxes, 7, true, 1, &earlier));
+    sandbox_end_call(sandboxes, 7, true);
+    assert_true(sandbox_begin_call(sandboxes, 7, true, 1, &earlier));
+    assert_false(sandbox_begin_call(sandboxes, 9, true, 1, &earlier)); /* nobody's */
+    sandbox_end_call(sandboxes, 9, true);
+    sandboxes_free(sandboxes);
+}
+
+static void test_the_class_code(void **state)
+{
+    (void)state;
+    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
+    char code[CLASS_CODE_SIZE], told[CLASS_CODE_SIZE], token[SECRET_SIZE];
+    int64_t before;
+    sandboxes_code(sandboxes, told);
+    assert_true(!told[0] && !sandboxes_is_code(sandboxes, "")); /* without a class there is none */
+    sandboxes_set_code(sandboxes, "abcd-2345");
+    assert_true(sandboxes_is_code(sandboxes, "abcd-2345"));
+    sandbox_give(sandboxes, sandbox_take(sandboxes, &learner, &before), 7, token);
+    sandboxes_new_code(sandboxes, code);
+    sandboxes_code(sandboxes, told);
+    assert_string_equal(told, code);
+    assert_true(strlen(code) == CLASS_CODE_SIZE - 1 && code[4] == '-' && sandboxes_is_code(sandboxes, code));
+    assert_false(sandboxes_is_code(sandboxes, "abcd-2345") || sandboxes_is_code(sandboxes, ""));
+    assert_true(sandbox_owned(sandboxes, token) == 7);
+    sandboxes_free(sandboxes);
+}
+
 static void test_no_other_token(void **state)
 {
     (void)state;
@@ -151,6 +200,8 @@ int main(void)
         cmocka_unit_test(test_a_place_that_was_left_alone),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_the_teacher_sees_and_evicts),
+        cmocka_unit_test(test_calls_are_counted),
+        cmocka_unit_test(test_the_class_code),
         cmocka_unit_test(test_no_other_token),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
