@@ -13,6 +13,7 @@ import pytest
 
 from lab import Background, Closed, as_body, request_bytes, wait_until
 from learner import Learner, bearer
+from length import short_only
 from servers import holding_row
 
 START = "read-write s=1 q=1,1"  # a schedule that nothing has happened in

@@ -12,6 +12,7 @@ import pytest
 
 from browser import Browser, Keys
 from lab import ROOT, wait_until
+from length import short_only
 from basics import BUILD
 
 TOKEN = "a-token-of-some-length"
