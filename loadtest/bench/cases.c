@@ -2,6 +2,7 @@
 #include "loadtest/bench/cases.h"
 
 #include "loadtest/cli/selection.h"
+#include "loadtest/stats/median.h"
 
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -14,9 +15,9 @@
 #define MANY_CONNECTIONS 512
 #define OPEN_PAGES 30
 #define MEMORY_CONNECTIONS 1000
-
 #define CONTENDERS 8 /* for one key */
 #define COUNTED_ORDERS 20000
+#define TRY_SECONDS 1    /* of a measurement that looks for the best count */
 #define PATTERN_SIZE 128 /* longer than any name; a longer pattern matches nothing */
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -25,104 +26,91 @@
 enum { ALLOCATIONS, ROUND_TRIPS };
 enum { HAND_OVER_MS, ALONE_MS, WAKE_UPS, TOGETHER };
 
-/* Tried in short measurements; the counts that do best are used. */
-static const int64_t CLIENTS[] = {1, 2, 4, 8, 16, 32};
-static const int64_t WORKERS[] = {1, 2, 3, 4, 8};
-static const int64_t LIMITS[] = {1, 2, 3, 4};
-
-#define TRY_SECONDS 1
-
 /* ---- the two sides -------------------------------------------------------------------------------------------- */
 
-static bool service_load(struct bench_testbed *bench, const struct bench_case *row,
-                         const struct script *script, int64_t workers, int64_t product_limit, int64_t seconds,
-                         double *ret_per_s)
+static const struct {
+    const char *name;                  /* in JSON */
+    const char *before, *noun, *after; /* with the count: "3 workers; " */
+    int64_t tried[7];                  /* in short measurements; ended by 0 */
+} TUNED[TUNED_COUNT] = {
+    [TUNED_WORKERS] = {"workers", "", " worker", "; ", {1, 2, 3, 4, 8}},
+    [TUNED_CLIENTS] = {"clients", ", ", " client", "", {1, 2, 4, 8, 16, 32}},
+    [TUNED_RIVAL_WORKERS] = {"rival_workers", ", ", " worker", "", {1, 2, 3, 4, 8}},
+    [TUNED_PRODUCT_LIMIT] = {"product_limit", "limit ", "", "; ", {1, 2, 3, 4}},
+    [TUNED_THREADS] = {"threads", "", " thread", "; ", {0}},
+};
+
+/* The case's own orders. */
+static struct service_load orders_of(const struct bench_testbed *bench, const struct bench_case *row)
 {
-    const struct service_load load = {
-        .strategy = script->strategy,
+    return (struct service_load){
+        .strategy = row->script->strategy,
         .counted = row->stock > 0 ? COUNT_CREATED : COUNT_SOLD_OUT,
         .first = row->first,
         .products = row->products,
         .stock = row->stock,
-        .workers = workers,
-        .product_limit = product_limit,
         .connections = row->connections,
-        .seconds = seconds,
+        .seconds = bench->seconds,
     };
+}
+
+/* Requests of the same size that only come back. */
+static struct service_load echoes_of(const struct bench_testbed *bench, const struct bench_case *row)
+{
+    struct service_load echoes = orders_of(bench, row);
+    echoes.path = "/echo";
+    echoes.counted = COUNT_ECHOED;
+    echoes.stock = 0;
+    return echoes;
+}
+
+/* Measures the side that depends on TUNED, with COUNT of them. */
+static bool measure_side(struct bench_testbed *bench, const struct bench_case *row, enum tuned tuned,
+                         int64_t count, int64_t seconds, double *ret_per_s)
+{
+    struct service_load load = orders_of(bench, row);
+    if (tuned == TUNED_CLIENTS)
+        return measure_pgbench(bench, row->script, row->first, row->products, row->stock, count, seconds,
+                               ret_per_s);
+    if (tuned == TUNED_RIVAL_WORKERS)
+        load.strategy = row->rival->strategy;
+    *(tuned == TUNED_PRODUCT_LIMIT ? &load.product_limit : &load.workers) = count;
+    load.seconds = seconds;
     return measure_service(bench, &load, ret_per_s);
 }
 
-static bool service_side(struct bench_testbed *bench, const struct bench_case *row, int64_t workers,
-                         int64_t seconds, double *ret_per_s)
+size_t bench_tune_steps(enum tuned tuned)
 {
-    return service_load(bench, row, row->script, workers, 0, seconds, ret_per_s);
+    size_t steps = 0;
+    while (TUNED[tuned].tried[steps])
+        steps++;
+    return steps;
 }
 
-static bool rival_side(struct bench_testbed *bench, const struct bench_case *row, int64_t workers,
-                       int64_t seconds, double *ret_per_s)
-{
-    return service_load(bench, row, row->rival, workers, 0, seconds, ret_per_s);
-}
-
-/* The service with its default workers, so many orders of the product at once. */
-static bool limited_side(struct bench_testbed *bench, const struct bench_case *row, int64_t product_limit,
-                         int64_t seconds, double *ret_per_s)
-{
-    return service_load(bench, row, row->script, 0, product_limit, seconds, ret_per_s);
-}
-
-static bool pgbench_side(struct bench_testbed *bench, const struct bench_case *row, int64_t clients,
-                         int64_t seconds, double *ret_per_s)
-{
-    return measure_pgbench(bench, row->script, row->first, row->products, row->stock, clients, seconds,
-                           ret_per_s);
-}
-
-typedef bool side_fn(struct bench_testbed *bench, const struct bench_case *row, int64_t count,
-                     int64_t seconds, double *ret_per_s);
-
-static bool best_count(struct bench_testbed *bench, const struct bench_case *row, side_fn *side,
-                       const int64_t *counts, size_t count, int64_t *ret_best)
+bool bench_tune(struct bench_testbed *bench, const struct bench_case *row, enum tuned tuned,
+                int64_t *ret_best)
 {
     double best = 0, per_s;
-    for (size_t i = 0; i < count; i++) {
-        if (!side(bench, row, counts[i], TRY_SECONDS, &per_s))
+    for (const int64_t *count = TUNED[tuned].tried; *count; count++) {
+        if (!measure_side(bench, row, tuned, *count, TRY_SECONDS, &per_s))
             return false;
-        if (i == 0 || per_s > best) {
+        if (count == TUNED[tuned].tried || per_s > best) {
             best = per_s;
-            *ret_best = counts[i];
+            *ret_best = *count;
         }
     }
     return true;
 }
 
-static bool tune_both(struct bench_testbed *bench, const struct bench_case *row, struct tuning *ret_tuning)
-{
-    return best_count(bench, row, pgbench_side, CLIENTS, COUNT(CLIENTS), &ret_tuning->clients) &&
-           best_count(bench, row, service_side, WORKERS, COUNT(WORKERS), &ret_tuning->workers);
-}
-
-static bool tune_rivals(struct bench_testbed *bench, const struct bench_case *row, struct tuning *ret_tuning)
-{
-    return best_count(bench, row, rival_side, WORKERS, COUNT(WORKERS), &ret_tuning->rival_workers) &&
-           best_count(bench, row, service_side, WORKERS, COUNT(WORKERS), &ret_tuning->workers);
-}
-
-static bool tune_limit(struct bench_testbed *bench, const struct bench_case *row, struct tuning *ret_tuning)
-{
-    return best_count(bench, row, pgbench_side, CLIENTS, COUNT(CLIENTS), &ret_tuning->clients) &&
-           best_count(bench, row, limited_side, LIMITS, COUNT(LIMITS), &ret_tuning->product_limit);
-}
-
 /* ---- the cases ------------------------------------------------------------------------------------------------ */
 
-static bool against_pgbench(struct bench_testbed *bench, const struct bench_case *row,
-                            const struct tuning *tuning, struct sample *sample)
+static bool both_sides(struct bench_testbed *bench, const struct bench_case *row, const struct tuning *tuning,
+                       struct sample *sample)
 {
-    if (!service_side(bench, row, tuning->workers, bench->seconds, &sample->numerator) ||
-        !pgbench_side(bench, row, tuning->clients, bench->seconds, &sample->denominator))
-        return false;
-    sample->value = sample->numerator / sample->denominator;
+    double *per_s[] = {&sample->numerator, &sample->denominator};
+    for (size_t i = 0; i < COUNT(per_s); i++)
+        if (!measure_side(bench, row, row->sides[i], tuning->counts[row->sides[i]], bench->seconds, per_s[i]))
+            return false;
     return true;
 }
 
@@ -130,93 +118,46 @@ static bool many_against_few(struct bench_testbed *bench, const struct bench_cas
                              const struct tuning *tuning, struct sample *sample)
 {
     (void)tuning;
-    struct service_load load = {
-        .strategy = row->script->strategy,
-        .counted = COUNT_CREATED,
-        .first = row->first,
-        .products = row->products,
-        .stock = row->stock,
-        .seconds = bench->seconds,
-        .connections = MANY_CONNECTIONS,
-    };
-    if (!measure_service(bench, &load, &sample->numerator))
-        return false;
-    load.connections = FEW_CONNECTIONS;
-    if (!measure_service(bench, &load, &sample->denominator))
-        return false;
-    sample->value = sample->numerator / sample->denominator;
-    return true;
+    struct service_load many = orders_of(bench, row), few = many;
+    many.connections = MANY_CONNECTIONS;
+    few.connections = FEW_CONNECTIONS;
+    return measure_service(bench, &many, &sample->numerator) &&
+           measure_service(bench, &few, &sample->denominator);
 }
 
 static bool with_pages_open(struct bench_testbed *bench, const struct bench_case *row,
                             const struct tuning *tuning, struct sample *sample)
 {
     (void)tuning;
-    struct service_load load = {
-        .strategy = row->script->strategy,
-        .counted = COUNT_CREATED,
-        .first = row->first,
-        .products = row->products,
-        .stock = row->stock,
-        .seconds = bench->seconds,
-        .pages = OPEN_PAGES,
-    };
-    if (!measure_service(bench, &load, &sample->numerator))
-        return false;
-    load.pages = 0;
-    if (!measure_service(bench, &load, &sample->denominator))
-        return false;
-    sample->value = sample->numerator / sample->denominator;
-    return true;
-}
-
-static bool against_rival(struct bench_testbed *bench, const struct bench_case *row,
-                          const struct tuning *tuning, struct sample *sample)
-{
-    if (!service_side(bench, row, tuning->workers, bench->seconds, &sample->numerator) ||
-        !rival_side(bench, row, tuning->rival_workers, bench->seconds, &sample->denominator))
-        return false;
-    sample->value = sample->numerator / sample->denominator;
-    return true;
+    struct service_load open = orders_of(bench, row), closed = open;
+    open.pages = OPEN_PAGES;
+    return measure_service(bench, &open, &sample->numerator) &&
+           measure_service(bench, &closed, &sample->denominator);
 }
 
 /* Without the limit as well: that is the collapse which it prevents. */
 static bool limited_against_pgbench(struct bench_testbed *bench, const struct bench_case *row,
                                     const struct tuning *tuning, struct sample *sample)
 {
-    if (!limited_side(bench, row, tuning->product_limit, bench->seconds, &sample->numerator) ||
-        !pgbench_side(bench, row, tuning->clients, bench->seconds, &sample->denominator) ||
-        !limited_side(bench, row, 0, bench->seconds, &sample->facts[0]))
-        return false;
-    sample->value = sample->numerator / sample->denominator;
-    return true;
+    return both_sides(bench, row, tuning, sample) &&
+           measure_side(bench, row, TUNED_PRODUCT_LIMIT, 0, bench->seconds, &sample->facts[0]);
 }
 
 /* The service, wrk and PostgreSQL share the same processors, so the times that an answer takes of each add up. */
 static bool against_additive_ceiling(struct bench_testbed *bench, const struct bench_case *row,
                                      const struct tuning *tuning, struct sample *sample)
 {
-    const struct service_load echo = {
-        .strategy = row->script->strategy,
-        .path = "/echo",
-        .counted = COUNT_ECHOED,
-        .first = row->first,
-        .products = row->products,
-        .workers = tuning->workers,
-        .connections = row->connections,
-        .seconds = bench->seconds,
-    };
+    struct service_load echoes = echoes_of(bench, row);
+    echoes.workers = tuning->counts[TUNED_WORKERS];
     char product[40];
     snprintf(product, sizeof product, "/products/%" PRId64, row->first);
     double *echo_per_s = &sample->facts[0], *pgbench_per_s = &sample->facts[1],
            *product_per_s = &sample->facts[2];
-    if (!service_side(bench, row, tuning->workers, bench->seconds, &sample->numerator) ||
-        !pgbench_side(bench, row, tuning->clients, bench->seconds, pgbench_per_s) ||
-        !measure_service(bench, &echo, echo_per_s) ||
+    if (!both_sides(bench, row, tuning, sample) || !measure_service(bench, &echoes, echo_per_s) ||
         (row->facts[2] && !measure_get(bench, product, product_per_s)))
         return false;
+    *pgbench_per_s = sample->denominator;
     sample->denominator = 1 / (1 / *echo_per_s + 1 / *pgbench_per_s);
-    sample->value = sample->numerator / sample->denominator;
     return true;
 }
 
@@ -225,27 +166,11 @@ static bool against_echo(struct bench_testbed *bench, const struct bench_case *r
                          const struct tuning *tuning, struct sample *sample)
 {
     (void)tuning;
-    const struct service_load orders = {
-        .strategy = row->script->strategy,
-        .counted = COUNT_CREATED,
-        .first = row->first,
-        .products = row->products,
-        .stock = row->stock,
-        .kind = "redis",
-        .seconds = bench->seconds,
-    };
-    const struct service_load echo = {
-        .strategy = row->script->strategy,
-        .path = "/echo",
-        .counted = COUNT_ECHOED,
-        .first = row->first,
-        .products = row->products,
-        .seconds = bench->seconds,
-    };
+    struct service_load orders = orders_of(bench, row), echoes = echoes_of(bench, row);
+    orders.kind = "redis";
     if (!measure_service(bench, &orders, &sample->numerator) ||
-        !measure_service(bench, &echo, &sample->denominator))
+        !measure_service(bench, &echoes, &sample->denominator))
         return false;
-    sample->value = sample->numerator / sample->denominator;
     sample->facts[0] = bench->written_s;
     sample->facts[1] = sample->numerator * (double)bench->seconds /
                        ((double)bench->seconds + bench->written_s);
@@ -263,14 +188,7 @@ static bool calls_of_an_order(struct bench_testbed *bench, const struct bench_ca
                               const struct tuning *tuning, struct sample *sample)
 {
     (void)tuning;
-    const struct service_load load = {
-        .strategy = row->script->strategy,
-        .counted = COUNT_CREATED,
-        .first = row->first,
-        .products = row->products,
-        .stock = row->stock,
-        .connections = row->connections,
-    };
+    const struct service_load load = orders_of(bench, row);
     struct order_calls calls;
     if (!measure_calls(bench, &load, COUNTED_ORDERS, &calls))
         return false;
@@ -280,19 +198,22 @@ static bool calls_of_an_order(struct bench_testbed *bench, const struct bench_ca
     return true;
 }
 
+static void describe_calls(const double *facts, char *ret_text, size_t size)
+{
+    snprintf(ret_text, size, "system calls an order; %.1f allocations; %.2f round trips", facts[ALLOCATIONS],
+             facts[ROUND_TRIPS]);
+}
+
 /* ---- locks ---------------------------------------------------------------------------------------------------- */
 
 static bool lock_against(struct bench_testbed *bench, const struct bench_case *row,
                          const struct tuning *tuning, struct sample *sample)
 {
-    size_t threads = (size_t)tuning->threads;
-    if (!measure_lock_cycles(bench, row->lock, row->rivalry, threads, bench->seconds * 1000,
-                             &sample->numerator) ||
-        !measure_reference(bench, row->lock, row->reference, row->held_against, threads,
-                           &sample->denominator))
-        return false;
-    sample->value = sample->numerator / sample->denominator;
-    return true;
+    size_t threads = (size_t)tuning->counts[TUNED_THREADS];
+    return measure_lock_cycles(bench, row->lock, row->rivalry, threads, bench->seconds * 1000,
+                               &sample->numerator) &&
+           measure_reference(bench, row->lock, row->reference, row->held_against, threads,
+                             &sample->denominator);
 }
 
 /* The time of a hand-over in cycles of one who is alone: how much longer than its requests take somebody waits. Both
@@ -303,10 +224,10 @@ static bool hand_over(struct bench_testbed *bench, const struct bench_case *row,
     struct hand_overs seen;
     if (!measure_lock_cycles(bench, row->lock, A_KEY_EACH, 1, bench->seconds * 1000 / 4,
                              &sample->numerator) ||
-        !measure_hand_overs(bench, row->lock, (size_t)tuning->threads, bench->seconds * 1000 * 3 / 4, &seen))
+        !measure_hand_overs(bench, row->lock, (size_t)tuning->counts[TUNED_THREADS],
+                            bench->seconds * 1000 * 3 / 4, &seen))
         return false;
     sample->denominator = 1000 / seen.median_ms;
-    sample->value = sample->numerator / sample->denominator;
     sample->facts[HAND_OVER_MS] = seen.median_ms;
     sample->facts[ALONE_MS] = 1000 / sample->numerator;
     sample->facts[WAKE_UPS] = seen.wake_ups;
@@ -314,40 +235,46 @@ static bool hand_over(struct bench_testbed *bench, const struct bench_case *row,
     return true;
 }
 
+static void describe_hand_over(const double *facts, char *ret_text, size_t size)
+{
+    snprintf(ret_text, size, "%.2f ms; alone %.2f ms; %.1f wake-ups", facts[HAND_OVER_MS], facts[ALONE_MS],
+             facts[WAKE_UPS]);
+}
+
 /* ---- the table ------------------------------------------------------------------------------------------------ */
 
-#define TUNE_BOTH .tune = tune_both, .tune_steps = COUNT(CLIENTS) + COUNT(WORKERS)
+#define AGAINST_PGBENCH .sides = {TUNED_WORKERS, TUNED_CLIENTS}
 #define ORDERS_CALLS                                                                                         \
     .lower_is_better = true, .measure = calls_of_an_order, .measure_steps = 1, .stock = AMPLE_STOCK,         \
-    .facts = {[ALLOCATIONS] = "allocations", [ROUND_TRIPS] = "round_trips"}
+    .describe = describe_calls, .facts = {[ALLOCATIONS] = "allocations", [ROUND_TRIPS] = "round_trips"}
 #define ONE_PRODUCT .first = HOT_PRODUCT, .products = 1
 
 /* clang-format off */
 static const struct bench_case CASES[] = {
-    {.name = "hot/atomic-statement", .goal = 0.95, .held_against = "pgbench", .measure = against_pgbench, .measure_steps = 2,
-     .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, .stock = AMPLE_STOCK, TUNE_BOTH},
-    {.name = "hot/select-for-update", .goal = 0.95, .held_against = "pgbench", .measure = against_pgbench, .measure_steps = 2,
-     .script = &SCRIPT_SELECT_FOR_UPDATE, ONE_PRODUCT, .stock = AMPLE_STOCK, TUNE_BOTH},
-    {.name = "hot/atomic-decrement", .goal = 0.95, .held_against = "pgbench", .measure = against_pgbench, .measure_steps = 2,
-     .script = &SCRIPT_ATOMIC_DECREMENT, ONE_PRODUCT, .stock = AMPLE_STOCK, TUNE_BOTH},
-    {.name = "spread/atomic-statement", .goal = 0.70, .held_against = "pgbench", .measure = against_pgbench, .measure_steps = 2,
-     .script = &SCRIPT_ATOMIC_STATEMENT, .first = SPREAD_FIRST, .products = SPREAD_PRODUCTS, .stock = AMPLE_STOCK, TUNE_BOTH},
+    {.name = "hot/atomic-statement", .goal = 0.95, .held_against = "pgbench", .measure = both_sides, .measure_steps = 2,
+     .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, .stock = AMPLE_STOCK, AGAINST_PGBENCH},
+    {.name = "hot/select-for-update", .goal = 0.95, .held_against = "pgbench", .measure = both_sides, .measure_steps = 2,
+     .script = &SCRIPT_SELECT_FOR_UPDATE, ONE_PRODUCT, .stock = AMPLE_STOCK, AGAINST_PGBENCH},
+    {.name = "hot/atomic-decrement", .goal = 0.95, .held_against = "pgbench", .measure = both_sides, .measure_steps = 2,
+     .script = &SCRIPT_ATOMIC_DECREMENT, ONE_PRODUCT, .stock = AMPLE_STOCK, AGAINST_PGBENCH},
+    {.name = "spread/atomic-statement", .goal = 0.70, .held_against = "pgbench", .measure = both_sides, .measure_steps = 2,
+     .script = &SCRIPT_ATOMIC_STATEMENT, .first = SPREAD_FIRST, .products = SPREAD_PRODUCTS, .stock = AMPLE_STOCK, AGAINST_PGBENCH},
     {.name = "crowd/512-vs-16", .goal = 0.95, .held_against = "16 connections", .measure = many_against_few, .measure_steps = 2,
      .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, .stock = AMPLE_STOCK},
     {.name = "pages/30-open", .goal = 0.95, .held_against = "no page open", .measure = with_pages_open, .measure_steps = 2,
      .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, .stock = AMPLE_STOCK},
     {.name = "sold-out", .goal = 0.80, .held_against = "echo + pgbench", .measure = against_additive_ceiling,
-     .measure_steps = 4, .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, .stock = 0, TUNE_BOTH,
+     .measure_steps = 4, .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, .stock = 0, AGAINST_PGBENCH,
      .facts = {"echo_per_s", "pgbench_per_s", "get_product_per_s"}},
-    {.name = "batched/vs-select-for-update", .goal = 8, .held_against = "select-for-update", .measure = against_rival,
+    {.name = "batched/vs-select-for-update", .goal = 8, .held_against = "select-for-update", .measure = both_sides,
      .measure_steps = 2, .script = &SCRIPT_BATCHED, .rival = &SCRIPT_SELECT_FOR_UPDATE, ONE_PRODUCT, .stock = AMPLE_STOCK,
-     .connections = BATCH_CONNECTIONS, .tune = tune_rivals, .tune_steps = 2 * COUNT(WORKERS)},
+     .connections = BATCH_CONNECTIONS, .sides = {TUNED_WORKERS, TUNED_RIVAL_WORKERS}},
     {.name = "batched/hot", .goal = 0.80, .held_against = "echo + pgbench", .measure = against_additive_ceiling, .measure_steps = 3,
-     .script = &SCRIPT_BATCHED, ONE_PRODUCT, .stock = AMPLE_STOCK, .connections = BATCH_CONNECTIONS, TUNE_BOTH,
+     .script = &SCRIPT_BATCHED, ONE_PRODUCT, .stock = AMPLE_STOCK, .connections = BATCH_CONNECTIONS, AGAINST_PGBENCH,
      .facts = {"echo_per_s", "pgbench_per_s"}},
     {.name = "contention/select-for-update", .goal = 0.95, .held_against = "pgbench", .measure = limited_against_pgbench,
      .measure_steps = 3, .script = &SCRIPT_SELECT_FOR_UPDATE, ONE_PRODUCT, .stock = AMPLE_STOCK, .connections = MANY_CONNECTIONS,
-     .default_workers = true, .tune = tune_limit, .tune_steps = COUNT(CLIENTS) + COUNT(LIMITS), .facts = {"unlimited_per_s"}},
+     .sides = {TUNED_PRODUCT_LIMIT, TUNED_CLIENTS}, .facts = {"unlimited_per_s"}},
     {.name = "redis-stock/hot", .goal = 0.60, .held_against = "echo", .measure = against_echo, .measure_steps = 2,
      .script = &SCRIPT_REDIS_STOCK, ONE_PRODUCT, .stock = AMPLE_STOCK, .facts = {"written_s", "written_per_s"}},
     {.name = "calls/atomic-statement", .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, ORDERS_CALLS},
@@ -356,18 +283,18 @@ static const struct bench_case CASES[] = {
     {.name = "memory/1000-connections", .goal = 32, .lower_is_better = true, .held_against = "resident MiB", .measure = resident_memory,
      .measure_steps = 1},
     {.name = "locks/redis-lock", .goal = 0.45, .held_against = "redis-benchmark SET", .measure = lock_against, .measure_steps = 2,
-     .lock = &redis_lock, .rivalry = A_KEY_EACH, .reference = redis_benchmark_sets},
+     .lock = &redis_lock, .sides = {TUNED_THREADS}, .rivalry = A_KEY_EACH, .reference = redis_benchmark_sets},
     {.name = "locks/zookeeper", .goal = 0.80, .held_against = "a bare loop of its calls", .measure = lock_against, .measure_steps = 2,
-     .lock = &zookeeper_queue, .rivalry = A_KEY_EACH, .reference = zookeeper_bare_cycles},
+     .lock = &zookeeper_queue, .sides = {TUNED_THREADS}, .rivalry = A_KEY_EACH, .reference = zookeeper_bare_cycles},
     {.name = "locks/zookeeper-contended", .goal = 2, .held_against = "kazoo", .measure = lock_against, .measure_steps = 2,
-     .lock = &zookeeper_queue, .rivalry = ONE_KEY, .reference = kazoo_cycles, .threads = CONTENDERS},
+     .lock = &zookeeper_queue, .sides = {TUNED_THREADS}, .rivalry = ONE_KEY, .reference = kazoo_cycles, .threads = CONTENDERS},
     {.name = "locks/etcd", .goal = 0.80, .held_against = "a bare loop of its calls", .measure = lock_against, .measure_steps = 2,
-     .lock = &etcd_mutex, .rivalry = A_KEY_EACH, .reference = etcd_bare_cycles},
+     .lock = &etcd_mutex, .sides = {TUNED_THREADS}, .rivalry = A_KEY_EACH, .reference = etcd_bare_cycles},
 };
 
 /* One for each lock that is not the process's own. */
 static const struct bench_case HAND_OVER = {
-    .lower_is_better = true, .measure = hand_over, .measure_steps = 2, .threads = CONTENDERS,
+    .lower_is_better = true, .measure = hand_over, .describe = describe_hand_over, .measure_steps = 2, .sides = {TUNED_THREADS}, .threads = CONTENDERS,
     .facts = {[HAND_OVER_MS] = "hand_over_ms", [ALONE_MS] = "cycle_ms", [WAKE_UPS] = "wake_ups_per_release", [TOGETHER] = "together"},
 };
 /* clang-format on */
@@ -387,80 +314,73 @@ size_t bench_cases(struct bench_case ret_cases[static CASES_MAX])
     return count;
 }
 
-bool bench_case_matches(const struct bench_case *row, const char *list)
+/* LENGTH: of the pattern. */
+static bool matches(const struct bench_case *row, const char *word, size_t length)
+{
+    char pattern[PATTERN_SIZE];
+    if (length == 0 || length >= sizeof pattern)
+        return false;
+    memcpy(pattern, word, length);
+    pattern[length] = '\0';
+    return fnmatch(pattern, row->name, 0) == 0 || strstr(row->name, pattern);
+}
+
+/* Marks the cases that match the pattern; false, having said on stderr which there are, if none does. */
+static bool choose(const struct bench_case *cases, size_t count, const char *word, size_t length,
+                   bool *ret_wanted)
+{
+    bool found = false;
+    for (size_t i = 0; i < count; i++)
+        if (matches(&cases[i], word, length))
+            found = ret_wanted[i] = true;
+    if (found)
+        return true;
+    fprintf(stderr, "loadtest bench: --only '%.*s' matches nothing (valid:", (int)length, word);
+    for (size_t i = 0; i < count; i++)
+        fprintf(stderr, " %s", cases[i].name);
+    fputs(")\n", stderr);
+    return false;
+}
+
+bool bench_cases_choose(const struct bench_case *cases, size_t count, const struct texts *only,
+                        bool ret_wanted[static CASES_MAX])
 {
     const char *word;
     size_t length;
-    while (selection_next(&list, &word, &length)) {
-        char pattern[PATTERN_SIZE];
-        if (length == 0 || length >= sizeof pattern)
-            continue;
-        memcpy(pattern, word, length);
-        pattern[length] = '\0';
-        if (fnmatch(pattern, row->name, 0) == 0 || strstr(row->name, pattern) != NULL)
-            return true;
-    }
-    return false;
+    for (size_t i = 0; i < count; i++)
+        ret_wanted[i] = only->count == 0;
+    for (size_t i = 0; i < only->count; i++)
+        for (const char *rest = only->item[i]; selection_next(&rest, &word, &length);)
+            if (!choose(cases, count, word, length, ret_wanted))
+                return false;
+    return true;
 }
 
 /* ---- the result ----------------------------------------------------------------------------------------------- */
 
-static int by_size(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 /* The median of one member of all samples, which lies at OFFSET. */
 static double median(const struct sample *samples, size_t count, size_t offset)
 {
-    double sorted[count];
+    double values[count];
     for (size_t i = 0; i < count; i++)
-        memcpy(&sorted[i], (const char *)&samples[i] + offset, sizeof sorted[i]);
-    qsort(sorted, count, sizeof sorted[0], by_size);
-    return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+        memcpy(&values[i], (const char *)&samples[i] + offset, sizeof values[i]);
+    return median_of(values, count);
 }
 
 /* "3 workers; pgbench, 2 clients": the counts that were used. */
-static void describe(const struct bench_case *row, const struct tuning *tuning, const double *facts,
-                     char *ret_text, size_t size)
+static void describe(const struct bench_case *row, const struct tuning *tuning, char *ret_text, size_t size)
 {
     size_t used = 0;
-    if (row->measure == calls_of_an_order) {
-        snprintf(ret_text, size, "system calls an order; %.1f allocations; %.2f round trips",
-                 facts[ALLOCATIONS], facts[ROUND_TRIPS]);
-        return;
+    for (size_t i = 0; i < COUNT(row->sides); i++) {
+        enum tuned side = row->sides[i];
+        int64_t count = tuning->counts[side];
+        if (i == 1)
+            used += (size_t)snprintf(ret_text + used, size - used, "%s", row->held_against);
+        if (count)
+            used += (size_t)snprintf(ret_text + used, size - used, "%s%" PRId64 "%s%s%s", TUNED[side].before,
+                                     count, TUNED[side].noun, *TUNED[side].noun && count != 1 ? "s" : "",
+                                     TUNED[side].after);
     }
-    if (!row->held_against) {
-        snprintf(ret_text, size, "%.2f ms; alone %.2f ms; %.1f wake-ups", facts[HAND_OVER_MS],
-                 facts[ALONE_MS], facts[WAKE_UPS]);
-        return;
-    }
-    if (tuning->threads)
-        used = (size_t)snprintf(ret_text, size, "%" PRId64 " thread%s; ", tuning->threads,
-                                tuning->threads == 1 ? "" : "s");
-    if (tuning->workers)
-        used = (size_t)snprintf(ret_text, size, "%" PRId64 " worker%s; ", tuning->workers,
-                                tuning->workers == 1 ? "" : "s");
-    if (tuning->product_limit)
-        used = (size_t)snprintf(ret_text, size, "limit %" PRId64 "; ", tuning->product_limit);
-    used += (size_t)snprintf(ret_text + used, size - used, "%s", row->held_against);
-    if (tuning->rival_workers)
-        snprintf(ret_text + used, size - used, ", %" PRId64 " worker%s", tuning->rival_workers,
-                 tuning->rival_workers == 1 ? "" : "s");
-    if (tuning->clients)
-        snprintf(ret_text + used, size - used, ", %" PRId64 " client%s", tuning->clients,
-                 tuning->clients == 1 ? "" : "s");
-}
-
-static bool set_per_s(json_t *json, const char *name, double per_s)
-{
-    return per_s <= 0 || json_object_set_new(json, name, json_real(per_s)) == 0;
-}
-
-static bool set_count(json_t *json, const char *name, int64_t count)
-{
-    return count == 0 || json_object_set_new(json, name, json_integer(count)) == 0;
 }
 
 static json_t *goal_json(const struct bench_case *row)
@@ -480,10 +400,16 @@ static json_t *reached_json(const struct bench_case *row, double value)
     return json_boolean(row->lower_is_better ? value <= row->goal : value >= row->goal);
 }
 
+/* Sets a rate, unless the case has none. */
+static bool set_per_s(json_t *json, const char *name, double per_s)
+{
+    return per_s <= 0 || json_object_set_new(json, name, json_real(per_s)) == 0;
+}
+
 json_t *bench_case_json(const struct bench_case *row, const struct tuning *tuning,
                         const struct sample *samples, size_t count)
 {
-    char with[120];
+    char with[120] = "";
     double facts[FACTS_MAX];
     double value = median(samples, count, offsetof(struct sample, value)), least = samples[0].value,
            most = least;
@@ -493,7 +419,10 @@ json_t *bench_case_json(const struct bench_case *row, const struct tuning *tunin
     }
     for (size_t i = 0; i < FACTS_MAX; i++)
         facts[i] = median(samples, count, offsetof(struct sample, facts) + i * sizeof facts[0]);
-    describe(row, tuning, facts, with, sizeof with);
+    if (row->describe)
+        row->describe(facts, with, sizeof with);
+    else
+        describe(row, tuning, with, sizeof with);
     json_t *json = json_pack("{s:s, s:f, s:f, s:f, s:o, s:s, s:o, s:s}", "name", row->name, "value", value,
                              "min", least, "max", most, "goal", goal_json(row), "better", better(row),
                              "reached", reached_json(row, value), "with", with);
@@ -501,11 +430,10 @@ json_t *bench_case_json(const struct bench_case *row, const struct tuning *tunin
                 set_per_s(json, "numerator_per_s",
                           median(samples, count, offsetof(struct sample, numerator))) &&
                 set_per_s(json, "denominator_per_s",
-                          median(samples, count, offsetof(struct sample, denominator))) &&
-                set_count(json, "workers", tuning->workers) && set_count(json, "clients", tuning->clients) &&
-                set_count(json, "rival_workers", tuning->rival_workers) &&
-                set_count(json, "product_limit", tuning->product_limit) &&
-                set_count(json, "threads", tuning->threads);
+                          median(samples, count, offsetof(struct sample, denominator)));
+    for (enum tuned tuned = TUNED_NOTHING; tuned < TUNED_COUNT && well; tuned++)
+        well = tuning->counts[tuned] == 0 ||
+               json_object_set_new(json, TUNED[tuned].name, json_integer(tuning->counts[tuned])) == 0;
     for (size_t i = 0; i < FACTS_MAX && row->facts[i] && well; i++)
         well = json_object_set_new(json, row->facts[i], json_real(facts[i])) == 0;
     if (well)

@@ -10,15 +10,25 @@
 #define FACTS_MAX 4
 #define CASES_MAX 64
 
-/* What a case is measured with: the counts at which each side is at its best, as found by trying; or how many threads
- * take a lock. 0: not used. */
+/* What the speed of one side of a ratio depends on. */
+enum tuned {
+    TUNED_NOTHING,
+    TUNED_WORKERS,       /* of the service */
+    TUNED_CLIENTS,       /* of pgbench */
+    TUNED_RIVAL_WORKERS, /* of the service under the rival's strategy */
+    TUNED_PRODUCT_LIMIT, /* of the service, which has its default workers */
+    TUNED_THREADS,       /* that take a lock */
+    TUNED_COUNT
+};
+
+/* The counts with which a case is measured, by enum tuned; 0: not used. */
 struct tuning {
-    int64_t clients, workers, rival_workers, product_limit, threads;
+    int64_t counts[TUNED_COUNT];
 };
 
 /* One round. */
 struct sample {
-    double value;                  /* the ratio */
+    double value;                  /* what is measured; of two sides, their ratio */
     double numerator, denominator; /* a second; 0: it has none */
     double facts[FACTS_MAX];       /* stand beside the ratio */
 };
@@ -27,16 +37,17 @@ struct bench_case {
     char name[64];
     double goal; /* 0: none */
     bool lower_is_better;
-    const char *held_against; /* "pgbench", for people; NULL: the facts tell */
-    bool (*tune)(struct bench_testbed *bench, const struct bench_case *row,
-                 struct tuning *ret_tuning); /* NULL: nothing to find */
+    const char *held_against; /* "pgbench", for people; NULL: describe tells */
+    void (*describe)(const double *facts, char *ret_text,
+                     size_t size); /* NULL: counts and held_against tell */
+    enum tuned sides[2];           /* what the numerator and the denominator depend on */
+    /* Fills a zeroed sample, without the ratio. False as the functions of bench_testbed.h. */
     bool (*measure)(struct bench_testbed *bench, const struct bench_case *row, const struct tuning *tuning,
                     struct sample *ret_sample);
-    size_t tune_steps, measure_steps;    /* measurements in each, for the progress bar */
+    size_t measure_steps;                /* measurements in it, for the progress bar */
     const struct script *script, *rival; /* the rival's: another strategy, which the service runs as well */
     int64_t first, products, stock;
-    int64_t connections;  /* of wrk; 0: as many as the command line says */
-    bool default_workers; /* the service has its default number of workers; the command line's is ignored */
+    int64_t connections; /* of wrk; 0: as many as the command line says */
     const struct lock_driver
         *lock; /* what is measured, if it is no order: needs its own server, and no shop */
     enum lock_rivalry rivalry;
@@ -48,9 +59,17 @@ struct bench_case {
 /* All there are; returns how many. */
 size_t bench_cases(struct bench_case ret_cases[static CASES_MAX]);
 
-/* LIST: patterns separated by commas. A pattern is a name, a part of a name, or has * and ? as wildcards. An empty pattern
- * matches nothing. */
-bool bench_case_matches(const struct bench_case *row, const char *list);
+/* Marks the cases that are wanted: all if ONLY is empty, else those that match a pattern. Each of ONLY is a list of patterns with
+ * commas between. A pattern is a name, a part of a name, or has * and ? as wildcards. False, having said on stderr which cases
+ * there are, if a pattern matches none. */
+bool bench_cases_choose(const struct bench_case *cases, size_t count, const struct texts *only,
+                        bool ret_wanted[static CASES_MAX]);
+
+/* How many counts of this kind bench_tune tries: measurements, for the progress bar. */
+size_t bench_tune_steps(enum tuned tuned);
+/* Finds the count with which the side is fastest, by short measurements. False as the functions of bench_testbed.h. */
+bool bench_tune(struct bench_testbed *bench, const struct bench_case *row, enum tuned tuned,
+                int64_t *ret_best);
 
 /* The row's result, from the samples of all rounds; NULL when out of memory. */
 json_t *bench_case_json(const struct bench_case *row, const struct tuning *tuning,

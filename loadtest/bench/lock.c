@@ -3,6 +3,7 @@
 #include "base/clock.h"
 
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/stats/median.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -153,8 +154,7 @@ static void stand_back(struct contest *contest, int64_t acquired, int64_t end_us
     pthread_mutex_lock(&contest->mutex);
     while (contest->acquired == acquired && (now_us = monotonic_us()) < end_us && !interrupted()) {
         int64_t until_us = now_us + SLICE_US < end_us ? now_us + SLICE_US : end_us;
-        struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-        pthread_cond_clockwait(&contest->taken, &contest->mutex, CLOCK_MONOTONIC, &until);
+        (void)lock_wait_until(&contest->taken, &contest->mutex, until_us);
     }
     pthread_mutex_unlock(&contest->mutex);
 }
@@ -190,12 +190,6 @@ static void contender_end(void *own)
     lock_close(c->lock);
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 static bool sum_up(struct contest *contest, struct hand_overs *ret_hand_overs, char *ret_reason)
 {
     if (contest->samples == 0) {
@@ -204,9 +198,8 @@ static bool sum_up(struct contest *contest, struct hand_overs *ret_hand_overs, c
                  (long long)contest->acquired, (long long)contest->together);
         return false;
     }
-    qsort(contest->waited_ms, contest->samples, sizeof contest->waited_ms[0], by_size);
     *ret_hand_overs = (struct hand_overs){
-        .median_ms = contest->waited_ms[contest->samples / 2],
+        .median_ms = median_of(contest->waited_ms, contest->samples),
         .wake_ups = (double)contest->wake_ups / (double)contest->released,
         .together = (double)contest->together / (double)contest->acquired,
     };

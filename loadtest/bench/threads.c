@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "loadtest/cli/interrupt.h"
+#include "lock/lock_driver.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #define LOOK_MS 50
+#define BEGIN_US 300000000 /* for all threads to begin; each of their calls has its own, shorter time limit */
 
 struct member {
     struct thread_group *group;
@@ -25,24 +27,24 @@ struct member {
 struct thread_group {
     const struct thread_work *work;
     void *shared;
-    pthread_mutex_t mutex; /* of the four that follow */
+    pthread_mutex_t mutex; /* of the three that follow */
     pthread_cond_t changed;
-    size_t ready; /* members that have begun */
-    bool started;
-    int64_t end_us;
+    size_t ready;        /* members that have begun */
+    int64_t end_us;      /* of the work; 0: it has not started */
     atomic_bool stopped; /* before the time is up */
 };
 
 /* ---- a member ------------------------------------------------------------------------------------------------- */
 
-/* Waits until all others have begun as well; returns when the work ends. */
+/* Waits until all others have begun as well; returns when the work ends, 0 if they have not begun in time. */
 static int64_t wait_for_start(struct thread_group *group)
 {
     pthread_mutex_lock(&group->mutex);
     group->ready++;
     pthread_cond_broadcast(&group->changed);
-    while (!group->started)
-        pthread_cond_wait(&group->changed, &group->mutex);
+    for (int64_t until_us = monotonic_us() + BEGIN_US; group->end_us == 0;)
+        if (!lock_wait_until(&group->changed, &group->mutex, until_us))
+            break;
     int64_t end_us = group->end_us;
     pthread_mutex_unlock(&group->mutex);
     return end_us;
@@ -87,15 +89,19 @@ static size_t start_members(struct thread_group *group, struct member *members, 
     return count;
 }
 
-/* Lets them go together; returns when the time is up, or one of them has failed, or at an interrupt. */
-static void lead(struct thread_group *group, size_t count, int64_t ms, struct progress *progress)
+/* Starts the work of all threads together; returns when the time is up, or one of them has failed, or at an interrupt. False
+ * if not all began. */
+static bool lead(struct thread_group *group, size_t count, int64_t ms, struct progress *progress)
 {
     int64_t left_us = ms * 1000;
     pthread_mutex_lock(&group->mutex);
-    while (group->ready < count)
-        pthread_cond_wait(&group->changed, &group->mutex);
+    for (int64_t until_us = monotonic_us() + BEGIN_US; group->ready < count;)
+        if (!lock_wait_until(&group->changed, &group->mutex, until_us)) {
+            atomic_store(&group->stopped, true);
+            break;
+        }
+    bool all_began = group->ready == count;
     int64_t end_us = group->end_us = monotonic_us() + left_us;
-    group->started = true;
     pthread_cond_broadcast(&group->changed);
     pthread_mutex_unlock(&group->mutex);
     while (left_us > 0 && !atomic_load(&group->stopped)) {
@@ -106,6 +112,7 @@ static void lead(struct thread_group *group, size_t count, int64_t ms, struct pr
         if (progress)
             progress_update(progress, 1 - (double)left_us / 1000 / (double)ms, "");
     }
+    return all_began;
 }
 
 bool threads_run(const struct thread_work *work, void *shared, size_t threads, int64_t ms,
@@ -121,7 +128,8 @@ bool threads_run(const struct thread_work *work, void *shared, size_t threads, i
     size_t count = start_members(&group, members, threads);
     bool well = count == threads || fail(ret_reason, "no more threads can be had");
     atomic_store(&group.stopped, !well);
-    lead(&group, count, ms, progress);
+    if (!lead(&group, count, ms, progress) && well)
+        well = fail(ret_reason, "a thread has not begun in time");
 
     int64_t turns = 0;
     for (size_t i = 0; i < count; i++) {

@@ -1,6 +1,4 @@
-/* The benchmark's parts that need no servers: pgbench's scripts, other programs' reports, the ratios' arithmetic, and how
- * threads work side by side and pass a lock around. */
-#include "base/clock.h"
+/* The benchmark's parts that need no servers: pgbench's scripts, other programs' reports, and the ratios' arithmetic. */
 #include "tests/unit/unit.h"
 
 #include "db/postgres/statements.h"
@@ -8,7 +6,6 @@
 #include "loadtest/bench/pgbench.h"
 #include "loadtest/report/notes.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -193,20 +190,37 @@ static void test_names(void **state)
     assert_true(outside > 20);
 }
 
+/* Does the list choose hot/atomic-statement? */
+static bool chooses_hot(const char *list)
+{
+    struct bench_case cases[CASES_MAX];
+    bool wanted[CASES_MAX];
+    const struct texts only = {.item = {list}, .count = 1};
+    size_t count = bench_cases(cases);
+    return bench_cases_choose(cases, count, &only, wanted) && wanted[0];
+}
+
 static void test_patterns(void **state)
 {
     (void)state;
-    const struct bench_case *hot = find_case("hot/atomic-statement");
-    assert_true(bench_case_matches(hot, "hot/atomic-statement"));
-    assert_true(bench_case_matches(hot, "hot/*"));
-    assert_true(bench_case_matches(hot, "*atomic*"));
-    assert_true(bench_case_matches(hot, "atomic"));
-    assert_false(bench_case_matches(hot, "spread/*"));
-    assert_false(bench_case_matches(hot, "atomic*"));
-    assert_true(bench_case_matches(hot, "spread/*,hot/*"));
-    assert_true(bench_case_matches(hot, "atomic,spread/*"));
-    assert_false(bench_case_matches(hot, "spread/*,sold-out"));
-    assert_false(bench_case_matches(hot, ""));
+    assert_true(chooses_hot("hot/atomic-statement"));
+    assert_true(chooses_hot("hot/*"));
+    assert_true(chooses_hot("*atomic*"));
+    assert_true(chooses_hot("atomic"));
+    assert_false(chooses_hot("spread/*"));
+    assert_true(chooses_hot("spread/*,hot/*"));
+    assert_true(chooses_hot("atomic,spread/*"));
+    assert_false(chooses_hot("spread/*,sold-out"));
+    struct bench_case cases[CASES_MAX];
+    bool wanted[CASES_MAX];
+    size_t count = bench_cases(cases);
+    static const char *const MATCH_NOTHING[] = {"atomic*", "", "hot/*,", "hot/*,nothing"};
+    for (size_t i = 0; i < COUNT(MATCH_NOTHING); i++)
+        assert_false(bench_cases_choose(
+            cases, count, &(const struct texts){.item = {MATCH_NOTHING[i]}, .count = 1}, wanted));
+    assert_true(bench_cases_choose(cases, count, &(const struct texts){.count = 0}, wanted));
+    for (size_t i = 0; i < count; i++)
+        assert_true(wanted[i]);
 }
 
 static void test_medians_and_extremes(void **state)
@@ -217,7 +231,7 @@ static void test_medians_and_extremes(void **state)
         {.value = 0.9, .numerator = 900, .denominator = 1000},
         {.value = 2.0, .numerator = 20, .denominator = 10},
     };
-    const struct tuning tuning = {.clients = 1, .workers = 3};
+    const struct tuning tuning = {.counts = {[TUNED_CLIENTS] = 1, [TUNED_WORKERS] = 3}};
     const struct bench_case *hot = find_case("hot/atomic-statement");
     json_t *row = bench_case_json(hot, &tuning, samples, 3);
     assert_string_equal(json_string_value(json_object_get(row, "name")), "hot/atomic-statement");
@@ -257,7 +271,7 @@ static void test_facts_stand_beside(void **state)
 {
     (void)state;
     const struct sample sample = {.value = 1, .numerator = 2, .denominator = 2, .facts = {30, 40, 50}};
-    const struct tuning tuning = {.clients = 4, .workers = 8};
+    const struct tuning tuning = {.counts = {[TUNED_CLIENTS] = 4, [TUNED_WORKERS] = 8}};
     json_t *row = bench_case_json(find_case("sold-out"), &tuning, &sample, 1);
     assert_true(near(real(row, "echo_per_s"), 30));
     assert_true(near(real(row, "pgbench_per_s"), 40));
@@ -271,7 +285,7 @@ static void test_two_strategies_side_by_side(void **state)
 {
     (void)state;
     const struct sample sample = {.value = 8.5, .numerator = 8500, .denominator = 1000};
-    const struct tuning tuning = {.workers = 2, .rival_workers = 1};
+    const struct tuning tuning = {.counts = {[TUNED_WORKERS] = 2, [TUNED_RIVAL_WORKERS] = 1}};
     json_t *row = bench_case_json(find_case("batched/vs-select-for-update"), &tuning, &sample, 1);
     assert_true(json_is_true(json_object_get(row, "reached")));
     assert_string_equal(json_string_value(json_object_get(row, "with")),
@@ -284,7 +298,7 @@ static void test_a_limit_is_told_with_what_it_saves(void **state)
 {
     (void)state;
     const struct sample sample = {.value = 0.96, .numerator = 960, .denominator = 1000, .facts = {321}};
-    const struct tuning tuning = {.clients = 2, .product_limit = 2};
+    const struct tuning tuning = {.counts = {[TUNED_CLIENTS] = 2, [TUNED_PRODUCT_LIMIT] = 2}};
     json_t *row = bench_case_json(find_case("contention/select-for-update"), &tuning, &sample, 1);
     assert_string_equal(json_string_value(json_object_get(row, "with")), "limit 2; pgbench, 2 clients");
     assert_int_equal(json_integer_value(json_object_get(row, "product_limit")), 2);
@@ -295,6 +309,8 @@ static void test_a_limit_is_told_with_what_it_saves(void **state)
     notes_free(&notes);
     json_decref(document);
 }
+
+static const struct tuning EIGHT_THREADS = {.counts = {[TUNED_THREADS] = 8}};
 
 static void test_locks_are_held_against_their_servers(void **state)
 {
@@ -312,8 +328,7 @@ static void test_locks_are_held_against_their_servers(void **state)
     for (size_t i = 0; i < COUNT(ROWS); i++) {
         const struct sample sample = {
             .value = ROWS[i].goal, .numerator = 1000 * ROWS[i].goal, .denominator = 1000};
-        json_t *row = bench_case_json(find_case(ROWS[i].name), &(const struct tuning){.threads = 8}, &sample,
-                                      1);
+        json_t *row = bench_case_json(find_case(ROWS[i].name), &EIGHT_THREADS, &sample, 1);
         assert_true(near(real(row, "goal"), ROWS[i].goal));
         assert_true(json_is_true(json_object_get(row, "reached")));
         assert_string_equal(json_string_value(json_object_get(row, "with")), ROWS[i].with);
@@ -328,8 +343,7 @@ static const struct sample HANDED_OVER = {
 static void test_a_hand_over_has_no_goal(void **state)
 {
     (void)state;
-    const struct tuning tuning = {.threads = 8};
-    json_t *row = bench_case_json(find_case("hand-over/redis-lock"), &tuning, &HANDED_OVER, 1);
+    json_t *row = bench_case_json(find_case("hand-over/redis-lock"), &EIGHT_THREADS, &HANDED_OVER, 1);
     assert_true(near(real(row, "value"), 12.5));
     assert_true(json_is_null(json_object_get(row, "goal")));
     assert_true(json_is_null(json_object_get(row, "reached")));
@@ -356,14 +370,13 @@ static void test_what_is_not_available_says_why(void **state)
 static void test_notes_count_goals_and_tell_what_is_missing(void **state)
 {
     (void)state;
-    const struct tuning tuning = {.threads = 8};
     const struct sample slow = {.value = 0.5, .numerator = 1, .denominator = 2};
     struct sample shared = HANDED_OVER;
     shared.facts[3] = 0.25;
     json_t *document = json_pack(
-        "{s:[o, o, o, o]}", "ratios", bench_case_json(find_case("locks/zookeeper"), &tuning, &slow, 1),
-        bench_case_json(find_case("hand-over/redis-lock"), &tuning, &HANDED_OVER, 1),
-        bench_case_json(find_case("hand-over/redis-registry-shared"), &tuning, &shared, 1),
+        "{s:[o, o, o, o]}", "ratios", bench_case_json(find_case("locks/zookeeper"), &EIGHT_THREADS, &slow, 1),
+        bench_case_json(find_case("hand-over/redis-lock"), &EIGHT_THREADS, &HANDED_OVER, 1),
+        bench_case_json(find_case("hand-over/redis-registry-shared"), &EIGHT_THREADS, &shared, 1),
         bench_case_unavailable_json(find_case("locks/etcd"), "etcd: it is not installed"));
     struct notes notes = {0};
     assert_true(bench_result.notes(document, &notes));
@@ -392,135 +405,6 @@ static void test_redis_benchmark_is_read(void **state)
     assert_false(redis_benchmark_parse("", &per_s));
 }
 
-/* ---- teams ----------------------------------------------------------------------------------------------- */
-
-struct crew {
-    atomic_int begun;
-    atomic_bool too_early; /* somebody worked before all were ready */
-};
-
-struct worker {
-    struct crew *crew;
-    size_t member;
-};
-
-static bool begin_work(void *own, void *shared, size_t member, char *ret_reason)
-{
-    struct worker *w = own;
-    *w = (struct worker){.crew = shared, .member = member};
-    atomic_fetch_add(&w->crew->begun, 1);
-    *ret_reason = 0;
-    return true;
-}
-
-static bool work_10_ms(void *own, int64_t end_us, char *ret_reason)
-{
-    const struct worker *w = own;
-    (void)end_us;
-    *ret_reason = 0;
-    if (atomic_load(&w->crew->begun) < 4)
-        atomic_store(&w->crew->too_early, true);
-    sleep_us(10000);
-    return true;
-}
-
-static bool fail_as_the_third(void *own, int64_t end_us, char *ret_reason)
-{
-    const struct worker *w = own;
-    (void)end_us;
-    sleep_us(1000);
-    snprintf(ret_reason, REASON_SIZE, "number %zu", w->member);
-    return w->member != 2;
-}
-
-static void end_work(void *own)
-{
-    (void)own;
-}
-
-static void test_a_team_counts_what_ends_in_time(void **state)
-{
-    (void)state;
-    static const struct thread_work WORK = {sizeof(struct worker), begin_work, work_10_ms, end_work};
-    struct crew crew = {0};
-    double per_s = 0;
-    char reason[REASON_SIZE] = "";
-    /* A busy machine may let no turn end in so short a time: then the next run has one. */
-    for (int64_t until_us = monotonic_us() + PATIENCE_US; per_s <= 0 && monotonic_us() < until_us;) {
-        atomic_store(&crew.begun, 0);
-        assert_true(threads_run(&WORK, &crew, 4, 200, NULL, &per_s, reason));
-    }
-    assert_false(atomic_load(&crew.too_early));
-    assert_true(per_s > 0 && per_s <= 400);
-}
-
-static void test_a_team_ends_when_one_fails(void **state)
-{
-    (void)state;
-    static const struct thread_work WORK = {sizeof(struct worker), begin_work, fail_as_the_third, end_work};
-    struct crew crew = {0};
-    double per_s;
-    char reason[REASON_SIZE] = "";
-    int64_t started = monotonic_us();
-    assert_false(threads_run(&WORK, &crew, 4, 60000, NULL, &per_s, reason));
-    assert_string_equal(reason, "number 2");
-    assert_true(monotonic_us() - started < PATIENCE_US);
-}
-
-/* ---- locks, of which the process's own need no server ------------------------------------------------------ */
-
-/* A busy machine may leave the threads no turn in so short a time: then the next run has one. */
-static double cycles_per_s(const struct lock_driver *driver, enum lock_rivalry rivalry)
-{
-    double per_s = 0;
-    char reason[REASON_SIZE] = "";
-    for (int64_t until_us = monotonic_us() + PATIENCE_US; per_s <= 0 && monotonic_us() < until_us;)
-        if (!lock_cycles(driver, rivalry, 3, 50, NULL, &per_s, reason))
-            fail_msg("%s", reason);
-    return per_s;
-}
-
-static void test_cycles(void **state)
-{
-    (void)state;
-    assert_true(cycles_per_s(&process_mutex, ONE_KEY) > 0);
-    assert_true(cycles_per_s(&process_mutex_per_product, A_KEY_EACH) > 0);
-}
-
-static void test_a_lock_without_a_server_says_so(void **state)
-{
-    (void)state;
-    double per_s;
-    char reason[REASON_SIZE] = "";
-    assert_false(lock_cycles(&redis_lock, A_KEY_EACH, 2, 50, NULL, &per_s, reason));
-    assert_string_equal(reason, "open: unavailable");
-}
-
-static void test_hand_overs_of_a_mutex(void **state)
-{
-    (void)state;
-    struct hand_overs seen;
-    char reason[REASON_SIZE] = "";
-    bool handed_over = false; /* as above */
-    for (int64_t until_us = monotonic_us() + PATIENCE_US; !handed_over && monotonic_us() < until_us;)
-        handed_over = lock_hand_overs(&process_mutex, 4, 300, NULL, &seen, reason);
-    assert_true(handed_over);
-    assert_true(seen.median_ms >= 0);
-    assert_true(near(seen.together, 0));
-    assert_true(seen.wake_ups > 0 && seen.wake_ups < 1.5); /* nearly all have waited */
-}
-
-static void test_no_hand_overs_where_all_are_let_in(void **state)
-{
-    (void)state;
-    struct hand_overs seen = {.together = 1};
-    char reason[REASON_SIZE] = "";
-    if (lock_hand_overs(&process_mutex_wrong_object, 4, 100, NULL, &seen, reason))
-        assert_true(seen.together > 0.1);
-    else
-        assert_non_null(strstr(reason, "nobody was handed the lock"));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -544,12 +428,6 @@ int main(void)
         cmocka_unit_test(test_what_is_not_available_says_why),
         cmocka_unit_test(test_notes_count_goals_and_tell_what_is_missing),
         cmocka_unit_test(test_redis_benchmark_is_read),
-        cmocka_unit_test(test_a_team_counts_what_ends_in_time),
-        cmocka_unit_test(test_a_team_ends_when_one_fails),
-        cmocka_unit_test(test_cycles),
-        cmocka_unit_test(test_a_lock_without_a_server_says_so),
-        cmocka_unit_test(test_hand_overs_of_a_mutex),
-        cmocka_unit_test(test_no_hand_overs_where_all_are_let_in),
     };
     return cmocka_run_group_tests_name("loadtest bench", tests, NULL, NULL);
 }
