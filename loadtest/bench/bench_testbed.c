@@ -39,11 +39,16 @@ static bool database_failed(struct bench_testbed *bench)
     return false;
 }
 
-static bool run_sql(struct bench_testbed *bench, const char *sql)
+static bool database_ready(struct bench_testbed *bench)
 {
     int64_t deadline = monotonic_us() + DATABASE_US;
     db_set_deadline(bench->db, deadline, deadline);
-    return (db_ready(bench->db) == DB_OK && db_run_script(bench->db, sql) == DB_OK) || database_failed(bench);
+    return db_ready(bench->db) == DB_OK;
+}
+
+static bool run_sql(struct bench_testbed *bench, const char *sql)
+{
+    return (database_ready(bench) && db_run_script(bench->db, sql) == DB_OK) || database_failed(bench);
 }
 
 static bool refresh(struct bench_testbed *bench, int64_t stock)
@@ -68,10 +73,8 @@ static bool read_totals(struct bench_testbed *bench, struct totals *ret_totals)
         "bench_totals",
         "SELECT count(*), coalesce(sum(purchase_num), 0), (SELECT sum(initial_count - count) FROM product) FROM order_item",
         0};
-    int64_t deadline = monotonic_us() + DATABASE_US;
-    db_set_deadline(bench->db, deadline, deadline);
     AUTO_RESULT row = NULL;
-    if (db_ready(bench->db) != DB_OK || db_run(bench->db, &ST_TOTALS, NULL, &row) != DB_OK)
+    if (!database_ready(bench) || db_run(bench->db, &ST_TOTALS, NULL, &row) != DB_OK)
         return database_failed(bench);
     return parse_number(PQgetvalue(row, 0, 0), &ret_totals->orders) &&
            parse_number(PQgetvalue(row, 0, 1), &ret_totals->sold) &&
@@ -103,10 +106,8 @@ static bool make_products(struct bench_testbed *bench)
              "SELECT id, 'Benchmark', 19.90, 0, 0, 'bench', 'bench' FROM generate_series(%d, %d) AS id",
              SPREAD_FIRST, SPREAD_FIRST + SPREAD_PRODUCTS - 1);
     /* The first call that needs the schema makes it. */
-    if (!service_client_reset(bench->base.clients[0], HOT_PRODUCT, 0, "counter")) {
-        complain("%s", service_client_error(bench->base.clients[0]));
-        return false;
-    }
+    if (!service_client_reset(bench->base.clients[0], HOT_PRODUCT, 0, "counter"))
+        return service_client_failed(bench->base.clients[0]);
     return run_sql(bench, sql);
 }
 
@@ -150,7 +151,7 @@ static bool open_service(const struct bench_testbed *bench, int64_t workers, int
         return false;
     if (!strategy || service_client_switch(ret_lab->clients[0], 0, strategy, 0, SAME_LOCK_WAIT))
         return true;
-    complain("%s", service_client_error(ret_lab->clients[0]));
+    (void)service_client_failed(ret_lab->clients[0]);
     testbed_close(ret_lab);
     return false;
 }
@@ -201,7 +202,7 @@ static bool await_written(struct bench_testbed *bench, struct testbed *testbed, 
 static bool open_pages(const struct testbed *testbed, int64_t pages, int64_t product, struct child *ret_child)
 {
     char script[PATH_MAX], connections[24], product_env[48];
-    if (!path_of_pages_lua(script))
+    if (!path_of(PATH_PAGES_LUA, script))
         return false;
     snprintf(connections, sizeof connections, "%" PRId64, pages);
     snprintf(product_env, sizeof product_env, "PAGES_PRODUCT=%" PRId64, product);
@@ -277,10 +278,10 @@ bool measure_service(struct bench_testbed *bench, const struct service_load *loa
     if (!refresh(bench, load->stock) ||
         !open_service(bench, load->workers, load->product_limit, load->strategy, &testbed))
         return false;
-    bool well = !load->kind || service_client_reset(testbed.clients[0], load->first, load->stock, load->kind);
-    if (!well)
-        complain("%s", service_client_error(testbed.clients[0]));
-    well = well && drive(bench, &testbed, load, ret_per_s);
+    bool well = (!load->kind ||
+                 service_client_reset(testbed.clients[0], load->first, load->stock, load->kind) ||
+                 service_client_failed(testbed.clients[0])) &&
+                drive(bench, &testbed, load, ret_per_s);
     testbed_close(&testbed);
     progress_step_done(bench->progress);
     return well;
@@ -406,8 +407,7 @@ bool measure_memory(struct bench_testbed *bench, int64_t connections, double *re
     progress_label(bench->progress, "the service, %" PRId64 " connections open", connections);
     if (!refresh(bench, AMPLE_STOCK) || !open_service(bench, 0, 0, NULL, &testbed))
         return false;
-    bool well = memory_with_connections(service_client_url(testbed.clients[0]), testbed.services[0].pid,
-                                        HOT_PRODUCT, connections, MEMORY_ORDERS, ret_mib) &&
+    bool well = memory_with_connections(&testbed, HOT_PRODUCT, connections, MEMORY_ORDERS, ret_mib) &&
                 books_are_right(bench, "the client", connections * MEMORY_ORDERS);
     testbed_close(&testbed);
     progress_step_done(bench->progress);

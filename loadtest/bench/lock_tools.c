@@ -81,7 +81,7 @@ bool kazoo_cycles(const struct lock_config *config, size_t threads, int64_t ms, 
 {
     (void)progress;
     char script[PATH_MAX], contenders[24], seconds[32];
-    if (!path_of_kazoo_lock(script))
+    if (!path_of(PATH_KAZOO_LOCK, script))
         return fail(ret_reason, "the script that uses kazoo is missing");
     snprintf(contenders, sizeof contenders, "%zu", threads);
     snprintf(seconds, sizeof seconds, "%.3f", (double)ms / 1000);

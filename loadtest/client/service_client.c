@@ -1,6 +1,7 @@
 /* One order service, seen from outside: the calls of its HTTP API that a load test needs. */
 #include "loadtest/client/service_client.h"
 
+#include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/client/http_request.h"
 #include "loadtest/json/members.h"
@@ -112,6 +113,15 @@ static bool call(struct service_client *client, const char *method, const char *
     return well;
 }
 
+/* A call whose answer is its status alone. */
+static bool call_done(struct service_client *client, const char *method, const char *path, const json_t *body)
+{
+    struct reply reply;
+    bool done = call(client, method, path, body, 0, &reply);
+    free(reply.body);
+    return done;
+}
+
 static json_t *call_json(struct service_client *client, const char *method, const char *path,
                          const json_t *body)
 {
@@ -184,6 +194,13 @@ const char *service_client_error(const struct service_client *client)
     return client->error;
 }
 
+bool service_client_failed(const struct service_client *client)
+{
+    if (!interrupted())
+        complain("%s", client->error);
+    return false;
+}
+
 void service_client_begin_cleanup(struct service_client *client)
 {
     client->cleaning_up = true;
@@ -193,10 +210,7 @@ void service_client_begin_cleanup(struct service_client *client)
 
 bool service_client_ready(struct service_client *client)
 {
-    struct reply reply;
-    bool ready = call(client, "GET", "/readyz", NULL, 0, &reply);
-    free(reply.body);
-    return ready;
+    return call_done(client, "GET", "/readyz", NULL);
 }
 
 json_t *service_client_strategies(struct service_client *client)
@@ -238,10 +252,7 @@ bool service_client_lock_wait(struct service_client *client, int64_t product, in
 static bool put_strategy(struct service_client *client, int64_t product, const json_t *body)
 {
     char path[64];
-    struct reply reply;
-    bool done = call(client, "PUT", strategy_path(product, path), body, 0, &reply);
-    free(reply.body);
-    return done;
+    return call_done(client, "PUT", strategy_path(product, path), body);
 }
 
 bool service_client_set_strategy(struct service_client *client, int64_t product, const json_t *settings)
@@ -272,12 +283,9 @@ bool service_client_replace(struct service_client *client, int64_t product, int6
 {
     char path[64];
     snprintf(path, sizeof path, "/products/%" PRId64, product);
-    struct reply reply;
     json_auto_t *body = json_pack("{s:s, s:s, s:I, s:s}", "name", "Load test", "price", price, "stock",
                                   (json_int_t)stock, "kind", kind);
-    bool done = call(client, "PUT", path, body, 0, &reply);
-    free(reply.body);
-    return done;
+    return call_done(client, "PUT", path, body);
 }
 
 bool service_client_reset(struct service_client *client, int64_t product, int64_t stock, const char *kind)

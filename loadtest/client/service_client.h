@@ -28,6 +28,8 @@ void service_client_close(struct service_client *client);
 const char *service_client_url(const struct service_client *client);
 /* What went wrong in the call that failed last: one sentence that names the call. */
 const char *service_client_error(const struct service_client *client);
+/* Says that on stderr, unless it was an interrupt. Returns false. */
+bool service_client_failed(const struct service_client *client);
 
 /* The calls from now on are for cleaning up: an interrupt does not end them, and their deadline is short. */
 void service_client_begin_cleanup(struct service_client *client);

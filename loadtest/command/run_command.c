@@ -11,8 +11,7 @@ static int run_with_strategies(const struct command *command, struct testbed *te
 {
     json_auto_t *table = service_client_strategies(testbed->clients[0]);
     if (!table) {
-        if (!interrupted())
-            complain("%s", service_client_error(testbed->clients[0]));
+        (void)service_client_failed(testbed->clients[0]);
         return ENDED_ENVIRONMENT;
     }
     json_auto_t *rows = selection_rows(table, list);

@@ -107,31 +107,6 @@ static void print_title(const json_t *document, char *ret_title, size_t size)
 
 /* ---- what a row is ------------------------------------------------------------------------------------- */
 
-static bool has_guarantee(const json_t *row, const char *guarantee)
-{
-    return strcmp(result_text(row, "guarantee"), guarantee) == 0;
-}
-
-static bool oversold_unsafe(const json_t *row)
-{
-    return result_verdict(row) == VERDICT_OVERSOLD_AS_EXPECTED && !has_guarantee(row, "one-process");
-}
-
-static bool oversold_by_second_process(const json_t *row)
-{
-    return result_verdict(row) == VERDICT_OVERSOLD_AS_EXPECTED && has_guarantee(row, "one-process");
-}
-
-static bool needs_second_process(const json_t *row)
-{
-    return result_verdict(row) == VERDICT_FLAWED && has_guarantee(row, "one-process");
-}
-
-static bool needs_more_than_load(const json_t *row)
-{
-    return result_verdict(row) == VERDICT_FLAWED && !has_guarantee(row, "one-process");
-}
-
 static bool has_errors(const json_t *row)
 {
     return result_number(row, "errors") > 0;
@@ -147,53 +122,49 @@ static bool lost_answers(const json_t *row)
     return json_is_false(json_object_get(json_object_get(row, "kept"), "answers"));
 }
 
-static bool not_caught(const json_t *row)
-{
-    return result_verdict(row) == VERDICT_NOT_CAUGHT;
-}
-
-static bool mixed(const json_t *row)
-{
-    return result_verdict(row) == VERDICT_MIXED;
-}
-
-static bool broken(const json_t *row)
-{
-    return result_verdict(row) == VERDICT_BROKEN;
-}
-
 /* For the rows that match, named in front. */
 static const struct rule {
-    bool (*matches)(const json_t *row);
+    bool (*matches)(const json_t *row); /* NULL: by verdict and guarantee */
     enum note_kind kind;
     const char *text;
+    enum verdict verdict;
+    enum { ANY_GUARANTEE, ONE_PROCESS, ANOTHER_GUARANTEE } guarantee;
 } RULES[] = {
-    {oversold_unsafe, NOTE_ADVICE,
+    {NULL, NOTE_ADVICE,
      "as it must be, these sell what is not there. Let the database check and write in one step, as "
-     "atomic-decrement does, or hold the row from the read to the commit, as select-for-update does."},
-    {oversold_by_second_process, NOTE_ADVICE,
+     "atomic-decrement does, or hold the row from the read to the commit, as select-for-update does.",
+     VERDICT_OVERSOLD_AS_EXPECTED, ANOTHER_GUARANTEE},
+    {NULL, NOTE_ADVICE,
      "right within one process, and each process has a mutex of its own. Keep the lock where the stock "
-     "is: in the database."},
-    {needs_second_process, NOTE_ADVICE,
-     "clean in one process. See a second one sell the same stock: --instances 2."},
-    {needs_more_than_load, NOTE_ADVICE,
+     "is: in the database.",
+     VERDICT_OVERSOLD_AS_EXPECTED, ONE_PROCESS},
+    {NULL, NOTE_ADVICE, "clean in one process. See a second one sell the same stock: --instances 2.",
+     VERDICT_FLAWED, ONE_PROCESS},
+    {NULL, NOTE_ADVICE,
      "clean under plain load, which does not do what shows their flaw (the column shown_by of the CSV and "
-     "JSON)."},
+     "JSON).",
+     VERDICT_FLAWED, ANOTHER_GUARANTEE},
     {has_errors, NOTE_WARNING,
-     "some orders ended in errors. The service's log says why; fewer connections may help."},
+     "some orders ended in errors. The service's log says why; fewer connections may help.", VERDICT_OK,
+     ANY_GUARANTEE},
     {sold_out_early, NOTE_ADVICE,
      "sold all that a product of its kind can have before the time was up, so no rate can be told. Take a "
-     "shorter --duration, or fewer units an order."},
+     "shorter --duration, or fewer units an order.",
+     VERDICT_OK, ANY_GUARANTEE},
     {lost_answers, NOTE_WARNING,
      "the orders that clients were told of are not those in the database. Is somebody else ordering the "
-     "same product? If not, this is a bug."},
-    {mixed, NOTE_WARNING,
+     "same product? If not, this is a bug.",
+     VERDICT_OK, ANY_GUARANTEE},
+    {NULL, NOTE_WARNING,
      "orders of other strategies came between, so nothing can be said. Give the load test a product of "
-     "its own: --product."},
-    {not_caught, NOTE_WARNING,
-     "should have oversold under this load, and did not. Try more --connections, or a longer --think-ms."},
-    {broken, NOTE_WARNING,
-     "promised more than it kept. This is a bug: keep the result (--export-json) and report it."},
+     "its own: --product.",
+     VERDICT_MIXED, ANY_GUARANTEE},
+    {NULL, NOTE_WARNING,
+     "should have oversold under this load, and did not. Try more --connections, or a longer --think-ms.",
+     VERDICT_NOT_CAUGHT, ANY_GUARANTEE},
+    {NULL, NOTE_WARNING,
+     "promised more than it kept. This is a bug: keep the result (--export-json) and report it.",
+     VERDICT_BROKEN, ANY_GUARANTEE},
 };
 
 /* ---- comparisons --------------------------------------------------------------------------------------- */
@@ -233,6 +204,15 @@ static bool add_slowdown(const json_t *row, struct notes *notes)
         result_text(row, "strategy"), result_number(row, "think_ms"));
 }
 
+static bool matches(const json_t *row, const struct rule *rule)
+{
+    if (rule->matches)
+        return rule->matches(row);
+    bool one_process = strcmp(result_text(row, "guarantee"), "one-process") == 0;
+    return result_verdict(row) == rule->verdict &&
+           (rule->guarantee == ANY_GUARANTEE || one_process == (rule->guarantee == ONE_PROCESS));
+}
+
 /* Names the rows that match, then says what the rule has to say. */
 static bool apply_rule(const json_t *rows, const struct rule *rule, struct notes *notes)
 {
@@ -243,7 +223,7 @@ static bool apply_rule(const json_t *rows, const struct rule *rule, struct notes
     if (!out)
         return false;
     json_array_foreach(rows, i, row) {
-        if (rule->matches(row))
+        if (matches(row, rule))
             fprintf(out, "%s%s", count++ ? ", " : "", result_text(row, "strategy"));
     }
     bool well = fclose(out) == 0 && (count == 0 || notes_add(notes, rule->kind, "%s: %s", names, rule->text));

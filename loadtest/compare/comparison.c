@@ -102,9 +102,10 @@ json_t *comparison_settings(const struct comparison *comparison, const struct te
 }
 
 /* Measures one strategy as often as it should be, and returns its row. */
-static json_t *run_strategy(const struct comparison *comparison, struct testbed *testbed,
-                            const json_t *strategy, struct progress *progress)
+static json_t *run_strategy(const void *context, struct testbed *testbed, const json_t *strategy,
+                            struct progress *progress)
 {
+    const struct comparison *comparison = context;
     struct subject subject;
     json_auto_t *runs = json_array();
     if (!runs || !subject_read(strategy, &subject))
@@ -123,13 +124,16 @@ static json_t *run_strategy(const struct comparison *comparison, struct testbed 
     return row_of_runs(runs);
 }
 
-void strategies_remember(struct testbed *testbed, int64_t product, json_t *ret_before[INSTANCES_MAX])
+/* The strategies of services that were there before, of one product or in common (PRODUCT 0); NULL where the testbed has
+ * started them, or where it is not known. */
+static void remember_strategies(struct testbed *testbed, int64_t product, json_t *ret_before[INSTANCES_MAX])
 {
     for (size_t i = 0; i < INSTANCES_MAX; i++)
         ret_before[i] = i < testbed->given ? service_client_strategy(testbed->clients[i], product) : NULL;
 }
 
-void strategies_restore(struct testbed *testbed, int64_t product, json_t *before[INSTANCES_MAX])
+/* Gives them back, also after an interrupt, and releases them. */
+static void restore_strategies(struct testbed *testbed, int64_t product, json_t *before[INSTANCES_MAX])
 {
     for (size_t i = 0; i < testbed->count; i++) {
         if (!before[i])
@@ -142,17 +146,17 @@ void strategies_restore(struct testbed *testbed, int64_t product, json_t *before
     }
 }
 
-json_t *comparison_run(const struct comparison *comparison, struct testbed *testbed, const json_t *strategies)
+json_t *measure_strategies(struct testbed *testbed, int64_t product, const json_t *strategies, int64_t steps,
+                           measure_strategy_fn *measure_one, const void *context)
 {
     json_t *before[INSTANCES_MAX];
-    strategies_remember(testbed, plan_switched(&comparison->plan), before);
-
-    struct progress progress = progress_begin(json_array_size(strategies) * (size_t)comparison->repeat);
+    remember_strategies(testbed, product, before);
+    struct progress progress = progress_begin(json_array_size(strategies) * (size_t)steps);
     json_t *rows = json_array(), *strategy;
     size_t i;
     json_array_foreach(strategies, i, strategy) {
-        json_t *row = run_strategy(comparison, testbed, strategy, &progress);
-        if (!row || json_array_append_new(rows, row) != 0) {
+        json_t *row = measure_one(context, testbed, strategy, &progress);
+        if (json_array_append_new(rows, row) != 0) {
             json_decref(rows);
             rows = NULL;
             break;
@@ -160,6 +164,12 @@ json_t *comparison_run(const struct comparison *comparison, struct testbed *test
         events_row(row);
     }
     progress_wipe();
-    strategies_restore(testbed, plan_switched(&comparison->plan), before);
+    restore_strategies(testbed, product, before);
     return rows;
+}
+
+json_t *comparison_run(const struct comparison *comparison, struct testbed *testbed, const json_t *strategies)
+{
+    return measure_strategies(testbed, plan_switched(&comparison->plan), strategies, comparison->repeat,
+                              run_strategy, comparison);
 }

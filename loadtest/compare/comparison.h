@@ -32,9 +32,13 @@ json_t *comparison_settings(const struct comparison *comparison, const struct te
 json_t *comparison_run(const struct comparison *comparison, struct testbed *testbed,
                        const json_t *strategies);
 
-/* The strategies of services that were there before, of one product or in common (PRODUCT 0); NULL where the testbed has started them, or where it is not known. */
-void strategies_remember(struct testbed *testbed, int64_t product, json_t *ret_before[INSTANCES_MAX]);
-/* Gives them back, also after an interrupt, and releases them. */
-void strategies_restore(struct testbed *testbed, int64_t product, json_t *before[INSTANCES_MAX]);
+/* Measures one strategy, a row of GET /strategies, and returns its row of the result. NULL, having said why on stderr unless it
+ * was an interrupt. */
+typedef json_t *measure_strategy_fn(const void *context, struct testbed *testbed, const json_t *strategy,
+                                    struct progress *progress);
+/* Measures the STRATEGIES one after the other, each in so many STEPS of the progress bar, and returns their rows. Afterwards
+ * services that were there before have their own strategy again, of one product or all (PRODUCT 0). NULL as above. */
+json_t *measure_strategies(struct testbed *testbed, int64_t product, const json_t *strategies, int64_t steps,
+                           measure_strategy_fn *measure_one, const void *context);
 
 #endif

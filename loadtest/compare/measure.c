@@ -105,14 +105,14 @@ bool scrape_all(struct testbed *testbed, const char *strategy, struct scrape *re
     memset(ret_sum, 0, sizeof *ret_sum);
     for (size_t i = 0; i < testbed->count; i++) {
         char *text = service_client_metrics(testbed->clients[i]);
-        bool well = text && scrape_add(text, strategy, ret_sum);
         if (!text)
-            complain("%s", service_client_error(testbed->clients[i]));
-        else if (!well)
-            complain("the metrics of %s cannot be read", service_client_url(testbed->clients[i]));
+            return service_client_failed(testbed->clients[i]);
+        bool well = scrape_add(text, strategy, ret_sum);
         free(text);
-        if (!well)
+        if (!well) {
+            complain("the metrics of %s cannot be read", service_client_url(testbed->clients[i]));
             return false;
+        }
     }
     return true;
 }
@@ -122,10 +122,8 @@ bool settled_books(struct testbed *testbed, int64_t product, struct books *ret_b
     int64_t end = monotonic_us() + (int64_t)SETTLE_MS * 1000, least = INT64_MAX;
     for (size_t i = 0; i < testbed->count;) {
         int64_t looked_us = monotonic_us();
-        if (!service_client_audit(testbed->clients[i], product, ret_books)) {
-            complain("%s", service_client_error(testbed->clients[i]));
-            return false;
-        }
+        if (!service_client_audit(testbed->clients[i], product, ret_books))
+            return service_client_failed(testbed->clients[i]);
         if (ret_books->in_flight < least) {
             least = ret_books->in_flight;
             end = monotonic_us() + (int64_t)SETTLE_MS * 1000;
@@ -147,13 +145,12 @@ bool settled_books(struct testbed *testbed, int64_t product, struct books *ret_b
 }
 
 bool switch_strategy(struct testbed *testbed, int64_t product, const struct subject *subject,
-                     int64_t think_ms, int64_t lock_wait_ms)
+                     int64_t think_ms, const int64_t *lock_waits_ms)
 {
     for (size_t i = 0; i < testbed->count; i++)
-        if (!service_client_switch(testbed->clients[i], product, subject->name, think_ms, lock_wait_ms)) {
-            complain("%s", service_client_error(testbed->clients[i]));
-            return false;
-        }
+        if (!service_client_switch(testbed->clients[i], product, subject->name, think_ms,
+                                   lock_waits_ms ? lock_waits_ms[i] : SAME_LOCK_WAIT))
+            return service_client_failed(testbed->clients[i]);
     return true;
 }
 
@@ -161,30 +158,15 @@ bool switch_strategy(struct testbed *testbed, int64_t product, const struct subj
 static bool read_lock_waits(struct testbed *testbed, int64_t product, int64_t *ret_waits_ms)
 {
     for (size_t i = 0; i < testbed->count; i++)
-        if (!service_client_lock_wait(testbed->clients[i], product, &ret_waits_ms[i])) {
-            complain("%s", service_client_error(testbed->clients[i]));
-            return false;
-        }
-    return true;
-}
-
-static bool restore_lock_waits(struct testbed *testbed, int64_t product, const struct subject *subject,
-                               int64_t think_ms, const int64_t *waits_ms)
-{
-    for (size_t i = 0; i < testbed->count; i++)
-        if (!service_client_switch(testbed->clients[i], product, subject->name, think_ms, waits_ms[i])) {
-            complain("%s", service_client_error(testbed->clients[i]));
-            return false;
-        }
+        if (!service_client_lock_wait(testbed->clients[i], product, &ret_waits_ms[i]))
+            return service_client_failed(testbed->clients[i]);
     return true;
 }
 
 bool set_stock(struct testbed *testbed, const struct subject *subject, int64_t product, int64_t stock)
 {
-    if (service_client_reset(testbed->clients[0], product, stock, subject->kind))
-        return true;
-    complain("%s", service_client_error(testbed->clients[0]));
-    return false;
+    return service_client_reset(testbed->clients[0], product, stock, subject->kind) ||
+           service_client_failed(testbed->clients[0]);
 }
 
 int64_t ample_stock(const struct subject *subject)
@@ -226,10 +208,8 @@ static bool make_last_calls(struct testbed *testbed, const struct plan *plan, st
 {
     for (size_t i = 0; i < testbed->count; i++) {
         enum answer answer;
-        if (!service_client_order(testbed->clients[i], plan->product, phase->quantity, &answer)) {
-            complain("%s", service_client_error(testbed->clients[i]));
-            return false;
-        }
+        if (!service_client_order(testbed->clients[i], plan->product, phase->quantity, &answer))
+            return service_client_failed(testbed->clients[i]);
         bool created = answer == ANSWER_CREATED || answer == ANSWER_ACCEPTED;
         bool unknown = answer == ANSWER_UNKNOWN; /* there may be an order, which the books count */
         phase->load.answers.requests += created || unknown;
@@ -288,13 +268,15 @@ static bool run_phase(struct testbed *testbed, const struct plan *plan, const st
                           .hasty = sale->hasty,
                           .stock = sale->stock,
                           .quantity = sale->quantity};
-    int64_t product = plan_switched(plan), waits_ms[INSTANCES_MAX] = {0};
+    int64_t product = plan_switched(plan), waits_ms[INSTANCES_MAX] = {0}, hasty_ms[INSTANCES_MAX];
+    for (size_t i = 0; i < INSTANCES_MAX; i++)
+        hasty_ms[i] = HASTY_MS;
     if ((phase.hasty && !read_lock_waits(testbed, product, waits_ms)) ||
-        !switch_strategy(testbed, product, subject, think_ms, phase.hasty ? HASTY_MS : SAME_LOCK_WAIT) ||
+        !switch_strategy(testbed, product, subject, think_ms, phase.hasty ? hasty_ms : NULL) ||
         !set_stock(testbed, subject, plan->product, sale->stock) ||
         !scrape_all(testbed, subject->name, &before) || !load_run(&load, &phase.load) ||
         !settled_books(testbed, plan->product, &phase.books) || !scrape_all(testbed, subject->name, &after) ||
-        (phase.hasty && !restore_lock_waits(testbed, product, subject, think_ms, waits_ms)) ||
+        (phase.hasty && !switch_strategy(testbed, product, subject, think_ms, waits_ms)) ||
         (wants_last_calls(testbed, subject, &phase) && !make_last_calls(testbed, plan, &phase)))
         return false;
     scrape_difference(&before, &after, &phase.scrape);

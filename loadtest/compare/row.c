@@ -3,11 +3,11 @@
 
 #include "loadtest/json/members.h"
 #include "loadtest/report/result.h"
+#include "loadtest/stats/median.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* ---- one measurement ----------------------------------------------------------------------------------- */
 
@@ -31,7 +31,7 @@ static json_t *times_ms(const struct histogram *histogram)
                      rounded(histogram_percentile(histogram, 1) * 1e3, 3));
 }
 
-static json_t *witness_text(const struct books *books)
+json_t *witness_text(const struct books *books)
 {
     if (!books->has_witness)
         return json_null();
@@ -82,30 +82,28 @@ static json_t *pairs_json(const struct phase *pairs)
 /* Every row has every figure: null where nothing was measured. */
 static bool set_missing_to_null(json_t *row)
 {
-    static const char *const FIGURES[] = {
-        "requests",
-        "created",
-        "sold_out",
-        "busy",
-        "errors",
-        "left",
-        "sold",
-        "oversold",
-        "drift",
-        "negative",
-        "orders_per_s",
-        "latency_ms",
-        "lock_wait_ms",
-        "round_trips_per_order",
-        "lock_round_trips_per_order",
-        "wake_ups_per_release",
-        "retries_per_order",
-        "kept",
-        "witness",
-        "amounts_wrong",
-        "pairs",
-        "finding",
-    };
+    static const char *const FIGURES[] = {"requests",
+                                          "created",
+                                          "sold_out",
+                                          "busy",
+                                          "errors",
+                                          "left",
+                                          "sold",
+                                          "oversold",
+                                          "drift",
+                                          "negative",
+                                          "orders_per_s",
+                                          "latency_ms",
+                                          "lock_wait_ms",
+                                          "round_trips_per_order",
+                                          "lock_round_trips_per_order",
+                                          "wake_ups_per_release",
+                                          "retries_per_order",
+                                          "kept",
+                                          "witness",
+                                          "amounts_wrong",
+                                          "pairs",
+                                          "finding"};
     for (size_t i = 0; i < sizeof FIGURES / sizeof FIGURES[0]; i++)
         if (!json_object_get(row, FIGURES[i]) && json_object_set_new(row, FIGURES[i], json_null()) != 0)
             return false;
@@ -148,9 +146,9 @@ json_t *row_new(const struct testbed *testbed, const struct plan *plan, const st
         json_object_get(subject->cells, "guarantee"), "shown_by", json_object_get(subject->cells, "shown_by"),
         "instances", (json_int_t)testbed->count, "stock", (json_int_t)plan->stock, "verdict",
         verdict_name(measurement->verdict), "think_ms", (json_int_t)think_ms, "reason", subject->reason);
-    json_auto_t *figures = NULL;
-    if (row && sales->ran) {
-        figures = sales_json(sales);
+    bool well = row != NULL;
+    if (well && sales->ran) {
+        json_auto_t *figures = sales_json(sales);
         /* The pack steals what is made here, also when it fails. */
         json_auto_t *more = json_pack(
             "{s:{s:b, s:b, s:b}, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "kept", "stock",
@@ -165,34 +163,24 @@ json_t *row_new(const struct testbed *testbed, const struct plan *plan, const st
             "lock_round_trips_per_order",
             ratio(times->scrape.lock_round_trips, times->scrape.releases > 0 ? times->scrape.orders : 0),
             "wake_ups_per_release", ratio(times->scrape.wake_ups, times->scrape.releases));
-        if (!figures || !more || json_object_update(row, figures) != 0 || json_object_update(row, more) != 0)
-            goto failed;
+        well = json_object_update(row, figures) == 0 && json_object_update(row, more) == 0;
     }
-    if (row && measurement->pairs.ran &&
-        json_object_set_new(row, "pairs", pairs_json(&measurement->pairs)) != 0)
-        goto failed;
-    if (row && measurement->finding[0] &&
-        json_object_set_new(row, "finding", json_string(measurement->finding)) != 0)
-        goto failed;
+    if (measurement->pairs.ran)
+        well = well && json_object_set_new(row, "pairs", pairs_json(&measurement->pairs)) == 0;
+    if (measurement->finding[0])
+        well = well && json_object_set_new(row, "finding", json_string(measurement->finding)) == 0;
     /* Told apart, because such a row ran under another load than the rest. */
-    if (row && think_ms > plan->think_ms && json_object_set_new(row, "slowed_down", json_true()) != 0)
-        goto failed;
-    if (row && early && json_object_set_new(row, "sold_out_early", json_true()) != 0)
-        goto failed;
-    if (row && set_missing_to_null(row) && json_object_set(row, "cells", (json_t *)subject->cells) == 0)
+    if (think_ms > plan->think_ms)
+        well = well && json_object_set_new(row, "slowed_down", json_true()) == 0;
+    if (early)
+        well = well && json_object_set_new(row, "sold_out_early", json_true()) == 0;
+    if (well && set_missing_to_null(row) && json_object_set(row, "cells", (json_t *)subject->cells) == 0)
         return row;
-failed:
     json_decref(row);
     return NULL;
 }
 
 /* ---- several ------------------------------------------------------------------------------------------- */
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* The member of a member where INNER is given. */
 static json_t *member(const json_t *row, const char *outer, const char *inner)
@@ -204,19 +192,14 @@ static json_t *member(const json_t *row, const char *outer, const char *inner)
 /* The median of a figure over the runs that have it; null if none has. */
 static json_t *median(const json_t *runs, const char *outer, const char *inner)
 {
-    double *values = calloc(json_array_size(runs), sizeof *values);
-    if (!values)
-        return NULL;
+    double values[json_array_size(runs)];
     size_t i, count = 0;
     json_t *run;
     json_array_foreach(runs, i, run) {
         if (json_is_number(member(run, outer, inner)))
             values[count++] = json_number_value(member(run, outer, inner));
     }
-    qsort(values, count, sizeof *values, ascending);
-    double middle = count == 0 ? NAN : (values[(count - 1) / 2] + values[count / 2]) / 2;
-    free(values);
-    return rounded(middle, 3);
+    return rounded(median_of(values, count), 3);
 }
 
 /* The run that stands for all: of those with the worst verdict the one whose oversold is the (lower)
@@ -262,16 +245,15 @@ json_t *row_of_runs(const json_t *runs)
         {"wake_ups_per_release", NULL},
     };
     json_t *row = json_deep_copy(representative(runs));
-    for (size_t i = 0; row && i < sizeof MEDIANS / sizeof MEDIANS[0]; i++) {
+    bool well = row != NULL;
+    for (size_t i = 0; well && i < sizeof MEDIANS / sizeof MEDIANS[0]; i++) {
         json_t *into = MEDIANS[i].inner ? json_object_get(row, MEDIANS[i].outer) : row;
         const char *key = MEDIANS[i].inner ? MEDIANS[i].inner : MEDIANS[i].outer;
-        json_t *value = json_object_get(into, key) ? median(runs, MEDIANS[i].outer, MEDIANS[i].inner) : NULL;
-        if (value && json_object_set_new(into, key, value) != 0)
-            goto failed;
+        if (json_object_get(into, key))
+            well = json_object_set_new(into, key, median(runs, MEDIANS[i].outer, MEDIANS[i].inner)) == 0;
     }
-    if (row && json_object_set_new(row, "runs", json_integer((json_int_t)json_array_size(runs))) == 0)
+    if (well && json_object_set_new(row, "runs", json_integer((json_int_t)json_array_size(runs))) == 0)
         return row;
-failed:
     json_decref(row);
     return NULL;
 }

@@ -10,6 +10,9 @@
 json_t *row_new(const struct testbed *testbed, const struct plan *plan, const struct subject *subject,
                 const struct measurement *measurement);
 
+/* The two orders of the audit that cannot both be right, as a sentence; JSON null if there are none. NULL when out of memory. */
+json_t *witness_text(const struct books *books);
+
 /* One row for RUNS, a non-empty array of rows of one strategy. Its verdict is the worst of theirs; what
  * was sold, and the witness, are those of the run with that verdict whose oversold is the median; rates
  * and times are the medians of all runs. NULL when out of memory. */

@@ -257,7 +257,7 @@ bool load_run(const struct load *load, struct load_result *ret_result)
 {
     char script[PATH_MAX], threads[24], connections[24];
     char *env[ENV_MAX] = {NULL};
-    if (!path_of_order_lua(script))
+    if (!path_of(PATH_ORDER_LUA, script))
         return false;
     snprintf(threads, sizeof threads, "%zu", load->testbed->count);
     snprintf(connections, sizeof connections, "%" PRId64, load_connections(load));

@@ -110,9 +110,10 @@ static json_t *settings_json(const struct rush_settings *settings, const struct 
 
 /* ---- running ------------------------------------------------------------------------------------------- */
 
-static json_t *run_strategy(const struct rush_settings *settings, struct testbed *testbed,
-                            const json_t *strategy, struct progress *progress)
+static json_t *run_strategy(const void *context, struct testbed *testbed, const json_t *strategy,
+                            struct progress *progress)
 {
+    const struct rush_settings *settings = context;
     struct subject subject;
     struct rush rush;
     if (!subject_read(strategy, &subject) || !rush_run(testbed, &settings->plan, &subject, progress, &rush))
@@ -129,31 +130,10 @@ static json_t *run_strategy(const struct rush_settings *settings, struct testbed
     return row;
 }
 
-static json_t *run_all(const struct rush_settings *settings, struct testbed *testbed,
-                       const json_t *strategies)
-{
-    json_t *before[INSTANCES_MAX];
-    strategies_remember(testbed, 0, before);
-    struct progress progress = progress_begin(json_array_size(strategies));
-    json_t *rows = json_array(), *strategy;
-    size_t i;
-    json_array_foreach(strategies, i, strategy) {
-        json_t *row = run_strategy(settings, testbed, strategy, &progress);
-        if (!row || json_array_append_new(rows, row) != 0) {
-            json_decref(rows);
-            rows = NULL;
-            break;
-        }
-    }
-    progress_wipe();
-    strategies_restore(testbed, 0, before);
-    return rows;
-}
-
 static int run(struct testbed *testbed, const json_t *strategies, void *context)
 {
     const struct rush_settings *settings = context;
-    json_auto_t *rows = run_all(settings, testbed, strategies);
+    json_auto_t *rows = measure_strategies(testbed, 0, strategies, 1, run_strategy, settings);
     if (!rows)
         return ENDED_ENVIRONMENT;
     return command_result(&rush_result, settings_json(settings, testbed), rows, settings->strategies,

@@ -2,6 +2,7 @@
 #include "loadtest/openloop/rush_row.h"
 
 #include "loadtest/cli/complain.h"
+#include "loadtest/compare/row.h"
 #include "loadtest/report/output.h"
 
 #include <errno.h>
@@ -109,14 +110,6 @@ static json_t *phases_json(const struct rush_plan *plan, const struct rush *rush
         json_decref(phase);
     }
     return list;
-}
-
-static json_t *witness_text(const struct books *books)
-{
-    if (!books->has_witness)
-        return json_null();
-    return json_sprintf("orders %" PRId64 " and %" PRId64 " both saw %" PRId64 " left",
-                        books->witness_orders[0], books->witness_orders[1], books->witness_seen);
 }
 
 /* Latency of the orders made, 202 included, and how much worse the worst hundredth has it than the middle. */

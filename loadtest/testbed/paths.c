@@ -10,64 +10,31 @@
 
 #define PLACES_MAX 4
 
-struct wanted {
+/* A build folder is build/ or, for the sanitizers, build/asan/. */
+#define SCRIPT(folder, name)                                                                                 \
+    {                                                                                                        \
+        "../loadtest/" folder "/" name, "../../loadtest/" folder "/" name,                                   \
+            "../share/oversell/loadtest/" name, "../share/oversell/" name                                    \
+    }
+
+static const struct {
     const char *what;
     const char *variable;
     int access;                     /* for access(2) */
     const char *places[PLACES_MAX]; /* relative to the folder of this program */
-};
-
-/* A build folder is build/ or, for the sanitizers, build/asan/. */
-static const struct wanted STACK = {
-    "the script that starts the private servers",
-    "OVERSELL_STACK",
-    X_OK,
-    {"../stack/stack", "../../stack/stack", "../share/oversell/stack/stack"},
-};
-
-static const struct wanted SERVICE = {
-    "the order service",
-    "OVERSELL_SERVICE",
-    X_OK,
-    {"order-service"},
-};
-
-static const struct wanted ORDER_LUA = {
-    "the script for wrk",
-    "OVERSELL_ORDER_LUA",
-    R_OK,
-    {"../loadtest/compare/order.lua", "../../loadtest/compare/order.lua",
-     "../share/oversell/loadtest/order.lua", "../share/oversell/order.lua"},
-};
-
-static const struct wanted PAGES_LUA = {
-    "the script for wrk that plays open pages",
-    "OVERSELL_PAGES_LUA",
-    R_OK,
-    {"../loadtest/compare/pages.lua", "../../loadtest/compare/pages.lua",
-     "../share/oversell/loadtest/pages.lua", "../share/oversell/pages.lua"},
-};
-
-static const struct wanted KAZOO_LOCK = {
-    "the script that uses kazoo's lock",
-    "OVERSELL_KAZOO_LOCK",
-    R_OK,
-    {"../loadtest/bench/kazoo_lock.py", "../../loadtest/bench/kazoo_lock.py",
-     "../share/oversell/loadtest/kazoo_lock.py", "../share/oversell/kazoo_lock.py"},
-};
-
-static const struct wanted CLOCK = {
-    "the clock that can be set wrong",
-    "OVERSELL_CLOCK_SHIM",
-    R_OK,
-    {"clock-shim.so"},
-};
-
-static const struct wanted DISK = {
-    "the disk that can be full",
-    "OVERSELL_DISK_SHIM",
-    R_OK,
-    {"disk-shim.so"},
+} FILES[] = {
+    [PATH_STACK] = {"the script that starts the private servers",
+                    "OVERSELL_STACK",
+                    X_OK,
+                    {"../stack/stack", "../../stack/stack", "../share/oversell/stack/stack"}},
+    [PATH_SERVICE] = {"the order service", "OVERSELL_SERVICE", X_OK, {"order-service"}},
+    [PATH_ORDER_LUA] = {"the script for wrk", "OVERSELL_ORDER_LUA", R_OK, SCRIPT("compare", "order.lua")},
+    [PATH_PAGES_LUA] = {"the script for wrk that plays open pages", "OVERSELL_PAGES_LUA", R_OK,
+                        SCRIPT("compare", "pages.lua")},
+    [PATH_KAZOO_LOCK] = {"the script that uses kazoo's lock", "OVERSELL_KAZOO_LOCK", R_OK,
+                         SCRIPT("bench", "kazoo_lock.py")},
+    [PATH_CLOCK] = {"the clock that can be set wrong", "OVERSELL_CLOCK_SHIM", R_OK, {"clock-shim.so"}},
+    [PATH_DISK] = {"the disk that can be full", "OVERSELL_DISK_SHIM", R_OK, {"disk-shim.so"}},
 };
 
 static bool is_usable(const char *path, int mode, char *ret_path)
@@ -79,13 +46,13 @@ static bool is_usable(const char *path, int mode, char *ret_path)
     return true;
 }
 
-static bool find(const struct wanted *wanted, char *ret_path)
+bool path_of(enum path path, char *ret_path)
 {
-    const char *named = getenv(wanted->variable);
+    const char *named = getenv(FILES[path].variable);
     if (named && *named) {
-        if (is_usable(named, wanted->access, ret_path))
+        if (is_usable(named, FILES[path].access, ret_path))
             return true;
-        complain("%s names %s, which cannot be used", wanted->variable, named);
+        complain("%s names %s, which cannot be used", FILES[path].variable, named);
         return false;
     }
     char own[PATH_MAX];
@@ -94,47 +61,12 @@ static bool find(const struct wanted *wanted, char *ret_path)
     char *slash = strrchr(own, '/');
     if (slash)
         slash[1] = 0;
-    for (size_t i = 0; i < PLACES_MAX && wanted->places[i]; i++) {
-        char path[PATH_MAX];
-        if (snprintf(path, sizeof path, "%s%s", own, wanted->places[i]) < (int)sizeof path &&
-            is_usable(path, wanted->access, ret_path))
+    for (size_t i = 0; i < PLACES_MAX && FILES[path].places[i]; i++) {
+        char place[PATH_MAX];
+        if (snprintf(place, sizeof place, "%s%s", own, FILES[path].places[i]) < (int)sizeof place &&
+            is_usable(place, FILES[path].access, ret_path))
             return true;
     }
-    complain("%s is not beside %s: build it, or name it in %s", wanted->what, own, wanted->variable);
+    complain("%s is not beside %s: build it, or name it in %s", FILES[path].what, own, FILES[path].variable);
     return false;
-}
-
-bool path_of_stack(char *ret_path)
-{
-    return find(&STACK, ret_path);
-}
-
-bool path_of_service(char *ret_path)
-{
-    return find(&SERVICE, ret_path);
-}
-
-bool path_of_order_lua(char *ret_path)
-{
-    return find(&ORDER_LUA, ret_path);
-}
-
-bool path_of_pages_lua(char *ret_path)
-{
-    return find(&PAGES_LUA, ret_path);
-}
-
-bool path_of_kazoo_lock(char *ret_path)
-{
-    return find(&KAZOO_LOCK, ret_path);
-}
-
-bool path_of_clock(char *ret_path)
-{
-    return find(&CLOCK, ret_path);
-}
-
-bool path_of_disk(char *ret_path)
-{
-    return find(&DISK, ret_path);
 }

@@ -5,15 +5,18 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* Each fills a buffer of PATH_MAX bytes. False, having said so on stderr: there is none. The environment
- * variables OVERSELL_STACK, OVERSELL_SERVICE, OVERSELL_ORDER_LUA, OVERSELL_PAGES_LUA, OVERSELL_KAZOO_LOCK, OVERSELL_CLOCK_SHIM and
- * OVERSELL_DISK_SHIM name another file. */
-bool path_of_stack(char *ret_path);
-bool path_of_service(char *ret_path);
-bool path_of_order_lua(char *ret_path);
-bool path_of_pages_lua(char *ret_path);
-bool path_of_kazoo_lock(char *ret_path);
-bool path_of_clock(char *ret_path);
-bool path_of_disk(char *ret_path);
+/* Each can be named by the environment variable behind it instead. */
+enum path {
+    PATH_STACK,      /* OVERSELL_STACK */
+    PATH_SERVICE,    /* OVERSELL_SERVICE */
+    PATH_ORDER_LUA,  /* OVERSELL_ORDER_LUA */
+    PATH_PAGES_LUA,  /* OVERSELL_PAGES_LUA */
+    PATH_KAZOO_LOCK, /* OVERSELL_KAZOO_LOCK */
+    PATH_CLOCK,      /* OVERSELL_CLOCK_SHIM */
+    PATH_DISK,       /* OVERSELL_DISK_SHIM */
+};
+
+/* Fills a buffer of PATH_MAX bytes. False, having said so on stderr, if there is no such file. Any thread. */
+bool path_of(enum path path, char *ret_path);
 
 #endif

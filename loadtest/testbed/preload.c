@@ -97,11 +97,11 @@ bool preload_place(const char *library, const char *folder, char *ret_path, char
     return false;
 }
 
-bool preload_find(bool (*find)(char *ret_path), const char *what, const char *folder, char *ret_path,
-                  char *ret_reason, size_t size)
+bool preload_find(enum path path, const char *what, const char *folder, char *ret_path, char *ret_reason,
+                  size_t size)
 {
     char library[PATH_MAX];
-    if (find(library))
+    if (path_of(path, library))
         return preload_place(library, folder, ret_path, ret_reason, size);
     snprintf(ret_reason, size, "there is no %s to preload", what);
     return false;

@@ -3,7 +3,8 @@
 #ifndef OVERSELL_LOADTEST_TESTBED_PRELOAD_H
 #define OVERSELL_LOADTEST_TESTBED_PRELOAD_H
 
-#include <stdbool.h>
+#include "loadtest/testbed/paths.h"
+
 #include <stddef.h>
 
 /* May every user pass through FOLDER and all folders above it, by their modes? */
@@ -14,8 +15,8 @@ bool others_can_enter(const char *folder);
  * removes. The copy is made once. RET_PATH has room for PATH_MAX bytes. False: RET_REASON says why in SIZE bytes. */
 bool preload_place(const char *library, const char *folder, char *ret_path, char *ret_reason, size_t size);
 
-/* preload_place for a library that FIND, a function of paths.h, looks for, and that simulates WHAT. */
-bool preload_find(bool (*find)(char *ret_path), const char *what, const char *folder, char *ret_path,
-                  char *ret_reason, size_t size);
+/* preload_place for the library at PATH, which simulates WHAT. */
+bool preload_find(enum path path, const char *what, const char *folder, char *ret_path, char *ret_reason,
+                  size_t size);
 
 #endif

@@ -79,7 +79,7 @@ const char *server_variable(enum stack_server server)
 bool servers_read_addresses(const struct testbed *testbed, struct lock_config *ret_addresses)
 {
     char script[PATH_MAX];
-    if (!path_of_stack(script))
+    if (!path_of(PATH_STACK, script))
         return false;
     const struct child_plan plan = {
         .argv = (const char *[]){"sh", "-c", SCRIPT, script, testbed->stack_dir, NULL},

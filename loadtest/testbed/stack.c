@@ -27,7 +27,7 @@ bool stack_begin(const struct testbed *testbed, const char *verb, const char *co
     char script[PATH_MAX], pid[24], log[PATH_MAX + 16];
     const char *argv[8 + NAMES_MAX] = {script, verb, "--dir", testbed->stack_dir};
     size_t count = 4;
-    if (!path_of_stack(script))
+    if (!path_of(PATH_STACK, script))
         return false;
     snprintf(pid, sizeof pid, "%d", (int)getpid());
     log_of(testbed, log);
@@ -52,7 +52,8 @@ bool stack_end(const struct testbed *testbed, const char *verb, struct child *ch
     child_stop(child, 5000);
     if (ended && child->status == 0)
         return true;
-    if ((flags & STACK_QUIET) || ((flags & STACK_INTERRUPTIBLE) && interrupted()) || !path_of_stack(script))
+    if ((flags & STACK_QUIET) || ((flags & STACK_INTERRUPTIBLE) && interrupted()) ||
+        !path_of(PATH_STACK, script))
         return false;
     log_of(testbed, log);
     complain("the private stack: %s %s: %s", script, verb,

@@ -120,7 +120,7 @@ bool testbed_start_service(struct testbed *testbed, size_t i, const struct servi
     const char *argv[WORDS_MAX] = {program, "--listen", listen, "--port-file", port_file, "--instance", name};
     const char *env[WORDS_MAX] = {"ADMIN_TOKEN_FILE", "LOCK_DATABASE_URL"};
     size_t argc = 7, count = plan->addresses ? 2 : 0;
-    if (!path_of_service(program))
+    if (!path_of(PATH_SERVICE, program))
         return false;
     log_of(testbed, i, log);
     port_file_of(testbed, i, port_file);

@@ -36,14 +36,14 @@ bool fault_clock_set(struct fault_testbed *testbed, const char *name, int64_t se
 bool clock_possible(struct fault_testbed *testbed, char *ret_reason, size_t size)
 {
     char path[PATH_MAX];
-    return preload_find(path_of_clock, "clock", testbed->base.dir, path, ret_reason, size);
+    return preload_find(PATH_CLOCK, "clock", testbed->base.dir, path, ret_reason, size);
 }
 
 /* Each server with a clock of its own, or all with their own again. */
 static bool restart_with_clocks(struct fault_run *run, const char *const *names, bool shifted)
 {
     char shim[PATH_MAX], preload[PATH_MAX + 16], clock[PATH_MAX + 64], reason[REASON_SIZE];
-    if (!preload_find(path_of_clock, "clock", run->testbed->base.dir, shim, reason, sizeof reason)) {
+    if (!preload_find(PATH_CLOCK, "clock", run->testbed->base.dir, shim, reason, sizeof reason)) {
         complain("%s", reason);
         return false;
     }

@@ -75,7 +75,7 @@ static bool await_refusal(struct fault_testbed *testbed)
 static bool start_with_disk(struct fault_testbed *testbed, int64_t *ret_ready_us)
 {
     char shim[PATH_MAX], preload[PATH_MAX + 16], room[PATH_MAX + 64], reason[REASON_SIZE];
-    if (!preload_find(path_of_disk, "full disk", testbed->base.dir, shim, reason, sizeof reason)) {
+    if (!preload_find(PATH_DISK, "full disk", testbed->base.dir, shim, reason, sizeof reason)) {
         complain("%s", reason);
         return false;
     }
@@ -91,10 +91,8 @@ static bool await_services(struct fault_testbed *testbed)
         while (!service_client_ready(testbed->base.clients[i])) {
             if (!sleep_unless_interrupted(POLL_MS))
                 return false;
-            if (monotonic_us() > end_us) {
-                complain("%s", service_client_error(testbed->base.clients[i]));
-                return false;
-            }
+            if (monotonic_us() > end_us)
+                return service_client_failed(testbed->base.clients[i]);
         }
     return true;
 }
@@ -102,7 +100,7 @@ static bool await_services(struct fault_testbed *testbed)
 bool disk_possible(struct fault_testbed *testbed, char *ret_reason, size_t size)
 {
     char path[PATH_MAX];
-    return preload_find(path_of_disk, "full disk", testbed->base.dir, path, ret_reason, size);
+    return preload_find(PATH_DISK, "full disk", testbed->base.dir, path, ret_reason, size);
 }
 
 bool enter_disk_full(struct fault_run *run)

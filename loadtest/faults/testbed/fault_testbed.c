@@ -55,7 +55,7 @@ static bool launch(struct fault_testbed *testbed, int i)
         if (testbed->proxied_addresses[server] && !(testbed->plan.proxied_one && i > 0))
             *server_address(&addresses, (enum stack_server)server) = testbed->proxied_addresses[server];
     if (testbed->plan.clocks &&
-        path_of_clock(shim)) { /* without one the fault is not possible, and says so */
+        path_of(PATH_CLOCK, shim)) { /* without one the fault is not possible, and says so */
         snprintf(preload, sizeof preload, "LD_PRELOAD=%s", shim);
         snprintf(clock, sizeof clock, "OVERSELL_CLOCK=%s/clock-service-%d", testbed->base.dir, i + 1);
         env[0] = preload;
@@ -113,11 +113,8 @@ bool fault_services_restart(struct fault_testbed *testbed)
 bool fault_service_set_think(struct fault_testbed *testbed, int i, int64_t think_ms)
 {
     struct service_client *client = testbed->base.clients[i];
-    if (service_client_switch(client, 0, "atomic-decrement", think_ms, SAME_LOCK_WAIT))
-        return true;
-    if (!interrupted())
-        complain("%s", service_client_error(client));
-    return false;
+    return service_client_switch(client, 0, "atomic-decrement", think_ms, SAME_LOCK_WAIT) ||
+           service_client_failed(client);
 }
 
 /* ---- the proxies --------------------------------------------------------------------------------------- */
