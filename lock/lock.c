@@ -25,9 +25,34 @@ const char *lock_status_name(enum lock_status status)
     return names[status];
 }
 
+static bool is_configured(const struct lock_server *server)
+{
+    return !server || **server->address;
+}
+
 enum lock_status lock_open(const struct lock_driver *driver, struct lock **ret_lock)
 {
-    return driver->open(driver, ret_lock);
+    if (!is_configured(driver->server))
+        return LOCK_UNAVAILABLE;
+    struct lock *lock = calloc(1, driver->handle_size ? driver->handle_size : sizeof *lock);
+    if (!lock)
+        return LOCK_FAILED;
+    lock->driver = driver;
+    if (driver->open && !driver->open(lock)) {
+        lock_close(lock);
+        return LOCK_FAILED;
+    }
+    *ret_lock = lock;
+    return LOCK_OK;
+}
+
+enum lock_status lock_ping(const struct lock_server *server, int64_t deadline_us, char *ret_error,
+                           size_t size)
+{
+    if (is_configured(server))
+        return server->ping(deadline_us, ret_error, size);
+    snprintf(ret_error, size, "%s is not set", server->setting);
+    return LOCK_UNAVAILABLE;
 }
 
 static bool is_renewed(const struct lock *lock)
@@ -39,6 +64,8 @@ static bool is_renewed(const struct lock *lock)
 enum lock_status lock_acquire(struct lock *lock, const char *key, int64_t deadline_us,
                               struct lock_grant *ret_grant)
 {
+    if (deadline_us < 0)
+        deadline_us = 0; /* long past, like any other */
     enum lock_status status = lock->driver->acquire(lock, key, deadline_us, ret_grant);
     if (status == LOCK_OK && is_renewed(lock))
         (void)lease_renewer_add(lock, ret_grant); /* without memory for it the lease ends */
@@ -63,7 +90,9 @@ void lock_close(struct lock *lock)
         return;
     if (lock->driver->renew)
         lease_renewer_remove(lock, NULL); /* or what is held would have no end */
-    lock->driver->close(lock);
+    if (lock->driver->close)
+        lock->driver->close(lock);
+    free(lock);
 }
 
 /* ---- functions for implementations --------------------------------------------------------------------- */
@@ -92,6 +121,13 @@ enum lock_status lock_fail(struct lock *lock, enum lock_status status, const cha
     return status;
 }
 
+void lock_fill_grant(struct lock_grant *ret_grant, const char *key, const char *token, int64_t lease_end_us)
+{
+    *ret_grant = (struct lock_grant){.lease_end_us = lease_end_us};
+    snprintf(ret_grant->key, sizeof ret_grant->key, "%s", key);
+    snprintf(ret_grant->token, sizeof ret_grant->token, "%s", token);
+}
+
 bool lock_random_token(char ret_token[static LOCK_TOKEN_SIZE])
 {
     unsigned char bytes[(LOCK_TOKEN_SIZE - 1) / 2];
@@ -117,7 +153,7 @@ bool lock_random_uuid(char ret_uuid[static LOCK_UUID_SIZE])
 bool lock_poll_pause(struct lock *lock, int64_t period_ms, int64_t deadline_us)
 {
     report_step(lock->observer, STEP_WAIT, STEP_NO_VALUE);
-    int64_t left_us = deadline_us < 0 ? 0 : deadline_us - monotonic_us();
+    int64_t left_us = deadline_us - monotonic_us();
     if (left_us <= 0)
         return false;
     int64_t fifth_us = period_ms * 200;

@@ -72,4 +72,10 @@ enum lock_status lock_still_held(struct lock *lock, const struct lock_grant *gra
 /* Stops all renewals of this handle and frees it. A grant that it still has ends by itself. LOCK may be NULL. */
 void lock_close(struct lock *lock);
 
+struct lock_server; /* a kind of server that locks live on: see lock/lock_driver.h */
+/* Asks SERVER whether it answers before DEADLINE: LOCK_OK; LOCK_UNAVAILABLE: none is configured; else RET_ERROR has the
+ * reason. Any thread may call. */
+enum lock_status lock_ping(const struct lock_server *server, int64_t deadline_us, char *ret_error,
+                           size_t size);
+
 #endif

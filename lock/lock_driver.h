@@ -32,9 +32,10 @@ struct lock_properties {
 
 /* A kind of server that locks live on. */
 struct lock_server {
-    const char *name;    /* "redis", …: named in errors when it does not answer */
-    const char *setting; /* the environment variable with its address */
-    /* LOCK_OK: it answered before DEADLINE; else RET_ERROR has the reason. Any thread may call. */
+    const char *name;           /* "redis", …: named in errors when it does not answer */
+    const char *setting;        /* the environment variable with its address */
+    const char *const *address; /* where lock_config keeps it: "" where there is no such server */
+    /* LOCK_OK: it answered before DEADLINE; else RET_ERROR has the reason. Any thread may call; through lock_ping. */
     enum lock_status (*ping)(int64_t deadline_us, char *ret_error, size_t size);
     /* How many sessions this process has lost so far; NULL where there are none. Any thread may call. */
     uint64_t (*sessions_lost)(void);
@@ -47,9 +48,12 @@ struct lock_driver {
     struct lock_properties properties;
     /* What is particular to this lock among those that share its functions: a struct of theirs, or NULL. */
     const void *variant;
-    /* Makes a handle for DRIVER. Connects when first used, not here. */
-    enum lock_status (*open)(const struct lock_driver *driver, struct lock **ret_lock);
-    /* As lock_acquire. Reports STEP_WAIT when it begins to wait; a lock that polls reports it after every try that found
+    size_t
+        handle_size; /* of the lock's own struct, which begins with a struct lock; 0: it is a struct lock */
+    /* Prepares a new handle, which is all zero except LOCK->driver. Connects when first used, not here. False: out of memory;
+     * then close is called too. NULL: nothing to prepare. */
+    bool (*open)(struct lock *lock);
+    /* As lock_acquire; DEADLINE is never negative. Reports STEP_WAIT when it begins to wait; a lock that polls reports it after every try that found
      * the lock taken. In a queue, *ret_grant identifies the waiter's place while it waits. A waiter that loses its place takes
      * another one: never LOCK_LOST. */
     enum lock_status (*acquire)(struct lock *lock, const char *key, int64_t deadline_us,
@@ -64,7 +68,7 @@ struct lock_driver {
     enum lock_status (*renew)(struct lock *lock, const struct lock_grant *grant);
     /* Makes the next token of KEY greater than FENCE, after the server has lost its counter; NULL where it cannot. */
     enum lock_status (*raise_fence)(struct lock *lock, const char *key, int64_t fence);
-    /* Frees the handle; a grant that it still has ends by itself. LOCK may be NULL. */
+    /* Frees what the handle refers to, but not the handle; a grant that it still has ends by itself. NULL: nothing to free. */
     void (*close)(struct lock *lock);
     const struct lock_lab
         *lab; /* what the explorer needs beside these functions: lock/lab.h; NULL: all zero */
@@ -85,6 +89,9 @@ int64_t lock_command_ms(int64_t deadline_us);
 /* Writes the reason to lock->error and returns STATUS. */
 __attribute__((format(printf, 3, 4))) enum lock_status lock_fail(struct lock *lock, enum lock_status status,
                                                                  const char *format, ...);
+
+/* Fills in a grant of KEY; the rest of it is zero. */
+void lock_fill_grant(struct lock_grant *ret_grant, const char *key, const char *token, int64_t lease_end_us);
 
 enum { LOCK_TOKEN_SIZE = 33 };
 /* 32 random hex digits of the kernel: a contender's identity. False: the kernel had none. Any thread may call. */

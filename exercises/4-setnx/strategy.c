@@ -44,6 +44,7 @@ static const struct lock_driver my_lock = {
     .name = "mine",
     .server = &redis_server,
     .properties = {.mechanism = "a key in Redis", .leased = true, .perils = PERIL_PAUSE | PERIL_RESTART},
+    .handle_size = sizeof(struct string_lock),
     .open = string_lock_open,
     .acquire = acquire,
     .release = release,

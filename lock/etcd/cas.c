@@ -259,6 +259,7 @@ const struct lock_driver etcd_cas = {
                    .survives_crash = true,
                    .survives_minority = true,
                    .perils = PERIL_PAUSE},
+    .handle_size = sizeof(struct etcd_lock),
     .open = etcd_open_lock,
     .acquire = acquire,
     .release = release,

@@ -117,9 +117,10 @@ static enum lock_status wait_in_queue(struct lock *lock, int64_t deadline_us, st
 /* The place as a grant: its number is the lease's. */
 static void fill_grant(const struct place *place, const char *key, struct lock_grant *ret_grant)
 {
-    *ret_grant = (struct lock_grant){.fence = place->created, .lease_end_us = place->lease.end_us};
-    snprintf(ret_grant->key, sizeof ret_grant->key, "%s", key);
-    snprintf(ret_grant->token, sizeof ret_grant->token, "%" PRIx64, (uint64_t)place->lease.id);
+    char token[24];
+    snprintf(token, sizeof token, "%" PRIx64, (uint64_t)place->lease.id);
+    lock_fill_grant(ret_grant, key, token, place->lease.end_us);
+    ret_grant->fence = place->created;
 }
 
 static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
@@ -189,6 +190,7 @@ const struct lock_driver etcd_mutex = {
                    .survives_crash = true,
                    .survives_minority = true,
                    .perils = PERIL_PAUSE},
+    .handle_size = sizeof(struct etcd_lock),
     .open = etcd_open_lock,
     .acquire = acquire,
     .release = release,

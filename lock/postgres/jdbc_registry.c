@@ -62,11 +62,6 @@ struct table_lock {
     int64_t lease_end_us; /* of the last grant */
 };
 
-static enum lock_status open_table(const struct lock_driver *driver, struct lock **ret_lock)
-{
-    return pg_open(driver, sizeof(struct table_lock), ret_lock);
-}
-
 /* With the process gate held. */
 static enum lock_status take_row(struct lock *lock, const char *key, int64_t deadline_us,
                                  struct lock_grant *grant)
@@ -88,8 +83,6 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
 {
     struct lock_grant grant = {0};
     unsigned holds = 0;
-    if (deadline_us < 0)
-        deadline_us = 0; /* long past, like any other */
     if (!process_gate_client_id(lock, grant.token))
         return lock_fail(lock, LOCK_FAILED, "no random numbers");
     snprintf(grant.key, sizeof grant.key, "%s", key);
@@ -138,8 +131,7 @@ static enum lock_status renew(struct lock *lock, const struct lock_grant *grant)
 
 static void close_table(struct lock *lock)
 {
-    if (lock)
-        process_gate_abandon(lock, ((struct table_lock *)lock)->lease_end_us);
+    process_gate_abandon(lock, ((struct table_lock *)lock)->lease_end_us);
     pg_close(lock);
 }
 
@@ -151,7 +143,8 @@ const struct lock_driver lock_table = {
                    .leased = true,
                    .survives_crash = true,
                    .perils = PERIL_PAUSE | PERIL_CLOCK},
-    .open = open_table,
+    .handle_size = sizeof(struct table_lock),
+    .open = pg_open,
     .acquire = acquire,
     .release = release,
     .still_held = still_held,

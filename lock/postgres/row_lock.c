@@ -49,11 +49,6 @@ static const struct statement ST_WAIT = {
     "lock_row_wait", "SELECT pg_current_xact_id() FROM distribute_lock WHERE business_code = $1 FOR UPDATE",
     1};
 
-static enum lock_status open_row(const struct lock_driver *driver, struct lock **ret_lock)
-{
-    return pg_open(driver, sizeof(struct row_lock), ret_lock);
-}
-
 /* Who holds it, as PostgreSQL knows it: the server process and its transaction, which is also the row's xmax. */
 static void note_holder(struct row_lock *row, const char *transaction)
 {
@@ -125,9 +120,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     struct row_lock *row = (struct row_lock *)lock;
     enum row_state state = ROW_MISSING;
     enum lock_status status;
-    if (deadline_us < 0)
-        deadline_us = 0; /* long past, like any other */
-    if (*row->token) {   /* our own row, which nobody will let go meanwhile */
+    if (*row->token) { /* our own row, which nobody will release meanwhile */
         while (lock_poll_pause(lock, OWN_ROW_POLL_MS, deadline_us))
             ;
         return lock_fail(lock, LOCK_TIMED_OUT, "this handle holds a row already");
@@ -147,9 +140,8 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     if (status != LOCK_OK)
         return status;
 
-    *ret_grant = (struct lock_grant){.lease_end_us = INT64_MAX, .impl = row};
-    snprintf(ret_grant->key, sizeof ret_grant->key, "%s", key);
-    snprintf(ret_grant->token, sizeof ret_grant->token, "%s", row->token);
+    lock_fill_grant(ret_grant, key, row->token, INT64_MAX);
+    ret_grant->impl = row;
     return LOCK_OK;
 }
 
@@ -192,7 +184,8 @@ const struct lock_driver lock_row = {
                    .blocking = true,
                    .survives_crash = true,
                    .perils = PERIL_DISCONNECT | PERIL_RESTART},
-    .open = open_row,
+    .handle_size = sizeof(struct row_lock),
+    .open = pg_open,
     .acquire = acquire,
     .release = release,
     .still_held = still_held,

@@ -27,29 +27,16 @@ static const struct statement ST_TABLES = {
     "AND to_regclass('shedlock') IS NOT NULL",
     0};
 
-enum lock_status pg_open(const struct lock_driver *driver, size_t size, struct lock **ret_lock)
+bool pg_open(struct lock *lock)
 {
-    if (!*lock_config.database_url)
-        return LOCK_UNAVAILABLE;
-    struct pg_lock *pg = calloc(1, size);
-    if (!pg)
-        return LOCK_FAILED;
-    pg->base.driver = driver;
+    struct pg_lock *pg = (struct pg_lock *)lock;
     pg->db = db_new(lock_config.database_url, "oversell lock");
-    if (!pg->db) {
-        free(pg);
-        return LOCK_FAILED;
-    }
-    *ret_lock = &pg->base;
-    return LOCK_OK;
+    return pg->db;
 }
 
 void pg_close(struct lock *lock)
 {
-    if (!lock)
-        return;
     db_free(((struct pg_lock *)lock)->db);
-    free(lock);
 }
 
 /* Somebody else was quicker, in the first four cases after DB_OK. A server that is too slow is as good as none. An error
@@ -196,22 +183,22 @@ const char *pg_utc_now(char ret_time[static PG_TIME_SIZE])
 
 static enum lock_status ping(int64_t deadline_us, char *ret_error, size_t size)
 {
-    static const struct lock_driver nobody = {.name = "ping"};
-    struct lock *lock;
-    snprintf(ret_error, size, "%s", "");
-    enum lock_status status = pg_open(&nobody, sizeof(struct pg_lock), &lock);
-    if (status != LOCK_OK)
-        return status;
-    struct pg_lock *pg = (struct pg_lock *)lock;
-    db_set_deadline(pg->db, deadline_us, deadline_us);
-    enum db_status answer = db_ready(pg->db);
+    struct pg_lock pg = {0};
+    if (!pg_open(&pg.base)) {
+        snprintf(ret_error, size, "out of memory");
+        return LOCK_FAILED;
+    }
+    db_set_deadline(pg.db, deadline_us, deadline_us);
+    enum db_status answer = db_ready(pg.db);
     if (answer == DB_OK)
-        answer = db_ping(pg->db);
-    status = pg_outcome(pg, answer);
-    snprintf(ret_error, size, "%s", lock->error);
-    pg_close(lock);
+        answer = db_ping(pg.db);
+    enum lock_status status = pg_outcome(&pg, answer);
+    snprintf(ret_error, size, "%s", pg.base.error);
+    pg_close(&pg.base);
     return status;
 }
 
-const struct lock_server lock_database = {
-    .name = "lock-database", .setting = "LOCK_DATABASE_URL", .ping = ping};
+const struct lock_server lock_database = {.name = "lock-database",
+                                          .setting = "LOCK_DATABASE_URL",
+                                          .address = &lock_config.database_url,
+                                          .ping = ping};

@@ -17,9 +17,9 @@ struct pg_lock {
     bool reply_lost;            /* the last pg_touch may have been done, or not */
 };
 
-/* Makes a handle of SIZE bytes, which begins with a struct pg_lock; the rest is zero. */
-enum lock_status pg_open(const struct lock_driver *driver, size_t size, struct lock **ret_lock);
-/* Closes the connection: PostgreSQL rolls back what it had open. LOCK may be NULL. */
+/* As in struct lock_driver. */
+bool pg_open(struct lock *lock);
+/* Closes the connection: PostgreSQL rolls back what it had open. */
 void pg_close(struct lock *lock);
 
 /* Connects where there is no connection, until DEADLINE (a handle's first time it may take a second, whatever the

@@ -13,9 +13,6 @@
 #include "lock/postgres/session.h"
 #include "lock/registry.h"
 
-#include <stdio.h>
-#include <string.h>
-
 enum { POLL_MS = 100 };
 
 /* $1 name, $2 who, $3 now */
@@ -34,11 +31,6 @@ static const struct statement ST_EXTEND = {"shedlock_extend",
                                            "UPDATE shedlock SET lock_until = " UNTIL " WHERE " MINE, 4};
 static const struct statement ST_STILL_HELD = {"shedlock_still_held", "SELECT FROM shedlock WHERE " MINE, 3};
 
-static enum lock_status open_shedlock(const struct lock_driver *driver, struct lock **ret_lock)
-{
-    return pg_open(driver, sizeof(struct pg_lock), ret_lock);
-}
-
 static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
                                 struct lock_grant *ret_grant)
 {
@@ -46,9 +38,6 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     char token[LOCK_TOKEN_SIZE];
     if (!lock_random_token(token))
         return lock_fail(lock, LOCK_FAILED, "no random numbers");
-    if (deadline_us < 0)
-        deadline_us = 0; /* long past, like any other */
-
     enum lock_status status;
     int64_t asked_us;
     do {
@@ -61,9 +50,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     if (status != LOCK_OK)
         return status;
 
-    *ret_grant = (struct lock_grant){.lease_end_us = asked_us + lock->lease_ms * 1000};
-    snprintf(ret_grant->key, sizeof ret_grant->key, "%s", key);
-    snprintf(ret_grant->token, sizeof ret_grant->token, "%s", token);
+    lock_fill_grant(ret_grant, key, token, asked_us + lock->lease_ms * 1000);
     return LOCK_OK;
 }
 
@@ -92,7 +79,8 @@ const struct lock_driver lock_shedlock = {
                    .leased = true,
                    .survives_crash = true,
                    .perils = PERIL_PAUSE | PERIL_CLOCK},
-    .open = open_shedlock,
+    .handle_size = sizeof(struct pg_lock),
+    .open = pg_open,
     .acquire = acquire,
     .release = release,
     .still_held = still_held,

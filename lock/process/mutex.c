@@ -3,8 +3,6 @@
 #include "lock/registry.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { STRIPES = 64 };
@@ -58,16 +56,10 @@ static pthread_mutex_t *mutex_of(struct lock *lock, const char *key)
     return choice->mutexes ? &choice->mutexes[choice->index(key)] : &((struct mutex_lock *)lock)->own;
 }
 
-static enum lock_status open_mutex(const struct lock_driver *driver, struct lock **ret_lock)
+static bool open_mutex(struct lock *lock)
 {
-    struct mutex_lock *mutex = calloc(1, sizeof *mutex);
-    if (!mutex)
-        return LOCK_FAILED;
     pthread_once(&initialized, initialize);
-    pthread_mutex_init(&mutex->own, NULL);
-    mutex->base.driver = driver;
-    *ret_lock = &mutex->base;
-    return LOCK_OK;
+    return pthread_mutex_init(&((struct mutex_lock *)lock)->own, NULL) == 0;
 }
 
 static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
@@ -77,8 +69,6 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     int error = pthread_mutex_trylock(mutex);
     if (error == EBUSY) {
         report_step(lock->observer, STEP_WAIT, STEP_NO_VALUE);
-        if (deadline_us < 0)
-            deadline_us = 0; /* long past, like any other */
         struct timespec until = {.tv_sec = deadline_us / 1000000, .tv_nsec = deadline_us % 1000000 * 1000};
         error = pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
         lock->wake_ups += error == 0;
@@ -87,8 +77,8 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
         return LOCK_TIMED_OUT;
     if (error)
         return lock_fail(lock, LOCK_FAILED, "pthread_mutex: %s", strerrordesc_np(error));
-    *ret_grant = (struct lock_grant){.lease_end_us = INT64_MAX, .impl = mutex};
-    snprintf(ret_grant->key, sizeof ret_grant->key, "%s", key);
+    lock_fill_grant(ret_grant, key, "", INT64_MAX);
+    ret_grant->impl = mutex;
     return LOCK_OK;
 }
 
@@ -113,14 +103,12 @@ static enum lock_status still_held(struct lock *lock, const struct lock_grant *g
 
 static void close_mutex(struct lock *lock)
 {
-    if (!lock)
-        return;
     pthread_mutex_destroy(&((struct mutex_lock *)lock)->own);
-    free(lock);
 }
 
 #define MUTEX_FUNCTIONS                                                                                      \
-    .open = open_mutex, .acquire = acquire, .release = release, .still_held = still_held, .close = close_mutex
+    .handle_size = sizeof(struct mutex_lock), .open = open_mutex, .acquire = acquire, .release = release,    \
+    .still_held = still_held, .close = close_mutex
 
 const struct lock_driver process_mutex = {
     .name = "mutex",

@@ -97,6 +97,7 @@ const struct lock_driver redis_fenced = {
                    .fenced = true,
                    .survives_crash = true,
                    .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART},
+    .handle_size = sizeof(struct string_lock),
     .open = string_lock_open,
     .acquire = acquire,
     .release = redis_lock_release,

@@ -41,16 +41,16 @@ static struct redis_script expire_fair_script = {
 static bool has_turn(struct lock *lock, const struct lock_grant *place)
 {
     AUTO_REPLY reply = NULL;
-    return redisson_fair_run(lock, &turn_script, place->key, place->token, 0, LOCK_COMMAND_MS, &reply) ==
-               LOCK_OK &&
-           redis_integer(reply) == 1;
+    enum lock_status status = redisson_run((struct redisson_handle *)lock, &turn_script, place->key,
+                                           place->token, 0, LOCK_COMMAND_MS, &reply);
+    return status == LOCK_OK && redis_integer(reply) == 1;
 }
 
 static enum lock_status expire_fair(struct lock *lock, const struct lock_grant *grant)
 {
     AUTO_REPLY reply = NULL;
-    enum lock_status status = redisson_fair_run(lock, &expire_fair_script, grant->key, grant->token, 0,
-                                                LOCK_COMMAND_MS, &reply);
+    enum lock_status status = redisson_run((struct redisson_handle *)lock, &expire_fair_script, grant->key,
+                                           grant->token, 0, LOCK_COMMAND_MS, &reply);
     return status == LOCK_OK && redis_integer(reply) != 1 ? LOCK_LOST : status;
 }
 

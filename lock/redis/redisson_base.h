@@ -1,14 +1,9 @@
-/* What locks in the format of Redisson (the Java client) share, as its RedissonBaseLock: the lock is a hash with one
- * field, <client's UUID>:<number of the handle>, whose value is the hold count. One thread at a time for each handle. */
+/* A lock in the format of Redisson, the Java client: a hash with one field, <client's UUID>:<number of the handle>, whose
+ * value is the hold count. One thread at a time for each handle. */
 #ifndef OVERSELL_LOCK_REDIS_REDISSON_BASE_H
 #define OVERSELL_LOCK_REDIS_REDISSON_BASE_H
 
 #include "lock/redis/client/connection.h"
-
-enum {
-    REDISSON_NAME_SIZE = 200,
-    REDISSON_AMENDS_MS = 50, /* what follows a lost reply is sent, and not waited for long */
-};
 
 struct redisson_handle {
     struct lock base;
@@ -20,27 +15,41 @@ struct redisson_handle {
     int held;          /* how many grants of this handle are out */
 };
 
+/* What differs between Redisson's locks: a driver's variant. All scripts get KEYS lock, channel and, where there is a
+ * queue, queue, places; ARGV the contender's identity, the lease in ms, how many grants it knows of, for how long it asks for
+ * a place in ms. */
+struct redisson_kind {
+    struct redis_script
+        *take; /* nil: granted; else in how many ms to look again, below 0 where it does not know */
+    struct redis_script *release; /* nil: it was not held */
+    /* For a contender whose last request was lost: makes the hold count what ARGV says and leaves the queue, however often
+     * it runs. nil: the lock was not held. */
+    struct redis_script *correct;
+    bool queues; /* waiters have places in a queue, and a channel each */
+};
+
 /* A number for a new handle, unique in this process. */
 uint64_t redisson_next_number(void);
-/* A handle at URL (SIZE bytes of it, kept, not copied), which is contender NUMBER of this process. */
-enum lock_status redisson_open_at(const struct lock_driver *driver, const char *url, size_t size,
-                                  uint64_t number, struct lock **ret_lock);
-/* lock_driver: */
-enum lock_status redisson_open(const struct lock_driver *driver, struct lock **ret_lock); /* at REDIS_URL */
+/* Prepares a handle at URL (SIZE bytes of it, kept, not copied), which is contender NUMBER of this process. False: out of
+ * memory, or no randomness. */
+bool redisson_open_at(struct redisson_handle *r, const char *url, size_t size, uint64_t number);
+/* As in struct lock_driver; redisson_open is for the server of REDIS_URL. */
+bool redisson_open(struct lock *lock);
+enum lock_status redisson_acquire(struct lock *lock, const char *key, int64_t deadline_us,
+                                  struct lock_grant *ret_grant);
+enum lock_status redisson_release(struct lock *lock, struct lock_grant *grant);
 enum lock_status redisson_still_held(struct lock *lock, const struct lock_grant *grant);
 enum lock_status redisson_renew(struct lock *lock, const struct lock_grant *grant);
 void redisson_close(struct lock *lock);
 
-/* The lock's name, which is its key: "oversell:lock:product:1". */
-void redisson_name(char ret_name[static REDISSON_NAME_SIZE], const char *key);
-/* A name that belongs to it: "redisson_lock__channel:{oversell:lock:product:1}" for "redisson_lock__channel". */
-void redisson_name_beside(char ret_name[static REDISSON_NAME_SIZE], const char *what, const char *name);
+#define REDISSON_FUNCTIONS                                                                                   \
+    .server = &redis_server, .handle_size = sizeof(struct redisson_handle), .open = redisson_open,           \
+    .acquire = redisson_acquire, .release = redisson_release, .still_held = redisson_still_held,             \
+    .renew = redisson_renew, .close = redisson_close
 
-/* LIMIT_MS, or the handle's own limit if that is less. */
-int64_t redisson_limit(const struct redisson_handle *r, int64_t limit_ms);
-
-/* Fills in a grant that began with a request sent at SENT. */
-void redisson_grant(struct redisson_handle *r, const char *key, int64_t sent_us,
-                    struct lock_grant *ret_grant);
+/* Runs SCRIPT for the lock KEY and the contender WHO, which asks for a place for PLACE_MS, within LIMIT_MS. LOCK_OK: *RET_REPLY
+ * is the caller's to free. */
+enum lock_status redisson_run(struct redisson_handle *r, struct redis_script *script, const char *key,
+                              const char *who, int64_t place_ms, int64_t limit_ms, redisReply **ret_reply);
 
 #endif

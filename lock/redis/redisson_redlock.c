@@ -15,9 +15,6 @@
 #include "lock/redis/redisson_base.h"
 #include "lock/registry.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 enum {
     ROUND_MS_FOR_EACH = 1500, /* a round lasts so long for each server at most */
     REQUEST_MS = 100,         /* and a server that takes longer to answer is away */
@@ -27,7 +24,7 @@ enum {
 struct red_lock {
     struct lock base;
     int count;
-    struct lock *parts[LOCK_REDLOCK_MOST]; /* redis_reentrant */
+    struct redisson_handle parts[LOCK_REDLOCK_MOST]; /* of redis_reentrant */
 };
 
 static int quorum_of(const struct red_lock *r)
@@ -38,7 +35,7 @@ static int quorum_of(const struct red_lock *r)
 /* What a part needs to know of the whole, before it is used. */
 static struct lock *part(struct red_lock *r, int i)
 {
-    struct lock *lock = r->parts[i];
+    struct lock *lock = &r->parts[i].base;
     lock->observer = r->base.observer;
     lock->lease_ms = r->base.lease_ms;
     return lock;
@@ -47,7 +44,7 @@ static struct lock *part(struct red_lock *r, int i)
 /* What a part has to tell when it was used: what it counted, and why it failed. */
 static enum lock_status tell(struct red_lock *r, int i, enum lock_status status)
 {
-    struct lock *lock = r->parts[i];
+    struct lock *lock = &r->parts[i].base;
     r->base.round_trips += lock->round_trips;
     r->base.wake_ups += lock->wake_ups;
     lock->round_trips = lock->wake_ups = 0;
@@ -76,14 +73,14 @@ static bool may_hold(const struct red_lock *r, int i)
 {
     int held = 0;
     for (int j = 0; j < r->count; j++)
-        held += ((const struct redisson_handle *)r->parts[j])->held;
-    return held == 0 || ((const struct redisson_handle *)r->parts[i])->held > 0;
+        held += r->parts[j].held;
+    return held == 0 || r->parts[i].held > 0;
 }
 
 static enum lock_status release_part(struct red_lock *r, int i, const struct lock_grant *whole)
 {
     struct lock_grant grant = *whole;
-    return tell(r, i, redis_reentrant.release(part(r, i), &grant));
+    return tell(r, i, redisson_release(part(r, i), &grant));
 }
 
 static int64_t earlier(int64_t a_us, int64_t b_us)
@@ -103,8 +100,7 @@ static enum lock_status one_round(struct red_lock *r, const char *key, int64_t d
     for (int i = 0; i < r->count && i - outcomes.well <= r->count - quorum_of(r); i++) {
         struct lock_grant of_part;
         enum lock_status status = tell(
-            r, i,
-            redis_reentrant.acquire(part(r, i), key, earlier(end_us, monotonic_us() + share_us), &of_part));
+            r, i, redisson_acquire(part(r, i), key, earlier(end_us, monotonic_us() + share_us), &of_part));
         count(&outcomes, status);
         if (status == LOCK_OK) {
             got |= 1u << i;
@@ -179,37 +175,24 @@ static enum lock_status renew(struct lock *lock, const struct lock_grant *grant)
 static void close_lock(struct lock *lock)
 {
     struct red_lock *r = (struct red_lock *)lock;
-    if (!r)
-        return;
     for (int i = 0; i < r->count; i++)
-        redisson_close(r->parts[i]);
-    free(r);
+        redisson_close(&r->parts[i].base);
 }
 
-/* All parts bear one number: to every server it is the same contender. */
-static enum lock_status open_lock(const struct lock_driver *driver, struct lock **ret_lock)
+/* All parts have one number: to every server it is the same contender. */
+static bool open_lock(struct lock *lock)
 {
+    struct red_lock *r = (struct red_lock *)lock;
     const char *list = lock_config.redlock_urls, *url;
     size_t size;
     uint64_t number = redisson_next_number();
-    struct red_lock *r = *list ? calloc(1, sizeof *r) : NULL;
-    if (!r)
-        return *list ? LOCK_FAILED : LOCK_UNAVAILABLE;
-    r->base.driver = driver;
     while (lock_next_server(&list, &url, &size)) {
-        if (r->count == LOCK_REDLOCK_MOST ||
-            redisson_open_at(&redis_reentrant, url, size, number, &r->parts[r->count]) != LOCK_OK) {
-            close_lock(&r->base);
-            return LOCK_FAILED;
-        }
-        ((struct redisson_handle *)r->parts[r->count++])->limit_ms = lock_try_ms(REQUEST_MS);
+        if (r->count == LOCK_REDLOCK_MOST || !redisson_open_at(&r->parts[r->count], url, size, number))
+            return false;
+        r->parts[r->count].base.driver = &redis_reentrant;
+        r->parts[r->count++].limit_ms = lock_try_ms(REQUEST_MS);
     }
-    if (r->count == 0) {
-        close_lock(&r->base);
-        return LOCK_FAILED;
-    }
-    *ret_lock = &r->base;
-    return LOCK_OK;
+    return r->count > 0;
 }
 
 const struct lock_driver redisson_redlock = {
@@ -223,6 +206,7 @@ const struct lock_driver redisson_redlock = {
                    .survives_crash = true,
                    .survives_minority = true,
                    .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART},
+    .handle_size = sizeof(struct red_lock),
     .open = open_lock,
     .acquire = acquire,
     .release = release,

@@ -16,7 +16,6 @@
 #include "lock/registry.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -120,9 +119,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
              lock_poll_pause(lock, redlock_pause_ms(), deadline_us));
     if (status != LOCK_OK)
         return status;
-    *ret_grant = (struct lock_grant){.lease_end_us = valid_until_us};
-    snprintf(ret_grant->key, sizeof ret_grant->key, "%s", key);
-    snprintf(ret_grant->token, sizeof ret_grant->token, "%s", token);
+    lock_fill_grant(ret_grant, key, token, valid_until_us);
     return LOCK_OK;
 }
 
@@ -165,28 +162,14 @@ static enum lock_status renew(struct lock *lock, const struct lock_grant *grant)
 
 static void close_lock(struct lock *lock)
 {
-    struct quorum_lock *r = (struct quorum_lock *)lock;
-    if (!r)
-        return;
-    redlock_nodes_free(r->nodes);
-    free(r);
+    redlock_nodes_free(((struct quorum_lock *)lock)->nodes);
 }
 
-static enum lock_status open_lock(const struct lock_driver *driver, struct lock **ret_lock)
+static bool open_lock(struct lock *lock)
 {
-    if (!*lock_config.redlock_urls)
-        return LOCK_UNAVAILABLE;
-    struct quorum_lock *r = calloc(1, sizeof *r);
-    if (!r)
-        return LOCK_FAILED;
-    r->base.driver = driver;
+    struct quorum_lock *r = (struct quorum_lock *)lock;
     r->nodes = redlock_nodes_new(lock_config.redlock_urls);
-    if (!r->nodes) {
-        close_lock(&r->base);
-        return LOCK_FAILED;
-    }
-    *ret_lock = &r->base;
-    return LOCK_OK;
+    return r->nodes;
 }
 
 const struct lock_driver redlock = {
@@ -198,6 +181,7 @@ const struct lock_driver redlock = {
                    .survives_crash = true,
                    .survives_minority = true,
                    .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART},
+    .handle_size = sizeof(struct quorum_lock),
     .open = open_lock,
     .acquire = acquire,
     .release = release,

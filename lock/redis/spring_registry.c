@@ -14,7 +14,6 @@
 #include "lock/registry.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { POLL_MS = 100 }; /* as in Spring, so that neither side looks more often than the other */
@@ -33,11 +32,6 @@ struct registry_lock {
     struct string_lock plain;
     int64_t lease_end_us; /* of the last grant */
 };
-
-static enum lock_status open_registry(const struct lock_driver *driver, struct lock **ret_lock)
-{
-    return string_lock_make(driver, sizeof(struct registry_lock), ret_lock);
-}
 
 static void registry_key(char ret_key[static REDIS_KEY_SIZE], const char *key)
 {
@@ -141,8 +135,7 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 
 static void close_registry(struct lock *lock)
 {
-    if (lock)
-        process_gate_abandon(lock, ((struct registry_lock *)lock)->lease_end_us);
+    process_gate_abandon(lock, ((struct registry_lock *)lock)->lease_end_us);
     string_lock_close(lock);
 }
 
@@ -179,7 +172,8 @@ const struct lock_driver redis_registry = {
                    .leased = true,
                    .survives_crash = true,
                    .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART},
-    .open = open_registry,
+    .handle_size = sizeof(struct registry_lock),
+    .open = string_lock_open,
     .acquire = acquire,
     .release = release,
     .still_held = still_held,
@@ -193,6 +187,7 @@ const struct lock_driver redis_registry_shared = {
                    .leased = true,
                    .survives_crash = true,
                    .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART},
+    .handle_size = sizeof(struct string_lock),
     .open = string_lock_open,
     .acquire = acquire_shared,
     .release = release_in_redis,

@@ -1,37 +1,17 @@
 /* What locks share whose state is one key with a string value on one Redis server. Nothing here is an algorithm. */
 #include "lock/redis/string_lock.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum lock_status string_lock_make(const struct lock_driver *driver, size_t size, struct lock **ret_lock)
+bool string_lock_open(struct lock *lock)
 {
-    if (!*lock_config.redis_url)
-        return LOCK_UNAVAILABLE;
-    struct string_lock *plain = calloc(1, size);
-    if (plain)
-        plain->redis = redis_new(lock_config.redis_url, strlen(lock_config.redis_url));
-    if (!plain || !plain->redis) {
-        free(plain);
-        return LOCK_FAILED;
-    }
-    plain->base.driver = driver;
-    *ret_lock = &plain->base;
-    return LOCK_OK;
-}
-
-enum lock_status string_lock_open(const struct lock_driver *driver, struct lock **ret_lock)
-{
-    return string_lock_make(driver, sizeof(struct string_lock), ret_lock);
+    ((struct string_lock *)lock)->redis = redis_new(lock_config.redis_url, strlen(lock_config.redis_url));
+    return redis_of(lock);
 }
 
 void string_lock_close(struct lock *lock)
 {
-    if (!lock)
-        return;
     redis_free(redis_of(lock));
-    free(lock);
 }
 
 void string_lock_key(char ret_key[static REDIS_KEY_SIZE], const char *key)
@@ -42,11 +22,8 @@ void string_lock_key(char ret_key[static REDIS_KEY_SIZE], const char *key)
 void string_lock_grant(const struct lock *lock, const char *key, const char *token, int64_t asked_us,
                        struct lock_grant *ret_grant)
 {
-    *ret_grant = (struct lock_grant){.lease_end_us = INT64_MAX};
-    snprintf(ret_grant->key, sizeof ret_grant->key, "%s", key);
-    snprintf(ret_grant->token, sizeof ret_grant->token, "%s", token);
-    if (lock->driver->properties.leased)
-        ret_grant->lease_end_us = asked_us + lock->lease_ms * 1000;
+    bool leased = lock->driver->properties.leased;
+    lock_fill_grant(ret_grant, key, token, leased ? asked_us + lock->lease_ms * 1000 : INT64_MAX);
 }
 
 bool string_lock_pause(struct lock *lock, int64_t *pause_ms, int64_t deadline_us)

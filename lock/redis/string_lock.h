@@ -19,10 +19,8 @@ static inline struct redis *redis_of(struct lock *lock)
 /* How the explorer ends the lease of such a lock: lab.c. */
 extern const struct lock_lab string_lock_lab;
 
-/* Makes a handle of SIZE bytes, all zero behind its head. */
-enum lock_status string_lock_make(const struct lock_driver *driver, size_t size, struct lock **ret_lock);
-/* The same of a struct string_lock: an driver->open, and the driver->close of both. */
-enum lock_status string_lock_open(const struct lock_driver *driver, struct lock **ret_lock);
+/* As in struct lock_driver. */
+bool string_lock_open(struct lock *lock);
 void string_lock_close(struct lock *lock);
 
 /* STATUS of a request whose reply must be of one of TYPES. Another reply is as good as none, and the connection is no

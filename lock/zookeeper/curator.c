@@ -52,11 +52,6 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
     return LOCK_OK;
 }
 
-static enum lock_status open_curator(const struct lock_driver *driver, struct lock **ret_lock)
-{
-    return zookeeper_open(driver, sizeof(struct curator_lock), ret_lock);
-}
-
 const struct lock_driver curator = {
     .name = "curator",
     .server = &zookeeper_server,
@@ -68,10 +63,9 @@ const struct lock_driver curator = {
                    .survives_crash = true,
                    .survives_minority = true,
                    .perils = PERIL_PAUSE | PERIL_DISCONNECT},
-    .open = open_curator,
+    .handle_size = sizeof(struct curator_lock),
     .acquire = acquire,
     .release = release,
     .still_held = zookeeper_still_held,
-    .close = zookeeper_free,
     .lab = &(const struct lock_lab){.end = LOCK_ENDS_BY_RELEASE, .outsider = &zookeeper_queue},
 };

@@ -74,18 +74,13 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     return status == LOCK_LOST ? LOCK_AWAY : status;
 }
 
-static enum lock_status open_queue(const struct lock_driver *driver, struct lock **ret_lock)
-{
-    return zookeeper_open(driver, sizeof(struct lock), ret_lock);
-}
-
 /* Nothing is renewed by us: the library keeps the session alive for as long as the process runs. */
 #define QUEUE_PROPERTIES                                                                                     \
     .blocking = true, .fair = true, .fenced = true, .survives_crash = true, .survives_minority = true,       \
     .perils = PERIL_PAUSE | PERIL_DISCONNECT
 #define QUEUE_FUNCTIONS                                                                                      \
-    .server = &zookeeper_server, .open = open_queue, .acquire = acquire, .release = zookeeper_release,       \
-    .still_held = zookeeper_still_held, .close = zookeeper_free, .lab = &(const struct lock_lab)             \
+    .server = &zookeeper_server, .acquire = acquire, .release = zookeeper_release,                           \
+    .still_held = zookeeper_still_held, .lab = &(const struct lock_lab)                                      \
     {                                                                                                        \
         .end = LOCK_ENDS_BY_RELEASE                                                                          \
     }

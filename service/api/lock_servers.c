@@ -45,7 +45,8 @@ static void ask_unless_remembered(struct known_server *known)
     if (known->asked_us && monotonic_us() - known->asked_us <= REMEMBER_US)
         return;
     known->reason[0] = '\0';
-    known->status = known->server->ping(monotonic_us() + PATIENCE_US, known->reason, sizeof known->reason);
+    known->status = lock_ping(known->server, monotonic_us() + PATIENCE_US, known->reason,
+                              sizeof known->reason);
     known->asked_us = monotonic_us();
 }
 

@@ -96,10 +96,14 @@ static bool is_original(const struct lock_driver *lock, const struct complaint *
 
 static bool has_whole_lock(const struct lock_driver *lock, const struct complaint *complaint)
 {
-    if (!lock->name || !lock->open || !lock->acquire || !lock->release || !lock->still_held || !lock->close)
+    if (!lock->name || !lock->acquire || !lock->release || !lock->still_held)
+        return wrong(complaint,
+                     "its lock lacks its name or a function; acquire, release and still_held are needed");
+    if (lock->open && lock->handle_size <= sizeof(struct lock))
         return wrong(
             complaint,
-            "its lock lacks its name or a function; open, acquire, release, still_held and close are needed");
+            "its lock '%s' has a function open, but no handle_size; set it to the size of the lock's own struct",
+            lock->name);
     if (lock->properties.renewed && !lock->renew)
         return wrong(
             complaint,

@@ -397,7 +397,7 @@ static void ping(const char *name, int64_t limit_ms)
     }
     char error[200] = "";
     int64_t began_us = monotonic_us();
-    enum lock_status status = driver->server->ping(began_us + limit_ms * 1000, error, sizeof error);
+    enum lock_status status = lock_ping(driver->server, began_us + limit_ms * 1000, error, sizeof error);
     say(json_pack("{s:s, s:s, s:s, s:s, s:I, s:I}", "who", name, "did", "ping", "status",
                   lock_status_name(status), "error", error, "began_us", (json_int_t)began_us, "ended_us",
                   (json_int_t)monotonic_us()));

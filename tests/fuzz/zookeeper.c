@@ -105,20 +105,7 @@ enum lock_status zookeeper_wait(struct zookeeper_waiter *waiter, int64_t until_u
     return LOCK_OK;
 }
 
-enum lock_status zookeeper_open(const struct lock_driver *driver, size_t size, struct lock **ret_lock)
-{
-    *ret_lock = calloc(1, size);
-    MUST(*ret_lock);
-    (*ret_lock)->driver = driver;
-    return LOCK_OK;
-}
-
-void zookeeper_free(struct lock *lock)
-{
-    free(lock);
-}
-
-const struct lock_server zookeeper_server = {.name = "zookeeper"};
+const struct lock_server zookeeper_server = {.name = "zookeeper", .address = &lock_config.zookeeper_connect};
 
 /* ---- in the place of the library: every answer comes at once ----------------------------------------------- */
 

@@ -81,10 +81,7 @@ static enum lock_status raise_fence(struct lock *lock, const char *key, int64_t 
 
 static void close_held(struct lock *lock)
 {
-    if (!lock)
-        return;
     lock_close(((struct controlled_lock *)lock)->inner);
-    free(lock);
 }
 
 enum lock_status controlled_lock_open(const struct lock_driver *driver, struct actor *actor,

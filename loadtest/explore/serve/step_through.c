@@ -47,7 +47,7 @@ static json_t *blame(struct stepper *stepper, const struct strategy *strategy, c
     if (!stepper->has_schema || !product_schema_audit(&stepper->schema, &audit))
         return unavailable("postgresql", *stepper->schema.error ? stepper->schema.error : error);
     const struct lock_server *server = strategy->lock ? strategy->lock->server : NULL;
-    if (server && server->ping(monotonic_us() + PING_US, why, sizeof why) != LOCK_OK)
+    if (server && lock_ping(server, monotonic_us() + PING_US, why, sizeof why) != LOCK_OK)
         return unavailable(server->name, error);
     return invalid("%s", error);
 }

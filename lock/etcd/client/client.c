@@ -163,29 +163,15 @@ static struct etcd *new_client(void)
     return etcd;
 }
 
-enum lock_status etcd_open_lock(const struct lock_driver *driver, struct lock **ret_lock)
+bool etcd_open_lock(struct lock *lock)
 {
-    if (!*lock_config.etcd_endpoints)
-        return LOCK_UNAVAILABLE;
-    struct etcd_lock *lock = calloc(1, sizeof *lock);
-    if (!lock)
-        return LOCK_FAILED;
-    lock->base.driver = driver;
-    lock->etcd = new_client();
-    if (!lock->etcd) {
-        free(lock);
-        return LOCK_FAILED;
-    }
-    *ret_lock = &lock->base;
-    return LOCK_OK;
+    ((struct etcd_lock *)lock)->etcd = new_client();
+    return etcd_of(lock);
 }
 
 void etcd_close_lock(struct lock *lock)
 {
-    if (!lock)
-        return;
     free_client(etcd_of(lock));
-    free(lock);
 }
 
 /* ---- requests ------------------------------------------------------------------------------------------ */
@@ -397,8 +383,6 @@ static enum lock_status ping(int64_t deadline_us, char *ret_error, size_t size)
     struct lock nobody = {0};
     AUTO_JSON reply = NULL;
     enum lock_status status = LOCK_FAILED;
-    if (!*lock_config.etcd_endpoints)
-        return LOCK_UNAVAILABLE;
     struct etcd *etcd = new_client();
     if (etcd)
         status = etcd_call(etcd, &nobody, deadline_us, "/v3/kv/range",
@@ -408,4 +392,5 @@ static enum lock_status ping(int64_t deadline_us, char *ret_error, size_t size)
     return status;
 }
 
-const struct lock_server etcd_server = {.name = "etcd", .setting = "ETCD_ENDPOINTS", .ping = ping};
+const struct lock_server etcd_server = {
+    .name = "etcd", .setting = "ETCD_ENDPOINTS", .address = &lock_config.etcd_endpoints, .ping = ping};

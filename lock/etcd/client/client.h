@@ -13,12 +13,13 @@
 /* One handle's connections: one that is kept for requests, and one for a watch while there is one. Never shared. */
 struct etcd;
 
-/* The handle of every lock in etcd, and how it is opened (LOCK_UNAVAILABLE without endpoints) and closed. */
+/* The handle of every lock in etcd. */
 struct etcd_lock {
     struct lock base;
     struct etcd *etcd;
 };
-enum lock_status etcd_open_lock(const struct lock_driver *driver, struct lock **ret_lock);
+/* As in struct lock_driver. */
+bool etcd_open_lock(struct lock *lock);
 void etcd_close_lock(struct lock *lock);
 
 static inline struct etcd *etcd_of(struct lock *lock)

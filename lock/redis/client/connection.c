@@ -341,10 +341,6 @@ bool redis_is(const redisReply *reply, const char *value)
 
 static enum lock_status ping(int64_t deadline_us, char *ret_error, size_t size)
 {
-    if (!*lock_config.redis_url) {
-        snprintf(ret_error, size, "REDIS_URL is not set");
-        return LOCK_UNAVAILABLE;
-    }
     struct redis *redis = redis_new(lock_config.redis_url, strlen(lock_config.redis_url));
     if (!redis) {
         snprintf(ret_error, size, "out of memory");
@@ -358,4 +354,5 @@ static enum lock_status ping(int64_t deadline_us, char *ret_error, size_t size)
     return status;
 }
 
-const struct lock_server redis_server = {.name = "redis", .setting = "REDIS_URL", .ping = ping};
+const struct lock_server redis_server = {
+    .name = "redis", .setting = "REDIS_URL", .address = &lock_config.redis_url, .ping = ping};

@@ -241,10 +241,6 @@ struct redlock_votes redlock_ask(struct redlock_nodes *nodes, struct lock *lock,
 static enum lock_status ping(int64_t deadline_us, char *ret_error, size_t size)
 {
     static const char *const words[] = {"PING"};
-    if (!*lock_config.redlock_urls) {
-        snprintf(ret_error, size, "REDLOCK_URLS is not set");
-        return LOCK_UNAVAILABLE;
-    }
     struct redlock_nodes *nodes = redlock_nodes_new(lock_config.redlock_urls);
     if (!nodes) {
         snprintf(ret_error, size, "REDLOCK_URLS must name 1 to %d servers", LOCK_REDLOCK_MOST);
@@ -263,4 +259,5 @@ static enum lock_status ping(int64_t deadline_us, char *ret_error, size_t size)
     return refused ? LOCK_REFUSED : LOCK_AWAY;
 }
 
-const struct lock_server redlock_servers = {.name = "redlock", .setting = "REDLOCK_URLS", .ping = ping};
+const struct lock_server redlock_servers = {
+    .name = "redlock", .setting = "REDLOCK_URLS", .address = &lock_config.redlock_urls, .ping = ping};

@@ -294,23 +294,6 @@ enum lock_status zookeeper_wait(struct zookeeper_waiter *waiter, int64_t until_u
 
 /* ---- for everybody ------------------------------------------------------------------------------------------ */
 
-enum lock_status zookeeper_open(const struct lock_driver *driver, size_t size, struct lock **ret_lock)
-{
-    if (!*lock_config.zookeeper_connect)
-        return LOCK_UNAVAILABLE;
-    struct lock *lock = calloc(1, size);
-    if (!lock)
-        return LOCK_FAILED;
-    lock->driver = driver;
-    *ret_lock = lock;
-    return LOCK_OK;
-}
-
-void zookeeper_free(struct lock *lock)
-{
-    free(lock);
-}
-
 uint64_t zookeeper_sessions_lost(void)
 {
     pthread_mutex_lock(&mutex);
@@ -323,8 +306,6 @@ static enum lock_status ping(int64_t deadline_us, char *ret_error, size_t size)
 {
     int64_t czxid;
     enum lock_status status = LOCK_LOST;
-    if (!*lock_config.zookeeper_connect)
-        return LOCK_UNAVAILABLE;
     for (int tries = 0; tries < 2 && status == LOCK_LOST;
          tries++) /* once more where the session was replaced */
         status = zookeeper_find(NULL, deadline_us, 0, "/", &czxid);
@@ -337,5 +318,6 @@ static enum lock_status ping(int64_t deadline_us, char *ret_error, size_t size)
 
 const struct lock_server zookeeper_server = {.name = "zookeeper",
                                              .setting = "ZOOKEEPER_CONNECT",
+                                             .address = &lock_config.zookeeper_connect,
                                              .ping = ping,
                                              .sessions_lost = zookeeper_sessions_lost};

@@ -21,10 +21,6 @@ enum {
 
 /* ---- the session (session.c) --------------------------------------------------------------------------- */
 
-/* Makes a handle of SIZE bytes, which begin with a struct lock, and frees it: for a driver's open and close. */
-enum lock_status zookeeper_open(const struct lock_driver *driver, size_t size, struct lock **ret_lock);
-void zookeeper_free(struct lock *lock);
-
 /* How many servers ZOOKEEPER_CONNECT names. */
 int zookeeper_servers(void);
 

@@ -47,13 +47,15 @@ static void is_refused(struct strategy row, const char *what, const char *remedy
 static void wrong_locks_are_explained(void **state)
 {
     (void)state;
-    struct lock_driver copy = redis_del, lame = redis_fenced;
+    struct lock_driver copy = redis_del, lame = redis_fenced, small = redis_fenced;
     lame.still_held = NULL;
+    small.handle_size = 0;
     WRONG("its lock is NULL", "span to SPAN_NONE", row.lock = NULL);
     WRONG("its span is SPAN_NONE", "SPAN_AROUND_TX", row.span = SPAN_NONE);
     WRONG("cannot take the lock 'redis-fenced' again", "reentrant", row.span = SPAN_AROUND_TWICE);
     WRONG("copy of 'redis-del'", "refer to that lock", row.lock = &copy);
     WRONG("lacks its name or a function", "still_held", row.lock = &lame);
+    WRONG("no handle_size", "size of the lock's own struct", row.lock = &small);
     copy = zookeeper_queue;
     WRONG("copy of", "refer to that lock", row.lock = &copy);
 }
