@@ -13,24 +13,41 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { FIRST_PAUSE_MS = 50, LONGEST_PAUSE_MS = 500 }; /* after the second failure to connect, and doubled */
+enum { PLACES = 64 };
+
+/* How many connections this process has made to each server, by a hash of its place; two servers may share a number. A
+ * connection that rests after a failure tries again when it sees that another one succeeded: a caller that was served through
+ * one connection must not be refused through the next. */
+static atomic_uint connections_made[PLACES];
 
 struct redis {
     struct redis_url url;
     const struct redis_bounds *bounds; /* of its replies */
     const char *url_error;             /* why the URL cannot be used; NULL where it can */
     redisContext *context;             /* NULL: not connected */
+    atomic_uint *made;                 /* the number of connections_made that belongs to this server … */
+    unsigned made_before;              /* … and what it was at the last try to connect */
     bool refused;     /* so did the last try to connect fail: said again while the pause after it lasts */
     int64_t pause_ms; /* 0: the next failure is the first, and the try after it comes at once */
     int64_t pause_ends_us;
     bool sent;
     char error[200];
 };
+
+static unsigned hash(const char *text)
+{
+    unsigned hash = 0;
+    for (; *text; text++)
+        hash = hash * 31 + (unsigned char)*text;
+    return hash;
+}
 
 struct redis *redis_new(const char *url, size_t size)
 {
@@ -39,6 +56,8 @@ struct redis *redis_new(const char *url, size_t size)
         redis->bounds = &redis_short_replies;
     if (redis && redis_url_read(url, size, &redis->url, &redis->url_error))
         redis->url_error = NULL;
+    if (redis)
+        redis->made = &connections_made[hash(redis->url.place) % PLACES];
     return redis;
 }
 
@@ -214,11 +233,13 @@ static enum lock_status make_ready(struct redis *redis, struct lock *lock, int64
         return fail(redis, LOCK_REFUSED, "%s", redis_tls_lacks());
     if (redis->context)
         return LOCK_OK;
-    if (monotonic_us() < redis->pause_ends_us)
+    if (monotonic_us() < redis->pause_ends_us && atomic_load(redis->made) == redis->made_before)
         return redis->refused ? LOCK_REFUSED : LOCK_AWAY; /* redis->error still says why */
+    redis->made_before = atomic_load(redis->made);
     enum lock_status status = connect_now(redis, lock, until_us);
     redis->sent = false; /* what was sent so far is of no consequence */
     if (status == LOCK_OK) {
+        atomic_fetch_add(redis->made, 1);
         redis->pause_ms = 0;
         return LOCK_OK;
     }

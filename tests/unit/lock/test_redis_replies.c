@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "tests/unit/unit.h"
 
+#include "lock/redis/client/connection.h"
 #include "lock/registry.h"
 
 #include <pthread.h>
@@ -21,7 +22,7 @@ static struct server {
     _Atomic(const char *) says;
     atomic_bool for_ever; /* the last byte of what it says, again and again */
     pthread_t thread;
-} servers[SERVERS];
+} servers[SERVERS], late;
 
 static char folder[] = "/tmp/oversell-test-XXXXXX";
 
@@ -56,10 +57,9 @@ static void *serve(void *arg)
     return NULL;
 }
 
-static void start(struct server *s, int number)
+static void start(struct server *s)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(s->path, sizeof s->path, "%s/%d", folder, number);
     memcpy(address.sun_path, s->path, sizeof s->path);
     s->listener = socket(AF_UNIX, SOCK_STREAM, 0);
     assert_true(s->listener >= 0);
@@ -76,7 +76,8 @@ static int start_all(void **state)
     (void)state;
     assert_non_null(mkdtemp(folder));
     for (int i = 0; i < SERVERS; i++) {
-        start(&servers[i], i);
+        snprintf(servers[i].path, sizeof servers[i].path, "%s/%d", folder, i);
+        start(&servers[i]);
         snprintf(all + strlen(all), sizeof all - strlen(all), "%sunix://%s", i ? "," : "", servers[i].path);
     }
     snprintf(one, sizeof one, "unix://%s", servers[0].path);
@@ -92,15 +93,19 @@ static int start_all(void **state)
     return 0;
 }
 
+static void stop(struct server *s)
+{
+    shutdown(s->listener, SHUT_RDWR);
+    pthread_join(s->thread, NULL);
+    close(s->listener);
+    unlink(s->path);
+}
+
 static int stop_all(void **state)
 {
     (void)state;
-    for (int i = 0; i < SERVERS; i++) {
-        shutdown(servers[i].listener, SHUT_RDWR);
-        pthread_join(servers[i].thread, NULL);
-        close(servers[i].listener);
-        unlink(servers[i].path);
-    }
+    for (int i = 0; i < SERVERS; i++)
+        stop(&servers[i]);
     return rmdir(folder);
 }
 
@@ -184,6 +189,31 @@ static void test_a_fencing_token_is_a_number(void **state)
     assert_int_equal(try_for(&redis_fenced, 0, SEVEN, SEVEN, error), LOCK_OK);
 }
 
+static enum lock_status ping(struct redis *redis)
+{
+    AUTO_REPLY reply = NULL;
+    return redis_command(redis, NULL, PATIENCE_US / 1000, &reply, "PING");
+}
+
+/* A caller that was served through one connection must not be refused through another, which still rests after a failure. */
+static void test_a_success_ends_the_rest_of_other_connections(void **state)
+{
+    (void)state;
+    char url[120];
+    snprintf(late.path, sizeof late.path, "%s/late", folder);
+    snprintf(url, sizeof url, "unix://%s", late.path);
+    struct redis *resting = redis_new(url, strlen(url)), *other = redis_new(url, strlen(url));
+    assert_true(resting && other);
+    for (int i = 0; i < 3; i++) /* the second failure is the first that is followed by a pause */
+        assert_int_equal(ping(resting), LOCK_AWAY);
+    start(&late);
+    assert_int_equal(ping(other), LOCK_OK);
+    redis_free(other); /* so that the server turns to the next client */
+    assert_int_equal(ping(resting), LOCK_OK);
+    redis_free(resting);
+    stop(&late);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +222,7 @@ int main(void)
         cmocka_unit_test(test_an_answer_is_as_long_as_was_asked_for),
         cmocka_unit_test(test_an_answer_that_does_not_end),
         cmocka_unit_test(test_a_fencing_token_is_a_number),
+        cmocka_unit_test(test_a_success_ends_the_rest_of_other_connections),
     };
     return cmocka_run_group_tests(tests, start_all, stop_all);
 }
