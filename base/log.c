@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,14 @@ static bool opens(struct log_valve *valve, long burst)
         begin_us = next_us > now_us ? next_us : now_us;
     } while (!atomic_compare_exchange_weak(&valve->next_us, &next_us, begin_us + LINE_US));
     return true;
+}
+
+size_t log_share(const char *client)
+{
+    uint32_t hash = 2166136261; /* FNV-1a */
+    for (; *client; client++)
+        hash = (hash ^ (unsigned char)*client) * 16777619;
+    return hash % LOG_SHARES;
 }
 
 bool log_valve_opens(struct log_valve *valve)

@@ -23,7 +23,7 @@ void access_log_wrong_token(struct exchange *x)
 {
     char address[64];
     http_client_address(x, address, sizeof address);
-    log_bounded(LOG_WARNING, "a call from %s brought a token that is not valid for %s %s%s", address,
+    log_bounded(LOG_WARNING, address, "a call from %s brought a token that is not valid for %s %s%s", address,
                 x->method, x->route->path);
 }
 

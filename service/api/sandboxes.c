@@ -69,6 +69,11 @@ static bool settle(struct exchange *x, struct worker *worker, int place, int64_t
     struct service *service = worker->service;
     int64_t deadline_us = monotonic_us() + 2 * service->config.order_timeout_ms * 1000;
     int64_t before = *id;
+    if (!before &&
+        !own_settings_left(service->orders.queue)) { /* asked first, so that no product is made in vain */
+        api_reply_no_own_settings(x);
+        return false;
+    }
     if (before) {
         log_line(LOG_INFO, "the sandbox with product %lld goes to another learner", (long long)before);
         runs_end_product(service->runs, before,
@@ -132,7 +137,7 @@ void sandboxes_create(struct exchange *x, struct worker *worker)
         return;
     }
     if (!settle(x, worker, place, &id)) {
-        sandbox_drop(service->sandboxes, place);
+        sandbox_drop(service->sandboxes, place, id);
         return;
     }
     char token[SECRET_SIZE];

@@ -139,10 +139,11 @@ void sandbox_give(struct sandboxes *sandboxes, int place, int64_t product_id, ch
     pthread_mutex_unlock(&sandboxes->mutex);
 }
 
-void sandbox_drop(struct sandboxes *sandboxes, int place)
+void sandbox_drop(struct sandboxes *sandboxes, int place, int64_t product_id)
 {
     pthread_mutex_lock(&sandboxes->mutex);
     sandboxes->places[place].taken = false;
+    sandboxes->places[place].product_id = product_id;
     pthread_mutex_unlock(&sandboxes->mutex);
 }
 

@@ -53,7 +53,8 @@ enum { SANDBOXES_FULL = -1, SANDBOX_ADDRESS_FULL = -2 };
 int sandbox_take(struct sandboxes *sandboxes, const struct sandbox_caller *caller, int64_t *ret_product_id);
 /* The place is a new learner's, with this product; RET_TOKEN of SECRET_SIZE bytes. */
 void sandbox_give(struct sandboxes *sandboxes, int place, int64_t product_id, char *ret_token);
-void sandbox_drop(struct sandboxes *sandboxes, int place);
+/* The place is nobody's; the next learner gets PRODUCT_ID, if it is not 0. */
+void sandbox_drop(struct sandboxes *sandboxes, int place, int64_t product_id);
 
 /* The product of the sandbox whose token this is, which is thereby used; 0: it is none. SANDBOXES may be NULL. */
 int64_t sandbox_owned(struct sandboxes *sandboxes, const char *token);

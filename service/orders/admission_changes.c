@@ -181,3 +181,11 @@ bool product_has_own(struct admission_queue *q, int64_t product_id)
     pthread_mutex_unlock(&q->mutex);
     return has;
 }
+
+bool own_settings_left(struct admission_queue *q)
+{
+    pthread_mutex_lock(&q->mutex);
+    bool left = q->own_count < OWN_SETTINGS_MAX;
+    pthread_mutex_unlock(&q->mutex);
+    return left;
+}

@@ -108,5 +108,7 @@ bool product_set_own(struct admission_queue *queue, int64_t product_id, const st
 /* The settings of a product: its own, or the common ones (also for 0). */
 struct settings product_settings(struct admission_queue *queue, int64_t product_id);
 bool product_has_own(struct admission_queue *queue, int64_t product_id);
+/* May another product get its own settings now? */
+bool own_settings_left(struct admission_queue *queue);
 
 #endif

@@ -169,8 +169,10 @@ def test_when_settings_of_their_own_are_all_given_away(services, database):
     for product in products[:256]:
         reply = service.put(f"/strategy?product_id={product}", {"name": "mutex"})
         assert reply.status == 200, str(reply)
+    before = service.get("/products").json
     for reply in (service.put(f"/strategy?product_id={products[256]}", {"name": "mutex"}), service.post("/sandboxes", {})):
         assert reply.problem == "overloaded" and "256 products have settings" in reply.json["detail"], str(reply)
+    assert service.get("/products").json == before, "a sandbox that was refused leaves no product"
     assert service.put(f"/strategy?product_id={products[255]}", {"name": "optimistic"}).json["name"] == "optimistic"
 
 
@@ -438,3 +440,19 @@ def test_a_flood_of_wrong_tokens_is_counted_in_a_few_lines(services, database):
     # The calls that were left out are counted by the next line, which there is room for within a second.
     wait_until(lambda: guess() or wrong_tokens(service) == calls, "every call is in a line, or in a line's count", every=0.3)
     assert "guess" not in service.log
+
+
+def test_a_flood_of_wrong_tokens_hides_no_other_address(services, database):
+    service = services.start(database, "--classroom", listen="127.0.0.1:0")
+
+    def guess(source):
+        with service.wire(source=source) as wire:
+            wire.send(request_bytes("GET", "/sandboxes", b"", bearer("guess")))
+            assert wire.reply().status == 401
+
+    with service.wire(source="127.0.0.7") as wire:
+        for _ in range(500):
+            wire.send(request_bytes("GET", "/sandboxes", b"", bearer("guess")))
+            assert wire.reply().status == 401
+    guess("127.0.0.8")
+    wait_until(lambda: "a call from 127.0.0.8 brought a token that is not valid" in service.log, "the other's line")

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+#include <stdio.h>
+
 enum { SECOND_US = 1000000 };
 
 static long now_us(void)
@@ -44,11 +46,28 @@ static void test_a_burst_of_lines(void **state)
     assert_string_equal(left_out, "");
 }
 
+/* One address of a network hides few others. */
+static void test_shares(void **state)
+{
+    (void)state;
+    int clients[LOG_SHARES] = {0}, most = 0;
+    for (int i = 0; i < LOG_SHARES; i++) {
+        char client[20];
+        snprintf(client, sizeof client, "192.168.0.%d", i);
+        assert_true(log_share(client) < LOG_SHARES && log_share(client) == log_share(client));
+        int count = ++clients[log_share(client)];
+        most = count > most ? count : most;
+    }
+    assert_true(most <= 4);
+    assert_true(log_share("") < LOG_SHARES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_line_a_second),
         cmocka_unit_test(test_a_burst_of_lines),
+        cmocka_unit_test(test_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

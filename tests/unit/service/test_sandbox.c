@@ -38,9 +38,10 @@ static void test_a_place_that_is_taken_or_dropped(void **state)
     int first = sandbox_take(sandboxes, &teacher, &before),
         second = sandbox_take(sandboxes, &teacher, &before);
     assert_int_not_equal(first, second);
-    sandbox_drop(sandboxes, first);
+    sandbox_drop(sandboxes, first, 7);
     assert_int_equal(sandbox_count(sandboxes), 0);
     assert_int_equal(sandbox_take(sandboxes, &teacher, &before), first);
+    assert_true(before == 7); /* a product that was made in vain is used */
     sandboxes_free(sandboxes);
 }
 
@@ -59,7 +60,7 @@ static void test_a_place_that_was_left_alone(void **state)
     int place = sandbox_take(sandboxes, &teacher, &before);
     assert_true(place >= 0 && before == 1001); /* of all that are idle the one that was used first */
     assert_true(sandbox_owned(sandboxes, tokens[1]) == 0);
-    sandbox_drop(sandboxes, place);
+    sandbox_drop(sandboxes, place, before);
     assert_true(sandbox_owned(sandboxes, tokens[1]) == 0);
     sandboxes_free(sandboxes);
 }
