@@ -28,6 +28,7 @@ from lab import (
     wait_until,
     waiting_backends,
 )
+from length import short_only
 
 
 def told_is_stored(url, product, load):
@@ -40,7 +41,7 @@ def told_is_stored(url, product, load):
     ), f"only stored: {sorted(stored - load.ids)}, only told: {sorted(load.ids - stored)}"
 
 
-@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("by", short_only([signal.SIGTERM], [signal.SIGTERM, signal.SIGINT]))
 @pytest.mark.parametrize(
     "strategy, think_ms",
     [("atomic-statement", 0), ("atomic-decrement", 2), ("mutex", 5), ("reentrant-mutex", 0)],
@@ -272,7 +273,8 @@ def test_two_instances_start_on_one_empty_database(services, database):
 
 
 @pytest.mark.parametrize(
-    "strategy", ["atomic-statement", "select-for-update", "optimistic", "mutex", "atomic-decrement"]
+    "strategy",
+    short_only(["select-for-update"], ["atomic-statement", "select-for-update", "optimistic", "mutex", "atomic-decrement"]),
 )
 def test_killed_under_load(services, database, strategy):
     """kill -9: every 201 that was read is in the database, stock and orders agree, the next one goes on."""

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from lab import Background, hammer, holding_row, psql, wait_until, waiting_backends
+from length import short_only
 from learner import Learner
 
 TIMES = 20
@@ -27,7 +28,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", short_only(["one-at-a-time", "combined"], CASES))
 def test_changes_under_load(services, database, case):
     strategy, clients, flags = CASES[case]
     service = services.start(database, "--strategy", strategy, "--order-timeout-ms", "60000", *flags)
