@@ -239,7 +239,7 @@ def everything_of(postgres):
     return [postgres, *map(int, children)]
 
 
-@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
+@pytest.mark.parametrize("blow", short_only([signal.SIGKILL], [signal.SIGKILL, signal.SIGSTOP]), ids=["killed", "frozen"])
 def test_a_search_that_loses_postgresql_ends(tmp_path, blow):
     """The rows that are finished are kept, and no process is left."""
     stack, folder = ROOT / "stack" / "stack", tmp_path / "stack"

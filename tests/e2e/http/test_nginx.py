@@ -304,6 +304,7 @@ def test_internal_paths_and_other_methods_of_the_proxy_are_refused(plain):
 # ── slow and greedy clients ─────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.long
 def test_slow_clients_are_cut_and_others_are_served(proxied):
     """Slow headers are cut by the proxy, bodies of which a byte comes now and then by the service's one deadline."""
     shop = proxied("--request-timeout-ms", "3000")

@@ -234,6 +234,7 @@ def p99_ms(seconds):
     return sorted(seconds)[len(seconds) * 99 // 100] * 1000
 
 
+@pytest.mark.long
 def test_500_slow_clients_and_others_are_served(services, database):
     """What an order takes beside them, against what it takes alone before and after, is printed (pytest -s)."""
     service = services.start(database, "--workers", "4", "--request-timeout-ms", "600000")
@@ -283,6 +284,7 @@ def close_at_once(wires):
         wire.close()
 
 
+@pytest.mark.long
 def test_10000_open_connections(services, database, many_files):
     """All stay open, all order at the same time, and all are answered: 201, or that there are too many at once."""
     service = services.start(database, "--workers", "4", "--idle-timeout-ms", "3600000")

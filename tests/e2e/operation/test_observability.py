@@ -355,6 +355,7 @@ def test_metrics_are_prometheus_text(shop):
     ), f"pool use: {gauges}"
 
 
+@pytest.mark.long
 def test_counts_agree_with_the_answers(services, database):
     """Every answer to an order is counted once, under its strategy and its outcome."""
     service = services.start(database, "--workers", "8", "--lock-wait-ms", "5000")  # zookeeper-naive may wait in vain

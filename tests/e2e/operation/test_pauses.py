@@ -90,6 +90,7 @@ def judge(shop, table, products, first, second):
             assert audit["witness"]["stock_seen"] == 1, told
 
 
+@pytest.mark.long
 def test_a_process_that_is_stopped_beyond_its_leases(shops):
     """SIGSTOP after the read: others take the locks and read, then both write."""
     paused, running = shops

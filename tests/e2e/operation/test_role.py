@@ -91,6 +91,7 @@ def expect_new_version(service, url):
     assert service.order(1).status == 201
 
 
+@pytest.mark.long
 def test_a_database_that_a_superuser_has_made_is_handed_over(own, services):
     """As docs/security.md says: by stack/shop.sql, once or again."""
     own.up("postgres")
@@ -146,6 +147,7 @@ def make_stack_of_earlier_version(own):
             earlier.terminate()
 
 
+@pytest.mark.long
 def test_a_stack_of_an_earlier_version_is_handed_over(own, services):
     own.up("postgres")
     make_stack_of_earlier_version(own)

@@ -184,7 +184,7 @@ def test_a_client_that_does_not_read_its_answer_is_named_in_the_log(services, da
     assert "too slow to read" in service.log and "had no answer" not in service.log, service.log
 
 
-@pytest.mark.parametrize("by_hand", [False, True])
+@pytest.mark.parametrize("by_hand", short_only([True], [False, True]))
 def test_calls_that_still_wait_after_the_drain_are_refused(services, database, by_hand):
     """Two threads read, and each read waits for a locked table. The end does not take as long as forty of these waits,
     and none of the forty goes without an answer, not even while a lock is waited for by hand."""

@@ -205,6 +205,7 @@ def test_orders_in_flight_are_counted(services, database):
     wait_until(lambda: service.audit(product)["in_flight"] == 0, "none is")
 
 
+@pytest.mark.long
 def test_an_audit_of_many_orders_is_quick(shop):
     """A witness is searched for within bounds: thousands of orders on one stock seen, in a moment."""
     product = shop.product(stock=5)

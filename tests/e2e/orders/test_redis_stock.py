@@ -387,7 +387,7 @@ def test_no_redis_at_all(services, database):
     assert service.get(f"/strategies/{STRATEGY}").json["available"] is False
 
 
-@pytest.mark.parametrize("options", [(), ("--appendonly", "yes", "--appendfsync", "everysec")], ids=["memory", "aof"])
+@pytest.mark.parametrize("options", [pytest.param((), marks=pytest.mark.long), ("--appendonly", "yes", "--appendfsync", "everysec")], ids=["memory", "aof"])
 def test_redis_is_killed_under_load(services, database, own_redis, options):
     """What it had accepted, and neither saved nor handed on, is lost; no unit is sold twice, and every unit is sold."""
     server = own_redis(*options)

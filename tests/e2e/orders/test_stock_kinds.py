@@ -17,6 +17,7 @@ from lab import (
     wait_until,
     waiting_backends,
 )
+from length import short_only
 from promises import FEW_ARE_SHORT, STRATEGIES
 
 SELLER = {"counter": "atomic-decrement", "units": "skip-locked", "buckets": "bucketed"}  # of each kind one
@@ -420,6 +421,7 @@ def test_a_database_of_the_first_version_is_brought_up_to_date(services, databas
 # ── many orders ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.long
 def test_a_reset_of_many_orders_where_the_planner_has_seen_none(services, database):
     """By figures of when the tables were empty, each order's item would be looked for among all."""
     service = services.start(database)
@@ -438,7 +440,7 @@ def test_a_reset_of_many_orders_where_the_planner_has_seen_none(services, databa
     assert number(database, "SELECT count(*) FROM orders") == 0
 
 
-@pytest.mark.parametrize("strategy", ["read-write", *SELLER.values()])
+@pytest.mark.parametrize("strategy", short_only(["read-write"], ["read-write", *SELLER.values()]))
 def test_no_order_reads_all_the_others(services, database, strategy):
     """Not even where PostgreSQL made its plans, those of foreign keys too, while there were none."""
     service = services.start(database, "--workers", "1")
