@@ -19,8 +19,6 @@ function sentence(problem, gone) {
       return "The service refuses calls from a page at this address. Open the page at an address that the service printed at its start.";
     case 404:
       return gone;
-    case 409:
-      return "Another change is in progress. Try again in a moment.";
     case 503:
       return "The service is too busy to answer. Try again in a moment.";
     default:

@@ -1,17 +1,20 @@
 """The workshop page in a real browser: what a teacher clicks, and what the class then sees."""
 
+import contextlib
 import csv
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
+import threading
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
 from browser import Browser, Keys
-from lab import ROOT, wait_until
+from lab import ROOT, holding, request_bytes, wait_until
 from length import short_only
 from basics import BUILD
 
@@ -782,12 +785,16 @@ def another(downloads):
     started.quit()
 
 
-@pytest.fixture
-def classroom(services, database):
-    service = services.start(database, "--classroom", listen="127.0.0.1:0")
+def start_class(services, database, *options):
+    service = services.start(database, "--classroom", *options, listen="127.0.0.1:0")
     service.code, service.token = (re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token"))
     service.address = f"http://127.0.0.1:{service.port}/"
     return service
+
+
+@pytest.fixture
+def classroom(services, database):
+    return start_class(services, database)
 
 
 def enter(browser, address, secret):
@@ -988,6 +995,86 @@ def test_what_the_class_panel_says_when_something_fails(browser, classroom):
     classroom.stop()
     browser.wait_text("class-error", "The service does not answer. Check that it runs")
     browser.complaints()
+
+
+def test_what_the_class_panel_says_while_the_service_has_no_room(browser, services, database):
+    """Reads wait for a table, and as many others as may wait. Then the service refuses the list and each button."""
+    classroom = start_class(services, database, "--order-timeout-ms", "120000")
+    learner = classroom.call("POST", "/sandboxes", {}, {"Authorization": f"Bearer {classroom.code}"}).json
+    classroom.strategy("atomic-decrement", lock_wait_ms=60000)
+    open_panel(browser, classroom)
+    browser.wait(lambda: len(learners(browser)) == 1, "the learner is there")
+    sentence = "The service is too busy to answer. Try again in a moment."
+    request = request_bytes("GET", "/orders", b"", {"Authorization": f"Bearer {classroom.token}"})
+    with contextlib.ExitStack() as stack:
+        table = stack.enter_context(holding(classroom.database_url, "LOCK TABLE order_item IN ACCESS EXCLUSIVE MODE"))
+        wires = [stack.enter_context(classroom.wire()) for _ in range(340)]
+        for wire in wires:
+            wire.send(request)
+        wait_until(lambda: sum(wire.reply_has_begun() for wire in wires) >= 10, "some are refused, since the queue is full")
+        browser.wait_text("class-error", sentence)
+        assert len(learners(browser)) == 1, "the list stays as it was"
+        browser.all("#learners button")[0].click()
+        browser.wait(lambda: browser.find("evict-dialog").is_displayed(), "it is asked first")
+        browser.click("evict-ok")
+        browser.wait(lambda: not browser.find("evict-dialog").is_displayed() and browser.text("class-error") == sentence, "the button says so as well")
+        browser.shot("class-busy")
+        table.run("ROLLBACK")
+    wait_until(lambda: classroom.get("/sandboxes").status == 200, "there is room again")
+    assert [entry["product_id"] for entry in classroom.get("/sandboxes").json["sandboxes"]] == [learner["product_id"]]
+    browser.wait(lambda: len(learners(browser)) == 1 and browser.text("class-error") == "", "later the list is there again")
+    browser.complaints()
+
+
+class HostRewriter:
+    """A proxy before a service that puts the service's own address into Host, as nginx does unless it is told otherwise."""
+
+    def __init__(self, service):
+        self.service = service
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self.service.port))
+            threading.Thread(target=self._relay, args=(client, server, True), daemon=True).start()
+            threading.Thread(target=self._relay, args=(server, client, False), daemon=True).start()
+
+    def _relay(self, source, sink, rewrites):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                if rewrites:
+                    data = data.replace(b"Host: 127.0.0.1:%d" % self.port, b"Host: 127.0.0.1:%d" % self.service.port)
+                sink.sendall(data)
+        for end in (source, sink):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+def test_what_the_class_panel_says_behind_a_proxy_that_changes_host(browser, classroom):
+    learner = classroom.call("POST", "/sandboxes", {}, {"Authorization": f"Bearer {classroom.code}"}).json
+    with contextlib.closing(HostRewriter(classroom)) as proxy:
+        enter(browser, f"http://127.0.0.1:{proxy.port}/", classroom.token)
+        browser.wait(lambda: browser.find("class-panel").is_displayed(), "the teacher sees the panel")
+        browser.all("#class-details > summary")[0].click()
+        browser.wait(lambda: len(learners(browser)) == 1, "what changes nothing works")
+        browser.all("#learners button")[0].click()
+        browser.wait(lambda: browser.find("evict-dialog").is_displayed(), "it is asked first")
+        browser.click("evict-ok")
+        browser.wait_text("class-error", "The service refuses calls from a page at this address. Open the page at an address that the service printed at its start.")
+        browser.shot("class-refused")
+        assert [entry["product_id"] for entry in classroom.get("/sandboxes").json["sandboxes"]] == [learner["product_id"]]
+        browser.driver.get("about:blank")
+    assert all("403" in line for line in browser.complaints())
 
 
 def test_the_class_panel_asks_only_while_it_is_open(browser, classroom):
