@@ -62,7 +62,7 @@ static enum take_status sweep(struct db *db, const struct stock_want *want, stru
     return TAKE_OK;
 }
 
-enum take_status take_buckets(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
+static enum take_status buckets(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
 {
     AUTO_RESULT row = NULL;
     enum db_status status = db_run(
@@ -86,3 +86,5 @@ enum take_status take_buckets(struct db *db, const struct stock_want *want, stru
     report_step(want->observer, STEP_TAKE, STEP_NO_VALUE);
     return TAKE_OK;
 }
+const struct stock_policy take_buckets = {
+    .take = buckets, .name = "guarded-update-of-one-bucket", .kind = STOCK_BUCKETS};

@@ -11,17 +11,19 @@
 
 /* Two orders that read the same number lose one of their updates. Only a lock around this, or the isolation level,
  * prevents that. */
-enum take_status take_read_write(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
+static enum take_status read_write(struct db *db, const struct stock_want *want,
+                                   struct stock_taken *ret_taken)
 {
     enum take_status status = stock_read(db, &ST_STOCK_READ, want, ret_taken);
     if (status != TAKE_OK)
         return status;
     return stock_write_target(db, want, ret_taken);
 }
+const struct stock_policy take_read_write = {.take = read_write, .name = "read-write"};
 
 /* The same, but asks the lock before it writes whether it is still held. The time between the question and the write is
  * short, but an order of the next holder fits into it. */
-enum take_status take_checked(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
+static enum take_status checked(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
 {
     enum take_status status = stock_read(db, &ST_STOCK_READ, want, ret_taken);
     if (status != TAKE_OK)
@@ -32,6 +34,8 @@ enum take_status take_checked(struct db *db, const struct stock_want *want, stru
         return TAKE_LOCK_LOST;
     return stock_write_target(db, want, ret_taken);
 }
+const struct stock_policy take_checked = {
+    .take = checked, .name = "read-ask-the-lock-write", .asks_lock = true};
 
 /* ---- check in the program, subtract in the database ------------------------------------------------------ */
 
@@ -49,16 +53,18 @@ static const struct statement ST_DECREMENT_CHECKED = {
     "WHERE id = $1 AND stock_epoch = $4 RETURNING pg_current_xact_id(), count",
     4};
 
-enum take_status take_decrement(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
+static enum take_status decrement(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
 {
     enum take_status status = stock_read(db, &ST_STOCK_READ, want, ret_taken);
     if (status != TAKE_OK)
         return status;
     return stock_write(db, &ST_DECREMENT, want, want->quantity, ret_taken->epoch, ret_taken);
 }
+const struct stock_policy take_decrement = {
+    .take = decrement, .name = "check-then-decrement", .seen_is_stale = true};
 
-enum take_status take_decrement_checked(struct db *db, const struct stock_want *want,
-                                        struct stock_taken *ret_taken)
+static enum take_status decrement_checked(struct db *db, const struct stock_want *want,
+                                          struct stock_taken *ret_taken)
 {
     enum take_status status = stock_read(db, &ST_STOCK_READ, want, ret_taken);
     if (status != TAKE_OK)
@@ -66,6 +72,8 @@ enum take_status take_decrement_checked(struct db *db, const struct stock_want *
     status = stock_write(db, &ST_DECREMENT_CHECKED, want, want->quantity, ret_taken->epoch, ret_taken);
     return status == TAKE_FAILED && ret_taken->db_status == DB_CHECK ? TAKE_SOLD_OUT : status;
 }
+const struct stock_policy take_decrement_checked = {
+    .take = decrement_checked, .name = "check-then-decrement, CHECK (count >= 0)", .seen_is_stale = true};
 
 /* ---- one UPDATE that subtracts only where enough is left ------------------------------------------------- */
 
@@ -78,7 +86,7 @@ const struct statement ST_GUARDED = {
     "WHERE id = $1 AND count >= $2 AND stock_kind = 'counter' RETURNING pg_current_xact_id(), count, price, stock_epoch",
     3};
 
-enum take_status take_guarded(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
+static enum take_status guarded(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
 {
     AUTO_RESULT row = NULL;
     enum db_status status = db_run(
@@ -100,6 +108,7 @@ enum take_status take_guarded(struct db *db, const struct stock_want *want, stru
     report_step(want->observer, STEP_TAKE, strtoll(PQgetvalue(row, 0, 1), NULL, 10));
     return TAKE_OK;
 }
+const struct stock_policy take_guarded = {.take = guarded, .name = "guarded-update"};
 
 /* ---- read, and write only the version that was read ------------------------------------------------------ */
 
@@ -111,7 +120,8 @@ static const struct statement ST_WRITE_IF_UNCHANGED = {
     "WHERE id = $1 AND version = $4 RETURNING pg_current_xact_id(), count",
     4};
 
-enum take_status take_optimistic(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
+static enum take_status optimistic(struct db *db, const struct stock_want *want,
+                                   struct stock_taken *ret_taken)
 {
     enum take_status status = stock_read(db, &ST_STOCK_READ, want, ret_taken);
     if (status != TAKE_OK)
@@ -119,6 +129,7 @@ enum take_status take_optimistic(struct db *db, const struct stock_want *want, s
     return stock_write(db, &ST_WRITE_IF_UNCHANGED, want, ret_taken->seen - want->quantity, ret_taken->version,
                        ret_taken);
 }
+const struct stock_policy take_optimistic = {.take = optimistic, .name = "write-if-version-unchanged"};
 
 /* ---- SELECT … FOR UPDATE, then write --------------------------------------------------------------------- */
 
@@ -130,13 +141,15 @@ const struct statement ST_READ_FOR_UPDATE = {
     "WHERE id = $1 FOR UPDATE",
     1};
 
-enum take_status take_for_update(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
+static enum take_status for_update(struct db *db, const struct stock_want *want,
+                                   struct stock_taken *ret_taken)
 {
     enum take_status status = stock_read(db, &ST_READ_FOR_UPDATE, want, ret_taken);
     if (status != TAKE_OK)
         return status;
     return stock_write_target(db, want, ret_taken);
 }
+const struct stock_policy take_for_update = {.take = for_update, .name = "select-for-update-then-write"};
 
 enum take_status stock_lock(struct db *db, int64_t product_id, struct stock_taken *ret_taken)
 {
@@ -161,19 +174,24 @@ static enum take_status lock_then_take(struct db *db, const struct statement *lo
     if (status != DB_OK)
         return stock_failed(status, ret_taken);
     report_step(want->observer, STEP_LOCK, STEP_NO_VALUE);
-    return take_read_write(db, want, ret_taken);
+    return read_write(db, want, ret_taken);
 }
 
-enum take_status take_table_lock(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
+static enum take_status table_lock(struct db *db, const struct stock_want *want,
+                                   struct stock_taken *ret_taken)
 {
     return lock_then_take(db, &ST_LOCK_TABLE, want, ret_taken);
 }
+const struct stock_policy take_table_lock = {
+    .take = table_lock, .name = "lock-table-then-read-write", .locks_all = true};
 
-enum take_status take_advisory_lock(struct db *db, const struct stock_want *want,
-                                    struct stock_taken *ret_taken)
+static enum take_status advisory_lock(struct db *db, const struct stock_want *want,
+                                      struct stock_taken *ret_taken)
 {
     return lock_then_take(db, &ST_ADVISORY_LOCK, want, ret_taken);
 }
+const struct stock_policy take_advisory_lock = {.take = advisory_lock,
+                                                .name = "advisory-lock-then-read-write"};
 
 /* ---- giving units back ----------------------------------------------------------------------------------- */
 

@@ -52,6 +52,11 @@ static size_t find_service(const char *service)
     return i;
 }
 
+bool fence_is_kept(const char *service)
+{
+    return find_service(service) < NO_SERVICE;
+}
+
 /* The newest token that the product's row has met. A separate statement: it sees what was committed while the one before
  * it waited. */
 static enum db_status read_fence(struct db *db, size_t service, int64_t product_id, int64_t *ret_stored)
@@ -106,13 +111,17 @@ static enum take_status take(struct db *db, const struct stock_want *want, bool 
     return status == TAKE_CONFLICT ? find_reason(db, i, want, ret_taken) : status;
 }
 
-enum take_status take_fenced(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
+static enum take_status fenced(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
 {
     return take(db, want, true, ret_taken);
 }
+const struct stock_policy take_fenced = {
+    .take = fenced, .name = "read-then-write-if-fence-is-ours", .fencing = FENCE_BEFORE_READ};
 
-enum take_status take_fence_on_write(struct db *db, const struct stock_want *want,
-                                     struct stock_taken *ret_taken)
+static enum take_status fence_on_write(struct db *db, const struct stock_want *want,
+                                       struct stock_taken *ret_taken)
 {
     return take(db, want, false, ret_taken);
 }
+const struct stock_policy take_fence_on_write = {
+    .take = fence_on_write, .name = "read-then-write-if-no-newer-fence", .fencing = FENCE_ON_WRITE};

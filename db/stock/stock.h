@@ -1,6 +1,6 @@
-/* The ways to take units of a product's stock. Each row of the strategy table names one. Those of a counter are in counter.c
- * and fenced.c, the others in units.c and buckets.c. All run inside a transaction that the caller opened and ends, on the
- * thread that uses the connection. */
+/* The ways to take units of a product's stock: the stock policies. Each row of the strategy table names one. Those of a counter
+ * are in counter.c and fenced.c, the others in units.c and buckets.c. All run inside a transaction that the caller opened and
+ * ends, on the thread that uses the connection. */
 #ifndef OVERSELL_DB_STOCK_STOCK_H
 #define OVERSELL_DB_STOCK_STOCK_H
 
@@ -46,47 +46,61 @@ struct stock_taken {
     char price[20];    /* decimal */
     char read_at[40];  /* when it was read, or "" */
     char snapshot
-        [600]; /* what the read could see; "" if it locked the row and so read the newest version: db/schema/001.sql */
-    char xid[24]; /* the transaction that wrote the stock: commit_recovery and the audit want it */
+        [600];    /* what the read could see (db/schema/001.sql); "": it locked the row's newest version */
+    char xid[24]; /* the transaction that wrote the stock, for commit_recovery and the audit */
 };
 
 typedef enum take_status stock_take_fn(struct db *db, const struct stock_want *want,
                                        struct stock_taken *ret_taken);
 
-stock_take_fn take_read_write; /* read, check and subtract in the program, write the result: loses updates */
-stock_take_fn take_decrement;  /* check in the program, then subtract in the database, unguarded */
-stock_take_fn take_decrement_checked; /* the same, with CHECK (count >= 0) switched on for the row */
-stock_take_fn take_guarded;           /* one UPDATE that subtracts only where enough is left */
-stock_take_fn take_for_update;        /* SELECT … FOR UPDATE, then as read-write */
-stock_take_fn take_optimistic;        /* as read-write, but only where the version is still the one read */
-stock_take_fn take_table_lock;        /* LOCK TABLE … IN EXCLUSIVE MODE, then as read-write */
-stock_take_fn take_advisory_lock;     /* pg_advisory_xact_lock, then as read-write */
-stock_take_fn take_checked; /* as read-write, but the lock is asked in between whether it still holds */
-stock_take_fn take_fence_on_write; /* as read-write, but only where no newer token has written */
-stock_take_fn take_fenced;  /* as read-write, but only while the token registered before is still ours */
-stock_take_fn take_units;   /* kind units: lock as many as wanted that nobody else has locked, delete them */
-stock_take_fn take_buckets; /* kind buckets: from one that has enough, else from several */
-
-struct stock_policy {
-    stock_take_fn *take;
-    const char *name;     /* in JSON */
-    enum stock_kind kind; /* what it takes; of a product of another kind it takes nothing: TAKE_WRONG_KIND */
-    bool locks_all;       /* orders of all other products wait too */
-    bool asks_lock;       /* after its read it asks the lock whether the order still holds it */
-    bool seen_is_stale;   /* the database may subtract from a newer stock than the one that the order read */
+/* Where the lock's fencing token is checked by the product's row. */
+enum fencing {
+    FENCE_NONE,
+    FENCE_ON_WRITE,    /* by the write alone: the usual picture, which is not enough */
+    FENCE_BEFORE_READ, /* registered before the read, demanded by the write */
 };
 
-/* The row of TAKE. NULL: the row of a strategy without take_stock, whose place function takes from the counter itself. */
-const struct stock_policy *stock_policy_of(stock_take_fn *take);
+/* A way to take stock. What a policy leaves out is zero. */
+struct stock_policy {
+    stock_take_fn *take;  /* NULL: the strategy's way of placing an order takes the stock, too */
+    const char *name;     /* in JSON */
+    enum stock_kind kind; /* what it takes; of a product of another kind it takes nothing: TAKE_WRONG_KIND */
+    enum fencing
+        fencing;        /* its write compares the fencing token, which the strategy must provide like this */
+    bool locks_all;     /* orders of all other products wait too */
+    bool asks_lock;     /* after its read it asks the lock whether the order still holds it */
+    bool seen_is_stale; /* the database may subtract from a newer stock than the one that the order read */
+};
+
+extern const struct stock_policy
+    take_read_write,        /* read, check and subtract in the program, write the result: loses updates */
+    take_decrement,         /* check in the program, then subtract in the database, unguarded */
+    take_decrement_checked, /* the same, with CHECK (count >= 0) switched on for the row */
+    take_guarded,           /* one UPDATE that subtracts only where enough is left */
+    take_for_update,        /* SELECT … FOR UPDATE, then as read-write */
+    take_optimistic,        /* as read-write, but only where the version is still the one read */
+    take_table_lock,        /* LOCK TABLE … IN EXCLUSIVE MODE, then as read-write */
+    take_advisory_lock,     /* pg_advisory_xact_lock, then as read-write */
+    take_checked,           /* as read-write, but asks the lock in between whether it still holds */
+    take_fence_on_write,    /* as read-write, but only where no newer token has written */
+    take_fenced,            /* as read-write, but only while the token registered before is still ours */
+    take_units,             /* kind units: lock as many as wanted that nobody else has locked, delete them */
+    take_buckets,           /* kind buckets: from one that has enough, else from several */
+    take_while_placing,     /* the way of placing an order takes from the counter in its own statement */
+    take_in_redis;          /* the way of placing an order takes from the stock in Redis */
 
 /* Locks the product's row and reads it, as take_for_update does before it writes: TAKE_OK whatever is left. */
 enum take_status stock_lock(struct db *db, int64_t product_id, struct stock_taken *ret_taken);
 
-/* Gives QUANTITY units back to the stock of this EPOCH, in a separate transaction; DB_OK with "" in
- * ret_xid: that stock has been replaced since, and nothing was given back. Connects where there is no connection. DB_UNKNOWN:
- * ret_xid is the transaction, for commit_recovery. To be called under the lock that the units were taken under, since others write what they have computed. */
+/* Gives QUANTITY units back to the stock of this EPOCH, in a separate transaction. Connects if there is no connection. DB_OK
+ * with "" in ret_xid: that stock has been replaced since, and nothing was given back. DB_UNKNOWN: ret_xid is the transaction,
+ * for commit_recovery. The caller holds the lock under which the units were taken, because other orders write a count that
+ * they have computed. */
 enum db_status stock_give_back(struct db *db, int64_t product_id, int64_t epoch, int64_t quantity,
                                const char *updated_by, char ret_xid[static 24]);
+
+/* Does the product's row keep tokens of this lock service? */
+bool fence_is_kept(const char *service);
 
 #define FENCE_NO_PRODUCT (-1)
 

@@ -20,6 +20,10 @@ const struct statement ST_STOCK_WRITE_TARGET = {
     "WHERE id = $1 AND stock_epoch = $4 RETURNING pg_current_xact_id(), count",
     4};
 
+/* Strategies that take the stock in the statement, or the script, that also places the order. */
+const struct stock_policy take_while_placing = {.name = "own"};
+const struct stock_policy take_in_redis = {.name = "own", .kind = STOCK_REDIS};
+
 static const struct statement ST_STOCK_LEFT = {
     "stock_left", "SELECT units_left FROM product_stock WHERE product_id = $1", 1};
 

@@ -53,7 +53,7 @@ static enum take_status find_reason(struct db *db, const struct stock_want *want
     return TAKE_SOLD_OUT;
 }
 
-enum take_status take_units(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
+static enum take_status units(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
 {
     AUTO_RESULT row = NULL;
     enum db_status status = db_run(
@@ -69,3 +69,5 @@ enum take_status take_units(struct db *db, const struct stock_want *want, struct
     report_step(want->observer, STEP_TAKE, STEP_NO_VALUE);
     return TAKE_OK;
 }
+const struct stock_policy take_units = {
+    .take = units, .name = "delete-units-not-locked", .kind = STOCK_UNITS};

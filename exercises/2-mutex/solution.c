@@ -15,7 +15,7 @@ static enum outcome take_and_insert(struct placing *p)
                               .updated_by = p->instance,
                               .observer = p->observer};
     struct order_origin origin = {p->strategy->name, p->instance};
-    enum outcome outcome = outcome_of_take(p, take_read_write(p->db, &want, &p->taken));
+    enum outcome outcome = outcome_of_take(p, take_read_write.take(p->db, &want, &p->taken));
     if (outcome != ORDER_GO_ON)
         return outcome;
     outcome = outcome_of_db(p, orders_insert(p->db, p->request, &origin, &p->taken, &p->result.order));
@@ -37,14 +37,17 @@ static enum outcome place(struct placing *p)
     return outcome;
 }
 
-/* clang-format off */
+/* service/engine/strategy.h explains each cell. A cell that is left out is zero: the ordinary case. */
 const struct strategy strategies[] = {
-    /* name   guarantee          shown by        span       lock            fence     transactions
-        isolation       taking of the stock  tries, way of placing, title, why */
-    {"mine",  GUARANTEE_ONE_PROCESS,       SHOWN_BY_SECOND_PROCESS, SPAN_AROUND_TX, &process_mutex, FENCE_NONE, SCOPE_ONE_TX,
-        DB_READ_COMMITTED, take_read_write,     1, place, COMBINE_NONE, "A mutex, taken and released by hand",
-        "The mutex outlives the transaction, so each order reads what the last one committed."},
+    {.name = "mine",
+     .guarantee = GUARANTEE_ONE_PROCESS,
+     .shown_by = SHOWN_BY_SECOND_PROCESS,
+     .take_stock = &take_read_write,
+     .lock = &process_mutex,
+     .span = SPAN_AROUND_TX,
+     .place = place,
+     .title = "A mutex, taken and released by hand",
+     .why = "The mutex outlives the transaction, so each order reads what the last one committed."},
 };
-/* clang-format on */
 
 const size_t strategy_count = 1;

@@ -18,14 +18,15 @@ static enum take_status take(struct db *db, const struct stock_want *want, struc
     return stock_write(db, &ST_WRITE, want, ret_taken->seen - want->quantity, ret_taken->version, ret_taken);
 }
 
-/* clang-format off */
+/* service/engine/strategy.h explains each cell. A cell that is left out is zero: the ordinary case. */
 const struct strategy strategies[] = {
-    /* name   guarantee          shown by        span       lock            fence     transactions
-        isolation       taking of the stock  tries, way of placing, title, why */
-    {"mine",  GUARANTEE_SAFE,              SHOWN_BY_NOTHING,        SPAN_NONE,   NULL,           FENCE_NONE, SCOPE_ONE_TX,
-        DB_READ_COMMITTED, take,                50, place_by_steps, COMBINE_NONE, "Compare and swap",
-        "It writes only where the version is the one that it read; else the engine calls it again, up to 50 times."},
+    {.name = "mine",
+     .guarantee = GUARANTEE_SAFE,
+     .take_stock = &(const struct stock_policy){.take = take, .name = "own"},
+     .max_tries = 50,
+     .title = "Compare and swap",
+     .why =
+         "It writes only where the version is the one that it read; else the engine calls it again, up to 50 times."},
 };
-/* clang-format on */
 
 const size_t strategy_count = 1;

@@ -21,14 +21,17 @@ static enum take_status take(struct db *db, const struct stock_want *want, struc
                                    : status; /* a newer holder has registered, or the stock is another */
 }
 
-/* clang-format off */
+/* service/engine/strategy.h explains each cell. A cell that is left out is zero: the ordinary case. */
 const struct strategy strategies[] = {
-    /* name   guarantee          shown by        span       lock            fence     transactions
-        isolation       taking of the stock  tries, way of placing, title, why */
-    {"mine",  GUARANTEE_SAFE,              SHOWN_BY_NOTHING,        SPAN_AROUND_TX, &redis_fenced,  FENCE_BEFORE_READ, SCOPE_ONE_TX,
-        DB_READ_COMMITTED, take,                1, place_by_steps, COMBINE_NONE, "A lock with a fencing token",
-        "Whoever is not the newest holder cannot write, and what the newest one has read stays as it is."},
+    {.name = "mine",
+     .guarantee = GUARANTEE_SAFE,
+     .take_stock = &(const struct stock_policy){.take = take, .name = "own"},
+     .lock = &redis_fenced,
+     .span = SPAN_AROUND_TX,
+     .fencing = FENCE_BEFORE_READ,
+     .title = "A lock with a fencing token",
+     .why =
+         "Whoever is not the newest holder cannot write, and what the newest one has read stays as it is."},
 };
-/* clang-format on */
 
 const size_t strategy_count = 1;

@@ -12,14 +12,16 @@ static enum take_status take(struct db *db, const struct stock_want *want, struc
     return stock_write_target(db, want, ret_taken);
 }
 
-/* clang-format off */
+/* service/engine/strategy.h explains each cell. A cell that is left out is zero: the ordinary case. */
 const struct strategy strategies[] = {
-    /* name   guarantee          shown by        span       lock            fence     transactions
-        isolation       taking of the stock  tries, way of placing, title, why */
-    {"mine",  GUARANTEE_SAFE,              SHOWN_BY_NOTHING,        SPAN_AROUND_TX, &redis_fenced,  FENCE_ON_WRITE, SCOPE_ONE_TX,
-        DB_READ_COMMITTED, take,                1, place_by_steps, COMBINE_NONE, "A lock with a fencing token",
-        "The token is there, and nobody looks at it."},
+    {.name = "mine",
+     .guarantee = GUARANTEE_SAFE,
+     .take_stock = &(const struct stock_policy){.take = take, .name = "own"},
+     .lock = &redis_fenced,
+     .span = SPAN_AROUND_TX,
+     .fencing = FENCE_ON_WRITE,
+     .title = "A lock with a fencing token",
+     .why = "The token is there, and nobody looks at it."},
 };
-/* clang-format on */
 
 const size_t strategy_count = 1;

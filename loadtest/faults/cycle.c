@@ -32,7 +32,7 @@ static bool reset_products(struct fault_run *run, int64_t stock)
     for (size_t i = 0; i < run->count; i++) {
         const struct fault_subject *subject = &run->subjects[i];
         if (!service_client_reset(client, subject->product, stock,
-                                  stock_kinds[strategy_stock_kind(subject->strategy)].name)) {
+                                  stock_kinds[subject->strategy->take_stock->kind].name)) {
             if (!interrupted())
                 complain("%s", service_client_error(client));
             return false;

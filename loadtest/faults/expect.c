@@ -42,8 +42,7 @@ unsigned fault_expect_peril(const struct strategy *strategy, unsigned peril, con
 bool fault_sees_its_place(const struct strategy *strategy)
 {
     /* Who checks first and lets the database subtract has not seen what it subtracts from. */
-    return strategy_stock_kind(strategy) == STOCK_COUNTER &&
-           !stock_policy_of(strategy->take_stock)->seen_is_stale;
+    return strategy->take_stock->kind == STOCK_COUNTER && !strategy->take_stock->seen_is_stale;
 }
 
 bool fault_lock_excludes(const struct strategy *strategy)

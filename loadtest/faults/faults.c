@@ -151,7 +151,7 @@ static size_t choose(const struct faults_settings *settings, const struct fault 
         const struct strategy *strategy = &strategies[i];
         unsigned expected = fault->expected(strategy);
         bool thinks = fault->cycle == CYCLE_OVERTAKE || fault->think_ms > 0;
-        bool holds_up = thinks && stock_policy_of(strategy->take_stock)->locks_all;
+        bool holds_up = thinks && strategy->take_stock->locks_all;
         if (!expected || holds_up != alone ||
             !selection_means(settings->strategies, strategy->name, guarantee_name(strategy->guarantee)))
             continue;

@@ -53,7 +53,7 @@ static unsigned expect_redis_restart(const struct strategy *strategy)
 /* What was accepted and is lost with Redis is the price of redis-stock; that nothing is oversold is not. */
 static unsigned expect_redis_loses(const struct strategy *strategy)
 {
-    if (strategy_stock_kind(strategy) == STOCK_REDIS)
+    if (strategy->take_stock->kind == STOCK_REDIS)
         return STOCK_KEPT | I5_FLOWS | I6_ANSWERED | I7_ONCE | SEEN_LOST;
     return fault_lock_on(strategy, "redis") ? fault_expect_leases_ended(strategy) : 0;
 }
@@ -108,8 +108,7 @@ static unsigned expect_clock_service(const struct strategy *strategy)
 static unsigned expect_lock_test(const struct strategy *strategy)
 {
     if (strategy->span != SPAN_AROUND_TX || strategy->guarantee == GUARANTEE_ONE_PROCESS ||
-        (strategy->shown_by & (SHOWN_BY_LOAD | SHOWN_BY_CRASH)) ||
-        stock_policy_of(strategy->take_stock)->asks_lock)
+        (strategy->shown_by & (SHOWN_BY_LOAD | SHOWN_BY_CRASH)) || strategy->take_stock->asks_lock)
         return 0;
     bool lost = strategy->guarantee != GUARANTEE_SAFE && (fault_perils(strategy) & PERIL_PAUSE);
     return lost ? SEEN_LOST : I1_NOT_OVERSOLD | I2_NOT_LOST;

@@ -78,16 +78,15 @@ static json_t *strategy_json(const struct strategy *s)
 {
     char shown_by[64], reason[250];
     describe_shown_by(s->shown_by, shown_by, sizeof shown_by);
-    const struct stock_policy *policy = stock_policy_of(s->take_stock);
+    const struct stock_policy *policy = s->take_stock;
     bool available = lock_server_is_up(strategy_server(s), reason, sizeof reason);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:b, s:s?}",
-                     "name", s->name, "title", s->title, "why", s->why, "guarantee",
-                     guarantee_name(s->guarantee), "shown_by", shown_by, "lock", lock_json(s->lock), "span",
-                     span_name(s->span), "scope", scope_name(s->scope), "fence", fence_name(s->fencing),
-                     "isolation", isolation_name(s->isolation), "stock", policy->name, "stock_kind",
-                     stock_kinds[strategy_stock_kind(s)].name, "max_tries",
-                     s->max_tries > 1 ? s->max_tries : 1, "explorable", strategy_has_steps(s), "available",
-                     available, "reason", available ? NULL : reason);
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:b, s:s?}", "name", s->name,
+        "title", s->title, "why", s->why, "guarantee", guarantee_name(s->guarantee), "shown_by", shown_by,
+        "lock", lock_json(s->lock), "span", span_name(s->span), "scope", scope_name(s->scope), "fence",
+        fence_name(s->fencing), "isolation", isolation_name(s->isolation), "stock", policy->name,
+        "stock_kind", stock_kinds[s->take_stock->kind].name, "max_tries", s->max_tries > 1 ? s->max_tries : 1,
+        "explorable", strategy_has_steps(s), "available", available, "reason", available ? NULL : reason);
 }
 
 static json_t *settings_json(const struct settings *settings)

@@ -10,4 +10,7 @@
  * thread with one database: in one transaction, where all goes well, else one by one. Each has its own result. */
 void create_batch(struct placing *const *orders, size_t count);
 
+/* For create_order: one try of one order, in a transaction of its own. Never ORDER_GO_ON. */
+enum outcome place_in_batch(struct placing *placing);
+
 #endif

@@ -2,6 +2,7 @@
 #include "service/engine/create_order.h"
 #include "base/clock.h"
 
+#include "service/engine/batch.h"
 #include "service/engine/unsold.h"
 
 #include <stdio.h>
@@ -114,7 +115,7 @@ static enum outcome take_stock(struct placing *p)
     enum outcome outcome = p->strategy->span == SPAN_AROUND_TWICE ? lock(p) : ORDER_GO_ON;
     if (outcome != ORDER_GO_ON)
         return outcome;
-    return outcome_of_take(p, p->strategy->take_stock(p->db, &want, &p->taken));
+    return outcome_of_take(p, p->strategy->take_stock->take(p->db, &want, &p->taken));
 }
 
 static enum outcome insert_order(struct placing *p)
@@ -198,9 +199,16 @@ static enum outcome place_in_two(struct placing *p)
     return outcome;
 }
 
-enum outcome place_by_steps(struct placing *p)
+static enum outcome place_by_steps(struct placing *p)
 {
     return p->strategy->scope == SCOPE_TWO_TX ? place_in_two(p) : place_first(p);
+}
+
+static enum outcome place_once(struct placing *p)
+{
+    if (p->strategy->combining == COMBINE_IN_POSTGRES)
+        return place_in_batch(p);
+    return p->strategy->place ? p->strategy->place(p) : place_by_steps(p);
 }
 
 /* A random pause before the next try; false where the deadline comes first. */
@@ -235,7 +243,7 @@ void create_order(struct placing *p)
         p->taken = (struct stock_taken){.seen = STOCK_UNSEEN, .available = STOCK_UNSEEN};
         outcome = outcome_of_db(p, db_ready(p->db));
         if (outcome == ORDER_GO_ON)
-            outcome = s->place ? s->place(p) : place_by_steps(p);
+            outcome = place_once(p);
         if (outcome != ORDER_CONFLICT || tries >= s->max_tries || !back_off(p, tries))
             break;
     }

@@ -58,10 +58,7 @@ enum outcome claim_key(struct placing *placing);
  * COMMIT without a reply. Returns ORDER_CREATED, and ORDER_GO_ON after STEP_COMMIT_STOCK, when the order is still to come. */
 enum outcome end_transaction(struct placing *placing, enum outcome outcome, enum step step, const char *xid);
 
-/* Ways of placing an order once, for the strategy table. Never ORDER_GO_ON. */
-enum outcome place_by_steps(struct placing *placing); /* lock, read, write, insert, commit, unlock */
+/* Places an order once, as one statement, for the strategy table. Never ORDER_GO_ON. */
 enum outcome place_in_one_statement(struct placing *placing);
-enum outcome place_in_batch(struct placing *placing); /* alone here; in company by create_batch */
-enum outcome place_in_redis(struct placing *placing); /* … and by create_in_redis */
 
 #endif

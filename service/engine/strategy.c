@@ -29,12 +29,6 @@ bool strategy_has_steps(const struct strategy *strategy)
     return strategy->combining == COMBINE_NONE;
 }
 
-enum stock_kind strategy_stock_kind(const struct strategy *strategy)
-{
-    return strategy->combining == COMBINE_IN_REDIS ? STOCK_REDIS
-                                                   : stock_policy_of(strategy->take_stock)->kind;
-}
-
 size_t strategy_index(const struct strategy *strategy)
 {
     return (size_t)(strategy - strategies);

@@ -17,18 +17,16 @@ enum lock_span {
     SPAN_AROUND_TWICE, /* around, and taken again by the stock step: needs a reentrant lock */
 };
 
-/* Where the lock's fencing token is checked by the product's row. */
-enum fencing {
-    FENCE_NONE,
-    FENCE_ON_WRITE,    /* by the write alone: the usual picture, which is not enough */
-    FENCE_BEFORE_READ, /* registered before the read, demanded by the write */
-};
-
 /* One transaction for all, or the stock committed first and the order after it. */
 enum tx_scope { SCOPE_ONE_TX, SCOPE_TWO_TX };
 
 /* Does a worker place the waiting orders of a product one by one, or several together? */
-enum combining { COMBINE_NONE, COMBINE_IN_POSTGRES, COMBINE_IN_REDIS, COMBINE_COUNT };
+enum combining {
+    COMBINE_NONE,
+    COMBINE_IN_POSTGRES, /* in one transaction: batch.c */
+    COMBINE_IN_REDIS,    /* by one script: service/write_behind/place_in_redis.c */
+    COMBINE_COUNT
+};
 
 struct placing;
 struct order_result;
@@ -43,9 +41,9 @@ struct strategy {
     enum fencing fencing;
     enum tx_scope scope;
     enum db_isolation isolation;
-    stock_take_fn *take_stock;
+    const struct stock_policy *take_stock;
     int max_tries; /* how often an order is tried while it ends in a conflict; 0 and 1: once */
-    enum outcome (*place)(struct placing *placing); /* NULL: place_by_steps */
+    enum outcome (*place)(struct placing *placing); /* places an order once; NULL: the engine's steps */
     enum combining combining;
     const char *title;
     const char *why; /* why it does, or does not, oversell */
@@ -65,8 +63,6 @@ const struct lock_driver *strategy_lock(const char *name);
 const struct lock_server *strategy_server(const struct strategy *strategy);
 /* Does the engine place an order of this strategy step by step? Otherwise the explorer cannot reorder its steps. */
 bool strategy_has_steps(const struct strategy *strategy);
-/* The kind of stock that it sells. */
-enum stock_kind strategy_stock_kind(const struct strategy *strategy);
 /* Its place in the table. */
 size_t strategy_index(const struct strategy *strategy);
 

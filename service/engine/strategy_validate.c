@@ -78,22 +78,6 @@ static bool has_valid_cells(const struct strategy *row, const struct complaint *
 
 /* ---- the lock ---------------------------------------------------------------------------------------------------- */
 
-/* A lock's source file identifies its locks by address, so a copy does not work. */
-static bool is_original(const struct lock_driver *lock, const struct complaint *complaint)
-{
-    const struct lock_driver *like = NULL;
-    for (const struct lock_driver *const *listed = all_locks; *listed; listed++) {
-        if (*listed == lock)
-            return true;
-        if ((*listed)->acquire == lock->acquire && (!like || strcmp((*listed)->name, lock->name) == 0))
-            like = *listed;
-    }
-    return !like ||
-           wrong(complaint,
-                 "its lock is a copy of '%s'; refer to that lock itself, or give yours functions of its own",
-                 like->name);
-}
-
 static bool has_whole_lock(const struct lock_driver *lock, const struct complaint *complaint)
 {
     if (!lock->name || !lock->acquire || !lock->release || !lock->still_held)
@@ -104,12 +88,15 @@ static bool has_whole_lock(const struct lock_driver *lock, const struct complain
             complaint,
             "its lock '%s' has a function open, but no handle_size; set it to the size of the lock's own struct",
             lock->name);
+    if (!lock->properties.mechanism)
+        return wrong(complaint, "its lock '%s' says nothing of its mechanism; add it to the properties",
+                     lock->name);
     if (lock->properties.renewed && !lock->renew)
         return wrong(
             complaint,
             "its lock '%s' is declared as renewed, but has no function renew; add it, or set renewed to false",
             lock->name);
-    return is_original(lock, complaint);
+    return true;
 }
 
 static bool has_valid_lock(const struct strategy *row, const struct complaint *complaint)
@@ -137,23 +124,29 @@ static bool has_valid_lock(const struct strategy *row, const struct complaint *c
 
 static bool has_valid_fence(const struct strategy *row, const struct complaint *complaint)
 {
-    bool before = row->fencing == FENCE_BEFORE_READ;
-    if (row->take_stock == take_fenced && !before)
+    const struct lock_driver *lock = row->lock;
+    enum fencing wanted = row->take_stock->fencing;
+    if (wanted == FENCE_BEFORE_READ && row->fencing != FENCE_BEFORE_READ)
         return wrong(complaint, "take_fenced demands a registered token; set the fence to FENCE_BEFORE_READ");
-    if (row->take_stock == take_fence_on_write && row->fencing == FENCE_NONE)
+    if (wanted == FENCE_ON_WRITE && row->fencing == FENCE_NONE)
         return wrong(complaint, "take_fence_on_write compares tokens; set the fence to FENCE_ON_WRITE");
-    if (row->take_stock == take_checked && !row->lock)
+    if (row->take_stock->asks_lock && !lock)
         return wrong(
             complaint,
             "take_checked asks the lock whether it is still held, but there is no lock; choose a lock");
     if (row->fencing == FENCE_NONE)
         return true;
-    if (!row->lock || !row->lock->server || !row->lock->properties.fenced)
+    if (!lock || !lock->server || !lock->properties.fenced)
         return wrong(
             complaint,
             "it has a fence, but its lock grants no tokens; choose one that does (redis_fenced, zookeeper_queue, "
             "etcd_mutex), or set the fence to FENCE_NONE");
-    if (before && row->span == SPAN_INSIDE_TX)
+    if (!fence_is_kept(lock->server->name))
+        return wrong(complaint,
+                     "it has a fence, but a product's row keeps no tokens of '%s'; choose a lock of Redis, "
+                     "ZooKeeper or etcd, or set the fence to FENCE_NONE",
+                     lock->server->name);
+    if (row->fencing == FENCE_BEFORE_READ && row->span == SPAN_INSIDE_TX)
         return wrong(
             complaint,
             "its token is registered before the transaction, but the lock is taken inside it; set the span to "
@@ -163,20 +156,36 @@ static bool has_valid_fence(const struct strategy *row, const struct complaint *
 
 /* ---- the transaction --------------------------------------------------------------------------------------------- */
 
-/* The workers combine orders by COMBINING, and such a batch neither goes through the engine's steps nor takes a lock. */
+static bool has_valid_stock(const struct strategy *row, const struct complaint *complaint)
+{
+    const struct stock_policy *policy = row->take_stock;
+    if (!policy)
+        return wrong(
+            complaint,
+            "it has no way of taking stock; name one of db/stock/stock.h, or a function of your own");
+    if (!policy->name || (unsigned)policy->kind >= STOCK_KIND_COUNT)
+        return wrong(complaint,
+                     "its way of taking stock has no name, or no kind of stock of db/stock/kinds.h; "
+                     "fill in both");
+    if (!policy->take && !row->place && row->combining == COMBINE_NONE)
+        return wrong(complaint,
+                     "its way of taking stock has no function, which the engine's steps call; name "
+                     "one of db/stock/stock.h, or a function of your own");
+    if ((policy->kind == STOCK_REDIS) != (row->combining == COMBINE_IN_REDIS))
+        return wrong(complaint, "COMBINE_IN_REDIS and take_in_redis belong together; set both, or neither");
+    return true;
+}
+
+/* Such a batch neither goes through the engine's steps nor takes a lock. */
 static bool has_valid_combining(const struct strategy *row, const struct complaint *complaint)
 {
-    enum combining wanted = row->place == place_in_batch   ? COMBINE_IN_POSTGRES
-                            : row->place == place_in_redis ? COMBINE_IN_REDIS
-                                                           : COMBINE_NONE;
-    if (row->combining != wanted && wanted == COMBINE_NONE)
+    if (row->combining == COMBINE_NONE)
+        return true;
+    if (row->place || row->take_stock->take)
         return wrong(complaint,
-                     "its place function places one order at a time; set its combining to COMBINE_NONE");
-    if (row->combining != wanted)
-        return wrong(complaint, "it has another combining than its place function; with %s set it to %s",
-                     wanted == COMBINE_IN_REDIS ? "place_in_redis" : "place_in_batch",
-                     wanted == COMBINE_IN_REDIS ? "COMBINE_IN_REDIS" : "COMBINE_IN_POSTGRES");
-    if (wanted != COMBINE_NONE && row->lock)
+                     "it combines orders, but places or takes stock for one order at a time; set its "
+                     "combining to COMBINE_NONE, or leave out place and use take_while_placing");
+    if (row->lock)
         return wrong(complaint, "it combines orders, but has a lock, which no batch takes; set the lock to "
                                 "NULL and the span to SPAN_NONE");
     return true;
@@ -184,25 +193,35 @@ static bool has_valid_combining(const struct strategy *row, const struct complai
 
 static bool has_valid_steps(const struct strategy *row, const struct complaint *complaint)
 {
-    bool by_steps = !row->place || row->place == place_by_steps;
-    if (by_steps && !row->take_stock)
-        return wrong(
-            complaint,
-            "it has no way of taking stock; name one of db/stock/stock.h, or a function of your own");
-    if (!has_valid_combining(row, complaint))
-        return false;
     if (row->max_tries < 0 || row->max_tries > TRIES_MAX)
         return wrong(complaint, "it has %d tries; it must have 1 to %d", row->max_tries, TRIES_MAX);
-    if (row->scope == SCOPE_TWO_TX && row->max_tries > 1)
+    if (row->scope == SCOPE_ONE_TX)
+        return true;
+    if (row->max_tries > 1)
         return wrong(
             complaint,
             "with SCOPE_TWO_TX the stock is committed first, and another try would take it again; set the tries to 1");
-    if (row->scope == SCOPE_TWO_TX && by_steps && strategy_stock_kind(row) != STOCK_COUNTER)
+    if (row->place || row->combining != COMBINE_NONE)
+        return wrong(complaint,
+                     "only the engine's steps have two transactions; set the number of transactions "
+                     "to SCOPE_ONE_TX");
+    if (row->take_stock->kind != STOCK_COUNTER)
         return wrong(
             complaint,
             "with SCOPE_TWO_TX an order that fails gives its units back to the counter; choose a way of taking stock from the "
             "counter, or set the number of transactions to SCOPE_ONE_TX");
     return true;
+}
+
+/* The name stands unescaped in JSON and in metrics, and an order's row has room for so much of it. */
+static bool has_valid_name(const struct strategy *row, const struct complaint *complaint)
+{
+    enum { NAME_MAX_LENGTH = sizeof((struct order *)NULL)->strategy - 1 };
+    size_t length = strlen(row->name);
+    return (length <= NAME_MAX_LENGTH &&
+            strspn(row->name, "abcdefghijklmnopqrstuvwxyz0123456789-") == length) ||
+           wrong(complaint, "its name must have at most %d characters, of a-z, 0-9 and '-'; choose another",
+                 NAME_MAX_LENGTH);
 }
 
 bool strategy_validate(const struct strategy *row, char *ret_error, size_t size)
@@ -212,8 +231,10 @@ bool strategy_validate(const struct strategy *row, char *ret_error, size_t size)
     const struct complaint complaint = {row->name && *row->name ? row->name : "(no name)", ret_error, size};
     if (!row->name || !*row->name)
         return wrong(&complaint, "it has no name; write one in the first cell");
-    return has_valid_cells(row, &complaint) && has_valid_lock(row, &complaint) &&
-           has_valid_fence(row, &complaint) && has_valid_steps(row, &complaint);
+    return has_valid_name(row, &complaint) && has_valid_cells(row, &complaint) &&
+           has_valid_lock(row, &complaint) && has_valid_stock(row, &complaint) &&
+           has_valid_fence(row, &complaint) && has_valid_combining(row, &complaint) &&
+           has_valid_steps(row, &complaint);
 }
 
 bool strategies_validate(char *ret_error, size_t size)

@@ -43,7 +43,7 @@ static enum step think_after(const struct strategy *strategy)
 {
     if (strategy->span == SPAN_INSIDE_TX)
         return STEP_UNLOCK;
-    return stock_policy_of(strategy->take_stock)->asks_lock ? STEP_CHECK : STEP_READ;
+    return strategy->take_stock->asks_lock ? STEP_CHECK : STEP_READ;
 }
 
 void order_observer_begin(struct order_observer *observer, const struct strategy *strategy, int64_t think_us)

@@ -271,9 +271,3 @@ void create_in_redis(struct placing *const *orders, size_t count)
     if (round.count > 0)
         end_all(&round, outcome == ORDER_GO_ON ? ORDER_CONFLICT : outcome);
 }
-
-enum outcome place_in_redis(struct placing *p)
-{
-    create_in_redis(&p, 1);
-    return p->result.outcome;
-}

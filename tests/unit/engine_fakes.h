@@ -362,6 +362,8 @@ static enum take_status take_fake(struct db *db, const struct stock_want *want, 
     return TAKE_OK;
 }
 
+static const struct stock_policy FAKE_POLICY = {.take = take_fake, .name = "fake"};
+
 enum db_status fence_register(struct db *db, int64_t product_id, const struct fence *fence,
                               int64_t *ret_stored, bool *ret_registered)
 {
@@ -632,7 +634,7 @@ static struct strategy strategy_of(const struct shape *shape)
         .scope = shape->scope,
         .fencing = shape->fencing,
         .isolation = shape->tries_again ? DB_SERIALIZABLE : DB_READ_COMMITTED,
-        .take_stock = shape->place == place_in_one_statement ? NULL : take_fake,
+        .take_stock = shape->place ? &take_while_placing : &FAKE_POLICY,
         .max_tries = shape->tries_again ? FAKE_TRIES : 1,
         .place = shape->place,
     };

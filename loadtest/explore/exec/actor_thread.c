@@ -289,7 +289,7 @@ bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t
         return false;
     }
     /* Stock in buckets is taken from a random bucket: the same ones in every run. */
-    if (stock_policy_of(strategy->take_stock)->kind == STOCK_BUCKETS &&
+    if (strategy->take_stock->kind == STOCK_BUCKETS &&
         db_run_script(actor->db, "SELECT setseed(0)") != DB_OK) {
         snprintf(ret_error, size, "postgresql: %s", db_error(actor->db));
         return false;

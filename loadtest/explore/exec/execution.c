@@ -137,7 +137,7 @@ bool execution_database_error(struct execution *execution)
 bool execution_start(void *self)
 {
     struct execution *execution = self;
-    const struct stock_policy *policy = stock_policy_of(execution->settings.strategy->take_stock);
+    const struct stock_policy *policy = execution->settings.strategy->take_stock;
     if (!end_what_has_begun(execution)) {
         snprintf(execution->error, sizeof execution->error, "an order does not finish");
         return false;

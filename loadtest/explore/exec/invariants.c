@@ -90,8 +90,7 @@ static bool is_explained(const struct execution *execution, enum outcome outcome
         return true; /* check_refusals has checked it */
     /* A fault ended its wait, or nobody could end it; or, where orders do not wait, others hold the units. */
     case ORDER_LOCK_TIMEOUT:
-        return execution->fault_made || execution->ending.stuck ||
-               strategy_stock_kind(strategy) == STOCK_UNITS;
+        return execution->fault_made || execution->ending.stuck || strategy->take_stock->kind == STOCK_UNITS;
     /* Others were quicker. A strategy with many tries outlasts all the others. */
     case ORDER_CONFLICT: return strategy->max_tries <= 1;
     case ORDER_LOCK_LOST: return execution->fault_made;

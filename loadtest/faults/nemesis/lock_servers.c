@@ -64,7 +64,7 @@ bool nemesis_etcd_restart(struct fault_run *run)
 static size_t behind(const struct fault_run *run)
 {
     size_t i = 0;
-    while (i < run->count && strategy_stock_kind(run->subjects[i].strategy) != STOCK_REDIS)
+    while (i < run->count && run->subjects[i].strategy->take_stock->kind != STOCK_REDIS)
         i++;
     return i;
 }

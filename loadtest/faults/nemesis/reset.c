@@ -13,7 +13,7 @@ static bool change_stock(struct fault_run *run, size_t i, bool keeps_orders)
     struct service_client *client = run->testbed->base.clients[FAULT_INSTANCES - 1];
     const struct fault_subject *subject = &run->subjects[i];
     struct sale_change *change = &run->history->changes[i];
-    const char *kind = stock_kinds[strategy_stock_kind(subject->strategy)].name;
+    const char *kind = stock_kinds[subject->strategy->take_stock->kind].name;
     bool scarce = random_up_to(&run->random, 2) == 0;
     int64_t orders = scarce ? random_between(&run->random, FEW, SOME) : MANY;
     int64_t stock = run->history->quantity * orders + run->history->quantity - 1;

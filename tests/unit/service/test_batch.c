@@ -8,7 +8,7 @@
 static const struct strategy BATCHED = {.name = "batched",
                                         .isolation = DB_READ_COMMITTED,
                                         .max_tries = 1,
-                                        .place = place_in_batch,
+                                        .take_stock = &take_while_placing,
                                         .combining = COMBINE_IN_POSTGRES};
 
 struct watched {
