@@ -7,10 +7,10 @@
 
 #include <stddef.h>
 
-enum { BEHIND_MAX = 500 }; /* orders that one transaction writes */
-
-/* What tells a database from any other that was made before or elsewhere. */
-enum { SHOP_NAME_SIZE = 24 };
+enum { WRITE_BATCH_MAX = 500 }; /* orders that one transaction writes */
+enum {
+    SHOP_NAME_SIZE = 24
+}; /* of a shop's name, which tells this database from any other, older or elsewhere */
 
 /* What has become of an accepted order. */
 enum write_fate {
@@ -20,7 +20,7 @@ enum write_fate {
     WRITE_OUTDATED, /* not recorded: the stock that it was taken from has been replaced by a reset */
 };
 
-/* Strings are borrowed UTF-8; the receiver's and the key may be NULL. */
+/* An order that was accepted in Redis. Strings are borrowed UTF-8; the receiver's and the key may be NULL. */
 struct accepted_order {
     int64_t id;
     int64_t product_id;
@@ -32,7 +32,7 @@ struct accepted_order {
     enum write_fate fate; /* out */
 };
 
-/* Writes COUNT (1 to BEHIND_MAX) orders of any products, and lowers the products' counts by what they take, in one
+/* Writes COUNT (1 to WRITE_BATCH_MAX) orders of any products, and lowers the products' counts by what they take, in one
  * transaction of its own. DB_OK: every order has its fate, and all that was written is committed. After any other status
  * nothing is known, and the call may be repeated. */
 enum db_status orders_write_behind(struct db *db, struct accepted_order *orders, size_t count,

@@ -66,9 +66,9 @@ struct batch {
     const char *strategy;
     struct accepted_order *orders;
     size_t count;
-    struct shelf shelves[BEHIND_MAX];
+    struct shelf shelves[WRITE_BATCH_MAX];
     size_t shelf_count;
-    struct accepted_order *chosen[BEHIND_MAX]; /* of the orders those that a statement is about */
+    struct accepted_order *chosen[WRITE_BATCH_MAX]; /* of the orders those that a statement is about */
     size_t chosen_count;
 };
 
@@ -147,7 +147,7 @@ static int by_id(const void *a, const void *b)
 /* Gives the fate RETURNED to those that are chosen whose ids ROWS has; the others stay chosen. */
 static void settle_returned(struct batch *batch, const PGresult *rows, enum write_fate returned)
 {
-    struct accepted_order *sorted[BEHIND_MAX], wanted = {0}, *const key = &wanted;
+    struct accepted_order *sorted[WRITE_BATCH_MAX], wanted = {0}, *const key = &wanted;
     size_t kept = 0;
     if ((size_t)PQntuples(rows) == batch->chosen_count) {
         for (size_t i = 0; i < batch->chosen_count; i++)

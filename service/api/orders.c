@@ -116,10 +116,10 @@ static json_t *text_json(const char *text)
 }
 
 /* As view_order has it; NULL when out of memory. */
-static json_t *accepted_json(const struct stream_order *from, int64_t receivers_of)
+static json_t *accepted_json(const struct accepted_order *from, int64_t receivers_of)
 {
     struct order order;
-    accepted_order(from, &order);
+    order_of_accepted(from, &order);
     json_t *item = json_pack("{s:I, s:I, s:s, s:I, s:s, s:s, s:n, s:n}", "product_id",
                              (json_int_t)order.product_id, "quantity", (json_int_t)order.quantity, "price",
                              from->price, "stock_seen", (json_int_t)order.stock_seen, "strategy",

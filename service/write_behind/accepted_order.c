@@ -25,10 +25,12 @@ bool accepted_amount(const char *price, int64_t quantity, char ret_amount[static
     return true;
 }
 
-void accepted_order(const struct stream_order *from, struct order *ret_order)
+void order_of_accepted(const struct accepted_order *from, struct order *ret_order)
 {
-    *ret_order = (struct order){
-        .id = from->id, .product_id = from->product_id, .quantity = from->quantity, .stock_seen = from->seen};
+    *ret_order = (struct order){.id = from->id,
+                                .product_id = from->product_id,
+                                .quantity = from->quantity,
+                                .stock_seen = from->stock_seen};
     if (!accepted_amount(from->price, from->quantity, ret_order->amount))
         snprintf(ret_order->amount, sizeof ret_order->amount, "0.00");
     snprintf(ret_order->status, sizeof ret_order->status, "%s", accepted_status);

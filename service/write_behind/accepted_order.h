@@ -13,7 +13,7 @@ extern const char accepted_strategy[]; /* the only strategy that accepts orders:
 bool accepted_amount(const char *price, int64_t quantity, char ret_amount[static 32]);
 
 /* Makes the client's order from the entry FROM of the stream in Redis. */
-void accepted_order(const struct stream_order *from, struct order *ret_order);
+void order_of_accepted(const struct accepted_order *from, struct order *ret_order);
 
 /* Now, in RFC 3339 and UTC. */
 void accepted_now(char ret_time[static 40]);

@@ -16,11 +16,10 @@ enum { TRIES = 4 };             /* Redis may lose its stock more than once, and 
 /* Orders under way. An order that nothing has refused has the outcome ORDER_GO_ON. */
 struct round {
     struct placing *lead;
-    struct placing *orders[STOCK_ORDERS_MAX]; /* those that go on */
-    int64_t gone[STOCK_ORDERS_MAX];           /* see struct stock_order */
+    struct placing *orders[ORDER_BATCH_MAX]; /* those that go on */
+    int64_t gone[ORDER_BATCH_MAX];           /* see struct stock_order */
     size_t count;
 };
-_Static_assert((int)ORDER_BATCH_MAX <= (int)STOCK_ORDERS_MAX, "a batch is taken by one script");
 
 static void end_all(struct round *round, enum outcome outcome)
 {
@@ -82,7 +81,7 @@ static bool same_text(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static bool asks_for(const struct order_request *request, const struct stream_order *order)
+static bool asks_for(const struct order_request *request, const struct accepted_order *order)
 {
     return request->product_id == order->product_id && request->quantity == order->quantity &&
            same_text(request->receiver_name, order->receiver_name) &&
@@ -103,7 +102,7 @@ static enum outcome replay(struct placing *p, int64_t id, bool *ret_gone)
         outcome = outcome_of_redis(p, status, false);
     } else if (found->count == 1) {
         outcome = asks_for(p->request, &found->orders[0]) ? ORDER_REPLAYED : ORDER_KEY_MISMATCH;
-        accepted_order(&found->orders[0], &p->result.order);
+        order_of_accepted(&found->orders[0], &p->result.order);
     } else {
         struct order_draft draft = {.request = p->request, .order = &p->result.order};
         enum db_status db_status = db_ready(p->db);
@@ -162,13 +161,13 @@ static void accept(struct placing *p, const struct stock_order *taken, const cha
                    const char *accepted_at)
 {
     const struct order_request *request = p->request;
-    const struct stream_order order = {.id = taken->id,
-                                       .product_id = request->product_id,
-                                       .quantity = request->quantity,
-                                       .seen = taken->value,
-                                       .price = price,
-                                       .accepted_at = accepted_at};
-    accepted_order(&order, &p->result.order);
+    const struct accepted_order order = {.id = taken->id,
+                                         .product_id = request->product_id,
+                                         .quantity = request->quantity,
+                                         .stock_seen = taken->value,
+                                         .price = price,
+                                         .accepted_at = accepted_at};
+    order_of_accepted(&order, &p->result.order);
     p->result.outcome = ORDER_ACCEPTED;
     report_step(p->observer, STEP_TAKE, taken->value - request->quantity);
 }
@@ -218,8 +217,8 @@ static void slow_down(int64_t backlog)
 /* One try; ORDER_GO_ON: who is still in the round is tried again. Else that is what has become of all who are. */
 static enum outcome take(struct round *round)
 {
-    struct stock_order orders[STOCK_ORDERS_MAX];
-    int64_t ids[STOCK_ORDERS_MAX];
+    struct stock_order orders[ORDER_BATCH_MAX];
+    int64_t ids[ORDER_BATCH_MAX];
     char accepted_at[40], shop[SHOP_NAME_SIZE];
     struct placing *lead = round->lead;
     enum outcome outcome = draw_ids(lead, ids, round->count, shop);

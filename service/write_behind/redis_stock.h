@@ -13,6 +13,8 @@
 #define OVERSELL_SERVICE_WRITE_BEHIND_REDIS_STOCK_H
 
 #include "base/clock.h"
+#include "db/orders/orders.h"
+#include "db/orders/write_behind.h"
 #include "lock/lock.h"
 
 /* A connection to the server of REDIS_URL, made when first needed; one thread at a time. */
@@ -35,8 +37,6 @@ uint64_t redis_stock_round_trips(const struct redis_stock *stock);
  * LOCK_UNAVAILABLE: REDIS_URL is not set. */
 
 /* ---- taking ---- */
-
-enum { STOCK_ORDERS_MAX = 128 }; /* orders that are taken together */
 
 enum taking {
     TAKEN,        /* value: what was left before it */
@@ -66,7 +66,7 @@ struct stock_orders {
     int64_t product_id;
     const char *instance, *accepted_at; /* RFC 3339 */
     struct stock_order *orders;
-    size_t count; /* 1 to STOCK_ORDERS_MAX */
+    size_t count; /* 1 to ORDER_BATCH_MAX */
 
     /* out */
     bool sent;              /* it may have been done, though no reply came */
@@ -104,23 +104,13 @@ enum lock_status redis_stock_load(struct redis_stock *stock, int64_t deadline_us
 
 /* ---- the stream ---- */
 
-/* An order as it lies in the stream. Strings are valid until its batch is released; the receiver's and the key may be
- * NULL. */
-struct stream_order {
-    const char *entry; /* the entry's id */
-    int64_t id, product_id, epoch, quantity, seen;
-    const char *price, *accepted_at, *instance;
-    const char *receiver_name, *receiver_mobile, *idempotency_key;
-};
-
-enum { STREAM_BATCH_MAX = 500 };
-
-/* Starts zeroed. */
+/* Entries that were read from the stream. Starts zeroed. Strings, also those of the orders, are valid until its release. */
 struct stream_batch {
-    size_t count;
-    struct stream_order orders[STREAM_BATCH_MAX];
-    size_t spoilt_count; /* entries that are no orders: deleted since, or written by somebody else */
-    const char *spoilt[STREAM_BATCH_MAX];
+    size_t entry_count;
+    const char *entries[WRITE_BATCH_MAX]; /* their ids */
+    const char *spoilt;                   /* the first that is no order: another program wrote it; or NULL */
+    size_t count;                         /* the others are orders */
+    struct accepted_order orders[WRITE_BATCH_MAX];
     void *reply; /* the batch's own */
 };
 void stream_release(struct stream_batch *batch);
@@ -129,7 +119,7 @@ void stream_release(struct stream_batch *batch);
 enum lock_status redis_stream_find(struct redis_stock *stock, int64_t deadline_us, int64_t order_id,
                                    struct stream_batch *ret_batch);
 
-/* What a consumer of the stream reads, at most STREAM_BATCH_MAX entries at a time. All consumers together form one group:
+/* What a consumer of the stream reads, at most WRITE_BATCH_MAX entries at a time. All consumers together form one group:
  * each entry is handed to one of them, and stays pending with it until it is done. */
 enum stream_part {
     STREAM_NEW,     /* handed to nobody yet; waits for WAIT_MS where there is none */

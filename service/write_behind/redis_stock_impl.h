@@ -24,7 +24,4 @@ void stock_number(char ret_text[static 24], int64_t number);
 enum lock_status stock_check(struct redis_stock *stock, enum lock_status status, const redisReply *reply,
                              int type);
 
-/* Reads an entry of the stream, [id, [name, value, …]]; false where it is no order. */
-bool stream_order_read(const redisReply *entry, struct stream_order *ret_order);
-
 #endif

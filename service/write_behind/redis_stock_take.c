@@ -52,13 +52,13 @@ enum { FIRST_KEYS = 3, WORDS_EACH = 5, OWN_WORDS = 6 };
 
 /* The words of the script for so many orders, and what they point at. */
 struct words {
-    const char *words[FIRST_KEYS + 4 + STOCK_ORDERS_MAX * (1 + WORDS_EACH + OWN_WORDS)];
+    const char *words[FIRST_KEYS + 4 + ORDER_BATCH_MAX * (1 + WORDS_EACH + OWN_WORDS)];
     int count, keys;
     char stock[STOCK_KEY_SIZE], product[24];
     struct {
         char id[24], quantity[24], gone[24], place[12], own[4];
         char key[STOCK_KEY_SIZE];
-    } orders[STOCK_ORDERS_MAX];
+    } orders[ORDER_BATCH_MAX];
 };
 
 static void add(struct words *words, const char *word)

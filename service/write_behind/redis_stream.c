@@ -50,17 +50,17 @@ static const struct field {
     bool is_number, is_optional;
     size_t offset;
 } FIELDS[] = {
-    {"order", true, false, offsetof(struct stream_order, id)},
-    {"product", true, false, offsetof(struct stream_order, product_id)},
-    {"epoch", true, false, offsetof(struct stream_order, epoch)},
-    {"quantity", true, false, offsetof(struct stream_order, quantity)},
-    {"price", false, false, offsetof(struct stream_order, price)},
-    {"seen", true, false, offsetof(struct stream_order, seen)},
-    {"at", false, false, offsetof(struct stream_order, accepted_at)},
-    {"instance", false, false, offsetof(struct stream_order, instance)},
-    {"name", false, true, offsetof(struct stream_order, receiver_name)},
-    {"mobile", false, true, offsetof(struct stream_order, receiver_mobile)},
-    {"key", false, true, offsetof(struct stream_order, idempotency_key)},
+    {"order", true, false, offsetof(struct accepted_order, id)},
+    {"product", true, false, offsetof(struct accepted_order, product_id)},
+    {"epoch", true, false, offsetof(struct accepted_order, epoch)},
+    {"quantity", true, false, offsetof(struct accepted_order, quantity)},
+    {"price", false, false, offsetof(struct accepted_order, price)},
+    {"seen", true, false, offsetof(struct accepted_order, stock_seen)},
+    {"at", false, false, offsetof(struct accepted_order, accepted_at)},
+    {"instance", false, false, offsetof(struct accepted_order, instance)},
+    {"name", false, true, offsetof(struct accepted_order, receiver_name)},
+    {"mobile", false, true, offsetof(struct accepted_order, receiver_mobile)},
+    {"key", false, true, offsetof(struct accepted_order, idempotency_key)},
 };
 enum { FIELD_COUNT = sizeof FIELDS / sizeof FIELDS[0] };
 
@@ -87,11 +87,12 @@ static const struct field *find_field(const redisReply *name, size_t *at)
     return NULL;
 }
 
-bool stream_order_read(const redisReply *entry, struct stream_order *ret_order)
+/* Reads an entry of the stream, [id, [name, value, …]]; false: it is no order. */
+static bool read_order(const redisReply *entry, struct accepted_order *ret_order)
 {
     bool seen[FIELD_COUNT] = {false};
     size_t at = 0;
-    *ret_order = (struct stream_order){.entry = entry->element[0]->str};
+    *ret_order = (struct accepted_order){0};
     const redisReply *fields = entry->element[1];
     if (fields->type != REDIS_REPLY_ARRAY)
         return false;
@@ -118,7 +119,8 @@ void stream_release(struct stream_batch *batch)
     if (batch->reply)
         freeReplyObject(batch->reply);
     batch->reply = NULL;
-    batch->count = batch->spoilt_count = 0;
+    batch->spoilt = NULL;
+    batch->count = batch->entry_count = 0;
 }
 
 static bool is_entry(const redisReply *entry)
@@ -130,16 +132,17 @@ static bool is_entry(const redisReply *entry)
 /* Takes in the entries; false where that is no list of some. The reply stays the caller's. */
 static bool read_entries(const redisReply *entries, struct stream_batch *batch)
 {
-    if (entries->type != REDIS_REPLY_ARRAY || entries->elements > STREAM_BATCH_MAX)
+    if (entries->type != REDIS_REPLY_ARRAY || entries->elements > WRITE_BATCH_MAX)
         return false;
     for (size_t i = 0; i < (size_t)entries->elements; i++) {
         const redisReply *entry = entries->element[i];
         if (!is_entry(entry))
             return false;
-        if (stream_order_read(entry, &batch->orders[batch->count]))
+        batch->entries[batch->entry_count++] = entry->element[0]->str;
+        if (read_order(entry, &batch->orders[batch->count]))
             batch->count++;
-        else
-            batch->spoilt[batch->spoilt_count++] = entry->element[0]->str;
+        else if (!batch->spoilt)
+            batch->spoilt = entry->element[0]->str;
     }
     return true;
 }
@@ -210,17 +213,17 @@ enum lock_status redis_stream_read(struct redis_stock *stock, const char *consum
     case STREAM_NEW:
         status = redis_command(stock->redis, &stock->base, wait_ms + LOCK_COMMAND_MS, &reply,
                                "XREADGROUP GROUP " GROUP " %s COUNT %d BLOCK %lld STREAMS %s >", consumer,
-                               STREAM_BATCH_MAX, (long long)wait_ms, stock->stream);
+                               WRITE_BATCH_MAX, (long long)wait_ms, stock->stream);
         break;
     case STREAM_PENDING:
         status = redis_command(stock->redis, &stock->base, LOCK_COMMAND_MS, &reply,
                                "XREADGROUP GROUP " GROUP " %s COUNT %d STREAMS %s 0", consumer,
-                               STREAM_BATCH_MAX, stock->stream);
+                               WRITE_BATCH_MAX, stock->stream);
         break;
     case STREAM_LEFT:
         status = redis_command(stock->redis, &stock->base, LOCK_COMMAND_MS, &reply,
                                "XAUTOCLAIM %s " GROUP " %s %lld 0-0 COUNT %d", stock->stream, consumer,
-                               (long long)wait_ms, STREAM_BATCH_MAX);
+                               (long long)wait_ms, WRITE_BATCH_MAX);
         break;
     }
     if (status == LOCK_REFUSED && strstr(stock->base.error, "NOGROUP"))
@@ -232,19 +235,17 @@ enum lock_status redis_stream_read(struct redis_stock *stock, const char *consum
 enum lock_status redis_stream_done(struct redis_stock *stock, const struct stream_batch *batch)
 {
     AUTO_REPLY reply = NULL;
-    const char *words[3 + 2 * STREAM_BATCH_MAX];
-    char count[12], (*ids)[24] = calloc(STREAM_BATCH_MAX, sizeof *ids);
+    const char *words[3 + 2 * WRITE_BATCH_MAX];
+    char count[12], (*ids)[24] = calloc(WRITE_BATCH_MAX, sizeof *ids);
     int used = 0;
     if (!ids)
         return lock_fail(&stock->base, LOCK_FAILED, "out of memory");
     words[used++] = stock->stream;
     words[used++] = stock->accepted;
-    snprintf(count, sizeof count, "%zu", batch->count + batch->spoilt_count);
+    snprintf(count, sizeof count, "%zu", batch->entry_count);
     words[used++] = count;
-    for (size_t i = 0; i < batch->count; i++)
-        words[used++] = batch->orders[i].entry;
-    for (size_t i = 0; i < batch->spoilt_count; i++)
-        words[used++] = batch->spoilt[i];
+    for (size_t i = 0; i < batch->entry_count; i++)
+        words[used++] = batch->entries[i];
     for (size_t i = 0; i < batch->count; i++) {
         snprintf(ids[i], sizeof ids[i], "%" PRId64, batch->orders[i].id);
         words[used++] = ids[i];

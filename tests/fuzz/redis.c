@@ -127,13 +127,11 @@ static void use_lock(const struct lock_driver *driver)
 
 static void look_at(const struct stream_batch *batch)
 {
-    MUST(batch->count + batch->spoilt_count <= STREAM_BATCH_MAX);
+    MUST(batch->count <= batch->entry_count && batch->entry_count <= WRITE_BATCH_MAX);
     for (size_t i = 0; i < batch->count; i++) {
-        const struct stream_order *order = &batch->orders[i];
+        const struct accepted_order *order = &batch->orders[i];
         MUST(order->id > 0 && order->quantity > 0 && order->product_id >= 0);
-        MUST(strlen(order->entry) + strlen(order->price) + strlen(order->accepted_at) +
-                 strlen(order->instance) <
-             SIZE_MAX);
+        MUST(strlen(order->price) + strlen(order->accepted_at) + strlen(order->instance) < SIZE_MAX);
     }
 }
 

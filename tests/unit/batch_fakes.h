@@ -67,7 +67,6 @@ static void rule(bool kept, const char *text)
 
 int clock_gettime(clockid_t clock, struct timespec *ret_now)
 {
-    (void)clock;
     *ret_now = (struct timespec){.tv_sec = shop.now_us / SECOND_US,
                                  .tv_nsec = shop.now_us % SECOND_US * 1000};
     return 0;
@@ -133,7 +132,6 @@ static void undo(void)
 
 void db_rollback(struct db *db)
 {
-    (void)db;
     rule(shop.open, "a rollback without a transaction");
     undo();
     call("rollback");
@@ -141,7 +139,6 @@ void db_rollback(struct db *db)
 
 enum db_status db_commit(struct db *db)
 {
-    (void)db;
     rule(shop.open && !shop.failed, "a commit without a transaction that goes well");
     shop.open = false;
     enum db_status status = call("commit");
@@ -153,7 +150,6 @@ enum db_status db_commit(struct db *db)
 const struct db_session *db_session(const struct db *db)
 {
     static const struct db_session session = {"4711", "just now", "this run"};
-    (void)db;
     return &session;
 }
 
@@ -170,13 +166,11 @@ enum commit_fate commit_recovery(struct db *db, const struct lost_commit *lost, 
 
 const char *db_error(const struct db *db)
 {
-    (void)db;
     return SHOP_ERROR;
 }
 
 const char *db_error_constraint(const struct db *db)
 {
-    (void)db;
     return shop.constraint ? shop.constraint : "";
 }
 
@@ -197,7 +191,6 @@ static enum key_claim claim(const char *key)
 
 enum db_status orders_claim_keys(struct db *db, struct order_draft *drafts, size_t count)
 {
-    (void)db;
     enum db_status status = statement("keys");
     for (size_t i = 0; status == DB_OK && i < count; i++) {
         const char *key = drafts[i].request->idempotency_key;
@@ -212,7 +205,6 @@ enum db_status orders_claim_keys(struct db *db, struct order_draft *drafts, size
 
 enum take_status stock_lock(struct db *db, int64_t product_id, struct stock_taken *ret_taken)
 {
-    (void)db;
     rule(product_id == SHOP_PRODUCT, "another product");
     rule(ret_taken->seen == STOCK_UNSEEN && !ret_taken->kind[0], "a try begins with what the last one saw");
     ret_taken->db_status = statement("lock");
@@ -239,7 +231,6 @@ enum db_status orders_insert_batch(struct db *db, struct order_draft *drafts, si
                                    const struct order_origin *origin, const struct stock_taken *taken,
                                    int64_t left)
 {
-    (void)db;
     rule(count > 0 && strcmp(origin->strategy, "batched") == 0 &&
              strcmp(origin->instance, SHOP_INSTANCE) == 0,
          "orders of another origin");
@@ -264,7 +255,6 @@ enum db_status orders_insert_batch(struct db *db, struct order_draft *drafts, si
 
 enum db_status stock_available(struct db *db, int64_t product_id, int64_t *ret_available)
 {
-    (void)db;
     rule(product_id == SHOP_PRODUCT && !shop.open, "a look inside the transaction");
     *ret_available = shop.stock;
     return call("look");

@@ -81,14 +81,12 @@ static struct fake_shop {
 
 int clock_gettime(clockid_t clock, struct timespec *ret_now)
 {
-    (void)clock;
     *ret_now = (struct timespec){.tv_sec = fake.now_us / 1000000, .tv_nsec = fake.now_us % 1000000 * 1000};
     return 0;
 }
 
 int nanosleep(const struct timespec *pause, struct timespec *left)
 {
-    (void)left;
     int64_t us = (int64_t)pause->tv_sec * 1000000 + pause->tv_nsec / 1000;
     fake.now_us += us + fake.pause_longer_us;
     fake.paused_us += us;
@@ -156,7 +154,6 @@ static const char *fake_call(const char *name)
 
 static void fake_on_step(struct observer *self, enum step step, int64_t value)
 {
-    (void)self;
     char name[40], unused[20];
     snprintf(name, sizeof name, "%s", step_name(step));
     for (char *c = name; *c; c++)
@@ -270,7 +267,6 @@ static const char *tx_call(const char *name)
 
 void db_set_deadline(struct db *db, int64_t deadline_us, int64_t lock_deadline_us)
 {
-    (void)db;
     fake.deadline_us = deadline_us;
     fake.lock_deadline_us = lock_deadline_us;
 }
@@ -285,7 +281,6 @@ enum db_status db_ready(struct db *db)
 
 void db_begin(struct db *db, enum db_isolation isolation)
 {
-    (void)db;
     rule(!fake.tx_open, "a transaction inside a transaction");
     rule(isolation == fake.placing->strategy->isolation, "another isolation than the strategy's");
     db_call("begin");
@@ -303,7 +298,6 @@ static void fake_xid(char *to, size_t size)
 enum db_status orders_claim_key(struct db *db, const struct order_request *request, enum key_claim *ret_claim,
                                 struct order *ret_order)
 {
-    (void)db;
     rule(request == fake.placing->request && request->idempotency_key,
          "a key that the request does not have");
     const char *result = tx_call("key");
@@ -395,7 +389,6 @@ enum db_status orders_insert(struct db *db, const struct order_request *request,
                              const struct order_origin *origin, const struct stock_taken *taken,
                              struct order *ret_order)
 {
-    (void)db;
     check_origin(request, origin);
     rule(taken->seen == (fake.guarded ? STOCK_UNSEEN : FAKE_SEEN), "an order for stock that was not taken");
     enum db_status status = (enum db_status)meaning_of(db_results, tx_call("insert"));
@@ -408,7 +401,6 @@ enum take_status orders_place_in_one(struct db *db, bool in_transaction, const s
                                      const struct order_origin *origin, struct stock_taken *ret_taken,
                                      struct order *ret_order)
 {
-    (void)db;
     check_origin(request, origin);
     rule(in_transaction == fake.tx_open, "one statement that is mistaken about its transaction");
     enum take_status status = take_result(in_transaction ? tx_call("one") : db_call("one"), ret_taken);
@@ -419,7 +411,6 @@ enum take_status orders_place_in_one(struct db *db, bool in_transaction, const s
 
 enum db_status db_commit(struct db *db)
 {
-    (void)db;
     rule(fake.tx_open, "a COMMIT without a transaction");
     rule(!fake.tx_failed, "a COMMIT after a failure");
     rule(fake.placing->strategy->span != SPAN_INSIDE_TX || !fake.grants,
@@ -431,7 +422,6 @@ enum db_status db_commit(struct db *db)
 
 void db_rollback(struct db *db)
 {
-    (void)db;
     rule(fake.tx_open, "a ROLLBACK without a transaction");
     rule(fake.placing->strategy->span != SPAN_INSIDE_TX || !fake.grants,
          "a ROLLBACK before the inner lock is released");
@@ -443,7 +433,6 @@ static const struct db_session fake_session = {"4711", "just now", "this run"};
 
 const struct db_session *db_session(const struct db *db)
 {
-    (void)db;
     return &fake_session;
 }
 
@@ -517,7 +506,6 @@ void unsold_list_end(struct unsold_list *list, const struct unsold *unsold)
 
 enum db_status stock_available(struct db *db, int64_t product_id, int64_t *ret_available)
 {
-    (void)db;
     rule(product_id == FAKE_PRODUCT, "a look at another product");
     rule(!fake.tx_open && !fake.grants, "a look inside a transaction or a lock");
     enum db_status status = (enum db_status)meaning_of(db_results, db_call("look"));
@@ -528,14 +516,12 @@ enum db_status stock_available(struct db *db, int64_t product_id, int64_t *ret_a
 
 const char *db_error(const struct db *db)
 {
-    (void)db;
     return FAKE_DB_ERROR;
 }
 
 /* Without an Idempotency-Key it is another constraint that was violated. */
 const char *db_error_constraint(const struct db *db)
 {
-    (void)db;
     return fake.placing->request->idempotency_key && !fake.other_constraint ? "orders_idempotency_key"
                                                                             : "orders_pkey";
 }

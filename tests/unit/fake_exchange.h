@@ -53,8 +53,6 @@ int MHD_get_connection_values(struct MHD_Connection *connection, enum MHD_ValueK
 const union MHD_ConnectionInfo *MHD_get_connection_info(struct MHD_Connection *connection,
                                                         enum MHD_ConnectionInfoType type, ...)
 {
-    (void)connection;
-    (void)type;
     return NULL;
 }
 

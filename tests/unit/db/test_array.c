@@ -22,7 +22,6 @@ static void assert_array(const char *const *elements, size_t count, const char *
 
 static void test_text(void **state)
 {
-    (void)state;
     assert_array(NULL, 0, "{}");
     ASSERT_ARRAY("{\"a\"}", "a");
     ASSERT_ARRAY("{\"a\",\"b c\"}", "a", "b c");
@@ -39,7 +38,6 @@ static void test_text(void **state)
 
 static void test_numbers(void **state)
 {
-    (void)state;
     struct array array;
     const char *text;
     arrays_begin(&array, 1);
@@ -54,7 +52,6 @@ static void test_numbers(void **state)
 
 static void test_columns_grow_side_by_side(void **state)
 {
-    (void)state;
     enum { COLUMNS = 3, ROWS = 5000 };
     struct array arrays[COLUMNS];
     const char *values[COLUMNS];
@@ -73,7 +70,6 @@ static void test_columns_grow_side_by_side(void **state)
 
 static void test_they_may_be_freed_before_their_end(void **state)
 {
-    (void)state;
     struct array arrays[2];
     arrays_begin(arrays, 2);
     array_add(&arrays[1], "x");

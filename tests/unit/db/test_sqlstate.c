@@ -70,7 +70,6 @@ static const struct {
 
 static void test_codes(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(codes); i++)
         if (db_status_of(codes[i].code) != codes[i].status)
             fail_msg("'%s' is %d, not %d", codes[i].code, (int)db_status_of(codes[i].code),
@@ -80,13 +79,11 @@ static void test_codes(void **state)
 /* libpq's own errors have no code: there was no server to give one. */
 static void test_no_code(void **state)
 {
-    (void)state;
     assert_int_equal(db_status_of(NULL), DB_AWAY);
 }
 
 static void test_only_lost_races_are_worth_another_try(void **state)
 {
-    (void)state;
     for (int status = DB_OK; status <= DB_ERROR; status++)
         assert_int_equal(!!db_status_is_retryable((enum db_status)status),
                          status == DB_SERIALIZATION || status == DB_DEADLOCK);
@@ -95,7 +92,6 @@ static void test_only_lost_races_are_worth_another_try(void **state)
 /* Whether a COMMIT happened is never a question that an error code answers. */
 static void test_no_code_is_unknown_or_success(void **state)
 {
-    (void)state;
     static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
     char code[6] = "";
     for (const char *a = letters; *a; a++)

@@ -31,7 +31,6 @@ static int64_t soon(void)
 
 static int start(void **state)
 {
-    (void)state;
     order_count = 0;
     queue = admission_new(&(const struct settings){.strategy = &single},
                           &(const struct admission_bounds){.orders = ORDERS_MAX});
@@ -40,7 +39,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     admission_free(queue);
     return 0;
 }
@@ -103,7 +101,6 @@ static void switch_to(const struct strategy *strategy, int64_t product_limit)
 
 static void test_first_come_first_served(void **state)
 {
-    (void)state;
     struct order_batch batch = {0};
     for (int i = 0; i < 5; i++)
         add(7, NULL);
@@ -125,7 +122,6 @@ static void test_first_come_first_served(void **state)
 
 static void test_products_in_turn(void **state)
 {
-    (void)state;
     struct order_batch batch = {0};
     for (int i = 0; i < 3; i++)
         add(1, NULL);
@@ -139,7 +135,6 @@ static void test_products_in_turn(void **state)
 
 static void test_the_bound(void **state)
 {
-    (void)state;
     struct admission_queue *small = admission_new(&(const struct settings){.strategy = &single},
                                                   &(const struct admission_bounds){.orders = 2});
     struct order_batch batch = {0};
@@ -156,7 +151,6 @@ static void test_the_bound(void **state)
 /* One product keeps neither all workers nor the whole queue from the others. */
 static void test_the_bounds_of_a_product(void **state)
 {
-    (void)state;
     struct admission_queue *before = queue;
     struct order_batch batches[4] = {{0}};
     queue = admission_new(
@@ -184,7 +178,6 @@ static void test_the_bounds_of_a_product(void **state)
 
 static void test_a_limit(void **state)
 {
-    (void)state;
     struct order_batch batches[3] = {{0}};
     switch_to(&single, 2);
     for (int i = 0; i < 5; i++)
@@ -206,7 +199,6 @@ static void test_a_limit(void **state)
 
 static void test_orders_together(void **state)
 {
-    (void)state;
     struct order_batch batch = {0}, alone = {0};
     switch_to(&combined, 0);
     for (int i = 0; i < ORDER_BATCH_MAX + 2; i++)
@@ -222,7 +214,6 @@ static void test_orders_together(void **state)
 
 static void test_strategies_by_name(void **state)
 {
-    (void)state;
     struct order_batch batches[3] = {{0}};
     int first = add(1, &combined), in_redis = add(1, &redis), last = add(1, &combined), alone = add(1, NULL);
     assert_load(1, 0, 0, 4);
@@ -238,7 +229,6 @@ static void test_strategies_by_name(void **state)
 
 static void test_no_product_has_no_limit(void **state)
 {
-    (void)state;
     struct order_batch batches[3] = {{0}};
     switch_to(&combined, 1);
     for (int i = 0; i < 3; i++)
@@ -253,7 +243,6 @@ static void test_no_product_has_no_limit(void **state)
 
 static void test_an_order_that_expired(void **state)
 {
-    (void)state;
     struct order_batch batch = {0};
     struct queued_order *late = new_order(1, &combined);
     late->deadline_us = monotonic_us() - 1;
@@ -268,7 +257,6 @@ static void test_an_order_that_expired(void **state)
 /* Orders of a batch that follow one that expired are placed without it. */
 static void test_an_expired_order_is_in_no_batch(void **state)
 {
-    (void)state;
     struct order_batch batch = {0};
     switch_to(&combined, 0);
     add(1, NULL);
@@ -283,7 +271,6 @@ static void test_an_expired_order_is_in_no_batch(void **state)
 
 static void test_a_deadline_passes_during_a_pause(void **state)
 {
-    (void)state;
     struct order_batch batch = {0};
     assert_true(product_pause(queue, 1, soon()));
     struct queued_order *late = new_order(1, NULL);
@@ -339,7 +326,6 @@ static bool end_change(struct change *change)
 
 static void test_a_pause_waits_for_what_is_placed(void **state)
 {
-    (void)state;
     struct order_batch batch = {0}, elsewhere = {0};
     struct change change = {.product_id = 1};
     for (int i = 0; i < 3; i++)
@@ -363,7 +349,6 @@ static void test_a_pause_waits_for_what_is_placed(void **state)
 
 static void test_a_pause_that_is_too_late(void **state)
 {
-    (void)state;
     struct order_batch batch = {0};
     add(1, NULL);
     add(1, NULL);
@@ -379,7 +364,6 @@ static void test_a_pause_that_is_too_late(void **state)
 /* A second change follows only after one of the orders that waited has been handed out. */
 static void test_changes_leave_room_for_orders(void **state)
 {
-    (void)state;
     struct order_batch batch = {0};
     assert_true(product_pause(queue, 1, soon()));
     add(1, NULL);
@@ -426,7 +410,6 @@ static void *change_all_the_time(void *arg)
 /* Changes that overlap all the time do not keep the orders waiting until they expire. */
 static void test_orders_beside_changes_without_end(void **state)
 {
-    (void)state;
     enum { CHANGERS = 4, ORDERS = 100 };
     pthread_t threads[CHANGERS];
     struct order_batch batch = {0};
@@ -446,7 +429,6 @@ static void test_orders_beside_changes_without_end(void **state)
 /* Nor do changes of other products put off what has expired. */
 static void test_expiry_beside_changes_without_end(void **state)
 {
-    (void)state;
     pthread_t thread;
     struct order_batch batch = {0};
     assert_true(product_pause(queue, 2, soon()));
@@ -473,7 +455,6 @@ static void give_own_settings(int64_t product_id, int64_t product_limit)
 
 static void test_a_switch_waits_for_what_is_placed(void **state)
 {
-    (void)state;
     struct order_batch batch = {0}, own = {0}, by_name = {0};
     struct change change = {.changes = unchanged};
     change.changes.strategy = &combined;
@@ -501,7 +482,6 @@ static void test_a_switch_waits_for_what_is_placed(void **state)
 /* A batch of a product with its own settings is none that a switch waits for, neither while it lasts nor afterwards. */
 static void test_a_turn_under_own_settings(void **state)
 {
-    (void)state;
     struct order_batch own = {0}, common = {0};
     struct settings changes = unchanged, now;
     give_own_settings(5, 1);
@@ -520,7 +500,6 @@ static void test_a_turn_under_own_settings(void **state)
 
 static void test_a_switch_that_is_too_late(void **state)
 {
-    (void)state;
     struct order_batch batch = {0};
     struct settings changes = unchanged, now;
     changes.strategy = &combined;
@@ -534,7 +513,6 @@ static void test_a_switch_that_is_too_late(void **state)
 
 static void test_a_switch_during_a_pause(void **state)
 {
-    (void)state;
     struct order_batch batch = {0};
     assert_true(product_pause(queue, 1, soon()));
     add(1, NULL);
@@ -548,7 +526,6 @@ static void test_a_switch_during_a_pause(void **state)
 
 static void test_own_settings(void **state)
 {
-    (void)state;
     struct settings now;
     assert_false(product_has_own(queue, 1));
     for (int64_t id = 1; id <= OWN_SETTINGS_MAX; id++)
@@ -601,7 +578,6 @@ static void assert_all_took_one(struct sleeper *sleepers, int count)
 
 static void test_workers_that_sleep_are_woken(void **state)
 {
-    (void)state;
     enum { SLEEPERS = 3 };
     struct sleeper sleepers[SLEEPERS];
     struct settings now;
@@ -655,7 +631,6 @@ static void *take_all(void *arg)
 
 static void test_what_waits_is_handed_out_at_the_end(void **state)
 {
-    (void)state;
     enum { WORKERS = 4 };
     pthread_t threads[WORKERS];
     atomic_int taken = 0;
@@ -712,7 +687,6 @@ static void *be_client(void *arg)
 
 static void *be_worker(void *unused)
 {
-    (void)unused;
     struct order_batch batch = {0};
     while (admission_next(queue, &batch)) {
         int64_t product = batch.orders->product_id;
@@ -743,7 +717,6 @@ static void *be_worker(void *unused)
 
 static void *be_teacher(void *unused)
 {
-    (void)unused;
     struct settings changes = unchanged, now;
     for (int i = 0; !atomic_load(&clients_ended); i++) {
         int64_t product = 1 + i % PRODUCTS;
@@ -762,7 +735,6 @@ static void *be_teacher(void *unused)
 
 static void test_many_threads(void **state)
 {
-    (void)state;
     pthread_t client_threads[CLIENTS], worker_threads[WORKERS], teacher;
     switch_to(&single, 2);
     for (int i = 0; i < WORKERS; i++)

@@ -125,7 +125,6 @@ static void expect(const char *outcomes)
 
 static void test_first_come_first_served(void **state)
 {
-    (void)state;
     static const struct {
         int64_t stock, wants[5];
         const char *outcomes;
@@ -156,7 +155,6 @@ static void test_first_come_first_served(void **state)
 
 static void test_a_batch_is_one_transaction(void **state)
 {
-    (void)state;
     open_shop(ORDER_BATCH_MAX - 1);
     add_orders(ORDER_BATCH_MAX);
     place_batch();
@@ -169,7 +167,6 @@ static void test_a_batch_is_one_transaction(void **state)
 
 static void test_one_alone(void **state)
 {
-    (void)state;
     open_shop(1);
     add_order(1);
     expect("created");
@@ -185,7 +182,6 @@ static void test_one_alone(void **state)
 
 static void test_what_is_true_of_the_product_is_told_to_all(void **state)
 {
-    (void)state;
     open_shop(5);
     shop.no_product = true;
     add_orders(2);
@@ -207,7 +203,6 @@ static void test_what_is_true_of_the_product_is_told_to_all(void **state)
 
 static void test_keys(void **state)
 {
-    (void)state;
     open_shop(10);
     shop.replayed = "old";
     shop.mismatched = "other";
@@ -229,7 +224,6 @@ static void test_keys(void **state)
 
 static void test_a_replay_of_the_last_unit_is_not_sold_out(void **state)
 {
-    (void)state;
     open_shop(0);
     shop.replayed = "old";
     add_keyed("old");
@@ -239,7 +233,6 @@ static void test_a_replay_of_the_last_unit_is_not_sold_out(void **state)
 
 static void test_where_all_are_answered_by_their_keys_the_row_is_left_alone(void **state)
 {
-    (void)state;
     open_shop(3);
     shop.replayed = "old";
     shop.mismatched = "other";
@@ -254,7 +247,6 @@ static void test_where_all_are_answered_by_their_keys_the_row_is_left_alone(void
 /* Three orders, of which the second is sold out; a call fails once. */
 static void test_every_failure_of_every_call(void **state)
 {
-    (void)state;
 #define SINGLES "ready keys lock insert commit ready lock rollback ready lock insert commit"
     static const struct {
         const char *fails;
@@ -311,7 +303,6 @@ static void test_every_failure_of_every_call(void **state)
 
 static void test_what_is_answered_by_a_key_stays_so_when_the_transaction_is_lost(void **state)
 {
-    (void)state;
     open_shop(5);
     shop.fails = "commit";
     shop.fails_with = DB_UNKNOWN;
@@ -326,7 +317,6 @@ static void test_what_is_answered_by_a_key_stays_so_when_the_transaction_is_lost
 
 static void test_what_one_order_has_caused_is_not_the_others(void **state)
 {
-    (void)state;
     open_shop(10);
     add_orders(3);
     add_order(1)->receiver_name = POISON;
@@ -345,7 +335,6 @@ static void set_wait(size_t i, int64_t seconds)
 
 static void test_who_waits_too_long_is_let_go_alone(void **state)
 {
-    (void)state;
     open_shop(10);
     add_orders(4);
     set_wait(0, 3);
@@ -361,7 +350,6 @@ static void test_who_waits_too_long_is_let_go_alone(void **state)
 
 static void test_the_others_try_again_together(void **state)
 {
-    (void)state;
     open_shop(10);
     shop.replayed = "old";
     add_orders(4);
@@ -376,7 +364,6 @@ static void test_the_others_try_again_together(void **state)
 
 static void test_nobody_waits_longer_than_he_may(void **state)
 {
-    (void)state;
     open_shop(10);
     add_orders(3);
     int64_t end_us = shop.now_us + 5 * SECOND_US;
@@ -388,7 +375,6 @@ static void test_nobody_waits_longer_than_he_may(void **state)
 
 static void test_a_deadline_that_has_passed_is_its_own(void **state)
 {
-    (void)state;
     open_shop(10);
     add_orders(3);
     batch.placings[1].deadline_us = shop.now_us;
@@ -400,7 +386,6 @@ static void test_a_deadline_that_has_passed_is_its_own(void **state)
 /* As where lock_wait_ms is 0: what is free is taken all the same. */
 static void test_a_wait_that_is_over_takes_what_is_free(void **state)
 {
-    (void)state;
     open_shop(10);
     add_orders(3);
     for (size_t i = 0; i < 3; i++)
@@ -418,7 +403,6 @@ static void test_a_wait_that_is_over_takes_what_is_free(void **state)
 /* A database that says so at once, before anybody's time is up, is not asked for ever. */
 static void test_a_lock_timeout_always_ends(void **state)
 {
-    (void)state;
     open_shop(10);
     add_orders(3);
     set_wait(2, 1);
@@ -432,7 +416,6 @@ static void test_a_lock_timeout_always_ends(void **state)
 
 static void test_steps_are_told_to_those_who_take_part(void **state)
 {
-    (void)state;
     open_shop(5);
     shop.replayed = "old";
     add_order(2);
@@ -448,7 +431,6 @@ static void test_steps_are_told_to_those_who_take_part(void **state)
 
 static void test_an_order_need_not_be_watched(void **state)
 {
-    (void)state;
     open_shop(5);
     add_orders(3);
     batch.placings[0].observer = batch.placings[2].observer = NULL;

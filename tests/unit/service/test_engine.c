@@ -5,26 +5,20 @@
 
 static void test_orders_that_succeed(void **state)
 {
-    (void)state;
     static const struct expected cases[] = {
-        {"plain", false, ORDER_CREATED, .script = "ready begin " TAKE " insert INSERT commit COMMIT"},
-        {"plain", true, ORDER_CREATED, .script = "ready begin key " TAKE " insert INSERT commit COMMIT"},
-        {"retry", false, ORDER_CREATED, .script = "ready begin " TAKE " insert INSERT commit COMMIT"},
-        {"retry", true, ORDER_CREATED, .script = "ready begin key " TAKE " insert INSERT commit COMMIT"},
-        {"around", false, ORDER_CREATED,
-         .script = "ready acquire LOCK begin " TAKE " insert INSERT commit COMMIT release UNLOCK"},
-        {"around", true, ORDER_CREATED,
-         .script = "ready acquire LOCK begin key " TAKE " insert INSERT commit COMMIT release UNLOCK"},
-        {"inside", false, ORDER_CREATED,
-         .script = "ready begin acquire LOCK " TAKE " insert INSERT release UNLOCK commit COMMIT"},
+        {"plain", false, ORDER_CREATED, .script = "ready begin " SELL " commit COMMIT"},
+        {"plain", true, ORDER_CREATED, .script = "ready begin key " SELL " commit COMMIT"},
+        {"retry", false, ORDER_CREATED, .script = "ready begin " SELL " commit COMMIT"},
+        {"retry", true, ORDER_CREATED, .script = "ready begin key " SELL " commit COMMIT"},
+        {"around", false, ORDER_CREATED, .script = LOCKED SELL " commit COMMIT" UNLOCKED},
+        {"around", true, ORDER_CREATED, .script = LOCKED "key " SELL " commit COMMIT" UNLOCKED},
+        {"inside", false, ORDER_CREATED, .script = INSIDE SELL UNLOCKED " commit COMMIT"},
         {"inside", true, ORDER_CREATED,
-         .script = "ready begin key acquire LOCK " TAKE " insert INSERT release UNLOCK commit COMMIT"},
-        {"twice", false, ORDER_CREATED,
-         .script = "ready acquire LOCK begin acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
-                   "begin insert INSERT commit COMMIT-ORDER"},
+         .script = "ready begin key acquire LOCK " SELL UNLOCKED " commit COMMIT"},
+        {"twice", false, ORDER_CREATED, .script = TAKEN "begin insert INSERT commit COMMIT-ORDER"},
         {"twice", true, ORDER_CREATED,
-         .script = "ready acquire LOCK begin key acquire " TAKE " commit COMMIT-STOCK release release UNLOCK "
-                   "begin insert INSERT commit COMMIT-ORDER"},
+         .script = LOCKED "key acquire " TAKE " commit COMMIT-STOCK" UNLOCKED_TWICE
+                          " begin insert INSERT commit COMMIT-ORDER"},
         {"in-one", false, ORDER_CREATED, .script = "ready one COMMIT"},
         {"in-one", true, ORDER_CREATED, .script = "ready begin key one commit COMMIT"},
     };
@@ -38,83 +32,35 @@ static void guarded(void)
 
 static void test_a_guarded_statement(void **state)
 {
-    (void)state;
-    struct fake_order order;
-    play_with(&(struct expected){"plain", false, ORDER_CREATED,
-                                 .script = "ready begin take TAKE insert INSERT commit COMMIT"},
-              guarded, &order);
-    play_with(
-        &(struct expected){"plain", false, ORDER_SOLD_OUT, .script = "ready begin take=sold-out rollback"},
-        guarded, &order);
+    PLAY("plain", false, ORDER_CREATED, .script = "ready begin take TAKE insert INSERT commit COMMIT",
+         .setup = guarded);
+    PLAY("plain", false, ORDER_SOLD_OUT, .script = "ready begin take=sold-out rollback", .setup = guarded);
 }
 
 static void test_what_a_created_order_tells(void **state)
 {
-    (void)state;
-    struct fake_order order;
-    play_with(&(struct expected){"plain", false, ORDER_CREATED,
-                                 .script = "ready begin " TAKE " insert INSERT commit COMMIT"},
-              NULL, &order);
-    assert_int_equal(order.placing.result.order.id, 4712);
-    assert_int_equal(order.placing.result.order.product_id, FAKE_PRODUCT);
-    play_with(&(struct expected){"in-one", false, ORDER_CREATED, .script = "ready one COMMIT"}, NULL, &order);
-    assert_int_equal(order.placing.result.order.id, 4712);
+    const struct order_result *result = PLAY("plain", false, ORDER_CREATED,
+                                             .script = "ready begin " SELL " commit COMMIT");
+    assert_int_equal(result->order.id, 4712);
+    assert_int_equal(result->order.product_id, FAKE_PRODUCT);
+    result = PLAY("in-one", false, ORDER_CREATED, .script = "ready one COMMIT");
+    assert_int_equal(result->order.id, 4712);
 }
 
 /* ---- the stock cannot be taken --------------------------------------------------------------------------- */
 
 static void test_stock_that_cannot_be_taken(void **state)
 {
-    (void)state;
-    static const struct expected cases[] = {
-        {"plain", false, ORDER_NO_SUCH_PRODUCT, .script = "ready begin read=no-product rollback"},
-        {"plain", false, ORDER_WRONG_STOCK_KIND, .script = "ready begin read=wrong-kind rollback"},
-        {"plain", false, ORDER_SOLD_OUT, .script = "ready begin read=sold-out rollback"},
-        {"plain", false, ORDER_SOLD_OUT, .script = "ready begin read READ write=sold-out rollback"},
-        {"plain", false, ORDER_LOCK_TIMEOUT, .script = "ready begin read=busy rollback"},
-        {"plain", false, ORDER_CONFLICT, .script = "ready begin read READ write=conflict rollback"},
-        {"plain", true, ORDER_SOLD_OUT, .script = "ready begin key read=sold-out rollback"},
-        {"around", false, ORDER_NO_SUCH_PRODUCT,
-         .script = "ready acquire LOCK begin read=no-product rollback release UNLOCK"},
-        {"around", false, ORDER_WRONG_STOCK_KIND,
-         .script = "ready acquire LOCK begin read=wrong-kind rollback release UNLOCK"},
-        {"around", false, ORDER_SOLD_OUT,
-         .script = "ready acquire LOCK begin read=sold-out rollback release UNLOCK"},
-        {"around", false, ORDER_LOCK_TIMEOUT,
-         .script = "ready acquire LOCK begin read=busy rollback release UNLOCK"},
-        {"around", false, ORDER_CONFLICT,
-         .script = "ready acquire LOCK begin read READ write=conflict rollback release UNLOCK"},
-        {"around", true, ORDER_SOLD_OUT,
-         .script = "ready acquire LOCK begin key read=sold-out rollback release UNLOCK"},
-        {"inside", false, ORDER_NO_SUCH_PRODUCT,
-         .script = "ready begin acquire LOCK read=no-product release UNLOCK rollback"},
-        {"inside", false, ORDER_WRONG_STOCK_KIND,
-         .script = "ready begin acquire LOCK read=wrong-kind release UNLOCK rollback"},
-        {"inside", false, ORDER_SOLD_OUT,
-         .script = "ready begin acquire LOCK read=sold-out release UNLOCK rollback"},
-        {"inside", false, ORDER_CONFLICT,
-         .script = "ready begin acquire LOCK read READ write=conflict release UNLOCK rollback"},
-        {"inside", true, ORDER_SOLD_OUT,
-         .script = "ready begin key acquire LOCK read=sold-out release UNLOCK rollback"},
-        {"twice", false, ORDER_NO_SUCH_PRODUCT,
-         .script = "ready acquire LOCK begin acquire read=no-product rollback release release UNLOCK"},
-        {"twice", false, ORDER_WRONG_STOCK_KIND,
-         .script = "ready acquire LOCK begin acquire read=wrong-kind rollback release release UNLOCK"},
-        {"twice", false, ORDER_SOLD_OUT,
-         .script = "ready acquire LOCK begin acquire read=sold-out rollback release release UNLOCK"},
-        {"twice", false, ORDER_CONFLICT,
-         .script =
-             "ready acquire LOCK begin acquire read READ write=conflict rollback release release UNLOCK"},
-        {"twice", true, ORDER_SOLD_OUT,
-         .script = "ready acquire LOCK begin key acquire read=sold-out rollback release release UNLOCK"},
-        {"in-one", false, ORDER_NO_SUCH_PRODUCT, .script = "ready one=no-product"},
-        {"in-one", false, ORDER_WRONG_STOCK_KIND, .script = "ready one=wrong-kind"},
-        {"in-one", false, ORDER_SOLD_OUT, .script = "ready one=sold-out"},
-        {"in-one", true, ORDER_NO_SUCH_PRODUCT, .script = "ready begin key one=no-product rollback"},
-        {"in-one", true, ORDER_WRONG_STOCK_KIND, .script = "ready begin key one=wrong-kind rollback"},
-        {"in-one", true, ORDER_SOLD_OUT, .script = "ready begin key one=sold-out rollback"},
+    static const struct failure refusals[] = {
+        {"no-product", ORDER_NO_SUCH_PRODUCT, ORDER_NO_SUCH_PRODUCT, NULL},
+        {"wrong-kind", ORDER_WRONG_STOCK_KIND, ORDER_WRONG_STOCK_KIND, NULL},
+        {"sold-out", ORDER_SOLD_OUT, ORDER_SOLD_OUT, NULL},
+        {"busy", ORDER_LOCK_TIMEOUT, ORDER_LOCK_TIMEOUT, NULL},
+        {"conflict", ORDER_CONFLICT, ORDER_CONFLICT, NULL},
     };
-    play_all(cases, COUNT(cases));
+    fail_at("read", refusals, COUNT(refusals), NULL);
+    fail_at("write", refusals, COUNT(refusals), NULL);
+    fail_at("one", refusals, COUNT(refusals), NULL);
 }
 
 static void nothing_was_read(void)
@@ -123,30 +69,18 @@ static void nothing_was_read(void)
     fake.look_finds = 0;
 }
 
-static void one_is_left(void)
-{
-    fake.available = 1;
-}
-
 static void test_what_a_refused_order_tells(void **state)
 {
-    (void)state;
-    struct fake_order order;
-    const struct order_result *result = &order.placing.result;
-    play_with(
-        &(struct expected){"plain", false, ORDER_SOLD_OUT, .script = "ready begin read=sold-out rollback"},
-        one_is_left, &order);
-    assert_int_equal(result->available, 1);
-    play_with(&(struct expected){"in-one", false, ORDER_SOLD_OUT, .script = "ready one=sold-out"},
-              one_is_left, &order);
-    assert_int_equal(result->available, 1);
-    play_with(&(struct expected){"plain", false, ORDER_WRONG_STOCK_KIND,
-                                 .script = "ready begin read=wrong-kind rollback"},
-              NULL, &order);
+    static const struct expected sold_out[] = {
+        {"plain", false, ORDER_SOLD_OUT, .script = "ready begin read=sold-out rollback"},
+        {"in-one", false, ORDER_SOLD_OUT, .script = "ready one=sold-out"},
+    };
+    for (size_t i = 0; i < COUNT(sold_out); i++)
+        assert_int_equal(play(&sold_out[i])->available, 1);
+    const struct order_result *result = PLAY("plain", false, ORDER_WRONG_STOCK_KIND,
+                                             .script = "ready begin read=wrong-kind rollback");
     assert_string_equal(result->kind, "buckets");
-    play_with(&(struct expected){"plain", false, ORDER_NO_SUCH_PRODUCT,
-                                 .script = "ready begin read=no-product rollback"},
-              NULL, &order);
+    result = PLAY("plain", false, ORDER_NO_SUCH_PRODUCT, .script = "ready begin read=no-product rollback");
     assert_true(result->available == STOCK_UNSEEN);
     assert_string_equal(result->kind, "");
 }
@@ -154,63 +88,33 @@ static void test_what_a_refused_order_tells(void **state)
 /* Where the failed statement could not say what is left, one look outside the transaction and the lock does. */
 static void test_a_second_look_at_what_is_left(void **state)
 {
-    (void)state;
-    struct fake_order order;
-    const struct order_result *result = &order.placing.result;
-    play_with(&(struct expected){"plain", false, ORDER_SOLD_OUT,
-                                 .script = "ready begin read READ write=sold-out rollback look"},
-              nothing_was_read, &order);
-    assert_int_equal(result->available, 0);
-    play_with(
-        &(struct expected){
-            "around", false, ORDER_SOLD_OUT,
-            .script = "ready acquire LOCK begin read READ write=sold-out rollback release UNLOCK look"},
-        nothing_was_read, &order);
-    assert_int_equal(result->available, 0);
-    play_with(&(struct expected){"in-one", true, ORDER_SOLD_OUT,
-                                 .script = "ready begin key one=sold-out rollback look"},
-              nothing_was_read, &order);
-    assert_int_equal(result->available, 0);
-    play_with(&(struct expected){"plain", false, ORDER_SOLD_OUT,
-                                 .script = "ready begin read READ write=sold-out rollback look=away"},
-              nothing_was_read, &order);
-    assert_true(result->available == STOCK_UNSEEN);
+    static const struct expected cases[] = {
+        {"plain", false, ORDER_SOLD_OUT, .script = "ready begin read READ write=sold-out rollback look"},
+        {"around", false, ORDER_SOLD_OUT,
+         .script = LOCKED "read READ write=sold-out rollback" UNLOCKED " look"},
+        {"in-one", true, ORDER_SOLD_OUT, .script = "ready begin key one=sold-out rollback look"},
+        {"plain", false, ORDER_SOLD_OUT, .script = "ready begin read READ write=sold-out rollback look=away"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct expected e = cases[i];
+        e.setup = nothing_was_read;
+        assert_true(play(&e)->available == (strstr(e.script, "look=away") ? STOCK_UNSEEN : 0));
+    }
 }
 
 /* ---- Idempotency-Key ------------------------------------------------------------------------------------- */
 
 static void test_keys_that_were_used_before(void **state)
 {
-    (void)state;
-    static const struct expected cases[] = {
-        {"plain", true, ORDER_REPLAYED, .script = "ready begin key=replay rollback"},
-        {"plain", true, ORDER_KEY_MISMATCH, .script = "ready begin key=mismatch rollback"},
-        {"plain", true, ORDER_KEY_IN_USE, .script = "ready begin key=in-progress rollback"},
-        {"around", true, ORDER_REPLAYED,
-         .script = "ready acquire LOCK begin key=replay rollback release UNLOCK"},
-        {"around", true, ORDER_KEY_MISMATCH,
-         .script = "ready acquire LOCK begin key=mismatch rollback release UNLOCK"},
-        {"around", true, ORDER_KEY_IN_USE,
-         .script = "ready acquire LOCK begin key=in-progress rollback release UNLOCK"},
-        {"inside", true, ORDER_REPLAYED, .script = "ready begin key=replay rollback"},
-        {"inside", true, ORDER_KEY_MISMATCH, .script = "ready begin key=mismatch rollback"},
-        {"inside", true, ORDER_KEY_IN_USE, .script = "ready begin key=in-progress rollback"},
-        {"twice", true, ORDER_REPLAYED,
-         .script = "ready acquire LOCK begin key=replay rollback release UNLOCK"},
-        {"twice", true, ORDER_KEY_MISMATCH,
-         .script = "ready acquire LOCK begin key=mismatch rollback release UNLOCK"},
-        {"twice", true, ORDER_KEY_IN_USE,
-         .script = "ready acquire LOCK begin key=in-progress rollback release UNLOCK"},
-        {"retry", true, ORDER_REPLAYED, .script = "ready begin key=replay rollback"},
-        {"retry", true, ORDER_KEY_IN_USE, .script = "ready begin key=in-progress rollback"},
-        {"in-one", true, ORDER_REPLAYED, .script = "ready begin key=replay rollback"},
-        {"in-one", true, ORDER_KEY_MISMATCH, .script = "ready begin key=mismatch rollback"},
-        {"in-one", true, ORDER_KEY_IN_USE, .script = "ready begin key=in-progress rollback"},
+    static const struct failure claims[] = {
+        {"replay", 0, ORDER_REPLAYED, NULL},
+        {"mismatch", 0, ORDER_KEY_MISMATCH, NULL},
+        {"in-progress", 0, ORDER_KEY_IN_USE, NULL},
     };
-    play_all(cases, COUNT(cases));
-    struct fake_order order;
-    play_with(&cases[0], NULL, &order);
-    assert_int_equal(order.placing.result.order.id, 4711); /* the first order's */
+    fail_at("key", claims, COUNT(claims), NULL);
+    const struct order_result *result = PLAY("plain", true, ORDER_REPLAYED,
+                                             .script = "ready begin key=replay rollback");
+    assert_int_equal(result->order.id, 4711); /* the first order's */
 }
 
 static void other_constraint(void)
@@ -221,14 +125,10 @@ static void other_constraint(void)
 /* A number that is there already is a bug of ours, not a first order that still runs. */
 static void test_a_unique_violation_that_is_not_the_keys(void **state)
 {
-    (void)state;
-    struct fake_order order;
-    play_with(&(struct expected){"plain", true, ORDER_FAILED,
-                                 .script = "ready begin key " TAKE " insert=unique rollback"},
-              other_constraint, &order);
-    play_with(
-        &(struct expected){"in-one", true, ORDER_FAILED, .script = "ready begin key one=unique rollback"},
-        other_constraint, &order);
+    PLAY("plain", true, ORDER_FAILED, .script = "ready begin key " TAKE " insert=unique rollback",
+         .setup = other_constraint);
+    PLAY("in-one", true, ORDER_FAILED, .script = "ready begin key one=unique rollback",
+         .setup = other_constraint);
 }
 
 int main(void)

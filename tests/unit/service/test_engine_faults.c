@@ -211,7 +211,6 @@ static void run_all(const struct shape *shape, bool keyed, bool guarded, const s
 
 static void test_all_faults(void **state)
 {
-    (void)state;
     const struct fault none[FAULTS_MAX] = {{-1, NULL}};
     for (size_t i = 0; i < COUNT(shapes); i++)
         for (int keyed = 0; keyed <= 1; keyed++)
@@ -224,7 +223,6 @@ static void test_all_faults(void **state)
 /* A conflict at every try, wherever it comes from: there is an end to it. */
 static void test_endless_conflicts_end(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(shapes); i++) {
         struct fake_order order;
         fake_prepare(&order, &shapes[i], false, true);

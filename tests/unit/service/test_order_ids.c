@@ -12,7 +12,6 @@ static const char *draw_shop = "shop";
 enum db_status orders_draw_ids(struct db *db, int64_t *ret_ids, size_t count,
                                char ret_shop[static SHOP_NAME_SIZE])
 {
-    (void)db;
     if (draw_status != DB_OK)
         return draw_status;
     for (size_t i = 0; i < count; i++)
@@ -23,7 +22,6 @@ enum db_status orders_draw_ids(struct db *db, int64_t *ret_ids, size_t count,
 
 static void test_ids(void **state)
 {
-    (void)state;
     struct order_ids *ids = order_ids_new();
     int64_t taken[3];
     char shop[SHOP_NAME_SIZE];
@@ -45,7 +43,6 @@ static void test_ids(void **state)
 
 static void test_another_database(void **state)
 {
-    (void)state;
     struct order_ids *ids = order_ids_new();
     int64_t taken[1];
     char shop[SHOP_NAME_SIZE];
@@ -64,7 +61,6 @@ static void test_another_database(void **state)
  * may have that id, and the later of the two would be taken for written. */
 static void test_an_id_of_a_database_that_was_replaced(void **state)
 {
-    (void)state;
     struct order_ids *ids = order_ids_new();
     int64_t old[2], taken[1];
     char old_shop[SHOP_NAME_SIZE], shop[SHOP_NAME_SIZE];
@@ -90,7 +86,6 @@ static void test_an_id_of_a_database_that_was_replaced(void **state)
 
 static void test_a_draw_that_fails(void **state)
 {
-    (void)state;
     struct order_ids *ids = order_ids_new();
     int64_t taken[1];
     char shop[SHOP_NAME_SIZE];
@@ -104,7 +99,6 @@ static void test_a_draw_that_fails(void **state)
 /* Round and round the ring, with more drawn than there is room for: what is taken only grows, without a gap but for those. */
 static void test_the_ring(void **state)
 {
-    (void)state;
     struct order_ids *ids = order_ids_new();
     int64_t taken[1000], last = 0;
     char shop[SHOP_NAME_SIZE];

@@ -38,7 +38,6 @@ static struct {
 
 enum lock_status redis_stock_take(struct redis_stock *stock, int64_t deadline_us, struct stock_orders *orders)
 {
-    (void)stock, (void)deadline_us;
     play.takes++;
     play.asked = orders->count;
     for (size_t i = 0; i < orders->count; i++) {
@@ -59,34 +58,30 @@ enum lock_status redis_stock_take(struct redis_stock *stock, int64_t deadline_us
 
 const char *redis_stock_error(const struct redis_stock *stock)
 {
-    (void)stock;
     return "redis's words";
 }
 
 enum lock_status redis_stream_find(struct redis_stock *stock, int64_t deadline_us, int64_t order_id,
                                    struct stream_batch *ret_batch)
 {
-    (void)stock, (void)deadline_us;
     ret_batch->count = play.lies_under ? 1 : 0;
-    ret_batch->orders[0] = (struct stream_order){.id = order_id,
-                                                 .product_id = 7,
-                                                 .quantity = 2,
-                                                 .seen = 30,
-                                                 .price = "2.50",
-                                                 .accepted_at = "then",
-                                                 .receiver_name = play.lies_under};
+    ret_batch->orders[0] = (struct accepted_order){.id = order_id,
+                                                   .product_id = 7,
+                                                   .quantity = 2,
+                                                   .stock_seen = 30,
+                                                   .price = "2.50",
+                                                   .accepted_at = "then",
+                                                   .receiver_name = play.lies_under};
     return LOCK_OK;
 }
 
 void stream_release(struct stream_batch *batch)
 {
-    (void)batch;
 }
 
 enum reconciled reconcile(struct db *db, struct redis_stock *stock, int64_t product_id, int64_t deadline_us,
                           struct reconciliation *ret)
 {
-    (void)db, (void)stock, (void)deadline_us;
     assert_int_equal(product_id, 7);
     play.loads++;
     *ret = (struct reconciliation){.lock_status = LOCK_AWAY, .db_status = DB_AWAY, .product.kind = "units"};
@@ -95,24 +90,20 @@ enum reconciled reconcile(struct db *db, struct redis_stock *stock, int64_t prod
 
 enum db_status db_ready(struct db *db)
 {
-    (void)db;
     return play.ready;
 }
 
 void db_set_deadline(struct db *db, int64_t deadline_us, int64_t lock_deadline_us)
 {
-    (void)db, (void)deadline_us, (void)lock_deadline_us;
 }
 
 const char *db_error(const struct db *db)
 {
-    (void)db;
     return "the database's words";
 }
 
 enum db_status orders_claim_keys(struct db *db, struct order_draft *drafts, size_t count)
 {
-    (void)db;
     play.look_ups++;
     for (size_t i = 0; i < count; i++) {
         bool known = play.known_key && strcmp(drafts[i].request->idempotency_key, play.known_key) == 0;
@@ -124,7 +115,6 @@ enum db_status orders_claim_keys(struct db *db, struct order_draft *drafts, size
 bool order_ids_take(struct order_ids *ids, int64_t *ret_ids, size_t count,
                     char ret_shop[static SHOP_NAME_SIZE])
 {
-    (void)ids;
     if (play.draws == 0 && play.draws_that_fail >= 0)
         return false;
     for (size_t i = 0; i < count; i++)
@@ -135,14 +125,12 @@ bool order_ids_take(struct order_ids *ids, int64_t *ret_ids, size_t count,
 
 void order_ids_return(struct order_ids *ids, const char *shop, int64_t id)
 {
-    (void)ids;
     assert_string_equal(shop, "shop");
     play.returned[play.returned_count++] = id;
 }
 
 enum db_status order_ids_draw(struct order_ids *ids, struct db *db)
 {
-    (void)ids, (void)db;
     play.draws++;
     return play.draws_that_fail > 0 ? DB_AWAY : DB_OK;
 }
@@ -155,7 +143,6 @@ static struct placing placings[MOST];
 
 static int set_up(void **state)
 {
-    (void)state;
     memset(&play, 0, sizeof play);
     play.state = STOCK_TAKEN;
     play.draws_that_fail = -1; /* ids lie ready */
@@ -179,7 +166,6 @@ static void place(size_t count)
 
 static void test_taken(void **state)
 {
-    (void)state;
     play.answers[0].value = 40;
     place(1);
     const struct order *order = &placings[0].result.order;
@@ -196,7 +182,6 @@ static void test_taken(void **state)
 
 static void test_each_has_its_own_answer(void **state)
 {
-    (void)state;
     play.answers[0].value = 3;
     play.answers[1].taking = TOO_FEW;
     play.answers[1].value = 1;
@@ -213,7 +198,6 @@ static void test_each_has_its_own_answer(void **state)
 
 static void test_not_loaded(void **state)
 {
-    (void)state;
     play.not_loaded = 2;
     place(2);
     assert_int_equal(play.loads, 2);
@@ -246,7 +230,6 @@ static void test_not_loaded(void **state)
 /* A stock that is lost again and again is no reason to try for ever. */
 static void test_never_loaded(void **state)
 {
-    (void)state;
     play.not_loaded = 1000;
     place(1);
     assert_int_equal(placings[0].result.outcome, ORDER_CONFLICT);
@@ -255,7 +238,6 @@ static void test_never_loaded(void **state)
 
 static void test_redis_fails(void **state)
 {
-    (void)state;
     static const struct {
         enum lock_status status;
         bool sent;
@@ -282,7 +264,6 @@ static void test_redis_fails(void **state)
 
 static void test_crowded(void **state)
 {
-    (void)state;
     play.state = STOCK_CROWDED;
     place(2);
     assert_int_equal(placings[0].result.outcome, ORDER_OVERLOADED);
@@ -292,7 +273,6 @@ static void test_crowded(void **state)
 
 static void test_no_ids(void **state)
 {
-    (void)state;
     play.draws_that_fail = 0;
     place(1);
     assert_int_equal(play.draws, 1);
@@ -309,7 +289,6 @@ static void test_no_ids(void **state)
 
 static void test_a_key_that_postgresql_knows(void **state)
 {
-    (void)state;
     static const struct {
         enum key_claim claim;
         enum outcome outcome;
@@ -333,7 +312,6 @@ static void test_a_key_that_postgresql_knows(void **state)
 
 static void test_postgresql_away_with_a_key(void **state)
 {
-    (void)state;
     requests[0].idempotency_key = "k";
     play.ready = DB_AWAY;
     place(1);
@@ -347,7 +325,6 @@ static void test_postgresql_away_with_a_key(void **state)
 
 static void test_a_key_that_redis_knows(void **state)
 {
-    (void)state;
     requests[0].idempotency_key = "k";
     requests[0].receiver_name = "Ada";
     play.answers[0].taking = KEY_IS_KNOWN;
@@ -366,7 +343,6 @@ static void test_a_key_that_redis_knows(void **state)
 /* Its order is in the stream no more: it has been written meanwhile, or a reset has thrown it away. */
 static void test_a_key_whose_order_has_left_the_stream(void **state)
 {
-    (void)state;
     requests[0].idempotency_key = "k";
     play.answers[0].taking = KEY_IS_KNOWN;
     play.answers[0].value = 77;
@@ -380,7 +356,6 @@ static void test_a_key_whose_order_has_left_the_stream(void **state)
 
 static void test_amounts(void **state)
 {
-    (void)state;
     static const struct {
         const char *price;
         int64_t quantity;

@@ -62,7 +62,6 @@ static enum guarantee derive(const struct strategy *s, unsigned *ret_shown_by)
 
 static void test_each_row_promises_what_its_cells_keep(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < strategy_count; i++) {
         const struct strategy *s = &strategies[i];
         unsigned shown_by;
@@ -88,7 +87,6 @@ static void test_each_row_promises_what_its_cells_keep(void **state)
 
 static void test_a_row_that_promises_too_much_is_seen(void **state)
 {
-    (void)state;
     PROMISES_TOO_MUCH("select-for-update", row.take_stock = &take_read_write);
     PROMISES_TOO_MUCH("check-constraint", row.take_stock = &take_decrement);
     PROMISES_TOO_MUCH("serializable", row.isolation = DB_READ_COMMITTED);
@@ -120,7 +118,6 @@ static bool is_kebab(const char *name)
 
 static void test_names(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < strategy_count; i++) {
         const struct strategy *s = &strategies[i];
         ROW(s, is_kebab(s->name));
@@ -134,7 +131,6 @@ static void test_names(void **state)
 
 static void test_names_that_are_not_there(void **state)
 {
-    (void)state;
     static const char *const names[] = {"",       "mute",   "mutexx",  "Mutex", "MUTEX",
                                         " mutex", "mutex ", "mutex\n", "none"};
     for (size_t i = 0; i < COUNT(names); i++)
@@ -143,7 +139,6 @@ static void test_names_that_are_not_there(void **state)
 
 static void test_guarantees(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < strategy_count; i++) {
         const struct strategy *s = &strategies[i];
         ROW(s, s->guarantee >= GUARANTEE_UNSAFE && s->guarantee <= GUARANTEE_SAFE);
@@ -159,7 +154,6 @@ static void test_guarantees(void **state)
 
 static void test_locks_and_spans(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < strategy_count; i++) {
         const struct strategy *s = &strategies[i];
         ROW(s, (s->lock != NULL) == (s->span != SPAN_NONE));
@@ -181,7 +175,6 @@ static void test_locks_and_spans(void **state)
 
 static void test_transactions(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < strategy_count; i++) {
         const struct strategy *s = &strategies[i];
         ROW(s, s->max_tries >= 0 && s->max_tries <= 1000);
@@ -202,7 +195,6 @@ static void test_transactions(void **state)
 
 static void test_stock_policies(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < strategy_count; i++) {
         const struct strategy *s = &strategies[i];
         const struct stock_policy *policy = s->take_stock;
@@ -215,7 +207,6 @@ static void test_stock_policies(void **state)
 
 static void test_stock_kinds(void **state)
 {
-    (void)state;
     static const char *const strangers[] = {"", "count", "counters", "Counter", "units ", "redis\n"};
     enum stock_kind found = STOCK_KIND_COUNT;
     for (int i = 0; i < STOCK_KIND_COUNT; i++) {
@@ -235,7 +226,6 @@ static void test_stock_kinds(void **state)
 
 static void test_the_engine_is_tested_with_every_shape(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < strategy_count; i++) {
         const struct strategy *s = &strategies[i];
         bool has_shape = s->combining != COMBINE_NONE; /* these have their own tests */
@@ -251,7 +241,6 @@ static void test_the_engine_is_tested_with_every_shape(void **state)
 
 static void test_locks(void **state)
 {
-    (void)state;
     for (const struct lock_driver *const *lock = all_locks; *lock; lock++) {
         const struct lock_driver *driver = *lock;
         assert_true(is_kebab(driver->name));
@@ -320,7 +309,6 @@ static const char *isolation_of(int i)
 
 static void test_names_of_enums(void **state)
 {
-    (void)state;
     check_names(outcome_of, OUTCOME_COUNT);
     check_names(step_of, STEP_COUNT);
     check_names(guarantee_of, GUARANTEE_SAFE + 1);

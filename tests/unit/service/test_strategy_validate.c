@@ -18,7 +18,6 @@ static const struct strategy RIGHT = {.name = "mine",
 
 static void every_row_of_the_table_is_right(void **state)
 {
-    (void)state;
     char error[400] = "";
     if (!strategies_validate(error, sizeof error))
         fail_msg("%s", error);
@@ -45,7 +44,6 @@ static void is_refused(struct strategy row, const char *what, const char *remedy
 
 static void wrong_locks_are_explained(void **state)
 {
-    (void)state;
     struct lock_driver lame = redis_fenced, small = redis_fenced, never_renewed = redis_fenced,
                        unexplained = redis_fenced;
     lame.still_held = NULL;
@@ -64,7 +62,6 @@ static void wrong_locks_are_explained(void **state)
 
 static void wrong_fences_are_explained(void **state)
 {
-    (void)state;
     WRONG("grants no tokens", "FENCE_NONE", row.fencing = FENCE_ON_WRITE, row.lock = &process_mutex);
     WRONG("grants no tokens", "FENCE_NONE", row.fencing = FENCE_BEFORE_READ, row.lock = NULL,
           row.span = SPAN_NONE);
@@ -81,7 +78,6 @@ static void wrong_fences_are_explained(void **state)
 /* A way of placing that is neither the engine's steps nor a batch. */
 static enum outcome place_alone(struct placing *placing)
 {
-    (void)placing;
     return ORDER_FAILED;
 }
 
@@ -101,7 +97,6 @@ static void row_without_lock(enum outcome (*place)(struct placing *), enum combi
 
 static void wrong_steps_are_explained(void **state)
 {
-    (void)state;
     WRONG("no way of taking stock", "db/stock/stock.h", row.take_stock = NULL);
     WRONG("has no function", "db/stock/stock.h", row.take_stock = &take_while_placing);
     WRONG("has no name", "fill in both", row.take_stock = (&(const struct stock_policy){0}));
@@ -133,7 +128,6 @@ static void wrong_steps_are_explained(void **state)
 
 static void wrong_cells_are_explained(void **state)
 {
-    (void)state;
     WRONG("isolation is 9", "DB_READ_COMMITTED", row.isolation = (enum db_isolation)9);
     WRONG("guarantee is 4", "GUARANTEE_SAFE", row.guarantee = (enum guarantee)4);
     WRONG("span of the lock is 7", "SPAN_AROUND_TX", row.span = (enum lock_span)7);
@@ -145,7 +139,6 @@ static void wrong_cells_are_explained(void **state)
 
 static void a_wrong_name_is_explained(void **state)
 {
-    (void)state;
     static const char *const names[] = {"Mine", "a name", "a\"b",
                                         "a-name-that-is-longer-than-an-order-has-room"};
     char error[400];
