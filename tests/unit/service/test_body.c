@@ -62,6 +62,25 @@ static void assert_refused(const char *body, int status)
     assert_refused_bytes(body, strlen(body), status);
 }
 
+/* BODIES ends with NULL. */
+static void assert_all_refused(const char *const *bodies)
+{
+    for (; *bodies; bodies++)
+        assert_refused(*bodies, 400);
+}
+
+/* Each of VALUES (ended by NULL) is refused, as the product's id and as the quantity. */
+static void assert_integers_refused(const char *const *values, int status)
+{
+    for (; *values; values++) {
+        char body[200];
+        snprintf(body, sizeof body, "{\"product_id\":%s,\"quantity\":2}", *values);
+        assert_refused(body, status);
+        snprintf(body, sizeof body, "{\"product_id\":1,\"quantity\":%s}", *values);
+        assert_refused(body, status);
+    }
+}
+
 /* ---- bodies ----------------------------------------------------------------------------------------------- */
 
 static void test_good_bodies(void **state)
@@ -150,63 +169,28 @@ static void test_booleans(void **state)
 static void test_not_json(void **state)
 {
     (void)state;
+    /* clang-format off */
     static const char *const bodies[] = {
-        "",
-        " ",
-        "\n",
-        "{",
-        "}",
-        "{}x",
-        "[",
-        "]",
-        "nonsense",
-        "\"",
-        "'",
-        "{product_id:1}",
-        "{'product_id':1}",
-        "{\"product_id\":1,}",
-        "{,}",
-        "{\"product_id\"}",
-        "{\"product_id\":}",
-        "{\"product_id\" 1}",
-        "{:1}",
-        "{1:1}",
-        ORDER "}{}",
-        ORDER "} x",
-        ORDER "}}",
-        ORDER,
-        ORDER ",}",
-        "{\"product_id\":01,\"quantity\":2}",
-        "{\"product_id\":+1,\"quantity\":2}",
-        "{\"product_id\":0x1,\"quantity\":2}",
-        "{\"product_id\":1.,\"quantity\":2}",
-        "{\"product_id\":.5,\"quantity\":2}",
-        "{\"product_id\":1e,\"quantity\":2}",
-        "{\"product_id\":NaN,\"quantity\":2}",
-        "{\"product_id\":Infinity,\"quantity\":2}",
-        "{\"product_id\":-,\"quantity\":2}",
-        "{\"product_id\":True,\"quantity\":2}",
-        ORDER ",\"receiver_name\":\"\\x\"}",
-        ORDER ",\"receiver_name\":\"\\u12\"}",
-        ORDER ",\"receiver_name\":\"\n\"}",
-        ORDER ",\"receiver_name\":\"\x01\"}",
-        ORDER ",\"receiver_name\":\"open}",
-        ORDER "/* comment */}",
+        "", " ", "\n", "{", "}", "{}x", "[", "]", "nonsense", "\"", "'", "{product_id:1}", "{'product_id':1}",
+        "{\"product_id\":1,}", "{,}", "{\"product_id\"}", "{\"product_id\":}", "{\"product_id\" 1}", "{:1}",
+        "{1:1}", ORDER "}{}", ORDER "} x", ORDER "}}", ORDER, ORDER ",}", "{\"product_id\":01,\"quantity\":2}",
+        "{\"product_id\":+1,\"quantity\":2}", "{\"product_id\":0x1,\"quantity\":2}",
+        "{\"product_id\":1.,\"quantity\":2}", "{\"product_id\":.5,\"quantity\":2}",
+        "{\"product_id\":1e,\"quantity\":2}", "{\"product_id\":NaN,\"quantity\":2}",
+        "{\"product_id\":Infinity,\"quantity\":2}", "{\"product_id\":-,\"quantity\":2}",
+        "{\"product_id\":True,\"quantity\":2}", ORDER ",\"receiver_name\":\"\\x\"}",
+        ORDER ",\"receiver_name\":\"\\u12\"}", ORDER ",\"receiver_name\":\"\n\"}",
+        ORDER ",\"receiver_name\":\"\x01\"}", ORDER ",\"receiver_name\":\"open}", ORDER "/* comment */}",
         ORDER "} // comment",
         "\xef\xbb\xbf" ORDER "}", /* a byte order mark */
         /* not UTF-8: a lone byte, cut short, overlong, a surrogate, beyond Unicode */
-        ORDER ",\"receiver_name\":\"\xff\"}",
-        ORDER ",\"receiver_name\":\"\xc3\"}",
-        ORDER ",\"receiver_name\":\"\xc0\xaf\"}",
-        ORDER ",\"receiver_name\":\"\xed\xa0\x80\"}",
-        ORDER ",\"receiver_name\":\"\xf5\x80\x80\x80\"}",
-        "\xff\xfe{\x01}",
-        ORDER ",\"receiver_name\":\"\\ud800\"}",
-        ORDER ",\"receiver_name\":\"\\udc00\"}",
-        ORDER ",\"receiver_name\":\"\\ud800\\u0041\"}",
-    };
-    for (size_t i = 0; i < COUNT(bodies); i++)
-        assert_refused(bodies[i], 400);
+        ORDER ",\"receiver_name\":\"\xff\"}", ORDER ",\"receiver_name\":\"\xc3\"}",
+        ORDER ",\"receiver_name\":\"\xc0\xaf\"}", ORDER ",\"receiver_name\":\"\xed\xa0\x80\"}",
+        ORDER ",\"receiver_name\":\"\xf5\x80\x80\x80\"}", "\xff\xfe{\x01}",
+        ORDER ",\"receiver_name\":\"\\ud800\"}", ORDER ",\"receiver_name\":\"\\udc00\"}",
+        ORDER ",\"receiver_name\":\"\\ud800\\u0041\"}", NULL};
+    /* clang-format on */
+    assert_all_refused(bodies);
     struct fake_exchange fake = {.service = NULL};
     struct read_order order;
     fake_request(&fake, "POST", "/orders", NULL, 0); /* no body at all */
@@ -218,31 +202,23 @@ static void test_not_json(void **state)
 static void test_not_an_object(void **state)
 {
     (void)state;
-    static const char *const bodies[] = {"[]", "[" ORDER "}]", "null", "true",
-                                         "1",  "\"a\"",        "1.5",  "[[[[]]]]"};
-    for (size_t i = 0; i < COUNT(bodies); i++)
-        assert_refused(bodies[i], 400);
+    /* clang-format off */
+    static const char *const bodies[] = {
+        "[]", "[" ORDER "}]", "null", "true", "1", "\"a\"", "1.5", "[[[[]]]]", NULL};
+    /* clang-format on */
+    assert_all_refused(bodies);
 }
 
 static void test_missing_and_unknown_members(void **state)
 {
     (void)state;
+    /* clang-format off */
     static const char *const bodies[] = {
-        "{}",
-        "{\"product_id\":1}",
-        "{\"quantity\":1}",
-        "{\"receiver_name\":\"x\"}",
-        ORDER ",\"quantity \":1}",
-        ORDER ",\"Quantity\":1}",
-        ORDER ",\"\":1}",
-        ORDER ",\"price\":\"0.01\"}",
-        ORDER ",\"price\":null}",
-        ORDER ",\"__proto__\":{}}",
-        "{\"product_i\":1,\"quantity\":1}",
-        "{\"product_idd\":1,\"quantity\":1}",
-    };
-    for (size_t i = 0; i < COUNT(bodies); i++)
-        assert_refused(bodies[i], 400);
+        "{}", "{\"product_id\":1}", "{\"quantity\":1}", "{\"receiver_name\":\"x\"}", ORDER ",\"quantity \":1}",
+        ORDER ",\"Quantity\":1}", ORDER ",\"\":1}", ORDER ",\"price\":\"0.01\"}", ORDER ",\"price\":null}",
+        ORDER ",\"__proto__\":{}}", "{\"product_i\":1,\"quantity\":1}", "{\"product_idd\":1,\"quantity\":1}", NULL};
+    /* clang-format on */
+    assert_all_refused(bodies);
     /* A name that is long, and is cut for the answer, perhaps inside a character. */
     for (size_t length = 50; length < 70; length++) {
         char body[400] = ORDER ",\"";
@@ -256,33 +232,25 @@ static void test_missing_and_unknown_members(void **state)
 static void test_duplicate_members(void **state)
 {
     (void)state;
+    /* clang-format off */
     static const char *const bodies[] = {
-        ORDER ",\"quantity\":2}",
-        ORDER ",\"quantity\":3}",
-        ORDER ",\"quantity\":null}",
-        ORDER ",\"\\u0071uantity\":2}",
-        ORDER ",\"receiver_name\":\"a\",\"receiver_name\":\"a\"}",
-        ORDER ",\"x\":{\"a\":1,\"a\":1}}",
-    };
-    for (size_t i = 0; i < COUNT(bodies); i++)
-        assert_refused(bodies[i], 400);
+        ORDER ",\"quantity\":2}", ORDER ",\"quantity\":3}", ORDER ",\"quantity\":null}",
+        ORDER ",\"\\u0071uantity\":2}", ORDER ",\"receiver_name\":\"a\",\"receiver_name\":\"a\"}",
+        ORDER ",\"x\":{\"a\":1,\"a\":1}}", NULL};
+    /* clang-format on */
+    assert_all_refused(bodies);
 }
 
 static void test_types(void **state)
 {
     (void)state;
-    static const char *const no_integers[] = {"1.5",  "1.0",       "1e0",   "1E2",   "-0.0", "\"1\"",
-                                              "\"\"", "true",      "false", "null",  "[]",   "[1]",
-                                              "{}",   "{\"a\":1}", "1e400", "-1e400"};
+    static const char *const no_integers[] = {"1.5",  "1.0",       "1e0",   "1E2",    "-0.0", "\"1\"",
+                                              "\"\"", "true",      "false", "null",   "[]",   "[1]",
+                                              "{}",   "{\"a\":1}", "1e400", "-1e400", NULL};
     static const char *const no_strings[] = {"1",  "1.5",     "true", "false",
                                              "[]", "[\"a\"]", "{}",   "{\"a\":\"b\"}"};
     char body[200];
-    for (size_t i = 0; i < COUNT(no_integers); i++) {
-        snprintf(body, sizeof body, "{\"product_id\":%s,\"quantity\":2}", no_integers[i]);
-        assert_refused(body, 400);
-        snprintf(body, sizeof body, "{\"product_id\":1,\"quantity\":%s}", no_integers[i]);
-        assert_refused(body, 400);
-    }
+    assert_integers_refused(no_integers, 400);
     for (size_t i = 0; i < COUNT(no_strings); i++) {
         snprintf(body, sizeof body, ORDER ",\"receiver_name\":%s}", no_strings[i]);
         assert_refused(body, 400);
@@ -292,24 +260,15 @@ static void test_types(void **state)
 static void test_ranges(void **state)
 {
     (void)state;
-    static const char *const out[] = {"0", "-1", "-0", "-9223372036854775808"};
+    static const char *const out[] = {"0", "-1", "-0", "-9223372036854775808", NULL};
     static const char *const beyond[] = {"9223372036854775808", "-9223372036854775809",
                                          "18446744073709551617",
-                                         "100000000000000000000000000000000000000000000000000"};
-    char body[200];
-    for (size_t i = 0; i < COUNT(out); i++) {
-        snprintf(body, sizeof body, "{\"product_id\":%s,\"quantity\":2}", out[i]);
-        assert_refused(body, 422);
-        snprintf(body, sizeof body, "{\"product_id\":1,\"quantity\":%s}", out[i]);
-        assert_refused(body, 422);
-    }
+                                         "100000000000000000000000000000000000000000000000000", NULL};
+    assert_integers_refused(out, 422);
     assert_refused("{\"product_id\":1,\"quantity\":1000001}", 422);
     assert_refused("{\"product_id\":1,\"quantity\":9223372036854775807}", 422);
     assert_refused("{\"product_id\":1,\"quantity\":4294967297}", 422); /* not 1 of 32 bits */
-    for (size_t i = 0; i < COUNT(beyond); i++) { /* more than 64 bits: no integer that could be read */
-        snprintf(body, sizeof body, "{\"product_id\":%s,\"quantity\":2}", beyond[i]);
-        assert_refused(body, 400);
-    }
+    assert_integers_refused(beyond, 400); /* more than 64 bits: no integer that could be read */
 }
 
 /* A string's length is counted in characters, as the schema and the document count it. */
@@ -412,35 +371,16 @@ static void test_every_prefix(void **state)
 static void test_path_ids(void **state)
 {
     (void)state;
+    /* clang-format off */
     static const struct {
         const char *text;
         int64_t id; /* 0: it is none */
     } ids[] = {
-        {"1", 1},
-        {"42", 42},
-        {"9223372036854775807", INT64_MAX},
-        {"9223372036854775808", 0},
-        {"99999999999999999999", 0},
-        {"0", 0},
-        {"-1", 0},
-        {"+1", 0},
-        {"01", 0},
-        {"00", 0},
-        {"1.0", 0},
-        {"1e1", 0},
-        {"0x1", 0},
-        {"a", 0},
-        {"1a", 0},
-        {" 1", 0},
-        {"1 ", 0},
-        {"%31", 0},
-        {"1%00", 0},
-        {"", 0},
-        {"\xd9\xa1", 0},
-        {"\xff", 0},
-        {"'", 0},
-        {"--", 0},
-    };
+        {"1", 1}, {"42", 42}, {"9223372036854775807", INT64_MAX}, {"9223372036854775808", 0},
+        {"99999999999999999999", 0}, {"0", 0}, {"-1", 0}, {"+1", 0}, {"01", 0}, {"00", 0}, {"1.0", 0},
+        {"1e1", 0}, {"0x1", 0}, {"a", 0}, {"1a", 0}, {" 1", 0}, {"1 ", 0}, {"%31", 0}, {"1%00", 0}, {"", 0},
+        {"\xd9\xa1", 0}, {"\xff", 0}, {"'", 0}, {"--", 0}};
+    /* clang-format on */
     for (size_t i = 0; i < COUNT(ids); i++) {
         struct fake_exchange fake = {.service = NULL};
         fake_request(&fake, "GET", "/orders/x", NULL, 0);
@@ -463,45 +403,21 @@ static void test_path_ids(void **state)
 static void test_query_integers(void **state)
 {
     (void)state;
+    /* clang-format off */
     static const struct {
         const char *query;
         int64_t value; /* PRESET where it is absent, BAD where it is refused */
     } queries[] = {
 #define PRESET 5
 #define BAD (-1000)
-        {NULL, PRESET},
-        {"", PRESET},
-        {"other=1", PRESET},
-        {"n=-3", -3},
-        {"n=0", 0},
-        {"n=100", 100},
-        {"n=%31%30", 10},
-        {"n=-4", BAD},
-        {"n=101", BAD},
-        {"n=", BAD},
-        {"n", BAD},
-        {"n=-", BAD},
-        {"n=%2B1", BAD},
-        {"n=+1", BAD},
-        {"n=%201", BAD},
-        {"n=1%20", BAD},
-        {"n=1+", BAD},
-        {"n=1x", BAD},
-        {"n=x", BAD},
-        {"n=0x10", BAD},
-        {"n=1e1", BAD},
-        {"n=1.0", BAD},
-        {"n=--1", BAD},
-        {"n=- 1", BAD},
-        {"n=99999999999999999999", BAD},
-        {"n=-99999999999999999999", BAD},
-        {"n=9223372036854775808", BAD},
-        {"n=1&n=1", BAD},
-        {"n=1%00", BAD},
-        {"n=%", BAD},
-        {"n=null", BAD},
-        {"n=00000000000000000000000000000000000000000000000000001", BAD},
-    };
+        {NULL, PRESET}, {"", PRESET}, {"other=1", PRESET}, {"n=-3", -3}, {"n=0", 0}, {"n=100", 100},
+        {"n=%31%30", 10}, {"n=-4", BAD}, {"n=101", BAD}, {"n=", BAD}, {"n", BAD}, {"n=-", BAD}, {"n=%2B1", BAD},
+        {"n=+1", BAD}, {"n=%201", BAD}, {"n=1%20", BAD}, {"n=1+", BAD}, {"n=1x", BAD}, {"n=x", BAD},
+        {"n=0x10", BAD}, {"n=1e1", BAD}, {"n=1.0", BAD}, {"n=--1", BAD}, {"n=- 1", BAD},
+        {"n=99999999999999999999", BAD}, {"n=-99999999999999999999", BAD}, {"n=9223372036854775808", BAD},
+        {"n=1&n=1", BAD}, {"n=1%00", BAD}, {"n=%", BAD}, {"n=null", BAD},
+        {"n=00000000000000000000000000000000000000000000000000001", BAD}};
+    /* clang-format on */
     for (size_t i = 0; i < COUNT(queries); i++) {
         struct fake_exchange fake = {.service = NULL};
         fake_request(&fake, "GET", "/orders", NULL, 0);

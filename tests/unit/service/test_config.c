@@ -19,14 +19,11 @@ static const struct {
     bool is_number;
     int64_t least, most; /* where it is a number */
 } settings[] = {
-#define TEXT(flag, variable, member, preset)                                                                 \
-    {                                                                                                        \
-        flag, variable, preset, offsetof(struct config, member), false, 0, 0                                 \
-    }
-#define NUMBER(flag, variable, member, preset, least, most)                                                  \
-    {                                                                                                        \
-        flag, variable, preset, offsetof(struct config, member), true, least, most                           \
-    }
+/* clang-format off */
+#define TEXT(flag, variable, member, preset) {flag, variable, preset, offsetof(struct config, member), false, 0, 0}
+#define NUMBER(flag, variable, member, preset, least, most) \
+    {flag, variable, preset, offsetof(struct config, member), true, least, most}
+    /* clang-format on */
     TEXT("--listen", "LISTEN", listen, "127.0.0.1:8080"),
     TEXT("--port-file", "PORT_FILE", port_file, ""),
     TEXT("--instance", "INSTANCE", instance, ""),
@@ -150,6 +147,21 @@ static void assert_said(const char *words)
         fail_msg("'%s' is not in: %s", words, said);
 }
 
+/* The setting takes each of GOOD, and refuses each of BAD. Then it says WORDS and its flag. Both lists end with NULL. */
+static void assert_values(const char *flag, const char *const *good, const char *const *bad,
+                          const char *words)
+{
+    for (; *good; good++)
+        if (load(flag, *good, NULL) != CONFIG_OK)
+            fail_msg("%s refuses '%s': %s", flag, *good, said);
+    for (; *bad; bad++) {
+        if (load(flag, *bad, NULL) != CONFIG_BAD)
+            fail_msg("%s takes '%s'", flag, *bad);
+        assert_said(flag);
+        assert_said(words);
+    }
+}
+
 /* ---- where settings come from ----------------------------------------------------------------------------- */
 
 static void test_defaults(void **state)
@@ -250,39 +262,18 @@ static void test_unknown_arguments(void **state)
 static void test_bad_numbers(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"-1",
-                                      "+5",
-                                      "",
-                                      " ",
-                                      " 5",
-                                      "5 ",
-                                      "5x",
-                                      "x5",
-                                      "0x10",
-                                      "1e3",
-                                      "1.0",
-                                      "1,000",
-                                      "five",
-                                      "99999999999999999999",
-                                      "-99999999999999999999",
-                                      "9223372036854775808",
-                                      "18446744073709551621",
-                                      "--",
-                                      "5\n",
-                                      "\t5",
-                                      "\xd9\xa5"};
+    /* clang-format off */
+    static const char *const bad[] = {
+        "-1", "+5", "", " ", " 5", "5 ", "5x", "x5", "0x10", "1e3", "1.0", "1,000", "five", "99999999999999999999",
+        "-99999999999999999999", "9223372036854775808", "18446744073709551621", "--", "5\n", "\t5", "\xd9\xa5", NULL};
+    /* clang-format on */
     for (size_t i = 0; i < COUNT(settings); i++) {
         if (!settings[i].is_number)
             continue;
-        for (size_t j = 0; j < COUNT(bad); j++) {
-            if (load(settings[i].flag, bad[j], NULL) != CONFIG_BAD)
-                fail_msg("%s takes '%s'", settings[i].flag, bad[j]);
-            assert_said(settings[i].flag);
-        }
         char range[80];
         snprintf(range, sizeof range, "from %lld to %lld", (long long)settings[i].least,
                  (long long)settings[i].most);
-        assert_said(range);
+        assert_values(settings[i].flag, (const char *const[]){NULL}, bad, range);
         setenv(settings[i].variable, "5x", 1);
         assert_int_equal(load(NULL), CONFIG_BAD);
         assert_said(settings[i].variable);
@@ -326,13 +317,10 @@ static void test_values_of_a_list(void **state)
         for (size_t j = 0; j < strategy_count; j++)
             assert_said(strategies[j].name);
     }
-    for (const char *const *level = log_level_names; *level; level++)
-        assert_int_equal(load("--log-level", *level, NULL), CONFIG_OK);
-    assert_int_equal(load("--log-level", "verbose", NULL), CONFIG_BAD);
-    assert_said("error warning info debug");
-    assert_int_equal(load("--log-format", "json", NULL), CONFIG_OK);
-    assert_int_equal(load("--log-format", "xml", NULL), CONFIG_BAD);
-    assert_said("text json");
+    assert_values("--log-level", log_level_names, (const char *const[]){"verbose", NULL},
+                  "error warning info debug");
+    assert_values("--log-format", (const char *const[]){"json", NULL}, (const char *const[]){"xml", NULL},
+                  "text json");
 }
 
 static void test_database_urls(void **state)
@@ -364,17 +352,10 @@ static void test_database_urls(void **state)
 static void test_prefixes(void **state)
 {
     (void)state;
-    static const char *const good[] = {"a", "-", "_.", "A-z_0.9", "abcdefghijklmnopqrstuvwxyz012345"};
+    static const char *const good[] = {"a", "-", "_.", "A-z_0.9", "abcdefghijklmnopqrstuvwxyz012345", NULL};
     static const char *const bad[] = {
-        "", ".", ".a", "a/b", "a:b", "a b", "a{b", "\303\244", "abcdefghijklmnopqrstuvwxyz0123456"};
-    for (size_t i = 0; i < COUNT(good); i++)
-        assert_int_equal(load("--lock-prefix", good[i], NULL), CONFIG_OK);
-    for (size_t i = 0; i < COUNT(bad); i++) {
-        if (load("--lock-prefix", bad[i], NULL) != CONFIG_BAD)
-            fail_msg("'%s' was taken", bad[i]);
-        assert_said("--lock-prefix");
-        assert_said("1 to 32");
-    }
+        "", ".", ".a", "a/b", "a:b", "a b", "a{b", "\303\244", "abcdefghijklmnopqrstuvwxyz0123456", NULL};
+    assert_values("--lock-prefix", good, bad, "1 to 32");
 }
 
 /* As many servers as the locks can use, and one more. */
@@ -432,53 +413,17 @@ static void test_addresses(void **state)
         assert_int_equal(config.address_size, good[i].family == AF_INET ? sizeof(struct sockaddr_in)
                                                                         : sizeof(struct sockaddr_in6));
     }
+    /* clang-format off */
     static const char *const bad[] = {
-        "",
-        ":",
-        "8080",
-        ":8080",
-        "127.0.0.1",
-        "127.0.0.1:",
-        "127.0.0.1:x",
-        "127.0.0.1:80x",
-        "127.0.0.1:-1",
-        "127.0.0.1:+80",
-        "127.0.0.1: 80",
-        "127.0.0.1:80 ",
-        "127.0.0.1:65536",
-        "127.0.0.1:99999999999999999999",
-        "127.0.0.1:0x50",
-        "127.0.0.1:80:80",
-        "127.0.0:80",
-        "127.0.0.256:80",
-        "127.0.0.1.1:80",
-        " 127.0.0.1:80",
-        "1:80",
-        "::1:8080",
-        "[::1]",
-        "[::1]:",
-        "[::1]8080",
-        "[::1:8080",
-        "::1]:8080",
-        "[]:8080",
-        "[:80",
-        "]:80",
-        "[[::1]]:80",
-        "[127.0.0.1]:80",
-        "[::1%lo]:80",
-        "[localhost]:80",
-        "[12345::1]:80",
-        "example.org:80",
-        "LOCALHOST.:80",
-        "*:80",
-        "[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0001]:80",
-        "http://127.0.0.1:80",
-    };
-    for (size_t i = 0; i < COUNT(bad); i++) {
-        if (load("--listen", bad[i], NULL) != CONFIG_BAD)
-            fail_msg("--listen takes '%s'", bad[i]);
-        assert_said("--listen");
-    }
+        "", ":", "8080", ":8080", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:80x", "127.0.0.1:-1",
+        "127.0.0.1:+80", "127.0.0.1: 80", "127.0.0.1:80 ", "127.0.0.1:65536", "127.0.0.1:99999999999999999999",
+        "127.0.0.1:0x50", "127.0.0.1:80:80", "127.0.0:80", "127.0.0.256:80", "127.0.0.1.1:80", " 127.0.0.1:80",
+        "1:80", "::1:8080", "[::1]", "[::1]:", "[::1]8080", "[::1:8080", "::1]:8080", "[]:8080", "[:80", "]:80",
+        "[[::1]]:80", "[127.0.0.1]:80", "[::1%lo]:80", "[localhost]:80", "[12345::1]:80", "example.org:80",
+        "LOCALHOST.:80", "*:80", "[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0001]:80",
+        "http://127.0.0.1:80", NULL};
+    /* clang-format on */
+    assert_values("--listen", (const char *const[]){NULL}, bad, "");
 }
 
 static void test_other_than_loopback_needs_a_token(void **state)
