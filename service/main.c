@@ -19,12 +19,12 @@ enum {
     DRAIN_EXTRA_MS = 5000, /* beyond the longest order */
     LAST_REPLIES_MS = 1000 /* to send what the workers replied last */
 };
-/* What is open beside connections: to PostgreSQL twice and to each kind of lock server, at most; and all that is not a
- * worker's who places orders. */
+/* Descriptors that are no clients' connections: a worker has two connections to PostgreSQL and one to each kind of lock server,
+ * at most; the other threads have OTHER_FILES. */
 enum { FILES_OF_A_WORKER = 10, OTHER_FILES = 200 };
 
-/* Every connection is a descriptor: takes as many as the system grants, and then no more connections than leave some for
- * the workers, which could not reach their servers otherwise. */
+/* Raises the limit of file descriptors as far as the system allows. If that is too low for all connections, lowers the number
+ * of connections, so that the workers can still reach their servers. */
 static void raise_descriptor_limit(struct config *config)
 {
     struct rlimit limit;
@@ -123,8 +123,8 @@ static bool start(struct service *service)
     return false;
 }
 
-/* No new connections; requests that come in are turned away; those that are in are answered. A load run, which sends
- * some of them, is ended before, while it can still put back the strategy that it has switched. */
+/* Takes no new connections, refuses new requests, and waits until the others are answered. A load run sends requests. So it is
+ * ended first, while it can still restore the strategy that it has switched. */
 static void drain(struct service *service)
 {
     runs_stop(service->runs);
@@ -155,7 +155,7 @@ static void drain(struct service *service)
     sandboxes_free(service->sandboxes);
 }
 
-/* Tells the teacher, who sits at this terminal, where to go; not in the log, since some of it is secret. */
+/* Prints the class's address and secrets for the teacher, who sits at this terminal. The log must not contain them. */
 static void announce_class(const struct service *service, unsigned port)
 {
     char code[CLASS_CODE_SIZE];

@@ -32,10 +32,7 @@ static bool asked_strategy(struct exchange *x, const struct strategy **ret_strat
         reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the parameter strategy is malformed");
         return false;
     }
-    *ret_strategy = strategy_find(name);
-    if (!*ret_strategy)
-        reply_problem(x, PROBLEM_INVALID_ORDER, NULL, "there is no strategy '%s'; valid: %s", name,
-                      api_strategy_names());
+    *ret_strategy = api_strategy(x, NULL, name);
     return *ret_strategy && access_uses(x, *ret_strategy);
 }
 

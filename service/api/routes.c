@@ -70,7 +70,7 @@ static bool is_json(const struct exchange *x)
            (type[16] == '\0' || strchr("; \t", type[16]));
 }
 
-/* What is wrong with a request whatever it asks for; true where a reply was made. */
+/* Makes the checks that every request has to pass. True: the request failed one, and it has replied. */
 static bool refused(struct exchange *x, struct service *service)
 {
     char allow[64];

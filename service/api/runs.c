@@ -28,27 +28,26 @@ static bool are_strategies(struct exchange *x, const json_t *names)
     size_t i;
     json_t *name;
     json_array_foreach(names, i, name) {
-        const struct strategy *strategy = strategy_find(json_string_value(name));
-        if (!strategy) {
-            reply_problem(x, PROBLEM_INVALID_ORDER, json_pack("{s:s}", "member", "strategies"),
-                          "there is no strategy '%s'; valid: %s", json_string_value(name),
-                          api_strategy_names());
-            return false;
-        }
-        if (!access_uses(x, strategy))
+        const struct strategy *strategy = api_strategy(x, "strategies", json_string_value(name));
+        if (!strategy || !access_uses(x, strategy))
             return false;
     }
     return true;
 }
 
-static void reply_run(struct exchange *x, int status, int64_t id)
+/* Replies with TEXT, which it takes over; NULL: there is no such run. */
+static void reply_text(struct exchange *x, int status, char *text, int64_t id)
 {
-    char *text = runs_text(((struct service *)x->app)->runs, id);
     if (text)
         http_reply_body(x, status, "application/json", text, strlen(text));
     else
         reply_problem(x, PROBLEM_NOT_FOUND, NULL, "there is no run %lld, or it was too long ago",
                       (long long)id);
+}
+
+static void reply_run(struct exchange *x, int status, int64_t id)
+{
+    reply_text(x, status, runs_text(((struct service *)x->app)->runs, id), id);
 }
 
 void runs_create(struct exchange *x, struct worker *worker)
@@ -118,14 +117,8 @@ void runs_get_traces(struct exchange *x, struct worker *worker)
 {
     (void)worker;
     int64_t id;
-    if (!api_path_id(x, PROBLEM_NOT_FOUND, &id))
-        return;
-    char *text = runs_traces(((struct service *)x->app)->runs, id);
-    if (text)
-        http_reply_body(x, 200, "application/json", text, strlen(text));
-    else
-        reply_problem(x, PROBLEM_NOT_FOUND, NULL, "there is no run %lld, or it was too long ago",
-                      (long long)id);
+    if (api_path_id(x, PROBLEM_NOT_FOUND, &id))
+        reply_text(x, 200, runs_traces(((struct service *)x->app)->runs, id), id);
 }
 
 void runs_delete(struct exchange *x, struct worker *worker)

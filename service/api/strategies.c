@@ -21,6 +21,15 @@ const char *api_strategy_names(void)
     return names;
 }
 
+const struct strategy *api_strategy(struct exchange *x, const char *member, const char *name)
+{
+    const struct strategy *strategy = strategy_find(name);
+    if (!strategy)
+        reply_problem(x, PROBLEM_INVALID_ORDER, member ? json_pack("{s:s}", "member", member) : NULL,
+                      "there is no strategy '%s'; valid: %s", name, api_strategy_names());
+    return strategy;
+}
+
 void api_reply_no_own_settings(struct exchange *x)
 {
     reply_problem(
@@ -213,13 +222,8 @@ void strategy_set(struct exchange *x, struct worker *worker)
     AUTO_JSON body = api_body(x, members);
     if (!body || !access_owns(x, product_id))
         return;
-    changes.strategy = strategy_find(name);
-    if (!changes.strategy) {
-        reply_problem(x, PROBLEM_INVALID_ORDER, json_pack("{s:s}", "member", "name"),
-                      "there is no strategy '%s'; valid: %s", name, api_strategy_names());
-        return;
-    }
-    if (!access_uses(x, changes.strategy) || !can_have_own(x, worker, product_id))
+    changes.strategy = api_strategy(x, "name", name);
+    if (!changes.strategy || !access_uses(x, changes.strategy) || !can_have_own(x, worker, product_id))
         return;
     if (!(product_id ? switch_product(x, service, product_id, &changes, &settings)
                      : switch_common(x, service, &changes, &settings)))

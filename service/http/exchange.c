@@ -74,7 +74,7 @@ static bool add_headers(struct MHD_Response *response, const struct exchange *x)
     return added;
 }
 
-/* MHD_NO, which closes the connection, where there is no memory: no answer is better than a part of one. */
+/* Queues the reply. MHD_NO closes the connection if memory is out: no answer is better than a part of one. */
 static enum MHD_Result send_reply(struct exchange *x)
 {
     enum MHD_Result result = MHD_NO;
@@ -102,7 +102,7 @@ static enum MHD_Result refuse(struct exchange *x, int status, const char *detail
     return send_reply(x);
 }
 
-/* The headers are in: what can be refused now is not worth reading a body for. */
+/* All headers have arrived. Refuses what can be refused before the body is read. */
 static enum MHD_Result begin(struct exchange *x, const char *method)
 {
     x->method = method;
@@ -115,7 +115,7 @@ static enum MHD_Result begin(struct exchange *x, const char *method)
     return broken ? refuse(x, status, broken) : MHD_YES;
 }
 
-/* Keeps what fits the bound of a body; beyond that reads on only for a while, so that the client sees its 413. */
+/* Keeps up to HTTP_BODY_MAX bytes of the body. Drops a limited number of further bytes, so that the client reads its 413. */
 static enum MHD_Result collect(struct exchange *x, const char *data, size_t size)
 {
     x->body_seen += size;

@@ -20,7 +20,8 @@ struct loop {
     int wake_fd;       /* an eventfd: a connection is resumed, or stop set */
     atomic_bool woken; /* wake_fd is readable, or about to be */
     atomic_bool stop;
-    struct exchange *reading; /* its requests whose headers are not all in; only its thread uses the list */
+    /* Its requests whose headers are not all in; only its thread uses the list. */
+    LIST_HEAD(, exchange) reading;
 };
 
 struct http {

@@ -9,30 +9,20 @@
 
 void http_start_reading(struct exchange *x)
 {
-    x->next_reading = x->loop->reading;
-    if (x->next_reading)
-        x->next_reading->previous_reading = x;
-    x->loop->reading = x;
+    LIST_INSERT_HEAD(&x->loop->reading, x, reading);
     x->is_reading = true;
 }
 
 void http_end_reading(struct exchange *x)
 {
-    if (!x->is_reading)
-        return;
+    if (x->is_reading)
+        LIST_REMOVE(x, reading);
     x->is_reading = false;
-    if (x->previous_reading)
-        x->previous_reading->next_reading = x->next_reading;
-    else
-        x->loop->reading = x->next_reading;
-    if (x->next_reading)
-        x->next_reading->previous_reading = x->previous_reading;
 }
 
-/* Frees a request that we have refused past the library, if the library has closed its connection without on_completed. */
 void http_free_refused(const struct loop *loop, const struct MHD_Connection *connection)
 {
-    for (struct exchange *x = loop->reading; x; x = x->next_reading)
+    for (struct exchange *x = LIST_FIRST(&loop->reading); x; x = LIST_NEXT(x, reading))
         if (x->transport == connection && x->status) {
             http_free_exchange(x);
             return;
@@ -47,7 +37,6 @@ static void send_last(int fd, const char *head, size_t head_size, const char *bo
     (void)shutdown(fd, SHUT_RDWR);
 }
 
-/* Answers a connection that its client address has no room for, before it sends a request, and closes it. */
 void http_refuse_connection(int fd)
 {
 #define TOO_MANY                                                                                               \
@@ -64,7 +53,7 @@ void http_refuse_connection(int fd)
 /* The request that the library is refusing: its headers are all in, but we were not given it, and it has no answer yet. */
 static struct exchange *find_refused_by_library(const struct loop *loop)
 {
-    for (struct exchange *x = loop->reading; x; x = x->next_reading)
+    for (struct exchange *x = LIST_FIRST(&loop->reading); x; x = LIST_NEXT(x, reading))
         if (!x->status && MHD_get_connection_info(x->transport, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) &&
             !MHD_get_connection_info(x->transport, MHD_CONNECTION_INFO_HTTP_STATUS))
             return x;
@@ -98,9 +87,7 @@ static void refuse_past_library(struct exchange *x, const char *reason)
     send_last(info->connect_fd, head, (size_t)size, x->reply, x->reply_size);
 }
 
-/* The library logs why it refuses a request, before it answers. */
-__attribute__((format(printf, 2, 0))) void http_log_from_library(void *unused, const char *format,
-                                                                 va_list args)
+void http_log_from_library(void *unused, const char *format, va_list args)
 {
     (void)unused;
     char text[256];

@@ -57,8 +57,8 @@ static unsigned connections_of(const struct loop *loop)
     return info ? info->num_connections : 0;
 }
 
-/* Where there were too many connections, the library takes new ones from the run on after the one in which some ended; when
- * all ended in one, nobody is left who would be the cause of another. */
+/* At the limit of connections, the library takes new ones only in the run after the one in which some ended. If all ended in
+ * one run, no event would cause the next run. */
 static void run_once(const struct loop *loop)
 {
     unsigned before = connections_of(loop);

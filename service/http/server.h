@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 enum {
     HTTP_BODY_MAX = 64 * 1024,      /* bytes; the reply to a larger body is 413 … */
@@ -61,7 +62,7 @@ struct exchange {
     struct loop *loop;
     void *transport;
     size_t body_room, body_seen;
-    struct exchange *next_reading, *previous_reading;
+    LIST_ENTRY(exchange) reading;
     bool is_reading;     /* in the list of its loop */
     bool is_unread;      /* its reply is ready, and counted in the server's unread */
     bool is_counted;     /* as a waiting call of its address, … */

@@ -23,7 +23,7 @@ struct http_timeouts {
     pthread_cond_t stopping;
     bool stop;
     int64_t limit_us, first_byte_us;
-    struct http_connection *first;
+    LIST_HEAD(, http_connection) connections;
     unsigned count;
 };
 
@@ -54,8 +54,8 @@ static bool has_gone(struct http_connection *c, int64_t since_us)
  * when it next reads. */
 static bool is_to_be_cut(const struct http_timeouts *timeouts, struct http_connection *c, int64_t now_us)
 {
-    /* Against the order in which they are written: with a phase never comes the time of one before it, which may have been
-     * long, so that a reply would be cut as it begins. */
+    /* The loads are in the reverse order of the stores in http_timeouts_phase. So the time is never that of an earlier phase,
+     * which may have begun long ago: a reply would then be cut as soon as it begins. */
     enum http_phase phase = (enum http_phase)atomic_load(&c->phase);
     int64_t since_us = atomic_load(&c->since_us), answered_us = atomic_load(&c->answered_us);
     if (c->begun_us < answered_us) /* of the request before, if nobody looked between the two */
@@ -93,7 +93,7 @@ static void *check_connections(void *arg)
         struct timespec until = {.tv_sec = next_us / 1000000, .tv_nsec = next_us % 1000000 * 1000};
         pthread_cond_clockwait(&timeouts->stopping, &timeouts->mutex, CLOCK_MONOTONIC, &until);
         int64_t now_us = monotonic_us();
-        for (struct http_connection *c = timeouts->first; c; c = c->next)
+        for (struct http_connection *c = LIST_FIRST(&timeouts->connections); c; c = LIST_NEXT(c, others))
             if (is_to_be_cut(timeouts, c, now_us))
                 shutdown(c->fd, SHUT_RDWR); /* libmicrohttpd then closes it */
     }
@@ -139,10 +139,7 @@ struct http_connection *http_timeouts_add(struct http_timeouts *timeouts, int fd
     c->fd = fd;
     atomic_init(&c->since_us, monotonic_us());
     pthread_mutex_lock(&timeouts->mutex);
-    c->next = timeouts->first;
-    if (timeouts->first)
-        timeouts->first->previous = c;
-    timeouts->first = c;
+    LIST_INSERT_HEAD(&timeouts->connections, c, others);
     timeouts->count++;
     pthread_mutex_unlock(&timeouts->mutex);
     return c;
@@ -153,12 +150,7 @@ void http_timeouts_remove(struct http_timeouts *timeouts, struct http_connection
     if (!c)
         return;
     pthread_mutex_lock(&timeouts->mutex);
-    if (c->previous)
-        c->previous->next = c->next;
-    else
-        timeouts->first = c->next;
-    if (c->next)
-        c->next->previous = c->previous;
+    LIST_REMOVE(c, others);
     timeouts->count--;
     pthread_mutex_unlock(&timeouts->mutex);
     free(c);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 /* What a connection waits for. */
 enum http_phase {
@@ -20,9 +21,9 @@ struct http_connection {
     int fd;
     atomic_int phase;
     atomic_llong since_us;    /* when the phase began */
-    atomic_llong answered_us; /* when the last request was done with on it; 0: none was */
+    atomic_llong answered_us; /* when the last reply was sent; 0: none was */
 
-    struct http_connection *next, *previous; /* under the mutex of the time-outs, as all below */
+    LIST_ENTRY(http_connection) others; /* under the mutex of the time-outs, as all below */
     int64_t begun_us; /* when the request that is coming in began, as far as was seen; 0: none is */
     int64_t
         gone_since_us; /* since_us when the client was last seen to have closed its side with nothing left to read */
