@@ -267,10 +267,7 @@ class Class:
         return [thread.result(120) for thread in self.at_work]
 
 
-@pytest.fixture
-def classroom(services, database):
-    """Its loopback addresses have the limits that those of other machines have."""
-    bounds = ["--connections", "4000", "--connections-per-address", "1000", "--learner-run-ms", "5000"]
+def start_class(services, database, *bounds):
     service = services.start(database, "--classroom", *bounds, listen="127.0.0.1:0")
     service.code, service.token = (
         re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token")
@@ -278,9 +275,12 @@ def classroom(services, database):
     return service
 
 
-def test_a_hostile_learner_keeps_nobody_waiting(classroom):
+def test_a_hostile_learner_keeps_nobody_waiting(services, database):
     """The teacher and the hostile learner have an address each. 37 learners order all the time, each at an own
-    address; two more order, one of them under a mutex, and one asks for a load run."""
+    address; two more order, one of them under a mutex, and one asks for a load run.
+    The addresses have the limits that those of other machines have."""
+    bounds = ["--connections", "4000", "--connections-per-address", "1000", "--learner-run-ms", "5000"]
+    classroom = start_class(services, database, *bounds)
     its_address = copy.copy(classroom)
     its_address.wire = lambda **options: classroom.wire(source=HOSTILE, **options)
     hostile = Learner(its_address, classroom.code)
@@ -326,8 +326,9 @@ def test_a_hostile_learner_keeps_nobody_waiting(classroom):
     others.end()
 
 
-def test_a_learner_who_floods_the_explorers_keeps_nobody_from_them(classroom):
-    """Eight others, at the same address, search and step at the same time: nobody is refused."""
+def test_a_learner_who_floods_the_explorers_keeps_nobody_from_them(services, database):
+    """Eight others, at the same address without limits, search and step at the same time: nobody is refused."""
+    classroom = start_class(services, database)
     hostile, *others = [Learner(classroom, classroom.code) for _ in range(9)]
     told = []
 
