@@ -5,13 +5,13 @@
  *     release   delete the row, then release the gate
  *
  * The unique key lets one process in, and expired_after frees the lock of a process that died. All threads of a process
- * sign with one client id, so only the gate tells them apart; it also makes the lock reentrant.
+ * have one client id, so only the gate (lock/process_gate.h) tells them apart; it also makes the lock reentrant.
  * (JdbcLock.tryLock and DefaultLockRepository.acquire, github.com/spring-projects/spring-integration: there an UPDATE
  * and, if it finds nothing, an INSERT; here the two are one statement, which finds and leaves the same rows.)
- * Losers ask again every tenth of a second: nobody is woken, and whoever asks first after a release is next.
+ * A contender that finds the lock taken asks again every 100 ms. No waiter is woken: the first to ask after a release is next.
  *
- * What can go wrong: a holder that is paused, or slow, past its time to live goes on as if it held the lock, while
- * another has it. The times are those of each client's own clock: one that is ahead takes over what is still held. */
+ * What can go wrong: a holder that is paused or slow past its time to live continues as if it held the lock, while another has
+ * it. Each client uses its own clock: one whose clock is ahead takes over a lock that is still held. */
 #include "base/clock.h"
 #include "lock/postgres/session.h"
 #include "lock/process_gate.h"

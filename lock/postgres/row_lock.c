@@ -1,21 +1,19 @@
-/* `lock-row`: a row that is locked by SELECT … FOR UPDATE, in a transaction that stays open until the release.
+/* `lock-row`: PostgreSQL's own row lock, taken by SELECT … FOR UPDATE in a transaction that stays open until the release.
  *
- * PostgreSQL's own row lock, used for something that is not in the row: a row of distribute_lock stands for what is
- * to be protected, and is found by its business code. The connection is not the shop's, and may lead to another
- * database; the lock lives as long as that connection does.
+ * A row of distribute_lock stands for what is to be protected, and is found by its business code. The lock has its own
+ * connection, which may lead to another database than the shop's; the lock lives as long as that connection.
  *
  *     acquire   BEGIN; SELECT … FOR UPDATE SKIP LOCKED: free, taken, or not there yet?
  *               not there: INSERT it, committed by itself, and look again
  *               taken: SELECT … FOR UPDATE, which waits until the holder's transaction ends
  *     release   COMMIT
  *
- * What can go wrong: the connection breaks, or its server process is terminated, while the shop's own connection is
- * well. PostgreSQL ends the transaction, the next waiter gets the row, and the holder, who learns nothing of it,
- * writes what it had read before. No clock is involved, and a holder may sleep as long as it likes, where
- * idle_in_transaction_session_timeout is off.
+ * What can go wrong: the lock's connection breaks, or its server process is terminated, while the shop's connection works.
+ * PostgreSQL ends the transaction, and the next waiter gets the row. The holder does not notice, and writes what it
+ * had read before. No clock is involved: a holder may sleep for any time, if idle_in_transaction_session_timeout is off.
  *
- * Waiters queue, and each release wakes one of them. Yet the queue is not quite fair: PostgreSQL frees the row before
- * the waiter that it wakes has taken it, and who asks in between is first. */
+ * Waiters queue, and each release wakes one of them. The queue is not quite fair: PostgreSQL frees the row before the
+ * waiter that it wakes has taken it, so a newcomer may be first. */
 #include "base/clock.h"
 #include "lock/lab.h"
 #include "lock/postgres/session.h"
@@ -49,7 +47,7 @@ static const struct statement ST_WAIT = {
     "lock_row_wait", "SELECT pg_current_xact_id() FROM distribute_lock WHERE business_code = $1 FOR UPDATE",
     1};
 
-/* Who holds it, as PostgreSQL knows it: the server process and its transaction, which is also the row's xmax. */
+/* The token names the holder as PostgreSQL does: server process and transaction, which is also the row's xmax. */
 static void note_holder(struct row_lock *row, const char *transaction)
 {
     snprintf(row->token, sizeof row->token, "%s/%s", db_session(row->pg.db)->pid, transaction);
@@ -57,7 +55,7 @@ static void note_holder(struct row_lock *row, const char *transaction)
 
 enum row_state { ROW_MISSING, ROW_TAKEN, ROW_OURS };
 
-/* Opens the transaction; with LOCK_OK it goes on, and *ret_state tells of the row. */
+/* Opens the transaction and looks at the row. LOCK_OK: the transaction is open, and *ret_state says what was found. */
 static enum lock_status look(struct row_lock *row, const char *key, enum row_state *ret_state)
 {
     AUTO_RESULT seen = NULL;
@@ -81,7 +79,7 @@ static enum lock_status make(struct row_lock *row, const char *key)
     return pg_outcome(&row->pg, db_run(row->pg.db, &ST_MAKE, &key, &made));
 }
 
-/* As look, but the row is there. */
+/* As look, but makes the row if it is missing. */
 static enum lock_status look_or_make(struct row_lock *row, const char *key, enum row_state *ret_state)
 {
     enum lock_status status = look(row, key, ret_state);
@@ -95,7 +93,7 @@ static enum lock_status look_or_make(struct row_lock *row, const char *key, enum
     return status;
 }
 
-/* In the transaction that look has opened. */
+/* Waits for the row in the transaction that look has opened. */
 static enum lock_status wait_for_row(struct row_lock *row, const char *key, int64_t deadline_us)
 {
     /* The wait may be for several holders, one after the other, and lock_timeout counts anew for each:

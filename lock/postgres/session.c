@@ -39,8 +39,8 @@ void pg_close(struct lock *lock)
     db_free(((struct pg_lock *)lock)->db);
 }
 
-/* Somebody else was quicker, in the first four cases after DB_OK. A server that is too slow is as good as none. An error
- * that has no name here is most often a table of ours with foreign columns. */
+/* DB_SERIALIZATION to DB_UNIQUE: another contender was faster. DB_TIMEOUT: a server that is too slow counts as away. DB_ERROR
+ * is most often a table with the name of ours, but other columns. */
 static const enum lock_status meanings[] = {
     [DB_OK] = LOCK_OK,
     [DB_SERIALIZATION] = LOCK_TIMED_OUT,
@@ -69,8 +69,8 @@ static void limit_time(struct pg_lock *pg, int64_t limit_ms, int64_t row_wait_ms
     db_set_deadline(pg->db, now_us + limit_ms * 1000, now_us + row_wait_ms * 1000);
 }
 
-/* Looks before it makes them: who may only use the tables may not be allowed to make any. This takes its own time,
- * once for each connection. */
+/* Looks before it makes them: a user that may use the tables need not be allowed to make any. Has its own time limit, once for
+ * each connection. */
 static enum db_status make_tables(struct pg_lock *pg)
 {
     AUTO_RESULT all_there = NULL;
@@ -116,7 +116,7 @@ enum lock_status pg_ready(struct pg_lock *pg, int64_t deadline_us)
     return pg_outcome(pg, status);
 }
 
-/* LOCK_OK: *ret_found says whether it touched a row. LOCK_TIMED_OUT: the row stayed in somebody else's hands for ROW_WAIT_MS. */
+/* LOCK_OK: *ret_found says whether it touched a row. LOCK_TIMED_OUT: another session kept the row locked for ROW_WAIT_MS. */
 static enum lock_status touch(struct pg_lock *pg, int64_t deadline_us, int64_t row_wait_ms,
                               const struct statement *statement, const char *const *values, bool *ret_found)
 {
@@ -145,7 +145,7 @@ bool pg_undo(struct pg_lock *pg, const struct statement *statement, const char *
     if (!pg->reply_lost)
         return false;
     char error[sizeof pg->base.error];
-    memcpy(error, pg->base.error, sizeof error); /* what led here is worth more than what comes of this */
+    memcpy(error, pg->base.error, sizeof error); /* the first error is the one to report */
     bool done = pg_touch(pg, 0, statement, values) == LOCK_OK;
     memcpy(pg->base.error, error, sizeof error);
     return done;
@@ -164,7 +164,7 @@ enum lock_status pg_touch_ours(struct pg_lock *pg, int64_t deadline_us, const st
 enum lock_status pg_release(struct pg_lock *pg, const struct statement *statement, const char *const *values)
 {
     enum lock_status status = pg_touch_ours(pg, INT64_MAX, statement, values);
-    /* Where the second try finds nothing the first may have been enough, or the lease had ended: nobody can tell. */
+    /* If the second try finds nothing, the first may have released it, or the lease had ended: that cannot be known. */
     if (status == LOCK_AWAY && pg_undo(pg, statement, values))
         return LOCK_OK;
     return status;

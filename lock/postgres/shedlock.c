@@ -3,12 +3,12 @@
  *     acquire   one statement makes the row, or takes it over where its lock_until has passed; else try again later
  *     release   the same row, with lock_until set back to now; rows are never deleted
  *
- * ShedLock (github.com/lukas-krecan/ShedLock, JdbcTemplateLockProvider) is made so that a job runs on one machine at
- * a time: who finds the name taken skips the job. Here it is misused as a mutex, so the loser asks again every
- * tenth of a second. Nobody is woken and nobody queues, and whoever asks first after a release is next.
+ * ShedLock (github.com/lukas-krecan/ShedLock, JdbcTemplateLockProvider) makes a job run on one machine at a time: a
+ * machine that finds the name taken skips the job. Here it is misused as a mutex, so a contender that finds it taken asks
+ * again every 100 ms. No waiter is woken and there is no queue: the first to ask after a release is next.
  *
- * What can go wrong: a holder that is paused, or slow, past lock_until goes on as if it held the lock, while another
- * has it. The times are those of each client's own clock: a clock that is ahead takes over what is still held. */
+ * What can go wrong: a holder that is paused or slow past lock_until continues as if it held the lock, while another has it.
+ * Each client uses its own clock: one whose clock is ahead takes over a lock that is still held. */
 #include "base/clock.h"
 #include "lock/postgres/session.h"
 #include "lock/registry.h"

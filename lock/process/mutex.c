@@ -1,5 +1,6 @@
-/* Mutexes in the process's memory: right for the threads of one process, invisible to every other.
- * Four of them differ in one thing only: which mutex a given order locks. */
+/* `mutex`, `mutex-per-product`, `reentrant-mutex` and the flawed `mutex-wrong-object`: pthread mutexes, which exclude the
+ * threads of one process and are invisible to every other process. They differ only in which mutex an order locks;
+ * mutex-wrong-object locks one that no other thread uses. */
 #include "lock/registry.h"
 
 #include <errno.h>

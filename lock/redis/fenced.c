@@ -1,13 +1,13 @@
 /* `redis-fenced`: redis-lock, and with each grant a number that is greater than all before it, the fencing token, after
  * Martin Kleppmann's "How to do distributed locking" (2016).
  *
- * A holder who slept past its lease still believes that it holds the lock, but its token is now an old one. What it
- * wants to write to has seen a newer token, and refuses: the check is made there, not here, and it is right only if
- * the token is registered before the stock is read (see service/engine/create_order.c).
+ * A holder that slept for longer than its lease still believes that it holds the lock, but its token is an old one. The
+ * database has seen a newer token, and refuses the write. The check is made there, not here, and it is right only if the
+ * token is registered before the stock is read (see service/engine/create_order.c).
  *
- * The counter is kept apart from the lock, without a time to live, under the name that Redisson's fenced lock gives
- * it. Should Redis lose it, its next tokens are refused as old, which stops orders but sells nothing twice; then
- * raise_fence lifts the counter to the greatest token that was seen, and it goes on from there. */
+ * The counter is a separate key without a time to live, with the name that Redisson's fenced lock gives it. If Redis loses
+ * it, the database refuses the next tokens as old, which stops orders but sells nothing twice; then raise_fence sets the
+ * counter to the greatest token that the database has seen. */
 #include "base/clock.h"
 #include "lock/redis/lock.h"
 #include "lock/registry.h"
@@ -16,9 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Counting comes before setting, since a script that fails in the middle keeps what it has done: a counter that is
- * no number must not leave a lock behind. The token is returned as a string, because a number passes through Lua's
- * floating point, which takes different numbers above 2^53 for one. */
+/* INCR comes before SET, since a script that fails in the middle keeps what it has done: a counter that is no number must
+ * not leave a lock behind. The token is returned as a string, because Lua's numbers are floating point, which cannot tell
+ * large integers above 2^53 apart. */
 static struct redis_script take_script = {
     .text = "if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end"
             " redis.call('INCR', KEYS[2])"

@@ -1,4 +1,4 @@
-/* `redis-lock`: the right lock on one Redis server, after "Distributed Locks with Redis" in Redis's documentation.
+/* `redis-lock`: the correct lock on one Redis server, after "Distributed Locks with Redis" in Redis's documentation.
  *
  * Taking it is one command: SET KEY TOKEN NX PX LEASE writes the key only if it is absent, and gives it a time to
  * live at once, so that a holder who dies never leaves it behind for ever. TOKEN is new and random for each

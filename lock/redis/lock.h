@@ -10,17 +10,17 @@ enum lock_status redis_lock_release(struct lock *lock, struct lock_grant *grant)
 enum lock_status redis_lock_still_held(struct lock *lock, const struct lock_grant *grant);
 enum lock_status redis_lock_renew(struct lock *lock, const struct lock_grant *grant);
 
-/* Is SERVER_KEY's value TOKEN? LOCK_OK, LOCK_LOST, or no answer. */
+/* Is SERVER_KEY's value TOKEN? LOCK_OK, LOCK_LOST, or why there is no answer. */
 enum lock_status redis_lock_compare(struct lock *lock, const char *server_key, const char *token);
-/* If it is, lets it live for lock->lease_ms from now on; else LOCK_LOST, or no answer. */
+/* If SERVER_KEY's value is TOKEN, lets it live for lock->lease_ms from now on; else LOCK_LOST, or why there is no answer. */
 enum lock_status redis_lock_prolong(struct lock *lock, const char *server_key, const char *token);
 
-/* Where a reply was lost: deletes SERVER_KEY if its value is TOKEN, within LOCK_TRY_MS and on a new connection, and keeps
+/* After a lost reply: deletes SERVER_KEY if its value is TOKEN, within LOCK_TRY_MS and on a new connection, and keeps
  * lock->error. True if it was there. */
 bool redis_lock_give_back(struct lock *lock, const char *server_key, const char *token);
 
-/* STATUS of a request that was to take SERVER_KEY with the value TOKEN and failed. Where its reply was lost it may
- * have been done: then the lock is given back, as far as the server lets us. */
+/* After a request that should have set SERVER_KEY to TOKEN and failed with STATUS: gives the lock back if the request may have
+ * been done, and returns the status for the caller. */
 enum lock_status redis_lock_not_got(struct lock *lock, const char *server_key, const char *token,
                                     enum lock_status status);
 

@@ -1,15 +1,14 @@
-/* `redisson-redlock`: a majority of Redisson's RLocks, one on each server, taken one after the other.
+/* `redisson-redlock`: a majority of Redisson's locks, one on each of several servers, taken one after the other, as
+ * RedissonRedLock and RedissonMultiLock of Redisson 4.7.
  *
- * It is reentrant, and its waiters are woken, since each part is a redis-reentrant lock (see there). A round takes the
- * servers in their order, and waits at each for its share of the time; it has failed as soon as too many servers have
- * said no for a majority to be left, releases what it has, and starts again while there is time.
+ * Each part is a redis-reentrant lock (lock/redis/redisson_lock.c), so the lock is reentrant and its waiters are woken. A
+ * round takes the parts in the order of the servers, and waits at each for its share of the time. It fails as soon as so many
+ * servers have said no that no majority is left; then it releases what it has, and another round starts while there is time.
  *
- * It is weaker than redlock, whose name it bears. Nobody looks at the clock: while the parts are taken one by one, the
- * leases of the first run on, and may have ended when the last is got; nothing is deducted for clocks that drift. What
- * hides this is that each lease is prolonged as long as the process runs; a process that sleeps in the middle of a
- * round wakes up believing that it holds a lock which others have by then. Redisson itself has deprecated it.
- *
- * Behaviour as Redisson 4.7's RedissonRedLock and RedissonMultiLock. */
+ * What can go wrong: it is weaker than redlock, although the name is the same. It does not look at the clock: the leases of
+ * the first parts run while it takes the others, and may have ended when it has the last; nothing is deducted for clocks that
+ * drift. The renewals hide this while the process runs. A process that sleeps in the middle of a round wakes up and believes
+ * that it holds the lock, although others have it. Redisson itself has deprecated it. */
 #include "base/clock.h"
 #include "lock/redis/client/nodes.h"
 #include "lock/redis/redisson_base.h"
@@ -32,7 +31,7 @@ static int quorum_of(const struct red_lock *r)
     return r->count / 2 + 1;
 }
 
-/* What a part needs to know of the whole, before it is used. */
+/* Part I, with the observer and the lease that the caller has set for the whole lock. */
 static struct lock *part(struct red_lock *r, int i)
 {
     struct lock *lock = &r->parts[i].base;
@@ -41,7 +40,7 @@ static struct lock *part(struct red_lock *r, int i)
     return lock;
 }
 
-/* What a part has to tell when it was used: what it counted, and why it failed. */
+/* Adds what part I has counted to the whole lock's counts, and copies its error. Returns STATUS. */
 static enum lock_status tell(struct red_lock *r, int i, enum lock_status status)
 {
     struct lock *lock = &r->parts[i].base;
@@ -68,7 +67,7 @@ static void count(struct outcomes *outcomes, enum lock_status status)
         outcomes->worst = status;
 }
 
-/* Is this grant, as far as the handle remembers, on server I? A handle that remembers nothing must ask all. */
+/* May this handle hold a part on server I? True for all servers if it knows of no grant: the grant is another handle's. */
 static bool may_hold(const struct red_lock *r, int i)
 {
     int held = 0;
@@ -88,7 +87,7 @@ static int64_t earlier(int64_t a_us, int64_t b_us)
     return a_us < b_us ? a_us : b_us;
 }
 
-/* One after the other, until so many are not to be had that no majority is left. */
+/* Takes the parts one after the other. Stops when so many are refused that no majority is left. */
 static enum lock_status one_round(struct red_lock *r, const char *key, int64_t deadline_us,
                                   struct lock_grant *ret_grant)
 {
@@ -154,22 +153,24 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
     return verdict(r, &outcomes);
 }
 
-static enum lock_status still_held(struct lock *lock, const struct lock_grant *grant)
+static enum lock_status ask_all(struct lock *lock, const struct lock_grant *grant,
+                                enum lock_status (*ask)(struct lock *part, const struct lock_grant *grant))
 {
     struct red_lock *r = (struct red_lock *)lock;
     struct outcomes outcomes = {0};
     for (int i = 0; i < r->count; i++)
-        count(&outcomes, tell(r, i, redisson_still_held(part(r, i), grant)));
+        count(&outcomes, tell(r, i, ask(part(r, i), grant)));
     return verdict(r, &outcomes);
+}
+
+static enum lock_status still_held(struct lock *lock, const struct lock_grant *grant)
+{
+    return ask_all(lock, grant, redisson_still_held);
 }
 
 static enum lock_status renew(struct lock *lock, const struct lock_grant *grant)
 {
-    struct red_lock *r = (struct red_lock *)lock;
-    struct outcomes outcomes = {0};
-    for (int i = 0; i < r->count; i++)
-        count(&outcomes, tell(r, i, redisson_renew(part(r, i), grant)));
-    return verdict(r, &outcomes);
+    return ask_all(lock, grant, redisson_renew);
 }
 
 static void close_lock(struct lock *lock)

@@ -1,16 +1,17 @@
-/* `redlock`: a lock on a majority of several servers, so that any minority of them may fail.
+/* `redlock`: a lock on a majority of several Redis servers, so that any minority of them may fail, after "Distributed Locks
+ * with Redis" in Redis's documentation.
  *
- * The servers know nothing of each other. The same SET NX PX goes to all at once; who gets a majority within much less
- * than the TTL holds the lock, for what is then left: TTL − time used − what clocks may drift apart meanwhile. Who
- * does not, releases everywhere, even where he was refused or heard nothing, waits a random time, so that two who have
- * split the votes do not split them again, and tries again.
+ * The servers know nothing of each other. A contender sends the same SET NX PX to all of them at once. If a majority sets the
+ * key in much less than the TTL, the contender holds the lock for the rest of it: TTL − time used − clock drift. Otherwise it
+ * releases on all servers, also on those that refused or did not answer, waits for a random time, so that two contenders that
+ * have split the votes do not split them again, and tries again.
  *
- * What can go wrong: all of it rests on clocks and on servers that remember. A holder that sleeps past the validity
- * writes beside the next one; a server whose clock jumps, or that restarts without its memory while it is part of the
- * majority, lets a second majority come about. It has no fencing token, since no server counts for all.
+ * What can go wrong: the algorithm needs clocks that run evenly and servers that do not forget. A holder that sleeps for longer
+ * than its validity writes while the next one holds the lock. If a server of the majority forgets the key, because its clock
+ * jumps or because it restarts without its memory, a second majority is possible. There is no fencing token, since no server
+ * counts for all.
  *
- * Algorithm as in the Redis documentation, "Distributed Locks with Redis". Keys and values as node-redlock's; unlike it
- * we look at the validity that is left, and release between tries. */
+ * Keys and values are those of node-redlock; unlike it, this lock checks the validity that is left, and releases between tries. */
 #include "base/clock.h"
 #include "lock/redis/client/nodes.h"
 #include "lock/registry.h"
@@ -24,7 +25,7 @@ enum {
     DRIFT_MS = 2, /* and a hundredth of the TTL */
 };
 
-/* Short enough to be sent whole: to know which of the servers knows it would cost more than it saves. */
+/* Sent as text each time: to remember which of the servers knows the script would cost more than it saves. */
 static const char release_script[] =
     "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('del', KEYS[1])";
 static const char extend_script[] =
@@ -59,7 +60,7 @@ static struct redlock_votes ask_release(struct quorum_lock *r, const struct ques
     return redlock_ask(r->nodes, &r->base, limit_ms, DONE, words, 5);
 }
 
-/* What a vote on a grant means: a lost one is lost for sure only where a majority says so. */
+/* What the votes on a grant mean: it is lost only if a majority says so. */
 static enum lock_status verdict(struct quorum_lock *r, const struct redlock_votes *votes)
 {
     int count = redlock_count(r->nodes), quorum = redlock_quorum(r->nodes);
@@ -129,7 +130,7 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
     if (!*grant->token)
         return lock_fail(lock, LOCK_NOT_OWNER, "released before");
     struct question q = question_of(lock, grant->key, grant->token);
-    /* No minority makes it wait: it has its answer with the majority's. */
+    /* Returns with the majority's answers: a minority that does not answer costs no time. */
     struct redlock_votes votes = ask_release(r, &q, LOCK_COMMAND_MS);
     *grant->token = '\0'; /* spent */
     return verdict(r, &votes);
@@ -145,8 +146,8 @@ static enum lock_status still_held(struct lock *lock, const struct lock_grant *g
     return verdict(r, &votes);
 }
 
-/* Within the validity, which need not be remembered for it: a majority that still has our token has had it all the time,
- * for nobody sets this token twice. */
+/* The end of the validity need not be remembered for this: a majority that still has our token has had it all the time, since
+ * nobody sets this token twice. */
 static enum lock_status renew(struct lock *lock, const struct lock_grant *grant)
 {
     struct quorum_lock *r = (struct quorum_lock *)lock;

@@ -1,4 +1,4 @@
-/* Five locks on one Redis server as they are often written. Each has one flaw, named in its row.
+/* Five flawed locks on one Redis server, as they are often written: each has a flaw, which its row here names.
  *
  *     lock                 it is taken by            it is released by     what is wrong
  *     redis-setnx-forever  SETNX                     DEL                   a holder who dies leaves it behind for ever
@@ -10,8 +10,7 @@
  *                                                                          A deletes B's lock, and C walks in
  *     redis-get-del        SET NX PX                 GET, compare, DEL     … between GET and DEL: rarer, not gone
  *
- * (redis-setnx has redis-del's fault as well: its plain DEL.) lock/redis/lock.c is the correct lock.
- * Each command is reported as a step, so that a thread can be held after it, which shows the flaw. */
+ * (redis-setnx has redis-del's flaw as well: its plain DEL.) lock/redis/lock.c is the correct lock. */
 #include "base/clock.h"
 #include "lock/redis/lock.h"
 #include "lock/registry.h"
@@ -65,7 +64,7 @@ static enum lock_status let_it_end(struct lock *lock, const char *server_key, in
     return status;
 }
 
-/* What a waiter does about a holder who may have died between the two. */
+/* Gives a key without a time to live one: its holder may have died between the two commands. */
 static enum lock_status repair(struct lock *lock, const char *server_key, int64_t limit_ms)
 {
     enum { WITHOUT_END = -1 };
@@ -89,7 +88,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
         return lock_fail(lock, LOCK_FAILED, "no randomness");
     do {
         bool taken;
-        /* Who is held between the two commands, or dies there, has the key already. */
+        /* Filled in first: a contender that dies between the two commands has the key already. */
         string_lock_grant(lock, key, token, monotonic_us(), ret_grant);
         enum lock_status status = take(lock, server_key, token, lock_command_ms(deadline_us), &taken);
         if (status == LOCK_OK && taken)
@@ -108,7 +107,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     return string_lock_busy(lock, server_key);
 }
 
-/* The first half of a careful release: its answer may be out of date when it is here. */
+/* The first half of a release that compares: its answer may be out of date when it arrives. */
 static enum lock_status compare(struct lock *lock, const char *server_key, const char *token)
 {
     enum lock_status status = redis_lock_compare(lock, server_key, token);

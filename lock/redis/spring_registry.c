@@ -1,13 +1,15 @@
-/* `redis-registry`: the lock of Spring Integration's RedisLockRegistry. Both exclude each other.
+/* `redis-registry`: the lock of Spring Integration's RedisLockRegistry. Spring's clients and ours exclude each other.
  *
- * One client id, made once in the life of the process, is the value of every key that the process holds: Redis knows
- * which process is the owner, not which thread. So the process gate (lock/process_gate.h) comes first: it lets one handle of
- * the process through at a time, and its holder again; the last release deletes the key. The gate wakes one waiter for
- * each release; whoever is through tries Redis every 100 ms. The release is published, as Spring always
- * does, for the registries elsewhere that subscribe.
+ * Each process has one client id, which is the value of every key that the process holds: Redis knows which process is the
+ * owner, not which thread. So a handle first takes the process gate (lock/process_gate.h), which excludes the other handles of
+ * the process and counts how often its holder has taken it; the last release deletes the key. The gate wakes one waiter for each
+ * release. A handle that has the gate tries Redis every 100 ms. A release is published, as by Spring, for registries that
+ * subscribe to it.
  *
- * `redis-registry-shared` leaves the gate out, as two registries do that were given one client id: the script
- * takes the id for its owner's and lets everybody of the process in. */
+ * What can go wrong: a holder that sleeps for longer than the lease, as with every lease, and a restart of Redis without its data.
+ *
+ * `redis-registry-shared` is flawed: it leaves the gate out, as two registries with one client id do. The script takes the id for
+ * its owner's, so all threads of the process hold the lock at once. */
 #include "base/clock.h"
 #include "lock/process_gate.h"
 #include "lock/redis/lock.h"
@@ -18,7 +20,7 @@
 
 enum { POLL_MS = 100 }; /* as in Spring, so that neither side looks more often than the other */
 
-/* Mine already, or free: it is mine for the lease from now on, and the answer is 1. */
+/* If the key is free or the process has it, the process has it for the lease from now on: 1. Else 0. */
 static struct redis_script obtain_script = {
     .text = "local owner = redis.call('GET', KEYS[1])"
             " if owner and owner ~= ARGV[1] then return 0 end"
@@ -38,7 +40,7 @@ static void registry_key(char ret_key[static REDIS_KEY_SIZE], const char *key)
     lock_server_key(ret_key, REDIS_KEY_SIZE, "", ":", key);
 }
 
-/* Deletes SERVER_KEY if it is the process's, and says so to those who subscribe. *ret_deleted tells. */
+/* Deletes SERVER_KEY if the process has it, and publishes that. *ret_deleted: it was deleted. */
 static enum lock_status give_back(struct lock *lock, int64_t limit_ms, const char *server_key, const char *id,
                                   bool *ret_deleted)
 {
@@ -52,7 +54,7 @@ static enum lock_status give_back(struct lock *lock, int64_t limit_ms, const cha
     return string_lock_check(lock, status, reply, REPLY_NUMBER);
 }
 
-/* Where a reply was lost, once more and briefly, without another word in lock->error. True if it was there. */
+/* After a lost reply: deletes SERVER_KEY within LOCK_TRY_MS, and keeps lock->error. True if the process had it. */
 static bool give_back_after_all(struct lock *lock, const char *server_key, const char *id)
 {
     char why[sizeof lock->error];
@@ -63,7 +65,7 @@ static bool give_back_after_all(struct lock *lock, const char *server_key, const
     return deleted;
 }
 
-/* Takes the key in Redis for the process, which it may have already. */
+/* Takes the key in Redis for the process, which may have it already. */
 static enum lock_status obtain(struct lock *lock, const char *key, const char *server_key, const char *id,
                                int64_t deadline_us, struct lock_grant *ret_grant)
 {
@@ -109,7 +111,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     return status;
 }
 
-/* The part of a release that Redis hears of. */
+/* Releases the key in Redis, not the gate. */
 static enum lock_status release_in_redis(struct lock *lock, struct lock_grant *grant)
 {
     char server_key[REDIS_KEY_SIZE];

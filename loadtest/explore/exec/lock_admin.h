@@ -8,20 +8,20 @@
 /* Can the lease, session or connection of such a lock end while it is held? */
 bool lock_admin_can_expire(const struct lock_driver *driver);
 
-/* A handle for the functions below, for locks of OPS; *ret_admin is NULL where they need none. */
+/* A handle for the functions below, for locks of DRIVER; *ret_admin is NULL where they need none. */
 enum lock_status lock_admin_open(const struct lock_driver *driver, struct lock **ret_admin);
 
-/* Ends what carries the grant in HOLD: its lease, its session, its connection. LOCK_LOST: it had ended before, or has no
- * end; else why it could not be done. */
+/* Ends the lease, the session or the connection of the grant in HOLD. LOCK_LOST: it had ended before, or cannot end; any other
+ * status: it could not be ended. */
 enum lock_status lock_admin_expire(const struct lock_driver *driver, struct lock *admin,
                                    struct product_schema *schema, const struct lock_hold *hold);
 
-/* Of a lock that is kept on several servers: server number SERVER, from 0 on, loses what it knows of the grant in HOLD, as
- * in a restart without its memory. False where there is no such server, or it could not be done. */
+/* Makes server number SERVER (from 0 on) of a lock on several servers forget the grant in HOLD, as a restart without its memory
+ * would. False: there is no such server, or it did not answer. */
 bool lock_admin_forget(const struct lock_driver *driver, unsigned server, const struct lock_hold *hold);
 
-/* A list of the servers that locks of OPS are kept on, in which the last COUNT are ones that nobody reaches, malloc'ed; NULL
- * where there are not so many, or it is no list. */
+/* The list of the servers of DRIVER's locks, with the last COUNT of them replaced by addresses at which nobody answers. The
+ * caller frees it. NULL: there are not so many servers, or the lock has only one, or out of memory. */
 char *lock_admin_cut_servers(const struct lock_driver *driver, unsigned count);
 
 /* Does the server still know the grant? True if it cannot be asked. */
