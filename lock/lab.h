@@ -23,13 +23,8 @@ struct lock_lab {
      * `end` says how else. */
     enum lock_status (*expire)(struct lock *lock, const struct lock_grant *grant);
     /* Would the waiter whose place in the queue is PLACE get the lock if it tried now? With the waiter's handle while its
-     * thread sleeps in lock_sleep, from any thread. NULL: waiters of this lock are woken by what they watch. */
+     * thread is held before its sleep (begin_sleep), from any thread. NULL: waiters of this lock are woken by what they watch. */
     bool (*has_turn)(struct lock *lock, const struct lock_grant *place);
 };
-
-/* Called by a waiter before it sleeps. LOCK_SLEEP: it is to sleep, as always outside the explorer. LOCK_WOKEN: the
- * explorer held the thread instead, until the waiter had its turn. LOCK_GIVE_UP: its deadline has come. */
-enum lock_sleep { LOCK_SLEEP, LOCK_WOKEN, LOCK_GIVE_UP };
-enum lock_sleep lock_sleep(struct lock *lock, const struct lock_grant *place);
 
 #endif

@@ -438,17 +438,30 @@ bool redis_wakeup_wait(struct lock *lock, struct redis_waiter *waiter, int64_t u
     return waiter->owes;
 }
 
+/* A waiter that the explorer holds in place of its sleep. */
+struct sleeper {
+    struct lock *lock;
+    const struct lock_grant *place;
+};
+
+static bool has_turn(void *context)
+{
+    const struct sleeper *sleeper = context;
+    return sleeper->lock->driver->lab->has_turn(sleeper->lock, sleeper->place);
+}
+
 bool redis_wakeup_wait_for_turn(struct lock *lock, struct redis_waiter *waiter,
                                 const struct lock_grant *place, int64_t limit_ms, int64_t deadline_us)
 {
     int64_t until_us = monotonic_us() + limit_ms * 1000;
     if (monotonic_us() >= deadline_us)
         return false;
-    enum lock_sleep sleep = lock_sleep(lock, place);
-    if (sleep == LOCK_GIVE_UP)
-        return false;
-    if (sleep == LOCK_WOKEN) /* perhaps by the end of a lease, of which no message tells */
-        until_us = 0;
+    const struct lock_lab *lab = lock->driver->lab;
+    if (lab && lab->has_turn && lock->observer && lock->observer->on_sleep) {
+        if (!begin_sleep(lock->observer, has_turn, &(struct sleeper){lock, place}))
+            return false;
+        until_us = 0; /* it is its turn, perhaps by the end of a lease, of which no message tells */
+    }
     redis_wakeup_wait(lock, waiter, until_us < deadline_us ? until_us : deadline_us);
     return true;
 }

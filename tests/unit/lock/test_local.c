@@ -86,30 +86,6 @@ static void test_a_release_just_before_the_wait(void **state)
     process_gate_release(&waiter, "product:1");
 }
 
-static void *take_and_release(void *arg)
-{
-    struct lock *waiter = arg;
-    bool well = take(waiter, "product:1", PATIENCE_US) == LOCK_OK;
-    process_gate_release(waiter, "product:1");
-    return well ? waiter : NULL;
-}
-
-static void test_a_release_wakes_a_waiter(void **state)
-{
-    (void)state;
-    struct lock holder = {.driver = &one_kind}, waiter = {.driver = &one_kind};
-    pthread_t thread;
-    void *well;
-    assert_int_equal(take(&holder, "product:1", 0), LOCK_OK);
-    assert_int_equal(pthread_create(&thread, NULL, take_and_release, &waiter), 0);
-    sleep_us(SHORT_US);
-    int64_t released_us = monotonic_us();
-    process_gate_release(&holder, "product:1");
-    assert_int_equal(pthread_join(thread, &well), 0);
-    assert_non_null(well);
-    assert_true(monotonic_us() < released_us + PATIENCE_US / 2);
-}
-
 /* Holds it long enough for the others to look, if they were woken too. */
 static void *take_and_hold(void *arg)
 {
@@ -195,7 +171,6 @@ int main(void)
         cmocka_unit_test(test_handles_exclude_each_other_by_name),
         cmocka_unit_test(test_a_holder_takes_it_again),
         cmocka_unit_test(test_a_release_just_before_the_wait),
-        cmocka_unit_test(test_a_release_wakes_a_waiter),
         cmocka_unit_test(test_a_release_wakes_one_waiter),
         cmocka_unit_test(test_what_is_abandoned_is_free_later),
         cmocka_unit_test(test_a_forked_child_begins_with_none),
