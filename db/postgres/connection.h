@@ -1,7 +1,7 @@
 /* One connection to PostgreSQL: prepared statements, transactions, and one absolute deadline for every wait.
  *
- * A struct db belongs to one thread at a time. It connects by itself when it is first needed and again, with a
- * growing pause, after it was lost. It always talks in libpq's pipeline mode, so that BEGIN, a time limit and
+ * A struct db belongs to one thread at a time. It connects when it is first needed. After the connection
+ * was lost, it connects again, with growing pauses between failures. It always talks in libpq's pipeline mode, so that BEGIN, a time limit and
  * the preparation of a statement travel with the first statement and cost no round trip of their own. */
 #ifndef OVERSELL_DB_POSTGRES_CONNECTION_H
 #define OVERSELL_DB_POSTGRES_CONNECTION_H
@@ -30,8 +30,8 @@ enum db_isolation { DB_READ_COMMITTED, DB_REPEATABLE_READ, DB_SERIALIZABLE };
 /* Can libpq read this connection string or URI? */
 bool db_url_is_valid(const char *url);
 
-/* The parts of URL as the variables that libpq's programs read, PGHOST=… and so on, malloc'ed, at most MOST of them and
- * a NULL behind the last where there is room. False when URL cannot be read or memory is out. */
+/* Splits URL into the environment variables that libpq's programs read: "PGHOST=…" and so on. Writes at most MOST strings,
+ * which the caller frees, and a NULL after the last one if there is room. False: URL is malformed, or memory is out. */
 bool db_url_environment(const char *url, char **ret_variables, size_t most);
 
 /* URL is a libpq connection string or URI; both are copied. No I/O. NULL when out of memory. */
@@ -39,8 +39,8 @@ struct db *db_new(const char *url, const char *application_name);
 /* Closes the connection; PostgreSQL then rolls back what was open. DB may be NULL. */
 void db_free(struct db *db);
 
-/* Every wait from here on ends at DEADLINE, and every wait for a lock at LOCK_DEADLINE (monotonic_us).
- * PostgreSQL is told so by statement_timeout and lock_timeout, a sixteenth late at most, never early. */
+/* Every wait from here on ends at DEADLINE, and every wait for a lock at LOCK_DEADLINE (monotonic_us). PostgreSQL gets both as
+ * statement_timeout and lock_timeout. These end at most a sixteenth of their time too late, and never too early. */
 void db_set_deadline(struct db *db, int64_t deadline_us, int64_t lock_deadline_us);
 
 /* Connects where there is no connection. DB_AWAY at once while the pause after a failure lasts; the pause ends early when another

@@ -1,4 +1,4 @@
-/* SQL that several files share: expressions, and the statements of an order that `loadtest bench` measures too. */
+/* SQL that several files share: expressions, and those statements of an order that `loadtest bench` also measures. */
 #ifndef OVERSELL_DB_POSTGRES_STATEMENTS_H
 #define OVERSELL_DB_POSTGRES_STATEMENTS_H
 
@@ -7,10 +7,10 @@
 /* A timestamp column as text; sessions are in UTC. */
 #define RFC3339(column) "to_char(" column ", 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
 
-/* The advisory lock of a product, whose id PRODUCT is an expression for. */
+/* The number of a product's advisory lock. PRODUCT is an SQL expression for its id as text. */
 #define PRODUCT_KEY(product) "hashtextextended('product:' || " product ", 0)"
-/* The product $1, shared with other orders until the transaction ends, while no reset of it runs. A reset that we had to
- * wait for is not seen by this statement yet: what is gone by then is not found any more, and what is new not yet. */
+/* Reads product $1, and keeps resets of it out until the transaction ends; other orders may do so at the same time. If the
+ * statement had to wait for a reset, its snapshot is older: it finds neither the old stock, which is gone, nor the new one. */
 #define PRODUCT_AGAINST_RESET                                                                                \
     "SELECT id, price, stock_kind, pg_advisory_xact_lock_shared(" PRODUCT_KEY(                               \
         "id") ") FROM product WHERE id = $1"

@@ -1,4 +1,5 @@
-/* Reads products, orders and the audit as JSON, with one statement each, so that every answer is of one moment. Money leaves as decimal text, never as a number that a reader could round. */
+/* Reads products, orders and the audit as JSON, with one statement each, so that every answer shows one moment. Money is decimal
+ * text, because a reader could round a number. */
 #include "db/products/audit.h"
 
 #include "db/postgres/statements.h"

@@ -1,5 +1,5 @@
-/* Takes from a stock that is split over several rows, the buckets: an order takes from one at random, of those that have enough for it. Where none
- * has, it locks all that have any, in the order of their numbers, and takes from as many as it needs. */
+/* Takes from a stock that is split over several rows, the buckets. An order takes from a random bucket that has enough for it.
+ * If none has, it locks all that have any, in the order of their numbers, and takes from as many as it needs. */
 #include "db/stock/stock_impl.h"
 
 #include "db/postgres/statements.h"

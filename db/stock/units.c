@@ -1,5 +1,5 @@
-/* Takes from a stock that is one row for each unit: lock as many as are wanted of those that nobody else has locked, and delete them. Nobody waits for
- * anybody, so too few may be free while enough are left. */
+/* Takes from a stock that is one row for each unit: locks as many rows as are wanted, of those that no other order has locked, and
+ * deletes them. No order waits for another, so too few rows may be free while enough are left. */
 #include "db/stock/stock_impl.h"
 
 #include "db/postgres/statements.h"

@@ -1,12 +1,12 @@
-/* Many orders of one product in one transaction: its row is locked once and written once, and one flush to disk commits
- * all of them. First come, first served: each sees what those before it have left. */
+/* Places many orders of one product in one transaction, which locks and writes the product's row once, and which one flush to
+ * disk commits. First come, first served: each order sees what the orders before it have left. */
 #include "service/engine/batch.h"
 #include "base/clock.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* While the batch is under way, an order that nothing has refused has the outcome ORDER_GO_ON. */
+/* Until the batch ends, an order that nothing has refused has the outcome ORDER_GO_ON. */
 static bool goes_on(const struct placing *p)
 {
     return p->result.outcome == ORDER_GO_ON;
@@ -27,7 +27,7 @@ static void report_all(struct placing *const *orders, size_t count, enum step st
             report_step(orders[i]->observer, step, value);
 }
 
-/* Of two orders that have the same key, the second finds it in use, as it would beside the batch. */
+/* Of two orders with the same key, the second finds the key in use, as it would if they were not in one batch. */
 static bool key_is_taken(const struct order_draft *drafts, size_t count, const char *key)
 {
     for (size_t i = 0; i < count; i++)
@@ -60,7 +60,7 @@ static enum outcome claim_keys(struct placing *const *orders, size_t count)
     return outcome_of_db(orders[0], status);
 }
 
-/* Locks the row and reads it. Where that tells against one order of the product, it does against all. */
+/* Locks the row and reads it. What refuses one order here (no such product, wrong kind of stock) refuses all of them. */
 static enum outcome read_stock(struct placing *const *orders, size_t count)
 {
     struct placing *lead = orders[0];
@@ -80,7 +80,7 @@ static enum outcome read_stock(struct placing *const *orders, size_t count)
     return ORDER_GO_ON;
 }
 
-/* Those that get what they want, in the order of their arrival. */
+/* The orders for which the stock suffices, first come first. */
 struct fit {
     struct placing *orders[ORDER_BATCH_MAX];
     struct order_draft drafts[ORDER_BATCH_MAX];
@@ -88,7 +88,7 @@ struct fit {
     int64_t left;
 };
 
-/* Who asks for more than those before have left is sold out; a smaller order behind may still fit. */
+/* An order for more than the orders before it have left is sold out. A smaller order behind it may still fit. */
 static void find_fit(struct placing *const *orders, size_t count, struct fit *ret_fit)
 {
     ret_fit->count = 0;
@@ -127,8 +127,8 @@ static struct order_result fresh_result(int tries)
     return (struct order_result){.outcome = ORDER_GO_ON, .tries = tries, .available = STOCK_UNSEEN};
 }
 
-/* One transaction for all. ORDER_GO_ON: every order has its own outcome. Else what has become of the transaction, in words in
- * the first order's result. */
+/* Runs one transaction for all orders. ORDER_GO_ON: each order has its own outcome. Any other value is the outcome of the
+ * transaction, and the first order's result has the error. */
 static enum outcome place_together(struct placing *const *orders, size_t count)
 {
     struct placing *lead = orders[0];
@@ -171,7 +171,7 @@ static int64_t wait_end(const struct placing *p)
     return p->lock_deadline_us < p->deadline_us ? p->lock_deadline_us : p->deadline_us;
 }
 
-/* As place_together, with the database ready. All waits end with the wait of the first order to end. */
+/* Connects if there is no connection, and calls place_together. Every wait ends when the first order's wait must end. */
 static enum outcome try_together(struct placing *const *orders, size_t count, int tries)
 {
     struct placing *lead = orders[0];
@@ -193,7 +193,7 @@ static bool is_unanswered(const struct placing *p)
     return goes_on(p) || p->result.outcome == ORDER_SOLD_OUT;
 }
 
-/* The connection is lost, and what it was told. */
+/* Gives OUTCOME to all orders without an answer, because the connection was lost. */
 static void lose_all(struct placing *const *orders, size_t count, enum outcome outcome)
 {
     char error[sizeof orders[0]->result.error];
@@ -208,8 +208,8 @@ static void lose_all(struct placing *const *orders, size_t count, enum outcome o
     }
 }
 
-/* The wait for the row is over for those whose wait was the shortest, at least one. Moves the others, which have no
- * answer yet, to the front; returns how many they are. */
+/* Ends the orders whose wait for the row is over, at least the one with the shortest wait. Moves the other orders without an
+ * answer to the front, and returns their number. */
 static size_t give_up_waiting(struct placing **orders, size_t count)
 {
     int64_t now_us = monotonic_us(), first_us = INT64_MAX;
@@ -244,5 +244,5 @@ void create_batch(struct placing *const *orders, size_t count)
         count = give_up_waiting(left, count);
     }
     for (size_t i = 0; i < count; i++)
-        create_order(left[i]); /* what one of them has caused must not be the others' */
+        create_order(left[i]); /* so that an error of one order does not fail the others */
 }

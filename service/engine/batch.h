@@ -1,4 +1,4 @@
-/* Many orders of one product in one transaction. */
+/* Places many orders of one product in one transaction. */
 #ifndef OVERSELL_SERVICE_ENGINE_BATCH_H
 #define OVERSELL_SERVICE_ENGINE_BATCH_H
 
@@ -6,8 +6,9 @@
 
 #include <stddef.h>
 
-/* As create_order for each of COUNT (1 to ORDER_BATCH_MAX) orders of one product, in the order of their arrival, placed by one
- * thread with one database: in one transaction, where all goes well, else one by one. Each has its own result. */
+/* Does what create_order does, for COUNT (1 to ORDER_BATCH_MAX) orders of one product, first come first, which share one
+ * database connection: in one transaction or, if that fails, one by one. Each order has its own result. On the thread that uses
+ * the connection. */
 void create_batch(struct placing *const *orders, size_t count);
 
 /* For create_order: one try of one order, in a transaction of its own. Never ORDER_GO_ON. */

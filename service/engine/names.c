@@ -1,4 +1,4 @@
-/* The names of enums, as they stand in JSON, metrics and traces. */
+/* The names of the engine's enums in JSON, metrics and traces. They are part of the API: a name never changes. */
 #include "service/engine/outcome.h"
 #include "service/engine/strategy.h"
 

@@ -1,4 +1,4 @@
-/* The whole order as one statement: the row is held for a commit, not for a conversation. */
+/* Places an order as one statement, so that the product's row is locked for one commit instead of several round trips. */
 #include "service/engine/create_order.h"
 
 enum outcome place_in_one_statement(struct placing *p)

@@ -9,7 +9,7 @@
 
 enum { TRY_AGAIN_US = 10 * 1000 };
 
-/* Finds out the result of the open transaction. UNSOLD_OPEN with open = OPEN_NONE: the units are owed. */
+/* Finds out the result of the open transaction. UNSOLD_OPEN with open = OPEN_NONE: the units belong to the stock. */
 static enum unsold_fate settle(struct unsold *unsold, struct db *db, int64_t until_us)
 {
     if (unsold->open == OPEN_NONE)

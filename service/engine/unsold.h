@@ -9,12 +9,12 @@
 
 enum { UNSOLD_MAX = 1024 }; /* orders with units to give back; when the list is full, no more orders start */
 
-/* The transaction whose result decides whether the units are owed to the stock. */
+/* The transaction whose result decides whether the units must be given back. */
 enum open_transaction {
-    OPEN_NONE,  /* none is open: the units are owed */
-    OPEN_TAKE,  /* took the units: owed if it was committed */
-    OPEN_ORDER, /* made the order: owed if it was rolled back */
-    OPEN_GIVE,  /* gave the units back: owed if it was rolled back */
+    OPEN_NONE,  /* none: they must */
+    OPEN_TAKE,  /* it took the units: they must, if it was committed */
+    OPEN_ORDER, /* it inserted the order: they must, if it was rolled back */
+    OPEN_GIVE,  /* it gave the units back: they must again, if it was rolled back */
 };
 
 /* The units of one order. */
@@ -26,17 +26,18 @@ struct unsold {
     int64_t until_us;        /* set by the list: it gives up then */
 };
 
-/* What became of them. */
+/* The result of an attempt to give units back. */
 enum unsold_fate {
-    UNSOLD_OPEN,       /* still to be given back: struct unsold says what is open */
+    UNSOLD_OPEN,       /* not done yet; struct unsold says what is open */
     UNSOLD_GIVEN_BACK, /* the stock has them again */
     UNSOLD_NOT_OWED,   /* they were sold, were never taken, or had been given back before */
     UNSOLD_REPLACED,   /* the stock that they were taken from has been replaced since */
     UNSOLD_GIVEN_UP,   /* whether they are owed is unknown for good, so they stay out of the stock; logged */
 };
 
-/* Gives the units back, under the strategy's LOCK, or finds that nothing is owed. UNSOLD_OPEN: not done by UNTIL. When in doubt
- * it gives nothing back: units missing from the stock are never oversold. Sets DB's deadlines. */
+/* Gives the units back under the strategy's LOCK (NULL: it has none), unless it finds that they must not be. UNSOLD_OPEN: not
+ * done by UNTIL (monotonic_us). In doubt it gives nothing back: units that are missing from the stock cannot be oversold. Sets
+ * DB's deadlines. On the thread that uses DB. */
 enum unsold_fate unsold_give_back(struct unsold *unsold, struct db *db, struct lock *lock,
                                   const char *instance, int64_t until_us);
 

@@ -27,7 +27,7 @@ struct unsold_list {
     struct unsold units[UNSOLD_MAX]; /* a ring; what the thread works on stays first */
 };
 
-/* Copies the first one. False: the list stops, and it is empty or its time is up. */
+/* Waits for units, and copies the first entry. False: the list stops, and it is empty or END has passed. */
 static bool next(struct unsold_list *list, int64_t *end_us, struct unsold *ret_unsold)
 {
     pthread_mutex_lock(&list->mutex);
@@ -42,7 +42,7 @@ static bool next(struct unsold_list *list, int64_t *end_us, struct unsold *ret_u
     return goes_on;
 }
 
-/* Takes the first one out; where UNSOLD is not NULL, it goes to the end in its place. */
+/* Removes the first entry. Appends UNSOLD, unless it is NULL, so that the thread tries it again after the others. */
 static void end_turn(struct unsold_list *list, const struct unsold *unsold)
 {
     pthread_mutex_lock(&list->mutex);

@@ -28,13 +28,12 @@ struct redis_stock *redis_stock_new(void);
 /* STOCK may be NULL. */
 void redis_stock_free(struct redis_stock *stock);
 
-/* What went wrong in the call before; valid until the next. */
+/* The error of the last call; valid until the next call. */
 const char *redis_stock_error(const struct redis_stock *stock);
 uint64_t redis_stock_round_trips(const struct redis_stock *stock);
 
-/* All calls below end by DEADLINE (monotonic_us), or sooner. LOCK_AWAY: there is no connection, or no reply came,
- * and it may have been done all the same. LOCK_REFUSED: the server is there and does not serve.
- * LOCK_UNAVAILABLE: REDIS_URL is not set. */
+/* All calls below return by DEADLINE (monotonic_us). LOCK_AWAY: there is no connection, or no reply came; Redis may have
+ * executed the call. LOCK_REFUSED: the server answers, but does not serve. LOCK_UNAVAILABLE: REDIS_URL is not set. */
 
 /* ---- taking ---- */
 
@@ -75,29 +74,29 @@ struct stock_orders {
     int64_t backlog;        /* orders in the stream before these */
 };
 
-/* Takes the stock of the orders and adds those to the stream that got theirs, in one step. */
+/* Takes stock for the orders, and adds the orders that got theirs to the stream, in one step. */
 enum lock_status redis_stock_take(struct redis_stock *stock, int64_t deadline_us,
                                   struct stock_orders *orders);
 
-/* ---- what lies there ---- */
+/* ---- looking, and correcting ---- */
 
-/* What Redis knows of a product of SHOP whose stock is of EPOCH. */
+/* What Redis has of one stock: of a product in one shop's database, with one epoch. */
 struct stock_survey {
-    bool loaded; /* it has that stock, and has checked it since it was started */
+    bool loaded; /* Redis has that stock, and it was compared with PostgreSQL since Redis started */
     int64_t left;
-    char checked[80]; /* what a stock must have as CHECKED now */
+    char checked[80]; /* the value of CHECKED that such a stock has now */
     size_t count;     /* of the orders that were taken from that stock and are still in the stream … */
     int64_t *ids, *quantities; /* … which survey_release frees */
 };
 
-/* As of one moment. FORGET throws the stock away in the same step, so that nothing more is taken. */
+/* Reads it as of one moment. FORGET deletes the stock in the same step, so that no order takes from it any more. */
 enum lock_status redis_stock_survey(struct redis_stock *stock, int64_t deadline_us, int64_t product_id,
                                     int64_t epoch, const char *shop, bool forget,
                                     struct stock_survey *ret_survey);
 void survey_release(struct stock_survey *survey);
 
-/* Corrects the stock that the survey found by EXPECTED less what it found, or sets it to EXPECTED where it was not
- * loaded. *ret_done is false where the server has been restarted since the survey. */
+/* Adds the difference between EXPECTED and what the survey found to the stock, or sets it to EXPECTED if it was not loaded.
+ * *ret_done is false if the server has restarted since the survey. */
 enum lock_status redis_stock_load(struct redis_stock *stock, int64_t deadline_us, int64_t product_id,
                                   int64_t epoch, const char *price, const struct stock_survey *survey,
                                   int64_t expected, bool *ret_done);
@@ -115,28 +114,27 @@ struct stream_batch {
 };
 void stream_release(struct stream_batch *batch);
 
-/* The order, where it lies in the stream: batch->count is 1 or 0. */
+/* Finds an order in the stream: batch->count is 1, or 0 if it is not there. */
 enum lock_status redis_stream_find(struct redis_stock *stock, int64_t deadline_us, int64_t order_id,
                                    struct stream_batch *ret_batch);
 
 /* What a consumer of the stream reads, at most WRITE_BATCH_MAX entries at a time. All consumers together form one group:
  * each entry is handed to one of them, and stays pending with it until it is done. */
 enum stream_part {
-    STREAM_NEW,     /* handed to nobody yet; waits for WAIT_MS where there is none */
+    STREAM_NEW,     /* not handed to any consumer yet; waits up to WAIT_MS for the first */
     STREAM_PENDING, /* handed to this consumer before and not done */
-    STREAM_LEFT,    /* handed to consumers that have not been heard of for WAIT_MS: they are this one's now */
+    STREAM_LEFT,    /* handed to consumers that were idle for WAIT_MS: they become this consumer's */
 };
 enum lock_status redis_stream_read(struct redis_stock *stock, const char *consumer, enum stream_part part,
                                    int64_t wait_ms, struct stream_batch *ret_batch);
 
-/* The entries of BATCH leave the stream. */
+/* Removes the entries of BATCH from the stream. */
 enum lock_status redis_stream_done(struct redis_stock *stock, const struct stream_batch *batch);
 
-/* How many entries there are. */
+/* Counts the entries of the stream. */
 enum lock_status redis_stream_length(struct redis_stock *stock, int64_t *ret_length);
 
-/* Takes consumers off the list that have nothing pending and have not been heard of for IDLE_MS; CONSUMER in any case, if
- * it has nothing pending. */
+/* Removes consumers that have nothing pending and were idle for IDLE_MS, and CONSUMER if it has nothing pending. */
 enum lock_status redis_stream_sweep(struct redis_stock *stock, const char *consumer, int64_t idle_ms);
 
 #endif
