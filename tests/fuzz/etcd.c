@@ -149,7 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int64_t deadline_us = who & 2 ? monotonic_us() + WAIT_US : 0;
     struct lock *lock = NULL;
     struct lock_grant grant;
-    MUST(driver->open(driver, &lock) == LOCK_OK);
+    MUST(lock_open(driver, &lock) == LOCK_OK);
     lock->lease_ms = 2000;
     enum lock_status status = driver->acquire(lock, "product:1", deadline_us, &grant);
     MUST(status != LOCK_LOST && memchr(lock->error, '\0', sizeof lock->error));
@@ -160,6 +160,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         (void)driver->renew(lock, &grant);
         (void)driver->release(lock, &grant);
     }
-    driver->close(lock);
+    lock_close(lock);
     return 0;
 }

@@ -109,7 +109,7 @@ static void use_lock(const struct lock_driver *driver)
 {
     struct lock *lock = NULL;
     struct lock_grant grant;
-    MUST(driver->open(driver, &lock) == LOCK_OK);
+    MUST(lock_open(driver, &lock) == LOCK_OK);
     lock->lease_ms = 1000;
     enum lock_status status = driver->acquire(lock, "product:1", 0, &grant);
     MUST(status != LOCK_LOST);
@@ -122,7 +122,7 @@ static void use_lock(const struct lock_driver *driver)
             (void)driver->raise_fence(lock, "product:1", 7);
         (void)driver->release(lock, &grant);
     }
-    driver->close(lock);
+    lock_close(lock);
 }
 
 static void look_at(const struct stream_batch *batch)

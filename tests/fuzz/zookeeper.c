@@ -105,7 +105,8 @@ enum lock_status zookeeper_wait(struct zookeeper_waiter *waiter, int64_t until_u
     return LOCK_OK;
 }
 
-const struct lock_server zookeeper_server = {.name = "zookeeper", .address = &lock_config.zookeeper_connect};
+static const char *address = "configured";
+const struct lock_server zookeeper_server = {.name = "zookeeper", .address = &address};
 
 /* ---- in the place of the library: every answer comes at once ----------------------------------------------- */
 
@@ -205,7 +206,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int64_t deadline_us = who & 4 ? monotonic_us() + WAIT_US : 0;
     struct lock *lock = NULL;
     struct lock_grant grant;
-    MUST(driver->open(driver, &lock) == LOCK_OK);
+    MUST(lock_open(driver, &lock) == LOCK_OK);
     enum lock_status status = driver->acquire(lock, "product:1", deadline_us, &grant);
     MUST(status != LOCK_LOST && memchr(lock->error, '\0', sizeof lock->error));
     if (status == LOCK_OK) {
@@ -213,6 +214,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         (void)driver->still_held(lock, &grant);
         (void)driver->release(lock, &grant);
     }
-    driver->close(lock);
+    lock_close(lock);
     return 0;
 }
