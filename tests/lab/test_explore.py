@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from length import short_only
+from proxy import Proxy
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("BUILD", "build")
@@ -172,6 +173,27 @@ def test_the_options_of_the_user_are_kept(servers):
     assert (ran.returncode, "read-only transaction" in ran.stderr) == (3, True), ran.stdout + ran.stderr
     kept = explore(servers | {"PGOPTIONS": "-c search_path=public -c work_mem=8MB"}, "--strategies", "mutex")
     assert kept.returncode == 0, kept.stdout + kept.stderr
+
+
+def test_a_connection_that_fails_once_is_tried_again(servers):
+    """As on a busy machine, where connecting may take too long. It is no failure of the strategy."""
+    failures = [True]
+
+    class FailsOnce(Proxy):
+        @property
+        def refuse(self):
+            return failures.pop() if failures else False
+
+        @refuse.setter
+        def refuse(self, _):
+            pass
+
+    proxy = FailsOnce(servers["DATABASE_URL"])
+    try:
+        ran = explore(servers | {"DATABASE_URL": proxy.url}, "--strategies", "mutex", "--jobs", "1")
+        assert (ran.returncode, failures) == (0, []), ran.stdout + ran.stderr
+    finally:
+        proxy.close()
 
 
 def test_a_connection_string_that_hides_the_schema_is_refused(servers):

@@ -284,7 +284,7 @@ bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t
         }
     }
     db_set_deadline(actor->db, INT64_MAX, INT64_MAX);
-    if (db_ready(actor->db) != DB_OK) {
+    if (product_schema_connect(actor->db) != DB_OK) {
         snprintf(ret_error, size, "postgresql: %s", db_error(actor->db));
         return false;
     }

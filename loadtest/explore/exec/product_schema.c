@@ -9,7 +9,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { PATIENCE_US = 30 * 1000 * 1000, VACUUM_EVERY = 400 };
+enum { PATIENCE_US = 30 * 1000 * 1000, CONNECT_TRIES = 3, CONNECT_AGAIN_US = 500 * 1000, VACUUM_EVERY = 400 };
 
 /* The data need not survive a crash of the database, so a COMMIT does not wait for the disk. */
 #define OPTIONS "-c search_path=%s -c synchronous_commit=off"
@@ -66,10 +66,20 @@ static bool check(struct product_schema *schema, enum db_status status)
     return status == DB_OK;
 }
 
+enum db_status product_schema_connect(struct db *db)
+{
+    enum db_status status = db_ready(db);
+    for (int tries = 1; status != DB_OK && tries < CONNECT_TRIES; tries++) {
+        (void)usleep(CONNECT_AGAIN_US);
+        status = db_ready(db);
+    }
+    return status;
+}
+
 static bool run_script(struct product_schema *schema, const char *sql)
 {
     set_deadline(schema);
-    enum db_status status = db_ready(schema->db);
+    enum db_status status = product_schema_connect(schema->db);
     return check(schema, status == DB_OK ? db_run_script(schema->db, sql) : status);
 }
 

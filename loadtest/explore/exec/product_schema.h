@@ -3,6 +3,7 @@
 #ifndef OVERSELL_LOADTEST_EXPLORE_EXEC_PRODUCT_SCHEMA_H
 #define OVERSELL_LOADTEST_EXPLORE_EXEC_PRODUCT_SCHEMA_H
 
+#include "db/postgres/connection.h"
 #include "db/stock/kinds.h"
 
 struct product_schema {
@@ -26,6 +27,9 @@ struct product_audit {
  * connection that this process opens from now on uses the schema. False, with ERROR: the database refuses, or options in
  * the connection string hide the schema. */
 bool product_schema_open(const char *url, struct product_schema *ret_schema);
+/* Connects DB, which is the schema's or an order's, unless it is connected. Tries three times, because a busy server may not answer in
+ * the time that db_ready() gives it. */
+enum db_status product_schema_connect(struct db *db);
 /* Drops the schema, unless it is LOST. */
 void product_schema_close(struct product_schema *schema);
 
