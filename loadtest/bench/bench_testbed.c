@@ -140,19 +140,19 @@ void bench_testbed_close(struct bench_testbed *bench)
 
 /* A service of its own for one measurement: what the last one left in its memory is of no account. */
 static bool open_service(const struct bench_testbed *bench, int64_t workers, int64_t product_limit,
-                         const char *strategy, struct testbed *ret_lab)
+                         const char *strategy, struct testbed *ret_testbed)
 {
     const struct testbed_settings settings = {.instances = 1,
                                               .workers = workers,
                                               .product_limit = product_limit,
                                               .servers = "environment",
                                               .addresses = &bench->base.addresses};
-    if (!testbed_open(&settings, ret_lab))
+    if (!testbed_open(&settings, ret_testbed))
         return false;
-    if (!strategy || service_client_switch(ret_lab->clients[0], 0, strategy, 0, SAME_LOCK_WAIT))
+    if (!strategy || service_client_switch(ret_testbed->clients[0], 0, strategy, 0, SAME_LOCK_WAIT))
         return true;
-    (void)service_client_failed(ret_lab->clients[0]);
-    testbed_close(ret_lab);
+    (void)service_client_failed(ret_testbed->clients[0]);
+    testbed_close(ret_testbed);
     return false;
 }
 

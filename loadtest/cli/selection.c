@@ -18,10 +18,10 @@ bool selection_word_means(const char *word, size_t length, const char *name, con
     return equals(word, length, "all") || equals(word, length, name) || equals(word, length, guarantee);
 }
 
-static bool means(const char *word, size_t length, const json_t *row)
+static bool list_means(const char *list, const json_t *row)
 {
-    return selection_word_means(word, length, json_string_value(json_object_get(row, "name")),
-                                json_string_value(json_object_get(row, "guarantee")));
+    return selection_means(list, json_string_value(json_object_get(row, "name")),
+                           json_string_value(json_object_get(row, "guarantee")));
 }
 
 bool selection_next(const char **rest, const char **ret_word, size_t *ret_length)
@@ -47,7 +47,7 @@ static bool is_known(const json_t *table, const char *word, size_t length)
     size_t i;
     json_t *row;
     json_array_foreach(table, i, row) {
-        if (means(word, length, row))
+        if (equals(word, length, json_string_value(json_object_get(row, "name"))))
             return true;
     }
     return is_group(word, length);
@@ -74,12 +74,6 @@ bool selection_means(const char *list, const char *name, const char *guarantee)
         if (selection_word_means(word, length, name, guarantee))
             return true;
     return false;
-}
-
-static bool list_means(const char *list, const json_t *row)
-{
-    return selection_means(list, json_string_value(json_object_get(row, "name")),
-                           json_string_value(json_object_get(row, "guarantee")));
 }
 
 json_t *selection_rows(const json_t *table, const char *list)

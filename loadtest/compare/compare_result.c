@@ -247,13 +247,7 @@ bool notes_of_compare(const json_t *document, struct notes *notes)
     for (i = 0; i < sizeof RULES / sizeof RULES[0]; i++)
         if (!apply_rule(rows, &RULES[i], notes))
             return false;
-    json_array_foreach(rows, i, row) {
-        if (result_verdict(row) == VERDICT_UNAVAILABLE &&
-            !notes_add(notes, NOTE_WARNING, "%s: not available: %s", result_text(row, "strategy"),
-                       result_text(row, "reason")))
-            return false;
-    }
-    return notes_add_verdicts(notes, rows, "strategy", "strategies");
+    return notes_add_unavailable(notes, rows) && notes_add_verdicts(notes, rows, "strategy", "strategies");
 }
 
 const struct result_kind compare_result = {

@@ -79,22 +79,10 @@ static bool append_cells(json_t *cells, const char *path, json_t *a, json_t *b)
 
 /* ---- the document -------------------------------------------------------------------------------------- */
 
-static const json_t *find_row(const json_t *rows, const char *strategy)
-{
-    size_t i;
-    json_t *row;
-    json_array_foreach(rows, i, row) {
-        const char *name = json_string_value(json_object_get(row, "strategy"));
-        if (name && strcmp(name, strategy) == 0)
-            return row;
-    }
-    return NULL;
-}
-
 /* SETTINGS is stolen. */
 static json_t *diff_document(const json_t *rows, const char *a, const char *b, json_t *settings)
 {
-    const json_t *row_a = find_row(rows, a), *row_b = find_row(rows, b);
+    const json_t *row_a = result_find(rows, a), *row_b = result_find(rows, b);
     json_auto_t *cells = json_array();
     if (!row_a || !row_b) {
         fprintf(stderr, "loadtest diff: the result has no strategy '%s'\n", row_a ? b : a);

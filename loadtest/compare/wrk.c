@@ -29,51 +29,48 @@
 
 /* The members of order.lua's result line. */
 struct wrk_result {
-    int64_t sent, created, sold_out, lock_busy, conflict, overloaded, lock_lost, unavailable, unknown, other,
-        window_created, created_late, answered, elapsed_us, window_us, socket_connect, socket_read,
-        socket_write, slow;
+    struct load_result load;
+    int64_t answered, elapsed_us, window_us;
 };
 
-#define NUMBER(name) JSON_MEMBER(#name, struct wrk_result, name, false)
+#define NUMBER(key, member) JSON_MEMBER(key, struct wrk_result, member, false)
+#define ANSWERS(name) NUMBER(#name, load.answers.name)
+#define LOAD(name) NUMBER(#name, load.name)
 
-static const struct json_member WRK_MEMBERS[] = {
-    NUMBER(sent),           NUMBER(created),      NUMBER(sold_out),     NUMBER(lock_busy),  NUMBER(conflict),
-    NUMBER(overloaded),     NUMBER(lock_lost),    NUMBER(unavailable),  NUMBER(unknown),    NUMBER(other),
-    NUMBER(window_created), NUMBER(created_late), NUMBER(answered),     NUMBER(elapsed_us), NUMBER(window_us),
-    NUMBER(socket_connect), NUMBER(socket_read),  NUMBER(socket_write), NUMBER(slow),
-};
+static const struct json_member WRK_MEMBERS[] = {NUMBER("sent", load.answers.requests),
+                                                 NUMBER("answered", answered),
+                                                 NUMBER("elapsed_us", elapsed_us),
+                                                 NUMBER("window_us", window_us),
+                                                 ANSWERS(created),
+                                                 ANSWERS(sold_out),
+                                                 ANSWERS(lock_busy),
+                                                 ANSWERS(conflict),
+                                                 ANSWERS(overloaded),
+                                                 ANSWERS(lock_lost),
+                                                 ANSWERS(unavailable),
+                                                 ANSWERS(unknown),
+                                                 ANSWERS(other),
+                                                 ANSWERS(created_late),
+                                                 LOAD(window_created),
+                                                 LOAD(socket_connect),
+                                                 LOAD(socket_read),
+                                                 LOAD(socket_write),
+                                                 LOAD(slow)};
 
 bool load_result_parse(const char *text, struct load_result *ret_result)
 {
     static const struct json_members MEMBERS = JSON_MEMBERS(WRK_MEMBERS);
-    struct wrk_result r;
+    struct wrk_result r = {0};
     json_auto_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     if (!json || members_unpack(&MEMBERS, json, &r))
         return false;
-    int64_t unanswered = r.sent > r.answered ? r.sent - r.answered : 0;
-    *ret_result = (struct load_result){
-        .answers = {.requests = r.sent,
-                    .created = r.created,
-                    .sold_out = r.sold_out,
-                    .busy = r.lock_busy + r.conflict + r.overloaded + r.lock_lost,
-                    .lock_busy = r.lock_busy,
-                    .conflict = r.conflict,
-                    .overloaded = r.overloaded,
-                    .lock_lost = r.lock_lost,
-                    .errors = r.unavailable + r.unknown + unanswered + r.other,
-                    .unavailable = r.unavailable,
-                    .unknown = r.unknown,
-                    .unanswered = unanswered,
-                    .other = r.other,
-                    .created_late = r.created_late},
-        .socket_connect = r.socket_connect,
-        .socket_read = r.socket_read,
-        .socket_write = r.socket_write,
-        .slow = r.slow,
-        .elapsed_s = (double)r.elapsed_us / 1e6,
-        .window_created = r.window_created,
-        .window_s = (double)r.window_us / 1e6,
-    };
+    struct answers *answers = &r.load.answers;
+    answers->busy = answers->lock_busy + answers->conflict + answers->overloaded + answers->lock_lost;
+    answers->unanswered = answers->requests > r.answered ? answers->requests - r.answered : 0;
+    answers->errors = answers->unavailable + answers->unknown + answers->unanswered + answers->other;
+    r.load.elapsed_s = (double)r.elapsed_us / 1e6;
+    r.load.window_s = (double)r.window_us / 1e6;
+    *ret_result = r.load;
     return true;
 }
 
@@ -167,22 +164,6 @@ static void free_env(char **env)
         free(env[i]);
 }
 
-static bool set_number(char **env, size_t i, const char *name, int64_t value)
-{
-    if (asprintf(&env[i], "%s=%" PRId64, name, value) >= 0)
-        return true;
-    env[i] = NULL;
-    return false;
-}
-
-static bool set_text(char **env, size_t i, const char *name, const char *value)
-{
-    if (asprintf(&env[i], "%s=%s", name, value) >= 0)
-        return true;
-    env[i] = NULL;
-    return false;
-}
-
 /* "http://host:port" of every service as "host port,host port". */
 static bool set_targets(char **env, size_t i, const struct testbed *testbed)
 {
@@ -207,16 +188,27 @@ static bool set_targets(char **env, size_t i, const struct testbed *testbed)
 static bool set_env(char **env, const struct load *load)
 {
     int64_t threads = (int64_t)load->testbed->count;
-    return set_targets(env, 0, load->testbed) && set_number(env, 1, "LOAD_THREADS", threads) &&
-           set_number(env, 2, "LOAD_CONNECTIONS", load_connections(load) / threads) &&
-           set_number(env, 3, "LOAD_PRODUCT", load->product) &&
-           set_number(env, 4, "LOAD_PRODUCTS", load->products) &&
-           set_number(env, 5, "LOAD_QUANTITY", load->quantity) &&
-           set_number(env, 6, "LOAD_REQUESTS", load->requests) &&
-           set_number(env, 7, "LOAD_WINDOW_MS", load->window_ms) &&
-           set_number(env, 8, "LOAD_SETTLED", load->settled) &&
-           set_number(env, 10, "LOAD_STUCK_MS", load->stuck_ms) &&
-           set_text(env, 9, "LOAD_PATH", load->path ? load->path : "/orders");
+    const struct {
+        const char *name;
+        int64_t value;
+    } NUMBERS[] = {
+        {"THREADS", threads},           {"CONNECTIONS", load_connections(load) / threads},
+        {"PRODUCT", load->product},     {"PRODUCTS", load->products},
+        {"QUANTITY", load->quantity},   {"REQUESTS", load->requests},
+        {"WINDOW_MS", load->window_ms}, {"SETTLED", load->settled},
+        {"STUCK_MS", load->stuck_ms},
+    };
+    size_t count = sizeof NUMBERS / sizeof NUMBERS[0];
+    for (size_t i = 0; i < count; i++)
+        if (asprintf(&env[i], "LOAD_%s=%" PRId64, NUMBERS[i].name, NUMBERS[i].value) < 0) {
+            env[i] = NULL;
+            return false;
+        }
+    if (asprintf(&env[count], "LOAD_PATH=%s", load->path ? load->path : "/orders") < 0) {
+        env[count] = NULL;
+        return false;
+    }
+    return set_targets(env, count + 1, load->testbed);
 }
 
 /* Listens until every answer is in, then ends wrk and listens for its result. */

@@ -19,7 +19,12 @@ typedef bool format_fn(const struct result_table *table, const struct page *page
 format_fn format_table;                             /* format_table.c: for terminals */
 format_fn format_json, format_csv, format_markdown; /* format_text.c */
 format_fn format_html;                              /* format_html.c: one self-contained file */
-format_fn format_svg;                               /* format_svg.c: the plot alone */
+format_fn format_svg;                               /* plot.c: the plot alone */
+
+/* The plot of a comparison as an SVG document, to be freed; NULL, having said why on stderr. */
+char *plot_svg(const struct result_table *table);
+/* gnuplot can be run. */
+bool plot_is_possible(void);
 
 /* Characters that HTML and SVG need escaped are; everything else, UTF-8 included, goes out as it is. */
 void print_escaped(FILE *out, const char *text);

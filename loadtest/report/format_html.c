@@ -1,8 +1,6 @@
 /* A table as one self-contained HTML file: title, plot, table, notes, settings, machine. */
 #include "loadtest/report/format.h"
 
-#include "loadtest/report/plot.h"
-
 #include <stdlib.h>
 #include <string.h>
 

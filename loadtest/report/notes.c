@@ -31,6 +31,19 @@ void notes_free(struct notes *notes)
     *notes = (struct notes){0};
 }
 
+bool notes_add_unavailable(struct notes *notes, const json_t *rows)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i, row) {
+        if (result_verdict(row) == VERDICT_UNAVAILABLE &&
+            !notes_add(notes, NOTE_WARNING, "%s: not available: %s", result_text(row, "strategy"),
+                       result_text(row, "reason")))
+            return false;
+    }
+    return true;
+}
+
 bool notes_add_verdicts(struct notes *notes, const json_t *rows, const char *one, const char *several)
 {
     size_t counts[VERDICT_COUNT], used = 0, total = json_array_size(rows);

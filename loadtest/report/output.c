@@ -4,7 +4,6 @@
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/terminal.h"
 #include "loadtest/report/format.h"
-#include "loadtest/report/plot.h"
 #include "loadtest/report/table.h"
 
 #include <errno.h>

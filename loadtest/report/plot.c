@@ -1,5 +1,5 @@
 /* The plot of a comparison: units oversold beside orders a second, drawn by gnuplot. */
-#include "loadtest/report/plot.h"
+#include "loadtest/report/format.h"
 
 #include "loadtest/cli/complain.h"
 #include "loadtest/testbed/child.h"
@@ -141,4 +141,16 @@ char *plot_svg(const struct result_table *table)
     if (!svg)
         complain("gnuplot cannot draw the plot (Debian's package is gnuplot-nox)");
     return svg;
+}
+
+bool format_svg(const struct result_table *table, const struct page *page, FILE *out)
+{
+    (void)page;
+    if (!table->kind->has_plot)
+        complain("there is no plot of this kind of result");
+    char *svg = table->kind->has_plot ? plot_svg(table) : NULL;
+    if (svg)
+        fputs(svg, out);
+    free(svg);
+    return svg != NULL;
 }

@@ -110,6 +110,17 @@ const char *result_text(const json_t *row, const char *key)
     return value ? value : "";
 }
 
+const json_t *result_find(const json_t *rows, const char *strategy)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i, row) {
+        if (strcmp(result_text(row, "strategy"), strategy) == 0)
+            return row;
+    }
+    return NULL;
+}
+
 enum verdict result_verdict(const json_t *row)
 {
     enum verdict verdict;

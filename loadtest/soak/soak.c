@@ -47,18 +47,6 @@ static json_t *settings_json(const struct soak_settings *settings)
                      (json_int_t)settings->plan.connections);
 }
 
-static const json_t *row_of(const json_t *document, const char *strategy)
-{
-    size_t i;
-    json_t *row;
-    json_array_foreach(json_object_get(document, "rows"), i, row) {
-        const char *name = json_string_value(json_object_get(row, "strategy"));
-        if (name && strcmp(name, strategy) == 0)
-            return row;
-    }
-    return NULL;
-}
-
 /* The document to go on with: that of the file, or a new one. */
 static int begin(void *context, const struct texts *operands)
 {
@@ -103,7 +91,7 @@ static bool sell_under(struct testbed *testbed, const struct soak_settings *sett
     struct soak_counts counts;
     if (!subject_read(strategy, &subject))
         return false;
-    if (row_of(document, subject.name))
+    if (result_find(json_object_get(document, "rows"), subject.name))
         return true;
     if (subject.available && !soak_strategy(testbed, &settings->plan, &subject, progress, &counts))
         return false;

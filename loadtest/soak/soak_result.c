@@ -60,15 +60,12 @@ static bool add_notes(const json_t *document, struct notes *notes)
     size_t i, broken = 0, sold = 0;
     json_t *row;
     json_array_foreach(json_object_get(document, "rows"), i, row) {
-        enum verdict verdict = result_verdict(row);
         orders += result_number(row, "orders");
         sold += result_number(row, "orders") > 0;
-        broken += verdict == VERDICT_BROKEN;
-        if (verdict == VERDICT_UNAVAILABLE &&
-            !notes_add(notes, NOTE_WARNING, "%s: not available: %s", result_text(row, "strategy"),
-                       result_text(row, "reason")))
-            return false;
+        broken += result_verdict(row) == VERDICT_BROKEN;
     }
+    if (!notes_add_unavailable(notes, json_object_get(document, "rows")))
+        return false;
     if (sold == 0 && broken == 0)
         return notes_add(notes, NOTE_CLOSING, "Nothing was sold.");
     return notes_add(notes, NOTE_CLOSING, "%" PRId64 " orders under %zu strateg%s. %s", orders, sold,

@@ -103,14 +103,10 @@ bool testbed_settings_valid(const struct testbed_settings *settings)
 
 /* ---- the services -------------------------------------------------------------------------------------- */
 
-static void log_of(const struct testbed *testbed, size_t i, char *ret_path)
+/* A file of service I: its "log", or the "port" that it writes down. */
+static void file_of(const struct testbed *testbed, size_t i, const char *kind, char *ret_path)
 {
-    snprintf(ret_path, PATH_MAX + 48, "%s/service-%zu.log", testbed->dir, i + 1);
-}
-
-static void port_file_of(const struct testbed *testbed, size_t i, char *ret_path)
-{
-    snprintf(ret_path, PATH_MAX + 48, "%s/service-%zu.port", testbed->dir, i + 1);
+    snprintf(ret_path, PATH_MAX + 48, "%s/service-%zu.%s", testbed->dir, i + 1, kind);
 }
 
 bool testbed_start_service(struct testbed *testbed, size_t i, const struct service_plan *plan)
@@ -122,8 +118,8 @@ bool testbed_start_service(struct testbed *testbed, size_t i, const struct servi
     size_t argc = 7, count = plan->addresses ? 2 : 0;
     if (!path_of(PATH_SERVICE, program))
         return false;
-    log_of(testbed, i, log);
-    port_file_of(testbed, i, port_file);
+    file_of(testbed, i, "log", log);
+    file_of(testbed, i, "port", port_file);
     snprintf(listen, sizeof listen, "127.0.0.1:%" PRId64, testbed->ports[i]);
     snprintf(name, sizeof name, "service-%zu", i + 1);
     for (size_t j = 0; plan->words[j] && argc < WORDS_MAX - 1; j++)
@@ -154,7 +150,7 @@ static bool is_alive(struct testbed *testbed, size_t i)
     if (service->pid != 0 && !child_ended(service))
         return true;
     char status[64], log[PATH_MAX + 48];
-    log_of(testbed, i, log);
+    file_of(testbed, i, "log", log);
     complain("service-%zu has died (%s); the end of its log:", i + 1, child_status_text(service, status));
     print_log_tail(log, TAIL_LINES);
     return false;
@@ -186,16 +182,18 @@ bool testbed_await_service(struct testbed *testbed, size_t i)
     char port_file[PATH_MAX + 48], log[PATH_MAX + 48], url[64];
     int64_t end = monotonic_us() + (int64_t)SERVICE_UP_MS * 1000;
     bool listens = false;
-    port_file_of(testbed, i, port_file);
-    log_of(testbed, i, log);
+    file_of(testbed, i, "port", port_file);
+    file_of(testbed, i, "log", log);
     while (monotonic_us() < end && sleep_unless_interrupted(POLL_MS) && is_alive(testbed, i)) {
         if (!listens && read_port(port_file, &testbed->ports[i])) {
             listens = true;
             snprintf(url, sizeof url, "http://127.0.0.1:%" PRId64, testbed->ports[i]);
             service_client_close(testbed->clients[i]);
             testbed->clients[i] = service_client_open(url, getenv("ADMIN_TOKEN"));
-            if (!testbed->clients[i])
-                break;
+            if (!testbed->clients[i]) {
+                complain("out of memory");
+                return false;
+            }
         }
         if (listens && service_client_ready(testbed->clients[i]))
             return true;
@@ -225,8 +223,10 @@ static bool use_services(struct testbed *testbed, const struct texts *urls)
     for (testbed->count = 0; testbed->count < urls->count; testbed->count++) {
         struct service_client *client = service_client_open(urls->item[testbed->count],
                                                             getenv("ADMIN_TOKEN"));
-        if (!client)
+        if (!client) {
+            complain("out of memory");
             return false;
+        }
         testbed->clients[testbed->count] = client;
         testbed->given++;
         if (!service_client_ready(client)) {
@@ -280,13 +280,13 @@ static bool start_services(struct testbed *testbed, const struct testbed_setting
     return true;
 }
 
-bool testbed_open(const struct testbed_settings *settings, struct testbed *ret_lab)
+bool testbed_open(const struct testbed_settings *settings, struct testbed *ret_testbed)
 {
-    *ret_lab = (struct testbed){0};
-    if (use_services(ret_lab, &settings->urls) &&
-        (!starts_services(settings) || start_services(ret_lab, settings)))
+    *ret_testbed = (struct testbed){0};
+    if (use_services(ret_testbed, &settings->urls) &&
+        (!starts_services(settings) || start_services(ret_testbed, settings)))
         return true;
-    testbed_close(ret_lab);
+    testbed_close(ret_testbed);
     return false;
 }
 

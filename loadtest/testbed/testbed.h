@@ -48,8 +48,8 @@ struct testbed {
 /* Checks what can be checked before anything is started; says on stderr what is wrong. */
 bool testbed_settings_valid(const struct testbed_settings *settings);
 /* Starts what is needed and waits until every service is ready. If that fails it says why on stderr, with
- * the tail of the log that tells, and *ret_lab needs no closing. */
-bool testbed_open(const struct testbed_settings *settings, struct testbed *ret_lab);
+ * the tail of the log that tells, and *ret_testbed needs no closing. */
+bool testbed_open(const struct testbed_settings *settings, struct testbed *ret_testbed);
 /* All services that the testbed started still run. If not it says which has died, with its log's tail. */
 bool testbed_alive(struct testbed *testbed);
 /* Stops and removes all that testbed_open has made, and nothing else. */

@@ -5,7 +5,6 @@
 #include "loadtest/cli/terminal.h"
 #include "loadtest/compare/compare_result.h"
 #include "loadtest/report/format.h"
-#include "loadtest/report/plot.h"
 #include "loadtest/result_kinds.h"
 
 #include <stdio.h>
