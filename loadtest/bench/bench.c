@@ -1,6 +1,6 @@
 /* loadtest bench: how far the service is from its limits, as ratios whose two sides are measured in turns. */
 #include "loadtest/bench/cases.h"
-#include "loadtest/bench/profile.h"
+#include "loadtest/bench/perf.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/command/run_command.h"

@@ -5,10 +5,9 @@
 #include "loadtest/bench/bench_testbed.h"
 #include "base/clock.h"
 
-#include "loadtest/bench/calls.h"
 #include "loadtest/bench/memory.h"
+#include "loadtest/bench/perf.h"
 #include "loadtest/bench/pgbench.h"
-#include "loadtest/bench/profile.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/compare/measure.h"
