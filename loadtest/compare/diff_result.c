@@ -8,12 +8,9 @@
 
 /* clang-format off */
 static const struct column COLUMNS[] = {
-    {"cell", "cell", COLUMN_TEXT, 0, SHOW_ALL, 0,
-     "a column of the strategy table"},
-    {"a", "$a", COLUMN_TEXT, 0, SHOW_ALL, 0,
-     "the first strategy"},
-    {"b", "$b", COLUMN_TEXT, 0, SHOW_ALL, 0,
-     "the second strategy"},
+    {"cell", "cell", COLUMN_TEXT, 0, SHOW_ALL, 0, "a column of the strategy table"},
+    {"a", "$a", COLUMN_TEXT, 0, SHOW_ALL, 0, "the first strategy"},
+    {"b", "$b", COLUMN_TEXT, 0, SHOW_ALL, 0, "the second strategy"},
 };
 /* clang-format on */
 

@@ -28,6 +28,16 @@ struct column {
     const char *meaning;
 };
 
+/* Columns that several commands have. RANK as in struct column. */
+/* clang-format off */
+#define STRATEGY_COLUMN {"strategy", "strategy", COLUMN_TEXT, 0, SHOW_ALL, 0, "how orders are kept apart"}
+#define VERDICT_COLUMN {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0, "what this says about the promise"}
+#define STOCK_KEPT_COLUMN(rank) \
+    {"kept.stock", "never\noversold", COLUMN_MARK, 0, SHOW_ALL, rank, "no more units were sold than there were"}
+#define BOOKS_KEPT_COLUMN(rank) \
+    {"kept.books", "books\nbalance", COLUMN_MARK, 0, SHOW_ALL, rank, "what is left and what was sold add up to what there was"}
+/* clang-format on */
+
 /* How the results of one command are printed. Each command declares one. */
 struct result_kind {
     const char *name; /* "compare": what a document's member "kind" says */
