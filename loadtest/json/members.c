@@ -1,11 +1,13 @@
 /* The members of a JSON object as a table, by which a struct is packed into the object and unpacked from it. */
 #include "loadtest/json/members.h"
 
+#include <math.h>
+
 static json_t *pack(const struct json_member *member, const void *at)
 {
     switch (member->type) {
     case MEMBER_NUMBER: return json_integer((json_int_t) * (const int64_t *)at);
-    case MEMBER_REAL: return json_real(*(const double *)at);
+    case MEMBER_REAL: return isfinite(*(const double *)at) ? json_real(*(const double *)at) : json_null();
     case MEMBER_BOOL: return json_boolean(*(const bool *)at);
     }
     return NULL;

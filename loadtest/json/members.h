@@ -9,7 +9,7 @@
 
 enum member_type {
     MEMBER_NUMBER, /* int64_t */
-    MEMBER_REAL,   /* double */
+    MEMBER_REAL,   /* double; packed as null if it is no finite number */
     MEMBER_BOOL,   /* bool */
 };
 

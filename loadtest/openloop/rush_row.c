@@ -3,6 +3,7 @@
 
 #include "loadtest/cli/complain.h"
 #include "loadtest/compare/row.h"
+#include "loadtest/json/members.h"
 #include "loadtest/report/output.h"
 
 #include <errno.h>
@@ -65,35 +66,38 @@ static json_t *answers_json(const struct rush *rush, size_t phase)
     return list;
 }
 
-/* The counts that are kept of the whole and of every phase. */
+/* What is kept of the whole and of every phase. */
+struct counts {
+    struct open_counts all;
+    int64_t answered, created, busy, errors, timed_out;
+};
+
+#define COUNT(key, member) JSON_MEMBER(key, struct counts, member, false)
+
+static const struct json_member COUNTS[] = {COUNT("arrivals", all.scheduled),
+                                            COUNT("answered", answered),
+                                            COUNT("created", created),
+                                            COUNT("sold_out", all.answers[ANSWER_SOLD_OUT]),
+                                            COUNT("busy", busy),
+                                            COUNT("errors", errors),
+                                            COUNT("unanswered", all.unanswered),
+                                            COUNT("dropped", all.dropped),
+                                            COUNT("timed_out", timed_out),
+                                            COUNT("late", all.late)};
+
 static json_t *counts_json(const struct open_counts *counts)
 {
+    static const struct json_members TABLE = JSON_MEMBERS(COUNTS);
     const int64_t *a = counts->answers;
-    int64_t busy = a[ANSWER_LOCK_BUSY] + a[ANSWER_CONFLICT] + a[ANSWER_OVERLOADED] + a[ANSWER_LOCK_LOST];
-    int64_t errors = a[ANSWER_UNAVAILABLE] + a[ANSWER_UNKNOWN] + a[ANSWER_OTHER] + counts->unanswered;
-    int64_t timed_out = counts->timed_out_waiting + counts->timed_out_sent;
-    const struct {
-        const char *key;
-        int64_t count;
-    } ROWS[] = {
-        {"arrivals", counts->scheduled},
-        {"answered", open_answered(counts)},
-        {"created", rush_created(counts)},
-        {"sold_out", a[ANSWER_SOLD_OUT]},
-        {"busy", busy},
-        {"errors", errors},
-        {"unanswered", counts->unanswered},
-        {"dropped", counts->dropped},
-        {"timed_out", timed_out},
-        {"late", counts->late},
+    const struct counts kept = {
+        .all = *counts,
+        .answered = open_answered(counts),
+        .created = rush_created(counts),
+        .busy = a[ANSWER_LOCK_BUSY] + a[ANSWER_CONFLICT] + a[ANSWER_OVERLOADED] + a[ANSWER_LOCK_LOST],
+        .errors = a[ANSWER_UNAVAILABLE] + a[ANSWER_UNKNOWN] + a[ANSWER_OTHER] + counts->unanswered,
+        .timed_out = counts->timed_out_waiting + counts->timed_out_sent,
     };
-    json_t *object = json_object();
-    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++)
-        if (json_object_set_new(object, ROWS[i].key, json_integer((json_int_t)ROWS[i].count)) != 0) {
-            json_decref(object);
-            return NULL;
-        }
-    return object;
+    return members_pack(&TABLE, &kept);
 }
 
 static json_t *phases_json(const struct rush_plan *plan, const struct rush *rush)
@@ -128,22 +132,43 @@ static bool set_latency(json_t *row, const struct rush *rush)
     return well;
 }
 
+/* What is kept of the whole; NaN: it was not measured. */
+struct figures {
+    struct rush rush;
+    double worst_lag_ms;
+};
+
+#define FIGURE(key, member) JSON_MEMBER(key, struct figures, member, false)
+#define BOOKS(name) FIGURE(#name, rush.books.name)
+
+static const struct json_member FIGURES[] = {FIGURE("maximum_per_s", rush.maximum),
+                                             FIGURE("rate_per_s", rush.rate),
+                                             FIGURE("stock", rush.stock),
+                                             FIGURE("most_waiting", rush.load.most_waiting),
+                                             FIGURE("behind", rush.load.behind),
+                                             FIGURE("worst_lag_ms", worst_lag_ms),
+                                             FIGURE("elapsed_s", rush.load.elapsed_s),
+                                             BOOKS(left),
+                                             BOOKS(sold),
+                                             BOOKS(oversold),
+                                             BOOKS(drift),
+                                             BOOKS(negative)};
+
 static json_t *figures_json(const struct rush_plan *plan, const struct rush *rush)
 {
-    const struct books *books = &rush->books;
+    static const struct json_members TABLE = JSON_MEMBERS(FIGURES);
     struct open_counts totals = open_totals(&rush->load);
     json_t *row = counts_json(&totals);
-    json_auto_t *more = json_pack(
-        "{s:o, s:f, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:{s:b, s:b, s:b}, s:o, s:o, s:o}",
-        "maximum_per_s", rush->maximum > 0 ? json_real(round(rush->maximum * 10) / 10) : json_null(),
-        "rate_per_s", round(rush->rate * 10) / 10, "stock", (json_int_t)rush->stock, "most_waiting",
-        (json_int_t)rush->load.most_waiting, "behind", (json_int_t)rush->load.behind, "worst_lag_ms",
-        (double)rush->load.worst_lag_us / 1e3, "elapsed_s", round(rush->load.elapsed_s * 1e3) / 1e3, "left",
-        (json_int_t)books->left, "sold", (json_int_t)books->sold, "oversold", (json_int_t)books->oversold,
-        "drift", (json_int_t)books->drift, "negative", (json_int_t)books->negative, "kept", "stock",
-        rush->stock_kept, "books", rush->books_kept, "answers", rush->answers_kept, "witness",
-        witness_text(books), "outcomes", answers_json(rush, ALL_PHASES), "phases", phases_json(plan, rush));
-    if (row && more && json_object_update(row, more) == 0 && set_latency(row, rush))
+    struct figures figures = {.rush = *rush, .worst_lag_ms = (double)rush->load.worst_lag_us / 1e3};
+    figures.rush.maximum = rush->maximum > 0 ? round(rush->maximum * 10) / 10 : NAN;
+    figures.rush.rate = round(rush->rate * 10) / 10;
+    figures.rush.load.elapsed_s = round(rush->load.elapsed_s * 1e3) / 1e3;
+    json_auto_t *numbers = members_pack(&TABLE, &figures);
+    json_auto_t *more = json_pack("{s:{s:b, s:b, s:b}, s:o, s:o, s:o}", "kept", "stock", rush->stock_kept,
+                                  "books", rush->books_kept, "answers", rush->answers_kept, "witness",
+                                  witness_text(&rush->books), "outcomes", answers_json(rush, ALL_PHASES),
+                                  "phases", phases_json(plan, rush));
+    if (json_object_update(row, numbers) == 0 && json_object_update(row, more) == 0 && set_latency(row, rush))
         return row;
     json_decref(row);
     return NULL;
