@@ -65,7 +65,7 @@ struct totals {
     int64_t orders, sold, missing; /* rows; units in them; units that the stock lacks */
 };
 
-/* The audit's sums, over all products at once. */
+/* Reads the sums of the audit over all products. */
 static bool read_totals(struct bench_testbed *bench, struct totals *ret_totals)
 {
     static const struct statement ST_TOTALS = {
@@ -80,7 +80,8 @@ static bool read_totals(struct bench_testbed *bench, struct totals *ret_totals)
            parse_number(PQgetvalue(row, 0, 2), &ret_totals->missing);
 }
 
-/* There are exactly the orders that clients were told of, and the stock lacks exactly what they took. */
+/* Checks that the database has exactly the TOLD orders that WHO (for people) got as created, and that the stock is smaller by
+ * exactly their units. */
 static bool books_are_right(struct bench_testbed *bench, const char *who, int64_t told)
 {
     struct totals totals;
@@ -137,7 +138,7 @@ void bench_testbed_close(struct bench_testbed *bench)
 
 /* ---- the service ---------------------------------------------------------------------------------------------- */
 
-/* A service of its own for one measurement: what the last one left in its memory is of no account. */
+/* Starts a separate service for one measurement, so that nothing of an earlier measurement is left in its memory. */
 static bool open_service(const struct bench_testbed *bench, int64_t workers, int64_t product_limit,
                          const char *strategy, struct testbed *ret_testbed)
 {
@@ -181,7 +182,7 @@ static double answers_per_s(const struct load_result *result, enum counted count
     return result->elapsed_s > 0 ? (double)counted_answers(&result->answers, counted) / result->elapsed_s : 0;
 }
 
-/* All orders are written, and the books balance. */
+/* Waits until all accepted orders are written, and checks that the books balance. */
 static bool await_written(struct bench_testbed *bench, struct testbed *testbed, int64_t product)
 {
     struct books books;
@@ -197,7 +198,7 @@ static bool await_written(struct bench_testbed *bench, struct testbed *testbed, 
     return false;
 }
 
-/* Starts what plays open pages; it ends with child_stop. */
+/* Starts a wrk that behaves like PAGES open pages of the workshop; child_stop ends it. */
 static bool open_pages(const struct testbed *testbed, int64_t pages, int64_t product, struct child *ret_child)
 {
     char script[PATH_MAX], connections[24], product_env[48];
@@ -217,7 +218,7 @@ static bool open_pages(const struct testbed *testbed, int64_t pages, int64_t pro
     return false;
 }
 
-/* How wrk sends this load, so many requests of it. */
+/* The first orders of this load, which are not measured. */
 static struct load warm_up_of(const struct bench_testbed *bench, struct testbed *testbed,
                               const struct service_load *load)
 {
@@ -288,7 +289,7 @@ bool measure_service(struct bench_testbed *bench, const struct service_load *loa
 
 /* ---- what an order calls --------------------------------------------------------------------------------------- */
 
-/* Sends the orders that count, and counts. */
+/* Sends ORDERS orders and counts the system calls and round trips of the service meanwhile. */
 static bool count_calls(struct bench_testbed *bench, struct testbed *testbed, const struct service_load *load,
                         int64_t orders, struct order_calls *ret_calls)
 {
@@ -311,7 +312,7 @@ static bool count_calls(struct bench_testbed *bench, struct testbed *testbed, co
     return true;
 }
 
-/* A service that sells the warm-up and so many orders more, and ends; what all of that has allocated. */
+/* Starts a service, sells the warm-up and ORDERS more orders, stops the service, and reads how often it allocated in all. */
 static bool one_life(struct bench_testbed *bench, const struct service_load *load, int64_t orders,
                      struct order_calls *ret_calls, int64_t *ret_allocations)
 {

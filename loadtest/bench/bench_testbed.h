@@ -17,15 +17,15 @@
 struct bench_testbed {
     bool has_shop;       /* set before bench_testbed_open: PostgreSQL and the products are needed … */
     const char *locks;   /* … and the servers of these locks, names with commas between; NULL: none */
-    struct testbed base; /* the stack; for the shop with a service on it that has made the schema and rests */
+    struct testbed base; /* the stack; for the shop also an idle service, which has made the schema */
     struct db *db;       /* the shop's; NULL if there is none */
     int64_t seconds;     /* of each measurement */
     int64_t connections; /* of wrk, where nothing else is said */
     struct progress *progress;
     const char *profile; /* record where the service's time goes under this name; NULL: do not */
-    double written_s;    /* from the last answer until all accepted orders were written */
+    double written_s;    /* seconds from the last answer until all accepted orders were written */
     bool broken;         /* a promise was broken: clients and database do not agree */
-    /* Why the measurement that has just failed cannot be had here, while others can; "": its failure ends the run. */
+    /* Why the measurement that has just failed is not possible on this machine; "": it should be, so the run ends. */
     char unavailable[REASON_SIZE];
 };
 

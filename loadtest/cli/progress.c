@@ -38,7 +38,7 @@ void progress_update(struct progress *progress, double share, const char *detail
     progress->drawn_us = now;
 
     double done = ((double)progress->step + (share < 1 ? share : 1)) / (double)progress->steps;
-    if (done < progress->done) /* a new phase of a step begins anew, the bar does not */
+    if (done < progress->done) /* each phase of a step starts at 0; the bar never goes back */
         done = progress->done;
     progress->done = done;
     char bar[BAR_CELLS + 1];

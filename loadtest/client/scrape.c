@@ -147,7 +147,7 @@ static double *counter(struct scrape *scrape, size_t i)
     return (double *)(void *)((char *)scrape + COUNTERS[i].offset);
 }
 
-/* Written at once, or to be written by and by. */
+/* An order that was written, or accepted and written later. */
 static bool is_sale(const char *labels)
 {
     return label_is(labels, "outcome", "created") || label_is(labels, "outcome", "accepted");

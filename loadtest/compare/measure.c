@@ -202,8 +202,9 @@ static void show_load(void *context, int64_t answers, int64_t created, double el
                                      .elapsed_s = elapsed_s});
 }
 
-/* One order by each service, one after the other, with no other under way: who was refused in the crowd may have come at a bad
- * moment, but these have no reason to fail. An order that was, or may have been, created is one of the load's. */
+/* Places one order with each service, one after the other, while no other order is in progress. An order of the load may have
+ * been refused because of its competitors; these orders have none. Those that were, or may have been, created count as the
+ * load's. */
 static bool make_last_calls(struct testbed *testbed, const struct plan *plan, struct phase *phase)
 {
     for (size_t i = 0; i < testbed->count; i++) {
@@ -221,7 +222,7 @@ static bool make_last_calls(struct testbed *testbed, const struct plan *plan, st
     return settled_books(testbed, plan->product, &phase->books);
 }
 
-/* Somebody was refused, and the guarantee says when an order may be. */
+/* An order was refused, and the guarantee covers this run. */
 static bool wants_last_calls(const struct testbed *testbed, const struct subject *subject,
                              const struct phase *phase)
 {

@@ -18,7 +18,7 @@ struct event_load {
     double elapsed_s;
 };
 
-/* From here on events are written; until then every call below does nothing. */
+/* Turns events on; before that the functions below do nothing. */
 void events_begin(void);
 
 /* {"load":{…}}, ten times a second at most, and whenever the strategy or the phase is another. */

@@ -21,7 +21,7 @@ struct child_plan {
     const char *log;  /* file that stderr, and stdout unless it is piped, is appended to; NULL: our stderr */
     bool pipe_out;    /* hand out its stdout in child.out */
     int in;           /* file descriptor for its stdin; 0: /dev/null */
-    int death_signal; /* what it gets should this process die without a word */
+    int death_signal; /* the signal that it gets if this process dies */
 };
 
 /* Starts it. False, with errno, if there can be no process; a program that cannot be run says so in the log

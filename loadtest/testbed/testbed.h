@@ -14,7 +14,7 @@
 
 struct testbed_settings {
     struct texts urls; /* services that are already there; none: start our own */
-    int64_t instances; /* services to start; 0 is for those who need the stack alone */
+    int64_t instances; /* services to start; 0: the stack alone */
     int64_t instances_default;
     bool database;          /* the stack needs the shop's database even where no service is started */
     const char *strategies; /* whose locks' servers the stack needs as well; NULL: none */
@@ -60,7 +60,7 @@ struct service_plan {
     const char *const *words; /* of its command line, after those that every service gets; ended by NULL */
     const char *const *env;   /* "NAME=value" added to its environment; ended by NULL; NULL: nothing */
     const struct lock_config *addresses; /* of its servers; NULL: those in our environment */
-    int death_signal;                    /* what it gets should this process be killed */
+    int death_signal;                    /* the signal that it gets if this process is killed */
 };
 
 /* Starts service I, the first of them 0, which does not run. False, having said why on stderr. */
