@@ -407,7 +407,8 @@ bool measure_memory(struct bench_testbed *bench, int64_t connections, double *re
     progress_label(bench->progress, "the service, %" PRId64 " connections open", connections);
     if (!refresh(bench, AMPLE_STOCK) || !open_service(bench, 0, 0, NULL, &testbed))
         return false;
-    bool well = memory_with_connections(&testbed, HOT_PRODUCT, connections, MEMORY_ORDERS, ret_mib) &&
+    bool well = memory_with_connections(service_client_url(testbed.clients[0]), testbed.services[0].pid,
+                                        HOT_PRODUCT, connections, MEMORY_ORDERS, ret_mib) &&
                 books_are_right(bench, "the client", connections * MEMORY_ORDERS);
     testbed_close(&testbed);
     progress_step_done(bench->progress);
