@@ -37,10 +37,13 @@ export OVERSELL_ORDER_LUA ?= $(CURDIR)/loadtest/compare/order.lua
 export OVERSELL_PAGES_LUA ?= $(CURDIR)/loadtest/compare/pages.lua
 export OVERSELL_KAZOO_LOCK ?= $(CURDIR)/loadtest/bench/kazoo_lock.py
 
-demo: ## oversell: packages, build, a private database, every strategy under load by two processes (ARGS="--help")
+demo: ## oversell: packages, build, private servers, ten strategies by two processes, each flaw shown (ARGS="--help")
 	$(MAKE_NOW) deps
 	$(BUILD_NOW) programs
-	@$(BUILD)/loadtest compare $(ARGS)
+	@$(BUILD)/loadtest demo $(ARGS)
+
+demo-all: ## the same for all strategies
+	$(MAKE) --no-print-directory demo ARGS='--strategies all $(ARGS)'
 
 run: ## the service with a private database in the foreground; Ctrl-C ends both (ARGS="--listen 127.0.0.1:8080")
 	$(MAKE_NOW) deps

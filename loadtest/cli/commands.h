@@ -12,6 +12,7 @@ enum exit_status {
 
 /* Each takes its own word as argv[0] and returns an exit status. */
 int compare_main(int argc, char **argv);
+int demo_main(int argc, char **argv);
 int explore_main(int argc, char **argv);
 int faults_main(int argc, char **argv);
 int contend_main(int argc, char **argv);

@@ -14,6 +14,7 @@ static const struct command {
     const char *does;
 } COMMANDS[] = {
     {"compare", compare_main, "find oversells by load: every strategy's promise, and what it costs"},
+    {"demo", demo_main, "ten strategies, each flaw shown: what make demo runs"},
     {"explore", explore_main, "find oversells by schedule: every interleaving of a few orders"},
     {"rush", rush_main, "a sale by schedule: the delay that buyers see when a strategy falls behind"},
     {"faults", faults_main, "find losses by breaking things: processes, servers, networks, clocks"},

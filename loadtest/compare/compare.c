@@ -14,6 +14,7 @@ struct compare_settings {
     const char *phases;
     const char *trace_out; /* NULL: none */
     const char *progress;
+    const char *show_flaws; /* "yes" or "no" */
     struct comparison comparison;
     struct output_settings output;
 };
@@ -21,11 +22,15 @@ struct compare_settings {
 #define AT(member) offsetof(struct compare_settings, member)
 
 static const char *const PROGRESS_CHOICES[] = {"bar", "json", NULL};
+static const char *const FLAWS_CHOICES[] = {"yes", "no", NULL};
 
 static const struct option_row ROWS[] = {
     SELECTION_ROW(AT(strategies)),
     {"--phases", "LIST", OPTION_TEXT, AT(phases), 0, 0, NULL,
      "what is done with each strategy, in this order: sell-out, throughput, or both"},
+    {"--show-flaws", "WHICH", OPTION_CHOICE, AT(show_flaws), 0, 0, FLAWS_CHOICES,
+     "where load alone does not break a strategy, run schedules with the event that does,\n"
+     "such as the end of a lease"},
     {"--trace-out", "FILE", OPTION_TEXT, AT(trace_out), 0, 0, NULL,
      "write the steps of the last orders, for ui.perfetto.dev"},
     {"--progress", "HOW", OPTION_CHOICE, AT(progress), 0, 0, PROGRESS_CHOICES,
@@ -60,6 +65,7 @@ static int begin(void *context, const struct texts *operands)
         (settings->trace_out && !output_file_valid(settings->trace_out)))
         return ENDED_USAGE;
     settings->comparison.testbed.strategies = settings->strategies;
+    settings->comparison.shows_flaws = strcmp(settings->show_flaws, "yes") == 0;
     if (strcmp(settings->progress, "json") == 0)
         events_begin();
     return COMMAND_GOES_ON;
@@ -100,6 +106,7 @@ int compare_main(int argc, char **argv)
         .strategies = "all",
         .phases = "sell-out,throughput",
         .progress = "bar",
+        .show_flaws = "yes",
         .comparison = comparison_defaults(2),
         .output = OUTPUT_DEFAULTS,
     };

@@ -17,14 +17,15 @@ static const struct column COLUMNS[] = {
      "lives, or always"},
     STOCK_KEPT_COLUMN(0),
     BOOKS_KEPT_COLUMN(11),
-    {"kept.answers", "answers\nkept", COLUMN_MARK, 0, SHOW_ALL, 16, "clients were told of exactly the orders that are in the database"},
+    {"kept.answers", "answers\nkept", COLUMN_MARK, 0, SHOW_ALL, 16, "the orders that clients were told of are exactly those in the database"},
     VERDICT_COLUMN,
+    {"shown.breaks_when", "breaks when", COLUMN_TEXT, 0, SHOW_ALL, 11, "the event that made the strategy fail, and what was seen"},
     {"instances", "services", COLUMN_NUMBER, 0, SHOW_ALL, 20, "service processes at work"},
     {"stock", "stock", COLUMN_NUMBER, 0, SHOW_CSV, 0, "units there were"},
     {"requests", "requests", COLUMN_NUMBER, 0, SHOW_CSV, 0, "orders sent"},
     {"created", "created", COLUMN_NUMBER, 0, SHOW_ALL, 8, "orders answered 201"},
     {"sold_out", "sold\nout", COLUMN_NUMBER, 0, SHOW_ALL, 12, "orders answered: sold out"},
-    {"busy", "busy", COLUMN_NUMBER, 0, SHOW_ALL, 17, "orders told to come again: lock busy, conflict, overloaded, lock lost"},
+    {"busy", "busy", COLUMN_NUMBER, 0, SHOW_ALL, 17, "orders that the client may retry: lock busy, conflict, overloaded, lock lost"},
     {"errors", "errors", COLUMN_NUMBER, 0, SHOW_ALL, 15, "orders that ended in an error or without an answer"},
     {"left", "left", COLUMN_NUMBER, 0, SHOW_ALL, 7, "units that the stock still shows"},
     {"sold", "sold", COLUMN_NUMBER, 0, SHOW_ALL, 6, "units in orders"},
@@ -41,11 +42,11 @@ static const struct column COLUMNS[] = {
     {"round_trips_per_order", "round\ntrips", COLUMN_NUMBER, 1, SHOW_ALL, 9, "to the database, for each order"},
     {"lock_round_trips_per_order", "lock\ntrips", COLUMN_NUMBER, 1, SHOW_ALL, 12, "to the lock's server, for each order"},
     {"wake_ups_per_release", "wake-\nups", COLUMN_NUMBER, 1, SHOW_ALL, 13, "of waiting orders, for each release of the lock outside the database"},
-    {"retries_per_order", "retries", COLUMN_NUMBER, 2, SHOW_ALL, 10, "of an order, because another one came between"},
+    {"retries_per_order", "retries", COLUMN_NUMBER, 2, SHOW_ALL, 10, "of an order, because another order changed the row first"},
     {"think_ms", "think ms", COLUMN_NUMBER, 0, SHOW_CSV, 0, "pause inside the critical section"},
     {"runs", "runs", COLUMN_NUMBER, 0, SHOW_CSV, 0, "runs whose worst verdict and medians these are"},
     {"shown_by", "shown by", COLUMN_TEXT, 0, SHOW_CSV, 0, "what shows the strategy's flaw"},
-    {"witness", "witness", COLUMN_TEXT, 0, SHOW_CSV, 0, "two orders that cannot both be right"},
+    {"witness", "witness", COLUMN_TEXT, 0, SHOW_CSV, 0, "two orders that cannot both be correct"},
     {"reason", "reason", COLUMN_TEXT, 0, SHOW_CSV, 0, "why it is not available"},
     {"finding", "finding", COLUMN_TEXT, 0, SHOW_CSV, 0, "why the row is broken"},
 };
@@ -99,39 +100,39 @@ static const struct rule {
     enum { ANY_GUARANTEE, ONE_PROCESS, ANOTHER_GUARANTEE } guarantee;
 } RULES[] = {
     {NULL, NOTE_ADVICE,
-     "as it must be, these sell what is not there. Let the database check and write in one step, as "
-     "atomic-decrement does, or hold the row from the read to the commit, as select-for-update does.",
+     "these oversell, as expected. Let the database check and write in one step, as atomic-decrement "
+     "does, or lock the row from the read to the commit, as select-for-update does.",
      VERDICT_OVERSOLD_AS_EXPECTED, ANOTHER_GUARANTEE},
     {NULL, NOTE_ADVICE,
-     "right within one process, and each process has a mutex of its own. Keep the lock where the stock "
-     "is: in the database.",
+     "correct within one process, but each process has its own mutex. Keep the lock where the stock is: "
+     "in the database.",
      VERDICT_OVERSOLD_AS_EXPECTED, ONE_PROCESS},
-    {NULL, NOTE_ADVICE, "clean in one process. See a second one sell the same stock: --instances 2.",
+    {NULL, NOTE_ADVICE,
+     "no oversell within one process. To see a second process sell the same stock, use --instances 2.",
      VERDICT_FLAWED, ONE_PROCESS},
     {NULL, NOTE_ADVICE,
-     "clean under plain load, which does not do what shows their flaw (the column shown_by of the CSV and "
-     "JSON).",
+     "no oversell under load alone. These fail when a lease expires, a session or connection ends, or a "
+     "holder crashes: see the column \"breaks when\".",
      VERDICT_FLAWED, ANOTHER_GUARANTEE},
     {has_errors, NOTE_WARNING,
-     "some orders ended in errors. The service's log says why; fewer connections may help.", VERDICT_OK,
+     "some orders ended in errors. The service's log has the reason; fewer connections may help.", VERDICT_OK,
      ANY_GUARANTEE},
     {sold_out_early, NOTE_ADVICE,
-     "sold all that a product of its kind can have before the time was up, so no rate can be told. Take a "
-     "shorter --duration, or fewer units an order.",
+     "sold all units that a product of its kind can have before the time was up, so there is no rate. Use "
+     "a shorter --duration, or fewer units per order.",
      VERDICT_OK, ANY_GUARANTEE},
     {lost_answers, NOTE_WARNING,
-     "the orders that clients were told of are not those in the database. Is somebody else ordering the "
-     "same product? If not, this is a bug.",
+     "the orders that clients were told of differ from those in the database. If nobody else orders the "
+     "same product, this is a bug.",
      VERDICT_OK, ANY_GUARANTEE},
     {NULL, NOTE_WARNING,
-     "orders of other strategies came between, so nothing can be said. Give the load test a product of "
-     "its own: --product.",
+     "orders of other strategies came between, so there is no result. Give the load test a separate "
+     "product: --product.",
      VERDICT_MIXED, ANY_GUARANTEE},
     {NULL, NOTE_WARNING,
-     "should have oversold under this load, and did not. Try more --connections, or a longer --think-ms.",
+     "expected to oversell under this load, but did not. Try more --connections, or a longer --think-ms.",
      VERDICT_NOT_CAUGHT, ANY_GUARANTEE},
-    {NULL, NOTE_WARNING,
-     "promised more than it kept. This is a bug: keep the result (--export-json) and report it.",
+    {NULL, NOTE_WARNING, "broke its guarantee. This is a bug: keep the result (--export-json) and report it.",
      VERDICT_BROKEN, ANY_GUARANTEE},
 };
 

@@ -4,6 +4,7 @@
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/progress.h"
 #include "loadtest/compare/row.h"
+#include "loadtest/compare/show_flaw.h"
 #include "loadtest/report/events.h"
 
 #include <stdio.h>
@@ -121,7 +122,15 @@ static json_t *run_strategy(const void *context, struct testbed *testbed, const 
         }
         progress_step_done(progress);
     }
-    return row_of_runs(runs);
+    json_t *row = row_of_runs(runs);
+    if (!row || (comparison->shows_flaws && !show_flaw(testbed, row))) {
+        complain("out of memory");
+        json_decref(row);
+        return NULL;
+    }
+    if (comparison->on_row)
+        comparison->on_row(row);
+    return row;
 }
 
 /* The strategies of services that were there before, of one product or in common (PRODUCT 0); NULL where the testbed has

@@ -13,6 +13,9 @@ struct comparison {
     struct testbed_settings testbed;
     struct plan plan;
     int64_t repeat;
+    void (*on_row)(const json_t *row); /* called with each row when it is there; NULL: nothing */
+    bool
+        shows_flaws; /* adds the event that breaks each strategy which load alone did not break: show_flaw.h */
 };
 
 /* The default settings, for one service or several. */

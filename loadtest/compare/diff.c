@@ -65,7 +65,7 @@ static bool append_cells(json_t *cells, const char *path, json_t *a, json_t *b)
         return false;
     json_object_foreach(keys, key, value) {
         /* Prose, not cells; and a lock that is not there on this machine is no property of the strategy. */
-        static const char *const NOT_CELLS[] = {"name", "title", "why", "available", "reason"};
+        static const char *const NOT_CELLS[] = {"name", "title", "why", "use_for", "available", "reason"};
         char below[128];
         bool skipped = false;
         for (size_t i = 0; !*path && i < sizeof NOT_CELLS / sizeof NOT_CELLS[0]; i++)

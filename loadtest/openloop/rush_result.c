@@ -29,7 +29,7 @@ static const struct column COLUMNS[] = {
     {"answered", "answered", COLUMN_NUMBER, 0, SHOW_CSV, 0, "buyers who got an answer"},
     {"created", "created", COLUMN_NUMBER, 0, SHOW_ALL, 0, "orders answered 201, or 202 where they are written behind"},
     {"sold_out", "sold\nout", COLUMN_NUMBER, 0, SHOW_ALL, 6, "orders answered: sold out"},
-    {"busy", "busy", COLUMN_NUMBER, 0, SHOW_ALL, 5, "orders told to come again: lock busy, conflict, overloaded, lock lost"},
+    {"busy", "busy", COLUMN_NUMBER, 0, SHOW_ALL, 5, "orders that the client may retry: lock busy, conflict, overloaded, lock lost"},
     {"errors", "errors", COLUMN_NUMBER, 0, SHOW_ALL, 5, "orders that ended in an error, or whose connection broke"},
     {"unanswered", "unanswered", COLUMN_NUMBER, 0, SHOW_CSV, 0, "of these: the connection broke or could not be had"},
     {"timed_out", "timed\nout", COLUMN_NUMBER, 0, SHOW_ALL, 2, "buyers who had no answer by the time limit, and gave up"},

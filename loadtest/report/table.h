@@ -30,8 +30,8 @@ struct column {
 
 /* Columns that several commands have. RANK as in struct column. */
 /* clang-format off */
-#define STRATEGY_COLUMN {"strategy", "strategy", COLUMN_TEXT, 0, SHOW_ALL, 0, "how orders are kept apart"}
-#define VERDICT_COLUMN {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0, "what this says about the promise"}
+#define STRATEGY_COLUMN {"strategy", "strategy", COLUMN_TEXT, 0, SHOW_ALL, 0, "how the service protects the stock"}
+#define VERDICT_COLUMN {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0, "what this run says about the guarantee"}
 #define STOCK_KEPT_COLUMN(rank) \
     {"kept.stock", "never\noversold", COLUMN_MARK, 0, SHOW_ALL, rank, "no more units were sold than there were"}
 #define BOOKS_KEPT_COLUMN(rank) \

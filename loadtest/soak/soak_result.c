@@ -11,7 +11,7 @@ static const struct column COLUMNS[] = {
     STRATEGY_COLUMN,
     {"orders", "orders", COLUMN_NUMBER, 0, SHOW_ALL, 0, "orders that were made"},
     {"orders_per_s", "orders/s", COLUMN_NUMBER, 0, SHOW_ALL, 4, "of the time in which orders were sent"},
-    {"busy", "busy", COLUMN_NUMBER, 0, SHOW_CSV, 0, "orders that were told to come again"},
+    {"busy", "busy", COLUMN_NUMBER, 0, SHOW_CSV, 0, "orders whose answer was: try again later"},
     {"errors", "errors", COLUMN_NUMBER, 0, SHOW_ALL, 3, "orders that ended otherwise: a server away, no answer"},
     {"memory_start_kib", "memory\nfirst KiB", COLUMN_NUMBER, 0, SHOW_ALL, 0,
      "heap and stacks of the service that were resident after the first slice, which warms it up"},

@@ -90,12 +90,13 @@ static json_t *strategy_json(const struct strategy *s)
     const struct stock_policy *policy = s->take_stock;
     bool available = lock_server_is_up(strategy_server(s), reason, sizeof reason);
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:b, s:s?}", "name", s->name,
-        "title", s->title, "why", s->why, "guarantee", guarantee_name(s->guarantee), "shown_by", shown_by,
-        "lock", lock_json(s->lock), "span", span_name(s->span), "scope", scope_name(s->scope), "fence",
-        fence_name(s->fencing), "isolation", isolation_name(s->isolation), "stock", policy->name,
-        "stock_kind", stock_kinds[s->take_stock->kind].name, "max_tries", s->max_tries > 1 ? s->max_tries : 1,
-        "explorable", strategy_has_steps(s), "available", available, "reason", available ? NULL : reason);
+        "{s:s, s:s, s:s, s:s?, s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:b, s:s?}", "name",
+        s->name, "title", s->title, "why", s->why, "use_for", s->use_for, "guarantee",
+        guarantee_name(s->guarantee), "shown_by", shown_by, "lock", lock_json(s->lock), "span",
+        span_name(s->span), "scope", scope_name(s->scope), "fence", fence_name(s->fencing), "isolation",
+        isolation_name(s->isolation), "stock", policy->name, "stock_kind",
+        stock_kinds[s->take_stock->kind].name, "max_tries", s->max_tries > 1 ? s->max_tries : 1, "explorable",
+        strategy_has_steps(s), "available", available, "reason", available ? NULL : reason);
 }
 
 static json_t *settings_json(const struct settings *settings)

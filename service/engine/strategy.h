@@ -46,7 +46,8 @@ struct strategy {
     enum outcome (*place)(struct placing *placing); /* places an order once; NULL: the engine's steps */
     enum combining combining;
     const char *title;
-    const char *why; /* why it does, or does not, oversell */
+    const char *why;     /* why it does, or does not, oversell */
+    const char *use_for; /* what it suits, in a few words; NULL in a learner's row */
 };
 
 /* How many rows the strategy table may have. */

@@ -138,6 +138,49 @@ def test_a_second_process_defeats_the_mutexes(two):
             check_clean(row)
 
 
+def test_every_flaw_is_shown(two):
+    """No row says "flawed" without having been seen to fail."""
+    document, _ = two
+    for row in document["rows"]:
+        if row["guarantee"] == "safe":
+            assert row["shown"] is None, row
+            continue
+        shown = row["shown"]
+        assert shown["by"] in row["shown_by"].split("+") or row["strategy"] == "zookeeper-naive", row
+        if shown["by"] in ("expire", "crash"):
+            event, seen = shown["breaks_when"].split(": ")
+            assert event in ("lease expires", "session expires", "connection breaks", "holder crashes"), shown
+            stuck = shown["by"] == "crash" or row["strategy"] == "zookeeper-naive"  # which also loses wake-ups
+            assert seen == "sold 2 of 1" or (stuck and seen == "the lock stays locked"), shown
+            assert shown["replay"].startswith(f"{row['strategy']} s=1 q=1,1 "), shown
+            assert shown["told"] and shown["explanation"], shown
+        else:
+            assert shown["breaks_when"].endswith(f"sold {row['sold']} of 100"), row
+
+
+def test_the_demo_shows_a_row_at_a_time(tmp_path):
+    """Each row is printed when it is there; then a schedule, and how to go on."""
+    run = subprocess.Popen(
+        [LOADTEST, "demo", "--strategies", "read-write,atomic-decrement,redis-lock", "--export-json", tmp_path / "demo.json"],
+        stdout=subprocess.PIPE, text=True, cwd=ROOT,
+    )  # fmt: skip
+    lines = []
+    for line in run.stdout:
+        if line.startswith("read-write"):
+            assert not (tmp_path / "demo.json").exists(), "it came after everything else"
+        lines.append(line)
+    assert run.wait(timeout=300) == 0, "".join(lines)
+    found = {line.split()[0]: line for line in lines if line.strip()}
+    assert "two orders at once: sold" in found["read-write"], lines
+    assert "never: PostgreSQL checks" in found["atomic-decrement"], lines
+    assert "lease expires: sold 2 of 1" in found["redis-lock"], lines
+    assert any("make demo-all" in line for line in lines), lines
+    text = "".join(lines)
+    assert text.index("redis-lock ") < text.index("its lock ends") < text.index("make run"), text
+    assert [row["strategy"] for row in json.loads((tmp_path / "demo.json").read_text())["rows"]] == [
+        "read-write", "atomic-decrement", "redis-lock"]  # fmt: skip
+
+
 def test_exports_say_the_same(two):
     document, folder = two
     table = list(csv.DictReader(io.StringIO((folder / "two.csv").read_text())))

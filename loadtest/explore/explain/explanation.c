@@ -70,16 +70,19 @@ static void explain_lock(const struct execution *execution, unsigned a, unsigned
     unsigned first = a_lock < b_lock ? a : b, second = a_lock < b_lock ? b : a;
     size_t unlocked = when(execution, first, STEP_UNLOCK), second_lock = when(execution, second, STEP_LOCK);
     if (when(execution, first, EVENT_EXPIRED) < second_lock)
-        say(text, "%c's lock ended while it worked, and %c got it.", actor_name(first), actor_name(second));
+        say(text, "%c's lock ended while %c still worked, and %c acquired it.", actor_name(first),
+            actor_name(first), actor_name(second));
     else if (when(execution, first, EVENT_RESTARTED) < second_lock)
-        say(text, "A server that restarted had forgotten %c's lock, and %c got it.", actor_name(first),
+        say(text, "A server restarted and lost %c's lock, and %c acquired it.", actor_name(first),
             actor_name(second));
     else if (when(execution, first, EVENT_LOCK_STOLEN) < second_lock)
-        say(text, "%c's lock was released by another, and %c got it.", actor_name(first), actor_name(second));
+        say(text, "Another order released %c's lock, and %c acquired it.", actor_name(first),
+            actor_name(second));
     else if (unlocked == NEVER || unlocked > second_lock)
-        say(text, "%c got the lock while %c had it, or believed so.", actor_name(second), actor_name(first));
+        say(text, "%c acquired the lock while %c held it, or believed that it did.", actor_name(second),
+            actor_name(first));
     else if (unlocked < when_committed(execution, first))
-        say(text, "%c let the lock go before its COMMIT.", actor_name(first));
+        say(text, "%c released the lock before its COMMIT.", actor_name(first));
 }
 
 /* ---- the conflict  -------------------------------------------------------------------------------------------- */
@@ -98,10 +101,7 @@ static bool explain_pair(const struct execution *execution, unsigned a, unsigned
     else
         say(text, "%c read %" PRId64 ", and %c read %" PRId64 ".", a_name, a_read, b_name, b_read);
     explain_lock(execution, a, b, text);
-    say(text,
-        "%c did not see what %c wrote, so %c comes before %c; %c did not see what %c wrote, so %c comes before %c: "
-        "no order of the two explains it.",
-        b_name, a_name, b_name, a_name, a_name, b_name, a_name, b_name);
+    say(text, "Neither saw the other's write, so no serial execution gives this result.");
     return true;
 }
 
@@ -119,7 +119,7 @@ static void explain_stolen_lock(const struct execution *execution, struct text *
 {
     for (unsigned i = 0; i < execution->settings.actors; i++)
         if (when(execution, i, EVENT_LOCK_STOLEN) != NEVER)
-            say(text, "A release of another order's took %c's lock away.", actor_name(i));
+            say(text, "Another order released %c's lock.", actor_name(i));
 }
 
 static void explain_crash(const struct execution *execution, struct text *text)
@@ -146,9 +146,9 @@ static void explain_stuck(const struct execution *execution, struct text *text)
 static void explain_holders(const struct execution *execution, struct text *text)
 {
     if (execution->ending.two_holders)
-        say(text, "Two held the lock at once, and nobody's had ended.");
+        say(text, "Two orders held the lock at the same time, although no lease had ended.");
     if (execution->ending.unbacked_grant)
-        say(text, "One believed that it had got the lock, and the server knew nothing of it.");
+        say(text, "An order believed that it held the lock, but the lock's server did not have it.");
 }
 
 /* False refusals, deadlocks, leaked locks and failures. */
@@ -179,7 +179,7 @@ void explain_execution(const struct execution *execution, char *ret_text, size_t
     if (ending->drift != 0)
         say(&text, "Sold %" PRId64 " of %" PRId64 ", and the stock shows %" PRId64 " left: %" PRId64 " %s.",
             ending->audit.sold, stock, ending->audit.left, ending->drift > 0 ? ending->drift : -ending->drift,
-            ending->drift > 0 ? "sold without being taken off it" : "taken off it and in no order");
+            ending->drift > 0 ? "sold but not subtracted" : "subtracted but in no order");
     else if (ending->audit.left < 0)
         say(&text, "Sold %" PRId64 " of %" PRId64 ", and the stock shows %" PRId64 ".", ending->audit.sold,
             stock, ending->audit.left);

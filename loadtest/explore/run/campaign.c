@@ -42,7 +42,8 @@ static bool is_enough(const struct campaign *campaign, const struct campaign_lim
                       const struct began *began)
 {
     uint64_t schedules = campaign->totals.schedules - began->schedules;
-    return interrupted() || (limits->schedules && schedules >= (uint64_t)limits->schedules) ||
+    return interrupted() || (limits->first && campaign->totals.bad > 0) ||
+           (limits->schedules && schedules >= (uint64_t)limits->schedules) ||
            (limits->samples && campaign->totals.schedules >= (uint64_t)limits->samples) ||
            (limits->time_ms && monotonic_us() - began->at_us >= limits->time_ms * 1000);
 }

@@ -9,7 +9,7 @@
 /* clang-format off */
 static const struct column COLUMNS[] = {
     {"strategy", "strategy", COLUMN_TEXT, 0, SHOW_ALL, 0,
-     "how orders are kept apart"},
+     "how the service protects the stock"},
     {"guarantee", "guarantee", COLUMN_TEXT, 0, SHOW_ALL, 9,
      "what the strategy promises: never safe, safe within one process, while its lock's lease or session "
      "lives, or always"},

@@ -126,7 +126,7 @@ static void test_what_was_sold_out_early_says_so(void **state)
     json_t *row = json_array_get(json_object_get(document, "rows"), 1);
     assert_int_equal(json_object_set_new(row, "sold_out_early", json_true()), 0);
     char *text = print(format_table, document, (struct page){0});
-    assert_has(text, "skip-locked: sold all that a product of its kind can have");
+    assert_has(text, "skip-locked: sold all units that a product of its kind can have");
     free(text);
 }
 

@@ -125,6 +125,7 @@ static void test_names(void **state)
         ROW(s, strategy_index(s) == i);
         ROW(s, s->title && s->title[0]);
         ROW(s, s->why && strlen(s->why) > 20 && s->why[strlen(s->why) - 1] == '.');
+        ROW(s, s->use_for && s->use_for[0] && strlen(s->use_for) <= 40); /* the demo's last column */
     }
 }
 

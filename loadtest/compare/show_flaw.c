@@ -1,0 +1,102 @@
+/* Finds and describes the event that makes a strategy oversell. */
+#include "loadtest/compare/show_flaw.h"
+
+#include "loadtest/explore/run/worker_processes.h"
+#include "loadtest/report/result.h"
+#include "lock/lock_driver.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PHRASE_MAX = 120, SEARCH_MS = 60000, STOCK = 1 /* units in a schedule */ };
+
+/* The damage in a few words, of the audit after a load or a schedule. */
+static void describe_damage(int64_t sold, int64_t stock, int64_t drift, bool stuck, char text[PHRASE_MAX])
+{
+    if (sold > stock)
+        snprintf(text, PHRASE_MAX, "sold %" PRId64 " of %" PRId64, sold, stock);
+    else if (stuck)
+        snprintf(text, PHRASE_MAX, "the lock stays locked");
+    else if (drift < 0)
+        snprintf(text, PHRASE_MAX, "lost %" PRId64 " of %" PRId64, -drift, stock);
+    else
+        snprintf(text, PHRASE_MAX, "the stock is off by %" PRId64, drift);
+}
+
+static json_t *shown_by_load(const json_t *row)
+{
+    char damage[PHRASE_MAX];
+    bool second = strstr(result_text(row, "shown_by"), "second-process");
+    describe_damage(result_number(row, "sold"), result_number(row, "stock"), result_number(row, "drift"),
+                    false, damage);
+    return json_pack("{s:o, s:s, s:n, s:n, s:n}", "breaks_when",
+                     json_sprintf("%s: %s", second ? "second process" : "two orders at once", damage), "by",
+                     second ? "second-process" : "load", "replay", "told", "explanation");
+}
+
+/* What carries the lock ends under its holder. */
+static const char *expiry_of(const struct lock_driver *lock)
+{
+    if (!lock || lock->properties.leased)
+        return "lease expires";
+    return lock->server && strcmp(lock->server->name, "zookeeper") == 0 ? "session expires"
+                                                                        : "connection breaks";
+}
+
+/* Searches schedules with one EVENT until one breaks the promise. Returns the explorer's row, or NULL. */
+static json_t *find_schedule(const struct testbed *testbed, const struct strategy *strategy,
+                             enum shown_by event)
+{
+    struct explore_plan plan = {.actors = 2,
+                                .stock = STOCK,
+                                .faults = event,
+                                .limits = {.bound = 1, .time_ms = SEARCH_MS, .first = true}};
+    struct lock_config addresses = testbed->addresses;
+    json_t *found = NULL;
+    for (size_t i = 0; i < ACTORS_MAX; i++)
+        plan.quantities[i] = 1;
+    addresses.prefix = "oversell-explore";
+    addresses.try_ms = LOCK_COMMAND_MS;
+    (void)worker_processes_run(&plan, &addresses, &strategy, 1, 1, &found);
+    return found;
+}
+
+/* *RET_NONE: the search is complete, and no schedule showed the flaw. */
+static json_t *shown_by_schedule(const struct testbed *testbed, const struct strategy *strategy,
+                                 bool *ret_none)
+{
+    char damage[PHRASE_MAX];
+    enum shown_by event = strategy->shown_by & SHOWN_BY_EXPIRY ? SHOWN_BY_EXPIRY : SHOWN_BY_CRASH;
+    json_auto_t *found = find_schedule(testbed, strategy, event);
+    const json_t *schedule = json_object_get(found, "witness"), *ending = json_object_get(schedule, "ending");
+    *ret_none = found && !ending && json_is_true(json_object_get(found, "complete"));
+    if (!ending)
+        return json_null();
+    describe_damage(result_number(ending, "sold"), STOCK, result_number(ending, "drift"),
+                    json_is_true(json_object_get(ending, "stuck")), damage);
+    return json_pack(
+        "{s:o, s:s, s:O, s:O, s:O}", "breaks_when",
+        json_sprintf("%s: %s", event == SHOWN_BY_CRASH ? "holder crashes" : expiry_of(strategy->lock),
+                     damage),
+        "by", event == SHOWN_BY_CRASH ? "crash" : "expire", "replay", json_object_get(schedule, "replay"),
+        "told", json_object_get(schedule, "told"), "explanation", json_object_get(schedule, "explanation"));
+}
+
+bool show_flaw(const struct testbed *testbed, json_t *row)
+{
+    const struct strategy *strategy = strategy_find(result_text(row, "strategy"));
+    enum verdict verdict = result_verdict(row);
+    bool none = false;
+    json_t *shown;
+    if (verdict == VERDICT_OVERSOLD_AS_EXPECTED)
+        shown = shown_by_load(row);
+    else if (verdict == VERDICT_FLAWED && testbed->stack_is_up && strategy &&
+             strategy->shown_by & (SHOWN_BY_EXPIRY | SHOWN_BY_CRASH))
+        shown = shown_by_schedule(testbed, strategy, &none);
+    else
+        shown = json_null();
+    if (none && json_object_set_new(row, "verdict", json_string(verdict_name(VERDICT_NOT_CAUGHT))) != 0)
+        return false;
+    return shown && json_object_set_new(row, "shown", shown) == 0;
+}
