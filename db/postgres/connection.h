@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 struct db;
 
@@ -102,6 +103,12 @@ static inline const char *db_number(int64_t n, char text[static 24])
 }
 /* N as a statement's parameter, valid to the end of the enclosing block. */
 #define DB_NUMBER(n) db_number((n), (char[24]){0})
+
+/* The integer in a cell of a result; 0 if it is NULL. */
+static inline int64_t db_cell_number(const PGresult *rows, int row, int column)
+{
+    return strtoll(PQgetvalue(rows, row, column), NULL, 10);
+}
 
 static inline void clear_result(PGresult **result)
 {

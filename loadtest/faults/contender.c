@@ -50,7 +50,7 @@ static bool row_of(struct contender *c, const struct statement *statement, const
                       : db_run(c->db, statement, values, &result);
     bool found = status == DB_OK && PQntuples(result) == 1;
     if (found)
-        *ret_number = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+        *ret_number = db_cell_number(result, 0, 0);
     if (status == DB_UNKNOWN)
         puts("unclear");
     PQclear(result);

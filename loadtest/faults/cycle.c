@@ -1,4 +1,5 @@
-/* How a cycle of a fault goes: clients that order while things break, or a holder who is overtaken. */
+/* One cycle of a fault: clients order while something breaks (CYCLE_LOAD), or a second order overtakes one that holds the lock
+ * (CYCLE_OVERTAKE). */
 #include "loadtest/faults/fault.h"
 
 #include "base/clock.h"
@@ -13,18 +14,18 @@
 #include <string.h>
 
 #define POLL_MS INT64_C(10)
-#define WARM_MS 120000          /* until every strategy has served somebody, before the fault */
-#define STUCK_MS INT64_C(8000)  /* a lock that should be stuck for ever is believed to be after so long */
+#define WARM_MS 120000          /* until every strategy has served an order, before the fault */
+#define STUCK_MS INT64_C(8000)  /* after this time a lock that is expected to be stuck counts as stuck */
 #define REPLY_MS INT64_C(30000) /* I6: no answer takes longer */
 #define PATIENCE_MS 15000
 #define PAUSE_MS 200 /* of a client, at most */
 #define AMPLE 2000
 #define HOLDERS_THINK_MS 200
-#define WARM_THINK_MS 50 /* so that orders meet, and every worker is needed */
+#define WARM_THINK_MS 50 /* so that orders overlap, and every worker is needed */
 #define QUIET_MS INT64_C(1000)
-#define OVERTAKEN_WAIT_MS 60000 /* until the second holders have read */
+#define OVERTAKEN_WAIT_MS 60000 /* until the second orders have read */
 
-/* ---- both ---------------------------------------------------------------------------------------------- */
+/* ---- for both kinds of cycle ---------------------------------------------------------------------------------------------- */
 
 static bool reset_products(struct fault_run *run, int64_t stock)
 {
@@ -51,13 +52,16 @@ void fault_note_end(struct fault_run *run, int i, const char *when)
         run->subjects[s].counts.wrong++;
 }
 
-/* Whoever ends one starts it again, so one that has ended has done so by itself. */
+/* Starts services that have ended. A nemesis restarts what it kills, so these have ended unexpectedly. */
 static bool restart_services(struct fault_run *run)
 {
     for (int i = 0; i < FAULT_INSTANCES; i++)
-        if (child_ended(&run->testbed->base.services[i]))
+        if (child_ended(&run->testbed->base.services[i])) {
             fault_note_end(run, i, "nobody had ended");
-    return fault_services_restart(run->testbed);
+            if (!fault_service_start(run->testbed, i))
+                return false;
+        }
+    return true;
 }
 
 void fault_free_locks(struct fault_run *run)
@@ -92,27 +96,6 @@ static struct fault_client client_of(const struct fault_run *run, size_t i, int 
                                  .fixed = fixed};
 }
 
-void fault_counts_add(struct fault_counts *sum, const struct fault_counts *counts)
-{
-    sum->intents += counts->intents;
-    sum->acknowledged += counts->acknowledged;
-    sum->unclear += counts->unclear;
-    sum->refused += counts->refused;
-    sum->turned_away += counts->turned_away;
-    sum->lost += counts->lost;
-    sum->duplicated += counts->duplicated;
-    sum->denied += counts->denied;
-    sum->wrong += counts->wrong;
-    sum->disordered += counts->disordered;
-    sum->sections += counts->sections;
-    sum->overlaps += counts->overlaps;
-    sum->orders += counts->orders;
-    sum->amounts_wrong += counts->amounts_wrong;
-    sum->oversold += counts->oversold;
-    if (llabs(counts->drift) > llabs(sum->drift))
-        sum->drift = counts->drift;
-}
-
 static bool judge(struct fault_run *run)
 {
     struct fault_counts all_counts[FAULT_STRATEGIES_MAX] = {0};
@@ -133,14 +116,15 @@ static bool judge(struct fault_run *run)
 
 /* ---- clients order while things break ------------------------------------------------------------------------ */
 
-/* Every strategy has served somebody since SINCE_US, but for those that are expected to be stuck, which are given up sooner. */
+/* Waits until every strategy has served an order since SINCE_US (*RET_ALL), or for WAIT_MS; for strategies that are expected to be
+ * stuck only STUCK_MS. False: interrupted. */
 static bool await_service(struct fault_run *run, int64_t since_us, int64_t wait_ms, bool *ret_all)
 {
     int64_t now_us = monotonic_us(), end_us = now_us + wait_ms * 1000, stuck_us = now_us + STUCK_MS * 1000;
     for (*ret_all = false; !*ret_all && (now_us = monotonic_us()) < end_us;) {
         *ret_all = true;
         for (size_t i = 0; i < run->count; i++) {
-            /* Once seen is enough. */
+            /* The flaw need not show twice. */
             bool given_up = (run->subjects[i].expected & SEEN_STUCK) &&
                             (run->subjects[i].stuck || now_us > stuck_us);
             *ret_all &= given_up || fault_history_served(run->history, i) > since_us;
@@ -157,7 +141,7 @@ static int by_end(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* The intents since the fault that were served, in the order of their ends, malloc'ed; NULL: out of memory. */
+/* The intents that were served since the fault, sorted by their ends, malloc'ed; NULL: out of memory. */
 static struct intent *served_since(const struct fault_history *history, int64_t fault_us, size_t *ret_count)
 {
     struct intent *served = malloc((history->count - history->from + 1) * sizeof *served);
@@ -172,7 +156,8 @@ static struct intent *served_since(const struct fault_history *history, int64_t 
     return served;
 }
 
-/* The longest time after the fault in which a strategy served nobody, and the time from when all was back. */
+/* Measures for each strategy the longest time after the fault without a served order, and the time from the repair to the first
+ * one. */
 static bool measure_outages(struct fault_run *run)
 {
     int64_t last_us[FAULT_STRATEGIES_MAX], first_us[FAULT_STRATEGIES_MAX] = {0},
@@ -209,8 +194,8 @@ static bool measure_outages(struct fault_run *run)
     return true;
 }
 
-/* Somebody orders under every strategy from both services; where there must be one process, from the first, and where a
- * holder is still to die, from the victim. */
+/* Starts two clients for every strategy, one at each service. Both order at the first service if the strategy needs one process,
+ * and at the victim if a holder must still die there. */
 static struct fault_clients *start_clients(struct fault_run *run, struct fault_client *clients)
 {
     for (size_t i = 0; i < run->count; i++) {
@@ -250,16 +235,16 @@ bool fault_load(struct fault_run *run)
     static const int64_t THINK_MS[] = {0, 0, 5, 20};
     int64_t think_ms = run->fault->think_ms > 0 ? run->fault->think_ms
                                                 : THINK_MS[random_up_to(&run->random, 3)];
-    /* Every third sale is sold out in the middle of it. */
+    /* Every third stock sells out during the cycle. */
     bool scarce = random_up_to(&run->random, 2) == 0 && !run->fault->ample;
     bool awaits_outage = false;
     for (size_t i = 0; i < run->count; i++)
         awaits_outage |= fault_awaits_outage(&run->subjects[i]);
-    if (awaits_outage) { /* whoever is struck shall hold locks most of the time */
+    if (awaits_outage) { /* the victim shall hold locks most of the time */
         think_ms = HOLDERS_THINK_MS;
         scarce = false;
     }
-    /* In every second sale each order takes two units, and one unit is left over. */
+    /* In every second cycle each order takes two units, and one unit is left over. */
     int64_t quantity = run->cycle % 2 == 0 ? 2 : 1;
     int64_t stock = quantity * (scarce ? random_between(&run->random, 5, 40) : AMPLE) + quantity - 1;
     struct fault_client clients[FAULT_STRATEGIES_MAX * FAULT_INSTANCES];
@@ -278,9 +263,10 @@ bool fault_load(struct fault_run *run)
     return measure_outages(run) && restart_services(run) && judge(run);
 }
 
-/* ---- a holder who is overtaken ------------------------------------------------------------------------- */
+/* ---- an order overtakes the holder ------------------------------------------------------------------------- */
 
-/* WANTED of the orders that were begun, or more, have read, or ended; and for a while no more have. */
+/* Waits until all orders have read or ended, or WANTED of them have and no more did for QUIET_MS. BEFORE: orders that had read
+ * earlier. */
 static bool await_readers(struct fault_run *run, const struct fault_clients *clients, int64_t before,
                           size_t wanted, int64_t wait_ms)
 {
@@ -299,10 +285,10 @@ static bool await_readers(struct fault_run *run, const struct fault_clients *cli
         if (!sleep_unless_interrupted(POLL_MS * 2))
             return false;
     }
-    return true; /* whoever has not come by now will be judged all the same */
+    return true; /* late orders are judged all the same */
 }
 
-/* Those who are let in by the end of another's lock, or by having none. */
+/* How many strategies let a second order in because the first one's lock ends. */
 static size_t expected_to_overtake(const struct fault_run *run)
 {
     size_t count = 0;
@@ -315,7 +301,7 @@ static struct fault_clients *order_at(struct fault_run *run, int instance, struc
 {
     for (size_t i = 0; i < run->count; i++) {
         clients[i] = client_of(run, i, instance);
-        clients[i].fixed = true; /* the same order by the other service would be another holder */
+        clients[i].fixed = true; /* a retry at the other service would be another holder */
     }
     struct fault_workload workload = workload_of(run, clients, run->count);
     workload.once = true;
@@ -332,14 +318,14 @@ static bool await_end(const struct fault_clients *clients)
     return true;
 }
 
-/* The first of both holds the lock and has read one unit; the second comes; both go on. */
+/* The first order holds the lock and has read one unit; the fault; the second order starts; both continue. */
 bool fault_overtake(struct fault_run *run)
 {
     struct fault_client first[FAULT_STRATEGIES_MAX], second[FAULT_STRATEGIES_MAX];
     struct fault_clients *before = NULL, *after = NULL;
     int64_t by_lease_ms = run->fault->ttl_ms >= 10000 ? 10000 : 4000; /* the maximum, for slow machines */
     int64_t first_think_ms = run->fault->think_ms > 0 ? run->fault->think_ms : by_lease_ms;
-    int64_t second_think_ms = 10000; /* the most there is */
+    int64_t second_think_ms = 10000; /* the maximum that the service accepts */
     run->victim = (int)random_up_to(&run->random, FAULT_INSTANCES - 1);
     if (run->fault->proxied_one)
         run->victim = 0;

@@ -1,4 +1,4 @@
-/* What a fault is expected to do to each strategy, read off the strategy table, and what was seen against it. Pure. */
+/* Compares what is expected of a strategy under a fault with what was seen. Pure functions. */
 #include "loadtest/faults/fault.h"
 
 #include <stdio.h>
@@ -15,33 +15,17 @@ bool fault_lock_on(const struct strategy *strategy, const char *server)
     return on && strcmp(on->name, server) == 0;
 }
 
-unsigned fault_expect_leases_held(const struct strategy *strategy)
+unsigned fault_expected(const struct fault *fault, const struct strategy *strategy)
 {
-    bool held = strategy->guarantee == GUARANTEE_SAFE || strategy->guarantee == GUARANTEE_WHILE_LEASE_HOLDS;
-    return held ? ALL_KEPT | I5_FLOWS : ORDERS_KEPT;
-}
-
-unsigned fault_expect_leases_ended(const struct strategy *strategy)
-{
-    return strategy->guarantee == GUARANTEE_SAFE ? ALL_KEPT | I5_FLOWS : ORDERS_KEPT;
-}
-
-unsigned fault_expect_peril(const struct strategy *strategy, unsigned peril, const char *server)
-{
-    if (strategy->guarantee == GUARANTEE_SAFE)
-        return ALL_KEPT;
-    if (strategy->span != SPAN_AROUND_TX || strategy->guarantee == GUARANTEE_ONE_PROCESS ||
-        (strategy->shown_by & SHOWN_BY_LOAD))
-        return 0; /* oversold without any fault */
-    bool hit = (fault_perils(strategy) & peril) && (!server || fault_lock_on(strategy, server));
-    if (hit)
-        return ORDERS_KEPT | SEEN_OVERSOLD;
-    return strategy->guarantee == GUARANTEE_WHILE_LEASE_HOLDS ? ALL_KEPT : ORDERS_KEPT;
+    bool concerned = !fault->only[0];
+    for (size_t i = 0; i < sizeof fault->only / sizeof fault->only[0] && fault->only[i]; i++)
+        concerned |= fault_lock_on(strategy, fault->only[i]);
+    return concerned ? fault->expect(fault, strategy) : 0;
 }
 
 bool fault_sees_its_place(const struct strategy *strategy)
 {
-    /* Who checks first and lets the database subtract has not seen what it subtracts from. */
+    /* A policy that checks first, and lets the database subtract later, may subtract from another stock. */
     return strategy->take_stock->kind == STOCK_COUNTER && !strategy->take_stock->seen_is_stale;
 }
 
@@ -51,7 +35,7 @@ bool fault_lock_excludes(const struct strategy *strategy)
                               strategy->guarantee == GUARANTEE_ONE_PROCESS);
 }
 
-/* All that was seen not to hold, or to go wrong, whether it was expected or not. */
+/* The invariants that were broken and the flaws that showed, whether expected or not. */
 static unsigned seen_against(const struct fault *fault, const struct fault_subject *subject)
 {
     const struct fault_counts *counts = &subject->counts;
@@ -90,7 +74,7 @@ bool fault_still_to_be_seen(const struct fault_run *run, unsigned wanted)
 
 bool fault_awaits_outage(const struct fault_subject *subject)
 {
-    /* Nobody waits for the death of a holder whose lock goes with its connection. */
+    /* A lock that ends with its holder's connection causes no outage. */
     bool leased = (subject->expected & I4_LOCK_FREED) && (fault_perils(subject->strategy) & PERIL_PAUSE);
     return (leased || (subject->expected & SEEN_STUCK)) && subject->outages == 0;
 }

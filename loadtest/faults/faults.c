@@ -1,21 +1,21 @@
-/* `loadtest faults`: breaks things under every strategy, and compares what clients were told with what there is. */
+/* `loadtest faults`: injects faults while clients order, and compares the answers that clients got with the database. */
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/selection.h"
+#include "loadtest/command/chosen_strategies.h"
 #include "loadtest/command/run_command.h"
 #include "loadtest/faults/fault.h"
 #include "loadtest/faults/row.h"
 #include "loadtest/report/result.h"
 #include "loadtest/testbed/servers.h"
-#include "service/engine/strategy.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #define MORE_CHANCES 5
-#define PRODUCTS_OF_A_FAULT                                                                                  \
-    1000 /* what one has left behind, such as a lock that is stuck, is not in the way of the next */
+/* Each fault has its own products, so that a lock that it left stuck does not block the next one. */
+#define PRODUCTS_OF_A_FAULT 1000
 
 _Static_assert((int)STRATEGIES_MAX <= (int)FAULT_STRATEGIES_MAX, "there is room for every strategy");
 
@@ -70,18 +70,7 @@ static bool faults_valid(const char *list)
     return true;
 }
 
-static bool strategies_valid(const char *list)
-{
-    json_auto_t *table = json_array();
-    for (size_t i = 0; i < strategy_count; i++)
-        if (json_array_append_new(table, json_pack("{s:s, s:s}", "name", strategies[i].name, "guarantee",
-                                                   guarantee_name(strategies[i].guarantee))) != 0)
-            return false;
-    json_auto_t *rows = selection_rows(table, list);
-    return rows != NULL;
-}
-
-/* The strategies whose servers are started: those that are tried, and those that a fault needs besides. */
+/* The strategies whose servers are started: those that are tried, and those whose servers a fault needs. */
 static bool name_servers(const struct faults_settings *settings, char *ret_list, size_t size)
 {
     size_t used = (size_t)snprintf(ret_list, size, "%s", settings->strategies);
@@ -95,7 +84,7 @@ static bool name_servers(const struct faults_settings *settings, char *ret_list,
 
 /* ---- running ------------------------------------------------------------------------------------------- */
 
-static bool (*const CYCLES[])(struct fault_run *run) = {
+static fault_step *const CYCLES[] = {
     [CYCLE_LOAD] = fault_load, [CYCLE_OVERTAKE] = fault_overtake, [CYCLE_LOCK_TEST] = fault_lock_test};
 
 static bool proxies_have_acted(const struct fault_run *run)
@@ -103,7 +92,7 @@ static bool proxies_have_acted(const struct fault_run *run)
     return (run->targets & ~fault_proxies_acted(run->testbed)) == 0;
 }
 
-/* What has to be caught needs a fault that strikes at the right moment: it gets up to MORE_CHANCES times the cycles. */
+/* A flaw shows only if the fault happens at the right moment, so a run may take up to MORE_CHANCES times its cycles. */
 static bool goes_on(const struct fault_run *run, int64_t cycles)
 {
     bool shown = proxies_have_acted(run) && !fault_still_to_be_seen(run, SEEN_ANY);
@@ -112,7 +101,7 @@ static bool goes_on(const struct fault_run *run, int64_t cycles)
     return run->cycle < (shown ? cycles : cycles * MORE_CHANCES);
 }
 
-/* A cycle of one group of strategies after the other. */
+/* Runs the cycles of one group of strategies. */
 static bool run_cycles(const struct faults_settings *settings, struct fault_run *run,
                        struct progress *progress)
 {
@@ -141,7 +130,7 @@ static int64_t first_product(const struct fault *fault)
     return (fault - faults + 1) * PRODUCTS_OF_A_FAULT;
 }
 
-/* The strategies that the fault is for: those that hold up all others by themselves, or all the rest. */
+/* The strategies to try under the fault. ALONE: those whose orders lock out all other strategies; else all the others. */
 static size_t choose(const struct faults_settings *settings, const struct fault *fault,
                      struct fault_testbed *testbed, bool alone, struct fault_subject *ret_subjects,
                      char reasons[][200])
@@ -149,7 +138,7 @@ static size_t choose(const struct faults_settings *settings, const struct fault 
     size_t count = 0;
     for (size_t i = 0; i < strategy_count; i++) {
         const struct strategy *strategy = &strategies[i];
-        unsigned expected = fault->expected(strategy);
+        unsigned expected = fault_expected(fault, strategy);
         bool thinks = fault->cycle == CYCLE_OVERTAKE || fault->think_ms > 0;
         bool holds_up = thinks && strategy->take_stock->locks_all;
         if (!expected || holds_up != alone ||
@@ -166,7 +155,7 @@ static size_t choose(const struct faults_settings *settings, const struct fault 
     return count;
 }
 
-/* Those that can be tried come first; *ret_tried of them. */
+/* Moves those that can be tried to the front, and counts them in *RET_TRIED. */
 static void order_by_reason(struct fault_subject *subjects, size_t count, int64_t first_product,
                             size_t *ret_tried)
 {
@@ -190,7 +179,8 @@ static bool try_group(const struct faults_settings *settings, const struct fault
     char reasons[FAULT_STRATEGIES_MAX][200], reason[200], tag[40];
     size_t tried, count = choose(settings, fault, testbed, alone, subjects, reasons);
     order_by_reason(subjects, count, first_product(fault), &tried);
-    if (fault->possible && !fault->possible(testbed, reason, sizeof reason)) {
+    struct shim_environment ignored;
+    if (fault->shim && !shim_prepare(&testbed->base, fault->shim, "", &ignored, reason, sizeof reason)) {
         for (size_t i = 0; i < tried; i++)
             subjects[i].reason = reason;
         tried = 0;
@@ -252,7 +242,7 @@ static int faults_in(struct fault_testbed *testbed, const struct faults_settings
         complain("out of memory");
         return ENDED_ENVIRONMENT;
     }
-    /* What came before the end of a run that broke off may have taken hours. */
+    /* The rows of a run that was interrupted may have taken hours. */
     bool written = json_array_size(rows) == 0 || output_write(&faults_result, document, &settings->output);
     return well && written ? result_status(rows, settings->strategies) : ENDED_ENVIRONMENT;
 }
@@ -265,7 +255,8 @@ static int begin(void *context, const struct texts *operands)
         print_faults(stdout);
         return ENDED_AS_EXPECTED;
     }
-    bool valid = faults_valid(settings->faults) && strategies_valid(settings->strategies) &&
+    const struct strategy *chosen[STRATEGIES_MAX];
+    bool valid = faults_valid(settings->faults) && chosen_strategies(settings->strategies, chosen) > 0 &&
                  name_servers(settings, settings->servers, sizeof settings->servers) &&
                  output_valid(&settings->output);
     return valid ? COMMAND_GOES_ON : ENDED_USAGE;

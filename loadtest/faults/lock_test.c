@@ -45,15 +45,11 @@ static void log_of(const struct fault_run *run, size_t subject, size_t contender
 static bool start_contender(struct fault_run *run, size_t subject, size_t i, struct contest *contest)
 {
     char log[PATH_MAX + 64], program[PATH_MAX], run_ms[24], lease_ms[24], seed[24];
-    char env[5][1100];
-    const struct lock_config *at = &run->testbed->base.addresses;
-    const char *const names[] = {"DATABASE_URL", "REDIS_URL", "REDLOCK_URLS", "ZOOKEEPER_CONNECT",
-                                 "ETCD_ENDPOINTS"};
-    const char *const urls[] = {at->database_url, at->redis_url, at->redlock_urls, at->zookeeper_connect,
-                                at->etcd_endpoints};
-    const char *environment[7] = {"LOCK_DATABASE_URL"};
-    for (size_t j = 0; j < 5; j++) {
-        snprintf(env[j], sizeof env[j], "%s=%s", names[j], urls[j]);
+    char env[STACK_SERVERS][1100];
+    struct lock_config addresses = run->testbed->base.addresses;
+    const char *environment[STACK_SERVERS + 2] = {"LOCK_DATABASE_URL"};
+    for (int j = 0; j < STACK_SERVERS; j++) {
+        snprintf(env[j], sizeof env[j], "%s=%s", server_variable(j), *server_address(&addresses, j));
         environment[j + 1] = env[j];
     }
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -73,18 +69,6 @@ static bool start_contender(struct fault_run *run, size_t subject, size_t i, str
     return false;
 }
 
-static bool put_register(struct fault_testbed *testbed, const char *key)
-{
-    struct db *db = fault_db(testbed);
-    AUTO_RESULT none = NULL;
-    const char *values[] = {key};
-    if (db && db_run(db, &ST_PUT, values, &none) == DB_OK)
-        return true;
-    if (db)
-        complain("%s", db_error(db));
-    return false;
-}
-
 static bool start_all(struct fault_run *run, struct contest *contests)
 {
     struct db *db = fault_db(run->testbed);
@@ -96,7 +80,8 @@ static bool start_all(struct fault_run *run, struct contest *contests)
     }
     for (size_t s = 0; s < run->count; s++) {
         snprintf(contests[s].key, sizeof contests[s].key, "contest:%" PRId64 ":%zu", run->cycle, s);
-        if (!put_register(run->testbed, contests[s].key))
+        AUTO_RESULT put = fault_ask(run->testbed, &ST_PUT, (const char *[]){contests[s].key});
+        if (!put)
             return false;
         for (size_t i = 0; i < LOCK_TEST_CONTENDERS; i++)
             if (!start_contender(run, s, i, &contests[s]))
@@ -188,7 +173,7 @@ static bool judge_contest(struct fault_run *run, size_t s, const struct contest 
     if (db && !well)
         complain("cannot read what the contenders wrote: %s", db_error(db));
     if (well) {
-        counts.orders = strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
+        counts.orders = db_cell_number(rows, 0, 0);
         counts.lost = counts.acknowledged > counts.orders ? counts.acknowledged - counts.orders : 0;
         counts.disordered = (int64_t)history_check(updates, count);
         subject->cycles++;

@@ -1,55 +1,73 @@
-/* What is kept of a fault: a row for each strategy. */
+/* The JSON row of a strategy under a fault: what was expected, the verdict, and the counts of all cycles. */
 #include "loadtest/faults/row.h"
+
+#include "loadtest/json/members.h"
+
+struct row {
+    const char *fault, *strategy, *guarantee, *judged_by, *expected, *verdict, *reason;
+    struct fault_subject subject;
+    int64_t bound_ms;
+};
+
+#define MEMBER(name, member) JSON_MEMBER(name, struct row, member, false)
+
+static const struct json_member HEAD[] = {
+    MEMBER("fault", fault),         MEMBER("strategy", strategy), MEMBER("guarantee", guarantee),
+    MEMBER("judged_by", judged_by), MEMBER("expected", expected), MEMBER("cycles", subject.cycles),
+    MEMBER("verdict", verdict),     MEMBER("reason", reason),
+};
+
+/* Only if the strategy was tried. */
+static const struct json_member FIGURES[] = {
+    MEMBER("intents", subject.counts.intents),
+    MEMBER("acknowledged", subject.counts.acknowledged),
+    MEMBER("unclear", subject.counts.unclear),
+    MEMBER("refused", subject.counts.refused),
+    MEMBER("turned_away", subject.counts.turned_away),
+    MEMBER("orders", subject.counts.orders),
+    MEMBER("lost", subject.counts.lost),
+    MEMBER("duplicated", subject.counts.duplicated),
+    MEMBER("denied", subject.counts.denied),
+    MEMBER("wrong_answers", subject.counts.wrong),
+    MEMBER("disordered", subject.counts.disordered),
+    MEMBER("sections", subject.counts.sections),
+    MEMBER("overlaps", subject.counts.overlaps),
+    MEMBER("oversold", subject.counts.oversold),
+    MEMBER("drift", subject.counts.drift),
+    MEMBER("amounts_wrong", subject.counts.amounts_wrong),
+    MEMBER("empty_cycles", subject.empty),
+    MEMBER("seen_in", subject.seen_in),
+    MEMBER("struck", subject.outages),
+    MEMBER("longest_outage_ms", subject.longest_outage_ms),
+    MEMBER("longest_recovery_ms", subject.longest_recovery_ms),
+    MEMBER("bound_ms", bound_ms),
+};
 
 json_t *fault_row_new(const struct fault_run *run, const struct fault_subject *subject)
 {
-    const struct fault_counts *counts = &subject->counts;
-    const struct strategy *strategy = subject->strategy;
+    static const struct json_members HEAD_TABLE = JSON_MEMBERS(HEAD), FIGURE_TABLE = JSON_MEMBERS(FIGURES);
     char promises[64];
-    json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:s?}", "fault", run->fault->name,
-                            "strategy", strategy->name, "guarantee", guarantee_name(strategy->guarantee),
-                            "judged_by", fault_promises(subject->expected, promises), "expected",
-                            subject->expected & SEEN_ANY ? "caught" : "kept", "cycles",
-                            (json_int_t)subject->cycles, "verdict",
-                            verdict_name(fault_verdict(run->fault, subject)), "reason", subject->reason);
-    if (!row || subject->cycles == 0)
-        return row;
-    const struct {
-        const char *key;
-        int64_t value;
-    } FIGURES[] = {
-        {"intents", counts->intents},
-        {"acknowledged", counts->acknowledged},
-        {"unclear", counts->unclear},
-        {"refused", counts->refused},
-        {"turned_away", counts->turned_away},
-        {"orders", counts->orders},
-        {"lost", counts->lost},
-        {"duplicated", counts->duplicated},
-        {"denied", counts->denied},
-        {"wrong_answers", counts->wrong},
-        {"disordered", fault_sees_its_place(strategy) ? counts->disordered : 0},
-        {"sections", counts->sections},
-        {"overlaps", counts->overlaps},
-        {"oversold", counts->oversold},
-        {"drift", counts->drift},
-        {"amounts_wrong", counts->amounts_wrong},
-        {"empty_cycles", subject->empty},
-        {"seen_in", subject->seen_in},
-        {"struck", subject->outages},
-        {"longest_outage_ms", subject->longest_outage_ms},
-        {"longest_recovery_ms", subject->longest_recovery_ms},
-        {"bound_ms", run->fault->bound_ms},
+    struct row row = {
+        .fault = run->fault->name,
+        .strategy = subject->strategy->name,
+        .guarantee = guarantee_name(subject->strategy->guarantee),
+        .judged_by = fault_promises(subject->expected, promises),
+        .expected = subject->expected & SEEN_ANY ? "caught" : "kept",
+        .verdict = verdict_name(fault_verdict(run->fault, subject)),
+        .reason = subject->reason,
+        .subject = *subject,
+        .bound_ms = run->fault->bound_ms,
     };
-    for (size_t i = 0; i < sizeof FIGURES / sizeof FIGURES[0]; i++)
-        if (json_object_set_new(row, FIGURES[i].key, json_integer((json_int_t)FIGURES[i].value)) != 0) {
-            json_decref(row);
-            return NULL;
-        }
-    if (run->history && run->history->oddity[0] && counts->wrong > 0 &&
-        json_object_set_new(row, "oddity", json_string(run->history->oddity)) != 0) {
-        json_decref(row);
-        return NULL;
-    }
-    return row;
+    if (!fault_sees_its_place(subject->strategy))
+        row.subject.counts.disordered = 0;
+    json_t *object = members_pack(&HEAD_TABLE, &row);
+    if (subject->cycles == 0)
+        return object;
+    json_auto_t *figures = members_pack(&FIGURE_TABLE, &row);
+    bool is_odd = run->history && run->history->oddity[0] && subject->counts.wrong > 0;
+    if (object && figures && json_object_update(object, figures) == 0 &&
+        (!is_odd || json_object_set_new(object, "oddity", json_string(run->history->oddity)) == 0))
+        return object;
+    json_decref(object);
+    return NULL;
 }

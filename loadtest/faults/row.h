@@ -1,4 +1,4 @@
-/* What is kept of a fault: a row for each strategy. */
+/* The result of `loadtest faults`: one JSON row for each strategy under each fault, and how the rows are printed. */
 #ifndef OVERSELL_LOADTEST_FAULTS_ROW_H
 #define OVERSELL_LOADTEST_FAULTS_ROW_H
 
@@ -7,10 +7,9 @@
 
 #include <jansson.h>
 
-/* NULL when out of memory. */
+/* The row of SUBJECT under the fault of RUN, a new reference; NULL when out of memory. */
 json_t *fault_row_new(const struct fault_run *run, const struct fault_subject *subject);
 
-/* How the result is printed. */
 extern const struct result_kind faults_result;
 
 #endif

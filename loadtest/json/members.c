@@ -9,6 +9,7 @@ static json_t *pack(const struct json_member *member, const void *at)
     case MEMBER_NUMBER: return json_integer((json_int_t) * (const int64_t *)at);
     case MEMBER_REAL: return isfinite(*(const double *)at) ? json_real(*(const double *)at) : json_null();
     case MEMBER_BOOL: return json_boolean(*(const bool *)at);
+    case MEMBER_TEXT: return *(const char *const *)at ? json_string(*(const char *const *)at) : json_null();
     }
     return NULL;
 }
@@ -33,6 +34,7 @@ static bool unpack(const struct json_member *member, const json_t *value, void *
     case MEMBER_NUMBER: *(int64_t *)at = (int64_t)json_integer_value(value); return json_is_integer(value);
     case MEMBER_REAL: *(double *)at = json_number_value(value); return json_is_number(value);
     case MEMBER_BOOL: *(bool *)at = json_is_true(value); return json_is_boolean(value);
+    case MEMBER_TEXT: *(const char **)at = json_string_value(value); return json_is_string(value);
     }
     return false;
 }

@@ -11,6 +11,7 @@ enum member_type {
     MEMBER_NUMBER, /* int64_t */
     MEMBER_REAL,   /* double; packed as null if it is no finite number */
     MEMBER_BOOL,   /* bool */
+    MEMBER_TEXT, /* const char *; NULL is packed as null, and a text that is unpacked belongs to the object */
 };
 
 struct json_member {
@@ -26,14 +27,15 @@ struct json_members {
 };
 
 /* The row for a member of a struct; its type is that of the struct's member. */
-#define JSON_MEMBER(name, structure, member, is_optional)                                                    \
-    {                                                                                                        \
+#define JSON_MEMBER(name, structure, member, is_optional)                                                      \
+    {                                                                                                          \
         name,                                                                                                \
             _Generic(((structure *)0)->member, int64_t                                                       \
                      : MEMBER_NUMBER, double                                                                 \
                      : MEMBER_REAL, bool                                                                     \
-                     : MEMBER_BOOL),                                                                         \
-            offsetof(structure, member), is_optional                                                         \
+                     : MEMBER_BOOL, const char *                                                             \
+                     : MEMBER_TEXT),                                                                         \
+            offsetof(structure, member), is_optional \
     }
 
 #define JSON_MEMBERS(array)                                                                                  \

@@ -1,4 +1,4 @@
-/* Compares the history of a fault run with the database: what clients were told, and what there is. */
+/* Compares the history of a fault run with the database: the answers that clients got, with the orders that exist. */
 #include "loadtest/faults/checker/checker.h"
 
 #include "base/clock.h"
@@ -17,8 +17,8 @@ static const struct statement ST_ORDERS = {
     "SELECT l.product_id, o.id, coalesce(o.idempotency_key, ''), o.status = 'pending', l.stock_seen FROM order_line l "
     "JOIN orders o ON o.id = l.order_id WHERE l.product_id BETWEEN $1 AND $2",
     2};
-static const struct statement ST_BOOKS = {
-    "fault_books",
+static const struct statement ST_AUDIT = {
+    "fault_audit",
     "SELECT p.id, p.initial_count, s.units_left, "
     "       coalesce((SELECT sum(purchase_num) FROM order_item i WHERE i.product_id = p.id), 0),"
     "       (SELECT count(*) FROM order_item i WHERE i.product_id = p.id AND purchase_price * purchase_num <>"
@@ -39,33 +39,31 @@ static const struct statement ST_READERS = {
     "transaction'",
     0};
 
-static int64_t number(const PGresult *rows, int row, int column)
+void fault_counts_add(struct fault_counts *sum, const struct fault_counts *counts)
 {
-    return strtoll(PQgetvalue(rows, row, column), NULL, 10);
+    enum { SUMS = offsetof(struct fault_counts, left) / sizeof(int64_t) };
+    for (size_t i = 0; i < SUMS; i++)
+        ((int64_t *)sum)[i] += ((const int64_t *)counts)[i];
+    if (llabs(counts->drift) > llabs(sum->drift))
+        sum->drift = counts->drift;
 }
 
+/* Runs a statement about the products FIRST to LAST. */
 static PGresult *ask(struct fault_testbed *testbed, const struct statement *statement, int64_t first,
                      int64_t last)
 {
-    struct db *db = fault_db(testbed);
-    PGresult *rows = NULL;
-    const char *values[] = {DB_NUMBER(first), DB_NUMBER(last)};
-    if (db && db_run(db, statement, values, &rows) != DB_OK) {
-        complain("%s", db_error(db));
-        return NULL;
-    }
-    return rows;
+    return fault_ask(testbed, statement, (const char *const[]){DB_NUMBER(first), DB_NUMBER(last)});
 }
 
 int64_t fault_readers(struct fault_testbed *testbed)
 {
     AUTO_RESULT rows = ask(testbed, &ST_READERS, 0, 0);
-    return rows ? number(rows, 0, 0) : -1;
+    return rows ? db_cell_number(rows, 0, 0) : -1;
 }
 
-/* ---- coming to rest ------------------------------------------------------------------------------------ */
+/* ---- waiting until nothing is in progress ------------------------------------------------------------------------------------ */
 
-/* Every product has as many orders as clients were told of; *ret_all. */
+/* *RET_ALL: every product has at least as many orders as were acknowledged. */
 static bool all_written(struct fault_testbed *testbed, struct fault_history *history, int64_t first,
                         size_t count, bool *ret_all)
 {
@@ -76,15 +74,15 @@ static bool all_written(struct fault_testbed *testbed, struct fault_history *his
     for (size_t i = history->from; i < history->count; i++)
         told[history->intents[i].strategy] += fault_history_stands(history, &history->intents[i]);
     for (int row = 0; row < PQntuples(rows); row++)
-        told[number(rows, row, 0) - first] -= number(rows, row, 1);
+        told[db_cell_number(rows, row, 0) - first] -= db_cell_number(rows, row, 1);
     *ret_all = true;
     for (size_t i = 0; i < count; i++)
         *ret_all &= told[i] <= 0;
     return true;
 }
 
-/* Nothing is on its way to a product whose stock was replaced. There all_written does not tell, since it is not known which of
- * the orders beside the change are for the new stock. */
+/* *RET_NOTHING: no accepted order is still to be written to a product whose stock was replaced. For these all_written is not
+ * enough, because orders that ran concurrently with the change may be for either stock. */
 static bool nothing_to_come(struct fault_testbed *testbed, const struct fault_history *history, int64_t first,
                             size_t count, bool *ret_nothing)
 {
@@ -103,7 +101,7 @@ static bool nothing_to_come(struct fault_testbed *testbed, const struct fault_hi
     return true;
 }
 
-/* Orders that were accepted and not written may still come; where they were lost, waiting ends. */
+/* Accepted orders may still be written; if they were lost, the wait ends at its deadline. */
 static bool settle(struct fault_testbed *testbed, struct fault_history *history, int64_t first, size_t count)
 {
     int64_t end_us = monotonic_us() + (int64_t)SETTLE_MS * 1000;
@@ -113,7 +111,7 @@ static bool settle(struct fault_testbed *testbed, struct fault_history *history,
         if (!rows || !all_written(testbed, history, first, count, &written) ||
             !nothing_to_come(testbed, history, first, count, &arrived) || !sleep_unless_interrupted(POLL_MS))
             return false;
-        rests = number(rows, 0, 0) == 0;
+        rests = db_cell_number(rows, 0, 0) == 0;
     }
     if (!rests)
         complain("orders are still under way after %d s", SETTLE_MS / 1000);
@@ -122,11 +120,11 @@ static bool settle(struct fault_testbed *testbed, struct fault_history *history,
 
 /* ---- judging ------------------------------------------------------------------------------------------- */
 
-/* What there is of each intent. */
+/* What the database has of each intent. */
 struct found {
     int orders, kept; /* kept: not rejected afterwards */
     int64_t id;
-    int64_t seen; /* of the stock; negative: nothing */
+    int64_t seen; /* the stock that the order read; negative: none */
 };
 
 static bool read_orders(struct fault_testbed *testbed, const struct fault_history *history, int64_t first,
@@ -136,7 +134,7 @@ static bool read_orders(struct fault_testbed *testbed, const struct fault_histor
     if (!rows)
         return false;
     for (int row = 0; row < PQntuples(rows); row++) {
-        size_t at, strategy = (size_t)(number(rows, row, 0) - first);
+        size_t at, strategy = (size_t)(db_cell_number(rows, row, 0) - first);
         bool kept = strcmp(PQgetvalue(rows, row, 3), "t") == 0;
         all_counts[strategy].orders += kept;
         if (!fault_history_find(history, PQgetvalue(rows, row, 2), &at) || at < history->from ||
@@ -146,8 +144,8 @@ static bool read_orders(struct fault_testbed *testbed, const struct fault_histor
         }
         found[at - history->from].orders++;
         found[at - history->from].kept += kept;
-        found[at - history->from].id = number(rows, row, 1);
-        found[at - history->from].seen = PQgetisnull(rows, row, 4) ? -1 : number(rows, row, 4);
+        found[at - history->from].id = db_cell_number(rows, row, 1);
+        found[at - history->from].seen = PQgetisnull(rows, row, 4) ? -1 : db_cell_number(rows, row, 4);
     }
     return true;
 }
@@ -169,18 +167,19 @@ static void judge_intent(const struct fault_history *history, const struct inten
     counts->wrong += intent->told == TOLD_WRONG || intent->hung;
 }
 
-static bool read_books(struct fault_testbed *testbed, int64_t first, size_t count,
+static bool read_audit(struct fault_testbed *testbed, int64_t first, size_t count,
                        struct fault_counts *all_counts)
 {
-    AUTO_RESULT rows = ask(testbed, &ST_BOOKS, first, first + (int64_t)count - 1);
+    AUTO_RESULT rows = ask(testbed, &ST_AUDIT, first, first + (int64_t)count - 1);
     if (!rows)
         return false;
     for (int row = 0; row < PQntuples(rows); row++) {
-        struct fault_counts *counts = &all_counts[number(rows, row, 0) - first];
-        int64_t initial = number(rows, row, 1), left = number(rows, row, 2), sold = number(rows, row, 3);
+        struct fault_counts *counts = &all_counts[db_cell_number(rows, row, 0) - first];
+        int64_t initial = db_cell_number(rows, row, 1), left = db_cell_number(rows, row, 2),
+                sold = db_cell_number(rows, row, 3);
         int64_t drift = sold - (initial - left);
         counts->left = left;
-        counts->amounts_wrong += number(rows, row, 4);
+        counts->amounts_wrong += db_cell_number(rows, row, 4);
         counts->oversold += sold > initial ? sold - initial : 0;
         if (llabs(drift) > llabs(counts->drift))
             counts->drift = drift;
@@ -188,7 +187,7 @@ static bool read_books(struct fault_testbed *testbed, int64_t first, size_t coun
     return true;
 }
 
-/* Adds the sales of one strategy that were for OF to SALES, or all that are there: those whose clients were never told may have
+/* Collects the sales of one strategy that were for *OF, or all of them if OF is NULL. A sale whose client got no answer may have
  * happened at any later time. */
 static size_t collect_sales(const struct fault_history *history, const struct found *found, size_t strategy,
                             const enum sale_of *of, struct sale *sales)
@@ -207,8 +206,8 @@ static size_t collect_sales(const struct fault_history *history, const struct fo
     return sold;
 }
 
-/* One strategy's sales after the other. A reset leaves the orders of the new stock alone; a PUT keeps all, and those that were
- * under way beside it may be of either stock, so they have no place in a history. */
+/* After a reset only the orders of the new stock are left. A PUT keeps all orders: those before it and those after it have a
+ * history each, and those concurrent with it have none, because they may be of either stock. */
 static bool check_histories(const struct fault_history *history, const struct found *found, size_t count,
                             struct fault_counts *all_counts)
 {
@@ -227,11 +226,11 @@ static bool check_histories(const struct fault_history *history, const struct fo
     return sales != NULL;
 }
 
-/* No unit comes back in a sale: after one order was refused as sold out, no later order can succeed. */
+/* No unit returns to the stock during a sale: after an order was refused as sold out, no later order can succeed. */
 static void count_turned_away(const struct fault_history *history, const struct found *found,
                               struct fault_counts *all_counts)
 {
-    int64_t last_us[FAULT_STRATEGIES_MAX] = {0}; /* when the last of the sales began */
+    int64_t last_us[FAULT_STRATEGIES_MAX] = {0}; /* when the last sale began */
     for (size_t i = history->from; i < history->count; i++) {
         const struct intent *intent = &history->intents[i];
         if (found[i - history->from].kept > 0 && intent->began_us > last_us[intent->strategy])
@@ -254,7 +253,7 @@ bool fault_check(struct fault_testbed *testbed, struct fault_history *history, i
         return false;
     struct found *found = calloc(intents + 1, sizeof *found);
     bool well = found && read_orders(testbed, history, first, count, found, ret_counts) &&
-                read_books(testbed, first, count, ret_counts);
+                read_audit(testbed, first, count, ret_counts);
     for (size_t i = 0; well && i < intents; i++) {
         const struct intent *intent = &history->intents[history->from + i];
         judge_intent(history, intent, &found[i], &ret_counts[intent->strategy]);

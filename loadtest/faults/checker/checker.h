@@ -1,41 +1,41 @@
-/* Compares the history of a fault run with the database: what clients were told, and what there is. */
+/* Compares the history of a fault run with the database: the answers that clients got, with the orders that exist. */
 #ifndef OVERSELL_LOADTEST_FAULTS_CHECKER_CHECKER_H
 #define OVERSELL_LOADTEST_FAULTS_CHECKER_CHECKER_H
 
 #include "loadtest/faults/testbed/fault_testbed.h"
 #include "loadtest/faults/testbed/history.h"
 
-/* Of one strategy; several cycles are added up. */
+/* What was found about one strategy, in one cycle or summed over several. All members are int64_t. */
 struct fault_counts {
-    int64_t intents;
-    int64_t acknowledged; /* told 201 or 202 */
-    int64_t unclear;      /* told nothing that settles it */
-    int64_t refused;      /* told to come again, in the end */
-    int64_t turned_away;  /* told "sold out" while units were left, or sold to one who came later */
-    int64_t lost;         /* told of an order, and it is not there */
+    int64_t intents;      /* orders that a client wanted */
+    int64_t acknowledged; /* the client got 201 or 202 */
+    int64_t unclear;      /* the client never learned the outcome */
+    int64_t refused;      /* the last answer asked the client to try again */
+    int64_t turned_away;  /* answered "sold out" while units were left, or were sold to a later order */
+    int64_t lost;         /* acknowledged orders that are not in the database */
     int64_t duplicated;   /* keys with two orders */
-    int64_t denied;       /* orders whose client was told that nothing was sold, or that nobody wanted */
-    int64_t wrong;        /* answers that had no type, or did not come in bounded time */
-    int64_t
-        disordered; /* orders that no order of the sales explains, see loadtest/faults/checker/sale_history.h; means nothing where a product's stock
-                           is not one number */
-    int64_t sections; /* critical sections whose traces were looked at … */
-    int64_t overlaps; /* … and those of them that overlap, see loadtest/faults/checker/sections.h */
+    int64_t denied;       /* orders in the database that were refused, or that no client wanted */
+    int64_t wrong;        /* answers without a type, or that took too long */
+    /* Orders that no sequence of the sales explains (sale_history.h); meaningless if the stock is not one number. */
+    int64_t disordered;
+    int64_t sections; /* critical sections whose traces were checked … */
+    int64_t overlaps; /* … and those that began during another one (sections.h) */
     int64_t orders, oversold;
     int64_t amounts_wrong; /* orders whose amount is not the price times the quantity of their items */
-    int64_t left;          /* of the stock; of one cycle alone */
-    int64_t drift;         /* sold − (initial − left): the worst of the cycles */
+    /* Not sums: */
+    int64_t left;  /* in stock, after one cycle */
+    int64_t drift; /* sold − (initial − left), of the cycle where it is worst */
 };
 
-/* Adds what a cycle came to. */
+/* Adds the counts of a cycle to SUM. */
 void fault_counts_add(struct fault_counts *sum, const struct fault_counts *counts);
 
-/* Waits until nothing is under way in the database any more and what is written behind has come, and then adds what this
- * cycle's intents and the products FIRST, FIRST + 1, … (one for each of COUNT strategies) say to RET_TALLIES. False, having
- * said why. */
+/* Waits until no order is in progress in the database and all accepted orders are written. Then compares the intents of this cycle
+ * with the products FIRST, FIRST + 1, …, one for each of COUNT strategies, and adds to RET_COUNTS. False, with the reason on
+ * stderr. */
 bool fault_check(struct fault_testbed *testbed, struct fault_history *history, int64_t first, size_t count,
                  struct fault_counts *ret_counts);
-/* Sessions of orders that have read and not yet written; negative, having said why: it cannot be asked. */
+/* The number of sessions whose order has read and not yet written; negative, with the reason on stderr, on a failure. */
 int64_t fault_readers(struct fault_testbed *testbed);
 
 #endif

@@ -1,4 +1,4 @@
-/* The history of a stock, checked for one order of its sales that explains what each of them saw. Pure. */
+/* Checks the sales of one stock for linearizability. */
 #include "loadtest/faults/checker/sale_history.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static int by_place(const void *a, const void *b)
 size_t history_check(struct sale *sales, size_t count)
 {
     size_t wrong = 0;
-    int64_t latest_us = INT64_MIN; /* when the last of those that come earlier began */
+    int64_t latest_us = INT64_MIN; /* the latest begin of a sale with an earlier place */
     if (count > 0)
         qsort(sales, count, sizeof *sales, by_place);
     for (size_t i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-/* The traces of a cycle, checked for mutual exclusion. */
+/* Checks the traces of a cycle for mutual exclusion. */
 #include "loadtest/faults/checker/sections.h"
 
 #include "loadtest/cli/complain.h"
@@ -20,7 +20,7 @@ static bool says(const json_t *object, const char *key, const char *text)
     return value && strcmp(value, text) == 0;
 }
 
-/* False where the order has had no lock, or has not committed. */
+/* False: the order had no lock, or has not committed. */
 static bool section_of(const json_t *trace, struct section *ret_section)
 {
     size_t i;
@@ -62,7 +62,7 @@ static int by_begin(const void *a, const void *b)
 size_t sections_overlapping(struct section *sections, size_t count)
 {
     size_t overlapping = 0;
-    int64_t until_us = INT64_MIN; /* when the last of those that began earlier was over */
+    int64_t until_us = INT64_MIN; /* the latest end of a section that began earlier */
     if (count > 0)
         qsort(sections, count, sizeof *sections, by_begin);
     for (size_t i = 0; i < count; i++) {

@@ -1,15 +1,14 @@
-/* The traces of a cycle, checked for mutual exclusion: of orders that a lock keeps apart, no two are in their critical
- * sections at the same time.
+/* Checks the traces of a cycle for mutual exclusion: no two orders that a lock excludes may be in their critical sections at the
+ * same time.
  *
- * As in service/page/overlaps.js only orders count that were created, and a section counts for as long as the order was in
- * it for certain: here from when it was told that it has the lock until it began to COMMIT. The COMMIT's end is no measure,
- * since an order whose reply is lost asks what became of it, after its lease maybe; who reads in the meantime sees what it
- * wrote, and who does not is found by loadtest/faults/checker/sale_history.h. A lock that excludes is granted only after its last holder has been
- * told of the COMMIT, and both services take CLOCK_MONOTONIC of one machine, which no fault shifts: sections may touch in a
- * microsecond and never overlap, so no tolerance is needed.
+ * Only orders that were created count. A section reaches from the moment at which the order knew that it had the lock to the begin of
+ * its COMMIT, as in service/page/overlaps.js. The COMMIT's end is no limit: an order whose reply is lost asks for its outcome, perhaps
+ * after its lease. (An order that reads meanwhile sees the write; sale_history.h finds one that does not.) A correct lock is granted
+ * only after the last holder's COMMIT, and both services use CLOCK_MONOTONIC of one machine, which no fault changes. So sections may
+ * touch in one microsecond, and never overlap.
  *
- * Looked at is what is left: a service that was killed has taken its traces with it; one that lives keeps the last 2048
- * orders that were placed, of all products together, and shows the last thousand of a product. */
+ * Traces may be missing: a killed service loses its own, and a service keeps the last 2048 orders of all products, and shows 1000 of
+ * one product. */
 #ifndef OVERSELL_LOADTEST_FAULTS_CHECKER_SECTIONS_H
 #define OVERSELL_LOADTEST_FAULTS_CHECKER_SECTIONS_H
 
@@ -17,18 +16,20 @@
 
 #include <jansson.h>
 
-/* Monotonic. */
+/* Monotonic times. */
 struct section {
     int64_t from_us, to_us;
 };
 
-/* The sections of a product's orders that began at SINCE_US or later, of an answer of GET /traces: how many; ROOM at most. */
+/* Finds the sections of the product's orders that began at SINCE_US or later in an answer of GET /traces. Returns how many, at most
+ * ROOM. */
 size_t sections_of(const json_t *answer, int64_t product, int64_t since_us, struct section *ret_sections,
                    size_t room);
-/* How many began while another was not over. Sorts SECTIONS. */
+/* Returns how many sections began during another one. Sorts SECTIONS. */
 size_t sections_overlapping(struct section *sections, size_t count);
 
-/* Adds what both services' traces say of the product since SINCE_US to COUNTS. False, having said why. */
+/* Adds the sections and overlaps of the product since SINCE_US, from the traces of both services, to COUNTS. False, with the reason
+ * on stderr. */
 bool fault_sections_check(struct fault_testbed *testbed, int64_t product, int64_t since_us,
                           struct fault_counts *counts);
 

@@ -1,104 +1,54 @@
-/* Faults of clocks: one Redis, a majority of Redlock's, or one of the services believes that an hour has passed. */
+/* Faults of clocks: the clock of a Redis, of most of Redlock's servers, or of one service jumps ahead. */
 #include "loadtest/faults/fault.h"
 
 #include "loadtest/cli/complain.h"
-#include "loadtest/cli/interrupt.h"
-#include "loadtest/testbed/paths.h"
-#include "loadtest/testbed/preload.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
-#define REASON_SIZE 256
-#define JUMP_S 3600 /* each jump goes so far beyond the one before */
+#define JUMP_S 3600 /* each jump goes this much further than the one before */
 
-static const char *const REDIS[] = {"redis", NULL};
-static const char *const MAJORITY[] = {"redis-1", "redis-2", "redis-3", NULL};
-
-/* A file is never truncated: a program that has mapped it would die. */
-bool fault_clock_set(struct fault_testbed *testbed, const char *name, int64_t seconds)
+/* Restarts each server of the fault with its own clock, or with the machine's. */
+static bool restart_servers(struct fault_run *run, bool own_clocks)
 {
-    char path[PATH_MAX + 48];
-    snprintf(path, sizeof path, "%s/clock-%s", testbed->base.dir, name);
-    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    bool written = file >= 0 && pwrite(file, &seconds, sizeof seconds, 0) == sizeof seconds;
-    if (!written)
-        complain("cannot set the clock %s: %s", path, strerror(errno));
-    if (file >= 0)
-        close(file);
-    return written;
-}
-
-bool clock_possible(struct fault_testbed *testbed, char *ret_reason, size_t size)
-{
-    char path[PATH_MAX];
-    return preload_find(PATH_CLOCK, "clock", testbed->base.dir, path, ret_reason, size);
-}
-
-/* Each server with a clock of its own, or all with their own again. */
-static bool restart_with_clocks(struct fault_run *run, const char *const *names, bool shifted)
-{
-    char shim[PATH_MAX], preload[PATH_MAX + 16], clock[PATH_MAX + 64], reason[REASON_SIZE];
-    if (!preload_find(PATH_CLOCK, "clock", run->testbed->base.dir, shim, reason, sizeof reason)) {
-        complain("%s", reason);
-        return false;
-    }
-    snprintf(preload, sizeof preload, "LD_PRELOAD=%s", shim);
-    for (size_t i = 0; names[i]; i++) {
-        const char *const env[] = {preload, clock, NULL};
-        snprintf(clock, sizeof clock, "OVERSELL_CLOCK=%s/clock-%s", run->testbed->base.dir, names[i]);
-        if (!fault_clock_set(run->testbed, names[i], 0))
+    struct shim_environment clock;
+    char file[40], reason[256];
+    const char *name;
+    for (const char *const *names = run->fault->servers; (name = *names); names++) {
+        snprintf(file, sizeof file, "clock-%s", name);
+        if (!shim_prepare(&run->testbed->base, &clock_shim, file, &clock, reason, sizeof reason)) {
+            complain("%s", reason);
             return false;
-        (void)fault_server_signal(run->testbed, names[i], SIGKILL);
-        if (!fault_servers_up(run->testbed, (const char *[]){names[i], NULL}, shifted ? env : NULL))
+        }
+        if (!fault_clock_set(run->testbed, name, 0))
+            return false;
+        (void)fault_server_signal(run->testbed, name, SIGKILL);
+        if (!fault_servers_up(run->testbed, (const char *[]){name, NULL},
+                              own_clocks ? clock.variables : NULL))
             return false;
     }
     return true;
 }
 
-static bool jump(struct fault_run *run, const char *const *names)
+bool enter_clocks(struct fault_run *run)
 {
-    for (size_t i = 0; names[i]; i++)
-        if (!fault_clock_set(run->testbed, names[i], (run->cycle + 1) * JUMP_S))
+    return restart_servers(run, true);
+}
+
+bool leave_clocks(struct fault_run *run)
+{
+    return restart_servers(run, false);
+}
+
+bool nemesis_clocks(struct fault_run *run)
+{
+    for (const char *const *names = run->fault->servers; *names; names++)
+        if (!fault_clock_set(run->testbed, *names, (run->cycle + 1) * JUMP_S))
             return false;
     return true;
 }
 
-bool enter_clock_redis(struct fault_run *run)
-{
-    return restart_with_clocks(run, REDIS, true);
-}
-
-bool nemesis_clock_redis(struct fault_run *run)
-{
-    return jump(run, REDIS);
-}
-
-bool leave_clock_redis(struct fault_run *run)
-{
-    return restart_with_clocks(run, REDIS, false);
-}
-
-bool enter_clock_redlock(struct fault_run *run)
-{
-    return restart_with_clocks(run, MAJORITY, true);
-}
-
-bool nemesis_clock_redlock(struct fault_run *run)
-{
-    return jump(run, MAJORITY);
-}
-
-bool leave_clock_redlock(struct fault_run *run)
-{
-    return restart_with_clocks(run, MAJORITY, false);
-}
-
-/* The second comer's clock is ahead of the holder's. */
+/* The clock of the service that takes the second order is ahead of the holder's. */
 bool nemesis_clock_service(struct fault_run *run)
 {
     char name[24];

@@ -1,4 +1,4 @@
-/* Faults of the servers that locks live on: killed, and started again with or without their memory. */
+/* Faults of lock servers: they are killed, started again without their memory, or replaced by a replica. */
 #include "loadtest/faults/fault.h"
 
 #include "base/clock.h"
@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DOWN_MS 1500      /* how long a server stays away */
 #define ACCEPTED_MS 60000 /* until an order was accepted */
 #define HOLD_MS 60000
 #define FOLLOWS_MS 60000 /* until a replica has copied its master */
@@ -20,7 +19,7 @@ static const struct statement ST_HOLD = {"fault_hold", "SELECT 1 FROM product WH
 
 static const struct statement ST_FENCE = {"fault_fence", "SELECT fence_redis FROM product WHERE id = $1", 1};
 
-/* An error as long as the replica has not got all that its master had; without blanks or quotes, which redis_tell's words cannot have. */
+/* Returns an error until the replica has copied all data of its master. No blanks or quotes, since redis_tell splits at them. */
 static const char SCRIPT_FOLLOWS[] =
     "EVAL return(string.find(redis.call([[INFO]],[[replication]]),[[master_link_status:up]]))"
     "or(redis.error_reply([[behind]])) 0";
@@ -35,32 +34,18 @@ static bool kill_servers(struct fault_run *run, const char *const *names)
     return true;
 }
 
-static bool restart(struct fault_run *run, const char *const *names, int64_t down_ms)
+/* Kills the fault's servers, and starts them again without their memory. */
+bool nemesis_restart(struct fault_run *run)
 {
-    bool well = kill_servers(run, names) && sleep_unless_interrupted(down_ms) &&
-                fault_servers_up(run->testbed, names, NULL);
+    bool well = kill_servers(run, run->fault->servers) && sleep_unless_interrupted(run->fault->down_ms) &&
+                fault_servers_up(run->testbed, run->fault->servers, NULL);
     run->ready_us = monotonic_us();
     return well;
 }
 
-bool nemesis_redis_restart(struct fault_run *run)
-{
-    return restart(run, (const char *[]){"redis", NULL}, 0);
-}
+/* ---- orders that are written later -------------------------------------------------------------------- */
 
-bool nemesis_zookeeper_restart(struct fault_run *run)
-{
-    return restart(run, (const char *[]){"zookeeper", NULL}, 0);
-}
-
-bool nemesis_etcd_restart(struct fault_run *run)
-{
-    return restart(run, (const char *[]){"etcd", NULL}, 0);
-}
-
-/* ---- orders that are written behind -------------------------------------------------------------------- */
-
-/* Which of the strategies writes behind; run->count: none of them. */
+/* Index of the strategy that writes its orders later (write-behind); run->count: none. */
 static size_t behind(const struct fault_run *run)
 {
     size_t i = 0;
@@ -69,7 +54,7 @@ static size_t behind(const struct fault_run *run)
     return i;
 }
 
-/* Somebody was told of an order since SINCE_US. */
+/* Waits until an order has been accepted since SINCE_US, and then for a random time. */
 static bool await_accepted(struct fault_run *run, size_t i, int64_t since_us)
 {
     int64_t end_us = monotonic_us() + (int64_t)ACCEPTED_MS * 1000;
@@ -79,7 +64,7 @@ static bool await_accepted(struct fault_run *run, size_t i, int64_t since_us)
     return sleep_unless_interrupted(random_between(&run->random, 50, 300));
 }
 
-/* With the product's row in somebody else's hands, what is accepted cannot be written. */
+/* Locks the product's row, so that accepted orders cannot be written. */
 static bool hold_row(struct fault_run *run, struct db *holder, int64_t product)
 {
     AUTO_RESULT rows = NULL;
@@ -95,7 +80,7 @@ static bool hold_row(struct fault_run *run, struct db *holder, int64_t product)
     return false;
 }
 
-/* Redis dies with orders that it has accepted and that are not written yet. */
+/* Redis is killed while it has accepted orders that are not written yet. */
 bool nemesis_redis_loses(struct fault_run *run)
 {
     size_t i = behind(run);
@@ -103,54 +88,40 @@ bool nemesis_redis_loses(struct fault_run *run)
                             ? db_new(run->testbed->base.addresses.database_url, "oversell judge holds")
                             : NULL;
     bool well = !holder || hold_row(run, holder, run->subjects[i].product);
-    well = well && restart(run, (const char *[]){"redis", NULL}, 0);
-    db_free(holder); /* which lets go of the row */
+    well = well && nemesis_restart(run);
+    db_free(holder); /* releases the row */
     run->ready_us = monotonic_us();
     return well;
 }
 
 /* ---- Redlock ------------------------------------------------------------------------------------------- */
 
-static const char *const REDLOCK[] = {"redis-1", "redis-2", "redis-3", "redis-4", "redis-5", NULL};
-
-/* The last COUNT of the five. */
-static const char *const *last_of_redlock(size_t count)
-{
-    return &REDLOCK[5 - count];
-}
-
-/* It must go on without them, so they stay away until it has. */
+/* Orders must succeed without these servers, so they stay down until that has been seen. */
 bool nemesis_redlock_minority(struct fault_run *run)
 {
-    bool well = kill_servers(run, last_of_redlock(2));
+    bool well = kill_servers(run, run->fault->servers);
     run->ready_us = monotonic_us();
-    return well && fault_await_service(run) && fault_servers_up(run->testbed, last_of_redlock(2), NULL);
+    return well && fault_await_service(run) && fault_servers_up(run->testbed, run->fault->servers, NULL);
 }
 
-/* For longer than an order waits for its lock. */
-bool nemesis_redlock_majority(struct fault_run *run)
-{
-    return restart(run, last_of_redlock(3), FAULT_LOCK_WAIT_MS + DOWN_MS);
-}
-
-/* Two are down while the lock is taken by the three others. */
+/* The first of the fault's servers stays up, and the others are down while the lock is taken. */
 bool before_redlock_restart(struct fault_run *run)
 {
-    for (size_t i = 0; i < 2; i++)
-        (void)fault_server_signal(run->testbed, last_of_redlock(2)[i], SIGKILL);
+    for (size_t i = 1; run->fault->servers[i]; i++)
+        (void)fault_server_signal(run->testbed, run->fault->servers[i], SIGKILL);
     return true;
 }
 
-/* They come back, and one of the three that voted forgets that it did: three votes are free. */
+/* The servers that were down come back, and one that voted for the holder has forgotten it: a majority of votes is free. */
 bool nemesis_redlock_restart(struct fault_run *run)
 {
-    return fault_server_signal(run->testbed, "redis-3", SIGKILL) &&
-           fault_servers_up(run->testbed, last_of_redlock(3), NULL);
+    return fault_server_signal(run->testbed, run->fault->servers[0], SIGKILL) &&
+           fault_servers_up(run->testbed, run->fault->servers, NULL);
 }
 
 /* ---- fail-over ----------------------------------------------------------------------------------------- */
 
-/* Redlock's first server plays the replica of the one Redis; nothing else uses it here. */
+/* Redlock's first server serves as the replica of the single Redis; no strategy uses it under this fault. */
 static bool replica_tell(struct fault_run *run, const char *command)
 {
     if (redis_tell(run->testbed->base.addresses.redlock_urls, 0, "%s", command))
@@ -159,15 +130,15 @@ static bool replica_tell(struct fault_run *run, const char *command)
     return false;
 }
 
-/* Both are what they were. */
+/* Restarts both servers in their own roles. */
 bool leave_failover(struct fault_run *run)
 {
     (void)fault_server_signal(run->testbed, "redis-1", SIGKILL);
     return fault_servers_up(run->testbed, (const char *[]){"redis", "redis-1", NULL}, NULL);
 }
 
-/* Both servers have begun empty, but a master that fails over has counted until then. So the counters of the fencing tokens
- * go on where their products' rows are, and the replica's lag behind by what it does not hear of. */
+/* Both servers start empty, but a real master has counted fencing tokens before it fails over. So the counters continue from the
+ * products' rows, and the replica's counters lag by what is not replicated. */
 static bool restore_fences(struct fault_run *run)
 {
     for (size_t i = 0; i < run->count; i++) {
@@ -207,7 +178,7 @@ static bool await_replica(struct fault_run *run)
     return true;
 }
 
-/* The replica follows, and then hears nothing any more: what is locked from here on it does not know. */
+/* Replicates once, and then stops, so that the replica does not know of locks that are taken later. */
 bool before_failover(struct fault_run *run)
 {
     char password[128], text[REDIS_COMMAND_MAX];
@@ -216,7 +187,7 @@ bool before_failover(struct fault_run *run)
         return false;
     if (!leave_failover(run))
         return false;
-    fault_free_locks(run); /* before the replica hears of those that the old master has kept */
+    fault_free_locks(run); /* before they are replicated */
     if (!restore_fences(run))
         return false;
     proxy_aim(run->testbed->proxies[SERVER_REDIS][0], port);
@@ -231,7 +202,7 @@ bool before_failover(struct fault_run *run)
     return replica_tell(run, text) && await_replica(run) && replica_tell(run, "REPLICAOF 127.0.0.1 1");
 }
 
-/* Clients bring the password that the old master had. */
+/* The replica takes over with the old master's password, which the clients use. */
 bool nemesis_failover(struct fault_run *run)
 {
     char own[128], password[128], text[REDIS_COMMAND_MAX];

@@ -10,7 +10,6 @@
 
 #define DEAD_MS 60000 /* for PostgreSQL to exit after an immediate shutdown */
 #define POLL_MS 5
-#define LATE_MS 1500 /* longer than a service needs to resolve a lost COMMIT */
 
 static const struct statement ST_BACKEND = {
     "fault_backend",
@@ -25,17 +24,15 @@ static const struct statement ST_END_LOCKS = {
 
 static int64_t ask_number(struct fault_testbed *testbed, const struct statement *statement)
 {
-    struct db *db = fault_db(testbed);
-    AUTO_RESULT rows = NULL;
-    if (!db || db_run(db, statement, NULL, &rows) != DB_OK || PQntuples(rows) == 0) {
-        if (db && !interrupted())
-            complain("%s", rows ? "no service has a session" : db_error(db));
-        return -1;
-    }
-    return strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
+    AUTO_RESULT rows = fault_ask(testbed, statement, NULL);
+    if (rows && PQntuples(rows) > 0)
+        return db_cell_number(rows, 0, 0);
+    if (rows && !interrupted())
+        complain("no service has a session");
+    return -1;
 }
 
-/* PostgreSQL takes the death of one backend for a damage to the memory that all share, and begins anew by itself. */
+/* When a backend is killed, shared memory may be damaged, so PostgreSQL restarts by itself. */
 bool nemesis_postgres_backend(struct fault_run *run)
 {
     int64_t pid = ask_number(run->testbed, &ST_BACKEND);
@@ -59,37 +56,18 @@ bool nemesis_postgres_immediate(struct fault_run *run)
     return fault_postgres_up(run->testbed, NULL, &run->ready_us);
 }
 
-/* Of a COMMIT, or of the statement that is a whole order, some connection loses the reply, again and again. */
-bool nemesis_commit_reply(struct fault_run *run)
+static void lose_commit(struct fault_run *run, struct proxy_rules *rules)
 {
     static const char *const SENT[] = {"commit", "commit", "order_place_in_one"};
-    run->targets |= 1u << SERVER_POSTGRES;
-    for (int i = 0; i < fault_repetitions(run); i++) {
-        struct proxy_rules rules = {.lose_reply_to = SENT[random_up_to(&run->random, 2)]};
-        fault_proxies_set(run->testbed, 1 << SERVER_POSTGRES, &rules);
-        if (!fault_pause_between(run))
-            return false;
-    }
-    fault_proxies_set(run->testbed, 1 << SERVER_POSTGRES, &(struct proxy_rules){0});
-    run->ready_us = monotonic_us();
-    return true;
+    rules->lose_reply_to = SENT[random_up_to(&run->random, 2)];
 }
 
-/* Connections are reset with their COMMIT still on its way: it reaches the old server process, if that still lives, long
- * after the service has found out what became of the order. */
-bool nemesis_commit_late(struct fault_run *run)
+/* Again and again a connection loses the reply to a COMMIT, or to the one statement that is a whole order. With held_ms in the
+ * fault's rules the COMMIT itself arrives late: long after the service has found out what became of the order. */
+bool nemesis_commit(struct fault_run *run)
 {
-    static const char *const SENT[] = {"commit", "commit", "order_place_in_one"};
-    run->targets |= 1u << SERVER_POSTGRES;
-    for (int i = 0; i < fault_repetitions(run); i++) {
-        struct proxy_rules rules = {.lose_reply_to = SENT[random_up_to(&run->random, 2)], .held_ms = LATE_MS};
-        fault_proxies_set(run->testbed, 1 << SERVER_POSTGRES, &rules);
-        if (!fault_pause_between(run))
-            return false;
-    }
-    fault_proxies_set(run->testbed, 1 << SERVER_POSTGRES, &(struct proxy_rules){0});
-    run->ready_us = monotonic_us();
-    return sleep_unless_interrupted(LATE_MS);
+    return fault_set_rules_repeatedly(run, 1 << SERVER_POSTGRES, lose_commit) &&
+           sleep_unless_interrupted(run->fault->rules.held_ms);
 }
 
 bool nemesis_lock_backend(struct fault_run *run)

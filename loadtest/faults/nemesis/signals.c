@@ -1,4 +1,4 @@
-/* Faults by signals: a service that is killed at a random moment, and one that sleeps beyond its leases. */
+/* Faults by signals: a service is killed, terminated, or paused for longer than its leases last. */
 #include "loadtest/faults/fault.h"
 
 #include "loadtest/cli/complain.h"
@@ -8,7 +8,7 @@
 
 #define ENDS_MS 60000
 
-/* The other one must take over. */
+/* The other service must continue alone. */
 bool nemesis_kill(struct fault_run *run)
 {
     if (child_ended(&run->testbed->base.services[run->victim]))
@@ -17,11 +17,11 @@ bool nemesis_kill(struct fault_run *run)
     return fault_service_start(run->testbed, run->victim);
 }
 
-/* It ends by itself, well, and soon after its orders' deadline at the latest. */
+/* The service must exit with status 0, soon after the deadline of its orders. */
 bool nemesis_terminate(struct fault_run *run)
 {
     struct child *child = &run->testbed->base.services[run->victim];
-    child_signal(&run->testbed->base.services[run->victim], SIGTERM);
+    child_signal(child, SIGTERM);
     if (!child_wait(child, ENDS_MS, true)) {
         if (!interrupted())
             complain("service-%d does not end when it is told to", run->victim + 1);
@@ -32,7 +32,7 @@ bool nemesis_terminate(struct fault_run *run)
     return fault_service_start(run->testbed, run->victim);
 }
 
-/* Twice as long as its leases, from the moment in which it has read. */
+/* For one to two leases, after its order has read the stock. */
 bool nemesis_pause(struct fault_run *run)
 {
     child_signal(&run->testbed->base.services[run->victim], SIGSTOP);

@@ -1,5 +1,4 @@
-/* The clients of a fault experiment: each a thread that orders with an Idempotency-Key, asks again with the same key where
- * it was not told the outcome, and writes everything into the history. */
+/* The clients of a fault run: threads that place orders, retry while the outcome is unknown, and write the history. */
 #include "loadtest/faults/testbed/clients.h"
 
 #include "base/clock.h"
@@ -16,8 +15,8 @@
 #include <string.h>
 
 #define CONNECT_MS 2000L
-#define BODY_MAX 2047 /* of an answer, the beginning is enough */
-#define AGAIN_MS 30   /* before asking again, and after a refusal */
+#define BODY_MAX 2047 /* the beginning of an answer is enough */
+#define AGAIN_MS 30   /* before a retry, and after a refusal */
 #define STACK_BYTES (256 << 10)
 
 struct fault_clients {
@@ -50,8 +49,8 @@ static size_t keep_beginning(char *data, size_t size, size_t count, void *contex
     return length;
 }
 
-/* libcurl says nothing of it when it repeats a request because the kept connection ended without a reply; the order may
- * have been made the first time. */
+/* libcurl repeats a request without notice when a kept connection ends without a reply, and the first request may have created the
+ * order. So the requests are counted. */
 /* NOLINTNEXTLINE(readability-non-const-parameter): the type is libcurl's */
 static int count_request(void *context, char *their_address, char *our_address, int their_port, int our_port)
 {
@@ -66,7 +65,7 @@ static int count_request(void *context, char *their_address, char *our_address, 
 enum reply {
     REPLY_GOT,
     REPLY_NONE,     /* the request may have been read */
-    REPLY_NOT_SENT, /* nobody was there */
+    REPLY_NOT_SENT, /* no connection */
     REPLY_TOO_LATE,
 };
 
@@ -114,7 +113,7 @@ static void note_wrong(struct client *client, struct intent *intent, long status
     intent->told = TOLD_WRONG;
 }
 
-/* What a reply says. True: it settles the matter. */
+/* Writes what a reply says into INTENT. True: no retry is needed. */
 static bool read_reply(struct client *client, long status, struct intent *intent)
 {
     switch (answer_of(status, client->body, client->body_length)) {
@@ -130,7 +129,7 @@ static bool read_reply(struct client *client, long status, struct intent *intent
     case ANSWER_LOCK_LOST:
     case ANSWER_UNAVAILABLE:
         intent->told = TOLD_REFUSED;
-        return !intent->doubtful; /* that nothing was sold this time says nothing of the time before */
+        return !intent->doubtful; /* this request sold nothing, but an earlier one may have */
     case ANSWER_UNKNOWN: intent->doubtful = true; return false;
     default: break;
     }
@@ -163,7 +162,7 @@ static void place(struct client *client, size_t number)
         settled = reply == REPLY_GOT && read_reply(client, status, &intent);
         if (settled || monotonic_us() > end_us)
             break;
-        /* Somebody who only could not reach the shop, and is asked to leave, leaves. */
+        /* Nothing was sold so far, so a client that is asked to end need not retry. */
         if (!intent.doubtful && atomic_load(&client->all->ending))
             break;
         if (reply != REPLY_GOT && !client->is->fixed)

@@ -1,5 +1,5 @@
-/* The clients of a fault experiment: each a thread that orders with an Idempotency-Key, asks again with the same key where
- * it was not told the outcome, and writes everything into the history. */
+/* The clients of a fault run. Each is a thread that places orders with an Idempotency-Key, retries with the same key while the
+ * outcome is unknown, and writes everything into the history. */
 #ifndef OVERSELL_LOADTEST_FAULTS_TESTBED_CLIENTS_H
 #define OVERSELL_LOADTEST_FAULTS_TESTBED_CLIENTS_H
 
@@ -9,11 +9,11 @@ enum { FAULT_INSTANCES = 2 };
 
 /* One client. */
 struct fault_client {
-    size_t strategy; /* as the history counts them */
+    size_t strategy; /* index, as in the history */
     const char *name;
     int64_t product;
-    int instance; /* the service that it orders from … */
-    bool fixed;   /* … and from no other, also where that one is dead */
+    int instance; /* index of the service that it orders at */
+    bool fixed;   /* it never retries at the other service */
 };
 
 struct fault_workload {
@@ -21,20 +21,20 @@ struct fault_workload {
     const char *urls[FAULT_INSTANCES];
     const struct fault_client *clients;
     size_t count;
-    bool once;           /* an order each, else one after the other until they are ended */
+    bool once;           /* each client places one order; otherwise it orders until fault_clients_end */
     int64_t pause_ms;    /* between two orders of a client: random, up to this */
-    int64_t patience_ms; /* an order whose outcome is unknown is asked for again for so long */
-    int64_t reply_ms;    /* an answer that takes longer has hung */
+    int64_t patience_ms; /* how long a client retries an order whose outcome is unknown */
+    int64_t reply_ms;    /* an answer that takes longer counts as hung */
     uint64_t seed;
 };
 
 struct fault_clients;
 
-/* Starts them. The workload is copied, what it points to must stay. NULL, having said why on stderr. */
+/* Starts the clients. The workload is copied; what it points to must stay valid. NULL, with the reason on stderr. */
 struct fault_clients *fault_clients_start(const struct fault_workload *workload);
-/* How many still have an order under way, or to come. */
+/* How many clients have not finished. */
 size_t fault_clients_running(const struct fault_clients *clients);
-/* Lets each end the order that it has under way, and frees them. NULL does nothing. */
+/* Waits until each client has finished its current order, and frees them. NULL does nothing. */
 void fault_clients_end(struct fault_clients *clients);
 
 #endif

@@ -1,10 +1,9 @@
-/* The testbed of a fault run: the services on the private stack, with or without proxies between them and their servers. */
+/* The testbed of a fault run: two services on a private stack, with proxies between them and their servers if a fault needs some. */
 #include "loadtest/faults/testbed/fault_testbed.h"
 
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
-#include "loadtest/testbed/paths.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -18,8 +17,8 @@
 #define POLL_MS 10
 #define DB_PATIENCE_US INT64_C(30000000)
 #define FILES 8192
-#define WORKERS "48" /* an order of every strategy at the same time */
-/* Two services whose workers each have a session of their own, and one for every lock of theirs in the database. */
+#define WORKERS "48" /* so that an order of every strategy can run at the same time */
+/* Each worker of both services has its own session, and one for each of its locks in the database. */
 #define SESSIONS "700"
 
 /* ---- the database -------------------------------------------------------------------------------------- */
@@ -38,6 +37,18 @@ struct db *fault_db(struct fault_testbed *testbed)
     return NULL;
 }
 
+PGresult *fault_ask(struct fault_testbed *testbed, const struct statement *statement,
+                    const char *const *values)
+{
+    struct db *db = fault_db(testbed);
+    PGresult *rows = NULL;
+    if (db && db_run(db, statement, values, &rows) != DB_OK) {
+        complain("%s", db_error(db));
+        return NULL;
+    }
+    return rows;
+}
+
 /* ---- the services -------------------------------------------------------------------------------------- */
 
 static const char *address_of(const struct fault_testbed *testbed, int server)
@@ -48,26 +59,22 @@ static const char *address_of(const struct fault_testbed *testbed, int server)
 
 static bool launch(struct fault_testbed *testbed, int i)
 {
-    char ttl[24], wait[24], order[24], shim[PATH_MAX], preload[PATH_MAX + 16], clock[PATH_MAX + 48];
-    const char *env[] = {NULL, NULL, NULL};
+    char ttl[24], wait[24], order[24], file[40], reason[256];
+    struct shim_environment clock;
     struct lock_config addresses = testbed->base.addresses;
     for (int server = 0; server < STACK_SERVERS; server++)
         if (testbed->proxied_addresses[server] && !(testbed->plan.proxied_one && i > 0))
             *server_address(&addresses, (enum stack_server)server) = testbed->proxied_addresses[server];
-    if (testbed->plan.clocks &&
-        path_of(PATH_CLOCK, shim)) { /* without one the fault is not possible, and says so */
-        snprintf(preload, sizeof preload, "LD_PRELOAD=%s", shim);
-        snprintf(clock, sizeof clock, "OVERSELL_CLOCK=%s/clock-service-%d", testbed->base.dir, i + 1);
-        env[0] = preload;
-        env[1] = clock;
-    }
+    snprintf(file, sizeof file, "clock-service-%d", i + 1);
+    bool has_clock = testbed->plan.clocks && /* without the shim the fault is reported as not available */
+                     shim_prepare(&testbed->base, &clock_shim, file, &clock, reason, sizeof reason);
     snprintf(ttl, sizeof ttl, "%" PRId64, testbed->plan.ttl_ms);
     snprintf(wait, sizeof wait, "%" PRId64, testbed->plan.wait_ms);
     snprintf(order, sizeof order, "%" PRId64, testbed->plan.order_ms);
     const struct service_plan plan = {
         .words = (const char *[]){"--workers", WORKERS, "--lock-ttl-ms", ttl, "--lock-wait-ms", wait,
                                   "--order-timeout-ms", order, "--log-level", "error", NULL},
-        .env = env,
+        .env = has_clock ? clock.variables : (const char *[]){NULL},
         .addresses = &addresses,
         .death_signal = SIGKILL, /* SIGTERM would not end one that SIGSTOP has stopped */
     };
@@ -75,7 +82,7 @@ static bool launch(struct fault_testbed *testbed, int i)
            testbed_await_service(&testbed->base, (size_t)i);
 }
 
-/* Where clients find it from now on. They may be reading that, so what stays the same is not written again. */
+/* Tells clients the service's URL. A client may be reading it, so it is not written again if it has not changed. */
 static void tell_clients(struct fault_testbed *testbed, int i)
 {
     struct proxy *proxy = testbed->proxies[BACKEND_HTTP][i];
@@ -86,6 +93,13 @@ static void tell_clients(struct fault_testbed *testbed, int i)
     snprintf(url, sizeof url, "http://127.0.0.1:%d", proxy ? proxy_port(proxy) : port);
     if (strcmp(url, testbed->urls[i]) != 0)
         memcpy(testbed->urls[i], url, sizeof testbed->urls[i]);
+}
+
+bool fault_clock_set(struct fault_testbed *testbed, const char *name, int64_t seconds)
+{
+    char file[40];
+    snprintf(file, sizeof file, "clock-%s", name);
+    return shim_set(&testbed->base, file, "the clock", &seconds, sizeof seconds);
 }
 
 bool fault_service_start(struct fault_testbed *testbed, int i)
@@ -100,14 +114,6 @@ void fault_service_kill(struct fault_testbed *testbed, int i)
 {
     child_signal(&testbed->base.services[i], SIGKILL);
     (void)child_wait(&testbed->base.services[i], SERVICE_DOWN_MS, false);
-}
-
-bool fault_services_restart(struct fault_testbed *testbed)
-{
-    for (int i = 0; i < FAULT_INSTANCES; i++)
-        if (child_ended(&testbed->base.services[i]) && !fault_service_start(testbed, i))
-            return false;
-    return true;
 }
 
 bool fault_service_set_think(struct fault_testbed *testbed, int i, int64_t think_ms)
@@ -133,8 +139,8 @@ static void close_proxies(struct fault_testbed *testbed)
     }
 }
 
-/* Puts a proxy before each server of an address, or of several with commas between, and writes theirs in its place. */
-static bool stand_before(struct fault_testbed *testbed, enum stack_server server)
+/* Opens a proxy for each server in the address, which may be a list with commas, and writes the list of the proxies' addresses. */
+static bool open_proxies_before(struct fault_testbed *testbed, enum stack_server server)
 {
     static const char HOST[] = "127.0.0.1:";
     const char *rest = address_of(testbed, (int)server), *at;
@@ -163,8 +169,7 @@ static bool stand_before(struct fault_testbed *testbed, enum stack_server server
     return true;
 }
 
-/* In the end each worker of both services is connected for every lock that has been asked of it, and a proxy has two files
- * for a connection. */
+/* Each worker of both services keeps a connection for every lock that it has used, and a proxy needs two files for each. */
 static bool may_open_files(void)
 {
     struct rlimit limit;
@@ -183,7 +188,7 @@ static bool open_proxies(struct fault_testbed *testbed, unsigned proxied)
         return false;
     for (int server = 0; server < STACK_SERVERS; server++)
         if ((proxied & 1u << server) && *address_of(testbed, server) &&
-            !stand_before(testbed, (enum stack_server)server))
+            !open_proxies_before(testbed, (enum stack_server)server))
             return false;
     for (int i = 0; (proxied & 1u << BACKEND_HTTP) && i < FAULT_INSTANCES; i++)
         if (!(testbed->proxies[BACKEND_HTTP][i] = proxy_open(0)))
@@ -254,8 +259,7 @@ bool fault_testbed_open(const char *list, struct fault_testbed *ret_testbed)
 {
     *ret_testbed = (struct fault_testbed){0};
     struct testbed_settings settings = {.database = true, .strategies = list, .servers = "private"};
-    /* For every start of the private stack by this process: its own setting is for two services of an ordinary size. Orders
-     * name their strategy without an admin token. */
+    /* The stack's default is for two services of an ordinary size. Clients name a strategy in each order without an admin token. */
     if (setenv("OVERSELL_MAX_CONNECTIONS", SESSIONS, 1) != 0 || unsetenv("ADMIN_TOKEN") != 0) {
         complain("out of memory");
         return false;

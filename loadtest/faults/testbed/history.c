@@ -1,4 +1,4 @@
-/* What the clients of a fault experiment meant to order and what they were told: the history that they are judged by. */
+/* The history of a fault run: what the clients wanted to order, and which answers they got. */
 #include "loadtest/faults/testbed/history.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
-/* What the clients of a fault experiment meant to order and what they were told: the history that they are judged by.
- * Any thread may call. */
+/* The history of a fault run: what the clients wanted to order, and which answers they got. The checker compares it with the
+ * database. Any thread may call, except where it says otherwise. */
 #ifndef OVERSELL_LOADTEST_FAULTS_TESTBED_HISTORY_H
 #define OVERSELL_LOADTEST_FAULTS_TESTBED_HISTORY_H
 
@@ -10,21 +10,21 @@
 
 enum { FAULT_STRATEGIES_MAX = 64 };
 
-/* The last that a client was told of an intent. */
+/* The last answer that a client got for an intent. */
 enum told {
-    TOLD_NOTHING,  /* no answer, or that the outcome is unknown: there may be an order */
+    TOLD_NOTHING,  /* no answer, or "outcome unknown": the order may exist */
     TOLD_CREATED,  /* 201 or 202 */
     TOLD_SOLD_OUT, /* 409 */
-    TOLD_REFUSED,  /* 503 or 409 of another kind: nothing was sold, come again */
-    TOLD_WRONG,    /* what a right order should never get */
+    TOLD_REFUSED,  /* 503, or another 409: nothing was sold, try again */
+    TOLD_WRONG,    /* an answer that a valid order must never get */
 };
 
-/* One order that somebody wanted; its Idempotency-Key is its number. */
+/* An intent: one order that a client wants. Its Idempotency-Key ends with its number. */
 struct intent {
     size_t strategy;
     enum told told;
-    bool doubtful;              /* one of its requests may have made the order without our being told */
-    bool hung;                  /* an answer did not come within the time that any answer must come in */
+    bool doubtful;              /* a request without an answer may have created the order */
+    bool hung;                  /* an answer took longer than any answer may */
     int64_t order_id;           /* with TOLD_CREATED */
     int64_t began_us, ended_us; /* monotonic */
 };
@@ -44,43 +44,43 @@ enum sale_of {
 
 struct fault_history {
     pthread_mutex_t mutex;
-    char tag[40]; /* what this run's keys begin with */
+    char tag[40]; /* the prefix of this run's keys */
     struct intent *intents;
     size_t count, room;
     size_t from;            /* the first intent of this cycle */
     int64_t quantity;       /* units an order in this cycle: 1 unless set after fault_history_begin_cycle */
     int64_t cycle_began_us; /* when it began, monotonic */
-    int64_t served_us[FAULT_STRATEGIES_MAX]; /* when somebody was last told "created" or "sold out" */
+    int64_t served_us[FAULT_STRATEGIES_MAX]; /* when a client last got "created" or "sold out" */
     /* By strategy. Written by the thread that makes the changes, and read by it when the clients have ended. */
     struct sale_change changes[FAULT_STRATEGIES_MAX];
     char oddity[256]; /* describes the first wrong answer */
 };
 
-/* TAG: unlike that of any other history whose orders are in this database. */
+/* TAG must differ from those of all other histories with orders in this database. */
 void fault_history_open(const char *tag, struct fault_history *ret_history);
 void fault_history_close(struct fault_history *history);
 
-/* Another cycle begins: nobody has been served in it yet. */
+/* Begins a cycle: no order has been served in it yet. */
 void fault_history_begin_cycle(struct fault_history *history);
-/* Writes an intent down, before it is sent. False when out of memory. */
+/* Records an intent before its first request. False when out of memory. */
 bool fault_history_intend(struct fault_history *history, size_t strategy, size_t *ret_number);
-/* Writes down what became of it. */
+/* Records how the intent ended. */
 void fault_history_told(struct fault_history *history, size_t number, const struct intent *end);
-/* Keeps the first wrong answer that it is given. */
+/* Keeps the first description of a wrong answer, and ignores later ones. */
 void fault_history_oddity(struct fault_history *history, const char *text);
-/* When somebody was last told "created" or "sold out" of the strategy; 0: not yet in this cycle. */
+/* When a client last got "created" or "sold out" under the strategy; 0: not yet in this cycle. */
 int64_t fault_history_served(struct fault_history *history, size_t strategy);
 
 /* The sale of an intent of this cycle that has ended. */
 enum sale_of fault_history_sale(const struct fault_history *history, const struct intent *intent);
-/* Must the order of an intent that was told "created" be there at the end of the cycle? */
+/* Must the intent's order exist at the end of the cycle? */
 bool fault_history_stands(const struct fault_history *history, const struct intent *intent);
-/* Must it be gone: was it made before a reset? */
+/* Must it be gone, because it was created before a reset? */
 bool fault_history_is_deleted(const struct fault_history *history, const struct intent *intent);
 
 /* The Idempotency-Key of an intent; BUFFER of 64 bytes, returned. */
 const char *fault_history_key(const struct fault_history *history, size_t number, char *buffer);
-/* The intent that has this key, or false. */
+/* The number of the intent with this key; false: there is none. */
 bool fault_history_find(const struct fault_history *history, const char *key, size_t *ret_number);
 
 #endif

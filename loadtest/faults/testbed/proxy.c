@@ -1,4 +1,4 @@
-/* A TCP relay on loopback that breaks connections in the ways in which networks do. */
+/* A TCP proxy on loopback that breaks connections as networks do. */
 #include "loadtest/faults/testbed/proxy.h"
 
 #include "base/clock.h"
@@ -29,12 +29,12 @@ enum {
     NO_FILES_MS = 10
 };
 
-/* What one side has sent and the other has not been given yet. Nothing more is read before it has. */
+/* Data that one side has sent and that was not forwarded yet. No more is read until it was. */
 struct flow {
     int64_t due_us;
     size_t from, length;
     bool ended; /* the sender has closed its side */
-    bool told;  /* and so has the other been told */
+    bool told;  /* … and the proxy has closed the other side */
     char data[BUFFER];
 };
 
@@ -79,14 +79,14 @@ static void at_once(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
 }
 
-/* With a reset, as a host does that knows nothing of the connection. */
+/* Closes with a reset, as a host does that does not know the connection. */
 static void reset(int fd)
 {
     (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1}, sizeof(struct linger));
     close(fd);
 }
 
-/* An end of which nothing is wanted is not watched: it would report its hang-up again and again. */
+/* An end without events to wait for is removed, since epoll would report its hang-up again and again. */
 static bool watch(struct proxy *proxy, struct pair *pair, int end, uint32_t events)
 {
     struct epoll_event event = {.events = events, .data.ptr = &pair->seen[end]};
@@ -97,7 +97,7 @@ static bool watch(struct proxy *proxy, struct pair *pair, int end, uint32_t even
     return epoll_ctl(proxy->epoll, change, pair->ends[end], &event) == 0;
 }
 
-/* Not by closing alone: a child that another thread has just forked still has the descriptor, and epoll would go on. */
+/* Closes a pair. Closing alone is not enough for epoll: a child that another thread has just forked still has the descriptor. */
 static void forget(struct proxy *proxy, size_t i, bool broken)
 {
     struct pair *pair = proxy->pairs[i];
@@ -114,7 +114,7 @@ static void forget(struct proxy *proxy, size_t i, bool broken)
     proxy->pairs[i] = proxy->pairs[--proxy->count];
 }
 
-static void accept_one(struct proxy *proxy, bool refuse)
+static void accept_one(struct proxy *proxy)
 {
     int client = accept4(proxy->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (client < 0) {
@@ -123,7 +123,7 @@ static void accept_one(struct proxy *proxy, bool refuse)
         return;
     }
     struct sockaddr_in to = loopback(atomic_load(&proxy->target));
-    struct pair *pair = refuse || proxy->count == PAIRS_MAX ? NULL : calloc(1, sizeof *pair);
+    struct pair *pair = proxy->count == PAIRS_MAX ? NULL : calloc(1, sizeof *pair);
     int server = pair ? socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0) : -1;
     if (server < 0 || (connect(server, (struct sockaddr *)&to, sizeof to) != 0 && errno != EINPROGRESS)) {
         if (server >= 0)
@@ -139,9 +139,9 @@ static void accept_one(struct proxy *proxy, bool refuse)
     proxy->pairs[proxy->count++] = pair;
 }
 
-/* ---- passing on ---------------------------------------------------------------------------------------- */
+/* ---- forwarding ---------------------------------------------------------------------------------------- */
 
-/* Of LENGTH bytes those that may still be passed on before the connection is cut; *ret_cut: it is cut after them. */
+/* How many of LENGTH bytes may be forwarded before the connection is cut; *RET_CUT: it is cut after these. */
 static size_t before_the_cut(struct proxy *proxy, enum direction direction, size_t length, bool *ret_cut)
 {
     int64_t limit = proxy->rules.cut_after[direction], left = limit - proxy->passed[direction];
@@ -206,7 +206,7 @@ static bool take_in(struct proxy *proxy, struct pair *pair, enum direction direc
     return true;
 }
 
-/* Passes on what may be passed on now. False: the connection is to be dropped. */
+/* Forwards what the rules allow now. False: the connection is to be dropped. */
 static bool give_out(struct proxy *proxy, struct pair *pair, enum direction direction)
 {
     struct flow *flow = &pair->flows[direction];
@@ -260,7 +260,7 @@ static bool move(struct proxy *proxy, struct pair *pair, enum direction directio
 
 /* ---- the thread ---------------------------------------------------------------------------------------- */
 
-/* What to wait for at one end: more from it, where what it sent before has gone, and room for what leads there. */
+/* The events to wait for at one end: more data from it once its last data was forwarded, and room for data that goes there. */
 static uint32_t events_at(const struct proxy *proxy, const struct pair *pair, enum direction leads,
                           int64_t now_us, int *timeout_ms)
 {
@@ -280,7 +280,7 @@ static uint32_t events_at(const struct proxy *proxy, const struct pair *pair, en
     return events;
 }
 
-/* How long to wait, at most. */
+/* Prepares all ends for epoll, and returns how long to wait at most. */
 static int prepare(struct proxy *proxy)
 {
     int timeout_ms = 1000;
@@ -296,7 +296,7 @@ static int prepare(struct proxy *proxy)
     return timeout_ms;
 }
 
-/* Notes what has come, which the thread looks at when it has the mutex again. */
+/* Waits without the mutex, and notes the events for work(). */
 static void await(struct proxy *proxy, int timeout_ms)
 {
     struct epoll_event events[EVENTS_MAX];
@@ -309,7 +309,7 @@ static void await(struct proxy *proxy, int timeout_ms)
     proxy->wake_seen = 0;
 }
 
-/* Backwards, since whoever is dropped makes room for the last. */
+/* Handles the noted events, backwards because forget() moves the last pair into the gap. */
 static void work(struct proxy *proxy)
 {
     int64_t now_us = monotonic_us();
@@ -340,10 +340,10 @@ static void *run_proxy(void *context)
         await(proxy, timeout_ms);
         pthread_mutex_lock(&proxy->mutex);
         if (proxy->cutting)
-            continue; /* before anything else comes through */
+            continue; /* before anything else is forwarded */
         work(proxy);
         if (proxy->listener_seen)
-            accept_one(proxy, proxy->rules.refuse);
+            accept_one(proxy);
         proxy->listener_seen = 0;
     }
     while (proxy->count > 0)
@@ -352,7 +352,7 @@ static void *run_proxy(void *context)
     return NULL;
 }
 
-/* ---- its calls ----------------------------------------------------------------------------------------- */
+/* ---- the calls ----------------------------------------------------------------------------------------- */
 
 static bool listen_somewhere(struct proxy *proxy)
 {
@@ -367,7 +367,7 @@ static bool listen_somewhere(struct proxy *proxy)
     return true;
 }
 
-/* The two descriptors that stay. */
+/* Opens the eventfd and the epoll, and watches the two descriptors that stay. */
 static bool watch_own(struct proxy *proxy)
 {
     struct epoll_event wake = {.events = EPOLLIN, .data.ptr = &proxy->wake_seen};
@@ -429,7 +429,7 @@ void proxy_set(struct proxy *proxy, const struct proxy_rules *rules)
     wake(proxy);
 }
 
-/* Something has come that the other side was not given, since the connection stands still. */
+/* Is there data that the stall rule keeps from the other side? */
 static bool holds_back(const struct proxy *proxy, const struct pair *pair, enum direction direction)
 {
     int unread = 0;

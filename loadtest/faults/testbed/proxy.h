@@ -1,5 +1,4 @@
-/* A TCP relay on loopback that breaks connections in the ways in which networks do. Each has a thread of its own; its
- * calls may come from any other. */
+/* A TCP proxy on loopback that breaks connections as networks do. Each proxy has its own thread. Any thread may call. */
 #ifndef OVERSELL_LOADTEST_FAULTS_TESTBED_PROXY_H
 #define OVERSELL_LOADTEST_FAULTS_TESTBED_PROXY_H
 
@@ -10,9 +9,8 @@ struct proxy;
 
 enum direction { TO_SERVER, TO_CLIENT };
 
-/* What happens to what is passed on. All zero: nothing. */
+/* What the proxy does to the data that it forwards. All zero: nothing. */
 struct proxy_rules {
-    bool refuse;      /* new connections are reset */
     bool stall[2];    /* by direction: nothing is passed on, and nothing is ended: a half-open connection */
     int64_t delay_ms; /* everything is passed on so much later, in either direction */
     int64_t piece;    /* in pieces of so many bytes; 0: as it comes */

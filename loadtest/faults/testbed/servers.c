@@ -1,4 +1,4 @@
-/* The servers of the private stack, one by one: ended, started again, sent signals. */
+/* Starts, stops and signals single servers of the private stack. */
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
@@ -11,7 +11,7 @@
 #define STACK_MS 120000
 #define POLL_MS 5
 
-/* The server's main process, as the stack's folder has it; 0: there is none. */
+/* The process id of the server's main process, from its file in the stack's folder; 0: it does not run. */
 static int64_t pid_of(const struct fault_testbed *testbed, const char *name)
 {
     char path[PATH_MAX + 64];
