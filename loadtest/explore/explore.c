@@ -15,6 +15,11 @@
  * Counterexample: a schedule that breaks an invariant. The simplest is kept (spec/totals.c), replayed ten times (run/campaign.c),
  * narrated (explain/narration.c) and explained by the conflict between two orders (explain/explanation.c).
  *
+ * Limits: "every schedule" means every sequence of the steps that the engine reports. All orders buy one product. A schedule that is
+ * searched has one fault; further faults, and servers that restart or are unreachable, are in scripts only. Redlock's acquire is one
+ * step, so its votes are not interleaved. Without faults all orders are in one process. The lease of a crashed order ends only when
+ * no other order can continue.
+ *
  * Folders, each of which uses only those before it: core/ (search and notation, pure), exec/ (one execution on real servers),
  * spec/ (scenario files, totals, verdict), explain/ (text for people), run/ (a strategy's searches, worker processes,
  * checkpoints, --replay), serve/ (the step-through page's questions). This file runs the command; explore_options.c reads its options. */
@@ -22,9 +27,8 @@
 #include "loadtest/cli/commands.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
-#include "loadtest/cli/selection.h"
+#include "loadtest/command/chosen_strategies.h"
 #include "loadtest/explore/explore_options.h"
-#include "loadtest/explore/run/counterexample_output.h"
 #include "loadtest/explore/run/explore_result.h"
 #include "loadtest/explore/run/scenario_runner.h"
 #include "loadtest/explore/run/worker_processes.h"
@@ -39,33 +43,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-enum { STRATEGIES_MOST = 128 };
-
-/* ---- strategies ----------------------------------------------------------------------------------------------- */
-
-static json_t *strategy_table(void)
-{
-    json_t *table = json_array();
-    for (size_t i = 0; i < strategy_count; i++)
-        json_array_append_new(table, json_pack("{s:s, s:s}", "name", strategies[i].name, "guarantee",
-                                               guarantee_name(strategies[i].guarantee)));
-    return table;
-}
-
-/* How many of the strategies LIST means; 0, having said what is valid, where it means none. */
-static size_t choose(const char *list, const struct strategy **ret_chosen)
-{
-    size_t i, count = 0;
-    json_t *row;
-    json_auto_t *table = strategy_table();
-    json_auto_t *rows = selection_rows(table, list);
-    json_array_foreach(rows, i, row) {
-        if (count < STRATEGIES_MOST)
-            ret_chosen[count++] = strategy_find(json_string_value(json_object_get(row, "name")));
-    }
-    return count;
-}
 
 /* ---- servers -------------------------------------------------------------------------------------------------- */
 
@@ -112,7 +89,7 @@ static int explore_in(struct testbed *testbed, const struct explore_settings *se
                       const struct strategy *const *chosen, size_t count)
 {
     struct lock_config addresses;
-    json_t *found[STRATEGIES_MOST] = {0};
+    json_t *found[STRATEGIES_MAX] = {0};
     json_auto_t *rows = json_array();
     if (!learn_addresses(testbed, settings, &addresses))
         return ENDED_ENVIRONMENT;
@@ -190,12 +167,12 @@ static int replay_in(struct testbed *testbed, const struct explore_settings *set
 static int in_lab(const struct explore_settings *settings, const char *strategies_meant,
                   const struct scenario_list *list)
 {
-    const struct strategy *chosen[STRATEGIES_MOST];
+    const struct strategy *chosen[STRATEGIES_MAX];
     struct testbed_settings place = {
         .servers = settings->servers, .database = true, .strategies = strategies_meant};
     struct testbed testbed;
     int status = ENDED_ENVIRONMENT;
-    size_t count = list->count ? 0 : choose(strategies_meant, chosen);
+    size_t count = list->count ? 0 : chosen_strategies(strategies_meant, chosen);
     if ((list->count == 0 && count == 0) || !testbed_settings_valid(&place))
         return ENDED_USAGE;
     interrupt_watch();

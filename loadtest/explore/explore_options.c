@@ -4,6 +4,7 @@
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/selection.h"
 #include "loadtest/explore/spec/scenario.h"
+#include "loadtest/json/members.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -154,15 +155,29 @@ enum options_outcome explore_options_parse(int argc, char **argv, struct explore
     return OPTIONS_OK;
 }
 
+#define MEMBER(name, member) JSON_MEMBER(name, struct explore_settings, member, false)
+
+static const struct json_member MEMBERS[] = {
+    MEMBER("strategies", strategies),
+    MEMBER("actors", plan.actors),
+    MEMBER("stock", plan.stock),
+    MEMBER("quantities", quantities),
+    MEMBER("faults", faults),
+    MEMBER("never", never),
+    MEMBER("limit", plan.limits.schedules),
+    MEMBER("time_ms", plan.limits.time_ms),
+    MEMBER("bound", plan.limits.bound),
+    MEMBER("sample", plan.limits.samples),
+    MEMBER("pct", plan.limits.pct),
+    MEMBER("seed", plan.limits.seed),
+    MEMBER("larger_orders", plan.twice),
+};
+
 json_t *explore_settings_json(const struct explore_settings *settings)
 {
-    const struct campaign_limits *limits = &settings->plan.limits;
-    return json_pack("{s:s, s:I, s:I, s:s, s:s, s:s?, s:I, s:I, s:o, s:I, s:I, s:I, s:b}", "strategies",
-                     settings->strategies, "actors", (json_int_t)settings->plan.actors, "stock",
-                     (json_int_t)settings->plan.stock, "quantities", settings->quantities, "faults",
-                     settings->faults, "never", settings->never, "limit", (json_int_t)limits->schedules,
-                     "time_ms", (json_int_t)limits->time_ms, "bound",
-                     limits->bound == NO_BOUND ? json_null() : json_integer((json_int_t)limits->bound),
-                     "sample", (json_int_t)limits->samples, "pct", (json_int_t)limits->pct, "seed",
-                     (json_int_t)limits->seed, "larger_orders", settings->plan.twice);
+    static const struct json_members TABLE = JSON_MEMBERS(MEMBERS);
+    json_t *object = members_pack(&TABLE, settings);
+    if (object && settings->plan.limits.bound == NO_BOUND)
+        (void)json_object_set_new(object, "bound", json_null());
+    return object;
 }

@@ -1,5 +1,6 @@
 /* Reads and writes the notation of schedules. */
 #include "loadtest/explore/core/schedule_notation.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -94,10 +95,8 @@ bool script_parse(const char *text, size_t actors, struct script *ret_script, ch
             say_what_is_valid(word, length, actors, ret_error, size);
             return false;
         }
-        if (ret_script->count == SCRIPT_MAX) {
-            snprintf(ret_error, size, "a schedule of more than %d words", SCRIPT_MAX);
-            return false;
-        }
+        if (ret_script->count == SCRIPT_MAX)
+            return text_fail(ret_error, size, "a schedule of more than %d words", SCRIPT_MAX);
         script_add(ret_script, part);
         word += length;
     }

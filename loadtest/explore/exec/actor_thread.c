@@ -1,5 +1,6 @@
 /* The thread of an actor, and the observer that holds it at the steps of its order. */
 #include "loadtest/explore/exec/actor_thread.h"
+#include "base/text.h"
 
 #include "loadtest/explore/exec/controlled_lock.h"
 #include "loadtest/explore/exec/lock_admin.h"
@@ -30,6 +31,14 @@ void trace_event(struct execution_trace *trace, uint8_t actor, uint8_t what, int
         trace->events[trace->event_count++] = (struct event){actor, what, value};
 }
 
+size_t trace_last(const struct execution_trace *trace, size_t since, size_t actor, uint8_t what)
+{
+    for (size_t i = trace->event_count; i > since; i--)
+        if (trace->events[i - 1].actor == actor && trace->events[i - 1].what == what)
+            return i - 1;
+    return NO_EVENT;
+}
+
 bool trace_wait(struct execution_trace *trace, int64_t until_us)
 {
     struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
@@ -52,6 +61,16 @@ static _Noreturn void die(struct actor *actor)
         (void)lock_release(lock, &grant);
     }
     pthread_exit(NULL);
+}
+
+/* Takes the trace's mutex; ends the thread if the actor has crashed meanwhile. */
+static struct actor *enter(struct observer *self)
+{
+    struct actor *actor = (struct actor *)self;
+    pthread_mutex_lock(&actor->trace->mutex);
+    if (actor->dies)
+        die(actor);
+    return actor;
 }
 
 static void wait_for_release(struct actor *actor)
@@ -107,9 +126,7 @@ static void on_step(struct observer *self, enum step step, int64_t value)
     if (step == STEP_WAIT &&
         !lock_has_queue(actor->placing.strategy->lock)) /* the controlled lock reports it */
         return;
-    pthread_mutex_lock(&actor->trace->mutex);
-    if (actor->dies)
-        die(actor);
+    (void)enter(self);
     if (step == STEP_WAIT) {
         note_place(actor);
     } else if (step == STEP_SETNX) { /* the server knows of it before the holder does */
@@ -125,10 +142,7 @@ static void on_step(struct observer *self, enum step step, int64_t value)
 
 static void on_pause(struct observer *self)
 {
-    struct actor *actor = (struct actor *)self;
-    pthread_mutex_lock(&actor->trace->mutex);
-    if (actor->dies)
-        die(actor);
+    struct actor *actor = enter(self);
     trace_event(actor->trace, actor->index, EVENT_RETRY, STEP_NO_VALUE);
     if (!actor->trace->runs_free)
         hold_thread(actor, ACTOR_HELD);
@@ -138,10 +152,7 @@ static void on_pause(struct observer *self)
 /* The actor sleeps in the lock's queue. EVENT_WAITS is reported here, not when it took its place: by now it may have its turn. */
 static bool on_sleep(struct observer *self, bool (*has_ended)(void *context), void *context)
 {
-    struct actor *actor = (struct actor *)self;
-    pthread_mutex_lock(&actor->trace->mutex);
-    if (actor->dies)
-        die(actor);
+    struct actor *actor = enter(self);
     note_place(actor);
     trace_event(actor->trace, actor->index, EVENT_WAITS, has_ended ? 0 : WAITS_FOR_EVER);
     actor->sleeps = true;
@@ -156,17 +167,13 @@ static bool on_sleep(struct observer *self, bool (*has_ended)(void *context), vo
 
 void actor_die_if_due(struct actor *actor)
 {
-    pthread_mutex_lock(&actor->trace->mutex);
-    if (actor->dies)
-        die(actor);
+    (void)enter(&actor->observer);
     pthread_mutex_unlock(&actor->trace->mutex);
 }
 
 bool actor_wait(struct actor *actor)
 {
-    pthread_mutex_lock(&actor->trace->mutex);
-    if (actor->dies)
-        die(actor);
+    (void)enter(&actor->observer);
     if (!actor->times_out) /* otherwise its sleep has reported the wait */
         trace_event(actor->trace, actor->index, EVENT_WAITS, 0);
     if (!actor->trace->runs_free && !actor->times_out)
@@ -268,32 +275,24 @@ void actor_close(struct actor *actor)
 bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t product_id, int64_t quantity,
                    unsigned *next_process, char *ret_error, size_t size)
 {
-    if (actor->state == ACTOR_CRASHED && !revive(actor)) {
-        snprintf(ret_error, size, "no memory or no thread for an order");
-        return false;
-    }
+    if (actor->state == ACTOR_CRASHED && !revive(actor))
+        return text_fail(ret_error, size, "no memory or no thread for an order");
     if (!strategy->lock != !actor->lock || actor->cuts > 0 ||
         (actor->lock && strcmp(actor->lock->driver->name, strategy->lock->name) != 0)) {
         actor_close_lock(actor);
         actor->observer.process = next_process ? ++*next_process : 0;
         enum lock_status status = strategy->lock ? controlled_lock_open(strategy->lock, actor, &actor->lock)
                                                  : LOCK_OK;
-        if (status != LOCK_OK) {
-            snprintf(ret_error, size, "%s: %s", strategy->lock->name, lock_status_name(status));
-            return false;
-        }
+        if (status != LOCK_OK)
+            return text_fail(ret_error, size, "%s: %s", strategy->lock->name, lock_status_name(status));
     }
     db_set_deadline(actor->db, INT64_MAX, INT64_MAX);
-    if (product_schema_connect(actor->db) != DB_OK) {
-        snprintf(ret_error, size, "postgresql: %s", db_error(actor->db));
-        return false;
-    }
+    if (db_ready(actor->db) != DB_OK)
+        return text_fail(ret_error, size, "postgresql: %s", db_error(actor->db));
     /* Stock in buckets is taken from a random bucket: the same ones in every run. */
     if (strategy->take_stock->kind == STOCK_BUCKETS &&
-        db_run_script(actor->db, "SELECT setseed(0)") != DB_OK) {
-        snprintf(ret_error, size, "postgresql: %s", db_error(actor->db));
-        return false;
-    }
+        db_run_script(actor->db, "SELECT setseed(0)") != DB_OK)
+        return text_fail(ret_error, size, "postgresql: %s", db_error(actor->db));
     actor->request = (struct order_request){.product_id = product_id, .quantity = quantity};
     actor->placing = (struct placing){
         .strategy = strategy,

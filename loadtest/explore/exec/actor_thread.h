@@ -71,6 +71,10 @@ void trace_destroy(struct execution_trace *trace);
 /* Appends an event. The mutex is held. */
 void trace_event(struct execution_trace *trace, uint8_t actor, uint8_t what, int64_t value);
 
+/* The number of the last event, from number SINCE on, in which ACTOR reported WHAT; or NO_EVENT. */
+#define NO_EVENT SIZE_MAX
+size_t trace_last(const struct execution_trace *trace, size_t since, size_t actor, uint8_t what);
+
 /* The controller waits until an actor stops running, or until the monotonic time UNTIL_US. The mutex is held. False: the
  * time is over. Like any wait for a condition it may also return true without a cause. */
 bool trace_wait(struct execution_trace *trace, int64_t until_us);

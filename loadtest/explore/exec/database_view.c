@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The row's version that others see names the transaction that has locked it, or is about to replace it. Several that
- * share it (a foreign key's check) are not told, but whoever is to write it waits for none of those. */
+/* xmax of the row's committed version is the transaction that has locked or is replacing it. Transactions that share a lock (the
+ * check of a foreign key) are not found, but no write waits for them. */
 static const struct statement ST_ROW_HOLDER = {
     "explore_row_holder",
     "SELECT l.pid FROM product p JOIN pg_locks l ON l.locktype = 'transactionid' AND l.granted"
@@ -21,20 +21,9 @@ static const struct statement ST_FENCES = {
     "explore_fences", "SELECT fence_redis, fence_zookeeper, fence_etcd FROM product WHERE id = $1", 1};
 static const char *const FENCED_SERVICES[] = {"redis", "zookeeper", "etcd"}; /* the columns of ST_FENCES */
 
-enum { LOOK_US = 10 * 1000 * 1000, PIDS_SIZE = 24 * ACTORS_MAX };
+enum { LOOK_US = 10 * 1000 * 1000 };
 
-/* "{12,13}"; SIZE bytes. Who has no session is 0, which nobody is. */
-static void list_sessions(const struct execution *execution, char *ret_list, size_t size)
-{
-    size_t used = (size_t)snprintf(ret_list, size, "{");
-    for (size_t i = 0; i < execution->settings.actors && used < size; i++) {
-        const char *pid = actor_session(&execution->actors[i]);
-        used += (size_t)snprintf(ret_list + used, size - used, "%s%.12s", i ? "," : "", *pid ? pid : "0");
-    }
-    snprintf(ret_list + used, size - used, "}");
-}
-
-/* The order that PID works for; ACTORS_MAX: none. */
+/* The index of the order whose session is PID; ACTORS_MAX: none. */
 static size_t whose(const struct execution *execution, const char *pid)
 {
     for (size_t i = 0; i < execution->settings.actors; i++)
@@ -63,7 +52,7 @@ static int64_t row_fence(const PGresult *fences, const struct lock_driver *lock)
                                                : 0;
     for (int i = 0; i < columns; i++)
         if (lock && lock->server && strcmp(lock->server->name, FENCED_SERVICES[i]) == 0)
-            return strtoll(PQgetvalue(fences, 0, i), NULL, 10);
+            return db_cell_number(fences, 0, i);
     return 0;
 }
 
@@ -73,9 +62,12 @@ bool database_view_read(struct execution *execution, struct database_view *ret_v
     AUTO_RESULT holders = NULL;
     AUTO_RESULT waiting = NULL;
     AUTO_RESULT fences = NULL;
-    char sessions[PIDS_SIZE];
+    const char *pids[ACTORS_MAX];
+    char sessions[SESSION_LIST];
     *ret_view = (struct database_view){0};
-    list_sessions(execution, sessions, sizeof sessions);
+    for (size_t i = 0; i < execution->settings.actors; i++)
+        pids[i] = actor_session(&execution->actors[i]);
+    (void)product_schema_list_sessions(pids, execution->settings.actors, sessions);
     int64_t deadline_us = monotonic_us() + LOOK_US;
     if (!product_schema_audit(schema, &ret_view->audit))
         return execution_database_error(execution);
@@ -84,10 +76,8 @@ bool database_view_read(struct execution *execution, struct database_view *ret_v
             DB_OK ||
         db_run(schema->db, &ST_WAITING_FOR, (const char *const[]){sessions}, &waiting) != DB_OK ||
         db_run(schema->db, &ST_FENCES, (const char *const[]){DB_NUMBER(schema->product_id)}, &fences) !=
-            DB_OK) {
-        snprintf(execution->error, sizeof execution->error, "postgresql: %s", db_error(schema->db));
-        return false;
-    }
+            DB_OK)
+        return execution_fail(execution, "postgresql: %s", db_error(schema->db));
     for (int i = 0; i < PQntuples(holders); i++) {
         size_t holder = whose(execution, PQgetvalue(holders, i, 0));
         if (holder < ACTORS_MAX)

@@ -90,9 +90,8 @@ static bool settle(struct execution *execution)
         }
         if (monotonic_us() > until_us) {
             execution->patience_used++;
-            snprintf(execution->error, sizeof execution->error, "an order takes longer than %d s for a step",
-                     PATIENCE_US / 1000000);
-            return false;
+            return execution_fail(execution, "an order takes longer than %d s for a step",
+                                  PATIENCE_US / 1000000);
         }
     }
     return true;
@@ -191,10 +190,8 @@ static bool apply_transition(struct execution *execution, struct transition tran
     size_t since;
     bool made = true;
     *ret_late = false;
-    if (execution->transition_count == DEPTH_MAX) {
-        snprintf(execution->error, sizeof execution->error, "a schedule without an end");
-        return false;
-    }
+    if (execution->transition_count == DEPTH_MAX)
+        return execution_fail(execution, "a schedule without an end");
     pthread_mutex_lock(&execution->trace.mutex);
     since = execution->trace.event_count;
     unsigned waiting = who_waits_in_postgresql(execution);

@@ -39,11 +39,10 @@ static bool learn_profile(struct execution *execution)
         /* An unreachable or slow server says nothing about the strategy. */
         execution->fails_alone = alone_it != ORDER_BACKEND_UNAVAILABLE &&
                                  (alone_it != ORDER_LOCK_TIMEOUT || !settings.strategy->lock);
-        snprintf(execution->error, sizeof execution->error, "an order that is alone ends as %s%s%s%s",
-                 outcome_name(alone_it),
-                 alone_it == ORDER_SOLD_OUT ? ", although there are as many units as it wants" : "",
-                 *why ? ": " : "", why);
-        return false;
+        return execution_fail(execution, "an order that is alone ends as %s%s%s%s", outcome_name(alone_it),
+                              alone_it == ORDER_SOLD_OUT ? ", although there are as many units as it wants"
+                                                         : "",
+                              *why ? ": " : "", why);
     }
     for (size_t i = 0; i < execution->trace.event_count && execution->profile_length < PROFILE_MAX; i++)
         if (execution->trace.events[i].what < STEP_COUNT)
@@ -130,18 +129,15 @@ void execution_close(struct execution *execution)
 
 bool execution_database_error(struct execution *execution)
 {
-    snprintf(execution->error, sizeof execution->error, "postgresql: %s", execution->schema->error);
-    return false;
+    return execution_fail(execution, "postgresql: %s", execution->schema->error);
 }
 
 bool execution_start(void *self)
 {
     struct execution *execution = self;
     const struct stock_policy *policy = execution->settings.strategy->take_stock;
-    if (!end_what_has_begun(execution)) {
-        snprintf(execution->error, sizeof execution->error, "an order does not finish");
-        return false;
-    }
+    if (!end_what_has_begun(execution))
+        return execution_fail(execution, "an order does not finish");
     if (!product_schema_reset(execution->schema, policy->kind, execution->settings.stock))
         return execution_database_error(execution);
     execution->trace.event_count = 0;
@@ -226,10 +222,7 @@ bool execution_read_stock(struct execution *execution, int64_t *ret_stock)
 
 bool execution_has_reported(const struct execution *execution, size_t actor, uint8_t what)
 {
-    for (size_t i = 0; i < execution->trace.event_count; i++)
-        if (execution->trace.events[i].actor == actor && execution->trace.events[i].what == what)
-            return true;
-    return false;
+    return trace_last(&execution->trace, 0, actor, what) != NO_EVENT;
 }
 
 /* Releases a lock that an order leaked, because it would block every further schedule. */
@@ -254,10 +247,8 @@ bool execution_end(void *self)
     struct execution *execution = self;
     size_t events = execution->trace.event_count;
     bool stuck;
-    if (execution->lost || !let_all_end(execution, false, &stuck)) {
-        snprintf(execution->error, sizeof execution->error, "an order does not finish");
-        return false;
-    }
+    if (execution->lost || !let_all_end(execution, false, &stuck))
+        return execution_fail(execution, "an order does not finish");
     execution->ending.deadlock = execution->deadlock;
     execution->ending.stuck = stuck;
     for (size_t i = 0; i < execution->settings.actors; i++)

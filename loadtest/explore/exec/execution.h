@@ -5,6 +5,7 @@
 #ifndef OVERSELL_LOADTEST_EXPLORE_EXEC_EXECUTION_H
 #define OVERSELL_LOADTEST_EXPLORE_EXEC_EXECUTION_H
 
+#include "base/text.h"
 #include "loadtest/explore/core/depth_first_search.h"
 #include "loadtest/explore/exec/actor_thread.h"
 #include "loadtest/explore/exec/product_schema.h"
@@ -98,7 +99,9 @@ bool execution_read_stock(struct execution *execution, int64_t *ret_stock);
 /* The step that ACTOR does next, judged by its last of the first EVENTS events: an enum step, or STEP_COUNT at its end. */
 uint8_t execution_next_step(const struct execution *execution, unsigned actor, size_t events);
 
-/* Copies the schema's last error to ERROR. Always returns false, for its caller to return. */
+/* Writes a message to ERROR, and returns false, for its caller to return. */
+#define execution_fail(execution, ...) text_fail((execution)->error, sizeof(execution)->error, __VA_ARGS__)
+/* The same with the schema's last error. */
 bool execution_database_error(struct execution *execution);
 
 /* Has ACTOR reported WHAT, an enum step or EVENT_…, in this schedule? */

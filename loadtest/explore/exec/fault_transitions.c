@@ -94,12 +94,10 @@ static bool expire(struct execution *execution, struct actor *actor)
 {
     enum lock_status status = lock_admin_expire(execution->settings.strategy->lock, execution->lock_admin,
                                                 execution->schema, &actor->hold);
-    if (status != LOCK_OK && status != LOCK_LOST) {
-        snprintf(execution->error, sizeof execution->error, "a lock cannot be ended: %s: %s",
-                 lock_status_name(status),
-                 execution->lock_admin ? execution->lock_admin->error : execution->schema->error);
-        return false;
-    }
+    if (status != LOCK_OK && status != LOCK_LOST)
+        return execution_fail(execution, "a lock cannot be ended: %s: %s", lock_status_name(status),
+                              execution->lock_admin ? execution->lock_admin->error
+                                                    : execution->schema->error);
     /* If nothing ended, no waiter has a reason to try again; and a crashed actor's lock is gone for good. */
     actor->hold.is_over |= status == LOCK_OK || actor->state == ACTOR_CRASHED;
     if (status == LOCK_OK)
@@ -165,11 +163,8 @@ static bool crash(struct execution *execution, struct actor *actor)
 
 static bool restart(struct execution *execution, struct actor *actor)
 {
-    if (!lock_admin_forget(execution->settings.strategy->lock, execution->restarts++, &actor->hold)) {
-        snprintf(execution->error, sizeof execution->error,
-                 "the lock has no further server that could restart");
-        return false;
-    }
+    if (!lock_admin_forget(execution->settings.strategy->lock, execution->restarts++, &actor->hold))
+        return execution_fail(execution, "the lock has no further server that could restart");
     actor->hold.is_over |= !lock_admin_is_held(execution->lock_admin, &actor->hold);
     trace_event(&execution->trace, actor->index, EVENT_RESTARTED, STEP_NO_VALUE);
     return true;
@@ -177,10 +172,8 @@ static bool restart(struct execution *execution, struct actor *actor)
 
 static bool cut(struct execution *execution, struct actor *actor)
 {
-    if (!actor_cut(actor)) {
-        snprintf(execution->error, sizeof execution->error, "a server cannot be made unreachable");
-        return false;
-    }
+    if (!actor_cut(actor))
+        return execution_fail(execution, "a server cannot be made unreachable");
     trace_event(&execution->trace, actor->index, EVENT_CUT, STEP_NO_VALUE);
     return true;
 }

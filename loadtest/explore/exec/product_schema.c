@@ -1,6 +1,7 @@
 /* Runs the SQL of the explorer's private schema: creates, resets, audits and drops it, and finds and ends blocked sessions. */
 #include "loadtest/explore/exec/product_schema.h"
 #include "base/clock.h"
+#include "base/text.h"
 
 #include "db/schema/migrate.h"
 
@@ -118,19 +119,16 @@ static bool learn_session_facts(struct product_schema *schema)
     set_deadline(schema);
     if (!check(schema, db_run(schema->db, &ST_SESSION_FACTS, NULL, &row)))
         return false;
-    if (strcmp(PQgetvalue(row, 0, 1), schema->name) != 0) {
-        snprintf(
+    if (strcmp(PQgetvalue(row, 0, 1), schema->name) != 0)
+        return text_fail(
             schema->error, sizeof schema->error,
             "the connection string sets a search_path, so explore would use your own tables; remove 'options' "
             "from it, or use PGOPTIONS instead");
-        return false;
-    }
     bool privileged = strcmp(PQgetvalue(row, 0, 0), "on") == 0;
-    schema->deadlock_timeout_us = privileged ? 1000 : strtoll(PQgetvalue(row, 0, 2), NULL, 10) * 1000;
+    schema->deadlock_timeout_us = privileged ? 1000 : db_cell_number(row, 0, 2) * 1000;
     if (set_options(schema->name, privileged))
         return true;
-    snprintf(schema->error, sizeof schema->error, "out of memory");
-    return false;
+    return text_fail(schema->error, sizeof schema->error, "out of memory");
 }
 
 bool product_schema_open(const char *url, struct product_schema *ret_schema)
@@ -141,10 +139,8 @@ bool product_schema_open(const char *url, struct product_schema *ret_schema)
     snprintf(schema->name, sizeof schema->name, "explore_%" PRId64, schema->product_id);
     snprintf(sql, sizeof sql, "%s; CREATE SCHEMA %s", DROP_LEFT_BEHIND, schema->name);
     schema->db = set_options(schema->name, false) ? db_new(url, schema->name) : NULL;
-    if (!schema->db) {
-        snprintf(schema->error, sizeof schema->error, "out of memory");
-        return false;
-    }
+    if (!schema->db)
+        return text_fail(schema->error, sizeof schema->error, "out of memory");
     if (run_script(schema, sql) && learn_session_facts(schema)) {
         set_deadline(schema);
         if (check(schema, db_migrate(schema->db)))
@@ -202,27 +198,33 @@ bool product_schema_audit(struct product_schema *schema, struct product_audit *r
                db_run(schema->db, &ST_AUDIT, (const char *const[]){DB_NUMBER(schema->product_id)}, &row)))
         return false;
     *ret_audit = (struct product_audit){
-        .left = strtoll(PQgetvalue(row, 0, 0), NULL, 10),
-        .sold = strtoll(PQgetvalue(row, 0, 1), NULL, 10),
-        .orders = strtoll(PQgetvalue(row, 0, 2), NULL, 10),
+        .left = db_cell_number(row, 0, 0),
+        .sold = db_cell_number(row, 0, 1),
+        .orders = db_cell_number(row, 0, 2),
     };
     return true;
+}
+
+const char *product_schema_list_sessions(const char *const *pids, size_t count,
+                                         char list[static SESSION_LIST])
+{
+    size_t used = 0;
+    for (size_t i = 0; i < count && used < SESSION_LIST; i++)
+        used += (size_t)snprintf(list + used, SESSION_LIST - used, "%c%.12s", i ? ',' : '{',
+                                 *pids[i] ? pids[i] : "0");
+    snprintf(list + used, SESSION_LIST - used, used ? "}" : "{}");
+    return list;
 }
 
 bool product_schema_blocked_sessions(struct product_schema *schema, const char *const *pids, size_t count,
                                      unsigned *ret_for)
 {
     AUTO_RESULT rows = NULL;
-    char list[200] = "{";
-    size_t used = 1;
-    for (size_t i = 0; i < count && used < sizeof list - 24; i++) {
-        ret_for[i] = 0;
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.12s", i ? "," : "",
-                                 *pids[i] ? pids[i] : "0");
-    }
-    snprintf(list + used, sizeof list - used, "}");
+    char list[SESSION_LIST];
+    memset(ret_for, 0, count * sizeof *ret_for);
     set_deadline(schema);
-    if (!check(schema, db_run(schema->db, &ST_WAITS, (const char *const[]){list}, &rows)))
+    if (!check(schema, db_run(schema->db, &ST_WAITS,
+                              (const char *const[]){product_schema_list_sessions(pids, count, list)}, &rows)))
         return false;
     for (int i = 0; i < PQntuples(rows); i++) {
         size_t who = strtoul(PQgetvalue(rows, i, 0), NULL, 10) - 1,
@@ -250,10 +252,8 @@ bool product_schema_end_session(struct product_schema *schema, const char *pid)
         if (!check(schema, db_run(schema->db, &ST_END_SESSION, (const char *const[]){pid}, &ended)))
             return false;
         is_there = PQntuples(ended) > 0;
-        if (is_there && monotonic_us() > until_us) {
-            snprintf(schema->error, sizeof schema->error, "session %s does not end", pid);
-            return false;
-        }
+        if (is_there && monotonic_us() > until_us)
+            return text_fail(schema->error, sizeof schema->error, "session %s does not end", pid);
         if (is_there)
             nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
     }

@@ -37,6 +37,11 @@ void product_schema_close(struct product_schema *schema);
 bool product_schema_reset(struct product_schema *schema, enum stock_kind kind, int64_t stock);
 bool product_schema_audit(struct product_schema *schema, struct product_audit *ret_audit);
 
+/* Writes COUNT process ids ("" for none) as a PostgreSQL array to LIST, and returns it: "{12,0,13}". */
+enum { SESSION_LIST = 120 };
+const char *product_schema_list_sessions(const char *const *pids, size_t count,
+                                         char list[static SESSION_LIST]);
+
 /* For each of COUNT sessions (process ids, "" for none): RET_FOR gets the bits of those among them that block it. */
 bool product_schema_blocked_sessions(struct product_schema *schema, const char *const *pids, size_t count,
                                      unsigned *ret_for);

@@ -1,20 +1,12 @@
 /* Turns the words of a script into transitions: an actor steps until it has reported the step that the word names. And back. */
 #include "loadtest/explore/exec/replay.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 /* ---- from a script to transitions -------------------------------------------------------------------------------- */
 
-__attribute__((format(printf, 2, 3))) static bool fail(struct replay *replay, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(replay->error, sizeof replay->error, format, arguments);
-    va_end(arguments);
-    return false;
-}
+#define fail(replay, ...) text_fail((replay)->error, sizeof(replay)->error, __VA_ARGS__)
 
 bool replay_apply(struct execution *execution, struct transition transition, struct replay *replay)
 {
@@ -34,13 +26,9 @@ bool replay_is_enabled(struct execution *execution, struct transition wanted)
     return i < count;
 }
 
-/* Among the events since SINCE: has the actor reported WHAT? */
 static bool has_reported(const struct execution *execution, size_t since, unsigned actor, uint8_t what)
 {
-    for (size_t i = since; i < execution->trace.event_count; i++)
-        if (execution->trace.events[i].actor == actor && execution->trace.events[i].what == what)
-            return true;
-    return false;
+    return trace_last(&execution->trace, since, actor, what) != NO_EVENT;
 }
 
 static const char *last_report(const struct execution *execution, unsigned actor)

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NEVER SIZE_MAX
+#define NEVER NO_EVENT
 
 struct text {
     char *to;
@@ -32,13 +32,9 @@ __attribute__((format(printf, 2, 3))) static void say(struct text *text, const c
         text->used = text->size - 1;
 }
 
-/* The number of the last event in which ACTOR reported WHAT, or NEVER. */
 static size_t when(const struct execution *execution, unsigned actor, uint8_t what)
 {
-    for (size_t i = execution->trace.event_count; i > 0; i--)
-        if (execution->trace.events[i - 1].actor == actor && execution->trace.events[i - 1].what == what)
-            return i - 1;
-    return NEVER;
+    return trace_last(&execution->trace, 0, actor, what);
 }
 
 /* The event by which others could see that ACTOR had taken units, or NEVER. */

@@ -3,6 +3,7 @@
 
 #include "loadtest/cli/terminal.h"
 #include "loadtest/explore/explain/explanation.h"
+#include "loadtest/json/members.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -189,17 +190,28 @@ json_t *events_json(const struct execution *execution, const struct replay *repl
     return steps;
 }
 
+#define MEMBER(name, member) JSON_MEMBER(name, struct ending, member, false)
+
+static const struct json_member ENDING[] = {
+    MEMBER("sold", audit.sold),     MEMBER("left", audit.left),
+    MEMBER("oversold", oversold),   MEMBER("drift", drift),
+    MEMBER("undersold", undersold), MEMBER("waited", waited),
+    MEMBER("deadlock", deadlock),   MEMBER("stuck", stuck),
+    MEMBER("robbed", lock_stolen),  MEMBER("two_holders", two_holders),
+    MEMBER("failed", failed),       MEMBER("false_refusal", false_refusal),
+    MEMBER("leaked", leaked),
+};
+
 json_t *ending_json(const struct execution *execution)
 {
+    static const struct json_members TABLE = JSON_MEMBERS(ENDING);
     const struct ending *ending = &execution->ending;
-    json_t *outcomes = json_array();
+    json_auto_t *outcomes = json_array();
     for (size_t i = 0; i < execution->settings.actors; i++)
         json_array_append_new(outcomes, json_string(outcome_name(ending->outcomes[i])));
-    return json_pack("{s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:o}", "sold",
-                     (json_int_t)ending->audit.sold, "left", (json_int_t)ending->audit.left, "oversold",
-                     (json_int_t)ending->oversold, "drift", (json_int_t)ending->drift, "undersold",
-                     ending->undersold, "waited", ending->waited, "deadlock", ending->deadlock, "stuck",
-                     ending->stuck, "robbed", ending->lock_stolen, "two_holders", ending->two_holders,
-                     "failed", ending->failed, "false_refusal", ending->false_refusal, "leaked",
-                     ending->leaked, "outcomes", outcomes);
+    json_t *object = members_pack(&TABLE, ending);
+    if (object && json_object_set(object, "outcomes", outcomes) == 0)
+        return object;
+    json_decref(object);
+    return NULL;
 }

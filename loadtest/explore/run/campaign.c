@@ -1,6 +1,7 @@
 /* Runs one search after another with growing preemption bounds, counts the schedules, and replays counterexamples. */
 #include "loadtest/explore/run/campaign.h"
 #include "base/clock.h"
+#include "base/text.h"
 
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/explore/exec/invariants.h"
@@ -23,8 +24,7 @@ bool campaign_open(struct campaign *campaign, struct product_schema *schema, con
     *campaign = (struct campaign){.search.bound = NO_BOUND};
     if (execution_open(&campaign->execution, schema, url, settings))
         return true;
-    snprintf(campaign->error, sizeof campaign->error, "%s", campaign->execution.error);
-    return false;
+    return text_fail(campaign->error, sizeof campaign->error, "%s", campaign->execution.error);
 }
 
 void campaign_close(struct campaign *campaign)
@@ -109,16 +109,13 @@ static bool run_search(struct campaign *campaign, const struct campaign_limits *
         case SEARCH_DOUBTFUL: campaign->differed++; break; /* the execution doubts a schedule at most twice */
         case SEARCH_DIFFERS:
             campaign->differed++;
-            if (!execution_end(&campaign->execution) || ++tries == TRIES_AGAIN) {
-                snprintf(campaign->error, sizeof campaign->error, "not reproducible: %s",
-                         campaign->search.error);
-                return false;
-            }
+            if (!execution_end(&campaign->execution) || ++tries == TRIES_AGAIN)
+                return text_fail(campaign->error, sizeof campaign->error, "not reproducible: %s",
+                                 campaign->search.error);
             break;
         case SEARCH_FAILED:
-            snprintf(campaign->error, sizeof campaign->error, "%s",
-                     *campaign->execution.error ? campaign->execution.error : campaign->search.error);
-            return false;
+            return text_fail(campaign->error, sizeof campaign->error, "%s",
+                             *campaign->execution.error ? campaign->execution.error : campaign->search.error);
         }
     return true;
 }

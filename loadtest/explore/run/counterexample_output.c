@@ -1,5 +1,5 @@
 /* Counterexamples of the rows that were found: printed, or written as scenario files. */
-#include "loadtest/explore/run/counterexample_output.h"
+#include "loadtest/explore/run/explore_result.h"
 
 #include "loadtest/cli/complain.h"
 #include "loadtest/explore/spec/scenario.h"

@@ -2,6 +2,7 @@
  * step back is a shorter schedule, and no order is held while people think. */
 #include "loadtest/explore/serve/step_through.h"
 #include "base/clock.h"
+#include "base/text.h"
 
 #include "loadtest/explore/exec/invariants.h"
 #include "loadtest/explore/explain/explanation.h"
@@ -125,10 +126,8 @@ static bool make_steps(struct execution *execution, uint8_t actor, bool to_end, 
                        struct replay *replay)
 {
     const struct transition step = {actor, TRANSITION_STEP};
-    if (!replay_is_enabled(execution, step)) {
-        snprintf(replay->error, sizeof replay->error, "%c cannot go on here", actor_name(actor));
-        return false;
-    }
+    if (!replay_is_enabled(execution, step))
+        return text_fail(replay->error, sizeof replay->error, "%c cannot go on here", actor_name(actor));
     do
         if (!replay_apply(execution, step, replay))
             return false;
@@ -147,21 +146,19 @@ static bool apply_transition(struct execution *execution, const char *word, bool
     if (strlen(word) >= sizeof part ||
         !script_parse(part, execution->settings.actors, &script, error, sizeof error) || script.count != 1 ||
         (script.parts[0].kind == TRANSITION_STEP && script.parts[0].stop != EVENT_ENDED) ||
-        script.parts[0].waits) {
-        snprintf(
+        script.parts[0].waits)
+        return text_fail(
             replay->error, sizeof replay->error,
             "'%.20s' is no move (an order, as A; or A>end, A!expire, A!crash, A!restart, A!cut, A!timeout)",
             word);
-        return false;
-    }
     to_end = !is_step;
     struct transition fault = {script.parts[0].actor, script.parts[0].kind};
     if (fault.kind == TRANSITION_STEP)
         return make_steps(execution, fault.actor, to_end, every_step, replay);
     if (replay_is_enabled(execution, fault))
         return replay_apply(execution, fault, replay);
-    snprintf(replay->error, sizeof replay->error, "that cannot happen to %c here", actor_name(fault.actor));
-    return false;
+    return text_fail(replay->error, sizeof replay->error, "that cannot happen to %c here",
+                     actor_name(fault.actor));
 }
 
 /* ---- the state ------------------------------------------------------------------------------------------------ */

@@ -1,5 +1,6 @@
 /* The table of figures: the name of each, and where struct ending and struct totals keep its value. */
 #include "loadtest/explore/spec/figures.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -56,10 +57,8 @@ bool figures_parse(const char *list, unsigned *ret_figures, char *ret_error, siz
     *ret_figures = 0;
     while ((word = strsep(&rest, ","))) {
         const struct figure *figure = figure_find(word);
-        if (!figure || !figure->in_ending) {
-            snprintf(ret_error, size, "'%s' is no figure of a schedule", word);
-            return false;
-        }
+        if (!figure || !figure->in_ending)
+            return text_fail(ret_error, size, "'%s' is no figure of a schedule", word);
         *ret_figures |= 1u << (figure - FIGURES);
     }
     return true;

@@ -1,0 +1,12 @@
+/* Error texts in buffers. */
+#ifndef OVERSELL_BASE_TEXT_H
+#define OVERSELL_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Writes a message to RET_ERROR (SIZE bytes; cut off if it is longer). Returns false, for a function that fails to return. Any
+ * thread. */
+__attribute__((format(printf, 3, 4))) bool text_fail(char *ret_error, size_t size, const char *format, ...);
+
+#endif
