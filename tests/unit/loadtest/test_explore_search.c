@@ -83,20 +83,31 @@ static uint64_t fingerprint(void *self)
     return toy->length + (toy->forgetful && toy->length == 1 ? toy->started % 2 * 100 : 0);
 }
 
-static struct program program_of(struct toy *toy)
+static struct search search;
+
+static enum search_outcome run(struct toy *toy)
 {
-    return (struct program){toy, start, enabled, apply, end, remaining, is_doubtful, fingerprint};
+    const struct program program = {toy, start, enabled, apply, end, remaining, is_doubtful, fingerprint};
+    return search_run(&search, &program);
+}
+
+static void begin_all(int bound)
+{
+    search = (struct search){.bound = bound};
+}
+
+static void begin_samples(unsigned depth)
+{
+    search = (struct search){.bound = NO_BOUND, .samples = true, .random = 42, .pct.depth = depth};
 }
 
 /* Runs all there are, and checks that the coverage grows from none to all by what each schedule weighs. */
 static unsigned run_all(struct toy *toy, int bound)
 {
-    static struct search search;
-    const struct program program = program_of(toy);
     unsigned schedules = 0;
     double before = 0;
-    search = (struct search){.bound = bound};
-    while (search_run(&search, &program) == SEARCH_RAN) {
+    begin_all(bound);
+    while (run(toy) == SEARCH_RAN) {
         double weight = 1;
         for (size_t i = 0; i < search.length; i++)
             weight /= search.path[i].count;
@@ -126,11 +137,9 @@ static void no_interleaving_is_run_twice(void **state)
 {
     (void)state;
     static char seen[70][DEPTH_MAX];
-    static struct search search;
     struct toy toy = {.actors = 2, .steps = {4, 4}};
-    const struct program program = program_of(&toy);
-    search = (struct search){.bound = NO_BOUND};
-    for (size_t n = 0; search_run(&search, &program) == SEARCH_RAN; n++) {
+    begin_all(NO_BOUND);
+    for (size_t n = 0; run(&toy) == SEARCH_RAN; n++) {
         for (size_t i = 0; i < n; i++)
             assert_string_not_equal(seen[i], toy.made);
         memcpy(seen[n], toy.made, sizeof toy.made);
@@ -167,17 +176,15 @@ static void a_bound_limits_preemptions(void **state)
 static void a_bound_tells_whether_it_kept_some_out(void **state)
 {
     (void)state;
-    static struct search search;
     struct toy toy = {.actors = 2, .steps = {4, 4}};
-    const struct program program = program_of(&toy);
     unsigned most = 0;
-    search = (struct search){.bound = 2};
-    while (search_run(&search, &program) == SEARCH_RAN)
+    begin_all(2);
+    while (run(&toy) == SEARCH_RAN)
         most = search_preemptions(&search) > most ? search_preemptions(&search) : most;
     assert_int_equal(most, 2);
     assert_true(search.cut);
-    search = (struct search){.bound = 7};
-    while (search_run(&search, &program) == SEARCH_RAN)
+    begin_all(7);
+    while (run(&toy) == SEARCH_RAN)
         ;
     assert_false(search.cut);
 }
@@ -185,13 +192,11 @@ static void a_bound_tells_whether_it_kept_some_out(void **state)
 static void a_world_that_differs_is_noticed(void **state)
 {
     (void)state;
-    static struct search search;
     struct toy toy = {.actors = 2, .steps = {2, 2}, .fickle = true};
-    const struct program program = program_of(&toy);
-    search = (struct search){.bound = NO_BOUND};
-    assert_int_equal(search_run(&search, &program), SEARCH_RAN);
-    assert_int_equal(search_run(&search, &program), SEARCH_DIFFERS);
-    assert_int_equal(search_run(&search, &program), SEARCH_RAN); /* the same schedule, which was still due */
+    begin_all(NO_BOUND);
+    assert_int_equal(run(&toy), SEARCH_RAN);
+    assert_int_equal(run(&toy), SEARCH_DIFFERS);
+    assert_int_equal(run(&toy), SEARCH_RAN); /* the same schedule, which was still due */
     assert_string_equal(toy.made, "ABAB");
 }
 
@@ -200,27 +205,23 @@ static void the_same_moves_with_other_events_are_noticed(void **state)
 {
     (void)state;
     struct toy toy = {.actors = 2, .steps = {2, 2}, .forgetful = true};
-    const struct program program = program_of(&toy);
-    static struct search search;
-    search = (struct search){.bound = NO_BOUND};
-    assert_int_equal(search_run(&search, &program), SEARCH_RAN);
-    assert_int_equal(search_run(&search, &program), SEARCH_DIFFERS);
-    assert_int_equal(search_run(&search, &program), SEARCH_RAN);
+    begin_all(NO_BOUND);
+    assert_int_equal(run(&toy), SEARCH_RAN);
+    assert_int_equal(run(&toy), SEARCH_DIFFERS);
+    assert_int_equal(run(&toy), SEARCH_RAN);
 }
 
 static void samples_are_uniform_and_repeatable(void **state)
 {
     (void)state;
     enum { SAMPLES = 12000 };
-    static struct search search;
     static char first[64];
     unsigned counted[1 << 4] = {0}, kinds = 0;
     struct toy toy = {.actors = 2, .steps = {2, 2}};
-    const struct program program = program_of(&toy);
     for (int round = 0; round < 2; round++) {
-        search = (struct search){.bound = NO_BOUND, .samples = true, .random = 42};
+        begin_samples(0);
         for (int i = 0; i < SAMPLES; i++) {
-            assert_int_equal(search_run(&search, &program), SEARCH_RAN);
+            assert_int_equal(run(&toy), SEARCH_RAN);
             unsigned word = 0;
             for (size_t k = 0; k < toy.length; k++)
                 word = word * 2 + (toy.made[k] == 'B');
@@ -244,16 +245,14 @@ static void pct_finds_every_schedule_of_its_depth_and_no_others(void **state)
 {
     (void)state;
     enum { SAMPLES = 4000 };
-    static struct search search;
     static const unsigned EXPECTED[] = {[1] = 2, [2] = 2 + 2 * 3};
     struct toy toy = {.actors = 2, .steps = {4, 4}};
-    const struct program program = program_of(&toy);
     for (unsigned depth = 1; depth < COUNT(EXPECTED); depth++) {
         bool seen[1 << 8] = {0};
         unsigned kinds = 0;
-        search = (struct search){.bound = NO_BOUND, .samples = true, .random = 42, .pct.depth = depth};
+        begin_samples(depth);
         for (int i = 0; i < SAMPLES; i++) {
-            assert_int_equal(search_run(&search, &program), SEARCH_RAN);
+            assert_int_equal(run(&toy), SEARCH_RAN);
             unsigned word = 0;
             for (size_t k = 0; k < toy.length; k++)
                 word = word * 2 + (toy.made[k] == 'B');
@@ -276,13 +275,11 @@ static bool has_bug(const struct toy *toy)
 
 static unsigned count_bugs(unsigned depth)
 {
-    static struct search search;
     struct toy toy = {.actors = 4, .steps = {8, 8, 8, 8}};
-    const struct program program = program_of(&toy);
     unsigned bugs = 0;
-    search = (struct search){.bound = NO_BOUND, .samples = true, .random = 42, .pct.depth = depth};
+    begin_samples(depth);
     for (int i = 0; i < 3000; i++) {
-        assert_int_equal(search_run(&search, &program), SEARCH_RAN);
+        assert_int_equal(run(&toy), SEARCH_RAN);
         bugs += has_bug(&toy);
     }
     return bugs;
@@ -300,18 +297,16 @@ static void what_is_doubtful_is_run_again_and_counts_once(void **state)
 {
     (void)state;
     struct toy toy = {.actors = 2, .steps = {2, 2}, .doubtful = true};
-    const struct program program = program_of(&toy);
-    static struct search search;
     char doubted[DEPTH_MAX];
     unsigned schedules = 0;
-    search = (struct search){.bound = NO_BOUND};
+    begin_all(NO_BOUND);
     for (;;) {
-        enum search_outcome outcome = search_run(&search, &program);
+        enum search_outcome outcome = run(&toy);
         if (outcome == SEARCH_DONE)
             break;
         assert_int_equal(outcome, SEARCH_DOUBTFUL);
         memcpy(doubted, toy.made, sizeof doubted);
-        assert_int_equal(search_run(&search, &program), SEARCH_RAN);
+        assert_int_equal(run(&toy), SEARCH_RAN);
         assert_string_equal(toy.made, doubted);
         schedules++;
     }
@@ -322,16 +317,14 @@ static void what_is_doubtful_is_run_again_and_counts_once(void **state)
 static void a_doubtful_sample_is_run_again_and_counts_once(void **state)
 {
     (void)state;
-    static struct search search;
     char doubted[DEPTH_MAX];
     for (unsigned depth = 0; depth <= 2; depth++) {
         struct toy toy = {.actors = 3, .steps = {3, 3, 3}, .doubtful = true};
-        const struct program program = program_of(&toy);
-        search = (struct search){.bound = NO_BOUND, .samples = true, .random = 42, .pct.depth = depth};
+        begin_samples(depth);
         for (int i = 0; i < 50; i++) {
-            assert_int_equal(search_run(&search, &program), SEARCH_DOUBTFUL);
+            assert_int_equal(run(&toy), SEARCH_DOUBTFUL);
             memcpy(doubted, toy.made, sizeof doubted);
-            assert_int_equal(search_run(&search, &program), SEARCH_RAN);
+            assert_int_equal(run(&toy), SEARCH_RAN);
             assert_string_equal(toy.made, doubted);
         }
     }
@@ -341,14 +334,12 @@ static void a_doubtful_sample_is_run_again_and_counts_once(void **state)
 static void a_doubtful_sample_may_go_another_way(void **state)
 {
     (void)state;
-    static struct search search;
     struct toy toy = {.actors = 2, .steps = {2, 2}, .doubtful = true, .forgetful = true};
-    const struct program program = program_of(&toy);
-    search = (struct search){.bound = NO_BOUND, .samples = true, .random = 42};
+    begin_samples(0);
     for (int i = 0; i < 50; i++) {
-        assert_int_equal(search_run(&search, &program), SEARCH_DOUBTFUL);
+        assert_int_equal(run(&toy), SEARCH_DOUBTFUL);
         char first = toy.made[0];
-        assert_int_equal(search_run(&search, &program), SEARCH_RAN);
+        assert_int_equal(run(&toy), SEARCH_RAN);
         assert_int_equal(toy.made[0], first);
     }
 }

@@ -1,15 +1,11 @@
 /* The parts of `loadtest faults` that need no server: histories, expectations, verdicts, the history, the proxy. */
+#include "tests/unit/unit.h"
+
 #include "base/clock.h"
 #include "loadtest/faults/checker/sale_history.h"
 #include "loadtest/faults/fault.h"
 #include "loadtest/faults/row.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
@@ -89,7 +85,7 @@ static void the_table_says_what_the_design_says(void **state)
         {"session", "zookeeper", true},
         {"session", "etcd-fenced", false},
     };
-    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+    for (size_t i = 0; i < COUNT(ROWS); i++) {
         unsigned is = expected(ROWS[i].fault, ROWS[i].strategy);
         if (((is & SEEN_ANY) != 0) != ROWS[i].caught)
             fail_msg("%s under %s: 0x%x", ROWS[i].strategy, ROWS[i].fault, is);
@@ -118,30 +114,31 @@ static enum verdict verdict(unsigned is, struct fault_counts counts)
 static void verdicts_follow_from_what_was_seen(void **state)
 {
     (void)state;
-    struct fault_counts clean = {.acknowledged = 1}, oversold = {.acknowledged = 2, .oversold = 1},
-                        lost = {.acknowledged = 1, .lost = 1}, twice = {.acknowledged = 1, .duplicated = 1},
-                        denied = {.acknowledged = 1, .denied = 1}, gone = {.acknowledged = 1, .drift = -1},
-                        mute = {.acknowledged = 1, .wrong = 1},
-                        disordered = {.acknowledged = 1, .disordered = 1},
-                        turned_away = {.acknowledged = 1, .turned_away = 1},
-                        wrongly_charged = {.acknowledged = 1, .amounts_wrong = 1}, nothing = {0};
-    assert_int_equal(verdict(ALL_KEPT, clean), VERDICT_OK);
-    assert_int_equal(verdict(ALL_KEPT, oversold), VERDICT_BROKEN);
-    assert_int_equal(verdict(ALL_KEPT, lost), VERDICT_BROKEN);
-    assert_int_equal(verdict(ALL_KEPT, twice), VERDICT_BROKEN);
-    assert_int_equal(verdict(ALL_KEPT, denied), VERDICT_BROKEN);
-    assert_int_equal(verdict(ALL_KEPT, gone), VERDICT_BROKEN);
-    assert_int_equal(verdict(ALL_KEPT, mute), VERDICT_BROKEN);
-    assert_int_equal(verdict(ALL_KEPT, disordered), VERDICT_BROKEN);
-    assert_int_equal(verdict(ALL_KEPT, turned_away), VERDICT_BROKEN);
-    assert_int_equal(verdict(ORDERS_KEPT, turned_away), VERDICT_OK);
-    assert_int_equal(verdict(ALL_KEPT, wrongly_charged), VERDICT_BROKEN);
-    assert_int_equal(verdict(ALL_KEPT, nothing), VERDICT_NOTHING_SHOWN);
-    assert_int_equal(verdict(ORDERS_KEPT, oversold), VERDICT_OK);
-    assert_int_equal(verdict(ORDERS_KEPT | SEEN_OVERSOLD, oversold), VERDICT_CAUGHT);
-    assert_int_equal(verdict(ORDERS_KEPT | SEEN_OVERSOLD, clean), VERDICT_NOT_CAUGHT);
-    assert_int_equal(verdict(ORDERS_KEPT | SEEN_OVERSOLD, lost), VERDICT_BROKEN);
-    assert_int_equal(verdict(STOCK_KEPT | SEEN_LOST, lost), VERDICT_CAUGHT);
+    static const struct {
+        unsigned expected;
+        struct fault_counts counts;
+        enum verdict verdict;
+    } CASES[] = {
+        {ALL_KEPT, {.acknowledged = 1}, VERDICT_OK},
+        {ALL_KEPT, {.acknowledged = 2, .oversold = 1}, VERDICT_BROKEN},
+        {ALL_KEPT, {.acknowledged = 1, .lost = 1}, VERDICT_BROKEN},
+        {ALL_KEPT, {.acknowledged = 1, .duplicated = 1}, VERDICT_BROKEN},
+        {ALL_KEPT, {.acknowledged = 1, .denied = 1}, VERDICT_BROKEN},
+        {ALL_KEPT, {.acknowledged = 1, .drift = -1}, VERDICT_BROKEN},
+        {ALL_KEPT, {.acknowledged = 1, .wrong = 1}, VERDICT_BROKEN},
+        {ALL_KEPT, {.acknowledged = 1, .disordered = 1}, VERDICT_BROKEN},
+        {ALL_KEPT, {.acknowledged = 1, .turned_away = 1}, VERDICT_BROKEN},
+        {ORDERS_KEPT, {.acknowledged = 1, .turned_away = 1}, VERDICT_OK},
+        {ALL_KEPT, {.acknowledged = 1, .amounts_wrong = 1}, VERDICT_BROKEN},
+        {ALL_KEPT, {0}, VERDICT_NOTHING_SHOWN},
+        {ORDERS_KEPT, {.acknowledged = 2, .oversold = 1}, VERDICT_OK},
+        {ORDERS_KEPT | SEEN_OVERSOLD, {.acknowledged = 2, .oversold = 1}, VERDICT_CAUGHT},
+        {ORDERS_KEPT | SEEN_OVERSOLD, {.acknowledged = 1}, VERDICT_NOT_CAUGHT},
+        {ORDERS_KEPT | SEEN_OVERSOLD, {.acknowledged = 1, .lost = 1}, VERDICT_BROKEN},
+        {STOCK_KEPT | SEEN_LOST, {.acknowledged = 1, .lost = 1}, VERDICT_CAUGHT},
+    };
+    for (size_t i = 0; i < COUNT(CASES); i++)
+        assert_int_equal(verdict(CASES[i].expected, CASES[i].counts), CASES[i].verdict);
 }
 
 static void a_lease_that_did_not_have_to_end_has_shown_nothing(void **state)
@@ -194,7 +191,7 @@ static void overlapping_sections_break_rows_that_only_their_lock_protects(void *
         {"select-for-update", VERDICT_OK},
     };
     const struct fault_counts overlapping = {.acknowledged = 2, .sections = 2, .overlaps = 1};
-    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+    for (size_t i = 0; i < COUNT(ROWS); i++) {
         const struct fault_subject subject = {.strategy = strategy_find(ROWS[i].strategy),
                                               .expected = ALL_KEPT,
                                               .counts = overlapping,
@@ -247,7 +244,7 @@ static void an_intent_is_of_the_sale_that_it_was_answered_in(void **state)
     };
     struct fault_history history;
     fault_history_open("f1-2", &history);
-    for (size_t i = 0; i < sizeof INTENTS / sizeof INTENTS[0]; i++)
+    for (size_t i = 0; i < COUNT(INTENTS); i++)
         for (int keeps = 0; keeps <= 1; keeps++) {
             const struct intent intent = {.strategy = 5,
                                           .told = INTENTS[i].told,
@@ -279,7 +276,7 @@ static void the_closing_sentence_counts_every_verdict(void **state)
         bool expected;
     } VERDICTS[] = {{"ok", true},          {"caught-as-expected", true}, {"unavailable", true},
                     {"not-caught", false}, {"nothing-shown", false},     {"broken", false}};
-    for (size_t i = 0; i < sizeof VERDICTS / sizeof VERDICTS[0]; i++) {
+    for (size_t i = 0; i < COUNT(VERDICTS); i++) {
         char counted[64];
         struct notes notes = {0};
         json_t *document = json_pack("{s:[], s:[{s:s}]}", "faults", "rows", "verdict", VERDICTS[i].verdict);
@@ -314,25 +311,31 @@ static int end_at(int port, int listener)
     return fd;
 }
 
-static void wire_open(struct wire *wire)
+/* A connection through a proxy. */
+static int open_wire(void **state)
 {
+    static struct wire wire;
     struct sockaddr_in at;
     socklen_t size = sizeof at;
-    wire->listener = end_at(0, 1);
-    assert_int_equal(getsockname(wire->listener, (struct sockaddr *)&at, &size), 0);
-    wire->proxy = proxy_open(ntohs(at.sin_port));
-    assert_non_null(wire->proxy);
-    wire->client = end_at(proxy_port(wire->proxy), 0);
-    wire->server = accept(wire->listener, NULL, NULL);
-    assert_true(wire->server >= 0);
+    wire.listener = end_at(0, 1);
+    assert_int_equal(getsockname(wire.listener, (struct sockaddr *)&at, &size), 0);
+    wire.proxy = proxy_open(ntohs(at.sin_port));
+    assert_non_null(wire.proxy);
+    wire.client = end_at(proxy_port(wire.proxy), 0);
+    wire.server = accept(wire.listener, NULL, NULL);
+    assert_true(wire.server >= 0);
+    *state = &wire;
+    return 0;
 }
 
-static void wire_close(struct wire *wire)
+static int close_wire(void **state)
 {
+    struct wire *wire = *state;
     close(wire->client);
     close(wire->server);
     close(wire->listener);
     proxy_close(wire->proxy);
+    return 0;
 }
 
 static void put(int fd, const char *text)
@@ -358,137 +361,115 @@ static size_t take(int fd, size_t wanted)
 
 static void a_proxy_passes_on_what_comes(void **state)
 {
-    (void)state;
-    struct wire wire;
-    wire_open(&wire);
-    put(wire.client, "question");
-    assert_int_equal(take(wire.server, 8), 8);
-    proxy_set(wire.proxy, &(struct proxy_rules){.piece = 1, .delay_ms = 1});
-    put(wire.server, "answer");
-    assert_int_equal(take(wire.client, 6), 6);
-    assert_int_equal(shutdown(wire.client, SHUT_WR), 0);
-    assert_int_equal(take(wire.server, 1), 0);
-    wire_close(&wire);
+    const struct wire *wire = *state;
+    put(wire->client, "question");
+    assert_int_equal(take(wire->server, 8), 8);
+    proxy_set(wire->proxy, &(struct proxy_rules){.piece = 1, .delay_ms = 1});
+    put(wire->server, "answer");
+    assert_int_equal(take(wire->client, 6), 6);
+    assert_int_equal(shutdown(wire->client, SHUT_WR), 0);
+    assert_int_equal(take(wire->server, 1), 0);
 }
 
 static void a_proxy_cuts_after_so_many_bytes(void **state)
 {
-    (void)state;
-    struct wire wire;
-    wire_open(&wire);
-    proxy_set(wire.proxy, &(struct proxy_rules){.cut_after = {5, 0}});
-    put(wire.client, "12345678");
-    assert_true(take(wire.server, 100) <= 5); /* a reset may overtake what was sent before it */
-    assert_int_equal(take(wire.client, 1), 0);
-    assert_int_equal(proxy_acted(wire.proxy), 1);
-    wire_close(&wire);
+    const struct wire *wire = *state;
+    proxy_set(wire->proxy, &(struct proxy_rules){.cut_after = {5, 0}});
+    put(wire->client, "12345678");
+    assert_true(take(wire->server, 100) <= 5); /* a reset may overtake what was sent before it */
+    assert_int_equal(take(wire->client, 1), 0);
+    assert_int_equal(proxy_acted(wire->proxy), 1);
 }
 
 static void a_proxy_holds_a_request_whose_client_it_resets(void **state)
 {
-    (void)state;
-    struct wire wire;
-    wire_open(&wire);
-    proxy_set(wire.proxy, &(struct proxy_rules){.lose_reply_to = "commit", .held_ms = 300});
-    put(wire.client, "begin");
-    assert_int_equal(take(wire.server, 5), 5);
+    const struct wire *wire = *state;
+    proxy_set(wire->proxy, &(struct proxy_rules){.lose_reply_to = "commit", .held_ms = 300});
+    put(wire->client, "begin");
+    assert_int_equal(take(wire->server, 5), 5);
     int64_t sent_us = monotonic_us();
-    put(wire.client, "commit");
-    assert_int_equal(take(wire.client, 1), 0);
-    assert_int_equal(take(wire.server, 100), 6); /* and then the end */
+    put(wire->client, "commit");
+    assert_int_equal(take(wire->client, 1), 0);
+    assert_int_equal(take(wire->server, 100), 6); /* and then the end */
     assert_true(monotonic_us() - sent_us >= 300000);
-    put(wire.server, "done");
-    assert_int_equal(proxy_acted(wire.proxy), 1);
-    wire_close(&wire);
+    put(wire->server, "done");
+    assert_int_equal(proxy_acted(wire->proxy), 1);
 }
 
 /* As after the end of the old server process. */
 static void a_held_request_is_dropped_with_its_server(void **state)
 {
-    (void)state;
-    struct wire wire;
-    wire_open(&wire);
-    proxy_set(wire.proxy, &(struct proxy_rules){.lose_reply_to = "commit", .held_ms = 3600000});
-    put(wire.client, "commit");
-    assert_int_equal(take(wire.client, 1), 0);
-    assert_int_equal(shutdown(wire.server, SHUT_WR), 0);
-    assert_int_equal(take(wire.server, 1), 0);
-    while (proxy_carries(wire.proxy))
+    const struct wire *wire = *state;
+    proxy_set(wire->proxy, &(struct proxy_rules){.lose_reply_to = "commit", .held_ms = 3600000});
+    put(wire->client, "commit");
+    assert_int_equal(take(wire->client, 1), 0);
+    assert_int_equal(shutdown(wire->server, SHUT_WR), 0);
+    assert_int_equal(take(wire->server, 1), 0);
+    while (proxy_carries(wire->proxy))
         assert_int_equal(poll(NULL, 0, 1), 0);
-    wire_close(&wire);
 }
 
 static void a_held_request_is_dropped_where_a_reply_was_half_delivered(void **state)
 {
-    (void)state;
-    struct wire wire;
-    wire_open(&wire);
-    proxy_set(wire.proxy, &(struct proxy_rules){.delay_ms = 3600000});
-    put(wire.server, "reply");
+    const struct wire *wire = *state;
+    proxy_set(wire->proxy, &(struct proxy_rules){.delay_ms = 3600000});
+    put(wire->server, "reply");
     int64_t end_us = monotonic_us() + (int64_t)60 * 1000 * 1000;
-    while (proxy_acted(wire.proxy) == 0 && monotonic_us() < end_us)
+    while (proxy_acted(wire->proxy) == 0 && monotonic_us() < end_us)
         assert_int_equal(poll(NULL, 0, 1), 0);
-    assert_int_equal(proxy_acted(wire.proxy), 1); /* the proxy has the reply, and holds it back */
-    proxy_set(wire.proxy,
+    assert_int_equal(proxy_acted(wire->proxy), 1); /* the proxy has the reply, and holds it back */
+    proxy_set(wire->proxy,
               &(struct proxy_rules){.delay_ms = 3600000, .lose_reply_to = "commit", .held_ms = 1});
-    put(wire.client, "commit");
-    assert_int_equal(take(wire.client, 1), 0);
-    assert_int_equal(take(wire.server, 100), 6);
-    assert_int_equal(shutdown(wire.server, SHUT_WR), 0);
-    while (proxy_carries(wire.proxy) && monotonic_us() < end_us)
+    put(wire->client, "commit");
+    assert_int_equal(take(wire->client, 1), 0);
+    assert_int_equal(take(wire->server, 100), 6);
+    assert_int_equal(shutdown(wire->server, SHUT_WR), 0);
+    while (proxy_carries(wire->proxy) && monotonic_us() < end_us)
         assert_int_equal(poll(NULL, 0, 1), 0);
-    assert_false(proxy_carries(wire.proxy));
-    wire_close(&wire);
+    assert_false(proxy_carries(wire->proxy));
 }
 
 static void a_proxy_loses_a_reply(void **state)
 {
-    (void)state;
-    struct wire wire;
-    wire_open(&wire);
-    proxy_set(wire.proxy, &(struct proxy_rules){.lose_reply_to = "commit"});
-    put(wire.client, "begin");
-    assert_int_equal(take(wire.server, 5), 5);
-    put(wire.server, "fine");
-    assert_int_equal(take(wire.client, 4), 4);
-    put(wire.client, "commit");
-    assert_int_equal(take(wire.server, 6), 6);
-    put(wire.server, "done");
-    assert_int_equal(take(wire.client, 4), 0);
-    assert_int_equal(proxy_acted(wire.proxy), 1);
-    wire_close(&wire);
+    const struct wire *wire = *state;
+    proxy_set(wire->proxy, &(struct proxy_rules){.lose_reply_to = "commit"});
+    put(wire->client, "begin");
+    assert_int_equal(take(wire->server, 5), 5);
+    put(wire->server, "fine");
+    assert_int_equal(take(wire->client, 4), 4);
+    put(wire->client, "commit");
+    assert_int_equal(take(wire->server, 6), 6);
+    put(wire->server, "done");
+    assert_int_equal(take(wire->client, 4), 0);
+    assert_int_equal(proxy_acted(wire->proxy), 1);
 }
 
 static void a_proxy_stands_still_and_goes_on(void **state)
 {
-    (void)state;
-    struct wire wire;
-    wire_open(&wire);
-    proxy_set(wire.proxy, &(struct proxy_rules){.stall = {true, true}});
-    put(wire.client, "late");
-    struct pollfd wait = {.fd = wire.server, .events = POLLIN};
+    const struct wire *wire = *state;
+    proxy_set(wire->proxy, &(struct proxy_rules){.stall = {true, true}});
+    put(wire->client, "late");
+    struct pollfd wait = {.fd = wire->server, .events = POLLIN};
     assert_int_equal(poll(&wait, 1, 200), 0);
-    proxy_set(wire.proxy, &(struct proxy_rules){0});
-    assert_int_equal(take(wire.server, 4), 4);
-    proxy_cut(wire.proxy);
-    assert_int_equal(take(wire.client, 1), 0);
-    assert_int_equal(proxy_acted(wire.proxy), 0); /* nothing was held back when it was reset */
-    wire_close(&wire);
+    proxy_set(wire->proxy, &(struct proxy_rules){0});
+    assert_int_equal(take(wire->server, 4), 4);
+    proxy_cut(wire->proxy);
+    assert_int_equal(take(wire->client, 1), 0);
+    assert_int_equal(proxy_acted(wire->proxy), 0); /* nothing was held back when it was reset */
 }
 
 static void what_stood_still_is_not_passed_on_by_a_proxy_that_cuts(void **state)
 {
-    (void)state;
-    struct wire wire;
-    wire_open(&wire);
-    proxy_set(wire.proxy, &(struct proxy_rules){.stall = {true, true}});
-    put(wire.client, "lost");
-    proxy_cut(wire.proxy);
-    proxy_set(wire.proxy, &(struct proxy_rules){0});
-    assert_int_equal(take(wire.server, 4), 0);
-    assert_int_equal(proxy_acted(wire.proxy), 1);
-    wire_close(&wire);
+    const struct wire *wire = *state;
+    proxy_set(wire->proxy, &(struct proxy_rules){.stall = {true, true}});
+    put(wire->client, "lost");
+    proxy_cut(wire->proxy);
+    proxy_set(wire->proxy, &(struct proxy_rules){0});
+    assert_int_equal(take(wire->server, 4), 0);
+    assert_int_equal(proxy_acted(wire->proxy), 1);
 }
+
+#define with_wire(test) cmocka_unit_test_setup_teardown(test, open_wire, close_wire)
 
 int main(void)
 {
@@ -505,14 +486,14 @@ int main(void)
         cmocka_unit_test(an_intent_is_found_again_by_its_key),
         cmocka_unit_test(the_closing_sentence_counts_every_verdict),
         cmocka_unit_test(an_intent_is_of_the_sale_that_it_was_answered_in),
-        cmocka_unit_test(a_proxy_passes_on_what_comes),
-        cmocka_unit_test(a_proxy_cuts_after_so_many_bytes),
-        cmocka_unit_test(a_proxy_holds_a_request_whose_client_it_resets),
-        cmocka_unit_test(a_held_request_is_dropped_with_its_server),
-        cmocka_unit_test(a_held_request_is_dropped_where_a_reply_was_half_delivered),
-        cmocka_unit_test(a_proxy_loses_a_reply),
-        cmocka_unit_test(a_proxy_stands_still_and_goes_on),
-        cmocka_unit_test(what_stood_still_is_not_passed_on_by_a_proxy_that_cuts),
+        with_wire(a_proxy_passes_on_what_comes),
+        with_wire(a_proxy_cuts_after_so_many_bytes),
+        with_wire(a_proxy_holds_a_request_whose_client_it_resets),
+        with_wire(a_held_request_is_dropped_with_its_server),
+        with_wire(a_held_request_is_dropped_where_a_reply_was_half_delivered),
+        with_wire(a_proxy_loses_a_reply),
+        with_wire(a_proxy_stands_still_and_goes_on),
+        with_wire(what_stood_still_is_not_passed_on_by_a_proxy_that_cuts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
