@@ -290,8 +290,7 @@ bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t
     if (db_ready(actor->db) != DB_OK)
         return text_fail(ret_error, size, "postgresql: %s", db_error(actor->db));
     /* Stock in buckets is taken from a random bucket: the same ones in every run. */
-    if (strategy->take_stock->kind == STOCK_BUCKETS &&
-        db_run_script(actor->db, "SELECT setseed(0)") != DB_OK)
+    if (strategy->take_stock->kind == STOCK_BUCKETS && db_run_script(actor->db, "SELECT setseed(0)") != DB_OK)
         return text_fail(ret_error, size, "postgresql: %s", db_error(actor->db));
     actor->request = (struct order_request){.product_id = product_id, .quantity = quantity};
     actor->placing = (struct placing){
