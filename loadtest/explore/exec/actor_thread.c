@@ -287,7 +287,7 @@ bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t
             return text_fail(ret_error, size, "%s: %s", strategy->lock->name, lock_status_name(status));
     }
     db_set_deadline(actor->db, INT64_MAX, INT64_MAX);
-    if (db_ready(actor->db) != DB_OK)
+    if (product_schema_connect(actor->db) != DB_OK)
         return text_fail(ret_error, size, "postgresql: %s", db_error(actor->db));
     /* Stock in buckets is taken from a random bucket: the same ones in every run. */
     if (strategy->take_stock->kind == STOCK_BUCKETS && db_run_script(actor->db, "SELECT setseed(0)") != DB_OK)
