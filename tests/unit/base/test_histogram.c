@@ -23,7 +23,6 @@ static void check(int64_t us)
 
 static void test_every_duration_up_to_a_second(void **state)
 {
-    (void)state;
     int before = 0;
     for (int64_t us = 0; us <= 1000000; us++) {
         check(us);
@@ -36,7 +35,6 @@ static void test_every_duration_up_to_a_second(void **state)
 
 static void test_longer_durations(void **state)
 {
-    (void)state;
     int before = 0;
     for (int64_t us = 1000000; us < INT64_MAX / 2; us += us / 1000 + 1) {
         check(us);
@@ -51,7 +49,6 @@ static void test_longer_durations(void **state)
 
 static void test_bounds_grow_and_fit(void **state)
 {
-    (void)state;
     for (int bucket = 0; bucket < HISTOGRAM_BUCKETS; bucket++) {
         int64_t lower = lower_us(bucket), upper = histogram_upper_us(bucket);
         assert_true(lower < upper);
@@ -68,7 +65,6 @@ static void test_bounds_grow_and_fit(void **state)
 
 static void test_a_clock_that_goes_back(void **state)
 {
-    (void)state;
     assert_int_equal(histogram_bucket(-1), 0);
     assert_int_equal(histogram_bucket(INT64_MIN), 0);
     static struct histogram histogram;
@@ -92,7 +88,6 @@ static void *add_many(void *unused)
 
 static void test_threads_lose_nothing(void **state)
 {
-    (void)state;
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, add_many, NULL), 0);

@@ -84,7 +84,6 @@ static void list_of(const char *element, size_t count)
 
 static void strings_as_long_as_the_buffer(void **state)
 {
-    (void)state;
     for (size_t first = 0; first < 70; first++)
         for (size_t second = first < 28 || first > 32 ? 40 : 26; second < 48; second++) {
             begin("[\"");
@@ -105,7 +104,6 @@ static void strings_as_long_as_the_buffer(void **state)
 /* The quote behind it is the one for which there is no room. */
 static void one_string_that_fills_it(void **state)
 {
-    (void)state;
     for (size_t size = 16; size < (size_t)2 * SHORT_TEXT; size *= 2)
         for (size_t less = 0; less < 4; less++) {
             begin("[\"");
@@ -117,7 +115,6 @@ static void one_string_that_fills_it(void **state)
 
 static void other_texts(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "{}",
         "[]",
@@ -133,7 +130,6 @@ static void other_texts(void **state)
 
 static void long_lists(void **state)
 {
-    (void)state;
     static const char *const elements[] = {"null",
                                            "\"a string of 29 characters, no\"",
                                            "\"\"",
@@ -150,7 +146,6 @@ static void long_lists(void **state)
 /* What takes most of a reserve: two arrays of nulls, each just longer than a table. */
 static void a_greedy_text_finds_room(void **state)
 {
-    (void)state;
     json_error_t error;
     begin("[[");
     for (size_t i = 0; i < 4097; i++)
@@ -182,7 +177,6 @@ static void a_greedy_text_finds_room(void **state)
 /* It has a reserve of its own, without which it is not begun. */
 static void a_text_that_is_long(void **state)
 {
-    (void)state;
     list_of("null", TEXT_ROOM / 5 - 1);
     read_in_want();
     begin("[\"");
@@ -196,7 +190,6 @@ static void a_text_that_is_long(void **state)
 /* Who has used it leaves it as it was. */
 static void one_after_the_other(void **state)
 {
-    (void)state;
     json_error_t error;
     list_of("\"a string of 29 characters, no\"", 40);
     json_t *good = json_read(text, length, 0, &error);
@@ -207,7 +200,6 @@ static void one_after_the_other(void **state)
 
 static void what_is_wrong_is_told(void **state)
 {
-    (void)state;
     json_error_t error;
     begin("{\"a\":1,}");
     assert_null(json_read(text, length, 0, &error));

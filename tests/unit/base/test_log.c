@@ -15,7 +15,6 @@ static long now_us(void)
 
 static void test_one_line_a_second(void **state)
 {
-    (void)state;
     struct log_valve valve = {0};
     long before_us = now_us();
     assert_true(log_valve_opens(&valve));
@@ -26,7 +25,6 @@ static void test_one_line_a_second(void **state)
 
 static void test_a_burst_of_lines(void **state)
 {
-    (void)state;
     struct log_valve valve = {0};
     char left_out[LOG_LEFT_OUT_SIZE];
     long before_us = now_us();
@@ -49,7 +47,6 @@ static void test_a_burst_of_lines(void **state)
 /* One address of a network hides few others. */
 static void test_shares(void **state)
 {
-    (void)state;
     int clients[LOG_SHARES] = {0}, most = 0;
     for (int i = 0; i < LOG_SHARES; i++) {
         char client[20];

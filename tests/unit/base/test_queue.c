@@ -15,7 +15,6 @@ static void *item(uintptr_t number)
 
 static void test_bound(void **state)
 {
-    (void)state;
     for (size_t bound = 1; bound <= 5; bound++) {
         struct queue *queue = queue_new(bound);
         assert_non_null(queue);
@@ -36,7 +35,6 @@ static void test_bound(void **state)
 /* In at one end, out at the other, also where the ring wraps, at every fill and every position. */
 static void test_order(void **state)
 {
-    (void)state;
     enum { BOUND = 7 };
     struct queue *queue = queue_new(BOUND);
     uintptr_t in = 0, out = 0;
@@ -54,7 +52,6 @@ static void test_order(void **state)
 /* One owner has three items in the queue; each that comes later waits behind one of them at most, and none is passed for ever. */
 static void test_owners_are_served_in_turn(void **state)
 {
-    (void)state;
     struct queue *queue = queue_new(16);
     for (unsigned i = 0; i < 3; i++)
         assert_true(queue_push_turn(queue, item(i), i));
@@ -80,7 +77,6 @@ static void test_owners_are_served_in_turn(void **state)
 /* Items pushed first pass all others, in order, and have room where the others have none; the others' turns stay. */
 static void test_first(void **state)
 {
-    (void)state;
     struct queue *queue = queue_new(3);
     for (unsigned i = 0; i < 3; i++)
         assert_true(queue_push_turn(queue, item(i), i));
@@ -104,7 +100,6 @@ static void test_first(void **state)
 
 static void test_close(void **state)
 {
-    (void)state;
     struct queue *queue = queue_new(3);
     assert_true(queue_push(queue, item(0)));
     assert_true(queue_push(queue, item(1)));
@@ -138,7 +133,6 @@ enum { POPPERS = 6 };
 /* Threads that wait in an empty queue: an item wakes one of them, closing wakes all. */
 static void test_waiting(void **state)
 {
-    (void)state;
     struct popper popper = {.queue = queue_new(4)};
     pthread_t threads[POPPERS];
     for (int i = 0; i < POPPERS; i++)
@@ -204,7 +198,6 @@ static void *consume(void *unused)
 
 static void test_many_threads(void **state)
 {
-    (void)state;
     busy = queue_new(BOUND);
     pthread_t producers[PRODUCERS], consumers[CONSUMERS];
     for (int i = 0; i < CONSUMERS; i++)
@@ -226,7 +219,6 @@ static void test_many_threads(void **state)
 /* A deadline ends the wait, and neither the queue nor what is in it. */
 static void test_a_deadline(void **state)
 {
-    (void)state;
     struct queue *queue = queue_new(1);
     int64_t until_us = monotonic_us() + 20000;
     assert_null(queue_pop_until(queue, until_us));

@@ -9,7 +9,6 @@ enum { LENGTH = 32 };
 
 static void test_secrets_differ(void **state)
 {
-    (void)state;
     char one[LENGTH + 1], other[LENGTH + 1], none[1] = "x";
     make_secret(one, LENGTH);
     make_secret(other, LENGTH);
@@ -22,7 +21,6 @@ static void test_secrets_differ(void **state)
 
 static void test_equal(void **state)
 {
-    (void)state;
     char secret[LENGTH + 1], copy[LENGTH + 1];
     make_secret(secret, LENGTH);
     memcpy(copy, secret, sizeof copy);
@@ -33,7 +31,6 @@ static void test_equal(void **state)
 /* The first, the last and each one between, by each single bit. */
 static void test_one_bit_differs(void **state)
 {
-    (void)state;
     char secret[LENGTH + 1], guess[LENGTH + 1];
     make_secret(secret, LENGTH);
     for (size_t i = 0; i < LENGTH; i++)
@@ -48,7 +45,6 @@ static void test_one_bit_differs(void **state)
 /* Also where the one begins with the other, or repeats it, with the NUL that the comparison reads behind it. */
 static void test_another_length(void **state)
 {
-    (void)state;
     static const char *const pairs[][2] = {{"", "a"},          {"a", "ab"},           {"abc", "abcabc"},
                                            {"aaa", "aaaaaaa"}, {"abc", "abc\x01xyz"}, {"abc", "abc "}};
     for (size_t i = 0; i < COUNT(pairs); i++)
@@ -67,7 +63,6 @@ static void test_another_length(void **state)
 /* A text ends at its NUL, wherever the memory ends. */
 static void test_a_nul_inside(void **state)
 {
-    (void)state;
     assert_true(same_secret("abc\0def", "abc"));
     assert_true(same_secret("abc", "abc\0def"));
     assert_false(same_secret("\0abc", "abc"));

@@ -20,7 +20,6 @@ static void assert_script(const struct script *script, const char *expected)
 
 static void test_values_take_the_places_of_parameters(void **state)
 {
-    (void)state;
     const struct statement twelve = {"t", "VALUES ($12, $1, $2::bigint, $1)", 12};
     const struct script script = {
         "s",
@@ -32,7 +31,6 @@ static void test_values_take_the_places_of_parameters(void **state)
 
 static void test_rows_are_kept_and_lines_added(void **state)
 {
-    (void)state;
     const struct statement read = {"r", "SELECT $1", 1}, done = {"d", "COMMIT", 0};
     const struct script script = {
         "s",
@@ -45,7 +43,6 @@ static void test_rows_are_kept_and_lines_added(void **state)
 
 static void test_literals_hide_colons_and_dollars(void **state)
 {
-    (void)state;
     const struct statement literals = {"l", "SELECT 'HH24:MI', 'a\\b', 'a\\:b', '$1', 'it''s :x', $1", 1};
     const struct script script = {"s", 1, {{&literals, {":v"}, NULL, NULL}}};
     assert_script(&script, "\\set product random(:first, :last)\n"
@@ -54,7 +51,6 @@ static void test_literals_hide_colons_and_dollars(void **state)
 
 static void test_values_must_fit_the_statement(void **state)
 {
-    (void)state;
     const struct statement two = {"t", "SELECT $1, $2", 2}, unknown = {"u", "SELECT $2", 1};
     const struct script few = {"s", 1, {{&two, {":a"}, NULL, NULL}}};
     const struct script many = {"s", 1, {{&two, {":a", ":b", ":c"}, NULL, NULL}}};
@@ -66,7 +62,6 @@ static void test_values_must_fit_the_statement(void **state)
 
 static void test_the_services_statements_make_scripts(void **state)
 {
-    (void)state;
     const struct script *const scripts[] = {&SCRIPT_SELECT_FOR_UPDATE, &SCRIPT_ATOMIC_DECREMENT,
                                             &SCRIPT_ATOMIC_STATEMENT, &SCRIPT_BATCHED};
     for (size_t i = 0; i < COUNT(scripts); i++) {
@@ -85,7 +80,6 @@ static void test_the_services_statements_make_scripts(void **state)
 /* Its arrays have as many elements as it says that it makes orders. */
 static void test_a_batch_has_as_many_orders_as_it_says(void **state)
 {
-    (void)state;
     const struct script_step *insert = &SCRIPT_BATCHED.steps[2];
     assert_ptr_equal(insert->statement, &ST_INSERT_BATCH);
     for (int i = 6; i < ST_INSERT_BATCH.parameters; i++) {
@@ -108,7 +102,6 @@ static void test_a_batch_has_as_many_orders_as_it_says(void **state)
 
 static void test_report_is_read(void **state)
 {
-    (void)state;
     struct pgbench_result result;
     assert_true(pgbench_parse(REPORT "number of failed transactions: 0 (0.000%)\n" RATE, &result));
     assert_int_equal(result.transactions, 16047);
@@ -118,7 +111,6 @@ static void test_report_is_read(void **state)
 
 static void test_report_with_failures_or_gaps_is_refused(void **state)
 {
-    (void)state;
     struct pgbench_result result;
     assert_false(pgbench_parse(REPORT "number of failed transactions: 2 (0.012%)\n" RATE, &result));
     assert_false(pgbench_parse(REPORT, &result));
@@ -151,7 +143,6 @@ static bool near(double a, double b)
 
 static void test_names(void **state)
 {
-    (void)state;
     static const char *const NAMES[] = {
         "hot/atomic-statement",
         "hot/select-for-update",
@@ -202,7 +193,6 @@ static bool chooses_hot(const char *list)
 
 static void test_patterns(void **state)
 {
-    (void)state;
     assert_true(chooses_hot("hot/atomic-statement"));
     assert_true(chooses_hot("hot/*"));
     assert_true(chooses_hot("*atomic*"));
@@ -225,7 +215,6 @@ static void test_patterns(void **state)
 
 static void test_medians_and_extremes(void **state)
 {
-    (void)state;
     const struct sample samples[] = {
         {.value = 0.5, .numerator = 100, .denominator = 200},
         {.value = 0.9, .numerator = 900, .denominator = 1000},
@@ -254,7 +243,6 @@ static void test_medians_and_extremes(void **state)
 
 static void test_less_memory_is_better(void **state)
 {
-    (void)state;
     const struct bench_case *memory = find_case("memory/1000-connections");
     const struct sample little = {.value = 31.9}, much = {.value = 32.1};
     json_t *row = bench_case_json(memory, &(const struct tuning){0}, &little, 1);
@@ -269,7 +257,6 @@ static void test_less_memory_is_better(void **state)
 
 static void test_facts_stand_beside(void **state)
 {
-    (void)state;
     const struct sample sample = {.value = 1, .numerator = 2, .denominator = 2, .facts = {30, 40, 50}};
     const struct tuning tuning = {.counts = {[TUNED_CLIENTS] = 4, [TUNED_WORKERS] = 8}};
     json_t *row = bench_case_json(find_case("sold-out"), &tuning, &sample, 1);
@@ -283,7 +270,6 @@ static void test_facts_stand_beside(void **state)
 
 static void test_two_strategies_side_by_side(void **state)
 {
-    (void)state;
     const struct sample sample = {.value = 8.5, .numerator = 8500, .denominator = 1000};
     const struct tuning tuning = {.counts = {[TUNED_WORKERS] = 2, [TUNED_RIVAL_WORKERS] = 1}};
     json_t *row = bench_case_json(find_case("batched/vs-select-for-update"), &tuning, &sample, 1);
@@ -296,7 +282,6 @@ static void test_two_strategies_side_by_side(void **state)
 
 static void test_a_limit_is_told_with_what_it_saves(void **state)
 {
-    (void)state;
     const struct sample sample = {.value = 0.96, .numerator = 960, .denominator = 1000, .facts = {321}};
     const struct tuning tuning = {.counts = {[TUNED_CLIENTS] = 2, [TUNED_PRODUCT_LIMIT] = 2}};
     json_t *row = bench_case_json(find_case("contention/select-for-update"), &tuning, &sample, 1);
@@ -314,7 +299,6 @@ static const struct tuning EIGHT_THREADS = {.counts = {[TUNED_THREADS] = 8}};
 
 static void test_locks_are_held_against_their_servers(void **state)
 {
-    (void)state;
     static const struct {
         const char *name;
         double goal;
@@ -342,7 +326,6 @@ static const struct sample HANDED_OVER = {
 
 static void test_a_hand_over_has_no_goal(void **state)
 {
-    (void)state;
     json_t *row = bench_case_json(find_case("hand-over/redis-lock"), &EIGHT_THREADS, &HANDED_OVER, 1);
     assert_true(near(real(row, "value"), 12.5));
     assert_true(json_is_null(json_object_get(row, "goal")));
@@ -358,7 +341,6 @@ static void test_a_hand_over_has_no_goal(void **state)
 
 static void test_what_is_not_available_says_why(void **state)
 {
-    (void)state;
     json_t *row = bench_case_unavailable_json(find_case("locks/etcd"), "etcd: it is not installed");
     assert_true(json_is_null(json_object_get(row, "value")));
     assert_true(json_is_null(json_object_get(row, "reached")));
@@ -369,7 +351,6 @@ static void test_what_is_not_available_says_why(void **state)
 
 static void test_notes_count_goals_and_tell_what_is_missing(void **state)
 {
-    (void)state;
     const struct sample slow = {.value = 0.5, .numerator = 1, .denominator = 2};
     struct sample shared = HANDED_OVER;
     shared.facts[3] = 0.25;
@@ -393,7 +374,6 @@ static void test_notes_count_goals_and_tell_what_is_missing(void **state)
 
 static void test_redis_benchmark_is_read(void **state)
 {
-    (void)state;
     double per_s;
     assert_true(
         redis_benchmark_parse("\"test\",\"rps\",\"avg_latency_ms\"\n\"SET\",\"90909.09\",\"0.3\"\n", &per_s));

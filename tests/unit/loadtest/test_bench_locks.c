@@ -55,7 +55,6 @@ static void end_work(void *own)
 
 static void test_a_team_counts_what_ends_in_time(void **state)
 {
-    (void)state;
     static const struct thread_work WORK = {sizeof(struct worker), begin_work, work_10_ms, end_work};
     struct crew crew = {0};
     double per_s = 0;
@@ -71,7 +70,6 @@ static void test_a_team_counts_what_ends_in_time(void **state)
 
 static void test_a_team_ends_when_one_fails(void **state)
 {
-    (void)state;
     static const struct thread_work WORK = {sizeof(struct worker), begin_work, fail_as_the_third, end_work};
     struct crew crew = {0};
     double per_s;
@@ -97,14 +95,12 @@ static double cycles_per_s(const struct lock_driver *driver, enum lock_rivalry r
 
 static void test_cycles(void **state)
 {
-    (void)state;
     assert_true(cycles_per_s(&process_mutex, ONE_KEY) > 0);
     assert_true(cycles_per_s(&process_mutex_per_product, A_KEY_EACH) > 0);
 }
 
 static void test_a_lock_without_a_server_says_so(void **state)
 {
-    (void)state;
     double per_s;
     char reason[REASON_SIZE] = "";
     assert_false(lock_cycles(&redis_lock, A_KEY_EACH, 2, 50, NULL, &per_s, reason));
@@ -123,7 +119,6 @@ static enum lock_status acquire_after_two_wake_ups(struct lock *lock, const char
 
 static void test_hand_overs_of_a_mutex(void **state)
 {
-    (void)state;
     struct hand_overs seen;
     struct lock_driver mutex = process_mutex;
     mutex.acquire = acquire_after_two_wake_ups;
@@ -139,7 +134,6 @@ static void test_hand_overs_of_a_mutex(void **state)
 
 static void test_no_hand_overs_where_all_are_let_in(void **state)
 {
-    (void)state;
     struct hand_overs seen = {.together = 1};
     char reason[REASON_SIZE] = "";
     if (lock_hand_overs(&process_mutex_wrong_object, 4, 100, NULL, &seen, reason))

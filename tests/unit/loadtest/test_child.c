@@ -25,7 +25,6 @@ static struct child start(const char *const *argv)
 
 static void test_output(void **state)
 {
-    (void)state;
     const char *env[] = {"GREETING=hello", "HOME", NULL};
     struct child_plan plan = {.argv = SHELL("echo $GREETING ${HOME-homeless}; cat"),
                               .env = env,
@@ -39,7 +38,6 @@ static void test_output(void **state)
 
 static void test_output_has_bounds(void **state)
 {
-    (void)state;
     struct child_plan plan = {.log = "/dev/null", .death_signal = SIGKILL};
     plan.argv = SHELL("exit 3");
     assert_null(child_output(plan, LONG_MS, 100));
@@ -53,7 +51,6 @@ static void test_output_has_bounds(void **state)
 
 static void test_status(void **state)
 {
-    (void)state;
     char text[64];
     struct child child = start(SHELL("exit 7"));
     assert_true(child_wait(&child, LONG_MS, false));
@@ -66,7 +63,6 @@ static void test_status(void **state)
 
 static void test_stop_is_polite_then_not(void **state)
 {
-    (void)state;
     struct child child = start(SHELL("trap 'exit 5' TERM; while :; do sleep 0.01; done"));
     assert_false(child_wait(&child, 200, false));
     child_stop(&child, LONG_MS);
@@ -82,7 +78,6 @@ static void test_stop_is_polite_then_not(void **state)
 /* The process that a shell has started is stopped with it. */
 static void test_stop_reaches_the_whole_group(void **state)
 {
-    (void)state;
     struct child child;
     struct child_plan plan = {.argv = SHELL("sleep 100 & echo $!; wait"),
                               .log = "/dev/null",
@@ -105,7 +100,6 @@ static void test_stop_reaches_the_whole_group(void **state)
 /* Whoever dies without a word takes its children along. */
 static void test_children_die_with_their_parent(void **state)
 {
-    (void)state;
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     pid_t parent = fork();

@@ -11,7 +11,6 @@ static char error[600];
 
 static void a_script_reads_back_as_it_is_written(void **state)
 {
-    (void)state;
     static const char *const SCRIPTS[] = {
         "",
         "A>read B>end A>end",
@@ -30,7 +29,6 @@ static void a_script_reads_back_as_it_is_written(void **state)
 
 static void spaces_of_any_kind_separate_words(void **state)
 {
-    (void)state;
     struct script script;
     char words[SCRIPT_TEXT];
     assert_true(script_parse("  A>read\t\tB>end \r\n", 2, &script, error, sizeof error));
@@ -39,7 +37,6 @@ static void spaces_of_any_kind_separate_words(void **state)
 
 static void what_is_no_word_is_refused_with_what_is_valid(void **state)
 {
-    (void)state;
     static const char *const WRONG[] = {"A",      "A>",           "A>~",     "A>reads", "A>rea",
                                         "a>read", "C>read",       "A!read",  "A!",      "A>waits",
                                         "A<read", "A>read,B>end", "A>crash", "@>read",  "A!crash~"};
@@ -56,7 +53,6 @@ static void what_is_no_word_is_refused_with_what_is_valid(void **state)
 
 static void a_script_has_an_end(void **state)
 {
-    (void)state;
     static char text[(SCRIPT_MAX + 1) * 8];
     struct script script;
     size_t used = 0;
@@ -81,7 +77,6 @@ static size_t parse(const char *text)
 
 static void a_file_is_read(void **state)
 {
-    (void)state;
     assert_int_equal(parse("# a story\n"
                            "strategy read-write   stock 3   orders A:1 B:2   # of two\n"
                            "\n"
@@ -107,7 +102,6 @@ static void a_file_is_read(void **state)
 
 static void one_schedule_is_held_against_its_expectations(void **state)
 {
-    (void)state;
     struct ending ending = {.audit = {.sold = 2, .left = -1},
                             .oversold = 1,
                             .stuck = true,
@@ -132,7 +126,6 @@ static void one_schedule_is_held_against_its_expectations(void **state)
 
 static void all_schedules_are_held_against_theirs(void **state)
 {
-    (void)state;
     struct totals totals = {.schedules = 24, .oversold = 22, .bad = 22};
     static const struct {
         const char *expect;
@@ -155,7 +148,6 @@ static void all_schedules_are_held_against_theirs(void **state)
 
 static void what_is_wrong_in_a_file_is_said_with_its_line(void **state)
 {
-    (void)state;
 #define MUTEX "strategy mutex stock 1 orders A:1 B:1\n"
     static const struct {
         const char *text, *says;
@@ -189,7 +181,6 @@ static void what_is_wrong_in_a_file_is_said_with_its_line(void **state)
 
 static void the_short_form_reads_back(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *back;
     } CASES[] = {
@@ -208,7 +199,6 @@ static void the_short_form_reads_back(void **state)
 
 static void a_short_form_that_is_wrong_is_refused(void **state)
 {
-    (void)state;
     static const char *const WRONG[] = {"",
                                         "nobody A>end",
                                         "mutex s=x A>end",

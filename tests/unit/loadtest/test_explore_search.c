@@ -124,7 +124,6 @@ static unsigned run_all(struct toy *toy, int bound)
 
 static void every_interleaving_is_run_once(void **state)
 {
-    (void)state;
     struct toy four = {.actors = 2, .steps = {4, 4}}, six = {.actors = 2, .steps = {6, 6}};
     struct toy seven = {.actors = 2, .steps = {7, 7}}, three = {.actors = 3, .steps = {2, 2, 2}};
     assert_int_equal(run_all(&four, NO_BOUND), 70);
@@ -135,7 +134,6 @@ static void every_interleaving_is_run_once(void **state)
 
 static void no_interleaving_is_run_twice(void **state)
 {
-    (void)state;
     static char seen[70][DEPTH_MAX];
     struct toy toy = {.actors = 2, .steps = {4, 4}};
     begin_all(NO_BOUND);
@@ -148,7 +146,6 @@ static void no_interleaving_is_run_twice(void **state)
 
 static void who_must_wait_cannot_be_moved(void **state)
 {
-    (void)state;
     struct toy two = {.actors = 2, .steps = {4, 4}, .exclusive = true};
     struct toy three = {.actors = 3, .steps = {3, 3, 3}, .exclusive = true};
     assert_int_equal(run_all(&two, NO_BOUND), 2);
@@ -157,7 +154,6 @@ static void who_must_wait_cannot_be_moved(void **state)
 
 static void an_order_has_one_schedule_and_none_none(void **state)
 {
-    (void)state;
     struct toy one = {.actors = 1, .steps = {5}}, none = {.actors = 0};
     assert_int_equal(run_all(&one, NO_BOUND), 1);
     assert_int_equal(run_all(&none, NO_BOUND), 1);
@@ -166,7 +162,6 @@ static void an_order_has_one_schedule_and_none_none(void **state)
 /* With no preemption an order runs to its end: two schedules. With one, either is cut once, anywhere. */
 static void a_bound_limits_preemptions(void **state)
 {
-    (void)state;
     struct toy toy = {.actors = 2, .steps = {4, 4}};
     assert_int_equal(run_all(&toy, 0), 2);
     assert_int_equal(run_all(&toy, 1), 2 + 2 * 3);
@@ -175,7 +170,6 @@ static void a_bound_limits_preemptions(void **state)
 
 static void a_bound_tells_whether_it_kept_some_out(void **state)
 {
-    (void)state;
     struct toy toy = {.actors = 2, .steps = {4, 4}};
     unsigned most = 0;
     begin_all(2);
@@ -191,7 +185,6 @@ static void a_bound_tells_whether_it_kept_some_out(void **state)
 
 static void a_world_that_differs_is_noticed(void **state)
 {
-    (void)state;
     struct toy toy = {.actors = 2, .steps = {2, 2}, .fickle = true};
     begin_all(NO_BOUND);
     assert_int_equal(run(&toy), SEARCH_RAN);
@@ -203,7 +196,6 @@ static void a_world_that_differs_is_noticed(void **state)
 /* 6 interleavings of two and two: each about a sixth of many samples, and the same from the same seed. */
 static void the_same_moves_with_other_events_are_noticed(void **state)
 {
-    (void)state;
     struct toy toy = {.actors = 2, .steps = {2, 2}, .forgetful = true};
     begin_all(NO_BOUND);
     assert_int_equal(run(&toy), SEARCH_RAN);
@@ -213,7 +205,6 @@ static void the_same_moves_with_other_events_are_noticed(void **state)
 
 static void samples_are_uniform_and_repeatable(void **state)
 {
-    (void)state;
     enum { SAMPLES = 12000 };
     static char first[64];
     unsigned counted[1 << 4] = {0}, kinds = 0;
@@ -243,7 +234,6 @@ static void samples_are_uniform_and_repeatable(void **state)
 /* By priorities alone an order runs to its end; one change cuts one of them, anywhere. */
 static void pct_finds_every_schedule_of_its_depth_and_no_others(void **state)
 {
-    (void)state;
     enum { SAMPLES = 4000 };
     static const unsigned EXPECTED[] = {[1] = 2, [2] = 2 + 2 * 3};
     struct toy toy = {.actors = 2, .steps = {4, 4}};
@@ -287,7 +277,6 @@ static unsigned count_bugs(unsigned depth)
 
 static void pct_finds_what_uniform_samples_hardly_do(void **state)
 {
-    (void)state;
     unsigned uniform = count_bugs(0), hunted = count_bugs(2);
     assert_true(hunted >= 3000 / (4 * 32)); /* the paper's promise */
     assert_true(hunted > 10 * uniform);
@@ -295,7 +284,6 @@ static void pct_finds_what_uniform_samples_hardly_do(void **state)
 
 static void what_is_doubtful_is_run_again_and_counts_once(void **state)
 {
-    (void)state;
     struct toy toy = {.actors = 2, .steps = {2, 2}, .doubtful = true};
     char doubted[DEPTH_MAX];
     unsigned schedules = 0;
@@ -316,7 +304,6 @@ static void what_is_doubtful_is_run_again_and_counts_once(void **state)
 /* Drawing another schedule instead would count one that fails less often than it is drawn. */
 static void a_doubtful_sample_is_run_again_and_counts_once(void **state)
 {
-    (void)state;
     char doubted[DEPTH_MAX];
     for (unsigned depth = 0; depth <= 2; depth++) {
         struct toy toy = {.actors = 3, .steps = {3, 3, 3}, .doubtful = true};
@@ -333,7 +320,6 @@ static void a_doubtful_sample_is_run_again_and_counts_once(void **state)
 /* A doubtful sample that an accident has caused goes another way when it is run again: it goes on from there at random. */
 static void a_doubtful_sample_may_go_another_way(void **state)
 {
-    (void)state;
     struct toy toy = {.actors = 2, .steps = {2, 2}, .doubtful = true, .forgetful = true};
     begin_samples(0);
     for (int i = 0; i < 50; i++) {
@@ -346,7 +332,6 @@ static void a_doubtful_sample_may_go_another_way(void **state)
 
 static void switches_are_counted(void **state)
 {
-    (void)state;
     const struct transition transitions[] = {{0, 0}, {0, 0}, {1, 0}, {0, 0}, {0, 0}};
     assert_int_equal(context_switches(transitions, 0), 0);
     assert_int_equal(context_switches(transitions, 2), 0);

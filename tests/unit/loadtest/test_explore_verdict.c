@@ -19,7 +19,6 @@ static enum verdict verdict(const char *strategy, struct totals totals)
 
 static void a_promise_that_was_kept(void **state)
 {
-    (void)state;
     const struct execution_settings safe = settings_of("select-for-update");
     const struct totals nothing = {.schedules = 10};
     assert_int_equal(explore_verdict(&safe, &nothing, true), VERDICT_OK);
@@ -29,7 +28,6 @@ static void a_promise_that_was_kept(void **state)
 
 static void a_flaw_that_is_shown_or_not(void **state)
 {
-    (void)state;
     assert_int_equal(verdict("read-write", (struct totals){.oversold = 3, .bad = 3}),
                      VERDICT_OVERSOLD_AS_EXPECTED);
     assert_int_equal(verdict("read-write", (struct totals){0}), VERDICT_NOT_CAUGHT);
@@ -43,7 +41,6 @@ static void a_flaw_that_is_shown_or_not(void **state)
 
 static void a_promise_that_was_broken(void **state)
 {
-    (void)state;
     static const char *const ROWS[] = {"select-for-update", "mutex", "redis-lock"};
     for (size_t i = 0; i < COUNT(ROWS); i++) {
         assert_int_equal(verdict(ROWS[i], (struct totals){.oversold = 1, .bad = 1}), VERDICT_BROKEN);
@@ -59,7 +56,6 @@ static void a_promise_that_was_broken(void **state)
 
 static void no_row_refuses_wrongly_or_keeps_its_lock(void **state)
 {
-    (void)state;
     assert_int_equal(verdict("read-write", (struct totals){.oversold = 1, .false_refusals = 1, .bad = 2}),
                      VERDICT_BROKEN);
     assert_int_equal(verdict("mutex-early-release", (struct totals){.oversold = 1, .leaked = 1, .bad = 2}),
@@ -68,14 +64,12 @@ static void no_row_refuses_wrongly_or_keeps_its_lock(void **state)
 
 static void a_deadlock_matters_where_nobody_tries_again(void **state)
 {
-    (void)state;
     assert_int_equal(verdict("select-for-update", (struct totals){.deadlocks = 4}), VERDICT_BROKEN);
     assert_int_equal(verdict("bucketed", (struct totals){.deadlocks = 4}), VERDICT_OK);
 }
 
 static void other_figures_can_be_what_must_not_be(void **state)
 {
-    (void)state;
     struct execution_settings never = settings_of("read-write");
     never.never = 1;
     assert_int_equal(explore_verdict(&never, &(struct totals){.schedules = 9, .oversold = 9}, true),
@@ -86,7 +80,6 @@ static void other_figures_can_be_what_must_not_be(void **state)
 
 static void the_stronger_of_two_verdicts_counts(void **state)
 {
-    (void)state;
     static const enum verdict ORDER[] = {VERDICT_BROKEN,     VERDICT_OVERSOLD_AS_EXPECTED,
                                          VERDICT_NOT_CAUGHT, VERDICT_UNAVAILABLE,
                                          VERDICT_UNKNOWN,    VERDICT_OK};
@@ -99,7 +92,6 @@ static void the_stronger_of_two_verdicts_counts(void **state)
 
 static void what_broke_it_is_named(void **state)
 {
-    (void)state;
     const struct execution_settings settings = settings_of("select-for-update");
     char why[400];
     const struct totals totals = {.schedules = 10, .false_refusals = 2, .deadlocks = 4};

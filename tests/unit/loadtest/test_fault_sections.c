@@ -45,7 +45,6 @@ static json_t *traces_of(const struct order *orders, size_t count)
 
 static void overlaps_of_the_traces_of_two_services(void **state)
 {
-    (void)state;
     static const struct {
         const char *what;
         struct order one[3], other[2];
@@ -89,7 +88,6 @@ static void overlaps_of_the_traces_of_two_services(void **state)
 
 static void an_order_without_a_lock_has_no_section(void **state)
 {
-    (void)state;
     struct section section;
     json_t *answer = json_pack("{s:[{s:i, s:s, s:[{s:s, s:i, s:i}]}]}", "traces", "product_id", PRODUCT,
                                "outcome", "created", "steps", "step", "commit", "begin_us", 1300, "end_us",
@@ -101,7 +99,6 @@ static void an_order_without_a_lock_has_no_section(void **state)
 
 static void more_than_was_asked_for_is_left_out(void **state)
 {
-    (void)state;
     struct section sections[3] = {0};
     json_t *three = traces_of((struct order[]){AT(1000, 1100), AT(1200, 1300), AT(1400, 1500)}, 3);
     assert_int_equal(sections_of(three, PRODUCT, SINCE_US, sections, 2), 2);

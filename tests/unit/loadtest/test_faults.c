@@ -17,7 +17,6 @@
 
 static void a_history_in_order_is_right(void **state)
 {
-    (void)state;
     struct sale overlapping[] = {{8, 20, 60}, {10, 5, 50}, {9, 6, 30}};
     assert_int_equal(history_check(overlapping, 3), 0);
     assert_int_equal(history_check(NULL, 0), 0);
@@ -25,14 +24,12 @@ static void a_history_in_order_is_right(void **state)
 
 static void two_that_saw_the_same_are_found(void **state)
 {
-    (void)state;
     struct sale sales[] = {{10, 0, 10}, {9, 11, 20}, {9, 12, 21}, {8, 30, 40}};
     assert_int_equal(history_check(sales, 4), 1);
 }
 
 static void a_sale_that_ended_before_an_earlier_one_began_is_found(void **state)
 {
-    (void)state;
     struct sale sales[] = {{10, 100, 110}, {9, 0, 50}};
     assert_int_equal(history_check(sales, 2), 1);
 }
@@ -50,7 +47,6 @@ static unsigned expected(const char *fault, const char *strategy)
 
 static void the_table_says_what_the_design_says(void **state)
 {
-    (void)state;
     static const struct {
         const char *fault, *strategy;
         bool caught;
@@ -95,7 +91,6 @@ static void the_table_says_what_the_design_says(void **state)
 
 static void a_safe_strategy_keeps_its_stock_under_every_fault(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < fault_count; i++)
         for (size_t j = 0; j < strategy_count; j++) {
             unsigned is = fault_expected(&faults[i], &strategies[j]);
@@ -113,7 +108,6 @@ static enum verdict verdict(unsigned is, struct fault_counts counts)
 
 static void verdicts_follow_from_what_was_seen(void **state)
 {
-    (void)state;
     static const struct {
         unsigned expected;
         struct fault_counts counts;
@@ -143,7 +137,6 @@ static void verdicts_follow_from_what_was_seen(void **state)
 
 static void a_lease_that_did_not_have_to_end_has_shown_nothing(void **state)
 {
-    (void)state;
     struct fault_subject leased = {.strategy = strategy_find("redis-lock"),
                                    .expected = ALL_KEPT | I4_LOCK_FREED,
                                    .counts = {.acknowledged = 9},
@@ -163,7 +156,6 @@ static void a_lease_that_did_not_have_to_end_has_shown_nothing(void **state)
 
 static void cycles_without_an_order_show_nothing(void **state)
 {
-    (void)state;
     struct fault_subject subject = {.strategy = strategy_find("redis-fenced"),
                                     .expected = ALL_KEPT,
                                     .counts = {.acknowledged = 1},
@@ -178,7 +170,6 @@ static void cycles_without_an_order_show_nothing(void **state)
 
 static void overlapping_sections_break_rows_that_only_their_lock_protects(void **state)
 {
-    (void)state;
     static const struct {
         const char *strategy;
         enum verdict verdict;
@@ -206,7 +197,6 @@ static void overlapping_sections_break_rows_that_only_their_lock_protects(void *
 
 static void an_intent_is_found_again_by_its_key(void **state)
 {
-    (void)state;
     struct fault_history history;
     char key[64];
     size_t number, found = 99;
@@ -230,7 +220,6 @@ static void an_intent_is_found_again_by_its_key(void **state)
 /* A product was changed from 100 to 200. */
 static void an_intent_is_of_the_sale_that_it_was_answered_in(void **state)
 {
-    (void)state;
     static const struct {
         enum told told;
         int64_t began_us, ended_us;
@@ -270,7 +259,6 @@ static void an_intent_is_of_the_sale_that_it_was_answered_in(void **state)
 /* The sentence beneath the table says the same as the exit status. */
 static void the_closing_sentence_counts_every_verdict(void **state)
 {
-    (void)state;
     static const struct {
         const char *verdict;
         bool expected;

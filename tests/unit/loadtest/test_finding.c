@@ -145,7 +145,6 @@ static const struct {
 
 static void test_findings(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(CASES); i++) {
         struct subject subject = {
             .guarantee = CASES[i].guarantee, .tries = CASES[i].tries, .lock = CASES[i].lock};
@@ -161,7 +160,6 @@ static void test_findings(void **state)
 /* The first phase that breaks a promise names it. */
 static void test_the_first_finding_stays(void **state)
 {
-    (void)state;
     struct subject subject = {.guarantee = GUARANTEE_SAFE, .tries = 1};
     struct evidence evidence = {.guarantee = GUARANTEE_SAFE, .instances = 2, .available = true};
     struct phase amounts = {SALE, ANSWERS(100, 300), BOOKS(100, 0, EVEN, .amounts_wrong = 4)};

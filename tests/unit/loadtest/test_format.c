@@ -63,7 +63,6 @@ static void assert_has_not(const char *text, const char *part)
 
 static void test_table(void **state)
 {
-    (void)state;
     json_auto_t *document = document_with("read-write", "orders 41 and 57 both saw 12 left");
     char *text = print(format_table, document, (struct page){.width = 0});
     assert_has(text, "✗ oversold-as-expected");
@@ -82,7 +81,6 @@ static void test_table(void **state)
 
 static void test_colour_comes_beside_words(void **state)
 {
-    (void)state;
     json_auto_t *document = document_with("read-write", "…");
     char *text = print(format_table, document, (struct page){.colour = true});
     assert_has(text, "\033[32m✓ ok\033[0m");
@@ -93,7 +91,6 @@ static void test_colour_comes_beside_words(void **state)
  * named. */
 static void test_every_width(void **state)
 {
-    (void)state;
     json_auto_t *document = document_with("read-write", "orders 41 and 57 both saw 12 left");
     for (size_t width = 60; width <= 260; width++) {
         char *text = print(format_table, document, (struct page){.width = width});
@@ -108,7 +105,6 @@ static void test_every_width(void **state)
 
 static void test_what_had_to_be_slowed_down_says_so(void **state)
 {
-    (void)state;
     json_auto_t *document = document_with("read-write", "…");
     json_t *row = json_array_get(json_object_get(document, "rows"), 1);
     assert_int_equal(json_object_set_new(row, "slowed_down", json_true()), 0);
@@ -121,7 +117,6 @@ static void test_what_had_to_be_slowed_down_says_so(void **state)
 
 static void test_what_was_sold_out_early_says_so(void **state)
 {
-    (void)state;
     json_auto_t *document = document_with("skip-locked", "…");
     json_t *row = json_array_get(json_object_get(document, "rows"), 1);
     assert_int_equal(json_object_set_new(row, "sold_out_early", json_true()), 0);
@@ -132,7 +127,6 @@ static void test_what_was_sold_out_early_says_so(void **state)
 
 static void test_failures_are_said(void **state)
 {
-    (void)state;
     static const struct {
         const char *verdict, *says;
     } CASES[] = {
@@ -157,7 +151,6 @@ static void test_failures_are_said(void **state)
 
 static void test_json_is_the_document(void **state)
 {
-    (void)state;
     json_auto_t *document = document_with(EVIL, EVIL);
     char *text = print(format_json, document, (struct page){0});
     json_auto_t *again = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
@@ -167,7 +160,6 @@ static void test_json_is_the_document(void **state)
 
 static void test_csv(void **state)
 {
-    (void)state;
     json_auto_t *document = document_with("a \"b\", c", "=1+2");
     char *text = print(format_csv, document, (struct page){0});
     assert_true(strncmp(text, "strategy,guarantee,", 19) == 0);
@@ -180,7 +172,6 @@ static void test_csv(void **state)
 
 static void test_markdown_cells_stay_cells(void **state)
 {
-    (void)state;
     json_auto_t *document = document_with(EVIL, EVIL);
     char *text = print(format_markdown, document, (struct page){0});
     assert_has_not(text, "<script");
@@ -203,7 +194,6 @@ static void test_markdown_cells_stay_cells(void **state)
 
 static void test_html_is_escaped(void **state)
 {
-    (void)state;
     json_auto_t *document = document_with(EVIL, EVIL);
     char *text = print(format_html, document, (struct page){0});
     assert_has_not(text, "<script");
@@ -216,7 +206,6 @@ static void test_html_is_escaped(void **state)
 
 static void test_a_plot_takes_no_orders_from_a_name(void **state)
 {
-    (void)state;
     if (!plot_is_possible())
         skip();
     json_auto_t *document = document_with(EVIL, EVIL);
@@ -230,7 +219,6 @@ static void test_a_plot_takes_no_orders_from_a_name(void **state)
 
 static void test_other_documents(void **state)
 {
-    (void)state;
     struct result_table table;
     json_auto_t *bench = json_pack("{s:i, s:[{s:s, s:f}]}", "version", 1, "ratios", "name", "sold-out",
                                    "value", 0.9123);

@@ -33,7 +33,6 @@ static void check_value(int64_t us)
 
 static void test_every_value_is_known_to_a_thousandth(void **state)
 {
-    (void)state;
     clear();
     for (int64_t us = 0; us < 3000; us++)
         check_value(us);
@@ -52,7 +51,6 @@ static int ascending(const void *a, const void *b)
 
 static void test_percentiles_against_a_sorted_list(void **state)
 {
-    (void)state;
     enum { SAMPLES = 20000 };
     static int64_t samples[SAMPLES];
     unsigned short chance[3] = {1, 2, 3};
@@ -75,7 +73,6 @@ static void test_percentiles_against_a_sorted_list(void **state)
 
 static void test_merging_is_adding(void **state)
 {
-    (void)state;
     clear();
     for (int64_t i = 0; i < 5000; i++) {
         hdr_add(i % 3 ? &hdr : &other, i * i);
@@ -99,7 +96,6 @@ static void test_merging_is_adding(void **state)
 
 static void test_extremes(void **state)
 {
-    (void)state;
     clear();
     assert_int_equal(hdr_percentile(&hdr, 0.5), -1);
     assert_true(hdr_mean(&hdr) == 0 && hdr_deviation(&hdr) == 0);
@@ -129,7 +125,6 @@ static char *printed(void)
 
 static void test_the_text_of_two_samples(void **state)
 {
-    (void)state;
     clear();
     hdr_add(&hdr, 1000);
     hdr_add(&hdr, 3000);
@@ -154,7 +149,6 @@ static void test_the_text_of_two_samples(void **state)
 /* Reads it as the plotter does: lines of four words whose first and last are numbers. */
 static void test_the_text_of_many_samples(void **state)
 {
-    (void)state;
     clear();
     for (int64_t i = 1; i <= 100000; i++)
         hdr_add(&hdr, i);
@@ -179,7 +173,6 @@ static void test_the_text_of_many_samples(void **state)
 
 static void test_the_text_of_none(void **state)
 {
-    (void)state;
     clear();
     char *text = printed();
     assert_non_null(strstr(text, "Total count    =            0]"));

@@ -10,7 +10,6 @@ static const struct lock_hold HELD = {.grant = {.token = "4711/99"}, .has_grant 
 /* A lock with the same cells as another is treated as that one, under whatever name. */
 static void test_a_lock_that_ends_with_its_session(void **state)
 {
-    (void)state;
     struct lock_driver other = lock_row;
     struct lock *admin;
     char pid[16];
@@ -24,7 +23,6 @@ static void test_a_lock_that_ends_with_its_session(void **state)
 
 static void test_a_lock_whose_handles_know_only_their_own_grants(void **state)
 {
-    (void)state;
     struct lock_driver other = curator;
     struct lock *admin;
     other.name = "another-curator";
@@ -37,7 +35,6 @@ static void test_a_lock_whose_handles_know_only_their_own_grants(void **state)
 /* Where neither a renewal nor anything else is said, a release ends the grant: there is always a function to call. */
 static void test_every_lock_on_a_server_can_be_ended(void **state)
 {
-    (void)state;
     const struct lock_hold nothing = {0};
     char pid[16];
     for (size_t i = 0; all_locks[i]; i++) {

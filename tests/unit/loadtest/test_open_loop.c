@@ -88,7 +88,6 @@ static void *run_server(void *unused)
 
 static int start_server(void **state)
 {
-    (void)state;
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
     signal(SIGPIPE, SIG_IGN);
@@ -102,7 +101,6 @@ static int start_server(void **state)
 
 static int stop_server(void **state)
 {
-    (void)state;
     server.ends = true;
     return pthread_join(server.thread, NULL) || close(server.listener);
 }
@@ -158,7 +156,6 @@ static const struct hdr *latency(enum answer answer)
 
 static void test_every_answer_is_counted_by_its_kind(void **state)
 {
-    (void)state;
     static const struct {
         enum manner manner;
         enum answer answer;
@@ -186,7 +183,6 @@ static void test_every_answer_is_counted_by_its_kind(void **state)
  * come after 99 ms, and cannot have an answer before 1,000. A closed loop would say 10 ms. */
 static void test_latency_counts_from_when_the_buyer_came(void **state)
 {
-    (void)state;
     run(ANSWERS, 10, 100, 1, 1000, 60000);
     assert_int_equal(totals.answers[ANSWER_CREATED], 100);
     const struct hdr *created = latency(ANSWER_CREATED);
@@ -200,7 +196,6 @@ static void test_latency_counts_from_when_the_buyer_came(void **state)
 
 static void test_who_finds_no_place_is_dropped(void **state)
 {
-    (void)state;
     run(ANSWERS, 100, 20, 1, 3,
         60000); /* all come within the first order's 100 ms: one is served, three wait */
     assert_true(totals.dropped >= 10);
@@ -211,7 +206,6 @@ static void test_who_finds_no_place_is_dropped(void **state)
 
 static void test_who_waits_too_long_gives_up(void **state)
 {
-    (void)state;
     gap_us = 0; /* so that their time is over at once, and none of those who wait is sent after all */
     run(NEVER_ANSWERS, 0, 10, 4, 100, 300);
     gap_us = 1000;
@@ -225,7 +219,6 @@ static void test_who_waits_too_long_gives_up(void **state)
 
 static void test_a_broken_connection_leaves_an_order_unclear(void **state)
 {
-    (void)state;
     run(HANGS_UP, 0, 10, 2, 100, 60000);
     assert_int_equal(totals.unanswered, 10);
     assert_int_equal(server.orders, 10); /* none is sent a second time */
@@ -236,7 +229,6 @@ static void test_a_broken_connection_leaves_an_order_unclear(void **state)
 
 static void test_answers_by_their_text(void **state)
 {
-    (void)state;
     static const struct {
         long status;
         const char *body;

@@ -67,7 +67,6 @@ static enum options_outcome parse(const char *text)
 
 static void test_durations(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         int64_t ms;
@@ -104,7 +103,6 @@ static void test_durations(void **state)
 
 static void test_numbers(void **state)
 {
-    (void)state;
     int64_t number;
     assert_true(parse_number("9223372036854775807", &number));
     assert_true(number == INT64_MAX);
@@ -116,7 +114,6 @@ static void test_numbers(void **state)
 
 static void test_real_numbers_and_percentages(void **state)
 {
-    (void)state;
     assert_int_equal(parse("--skew 0.75 --share=12.5% one"), OPTIONS_OK);
     assert_true(settings.skew == 0.75 && settings.share_percent == 12.5);
     assert_int_equal(parse("--skew 0 --share 200% one"), OPTIONS_OK);
@@ -131,7 +128,6 @@ static void test_real_numbers_and_percentages(void **state)
 
 static void test_every_type(void **state)
 {
-    (void)state;
     assert_int_equal(parse("--loud --count 7 --pause=2s --name Ada --colour red --url a --url=b one two"),
                      OPTIONS_OK);
     assert_true(settings.loud);
@@ -147,7 +143,6 @@ static void test_every_type(void **state)
 
 static void test_defaults_stay(void **state)
 {
-    (void)state;
     assert_int_equal(parse("one"), OPTIONS_OK);
     assert_false(settings.loud);
     assert_int_equal(settings.count, 3);
@@ -158,7 +153,6 @@ static void test_defaults_stay(void **state)
 
 static void test_words_that_look_like_options(void **state)
 {
-    (void)state;
     assert_int_equal(parse("- --name -x"), OPTIONS_OK); /* stdin, and a value that starts with a dash */
     assert_string_equal(operands.item[0], "-");
     assert_string_equal(settings.inner.name, "-x");
@@ -169,7 +163,6 @@ static void test_words_that_look_like_options(void **state)
 
 static void test_what_is_refused(void **state)
 {
-    (void)state;
     static const char *const BAD[] = {
         "one --nosuch",   "one --coun 3",  "one --count",  "one --count 0",
         "one --count 11", "one --count x", "one --count=", "one --pause 5ms",
@@ -183,7 +176,6 @@ static void test_what_is_refused(void **state)
 
 static void test_help(void **state)
 {
-    (void)state;
     assert_int_equal(parse("--help"), OPTIONS_HELP);
     assert_int_equal(parse("--count 99 --help"), OPTIONS_HELP); /* asked for, whatever else is wrong */
     assert_int_equal(parse("-- --help"), OPTIONS_OK);
@@ -191,7 +183,6 @@ static void test_help(void **state)
 
 static void test_service_addresses(void **state)
 {
-    (void)state;
     static const char *const GOOD[] = {"http://127.0.0.1:8080", "http://localhost:1/", "http://[::1]:8080"};
     static const char *const BAD[] = {
         "127.0.0.1:8080",
@@ -226,7 +217,6 @@ static int own_stderr;
 
 static int hush(void **state)
 {
-    (void)state;
     own_stderr = dup(STDERR_FILENO);
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     return own_stderr < 0 || nowhere < 0 || dup2(nowhere, STDERR_FILENO) < 0 || close(nowhere) != 0;
@@ -234,7 +224,6 @@ static int hush(void **state)
 
 static int speak_again(void **state)
 {
-    (void)state;
     return dup2(own_stderr, STDERR_FILENO) < 0 || close(own_stderr) != 0;
 }
 

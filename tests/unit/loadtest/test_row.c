@@ -16,7 +16,6 @@
 
 static void test_counts_add_up(void **state)
 {
-    (void)state;
     struct load_result result;
     assert_true(load_result_parse(RESULT("61", "58"), &result));
     const struct answers *a = &result.answers;
@@ -29,7 +28,6 @@ static void test_counts_add_up(void **state)
 
 static void test_what_is_no_result_is_refused(void **state)
 {
-    (void)state;
     struct load_result result;
     static const char *const BAD[] = {"", "{", "[]", "{}", "{\"sent\":1}", RESULT("\"61\"", "58")};
     for (size_t i = 0; i < COUNT(BAD); i++)
@@ -40,7 +38,6 @@ static void test_what_is_no_result_is_refused(void **state)
 /* Every 201 is an order, and every order is a 201, unless the client could not know. */
 static void test_answers_against_orders(void **state)
 {
-    (void)state;
     static const struct {
         int64_t created, unknown, unanswered, orders;
         bool match;
@@ -107,7 +104,6 @@ static struct measurement oversold_measurement(void)
 
 static void test_a_row(void **state)
 {
-    (void)state;
     struct measurement m = oversold_measurement();
     json_auto_t *row = row_for(&m, MUTEX);
     json_int_t created, oversold, drift, instances, think;
@@ -143,7 +139,6 @@ static void test_a_row(void **state)
 /* What is sold out before the time is up has no rate. */
 static void test_a_throughput_that_was_sold_out(void **state)
 {
-    (void)state;
     struct measurement m = oversold_measurement();
     m.throughput.load.answers.sold_out = 1;
     json_auto_t *row = row_for(&m, MUTEX);
@@ -153,7 +148,6 @@ static void test_a_throughput_that_was_sold_out(void **state)
 
 static void test_a_stock_that_its_kind_cannot_have(void **state)
 {
-    (void)state;
     static const struct {
         const char *kind;
         int64_t stock;
@@ -180,7 +174,6 @@ static void test_a_stock_that_its_kind_cannot_have(void **state)
 
 static void test_an_unavailable_row_has_every_figure(void **state)
 {
-    (void)state;
     struct measurement m = {.verdict = VERDICT_UNAVAILABLE};
     json_auto_t *row = row_for(
         &m, "{\"name\":\"etcd\",\"guarantee\":\"while-lease-holds\",\"shown_by\":\"expire\","
@@ -195,7 +188,6 @@ static void test_an_unavailable_row_has_every_figure(void **state)
 
 static void test_strategies_that_cannot_be_read(void **state)
 {
-    (void)state;
     static const char *const BAD[] = {
         "{}",
         "{\"name\":\"x\"}",
@@ -243,7 +235,6 @@ static void check_runs(const char *what, json_t *runs, const char *verdict, int 
 
 static void test_several_runs(void **state)
 {
-    (void)state;
     check_runs("one run", json_pack("[o]", run("ok", 0, 100, 5)), "ok", 0, 100, 5);
     check_runs("the worst verdict counts, with medians of all",
                json_pack("[o, o, o]", run("ok", 0, 100, 5), run("broken", 3, 300, 9), run("ok", 0, 200, 7)),

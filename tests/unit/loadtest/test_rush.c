@@ -49,7 +49,6 @@ static void check_has(const char *text, const char *part)
 
 static void test_the_goal_for_the_tail(void **state)
 {
-    (void)state;
     static const struct figures ROWS[] = {
         {"even", .p50 = 2, .p99 = 20},
         {"uneven", .p50 = 2, .p99 = 20.1},
@@ -71,7 +70,6 @@ static void test_the_goal_for_the_tail(void **state)
 
 static void test_warnings_name_what_no_percentile_shows(void **state)
 {
-    (void)state;
     static const struct figures ROWS[] = {
         {"punctual", .p50 = 2, .p99 = 4, .late = 10}, /* one in a hundred may be late */
         {"slow", .p50 = 2, .p99 = 4, .late = 11},
@@ -91,7 +89,6 @@ static void test_warnings_name_what_no_percentile_shows(void **state)
 
 static void test_every_column_says_what_it_is(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < rush_result.column_count; i++) {
         assert_non_null(rush_result.columns[i].path);
         assert_true(rush_result.columns[i].shown && *rush_result.columns[i].heading &&

@@ -26,7 +26,6 @@ static struct schedule opened(const struct schedule_plan *plan)
 
 static void test_shapes(void **state)
 {
-    (void)state;
     assert_null(shape_find("round"));
     for (size_t i = 0; SHAPE_NAMES[i]; i++) {
         const struct shape *shape = shape_find(SHAPE_NAMES[i]);
@@ -40,7 +39,6 @@ static void test_shapes(void **state)
 
 static void test_counts(void **state)
 {
-    (void)state;
     static const struct {
         const char *shape;
         double rate;
@@ -65,7 +63,6 @@ static void test_counts(void **state)
 
 static void test_arrivals_are_in_order_and_within_the_sale(void **state)
 {
-    (void)state;
     for (int64_t seed = 0; seed < 20; seed++) {
         struct schedule_plan plan = plan_of("flash", 900, 3000);
         plan.seed = seed;
@@ -83,7 +80,6 @@ static void test_arrivals_are_in_order_and_within_the_sale(void **state)
 
 static void test_the_shape_shows(void **state)
 {
-    (void)state;
     struct schedule_plan plan = plan_of("flash", 10000, 10000);
     struct schedule schedule = opened(&plan);
     double counts[PHASES_MAX] = {0}, until = 0;
@@ -108,7 +104,6 @@ static void test_the_shape_shows(void **state)
 /* In a Poisson process gaps spread as much as their mean; with a constant gap they would not spread at all. */
 static void test_gaps_are_those_of_chance(void **state)
 {
-    (void)state;
     struct schedule_plan plan = plan_of("flat", 10000, 10000);
     struct schedule schedule = opened(&plan);
     double sum = 0, squares = 0, longer = 0, count = (double)schedule.count - 1;
@@ -135,7 +130,6 @@ static bool same_times(const struct schedule *a, const struct schedule *b)
 
 static void test_the_seed_decides(void **state)
 {
-    (void)state;
     struct schedule_plan plan = plan_of("flash", 500, 4000);
     struct schedule first = opened(&plan), again = opened(&plan);
     assert_memory_equal(first.arrivals, again.arrivals, first.count * sizeof *first.arrivals);
@@ -159,7 +153,6 @@ static void test_the_seed_decides(void **state)
 
 static void test_zipf_shares(void **state)
 {
-    (void)state;
     struct zipf zipf;
     assert_true(zipf_open(4, 1, &zipf)); /* 1, 1/2, 1/3, 1/4 of 25/12 */
     static const double UP_TO[] = {12.0 / 25, 18.0 / 25, 22.0 / 25, 1};
@@ -187,7 +180,6 @@ static void test_zipf_shares(void **state)
 
 static void test_buyers_follow_zipf(void **state)
 {
-    (void)state;
     struct schedule_plan plan = plan_of("flat", 10000, 10000);
     struct schedule schedule = opened(&plan);
     double counts[10] = {0}, sum = 0;

@@ -27,7 +27,6 @@ static double p(const struct histogram *histogram, double share)
 
 static void test_counters_of_one_strategy(void **state)
 {
-    (void)state;
     struct scrape scrape = read_all(
         "# HELP oversell_orders_total Orders.\n"
         "# TYPE oversell_orders_total counter\n"
@@ -46,7 +45,6 @@ static void test_counters_of_one_strategy(void **state)
 
 static void test_labels_in_any_order_and_odd_lines(void **state)
 {
-    (void)state;
     struct scrape scrape = read_all(
         "oversell_orders_total{outcome=\"created\", strategy=\"mutex\"} 1\n"
         "oversell_orders_total{detail=\"a } brace, \\\" a quote\",strategy=\"mutex\"} 2\n"
@@ -60,7 +58,6 @@ static void test_labels_in_any_order_and_odd_lines(void **state)
 
 static void test_percentiles(void **state)
 {
-    (void)state;
     struct scrape scrape = read_all(
         BUCKET("0.001", "50") BUCKET("0.002", "90") BUCKET("0.01", "99") BUCKET("+Inf", "100"), NULL);
     assert_near(p(&scrape.created, 0.5), 0.001);
@@ -73,7 +70,6 @@ static void test_percentiles(void **state)
 
 static void test_no_samples(void **state)
 {
-    (void)state;
     struct scrape scrape = read_all("", NULL);
     assert_true(isnan(p(&scrape.created, 0.5)));
     scrape = read_all(BUCKET("0.001", "0") BUCKET("+Inf", "0"), NULL);
@@ -82,7 +78,6 @@ static void test_no_samples(void **state)
 
 static void test_other_outcomes_do_not_count(void **state)
 {
-    (void)state;
     struct scrape scrape = read_all(
         "oversell_order_seconds_bucket{strategy=\"mutex\",outcome=\"sold-out\",le=\"9\"} 1000\n" //
         BUCKET("0.001", "1") BUCKET("+Inf", "1"),
@@ -93,7 +88,6 @@ static void test_other_outcomes_do_not_count(void **state)
 /* A service leaves out the buckets that are empty, so two of them have different bounds. */
 static void test_two_services_with_other_bounds(void **state)
 {
-    (void)state;
     struct scrape scrape = read_all(BUCKET("0.001", "10") BUCKET("0.004", "20") BUCKET("+Inf", "20"),
                                     BUCKET("0.002", "10") BUCKET("0.008", "20") BUCKET("+Inf", "20"));
     assert_near(p(&scrape.created, 0.25), 0.001);
@@ -104,7 +98,6 @@ static void test_two_services_with_other_bounds(void **state)
 
 static void test_difference(void **state)
 {
-    (void)state;
     struct scrape before = read_all(BUCKET("0.001", "10") BUCKET("+Inf", "10") //
                                     "oversell_order_tries_total{strategy=\"mutex\"} 10\n",
                                     NULL);
@@ -119,7 +112,6 @@ static void test_difference(void **state)
 
 static void test_lock_waits(void **state)
 {
-    (void)state;
     struct scrape scrape = read_all("oversell_lock_wait_seconds_bucket{strategy=\"mutex\",le=\"0.5\"} 3\n"
                                     "oversell_lock_wait_seconds_bucket{strategy=\"mutex\",le=\"+Inf\"} 3\n",
                                     NULL);
@@ -129,7 +121,6 @@ static void test_lock_waits(void **state)
 
 static void test_what_is_no_histogram_is_refused(void **state)
 {
-    (void)state;
     struct scrape scrape = {0};
     assert_false(scrape_add(BUCKET("0.001", "9") BUCKET("0.002", "8"), "mutex", &scrape)); /* counts fall */
     memset(&scrape, 0, sizeof scrape);

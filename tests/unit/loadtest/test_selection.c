@@ -9,7 +9,6 @@ static json_t *table;
 
 static int make_table(void **state)
 {
-    (void)state;
     table = json_pack("[{s:s, s:s}, {s:s, s:s}, {s:s, s:s}, {s:s, s:s}]", "name", "read-write", "guarantee",
                       "unsafe", "name", "mutex", "guarantee", "one-process", "name", "optimistic",
                       "guarantee", "safe", "name", "serializable", "guarantee", "safe");
@@ -18,7 +17,6 @@ static int make_table(void **state)
 
 static int free_table(void **state)
 {
-    (void)state;
     json_decref(table);
     return 0;
 }
@@ -41,7 +39,6 @@ static void check(const char *list, const char *expected)
 
 static void test_lists(void **state)
 {
-    (void)state;
     check("all", "read-write mutex optimistic serializable");
     check("mutex", "mutex");
     check("serializable,read-write", "read-write serializable"); /* in the table's order */
@@ -53,7 +50,6 @@ static void test_lists(void **state)
 
 static void test_what_is_refused(void **state)
 {
-    (void)state;
     static const char *const BAD[] = {"",     "nosuch", "mutex,",       ",mutex", "mutex,,safe",
                                       "mute", "mutexx", "mutex nosuch", "SAFE"};
     for (size_t i = 0; i < COUNT(BAD); i++)
@@ -63,7 +59,6 @@ static void test_what_is_refused(void **state)
 
 static void test_asked_for_by_name(void **state)
 {
-    (void)state;
     assert_true(selection_names("safe,mutex", "mutex"));
     assert_false(selection_names("all", "mutex"));
     assert_false(selection_names("mutex-per-product", "mutex"));

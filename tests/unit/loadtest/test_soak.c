@@ -31,7 +31,6 @@ static void assert_verdict(const struct soak_counts *counts, const char *wanted)
 
 static void what_stays_as_it_was_is_sound(void **state)
 {
-    (void)state;
     struct soak_counts counts = sound();
     assert_verdict(&counts, "ok");
     counts.end.memory -= 10 << 20;
@@ -43,7 +42,6 @@ static void what_stays_as_it_was_is_sound(void **state)
 
 static void the_smallest_leak_in_each_order_is_seen(void **state)
 {
-    (void)state;
     struct soak_counts counts = sound();
     counts.end.memory += (int64_t)(ORDERS - WARM_UP) * CHUNK;
     assert_false(soak_is_flat(&counts));
@@ -56,7 +54,6 @@ static void the_smallest_leak_in_each_order_is_seen(void **state)
 
 static void a_descriptor_in_a_thousand_orders_is_seen(void **state)
 {
-    (void)state;
     struct soak_counts counts = sound();
     counts.end.files += 20; /* workers that connect later than others */
     assert_verdict(&counts, "ok");
@@ -66,7 +63,6 @@ static void a_descriptor_in_a_thousand_orders_is_seen(void **state)
 
 static void books_that_are_off_are_seen(void **state)
 {
-    (void)state;
     for (int which = 0; which < 5; which++) {
         struct soak_counts counts = sound();
         counts.oversold = which == 0;
@@ -93,7 +89,6 @@ static void assert_closing(const struct soak_counts *counts, const char *wanted)
 
 static void what_was_not_sold_is_not_praised(void **state)
 {
-    (void)state;
     struct soak_counts counts = sound();
     assert_closing(&counts, "400000 orders under 1 strategy. Memory is flat");
     assert_closing(NULL, "Nothing was sold.");

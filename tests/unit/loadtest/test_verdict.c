@@ -74,7 +74,6 @@ static const struct {
 
 static void test_cases(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(CASES); i++) {
         enum verdict verdict = verdict_of(&CASES[i].evidence);
         if (verdict != CASES[i].verdict)
@@ -118,7 +117,6 @@ static const char *violated(const struct evidence *e, enum verdict v)
 
 static void test_every_combination(void **state)
 {
-    (void)state;
     for (int guarantee = GUARANTEE_UNSAFE; guarantee <= GUARANTEE_SAFE; guarantee++)
         for (unsigned shown_by = 0; shown_by < 16; shown_by++)
             for (int instances = 1; instances <= 3; instances++)
@@ -153,7 +151,6 @@ static void test_every_combination(void **state)
 
 static void test_names(void **state)
 {
-    (void)state;
     for (int verdict = 0; verdict < VERDICT_COUNT; verdict++) {
         enum verdict parsed;
         assert_true(verdict_parse(verdict_name((enum verdict)verdict), &parsed));
@@ -171,7 +168,6 @@ static void test_names(void **state)
 
 static void test_shown_by(void **state)
 {
-    (void)state;
     unsigned bits;
     assert_true(shown_by_parse("load", &bits));
     assert_int_equal(bits, SHOWN_BY_LOAD);
@@ -189,7 +185,6 @@ static void test_shown_by(void **state)
 
 static void test_what_fails_a_run(void **state)
 {
-    (void)state;
     for (int verdict = 0; verdict < VERDICT_COUNT; verdict++)
         assert_int_equal(verdict_fails((enum verdict)verdict),
                          verdict == VERDICT_NOT_CAUGHT || verdict == VERDICT_NOTHING_SHOWN ||

@@ -6,7 +6,6 @@
 
 static void test_a_single_try_has_the_configured_time(void **state)
 {
-    (void)state;
     struct lock_config config = lock_config;
     assert_int_equal(lock_command_ms(0), LOCK_TRY_MS);
     assert_int_equal(lock_command_ms(INT64_MIN), LOCK_TRY_MS);

@@ -21,7 +21,6 @@ static enum lock_status take(struct lock *lock, const char *key, int64_t wait_us
 
 static void test_handles_exclude_each_other_by_name(void **state)
 {
-    (void)state;
     struct lock first = {.driver = &one_kind}, second = {.driver = &one_kind},
                 of_other_kind = {.driver = &other_kind};
     assert_int_equal(take(&first, "product:1", 0), LOCK_OK);
@@ -41,7 +40,6 @@ static void test_handles_exclude_each_other_by_name(void **state)
 
 static void test_a_holder_takes_it_again(void **state)
 {
-    (void)state;
     struct lock holder = {.driver = &one_kind}, other = {.driver = &one_kind};
     unsigned holds = 0;
     for (unsigned i = 1; i <= 3; i++) {
@@ -76,7 +74,6 @@ static void release_on_wait(struct observer *self, enum step step, int64_t value
 
 static void test_a_release_just_before_the_wait(void **state)
 {
-    (void)state;
     struct lock holder = {.driver = &one_kind}, waiter = {.driver = &one_kind};
     struct releasing releasing = {.observer.on_step = release_on_wait, .holder = &holder};
     waiter.observer = &releasing.observer;
@@ -110,7 +107,6 @@ static void count_wait(struct observer *self, enum step step, int64_t value)
 
 static void test_a_release_wakes_one_waiter(void **state)
 {
-    (void)state;
     enum { WAITERS = 4 };
     struct counting counting = {.observer.on_step = count_wait};
     struct lock holder = {.driver = &one_kind}, waiters[WAITERS];
@@ -136,7 +132,6 @@ static void test_a_release_wakes_one_waiter(void **state)
 
 static void test_what_is_abandoned_is_free_later(void **state)
 {
-    (void)state;
     struct lock gone = {.driver = &one_kind}, next = {.driver = &one_kind};
     assert_int_equal(take(&gone, "product:1", 0), LOCK_OK);
     int64_t until_us = monotonic_us() + SHORT_US;
@@ -152,7 +147,6 @@ static void test_what_is_abandoned_is_free_later(void **state)
 
 static void test_a_forked_child_begins_with_none(void **state)
 {
-    (void)state;
     struct lock parents = {.driver = &one_kind}, childs = {.driver = &one_kind};
     int status;
     assert_int_equal(take(&parents, "product:1", 0), LOCK_OK);

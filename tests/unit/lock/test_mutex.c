@@ -78,7 +78,6 @@ static struct asking ask_elsewhere(const struct lock_driver *driver, const char 
 
 static void test_grant(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(mutexes); i++) {
         struct lock_grant grant;
         char key[LOCK_NAME_MAX + 1];
@@ -97,7 +96,6 @@ static void test_grant(void **state)
 /* A wait lasts until its deadline, never less, and is told once; one that has passed means one try. */
 static void test_deadlines(void **state)
 {
-    (void)state;
     static const int64_t from_now_us[] = {SHORT_US, SHORT_US / 3, 0, -1, -1000001, INT64_MIN};
     for (size_t i = 0; i < COUNT(mutexes); i++)
         for (size_t j = 0; j < COUNT(from_now_us); j++) {
@@ -118,7 +116,6 @@ static void test_deadlines(void **state)
 
 static void test_one_mutex_for_all_products(void **state)
 {
-    (void)state;
     static const struct lock_driver *const coarse[] = {&process_mutex, &process_mutex_reentrant};
     for (size_t i = 0; i < COUNT(coarse); i++) {
         struct lock_grant grant;
@@ -131,7 +128,6 @@ static void test_one_mutex_for_all_products(void **state)
 /* Stripes: the same product always excludes, of other products only those few that share its stripe. */
 static void test_a_mutex_for_each_product(void **state)
 {
-    (void)state;
     enum { PRODUCTS = 2000 };
     struct lock *other = open_lock(&process_mutex_per_product);
     for (int product = 1; product <= 5; product++) {
@@ -157,7 +153,6 @@ static void test_a_mutex_for_each_product(void **state)
 /* The four are four: none is locked by locking another. */
 static void test_mutexes_are_separate(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(mutexes); i++) {
         struct lock_grant grant;
         struct lock *lock = holder_of(mutexes[i], "product:1", &grant);

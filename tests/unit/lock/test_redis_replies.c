@@ -73,7 +73,6 @@ static int start_all(void **state)
 {
     static char one[120], all[2048];
     static struct lock_config config;
-    (void)state;
     assert_non_null(mkdtemp(folder));
     for (int i = 0; i < SERVERS; i++) {
         snprintf(servers[i].path, sizeof servers[i].path, "%s/%d", folder, i);
@@ -103,7 +102,6 @@ static void stop(struct server *s)
 
 static int stop_all(void **state)
 {
-    (void)state;
     for (int i = 0; i < SERVERS; i++)
         stop(&servers[i]);
     return rmdir(folder);
@@ -127,7 +125,6 @@ static enum lock_status try_for(const struct lock_driver *driver, int64_t us, co
 
 static void test_a_vote_is_the_answer_that_was_asked_for(void **state)
 {
-    (void)state;
     char error[200];
     assert_int_equal(try_for(&redlock, PATIENCE_US, "+OK\r\n", "+OK\r\n", error), LOCK_OK);
     assert_int_equal(try_for(&redlock, PATIENCE_US, "+OK\r\n", "$-1\r\n", error), LOCK_OK);
@@ -136,7 +133,6 @@ static void test_a_vote_is_the_answer_that_was_asked_for(void **state)
 
 static void test_another_answer_is_no_vote(void **state)
 {
-    (void)state;
     static const char *const ANSWERS[] = {":1\r\n",    "+PONG\r\n",     "+QUEUED\r\n", "$2\r\nOK\r\n",
                                           "+OKAY\r\n", "*1\r\n+OK\r\n", ":0\r\n",      "+ok\r\n"};
     char error[200];
@@ -149,7 +145,6 @@ static void test_another_answer_is_no_vote(void **state)
 
 static void test_an_answer_is_as_long_as_was_asked_for(void **state)
 {
-    (void)state;
     static const struct lock_driver *const LOCKS[] = {&redis_lock, &redis_reentrant, &redis_fenced};
     static const char *const ANSWERS[] = {"*1000000000\r\n", "*2147483647\r\n", "*9\r\n", "*1\r\n*1\r\n"};
     char error[200];
@@ -162,7 +157,6 @@ static void test_an_answer_is_as_long_as_was_asked_for(void **state)
 
 static void test_an_answer_that_does_not_end(void **state)
 {
-    (void)state;
     static const char *const ANSWERS[] = {"$500000000\r\nx", "+x", "-x", ":1"};
     char error[200];
     atomic_store(&servers[0].for_ever, true);
@@ -176,7 +170,6 @@ static void test_an_answer_that_does_not_end(void **state)
 /* The servers say the same to SCRIPT LOAD, so it is as long as a SHA-1. */
 static void test_a_fencing_token_is_a_number(void **state)
 {
-    (void)state;
     static const char *const ANSWERS[] = {"$40\r\nffffffffffffffffffffffffffffffffffffffff\r\n",
                                           "$40\r\n000000000000000000000000000000000000007f\r\n",
                                           "$40\r\n9999999999999999999999999999999999999999\r\n"};
@@ -198,7 +191,6 @@ static enum lock_status ping(struct redis *redis)
 /* A caller that was served through one connection must not be refused through another, which still rests after a failure. */
 static void test_a_success_ends_the_rest_of_other_connections(void **state)
 {
-    (void)state;
     char url[120];
     snprintf(late.path, sizeof late.path, "%s/late", folder);
     snprintf(url, sizeof url, "unix://%s", late.path);

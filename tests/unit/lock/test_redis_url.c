@@ -85,7 +85,6 @@ static bool read_exactly(const char *url, size_t size, struct redis_url *ret_url
 
 static void reads_addresses(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct redis_url url;
         const char *error = NULL;
@@ -111,7 +110,6 @@ static void reads_addresses(void **state)
 /* Of a list of addresses each is read by its length; what stands behind does not count. */
 static void reads_no_further_than_told(void **state)
 {
-    (void)state;
     struct redis_url url;
     const char *error;
     assert_true(redis_url_read("redis://a:1,redis://b:2", 11, &url, &error));
@@ -133,7 +131,6 @@ static void bounds_every_part(void **state)
         {"redis://:", "@h", 511},
         {"unix:///", "", 106},
     };
-    (void)state;
     for (size_t i = 0; i < COUNT(parts); i++) {
         for (int more = 0; more <= 1; more++) {
             char part[600], text[700];

@@ -58,7 +58,6 @@ static void *serve(void *arg)
 static int start(void **state)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/0", folder);
     snprintf(url, sizeof url, "unix://%s", path);
@@ -71,7 +70,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     shutdown(atomic_load(&client), SHUT_RDWR);
     pthread_join(thread, NULL);
     close(listener);
@@ -115,7 +113,6 @@ static void leave_all(int first)
 
 static void test_a_message_wakes_who_has_waited_longest(void **state)
 {
-    (void)state;
     join_all();
     publish(CHANNEL);
     assert_true(is_woken(0, PATIENCE_US));
@@ -126,7 +123,6 @@ static void test_a_message_wakes_who_has_waited_longest(void **state)
 
 static void test_an_odd_message_wakes_nobody(void **state)
 {
-    (void)state;
     join_all();
     assert_true(say("message", "a channel of nobody's", "$1\r\n0"));
     assert_true(say("message", "", "$-1"));
@@ -141,7 +137,6 @@ static void test_an_odd_message_wakes_nobody(void **state)
 /* What becomes of one that was woken and has tried. */
 static void test_a_try_that_failed_wakes_the_next(void **state)
 {
-    (void)state;
     static const struct {
         enum lock_status status;
         bool hands_on;
@@ -164,7 +159,6 @@ static void test_a_try_that_failed_wakes_the_next(void **state)
 /* The message came when its time was up: it has not tried since. */
 static void test_a_message_that_came_too_late_wakes_the_next(void **state)
 {
-    (void)state;
     static const struct {
         enum lock_status status;
         bool hands_on;

@@ -15,7 +15,6 @@ static const char ORDER[] = "{\"product_id\": 1, \"quantity\": 1}";
 
 static int start(void **state)
 {
-    (void)state;
     service.config.admin_token = "";
     service.config.allowed_hosts = "";
     service.config.order_timeout_ms =
@@ -34,7 +33,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     for (int lane = 0; lane < LANE_COUNT; lane++)
         queue_free(service.queues[lane]);
     admission_free(service.orders.queue);
@@ -118,7 +116,6 @@ static const struct {
 
 static void test_paths_and_methods(void **state)
 {
-    (void)state;
     assert_stopped("GET", "/nothing", NULL, 404, "not-found", "no such path");
     assert_stopped("DELETE", "/orders", NULL, 405, "method-not-allowed", "no such method");
     struct fake_exchange fake;
@@ -135,7 +132,6 @@ static void test_paths_and_methods(void **state)
 
 static void test_content_types(void **state)
 {
-    (void)state;
     /* clang-format off */
     static const char *const good[] = {
         "application/json", "APPLICATION/JSON", "application/json; charset=utf-8",
@@ -161,7 +157,6 @@ static void test_content_types(void **state)
 /* A page of another origin cannot place orders through its visitor's browser. */
 static void test_origins(void **state)
 {
-    (void)state;
     static const struct {
         const char *origin, *host;
         bool good;
@@ -244,7 +239,6 @@ static void assert_hosts(void)
 
 static void test_hosts(void **state)
 {
-    (void)state;
     char own[HOST_NAME_MAX + 1] = "";
     service.config.allowed_hosts = "shop.example,service-1";
     assert_hosts();
@@ -254,7 +248,6 @@ static void test_hosts(void **state)
 
 static void test_hosts_with_a_token(void **state)
 {
-    (void)state;
     static const struct header token = {"Authorization", "Bearer a secret"};
     service.config.admin_token = "a secret";
     every_call = &token;
@@ -264,7 +257,6 @@ static void test_hosts_with_a_token(void **state)
 
 static void test_lists_of_hosts(void **state)
 {
-    (void)state;
     static const char *const good[] = {"a", "shop.example", "a,b", "service-1,service-2,10.0.0.1"};
     static const char *const bad[] = {"",     ",",        "a,",     ",a", "a,,b", "a b",
                                       "a, b", "http://a", "a:8080", "a/", "*"};
@@ -276,7 +268,6 @@ static void test_lists_of_hosts(void **state)
 
 static void test_tokens(void **state)
 {
-    (void)state;
     service.config.admin_token = "a secret";
     /* clang-format off */
     static const char *const bad[] = {
@@ -313,7 +304,6 @@ static void test_tokens(void **state)
 
 static void test_a_full_queue(void **state)
 {
-    (void)state;
     struct fake_exchange fakes[3];
     const struct header headers[] = {LOCAL, JSON, END};
     for (int i = 0; i < 2; i++)
@@ -338,7 +328,6 @@ static void test_a_full_queue(void **state)
 
 static void test_draining(void **state)
 {
-    (void)state;
     atomic_store(&service.draining, true);
     struct fake_exchange fake;
     assert_true(dispatch(&fake, "POST", "/orders", (const struct header[]){LOCAL, JSON, END}));
@@ -349,7 +338,6 @@ static void test_draining(void **state)
 
 static void test_refusals_of_http(void **state)
 {
-    (void)state;
     struct fake_exchange fake = {.service = &service};
     fake_request(&fake, "POST", "/orders", NULL, 0);
     service_refuse(&fake.x, 413, "too much");

@@ -92,7 +92,6 @@ static char said[8192]; /* what went to the errors */
 
 static int forget(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(settings); i++)
         unsetenv(settings[i].variable);
     return 0;
@@ -166,7 +165,6 @@ static void assert_values(const char *flag, const char *const *good, const char 
 
 static void test_defaults(void **state)
 {
-    (void)state;
     assert_int_equal(load(NULL), CONFIG_OK);
     for (size_t i = 0; i < COUNT(settings); i++)
         assert_string_equal(loaded(i), settings[i].preset);
@@ -181,7 +179,6 @@ static void test_defaults(void **state)
 
 static void test_the_environment(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(settings); i++) {
         if (strcmp(settings[i].variable, "ADMIN_TOKEN_FILE") == 0)
             continue; /* read at once: has a test of its own */
@@ -197,7 +194,6 @@ static void test_the_environment(void **state)
 
 static void test_flags_win_over_the_environment(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(settings); i++) {
         if (!settings[i].flag || strcmp(settings[i].variable, "ADMIN_TOKEN_FILE") == 0)
             continue;
@@ -217,7 +213,6 @@ static void test_flags_win_over_the_environment(void **state)
 
 static void test_forms_of_flags(void **state)
 {
-    (void)state;
     assert_int_equal(load("--workers", "3", "--queue=5", "--workers=7", NULL),
                      CONFIG_OK); /* the last one counts */
     assert_true(config.workers == 7 && config.queue == 5);
@@ -237,7 +232,6 @@ static void test_forms_of_flags(void **state)
 
 static void test_unknown_arguments(void **state)
 {
-    (void)state;
     static const char *const unknown[] = {"--worker", "--workerss",  "--WORKERS",    "-workers",       "--",
                                           "-",        "-h",          "workers",      "--help=1",       "--=1",
                                           "",         "--workers:3", "--no-workers", "--admin-token=x"};
@@ -261,7 +255,6 @@ static void test_unknown_arguments(void **state)
 
 static void test_bad_numbers(void **state)
 {
-    (void)state;
     /* clang-format off */
     static const char *const bad[] = {
         "-1", "+5", "", " ", " 5", "5 ", "5x", "x5", "0x10", "1e3", "1.0", "1,000", "five", "99999999999999999999",
@@ -284,7 +277,6 @@ static void test_bad_numbers(void **state)
 
 static void test_ranges(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(settings); i++) {
         if (!settings[i].is_number)
             continue;
@@ -308,7 +300,6 @@ static void test_ranges(void **state)
 
 static void test_values_of_a_list(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < strategy_count; i++)
         assert_int_equal(load("--strategy", strategies[i].name, NULL), CONFIG_OK);
     static const char *const no_strategies[] = {"", "nonsense", "Mutex", "mutex ", "mute"};
@@ -325,7 +316,6 @@ static void test_values_of_a_list(void **state)
 
 static void test_database_urls(void **state)
 {
-    (void)state;
     static const char *const good[] = {"postgresql://u:p@h:5432/d", "postgres:///d?host=/tmp",
                                        "host=h dbname=d", "dbname=d"};
     static const char *const bad[] = {"hunter2",
@@ -351,7 +341,6 @@ static void test_database_urls(void **state)
 
 static void test_prefixes(void **state)
 {
-    (void)state;
     static const char *const good[] = {"a", "-", "_.", "A-z_0.9", "abcdefghijklmnopqrstuvwxyz012345", NULL};
     static const char *const bad[] = {
         "", ".", ".a", "a/b", "a:b", "a b", "a{b", "\303\244", "abcdefghijklmnopqrstuvwxyz0123456", NULL};
@@ -361,7 +350,6 @@ static void test_prefixes(void **state)
 /* As many servers as the locks can use, and one more. */
 static void test_lists_of_servers(void **state)
 {
-    (void)state;
     static const struct {
         const char *flag, *server, *says;
         int most;
@@ -383,7 +371,6 @@ static void test_lists_of_servers(void **state)
 
 static void test_addresses(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *address;
         int family;
@@ -428,7 +415,6 @@ static void test_addresses(void **state)
 
 static void test_other_than_loopback_needs_a_token(void **state)
 {
-    (void)state;
     static const char *const open[] = {
         "0.0.0.0:80", "192.168.1.2:80",   "128.0.0.1:80",          "126.255.255.255:80",
         "[::]:80",    "[2001:db8::1]:80", "[::ffff:127.0.0.1]:80", "[fe80::1]:80"};
@@ -463,7 +449,6 @@ static enum config_result load_with_token_file(const char *bytes, size_t size)
 
 static void test_token_files(void **state)
 {
-    (void)state;
     static const struct {
         const char *bytes, *token;
     } good[] = {{"secret", "secret"},         {"secret\n", "secret"}, {"secret\r\n", "secret"},
@@ -488,7 +473,6 @@ static void test_token_files(void **state)
 /* A token is taken whole or not at all: one that is cut is one that is easier to guess. */
 static void test_long_tokens(void **state)
 {
-    (void)state;
     for (size_t length = 1; length < 1200; length += length < 300 ? 1 : 97) {
         char token[1300];
         memset(token, 't', length);
@@ -508,7 +492,6 @@ static void test_long_tokens(void **state)
 
 static void test_help(void **state)
 {
-    (void)state;
     assert_int_equal(load("--help", NULL), CONFIG_HELP);
     assert_int_equal(load("--workers", "3", "--help", "--nonsense", NULL), CONFIG_HELP);
 
@@ -534,7 +517,6 @@ static void test_help(void **state)
 /* --classroom takes no value, and changes where to listen and who may do what. */
 static void test_a_class(void **state)
 {
-    (void)state;
     assert_int_equal(load(NULL), CONFIG_OK);
     assert_true(config.classroom == 0 && !config.token_made);
     assert_int_equal(load("--classroom", NULL), CONFIG_OK);
@@ -562,7 +544,6 @@ static void test_a_class(void **state)
 /* No setting is left out of the table above: the help has as many flags as it has, --classroom and --help. */
 static void test_no_setting_is_forgotten(void **state)
 {
-    (void)state;
     char *text = NULL;
     size_t size = 0, flags = 0, known = 2;
     FILE *to = open_memstream(&text, &size);
@@ -580,7 +561,6 @@ static void test_no_setting_is_forgotten(void **state)
 /* Secrets have no flag, and are not repeated in what is said about them. */
 static void test_secrets_are_not_told(void **state)
 {
-    (void)state;
     setenv("ADMIN_TOKEN", "open sesame", 1);
     assert_int_equal(load("--listen", "nonsense", NULL), CONFIG_BAD);
     assert_null(strstr(said, "sesame"));

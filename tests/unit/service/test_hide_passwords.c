@@ -7,7 +7,6 @@
 
 static void test_what_is_hidden(void **state)
 {
-    (void)state;
     static const struct {
         const char *given, *shown;
     } arguments[] = {

@@ -23,7 +23,6 @@ static const struct sockaddr *peer(const char *text)
 
 static void test_a_limit_for_each_address(void **state)
 {
-    (void)state;
     struct http_peers *peers = http_peers_new(
         2, 3, (const unsigned[]){[HTTP_CALL_ORDER] = 1, [HTTP_CALL_OTHER] = 2});
     assert_true(http_peers_add(peers, peer("10.0.0.1")));
@@ -44,7 +43,6 @@ static void test_a_limit_for_each_address(void **state)
 
 static void test_what_counts_as_one_address(void **state)
 {
-    (void)state;
     struct http_peers *peers = http_peers_new(
         1, 1, (const unsigned[]){[HTTP_CALL_ORDER] = 1, [HTTP_CALL_OTHER] = 2});
     assert_true(http_peers_add(peers, peer("2001:db8::1")));
@@ -61,7 +59,6 @@ static void test_what_counts_as_one_address(void **state)
 
 static void test_names(void **state)
 {
-    (void)state;
     static const char *const names[][2] = {{"10.0.0.1", "10.0.0.1"},
                                            {"::ffff:10.0.0.1", "10.0.0.1"},
                                            {"2001:db8::1:2", "2001:db8::/64"},
@@ -77,7 +74,6 @@ static void test_names(void **state)
 
 static void test_no_limit(void **state)
 {
-    (void)state;
     struct http_peers *peers = http_peers_new(
         1, 0, (const unsigned[]){[HTTP_CALL_ORDER] = 1, [HTTP_CALL_OTHER] = 2});
     for (int i = 0; i < 100; i++)
@@ -91,7 +87,6 @@ static void test_no_limit(void **state)
 
 static void test_waiting_calls(void **state)
 {
-    (void)state;
     unsigned earlier;
     struct http_peers *peers = http_peers_new(
         2, 0, (const unsigned[]){[HTTP_CALL_ORDER] = 1, [HTTP_CALL_OTHER] = 2});
@@ -122,7 +117,6 @@ static void test_waiting_calls(void **state)
 
 static void test_any_number_of_orders(void **state)
 {
-    (void)state;
     unsigned earlier;
     struct http_peers *peers = http_peers_new(
         1, 0, (const unsigned[]){[HTTP_CALL_ORDER] = 0, [HTTP_CALL_OTHER] = 1});

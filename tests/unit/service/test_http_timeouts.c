@@ -82,7 +82,6 @@ static bool is_open(const struct line *line)
 
 static void a_slow_request_is_cut(void **state)
 {
-    (void)state;
     struct line line;
     begin(&line);
     int64_t begun_us = monotonic_us();
@@ -95,7 +94,6 @@ static void a_slow_request_is_cut(void **state)
 /* The time-outs were not checked between the two. */
 static void the_next_request_has_all_its_time(void **state)
 {
-    (void)state;
     struct line line;
     begin(&line);
     say(&line);
@@ -113,7 +111,6 @@ static void the_next_request_has_all_its_time(void **state)
 
 static void bytes_after_an_answer_begin_a_request(void **state)
 {
-    (void)state;
     struct line line;
     begin(&line);
     say(&line);
@@ -130,7 +127,6 @@ static void bytes_after_an_answer_begin_a_request(void **state)
 /* A client that sends a request and closes its side, as netcat does, while our thread has not come to read it. */
 static void what_was_sent_before_the_end_is_read(void **state)
 {
-    (void)state;
     struct line line;
     begin(&line);
     say(&line);
@@ -148,7 +144,6 @@ static void what_was_sent_before_the_end_is_read(void **state)
 
 static void who_asks_nothing_or_waits_for_us_is_not_cut(void **state)
 {
-    (void)state;
     struct line idle, served;
     begin(&idle);
     begin(&served);
@@ -166,7 +161,6 @@ static void who_asks_nothing_or_waits_for_us_is_not_cut(void **state)
 
 static void a_client_that_never_says_anything_is_cut_sooner(void **state)
 {
-    (void)state;
     struct line line;
     int64_t begun_us = monotonic_us();
     begin_with(&line, FIRST_BYTE_US / 1000);
@@ -177,7 +171,6 @@ static void a_client_that_never_says_anything_is_cut_sooner(void **state)
 /* The idle time-out is for the silence after a request, and it is libmicrohttpd's. */
 static void a_client_that_has_asked_may_be_silent(void **state)
 {
-    (void)state;
     struct line line;
     begin_with(&line, FIRST_BYTE_US / 1000);
     say(&line);
@@ -191,7 +184,6 @@ static void a_client_that_has_asked_may_be_silent(void **state)
 /* The first byte is what the limit is for: the rest of the request has the request's time. */
 static void a_first_byte_begins_the_time_of_the_request(void **state)
 {
-    (void)state;
     struct line line;
     begin_with(&line, FIRST_BYTE_US / 1000);
     int64_t begun_us = monotonic_us();

@@ -83,7 +83,6 @@ static const struct {
 
 static void test_cases(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         char query[200], value[16 + 8];
         struct exchange x = {.query = NULL};
@@ -104,7 +103,6 @@ static void test_cases(void **state)
 
 static void test_every_escape(void **state)
 {
-    (void)state;
     for (int c = 0; c < 256; c++)
         for (int form = 0; form < 2; form++) {
             char query[16], value[4];
@@ -124,7 +122,6 @@ static void test_every_escape(void **state)
 
 static void test_the_smallest_value(void **state)
 {
-    (void)state;
     char empty[] = "a=", one[] = "a=1", value[1];
     assert_int_equal(http_query(&(struct exchange){.query = empty}, "a", value, sizeof value), 1);
     assert_string_equal(value, "");
@@ -133,7 +130,6 @@ static void test_the_smallest_value(void **state)
 
 static void test_names(void **state)
 {
-    (void)state;
     static const char *const names[] = {"limit", "format", NULL};
     static const char *const none[] = {NULL};
     static const struct {

@@ -63,7 +63,6 @@ static struct found find(const char *method, const char *path)
 
 static void test_every_route(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(promised); i++) {
         struct found found = find(promised[i].method, promised[i].path);
         if (found.routing != ROUTED || found.route->handle != promised[i].handle)
@@ -77,7 +76,6 @@ static void test_every_route(void **state)
 /* A route that is added to the table has to be added here, too. */
 static void test_no_route_is_forgotten(void **state)
 {
-    (void)state;
     for (const struct route *route = routes; route->method; route++) {
         size_t i = 0;
         while (i < COUNT(promised) &&
@@ -99,7 +97,6 @@ static void test_no_route_is_forgotten(void **state)
 
 static void test_head_is_taken_where_get_is(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(promised); i++) {
         if (strcmp(promised[i].method, "GET") != 0)
             continue;
@@ -113,7 +110,6 @@ static void test_head_is_taken_where_get_is(void **state)
 
 static void test_allow_lists(void **state)
 {
-    (void)state;
     static const struct {
         const char *path, *allow;
     } lists[] = {
@@ -135,7 +131,6 @@ static void test_allow_lists(void **state)
 
 static void test_paths_that_are_not_there(void **state)
 {
-    (void)state;
     static const char *const paths[] = {
         "",
         "//",
@@ -191,7 +186,6 @@ static void test_paths_that_are_not_there(void **state)
 /* The variable segment is handed on as it was sent; what it means is the handler's business. */
 static void test_arguments(void **state)
 {
-    (void)state;
     static const char *const arguments[] = {"1",   "0",        "-1",   "abc",   ":",
                                             "%00", "%2F",      "..",   ".",     "a:b",
                                             "1 ",  "\xc3\xb6", "\xff", "reset", "99999999999999999999"};
@@ -210,7 +204,6 @@ static void test_arguments(void **state)
 
 static void test_bounds_of_arguments(void **state)
 {
-    (void)state;
     for (size_t length = 1; length <= 2 * HTTP_ARGUMENT_MAX; length++) {
         char path[3 * HTTP_ARGUMENT_MAX] = "/orders/";
         memset(path + strlen(path), 'x', length);
@@ -233,7 +226,6 @@ static void test_bounds_of_arguments(void **state)
 /* A table of the test's own: the first route that fits is taken, and an empty table has none. */
 static void test_other_tables(void **state)
 {
-    (void)state;
     static const struct route none[] = {{0}};
     static const struct route table[] = {
         {"GET", "/a/:", LANE_HTTP, false, health_get},

@@ -70,7 +70,6 @@ static void end(void)
 /* A learner who asks all the time has one turn in a round, as each neighbour at the same address has. */
 static void test_learners_of_an_address_take_turns(void **state)
 {
-    (void)state;
     static const char *const addresses[] = {"10.0.0.1", ""}; /* with limits, and without */
     for (size_t i = 0; i < COUNT(addresses); i++) {
         begin();
@@ -87,7 +86,6 @@ static void test_learners_of_an_address_take_turns(void **state)
 /* A learner with many products at one address has no more turns than one at another address. */
 static void test_addresses_take_turns(void **state)
 {
-    (void)state;
     begin();
     for (int64_t product = 1; product <= 10; product++)
         ask(product, "10.0.0.1", RUN_GOES_ON);

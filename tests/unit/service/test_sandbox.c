@@ -11,7 +11,6 @@ static const struct sandbox_caller teacher = {.is_teacher = true},
 
 static void test_a_place_for_each(void **state)
 {
-    (void)state;
     struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
     char tokens[SANDBOXES_MAX][SECRET_SIZE];
     bool seen[SANDBOXES_MAX] = {false};
@@ -32,7 +31,6 @@ static void test_a_place_for_each(void **state)
 
 static void test_a_place_that_is_taken_or_dropped(void **state)
 {
-    (void)state;
     struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
     int64_t before;
     int first = sandbox_take(sandboxes, &teacher, &before),
@@ -48,7 +46,6 @@ static void test_a_place_that_is_taken_or_dropped(void **state)
 /* A place that was left alone goes to another learner; from that moment on the token of the one before is worth nothing. */
 static void test_a_place_that_was_left_alone(void **state)
 {
-    (void)state;
     struct sandboxes *sandboxes = sandboxes_new(0);
     char tokens[SANDBOXES_MAX][SECRET_SIZE];
     int64_t before;
@@ -68,7 +65,6 @@ static void test_a_place_that_was_left_alone(void **state)
 /* One address leaves places for the others, and all learners together leave some for the teacher. */
 static void test_limits(void **state)
 {
-    (void)state;
     struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
     struct sandbox_caller many = {.address = "10.0.0.3"};
     int64_t before;
@@ -91,7 +87,6 @@ static void test_limits(void **state)
 
 static void test_the_teacher_sees_and_evicts(void **state)
 {
-    (void)state;
     struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
     struct sandbox_info list[SANDBOXES_MAX];
     int64_t before;
@@ -127,7 +122,6 @@ static void test_the_teacher_sees_and_evicts(void **state)
 /* A learner has a number of calls of each kind, whoever has the place when they end. */
 static void test_calls_are_counted(void **state)
 {
-    (void)state;
     struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
     int64_t before;
     unsigned earlier;
@@ -155,7 +149,6 @@ static void test_calls_are_counted(void **state)
 
 static void test_the_class_code(void **state)
 {
-    (void)state;
     struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
     char code[CLASS_CODE_SIZE], told[CLASS_CODE_SIZE], token[SECRET_SIZE];
     int64_t before;
@@ -175,7 +168,6 @@ static void test_the_class_code(void **state)
 
 static void test_no_other_token(void **state)
 {
-    (void)state;
     struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
     int64_t before;
     char token[SECRET_SIZE], other[SECRET_SIZE + 1];
