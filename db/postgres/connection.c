@@ -19,7 +19,6 @@ enum {
     LIMIT_MAX_MS = 3600000,    /* an hour: a time limit that is never met */
     GRACE_US = 500 * 1000,     /* PostgreSQL ends a late statement itself; later than this we hang up */
     ROLLBACK_US = 1000 * 1000, /* rolling back is quick, and due even after the order's deadline */
-    IDLE_CHECK_US = 100 * 1000 /* a connection unused for longer is looked at before it is used */
 };
 
 struct command {
