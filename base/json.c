@@ -15,7 +15,7 @@
  * of nulls, whose tables double: less than 32 bytes for each, which has five in the text. */
 enum { LEAST = 32, TIMES = 8, SHORT_TEXT = 1 << 16 };
 
-/* Of the reserve for short texts: who has run out of memory has it to the end of its text. */
+/* Guards for_short. A thread that has run out of memory keeps it until the end of its text. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static _Alignas(max_align_t) unsigned char for_short[TIMES * SHORT_TEXT];
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The moment when the tables of this database were made. */
+/* When the tables of this database were created, in microseconds: tells this database from an earlier one. */
 #define SHOP                                                                                                 \
     "(SELECT (extract(epoch FROM applied_at) * 1000000)::bigint FROM schema_version WHERE version = 3)"
 

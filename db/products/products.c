@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nothing of another process slips in between: orders that take the counter wait for the row, all others for the
+/* Keeps the orders of all processes out until the transaction ends: orders that take the counter wait for the row, all others for the
  * advisory lock, which they share (PRODUCT_AGAINST_RESET). It comes first, and it is fair: the next orders queue
  * behind us, where a row that is locked by many in turn might never be free. */
 static const struct statement ST_LOCK_ORDERS_OUT = {

@@ -1,4 +1,4 @@
-/* Five flawed locks on one Redis server, as they are often written: each has a flaw, which its row here names.
+/* Five flawed locks on one Redis server, as they are often written. The table names the flaw of each.
  *
  *     lock                 it is taken by            it is released by     what is wrong
  *     redis-setnx-forever  SETNX                     DEL                   a holder who dies leaves it behind for ever
@@ -7,7 +7,7 @@
  *                                                                          lease ends between GET and DEL, the DEL takes
  *                                                                          the lock from the next holder
  *     redis-del            SET NX PX                 DEL                   … if the lease ends at any time before the DEL:
- *                                                                          A deletes B's lock, and C walks in
+ *                                                                          A deletes B's lock, and C takes it
  *     redis-get-del        SET NX PX                 GET, compare, DEL     … between GET and DEL: rarer, not gone
  *
  * (redis-setnx has redis-del's flaw as well: its plain DEL.) lock/redis/lock.c is the correct lock. */
@@ -49,7 +49,7 @@ static enum lock_status take(struct lock *lock, const char *server_key, const ch
 }
 
 /* The second command, where there is one: a holder that dies before it leaves a key that never ends. */
-static enum lock_status let_it_end(struct lock *lock, const char *server_key, int64_t limit_ms)
+static enum lock_status set_expiry(struct lock *lock, const char *server_key, int64_t limit_ms)
 {
     AUTO_REPLY reply = NULL;
     const struct way *way = way_of(lock);
@@ -92,7 +92,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
         string_lock_grant(lock, key, token, monotonic_us(), ret_grant);
         enum lock_status status = take(lock, server_key, token, lock_command_ms(deadline_us), &taken);
         if (status == LOCK_OK && taken)
-            status = let_it_end(lock, server_key, lock_command_ms(deadline_us));
+            status = set_expiry(lock, server_key, lock_command_ms(deadline_us));
         else if (status == LOCK_OK && way_of(lock)->repairs)
             status = repair(lock, server_key, lock_command_ms(deadline_us));
         if (status != LOCK_OK && taken) {

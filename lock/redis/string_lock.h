@@ -51,8 +51,8 @@ void string_lock_grant(const struct lock *lock, const char *key, const char *tok
                        struct lock_grant *ret_grant);
 
 /* The pause before the next try: 25 ms, then 50, then 100. False when the deadline has come.
- * An order holds its lock for a few milliseconds, so the first looks should come soon; who waits on then waits for
- * a long queue or a dead holder, and a hundred who wait should not cost the server thousands of requests a second. */
+ * An order holds its lock for a few milliseconds, so the first tries come soon. An order that still waits has a long queue
+ * or a dead holder before it, and a hundred waiting orders must not send the server thousands of requests a second. */
 bool string_lock_pause(struct lock *lock, int64_t *pause_ms, int64_t deadline_us);
 
 /* The status of a lock that was not got in time: LOCK_TIMED_OUT, or LOCK_REFUSED with the words where no string lies under
