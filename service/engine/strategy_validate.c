@@ -105,7 +105,7 @@ static bool has_valid_lock(const struct strategy *row, const struct complaint *c
     if (!lock && row->span != SPAN_NONE)
         return wrong(
             complaint,
-            "its span is %s, but its lock is NULL; name a lock of lock/lock.h, or set the span to SPAN_NONE",
+            "its span is %s, but its lock is NULL; name a lock of lock/registry.h, or set the span to SPAN_NONE",
             span_name(row->span));
     if (lock && row->span == SPAN_NONE)
         return wrong(

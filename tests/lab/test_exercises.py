@@ -93,7 +93,7 @@ def test_every_trap_has_a_help_line_and_there_are_hints(name):
 
 
 WRONG_ROWS = {
-    "a span without a lock": ({"GUARANTEE_SAFE,": "GUARANTEE_SAFE, .span = SPAN_AROUND_TX,"}, "but its lock is NULL; name a lock of lock/lock.h"),
+    "a span without a lock": ({"GUARANTEE_SAFE,": "GUARANTEE_SAFE, .span = SPAN_AROUND_TX,"}, "but its lock is NULL; name a lock of lock/registry.h"),
     "tokens of a mutex": (
         {"GUARANTEE_SAFE,": "GUARANTEE_SAFE, .span = SPAN_AROUND_TX, .lock = &process_mutex, .fencing = FENCE_ON_WRITE,"},
         "its lock grants no tokens"),
