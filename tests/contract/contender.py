@@ -176,8 +176,11 @@ class Contender:
         return self.start("acquire", key, wait=wait, lease=lease, ends=ends).done("acquire")
 
     def got(self, key, wait=15000 * PATIENCE, **options):
-        """Acquires what is free, or will be; it must succeed."""
-        event = self.decided(lambda: self.acquire(key, wait, **options))
+        """Acquires what is free, or will be; it must succeed. A try that a busy machine made too late may leave a node that its
+        server removes only after a while, so tries go on."""
+        deadline = time.monotonic() + 15 * PATIENCE
+        while (event := self.acquire(key, wait, **options))["status"] in ("away", "busy") and time.monotonic() < deadline:
+            time.sleep(0.01)
         assert event["status"] == "ok", event
         return event
 
