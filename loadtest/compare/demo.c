@@ -12,9 +12,9 @@
 #include <string.h>
 
 /* One of each kind, from no protection to a fencing token. */
-#define TEN                                                                                                  \
-    "read-write,mutex,select-for-update,atomic-decrement,redis-lock,fence-on-write,redis-fenced,redlock,"    \
-    "zookeeper,etcd"
+static const char TEN[] =
+    "read-write,mutex,select-for-update,atomic-decrement,redis-lock,fence-on-write,redis-fenced,redlock,"
+    "zookeeper,etcd";
 
 enum { WIDE = 118 /* columns of a terminal that has room for the last column */, CELL = 64 };
 
@@ -148,7 +148,8 @@ static int run(struct testbed *testbed, const json_t *strategies, void *context)
         "  make run                                                  the page, where you step through them\n"
         "  make demo-all                                             all strategies\n",
         stdout);
-    return result_status(rows, settings->strategies);
+    /* A server that is missing is an error only if the command line names a strategy that needs it. */
+    return result_status(rows, settings->strategies == TEN ? "all" : settings->strategies);
 }
 
 static const struct command COMMAND = {

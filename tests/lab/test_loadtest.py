@@ -181,6 +181,18 @@ def test_the_demo_shows_a_row_at_a_time(tmp_path):
         "read-write", "atomic-decrement", "redis-lock"]  # fmt: skip
 
 
+@pytest.mark.parametrize(("named", "status"), [((), 0), (("--strategies", "atomic-decrement,etcd"), 3)])
+def test_a_missing_server_fails_the_demo_only_if_its_strategy_was_named(named, status):
+    lock_servers = ("REDIS_URL", "REDLOCK_URLS", "ZOOKEEPER_CONNECT", "ETCD_ENDPOINTS")
+    env = {key: value for key, value in os.environ.items() if key not in lock_servers}
+    ran = subprocess.run(
+        [ROOT / "stack/stack", "run", "postgres", "--", LOADTEST, "demo", "--servers", "environment", *named],
+        capture_output=True, text=True, timeout=3600, check=False, cwd=ROOT, env=env,
+    )  # fmt: skip
+    assert "etcd was not tried: ETCD_ENDPOINTS is not set" in ran.stdout, ran.stdout + ran.stderr
+    assert ran.returncode == status, ran.stdout + ran.stderr
+
+
 def test_exports_say_the_same(two):
     document, folder = two
     table = list(csv.DictReader(io.StringIO((folder / "two.csv").read_text())))
