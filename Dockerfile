@@ -66,7 +66,7 @@ CMD ["nginx", "-c", "/etc/oversell/nginx.conf", "-e", "stderr"]
 # ---- servers --------------------------------------------------------------------------------------
 
 FROM base AS postgres
-# The package would make a cluster of its own, which would lie in the image unused.
+# The package would create a cluster, which the image does not use.
 RUN install-packages postgresql-common \
     && sed -i 's/^#\?create_main_cluster.*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf \
     && install-packages postgresql \

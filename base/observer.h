@@ -58,7 +58,7 @@ static inline void report_step(struct observer *observer, enum step step, int64_
         observer->on_step(observer, step, value);
 }
 
-/* A pause of so many microseconds before another try. */
+/* A pause of PAUSE_US microseconds before another try. */
 static inline void pause_order(struct observer *observer, int64_t pause_us)
 {
     struct timespec pause = {.tv_sec = pause_us / 1000000, .tv_nsec = pause_us % 1000000 * 1000};

@@ -15,7 +15,7 @@ enum lock_end {
 struct lock_lab {
     /* Where expire is NULL: */
     enum lock_end end;
-    /* The lock whose handles act on a grant from outside, if this lock's handles know only grants of their own; NULL: this
+    /* The lock whose handles act on a grant from outside, if this lock's handles know only their own grants; NULL: this
      * lock itself. */
     const struct lock_driver *outsider;
     /* Ends GRANT's lease, or a waiter's place in the queue, now, as time would. With another handle than the one that

@@ -2,7 +2,7 @@
  * answer delays only its own thread, not the leases on other servers.
  *
  * The thread renews with its own handles, one for each lock, so that no connection is shared with a holder. It renews
- * outside the mutex: a holder that releases waits for a renewal of its own grant, not for others. */
+ * outside the mutex: a holder that releases waits for a renewal of its grant, not for others. */
 #include "lock/lease_renewer.h"
 #include "base/clock.h"
 

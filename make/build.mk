@@ -136,7 +136,7 @@ $(TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(LIBRARIES) $(BUILD)/ob
 $(BUILD)/judge: $(JUDGE_OBJECTS) $(LIBRARIES) $(BUILD)/obj/link-flags
 	$(call link,)
 
-# Fuzz targets: built by clang, in a folder of their own (`make fuzz` calls itself with these settings), since all that they
+# Fuzz targets: built by clang, in a separate folder (`make fuzz` calls itself with these settings), since all that they
 # call is watched. As with the tests, a target's own definitions take the place of the libraries'.
 FUZZ_SOURCES  := $(wildcard tests/fuzz/*.c)
 FUZZ_NAMES    := $(patsubst tests/fuzz/%.c,%,$(FUZZ_SOURCES))

@@ -36,7 +36,7 @@ screenshot: programs ## takes the picture of the page in README.md again, in a r
 	BUILD=$(BUILD) tests/run e2e -k second_process_is_on_lanes_of_its_own
 	cp $(BUILD)/tests/page/readme.png docs/results/page.png
 
-# One fault after the other, each with a result of its own, so that what has been broken is not broken again.
+# One fault after the other, each with its own result, so that what has been broken is not broken again.
 FAULTS ?= $(shell $(BUILD)/loadtest faults --faults help | sed 's/^ *\([a-z0-9-]*\) .*/\1/')
 faults: programs ## breaks things under every strategy, for docs/reliability.md; hours; goes on where it was ended (FAULTS="kill pause")
 	$(MAKE) --no-print-directory $(FAULTS:%=$(BUILD)/faults/%.json)

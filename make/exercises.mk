@@ -1,7 +1,7 @@
-# Exercises: a learner's own strategy, built into programs of its own and judged.
+# Exercises: a learner's own strategy, built into separate programs and judged.
 
-# A learner's file is a strategy table with one row. It is linked in the place of service/engine/strategies.c, into programs of
-# their own.
+# A learner's file is a strategy table with one row. It is linked in the place of service/engine/strategies.c, into
+# separate programs.
 EXERCISE        = $(BUILD)/exercise-$(NAME)
 FILE           ?= exercises/$(NAME)/strategy.c
 EXERCISE_LINKED = $(EXERCISE)/strategy.o $(LIBRARIES) $(BUILD)/obj/link-flags

@@ -13,7 +13,7 @@ DECLARE
     made regclass;
 BEGIN
     -- The first superuser of a cluster cannot lose its rights. Earlier versions of the stack called it `shop`, so it gets
-    -- another name. Nobody can rename the role of their own session.
+    -- another name. A session cannot rename its own role.
     IF EXISTS (SELECT FROM pg_roles WHERE oid = 10 AND rolname = 'shop') THEN
         CREATE ROLE shop_renamer SUPERUSER;
         SET SESSION AUTHORIZATION shop_renamer;
@@ -25,7 +25,7 @@ BEGIN
         CREATE ROLE shop;
     END IF;
     ALTER ROLE shop LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS;
-    -- `loadtest explore` works in a schema of its own.
+    -- `loadtest explore` works in a separate schema.
     EXECUTE format('GRANT CREATE, TEMPORARY ON DATABASE %I TO shop', current_database());
     GRANT USAGE, CREATE ON SCHEMA public TO shop;
     FOR made IN

@@ -97,7 +97,7 @@ enum take_status orders_place_in_one(struct db *db, bool in_transaction, const s
         if (strcmp(ret_taken->kind, "counter") != 0)
             return TAKE_WRONG_KIND;
         /* The row as this statement's snapshot has it. If it shows enough, another order took the rest while we
-         * waited for the row: what is left now has to be read anew. */
+         * waited for the row: what is left now has to be read again. */
         int64_t count = strtoll(PQgetvalue(row, 0, 5), NULL, 10);
         ret_taken->available = count < request->quantity ? count : STOCK_UNSEEN;
         return TAKE_SOLD_OUT;

@@ -51,8 +51,8 @@ enum key_claim {
 enum db_status orders_claim_key(struct db *db, const struct order_request *request, enum key_claim *ret_claim,
                                 struct order *ret_order);
 
-/* The whole of an order as one statement, which takes the stock only where enough is left: in a transaction of
- * its own (then a lost reply is DB_UNKNOWN) or in the open one. With TAKE_OK the order is in *ret_order. */
+/* The whole of an order as one statement, which takes the stock only where enough is left: in its own
+ * transaction (then a lost reply is DB_UNKNOWN) or in the open one. With TAKE_OK the order is in *ret_order. */
 enum take_status orders_place_in_one(struct db *db, bool in_transaction, const struct order_request *request,
                                      const struct order_origin *origin, struct stock_taken *ret_taken,
                                      struct order *ret_order);

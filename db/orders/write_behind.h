@@ -33,7 +33,7 @@ struct accepted_order {
 };
 
 /* Writes COUNT (1 to WRITE_BATCH_MAX) orders of any products, and lowers the products' counts by what they take, in one
- * transaction of its own. DB_OK: every order has its fate, and all that was written is committed. After any other status
+ * separate transaction. DB_OK: every order has its fate, and all that was written is committed. After any other status
  * nothing is known, and the call may be repeated. */
 enum db_status orders_write_behind(struct db *db, struct accepted_order *orders, size_t count,
                                    const char *strategy);

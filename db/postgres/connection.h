@@ -1,8 +1,9 @@
 /* One connection to PostgreSQL: prepared statements, transactions, and one absolute deadline for every wait.
  *
  * A struct db belongs to one thread at a time. It connects when it is first needed. After the connection
- * was lost, it connects again, with growing pauses between failures. It always talks in libpq's pipeline mode, so that BEGIN, a time limit and
- * the preparation of a statement travel with the first statement and cost no round trip of their own. */
+ * was lost, it connects again, with growing pauses between failures. It always talks in libpq's pipeline
+ * mode, so that BEGIN, a time limit and the preparation of a statement travel with the first statement and
+ * cost no further round trip. */
 #ifndef OVERSELL_DB_POSTGRES_CONNECTION_H
 #define OVERSELL_DB_POSTGRES_CONNECTION_H
 
@@ -54,7 +55,7 @@ enum db_status db_ping(struct db *db);
 /* Opens a transaction: noted here, sent with the first statement. */
 void db_begin(struct db *db, enum db_isolation isolation);
 
-/* Runs one statement (outside db_begin in a transaction of its own) with text parameters, NULL for null.
+/* Runs one statement (outside db_begin in its own transaction) with text parameters, NULL for null.
  * With DB_OK *ret_result is the caller's to PQclear; else it is NULL and db_error tells. In a transaction the
  * caller must roll back after an error. DB_AWAY means that the connection is gone; outside a transaction a
  * statement that writes may then have happened: see db_run_once. */

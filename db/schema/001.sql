@@ -60,7 +60,7 @@ CREATE TABLE order_item (
 
 CREATE INDEX order_item_by_product ON order_item (product_id, order_id);
 
--- An order's times of read and of commit. A transaction cannot write the time of its own commit, so that one
+-- An order's times of read and of commit. A transaction cannot write the time of its commit, so that one
 -- is PostgreSQL's record of it, kept where track_commit_timestamp is on (as in the private stack), else null.
 CREATE VIEW order_times AS
 SELECT order_id, product_id, stock_seen, read_at,

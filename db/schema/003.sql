@@ -2,7 +2,7 @@
 -- that have been written so far; what Redis has is less by those that are still to come.
 
 -- Which stock it is that Redis has: grows at every reset, so that what was taken from the one before can be told. It
--- starts at the clock, so that a shop that was made anew takes no notice of what its Redis still remembers.
+-- starts at the clock, so that a shop that was made again takes no notice of what its Redis still remembers.
 ALTER TABLE product
     ADD COLUMN stock_epoch bigint NOT NULL DEFAULT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
 

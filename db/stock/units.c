@@ -24,7 +24,7 @@ static const struct statement ST_TAKE_UNITS = {
     ") SELECT price, pg_current_xact_id(), (SELECT count(*) FROM picked) = $2 FROM p",
     2};
 
-/* A statement of its own: it sees what was committed while the first one ran. Those that others hold count. */
+/* A separate statement: it sees what was committed while the first one ran. Units that others hold count. */
 static const struct statement ST_LOOK_FOR_UNITS = {
     "stock_look_for_units",
     "SELECT stock_kind, (SELECT count(*) FROM ("

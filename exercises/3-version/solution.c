@@ -1,4 +1,4 @@
-/* Exercise 3, solved: every write makes a new version, and who finds another one than it read begins anew. */
+/* Exercise 3, solved: every write makes a new version, and an order that finds another version than it read starts again. */
 #include "db/stock/stock_impl.h"
 #include "service/engine/create_order.h"
 

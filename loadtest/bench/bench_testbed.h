@@ -72,7 +72,7 @@ struct order_calls {
 bool measure_calls(struct bench_testbed *bench, const struct service_load *load, int64_t orders,
                    struct order_calls *ret_calls);
 
-/* Resident MiB of a service with its default workers while so many connections are open. */
+/* Resident MiB of a service with its default workers while CONNECTIONS are open. */
 bool measure_memory(struct bench_testbed *bench, int64_t connections, double *ret_mib);
 
 /* The same with locks: on false, bench->unavailable says why, unless it was an interrupt. */

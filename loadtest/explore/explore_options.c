@@ -41,7 +41,7 @@ static const struct option_row ROWS[] = {
      "most; those with 0 first, then with 1 … (with three orders and more\n"
      "that is how all are searched)"},
     {"--sample", "N", OPTION_NUMBER, AT(plan.limits.samples), 0, INT32_MAX, NULL,
-     "so many schedules at random, instead of all"},
+     "run N random schedules instead of all"},
     {"--pct", "DEPTH", OPTION_NUMBER, AT(plan.limits.pct), 0, PCT_DEPTH_MAX, NULL,
      "of --sample: not uniform, but by random priorities of the orders that\nchange DEPTH - 1 times: "
      "finds a bug that few steps decide sooner"},
@@ -51,7 +51,7 @@ static const struct option_row ROWS[] = {
      "'read-write s=1 q=1,1 A>read B>end A>end', or a file of them\n"
      "(explore/*.sched); repeat it for more"},
     {"--show", "N", OPTION_NUMBER, AT(plan.limits.show), 0, COUNTEREXAMPLES_MAX, NULL,
-     "tell so many schedules of each strategy that went wrong, the plainest\nfirst, a column for each order"},
+     "show up to N schedules of each strategy that went wrong, the simplest\nfirst, with a column for each order"},
     {"--save", "DIR", OPTION_TEXT, AT(save), 0, 0, NULL,
      "write each witness there as a file for --replay, with what it came to\nas its expectation"},
     {"--checkpoint", "DIR", OPTION_TEXT, AT(plan.checkpoints), 0, 0, NULL,

@@ -1,4 +1,4 @@
-/* `loadtest contend`: one contender of the lock test, a process of its own. Again and again it takes a lock, reads a
+/* `loadtest contend`: one contender of the lock test, in a separate process. Again and again it takes a lock, reads a
  * number, thinks for up to the lock's lease, and writes the number plus one. It prints what was written. */
 #include "base/clock.h"
 #include "base/prng.h"

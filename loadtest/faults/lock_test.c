@@ -18,7 +18,7 @@
 #define RUN_MS 30000
 #define PAUSE_EVERY_MS 5000
 #define PAUSE_MS 3500 /* longer than a lease */
-#define PAUSED 3      /* of the contenders for a lock, chosen anew each time */
+#define PAUSED 3      /* of the contenders for a lock, chosen again each time */
 #define END_MS 60000
 #define UPDATES_MAX 4096 /* of one lock */
 

@@ -102,7 +102,7 @@ const struct fault faults[] = {
      .ttl_ms = 2000, .bound_ms = 3000, .cycles = 10},
     {.name = "lock-test", .does = "Jepsen's lock test: five processes update a number under a lock with a lease of 2 s, think for up to 2 s, and are paused every 5 s",
      .cycle = CYCLE_LOCK_TEST, .expect = expect_lock_test, .perils = PERIL_PAUSE, .ttl_ms = LOCK_TEST_LEASE_MS, .bound_ms = 3000, .cycles = 2},
-    {.name = "postgres-backend", .does = "a backend of PostgreSQL is killed (kill -9), which makes it begin anew",
+    {.name = "postgres-backend", .does = "a backend of PostgreSQL is killed (kill -9), which makes it restart",
      .cycle = CYCLE_LOAD, .expect = expect_database, .nemesis = nemesis_postgres_backend,
      .ttl_ms = 2000, .bound_ms = 1000, .cycles = 20},
     {.name = "postgres-immediate", .does = "PostgreSQL is ended at once (pg_ctl -m immediate) and started again",

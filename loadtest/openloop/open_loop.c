@@ -18,7 +18,7 @@ struct open_loop {
     struct transfers *transfers;
     struct open_result result;
     int64_t start_us;
-    size_t arrived;  /* so many arrivals have come */
+    size_t arrived;  /* the number of arrivals that have come */
     size_t *waiting; /* a ring: arrivals without a connection, as they came */
     size_t first, waiting_count;
     int64_t looked_us;

@@ -35,7 +35,7 @@ static const struct option_row ROWS[] = {
      "is sold out half-way through the spike"},
     {"--duration", "T", OPTION_DURATION, AT(plan.duration_ms), 100, 3600000, NULL, "how long buyers come"},
     {"--connections", "C", OPTION_NUMBER, AT(plan.connections), 1, 10000, NULL,
-     "connections in all: so many orders are under way at most"},
+     "connections in all: at most this many orders are in progress"},
     {"--backlog", "N", OPTION_NUMBER, AT(plan.backlog), 1, ARRIVALS_MAX, NULL,
      "buyers who may wait for a connection; one more is dropped"},
     {"--timeout", "T", OPTION_DURATION, AT(plan.timeout_ms), 10, 3600000, NULL,
@@ -148,7 +148,7 @@ static const struct command COMMAND = {
             .summary =
                 "Sells by schedule: buyers come when they come, at random moments fixed beforehand, whether or not\n"
                 "the shop keeps up, and latency counts from the moment a buyer comes. So a strategy that falls\n"
-                "behind shows its true delay, which a closed loop hides, whose clients wait before they come again.\n"
+                "behind shows its true delay, which a closed loop hides, whose clients wait before the next order.\n"
                 "Dropped, timed-out and late buyers are counted apart. Then the books are compared with what the\n"
                 "buyers were told. Without --url it starts a private database and the services, and removes them.",
             .groups = {{&OPTIONS, 0}, {&testbed_options, AT(testbed)}, {&output_options, AT(output)}},

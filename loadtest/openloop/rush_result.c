@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define LATE_SHARE 0.01 /* more late arrivals than this, and the figures are the generator's as well */
-#define STEADY 10       /* the goal: p99 at most so many medians */
+#define STEADY 10       /* the goal: p99 at most this many medians */
 
 /* clang-format off */
 static const struct column COLUMNS[] = {

@@ -1,6 +1,6 @@
-/* A disk that can be full, to be preloaded into PostgreSQL: of what is written below pg_wal only so many bytes get through
- * as the file that OVERSELL_DISK names says (disk.h), which all processes share and which may change at any time. The write
- * that meets the end is short, and those after it fail with ENOSPC, as on a file system that writes each block anew. */
+/* A disk that can be full, to be preloaded into PostgreSQL: only a number of the bytes written below pg_wal get
+ * through. The file that OVERSELL_DISK names holds that number (disk.h); all processes share it, and it may change at any time.
+ * The write that meets the end is short, and those after it fail with ENOSPC, as on a copy-on-write file system. */
 #include "loadtest/preload/disk.h"
 
 #include <errno.h>

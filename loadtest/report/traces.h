@@ -4,7 +4,7 @@
 
 #include "loadtest/testbed/testbed.h"
 
-/* Writes the traces of all services into one file, each as a process of its own; false, having said why on
+/* Writes the traces of all services into one file, each as a separate process; false, having said why on
  * stderr. */
 bool traces_write(struct testbed *testbed, const char *path);
 

@@ -35,7 +35,7 @@ struct soak_counts {
 bool soak_strategy(struct testbed *testbed, const struct soak_plan *plan, const struct subject *subject,
                    struct progress *progress, struct soak_counts *ret_counts);
 
-/* By how many bytes the service may grow over so many orders. */
+/* By how many bytes the service may grow over ORDERS orders. */
 int64_t soak_growth_allowed(int64_t orders);
 bool soak_is_flat(const struct soak_counts *counts);
 bool soak_keeps_files(const struct soak_counts *counts);

@@ -1,4 +1,4 @@
-/* Child processes that cannot outlive the load test: started in a group of their own, ended with it. */
+/* Child processes that cannot outlive the load test: started in their own process group, and ended with it. */
 #include "loadtest/testbed/child.h"
 
 #include "base/clock.h"

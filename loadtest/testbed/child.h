@@ -1,4 +1,4 @@
-/* Child processes that cannot outlive the load test: started in a group of their own, ended with it. */
+/* Child processes that cannot outlive the load test: started in their own process group, and ended with it. */
 #ifndef OVERSELL_LOADTEST_TESTBED_CHILD_H
 #define OVERSELL_LOADTEST_TESTBED_CHILD_H
 

@@ -96,7 +96,7 @@ static enum lock_status look_or_make(struct row_lock *row, const char *key, enum
 /* Waits for the row in the transaction that look has opened. */
 static enum lock_status wait_for_row(struct row_lock *row, const char *key, int64_t deadline_us)
 {
-    /* The wait may be for several holders, one after the other, and lock_timeout counts anew for each:
+    /* The wait may be for several holders, one after the other, and lock_timeout starts again for each:
      * statement_timeout is what ends it, so that here it means "busy". */
     AUTO_RESULT got = NULL;
     report_step(row->pg.base.observer, STEP_WAIT, STEP_NO_VALUE);
@@ -178,7 +178,7 @@ static enum lock_status still_held(struct lock *lock, const struct lock_grant *g
 const struct lock_driver lock_row = {
     .name = "lock-row",
     .server = &lock_database,
-    .properties = {.mechanism = "a row locked by SELECT … FOR UPDATE on a connection of its own",
+    .properties = {.mechanism = "a row locked by SELECT … FOR UPDATE on a separate connection",
                    .blocking = true,
                    .survives_crash = true,
                    .perils = PERIL_DISCONNECT | PERIL_RESTART},

@@ -2,8 +2,8 @@
  * RedissonRedLock and RedissonMultiLock of Redisson 4.7.
  *
  * Each part is a redis-reentrant lock (lock/redis/redisson_lock.c), so the lock is reentrant and its waiters are woken. A
- * round takes the parts in the order of the servers, and waits at each for its share of the time. It fails as soon as so many
- * servers have said no that no majority is left; then it releases what it has, and another round starts while there is time.
+ * round takes the parts in the order of the servers, and waits at each for its share of the time. It fails as soon as
+ * the servers that have not said no are no majority; then it releases what it has, and another round starts while there is time.
  *
  * What can go wrong: it is weaker than redlock, although the name is the same. It does not look at the clock: the leases of
  * the first parts run while it takes the others, and may have ended when it has the last; nothing is deducted for clocks that
@@ -87,7 +87,7 @@ static int64_t earlier(int64_t a_us, int64_t b_us)
     return a_us < b_us ? a_us : b_us;
 }
 
-/* Takes the parts one after the other. Stops when so many are refused that no majority is left. */
+/* Takes the parts one after the other. Stops when those not refused can no longer be a majority. */
 static enum lock_status one_round(struct red_lock *r, const char *key, int64_t deadline_us,
                                   struct lock_grant *ret_grant)
 {

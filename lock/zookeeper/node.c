@@ -96,7 +96,7 @@ static enum lock_status make(struct lock *lock, int64_t deadline_us, const char 
     return status;
 }
 
-/* After so many tries that ended with STATUS: another one? */
+/* TRIES tries have ended with STATUS: is another one allowed? */
 static bool may_try_again(enum lock_status status, int tries, int64_t deadline_us)
 {
     bool has_time = monotonic_us() < deadline_us;

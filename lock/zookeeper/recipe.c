@@ -12,7 +12,7 @@
  *                     goes when a *waiter* gives up or dies, and then two hold. Nor does it notice that the node went
  *                     between looking and watching: then it waits for ever.
  *
- * Even the right one holds only while its session lives: a process that sleeps past the time-out has lost the lock and
+ * Even the right one holds only while its session lives: a process that sleeps past the timeout has lost the lock and
  * does not know it yet. So the grant carries the transaction number that made the node, which only grows (the sequence
  * starts again when an empty parent is removed): a fencing token, which the strategy zookeeper-fenced has the shop check. */
 #include "base/clock.h"

@@ -100,7 +100,7 @@ void locks_hold(struct exchange *x, struct worker *worker)
                      status == LOCK_UNAVAILABLE ? "it is not configured" : "its lock cannot be opened");
         return;
     }
-    /* What has no lease may have a session, whose time-out is of the whole process and not for one call to choose. */
+    /* What has no lease may have a session, whose timeout is of the whole process and not for one call to choose. */
     lock->lease_ms = lease_ms && driver->properties.leased ? lease_ms : settings.lock_ttl_ms;
     lock->lease_ends = lease_ms > 0;
     lock->lease_renewed = lease_ms == 0;

@@ -49,7 +49,7 @@ static enum db_status empty_product(struct worker *worker, struct redis_keeper *
     return status == DB_OK && (change == PRODUCT_KEPT || change == PRODUCT_AWAITED) ? DB_AWAY : status;
 }
 
-/* A product of its own for the place: ID, which a learner before had, or a new one (0). */
+/* The place's own product: ID, which a learner before had, or a new one (0). */
 static enum db_status ready_product(struct worker *worker, int place, int64_t *id)
 {
     struct redis_keeper keeper;

@@ -65,7 +65,7 @@ void metrics_get(struct exchange *x, struct worker *worker)
             "# TYPE oversell_unsold_orders gauge\noversell_unsold_orders %d\n",
             unsold_list_count(service->orders.unsold, 0));
     fprintf(to,
-            "# HELP oversell_workers Order workers, each with a connection of its own.\n"
+            "# HELP oversell_workers Order workers, each with its own connection.\n"
             "# TYPE oversell_workers gauge\noversell_workers %d\n",
             (int)service->config.workers);
     fprintf(

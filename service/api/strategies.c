@@ -32,10 +32,9 @@ const struct strategy *api_strategy(struct exchange *x, const char *member, cons
 
 void api_reply_no_own_settings(struct exchange *x)
 {
-    reply_problem(
-        x, PROBLEM_OVERLOADED, NULL,
-        "%d products have settings of their own, and no other can until the service is started again",
-        OWN_SETTINGS_MAX);
+    reply_problem(x, PROBLEM_OVERLOADED, NULL,
+                  "%d products have their own settings, and no other can until the service is started again",
+                  OWN_SETTINGS_MAX);
 }
 
 static json_t *perils_json(unsigned perils)
@@ -129,7 +128,7 @@ void strategies_get(struct exchange *x, struct worker *worker)
                       api_strategy_names());
 }
 
-/* The product that a call is about: 0 where it is about all of those without settings of their own. */
+/* The product that a call is about: 0 where it is about all products without their own settings. */
 static bool asked_product(struct exchange *x, int64_t *ret_product_id)
 {
     if (http_query_names(x, (const char *const[]){"product_id", NULL}))

@@ -1,4 +1,4 @@
-/* Workers for HTTP calls that may wait, other than orders (those have workers of their own, service/orders/order_worker.h). */
+/* Workers for HTTP calls that may wait, other than orders (those have their own workers, service/orders/order_worker.h). */
 #ifndef OVERSELL_SERVICE_API_WORKERS_H
 #define OVERSELL_SERVICE_API_WORKERS_H
 
@@ -14,7 +14,7 @@ struct service;
 enum lane {
     LANE_HTTP,     /* at once, on the HTTP thread: nothing that waits */
     LANE_ORDERS,   /* on the HTTP thread, which puts the order into the admission queue */
-    LANE_READS,    /* on threads of their own, so that reading never waits behind orders … */
+    LANE_READS,    /* on separate threads, so that reading never waits behind orders … */
     LANE_CHANGES,  /* … nor behind a reset or a switch, which wait for orders to end */
     LANE_READY,    /* GET /readyz alone: a flood of reads must not make the service look down */
     LANE_HOLDS,    /* locks taken by hand, each of which keeps a thread */

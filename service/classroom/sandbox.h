@@ -56,7 +56,7 @@ void sandbox_give(struct sandboxes *sandboxes, int place, int64_t product_id, ch
 /* The place is nobody's; the next learner gets PRODUCT_ID, if it is not 0. */
 void sandbox_drop(struct sandboxes *sandboxes, int place, int64_t product_id);
 
-/* The product of the sandbox whose token this is, which is thereby used; 0: it is none. SANDBOXES may be NULL. */
+/* The product of the sandbox whose token this is; 0: of none. Counts as a use of the sandbox. SANDBOXES may be NULL. */
 int64_t sandbox_owned(struct sandboxes *sandboxes, const char *token);
 /* Lists the sandboxes of learners, sorted by place; returns the number. */
 int sandbox_list(struct sandboxes *sandboxes, struct sandbox_info ret_list[static SANDBOXES_MAX]);

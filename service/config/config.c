@@ -55,7 +55,7 @@ static const struct setting settings[] = {
      "where to listen; port 0 takes a free one; other than loopback only with ADMIN_TOKEN"},
     {"port-file", "PORT_FILE", TEXT, AT(port_file), "", "PATH", 0, 0, "write the port here once it is open"},
     {"allowed-hosts", "ALLOWED_HOSTS", HOST_NAMES, AT(allowed_hosts), "", "NAME,…", 0, 0,
-     "host names that clients may use, besides numeric addresses, localhost and this machine's own name"},
+     "host names that clients may use, in addition to numeric addresses, localhost and this machine's own name"},
     {"instance", "INSTANCE", TEXT, AT(instance), "", "NAME", 0, 0,
      "this process's name in orders, traces and logs (default: order-service-PID)"},
     {NULL, "ADMIN_TOKEN", TEXT, AT(admin_token), "", "TOKEN", 0, 0, "what control calls must bring as bearer token"},
@@ -73,16 +73,16 @@ static const struct setting settings[] = {
      "what the names of locks begin with on their servers"},
     {"strategy", "STRATEGY", STRATEGY, AT(strategy), "atomic-decrement", "NAME", 0, 0, "the strategy to start with"},
     {"workers", "WORKERS", NUMBER, AT(workers), "16", "threads", 1, 256,
-     "orders in the database at the same time; each worker has a connection of its own"},
+     "orders in the database at the same time; each worker has its own connection"},
     {"http-threads", "HTTP_THREADS", NUMBER, AT(http_threads), "1", "threads", 1, HTTP_THREADS_MAX, "threads that speak HTTP"},
     {"queue", "QUEUE", NUMBER, AT(queue), "1024", "orders", 1, 100000,
      "orders of one product that may wait in the admission queue; the service refuses more as 503 overloaded. All "
-     "products together may have twice as many, and in a class room for all sandboxes besides"},
+     "products together may have twice as many, and in a classroom there is further room for each sandbox"},
     {"connections", "CONNECTIONS", NUMBER, AT(connections), "10000", "connections", 1, 100000,
      "open HTTP connections at most; fewer where file descriptors are too few"},
     {"connections-per-address", "CONNECTIONS_PER_ADDRESS", NUMBER, AT(connections_per_address), "0", "connections", 0, 100000,
      "open HTTP connections of one client address; 0: a quarter of CONNECTIONS for other machines, any number for this "
-     "one. An address with a limit may also have 64 calls waiting besides orders and, outside a class, half the orders that "
+     "one. An address with a limit may also have 64 other calls waiting and, outside a class, half the orders that "
      "one product may have. Behind a proxy set it to CONNECTIONS"},
     {"lock-ttl-ms", "LOCK_TTL_MS", NUMBER, AT(lock_ttl_ms), "10000", "ms", 10, LOCK_TTL_MAX_MS,
      "a leased lock's time to live"},
@@ -106,7 +106,7 @@ static const struct setting settings[] = {
      "how long a connection may stay open between two requests"},
     {"classroom", "CLASSROOM", SWITCH, AT(classroom), "no", "", 0, 0,
      "for a class: listens on every address, makes an admin token where none is set, and lets learners who know the "
-     "class code work on products of their own"},
+     "class code work on their own products"},
     {"sandbox-idle-ms", "SANDBOX_IDLE_MS", NUMBER, AT(sandbox_idle_ms), "1800000", "ms", 100, 86400000,
      "in a class: after this time without a call the service may give a learner's product to another learner"},
     {"sandboxes-per-address", "SANDBOXES_PER_ADDRESS", NUMBER, AT(sandboxes_per_address), "50", "sandboxes", 0, 100,

@@ -60,7 +60,7 @@ const struct strategy *strategy_find(const char *name);
 /* The lock of the strategy NAME; NULL: the strategy has no lock, or there is no such strategy. For each lock there is a
  * strategy with the same name. */
 const struct lock_driver *strategy_lock(const char *name);
-/* The server that it needs besides the shop's PostgreSQL, for its lock or its stock; NULL for none. */
+/* The server that it needs in addition to the shop's PostgreSQL, for its lock or its stock; NULL for none. */
 const struct lock_server *strategy_server(const struct strategy *strategy);
 /* Does the engine place an order of this strategy step by step? Otherwise the explorer cannot reorder its steps. */
 bool strategy_has_steps(const struct strategy *strategy);

@@ -1,6 +1,6 @@
 /* Closes connections whose client is too slow.
  *
- * libmicrohttpd's own time-out counts inactivity only, so a client that sends a byte now and then would keep its connection for
+ * libmicrohttpd's own timeout counts inactivity only, so a client that sends a byte now and then would keep its connection for
  * ever. libmicrohttpd also calls us only after the last header. But the kernel knows when a socket last received data: if that
  * is later than the last reply, the next request has begun. */
 #include "service/http/timeouts.h"

@@ -16,14 +16,14 @@ enum http_phase {
     HTTP_REPLYING,  /* for the client: to read the reply */
 };
 
-/* One open connection, as both the HTTP threads and the time-outs' thread see it. */
+/* One open connection, as both the HTTP threads and the timeouts' thread see it. */
 struct http_connection {
     int fd;
     atomic_int phase;
     atomic_llong since_us;    /* when the phase began */
     atomic_llong answered_us; /* when the last reply was sent; 0: none was */
 
-    LIST_ENTRY(http_connection) others; /* under the mutex of the time-outs, as all below */
+    LIST_ENTRY(http_connection) others; /* under the mutex of the timeouts, as all below */
     int64_t begun_us; /* when the request that is coming in began, as far as was seen; 0: none is */
     int64_t
         gone_since_us; /* since_us when the client was last seen to have closed its side with nothing left to read */

@@ -1,4 +1,4 @@
-/* An order worker: a thread that takes orders from the admission queue and places them with connections of its own. */
+/* An order worker: a thread that takes orders from the admission queue and places them with its own connections. */
 #ifndef OVERSELL_SERVICE_ORDERS_ORDER_WORKER_H
 #define OVERSELL_SERVICE_ORDERS_ORDER_WORKER_H
 

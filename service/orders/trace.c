@@ -218,7 +218,7 @@ static void append_chrome_trace(json_t *events, const struct trace *t)
                                                     "args", "count", (json_int_t)value));
         begun_us = at_us;
     }
-    if (held) /* a lock that ends with its transaction has no step of its own for that */
+    if (held) /* a lock that ends with its transaction has no separate step for that */
         json_array_append_new(events, chrome_hold("e", lane, t->ended_us, t));
     if (is_fault(t->outcome))
         json_array_append_new(events, chrome_fault(lane, t));

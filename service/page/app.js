@@ -21,7 +21,7 @@ const asked = Number(new URLSearchParams(location.search).get("product")) || nul
 const shop = {
   asked, // the product that the address names, or null
   product: asked ?? 1,
-  own: false, // it is this page's own, with settings of its own
+  own: false, // it is this page's own, with its own settings
   learner: false, // and all that this page may change
   limits: null, // what its loads and settings may be at most, as GET /classroom has it
   traced: null, // the service's count of traced orders when we got its traces

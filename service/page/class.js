@@ -136,7 +136,7 @@ export async function setUpClass(shop) {
   byId("own-product").addEventListener("click", async () => {
     try {
       await takeOwn();
-      tell("This page now has a product of its own.");
+      tell("This page now has its own product.");
       location.reload();
     } catch (problem) {
       alertUser(`No product: ${problem.message}`);

@@ -56,7 +56,7 @@ export function alertUser(text, stays = false) {
   if (text && !stays) alertTimer = setTimeout(() => alertUser(null), 12000);
 }
 
-// Copies TEXT. Pages from http://ADDRESS have no clipboard of their own, so an older way is tried there. Returns whether it
+// Copies TEXT. Pages from http://ADDRESS have no clipboard API, so an older way is tried there. Returns whether it
 // was copied; if not, FIELD shows the text selected, to be copied by hand.
 export async function copy(text, field) {
   field.value = text;

@@ -42,7 +42,7 @@ function makeLane(name, act) {
   return lane;
 }
 
-// The columns of so many orders, made anew where there are other ones.
+// The columns of the orders NAMES, made again if there are other ones.
 export function setUpLanes(names, act) {
   if (names.join() === [...lanes.keys()].join()) return;
   for (const { box } of lanes.values()) box.remove();

@@ -143,7 +143,7 @@ export function found(search) {
   const count = search.schedules.toLocaleString("en");
   const played = search.complete ? `of ${count} schedules` : `of the first ${count} schedules (${Math.round(search.coverage * 100)} % of all)`;
   const faults = WITH[search.faults] ?? "";
-  if (search.oversold > 0) return `${search.oversold.toLocaleString("en")} ${played} oversell${faults}. Here is the plainest.`;
+  if (search.oversold > 0) return `${search.oversold.toLocaleString("en")} ${played} oversell${faults}. Here is the simplest.`;
   if (search.witness) return `0 ${played} oversell${faults}, but this one goes wrong.`;
   if (search.complete) return `Impossible: 0 of ${count} schedules oversell${faults}. Every one was played.`;
   return `None found: 0 ${played} oversell${faults}. That is no proof.`;

@@ -65,7 +65,7 @@ const box = (kind, label, ...inside) =>
 function anatomy(row) {
   const isolation = row.isolation === "read-committed" ? "transaction" : `transaction, ${row.isolation}`;
   const lockName = row.lock ? `lock: ${row.lock.name}` : "";
-  const stock = (STEPS[row.stock] ?? [row.stock === "own" ? "a way of its own" : row.stock]).map(chip);
+  const stock = (STEPS[row.stock] ?? [row.stock === "own" ? "its own steps" : row.stock]).map(chip);
   const fence = row.fence === "before-read" ? [chip("register token")] : [];
   const insert = row.stock === "own" ? [] : [chip("insert order")];
   const commit = () => chip("COMMIT");

@@ -120,7 +120,7 @@ function describe(order) {
   return parts.filter(Boolean).join(", ");
 }
 
-/* Written, or accepted and to be written by and by. */
+/* Written, or accepted and to be written later. */
 const isOrder = (order) => order.outcome === "created" || order.outcome === "accepted";
 const isWitness = (order) => view.witness !== null && view.witness.orders.includes(order.id) && order.outcome === "created";
 
@@ -463,7 +463,7 @@ function showOrders({ orders, witness, capped }) {
 }
 
 // INSTANCES: [{instance, traces}…], of which only what began after SINCE (µs) counts. BOOKS: as GET /audit has them, or null
-// while they change. MOST: how many traces were asked for; where all of so many count, there may have been more.
+// while they change. MOST: how many traces were asked for; if all MOST of them count, there may have been more.
 export function showTraces(instances, since, books, most) {
   const witness = books?.witness;
   const capped = instances.some(({ traces }) => traces.length >= most && traces[0].started_us >= since);

@@ -14,7 +14,7 @@ struct run_child {
     int out, err; /* read ends of its stdout and stderr, non-blocking */
 };
 
-/* Starts the program at ARGV[0], a path, with the environment ENVP, in a process group of its own; TALKS: its stdin is a
+/* Starts the program at ARGV[0], a path, with the environment ENVP, in its own process group; TALKS: its stdin is a
  * pipe as well. It gets SIGTERM when the calling thread ends, which must therefore be the one that waits for it. False with
  * errno. */
 bool run_child_start(const char *const *argv, const char *const *envp, bool talks,

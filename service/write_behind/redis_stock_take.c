@@ -10,7 +10,7 @@
 /* First it is worked out who gets what, and the stock is lowered before the orders are added: should an error end the
  * script between the two, units are missing for a while, and none are sold twice.
  * KEYS: the stock, the stream, the accepted orders, then the Idempotency-Keys. ARGV: product, time, instance, shop, then for each
- * order its id, quantity, key's place in KEYS or 0, the order that is gone or 0, and how many words of its own follow. */
+ * order its id, quantity, key's place in KEYS or 0, the order that is gone or 0, and how many further words of it follow. */
 static struct redis_script take_script = {
     .text =
         "local stock = redis.call('HMGET', KEYS[1], 'left', 'epoch', 'price', 'checked')"
@@ -50,7 +50,7 @@ _Static_assert(STOCK_BACKLOG_MAX == 100000, "the script says it in figures");
 
 enum { FIRST_KEYS = 3, WORDS_EACH = 5, OWN_WORDS = 6 };
 
-/* The words of the script for so many orders, and what they point at. */
+/* The words of the script for up to ORDER_BATCH_MAX orders, and what they point at. */
 struct words {
     const char *words[FIRST_KEYS + 4 + ORDER_BATCH_MAX * (1 + WORDS_EACH + OWN_WORDS)];
     int count, keys;

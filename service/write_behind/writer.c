@@ -28,7 +28,7 @@ enum {
     DEAD_MS = 5000,         /* a consumer that has not been heard of for so long loses its entries … */
     FORGOTTEN_MS = 60000,   /* … and its name */
     REPAIRS = 20,           /* products looked at in a round */
-    REPAIR_BACKLOG = 5000,  /* … unless so many orders wait, which would make the look a long one */
+    REPAIR_BACKLOG = 5000,  /* … unless this many orders wait, which would make the look a long one */
     BACK_OFF_FIRST_MS = 50, /* after an error, doubled … */
     BACK_OFF_MAX_MS = 1000, /* … up to this */
     TRANSACTION_MS = 10000,

@@ -78,7 +78,7 @@ class Probe:
         self.process.stdin.flush()
 
     def take(self, who, did, within):
-        """The next event of this kind, which is then no more; None if it does not come within so many seconds."""
+        """The next event of this kind, which is then no more; None if it does not come WITHIN seconds."""
         end = time.monotonic() + within
 
         def wanted(event):
@@ -143,7 +143,7 @@ class Probe:
 
 
 class Contender:
-    """One thread of a probe, with a handle of its own. Each call tells it something and returns the event that answers."""
+    """One thread of a probe, with its own handle. Each call tells it something and returns the event that answers."""
 
     def __init__(self, probe, lock):
         self.probe = probe

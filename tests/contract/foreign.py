@@ -101,7 +101,7 @@ class KazooByDefault(Kazoo):
 
 
 class EtcdctlLock:
-    """`etcdctl lock`, which says its key once it holds the lock, and lets go when it is interrupted."""
+    """`etcdctl lock`, which says its key once it holds the lock, and releases it when it is interrupted."""
 
     title = "etcdctl lock"
 

@@ -3,7 +3,7 @@
  * A line is a command; every event is answered with one line of JSON, its times in microseconds of the monotonic
  * clock. The servers' addresses come from the environment, as the service's do.
  *
- *   open A LOCK                                     a contender of this name, with a handle of its own
+ *   open A LOCK                                     a contender of this name, with its own handle
  *   acquire A KEY [wait=MS|forever] [lease=MS] [ends]   ends: the lease ends by itself, even where it is renewed
  *   release A | held A | renew A                    about the grant that A got last and has not released
  *   release-again A                                 the last grant, though it is spent

@@ -60,7 +60,7 @@ SCALE = threading.local()  # how many times as long a thread's times are
 
 @contextlib.contextmanager
 def longer_times(scale):
-    """So many times as long, for this thread."""
+    """SCALE times as long, for this thread."""
     SCALE.value = scale
     try:
         yield

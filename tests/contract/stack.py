@@ -44,7 +44,7 @@ def proxies(addresses, setting):
 
 
 class Servers:
-    """A stack of its own with what `stack up` is told."""
+    """A private stack with the servers that `stack up` is given."""
 
     def __init__(self, *what):
         self.what = what

@@ -24,7 +24,7 @@ GONE_S = 25  # what the tests before have left on purpose ends with its lease
 
 
 class Cycling:
-    """A process whose threads acquire and release: each a key of its own, then all of them one key.
+    """A process whose threads acquire and release: each its own key, then all of them one key.
 
     It has one arena of memory, as one for each thread takes some hundred thousand rounds to be as large as it gets."""
 

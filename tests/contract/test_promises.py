@@ -127,14 +127,14 @@ def places_in_queue(stack, key):
 
 
 def test_a_waiter_that_leaves_the_fair_queue_wakes_the_next(start, stack):
-    """The first is woken and may not take it, since its user may not write; the second needs no time-out to learn that."""
+    """The first is woken and may not take it, since its user may not write; the second needs no timeout to learn that."""
     stack.redis.execute_command("ACL", "SETUSER", "test-leaver", "on", ">word", "~*", "&*", "+@all", "-hset")
     url = f"redis://test-leaver:word@127.0.0.1:{stack.port_of('REDIS_URL')}"
     holder, second = start().contender("redis-fair"), start().contender("redis-fair")
     first = Contender(start(REDIS_URL=url), "redis-fair")
     key = fresh_key()
     try:
-        lease = wait = 60000 * PATIENCE  # a place in the queue that had to end with its time-out would take longer than a reply
+        lease = wait = 60000 * PATIENCE  # a place in the queue that had to end with its timeout would take longer than a reply
         holder.got(key, lease=lease)
         for place, waiter in enumerate((first, second)):
             waiter.waits(key, wait=wait, lease=lease)

@@ -9,7 +9,7 @@ from conditions import EXCLUSIVE, LONG_MS, two_contenders
 from contender import fresh_key, took_ms
 from locks import BY_NAME
 
-LATE_MS = 500  # ten times how late a wait may end, in the best of so many tries: a busy machine is not always late
+LATE_MS = 500  # ten times how late a wait may end, in the best of TRIES: a busy machine is not always late
 TRIES = 10
 HAND_OVERS = 9
 

@@ -76,7 +76,7 @@ def file_services(folder):
 
 @pytest.fixture(scope="module")
 def shop(stack, file_services):
-    """One service with plain settings and a database of its own."""
+    """One service with plain settings and its own database."""
     return file_services.start(stack.database(), "--workers", "16")
 
 

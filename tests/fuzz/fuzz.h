@@ -43,7 +43,7 @@ static inline const uint8_t *fuzz_piece(struct fuzz_input *input, uint8_t separa
     return piece;
 }
 
-/* The same as a string of its own, to be freed: no longer than needed, so that a read beyond it is seen. */
+/* The same as a separate string, to be freed: no longer than needed, so that a read beyond it is seen. */
 static inline char *fuzz_text(struct fuzz_input *input, uint8_t separator)
 {
     size_t size;

@@ -186,7 +186,7 @@ TRAPS = {
     "stock and order in two transactions": ("0-example", 2, {"GUARANTEE_SAFE,": "GUARANTEE_SAFE, .scope = SCOPE_TWO_TX,"}),
     "a mutex, which the other process does not see": (
         "0-example", 3, {"&take_for_update,": "&take_read_write, .span = SPAN_AROUND_TX, .lock = &process_mutex,"}),
-    "stock taken in a transaction of its own": ("1-guard", 4, {"GUARANTEE_SAFE,": "GUARANTEE_SAFE, .scope = SCOPE_TWO_TX,"}),
+    "stock taken in a separate transaction": ("1-guard", 4, {"GUARANTEE_SAFE,": "GUARANTEE_SAFE, .scope = SCOPE_TWO_TX,"}),
     "no fence": ("5-fence", 1, {"FENCE_BEFORE_READ,": "FENCE_NONE,", "AND fence_redis = $4": "AND $4::bigint >= 0"}),
     "more than nothing is not enough": ("1-guard", 2, {"count >= $2": "count > 0"}),
     "too strict by one": ("1-guard", 0, {"count >= $2": "count > $2"}),

@@ -71,7 +71,7 @@ def every(servers):
     rows = rows_of(ran)
     for name in NOT_EXPLORED:
         row = rows.pop(name)
-        assert (row["verdict"], "way of its own" in row["reason"]) == ("unavailable", True), row
+        assert (row["verdict"], "step by step" in row["reason"]) == ("unavailable", True), row
     return rows
 
 
@@ -319,7 +319,7 @@ def test_a_search_goes_on_from_its_checkpoint(servers, tmp_path):
 def test_one_that_is_asked_for_by_name_and_cannot_be_had_is_no_success(servers):
     for names in ("batched", "mutex,batched"):
         ran = explore(servers, "--strategies", names, "--limit", "2")
-        assert (ran.returncode, "way of its own" in ran.stdout) == (3, True), ran.stdout
+        assert (ran.returncode, "step by step" in ran.stdout) == (3, True), ran.stdout
     assert explore({**servers, "REDIS_URL": "redis://127.0.0.1:1"}, "--strategies", "redis-lock").returncode == 3
 
 
@@ -567,9 +567,9 @@ def test_a_bound_and_a_sample_promise_nothing_for_safe_rows(servers):
     assert (few["read-write"]["schedules"], few["read-write"]["oversold"]) == (8, 6)
     assert (few["optimistic"]["schedules"], few["optimistic"]["verdict"]) == (8, "unknown")
     assert (few["optimistic"]["coverage"], few["optimistic"]["share"]) == (pytest.approx(0.375), None)
-    hunt = ["--strategies", "read-write,optimistic", "--sample", "20", "--pct", "2", "--format", "json"]
-    found = rows_of(explore(servers, *hunt))
-    assert found == rows_of(explore(servers, *hunt))
+    search = ["--strategies", "read-write,optimistic", "--sample", "20", "--pct", "2", "--format", "json"]
+    found = rows_of(explore(servers, *search))
+    assert found == rows_of(explore(servers, *search))
     assert found["read-write"]["oversold"] > 0 and found["read-write"]["share"] is None, found["read-write"]
     assert found["optimistic"]["verdict"] == "unknown", found["optimistic"]
     sample = ["--strategies", "read-write,optimistic", "--sample", "60", "--format", "json"]
@@ -586,7 +586,7 @@ def test_the_stories_are_true(servers, story):
     assert "✓ as expected" in ran.stdout and "✗" not in ran.stdout
 
 
-def test_the_plainest_schedules_are_told_on_demand(servers):
+def test_the_simplest_schedules_are_shown_on_demand(servers):
     ran = explore(servers, "--strategies", "read-write,mutex", "--show", "3")
     told = re.findall(r"^read-write s=1 q=1,1 (.*)\n  # A +B +stock\n", ran.stdout, re.M)
     assert (ran.returncode, len(told), told[0]) == (0, 3, "A>read B>end A>end"), ran.stdout

@@ -24,7 +24,7 @@ def free_port():
 
 @pytest.fixture(scope="module")
 def port():
-    """`make run`, on a free port and with a stack of its own; Ctrl-C must end it cleanly."""
+    """`make run`, on a free port and with a private stack; Ctrl-C must end it cleanly."""
     chosen = free_port()
     run = subprocess.Popen(
         ["make", "--no-print-directory", "run", f"BUILD={BUILD}", f"ARGS=--listen 127.0.0.1:{chosen}"],

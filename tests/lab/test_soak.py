@@ -46,7 +46,7 @@ def test_what_is_done_is_not_done_again(tmp_path):
     path.write_text(json.dumps(half))
     again = soak(*order)
     assert again["rows"][0] == first["rows"][0] and again["rows"][1]["strategy"] == "batched"
-    assert again["rows"][1] != first["rows"][1], "measured anew"
+    assert again["rows"][1] != first["rows"][1], "measured again"
     other = loadtest("soak", "--orders", "2000", "--resume", path)
     assert other.returncode == 2 and "other settings" in other.stderr, other.stderr
     table = loadtest("report", path, "--format", "table")

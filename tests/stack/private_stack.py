@@ -1,4 +1,4 @@
-"""Stacks for the tests: the script, and one stack in a folder of its own."""
+"""Stacks for the tests: the script, and one stack in a private folder."""
 
 import os
 import signal
@@ -43,7 +43,7 @@ def hear_signals():
 
 
 class Servers:
-    """One stack in a folder of its own."""
+    """One stack in a private folder."""
 
     def __init__(self, folder):
         self.folder = folder

@@ -134,7 +134,7 @@ class Build:
 @pytest.fixture(scope="module")
 def build(context):
     commands = [line for line in STAGES["build"].arguments("RUN") if re.search(r"\bmake -", line)]
-    assert commands and all("install-packages" not in line for line in commands), "the Dockerfile builds in a RUN of its own"
+    assert commands and all("install-packages" not in line for line in commands), "the Dockerfile builds in a separate RUN"
     assert STAGES["programs"].arguments("COPY")[0] == f"--from=build {INSTALLED}/usr/local /usr/local"
     folder = Path(tempfile.mkdtemp(prefix="oversell-image-"))
     try:

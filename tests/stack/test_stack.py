@@ -244,7 +244,7 @@ def test_an_up_that_is_interrupted_while_a_server_leaves_its_session(servers):
     with subprocess.Popen([STACK, "up", "redis", "--dir", servers.folder], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                           start_new_session=True, preexec_fn=hear_signals,
                           env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}) as up:
-        eventually(lambda: log.exists() and "alone" in log.read_text(), "it has a session of its own")
+        eventually(lambda: log.exists() and "alone" in log.read_text(), "it has its own session")
         os.killpg(up.pid, signal.SIGINT)
     assert servers.processes() == []
     assert up.returncode == 130

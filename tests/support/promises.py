@@ -1,6 +1,6 @@
 """The strategies, what each promises, and what shows its flaw, as the service that is tested lists them. A unit test derives
-both from the cells of each row, so the tests keep no copy. redis-stock, which accepts an order before it is saved, has tests
-of its own."""
+both from the cells of each row, so the tests keep no copy. redis-stock, which accepts an order before it is saved, has its own
+tests."""
 
 import tempfile
 from pathlib import Path

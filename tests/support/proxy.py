@@ -26,10 +26,10 @@ class Proxy:
         self.stalled = threading.Event()  # nothing is passed on, in either direction
         self.trigger = None  # bytes of the client that set off what .lose says, once
         self.lose = None  # "reply": pass them on, lose the reply; "request": lose them
-        self.after = 0  # so many bytes of the reply get through; negative: all but so many
+        self.after = 0  # this many bytes of the reply get through; negative: all but as many
         self.triggered = threading.Event()
         self.until = None  # an Event: what is lost looks as if it were under way until then
-        self.pieces = None  # pass replies on in pieces of so many bytes
+        self.pieces = None  # pass replies on in pieces of this many bytes
         self.accepted = 0  # connections so far, the refused ones too
         self.closing = False
         threading.Thread(target=self._accept, daemon=True).start()
@@ -99,8 +99,8 @@ class Proxy:
             self._close(pair)
 
     def arm(self, trigger, lose, after=0, until=None):
-        """At the next TRIGGER from a client: lose the "reply" or the "request", and that connection. AFTER: so many bytes
-        of the reply get through before (negative: all but so many). UNTIL: the client notices only after this Event."""
+        """At the next TRIGGER from a client: lose the "reply" or the "request", and that connection. AFTER: this many bytes
+        of the reply get through before (negative: all but as many). UNTIL: the client notices only after this Event."""
         self.trigger, self.lose, self.after, self.until = trigger, lose, after, until
         self.triggered.clear()
 

@@ -14,7 +14,7 @@ from basics import REPLY_S, ROOT, START_S, die_with_parent
 
 
 class Stack:
-    """The project's own private servers, in a folder of their own."""
+    """The project's own private servers, in a separate folder."""
 
     def __init__(self):
         self.folder = Path(tempfile.mkdtemp(prefix="oversell-e2e-"))

@@ -93,7 +93,7 @@ class Service:
         return Wire(self.port, **options)
 
     def call(self, method, target, body=None, headers=(), check=True, seconds=REPLY_S):
-        """One request on a connection of its own; the reply is held against the document."""
+        """One request on a new connection; the reply is held against the document."""
         headers = dict(headers)
         if self.token and "Authorization" not in headers:
             headers["Authorization"] = f"Bearer {self.token}"

@@ -4,7 +4,7 @@
  *
  * What fails, fails as it would: a connection that is reset is shut, so that the server sees its end; short counts and
  * interrupted calls are only those of connections that the program has made itself, since libmicrohttpd relies on what
- * epoll promises of its own: a short count means that there is no more. Two libraries' own calls for memory do not fail:
+ * epoll promises for those: a short count means that there is no more. Two libraries' own calls for memory do not fail:
  * libzookeeper does not look whether it has got it (3.8: the process dies, as by kill -9), and libcrypto makes 20,000 of
  * them to say a password to PostgreSQL, beside which nobody else's would ever be met. */
 #undef _FORTIFY_SOURCE /* its inline functions would stand where ours are to be */

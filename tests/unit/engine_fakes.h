@@ -289,7 +289,7 @@ void db_begin(struct db *db, enum db_isolation isolation)
     fake.tx_count++;
 }
 
-/* Each transaction has an id of its own. */
+/* Each transaction has its own id. */
 static void fake_xid(char *to, size_t size)
 {
     snprintf(to, size, "%d", 100 + fake.tx_count);
@@ -445,7 +445,7 @@ enum commit_fate commit_recovery(struct db *db, const struct lost_commit *lost, 
     rule(strcmp(lost->session.pid, fake_session.pid) == 0, "settled for another server process");
     rule(order->id == 0 || strcmp(order->xid, expected) == 0, "settled by an order of another transaction");
     rule(until_us > fake.now_us && until_us <= fake.now_us + 5 * 1000000, "settling takes for ever");
-    rule(!holds_outside() || fake.tx_count == 2 || fake.grants, "settled after the lock was let go");
+    rule(!holds_outside() || fake.tx_count == 2 || fake.grants, "settled after the lock was released");
     const char *result = fake_call("settle");
     fake.given_back |= fake.giving && strcmp(result, "unknown") != 0 && strcmp(result, "rolled-back") != 0;
     fake.giving = false;
@@ -534,7 +534,7 @@ static enum lock_status fake_acquire(struct lock *lock, const char *key, int64_t
     const struct placing *p = fake.placing;
     rule(lock == p->lock, "another lock");
     rule(strcmp(key, "product:7") == 0, "another product's lock");
-    bool gives_back = fake.tx_count >= 2; /* also past the deadlines, in a time of its own */
+    bool gives_back = fake.tx_count >= 2; /* also past the deadlines, within a separate time */
     rule(gives_back || deadline_us <= p->lock_deadline_us,
          "the wait for the lock is longer than the lock's deadline");
     rule(gives_back || deadline_us <= p->deadline_us,

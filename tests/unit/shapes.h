@@ -25,7 +25,7 @@ static const struct shape shapes[] = {
     {"in-one", SPAN_NONE, SCOPE_ONE_TX, FENCE_NONE, false, place_in_one_statement},
     {"around-retry", SPAN_AROUND_TX, SCOPE_ONE_TX, FENCE_NONE, true,
      NULL}, /* no row yet; the engine must do it right anyway */
-    {"inside-retry", SPAN_INSIDE_TX, SCOPE_ONE_TX, FENCE_NONE, true, NULL}, /* likewise */
+    {"inside-retry", SPAN_INSIDE_TX, SCOPE_ONE_TX, FENCE_NONE, true, NULL}, /* the same */
 };
 
 #endif

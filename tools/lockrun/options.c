@@ -27,7 +27,7 @@ static void print_help(FILE *to)
         "same kind of lock respect.\n\n"
         "  --lock LOCK    which kind of lock, see below\n"
         "  --name NAME    the lock's name: 1 to %d of A-Z a-z 0-9 : . _ -\n"
-        "  --ttl TIME     the lease, or ZooKeeper's session time-out (default 30s); prolonged while COMMAND runs\n"
+        "  --ttl TIME     the lease, or ZooKeeper's session timeout (default 30s); prolonged while COMMAND runs\n"
         "  --wait TIME    how long to wait for the lock (default 10s); 0s tries once\n"
         "  --no-renew     let the lease end by itself\n"
         "  --help         this text\n\n"

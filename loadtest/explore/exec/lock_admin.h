@@ -21,7 +21,7 @@ enum lock_status lock_admin_expire(const struct lock_driver *driver, struct lock
 bool lock_admin_forget(const struct lock_driver *driver, unsigned server, const struct lock_hold *hold);
 
 /* The list of the servers of DRIVER's locks, with the last COUNT of them replaced by addresses at which nobody answers. The
- * caller frees it. NULL: there are not so many servers, or the lock has only one, or out of memory. */
+ * caller frees it. NULL: there are fewer servers, or the lock has only one, or out of memory. */
 char *lock_admin_cut_servers(const struct lock_driver *driver, unsigned count);
 
 /* Does the server still know the grant? True if it cannot be asked. */

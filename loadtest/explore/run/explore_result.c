@@ -54,7 +54,7 @@ static const struct column COLUMNS[] = {
     {"broken_by", "broken by", COLUMN_TEXT, 0, SHOW_CSV | SHOW_PAGE, 0,
      "what broke the guarantee, and in how many schedules"},
     {"witness.replay", "witness", COLUMN_TEXT, 0, SHOW_CSV | SHOW_PAGE, 0,
-     "the plainest schedule that went wrong: for --replay"},
+     "the simplest schedule that went wrong: for --replay"},
     {"reason", "reason", COLUMN_TEXT, 0, SHOW_CSV, 0,
      "why it could not be explored"},
 };

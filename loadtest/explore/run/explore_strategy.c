@@ -15,7 +15,7 @@ const char *explore_not_possible(const struct strategy *strategy)
 {
     return strategy_has_steps(strategy)
                ? NULL
-               : "it places orders in a way of its own, whose steps are not one order's";
+               : "its orders do not run step by step, so the explorer cannot reorder their steps";
 }
 
 static json_t *steps_json(const struct execution *execution)

@@ -119,7 +119,7 @@ bool nemesis_redlock_restart(struct fault_run *run)
            fault_servers_up(run->testbed, run->fault->servers, NULL);
 }
 
-/* ---- fail-over ----------------------------------------------------------------------------------------- */
+/* ---- failover ------------------------------------------------------------------------------------------ */
 
 /* Redlock's first server serves as the replica of the single Redis; no strategy uses it under this fault. */
 static bool replica_tell(struct fault_run *run, const char *command)
@@ -198,7 +198,7 @@ bool before_failover(struct fault_run *run)
     if (!replica_tell(run, text))
         return false;
     snprintf(text, sizeof text, "REPLICAOF 127.0.0.1 %d", port);
-    /* Then it follows a port without a server, so it receives no further writes before the fail-over. */
+    /* Then it follows a port without a server, so it receives no further writes before the failover. */
     return replica_tell(run, text) && await_replica(run) && replica_tell(run, "REPLICAOF 127.0.0.1 1");
 }
 

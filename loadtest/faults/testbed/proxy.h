@@ -13,9 +13,9 @@ enum direction { TO_SERVER, TO_CLIENT };
 struct proxy_rules {
     bool stall[2];    /* by direction: nothing is passed on, and nothing is ended: a half-open connection */
     int64_t delay_ms; /* everything is passed on so much later, in either direction */
-    int64_t piece;    /* in pieces of so many bytes; 0: as it comes */
-    int64_t cut_after
-        [2]; /* by direction: after so many bytes more, of all connections together, the one that carries
+    int64_t piece;    /* in pieces of N bytes; 0: as it comes */
+    int64_t
+        cut_after[2]; /* by direction: after N bytes more, of all connections together, the one that carries
                              the next byte is reset, once; 0: never */
     /* The connection whose client sends these bytes (up to 63 of them) is reset as soon as its server's reply comes, which
      * is not passed on; once. NULL: none. */
@@ -29,7 +29,7 @@ struct proxy *proxy_open(int port);
 /* Where what is new is passed on to from now on. */
 void proxy_aim(struct proxy *proxy, int port);
 int proxy_port(const struct proxy *proxy);
-/* The rules from now on, for the connections that there are as well; what waits goes out by the new ones. Counts begin anew. */
+/* The rules from now on, for the connections that there are as well; what waits goes out by the new ones. Counts start again. */
 void proxy_set(struct proxy *proxy, const struct proxy_rules *rules);
 /* Resets all connections; those that stood still, and had something to pass on, are counted as acted on. */
 void proxy_cut(struct proxy *proxy);

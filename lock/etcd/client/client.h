@@ -47,7 +47,7 @@ struct etcd_lease {
  * not be revoked while etcd was away. */
 enum lock_status etcd_grant(struct etcd *etcd, struct lock *lock, int64_t deadline_us,
                             struct etcd_lease *ret_lease);
-/* Lets the lease LEASE->id begin anew; LOCK_LOST if it has ended. */
+/* Renews the lease LEASE->id; LOCK_LOST if it has ended. */
 enum lock_status etcd_keep_alive(struct etcd *etcd, struct lock *lock, int64_t deadline_us,
                                  struct etcd_lease *lease);
 /* As etcd_keep_alive, but only where a tenth of the lease has gone by: so that who has waited gets a whole one. */

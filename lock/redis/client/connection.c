@@ -290,7 +290,7 @@ enum lock_status redis_command(struct redis *redis, struct lock *lock, int64_t l
 
 static pthread_mutex_t names_mutex = PTHREAD_MUTEX_INITIALIZER; /* of every script's sha1 */
 
-/* What the server calls SCRIPT: asked once in the life of this process, and thereby made known to that server. */
+/* What the server calls SCRIPT: asked once in the life of this process, which also makes it known to that server. */
 static enum lock_status name_script(struct redis *redis, struct lock *lock, int64_t until_us,
                                     struct redis_script *script, char ret_sha1[static 41])
 {

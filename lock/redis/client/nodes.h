@@ -37,7 +37,7 @@ struct redlock_votes {
 };
 
 /* Sends the command in WORDS to all, then waits LIMIT_MS at most, until a majority has said yes or can no longer do so.
- * Who answers something else than yes, no or an error counts as silent, and is connected anew. A question goes even to
+ * A server that answers something else than yes, no or an error counts as silent, and is reconnected. A question goes even to
  * those who still owe an answer to the last: in this order, what was asked of a sleeping server is undone again when
  * it wakes. */
 struct redlock_votes redlock_ask(struct redlock_nodes *nodes, struct lock *lock, int64_t limit_ms,

@@ -4,7 +4,7 @@
  * the host of the URL as a DNS name or, where the URL has a number, as an IP address. OpenSSL itself reads another list
  * of authorities where SSL_CERT_FILE or SSL_CERT_DIR names one. We show no certificate of our own.
  *
- * A handshake takes some milliseconds, and one that its time limit has cut off begins anew: Redlock, which waits for its
+ * A handshake takes some milliseconds, and one that its time limit has cut off starts again: Redlock, which waits for its
  * servers no longer than TTL/200, gets few new connections with a TTL of a second. */
 #include "lock/redis/client/tls.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One request and its answer. Two own it, who asks and the library: whoever lets go last frees it, so that neither
+/* One request and its answer. The caller and the library both own it: the last to release it frees it, so that neither
  * needs the other to be still there. */
 struct request {
     int (*send)(zhandle_t *handle, struct request *request);
@@ -62,7 +62,7 @@ static void let_go(struct request *r)
 
 static void settle(struct request *r, int code)
 {
-    /* "Time-out" and "inconsistent" are the library's words for a connection that it has given up. */
+    /* The library's two codes for a connection that it has given up. */
     bool lost = code == ZOPERATIONTIMEOUT || code == ZRUNTIMEINCONSISTENCY;
     pthread_mutex_lock(&mutex);
     r->code = lost ? ZCONNECTIONLOSS : code;

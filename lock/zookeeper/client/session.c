@@ -33,9 +33,9 @@ static struct {
     bool open;          /* there is a handle: the keeper's to set */
     int64_t id;         /* the server's number of the session; 0 while there is none */
     bool connected;     /* as we were told last */
-    bool over;          /* the keeper is to close the handle and begin anew */
-    int64_t lease_ms;   /* its time-out, as asked for; 0 while nobody has needed a session */
-    bool only_for_ping; /* nobody who has a wish about the time-out has used it yet */
+    bool over;          /* the keeper is to close the handle and open another */
+    int64_t lease_ms;   /* its timeout, as asked for; 0 while nobody has needed a session */
+    bool only_for_ping; /* nobody who has a wish about the timeout has used it yet */
     uint64_t lost;
 } session;
 
@@ -198,7 +198,7 @@ static bool need_session(const struct lock *lock)
         if (lease_ms < ZOOKEEPER_LEAST_MS)
             lease_ms = ZOOKEEPER_LEAST_MS;
         if (session.open && session.lease_ms != lease_ms)
-            end_session(); /* begun for a ping, with another time-out; it holds nothing */
+            end_session(); /* begun for a ping, with another timeout; it holds nothing */
         session.lease_ms = lease_ms;
         session.only_for_ping = !lock;
     }

@@ -15,7 +15,7 @@
 
 enum {
     ZOOKEEPER_PATH_SIZE = 256,
-    ZOOKEEPER_LEASE_MS = 10000, /* the session's time-out if the first caller sets none */
+    ZOOKEEPER_LEASE_MS = 10000, /* the session's timeout if the first caller sets none */
     ZOOKEEPER_LEAST_MS = 1000,  /* the shortest that a caller may set: connecting takes time */
 };
 
@@ -50,7 +50,7 @@ struct zookeeper_children {
 
 /* Makes an ephemeral node: PARENT/NAME followed by the next sequence number. Also asks for the parent's children in the
  * same round trip; their names may be NULL afterwards. Begins a session if there is none; the process's first session has
- * lock->lease_ms as its time-out. On LOCK_AWAY the session ret_node->session may have made the node after all.
+ * lock->lease_ms as its timeout. On LOCK_AWAY the session ret_node->session may have made the node after all.
  * LOCK_LOST: the parent does not exist, or the session has ended. */
 enum lock_status zookeeper_create(struct lock *lock, int64_t deadline_us, const char *parent,
                                   const char *name, const char *data, struct zookeeper_node *ret_node,

@@ -9,7 +9,7 @@
 
 /* ---- the library (lock/zookeeper/client/io.c) ------------------------------------------------------------------------------ */
 
-/* Only for the thread that keeps the session. Opens the library's handle with a session time-out of LEASE_MS. ON_EVENT gets
+/* Only for the thread that keeps the session. Opens the library's handle with a session timeout of LEASE_MS. ON_EVENT gets
  * the session's events, with the library locked. False if that fails now. There is one handle at a time. */
 bool zookeeper_io_open(watcher_fn on_event, int lease_ms);
 void zookeeper_io_close(void);

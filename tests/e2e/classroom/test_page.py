@@ -216,7 +216,7 @@ def test_a_load_of_several_strategies_says_which_one_sold(page):
 def test_a_second_process_is_on_lanes_of_its_own(page):
     pick(page, "mutex")
     run_load(page, instances="2")
-    page.wait(lambda: (page.figure("oversold") or 0) > 0, "two mutexes do not keep them apart")
+    page.wait(lambda: (page.figure("oversold") or 0) > 0, "two mutexes do not exclude each other")
     page.wait(lambda: len(page.all(".lane-label strong")) == 2, "both processes are drawn")
     names = {label.get_attribute("textContent") for label in page.all(".lane-label strong")}
     assert "service-2" in names and len(names) == 2, names
@@ -301,7 +301,7 @@ def test_an_order_of_the_timeline_has_an_address(page, shop):
     page.wait(lambda: len(page.all("#lanes .order")) == 2, "both are drawn")
 
     def chosen():
-        page.all("#lanes .order")[0].click()  # it may just be drawn anew
+        page.all("#lanes .order")[0].click()  # it may just be drawn again
         return page.driver.current_url.endswith(f"/#order={first}")
 
     page.wait(chosen, "the address names the first")

@@ -44,7 +44,7 @@ def ended(service, run, seconds=60):
 
 
 def under_load(service, run, processes):
-    """Waits until the run's orders are answered, and returns its processes, of which there are so many at least."""
+    """Waits until the run's orders are answered, and returns its processes: at least PROCESSES."""
     wait_until(
         lambda: (service.get(f"/runs/{run}").json["load"] or {}).get("created", 0) > 0,
         f"run {run} sells",

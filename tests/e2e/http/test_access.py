@@ -334,7 +334,7 @@ def command_lines():
 
 
 def test_a_password_on_the_command_line_is_hidden(services, database):
-    """Used, and then not to be seen: in a URL, in libpq's words, behind '=' and as an argument of its own."""
+    """Used, and then not to be seen: in a URL, in libpq's words, behind '=' and as a separate argument."""
     secret, parts = password(database), urlsplit(database)
     words = f"host={parts.hostname} port={parts.port} user={parts.username} dbname={parts.path[1:]} password={secret}"
     service = services.start(

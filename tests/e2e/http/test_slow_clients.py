@@ -442,7 +442,7 @@ def test_by_default_another_machine_has_a_quarter_of_the_connections(services, d
 
 
 def test_silent_connections_of_this_machine_keep_their_places_for_a_short_time(services, database):
-    """The connections of this machine have no limit of their own, but a silent one is closed. Who came too late is then
+    """The connections of this machine have no limit, but a silent one is closed. A client that came too late is then
     served, without another try."""
     service = services.start(database, "--connections", "20", "--first-byte-ms", "3000")
     silent = [service.wire() for _ in range(20)]

@@ -137,7 +137,7 @@ def test_waiting_for_a_lock_is_a_step(services, database):
         locked = [step["end_us"] for step in two["steps"] if step["step"] == "lock"][0]
         taken = locked - [step["end_us"] for step in two["steps"] if step["step"] == "wait"][0]
         assert taken > 200_000 * scale, f"it waited for {taken} µs"
-        assert locked >= unlocking, "the second has the lock only when the first has let it go"
+        assert locked >= unlocking, "the second has the lock only when the first has released it"
 
     at_any_speed(one_waits_for_the_other)
 

@@ -31,7 +31,7 @@ def rows(shop, ended_by):
         for row in table
         if row["span"] == "around-transaction"
         and ended_by in row["lock"]["ended_by"]
-        and row["name"] != "zookeeper-naive"  # its waiters may wait for ever besides, see tests/contract
+        and row["name"] != "zookeeper-naive"  # its waiters may also wait for ever, see tests/contract
     }
 
 

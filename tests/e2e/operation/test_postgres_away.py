@@ -76,7 +76,7 @@ def expect_back(service):
 
 
 def test_a_server_that_is_stopped_and_started_again(services, folder):
-    """The real thing: a stack of its own goes down under a running service, twice."""
+    """The real thing: a private stack goes down under a running service, twice."""
     own = lab.Stack()
     try:
         own.up()

@@ -151,7 +151,7 @@ def test_while_it_drains_nothing_more_is_accepted(services, database):
 
 
 def test_a_lock_that_is_waited_for_by_hand_is_not_a_slow_client(services, database):
-    """Nobody lets it go in time: that wait is cut off, and the log blames nobody else for it."""
+    """Nobody releases the lock in time: that wait is cut off, and the log blames nobody else for it."""
     other, service = services.start(database), services.start(database, "--order-timeout-ms", "500")
     body = {"lock": "lock-row", "hold_ms": 600000, "wait_ms": 60000}
     holding = Background(lambda: other.post("/locks/door/hold", body))

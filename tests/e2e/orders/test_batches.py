@@ -41,7 +41,7 @@ def in_line(service):
 
 
 class Crowd:
-    """Orders on connections of their own, sent one after the other; each with what it wants, ("key", …) and so on."""
+    """Orders on separate connections, sent one after the other; each with what it wants, ("key", …) and so on."""
 
     def __init__(self, service):
         self.service = service
@@ -458,7 +458,7 @@ def test_a_limit_is_kept_in_the_order_of_arrival(held):
         crowd.send_in_line(product)
     assert waiting_backends(url) == 2, "two have the turn"
     other = service.product()
-    assert service.order(other).status == 201, "other products have turns of their own"
+    assert service.order(other).status == 201, "other products have their own turns"
     row.run("ROLLBACK")
     replies = crowd.replies()
     expect_balanced(service, product, told(replies), 1000)

@@ -48,7 +48,7 @@ def test_one_holds_and_the_other_waits(shop, lock):
 
 
 def test_a_client_that_hangs_up_does_not_end_its_hold(shop):
-    """Neither while it holds nor while it waits: the lock is let go when the hold is over, and not before."""
+    """Neither while it holds nor while it waits: the lock is released when the hold is over, and not before."""
 
     def it_hangs_up(scale):
         for name, pause_s in ((f"left-{scale}", 0.3), (f"left-waiting-{scale}", 0.05)):
@@ -124,7 +124,7 @@ def test_members_that_are_wrong(shop, members, problem):
 @pytest.mark.parametrize("name", [".", ".."])
 @pytest.mark.parametrize("lock", ["zookeeper", "redis-lock", "mutex"])
 def test_a_name_that_is_a_path(shop, lock, name):
-    """ZooKeeper answers to such a path with an error of its own; the name is refused before."""
+    """ZooKeeper answers to such a path with a special error; the name is refused before."""
     reply = shop.post(f"/locks/{name}/hold", {"lock": lock, "hold_ms": 0})
     assert reply.problem == "not-found" and "neither . nor .." in reply.json["detail"], str(reply)
 

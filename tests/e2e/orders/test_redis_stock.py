@@ -1,4 +1,4 @@
-"""redis-stock: units are taken in Redis, orders are accepted with 202 and written to PostgreSQL by and by, once each; and
+"""redis-stock: units are taken in Redis, orders are accepted with 202 and written to PostgreSQL later, once each; and
 what every kind of crash leaves is found."""
 
 import shutil
@@ -100,7 +100,7 @@ def settled(service, product):
 
 
 def wait_for_orders(service, product, more=50):
-    """Waits until so many more orders of a product are written."""
+    """Waits until MORE orders of a product are written."""
     before = service.audit(product)["orders"]
     wait_until(lambda: service.audit(product)["orders"] >= before + more, "orders flow")
 
@@ -524,7 +524,7 @@ def test_strange_entries_are_dropped(shop):
 
 
 def test_a_full_stream(services, database, own_redis):
-    """So many may wait to be written and no more."""
+    """The number of orders that may wait to be written has a limit."""
     server = own_redis()
     service = services.start(database, env={"REDIS_URL": server.url})
     product, prefix = service.product(stock=10, kind="redis"), database.rsplit("/", 1)[1]

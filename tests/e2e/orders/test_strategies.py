@@ -182,7 +182,7 @@ def test_a_switch_does_not_wait_for_a_product_of_its_own(services, database):
 
 
 def test_a_token_that_was_registered_before_is_refused(shop):
-    """As after a fail-over, when the counter of the tokens has lost its last step: two holders get the same one."""
+    """As after a failover, when the counter of the tokens has lost its last step: two holders get the same one."""
     product = shop.product(stock=3)
     prefix = shop.database_url.rsplit("/", 1)[1]
     counter = f"redisson_lock_token:{{{prefix}:lock:product:{product}}}"

@@ -174,7 +174,7 @@ static void a_greedy_text_finds_room(void **state)
     read_in_want();
 }
 
-/* It has a reserve of its own, without which it is not begun. */
+/* It needs a separate reserve of memory; without it the reading does not begin. */
 static void a_text_that_is_long(void **state)
 {
     list_of("null", TEXT_ROOM / 5 - 1);

@@ -323,7 +323,7 @@ static void test_a_full_queue(void **state)
     }
     for (int i = 0; i < 3; i++)
         fake_free(&fakes[i]);
-    assert_admitted("GET", "/orders", NULL, "a lane of its own");
+    assert_admitted("GET", "/orders", NULL, "a separate lane");
 }
 
 static void test_draining(void **state)

@@ -181,7 +181,7 @@ static void test_the_environment(void **state)
 {
     for (size_t i = 0; i < COUNT(settings); i++) {
         if (strcmp(settings[i].variable, "ADMIN_TOKEN_FILE") == 0)
-            continue; /* read at once: has a test of its own */
+            continue; /* read at once: has a separate test */
         setenv(settings[i].variable, other_value(i), 1);
         assert_int_equal(load(NULL), CONFIG_OK);
         assert_string_equal(loaded(i), other_value(i));

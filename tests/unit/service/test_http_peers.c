@@ -5,7 +5,7 @@
 
 #include <arpa/inet.h>
 
-/* The address, which the next call makes anew. */
+/* The address, valid until the next call. */
 static const struct sockaddr *peer(const char *text)
 {
     static struct sockaddr_storage storage;

@@ -91,7 +91,7 @@ static void a_slow_request_is_cut(void **state)
     end(&line);
 }
 
-/* The time-outs were not checked between the two. */
+/* The timeouts were not checked between the two. */
 static void the_next_request_has_all_its_time(void **state)
 {
     struct line line;
@@ -168,7 +168,7 @@ static void a_client_that_never_says_anything_is_cut_sooner(void **state)
     end(&line);
 }
 
-/* The idle time-out is for the silence after a request, and it is libmicrohttpd's. */
+/* The idle timeout is for the silence after a request, and it is libmicrohttpd's. */
 static void a_client_that_has_asked_may_be_silent(void **state)
 {
     struct line line;

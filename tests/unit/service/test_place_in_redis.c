@@ -15,7 +15,7 @@ static struct {
     /* what is to come */
     enum lock_status take_status;
     bool sent;
-    int not_loaded; /* so many takes before the stock is there */
+    int not_loaded; /* the takes before the stock is there */
     enum stock_state state;
     struct {
         enum taking taking;
