@@ -59,12 +59,15 @@ compile_commands.json: make/build.mk make/packages.mk Makefile $(SOURCES) ## wha
 	@printf '%s\n' $(SOURCES) | python3 -c 'import json, sys; json.dump([{"directory": sys.argv[1], "file": f.strip(), \
 	    "command": sys.argv[2] + " -c " + f.strip()} for f in sys.stdin], sys.stdout, indent=1)' '$(CURDIR)' '$(CC) $(OUR_CFLAGS)' >$@
 
-lint: ## clang-tidy, shellcheck, and who may include whom
+lint: ## clang-tidy, shellcheck, which file may include which, and plain words
 	$(MAKE_NOW) deps-lint
-	$(BUILD_NOW) --keep-going lint-includes lint-shell lint-tidy
+	$(BUILD_NOW) --keep-going lint-includes lint-words lint-shell lint-tidy
 
 lint-includes:
 	tests/lint/includes
+
+lint-words:
+	tests/lint/words
 
 lint-shell:
 	shellcheck $(SCRIPTS)
