@@ -191,7 +191,7 @@ int http_drain(struct http *http, int64_t ms, int *ret_unread)
         struct timespec pause = {.tv_nsec = DRAIN_LOOK_NS};
         nanosleep(&pause, NULL);
     }
-    *ret_unread = atomic_load(&http->unread);
+    *ret_unread = left > 0 ? atomic_load(&http->unread) : 0; /* later requests are none of those */
     return left;
 }
 
