@@ -107,6 +107,7 @@ def test_unsafe_rows_are_caught_and_safe_ones_are_not(one):
             assert row["guarantee"] == "safe" or row["shown_by"] in ("expire", "crash"), row
 
 
+@pytest.mark.long
 def test_a_flaw_that_load_shows_is_seen_in_every_run():
     """A row of several runs is its worst run: one that had not been caught."""
     ran = loadtest("compare", "--phases", "sell-out", "--repeat", "3", "--strategies", "read-write,decrement", "--format", "json")
@@ -251,6 +252,7 @@ def test_an_end_in_the_middle_leaves_nothing_behind(how):
         run.wait()
 
 
+@pytest.mark.long
 def test_bench_prints_its_ratios():
     ran = loadtest("bench", "--only", "memory", "--format", "json")
     assert ran.returncode == 0, ran.stdout + ran.stderr
