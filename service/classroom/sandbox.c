@@ -77,44 +77,58 @@ bool sandboxes_is_code(struct sandboxes *sandboxes, const char *token)
     return is_code;
 }
 
-/* With the mutex held, as the next three. */
+/* With the mutex held, as the next five. */
 static bool is_idle(const struct sandboxes *sandboxes, const struct place *place, int64_t now_us)
 {
     return !place->token[0] || now_us - place->used_us > sandboxes->idle_us;
 }
 
-static int count_of_address(const struct sandboxes *sandboxes, const char *address, int64_t now_us)
+static bool is_free(const struct sandboxes *sandboxes, const struct place *place, int64_t now_us)
 {
-    int count = 0;
-    for (const struct place *place = sandboxes->places; place < sandboxes->places + SANDBOXES_MAX; place++)
-        count += (place->taken || !is_idle(sandboxes, place, now_us)) && !place->is_teachers &&
-                 strcmp(place->address, address) == 0;
-    return count;
+    return !place->taken && is_idle(sandboxes, place, now_us);
 }
 
-/* A place that was never used, else the one that is idle for longest; -1: no more than SPARED places are free. */
-static int find_free(const struct sandboxes *sandboxes, int spared, int64_t now_us)
+static bool is_of_address(const struct place *place, const char *address)
+{
+    return (place->taken || place->token[0]) && !place->is_teachers && strcmp(place->address, address) == 0;
+}
+
+/* The place that nobody has used for longest, never at best, if more than SPARED places are free; otherwise -1. ADDRESS: of
+ * its idle ones alone; NULL: of all. */
+static int find_free(const struct sandboxes *sandboxes, int spared, const char *address, int64_t now_us)
 {
     int found = -1, free_places = 0;
     for (int i = 0; i < SANDBOXES_MAX; i++) {
         const struct place *place = &sandboxes->places[i];
-        if (place->taken || !is_idle(sandboxes, place, now_us))
+        if (!is_free(sandboxes, place, now_us))
             continue;
         free_places++;
-        if (found < 0 || place->used_us < sandboxes->places[found].used_us)
+        if ((!address || is_of_address(place, address)) &&
+            (found < 0 || place->used_us < sandboxes->places[found].used_us))
             found = i;
     }
     return free_places > spared ? found : -1;
+}
+
+static int count_of_address(const struct sandboxes *sandboxes, const char *address)
+{
+    int count = 0;
+    for (int i = 0; i < SANDBOXES_MAX; i++)
+        count += is_of_address(&sandboxes->places[i], address);
+    return count;
 }
 
 int sandbox_take(struct sandboxes *sandboxes, const struct sandbox_caller *caller, int64_t *ret_product_id)
 {
     int64_t now_us = monotonic_us(), most = caller->is_teacher ? 0 : caller->most_of_address;
     pthread_mutex_lock(&sandboxes->mutex);
-    int found = find_free(sandboxes, caller->is_teacher ? 0 : SANDBOXES_RESERVED, now_us);
-    if (most > 0 && count_of_address(sandboxes, caller->address, now_us) >= most) {
+    /* An address with its limit of tokens, idle ones among them, gives one of those away: its owner could use it again. */
+    bool is_full = most > 0 && count_of_address(sandboxes, caller->address) >= most;
+    int found = find_free(sandboxes, caller->is_teacher ? 0 : SANDBOXES_RESERVED,
+                          is_full ? caller->address : NULL, now_us);
+    if (found < 0 && is_full)
         found = SANDBOX_ADDRESS_FULL;
-    } else if (found >= 0) {
+    if (found >= 0) {
         struct place *place = &sandboxes->places[found];
         place->taken = true;
         place->is_teachers = caller->is_teacher;
@@ -153,10 +167,13 @@ int64_t sandbox_owned(struct sandboxes *sandboxes, const char *token)
     if (!sandboxes || strlen(token) != TOKEN_LENGTH)
         return 0;
     pthread_mutex_lock(&sandboxes->mutex);
+    int64_t now_us = monotonic_us();
     for (struct place *place = sandboxes->places; place < sandboxes->places + SANDBOXES_MAX; place++)
-        if (place->token[0] && same_secret(token, place->token)) {
+        if (place->token[0] && same_secret(token, place->token) &&
+            (place->is_teachers || !is_idle(sandboxes, place, now_us) ||
+             find_free(sandboxes, SANDBOXES_RESERVED, NULL, now_us) >= 0)) {
             product_id = place->product_id;
-            place->used_us = monotonic_us();
+            place->used_us = now_us;
         }
     pthread_mutex_unlock(&sandboxes->mutex);
     return product_id;

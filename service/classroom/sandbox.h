@@ -48,7 +48,7 @@ bool sandboxes_is_code(struct sandboxes *sandboxes, const char *token);
 /* Takes a place that is free, or that nobody has used for IDLE_MS. The token of the previous learner becomes invalid.
  * *ret_product_id is the previous learner's product, 0 if there was none. Returns the place; the caller then calls
  * sandbox_give or sandbox_drop. SANDBOXES_FULL: no place is left for the caller; SANDBOX_ADDRESS_FULL: the caller's address
- * has reached its limit. */
+ * has reached its limit, and none of its sandboxes is idle. */
 enum { SANDBOXES_FULL = -1, SANDBOX_ADDRESS_FULL = -2 };
 int sandbox_take(struct sandboxes *sandboxes, const struct sandbox_caller *caller, int64_t *ret_product_id);
 /* The place is a new learner's, with this product; RET_TOKEN of SECRET_SIZE bytes. */
@@ -56,7 +56,8 @@ void sandbox_give(struct sandboxes *sandboxes, int place, int64_t product_id, ch
 /* The place is nobody's; the next learner gets PRODUCT_ID, if it is not 0. */
 void sandbox_drop(struct sandboxes *sandboxes, int place, int64_t product_id);
 
-/* The product of the sandbox whose token this is; 0: of none. Counts as a use of the sandbox. SANDBOXES may be NULL. */
+/* The product of the sandbox whose token this is, which counts as a use. 0: it is none, or it was idle for IDLE_MS and only the
+ * teacher's places are left. SANDBOXES may be NULL. */
 int64_t sandbox_owned(struct sandboxes *sandboxes, const char *token);
 /* Lists the sandboxes of learners, sorted by place; returns the number. */
 int sandbox_list(struct sandboxes *sandboxes, struct sandbox_info ret_list[static SANDBOXES_MAX]);

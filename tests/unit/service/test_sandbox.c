@@ -1,6 +1,7 @@
 /* Sandboxes: a place for each learner, known by its token. */
 #include "tests/unit/unit.h"
 
+#include "base/clock.h"
 #include "service/classroom/sandbox.h"
 
 #include <stdio.h>
@@ -83,6 +84,47 @@ static void test_limits(void **state)
         assert_true(sandbox_take(sandboxes, &teacher, &before) >= 0);
     assert_int_equal(sandbox_take(sandboxes, &teacher, &before), SANDBOXES_FULL);
     sandboxes_free(sandboxes);
+}
+
+/* Otherwise an address could take its places, wait until they are idle, and take as many again. */
+static void test_idle_sandboxes_count_for_their_address(void **state)
+{
+    struct sandboxes *sandboxes = sandboxes_new(0); /* idle at once */
+    char tokens[6][SECRET_SIZE];
+    int64_t before;
+    for (int i = 0; i < 6; i++) {
+        sandbox_give(sandboxes, sandbox_take(sandboxes, &learner, &before), 1 + i, tokens[i]);
+        sleep_us(1);
+    }
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(sandbox_owned(sandboxes, tokens[i]), i < 3 ? 0 : 1 + i);
+    sandboxes_free(sandboxes);
+}
+
+/* Learners who come back after a long time get no place of the teacher's. */
+static void test_idle_sandboxes_leave_the_teachers_places(void **state)
+{
+    const struct sandbox_caller many = {.address = "10.0.0.3"};
+    char tokens[SANDBOXES_MAX][SECRET_SIZE];
+    int64_t before, idle_ms = 250, began_us;
+    int owned;
+    do { /* again, with a longer time, where the machine was so slow that some were idle once more */
+        struct sandboxes *sandboxes = sandboxes_new(idle_ms *= 2);
+        owned = 0;
+        for (int i = 0; i < SANDBOXES_MAX; i++) {
+            int place = sandbox_take(sandboxes, &many, &before);
+            if (place < 0) { /* only the teacher's are left */
+                sleep_us(idle_ms * 1000 + 1000);
+                place = sandbox_take(sandboxes, &many, &before);
+            }
+            sandbox_give(sandboxes, place, 1 + i, tokens[i]);
+        }
+        began_us = monotonic_us();
+        for (int i = 0; i < SANDBOXES_MAX; i++)
+            owned += sandbox_owned(sandboxes, tokens[i]) != 0;
+        sandboxes_free(sandboxes);
+    } while (monotonic_us() - began_us > idle_ms * 1000 / 2);
+    assert_true(owned > 0 && owned <= SANDBOXES_MAX - SANDBOXES_RESERVED);
 }
 
 static void test_the_teacher_sees_and_evicts(void **state)
@@ -192,6 +234,8 @@ int main(void)
         cmocka_unit_test(test_a_place_that_is_taken_or_dropped),
         cmocka_unit_test(test_a_place_that_was_left_alone),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_idle_sandboxes_count_for_their_address),
+        cmocka_unit_test(test_idle_sandboxes_leave_the_teachers_places),
         cmocka_unit_test(test_the_teacher_sees_and_evicts),
         cmocka_unit_test(test_calls_are_counted),
         cmocka_unit_test(test_the_class_code),
