@@ -15,21 +15,27 @@ explore-docs: programs ## explores every strategy again, with each fault, for th
 
 RUSH_STRATEGIES := select-for-update,atomic-decrement,atomic-statement,optimistic,redis-lock,batched
 
-readme: all ## measures again the table and the plot that README.md shows, docs/choosing.md, docs/performance.md and docs/rush.md
+readme: all ## measures again what README.md and docs/{results,strategies,choosing,performance,rush}.md show
 	@mkdir -p docs/results
-	$(BUILD)/loadtest compare --export-json docs/results/compare.json \
-	    --export-markdown $(BUILD)/compare.md --export-svg docs/results/compare.svg
-	$(BUILD)/loadtest bench --export-json docs/results/bench.json --export-markdown $(BUILD)/bench.md
+	$(BUILD)/loadtest demo --export-json docs/results/demo.json
+	$(BUILD)/loadtest compare --export-json docs/results/compare.json --export-svg docs/results/compare.svg
+	$(BUILD)/loadtest bench --export-json docs/results/bench.json
+	$(MAKE_NOW) tables
+	$(BUILD)/loadtest rush --strategies $(RUSH_STRATEGIES) --duration 10s --export-markdown $(BUILD)/rush.md
+	docs/insert rush $(BUILD)/rush.md docs/rush.md
+
+tables: programs ## puts the stored results of demo, compare and bench into the documents; measures nothing
+	docs/tables demo docs/results/demo.json >$(BUILD)/demo.md
+	docs/insert demo $(BUILD)/demo.md README.md
+	$(BUILD)/loadtest report docs/results/compare.json --format markdown >$(BUILD)/compare.md
 	{ sed '/^|/,$$d' $(BUILD)/compare.md; docs/tables compare docs/results/compare.json; sed '1,/^|/d; /^|/d' $(BUILD)/compare.md; } >$(BUILD)/table.md
-	docs/insert compare $(BUILD)/table.md README.md
+	docs/insert compare $(BUILD)/table.md docs/results.md
 	docs/tables locks docs/results/compare.json >$(BUILD)/locks.md
 	docs/insert locks $(BUILD)/locks.md docs/strategies.md
-	docs/insert locks $(BUILD)/locks.md README.md
+	$(BUILD)/loadtest report docs/results/bench.json --format markdown >$(BUILD)/bench.md
 	docs/insert bench $(BUILD)/bench.md docs/performance.md
 	docs/tables choosing docs/results/compare.json docs/results/bench.json >$(BUILD)/choosing.md
 	docs/insert choosing $(BUILD)/choosing.md docs/choosing.md
-	$(BUILD)/loadtest rush --strategies $(RUSH_STRATEGIES) --duration 10s --export-markdown $(BUILD)/rush.md
-	docs/insert rush $(BUILD)/rush.md docs/rush.md
 
 # The end-to-end test of the page, which looks at what it has before it, takes the picture.
 screenshot: programs ## takes the picture of the page in README.md again, in a real browser
