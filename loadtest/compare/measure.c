@@ -20,7 +20,7 @@
 #define AMPLE_STOCK 1000000000 /* more than a throughput phase can sell */
 #define SETTLE_MS 60000   /* after the last answer: longest time without progress of the orders in flight */
 #define SETTLE_POLL_MS 10 /* between two looks, or … */
-#define SETTLE_SHARE 8 /* … so many times what the look took: where many are in flight it holds them up */
+#define SETTLE_SHARE 8    /* … this many times what the look took: a look delays the orders in progress */
 
 /* Tried in turn, in ms, where plain speed does not catch a flaw. */
 static const int64_t THINK_LADDER[] = {2, 10, 30};
@@ -79,7 +79,7 @@ void subject_fit(struct subject *subject, const struct plan *plan)
     if (!subject->available || !plan->sell_out || plan->stock <= subject->most)
         return;
     subject->available = false;
-    subject->reason = "no product of its kind of stock can have so many units: take a smaller --stock";
+    subject->reason = "no product of its kind of stock can have that many units: choose a smaller --stock";
 }
 
 int64_t plan_switched(const struct plan *plan)
@@ -154,7 +154,7 @@ bool switch_strategy(struct testbed *testbed, int64_t product, const struct subj
     return true;
 }
 
-/* Each service has a setting of its own. */
+/* Each service has its own setting. */
 static bool read_lock_waits(struct testbed *testbed, int64_t product, int64_t *ret_waits_ms)
 {
     for (size_t i = 0; i < testbed->count; i++)

@@ -15,7 +15,7 @@
 --   LOAD_QUANTITY     units an order (default 1)
 --   LOAD_REQUESTS     orders to send in all; 0: no such limit
 --   LOAD_WINDOW_MS    how long to send; 0: no such limit
---   LOAD_SETTLED      stop after so many "sold out" in a row in each thread; 0: never
+--   LOAD_SETTLED      stop after this many "sold out" in a row in each thread; 0: never
 --   LOAD_STUCK_MS     the thread repeats an order after a retryable refusal, as long as its last other answer is
 --                     not older than this; then the thread stops. 0: it does not repeat orders
 -- Without a limit nothing is parked and nothing reported: wrk runs until the end of its -d.

@@ -11,7 +11,7 @@
 
 /* ---- one measurement ----------------------------------------------------------------------------------- */
 
-/* A number with so many decimals, or null where there is none. */
+/* A number with DECIMALS decimals, or null where there is none. */
 static json_t *rounded(double value, int decimals)
 {
     double scale = pow(10, decimals);

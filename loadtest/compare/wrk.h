@@ -17,7 +17,8 @@ struct load {
     int64_t requests;  /* stop after this number of orders; 0: no limit */
     int64_t window_ms; /* stop after so long; 0: no such limit (one of the two must be set) */
     int64_t settled;   /* stop after this number of "sold out" answers in a row; 0: never */
-    int64_t stuck_ms; /* orders that must come again are sent again, until one of a client's orders has got no
+    int64_t
+        stuck_ms; /* orders whose answer says retry are sent again, until one of a client's orders has got no
                             other answer for so long; 0: they are not */
     int64_t patience_ms; /* give up after so long without a single answer */
     /* Called every now and then; may be NULL. */
@@ -30,7 +31,7 @@ struct answers {
     int64_t requests;
     int64_t created; /* 201, or 202 if the order is written later */
     int64_t sold_out;
-    int64_t busy; /* come again: */
+    int64_t busy; /* the client may retry: */
     int64_t lock_busy, conflict, overloaded, lock_lost;
     int64_t errors;
     int64_t unavailable; /* a backend is away */

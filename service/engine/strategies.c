@@ -325,4 +325,4 @@ const struct strategy strategies[] = {
 
 const size_t strategy_count = sizeof strategies / sizeof strategies[0];
 _Static_assert(sizeof strategies / sizeof strategies[0] <= STRATEGIES_MAX,
-               "metrics have no room for so many");
+               "the metrics have no room for more strategies");
