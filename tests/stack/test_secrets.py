@@ -148,6 +148,8 @@ def test_a_service_as_make_run_starts_it(folder):
 LAB = {
     "compare": (["wrk", "order-service", "psql"], ["compare", "--strategies", "mutex,redis-lock", "--stock", "20",
                                                   "--duration", "250ms"]),
+    "demo": (["wrk", "order-service", "psql"], ["demo", "--strategies", "mutex,redis-lock", "--stock", "20",
+                                                "--duration", "250ms"]),
     "explore": (["psql"], ["explore", "--strategies", "select-for-update,redis-lock", "--limit", "20"]),
     "rush": (["order-service", "psql"], ["rush", "--strategies", "atomic-decrement", "--rate", "50", "--duration", "500ms"]),
     "bench-pgbench": (["pgbench", "wrk", "order-service"], ["bench", "--only", "hot/atomic-statement", "--rounds", "1",
