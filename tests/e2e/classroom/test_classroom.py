@@ -162,7 +162,7 @@ def test_there_is_a_bound_to_sandboxes(services, database):
 
 
 def test_when_settings_of_their_own_are_all_given_away(services, database):
-    """They are for 256 products, and no call gives one back: who asks for another is told so, also as a sandbox."""
+    """They are for 256 products, and no call gives one back: a call for another is refused, also for a sandbox."""
     service = services.start(database)
     assert service.put("/strategy?product_id=987654321", {"name": "mutex"}).problem == "no-such-product"
     products = [service.product() for _ in range(257)]
@@ -171,7 +171,7 @@ def test_when_settings_of_their_own_are_all_given_away(services, database):
         assert reply.status == 200, str(reply)
     before = service.get("/products").json
     for reply in (service.put(f"/strategy?product_id={products[256]}", {"name": "mutex"}), service.post("/sandboxes", {})):
-        assert reply.problem == "overloaded" and "256 products have settings" in reply.json["detail"], str(reply)
+        assert reply.problem == "overloaded" and "256 products have their own settings" in reply.json["detail"], str(reply)
     assert service.get("/products").json == before, "a sandbox that was refused leaves no product"
     assert service.put(f"/strategy?product_id={products[255]}", {"name": "optimistic"}).json["name"] == "optimistic"
 
