@@ -398,7 +398,7 @@ def test_orders_die_at_every_step(servers):
         assert "!crash" in row["witness"]["replay"], row
     lost = rows.pop("reentrant-mutex")
     assert lost["drift"] > 0 and lost["oversold"] == 0 and lost["verdict"] == "oversold-as-expected", lost
-    assert "taken off it and in no order" in lost["witness"]["explanation"], lost
+    assert "subtracted but in no order" in lost["witness"]["explanation"], lost
     for row in rows.values():
         # Who finds a unit locked that the dead will give back is turned away there, and only there.
         turned_away = row["undersold"] if row["strategy"] == "skip-locked" else 0

@@ -1079,6 +1079,7 @@ def test_what_the_class_panel_says_behind_a_proxy_that_changes_host(browser, cla
     assert all("403" in line for line in browser.complaints())
 
 
+@pytest.mark.long
 def test_the_class_panel_asks_only_while_it_is_open(browser, classroom):
     enter(browser, classroom.address, classroom.token)
     browser.wait(lambda: browser.find("class-panel").is_displayed(), "the teacher sees the panel")

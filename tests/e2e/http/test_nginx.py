@@ -353,6 +353,7 @@ def test_slow_clients_are_cut_and_others_are_served(proxied):
             wire.close()
 
 
+@pytest.mark.long
 def test_a_slow_reader_is_cut_and_others_are_served(plain):
     wires = [plain.nginx.wire(receive_buffer=2048) for _ in range(4)]
     try:
@@ -494,6 +495,7 @@ def test_an_order_that_a_service_lost_is_not_given_to_the_other(proxied):
             wire.close()
 
 
+@pytest.mark.long
 def test_a_service_that_does_not_answer_keeps_nobody_for_long(proxied):
     """It is stopped with its connections open. The times of the shipped file are shortened, so that the test is."""
     shop = proxied(

@@ -94,6 +94,7 @@ def test_silence_in_the_middle_is_cut_too(hasty):
         assert DEADLINE_S * 0.6 < seconds < LATEST_S, f"{data[:30]!r}: cut after {seconds:.2f} s"
 
 
+@pytest.mark.long
 def test_an_idle_connection_is_not_cut_by_that_deadline(hasty):
     """It counts from a request's first byte, and between two requests there is none."""
     with hasty.wire() as wire:
@@ -105,6 +106,7 @@ def test_an_idle_connection_is_not_cut_by_that_deadline(hasty):
         assert wire.reply().status == 200
 
 
+@pytest.mark.long
 def test_each_request_of_a_connection_has_a_deadline_of_its_own(hasty):
     """Eight requests of 0.4 s each take longer than one may, and a slow one after them is cut."""
     with hasty.wire() as wire:

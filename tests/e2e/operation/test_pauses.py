@@ -114,6 +114,7 @@ def test_a_process_that_is_stopped_beyond_its_leases(shops):
     assert int(lost.group(1)) >= 1, "the session that ended under it was noticed and counted"
 
 
+@pytest.mark.long
 def test_an_order_that_sleeps_beyond_its_lease(shops):
     """The process runs on: a lease that ends by itself ends, one that is renewed and a session do not."""
     sleeping, other = shops
@@ -162,6 +163,7 @@ def etcdctl(shop, *words):
     return ran.stdout
 
 
+@pytest.mark.long
 def test_a_lease_that_is_revoked_under_its_holder(shops):
     """The lock's key goes with its lease, whoever revokes it."""
     one, two = shops

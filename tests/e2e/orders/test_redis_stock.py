@@ -589,6 +589,7 @@ def test_a_commit_whose_reply_is_lost(services, database):
 # ── crashes and ends of the service ────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.long
 def test_kill_9_under_load(services, database):
     """Every order that a client was told of is written after a restart, and no other."""
     service = services.start(database)
@@ -610,6 +611,7 @@ def test_kill_9_under_load(services, database):
     assert len(stored - load.ids) <= load.unanswered
 
 
+@pytest.mark.long
 def test_another_process_writes_what_a_dead_one_was_given(services, database):
     one, two = (services.start(database) for _ in range(2))
     product = one.product(stock=10, kind="redis")
@@ -642,6 +644,7 @@ def test_the_end_writes_what_is_accepted(services, database, stack):
     assert server.xinfo_consumers(f"{prefix}:orders", "writers") == [], "it has left the group"
 
 
+@pytest.mark.long
 def test_the_end_without_postgresql_is_bounded(services, database):
     proxy = Proxy(database)
     try:
