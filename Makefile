@@ -50,7 +50,7 @@ run: ## the service with a private database in the foreground; Ctrl-C ends both 
 	$(BUILD_NOW) programs
 	@stack/stack run all -- $(BUILD)/order-service $(ARGS)
 
-test: ## the tests, without the long ones, on private servers: under ten minutes on two cores that do nothing else
+test: ## the tests, without the long ones, on private servers: about ten minutes on two cores that do nothing else
 check-all: ## every test (ARGS=--long: the long ones alone)
 test check-all:
 	$(MAKE_NOW) deps-test
