@@ -125,7 +125,8 @@ $(TORTURE_SHIM): tests/torture/preload.c $(BUILD)/obj/flags
 	$(call say,LD,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -fPIC -shared -pthread -O2 -g -fno-builtin -fno-omit-frame-pointer $(WARNINGS) $(CFLAGS) -o $@ $<
 
 # Tests have parameters that they do not use: cmocka's state, and those of fakes.
-$(BUILD)/obj/tests/unit/%.o $(BUILD)/obj/tests/fuzz/%.o: WARNINGS += -Wno-unused-parameter
+$(BUILD)/obj/tests/unit/%.o $(BUILD)/obj/tests/fuzz/%.o \
+$(BUILD)/tidy/tests/unit/%.clean $(BUILD)/tidy/tests/fuzz/%.clean: private WARNINGS += -Wno-unused-parameter
 
 # A test's own object comes first, and the first definition of a symbol counts: so a test puts fakes in the
 # place of what a library defines, even where another symbol brings that member in.

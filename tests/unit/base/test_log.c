@@ -49,7 +49,7 @@ static void test_shares(void **state)
 {
     int clients[LOG_SHARES] = {0}, most = 0;
     for (int i = 0; i < LOG_SHARES; i++) {
-        char client[20];
+        char client[32];
         snprintf(client, sizeof client, "192.168.0.%d", i);
         assert_true(log_share(client) < LOG_SHARES && log_share(client) == log_share(client));
         int count = ++clients[log_share(client)];
