@@ -227,7 +227,7 @@ enum db_status db_ready(struct db *db)
     if (db->pause_us > PAUSE_MAX_US)
         db->pause_us = PAUSE_MAX_US;
     db->next_try_us = monotonic_us() + db->pause_us / 2 + random() % (db->pause_us / 2); /* no stampede */
-    return status;
+    return status == DB_REFUSED ? DB_REFUSED : DB_AWAY;
 }
 
 static bool is_prepared(const struct db *db, const struct statement *statement)

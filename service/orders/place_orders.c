@@ -52,19 +52,25 @@ static void fail_all(struct placing *const *placings, size_t count, enum outcome
     }
 }
 
+/* The first orders of a process look for the schema. Later ones connect in their own way of placing, if at all: stock in Redis
+ * is taken without PostgreSQL. */
+static bool has_schema(const struct placing *lead)
+{
+    if (db_schema_is_ready())
+        return true;
+    db_set_deadline(lead->db, lead->deadline_us, lead->lock_deadline_us);
+    return db_ready_with_schema(lead->db) == DB_OK;
+}
+
 /* The outcomes are in the placings afterwards. */
 static void place(struct placing *const *placings, size_t count, enum lock_status lock_status)
 {
     struct placing *lead = placings[0];
     const struct strategy *strategy = lead->strategy;
-    /* Stock in Redis is taken without PostgreSQL, once the schema is known to be in place. */
-    bool needs_database = strategy->combining != COMBINE_IN_REDIS || !db_schema_is_ready();
-    if (needs_database)
-        db_set_deadline(lead->db, lead->deadline_us, lead->lock_deadline_us);
     if (lock_status != LOCK_OK)
         fail_all(placings, count, lock_status == LOCK_FAILED ? ORDER_FAILED : ORDER_BACKEND_UNAVAILABLE,
                  strategy->lock->server ? strategy->lock->server->name : "lock", "its lock cannot be opened");
-    else if (needs_database && db_ready_with_schema(lead->db) != DB_OK)
+    else if (!has_schema(lead))
         fail_all(placings, count, ORDER_BACKEND_UNAVAILABLE, "postgresql", db_error(lead->db));
     else if (strategy->combining == COMBINE_IN_REDIS)
         create_in_redis(placings, count);
