@@ -16,16 +16,24 @@ enum lock_peril {
     PERIL_RESTART = 1 << 3,    /* the lock's server restarts without its memory */
 };
 
+/* What must last for a grant to last, besides its holder. */
+enum lock_carrier {
+    CARRIER_NONE,      /* nothing: only a release ends it, or the end of its process or of its server */
+    CARRIER_LEASE,     /* a time that the lock gives it, after which it ends by itself */
+    CARRIER_SESSION,   /* the holder's session with a lock server, which keeps it alive */
+    CARRIER_CONNECTION /* the holder's connection */
+};
+
 /* What a lock promises: shown to users, and tested one by one in the contract tests. */
 struct lock_properties {
     const char *mechanism; /* in a few words */
     bool reentrant;        /* its holder may take it again */
     bool blocking;         /* a waiter is woken; otherwise it polls */
     bool fair;             /* first come, first served */
-    bool leased;           /* ends by itself after a time */
-    bool renewed;          /* its lease is renewed while its holder lives, unless the caller says otherwise */
-    bool fenced;           /* a grant carries a token that only grows */
-    bool survives_crash;   /* a holder's death frees it */
+    enum lock_carrier carrier;
+    bool renewed;        /* its lease is renewed while its holder lives, unless the caller says otherwise */
+    bool fenced;         /* a grant carries a token that only grows */
+    bool survives_crash; /* a holder's death frees it */
     bool survives_minority; /* any minority of its servers may fail */
     unsigned perils;        /* enum lock_peril, or-ed */
 };

@@ -43,7 +43,9 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
 static const struct lock_driver my_lock = {
     .name = "mine",
     .server = &redis_server,
-    .properties = {.mechanism = "a key in Redis", .leased = true, .perils = PERIL_PAUSE | PERIL_RESTART},
+    .properties = {.mechanism = "a key in Redis",
+                   .carrier = CARRIER_LEASE,
+                   .perils = PERIL_PAUSE | PERIL_RESTART},
     .handle_size = sizeof(struct string_lock),
     .open = string_lock_open,
     .acquire = acquire,

@@ -35,13 +35,15 @@ static json_t *shown_by_load(const json_t *row)
                      second ? "second-process" : "load", "replay", "told", "explanation");
 }
 
-/* What carries the lock ends under its holder. */
-static const char *expiry_of(const struct lock_driver *lock)
+/* The event, in words. */
+static const char *name_event(enum shown_by event, const struct lock_driver *lock)
 {
-    if (!lock || lock->properties.leased)
-        return "lease expires";
-    return lock->server && strcmp(lock->server->name, "zookeeper") == 0 ? "session expires"
-                                                                        : "connection breaks";
+    static const char *const EXPIRIES[] = {[CARRIER_NONE] = "lease expires",
+                                           [CARRIER_LEASE] = "lease expires",
+                                           [CARRIER_SESSION] = "session expires",
+                                           [CARRIER_CONNECTION] = "connection breaks"};
+    return event == SHOWN_BY_CRASH ? "holder crashes"
+                                   : EXPIRIES[lock ? lock->properties.carrier : CARRIER_NONE];
 }
 
 /* Searches schedules with one EVENT until one breaks the promise. Returns the explorer's row, or NULL. */
@@ -75,12 +77,11 @@ static json_t *shown_by_schedule(const struct testbed *testbed, const struct str
         return json_null();
     describe_damage(result_number(ending, "sold"), STOCK, result_number(ending, "drift"),
                     json_is_true(json_object_get(ending, "stuck")), damage);
-    return json_pack(
-        "{s:o, s:s, s:O, s:O, s:O}", "breaks_when",
-        json_sprintf("%s: %s", event == SHOWN_BY_CRASH ? "holder crashes" : expiry_of(strategy->lock),
-                     damage),
-        "by", event == SHOWN_BY_CRASH ? "crash" : "expire", "replay", json_object_get(schedule, "replay"),
-        "told", json_object_get(schedule, "told"), "explanation", json_object_get(schedule, "explanation"));
+    return json_pack("{s:o, s:s, s:O, s:O, s:O}", "breaks_when",
+                     json_sprintf("%s: %s", name_event(event, strategy->lock), damage), "by",
+                     event == SHOWN_BY_CRASH ? "crash" : "expire", "replay",
+                     json_object_get(schedule, "replay"), "told", json_object_get(schedule, "told"),
+                     "explanation", json_object_get(schedule, "explanation"));
 }
 
 bool show_flaw(const struct testbed *testbed, json_t *row)

@@ -43,7 +43,8 @@ static unsigned expect_peril(const struct fault *fault, const struct strategy *s
 static unsigned expect_kill(const struct fault *fault, const struct strategy *strategy)
 {
     (void)fault;
-    if (strategy->lock && !strategy->lock->properties.leased && !strategy->lock->properties.survives_crash)
+    if (strategy->lock && strategy->lock->properties.carrier != CARRIER_LEASE &&
+        !strategy->lock->properties.survives_crash)
         return ORDERS_KEPT | SEEN_STUCK;
     if (strategy->guarantee == GUARANTEE_SAFE)
         return ALL_KEPT | I4_LOCK_FREED;

@@ -253,7 +253,7 @@ const struct lock_driver etcd_cas = {
     .server = &etcd_server,
     .properties = {.mechanism = "one key in etcd, put if absent, with a lease",
                    .blocking = true,
-                   .leased = true,
+                   .carrier = CARRIER_LEASE,
                    .renewed = true,
                    .fenced = true,
                    .survives_crash = true,

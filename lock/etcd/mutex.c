@@ -184,7 +184,7 @@ const struct lock_driver etcd_mutex = {
     .properties = {.mechanism = "a lease and a queue of keys in etcd, first created first served",
                    .blocking = true,
                    .fair = true,
-                   .leased = true,
+                   .carrier = CARRIER_LEASE,
                    .renewed = true,
                    .fenced = true,
                    .survives_crash = true,

@@ -140,7 +140,7 @@ const struct lock_driver lock_table = {
     .server = &lock_database,
     .properties = {.mechanism = "a row with a unique key and an expiry, polled; a local lock before it",
                    .reentrant = true,
-                   .leased = true,
+                   .carrier = CARRIER_LEASE,
                    .survives_crash = true,
                    .perils = PERIL_PAUSE | PERIL_CLOCK},
     .handle_size = sizeof(struct table_lock),

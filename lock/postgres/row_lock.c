@@ -180,6 +180,7 @@ const struct lock_driver lock_row = {
     .server = &lock_database,
     .properties = {.mechanism = "a row locked by SELECT … FOR UPDATE on a separate connection",
                    .blocking = true,
+                   .carrier = CARRIER_CONNECTION,
                    .survives_crash = true,
                    .perils = PERIL_DISCONNECT | PERIL_RESTART},
     .handle_size = sizeof(struct row_lock),

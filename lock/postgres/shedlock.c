@@ -76,7 +76,7 @@ const struct lock_driver lock_shedlock = {
     .name = "shedlock",
     .server = &lock_database,
     .properties = {.mechanism = "a row with the time until which it is locked, polled",
-                   .leased = true,
+                   .carrier = CARRIER_LEASE,
                    .survives_crash = true,
                    .perils = PERIL_PAUSE | PERIL_CLOCK},
     .handle_size = sizeof(struct pg_lock),

@@ -93,7 +93,7 @@ const struct lock_driver redis_fenced = {
     .name = "redis-fenced",
     .server = &redis_server,
     .properties = {.mechanism = "as redis-lock, with a token counted by INCR in the script that takes it",
-                   .leased = true,
+                   .carrier = CARRIER_LEASE,
                    .fenced = true,
                    .survives_crash = true,
                    .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART},

@@ -134,7 +134,7 @@ const struct lock_driver redis_lock = {
     .name = "redis-lock",
     .server = &redis_server,
     .properties = {.mechanism = "SET NX PX with a random value; compared before it is deleted, in a script",
-                   .leased = true,
+                   .carrier = CARRIER_LEASE,
                    .survives_crash = true,
                    .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART},
     .handle_size = sizeof(struct string_lock),

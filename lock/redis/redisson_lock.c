@@ -55,7 +55,7 @@ const struct lock_driver redis_reentrant = {
                        "a hash in Redis with a hold count, its release published (as Redisson's RLock)",
                    .reentrant = true,
                    .blocking = true,
-                   .leased = true,
+                   .carrier = CARRIER_LEASE,
                    .renewed = true,
                    .survives_crash = true,
                    .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART},

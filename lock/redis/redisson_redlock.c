@@ -202,7 +202,7 @@ const struct lock_driver redisson_redlock = {
     .properties = {.mechanism = "a majority of Redisson's locks, one on each Redis server, taken one by one",
                    .reentrant = true,
                    .blocking = true,
-                   .leased = true,
+                   .carrier = CARRIER_LEASE,
                    .renewed = true,
                    .survives_crash = true,
                    .survives_minority = true,

@@ -178,7 +178,7 @@ const struct lock_driver redlock = {
     .server = &redlock_servers,
     .properties = {.mechanism =
                        "the same key on a majority of independent Redis servers, with a validity time",
-                   .leased = true,
+                   .carrier = CARRIER_LEASE,
                    .survives_crash = true,
                    .survives_minority = true,
                    .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART},

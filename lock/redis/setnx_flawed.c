@@ -140,7 +140,7 @@ static enum lock_status release(struct lock *lock, struct lock_grant *grant)
     .server = &redis_server, .handle_size = sizeof(struct string_lock), .open = string_lock_open,            \
     .acquire = acquire, .release = release, .still_held = redis_lock_still_held, .close = string_lock_close, \
     .lab = &string_lock_lab
-#define LEASED .leased = true, .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART
+#define LEASED .carrier = CARRIER_LEASE, .perils = PERIL_PAUSE | PERIL_CLOCK | PERIL_RESTART
 
 const struct lock_driver redis_setnx_forever = {
     .name = "redis-setnx-forever",

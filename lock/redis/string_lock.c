@@ -22,7 +22,7 @@ void string_lock_key(char ret_key[static REDIS_KEY_SIZE], const char *key)
 void string_lock_grant(const struct lock *lock, const char *key, const char *token, int64_t asked_us,
                        struct lock_grant *ret_grant)
 {
-    bool leased = lock->driver->properties.leased;
+    bool leased = lock->driver->properties.carrier == CARRIER_LEASE;
     lock_fill_grant(ret_grant, key, token, leased ? asked_us + lock->lease_ms * 1000 : INT64_MAX);
 }
 

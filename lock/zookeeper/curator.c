@@ -59,6 +59,7 @@ const struct lock_driver curator = {
                    .reentrant = true,
                    .blocking = true,
                    .fair = true,
+                   .carrier = CARRIER_SESSION,
                    .fenced = true,
                    .survives_crash = true,
                    .survives_minority = true,

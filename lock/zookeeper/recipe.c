@@ -77,7 +77,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
 /* Nothing is renewed by us: the library keeps the session alive for as long as the process runs. */
 #define QUEUE_PROPERTIES                                                                                     \
     .blocking = true, .fair = true, .fenced = true, .survives_crash = true, .survives_minority = true,       \
-    .perils = PERIL_PAUSE | PERIL_DISCONNECT
+    .carrier = CARRIER_SESSION, .perils = PERIL_PAUSE | PERIL_DISCONNECT
 #define QUEUE_FUNCTIONS                                                                                      \
     .server = &zookeeper_server, .acquire = acquire, .release = zookeeper_release,                           \
     .still_held = zookeeper_still_held, .lab = &(const struct lock_lab)                                      \

@@ -101,7 +101,8 @@ void locks_hold(struct exchange *x, struct worker *worker)
         return;
     }
     /* What has no lease may have a session, whose timeout is of the whole process and not for one call to choose. */
-    lock->lease_ms = lease_ms && driver->properties.leased ? lease_ms : settings.lock_ttl_ms;
+    lock->lease_ms = lease_ms && driver->properties.carrier == CARRIER_LEASE ? lease_ms
+                                                                             : settings.lock_ttl_ms;
     lock->lease_ends = lease_ms > 0;
     lock->lease_renewed = lease_ms == 0;
     atomic_fetch_add(&worker->service->holds, 1);

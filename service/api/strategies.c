@@ -60,9 +60,10 @@ static json_t *lock_json(const struct lock_driver *lock)
     const struct lock_properties *p = &lock->properties;
     return json_pack("{s:s, s:s, s:s?, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:o}", "name", lock->name,
                      "mechanism", p->mechanism, "server", lock->server ? lock->server->name : NULL,
-                     "reentrant", p->reentrant, "blocking", p->blocking, "fair", p->fair, "leased", p->leased,
-                     "renewed", p->renewed, "fenced", p->fenced, "survives_crash", p->survives_crash,
-                     "survives_minority", p->survives_minority, "ended_by", perils_json(p->perils));
+                     "reentrant", p->reentrant, "blocking", p->blocking, "fair", p->fair, "leased",
+                     p->carrier == CARRIER_LEASE, "renewed", p->renewed, "fenced", p->fenced,
+                     "survives_crash", p->survives_crash, "survives_minority", p->survives_minority,
+                     "ended_by", perils_json(p->perils));
 }
 
 /* What shows the flaw, joined by "+", as "second-process+crash". */

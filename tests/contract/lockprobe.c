@@ -457,12 +457,12 @@ static json_t *properties_of(const struct lock_driver *driver)
     return json_pack("{s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b}",
                      "name", driver->name, "server", driver->server ? driver->server->name : "", "setting",
                      driver->server ? driver->server->setting : "", "reentrant", p->reentrant, "blocking",
-                     p->blocking, "fair", p->fair, "leased", p->leased, "renewed", p->renewed, "fenced",
-                     p->fenced, "survives_crash", p->survives_crash, "survives_minority",
-                     p->survives_minority, "pause", (p->perils & PERIL_PAUSE) != 0, "disconnect",
-                     (p->perils & PERIL_DISCONNECT) != 0, "clock", (p->perils & PERIL_CLOCK) != 0, "restart",
-                     (p->perils & PERIL_RESTART) != 0, "can_renew", driver->renew != NULL, "can_raise_fence",
-                     driver->raise_fence != NULL);
+                     p->blocking, "fair", p->fair, "leased", p->carrier == CARRIER_LEASE, "renewed",
+                     p->renewed, "fenced", p->fenced, "survives_crash", p->survives_crash,
+                     "survives_minority", p->survives_minority, "pause", (p->perils & PERIL_PAUSE) != 0,
+                     "disconnect", (p->perils & PERIL_DISCONNECT) != 0, "clock",
+                     (p->perils & PERIL_CLOCK) != 0, "restart", (p->perils & PERIL_RESTART) != 0, "can_renew",
+                     driver->renew != NULL, "can_raise_fence", driver->raise_fence != NULL);
 }
 
 static int list(void)

@@ -33,8 +33,7 @@ static enum grant_end grant_end_of(const struct lock_driver *driver)
 
 bool lock_admin_can_expire(const struct lock_driver *driver)
 {
-    enum grant_end way = grant_end_of(driver);
-    return way != NEVER && (way != EXPIRE || driver->properties.leased);
+    return driver && driver->properties.carrier != CARRIER_NONE;
 }
 
 enum lock_status lock_admin_open(const struct lock_driver *driver, struct lock **ret_admin)

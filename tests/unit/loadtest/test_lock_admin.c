@@ -41,7 +41,7 @@ static void test_every_lock_on_a_server_can_be_ended(void **state)
         const struct lock_driver *driver = all_locks[i];
         if (!driver->server)
             assert_false(lock_admin_can_expire(driver));
-        else if (driver->properties.leased || driver->properties.survives_crash)
+        else if (driver->properties.carrier == CARRIER_LEASE || driver->properties.survives_crash)
             assert_true(lock_admin_can_expire(driver));
         assert_string_equal(lock_admin_session(driver, &nothing, pid), "");
     }

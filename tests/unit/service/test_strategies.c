@@ -200,7 +200,12 @@ static void test_locks(void **state)
         assert_true(is_kebab(driver->name));
         assert_true(!driver->server || driver->server->address);
         assert_true(driver->properties.mechanism && driver->properties.mechanism[0]);
-        assert_true(!driver->properties.renewed || driver->properties.leased);
+        enum lock_carrier carrier = driver->properties.carrier;
+        bool paused = driver->properties.perils & PERIL_PAUSE;
+        bool disconnected = driver->properties.perils & PERIL_DISCONNECT;
+        assert_true(!driver->properties.renewed || carrier == CARRIER_LEASE);
+        assert_int_equal(paused, carrier == CARRIER_LEASE || carrier == CARRIER_SESSION);
+        assert_int_equal(disconnected, carrier == CARRIER_SESSION || carrier == CARRIER_CONNECTION);
         for (const struct lock_driver *const *other = all_locks; *other; other++)
             assert_true(other == lock || strcmp((*other)->name, driver->name) != 0);
         const struct strategy *named = strategy_find(driver->name); /* "the strategy's name that uses it" */
