@@ -48,7 +48,7 @@ static const struct column COLUMNS[] = {
     {"shown_by", "shown by", COLUMN_TEXT, 0, SHOW_CSV, 0, "what shows the strategy's flaw"},
     {"witness", "witness", COLUMN_TEXT, 0, SHOW_CSV, 0, "two orders that cannot both be correct"},
     {"reason", "reason", COLUMN_TEXT, 0, SHOW_CSV, 0, "why it is not available"},
-    {"finding", "finding", COLUMN_TEXT, 0, SHOW_CSV, 0, "why the row is broken"},
+    {"finding", "finding", COLUMN_TEXT, 0, SHOW_CSV, 0, "why the row is broken, or its flaw was not caught"},
 };
 /* clang-format on */
 
@@ -91,49 +91,76 @@ static bool lost_answers(const json_t *row)
     return json_is_false(json_object_get(json_object_get(row, "kept"), "answers"));
 }
 
+static bool is_one_process(const json_t *row)
+{
+    return strcmp(result_text(row, "guarantee"), "one-process") == 0;
+}
+
+static bool is_not_one_process(const json_t *row)
+{
+    return !is_one_process(row);
+}
+
+static bool is_shown(const json_t *row)
+{
+    return !is_one_process(row) && json_is_object(json_object_get(row, "shown"));
+}
+
+static bool is_not_shown(const json_t *row)
+{
+    return !is_one_process(row) && !json_is_object(json_object_get(row, "shown"));
+}
+
+/* Did the explorer search for the flaw, in vain? Its finding says so. */
+static bool was_searched(const json_t *row)
+{
+    return *result_text(row, "finding");
+}
+
+static bool was_not_searched(const json_t *row)
+{
+    return !was_searched(row);
+}
+
 /* For the rows that match, named in front. */
 static const struct rule {
-    bool (*matches)(const json_t *row); /* NULL: by verdict and guarantee */
+    enum verdict verdict;               /* VERDICT_COUNT: any */
+    bool (*matches)(const json_t *row); /* besides the verdict; NULL: any row */
     enum note_kind kind;
     const char *text;
-    enum verdict verdict;
-    enum { ANY_GUARANTEE, ONE_PROCESS, ANOTHER_GUARANTEE } guarantee;
 } RULES[] = {
-    {NULL, NOTE_ADVICE,
+    {VERDICT_OVERSOLD_AS_EXPECTED, is_not_one_process, NOTE_ADVICE,
      "these oversell, as expected. Let the database check and write in one step, as atomic-decrement "
-     "does, or lock the row from the read to the commit, as select-for-update does.",
-     VERDICT_OVERSOLD_AS_EXPECTED, ANOTHER_GUARANTEE},
-    {NULL, NOTE_ADVICE,
+     "does, or lock the row from the read to the commit, as select-for-update does."},
+    {VERDICT_OVERSOLD_AS_EXPECTED, is_one_process, NOTE_ADVICE,
      "correct within one process, but each process has its own mutex. Keep the lock where the stock is: "
-     "in the database.",
-     VERDICT_OVERSOLD_AS_EXPECTED, ONE_PROCESS},
-    {NULL, NOTE_ADVICE,
-     "no oversell within one process. To see a second process sell the same stock, use --instances 2.",
-     VERDICT_FLAWED, ONE_PROCESS},
-    {NULL, NOTE_ADVICE,
+     "in the database."},
+    {VERDICT_FLAWED, is_one_process, NOTE_ADVICE,
+     "no oversell within one process. To see a second process sell the same stock, use --instances 2."},
+    {VERDICT_FLAWED, is_shown, NOTE_ADVICE,
      "no oversell under load alone. These fail when a lease expires, a session or connection ends, or a "
-     "holder crashes: see the column \"breaks when\".",
-     VERDICT_FLAWED, ANOTHER_GUARANTEE},
-    {has_errors, NOTE_WARNING,
-     "some orders ended in errors. The service's log has the reason; fewer connections may help.", VERDICT_OK,
-     ANY_GUARANTEE},
-    {sold_out_early, NOTE_ADVICE,
+     "holder crashes: see the column \"breaks when\"."},
+    {VERDICT_FLAWED, is_not_shown, NOTE_ADVICE,
+     "no oversell under load alone. These fail when a lease expires, a session or connection ends, or a "
+     "holder crashes. To see it, use loadtest explore with --faults expire or --faults crash."},
+    {VERDICT_COUNT, has_errors, NOTE_WARNING,
+     "some orders ended in errors. The service's log has the reason; fewer connections may help."},
+    {VERDICT_COUNT, sold_out_early, NOTE_ADVICE,
      "sold all units that a product of its kind can have before the time was up, so there is no rate. Use "
-     "a shorter --duration, or fewer units per order.",
-     VERDICT_OK, ANY_GUARANTEE},
-    {lost_answers, NOTE_WARNING,
+     "a shorter --duration, or fewer units per order."},
+    {VERDICT_COUNT, lost_answers, NOTE_WARNING,
      "the orders that clients were told of differ from those in the database. If nobody else orders the "
-     "same product, this is a bug.",
-     VERDICT_OK, ANY_GUARANTEE},
-    {NULL, NOTE_WARNING,
+     "same product, this is a bug."},
+    {VERDICT_MIXED, NULL, NOTE_WARNING,
      "orders of other strategies came between, so there is no result. Give the load test a separate "
-     "product: --product.",
-     VERDICT_MIXED, ANY_GUARANTEE},
-    {NULL, NOTE_WARNING,
-     "expected to oversell under this load, but did not. Try more --connections, or a longer --think-ms.",
-     VERDICT_NOT_CAUGHT, ANY_GUARANTEE},
-    {NULL, NOTE_WARNING, "broke its guarantee. This is a bug: keep the result (--export-json) and report it.",
-     VERDICT_BROKEN, ANY_GUARANTEE},
+     "product: --product."},
+    {VERDICT_NOT_CAUGHT, was_not_searched, NOTE_WARNING,
+     "expected to oversell under this load, but did not. Try more --connections, or a longer --think-ms."},
+    {VERDICT_NOT_CAUGHT, was_searched, NOTE_WARNING,
+     "declared to have a flaw, but did not show it. This is a bug: keep the result (--export-json) and "
+     "report it."},
+    {VERDICT_BROKEN, NULL, NOTE_WARNING,
+     "broke its guarantee. This is a bug: keep the result (--export-json) and report it."},
 };
 
 /* ---- comparisons --------------------------------------------------------------------------------------- */
@@ -154,7 +181,7 @@ static bool add_witness(const json_t *row, struct notes *notes)
                      *witness ? "; " : "", witness);
 }
 
-/* Adds the finding of a broken row. */
+/* Adds the finding of a row that is broken, or whose flaw no schedule showed. */
 static bool add_finding(const json_t *row, struct notes *notes)
 {
     const char *finding = result_text(row, "finding");
@@ -175,11 +202,8 @@ static bool add_slowdown(const json_t *row, struct notes *notes)
 
 static bool matches(const json_t *row, const struct rule *rule)
 {
-    if (rule->matches)
-        return rule->matches(row);
-    bool one_process = strcmp(result_text(row, "guarantee"), "one-process") == 0;
-    return result_verdict(row) == rule->verdict &&
-           (rule->guarantee == ANY_GUARANTEE || one_process == (rule->guarantee == ONE_PROCESS));
+    return (rule->verdict == VERDICT_COUNT || rule->verdict == result_verdict(row)) &&
+           (!rule->matches || rule->matches(row));
 }
 
 /* Names the rows that match, then says what the rule has to say. */

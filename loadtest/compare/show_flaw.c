@@ -64,21 +64,26 @@ static json_t *find_schedule(const struct testbed *testbed, const struct strateg
     return found;
 }
 
-/* *RET_NONE: the search is complete, and no schedule showed the flaw. */
-static json_t *shown_by_schedule(const struct testbed *testbed, const struct strategy *strategy,
-                                 bool *ret_none)
+/* The schedule in which the strategy fails, as the member "shown". JSON null if the search could not be finished; or if it found none:
+ * then the row's verdict and finding say so. */
+static json_t *shown_by_schedule(const struct testbed *testbed, const struct strategy *strategy, json_t *row)
 {
     char damage[PHRASE_MAX];
     enum shown_by event = strategy->shown_by & SHOWN_BY_EXPIRY ? SHOWN_BY_EXPIRY : SHOWN_BY_CRASH;
+    const char *name = name_event(event, strategy->lock);
     json_auto_t *found = find_schedule(testbed, strategy, event);
     const json_t *schedule = json_object_get(found, "witness"), *ending = json_object_get(schedule, "ending");
-    *ret_none = found && !ending && json_is_true(json_object_get(found, "complete"));
+    if (!ending && json_is_true(json_object_get(found, "complete")) &&
+        (json_object_set_new(row, "verdict", json_string(verdict_name(VERDICT_NOT_CAUGHT))) != 0 ||
+         json_object_set_new(
+             row, "finding",
+             json_sprintf("no schedule of two orders failed in which this happens once: %s", name)) != 0))
+        return NULL;
     if (!ending)
         return json_null();
     describe_damage(result_number(ending, "sold"), STOCK, result_number(ending, "drift"),
                     json_is_true(json_object_get(ending, "stuck")), damage);
-    return json_pack("{s:o, s:s, s:O, s:O, s:O}", "breaks_when",
-                     json_sprintf("%s: %s", name_event(event, strategy->lock), damage), "by",
+    return json_pack("{s:o, s:s, s:O, s:O, s:O}", "breaks_when", json_sprintf("%s: %s", name, damage), "by",
                      event == SHOWN_BY_CRASH ? "crash" : "expire", "replay",
                      json_object_get(schedule, "replay"), "told", json_object_get(schedule, "told"),
                      "explanation", json_object_get(schedule, "explanation"));
@@ -88,16 +93,13 @@ bool show_flaw(const struct testbed *testbed, json_t *row)
 {
     const struct strategy *strategy = strategy_find(result_text(row, "strategy"));
     enum verdict verdict = result_verdict(row);
-    bool none = false;
     json_t *shown;
     if (verdict == VERDICT_OVERSOLD_AS_EXPECTED)
         shown = shown_by_load(row);
     else if (verdict == VERDICT_FLAWED && testbed->stack_is_up && strategy &&
              strategy->shown_by & (SHOWN_BY_EXPIRY | SHOWN_BY_CRASH))
-        shown = shown_by_schedule(testbed, strategy, &none);
+        shown = shown_by_schedule(testbed, strategy, row);
     else
         shown = json_null();
-    if (none && json_object_set_new(row, "verdict", json_string(verdict_name(VERDICT_NOT_CAUGHT))) != 0)
-        return false;
     return shown && json_object_set_new(row, "shown", shown) == 0;
 }

@@ -13,8 +13,9 @@
  *   by           "load", "second-process", "expire" or "crash"
  *   replay, told, explanation   of the schedule; null where load showed the flaw
  * Rows that oversold under load need no schedule. For a row with the verdict "flawed" the explorer searches for one, in separate
- * processes, for seconds at most; if it finds none the verdict becomes "not-caught". Rows of services that this process has
- * not started, and safe rows, have null, as has a row whose search could not be finished. False: out of memory. For one thread. */
+ * processes, for seconds at most; if there is none the verdict becomes "not-caught", with a "finding". Rows of services that this
+ * process has not started, and safe rows, have null, as has a row whose search could not be finished. False: out of memory. For one
+ * thread. */
 bool show_flaw(const struct testbed *testbed, json_t *row);
 
 #endif

@@ -147,6 +147,44 @@ static void test_failures_are_said(void **state)
     }
 }
 
+/* The note below a row that load alone did not break names a column only if the column says something. */
+static void test_what_load_did_not_break_says_how_to_see_it(void **state)
+{
+    static const struct {
+        const char *guarantee, *shown, *says, *says_not;
+    } CASES[] = {
+        {"while-lease-holds", "lease expires: sold 2 of 1", "see the column \"breaks when\"", "explore"},
+        {"while-lease-holds", NULL, "loadtest explore", "breaks when\"."},
+        {"one-process", NULL, "--instances 2", "explore"},
+    };
+    for (size_t i = 0; i < COUNT(CASES); i++) {
+        json_auto_t *document = document_with("a-lock", "…");
+        json_t *row = json_array_get(json_object_get(document, "rows"), 1);
+        json_object_set_new(row, "verdict", json_string("flawed"));
+        json_object_set_new(row, "guarantee", json_string(CASES[i].guarantee));
+        json_object_set_new(row, "shown",
+                            CASES[i].shown ? json_pack("{s:s}", "breaks_when", CASES[i].shown) : json_null());
+        char *text = print(format_markdown, document, (struct page){0});
+        assert_has(text, CASES[i].says);
+        assert_has_not(text, CASES[i].says_not);
+        free(text);
+    }
+}
+
+/* More load does not help if a search of schedules found nothing. */
+static void test_a_flaw_that_no_schedule_showed(void **state)
+{
+    json_auto_t *document = document_with("a-lock", "…");
+    json_t *row = json_array_get(json_object_get(document, "rows"), 1);
+    json_object_set_new(row, "verdict", json_string("not-caught"));
+    json_object_set_new(row, "finding", json_string("no schedule of two orders failed"));
+    char *text = print(format_markdown, document, (struct page){0});
+    assert_has(text, "a-lock: no schedule of two orders failed.");
+    assert_has(text, "This is a bug");
+    assert_has_not(text, "--connections");
+    free(text);
+}
+
 /* ---- what others read ---------------------------------------------------------------------------------- */
 
 static void test_json_is_the_document(void **state)
@@ -241,6 +279,8 @@ int main(void)
         cmocka_unit_test(test_what_had_to_be_slowed_down_says_so),
         cmocka_unit_test(test_what_was_sold_out_early_says_so),
         cmocka_unit_test(test_failures_are_said),
+        cmocka_unit_test(test_what_load_did_not_break_says_how_to_see_it),
+        cmocka_unit_test(test_a_flaw_that_no_schedule_showed),
         cmocka_unit_test(test_json_is_the_document),
         cmocka_unit_test(test_csv),
         cmocka_unit_test(test_markdown_cells_stay_cells),
