@@ -17,7 +17,7 @@ import redis
 from basics import REPLY_S, ROOT
 from kazoo.client import KazooClient
 from proxy import Proxy
-from servers import psql
+from servers import CLIENT_SESSIONS, psql
 
 SCRIPT = os.environ.get("OVERSELL_STACK", ROOT / "stack" / "stack")
 
@@ -144,7 +144,7 @@ class LockStack(Servers):
             " FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
             " WHERE c.relkind = 'r' AND c.relname IN ('distribute_lock', 'int_lock', 'shedlock')",
         )
-        sessions = psql(self.database_url, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
+        sessions = psql(self.database_url, f"SELECT count(*) FROM {CLIENT_SESSIONS} = current_database()")
         return {**{name: int(count) for name, count in rows}, "sessions": int(sessions[0][0])}
 
     def _in_redis(self, servers):

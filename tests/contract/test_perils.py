@@ -8,6 +8,7 @@ from conditions import FREE_WITHIN_MS, LONG_MS, stranger_gets_it
 from conftest import probes_on
 from contender import fresh_key
 from locks import BY_NAME, declaring, lease_ms
+from servers import terminate_sessions
 from stack import proxies
 
 REDIS = ("REDIS_URL", "REDLOCK_URLS")
@@ -85,8 +86,7 @@ def test_a_backend_that_is_terminated(lock, start, stack):
     holder, other = start().contender(lock), start().contender(lock)
     key = fresh_key()
     holder.got(key, lease=LONG_MS)
-    stack.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-               " WHERE datname = current_database() AND pid <> pg_backend_pid()")  # fmt: skip
+    terminate_sessions(stack.database_url)
     wait_until(lambda: stack.left_behind("LOCK_DATABASE_URL")["sessions"] <= 1, "they are gone")
     peril = BY_NAME[lock].disconnect
     assert other.acquire(key, wait=FREE_WITHIN_MS if peril else 500)["status"] == ("ok" if peril else "busy")

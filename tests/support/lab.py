@@ -4,6 +4,7 @@ from basics import DOCUMENT, PATIENCE, ROOT, SANITIZED, SOON_S, at_any_speed, st
 from load import Background, Load, expect_balanced, expect_books, hammer, together
 from proxy import Proxy
 from servers import (
+    CLIENT_SESSIONS,
     Session,
     Stack,
     holding,
@@ -11,6 +12,7 @@ from servers import (
     number,
     password,
     psql,
+    terminate_sessions,
     waiting_backends,
     with_database,
 )
@@ -19,6 +21,7 @@ from wire import Closed, Reply, Wire, as_body, chunked, has_open, request_bytes,
 
 __all__ = [
     "Background",
+    "CLIENT_SESSIONS",
     "Closed",
     "DOCUMENT",
     "Load",
@@ -49,6 +52,7 @@ __all__ = [
     "request_bytes",
     "run_service",
     "stays",
+    "terminate_sessions",
     "together",
     "unsent_bytes",
     "wait_until",

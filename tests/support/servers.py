@@ -110,6 +110,16 @@ def number(url, sql):
     return int(psql(url, sql)[0][0])
 
 
+# Autovacuum may work in any database at any time. It is no client, and only a superuser may terminate it.
+CLIENT_SESSIONS = "pg_stat_activity WHERE backend_type = 'client backend' AND datname"
+
+
+def terminate_sessions(url, which="pid <> pg_backend_pid()", database=None):
+    """Terminates the sessions of clients in the URL's database (or the named one) for which the condition holds."""
+    name = f"'{database}'" if database else "current_database()"
+    psql(url, f"SELECT pg_terminate_backend(pid) FROM {CLIENT_SESSIONS} = {name} AND {which}")
+
+
 class Session:
     """A psql session that stays open, so that a test can hold a lock in it."""
 
@@ -161,6 +171,5 @@ def waiting_backends(url):
     """How many sessions of this database wait for a lock."""
     return number(
         url,
-        "SELECT count(*) FROM pg_stat_activity"
-        " WHERE datname = current_database() AND wait_event_type = 'Lock'",
+        f"SELECT count(*) FROM {CLIENT_SESSIONS} = current_database() AND wait_event_type = 'Lock'",
     )

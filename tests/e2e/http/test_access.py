@@ -11,7 +11,7 @@ import pytest
 
 from basics import REPLY_S
 from contract import strict_json
-from lab import as_body, password, psql, request_bytes, run_service, wait_until, with_database
+from lab import as_body, password, psql, request_bytes, run_service, terminate_sessions, wait_until, with_database
 
 TOKEN = "correct-horse-battery-staple"
 CONTROL = [
@@ -311,7 +311,7 @@ def test_secrets_are_told_to_nobody(services, database, log_format):
     texts.append(service.put("/strategy", {"name": "mutex"}).text)
     name, elsewhere = database.rsplit("/", 1)[1], with_database(database, "postgres")
     psql(elsewhere, f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
-    psql(elsewhere, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+    terminate_sessions(elsewhere, database=name)
     for _ in range(3):
         reply = service.order(1, 1)
         assert reply.problem == "backend-unavailable", str(reply)

@@ -6,13 +6,14 @@ from collections import Counter, defaultdict
 import pytest
 
 from lab import (
-    Background,
     SOON_S,
+    Background,
     at_any_speed,
     hammer,
     holding_row,
     psql,
     request_bytes,
+    terminate_sessions,
     together,
     wait_until,
     waiting_backends,
@@ -253,7 +254,7 @@ def test_the_chrome_trace_marks_what_a_fault_ended(services, database):
     product = service.product(stock=1)
     name, elsewhere = database.rsplit("/", 1)[1], with_database(database, "postgres")
     psql(elsewhere, f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
-    psql(elsewhere, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+    terminate_sessions(elsewhere, database=name)
     assert service.order(product).problem == "backend-unavailable"
     psql(elsewhere, f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
     wait_until(lambda: service.get("/readyz").status == 200, "PostgreSQL is back")

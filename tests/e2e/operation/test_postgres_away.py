@@ -10,14 +10,15 @@ import pytest
 import lab
 from basics import REPLY_S
 from lab import (
+    SOON_S,
     Background,
     Proxy,
-    SOON_S,
     expect_balanced,
     hammer,
     holding_row,
     number,
     psql,
+    terminate_sessions,
     wait_until,
     waiting_backends,
 )
@@ -235,11 +236,7 @@ def test_a_backend_that_is_terminated_in_the_middle_of_an_order(shop, strategy):
     with holding_row(shop.database_url, product):
         order = Background(lambda: shop.order(product, 1, strategy))
         wait_until(lambda: waiting_backends(shop.database_url) == 1, "the order waits for the row")
-        psql(
-            shop.database_url,
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND wait_event_type = 'Lock'",
-        )
+        terminate_sessions(shop.database_url, "wait_event_type = 'Lock'")
         reply = order.result()
     assert reply.problem == "backend-unavailable", str(reply)
     assert reply.json["backend"] == "postgresql"
@@ -262,11 +259,7 @@ def test_backends_terminated_under_load(services, database, strategy):
         for _ in range(8):
             before = number(database, "SELECT count(*) FROM order_item")
             wait_until(lambda before=before: number(database, "SELECT count(*) FROM order_item") > before, "orders flow")
-            psql(
-                database,
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND pid <> pg_backend_pid()",
-            )
+            terminate_sessions(database)
         wait_until(lambda: number(database, "SELECT count(*) FROM order_item") > 40, "some are served")
     finally:
         stop.set()
@@ -364,6 +357,7 @@ def test_the_number_of_a_lost_transaction(services, strategy, next_number):
     try:
         own.up("postgres")
         psql(own.admin_url, "ALTER SYSTEM SET wal_writer_delay = '10s'")
+        psql(own.admin_url, "ALTER SYSTEM SET autovacuum = off")  # its transactions take numbers too
         own.stop()
         own.up("postgres")
         proxy = Proxy(own.database())

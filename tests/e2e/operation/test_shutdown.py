@@ -8,13 +8,14 @@ import time
 import pytest
 
 from lab import (
-    Background,
-    Closed,
+    CLIENT_SESSIONS,
     DOCUMENT,
-    Load,
-    Proxy,
     SANITIZED,
     SOON_S,
+    Background,
+    Closed,
+    Load,
+    Proxy,
     as_body,
     expect_balanced,
     expect_books,
@@ -298,7 +299,7 @@ def test_killed_under_load(services, database, strategy):
     wait_until(
         lambda: psql(
             database,
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+            f"SELECT count(*) FROM {CLIENT_SESSIONS} = current_database()"
             " AND state LIKE '%transaction%'",
         )
         == [["0"]],

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from basics import REPLY_S
-from lab import Background, hammer, holding, number, psql, together, wait_until, waiting_backends
+from lab import Background, hammer, holding, number, psql, terminate_sessions, together, wait_until, waiting_backends
 
 
 def test_a_product_that_was_never_sold(shop):
@@ -153,11 +153,7 @@ def test_a_crash_between_two_transactions_loses_units(services, database):
             number(database, f"SELECT count FROM product WHERE id = {product}") == 5
         ), "the first is committed"
         service.kill()
-        psql(
-            database,
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND wait_event_type = 'Lock'",
-        )
+        terminate_sessions(database, "wait_event_type = 'Lock'")
         table.run("ROLLBACK")
         order.thread.join(timeout=REPLY_S)
     survivor = services.start(database)

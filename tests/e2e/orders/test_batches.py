@@ -9,9 +9,9 @@ import time
 import pytest
 
 from lab import (
+    SOON_S,
     Background,
     Load,
-    SOON_S,
     as_body,
     at_any_speed,
     expect_balanced,
@@ -21,6 +21,7 @@ from lab import (
     psql,
     request_bytes,
     stays,
+    terminate_sessions,
     together,
     wait_until,
     waiting_backends,
@@ -386,11 +387,7 @@ def test_a_switch_comes_before_those_in_line(held):
 
 
 def end_waiting_backend(url):
-    psql(
-        url,
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-        " WHERE datname = current_database() AND wait_event_type = 'Lock'",
-    )
+    terminate_sessions(url, "wait_event_type = 'Lock'")
 
 
 def test_a_batch_whose_connection_breaks(held):
@@ -419,11 +416,7 @@ def test_connections_that_break_under_load(services, database):
     for _ in range(8):
         before = number(database, "SELECT count(*) FROM order_item")
         wait_until(lambda before=before: number(database, "SELECT count(*) FROM order_item") > before, "orders flow")
-        psql(
-            database,
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
-            " AND application_name LIKE 'oversell orders%'",
-        )
+        terminate_sessions(database, "application_name LIKE 'oversell orders%'")
     stop.set()
     loaded = load.result()
     assert set(loaded.outcomes) <= {"created", "backend-unavailable", "lock-busy"}, f"{loaded.outcomes}"
