@@ -17,15 +17,14 @@ RUSH_STRATEGIES := select-for-update,atomic-decrement,atomic-statement,optimisti
 
 readme: all ## measures again what README.md and docs/{results,strategies,choosing,performance,rush}.md show
 	@mkdir -p docs/results
-	$(BUILD)/loadtest demo --export-json docs/results/demo.json
-	$(BUILD)/loadtest compare --export-json docs/results/compare.json --export-svg docs/results/compare.svg
+	$(BUILD)/loadtest compare --repeat 3 --export-json docs/results/compare.json --export-svg docs/results/compare.svg
 	$(BUILD)/loadtest bench --export-json docs/results/bench.json
 	$(MAKE_NOW) tables
 	$(BUILD)/loadtest rush --strategies $(RUSH_STRATEGIES) --duration 10s --export-markdown $(BUILD)/rush.md
 	docs/insert rush $(BUILD)/rush.md docs/rush.md
 
-tables: programs ## puts the stored results of demo, compare and bench into the documents; measures nothing
-	docs/tables demo docs/results/demo.json >$(BUILD)/demo.md
+tables: programs ## puts the stored results of compare and bench into the documents; measures nothing
+	docs/tables demo docs/results/compare.json >$(BUILD)/demo.md
 	docs/insert demo $(BUILD)/demo.md README.md
 	$(BUILD)/loadtest report docs/results/compare.json --format markdown >$(BUILD)/compare.md
 	{ sed '/^|/,$$d' $(BUILD)/compare.md; docs/tables compare docs/results/compare.json; sed '1,/^|/d; /^|/d' $(BUILD)/compare.md; } >$(BUILD)/table.md

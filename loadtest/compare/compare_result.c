@@ -33,6 +33,8 @@ static const struct column COLUMNS[] = {
     {"drift", "drift", COLUMN_NUMBER, 0, SHOW_ALL, 2, "sold − (stock − left): above 0 updates of the stock were lost, below 0 units were"},
     {"negative", "negative", COLUMN_NUMBER, 0, SHOW_CSV, 0, "units that the stock shows below zero"},
     {"orders_per_s", "orders\n/s", COLUMN_NUMBER, 0, SHOW_ALL, 3, "orders created a second, with ample stock"},
+    {"orders_per_s_spread.least", "least orders/s", COLUMN_NUMBER, 0, SHOW_CSV, 0, "orders per second in the slowest run"},
+    {"orders_per_s_spread.most", "most orders/s", COLUMN_NUMBER, 0, SHOW_CSV, 0, "orders per second in the fastest run"},
     {"latency_ms.p50", "p50\nms", COLUMN_NUMBER, 1, SHOW_ALL, 5, "half of the created orders took no longer, by the service's clock"},
     {"latency_ms.p90", "p90 ms", COLUMN_NUMBER, 1, SHOW_CSV, 0, "nine of ten created orders took no longer"},
     {"latency_ms.p99", "p99\nms", COLUMN_NUMBER, 1, SHOW_ALL, 4, "99 of 100 created orders took no longer"},

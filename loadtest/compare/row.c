@@ -189,17 +189,34 @@ static json_t *member(const json_t *row, const char *outer, const char *inner)
     return inner ? json_object_get(value, inner) : value;
 }
 
-/* The median of a figure over the runs that have it; null if none has. */
-static json_t *median(const json_t *runs, const char *outer, const char *inner)
+/* Fills VALUES with a figure of each run that has it; returns how many have. */
+static size_t figures(const json_t *runs, const char *outer, const char *inner, double *ret_values)
 {
-    double values[json_array_size(runs)];
     size_t i, count = 0;
     json_t *run;
     json_array_foreach(runs, i, run) {
         if (json_is_number(member(run, outer, inner)))
-            values[count++] = json_number_value(member(run, outer, inner));
+            ret_values[count++] = json_number_value(member(run, outer, inner));
     }
-    return rounded(median_of(values, count), 3);
+    return count;
+}
+
+/* The median of a figure over the runs that have it; null if none has. */
+static json_t *median(const json_t *runs, const char *outer, const char *inner)
+{
+    double values[json_array_size(runs)];
+    return rounded(median_of(values, figures(runs, outer, inner, values)), 3);
+}
+
+/* The smallest and the largest of a figure over the runs that have it; null if none has. */
+static json_t *spread(const json_t *runs, const char *name)
+{
+    double values[json_array_size(runs)];
+    size_t count = figures(runs, name, NULL, values);
+    if (count == 0)
+        return json_null();
+    median_of(values, count); /* sorts them */
+    return json_pack("{s:o, s:o}", "least", rounded(values[0], 3), "most", rounded(values[count - 1], 3));
 }
 
 /* The run that stands for all: of those with the worst verdict the one whose oversold is the (lower)
@@ -252,7 +269,8 @@ json_t *row_of_runs(const json_t *runs)
         if (json_object_get(into, key))
             well = json_object_set_new(into, key, median(runs, MEDIANS[i].outer, MEDIANS[i].inner)) == 0;
     }
-    if (well && json_object_set_new(row, "runs", json_integer((json_int_t)json_array_size(runs))) == 0)
+    if (well && json_object_set_new(row, "orders_per_s_spread", spread(runs, "orders_per_s")) == 0 &&
+        json_object_set_new(row, "runs", json_integer((json_int_t)json_array_size(runs))) == 0)
         return row;
     json_decref(row);
     return NULL;

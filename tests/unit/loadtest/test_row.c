@@ -250,6 +250,17 @@ static void test_several_runs(void **state)
                "not-caught", 0, 1, 1);
 }
 
+static void test_the_spread_of_several_runs(void **state)
+{
+    json_auto_t *runs = json_pack("[o, o, o]", run("ok", 0, 300, 5), run("ok", 0, 100, 9),
+                                  run("ok", 0, 200, 7));
+    json_auto_t *row = row_of_runs(runs), *expected = json_pack("{s:f, s:f}", "least", 100.0, "most", 300.0);
+    assert_true(json_equal(json_object_get(row, "orders_per_s_spread"), expected));
+    json_auto_t *none = json_pack("[{s:s, s:n}]", "verdict", "unavailable", "orders_per_s");
+    json_auto_t *unavailable = row_of_runs(none);
+    assert_true(json_is_null(json_object_get(unavailable, "orders_per_s_spread")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_an_unavailable_row_has_every_figure),
         cmocka_unit_test(test_strategies_that_cannot_be_read),
         cmocka_unit_test(test_several_runs),
+        cmocka_unit_test(test_the_spread_of_several_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
