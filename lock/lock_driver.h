@@ -16,7 +16,7 @@ enum lock_peril {
     PERIL_RESTART = 1 << 3,    /* the lock's server restarts without its memory */
 };
 
-/* What must last for a grant to last, besides its holder. */
+/* What must last for a grant to last, in addition to its holder. */
 enum lock_carrier {
     CARRIER_NONE,      /* nothing: only a release ends it, or the end of its process or of its server */
     CARRIER_LEASE,     /* a time that the lock gives it, after which it ends by itself */

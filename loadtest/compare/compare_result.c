@@ -72,8 +72,12 @@ static void print_title(const json_t *document, char *ret_title, size_t size)
                                  duration_text(result_number(settings, "duration_ms"), duration));
     int64_t connections = result_number(settings, "connections"),
             instances = result_number(settings, "instances");
-    snprintf(ret_title + used, size - used, "; %" PRId64 " connection%s to %" PRId64 " service%s",
-             connections, connections == 1 ? "" : "s", instances, instances == 1 ? "" : "s");
+    used += (size_t)snprintf(ret_title + used, size - used,
+                             "; %" PRId64 " connection%s to %" PRId64 " service%s", connections,
+                             connections == 1 ? "" : "s", instances, instances == 1 ? "" : "s");
+    if (result_number(settings, "repeat") > 1)
+        snprintf(ret_title + used, size - used, "; rates and times are medians of %" PRId64 " runs",
+                 result_number(settings, "repeat"));
 }
 
 /* ---- what a row is ------------------------------------------------------------------------------------- */
@@ -127,7 +131,7 @@ static bool was_not_searched(const json_t *row)
 /* For the rows that match, named in front. */
 static const struct rule {
     enum verdict verdict;               /* VERDICT_COUNT: any */
-    bool (*matches)(const json_t *row); /* besides the verdict; NULL: any row */
+    bool (*matches)(const json_t *row); /* in addition to the verdict; NULL: any row */
     enum note_kind kind;
     const char *text;
 } RULES[] = {
