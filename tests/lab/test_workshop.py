@@ -91,6 +91,26 @@ def test_what_cannot_be_judged_is_neither_right_nor_wrong(shop):
     assert ran.returncode == 2 and "does not answer" in ran.stdout, ran.stdout + ran.stderr
 
 
+WAKE = "PUBLISH redisson_lock__channel:{oversell:lock:exercise} 0"
+
+
+@pytest.mark.parametrize(
+    "words, status, reason",
+    [
+        (["21", "DEL oversell:lock:exercise", WAKE], 0, "a waiter tries again"),
+        (["21", "DEL oversell:lock:exercise", "PUBLISH oversell:lock:exercise 0"], 1, "sleep on"),
+        (["21", WAKE, "DEL oversell:lock:exercise"], 1, "has to remove the lock"),
+        (["22", "A>read A!restart A!restart A!restart B>end A>end"], 0, "sold 2 of 1, with 3"),
+        (["22", "A>read A!expire B>end A>end"], 1, "no lease ends"),
+        (["22", "A>read B>lock~ A>end B>end"], 1, "sold 1 of 1, with 0"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_an_exercise_is_judged_by_running_it(shop, words, status, reason):
+    ran = check(shop, *words)
+    assert ran.returncode == status and reason in ran.stdout.splitlines()[-1], ran.stdout + ran.stderr
+
+
 # ---- their form ----------------------------------------------------------------------------------------------------
 
 
