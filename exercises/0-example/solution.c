@@ -7,7 +7,7 @@ const struct strategy strategies[] = {
      .guarantee = GUARANTEE_SAFE,
      .take_stock = &take_for_update,
      .title = "SELECT … FOR UPDATE, then write",
-     .why = "Who reads second waits for the first one's COMMIT, and then reads what it wrote."},
+     .why = "The second order waits for the first one's COMMIT, and then reads what it wrote."},
 };
 
 const size_t strategy_count = 1;

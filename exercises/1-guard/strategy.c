@@ -1,4 +1,4 @@
-/* Exercise 1: the program checks, then the database subtracts. Let the database do both. */
+/* Exercise 1: the program checks, then the database subtracts. Change it so that the database does both. */
 #include "db/stock/stock_impl.h"
 #include "service/engine/create_order.h"
 
@@ -32,7 +32,7 @@ const struct strategy strategies[] = {
      .guarantee = GUARANTEE_SAFE,
      .take_stock = &(const struct stock_policy){.take = take, .name = "own"},
      .title = "One UPDATE",
-     .why = "What is checked in one statement and done in the next may have changed in between."},
+     .why = "Another order can take the stock between the check and the UPDATE."},
 };
 
 const size_t strategy_count = 1;

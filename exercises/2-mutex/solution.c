@@ -1,4 +1,4 @@
-/* Exercise 2, solved: what has been locked is released once, at the end, however the order ended. */
+/* Exercise 2, solved: the mutex is released once, after the COMMIT or the rollback, on every path. */
 #include "service/engine/create_order.h"
 
 static void unlock(struct placing *p)
@@ -32,7 +32,8 @@ static enum outcome place(struct placing *p)
 
     db_begin(p->db, DB_READ_COMMITTED);
     enum outcome outcome = take_and_insert(p);
-    outcome = end_transaction(p, outcome, STEP_COMMIT, p->taken.xid); /* rolls back what is not ORDER_GO_ON */
+    outcome = end_transaction(p, outcome, STEP_COMMIT,
+                              p->taken.xid); /* rolls back unless the outcome is ORDER_GO_ON */
     unlock(p);
     return outcome;
 }
@@ -47,7 +48,7 @@ const struct strategy strategies[] = {
      .span = SPAN_AROUND_TX,
      .place = place,
      .title = "A mutex, taken and released by hand",
-     .why = "The mutex outlives the transaction, so each order reads what the last one committed."},
+     .why = "The mutex is held until after the COMMIT, so each order reads what the last one committed."},
 };
 
 const size_t strategy_count = 1;

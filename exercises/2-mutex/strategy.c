@@ -1,4 +1,4 @@
-/* Exercise 2: a mutex around the work. Is it around all of it, and on every way out? */
+/* Exercise 2: a mutex around an order. Does it cover every step, and is it released on every path? */
 #include "service/engine/create_order.h"
 
 static void unlock(struct placing *p)
@@ -50,7 +50,7 @@ const struct strategy strategies[] = {
      .span = SPAN_AROUND_TX,
      .place = place,
      .title = "A mutex, taken and released by hand",
-     .why = "It lets one order at a time read and write, or so it seems."},
+     .why = "One order at a time reads and writes; but when does another order see the write?"},
 };
 
 const size_t strategy_count = 1;

@@ -1,8 +1,8 @@
-/* Exercise 3, solved: every write makes a new version, and an order that finds another version than it read starts again. */
+/* Exercise 3, solved: every write changes the version, and an order that finds a changed version starts again. */
 #include "db/stock/stock_impl.h"
 #include "service/engine/create_order.h"
 
-/* stock_write's: $1 the product, $2 the new count, $3 by whom, $4 a number to compare with. */
+/* stock_write's: $1 the product, $2 the new count, $3 the writer's name, $4 a number to compare with. */
 static const struct statement ST_WRITE = {
     "mine_write",
     "UPDATE product SET count = $2, version = version + 1, updated_at = clock_timestamp(), updated_by = $3 "
@@ -14,7 +14,7 @@ static enum take_status take(struct db *db, const struct stock_want *want, struc
     enum take_status status = stock_read(db, &ST_STOCK_READ, want, ret_taken);
     if (status != TAKE_OK)
         return status;
-    /* Where no row was written it is TAKE_CONFLICT. */
+    /* Returns TAKE_CONFLICT if no row was written. */
     return stock_write(db, &ST_WRITE, want, ret_taken->seen - want->quantity, ret_taken->version, ret_taken);
 }
 
@@ -26,7 +26,7 @@ const struct strategy strategies[] = {
      .max_tries = 50,
      .title = "Compare and swap",
      .why =
-         "It writes only where the version is the one that it read; else the engine calls it again, up to 50 times."},
+         "It writes only if the version has not changed since the read; otherwise the engine calls it again, up to 50 times."},
 };
 
 const size_t strategy_count = 1;

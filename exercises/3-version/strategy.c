@@ -1,8 +1,8 @@
-/* Exercise 3: write only where nobody has written since the read; else read again. */
+/* Exercise 3: write only if the row has not changed since the read; otherwise read again. */
 #include "db/stock/stock_impl.h"
 #include "service/engine/create_order.h"
 
-/* stock_write's: $1 the product, $2 the new count, $3 by whom, $4 a number to compare with. */
+/* stock_write's: $1 the product, $2 the new count, $3 the writer's name, $4 a number to compare with. */
 static const struct statement ST_WRITE = {
     "mine_write",
     "UPDATE product SET count = $2, updated_at = clock_timestamp(), updated_by = $3 "
@@ -14,7 +14,7 @@ static enum take_status take(struct db *db, const struct stock_want *want, struc
     enum take_status status = stock_read(db, &ST_STOCK_READ, want, ret_taken);
     if (status != TAKE_OK)
         return status;
-    /* Where no row was written it is TAKE_CONFLICT. */
+    /* Returns TAKE_CONFLICT if no row was written. */
     return stock_write(db, &ST_WRITE, want, ret_taken->seen - want->quantity, ret_taken->version, ret_taken);
 }
 
@@ -25,7 +25,7 @@ const struct strategy strategies[] = {
      .take_stock = &(const struct stock_policy){.take = take, .name = "own"},
      .max_tries = 1,
      .title = "Compare and swap",
-     .why = "It writes only where the version is the one that it read."},
+     .why = "It writes only if the version has not changed since the read."},
 };
 
 const size_t strategy_count = 1;

@@ -1,4 +1,4 @@
-/* Exercise 4, solved: taken in one command, with an end and an owner; deleted in one step, by its owner alone. */
+/* Exercise 4, solved: one command sets the owner and the expiry; one script deletes the key, only for its owner. */
 #include "base/clock.h"
 #include "lock/redis/lock.h"
 #include "lock/registry.h"
@@ -8,7 +8,7 @@
 static struct redis_script release_script = {
     .text = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"};
 
-/* explore stops where a step is reported: report one after every command, or it cannot look in between.
+/* The explorer stops only at a reported step, so report one after every command:
  * STEP_SETNX, STEP_EXPIRE, STEP_GET, STEP_DEL. */
 static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
                                 struct lock_grant *ret_grant)
@@ -17,7 +17,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
     int64_t pause_ms = 0;
     string_lock_key(server_key, key);
     if (!lock_random_token(token))
-        return lock_fail(lock, LOCK_FAILED, "no randomness");
+        return lock_fail(lock, LOCK_FAILED, "the system has no random numbers");
     do {
         AUTO_REPLY reply = NULL;
         string_lock_grant(lock, key, token, monotonic_us(), ret_grant);
@@ -26,7 +26,8 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
                                                 (long long)lock->lease_ms);
         if (status != LOCK_OK)
             return status;
-        if (reply && reply->type == REDIS_REPLY_STATUS) /* +OK; else it was there, and nothing was set */
+        if (reply &&
+            reply->type == REDIS_REPLY_STATUS) /* +OK; otherwise the key existed, and nothing was set */
             return LOCK_OK;
     } while (string_lock_pause(lock, &pause_ms, deadline_us));
     return LOCK_TIMED_OUT;
@@ -70,7 +71,7 @@ const struct strategy strategies[] = {
      .lock = &my_lock,
      .span = SPAN_AROUND_TX,
      .title = "A key in Redis",
-     .why = "One command makes the key with its end; one script compares the owner and deletes."},
+     .why = "One command creates the key with its expiry; one script compares the owner and deletes."},
 };
 
 const size_t strategy_count = 1;

@@ -1,10 +1,10 @@
-/* Exercise 4: a lock that is a key in Redis. Who holds it, for how long, and who may delete it? */
+/* Exercise 4: a lock that is a key in Redis. Which order owns it, for how long, and which order may delete it? */
 #include "base/clock.h"
 #include "lock/redis/lock.h"
 #include "lock/registry.h"
 #include "service/engine/create_order.h"
 
-/* explore stops where a step is reported: report one after every command, or it cannot look in between.
+/* The explorer stops only at a reported step, so report one after every command:
  * STEP_SETNX, STEP_EXPIRE, STEP_GET, STEP_DEL. */
 static enum lock_status acquire(struct lock *lock, const char *key, int64_t deadline_us,
                                 struct lock_grant *ret_grant)
@@ -19,7 +19,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
                                                 "SETNX %s %s", server_key, ret_grant->token);
         if (status != LOCK_OK)
             return status;
-        if (redis_integer(reply) == 1) { /* it was absent, and is ours now */
+        if (redis_integer(reply) == 1) { /* the key was absent, and is ours now */
             report_step(lock->observer, STEP_SETNX, STEP_NO_VALUE);
             return LOCK_OK;
         }
@@ -65,7 +65,7 @@ const struct strategy strategies[] = {
      .lock = &my_lock,
      .span = SPAN_AROUND_TX,
      .title = "A key in Redis",
-     .why = "SETNX makes the key only where there is none, and DEL deletes it."},
+     .why = "SETNX creates the key if there is none, and DEL deletes it."},
 };
 
 const size_t strategy_count = 1;

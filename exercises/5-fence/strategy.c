@@ -1,9 +1,9 @@
-/* Exercise 5: the lock's lease can end under its holder. The product's row has a column fence_redis, 0 at first: who was
- * too slow can be found out there. */
+/* Exercise 5: the lease can end before its holder finishes. The product's row has a column fence_redis, which starts at 0: use
+ * it to detect a late holder. */
 #include "db/stock/stock_impl.h"
 #include "service/engine/create_order.h"
 
-/* want->fence.token is the token that came with the lock: each is greater than all before it. */
+/* want->fence.token is the token of the lock's grant: greater than all earlier ones. */
 static enum take_status take(struct db *db, const struct stock_want *want, struct stock_taken *ret_taken)
 {
     enum take_status status = stock_read(db, &ST_STOCK_READ, want, ret_taken);
@@ -21,7 +21,7 @@ const struct strategy strategies[] = {
      .span = SPAN_AROUND_TX,
      .fencing = FENCE_ON_WRITE,
      .title = "A lock with a fencing token",
-     .why = "The token is there, and nobody looks at it."},
+     .why = "Each order has a token, but nothing compares it."},
 };
 
 const size_t strategy_count = 1;

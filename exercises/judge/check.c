@@ -127,12 +127,12 @@ static const struct {
     const char *figure, *key, *words;
 } FIGURES[] = {
     {"oversold", "oversold", "oversold"},
-    {"drift", "drift", "the books do not balance"},
-    {"undersold", "undersold", "an order was turned away although enough was left"},
-    {"stuck", "stuck_locks", "an order waits for ever"},
+    {"drift", "drift", "stock and orders do not balance"},
+    {"undersold", "undersold", "an order was refused although enough was left"},
+    {"stuck", "stuck_locks", "an order waits forever"},
     {"deadlock", "deadlocks", "a deadlock"},
-    {"robbed", "robbed", "a lock was released that was another's by then"},
-    {"two-holders", "two_holders", "two had the lock at once"},
+    {"robbed", "robbed", "an order released another order's lock"},
+    {"two-holders", "two_holders", "two orders held the lock at once"},
 };
 
 static bool is_in_list(const char *list, const char *word)
@@ -144,7 +144,7 @@ static bool is_in_list(const char *list, const char *word)
     return false;
 }
 
-static void tell_what_is_wrong(const struct check *check, const json_t *row, struct result *result)
+static void describe_failure(const struct check *check, const json_t *row, struct result *result)
 {
     char what[300] = "";
     size_t used = 0;
@@ -155,10 +155,11 @@ static void tell_what_is_wrong(const struct check *check, const json_t *row, str
             used += (size_t)snprintf(what + used, sizeof what - used, "%s%s in %" PRId64 " of %" PRId64,
                                      used ? ", " : "", FIGURES[i].words, count, schedules);
     }
-    conclude(result, RESULT_FAILED, "%s", used ? what : "an order fails, or its answer is not true");
+    conclude(result, RESULT_FAILED, "%s",
+             used ? what : "an order failed, or its answer to the client was wrong");
 }
 
-static void tell_how_they_ended(const json_t *witness, struct result *result)
+static void describe_outcomes(const json_t *witness, struct result *result)
 {
     size_t i, used = strlen(result->explanation), size = sizeof result->explanation;
     json_t *outcome;
@@ -179,12 +180,12 @@ static void judge_schedules(const struct check *check, const json_t *row, const 
     if (strcmp(verdict, "ok") == 0) {
         conclude(result, RESULT_PASSED, "all %" PRId64 " schedules", number_of(row, "schedules"));
     } else if (strcmp(verdict, "broken") == 0) {
-        tell_what_is_wrong(check, row, result);
+        describe_failure(check, row, result);
         if (*text_of(witness, "replay"))
             snprintf(result->replay, sizeof result->replay, "%s explore --replay '%s'", program,
                      text_of(witness, "replay"));
         snprintf(result->explanation, sizeof result->explanation, "%s", text_of(witness, "explanation"));
-        tell_how_they_ended(witness, result);
+        describe_outcomes(witness, result);
     } else if (strcmp(verdict, "unknown") == 0 && !*reason) {
         conclude(result, RESULT_PASSED, "%" PRId64 " schedules, those with the fewest interruptions",
                  number_of(row, "schedules"));
@@ -210,7 +211,7 @@ static void judge_replay(const struct check *check, const json_t *row, struct re
         return;
     }
     conclude(result, RESULT_FAILED, "%s",
-             *reason ? reason : "it sold what was not there, or the books do not balance");
+             *reason ? reason : "it sold more than the stock, or stock and orders do not balance");
     snprintf(result->replay, sizeof result->replay, "%s", result->command);
     snprintf(result->explanation, sizeof result->explanation, "%s", text_of(row, "explanation"));
 }
@@ -220,7 +221,8 @@ static void judge_load(const json_t *row, struct result *result)
     const char *verdict = text_of(row, "verdict");
     int64_t oversold = number_of(row, "oversold"), drift = number_of(row, "drift");
     if (strcmp(verdict, "unavailable") == 0)
-        conclude(result, RESULT_ERRED, "it was not available");
+        conclude(result, RESULT_ERRED, "the load test could not run: %s",
+                 *text_of(row, "reason") ? text_of(row, "reason") : "no reason given");
     else if (oversold || drift || strcmp(verdict, "broken") == 0)
         conclude(result, RESULT_FAILED, "sold %" PRId64 " of %" PRId64 ", drift %" PRId64 "%s%s",
                  number_of(row, "sold"), number_of(row, "stock"), drift, *text_of(row, "witness") ? ": " : "",
@@ -230,22 +232,33 @@ static void judge_load(const json_t *row, struct result *result)
                  number_of(row, "stock"));
 }
 
+/* Help for a check that did not reach what it is about, so that its own help would mislead; NULL if the own one fits. */
+static const char *help_instead(const struct result *result)
+{
+    if (strstr(result->summary, "internal-error"))
+        return "PostgreSQL refused a statement, and the line above quotes its message. Correct the statement, then judge "
+               "again.";
+    if (strstr(result->summary, "backend-unavailable"))
+        return "A server refused a command or did not answer, and the line above quotes it. Correct the command, then "
+               "judge again.";
+    if (result->status == RESULT_ERRED)
+        return "The check did not finish, for the reason in the line above. Correct that first, then judge again.";
+    return NULL;
+}
+
 static void judge_row(const struct task *task, const struct check *check, const json_t *row,
                       const char *program, struct result *result)
 {
     if (check->kind == CHECK_REPLAY)
         judge_replay(check, row, result);
     else if (strcmp(text_of(row, "guarantee"), task->guarantee) != 0)
-        conclude(result, RESULT_ERRED, "the row promises '%s', and the task asks for '%s'",
+        conclude(result, RESULT_ERRED, "the row promises '%s', but the task needs '%s'",
                  text_of(row, "guarantee"), task->guarantee);
     else if (check->kind == CHECK_EXPLORE)
         judge_schedules(check, row, program, result);
     else
         judge_load(row, result);
-    if (strstr(result->summary, "internal-error"))
-        result->help =
-            "Correct the statement that PostgreSQL refuses; the line above has its words. What this "
-            "check is about was not reached.";
+    result->help = help_instead(result);
 }
 
 /* ---- running it ----------------------------------------------------------------------------------------------- */
@@ -269,7 +282,8 @@ void check_run(const struct task *task, const struct check *check, const struct 
     const struct child_plan plan = {
         .argv = words.item, .env = judging->environment, .log = log, .death_signal = SIGTERM};
     if (!child_start(&plan, &child)) {
-        conclude(result, RESULT_ERRED, "there can be no process");
+        conclude(result, RESULT_ERRED, "the system cannot start another process");
+        result->help = "Close other programs, then judge again.";
         return;
     }
     bool ended = child_wait(&child, judging->limit_ms, true);
@@ -283,11 +297,13 @@ void check_run(const struct task *task, const struct check *check, const struct 
         conclude(result, RESULT_FAILED, "it did not end within %s",
                  duration_text(judging->limit_ms, (char[32]){0}));
         result->help =
-            "Look for a loop that never ends, and for a wait for something that never happens. Every loop "
-            "needs a last turn, and every wait a deadline.";
+            "Look for a loop that never ends, and for a wait without a deadline. Every loop needs a condition "
+            "that ends it.";
     } else if (row)
         judge_row(task, check, row, judging->program, result);
-    else
+    else {
         conclude(result, RESULT_ERRED, "%s",
                  *complaint ? complaint : child_status_text(&child, (char[64]){0}));
+        result->help = help_instead(result);
+    }
 }

@@ -24,13 +24,13 @@ struct judge_settings {
 static const char *const SERVER_CHOICES[] = {"private", "environment", NULL};
 
 static const struct option_row ROWS[] = {
-    {"--exercises", "DIR", OPTION_TEXT, AT(exercises), 0, 0, NULL, "where the tasks are"},
+    {"--exercises", "DIR", OPTION_TEXT, AT(exercises), 0, 0, NULL, "the folder of the tasks"},
     {"--build", "DIR", OPTION_TEXT, AT(build), 0, 0, NULL,
-     "where the learner's loadtest and order-service are, and results.json\ngoes"},
-    {"--limit", "TIME", OPTION_DURATION, AT(limit_ms), 1000, 3600000, NULL, "for each check"},
+     "the folder with the learner's loadtest and order-service; results.json is\nwritten there"},
+    {"--limit", "TIME", OPTION_DURATION, AT(limit_ms), 1000, 3600000, NULL, "time limit of each check"},
     {"--servers", "WHICH", OPTION_CHOICE, AT(servers), 0, 0, SERVER_CHOICES,
-     "a private stack, or what DATABASE_URL and REDIS_URL in the environment\nname"},
-    {"--hint", "N", OPTION_NUMBER, AT(hint), 0, 99, NULL, "how many of the hints to show"},
+     "private servers, or those of DATABASE_URL and REDIS_URL in the\nenvironment"},
+    {"--hint", "N", OPTION_NUMBER, AT(hint), 0, 99, NULL, "number of hints to show"},
 };
 
 static const struct option_rows OPTIONS = OPTION_ROWS(ROWS);
@@ -41,9 +41,10 @@ static const struct command_line LINE = {
     .operands = "check|hint|solution TASK",
     .min_operands = 2,
     .max_operands = 2,
-    .summary = "Judges a learner's strategy by explore and compare; see exercises/README.md.\n"
-               "Exit status: 0 there is a verdict, whichever; 1 it has not passed yet; 2 wrong usage;\n"
-               "3 nothing could be judged.",
+    .summary =
+        "Judges a learner's strategy with explore and compare; see exercises/README.md.\n"
+        "Exit status: 0 judged, passed or not; 1 no solution before the strategy has passed; 2 wrong usage;\n"
+        "3 nothing could be judged.",
     .groups = {{&OPTIONS, 0}},
 };
 
@@ -63,7 +64,7 @@ static int print_hints(const struct task *task, int64_t most)
             printf("Hint %zu of %zu: %s\n", i + 1, count, json_string_value(hint));
     }
     if (most < (int64_t)count)
-        printf("The next one: make hint NAME=%s HINT=%lld\n", task->name, (long long)most + 1);
+        printf("For the next hint: make hint NAME=%s HINT=%lld\n", task->name, (long long)most + 1);
     return JUDGED;
 }
 
@@ -73,7 +74,7 @@ static int print_file(const char *path)
     size_t length;
     FILE *file = fopen(path, "re");
     if (!file) {
-        fprintf(stderr, "judge: %s cannot be read\n", path);
+        fprintf(stderr, "judge: cannot read %s; check that the repository is complete\n", path);
         return NOT_JUDGED;
     }
     while ((length = fread(text, 1, sizeof text, file)) > 0)
@@ -89,9 +90,10 @@ static int print_solution(const struct task *task, const struct judge_settings *
     path_in(task->folder, "solution.c", solution);
     if (verdict_has_passed(results))
         return print_file(solution);
-    printf("%s has not passed yet: make exercise NAME=%s\nThe solution is shown after that; a hint before: "
-           "make hint NAME=%s\n",
-           task->name, task->name, task->name);
+    printf(
+        "%s has not passed yet, and the solution is shown only after that. To judge it: make exercise NAME=%s\n"
+        "For a hint: make hint NAME=%s\n",
+        task->name, task->name, task->name);
     return NOT_YET;
 }
 
@@ -118,8 +120,8 @@ static bool is_built(const struct judge_settings *settings, const char *results)
     bool built = access(program, X_OK) == 0;
     char *log = build_log(settings->build);
     if (!built) {
-        printf(":(  It does not compile\n%s", log ? log : "");
-        (void)verdict_write_error(results, log && *log ? log : "it does not compile");
+        printf(":(  Your file does not compile\n%s", log ? log : "");
+        (void)verdict_write_error(results, log && *log ? log : "your file does not compile");
     } else if (log && strstr(log, "warning:")) {
         printf("The compiler warns:\n%s\n", log);
     }
@@ -145,7 +147,7 @@ static bool find_addresses(struct testbed *testbed, const struct judge_settings 
         found = testbed->addresses;
         (void)server_is_up(testbed, &redis_server, ret->missing, sizeof ret->missing);
     } else if (!found.redis_url || !*found.redis_url)
-        snprintf(ret->missing, sizeof ret->missing, "there is no REDIS_URL");
+        snprintf(ret->missing, sizeof ret->missing, "REDIS_URL is not set");
     snprintf(ret->database, sizeof ret->database, "DATABASE_URL=%s", found.database_url);
     snprintf(ret->redis, sizeof ret->redis, "REDIS_URL=%s", found.redis_url ? found.redis_url : "");
     ret->variables[0] = ret->database;
@@ -176,7 +178,7 @@ static const char *why_not(const struct task *task, const struct check *check, c
     if (task->redis && *where->missing)
         return where->missing;
     if (check->kind == CHECK_COMPARE && !is_in_path("wrk"))
-        return "wrk is not installed: make deps";
+        return "wrk is not installed; install it with make deps";
     return NULL;
 }
 
@@ -199,9 +201,19 @@ static void run_checks(const struct task *task, const struct judge_settings *set
         else
             check_run(task, check, &judging, &results[i]);
         if (results[i].status == RESULT_FAILED || results[i].status == RESULT_ERRED)
-            stopped = "first the one above";
+            stopped = "an earlier check failed; fix that first";
         verdict_print(check, &results[i]);
     }
+}
+
+static void print_next(const struct task *task, const struct judge_settings *settings)
+{
+    char next[sizeof task->name];
+    task_find_next(settings->exercises, task->name, next, sizeof next);
+    if (*next)
+        printf("Next: make exercise NAME=%s\n", next);
+    else
+        puts("This was the last exercise.");
 }
 
 static int judge(const struct task *task, const struct judge_settings *settings)
@@ -228,7 +240,9 @@ static int judge(const struct task *task, const struct judge_settings *settings)
     testbed_close(&testbed);
     if (!found || interrupted())
         return interrupted() ? 128 + interrupted() : NOT_JUDGED;
-    if (!verdict_print_sum(task, results) && settings->hint > 0)
+    if (verdict_print_sum(task, results))
+        print_next(task, settings);
+    else if (settings->hint > 0)
         (void)print_hints(task, settings->hint);
     return verdict_write(path, task, results) ? JUDGED : NOT_JUDGED;
 }
@@ -254,7 +268,7 @@ int main(int argc, char **argv)
     else if (strcmp(words.item[0], "solution") == 0)
         status = print_solution(&task, &settings);
     else
-        fprintf(stderr, "judge: '%s' is none of check, hint and solution\n", words.item[0]);
+        fprintf(stderr, "judge: there is no command '%s'; valid: check hint solution\n", words.item[0]);
     task_free(&task);
     return status;
 }

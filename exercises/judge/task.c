@@ -42,7 +42,7 @@ static bool read_task(struct task *task)
     task->hints = hints;
     task->check_count = json_array_size(checks);
     if (task->check_count == 0 || task->check_count > CHECKS_MAX || json_array_size(hints) == 0)
-        return wrong(task, "it has no checks, too many, or no hints");
+        return wrong(task, "it must have 1 to 12 checks and at least one hint");
     for (size_t i = 0; i < task->check_count; i++)
         if (!read_check(task, json_array_get(checks, i), &task->checks[i]))
             return false;
@@ -54,16 +54,32 @@ static int is_task(const struct dirent *entry)
     return entry->d_name[0] >= '0' && entry->d_name[0] <= '9';
 }
 
-static void list_tasks(const char *exercises)
+static void complain_of_name(const char *exercises, const char *name)
 {
     struct dirent **entries = NULL;
     int count = scandir(exercises, &entries, is_task, alphasort);
-    fputs("judge: NAME=… is one of", stderr);
+    if (*name)
+        fprintf(stderr, "judge: there is no exercise '%s'; valid: NAME=", name);
+    else
+        fputs("judge: NAME is missing; valid: NAME=", stderr);
     for (int i = 0; i < count; i++) {
-        fprintf(stderr, " %s", entries[i]->d_name);
+        fprintf(stderr, "%s%s", i ? " " : "", entries[i]->d_name);
         free(entries[i]);
     }
     fputs(" (exercises/README.md)\n", stderr);
+    free(entries);
+}
+
+void task_find_next(const char *exercises, const char *name, char *ret_next, size_t size)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(exercises, &entries, is_task, alphasort);
+    *ret_next = '\0';
+    for (int i = 0; i < count; i++) {
+        if (!*ret_next && strcmp(entries[i]->d_name, name) > 0)
+            snprintf(ret_next, size, "%s", entries[i]->d_name);
+        free(entries[i]);
+    }
     free(entries);
 }
 
@@ -77,7 +93,7 @@ bool task_load(const char *exercises, const char *name, struct task *ret_task)
                     (int)sizeof ret_task->folder;
     snprintf(path, sizeof path, "%s/task.json", ret_task->folder);
     if (!fits || !*name || strchr(name, '/') || access(path, R_OK) != 0) {
-        list_tasks(exercises);
+        complain_of_name(exercises, name);
         return false;
     }
     ret_task->json = json_load_file(path, JSON_REJECT_DUPLICATES, &error);

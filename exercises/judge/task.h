@@ -41,4 +41,7 @@ struct task {
 bool task_load(const char *exercises, const char *name, struct task *ret_task);
 void task_free(struct task *task);
 
+/* The name of the task after NAME in the folder EXERCISES, "" if NAME is the last one. */
+void task_find_next(const char *exercises, const char *name, char *ret_next, size_t size);
+
 #endif

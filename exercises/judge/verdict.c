@@ -62,9 +62,9 @@ bool verdict_print_sum(const struct task *task, const struct result *results)
            counts[RESULT_FAILED] + counts[RESULT_ERRED], counts[RESULT_SKIPPED]);
     bool passed = counts[RESULT_PASSED] == task->check_count;
     if (passed)
-        printf("It keeps what it promises. To compare: make solution NAME=%s\n", task->name);
+        printf("The strategy keeps its promise. Compare it with: make solution NAME=%s\n", task->name);
     else
-        printf("A hint: make hint NAME=%s\n", task->name);
+        printf("For a hint: make hint NAME=%s\n", task->name);
     return passed;
 }
 

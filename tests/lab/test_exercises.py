@@ -114,7 +114,7 @@ def test_a_wrong_row_is_explained(servers, tmp_path, wrong):
         source = source.replace(before, after)
     text, results = judge(servers, tmp_path / "x", "0-example", source)
     first = first_failure(results)
-    assert explanation in first["message"], first
+    assert explanation in first["message"] and task_of("0-example")["checks"][0]["help"] not in first["message"], first
     text = re.sub(r"\s+", " ", text)
     assert "strategy 'mine': " in text and explanation in text, text
     for program in ("loadtest", "order-service"):
@@ -122,8 +122,8 @@ def test_a_wrong_row_is_explained(servers, tmp_path, wrong):
         assert (ran.returncode, explanation in ran.stderr) == (2, True), ran.stderr
 
 
-def test_a_statement_that_postgresql_refuses_has_a_help_of_its_own(servers, tmp_path):
-    """What the check is about would mislead: nothing of it was tried."""
+def test_a_statement_that_postgresql_refuses_has_a_separate_help(servers, tmp_path):
+    """The check's help would mislead, because the check did not reach what it is about."""
     source = (ROOT / "exercises" / "1-guard" / "strategy.c").read_text(encoding="utf-8")
     text, results = judge(servers, tmp_path / "x", "1-guard", source.replace("UPDATE product SET", "UPDATE produkt SET"))
     text = re.sub(r"\s+", " ", text)
@@ -133,7 +133,14 @@ def test_a_statement_that_postgresql_refuses_has_a_help_of_its_own(servers, tmp_
     assert "Correct the statement" in results["tests"][0]["message"]
 
 
-def test_a_loop_without_an_end_has_a_help_of_its_own(servers, tmp_path):
+def test_a_command_that_redis_refuses_has_a_separate_help(servers, tmp_path):
+    text, results = judge(servers, tmp_path / "x", "4-setnx", changed("4-setnx", "NX PX %lld", "NX PZ %lld"))
+    assert "ERR syntax error" in text, text
+    assert "Correct the command" in results["tests"][0]["message"], text
+    assert task_of("4-setnx")["checks"][0]["help"] not in results["tests"][0]["message"], text
+
+
+def test_a_loop_without_an_end_has_a_separate_help(servers, tmp_path):
     source = (ROOT / "exercises" / "1-guard" / "strategy.c").read_text(encoding="utf-8")
     loop = source.replace("    AUTO_RESULT row = NULL;\n", "    for (volatile int i = 0; i >= 0; i = i > 5 ? 0 : i + 1)\n        ;\n    AUTO_RESULT row = NULL;\n", 1)
     assert loop != source
@@ -177,6 +184,8 @@ def test_the_solution_passes_and_is_shown_only_then(servers, tmp_path, name):
     assert (text.count(":)"), text.count(":(")) == (len(task_of(name)["checks"]), 0)
     after = make("solution", folder, name)
     assert (after.returncode, after.stdout) == (0, solution_of(name))
+    following = TASKS[TASKS.index(name) + 1 :]
+    assert (f"Next: make exercise NAME={following[0]}" if following else "This was the last exercise.") in text, text
 
 
 # ---- the traps: solutions with one thing wrong, and the check that has the help for it ------------------------------
@@ -191,7 +200,7 @@ TRAPS = {
     "more than nothing is not enough": ("1-guard", 2, {"count >= $2": "count > 0"}),
     "too strict by one": ("1-guard", 0, {"count >= $2": "count > $2"}),
     "no row is no error": ("1-guard", 1, {"PQntuples(row) == 0": "PQntuples(row) < 0"}),
-    "who is turned away keeps the mutex": (
+    "a refused order keeps the mutex": (
         "2-mutex", 1, {"    outcome = end_transaction": "    if (outcome != ORDER_GO_ON) {\n        db_rollback(p->db);\n"
                        "        return outcome;\n    }\n    outcome = end_transaction"}),
     "a version that nobody changes": ("3-version", 0, {"version = version + 1, ": ""}),
@@ -256,6 +265,7 @@ def test_a_crash_is_a_verdict(servers, tmp_path):
     text, results = judge(servers, tmp_path / "x", "1-guard", crash)
     first = first_failure(results)
     assert first["status"] == "error" and "has died" in first["message"], text
+    assert "The check did not finish" in first["message"] and "too strict by one" not in text, text
     assert "here I am" in first["output"] and "here I am" in text
 
 
@@ -269,6 +279,7 @@ def test_a_row_that_promises_less_is_not_taken(servers, tmp_path):
     less = changed("0-example", "GUARANTEE_SAFE,", "GUARANTEE_UNSAFE, .shown_by = SHOWN_BY_LOAD,")
     text, results = judge(servers, tmp_path / "x", "0-example", less)
     assert results["status"] == "error" and "promises 'unsafe'" in text
+    assert task_of("0-example")["checks"][0]["help"] not in re.sub(r"\s+", " ", text), text
 
 
 def test_without_redis_nothing_has_passed(servers, tmp_path):
