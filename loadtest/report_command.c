@@ -21,8 +21,10 @@ static const struct command COMMAND = {
             .operands = "FILE",
             .min_operands = 1,
             .max_operands = 1,
-            .summary =
-                "Prints a result that was stored with --export-json or --format json; FILE may be - for stdin.",
+            .summary = "Prints a stored result again, in any format.\n"
+                       "\n"
+                       "FILE was written by --export-json or --format json. Use - for stdin.",
+            .example = "loadtest report --format markdown result.json",
             .groups = {{&output_options, 0}},
         },
     .begin = print,

@@ -33,7 +33,7 @@ static const struct option_row ROWS[] = {
     {"--hint", "N", OPTION_NUMBER, AT(hint), 0, 99, NULL, "number of hints to show"},
 };
 
-static const struct option_rows OPTIONS = OPTION_ROWS(ROWS);
+static const struct option_rows OPTIONS = OPTION_ROWS("Options", ROWS);
 
 static const struct command_line LINE = {
     .name = "judge",

@@ -42,22 +42,24 @@ struct bench {
 
 static const struct option_row ROWS[] = {
     {"--only", "LIST", OPTION_TEXTS, AT(only), 0, 0, NULL,
-     "run only the cases that match one of these patterns, separated by commas,\nsuch as 'hot/*,sold-out'; may be repeated"},
+     "Run only the ratios that match one of these patterns, separated by commas, such as "
+     "'hot/*,sold-out'. The option may be repeated."},
     {"--rounds", "N", OPTION_NUMBER, AT(rounds), 1, ROUNDS_MAX, NULL,
-     "how often both sides of every ratio are measured"},
+     "Measurements of each side of a ratio."},
     {"--duration", "TIME", OPTION_DURATION, AT(duration_ms), 1000, 600000, NULL,
-     "of each measurement, in whole seconds"},
+     "Length of each measurement, in whole seconds."},
     {"--connections", "N", OPTION_NUMBER, AT(connections), 0, 10000, NULL,
-     "of wrk, and threads that take locks, where the ratio's name does not\nsay (0: 32 and 8)"},
+     "Connections of wrk, and threads that acquire locks. 0: 32 connections and 8 threads. A number in "
+     "the name of a ratio has priority."},
     {"--workers", "N", OPTION_NUMBER, AT(workers), 0, 256, NULL,
-     "of the service (0: as many as are best, found by trying)"},
+     "Worker threads of the service. 0: try several numbers and use the fastest."},
     {"--clients", "N", OPTION_NUMBER, AT(clients), 0, 100, NULL,
-     "of pgbench (0: as many as are best, found by trying)"},
+     "Clients of pgbench. 0: try several numbers and use the fastest."},
     {"--profile", NULL, OPTION_FLAG, AT(profile), 0, 0, NULL,
-     "then also record with perf where the service's CPU time goes, in each\nratio against pgbench"},
+     "Also record with perf where the service spends its CPU time, in each ratio to pgbench."},
 };
 
-static const struct option_rows OPTIONS = OPTION_ROWS(ROWS);
+static const struct option_rows OPTIONS = OPTION_ROWS("What to run", ROWS);
 
 /* ---- what is run ---------------------------------------------------------------------------------------------- */
 
@@ -255,10 +257,12 @@ static const struct command COMMAND = {
             .name = "bench",
             .operands = "",
             .summary =
-                "Measures how far the service is from its limits: orders a second against what pgbench does with\n"
-                "the same SQL on the same database, locks against what their servers can do, and other ratios.\n"
-                "Both sides are measured in turns in one run; medians are shown, with the least and the most.\n"
-                "A goal that is missed is shown, not an error; so is a lock whose server is not installed.",
+                "Measures how close the service is to the limits of its database and its lock servers.\n"
+                "\n"
+                "Each ratio compares the service with a simpler program, such as pgbench with the same "
+                "SQL. The command measures both sides in turn, and prints the median, the minimum and the "
+                "maximum. A missed goal or a missing lock server is reported, but is not an error.",
+            .example = "loadtest bench --only 'hot/*'",
             .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
         },
     .begin = begin,

@@ -13,16 +13,16 @@ static const struct command {
     int (*run)(int argc, char **argv);
     const char *does;
 } COMMANDS[] = {
-    {"compare", compare_main, "find oversells by load: every strategy's promise, and what it costs"},
-    {"demo", demo_main, "ten strategies, each flaw shown: what make demo runs"},
-    {"explore", explore_main, "find oversells by schedule: every interleaving of a few orders"},
-    {"rush", rush_main, "a sale by schedule: the delay that buyers see when a strategy falls behind"},
-    {"faults", faults_main, "find losses by breaking things: processes, servers, networks, clocks"},
-    {"contend", contend_main, "one contender of the lock test, which faults starts"},
-    {"soak", soak_main, "a long sale: does the service grow, and do the books balance to the end"},
-    {"diff", diff_main, "two strategies side by side: what differs, and what it leads to"},
+    {"compare", compare_main, "find oversells by load, and measure how fast each strategy is"},
+    {"demo", demo_main, "show how ten strategies protect stock, and how the unsafe ones fail"},
+    {"explore", explore_main, "find oversells by running every interleaving of a few orders"},
+    {"rush", rush_main, "measure latency while orders arrive at a fixed rate (an open loop)"},
+    {"faults", faults_main, "find lost orders by breaking processes, servers, networks and clocks"},
+    {"contend", contend_main, "one client of the lock test (faults starts it)"},
+    {"soak", soak_main, "find leaks and lost orders in millions of orders"},
+    {"diff", diff_main, "compare two strategies: how they differ, and the result of each"},
     {"report", report_main, "print a stored result again, in any format"},
-    {"bench", bench_main, "how far the service is from its limits, as ratios"},
+    {"bench", bench_main, "measure how close the service is to the limits of its servers"},
 };
 
 #define COMMAND_COUNT (sizeof COMMANDS / sizeof COMMANDS[0])
@@ -32,8 +32,10 @@ static void print_usage(FILE *out)
     fputs("usage: loadtest COMMAND [OPTION…]\n\n", out);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         fprintf(out, "  %-10s%s\n", COMMANDS[i].name, COMMANDS[i].does);
-    fputs("\nloadtest COMMAND --help tells more. Exit status: 0 all as expected, 1 a promise was broken,\n"
-          "2 wrong usage, 3 the environment (a server or a tool is missing or has died).\n",
+    fputs("\nExample: loadtest compare --strategies read-write,select-for-update\n"
+          "The options of a command: loadtest COMMAND --help\n\n"
+          "Exit status: 0 all results are as expected, 1 a guarantee was broken or a flaw not shown,\n"
+          "2 wrong usage, 3 the environment failed: a server or a tool is missing or has died.\n",
           out);
 }
 

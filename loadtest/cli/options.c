@@ -95,25 +95,32 @@ static const struct option_row *next_row(const struct command_line *line, struct
 /* ---- help ---------------------------------------------------------------------------------------------- */
 
 #define HELP_COLUMN 28
+#define HELP_WIDTH 100
+#define HELP_TEXT_MAX 1024
 
-/* AT is where the value lies. */
-static void print_default(const struct option_row *row, const char *at)
+/* Prints TEXT, whose first line starts in column FROM, in lines that start in column COLUMN. '\n' ends a line. */
+static void print_wrapped(const char *text, size_t from, size_t column)
 {
-    char duration[32];
-    switch (row->type) {
-    case OPTION_NUMBER: printf(" (default: %" PRId64 ")", *(const int64_t *)(const void *)at); break;
-    case OPTION_REAL: printf(" (default: %g)", *(const double *)(const void *)at); break;
-    case OPTION_PERCENT: printf(" (default: %g%%)", *(const double *)(const void *)at); break;
-    case OPTION_DURATION:
-        printf(" (default: %s)", duration_text(*(const int64_t *)(const void *)at, duration));
-        break;
-    case OPTION_TEXT:
-    case OPTION_CHOICE:
-        if (*(const char *const *)(const void *)at)
-            printf(" (default: %s)", *(const char *const *)(const void *)at);
-        break;
-    case OPTION_FLAG:
-    case OPTION_TEXTS: break;
+    size_t at = from;
+    while (*text) {
+        size_t length = strcspn(text, " \n"), width = 0;
+        for (size_t i = 0; i < length; i++)
+            width += ((unsigned char)text[i] & 0xc0) != 0x80; /* a character of UTF-8 */
+        if (at > from && at + 1 + width > HELP_WIDTH) {
+            printf("\n%*s", (int)column, "");
+            at = from = column;
+        } else if (at > from) {
+            putchar(' ');
+            at++;
+        }
+        printf("%.*s", (int)length, text);
+        at += width;
+        text += length;
+        if (*text == '\n') {
+            printf("\n%*s", (int)column, "");
+            at = from = column;
+        }
+        text += *text != 0;
     }
 }
 
@@ -121,6 +128,34 @@ static void print_choices(FILE *out, const struct option_row *row)
 {
     for (size_t i = 0; row->choices[i]; i++)
         fprintf(out, "%s%s", i ? ", " : "", row->choices[i]);
+}
+
+/* AT is where the value lies. */
+static void print_default(FILE *out, const struct option_row *row, const char *at)
+{
+    char duration[32];
+    switch (row->type) {
+    case OPTION_NUMBER:
+        if (*(const int64_t *)(const void *)at >= row->min)
+            fprintf(out, " (default: %" PRId64 ")", *(const int64_t *)(const void *)at);
+        break;
+    case OPTION_REAL: fprintf(out, " (default: %g)", *(const double *)(const void *)at); break;
+    case OPTION_PERCENT: fprintf(out, " (default: %g%%)", *(const double *)(const void *)at); break;
+    case OPTION_DURATION:
+        fprintf(out, " (default: %s)", duration_text(*(const int64_t *)(const void *)at, duration));
+        break;
+    case OPTION_CHOICE:
+        fputs(" (", out);
+        print_choices(out, row);
+        fprintf(out, "; default: %s)", *(const char *const *)(const void *)at);
+        break;
+    case OPTION_TEXT:
+        if (*(const char *const *)(const void *)at)
+            fprintf(out, " (default: %s)", *(const char *const *)(const void *)at);
+        break;
+    case OPTION_FLAG:
+    case OPTION_TEXTS: break;
+    }
 }
 
 static void print_row(const struct option_row *row, const char *at)
@@ -131,16 +166,14 @@ static void print_row(const struct option_row *row, const char *at)
     printf("%-*s", HELP_COLUMN, head);
     if (width >= HELP_COLUMN)
         printf("\n%*s", HELP_COLUMN, "");
-    for (const char *c = row->help; *c; c++) {
-        putchar(*c);
-        if (*c == '\n')
-            printf("%*s", HELP_COLUMN, "");
-    }
-    if (row->type == OPTION_CHOICE) {
-        fputs(": ", stdout);
-        print_choices(stdout, row);
-    }
-    print_default(row, at);
+    char text[HELP_TEXT_MAX] = "";
+    FILE *out = fmemopen(text, sizeof text, "w");
+    if (!out)
+        return;
+    fputs(row->help, out);
+    print_default(out, row, at);
+    (void)fclose(out);
+    print_wrapped(text, HELP_COLUMN, HELP_COLUMN);
     putchar('\n');
 }
 
@@ -152,13 +185,22 @@ static const char *program(const struct command_line *line)
 
 static void print_help(const struct command_line *line, const void *settings)
 {
-    printf("usage: %s%s [OPTION…]%s%s\n\n%s\n\n", program(line), line->name, *line->operands ? " " : "",
-           line->operands, line->summary);
+    printf("usage: %s%s [OPTION…]%s%s\n\n", program(line), line->name, *line->operands ? " " : "",
+           line->operands);
+    print_wrapped(line->summary, 0, 0);
+    if (line->example)
+        printf("\n\nExample: %s", line->example);
+    putchar('\n');
     struct cursor cursor = {0};
-    size_t offset;
-    for (const struct option_row *row; (row = next_row(line, &cursor, &offset));)
+    size_t offset, group = SIZE_MAX;
+    for (const struct option_row *row; (row = next_row(line, &cursor, &offset));) {
+        if (cursor.group != group)
+            printf("\n%s:\n", line->groups[cursor.group].rows->heading);
+        group = cursor.group;
         print_row(row, (const char *)settings + offset);
-    printf("%-*s%s\n\nDurations are such as 250ms, 2s, 1m.\n", HELP_COLUMN, "  --help", "this text");
+    }
+    printf("%-*s%s\n\nA duration has a unit: 250ms, 2s, 1m, 1h.\n", HELP_COLUMN, "  --help",
+           "Print this text.");
 }
 
 /* ---- parsing ------------------------------------------------------------------------------------------- */
@@ -246,7 +288,7 @@ static enum options_outcome store(const struct command_line *line, const struct 
     case OPTION_TEXTS: {
         struct texts *texts = at;
         if (texts->count == TEXTS_MAX)
-            return bad(line, "%s can be given %d times at most", row->name, TEXTS_MAX);
+            return bad(line, "%s was given more than %d times", row->name, TEXTS_MAX);
         texts->item[texts->count++] = value;
         return OPTIONS_OK;
     }
@@ -276,8 +318,8 @@ enum options_outcome options_parse(const struct command_line *line, int argc, ch
         if (only_operands || word[0] != '-' || !word[1]) {
             if (operands.count == line->max_operands || operands.count == TEXTS_MAX)
                 return line->max_operands
-                           ? bad(line, "too many words: '%s' (expected: %s)", word, line->operands)
-                           : bad(line, "'%s' is no option", word);
+                           ? bad(line, "unexpected argument '%s' (expected: %s)", word, line->operands)
+                           : bad(line, "unexpected argument '%s': an option starts with --", word);
             operands.item[operands.count++] = word;
             continue;
         }
@@ -298,7 +340,7 @@ enum options_outcome options_parse(const struct command_line *line, int argc, ch
             return OPTIONS_BAD;
     }
     if (operands.count < line->min_operands)
-        return bad(line, "expected: %s", line->operands);
+        return bad(line, "an argument is missing (expected: %s)", line->operands);
     *ret_operands = operands;
     return OPTIONS_OK;
 }

@@ -32,18 +32,19 @@ struct option_row {
     size_t offset;              /* where in the settings it goes */
     int64_t min, max;           /* of whole and real numbers, percentages and durations */
     const char *const *choices; /* ended by NULL */
-    const char *help;
+    const char *help;           /* one or two plain sentences; the help wraps them */
 };
 
 /* Rows that fill one struct: their offsets are in that struct. */
 struct option_rows {
+    const char *heading; /* above them in the help */
     const struct option_row *row;
     size_t count;
 };
 
-#define OPTION_ROWS(array)                                                                                   \
+#define OPTION_ROWS(heading, array)                                                                          \
     {                                                                                                        \
-        array, sizeof(array) / sizeof(array)[0]                                                              \
+        heading, array, sizeof(array) / sizeof(array)[0]                                                     \
     }
 #define OPTION_GROUPS_MAX 8
 
@@ -58,7 +59,8 @@ struct command_line {
     bool alone;           /* a separate program, not a command of loadtest */
     const char *operands; /* what the help calls them; "" for none */
     size_t min_operands, max_operands;
-    const char *summary; /* what the command does, wrapped, without a last line end */
+    const char *summary;                           /* what the command finds or measures; the help wraps it */
+    const char *example;                           /* a command line that works as it stands; NULL: none */
     struct option_group groups[OPTION_GROUPS_MAX]; /* the rest have no rows */
 };
 

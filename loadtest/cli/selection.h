@@ -11,8 +11,8 @@
 #define SELECTION_ROW(at)                                                                                    \
     {                                                                                                        \
         "--strategies", "LIST", OPTION_TEXT, at, 0, 0, NULL,                                                 \
-            "names and groups with commas between; groups are all, unsafe,\n"                                \
-            "one-process, while-lease-holds and safe"                                                        \
+            "Strategies to run: names and groups, separated by commas. The groups are all, unsafe, "         \
+            "one-process, while-lease-holds and safe."                                                       \
     }
 
 /* The rows of TABLE (from GET /strategies) that LIST means, in the table's order, each once: names and

@@ -27,17 +27,16 @@ static const char *const FLAWS_CHOICES[] = {"yes", "no", NULL};
 static const struct option_row ROWS[] = {
     SELECTION_ROW(AT(strategies)),
     {"--phases", "LIST", OPTION_TEXT, AT(phases), 0, 0, NULL,
-     "what is done with each strategy, in this order: sell-out, throughput, or both"},
+     "Phases of each strategy, in this order: sell-out, throughput, or both separated by a comma."},
     {"--show-flaws", "WHICH", OPTION_CHOICE, AT(show_flaws), 0, 0, FLAWS_CHOICES,
-     "where load alone does not break a strategy, run schedules with the event that does,\n"
-     "such as the end of a lease"},
+     "Break an unsafe strategy that survives the load: run schedules with an event such as an expired lease."},
     {"--trace-out", "FILE", OPTION_TEXT, AT(trace_out), 0, 0, NULL,
-     "write the steps of the last orders, for ui.perfetto.dev"},
+     "Write the steps of the last orders as a trace file, which the website ui.perfetto.dev displays."},
     {"--progress", "HOW", OPTION_CHOICE, AT(progress), 0, 0, PROGRESS_CHOICES,
-     "what stderr shows meanwhile: a bar where it is a terminal, or JSON, an object a line"},
+     "How to show progress on stderr: a bar if stderr is a terminal, or one JSON object per line."},
 };
 
-static const struct option_rows OPTIONS = OPTION_ROWS(ROWS);
+static const struct option_rows OPTIONS = OPTION_ROWS("What to run", ROWS);
 
 static bool parse_phases(const char *list, struct plan *plan)
 {
@@ -87,9 +86,13 @@ static const struct command COMMAND = {
             .name = "compare",
             .operands = "",
             .summary =
-                "Sells a product out under each strategy, then sells it as fast as it goes with ample stock, and\n"
-                "compares the books with what the clients were told. Without --url it starts a private database\n"
-                "and the services, and removes them again.",
+                "Finds out by load which strategies oversell, and measures how fast each one is.\n"
+                "\n"
+                "For each strategy, the command sells out a small stock. Then it measures the throughput "
+                "with a stock that cannot run out. After each phase it audits the database: units sold, "
+                "units left, and whether the orders are those that the service acknowledged. Without "
+                "--url, it starts a private database and services, and stops them on exit.",
+            .example = "loadtest compare --strategies read-write,select-for-update",
             .groups = {{&OPTIONS, 0},
                        {&testbed_options, AT(comparison.testbed)},
                        {&comparison_options, AT(comparison)},

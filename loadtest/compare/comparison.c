@@ -15,29 +15,31 @@ static const char *const SWITCH_CHOICES[] = {"service", "product", NULL};
 
 static const struct option_row ROWS[] = {
     {"--connections", "C", OPTION_NUMBER, AT(plan.connections), 1, 10000, NULL,
-     "connections in all, each with one order at a time"},
-    {"--stock", "S", OPTION_NUMBER, AT(plan.stock), 1, 100000000, NULL, "units to sell out"},
+     "Connections in total. Each has one order in progress at a time."},
+    {"--stock", "S", OPTION_NUMBER, AT(plan.stock), 1, 100000000, NULL,
+     "Units in stock when a sell-out begins."},
     {"--quantity", "Q", OPTION_NUMBER, AT(plan.quantity), 0, 1000000, NULL,
-     "units per order; 0: one, after a short sell-out of 51 units with two units per order"},
+     "Units per order. 0: one unit, after a short sell-out of 51 units with two units per order."},
     {"--requests", "R", OPTION_NUMBER, AT(plan.requests), 0, 100000000, NULL,
-     "orders sent to sell out; 0: four times what the stock is good for.\n"
-     "It ends earlier once 512 in a row were told \"sold out\""},
+     "Orders to send in a sell-out. 0: four times as many as the stock can serve. A sell-out ends "
+     "early after 512 consecutive \"sold out\" answers."},
     {"--duration", "T", OPTION_DURATION, AT(plan.duration_ms), 100, 3600000, NULL,
-     "how long the throughput phase measures"},
+     "Length of the throughput phase."},
     {"--think-ms", "M", OPTION_NUMBER, AT(plan.think_ms), 0, 10000, NULL,
-     "pause of every order inside its critical section, between read and write"},
+     "Pause of each order between its read and its write, in milliseconds."},
     {"--repeat", "K", OPTION_NUMBER, AT(repeat), 1, 1000, NULL,
-     "run everything K times; the worst verdict counts, and medians"},
+     "Measure each strategy K times. The result has the worst verdict, and the median of each rate and "
+     "time."},
     {"--product", "ID", OPTION_NUMBER, AT(plan.product), 1, INT64_MAX, NULL,
-     "the product that is ordered; its orders are DELETED before each phase"},
+     "ID of the product to order. All orders of this product are DELETED before each phase."},
     {"--switch", "WHAT", OPTION_CHOICE, AT(plan.switched), 0, 0, SWITCH_CHOICES,
-     "what is switched to each strategy in turn: the services, or in them the\n"
-     "product alone, so that orders of other products go on as they are"},
+     "Set each strategy for the whole service, or for this product only. Then orders of other products "
+     "keep their strategy."},
     {"--patience", "T", OPTION_DURATION, AT(plan.patience_ms), 1000, 3600000, NULL,
-     "give up after so long without a single answer"},
+     "Give up if the service answers no order for this long."},
 };
 
-const struct option_rows comparison_options = OPTION_ROWS(ROWS);
+const struct option_rows comparison_options = OPTION_ROWS("Load", ROWS);
 
 struct comparison comparison_defaults(int64_t instances)
 {

@@ -29,10 +29,10 @@ struct demo_settings {
 static const struct option_row ROWS[] = {
     SELECTION_ROW(AT(strategies)),
     {"--export-json", "FILE", OPTION_TEXT, AT(json), 0, 0, NULL,
-     "write the result there, for loadtest report"},
+     "Write the result to FILE, for loadtest report."},
 };
 
-static const struct option_rows OPTIONS = OPTION_ROWS(ROWS);
+static const struct option_rows OPTIONS = OPTION_ROWS("What to run", ROWS);
 
 /* Prints TEXT, and spaces up to WIDTH columns. */
 static void print_cell(const char *text, size_t width)
@@ -158,9 +158,13 @@ static const struct command COMMAND = {
             .name = "demo",
             .operands = "",
             .summary =
-                "Sells a product out under ten strategies, one row at a time. Where load alone does not break a\n"
-                "strategy that can break, it runs one schedule with the event that does, such as the end of a lease.\n"
-                "It starts a private database, private lock servers and two services, and stops them on exit.",
+                "Shows how ten strategies protect stock, and how each unsafe one fails.\n"
+                "\n"
+                "The command sells a product out under each strategy and prints one row at a time. An "
+                "unsafe strategy may survive the load. Then the command runs a schedule with the event "
+                "that breaks it, such as an expired lease. It starts a private database, lock servers and "
+                "two services, and stops them on exit.",
+            .example = "loadtest demo --strategies read-write,mutex,redis-lock",
             .groups = {{&OPTIONS, 0},
                        {&testbed_options, AT(comparison.testbed)},
                        {&comparison_options, AT(comparison)}},

@@ -21,10 +21,10 @@ struct diff_settings {
 
 static const struct option_row ROWS[] = {
     {"--results", "FILE", OPTION_TEXT, AT(results), 0, 0, NULL,
-     "take all from a stored result of compare, and run nothing"},
+     "Read both strategies from a stored result of compare, and run nothing."},
 };
 
-static const struct option_rows OPTIONS = OPTION_ROWS(ROWS);
+static const struct option_rows OPTIONS = OPTION_ROWS("What to run", ROWS);
 
 /* ---- the cells ----------------------------------------------------------------------------------------- */
 
@@ -159,9 +159,12 @@ static const struct command COMMAND = {
             .operands = "A B",
             .min_operands = 2,
             .max_operands = 2,
-            .summary = "Shows the cells of the strategy table in which strategies A and B differ, and what "
-                       "each of them ends\n"
-                       "in: from a stored result, or from a run of the two.",
+            .summary = "Shows how two strategies differ: the cells of the strategy table, and the result of "
+                       "each.\n"
+                       "\n"
+                       "The command runs both strategies as compare does, unless --results names a stored "
+                       "result.",
+            .example = "loadtest diff read-write atomic-decrement",
             .groups = {{&OPTIONS, 0},
                        {&testbed_options, AT(comparison.testbed)},
                        {&comparison_options, AT(comparison)},

@@ -17,71 +17,79 @@ enum { STOCK_MOST = 1000, JOBS_MOST = 16 };
 static const char *const FAULT_CHOICES[] = {"none", "crash", "expire", "timeout", NULL};
 static const char *const SERVER_CHOICES[] = {"private", "environment", NULL};
 
-static const struct option_row ROWS[] = {
+static const struct option_row RUN_ROWS[] = {
     SELECTION_ROW(AT(strategies)),
-    {"--actors", "N", OPTION_NUMBER, AT(plan.actors), 1, ACTORS_MAX, NULL, "orders at a time"},
-    {"--stock", "S", OPTION_NUMBER, AT(plan.stock), 0, STOCK_MOST, NULL, "units there are"},
+    {"--actors", "N", OPTION_NUMBER, AT(plan.actors), 1, ACTORS_MAX, NULL, "Concurrent orders."},
+    {"--stock", "S", OPTION_NUMBER, AT(plan.stock), 0, STOCK_MOST, NULL, "Units in stock at the start."},
     {"--quantities", "LIST", OPTION_TEXT, AT(quantities), 0, 0, NULL,
-     "units that each order wants, separated by commas; the last number\nalso applies to all further orders"},
+     "Units of each order, separated by commas. The last number also applies to all further orders."},
     {"--faults", "WHICH", OPTION_CHOICE, AT(faults), 0, 0, FAULT_CHOICES,
-     "the fault that happens once in a schedule, at any point. expire: the\n"
-     "lease, session or connection of an order's lock ends. crash: an order\n"
-     "dies, and with a lock in memory all orders of its process. timeout: an\n"
-     "order's wait for another order times out"},
+     "A fault that occurs once in each schedule, at any point.\n"
+     "expire: the lease, session or connection of an order's lock ends.\n"
+     "crash: an order dies; if its lock is in memory, all orders of its process die.\n"
+     "timeout: an order stops waiting for another order."},
     {"--never", "LIST", OPTION_TEXT, AT(never), 0, 0, NULL,
-     "judge only by these figures, separated by commas, and ignore the\n"
-     "row's guarantee: oversold, drift, undersold, waited, deadlock, stuck, robbed,\n"
-     "two-holders, failed, answers-wrong, false-refusal, leaked"},
-    {"--limit", "N", OPTION_NUMBER, AT(plan.limits.schedules), 0, INT32_MAX, NULL,
-     "schedules at most, for each strategy; 0: all"},
-    {"--time", "TIME", OPTION_DURATION, AT(plan.limits.time_ms), 0, 86400000, NULL,
-     "at most, for each strategy; 0: as long as it takes"},
-    {"--bound", "N", OPTION_NUMBER, AT(plan.limits.bound), 0, DEPTH_MAX, NULL,
-     "only schedules in which an order is kept from going on N times at\n"
-     "most; those with 0 first, then with 1 … (with three orders and more\n"
-     "that is how all are searched)"},
-    {"--sample", "N", OPTION_NUMBER, AT(plan.limits.samples), 0, INT32_MAX, NULL,
-     "run N random schedules instead of all"},
-    {"--pct", "DEPTH", OPTION_NUMBER, AT(plan.limits.pct), 0, PCT_DEPTH_MAX, NULL,
-     "of --sample: not uniform, but by random priorities of the orders that\nchange DEPTH - 1 times: "
-     "finds a bug that few steps decide sooner"},
-    {"--seed", "S", OPTION_NUMBER, AT(plan.limits.seed), 0, INT64_MAX, NULL, "what --sample begins with"},
-    {"--replay", "WHAT", OPTION_TEXTS, AT(replays), 0, 0, NULL,
-     "instead: run one schedule and tell it, such as\n"
-     "'read-write s=1 q=1,1 A>read B>end A>end', or a file of them\n"
-     "(explore/*.sched); repeat it for more"},
-    {"--show", "N", OPTION_NUMBER, AT(plan.limits.show), 0, COUNTEREXAMPLES_MAX, NULL,
-     "show up to N schedules of each strategy that went wrong, the simplest\nfirst, with a column for each order"},
-    {"--save", "DIR", OPTION_TEXT, AT(save), 0, 0, NULL,
-     "write each witness there as a file for --replay, with what it came to\nas its expectation"},
-    {"--checkpoint", "DIR", OPTION_TEXT, AT(plan.checkpoints), 0, 0, NULL,
-     "keep there how far each strategy's search has come, and go on from\nthere the next time; --limit and --time "
-     "are for one run then"},
-    {"--serve", NULL, OPTION_FLAG, AT(serve), 0, 0, NULL,
-     "instead: answer a question a line of stdin with a line of JSON, for the\n"
-     "workshop's page, on the servers that the environment names"},
-    {"--jobs", "N", OPTION_NUMBER, AT(jobs), 1, JOBS_MOST, NULL, "processes that explore side by side"},
+     "Fail if one of these occurs, whatever the strategy guarantees. Separate them by commas: oversold, "
+     "drift, undersold, waited, deadlock, stuck, robbed, two-holders, failed, answers-wrong, "
+     "false-refusal, leaked."},
     {"--servers", "WHICH", OPTION_CHOICE, AT(servers), 0, 0, SERVER_CHOICES,
-     "a private stack, or the servers that DATABASE_URL and its kin in the\nenvironment name"},
+     "Database and lock servers. private: the command starts them. environment: those in DATABASE_URL, "
+     "REDIS_URL, REDLOCK_URLS, ZOOKEEPER_CONNECT and ETCD_ENDPOINTS."},
+    {"--replay", "WHAT", OPTION_TEXTS, AT(replays), 0, 0, NULL,
+     "Run one schedule and explain it, instead of a search. WHAT is a schedule, such as "
+     "'read-write s=1 q=1,1 A>read B>end A>end', or a file (schedules/*.sched). The option may be repeated."},
+    {"--serve", NULL, OPTION_FLAG, AT(serve), 0, 0, NULL,
+     "Answer each line of stdin with a line of JSON, instead of a search. The service's page uses this."},
 };
 
-static const struct option_rows OPTIONS = OPTION_ROWS(ROWS);
+static const struct option_row LIMIT_ROWS[] = {
+    {"--limit", "N", OPTION_NUMBER, AT(plan.limits.schedules), 0, INT32_MAX, NULL,
+     "Run at most N schedules of each strategy. 0: all."},
+    {"--time", "TIME", OPTION_DURATION, AT(plan.limits.time_ms), 0, 86400000, NULL,
+     "Search each strategy for at most this long. 0: no limit."},
+    {"--bound", "N", OPTION_NUMBER, AT(plan.limits.bound), 0, DEPTH_MAX, NULL,
+     "Run only schedules with at most N preemptions: switches from an order that could continue. "
+     "Schedules with fewer preemptions come first. Without this option, a search of three or more "
+     "orders raises N step by step."},
+    {"--sample", "N", OPTION_NUMBER, AT(plan.limits.samples), 0, INT32_MAX, NULL,
+     "Run N random schedules instead of all."},
+    {"--pct", "DEPTH", OPTION_NUMBER, AT(plan.limits.pct), 0, PCT_DEPTH_MAX, NULL,
+     "With --sample: give each order a random priority, and change priorities DEPTH - 1 times. This finds "
+     "bugs that depend on few steps sooner."},
+    {"--seed", "S", OPTION_NUMBER, AT(plan.limits.seed), 0, INT64_MAX, NULL, "Seed of the random schedules."},
+    {"--jobs", "N", OPTION_NUMBER, AT(jobs), 1, JOBS_MOST, NULL, "Processes that search in parallel."},
+    {"--checkpoint", "DIR", OPTION_TEXT, AT(plan.checkpoints), 0, 0, NULL,
+     "Save the progress of each search in DIR, and continue from there in the next run. --limit and --time "
+     "then apply to one run."},
+};
+
+static const struct option_row SHOW_ROWS[] = {
+    {"--show", "N", OPTION_NUMBER, AT(plan.limits.show), 0, COUNTEREXAMPLES_MAX, NULL,
+     "Print up to N counterexamples of each strategy, the simplest first, with a column for each order."},
+    {"--save", "DIR", OPTION_TEXT, AT(save), 0, 0, NULL,
+     "Write each counterexample to a file in DIR, for --replay. The file has the result as its expectation."},
+};
+
+static const struct option_rows RUN_OPTIONS = OPTION_ROWS("What to run", RUN_ROWS),
+                                LIMIT_OPTIONS = OPTION_ROWS("Search", LIMIT_ROWS),
+                                SHOW_OPTIONS = OPTION_ROWS("Counterexamples", SHOW_ROWS);
 
 static const struct command_line LINE = {
     .name = "explore",
     .operands = "",
     .summary =
-        "Lets a few orders of each strategy run in every order in which their steps can follow each other, and\n"
-        "compares the books after each. The steps are the service's own, on real servers; a strategy is safe\n"
-        "here if no schedule oversells, refuses an order wrongly or leaves a lock behind. Its share of bad\n"
-        "schedules is the same in every run. Without --actors, --stock, --quantities and --faults each strategy is\n"
-        "searched twice: first two orders of one unit each and a stock of one; then two orders of two units each\n"
-        "and a stock of three, where one wait in each schedule may time out (as --stock 3 --quantities 2 --faults\n"
-        "timeout). --limit and --time apply to each search.\n"
-        "Exit status: 0 all as expected (also where a limit has left something out: unknown), 1 a promise was\n"
-        "broken or a flaw not shown, 3 a search could not continue, 128 and more: interrupted. The finished rows\n"
-        "are printed in every case.",
-    .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
+        "Finds oversells by running every interleaving of a few concurrent orders.\n\n"
+        "Each interleaving is a schedule. It runs the service's own code on real servers, one step at a time, "
+        "and then audits the database. A strategy passes if no schedule oversells, rejects an order wrongly, "
+        "or leaves a lock behind. The share of bad schedules is the same in every run.\n\n"
+        "By default, each strategy is searched twice: two orders of one unit with a stock of one; then "
+        "two orders of two units with a stock of three. In the second search, one wait of each schedule "
+        "may time out. --actors, --stock, --quantities or --faults replace both by one search.\n\n"
+        "Exit status: 0 all results are as expected, or a limit left schedules out (verdict: unknown), 1 a "
+        "guarantee was broken or a flaw not shown, 3 a search failed, 128 and more: interrupted. The command "
+        "always prints the finished rows.",
+    .example = "loadtest explore --strategies read-write --show 1",
+    .groups = {{&RUN_OPTIONS, 0}, {&LIMIT_OPTIONS, 0}, {&SHOW_OPTIONS, 0}, {&output_options, AT(output)}},
 };
 
 static bool parse_quantities(const char *list, int64_t *ret_quantities)

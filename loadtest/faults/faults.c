@@ -33,17 +33,17 @@ struct faults_settings {
 
 static const struct option_row ROWS[] = {
     {"--faults", "LIST", OPTION_TEXT, AT(faults), 0, 0, NULL,
-     "names with commas between, or all (see below)"},
+     "Faults to inject: names separated by commas, or all. --faults help prints the list."},
     SELECTION_ROW(AT(strategies)),
     {"--cycles", "N", OPTION_NUMBER, AT(cycles), 0, 1000000, NULL,
-     "break it so often; 0: as often as each fault needs by itself"},
+     "How often to inject each fault. 0: as often as the fault needs."},
     {"--time", "T", OPTION_DURATION, AT(time_ms), 0, 86400000, NULL,
-     "begin no cycle of a fault later than so long after its first; 0: no limit"},
+     "Start no cycle of a fault later than this after its first cycle. 0: no limit."},
     {"--seed", "N", OPTION_NUMBER, AT(seed), 0, INT64_MAX, NULL,
-     "the same seed breaks the same things after the same pauses"},
+     "Seed of the random choices. The same seed chooses the same victims and pauses."},
 };
 
-static const struct option_rows OPTIONS = OPTION_ROWS(ROWS);
+static const struct option_rows OPTIONS = OPTION_ROWS("What to run", ROWS);
 
 /* ---- which faults -------------------------------------------------------------------------------------- */
 
@@ -279,10 +279,14 @@ static const struct command COMMAND = {
             .name = "faults",
             .operands = "",
             .summary =
-                "Breaks things while clients order: processes, servers, networks, clocks. Every client writes down\n"
-                "what it wants before it asks, and what it was told; afterwards that is held against the database.\n"
-                "A strategy must keep what it promises, and where it does not promise, the loss must be seen.\n"
-                "It starts private servers and two services, and removes them again. --faults help lists the faults.",
+                "Finds lost and duplicate orders by injecting faults into processes, servers, networks "
+                "and clocks.\n"
+                "\n"
+                "Each client records its order before it sends it, and the answer after it. Then the "
+                "command compares this history with the database. Each strategy must keep its guarantee "
+                "under each fault. If a strategy has no such guarantee, the fault must show the loss. The "
+                "command starts private servers and two services, and stops them on exit.",
+            .example = "loadtest faults --faults kill --strategies redis-lock --cycles 20",
             .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
         },
     .begin = begin,

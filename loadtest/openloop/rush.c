@@ -25,43 +25,42 @@ struct rush_settings {
 static const struct option_row ROWS[] = {
     SELECTION_ROW(AT(strategies)),
     {"--load", "P%", OPTION_PERCENT, AT(load_percent), 1, 1000, NULL,
-     "buyers per second, as a share of the orders per second that each strategy\n"
-     "makes in a closed loop with as many connections, measured first"},
+     "Buyers per second, as a share of the strategy's throughput. The command measures the throughput "
+     "first, in a closed loop with the same connections."},
     {"--rate", "N", OPTION_NUMBER, AT(plan.rate), 0, 1000000, NULL,
-     "buyers per second, the same for every strategy, instead of --load"},
+     "Buyers per second, the same for each strategy. 0: use --load."},
     {"--shape", "SHAPE", OPTION_CHOICE, AT(shape), 0, 0, SHAPE_NAMES,
-     "flat: always as many; flash: a tenth of them for a fifth of the time, all of\n"
-     "them for three tenths, then two fifths of them to the end, and a stock that\n"
-     "is sold out half-way through the spike"},
-    {"--duration", "T", OPTION_DURATION, AT(plan.duration_ms), 100, 3600000, NULL, "how long buyers come"},
+     "flat: a constant rate. flash: a tenth of the rate for a fifth of the time, the full rate for three tenths "
+     "(the spike); then two fifths of the rate."},
+    {"--duration", "T", OPTION_DURATION, AT(plan.duration_ms), 100, 3600000, NULL, "Length of the sale."},
     {"--connections", "C", OPTION_NUMBER, AT(plan.connections), 1, 10000, NULL,
-     "connections in all: at most this many orders are in progress"},
+     "Connections in total: at most this many orders are in progress."},
     {"--backlog", "N", OPTION_NUMBER, AT(plan.backlog), 1, ARRIVALS_MAX, NULL,
-     "buyers who may wait for a connection; one more is dropped"},
+     "Buyers who can wait for a connection. Further buyers are dropped."},
     {"--timeout", "T", OPTION_DURATION, AT(plan.timeout_ms), 10, 3600000, NULL,
-     "a buyer gives up so long after coming"},
+     "A buyer without an answer gives up this long after arrival."},
     {"--products", "N", OPTION_NUMBER, AT(plan.products), 1, 1000, NULL,
-     "products that are sold; more than one needs --rate"},
+     "Number of products on sale. More than one needs --rate."},
     {"--zipf", "S", OPTION_REAL, AT(plan.zipf), 0, 10, NULL,
-     "the k-th product is wanted in proportion to 1 / k^S; 0: all alike"},
+     "Popularity of the products: the k-th is ordered in proportion to 1 / k^S. 0: all equally."},
     {"--product", "ID", OPTION_NUMBER, AT(plan.product), 1, INT64_MAX - 1000, NULL,
-     "the first product; their orders are DELETED first"},
+     "ID of the first product. All orders of these products are DELETED first."},
     {"--stock", "S", OPTION_NUMBER, AT(plan.stock), 0, 100000000, NULL,
-     "units of each product; 0: ample in a flat sale, and in a flash sale what\n"
-     "is wanted until half-way through the spike"},
-    {"--quantity", "Q", OPTION_NUMBER, AT(plan.quantity), 1, 1000000, NULL, "units an order"},
+     "Units of each product. 0: a flat sale has enough for all buyers; a flash sale sells out half-way "
+     "through the spike."},
+    {"--quantity", "Q", OPTION_NUMBER, AT(plan.quantity), 1, 1000000, NULL, "Units per order."},
     {"--think-ms", "M", OPTION_NUMBER, AT(plan.think_ms), 0, 10000, NULL,
-     "pause of every order inside its critical section, between read and write"},
+     "Pause of each order between its read and its write, in milliseconds."},
     {"--closed-loop", "T", OPTION_DURATION, AT(plan.loop_ms), 100, 3600000, NULL,
-     "how long the closed loop measures, with --load"},
+     "Length of the closed-loop measurement for --load."},
     {"--seed", "N", OPTION_NUMBER, AT(plan.seed), 0, INT64_MAX, NULL,
-     "the same seed, rate, shape and products give the same schedule"},
+     "Seed of the arrivals. The same seed, rate, shape and products give the same arrivals."},
     {"--hdr", "FOLDER", OPTION_TEXT, AT(hdr), 0, 0, NULL,
-     "write FOLDER/STRATEGY.OUTCOME.hgrm, every percentile of the latency in ms,\n"
-     "as HdrHistogram's plotter reads it"},
+     "Write all percentiles of the latency in ms to FOLDER/STRATEGY.OUTCOME.hgrm, for HdrHistogram's "
+     "plotter."},
 };
 
-static const struct option_rows OPTIONS = OPTION_ROWS(ROWS);
+static const struct option_rows OPTIONS = OPTION_ROWS("What to run", ROWS);
 
 /* ---- settings ------------------------------------------------------------------------------------------ */
 
@@ -146,11 +145,15 @@ static const struct command COMMAND = {
             .name = "rush",
             .operands = "",
             .summary =
-                "Sells by schedule: buyers come when they come, at random moments fixed beforehand, whether or not\n"
-                "the shop keeps up, and latency counts from the moment a buyer comes. So a strategy that falls\n"
-                "behind shows its true delay, which a closed loop hides, whose clients wait before the next order.\n"
-                "Dropped, timed-out and late buyers are counted apart. Then the books are compared with what the\n"
-                "buyers were told. Without --url it starts a private database and the services, and removes them.",
+                "Measures the latency that buyers see when orders arrive at a fixed rate, in an open "
+                "loop.\n"
+                "\n"
+                "Buyers arrive at random moments that are fixed in advance, whether or not the service "
+                "keeps up. The latency counts from the arrival, so it includes the wait for a connection. "
+                "A closed loop hides that delay, because its clients wait for an answer before they send "
+                "the next order. After the sale, the command audits the database. Without --url, it "
+                "starts a private database and a service, and stops them on exit.",
+            .example = "loadtest rush --strategies optimistic --shape flash --rate 500",
             .groups = {{&OPTIONS, 0}, {&testbed_options, AT(testbed)}, {&output_options, AT(output)}},
         },
     .begin = begin,

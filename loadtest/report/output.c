@@ -20,17 +20,23 @@ static const char *const NAMES[] = {"table", "json", "csv", "markdown", "html", 
 #define AT(member) offsetof(struct output_settings, member)
 
 static const struct option_row ROWS[] = {
-    {"--format", "FORMAT", OPTION_CHOICE, AT(format), 0, 0, NAMES, "what to print"},
-    {"--output", "FILE", OPTION_TEXT, AT(output), 0, 0, NULL, "print to a file instead of stdout"},
-    {"--export-table", "FILE", OPTION_TEXT, AT(exports[FORMAT_TABLE]), 0, 0, NULL, "write this as well"},
-    {"--export-json", "FILE", OPTION_TEXT, AT(exports[FORMAT_JSON]), 0, 0, NULL, "and this"},
-    {"--export-csv", "FILE", OPTION_TEXT, AT(exports[FORMAT_CSV]), 0, 0, NULL, "and this"},
-    {"--export-markdown", "FILE", OPTION_TEXT, AT(exports[FORMAT_MARKDOWN]), 0, 0, NULL, "and this"},
-    {"--export-html", "FILE", OPTION_TEXT, AT(exports[FORMAT_HTML]), 0, 0, NULL, "and this, with the plot"},
-    {"--export-svg", "FILE", OPTION_TEXT, AT(exports[FORMAT_SVG]), 0, 0, NULL, "and the plot alone"},
+    {"--format", "FORMAT", OPTION_CHOICE, AT(format), 0, 0, NAMES, "Format of the result."},
+    {"--output", "FILE", OPTION_TEXT, AT(output), 0, 0, NULL, "Write the result to FILE instead of stdout."},
+    {"--export-table", "FILE", OPTION_TEXT, AT(exports[FORMAT_TABLE]), 0, 0, NULL,
+     "Also write the result to FILE, as a table."},
+    {"--export-json", "FILE", OPTION_TEXT, AT(exports[FORMAT_JSON]), 0, 0, NULL,
+     "Also write the result to FILE, as JSON."},
+    {"--export-csv", "FILE", OPTION_TEXT, AT(exports[FORMAT_CSV]), 0, 0, NULL,
+     "Also write the result to FILE, as CSV."},
+    {"--export-markdown", "FILE", OPTION_TEXT, AT(exports[FORMAT_MARKDOWN]), 0, 0, NULL,
+     "Also write the result to FILE, as Markdown."},
+    {"--export-html", "FILE", OPTION_TEXT, AT(exports[FORMAT_HTML]), 0, 0, NULL,
+     "Also write the result and its plot to FILE, as a web page."},
+    {"--export-svg", "FILE", OPTION_TEXT, AT(exports[FORMAT_SVG]), 0, 0, NULL,
+     "Also write the plot to FILE, as SVG. It needs gnuplot."},
 };
 
-const struct option_rows output_options = OPTION_ROWS(ROWS);
+const struct option_rows output_options = OPTION_ROWS("Output", ROWS);
 
 static format_fn *const FORMATS[FORMAT_COUNT] = {
     [FORMAT_TABLE] = format_table,       [FORMAT_JSON] = format_json, [FORMAT_CSV] = format_csv,

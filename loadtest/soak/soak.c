@@ -27,16 +27,16 @@ struct soak_settings {
 static const struct option_row ROWS[] = {
     SELECTION_ROW(AT(strategies)),
     {"--orders", "N", OPTION_NUMBER, AT(orders), 1, 1000000000, NULL,
-     "orders in all, of which each strategy gets as many"},
+     "Orders in total, divided equally among the strategies."},
     {"--slice", "N", OPTION_NUMBER, AT(plan.slice), 1, 1000000, NULL,
-     "units of stock at most; each stock is sold out, then the product is reset"},
+     "Units in each stock, at most. When a stock is sold out, the command resets the product."},
     {"--connections", "C", OPTION_NUMBER, AT(plan.connections), 1, 10000, NULL,
-     "connections, each with one order at a time"},
+     "Connections in total. Each has one order in progress at a time."},
     {"--resume", "FILE", OPTION_TEXT, AT(resume), 0, 0, NULL,
-     "keep here which strategies are done; where it is there, go on from it"},
+     "Record each finished strategy in FILE. If FILE exists, continue from it."},
 };
 
-static const struct option_rows OPTIONS = OPTION_ROWS(ROWS);
+static const struct option_rows OPTIONS = OPTION_ROWS("What to run", ROWS);
 
 /* ---- what is done already ------------------------------------------------------------------------------ */
 
@@ -132,9 +132,13 @@ static const struct command COMMAND = {
             .name = "soak",
             .operands = "",
             .summary =
-                "Sells for a long time under each strategy, one after the other, by one service. Stock after stock is sold\n"
-                "out, and the books are held against what clients were told. Memory and open descriptors are looked at\n"
-                "after the first stock and after the last. It starts a private stack and a service, and removes them again.",
+                "Checks that the service leaks no memory and loses no order in millions of orders.\n"
+                "\n"
+                "One service sells one stock after another under each strategy. After each stock, the "
+                "command compares the orders in the database with those that the service acknowledged. It "
+                "reads the service's memory and open files after the first stock and after the last. It "
+                "starts a private database, lock servers and a service, and stops them on exit.",
+            .example = "loadtest soak --strategies atomic-decrement --orders 100000",
             .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
         },
     .begin = begin,

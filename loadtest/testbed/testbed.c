@@ -30,21 +30,22 @@ static const char *const SERVER_CHOICES[] = {"private", "environment", NULL};
 
 static const struct option_row ROWS[] = {
     {"--url", "URL", OPTION_TEXTS, offsetof(struct testbed_settings, urls), 0, 0, NULL,
-     "use the service there, http://HOST:PORT; repeat it for several instances\n"
-     "on one database (an admin token is taken from ADMIN_TOKEN)"},
+     "Use the running service at http://HOST:PORT. Repeat the option for each instance on the same "
+     "database. Set ADMIN_TOKEN if the service needs one."},
     {"--instances", "N", OPTION_NUMBER, offsetof(struct testbed_settings, instances), 1, INSTANCES_MAX, NULL,
-     "services to start, on one database; with --url, as many as are named,\n"
-     "or more, with --servers environment, which starts the rest beside them"},
+     "Service processes that share one database. With --url and --servers environment, the command "
+     "starts those that --url does not name."},
     {"--workers", "N", OPTION_NUMBER, offsetof(struct testbed_settings, workers), 0, 1024, NULL,
-     "worker threads of each service started; 0: as many as the service likes"},
+     "Worker threads of each service that the command starts. 0: the default of the service."},
     {"--product-limit", "N", OPTION_NUMBER, offsetof(struct testbed_settings, product_limit), 0, 256, NULL,
-     "orders of one product that each service started has in the database at\nthe same time; 0: any number"},
+     "Orders of one product that each service processes at the same time. 0: no limit."},
     {"--servers", "WHICH", OPTION_CHOICE, offsetof(struct testbed_settings, servers), 0, 0, SERVER_CHOICES,
-     "what the services started use: a private stack, or the servers that\n"
-     "DATABASE_URL and its kin in the environment name"},
+     "Database and lock servers for the services that the command starts. private: the command starts "
+     "them too. environment: those in DATABASE_URL, REDIS_URL, REDLOCK_URLS, ZOOKEEPER_CONNECT and "
+     "ETCD_ENDPOINTS."},
 };
 
-const struct option_rows testbed_options = OPTION_ROWS(ROWS);
+const struct option_rows testbed_options = OPTION_ROWS("Services", ROWS);
 
 static bool uses_private_stack(const struct testbed_settings *settings)
 {

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -211,6 +212,25 @@ def test_diff_names_the_cell():
     ran = loadtest("diff", "read-write", "select-for-update")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "stock" in ran.stdout and "both saw" in ran.stdout, ran.stdout
+
+
+@pytest.mark.parametrize(
+    "command", ("compare", "demo", "explore", "rush", "faults", "soak", "bench", "diff", "report")
+)
+def test_help_is_read_once(command):
+    """The purpose comes first, then one example, then groups of options. No sentence has more than 20 words, no line wraps."""
+    ran = loadtest(command, "--help", seconds=300)
+    assert ran.returncode == 0 and not ran.stderr, ran.stderr
+    lines = ran.stdout.splitlines()
+    assert lines[0].startswith(f"usage: loadtest {command} ") and lines[2].endswith("."), lines[:3]
+    example = next(at for at, line in enumerate(lines) if line.startswith(f"Example: loadtest {command} "))
+    assert example < lines.index("Output:" if command != "demo" else "What to run:"), lines
+    text = re.sub(r"\n {20,}", " ", ran.stdout)
+    paragraphs = re.sub(r"(?<=\S)\n(?=\S)", " ", text)
+    long = [sentence for sentence in re.split(r"(?<=[.:;])\s|\n", paragraphs) if len(sentence.split()) > 20]
+    assert not long, long
+    # Defaults without a space cannot be wrapped.
+    assert all(len(line) <= 100 or " " not in line.strip() for line in lines), lines
 
 
 @pytest.mark.parametrize(

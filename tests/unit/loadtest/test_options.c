@@ -37,7 +37,8 @@ static const struct option_row INNER_ROWS[] = {
     {"--url", "URL", OPTION_TEXTS, offsetof(struct inner, urls), 0, 0, NULL, "where"},
 };
 
-static const struct option_rows OUTER = OPTION_ROWS(OUTER_ROWS), INNER = OPTION_ROWS(INNER_ROWS);
+static const struct option_rows OUTER = OPTION_ROWS("Outer", OUTER_ROWS),
+                                INNER = OPTION_ROWS("Inner", INNER_ROWS);
 
 static const struct command_line LINE = {
     .name = "test",
