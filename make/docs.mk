@@ -36,10 +36,14 @@ tables: programs ## puts the stored results of compare and bench into the docume
 	docs/tables choosing docs/results/compare.json docs/results/bench.json >$(BUILD)/choosing.md
 	docs/insert choosing $(BUILD)/choosing.md docs/choosing.md
 
-# The end-to-end test of the page, which looks at what it has before it, takes the picture.
-screenshot: programs ## takes the picture of the page in README.md again, in a real browser
-	BUILD=$(BUILD) tests/run e2e -k second_process_is_on_lanes_of_its_own
-	cp $(BUILD)/tests/page/readme.png docs/results/page.png
+# The end-to-end tests of the page take the pictures, and check what is on them.
+pictures: ## takes the animation in README.md and the picture in docs/page.md again, in a real browser
+	$(MAKE_NOW) deps-test
+	$(call install_packages,$(DEPS_PICTURES))
+	$(BUILD_NOW) programs
+	BUILD=$(BUILD) tests/run e2e -k 'readme_picture or second_process_is_on_lanes_of_its_own'
+	cp $(BUILD)/tests/page/page.png docs/results/page.png
+	docs/animate docs/results/lost-update.gif $(BUILD)/tests/page/lost-update-?.png
 
 # One fault after the other, each with its own result, so that what has been broken is not broken again.
 FAULTS ?= $(shell $(BUILD)/loadtest faults --faults help | sed 's/^ *\([a-z0-9-]*\) .*/\1/')

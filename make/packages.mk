@@ -14,6 +14,8 @@ DEPS         := gcc libc6-dev pkg-config libmicrohttpd-dev libpq-dev libjansson-
 DEPS_TEST    := libcmocka-dev etcd-client gnuplot-nox curl python3 python3-pytest python3-yaml python3-jsonschema \
                 python3-redis python3-kazoo chromium chromium-driver python3-selenium binutils systemd clang \
                 libclang-rt-dev
+# Joins pictures to an animation, for `make pictures`.
+DEPS_PICTURES := python3-pil
 DEPS_LINT    := clang-tidy clang-format shellcheck
 
 # Asked once and only when something is compiled, since `make deps` may be what installs pkg-config.

@@ -100,10 +100,11 @@ class Browser:
         self.start(url, scheme)
         self.wait_text("pulse", "live")
 
-    def size(self, width, height=800, phone=False):
+    def size(self, width, height=800, phone=False, scale=1):
+        """A window of so many CSS pixels, each SCALE pixels of the screen wide and high."""
         self.driver.execute_cdp_cmd(
             "Emulation.setDeviceMetricsOverride",
-            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone},
+            {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": phone},
         )
 
     def find(self, name):

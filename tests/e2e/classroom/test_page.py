@@ -221,7 +221,7 @@ def test_a_second_process_is_on_lanes_of_its_own(page):
     names = {label.get_attribute("textContent") for label in page.all(".lane-label strong")}
     assert "service-2" in names and len(names) == 2, names
     page.shot("two-processes")
-    page.shot("readme", 1360)
+    page.shot("page", 1360)
 
 
 def test_buying_by_hand(page):
