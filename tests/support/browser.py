@@ -101,7 +101,7 @@ class Browser:
         self.wait_text("pulse", "live")
 
     def size(self, width, height=800, phone=False, scale=1):
-        """A window of so many CSS pixels, each SCALE pixels of the screen wide and high."""
+        """WIDTH and HEIGHT are in CSS pixels; each is SCALE pixels of the screen wide and high."""
         self.driver.execute_cdp_cmd(
             "Emulation.setDeviceMetricsOverride",
             {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": phone},
