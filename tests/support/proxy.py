@@ -11,7 +11,7 @@ from servers import with_port
 
 
 class Proxy:
-    """A TCP relay before PostgreSQL that a test can break in the ways in which networks do."""
+    """A TCP relay before a server that a test can break in the ways in which networks do."""
 
     def __init__(self, url):
         parts = urlsplit(url)
@@ -30,6 +30,7 @@ class Proxy:
         self.triggered = threading.Event()
         self.until = None  # an Event: what is lost looks as if it were under way until then
         self.pieces = None  # pass replies on in pieces of this many bytes
+        self.rewrite = None  # bytes of the client, and what is passed on instead of them
         self.accepted = 0  # connections so far, the refused ones too
         self.closing = False
         threading.Thread(target=self._accept, daemon=True).start()
@@ -62,6 +63,8 @@ class Proxy:
             while data := source.recv(65536):
                 while self.stalled.is_set() and not self.closing:
                     time.sleep(0.01)
+                if from_client and self.rewrite:
+                    data = data.replace(*self.rewrite)
                 if from_client and self.trigger and self.trigger in data:
                     self.trigger = None  # once
                     if self.lose == "reply":

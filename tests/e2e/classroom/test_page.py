@@ -6,15 +6,13 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
-import threading
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
 from browser import Browser, Keys
-from lab import ROOT, holding, request_bytes, wait_until
+from lab import ROOT, Proxy, holding, request_bytes, wait_until
 from length import short_only
 from basics import BUILD
 
@@ -1028,44 +1026,11 @@ def test_what_the_class_panel_says_while_the_service_has_no_room(browser, servic
     browser.complaints()
 
 
-class HostRewriter:
-    """A proxy before a service that puts the service's own address into Host, as nginx does unless it is told otherwise."""
-
-    def __init__(self, service):
-        self.service = service
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            server = socket.create_connection(("127.0.0.1", self.service.port))
-            threading.Thread(target=self._relay, args=(client, server, True), daemon=True).start()
-            threading.Thread(target=self._relay, args=(server, client, False), daemon=True).start()
-
-    def _relay(self, source, sink, rewrites):
-        with contextlib.suppress(OSError):
-            while data := source.recv(65536):
-                if rewrites:
-                    data = data.replace(b"Host: 127.0.0.1:%d" % self.port, b"Host: 127.0.0.1:%d" % self.service.port)
-                sink.sendall(data)
-        for end in (source, sink):
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-
-    def close(self):
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-
-
 def test_what_the_class_panel_says_behind_a_proxy_that_changes_host(browser, classroom):
     learner = classroom.call("POST", "/sandboxes", {}, {"Authorization": f"Bearer {classroom.code}"}).json
-    with contextlib.closing(HostRewriter(classroom)) as proxy:
-        enter(browser, f"http://127.0.0.1:{proxy.port}/", classroom.token)
+    with contextlib.closing(Proxy(f"http://127.0.0.1:{classroom.port}/")) as proxy:
+        proxy.rewrite = (b"Host: 127.0.0.1:%d" % proxy.port, b"Host: 127.0.0.1:%d" % classroom.port)  # nginx's default
+        enter(browser, proxy.url, classroom.token)
         browser.wait(lambda: browser.find("class-panel").is_displayed(), "the teacher sees the panel")
         browser.all("#class-details > summary")[0].click()
         browser.wait(lambda: len(learners(browser)) == 1, "what changes nothing works")
