@@ -83,8 +83,66 @@ def test_a_lesson_that_is_not_true_is_caught(shop, tmp_path, text, right):
     assert lesson.read_text() == text
 
 
+@pytest.mark.parametrize(
+    "lesson, answer, right",
+    [
+        ("18", "A>unlock B>read A>end B>end", True),
+        ("18", "A>end B>end", False),
+        ("18", "A>read A!expire B>end A>end", False),  # sold twice, but by a fault
+        ("19", "B!cut B!cut B!cut B>end A>end", True),
+        ("19", "B!cut B!cut B>end A>end", False),
+        ("19", "B!cut B!cut B!cut B>end A!cut A!cut A!cut A>end", False),
+        ("20", "A>read B>end A>end", True),
+        ("20", "A>end B>end", False),
+        ("20", "A>read A!expire B>end A>end", False),
+        ("23", "SELECT count FROM reserve ORDER BY place FOR UPDATE", True),
+        ("23", "SELECT sum(count) FROM reserve", False),
+        ("23", "SELECT sum(count) FROM reserve FOR UPDATE", False),  # no statement of PostgreSQL
+        ("23", "SELECT pg_advisory_xact_lock(1)", False),  # B waits, and reads nothing
+    ],
+)
+def test_an_answer_is_judged_by_running_it(shop, lesson, answer, right):
+    ran = check(shop, lesson, answer)
+    assert (ran.returncode, ran.stdout.splitlines()[-1][:2]) == ((0, ":)") if right else (1, ":(")), ran.stdout + ran.stderr
+
+
+def sessions(shop, *statements):
+    command = ["bash", "-c", ". docs/workshop/shell; sessions"]
+    return subprocess.run(command, cwd=ROOT, env=shop, input="\n".join(statements), capture_output=True, text=True,
+                          timeout=600, check=False)  # fmt: skip
+
+
+def test_sessions_show_who_waits_for_whom_and_leave_nothing(shop):
+    lock = "SELECT count FROM reserve WHERE place = 1 FOR UPDATE"
+    ran = sessions(shop, "A: BEGIN", "B: BEGIN", f"A: {lock}", f"B~ {lock};", "A: ROLLBACK", "B: SELECT 1 / 0", "B: COMMIT",
+                   "B: SELECT count(*) FROM pg_namespace WHERE nspname = current_schema()")  # fmt: skip
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    told = [" ".join(line.split()) for line in ran.stdout.splitlines()]
+    assert told[2:-1] == [f"A {lock} 1", f"B {lock} waits for A", "A ROLLBACK", "B 1", "B SELECT 1 / 0 ERROR 22012",
+                          "division by zero", "B COMMIT ROLLBACK"]  # fmt: skip
+    assert told[-1].endswith(" 1")
+    command = ["bash", "-c", ". docs/workshop/shell; psql -XAtc \"SELECT nspname FROM pg_namespace WHERE nspname ~ '^workshop_'\""]
+    assert subprocess.run(command, cwd=ROOT, env=shop, capture_output=True, text=True, timeout=600, check=True).stdout == ""
+
+
+def test_sessions_say_what_is_not_as_written(shop):
+    for status, said, statements in (
+        (1, "A did not wait", ["A~ SELECT 1"]),
+        (2, "line 2: ", ["A: SELECT 1", "C: SELECT 2"]),
+        (2, "no statements", [""]),
+        (2, "psql ended", ["A: \\q", "A: SELECT 1"]),
+    ):
+        ran = sessions(shop, *statements)
+        assert ran.returncode == status and f"sessions: {said}" in ran.stdout, ran.stdout + ran.stderr
+    # The shell fixes PGPORT, so the script itself is asked.
+    environment = shop | {"PGHOST": "127.0.0.1", "PGPORT": "1"}
+    ran = subprocess.run([WORKSHOP / "sessions"], env=environment, input="A: SELECT 1", capture_output=True, text=True,
+                         timeout=600, check=False)  # fmt: skip
+    assert ran.returncode == 2 and "psql ended" in ran.stdout, ran.stdout + ran.stderr
+
+
 def test_what_cannot_be_judged_is_neither_right_nor_wrong(shop):
-    for words in (["1", "A>sleep"], ["1"], ["99", "x"], ["5", "nobody"], ["17", "nowhere", "mutex"]):
+    for words in (["1", "A>sleep"], ["1"], ["99", "x"], ["5", "nobody"], ["17", "nowhere", "mutex"], ["23", "SELECT 1; \\q"]):
         ran = check(shop, *words)
         assert (ran.returncode, ran.stdout.splitlines()[-1][:2]) == (2, ":|"), ran.stdout + ran.stderr
     ran = check(shop | {"SHOP": "http://127.0.0.1:1"}, "8", "lock-row")
