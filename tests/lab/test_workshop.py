@@ -141,6 +141,35 @@ def test_sessions_say_what_is_not_as_written(shop):
     assert ran.returncode == 2 and "psql ended" in ran.stdout, ran.stdout + ran.stderr
 
 
+# `docker compose run --rm lab` without Docker: what the image's ENTRYPOINT does, with the service of this test for service-1.
+CONTAINER = """
+docker() {
+    [ "$1 $2 $3 $4" = "compose run --rm lab" ] || { echo "docker $*" >&2; return 1; }
+    shift 4
+    stack/container/with-keys "$BUILD/loadtest" "${@/http:\\/\\/service-1:8080/$SHOP}"
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "command, said",
+    [
+        ("explore --replay 'read-write s=1 q=1,1 A>read B>end A>end'", "Sold 2 of 1"),
+        ("explore --replay 'redlock s=1 q=1,1 A!cut A!cut A>end B>end'", "Sold 1 of 1"),
+        ("compare --strategies mutex --phases sell-out", "1 strategy: 1 oversold-as-expected"),
+        ("compare --strategies mutex --phases sell-out --instances 1", "1 strategy: 1 flawed"),
+    ],
+)
+def test_the_function_for_containers_runs_the_lessons_commands(shop, command, said):
+    """Dockerfile: ENTRYPOINT ["with-keys", "loadtest"] of the lab; docker-compose.yml: the addresses in its environment."""
+    assert 'ENTRYPOINT ["with-keys", "loadtest"]' in (ROOT / "Dockerfile").read_text()
+    function = re.search(r"```bash\n(loadtest\(\)\n.*?)```", (WORKSHOP / "README.md").read_text(encoding="utf-8"), re.S)[1]
+    script = f'eval "$(stack/stack env --dir "$STACK")"\n{CONTAINER}\n{function}\nloadtest {command}'
+    ran = subprocess.run(["bash", "-c", script], cwd=ROOT, env=shop | {"COLUMNS": "200"}, capture_output=True, text=True,
+                         timeout=600, check=False)  # fmt: skip
+    assert ran.returncode == 0 and said in ran.stdout, ran.stdout + ran.stderr
+
+
 def test_what_cannot_be_judged_is_neither_right_nor_wrong(shop):
     for words in (["1", "A>sleep"], ["1"], ["99", "x"], ["5", "nobody"], ["17", "nowhere", "mutex"], ["23", "SELECT 1; \\q"]):
         ran = check(shop, *words)
