@@ -292,8 +292,7 @@ const struct strategy strategies[] = {
     {.name = "curator",                   .guarantee = GUARANTEE_WHILE_LEASE_HOLDS,  .shown_by = SHOWN_BY_EXPIRY,
      .take_stock = &take_read_write,       .lock = &curator,                       .span = SPAN_AROUND_TX,
      .title = "As Curator's InterProcessMutex",
-     .why = "The same queue with what a library adds: a create that survives a lost reply, reentrancy, and a delete that is "
-            "retried.",
+     .why = "As zookeeper, and reentrant: a holder that acquires the lock again gets it without asking the server.",
      .use_for = "leader election, jobs that run once"},
 
     {.name = "zookeeper-fenced",          .guarantee = GUARANTEE_SAFE,
