@@ -113,7 +113,7 @@ def test_sessions_say_what_is_not_as_written(shop):
         assert ran.returncode == status and f"sessions: {said}" in ran.stdout, ran.stdout + ran.stderr
     # The shell fixes PGPORT, so the script itself is asked.
     environment = shop | {"PGHOST": "127.0.0.1", "PGPORT": "1"}
-    ran = subprocess.run([WORKSHOP / "sessions"], env=environment, input="A: SELECT 1", capture_output=True, text=True,
+    ran = subprocess.run([WORKSHOP / "bin" / "sessions"], env=environment, input="A: SELECT 1", capture_output=True, text=True,
                          timeout=600, check=False)  # fmt: skip
     assert ran.returncode == 2 and "psql ended" in ran.stdout, ran.stdout + ran.stderr
 
