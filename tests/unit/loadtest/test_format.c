@@ -76,6 +76,16 @@ static void test_table(void **state)
     assert_has(text, "2 strategies: 1 ok, 1 oversold-as-expected. All as expected.");
     assert_has_not(text, "Left out");
     assert_has_not(text, "\033");
+    assert_has_not(text, "medians");
+    free(text);
+}
+
+static void test_the_title_names_several_runs(void **state)
+{
+    json_auto_t *document = document_with("read-write", "");
+    json_object_set_new(json_object_get(document, "settings"), "repeat", json_integer(3));
+    char *text = print(format_markdown, document, (struct page){.width = 0});
+    assert_has(text, "rates and times are medians of 3 runs");
     free(text);
 }
 
@@ -274,6 +284,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
+        cmocka_unit_test(test_the_title_names_several_runs),
         cmocka_unit_test(test_colour_comes_beside_words),
         cmocka_unit_test(test_every_width),
         cmocka_unit_test(test_what_had_to_be_slowed_down_says_so),
