@@ -50,7 +50,7 @@ static bool parse_phases(const char *list, struct plan *plan)
             return true;
     fprintf(
         stderr,
-        "loadtest compare: --phases '%s' is not valid (valid: sell-out, throughput, sell-out,throughput)\n",
+        "loadtest compare: --phases '%s' is not valid (valid: sell-out; throughput; sell-out,throughput; throughput,sell-out)\n",
         list);
     return false;
 }

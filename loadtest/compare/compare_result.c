@@ -13,43 +13,43 @@
 static const struct column COLUMNS[] = {
     STRATEGY_COLUMN,
     {"guarantee", "guarantee", COLUMN_TEXT, 0, SHOW_ALL, 13,
-     "what the strategy promises: never safe, safe within one process, while its lock's lease or session "
-     "lives, or always"},
+     "when the strategy prevents oversells: never, within one process, while the lease or session of its lock "
+     "holds, or always"},
     STOCK_KEPT_COLUMN(0),
     BOOKS_KEPT_COLUMN(11),
-    {"kept.answers", "answers\nkept", COLUMN_MARK, 0, SHOW_ALL, 16, "the orders that clients were told of are exactly those in the database"},
+    {"kept.answers", "answers\ncorrect", COLUMN_MARK, 0, SHOW_ALL, 16, "the orders in the database are exactly those that the service acknowledged"},
     VERDICT_COLUMN,
     {"shown.breaks_when", "breaks when", COLUMN_TEXT, 0, SHOW_ALL, 11, "the event that made the strategy fail, and what was seen"},
-    {"instances", "services", COLUMN_NUMBER, 0, SHOW_ALL, 20, "service processes at work"},
-    {"stock", "stock", COLUMN_NUMBER, 0, SHOW_CSV, 0, "units there were"},
+    {"instances", "services", COLUMN_NUMBER, 0, SHOW_ALL, 20, "number of service processes"},
+    {"stock", "stock", COLUMN_NUMBER, 0, SHOW_CSV, 0, "units in stock at the start"},
     {"requests", "requests", COLUMN_NUMBER, 0, SHOW_CSV, 0, "orders sent"},
     {"created", "created", COLUMN_NUMBER, 0, SHOW_ALL, 8, "orders answered 201"},
-    {"sold_out", "sold\nout", COLUMN_NUMBER, 0, SHOW_ALL, 12, "orders answered: sold out"},
+    {"sold_out", "sold\nout", COLUMN_NUMBER, 0, SHOW_ALL, 12, "orders answered with \"sold out\""},
     {"busy", "busy", COLUMN_NUMBER, 0, SHOW_ALL, 17, "orders that the client may retry: lock busy, conflict, overloaded, lock lost"},
-    {"errors", "errors", COLUMN_NUMBER, 0, SHOW_ALL, 15, "orders that ended in an error or without an answer"},
+    {"errors", "errors", COLUMN_NUMBER, 0, SHOW_ALL, 15, "orders with an error or without an answer"},
     {"left", "left", COLUMN_NUMBER, 0, SHOW_ALL, 7, "units that the stock still shows"},
     {"sold", "sold", COLUMN_NUMBER, 0, SHOW_ALL, 6, "units in orders"},
-    {"oversold", "over-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 1, "units sold beyond those there were"},
-    {"drift", "drift", COLUMN_NUMBER, 0, SHOW_ALL, 2, "sold − (stock − left): above 0 updates of the stock were lost, below 0 units were"},
+    {"oversold", "over-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 1, "units sold beyond the stock"},
+    {"drift", "drift", COLUMN_NUMBER, 0, SHOW_ALL, 2, "sold − (stock − left): above 0, updates of the stock were lost; below 0, units were lost"},
     {"negative", "negative", COLUMN_NUMBER, 0, SHOW_CSV, 0, "units that the stock shows below zero"},
-    {"orders_per_s", "orders\n/s", COLUMN_NUMBER, 0, SHOW_ALL, 3, "orders created a second, with ample stock"},
+    {"orders_per_s", "orders\n/s", COLUMN_NUMBER, 0, SHOW_ALL, 3, "orders created per second, with a stock that cannot run out"},
     {"orders_per_s_spread.least", "least orders/s", COLUMN_NUMBER, 0, SHOW_CSV, 0, "orders per second in the slowest run"},
     {"orders_per_s_spread.most", "most orders/s", COLUMN_NUMBER, 0, SHOW_CSV, 0, "orders per second in the fastest run"},
-    {"latency_ms.p50", "p50\nms", COLUMN_NUMBER, 1, SHOW_ALL, 5, "half of the created orders took no longer, by the service's clock"},
-    {"latency_ms.p90", "p90 ms", COLUMN_NUMBER, 1, SHOW_CSV, 0, "nine of ten created orders took no longer"},
-    {"latency_ms.p99", "p99\nms", COLUMN_NUMBER, 1, SHOW_ALL, 4, "99 of 100 created orders took no longer"},
-    {"latency_ms.max", "max ms", COLUMN_NUMBER, 1, SHOW_CSV, 0, "no created order took longer"},
+    {"latency_ms.p50", "p50\nms", COLUMN_NUMBER, 1, SHOW_ALL, 5, "half of the created orders took at most this long, by the service's clock"},
+    {"latency_ms.p90", "p90 ms", COLUMN_NUMBER, 1, SHOW_CSV, 0, "nine of ten created orders took at most this long"},
+    {"latency_ms.p99", "p99\nms", COLUMN_NUMBER, 1, SHOW_ALL, 4, "99 of 100 created orders took at most this long"},
+    {"latency_ms.max", "max ms", COLUMN_NUMBER, 1, SHOW_CSV, 0, "the slowest created order"},
     {"lock_wait_ms.p99", "lock wait\np99 ms", COLUMN_NUMBER, 1, SHOW_ALL, 14,
-     "99 of 100 orders waited no longer for their lock outside the database"},
-    {"round_trips_per_order", "round\ntrips", COLUMN_NUMBER, 1, SHOW_ALL, 9, "to the database, for each order"},
-    {"lock_round_trips_per_order", "lock\ntrips", COLUMN_NUMBER, 1, SHOW_ALL, 12, "to the lock's server, for each order"},
-    {"wake_ups_per_release", "wake-\nups", COLUMN_NUMBER, 1, SHOW_ALL, 13, "of waiting orders, for each release of the lock outside the database"},
-    {"retries_per_order", "retries", COLUMN_NUMBER, 2, SHOW_ALL, 10, "of an order, because another order changed the row first"},
-    {"think_ms", "think ms", COLUMN_NUMBER, 0, SHOW_CSV, 0, "pause inside the critical section"},
-    {"runs", "runs", COLUMN_NUMBER, 0, SHOW_CSV, 0, "runs whose worst verdict and medians these are"},
+     "99 of 100 orders waited at most this long for their lock outside the database"},
+    {"round_trips_per_order", "round\ntrips", COLUMN_NUMBER, 1, SHOW_ALL, 9, "requests to the database per order"},
+    {"lock_round_trips_per_order", "lock\ntrips", COLUMN_NUMBER, 1, SHOW_ALL, 12, "requests to the lock's server per order"},
+    {"wake_ups_per_release", "wake-\nups", COLUMN_NUMBER, 1, SHOW_ALL, 13, "waiting orders that wake up per release of the lock outside the database"},
+    {"retries_per_order", "retries", COLUMN_NUMBER, 2, SHOW_ALL, 10, "retries per order, because another order changed the row first"},
+    {"think_ms", "think ms", COLUMN_NUMBER, 0, SHOW_CSV, 0, "pause of each order between its read and its write"},
+    {"runs", "runs", COLUMN_NUMBER, 0, SHOW_CSV, 0, "number of runs: the verdict is the worst, the figures are medians"},
     {"shown_by", "shown by", COLUMN_TEXT, 0, SHOW_CSV, 0, "what shows the strategy's flaw"},
     {"witness", "witness", COLUMN_TEXT, 0, SHOW_CSV, 0, "two orders that cannot both be correct"},
-    {"reason", "reason", COLUMN_TEXT, 0, SHOW_CSV, 0, "why it is not available"},
+    {"reason", "reason", COLUMN_TEXT, 0, SHOW_CSV, 0, "why the strategy was not run"},
     {"finding", "finding", COLUMN_TEXT, 0, SHOW_CSV, 0, "why the row is broken, or its flaw was not caught"},
 };
 /* clang-format on */
@@ -63,12 +63,12 @@ static void print_title(const json_t *document, char *ret_title, size_t size)
     if (!settings)
         return;
     if (result_number(settings, "requests") > 0)
-        used += (size_t)snprintf(ret_title, size,
-                                 "%" PRId64 " orders of %" PRId64 " against a stock of %" PRId64,
-                                 result_number(settings, "requests"), result_number(settings, "quantity"),
-                                 result_number(settings, "stock"));
+        used += (size_t)snprintf(
+            ret_title, size, "%" PRId64 " orders of %" PRId64 " unit%s for a stock of %" PRId64,
+            result_number(settings, "requests"), result_number(settings, "quantity"),
+            result_number(settings, "quantity") == 1 ? "" : "s", result_number(settings, "stock"));
     if (result_number(settings, "duration_ms") > 0)
-        used += (size_t)snprintf(ret_title + used, size - used, "%s %s of ample stock", used ? ", then" : "",
+        used += (size_t)snprintf(ret_title + used, size - used, "%s %s of throughput", used ? ", then" : "",
                                  duration_text(result_number(settings, "duration_ms"), duration));
     int64_t connections = result_number(settings, "connections"),
             instances = result_number(settings, "instances");
@@ -150,21 +150,21 @@ static const struct rule {
      "no oversell under load alone. These fail when a lease expires, a session or connection ends, or a "
      "holder crashes. To see it, use loadtest explore with --faults expire or --faults crash."},
     {VERDICT_COUNT, has_errors, NOTE_WARNING,
-     "some orders ended in errors. The service's log has the reason; fewer connections may help."},
+     "some orders failed. See the reason in the service's log, or use fewer --connections."},
     {VERDICT_COUNT, sold_out_early, NOTE_ADVICE,
-     "sold all units that a product of its kind can have before the time was up, so there is no rate. Use "
-     "a shorter --duration, or fewer units per order."},
+     "sold out before the throughput phase ended, so there is no rate. Use a shorter --duration, or fewer "
+     "units per order."},
     {VERDICT_COUNT, lost_answers, NOTE_WARNING,
-     "the orders that clients were told of differ from those in the database. If nobody else orders the "
-     "same product, this is a bug."},
+     "the orders in the database are not those that the service acknowledged. If no other program orders "
+     "this product, this is a bug."},
     {VERDICT_MIXED, NULL, NOTE_WARNING,
-     "orders of other strategies came between, so there is no result. Give the load test a separate "
-     "product: --product."},
+     "orders of other strategies changed the product during the run, so there is no result. Use a separate "
+     "product (--product)."},
     {VERDICT_NOT_CAUGHT, was_not_searched, NOTE_WARNING,
-     "expected to oversell under this load, but did not. Try more --connections, or a longer --think-ms."},
+     "expected to oversell under this load, but did not. Try more --connections or a longer --think-ms."},
     {VERDICT_NOT_CAUGHT, was_searched, NOTE_WARNING,
-     "declared to have a flaw, but did not show it. This is a bug: keep the result (--export-json) and "
-     "report it."},
+     "the strategy table declares a flaw, but no schedule showed it. This is a bug: keep the result "
+     "(--export-json) and report it."},
     {VERDICT_BROKEN, NULL, NOTE_WARNING,
      "broke its guarantee. This is a bug: keep the result (--export-json) and report it."},
 };
@@ -199,11 +199,10 @@ static bool add_slowdown(const json_t *row, struct notes *notes)
 {
     if (!json_is_true(json_object_get(row, "slowed_down")))
         return true;
-    return notes_add(
-        notes, NOTE_ADVICE,
-        "%s: plain speed did not catch it, so it was sold out again with a think time of %" PRId64
-        " ms between read and write, which widens the race.",
-        result_text(row, "strategy"), result_number(row, "think_ms"));
+    return notes_add(notes, NOTE_ADVICE,
+                     "%s: no oversell at full speed, so the sell-out was repeated with a pause of %" PRId64
+                     " ms between read and write.",
+                     result_text(row, "strategy"), result_number(row, "think_ms"));
 }
 
 static bool matches(const json_t *row, const struct rule *rule)

@@ -132,9 +132,9 @@ static int run(struct testbed *testbed, const json_t *strategies, void *context)
 {
     const struct demo_settings *settings = context;
     const struct plan *plan = &settings->comparison.plan;
-    printf("\n%" PRId64 " orders for %" PRId64 " units, by %" PRId64
+    printf("\n%" PRId64 " orders for %" PRId64 " units, over %" PRId64
            " connections to %zu services. Oversold: units sold"
-           " beyond those %" PRId64 ".\n\n",
+           " beyond the stock of %" PRId64 ".\n\n",
            plan_requests(plan), plan->stock, plan->connections, testbed->count, plan->stock);
     print_line("strategy", "oversold", "breaks when", "orders/s", "use it for");
     json_auto_t *rows = comparison_run(&settings->comparison, testbed, strategies);
@@ -143,10 +143,10 @@ static int run(struct testbed *testbed, const json_t *strategies, void *context)
     print_failures(rows);
     print_schedule(rows);
     fputs(
-        "\nGo on:\n"
-        "  build/loadtest explore --strategies read-write --show 1   every schedule of two orders\n"
-        "  make run                                                  the page, where you step through them\n"
-        "  make demo-all                                             all strategies\n",
+        "\nNext steps:\n"
+        "  build/loadtest explore --strategies read-write --show 1   run every schedule of two orders\n"
+        "  make run                                                  open the page, and step through a schedule\n"
+        "  make demo-all                                             run all strategies\n",
         stdout);
     /* A server that is missing is an error only if the command line names a strategy that needs it. */
     return result_status(rows, settings->strategies == TEN ? "all" : settings->strategies);

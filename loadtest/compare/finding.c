@@ -45,13 +45,13 @@ static void find_refusals(const struct phase *phase, struct evidence *evidence, 
     bool enough = phase->books.left >= phase->quantity;
     enum answer odd = odd_last_call(phase);
     note(enough && (answers->sold_out > 0 || last_call_sold_out(phase)), &evidence->refused, finding,
-         "orders of %" PRId64 " were told \"sold out\", although %" PRId64 " units are left", phase->quantity,
-         phase->books.left);
+         "the service answered \"sold out\" to orders of %" PRId64 ", although %" PRId64 " units are left",
+         phase->quantity, phase->books.left);
     note(answers->created_late > 0, &evidence->refused, finding,
-         "orders were told \"sold out\", and %" PRId64 " orders that were sent later were created",
+         "the service answered \"sold out\", and created %" PRId64 " orders that were sent later",
          answers->created_late);
     note(enough && odd != ANSWER_CREATED, &evidence->refused, finding,
-         "an order that no other competed with was answered \"%s\", and %" PRId64 " units are left",
+         "the service answered \"%s\" to an order without competitors, although %" PRId64 " units are left",
          answer_name(odd), phase->books.left);
 }
 
@@ -82,7 +82,7 @@ void find(const struct phase *phase, const struct subject *subject, struct evide
          "%" PRId64 " orders have an amount that differs from price times quantity", books->amounts_wrong);
     if (covered) {
         note(evidence->books_off, &ignored, finding,
-             "%" PRId64 " units were sold of %" PRId64 ", and %" PRId64 " are left", books->sold,
+             "sold %" PRId64 " of %" PRId64 " units, but the stock shows %" PRId64 " left", books->sold,
              books->initial, books->left);
         if (phase->sells_out) {
             find_leaked_lock(phase, subject, evidence, finding);
@@ -90,13 +90,14 @@ void find(const struct phase *phase, const struct subject *subject, struct evide
         }
     }
     note(safe && subject->tries == 1 && answers->conflict > 0, &evidence->conflicted, finding,
-         "%" PRId64 " orders ended in a conflict, such as a deadlock, although the strategy tries once",
+         "%" PRId64
+         " orders ended in a conflict, such as a deadlock, although the strategy must not have conflicts",
          answers->conflict);
     int64_t failed = answers->errors - (phase->hasty ? answers->unavailable : 0);
     note(safe && failed > 0, &evidence->failed, finding,
          "%" PRId64 " orders failed although no fault was injected", failed);
     note(safe && odd_last_call(phase) >= ANSWER_UNAVAILABLE, &evidence->failed, finding,
-         "an order that no other competed with was answered \"%s\"", answer_name(odd_last_call(phase)));
+         "the service answered \"%s\" to an order without competitors", answer_name(odd_last_call(phase)));
     note(answers->created == 0 && phase->stock >= phase->quantity, &evidence->sold_nothing, finding,
-         "nothing was sold");
+         "the service created no order");
 }

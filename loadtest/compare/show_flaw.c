@@ -75,9 +75,9 @@ static json_t *shown_by_schedule(const struct testbed *testbed, const struct str
     const json_t *schedule = json_object_get(found, "witness"), *ending = json_object_get(schedule, "ending");
     if (!ending && json_is_true(json_object_get(found, "complete")) &&
         (json_object_set_new(row, "verdict", json_string(verdict_name(VERDICT_NOT_CAUGHT))) != 0 ||
-         json_object_set_new(
-             row, "finding",
-             json_sprintf("no schedule of two orders failed in which this happens once: %s", name)) != 0))
+         json_object_set_new(row, "finding",
+                             json_sprintf("no schedule of two orders failed with this event: %s", name)) !=
+             0))
         return NULL;
     if (!ending)
         return json_null();

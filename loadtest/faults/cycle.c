@@ -57,7 +57,7 @@ static bool restart_services(struct fault_run *run)
 {
     for (int i = 0; i < FAULT_INSTANCES; i++)
         if (child_ended(&run->testbed->base.services[i])) {
-            fault_note_end(run, i, "nobody had ended");
+            fault_note_end(run, i, "was not stopped");
             if (!fault_service_start(run->testbed, i))
                 return false;
         }

@@ -62,7 +62,8 @@ static bool faults_valid(const char *list)
         for (i = 0; i < fault_count && !selection_word_means(word, length, faults[i].name, NULL);)
             i++;
         if (i == fault_count) {
-            fprintf(stderr, "loadtest: unknown fault '%.*s'; valid are all and:\n", (int)length, word);
+            fprintf(stderr, "loadtest: unknown fault '%.*s' (valid: all, or a name of this list):\n",
+                    (int)length, word);
             print_faults(stderr);
             return false;
         }
@@ -78,7 +79,7 @@ static bool name_servers(const struct faults_settings *settings, char *ret_list,
         if (faults[i].servers_of && selection_means(settings->faults, faults[i].name, NULL))
             used += (size_t)snprintf(ret_list + used, size - used, ",%s", faults[i].servers_of);
     if (used >= size)
-        complain("the list of strategies is too long");
+        complain("--strategies is too long: use a group such as all");
     return used < size;
 }
 
@@ -120,7 +121,8 @@ static bool run_cycles(const struct faults_settings *settings, struct fault_run 
             return false;
     }
     if (!proxies_have_acted(run))
-        complain("%s: a proxy has done nothing in %" PRId64 " cycles, so nothing has been shown",
+        complain("%s: a proxy did nothing in %" PRId64
+                 " cycles, so the result is not valid: use more --cycles",
                  run->fault->name, run->cycle);
     return proxies_have_acted(run);
 }

@@ -10,56 +10,56 @@
 /* clang-format off */
 static const struct column COLUMNS[] = {
     {"fault", "fault", COLUMN_TEXT, 0, SHOW_ALL, 0,
-     "what was broken"},
+     "the injected fault"},
     {"strategy", "strategy", COLUMN_TEXT, 0, SHOW_ALL, 0,
      "how the service protects the stock"},
     {"guarantee", "guarantee", COLUMN_TEXT, 0, SHOW_CSV, 0,
-     "what the strategy promises"},
+     "when the strategy prevents oversells"},
     {"judged_by", "judged by", COLUMN_TEXT, 0, SHOW_ALL, 7,
-     "what must hold: I1 not oversold, I2 no acknowledged order lost, I3 books balance, I4 locks are freed, I5 orders flow "
-     "again, I6 every answer typed and in time, I7 once for each key"},
+     "what must hold: I1 no oversell, I2 no acknowledged order lost, I3 stock correct, I4 locks released, I5 orders "
+     "succeed again, I6 every answer typed and in time, I7 one order per Idempotency-Key"},
     {"expected", "expected", COLUMN_TEXT, 0, SHOW_ALL, 6,
-     "whether all of it is kept, or the fault must be seen to break what the strategy does not promise"},
+     "kept: all of \"judged by\" must hold; caught: the fault must show the flaw"},
     {"cycles", "cycles", COLUMN_NUMBER, 0, SHOW_ALL, 0,
-     "how often it was broken"},
+     "how often the fault was injected"},
     {"acknowledged", "acknow-\nledged", COLUMN_NUMBER, 0, SHOW_ALL, 0,
-     "orders that clients were told of"},
+     "orders that the service acknowledged"},
     {"unclear", "unclear", COLUMN_NUMBER, 0, SHOW_ALL, 8,
-     "orders whose clients never learned what became of them"},
+     "orders whose client got no answer that says whether they were created"},
     {"lost", "lost", COLUMN_NUMBER, 0, SHOW_ALL, 0,
-     "orders that clients were told of and that are not there"},
+     "acknowledged orders that are not in the database"},
     {"duplicated", "dupli-\ncated", COLUMN_NUMBER, 0, SHOW_ALL, 0,
      "Idempotency-Keys with two orders"},
     {"denied", "denied", COLUMN_NUMBER, 0, SHOW_ALL, 5,
-     "orders that are there although their clients were told that nothing was sold, or that nobody wanted"},
+     "orders in the database that the service rejected, or that no client sent"},
     {"wrong_answers", "wrong\nanswers", COLUMN_NUMBER, 0, SHOW_ALL, 5,
-     "answers without a type, or that took longer than any may"},
+     "answers without a problem type, or after the time limit"},
     {"oversold", "over-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 0,
-     "units sold beyond those there were"},
+     "units sold beyond the stock"},
     {"drift", "drift", COLUMN_NUMBER, 0, SHOW_ALL, 0,
-     "sold − (stock − left), of the cycle where it is worst"},
+     "sold − (stock − left), of the cycle with the largest difference"},
     {"refused", "refused", COLUMN_NUMBER, 0, SHOW_CSV, 0,
-     "orders whose last answer was: try again later"},
+     "orders whose last answer allows a retry"},
     {"turned_away", "turned\naway", COLUMN_NUMBER, 0, SHOW_ALL, 5,
-     "clients that were told that all is sold out while units were left"},
+     "orders answered with \"sold out\" while units were left"},
     {"disordered", "dis-\nordered", COLUMN_NUMBER, 0, SHOW_ALL, 5,
-     "orders that no sequence of the sales explains: two that saw the same stock, or one that saw less than a later one"},
+     "orders that no serial execution explains: two read the same stock, or one read less than a later one"},
     {"sections", "sections", COLUMN_NUMBER, 0, SHOW_CSV, 0,
-     "critical sections under a lock whose traces were looked at"},
+     "critical sections under a lock whose traces were compared"},
     {"overlaps", "over-\nlaps", COLUMN_NUMBER, 0, SHOW_ALL, 5,
-     "those that began while another was not over: the lock had two holders"},
+     "critical sections that began before another ended: the lock had two holders"},
     {"seen_in", "seen\nin", COLUMN_NUMBER, 0, SHOW_ALL, 4,
-     "cycles in which units were oversold, the books did not balance, or orders were lost"},
+     "cycles with an oversell, an incorrect stock, or a lost order"},
     {"struck", "struck", COLUMN_NUMBER, 0, SHOW_CSV, 0,
-     "cycles after whose fault nobody was served for half a lease: in kill, since a holder had died"},
+     "cycles in which no order succeeded for half a lease after the fault: in kill, a lock holder had died"},
     {"longest_outage_ms", "longest\noutage ms", COLUMN_NUMBER, 0, SHOW_ALL, 0,
-     "the longest time after the fault in which nobody was served"},
+     "longest time after the fault without a successful order"},
     {"longest_recovery_ms", "recovery\nms", COLUMN_NUMBER, 0, SHOW_ALL, 3,
-     "the longest time until somebody was served, from when what was broken was back (or from the fault, where others go on)"},
+     "longest time from the end of the fault (or from the fault, if other servers continue) to the next successful order"},
     {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0,
-     "what this says about the promise"},
+     "whether the strategy kept its guarantee"},
     {"reason", "reason", COLUMN_TEXT, 0, SHOW_CSV, 0,
-     "why it could not be tried"},
+     "why the strategy was not run"},
 };
 /* clang-format on */
 
@@ -68,8 +68,8 @@ static void print_title(const json_t *document, char *ret_title, size_t size)
     const json_t *settings = json_object_get(document, "settings");
     int64_t seed = (int64_t)json_integer_value(json_object_get(settings, "seed"));
     snprintf(ret_title, size,
-             "Things broken under orders, by two services, from seed %" PRId64
-             "; what clients were told, held against the database",
+             "Faults injected into two services under load, seed %" PRId64
+             "; the history of the clients compared with the database",
              seed);
 }
 
@@ -90,7 +90,7 @@ static bool add_shares(const json_t *rows, struct notes *notes)
     }
     return tested == 0 ||
            notes_add(notes, NOTE_ADVICE,
-                     "Jepsen's test of etcd 3.4.3 (2020), after which lock-test is made, lost about 18 %%.");
+                     "For comparison: Jepsen's lock test of etcd 3.4.3 (2020) lost about 18 %%.");
 }
 
 /* Why a fault could not be made is the same for most of its rows: said once. */

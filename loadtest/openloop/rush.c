@@ -74,11 +74,12 @@ static int begin(void *context, const struct texts *operands)
     struct schedule_plan when = {
         .shape = plan->shape, .rate = (double)plan->rate, .duration_ms = plan->duration_ms};
     if (plan->products > 1 && plan->rate == 0) {
-        complain("--products needs --rate: what --load is a share of is measured with one product");
+        complain("more than one of --products needs --rate, because --load is measured with one product");
         return ENDED_USAGE;
     }
     if (plan->rate > 0 && schedule_count(&when) > ARRIVALS_MAX) {
-        complain("--rate and --duration make more than %d arrivals", ARRIVALS_MAX);
+        complain("--rate and --duration give more than %d arrivals: use a lower rate or a shorter sale",
+                 ARRIVALS_MAX);
         return ENDED_USAGE;
     }
     if (plan->stock > 0 && plan->quantity > plan->stock) {

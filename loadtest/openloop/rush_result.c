@@ -16,43 +16,43 @@
 /* clang-format off */
 static const struct column COLUMNS[] = {
     STRATEGY_COLUMN,
-    {"guarantee", "guarantee", COLUMN_TEXT, 0, SHOW_CSV, 0, "what the strategy promises"},
+    {"guarantee", "guarantee", COLUMN_TEXT, 0, SHOW_CSV, 0, "when the strategy prevents oversells"},
     STOCK_KEPT_COLUMN(8),
     BOOKS_KEPT_COLUMN(10),
-    {"kept.answers", "answers\nkept", COLUMN_MARK, 0, SHOW_ALL, 9, "buyers were told of exactly the orders that are in the database"},
+    {"kept.answers", "answers\ncorrect", COLUMN_MARK, 0, SHOW_ALL, 9, "the orders in the database are exactly those that the service acknowledged"},
     VERDICT_COLUMN,
-    {"instances", "services", COLUMN_NUMBER, 0, SHOW_CSV, 0, "service processes at work"},
+    {"instances", "services", COLUMN_NUMBER, 0, SHOW_CSV, 0, "number of service processes"},
     {"maximum_per_s", "closed\nloop /s", COLUMN_NUMBER, 0, SHOW_ALL, 7,
-     "orders created a second when every connection waits for its answer and orders again"},
-    {"rate_per_s", "buyers\n/s", COLUMN_NUMBER, 0, SHOW_ALL, 0, "buyers who come a second, where the shape is at its highest"},
-    {"arrivals", "buyers", COLUMN_NUMBER, 0, SHOW_ALL, 11, "buyers who came: answered, unanswered, dropped and timed out"},
+     "orders created per second if each connection waits for an answer before its next order"},
+    {"rate_per_s", "buyers\n/s", COLUMN_NUMBER, 0, SHOW_ALL, 0, "buyers who arrive per second, at the highest rate of the shape"},
+    {"arrivals", "buyers", COLUMN_NUMBER, 0, SHOW_ALL, 11, "buyers who arrived: answered, unanswered, dropped and timed out"},
     {"answered", "answered", COLUMN_NUMBER, 0, SHOW_CSV, 0, "buyers who got an answer"},
-    {"created", "created", COLUMN_NUMBER, 0, SHOW_ALL, 0, "orders answered 201, or 202 where they are written behind"},
-    {"sold_out", "sold\nout", COLUMN_NUMBER, 0, SHOW_ALL, 6, "orders answered: sold out"},
+    {"created", "created", COLUMN_NUMBER, 0, SHOW_ALL, 0, "orders answered 201, or 202 if the service writes them later"},
+    {"sold_out", "sold\nout", COLUMN_NUMBER, 0, SHOW_ALL, 6, "orders answered with \"sold out\""},
     {"busy", "busy", COLUMN_NUMBER, 0, SHOW_ALL, 5, "orders that the client may retry: lock busy, conflict, overloaded, lock lost"},
-    {"errors", "errors", COLUMN_NUMBER, 0, SHOW_ALL, 5, "orders that ended in an error, or whose connection broke"},
-    {"unanswered", "unanswered", COLUMN_NUMBER, 0, SHOW_CSV, 0, "of these: the connection broke or could not be had"},
-    {"timed_out", "timed\nout", COLUMN_NUMBER, 0, SHOW_ALL, 2, "buyers who had no answer by the time limit, and gave up"},
-    {"dropped", "dropped", COLUMN_NUMBER, 0, SHOW_ALL, 2, "buyers for whom there was neither a connection nor a place in the backlog"},
-    {"late", "late", COLUMN_NUMBER, 0, SHOW_ALL, 4, "buyers, of all these, whom the load generator itself got round to too late"},
-    {"most_waiting", "waiting", COLUMN_NUMBER, 0, SHOW_CSV, 0, "buyers without a connection, at the worst moment"},
-    {"behind", "behind", COLUMN_NUMBER, 0, SHOW_ALL, 13, "buyers still without a connection when the last one had come"},
-    {"worst_lag_ms", "lag ms", COLUMN_NUMBER, 1, SHOW_CSV, 0, "by which the load generator was late at worst"},
+    {"errors", "errors", COLUMN_NUMBER, 0, SHOW_ALL, 5, "orders with an error, or whose connection broke"},
+    {"unanswered", "unanswered", COLUMN_NUMBER, 0, SHOW_CSV, 0, "errors without an answer: the connection broke or could not be opened"},
+    {"timed_out", "timed\nout", COLUMN_NUMBER, 0, SHOW_ALL, 2, "buyers who gave up: no answer within --timeout"},
+    {"dropped", "dropped", COLUMN_NUMBER, 0, SHOW_ALL, 2, "buyers who arrived when all connections and the backlog were in use"},
+    {"late", "late", COLUMN_NUMBER, 0, SHOW_ALL, 4, "buyers whose order the load generator itself sent too late"},
+    {"most_waiting", "waiting", COLUMN_NUMBER, 0, SHOW_CSV, 0, "largest number of buyers who waited for a connection at the same time"},
+    {"behind", "behind", COLUMN_NUMBER, 0, SHOW_ALL, 13, "buyers who waited for a connection when the last buyer arrived"},
+    {"worst_lag_ms", "lag ms", COLUMN_NUMBER, 1, SHOW_CSV, 0, "longest delay of the load generator itself"},
     {"latency_ms.mean", "mean ms", COLUMN_NUMBER, 2, SHOW_CSV, 0, "mean latency of created orders"},
-    {"latency_ms.p50", "p50\nms", COLUMN_NUMBER, 1, SHOW_ALL, 0, "half of the created orders took no longer, from the moment the buyer came"},
-    {"latency_ms.p90", "p90 ms", COLUMN_NUMBER, 1, SHOW_CSV, 0, "nine of ten created orders took no longer"},
-    {"latency_ms.p99", "p99\nms", COLUMN_NUMBER, 1, SHOW_ALL, 0, "99 of 100 created orders took no longer"},
-    {"latency_ms.p999", "p99.9\nms", COLUMN_NUMBER, 1, SHOW_ALL, 12, "999 of 1,000 created orders took no longer"},
-    {"latency_ms.max", "max\nms", COLUMN_NUMBER, 1, SHOW_ALL, 3, "no created order took longer"},
-    {"p99_over_p50", "p99 /\np50", COLUMN_NUMBER, 1, SHOW_ALL, 1, "how much worse the worst hundredth of the buyers has it than the middle"},
-    {"stock", "stock", COLUMN_NUMBER, 0, SHOW_CSV, 0, "units there were, of all products"},
+    {"latency_ms.p50", "p50\nms", COLUMN_NUMBER, 1, SHOW_ALL, 0, "half of the created orders took at most this long, counted from the buyer's arrival"},
+    {"latency_ms.p90", "p90 ms", COLUMN_NUMBER, 1, SHOW_CSV, 0, "nine of ten created orders took at most this long"},
+    {"latency_ms.p99", "p99\nms", COLUMN_NUMBER, 1, SHOW_ALL, 0, "99 of 100 created orders took at most this long"},
+    {"latency_ms.p999", "p99.9\nms", COLUMN_NUMBER, 1, SHOW_ALL, 12, "999 of 1,000 created orders took at most this long"},
+    {"latency_ms.max", "max\nms", COLUMN_NUMBER, 1, SHOW_ALL, 3, "the slowest created order"},
+    {"p99_over_p50", "p99 /\np50", COLUMN_NUMBER, 1, SHOW_ALL, 1, "p99 divided by p50"},
+    {"stock", "stock", COLUMN_NUMBER, 0, SHOW_CSV, 0, "units in stock at the start, of all products"},
     {"left", "left", COLUMN_NUMBER, 0, SHOW_CSV, 0, "units that the stock still shows"},
     {"sold", "sold", COLUMN_NUMBER, 0, SHOW_CSV, 0, "units in orders"},
-    {"oversold", "oversold", COLUMN_NUMBER, 0, SHOW_CSV, 0, "units sold beyond those there were"},
-    {"drift", "drift", COLUMN_NUMBER, 0, SHOW_CSV, 0, "sold − (stock − left), of the product where it is worst"},
-    {"think_ms", "think ms", COLUMN_NUMBER, 0, SHOW_CSV, 0, "pause inside the critical section"},
-    {"witness", "witness", COLUMN_TEXT, 0, SHOW_CSV, 0, "two orders that cannot both be right"},
-    {"reason", "reason", COLUMN_TEXT, 0, SHOW_CSV, 0, "why it is not available"},
+    {"oversold", "oversold", COLUMN_NUMBER, 0, SHOW_CSV, 0, "units sold beyond the stock"},
+    {"drift", "drift", COLUMN_NUMBER, 0, SHOW_CSV, 0, "sold − (stock − left), of the product with the largest difference"},
+    {"think_ms", "think ms", COLUMN_NUMBER, 0, SHOW_CSV, 0, "pause of each order between its read and its write"},
+    {"witness", "witness", COLUMN_TEXT, 0, SHOW_CSV, 0, "two orders that cannot both be correct"},
+    {"reason", "reason", COLUMN_TEXT, 0, SHOW_CSV, 0, "why the strategy was not run"},
 };
 /* clang-format on */
 
@@ -65,12 +65,12 @@ static void print_title(const json_t *document, char *ret_title, size_t size)
             instances = result_number(settings, "instances");
     char duration[32], rate[64];
     if (percent > 0)
-        snprintf(rate, sizeof rate, "%g %% of each strategy's maximum", percent);
+        snprintf(rate, sizeof rate, "%g %% of each strategy's throughput", percent);
     else
-        snprintf(rate, sizeof rate, "%" PRId64 " buyers a second", result_number(settings, "rate"));
+        snprintf(rate, sizeof rate, "%" PRId64 " buyers per second", result_number(settings, "rate"));
     snprintf(ret_title, size,
-             "By schedule: %s for %s, %s, %" PRId64 " product%s; %" PRId64 " connection%s to %" PRId64
-             " service%s; latency from the moment a buyer comes",
+             "Open loop: %s for %s, %s, %" PRId64 " product%s; %" PRId64 " connection%s to %" PRId64
+             " service%s; latency from the arrival of each buyer",
              rate, duration_text(result_number(settings, "duration_ms"), duration),
              result_text(settings, "shape"), products, products == 1 ? "" : "s", connections,
              connections == 1 ? "" : "s", instances, instances == 1 ? "" : "s");
@@ -117,29 +117,29 @@ static bool add_warnings(const json_t *row, int64_t late_ms, struct notes *notes
     if ((double)late > LATE_SHARE * (double)arrivals &&
         !notes_add(
             notes, NOTE_WARNING,
-            "%s: the load generator could not keep up: it got round to %" PRId64 " of %" PRId64
-            " buyers more than %" PRId64 " ms too late (%.0f ms at worst), and these latencies are its own "
-            "as well. Give it a quieter machine, or fewer buyers.",
+            "%s: the load generator was too slow: it sent %" PRId64 " of %" PRId64
+            " orders more than %" PRId64
+            " ms late (%.0f ms at most), and the latencies include this. Use a quieter machine or a lower rate.",
             strategy, late, arrivals, late_ms, json_number_value(json_object_get(row, "worst_lag_ms"))))
         return false;
     if (result_number(row, "behind") > 0 &&
         !notes_add(notes, NOTE_WARNING,
-                   "%s: it fell behind: when the last buyer came, %" PRId64
-                   " still waited for one of the connections. It "
-                   "does not keep this rate up, and the longer the sale, the longer they would wait.",
+                   "%s fell behind: %" PRId64
+                   " buyers still waited for a connection when the last buyer arrived. "
+                   "It cannot sustain this rate, so the wait grows with the length of the sale.",
                    strategy, result_number(row, "behind")))
         return false;
     if (result_number(row, "dropped") > 0 &&
         !notes_add(notes, NOTE_WARNING,
                    "%s: %" PRId64 " of %" PRId64
-                   " buyers found neither a connection nor a place in the backlog. "
-                   "They are in no percentile.",
+                   " buyers were dropped, because all connections and the backlog were in use. "
+                   "The percentiles do not include them.",
                    strategy, result_number(row, "dropped"), arrivals))
         return false;
     return result_number(row, "timed_out") == 0 ||
            notes_add(notes, NOTE_WARNING,
-                     "%s: %" PRId64 " of %" PRId64 " buyers gave up. They are in no percentile, so the true "
-                     "delay is longer than these say.",
+                     "%s: %" PRId64 " of %" PRId64 " buyers gave up. The percentiles do not include them, "
+                     "so the true delay is longer.",
                      strategy, result_number(row, "timed_out"), arrivals);
 }
 
@@ -170,13 +170,13 @@ static void print_standing(const json_t *rows, enum standing standing, const cha
 static bool add_steadiness(const json_t *rows, struct notes *notes)
 {
     static const char *const WORDS[STANDINGS] = {
-        [REACHED] = " reached: ", [MISSED] = " missed: ", [FELL_BEHIND] = " fell behind: "};
+        [REACHED] = " Reached: ", [MISSED] = " Missed: ", [FELL_BEHIND] = " Fell behind: "};
     char *line = NULL;
     size_t size;
     FILE *out = open_memstream(&line, &size);
     if (!out)
         return false;
-    fprintf(out, "Goal, p99 of created orders at most %d medians.", STEADY);
+    fprintf(out, "Goal: the p99 of created orders is at most %d times their median.", STEADY);
     long empty = ftell(out);
     for (int standing = 0; standing < STANDINGS; standing++)
         print_standing(rows, (enum standing)standing, WORDS[standing], out);

@@ -46,8 +46,8 @@ static bool find_maximum(struct testbed *testbed, const struct rush_plan *plan, 
     *ret_per_s = (double)load->window_created / load->window_s;
     if (*ret_per_s * plan->share >= 1)
         return true;
-    complain("%s creates %.1f orders/s in a closed loop, too few to take a share of: give --rate",
-             subject->name, *ret_per_s);
+    complain("%s creates only %.1f orders/s in a closed loop, too few for --load: use --rate", subject->name,
+             *ret_per_s);
     return false;
 }
 
@@ -224,7 +224,7 @@ bool rush_run(struct testbed *testbed, const struct rush_plan *plan, const struc
     };
     struct schedule schedule;
     if (!schedule_open(&when, &schedule)) {
-        complain("no room for %.0f arrivals/s: fewer, or a shorter sale", rush.rate);
+        complain("not enough memory for %.0f arrivals/s: use a lower rate or a shorter sale", rush.rate);
         return false;
     }
     bool well = sell(testbed, plan, subject, &schedule, progress, &rush);

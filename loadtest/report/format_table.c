@@ -184,7 +184,7 @@ static void print_left_out(const struct result_table *table, const struct layout
                     fputc(' ', list);
         }
     if (fclose(list) == 0 && count > 0)
-        print_wrapped(out, "Left out, because the terminal is too narrow: ", names, width);
+        print_wrapped(out, "Hidden, because the terminal is too narrow: ", names, width);
     free(names);
 }
 

@@ -33,9 +33,9 @@ struct column {
 #define STRATEGY_COLUMN {"strategy", "strategy", COLUMN_TEXT, 0, SHOW_ALL, 0, "how the service protects the stock"}
 #define VERDICT_COLUMN {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0, "what this run says about the guarantee"}
 #define STOCK_KEPT_COLUMN(rank) \
-    {"kept.stock", "never\noversold", COLUMN_MARK, 0, SHOW_ALL, rank, "no more units were sold than there were"}
+    {"kept.stock", "never\noversold", COLUMN_MARK, 0, SHOW_ALL, rank, "no more units were sold than the stock had"}
 #define BOOKS_KEPT_COLUMN(rank) \
-    {"kept.books", "books\nbalance", COLUMN_MARK, 0, SHOW_ALL, rank, "what is left and what was sold add up to what there was"}
+    {"kept.books", "stock\ncorrect", COLUMN_MARK, 0, SHOW_ALL, rank, "units left plus units sold are the initial stock"}
 /* clang-format on */
 
 /* How the results of one command are printed. Each command declares one. */

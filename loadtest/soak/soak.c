@@ -68,7 +68,7 @@ static int begin(void *context, const struct texts *operands)
         json_equal(json_object_get(settings->document, "settings"), now))
         return COMMAND_GOES_ON;
     if (settings->document)
-        complain("%s is of other settings: remove it, or name another one", settings->resume);
+        complain("%s was written with other settings: remove it, or name another file", settings->resume);
     return ENDED_USAGE;
 }
 

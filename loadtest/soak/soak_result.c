@@ -9,24 +9,24 @@
 /* clang-format off */
 static const struct column COLUMNS[] = {
     STRATEGY_COLUMN,
-    {"orders", "orders", COLUMN_NUMBER, 0, SHOW_ALL, 0, "orders that were made"},
-    {"orders_per_s", "orders/s", COLUMN_NUMBER, 0, SHOW_ALL, 4, "of the time in which orders were sent"},
-    {"busy", "busy", COLUMN_NUMBER, 0, SHOW_CSV, 0, "orders whose answer was: try again later"},
-    {"errors", "errors", COLUMN_NUMBER, 0, SHOW_ALL, 3, "orders that ended otherwise: a server away, no answer"},
+    {"orders", "orders", COLUMN_NUMBER, 0, SHOW_ALL, 0, "orders created"},
+    {"orders_per_s", "orders/s", COLUMN_NUMBER, 0, SHOW_ALL, 4, "orders created per second while orders were sent"},
+    {"busy", "busy", COLUMN_NUMBER, 0, SHOW_CSV, 0, "orders that the client may retry"},
+    {"errors", "errors", COLUMN_NUMBER, 0, SHOW_ALL, 3, "orders with an error, or without an answer"},
     {"memory_start_kib", "memory\nfirst KiB", COLUMN_NUMBER, 0, SHOW_ALL, 0,
-     "heap and stacks of the service that were resident after the first slice, which warms it up"},
-    {"memory_end_kib", "memory\nlast KiB", COLUMN_NUMBER, 0, SHOW_ALL, 0, "the same after the last slice"},
-    {"growth_allowed_kib", "may grow\nby KiB", COLUMN_NUMBER, 0, SHOW_ALL, 2,
-     "128 KiB for each thread's heap and 8 bytes an order: a quarter of the smallest leak there can be in each order"},
-    {"memory_flat", "flat", COLUMN_MARK, 0, SHOW_ALL, 0, "the service has not grown by more than that"},
-    {"files_start", "files\nfirst", COLUMN_NUMBER, 0, SHOW_ALL, 1, "descriptors that the service had open after the first slice"},
-    {"files_end", "files\nlast", COLUMN_NUMBER, 0, SHOW_ALL, 1, "the same after the last slice"},
-    {"files_kept", "closed", COLUMN_MARK, 0, SHOW_CSV, 0, "no more descriptors are open than workers may have opened for themselves"},
-    {"oversold", "over-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 0, "units sold beyond those there were"},
-    {"drift", "drift", COLUMN_NUMBER, 0, SHOW_ALL, 0, "sold − (stock − left), of the slice where it is worst"},
-    {"mismatched", "mis-\nmatched", COLUMN_NUMBER, 0, SHOW_ALL, 5, "slices after which there were other orders than clients had been told of"},
-    {"books_balanced", "books", COLUMN_MARK, 0, SHOW_ALL, 0, "none of those"},
-    {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0, "what all of this says"},
+     "resident heap and stacks of the service after the first stock, which warms it up"},
+    {"memory_end_kib", "memory\nlast KiB", COLUMN_NUMBER, 0, SHOW_ALL, 0, "the same after the last stock"},
+    {"growth_allowed_kib", "allowed\ngrowth KiB", COLUMN_NUMBER, 0, SHOW_ALL, 2,
+     "128 KiB for the heap of each thread and 8 bytes per order: a quarter of the smallest possible leak in each order"},
+    {"memory_flat", "flat", COLUMN_MARK, 0, SHOW_ALL, 0, "the memory has grown by at most the allowed growth"},
+    {"files_start", "files\nfirst", COLUMN_NUMBER, 0, SHOW_ALL, 1, "open file descriptors of the service after the first stock"},
+    {"files_end", "files\nlast", COLUMN_NUMBER, 0, SHOW_ALL, 1, "the same after the last stock"},
+    {"files_kept", "closed", COLUMN_MARK, 0, SHOW_CSV, 0, "the only further open descriptors are those that each worker may keep"},
+    {"oversold", "over-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 0, "units sold beyond the stock"},
+    {"drift", "drift", COLUMN_NUMBER, 0, SHOW_ALL, 0, "sold − (stock − left), of the stock with the largest difference"},
+    {"mismatched", "mis-\nmatched", COLUMN_NUMBER, 0, SHOW_ALL, 5, "stocks after which the orders in the database were not those that the service acknowledged"},
+    {"books_balanced", "audit", COLUMN_MARK, 0, SHOW_ALL, 0, "no oversell, no drift and no mismatch"},
+    {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0, "whether all checks passed"},
 };
 /* clang-format on */
 
@@ -34,8 +34,9 @@ static void print_title(const json_t *document, char *ret_title, size_t size)
 {
     const json_t *settings = json_object_get(document, "settings");
     snprintf(ret_title, size,
-             "A long sale under each strategy by one service, over %" PRId64
-             " connections; each stock of %" PRId64 " units or fewer is sold out and its books are read",
+             "One service, %" PRId64
+             " connections, one strategy after another; an audit after each stock of at most %" PRId64
+             " units",
              result_number(settings, "connections"), result_number(settings, "slice"));
 }
 
@@ -52,10 +53,11 @@ static bool add_notes(const json_t *document, struct notes *notes)
     if (!notes_add_unavailable(notes, json_object_get(document, "rows")))
         return false;
     if (sold == 0 && broken == 0)
-        return notes_add(notes, NOTE_CLOSING, "Nothing was sold.");
+        return notes_add(notes, NOTE_CLOSING, "No order was created.");
     return notes_add(notes, NOTE_CLOSING, "%" PRId64 " orders under %zu strateg%s. %s", orders, sold,
                      sold == 1 ? "y" : "ies",
-                     broken ? "NOT all is well." : "Memory is flat, descriptors are closed, books balance.");
+                     broken ? "NOT all checks passed."
+                            : "Memory is flat, files are closed, and every audit is correct.");
 }
 
 const struct result_kind soak_result = {

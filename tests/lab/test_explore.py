@@ -291,7 +291,7 @@ def test_a_search_that_was_cut_short_promises_nothing(servers):
     assert (row["schedules"], row["complete"], row["share"], row["verdict"]) == (5, False, None, "unknown")
     assert 0 < row["coverage"] < 1
     told = explore(servers, "--strategies", "mutex", "--limit", "5").stdout
-    assert "0 kept what they promise" in told and "1 were not looked at in full" in told and "All as" not in told, told
+    assert "0 kept their guarantee" in told and "1 were not searched completely" in told and "All as" not in told, told
 
 
 def test_a_search_goes_on_from_its_checkpoint(servers, tmp_path):

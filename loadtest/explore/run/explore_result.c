@@ -11,24 +11,24 @@ static const struct column COLUMNS[] = {
     {"strategy", "strategy", COLUMN_TEXT, 0, SHOW_ALL, 0,
      "how the service protects the stock"},
     {"guarantee", "guarantee", COLUMN_TEXT, 0, SHOW_ALL, 9,
-     "what the strategy promises: never safe, safe within one process, while its lock's lease or session "
-     "lives, or always"},
+     "when the strategy prevents oversells: never, within one process, while the lease or session of its lock "
+     "holds, or always"},
     {"step_list", "steps of an order", COLUMN_TEXT, 0, SHOW_ALL, 10,
-     "what an order does that nobody is in the way of, and where it is held; the share is a property of this list"},
+     "the steps of an order without competitors, at which the explorer can stop it; the share depends on this list"},
     {"schedules", "sched-\nules", COLUMN_NUMBER, 0, SHOW_ALL, 0,
-     "orders in which the steps can follow each other"},
+     "interleavings of the steps"},
     {"coverage", "cover-\nage", COLUMN_NUMBER, 3, SHOW_ALL, 2,
-     "how much of them was run; 1 is all"},
+     "share of the schedules that was run; 1 is all"},
     {"oversold", "over-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 0,
-     "schedules that sold more than there was"},
+     "schedules that sold more than the stock"},
     {"share_percent", "share\n%", COLUMN_NUMBER, 1, SHOW_ALL, 1,
-     "of the schedules that oversold; only a full search has one"},
-    {"sold_rightly", "sold\nrightly", COLUMN_NUMBER, 0, SHOW_ALL, 5,
-     "schedules that sold what could be sold, with books that balance"},
+     "share of the schedules that oversold, if the search is complete"},
+    {"sold_rightly", "sold\ncorrectly", COLUMN_NUMBER, 0, SHOW_ALL, 5,
+     "schedules that sold all that the orders could buy, with a correct stock"},
     {"undersold", "under-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 6,
-     "schedules that turned an order away although enough was left"},
+     "schedules that rejected an order although enough units were left"},
     {"drift", "drift", COLUMN_NUMBER, 0, SHOW_ALL, 3,
-     "schedules in which what is left and what was sold do not add up to what there was"},
+     "schedules in which units left plus units sold are not the initial stock"},
     {"blocked", "waited", COLUMN_NUMBER, 0, SHOW_ALL, 7,
      "schedules in which an order waited for another"},
     {"deadlocks", "dead-\nlocks", COLUMN_NUMBER, 0, SHOW_ALL, 8,
@@ -36,11 +36,11 @@ static const struct column COLUMNS[] = {
     {"stuck_locks", "stuck\nlocks", COLUMN_NUMBER, 0, SHOW_ALL, 4,
      "schedules in which an order waits for a lock that nobody will release"},
     {"switches.min", "switches\nmin", COLUMN_NUMBER, 0, SHOW_ALL, 12,
-     "from one order to another: the fewest of a schedule"},
+     "fewest switches from one order to another in a schedule"},
     {"switches.median", "me-\ndian", COLUMN_NUMBER, 0, SHOW_ALL, 12,
-     "the same, of the schedule in the middle"},
+     "median of the switches"},
     {"switches.max", "max", COLUMN_NUMBER, 0, SHOW_ALL, 12,
-     "the same, the most of a schedule"},
+     "most switches in a schedule"},
     {"larger_orders.schedules", "sched-\nules", COLUMN_NUMBER, 0, SHOW_ALL, 1,
      "schedules of the second search: two orders of two units, a stock of three, and a wait that may time out"},
     {"larger_orders.oversold", "over-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 1,
@@ -50,13 +50,13 @@ static const struct column COLUMNS[] = {
     {"leaked_locks", "leaked locks", COLUMN_NUMBER, 0, SHOW_CSV | SHOW_PAGE, 0,
      "schedules in which an order ended without releasing its lock"},
     {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0,
-     "what this says about the promise"},
+     "whether the strategy kept its guarantee"},
     {"broken_by", "broken by", COLUMN_TEXT, 0, SHOW_CSV | SHOW_PAGE, 0,
      "what broke the guarantee, and in how many schedules"},
     {"witness.replay", "witness", COLUMN_TEXT, 0, SHOW_CSV | SHOW_PAGE, 0,
-     "the simplest schedule that went wrong: for --replay"},
+     "the simplest counterexample, for --replay"},
     {"reason", "reason", COLUMN_TEXT, 0, SHOW_CSV, 0,
-     "why it could not be explored"},
+     "why the strategy was not explored"},
 };
 /* clang-format on */
 
@@ -66,16 +66,15 @@ static void print_title(const json_t *document, char *ret_title, size_t size)
     const char *quantities = json_string_value(json_object_get(settings, "quantities"));
     size_t used = 0;
     if (result_number(settings, "sample") > 0)
-        used = (size_t)snprintf(ret_title, size,
-                                "%" PRId64 " schedules, chosen at random from seed %" PRId64 ",",
+        used = (size_t)snprintf(ret_title, size, "%" PRId64 " random schedules (seed %" PRId64 ")",
                                 result_number(settings, "sample"), result_number(settings, "seed"));
     else
         used = (size_t)snprintf(ret_title, size, "Every schedule");
     used += (size_t)snprintf(
-        ret_title + used, size - used, " of %" PRId64 " orders of %s against a stock of %" PRId64,
+        ret_title + used, size - used, " of %" PRId64 " orders (quantity %s) with a stock of %" PRId64,
         result_number(settings, "actors"), quantities ? quantities : "?", result_number(settings, "stock"));
     if (json_is_true(json_object_get(settings, "larger_orders")) && used < size)
-        snprintf(ret_title + used, size - used, "; then of 2 orders of 2 against a stock of 3");
+        snprintf(ret_title + used, size - used, "; then of 2 orders (quantity 2) with a stock of 3");
 }
 
 static bool add_notes(const json_t *document, struct notes *notes)
@@ -96,13 +95,13 @@ static bool add_notes(const json_t *document, struct notes *notes)
                               result_text(row, "reason"));
         const json_t *counterexample = json_object_get(row, "witness");
         if (json_is_object(counterexample))
-            well &= notes_add(notes, NOTE_WITNESS, "%s  (%d of 10 runs)  %s",
+            well &= notes_add(notes, NOTE_WITNESS, "%s  (reproduced in %d of 10 runs)  %s",
                               result_text(counterexample, "replay"),
                               (int)json_integer_value(json_object_get(counterexample, "reproduced")),
                               result_text(counterexample, "explanation"));
     }
     if (json_object_get(document, "seconds"))
-        well &= notes_add(notes, NOTE_ADVICE, "%" PRId64 " schedules in %.1f s, by up to %d processes.",
+        well &= notes_add(notes, NOTE_ADVICE, "%" PRId64 " schedules in %.1f s, with up to %d processes.",
                           schedules, json_real_value(json_object_get(document, "seconds")),
                           (int)json_integer_value(json_object_get(document, "jobs")));
     const json_t *missing = json_object_get(document, "missing");
@@ -120,7 +119,7 @@ static bool add_notes(const json_t *document, struct notes *notes)
     }
     if (failed > 0)
         return well && notes_add(notes, NOTE_CLOSING,
-                                 "%zu of %zu rows did not keep what they promise, or were not caught.",
+                                 "%zu of %zu strategies broke their guarantee, or did not show their flaw.",
                                  failed, json_array_size(rows));
     size_t kept = counts[VERDICT_OK], shown = counts[VERDICT_OVERSOLD_AS_EXPECTED],
            open = counts[VERDICT_UNKNOWN] + counts[VERDICT_UNAVAILABLE] + json_array_size(missing);
@@ -128,11 +127,11 @@ static bool add_notes(const json_t *document, struct notes *notes)
         return well &&
                notes_add(
                    notes, NOTE_CLOSING,
-                   "As expected: %zu kept what they promise, %zu showed their flaw; %zu were not looked at in full.",
+                   "As expected: %zu kept their guarantee, %zu showed their flaw; %zu were not searched completely.",
                    kept, shown, open);
     return well &&
-           notes_add(notes, NOTE_CLOSING,
-                     "All as expected: %zu kept what they promise, %zu showed their flaw.", kept, shown);
+           notes_add(notes, NOTE_CLOSING, "All as expected: %zu kept their guarantee, %zu showed their flaw.",
+                     kept, shown);
 }
 
 const struct result_kind explore_result = {

@@ -80,11 +80,11 @@ const char *explore_verdict_why(const struct execution_settings *settings, const
         const char *what;
     } found[] = {
         {totals->oversold, "more units were sold than the stock had"},
-        {totals->oversold ? 0 : totals->drifted, "the audit does not balance"},
+        {totals->oversold ? 0 : totals->drifted, "the stock is not correct"},
         {totals->false_refusals, "an order was refused as sold out although enough units were left"},
         {totals->leaked, "an order ended without releasing its lock"},
         {totals->stuck, "an order waits for a lock that nobody will release"},
-        {deadlock_is_wrong(settings) ? totals->deadlocks : 0, "deadlock between orders"},
+        {deadlock_is_wrong(settings) ? totals->deadlocks : 0, "orders deadlocked"},
         {totals->failed, "an order failed, and no other order explains it"},
         {totals->answers_wrong, "the orders in the database are not those that were acknowledged"},
         {totals->lock_stolen, "lock stolen: an order released another order's lock"},

@@ -12,7 +12,7 @@
 bool nemesis_kill(struct fault_run *run)
 {
     if (child_ended(&run->testbed->base.services[run->victim]))
-        fault_note_end(run, run->victim, "nobody had ended");
+        fault_note_end(run, run->victim, "was not stopped");
     fault_service_kill(run->testbed, run->victim);
     return fault_service_start(run->testbed, run->victim);
 }
@@ -24,11 +24,11 @@ bool nemesis_terminate(struct fault_run *run)
     child_signal(child, SIGTERM);
     if (!child_wait(child, ENDS_MS, true)) {
         if (!interrupted())
-            complain("service-%d does not end when it is told to", run->victim + 1);
+            complain("service-%d does not exit after SIGTERM", run->victim + 1);
         return false;
     }
     if (child->status != 0)
-        fault_note_end(run, run->victim, "was told to end");
+        fault_note_end(run, run->victim, "got SIGTERM");
     return fault_service_start(run->testbed, run->victim);
 }
 

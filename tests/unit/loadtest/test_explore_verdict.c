@@ -98,7 +98,7 @@ static void what_broke_it_is_named(void **state)
     assert_string_equal(
         explore_verdict_why(&settings, &totals, why, sizeof why),
         "an order was refused as sold out although enough units were left (2 of 10 schedules); "
-        "deadlock between orders (4 of 10 schedules)");
+        "orders deadlocked (4 of 10 schedules)");
 }
 
 int main(void)

@@ -61,9 +61,10 @@ static void test_the_goal_for_the_tail(void **state)
     json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:s}", "strategy", "absent", "guarantee", "safe",
                                           "verdict", "unavailable", "reason", "no server"));
     char *text = printed(rows, 70);
-    check_has(text, "70 % of each strategy's maximum for 2s, flat, 2 products; 1 connection to 1 service");
-    check_has(text, "at most 10 medians. reached: even, calm. missed: uneven. fell behind: swamped.");
-    check_has(text, "swamped: it fell behind: when the last buyer came, 400 still waited");
+    check_has(text, "70 % of each strategy's throughput for 2s, flat, 2 products; 1 connection to 1 service");
+    check_has(text,
+              "at most 10 times their median. Reached: even, calm. Missed: uneven. Fell behind: swamped.");
+    check_has(text, "swamped fell behind: 400 buyers still waited");
     check_has(text, "absent: not available: no server");
     free(text);
 }
@@ -79,10 +80,10 @@ static void test_warnings_name_what_no_percentile_shows(void **state)
     for (size_t i = 0; i < COUNT(ROWS); i++)
         json_array_append_new(rows, row_of(&ROWS[i]));
     char *text = printed(rows, 0);
-    check_has(text, "By schedule: 400 buyers a second for 2s");
-    check_has(text, "slow: the load generator could not keep up: it got round to 11 of 1000 buyers");
+    check_has(text, "Open loop: 400 buyers per second for 2s");
+    check_has(text, "slow: the load generator was too slow: it sent 11 of 1000 orders");
     assert_null(strstr(text, "punctual: the load generator"));
-    check_has(text, "lossy: 7 of 1000 buyers found neither");
+    check_has(text, "lossy: 7 of 1000 buyers were dropped");
     check_has(text, "lossy: 93 of 1000 buyers gave up");
     free(text);
 }

@@ -91,11 +91,11 @@ static void what_was_not_sold_is_not_praised(void **state)
 {
     struct soak_counts counts = sound();
     assert_closing(&counts, "400000 orders under 1 strategy. Memory is flat");
-    assert_closing(NULL, "Nothing was sold.");
+    assert_closing(NULL, "No order was created.");
     counts.drift = 1;
-    assert_closing(&counts, "NOT all is well");
+    assert_closing(&counts, "NOT all checks passed");
     counts.orders = 0; /* which is the flaw itself */
-    assert_closing(&counts, "NOT all is well");
+    assert_closing(&counts, "NOT all checks passed");
 }
 
 int main(void)
