@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* When the tables of this database were created, in microseconds: tells this database from an earlier one. */
 #define SHOP                                                                                                 \
@@ -21,6 +22,9 @@ static const struct statement ST_UNWRITTEN = {
     "SELECT count(*), coalesce(sum(quantity), 0)::bigint "
     "FROM unnest($1::bigint[], $2::bigint[]) AS f (id, quantity) WHERE " NOT_WRITTEN,
     2};
+
+static const struct statement ST_REPLACED = {
+    "behind_replaced", "SELECT NOT EXISTS (SELECT FROM product WHERE id = $1 AND stock_epoch = $2)", 2};
 
 static const struct statement ST_DRAW_IDS = {
     "behind_draw_ids", "SELECT nextval('orders_id_seq'), " SHOP " FROM generate_series(1, $1::bigint)", 1};
@@ -53,6 +57,15 @@ enum db_status product_behind_lock(struct db *db, int64_t product_id, struct pro
     enum db_status status = db_run(db, &ST_LOCK_PRODUCTS, (const char *const[]){array}, &rows);
     if (status == DB_OK && PQntuples(rows) == 1)
         product_behind_read(rows, 0, ret_product);
+    return status;
+}
+
+enum db_status stock_is_replaced(struct db *db, int64_t product_id, int64_t epoch, bool *ret_replaced)
+{
+    AUTO_RESULT row = NULL;
+    enum db_status status = db_run(db, &ST_REPLACED,
+                                   (const char *const[]){DB_NUMBER(product_id), DB_NUMBER(epoch)}, &row);
+    *ret_replaced = status == DB_OK && strcmp(PQgetvalue(row, 0, 0), "t") == 0;
     return status;
 }
 

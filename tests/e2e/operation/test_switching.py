@@ -66,24 +66,25 @@ def test_changes_under_load(services, database, case):
 def test_a_sandbox_that_another_learner_gets(services, database):
     """An order of the learner before, which waits for its turn, does not land in the new learner's sale."""
     service = services.start(
-        database, "--classroom", "--sandbox-idle-ms", "500", "--lock-wait-ms", "60000", "--order-timeout-ms", "60000",
+        database, "--classroom", "--sandbox-idle-ms", "2000", "--lock-wait-ms", "60000", "--order-timeout-ms", "60000",
         "--strategy", "select-for-update", "--product-limit", "1", "--sandboxes-per-address", "0", listen="127.0.0.1:0",
     )  # fmt: skip
     code, service.token = (
         re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token")
     )
-    learners = [Learner(service, code) for _ in range(96)]
-    learners += [Learner(service, service.token) for _ in range(4)]  # these places are the teacher's reserve
-    before = learners[0]
+    before, others = Learner(service, code), []
+    for place in range(1, 100):
+        others.append(Learner(service, code if place < 96 else service.token))  # the last four are the teacher's reserve
+        assert others[-1].order(before.product).problem == "not-yours"
     with holding_row(database, before.product) as row:
         first = Background(before.order)
         wait_until(lambda: waiting_backends(database) == 1, "the first order waits for the row")
         second = Background(before.order)
         wait_until(lambda: "oversell_orders_waiting 1\n" in service.get("/metrics").text, "the second waits")
-        for learner in learners[1:]:
-            assert learner.order(before.product).problem == "not-yours"
+        for learner in others[:4]:  # so that the first one is idle for longest
+            wait_until(lambda learner=learner: learner.order(before.product).problem == "not-yours", "its token works")
         wait_until(lambda: service.get("/classroom").json["learners"] == 0, "all sandboxes are idle")
-        for learner in learners[5:]:  # so that five are left alone, one more than the reserve, and the first for longest
+        for learner in others[4:]:  # so that five are left alone, one more than the reserve
             assert learner.order(before.product).problem == "not-yours"
         late = Background(lambda: Learner(service, code))
         wait_until(lambda: f"product {before.product} goes to another learner" in service.log, "it is given away")

@@ -236,6 +236,25 @@ def test_other_kinds(shop, kind):
     assert shop.audit(product)["balanced"]
 
 
+def test_an_accepted_order_that_a_reset_has_deleted(shop):
+    """The writer waits for another product's row, so the order is still in the stream. It will never be written."""
+    blocked, product = (shop.product(stock=5, kind="redis") for _ in range(2))
+    for each in (blocked, product):
+        accept(shop, each)
+        settled(shop, each)
+    key = str(uuid.uuid4())
+    with holding_row(shop.database_url, blocked):
+        accept(shop, blocked)
+        wait_until(lambda: waiting_backends(shop.database_url) == 1, "the writer waits for the row")
+        deleted = accept(shop, product, 2, key=key)
+        shop.reset(product, 7, kind="redis")
+        assert order_status(shop, deleted) == "no-such-order"
+        again = accept(shop, product, 2, key=key)
+        assert again != deleted, "the key's order is gone, so this is a new one"
+    assert settled(shop, product)["left"] == 5
+    assert (order_status(shop, deleted), order_status(shop, again)) == ("no-such-order", "pending")
+
+
 def test_no_such_product(shop):
     reply = shop.post(f"/orders?strategy={STRATEGY}", {"product_id": 987654321, "quantity": 1})
     assert reply.problem == "no-such-product", str(reply)

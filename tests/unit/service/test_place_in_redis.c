@@ -25,6 +25,7 @@ static struct {
     const char *known_key;  /* PostgreSQL has its order … */
     enum key_claim claim;   /* … and this is what it says of it */
     const char *lies_under; /* the product's name of the order that the stream has; NULL: it has none */
+    bool replaced;          /* a reset has replaced the stock that it was accepted from */
     enum db_status ready;
     int draws_that_fail;
 
@@ -91,6 +92,12 @@ enum reconciled reconcile(struct db *db, struct redis_stock *stock, int64_t prod
 enum db_status db_ready(struct db *db)
 {
     return play.ready;
+}
+
+enum db_status stock_is_replaced(struct db *db, int64_t product_id, int64_t epoch, bool *ret_replaced)
+{
+    *ret_replaced = play.replaced;
+    return DB_OK;
 }
 
 void db_set_deadline(struct db *db, int64_t deadline_us, int64_t lock_deadline_us)
@@ -352,6 +359,19 @@ static void test_a_key_whose_order_has_left_the_stream(void **state)
     assert_int_equal(placings[0].result.outcome, ORDER_ACCEPTED);
 }
 
+/* Its order is still in the stream, but a reset has replaced the stock, so the writer will drop it. */
+static void test_a_key_whose_order_is_outdated(void **state)
+{
+    requests[0].idempotency_key = "k";
+    play.answers[0].taking = KEY_IS_KNOWN;
+    play.answers[0].value = 77;
+    play.lies_under = "Ada";
+    play.replaced = true;
+    place(1);
+    assert_int_equal(play.gone[0], 77);
+    assert_int_equal(placings[0].result.outcome, ORDER_ACCEPTED);
+}
+
 /* ---- amounts, and ids ----------------------------------------------------------------------------------------------- */
 
 static void test_amounts(void **state)
@@ -398,6 +418,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_key_that_postgresql_knows, set_up),
         cmocka_unit_test_setup(test_postgresql_away_with_a_key, set_up),
         cmocka_unit_test_setup(test_a_key_that_redis_knows, set_up),
+        cmocka_unit_test_setup(test_a_key_whose_order_is_outdated, set_up),
         cmocka_unit_test_setup(test_a_key_whose_order_has_left_the_stream, set_up),
         cmocka_unit_test(test_amounts),
     };
