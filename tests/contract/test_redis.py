@@ -1,5 +1,6 @@
 """What only Redis has: a unix socket in the URL, and scripts that the server forgets between any two requests."""
 
+import re
 import subprocess
 
 import pytest
@@ -33,7 +34,8 @@ def server(tmp_path_factory):
 
 
 def unknown_scripts(server):
-    return int(str(server.info("errorstats").get("errorstat_NOSCRIPT", 0)).removeprefix("count="))
+    counted = server.info("errorstats").get("errorstat_NOSCRIPT", 0)  # "count=2", or {"count": 2} by a newer client
+    return int(re.search(r"\d+", str(counted))[0])
 
 
 @pytest.mark.parametrize("lock", LOCKS)

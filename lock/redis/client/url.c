@@ -117,7 +117,7 @@ static bool read_host(struct piece *from, struct redis_url *url, const char **re
         if (!read_number(cut(from, "/?"), 65535, &port) || port == 0)
             return false;
     }
-    snprintf(url->port, sizeof url->port, "%d", port);
+    snprintf(url->port, sizeof url->port, "%hu", (unsigned short)port);
     snprintf(url->place, sizeof url->place, bracketed ? "[%s]:%s" : "%s:%s", url->host, url->port);
     return true;
 }
