@@ -39,7 +39,7 @@ export OVERSELL_KAZOO_LOCK ?= $(CURDIR)/loadtest/bench/kazoo_lock.py
 
 demo: ## oversell: packages, build, private servers, ten strategies by two processes, each flaw shown (ARGS="--help")
 	$(MAKE_NOW) deps
-	$(BUILD_NOW) programs
+	$(BUILD_NOW) programs || make/build-failed $@ $(BUILD)
 	@$(BUILD)/loadtest demo $(ARGS)
 
 demo-all: ## the same for all strategies
@@ -47,19 +47,19 @@ demo-all: ## the same for all strategies
 
 run: ## the service with a private database in the foreground; Ctrl-C ends both (ARGS="--listen 127.0.0.1:8080")
 	$(MAKE_NOW) deps
-	$(BUILD_NOW) programs
+	$(BUILD_NOW) programs || make/build-failed $@ $(BUILD)
 	@stack/stack run all -- $(BUILD)/order-service $(ARGS)
 
 test: ## the tests, without the long ones, on private servers: about ten minutes on two cores that do nothing else
 check-all: ## every test (ARGS=--long: the long ones alone)
 test check-all:
 	$(MAKE_NOW) deps-test
-	$(BUILD_NOW) all
+	$(BUILD_NOW) all || make/build-failed $@ $(BUILD)
 	@BUILD=$(BUILD) tests/run $(if $(filter test,$@),--short) $(ARGS)
 
 bench: ## how far from the limit: ratios against pgbench
 	$(MAKE_NOW) deps-test
-	$(BUILD_NOW) programs
+	$(BUILD_NOW) programs || make/build-failed $@ $(BUILD)
 	@$(BUILD)/loadtest bench $(ARGS)
 
 # ---- installing, cleaning -------------------------------------------------------------------------

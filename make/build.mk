@@ -69,6 +69,10 @@ tests: $(TESTS) $(LOCKPROBE) $(TORTURE_SHIM)
 # One short line for each step; V=1 shows the whole commands.
 say = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(2)' && )
 
+# On a full disk gcc leaves a list of headers that is cut off, and no later make could read it. So the list gets its name when
+# it is complete. $(1): more flags.
+compile = $(CC) $(OUR_CFLAGS) $(1) -MMD -MP -MF $(@:.o=.d.new) -c -o $@ $< && mv $(@:.o=.d.new) $(@:.o=.d)
+
 # Written only when they change, so that other flags or a removed source rebuild what they must.
 write_if_changed = @mkdir -p $(@D); printf '%s\n' '$(subst ','\'',$(1))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(1))' >$@
 
@@ -80,11 +84,11 @@ $(BUILD)/obj/link-flags: FORCE
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/obj/flags
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) $(OUR_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC,$<)$(call compile,)
 
 $(BUILD)/obj/%.S.o: %.S $(BUILD)/obj/flags
 	@mkdir -p $(@D)
-	$(call say,AS,$<)$(CC) $(OUR_CFLAGS) $(if $(filter -fcf-protection%,$(OPTIMIZE)),-include cet.h) -MMD -MP -c -o $@ $<
+	$(call say,AS,$<)$(call compile,$(if $(filter -fcf-protection%,$(OPTIMIZE)),-include cet.h))
 
 # Assembly embeds whole files with .incbin, which the compiler's dependency output does not list.
 define embedded_files

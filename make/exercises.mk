@@ -10,7 +10,7 @@ $(EXERCISE)/which-file: FORCE
 	$(call write_if_changed,$(FILE))
 
 $(EXERCISE)/strategy.o: $(FILE) $(EXERCISE)/which-file $(BUILD)/obj/flags
-	$(call say,CC,$<)$(CC) $(OUR_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC,$<)$(call compile,)
 
 $(EXERCISE)/loadtest: $(BUILD)/obj/loadtest/cli/main.o $(EXERCISE_LINKED)
 	$(call link,)

@@ -19,25 +19,12 @@ DEPS_PICTURES := python3-pil
 DEPS_LINT    := clang-tidy clang-format shellcheck
 
 # Asked once and only when something is compiled, since `make deps` may be what installs pkg-config.
-ask_packages  = $(or $(shell $(PKG_CONFIG) $(1) $(PKGS) 2>/dev/null),$(error libraries missing ($(PKGS)): run 'make deps'))
+ask_packages  = $(or $(shell $(PKG_CONFIG) $(1) $(PKGS) 2>/dev/null),$(error libraries are missing ($(PKGS)). Install them, on Debian with 'make deps'))
 PKG_CFLAGS    = $(eval PKG_CFLAGS := $$(call ask_packages,--cflags))$(PKG_CFLAGS)
 PKG_LIBS      = $(eval PKG_LIBS := $$(call ask_packages,--libs))$(PKG_LIBS)
 
-# $(1): packages. Installs what is missing of them; where there is no apt it says what is needed and goes on.
-define install_packages
-@missing=; for p in $(1); do \
-    dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q '^install ok installed' || missing="$$missing $$p"; \
-done; \
-[ -n "$$missing" ] || exit 0; \
-command -v apt-get >/dev/null || { echo "no apt-get here; these Debian packages are needed:$$missing" >&2; exit 0; }; \
-sudo=; if [ "$$(id -u)" -ne 0 ]; then \
-    command -v sudo >/dev/null || { echo "not root and no sudo: install$$missing" >&2; exit 1; }; sudo=sudo; \
-fi; \
-install() { $$sudo env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=120 "$$@" </dev/null; }; \
-echo "installing$$missing"; \
-ls /var/lib/apt/lists/*_Packages* >/dev/null 2>&1 || install update || exit; \
-install install -y --no-install-recommends $$missing || { install update && install install -y --no-install-recommends $$missing; }
-endef
+# $(1): packages. Installs what is missing of them.
+install_packages = @make/install-packages $(1)
 
 deps: ## install the Debian packages that the programs need
 	$(call install_packages,$(DEPS))
