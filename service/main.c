@@ -117,7 +117,8 @@ static bool start(struct service *service)
     service->http = http_start(&options, error, sizeof error);
     if (service->http)
         return true;
-    log_line(LOG_ERROR, "cannot listen on %s: %s", config->listen, error);
+    log_line(LOG_ERROR, "cannot listen on %s: %s. Choose another address with --listen", config->listen,
+             error);
     (void)workers_stop(service);
     order_pipeline_stop(&service->orders);
     return false;

@@ -3,6 +3,7 @@
 #include "loadtest/cli/complain.h"
 #include "service/engine/strategy_validate.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ static void print_usage(FILE *out)
           out);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     if (argc < 2) {
         print_usage(stderr);
@@ -63,4 +64,13 @@ int main(int argc, char **argv)
         fprintf(stderr, " %s", COMMANDS[i].name);
     fputs(")\n", stderr);
     return ENDED_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    int status = run(argc, argv);
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    complain("cannot write the output: %s", strerror(errno));
+    return status == ENDED_AS_EXPECTED ? ENDED_ENVIRONMENT : status;
 }

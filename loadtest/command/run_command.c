@@ -25,6 +25,8 @@ static int run_in_testbed(const struct command *command, void *settings)
     if (!testbed_open(place, &testbed))
         return ENDED_ENVIRONMENT;
     int status = run_with_strategies(command, &testbed, place->strategies, settings);
+    if (status != ENDED_AS_EXPECTED && !interrupted())
+        testbed_explain_full_disk(&testbed);
     testbed_close(&testbed);
     return status;
 }

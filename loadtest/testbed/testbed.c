@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define SERVICE_UP_MS 60000
@@ -25,6 +26,7 @@
 #define TAIL_LINES 20
 #define WORDS_MAX 24
 #define ADDRESS_MAX 1024
+#define ROOM_MB 64 /* what one server, etcd, asks of the disk at once */
 
 static const char *const SERVER_CHOICES[] = {"private", "environment", NULL};
 
@@ -289,6 +291,19 @@ bool testbed_open(const struct testbed_settings *settings, struct testbed *ret_t
         return true;
     testbed_close(ret_testbed);
     return false;
+}
+
+void testbed_explain_full_disk(const struct testbed *testbed)
+{
+    struct statvfs disk;
+    if (!testbed->dir[0] || statvfs(testbed->dir, &disk) != 0)
+        return;
+    uintmax_t free_mb = (uintmax_t)disk.f_bavail * disk.f_frsize / (1024 * 1024);
+    if (free_mb < ROOM_MB)
+        complain(
+            "the disk of %s is full (%ju MB free). Free 300 MB, or set TMPDIR to a folder that has room, then run "
+            "this again",
+            testbed->dir, free_mb);
 }
 
 static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *where)

@@ -52,6 +52,8 @@ bool testbed_settings_valid(const struct testbed_settings *settings);
 bool testbed_open(const struct testbed_settings *settings, struct testbed *ret_testbed);
 /* All services that the testbed started still run. If not it says which has died, with its log's tail. */
 bool testbed_alive(struct testbed *testbed);
+/* Says so if the disk of the testbed's folder is full: asked where a run failed, since each server names another cause. */
+void testbed_explain_full_disk(const struct testbed *testbed);
 /* Stops and removes all that testbed_open has made, and nothing else. */
 void testbed_close(struct testbed *testbed);
 

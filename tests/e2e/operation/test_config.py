@@ -229,6 +229,14 @@ def test_a_port_file_that_cannot_be_written(database):
     assert status > 0 and "/nonexistent/folder/port" in out + err, f"exit {status}: {out}{err}"
 
 
+def test_an_address_that_is_in_use(database):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        status, out, err = run_service("--listen", address, env={"DATABASE_URL": database})
+    words = f"cannot listen on {address}: Address already in use. Choose another address with --listen"
+    assert status > 0 and (out + err).rstrip().endswith(words), f"exit {status}: {out}{err}"
+
+
 @pytest.mark.parametrize("url", ["nonsense", "mysql://127.0.0.1/shop", "postgresql://[::1/shop"])
 def test_a_database_url_that_is_none(url):
     """Known to be wrong before anything is started."""
