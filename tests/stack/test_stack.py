@@ -78,6 +78,15 @@ def test_down_keeps_the_data_and_the_address_and_purge_removes_them(servers):
     assert servers.sql("SELECT count(*) FROM pg_class WHERE relname = 'kept'") == "0"
 
 
+def test_up_succeeds_beside_servers_that_stay_down(servers):
+    servers.up("redis-1", "redis-2")
+    servers.down()
+    servers.up("redis-1")
+    assert servers.status() == {"redis-1": True, "redis-2": False}
+    ran = stack("run", "--dir", servers.folder, "redis-1", "--", "echo", "ran")
+    assert (ran.returncode, ran.stdout) == (0, "ran\n"), ran
+
+
 def test_a_callers_settings_for_another_server_do_not_matter(servers):
     servers.up(env={**os.environ, "PGHOST": "nowhere.invalid", "PGPORT": "1", "PGUSER": "nobody", "PGSSLMODE": "require",
                     "PGOPTIONS": "-c fsync=off"})
