@@ -43,10 +43,9 @@ static void raise_descriptor_limit(struct config *config)
     }
     if (most < 1)
         most = 1;
-    log_line(
-        LOG_WARNING,
-        "%lld file descriptors are enough for %lld connections, not for %lld: raise the hard limit (ulimit -Hn)",
-        (long long)granted, (long long)most, (long long)config->connections);
+    log_line(LOG_WARNING,
+             "%lld file descriptors allow only %lld of %lld connections; raise the hard limit (ulimit -Hn)",
+             (long long)granted, (long long)most, (long long)config->connections);
     config->connections = most;
 }
 
@@ -81,14 +80,18 @@ static bool start(struct service *service)
     service->sandboxes = sandboxes_new(config->sandbox_idle_ms);
     if (!service->runs || !service->responses || !service->sandboxes ||
         !order_pipeline_start(&service->orders)) {
-        log_line(LOG_ERROR, "out of memory or threads");
+        log_line(
+            LOG_ERROR,
+            "the system has too little memory, or allows no more threads; free some memory, or lower --workers");
         return false;
     }
     char code[CLASS_CODE_SIZE];
     if (config->classroom)
         sandboxes_new_code(service->sandboxes, code);
     if (!workers_start(service)) {
-        log_line(LOG_ERROR, "out of memory or threads");
+        log_line(
+            LOG_ERROR,
+            "the system has too little memory, or allows no more threads; free some memory, or lower --workers");
         order_pipeline_stop(&service->orders);
         return false;
     }
@@ -138,15 +141,16 @@ static void drain(struct service *service)
     int unread, left = http_drain(service->http, drain_ms, &unread);
     int late = left - unread - atomic_load(&service->holds); /* locks held by hand are logged below */
     if (unread > 0)
-        log_line(LOG_WARNING, "%d clients were too slow to read their answers", unread);
+        log_line(LOG_WARNING, "%d clients did not read their replies in time", unread);
     if (late > 0)
-        log_line(LOG_WARNING, "%d calls had no answer after %lld ms; those that still wait are refused", late,
+        log_line(LOG_WARNING,
+                 "%d calls had no reply after %lld ms; the service refuses those that still wait", late,
                  (long long)drain_ms);
     bool ended = workers_stop(service);
     order_pipeline_stop(&service->orders);
     (void)http_drain(service->http, LAST_REPLIES_MS, &unread);
     if (!ended) { /* a wait for a lock that somebody holds elsewhere cannot be cut short */
-        log_line(LOG_WARNING, "some locks were still waited for by hand");
+        log_line(LOG_WARNING, "some calls of POST /locks/NAME/hold still waited for a lock");
         _exit(0);
     }
     http_stop(service->http);
@@ -167,7 +171,7 @@ static void announce_class(const struct service *service, unsigned port)
         printf("Classroom on port %u of this machine, for example at %s/\n", port, first);
     else
         printf(
-            "Classroom on port %u. Only this machine reaches it: start it with --listen 0.0.0.0:%u for a class.\n",
+            "Classroom on port %u, reachable only from this machine. For a class, start it with --listen 0.0.0.0:%u.\n",
             port, port);
     printf("  class code       %s\n", code);
     if (service->config.token_made)

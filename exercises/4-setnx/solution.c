@@ -26,8 +26,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
                                                 (long long)lock->lease_ms);
         if (status != LOCK_OK)
             return status;
-        if (reply &&
-            reply->type == REDIS_REPLY_STATUS) /* +OK; otherwise the key existed, and nothing was set */
+        if (reply && reply->type == REDIS_REPLY_STATUS) /* +OK: the key was set */
             return LOCK_OK;
     } while (string_lock_pause(lock, &pause_ms, deadline_us));
     return LOCK_TIMED_OUT;

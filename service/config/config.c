@@ -44,7 +44,8 @@ struct setting {
     const char *preset;
     const char *unit;
     int64_t least, most; /* of a number; of the servers in a list, 0: any number */
-    const char *help;
+    const char *help;    /* one sentence of at most 20 words */
+    const char *heading; /* of the group that this setting begins; otherwise NULL */
 };
 
 #define AT(member) offsetof(struct config, member)
@@ -52,69 +53,79 @@ struct setting {
 /* clang-format off */
 static const struct setting settings[] = {
     {"listen", "LISTEN", ADDRESS, AT(listen), "127.0.0.1:8080", "ADDRESS:PORT", 0, 0,
-     "where to listen; port 0 takes a free one; other than loopback only with ADMIN_TOKEN"},
-    {"port-file", "PORT_FILE", TEXT, AT(port_file), "", "PATH", 0, 0, "write the port here once it is open"},
+     "Address and port of the service; port 0 takes a free one, and addresses beyond loopback need ADMIN_TOKEN.", "Network"},
+    {"port-file", "PORT_FILE", TEXT, AT(port_file), "", "PATH", 0, 0,
+     "File into which the service writes its port once it accepts connections.", NULL},
     {"allowed-hosts", "ALLOWED_HOSTS", HOST_NAMES, AT(allowed_hosts), "", "NAME,…", 0, 0,
-     "host names that clients may use, in addition to numeric addresses, localhost and this machine's own name"},
-    {"instance", "INSTANCE", TEXT, AT(instance), "", "NAME", 0, 0,
-     "this process's name in orders, traces and logs (default: order-service-PID)"},
-    {NULL, "ADMIN_TOKEN", TEXT, AT(admin_token), "", "TOKEN", 0, 0, "what control calls must bring as bearer token"},
+     "Host names that clients may use, in addition to numeric addresses, localhost and this machine's name.", NULL},
+    {NULL, "ADMIN_TOKEN", TEXT, AT(admin_token), "", "TOKEN", 0, 0,
+     "Bearer token that a client must send to change settings or products.", NULL},
     {"admin-token-file", "ADMIN_TOKEN_FILE", TEXT, AT(admin_token_file), "", "PATH", 0, 0,
-     "read the token from this file instead"},
-    {"database-url", "DATABASE_URL", TEXT, AT(database_url), "postgresql:///oversell", "URL", 0, 0,
-     "the shop's PostgreSQL"},
-    {"lock-database-url", "LOCK_DATABASE_URL", TEXT, AT(lock_database_url), "", "URL", 0, 0,
-     "PostgreSQL for lock tables (default: the shop's)"},
-    {"redis-url", "REDIS_URL", REDIS_LIST, AT(redis_url), "", "redis://HOST:PORT/DB", 0, 0, "Redis for locks and stock"},
-    {"redlock-urls", "REDLOCK_URLS", REDIS_LIST, AT(redlock_urls), "", "redis://HOST:PORT,…", 0, LOCK_REDLOCK_MOST, "independent Redis servers"},
-    {"zookeeper-connect", "ZOOKEEPER_CONNECT", HOST_LIST, AT(zookeeper_connect), "", "HOST:PORT,…", 0, 0, "ZooKeeper"},
-    {"etcd-endpoints", "ETCD_ENDPOINTS", ETCD_LIST, AT(etcd_endpoints), "", "http://HOST:PORT,…", 0, LOCK_ETCD_MOST, "etcd"},
-    {"lock-prefix", "LOCK_PREFIX", PREFIX, AT(lock_prefix), "oversell", "WORD", 0, 0,
-     "what the names of locks begin with on their servers"},
-    {"strategy", "STRATEGY", STRATEGY, AT(strategy), "atomic-decrement", "NAME", 0, 0, "the strategy to start with"},
-    {"workers", "WORKERS", NUMBER, AT(workers), "16", "threads", 1, 256,
-     "orders in the database at the same time; each worker has its own connection"},
-    {"http-threads", "HTTP_THREADS", NUMBER, AT(http_threads), "1", "threads", 1, HTTP_THREADS_MAX, "threads that speak HTTP"},
-    {"queue", "QUEUE", NUMBER, AT(queue), "1024", "orders", 1, 100000,
-     "orders of one product that may wait in the admission queue; the service refuses more as 503 overloaded. All "
-     "products together may have twice as many, and in a classroom there is further room for each sandbox"},
+     "File whose first line is the admin token.", NULL},
+    {"http-threads", "HTTP_THREADS", NUMBER, AT(http_threads), "1", "threads", 1, HTTP_THREADS_MAX,
+     "Threads that read requests and write replies.", NULL},
     {"connections", "CONNECTIONS", NUMBER, AT(connections), "10000", "connections", 1, 100000,
-     "open HTTP connections at most; fewer where file descriptors are too few"},
+     "Limit of open HTTP connections; lower if the process gets too few file descriptors.", NULL},
     {"connections-per-address", "CONNECTIONS_PER_ADDRESS", NUMBER, AT(connections_per_address), "0", "connections", 0, 100000,
-     "open HTTP connections of one client address; 0: a quarter of CONNECTIONS for other machines, any number for this "
-     "one. An address with a limit may also have 64 other calls waiting and, outside a class, half the orders that "
-     "one product may have. Behind a proxy set it to CONNECTIONS"},
-    {"lock-ttl-ms", "LOCK_TTL_MS", NUMBER, AT(lock_ttl_ms), "10000", "ms", 10, LOCK_TTL_MAX_MS,
-     "a leased lock's time to live"},
-    {"lock-wait-ms", "LOCK_WAIT_MS", NUMBER, AT(lock_wait_ms), "5000", "ms", 0, LOCK_WAIT_MAX_MS,
-     "how long an order waits for a lock, the database's included"},
-    {"think-ms", "THINK_MS", NUMBER, AT(think_ms), "0", "ms", 0, THINK_MAX_MS,
-     "a pause between read and write, to widen the race for a lesson"},
-    {"product-limit", "PRODUCT_LIMIT", NUMBER, AT(product_limit), "0", "orders", 0, PRODUCT_LIMIT_MAX,
-     "orders of one product in the database at the same time, the others wait in the admission queue; 0: any number"},
-    {"product-workers", "PRODUCT_WORKERS", NUMBER, AT(product_workers), "0", "threads", 0, 256,
-     "workers that one product may occupy at the same time; 0: all workers, or in a class a quarter, but at least 2"},
-    {"product-queue", "PRODUCT_QUEUE", NUMBER, AT(product_queue), "0", "orders", 0, 100000,
-     "as --queue, but for a single product only; 0: as QUEUE, or in a class a sixteenth of it"},
-    {"order-timeout-ms", "ORDER_TIMEOUT_MS", NUMBER, AT(order_timeout_ms), "10000", "ms", 100, 600000,
-     "an order's deadline, from its arrival"},
+     "Limit for one client address; 0: a quarter of CONNECTIONS, unlimited for this machine (docs/security.md).", NULL},
     {"request-timeout-ms", "REQUEST_TIMEOUT_MS", NUMBER, AT(request_timeout_ms), "30000", "ms", 100, 600000,
-     "how long a client may take to send a request, and to read its answer"},
+     "Time for a client to send a request, and to read the reply.", NULL},
     {"first-byte-ms", "FIRST_BYTE_MS", NUMBER, AT(first_byte_ms), "10000", "ms", 100, 600000,
-     "how long a new connection may stay open before its client sends the first byte"},
+     "Time for a client to send the first byte on a new connection.", NULL},
     {"idle-timeout-ms", "IDLE_TIMEOUT_MS", NUMBER, AT(idle_timeout_ms), "75000", "ms", 1000, 3600000,
-     "how long a connection may stay open between two requests"},
-    {"classroom", "CLASSROOM", SWITCH, AT(classroom), "no", "", 0, 0,
-     "for a class: listens on every address, makes an admin token where none is set, and lets learners who know the "
-     "class code work on their own products"},
+     "Time that a connection may stay open between two requests.", NULL},
+
+    {"database-url", "DATABASE_URL", TEXT, AT(database_url), "postgresql:///oversell", "URL", 0, 0,
+     "PostgreSQL database with the products and the orders.", "Servers"},
+    {"lock-database-url", "LOCK_DATABASE_URL", TEXT, AT(lock_database_url), "", "URL", 0, 0,
+     "PostgreSQL database with the lock tables (default: DATABASE_URL).", NULL},
+    {"redis-url", "REDIS_URL", REDIS_LIST, AT(redis_url), "", "redis://HOST:PORT/DB", 0, 0,
+     "Redis server for locks, and for stock that is kept in Redis.", NULL},
+    {"redlock-urls", "REDLOCK_URLS", REDIS_LIST, AT(redlock_urls), "", "redis://HOST:PORT,…", 0, LOCK_REDLOCK_MOST,
+     "Independent Redis servers for Redlock.", NULL},
+    {"zookeeper-connect", "ZOOKEEPER_CONNECT", HOST_LIST, AT(zookeeper_connect), "", "HOST:PORT,…", 0, 0,
+     "ZooKeeper servers for locks.", NULL},
+    {"etcd-endpoints", "ETCD_ENDPOINTS", ETCD_LIST, AT(etcd_endpoints), "", "http://HOST:PORT,…", 0, LOCK_ETCD_MOST,
+     "etcd servers for locks.", NULL},
+    {"lock-prefix", "LOCK_PREFIX", PREFIX, AT(lock_prefix), "oversell", "WORD", 0, 0,
+     "Prefix of all lock names on these servers.", NULL},
+
+    {"strategy", "STRATEGY", STRATEGY, AT(strategy), "atomic-decrement", "NAME", 0, 0,
+     "Strategy at start; the page and PUT /strategy change it later.", "Orders"},
+    {"instance", "INSTANCE", TEXT, AT(instance), "", "NAME", 0, 0,
+     "Name of this process in orders, traces and logs (default: order-service-PID).", NULL},
+    {"workers", "WORKERS", NUMBER, AT(workers), "16", "threads", 1, 256,
+     "Threads that place orders, each with a separate database connection.", NULL},
+    {"product-workers", "PRODUCT_WORKERS", NUMBER, AT(product_workers), "0", "threads", 0, 256,
+     "Workers that one product may occupy; 0: all, or in a class a quarter, but at least 2.", NULL},
+    {"product-limit", "PRODUCT_LIMIT", NUMBER, AT(product_limit), "0", "orders", 0, PRODUCT_LIMIT_MAX,
+     "Orders of one product that may use the database at the same time; 0: unlimited.", NULL},
+    {"queue", "QUEUE", NUMBER, AT(queue), "1024", "orders", 1, 100000,
+     "Orders that may wait for one product; twice as many for all products together (docs/security.md).", NULL},
+    {"product-queue", "PRODUCT_QUEUE", NUMBER, AT(product_queue), "0", "orders", 0, 100000,
+     "Limit for one product instead of QUEUE; 0: QUEUE, or in a class a sixteenth of it.", NULL},
+    {"lock-ttl-ms", "LOCK_TTL_MS", NUMBER, AT(lock_ttl_ms), "10000", "ms", 10, LOCK_TTL_MAX_MS,
+     "Lease of a lock: it expires after this time unless it is renewed.", NULL},
+    {"lock-wait-ms", "LOCK_WAIT_MS", NUMBER, AT(lock_wait_ms), "5000", "ms", 0, LOCK_WAIT_MAX_MS,
+     "Time that an order waits for a lock, including locks of the database.", NULL},
+    {"think-ms", "THINK_MS", NUMBER, AT(think_ms), "0", "ms", 0, THINK_MAX_MS,
+     "Think time: a pause of each order between its read and its write, which makes races likely.", NULL},
+    {"order-timeout-ms", "ORDER_TIMEOUT_MS", NUMBER, AT(order_timeout_ms), "10000", "ms", 100, 600000,
+     "Deadline of an order, counted from its arrival.", NULL},
+
+    {"classroom", "CLASSROOM", SWITCH, AT(classroom), "no", "yes or no", 0, 0,
+     "Listens on all addresses, makes an admin token, and gives each learner a product (docs/page.md).", "Class"},
     {"sandbox-idle-ms", "SANDBOX_IDLE_MS", NUMBER, AT(sandbox_idle_ms), "1800000", "ms", 100, 86400000,
-     "in a class: after this time without a call the service may give a learner's product to another learner"},
+     "Time without a call after which a learner's product may go to another learner.", NULL},
     {"sandboxes-per-address", "SANDBOXES_PER_ADDRESS", NUMBER, AT(sandboxes_per_address), "50", "sandboxes", 0, 100,
-     "in a class: products that learners at one client address may have; 0: any number, for use behind a proxy"},
+     "Learners' products for one client address; 0: unlimited, for use behind a proxy.", NULL},
     {"learner-run-ms", "LEARNER_RUN_MS", NUMBER, AT(learner_run_ms), "60000", "ms", 1000, 900000,
-     "in a class: the service ends a learner's load run after this time, because other runs wait in the queue"},
-    {"log-level", "LOG_LEVEL", LEVEL, AT(log_level), "info", "LEVEL", 0, 0, "error, warning, info or debug"},
-    {"log-format", "LOG_FORMAT", FORMAT, AT(log_format), "text", "FORMAT", 0, 0, "text or json"},
+     "Time limit of a learner's load run, because other runs wait for it.", NULL},
+
+    {"log-level", "LOG_LEVEL", LEVEL, AT(log_level), "info", "error, warning, info or debug", 0, 0,
+     "Least severe level that the service logs.", "Log"},
+    {"log-format", "LOG_FORMAT", FORMAT, AT(log_format), "text", "text or json", 0, 0,
+     "Format of the log lines.", NULL},
 };
 /* clang-format on */
 
@@ -122,25 +133,43 @@ enum { TOKEN_LENGTH = 20 }; /* of a token that is made here: 31^20 of them */
 
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
+/* Prints the names in lines of at most 100 characters. */
+static void print_strategies(FILE *to)
+{
+    enum { LINE = 100 };
+    size_t used = LINE;
+    for (size_t i = 0; i < strategy_count; i++) {
+        size_t length = strlen(strategies[i].name) + 1;
+        if (used + length > LINE)
+            used = (size_t)fprintf(to, "\n ") - 1;
+        used += length;
+        fprintf(to, " %s", strategies[i].name);
+    }
+    fprintf(to, "\n");
+}
+
 void config_print_help(FILE *to)
 {
-    fprintf(to, "Usage: order-service [--FLAG VALUE]…\n"
-                "An inventory service that sells stock under a strategy that is switched at run time.\n"
-                "A flag wins over its environment variable, which wins over the default.\n\n");
+    fprintf(
+        to,
+        "Usage: order-service [--FLAG VALUE]…\n\n"
+        "Takes orders over HTTP and sells stock with a strategy, which can be changed while the service runs.\n"
+        "Each setting is a flag or an environment variable. A flag overrides its variable.\n"
+        "ms: milliseconds.\n");
     for (size_t i = 0; i < SETTINGS; i++) {
         const struct setting *s = &settings[i];
-        fprintf(to, "  %s%-20s %-19s %s", s->flag ? "--" : "  ", s->flag ? s->flag : "(environment only)",
-                s->variable, s->unit);
+        if (s->heading)
+            fprintf(to, "\n%s\n", s->heading);
+        fprintf(to, "  %s%-23s %-23s ", s->flag ? "--" : "  ", s->flag ? s->flag : "(no flag)", s->variable);
         if (s->type == NUMBER)
-            fprintf(to, " %lld to %lld", (long long)s->least, (long long)s->most);
+            fprintf(to, "%lld to %lld ", (long long)s->least, (long long)s->most);
+        fprintf(to, "%s", s->unit);
         if (s->preset[0])
             fprintf(to, ", default %s", s->preset);
         fprintf(to, "\n        %s\n", s->help);
     }
-    fprintf(to, "  --help                 this text\n\nStrategies:");
-    for (size_t i = 0; i < strategy_count; i++)
-        fprintf(to, " %s", strategies[i].name);
-    fprintf(to, "\n");
+    fprintf(to, "  --help\n\nStrategies (docs/strategies.md)");
+    print_strategies(to);
 }
 
 static bool listed(const char *const *names, const char *value)
@@ -297,7 +326,7 @@ static bool set(struct config *config, const struct setting *s, const char *valu
     }
     if (s->type == ADDRESS && !parse_address(value, config)) {
         fprintf(errors,
-                "order-service: %s: '%s' is not valid; valid: ADDRESS:PORT with a numeric address, as "
+                "order-service: %s: '%s' is not valid; valid: ADDRESS:PORT with a numeric address, such as "
                 "127.0.0.1:8080 or [::1]:8080\n",
                 name, value);
         return false;
@@ -339,7 +368,7 @@ static enum config_result read_flags(int argc, char *const argv[], struct config
             return unknown_flag(argv[i], errors);
         const char *value = name[length] ? name + length + 1 : s->type == SWITCH ? "yes" : argv[++i];
         if (!value) {
-            fprintf(errors, "order-service: --%s wants a value (%s)\n", s->flag, s->unit);
+            fprintf(errors, "order-service: --%s needs a value (%s)\n", s->flag, s->unit);
             return CONFIG_BAD;
         }
         if (!set(config, s, value, true, errors))
@@ -357,20 +386,20 @@ static bool read_token_file(struct config *config, FILE *errors)
     if (file)
         fclose(file);
     token[size] = '\0';
-    /* One that was cut, at the buffer's end or at a NUL, would be easier to guess. */
+    /* A token that was cut, at the buffer's end or at a NUL, would be easier to guess. */
     size_t length = strcspn(token, "\r\n");
     bool whole = strlen(token) == size && length < sizeof token - 1;
     token[length] = '\0';
     if (!token[0] || !whole) {
-        fprintf(errors, "order-service: '%s' has no token of 1 to %zu characters\n", config->admin_token_file,
-                sizeof token - 2);
+        fprintf(errors, "order-service: the first line of '%s' must be a token of 1 to %zu characters\n",
+                config->admin_token_file, sizeof token - 2);
         return false;
     }
     config->admin_token = token;
     return true;
 }
 
-/* It goes into the database, into JSON and into the log. */
+/* The name appears in the database, in JSON and in the log. */
 static bool is_name(const char *text)
 {
     size_t length = 0;
@@ -391,7 +420,7 @@ static bool check_database_url(const char *name, const char *url, FILE *errors)
     return false;
 }
 
-/* A class comes from other machines, and its teacher needs a token. */
+/* Learners use other machines, so the service listens on all addresses, and the teacher needs a token. */
 static bool prepare_classroom(struct config *config, FILE *errors)
 {
     if (config->product_workers == 0)
@@ -427,10 +456,11 @@ enum config_result config_load(int argc, char *const argv[], struct config *ret_
     if (ret_config->classroom && !prepare_classroom(ret_config, errors))
         return CONFIG_BAD;
     if (!is_loopback(ret_config) && !ret_config->admin_token[0]) {
-        fprintf(errors,
-                "order-service: --listen %s can be reached from elsewhere, and then needs ADMIN_TOKEN; valid "
-                "without: 127.0.0.1:PORT, [::1]:PORT\n",
-                ret_config->listen);
+        fprintf(
+            errors,
+            "order-service: --listen %s is reachable from other machines, so ADMIN_TOKEN must be set; valid "
+            "without a token: 127.0.0.1:PORT, [::1]:PORT\n",
+            ret_config->listen);
         return CONFIG_BAD;
     }
     if (!is_name(ret_config->instance)) {

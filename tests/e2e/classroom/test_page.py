@@ -1096,7 +1096,7 @@ def test_the_class_is_told_an_address_that_others_reach(browser, services, datab
     assert browser.complaints() == []
     alone = services.start(database, "--classroom", listen="127.0.0.1:0")
     alone.token = re.search(r"teacher's token +(\S+)", alone.log)[1]
-    assert alone.get("/classroom").json["addresses"] == [] and "Only this machine reaches it" in alone.log
+    assert alone.get("/classroom").json["addresses"] == [] and "reachable only from this machine" in alone.log
 
 
 def test_a_product_of_ones_own_without_a_class(page, shop):

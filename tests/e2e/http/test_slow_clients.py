@@ -326,7 +326,7 @@ def test_too_few_descriptors(services, database):
     service = services.start(
         database, "--workers", "4", "--first-byte-ms", "600000", under=["prlimit", "--nofile=400:400"]
     )
-    said = re.search(r"400 file descriptors are enough for (\d+) connections, not for 10000", service.log)
+    said = re.search(r"400 file descriptors allow only (\d+) of 10000 connections", service.log)
     assert said, service.log
     product = service.product()
     wires = [service.wire() for _ in range(500)]

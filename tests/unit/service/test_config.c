@@ -507,10 +507,41 @@ static void test_help(void **state)
             strcmp(settings[i].variable, "LOCK_DATABASE_URL") == 0 ? "" : settings[i].preset};
         for (size_t j = 0; j < COUNT(names); j++)
             if (!strstr(text, names[j]))
-                fail_msg("the help does not tell of '%s'", names[j]);
+                fail_msg("the help does not mention '%s'", names[j]);
     }
     for (size_t i = 0; i < strategy_count; i++)
         assert_non_null(strstr(text, strategies[i].name));
+    free(text);
+}
+
+/* The help groups the settings, and explains each in one sentence of at most 20 words. */
+static void test_help_is_short(void **state)
+{
+    static const char *const headings[] = {"\nNetwork\n", "\nServers\n", "\nOrders\n", "\nClass\n",
+                                           "\nLog\n"};
+    char *text = NULL, *rest, *at;
+    size_t size = 0, sentences = 0;
+    FILE *to = open_memstream(&text, &size);
+    assert_non_null(to);
+    config_print_help(to);
+    fclose(to);
+    at = text;
+    for (size_t i = 0; i < COUNT(headings); i++) {
+        at = strstr(at, headings[i]); /* in this sequence */
+        if (!at)
+            fail_msg("no heading '%s' where it belongs", headings[i]);
+    }
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        if (strncmp(line, "        ", 8) != 0)
+            continue;
+        size_t words = 1, length = strlen(line);
+        for (const char *space = line + 8; (space = strchr(space, ' ')) != NULL; space++)
+            words++;
+        if (words > 20 || line[length - 1] != '.' || strstr(line, ". "))
+            fail_msg("not one sentence of at most 20 words: '%s'", line + 8);
+        sentences++;
+    }
+    assert_int_equal(sentences, COUNT(settings) + 1); /* and --classroom */
     free(text);
 }
 
@@ -588,6 +619,7 @@ int main(void)
         CONFIG_TEST(test_token_files),
         CONFIG_TEST(test_long_tokens),
         CONFIG_TEST(test_help),
+        CONFIG_TEST(test_help_is_short),
         CONFIG_TEST(test_a_class),
         CONFIG_TEST(test_no_setting_is_forgotten),
         CONFIG_TEST(test_secrets_are_not_told),
