@@ -64,8 +64,10 @@ bool access_owns(struct exchange *x, int64_t product_id)
     if (x->is_teacher ||
         (x->owns != 0 && x->owns == product_id && sandbox_owned(sandboxes, token_of(x)) == product_id))
         return true;
-    reply_problem(x, PROBLEM_NOT_YOURS, NULL, "product %lld is not, or no longer, your sandbox",
-                  (long long)product_id);
+    reply_problem(
+        x, PROBLEM_NOT_YOURS, NULL,
+        "product %lld is not your sandbox; use the product of your sandbox, or join the class again if it has ended",
+        (long long)product_id);
     return false;
 }
 

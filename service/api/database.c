@@ -19,15 +19,19 @@ void api_reply_db(struct exchange *x, struct worker *worker, enum db_status stat
     case DB_REFUSED:
     case DB_UNKNOWN:
         reply_problem(x, PROBLEM_BACKEND_UNAVAILABLE, json_pack("{s:s}", "backend", "postgresql"),
-                      "postgresql cannot be reached or does not serve");
+                      "PostgreSQL does not answer or refuses connections; start it, or check DATABASE_URL");
         return;
     case DB_LOCK_TIMEOUT:
     case DB_TIMEOUT:
     case DB_SERIALIZATION:
     case DB_DEADLOCK:
-        reply_problem(x, PROBLEM_LOCK_TIMEOUT, NULL, "the database was busy until the deadline");
+        reply_problem(x, PROBLEM_LOCK_TIMEOUT, NULL,
+                      "the database was busy until the deadline; try again in a moment");
         return;
-    case DB_OUT_OF_RANGE: reply_problem(x, PROBLEM_INVALID_ORDER, NULL, "a number does not fit"); return;
+    case DB_OUT_OF_RANGE:
+        reply_problem(x, PROBLEM_INVALID_ORDER, NULL,
+                      "a number is too large for the database; send a smaller one");
+        return;
     default: reply_problem(x, PROBLEM_INTERNAL_ERROR, NULL, "%s", db_error(worker->db)); return;
     }
 }

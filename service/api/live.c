@@ -89,7 +89,7 @@ void live_get(struct exchange *x, struct worker *worker)
     int64_t product_id, wanted, traced, since;
     if (!http_query_names(x, (const char *const[]){"product_id", "traces", "traced", "since", NULL})) {
         reply_problem(x, PROBLEM_BAD_REQUEST, NULL,
-                      "the parameters are product_id, traces, traced and since");
+                      "unknown query parameter; valid: product_id, traces, traced, since");
         return;
     }
     if (!api_query_integer(x, "product_id", 1, 1, INT64_MAX, &product_id) ||

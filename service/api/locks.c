@@ -22,7 +22,10 @@ static void reply_status(struct exchange *x, const struct lock_driver *driver, e
     const char *server = driver->server ? driver->server->name : "the process";
     json_t *members = json_pack("{s:s, s:b}", "lock", driver->name, "acquired", 0);
     switch (status) {
-    case LOCK_TIMED_OUT: reply_problem(x, PROBLEM_LOCK_TIMEOUT, members, "no lock within the wait"); return;
+    case LOCK_TIMED_OUT:
+        reply_problem(x, PROBLEM_LOCK_TIMEOUT, members,
+                      "another client held the lock until the wait ended; try again");
+        return;
     case LOCK_AWAY:
     case LOCK_REFUSED:
     case LOCK_UNAVAILABLE:

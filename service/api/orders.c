@@ -22,14 +22,16 @@ static bool asked_strategy(struct exchange *x, const struct strategy **ret_strat
     char name[64];
     *ret_strategy = NULL;
     if (!http_query_names(x, (const char *const[]){"strategy", NULL})) {
-        reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the only parameter is strategy");
+        reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "unknown query parameter; valid: strategy");
         return false;
     }
     int found = http_query(x, "strategy", name, sizeof name);
     if (found == 0)
         return true;
     if (found < 0) {
-        reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the parameter strategy is malformed");
+        reply_problem(
+            x, PROBLEM_BAD_REQUEST, NULL,
+            "the query parameter strategy is given twice, too long or wrongly encoded; send the name of one strategy");
         return false;
     }
     *ret_strategy = api_strategy(x, NULL, name);
@@ -166,7 +168,7 @@ static bool reply_accepted(struct exchange *x, struct worker *worker, int64_t id
         http_reply_json(x, 200, accepted_json(&found->orders[0], receivers_shown(x)));
     else if (!asked && uses_redis(worker))
         reply_problem(x, PROBLEM_BACKEND_UNAVAILABLE, json_pack("{s:s}", "backend", "redis"),
-                      "redis, where the order may be, cannot be reached or does not serve");
+                      "Redis, which may hold the order, does not answer; start it, or check REDIS_URL");
     if (found)
         stream_release(found);
     free(found);
@@ -204,7 +206,8 @@ void orders_list(struct exchange *x, struct worker *worker)
     int64_t product_id, after, limit;
     char *json;
     if (!http_query_names(x, (const char *const[]){"product_id", "after", "limit", NULL})) {
-        reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the parameters are product_id, after and limit");
+        reply_problem(x, PROBLEM_BAD_REQUEST, NULL,
+                      "unknown query parameter; valid: product_id, after, limit");
         return;
     }
     if (!api_query_integer(x, "product_id", 0, 1, INT64_MAX, &product_id) ||

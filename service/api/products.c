@@ -26,15 +26,19 @@ static bool read_kind(struct exchange *x, const char *name, struct stock *stock)
 {
     stock->kind = STOCK_COUNTER;
     if (name && !stock_kind_find(name, &stock->kind)) {
+        char names[100];
+        size_t used = 0;
+        for (size_t i = 0; i < STOCK_KIND_COUNT && used < sizeof names; i++)
+            used += (size_t)snprintf(names + used, sizeof names - used, " %s", stock_kinds[i].name);
         reply_problem(x, PROBLEM_INVALID_ORDER, json_pack("{s:s}", "member", "kind"),
-                      "there is no stock kind '%s'", name);
+                      "there is no stock kind '%s'; valid:%s", name, names);
         return false;
     }
     int64_t most = stock_kinds[stock->kind].most;
     if (stock->units <= most)
         return true;
     reply_problem(x, PROBLEM_INVALID_ORDER, json_pack("{s:s}", "member", "stock"),
-                  "stock must be from 0 to %lld where its kind is %s", (long long)most,
+                  "stock must be from 0 to %lld for the kind %s", (long long)most,
                   stock_kinds[stock->kind].name);
     return false;
 }
@@ -84,9 +88,9 @@ bool api_pause(struct exchange *x, struct service *service, int64_t product_id)
     else if (!product_pause(service->orders.queue, product_id, deadline_us))
         pausing = PAUSE_TOO_LATE;
     if (pausing != PAUSED)
-        reply_problem(x, PROBLEM_LOCK_TIMEOUT, NULL, "%s; nothing was changed, so try again",
-                      pausing == PAUSE_OF_ANOTHER ? "another change of this product is under way"
-                                                  : "orders of this product still run");
+        reply_problem(x, PROBLEM_LOCK_TIMEOUT, NULL, "%s; nothing was changed. Try again",
+                      pausing == PAUSE_OF_ANOTHER ? "another change of this product is in progress"
+                                                  : "orders of this product are still in progress");
     return pausing == PAUSED;
 }
 
@@ -98,7 +102,7 @@ static void reply_reconciliation(struct exchange *x, struct worker *worker, enum
     case RECONCILE_DATABASE: api_reply_db(x, worker, r->db_status); return;
     case RECONCILE_REDIS:
         reply_problem(x, PROBLEM_BACKEND_UNAVAILABLE, json_pack("{s:s}", "backend", "redis"),
-                      "redis, where the stock lies, cannot be reached or does not serve");
+                      "Redis, which holds this stock, does not answer; start it, or check REDIS_URL");
         return;
     default: reply_problem(x, PROBLEM_NO_SUCH_PRODUCT, NULL, "no product has this id"); return;
     }
@@ -157,7 +161,7 @@ static bool change_end(struct exchange *x, struct worker *worker, struct change 
         reply_reconciliation(x, worker, change->keeper.failed, &change->keeper.last);
     else if (change->change == PRODUCT_AWAITED)
         reply_problem(x, PROBLEM_LOCK_TIMEOUT, NULL,
-                      "accepted orders of the product are still being written");
+                      "accepted orders of the product are still being written; try again in a moment");
     else
         reply_problem(x, PROBLEM_NO_SUCH_PRODUCT, NULL, "there is no product %lld", (long long)change->id);
     return false;
@@ -181,7 +185,7 @@ void products_replace(struct exchange *x, struct worker *worker)
         return;
     if (!is_price(price)) {
         reply_problem(x, PROBLEM_INVALID_ORDER, json_pack("{s:s}", "member", "price"),
-                      "price must be a decimal string as \"19.90\", up to 9999999999.99");
+                      "price must be a decimal string such as \"19.90\", up to 9999999999.99");
         return;
     }
     if (!change_begin(x, worker, &change))
@@ -249,7 +253,7 @@ void audit_get(struct exchange *x, struct worker *worker)
     char *json;
     struct reconciliation r;
     if (!http_query_names(x, (const char *const[]){"product_id", NULL})) {
-        reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the only parameter is product_id");
+        reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "unknown query parameter; valid: product_id");
         return;
     }
     if (!api_query_integer(x, "product_id", 1, 1, INT64_MAX, &id))

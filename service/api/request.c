@@ -135,7 +135,7 @@ bool api_path_id(struct exchange *x, enum problem problem, int64_t *ret_id)
 {
     if (parse_id(x->argument, ret_id))
         return true;
-    reply_problem(x, problem, NULL, "'%s' is not an id", x->argument);
+    reply_problem(x, problem, NULL, "'%s' is not an id; an id is a positive integer", x->argument);
     return false;
 }
 

@@ -84,10 +84,12 @@ static bool refused(struct exchange *x, struct service *service)
     switch (route_find(routes, x->method, x->path, &x->route, x->argument, sizeof x->argument, allow,
                        sizeof allow)) {
     case ROUTED: break;
-    case NO_SUCH_PATH: reply_problem(x, PROBLEM_NOT_FOUND, NULL, "no resource has this path"); return true;
+    case NO_SUCH_PATH:
+        reply_problem(x, PROBLEM_NOT_FOUND, NULL, "no resource has this path; see /openapi.yaml");
+        return true;
     case NO_SUCH_METHOD:
         http_set_header(x, "Allow", "%s", allow);
-        reply_problem(x, PROBLEM_METHOD_NOT_ALLOWED, NULL, "this path takes %s", allow);
+        reply_problem(x, PROBLEM_METHOD_NOT_ALLOWED, NULL, "this path accepts %s", allow);
         return true;
     }
     bool changes = strcmp(x->route->method, "GET") != 0;
@@ -124,12 +126,12 @@ bool service_dispatch(struct exchange *x)
     /* The teacher must be able to look and to act while others flood the service. Without a token everybody is the teacher. */
     bool is_first = lane != LANE_ORDERS && x->is_teacher && service->config.admin_token[0];
     if (!is_first && !http_count_call(x, kind, &earlier)) {
-        reply_problem(
-            x, PROBLEM_OVERLOADED, NULL,
-            "%u %s of your address are waiting already; wait for an answer before you send the next", earlier,
-            kind == HTTP_CALL_ORDER    ? "orders"
-            : kind == HTTP_CALL_SEARCH ? "searches"
-                                       : "calls");
+        reply_problem(x, PROBLEM_OVERLOADED, NULL,
+                      "%u %s of your address are already waiting; wait for a reply before you send the next",
+                      earlier,
+                      kind == HTTP_CALL_ORDER    ? "orders"
+                      : kind == HTTP_CALL_SEARCH ? "searches"
+                                                 : "calls");
         return true;
     }
     if (!steps_begin_call(x, &of_learner))
@@ -141,7 +143,7 @@ bool service_dispatch(struct exchange *x)
                         : !queue_push_turn(service->queues[lane], x,
                                            earlier > of_learner ? earlier : of_learner)) {
         steps_end_call(x);
-        reply_problem(x, PROBLEM_OVERLOADED, NULL, "%zu requests are waiting already",
+        reply_problem(x, PROBLEM_OVERLOADED, NULL, "%zu requests are already waiting; try again in a moment",
                       queue_depth(service->queues[lane]));
         http_finish(x);
     }

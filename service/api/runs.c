@@ -41,8 +41,8 @@ static void reply_text(struct exchange *x, int status, char *text, int64_t id)
     if (text)
         http_reply_body(x, status, "application/json", text, strlen(text));
     else
-        reply_problem(x, PROBLEM_NOT_FOUND, NULL, "there is no run %lld, or it was too long ago",
-                      (long long)id);
+        reply_problem(x, PROBLEM_NOT_FOUND, NULL,
+                      "run %lld does not exist, or the service no longer keeps it", (long long)id);
 }
 
 static void reply_run(struct exchange *x, int status, int64_t id)
@@ -78,7 +78,7 @@ void runs_create(struct exchange *x, struct worker *worker)
         http_client_address(x, order.address, sizeof order.address);
     if (order.quantity > order.stock) {
         reply_problem(x, PROBLEM_INVALID_ORDER, json_pack("{s:s}", "member", "quantity"),
-                      "quantity must not be more than stock, or nothing can be sold");
+                      "quantity is more than stock, so nothing can be sold; order fewer units");
         return;
     }
     int64_t id = 0;
@@ -100,7 +100,10 @@ void runs_create(struct exchange *x, struct worker *worker)
             "another product asked for a run first; ask again within %d seconds to keep your place in the queue",
             RUN_PLACE_MS / 1000);
         break;
-    case RUN_IMPOSSIBLE: reply_problem(x, PROBLEM_OVERLOADED, NULL, "a run cannot be started now"); break;
+    case RUN_IMPOSSIBLE:
+        reply_problem(x, PROBLEM_OVERLOADED, NULL,
+                      "the system cannot start another process for the run; try again in a moment");
+        break;
     }
     json_decref(order.strategies);
 }

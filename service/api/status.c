@@ -38,7 +38,7 @@ void ready_get(struct exchange *x, struct worker *worker)
     } else {
         json_object_set_new(states, "backend", json_string("postgresql"));
         reply_problem(x, PROBLEM_BACKEND_UNAVAILABLE, states,
-                      "postgresql cannot be reached or does not serve");
+                      "PostgreSQL does not answer or refuses connections; start it, or check DATABASE_URL");
     }
 }
 
@@ -61,16 +61,16 @@ void metrics_get(struct exchange *x, struct worker *worker)
             "oversell_queue_depth %zu\n",
             load.ready);
     fprintf(to,
-            "# HELP oversell_unsold_orders Orders that failed and whose units are still to be given back.\n"
+            "# HELP oversell_unsold_orders Failed orders whose units are not back in the stock yet.\n"
             "# TYPE oversell_unsold_orders gauge\noversell_unsold_orders %d\n",
             unsold_list_count(service->orders.unsold, 0));
     fprintf(to,
-            "# HELP oversell_workers Order workers, each with its own connection.\n"
+            "# HELP oversell_workers Order workers, each with a separate connection.\n"
             "# TYPE oversell_workers gauge\noversell_workers %d\n",
             (int)service->config.workers);
     fprintf(
         to,
-        "# HELP oversell_workers_busy Order workers that have an order.\n# TYPE oversell_workers_busy gauge\n"
+        "# HELP oversell_workers_busy Order workers that place an order now.\n# TYPE oversell_workers_busy gauge\n"
         "oversell_workers_busy %d\n",
         admission_busy(service->orders.queue));
     fprintf(
@@ -101,7 +101,8 @@ void traces_get(struct exchange *x, struct worker *worker)
     int64_t limit, product_id;
     char format[16] = "json";
     if (!http_query_names(x, (const char *const[]){"limit", "format", "product_id", NULL})) {
-        reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the parameters are limit, format and product_id");
+        reply_problem(x, PROBLEM_BAD_REQUEST, NULL,
+                      "unknown query parameter; valid: limit, format, product_id");
         return;
     }
     if (!api_query_integer(x, "limit", 100, 1, 1000, &limit) ||

@@ -38,7 +38,7 @@ bool steps_begin_call(struct exchange *x, unsigned *ret_earlier)
         return true;
     reply_problem(
         x, PROBLEM_OVERLOADED, NULL,
-        "you have %u %s in progress or waiting, which is the limit for a learner; wait for an answer before you send the next",
+        "you have %u %s in progress or waiting, which is the limit for a learner; wait for a reply before you send the next",
         most, is_search(x) ? "search" : "steps");
     return false;
 }
@@ -55,15 +55,16 @@ static bool can_be_stepped(struct exchange *x, const char *schedule)
     char name[64], reason[250];
     if (strlen(schedule) > SCHEDULE_MAX) {
         reply_problem(x, PROBLEM_INVALID_SCHEDULE, json_pack("{s:s}", "member", "schedule"),
-                      "a schedule is %d bytes at most", SCHEDULE_MAX);
+                      "the schedule is longer than %d bytes; start again with fewer steps", SCHEDULE_MAX);
         return false;
     }
     size_t length = strcspn(schedule, " \t");
     snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : 0), schedule);
     const struct strategy *strategy = strategy_find(name);
     if (!strategy) {
-        reply_problem(x, PROBLEM_INVALID_SCHEDULE, json_pack("{s:s}", "member", "schedule"),
-                      "it does not begin with the name of a strategy, as in 'read-write s=1 q=1,1 A>read'");
+        reply_problem(
+            x, PROBLEM_INVALID_SCHEDULE, json_pack("{s:s}", "member", "schedule"),
+            "the schedule must begin with the name of a strategy, as in 'read-write s=1 q=1,1 A>read'");
         return false;
     }
     const struct lock_server *server = strategy_server(strategy);
@@ -96,12 +97,13 @@ static void ask(struct exchange *x, struct worker *worker, const json_t *questio
                          &answer)) {
     case EXPLORER_ANSWERED: reply_answer(x, answer); break;
     case EXPLORER_MISSING:
-        reply_problem(x, PROBLEM_EXPLORER_UNAVAILABLE, NULL,
-                      "loadtest, which has the explorer, is not installed beside the service");
+        reply_problem(
+            x, PROBLEM_EXPLORER_UNAVAILABLE, NULL,
+            "the program loadtest, which contains the explorer, is not in the folder of order-service; install both there");
         break;
     case EXPLORER_SILENT:
         reply_problem(x, PROBLEM_EXPLORER_UNAVAILABLE, NULL,
-                      "the explorer has ended, or not answered within %lld s", (long long)ms / 1000);
+                      "the explorer ended or did not answer within %lld s; try again", (long long)ms / 1000);
         break;
     }
 }
@@ -121,7 +123,7 @@ void steps_make(struct exchange *x, struct worker *worker)
         return;
     if (move && strlen(move) > MOVE_MAX) {
         reply_problem(x, PROBLEM_INVALID_SCHEDULE, json_pack("{s:s}", "member", "move"),
-                      "there is no such move");
+                      "there is no such move; send one of those that the state offers");
         return;
     }
     AUTO_JSON question = json_pack("{s:s, s:s?, s:b}", "schedule", schedule, "move", move, "every_step",

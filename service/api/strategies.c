@@ -32,9 +32,10 @@ const struct strategy *api_strategy(struct exchange *x, const char *member, cons
 
 void api_reply_no_own_settings(struct exchange *x)
 {
-    reply_problem(x, PROBLEM_OVERLOADED, NULL,
-                  "%d products have their own settings, and no other can until the service is started again",
-                  OWN_SETTINGS_MAX);
+    reply_problem(
+        x, PROBLEM_OVERLOADED, NULL,
+        "%d products have separate settings, which is the limit; restart the service to remove them",
+        OWN_SETTINGS_MAX);
 }
 
 static json_t *perils_json(unsigned perils)
@@ -134,7 +135,7 @@ static bool asked_product(struct exchange *x, int64_t *ret_product_id)
 {
     if (http_query_names(x, (const char *const[]){"product_id", NULL}))
         return api_query_integer(x, "product_id", 0, 1, INT64_MAX, ret_product_id);
-    reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "the only parameter is product_id");
+    reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "unknown query parameter; valid: product_id");
     return false;
 }
 
@@ -175,7 +176,7 @@ static bool switch_common(struct exchange *x, struct service *service, const str
     if (admission_switch(service->orders.queue, changes, deadline_us, ret_settings))
         return true;
     reply_problem(x, PROBLEM_LOCK_TIMEOUT, NULL,
-                  "orders of the strategy before still run; nothing was changed");
+                  "orders of the current strategy are still in progress; nothing was changed. Try again");
     return false;
 }
 

@@ -110,14 +110,14 @@ const char *http_check_headers(const struct exchange *x, int *ret_status)
 {
     *ret_status = 400;
     if (!has_whole_headers(x))
-        return "a header must have no space before its colon, and be on one line";
+        return "a header has a space before its colon or continues on the next line; send each header as NAME: VALUE on one line";
     /* Two lengths, or a length beside chunks, are how requests are smuggled past a proxy. */
     int encodings = http_header_count(x, "Transfer-Encoding");
     if (http_header_count(x, "Content-Length") + encodings > 1)
-        return "the length of the body is given more than once";
+        return "the length of the body is given more than once; send one Content-Length or one Transfer-Encoding";
     if (http_header_count(x, "Host") > 1) /* a proxy may have checked the other one */
-        return "the Host header is given more than once";
+        return "the Host header is given more than once; send it once";
     if (encodings > 0 && strcasecmp(http_header(x, "Transfer-Encoding"), "chunked") != 0)
-        return "the only Transfer-Encoding is chunked";
+        return "the Transfer-Encoding is not supported; send chunked or a Content-Length";
     return http_check_length(x, ret_status);
 }

@@ -11,7 +11,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 
-#define HTTP_BODY_TOO_LARGE "the body may have 65536 bytes at most"
+#define HTTP_BODY_TOO_LARGE "the body is longer than 65536 bytes; send a shorter one"
 
 /* One HTTP thread and what it runs. */
 struct loop {

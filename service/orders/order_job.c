@@ -49,7 +49,7 @@ static void queue_job(struct order_pipeline *pipeline, struct exchange *x,
     case PRODUCT_FULL:
         reply_problem(x, PROBLEM_OVERLOADED, NULL, "%lld %s are already waiting; try again in a moment",
                       (long long)pipeline->config->product_queue,
-                      echo ? "calls of this kind" : "orders of this product");
+                      echo ? "echo calls" : "orders of this product");
         break;
     }
     close_job(job);
@@ -96,7 +96,7 @@ void order_jobs_run(struct order_batch *batch, struct order_worker *worker)
     } while (order);
     if (batch->expired)
         reply_problem(first->x, PROBLEM_OVERLOADED, NULL,
-                      "the order's deadline passed while it waited in the admission queue");
+                      "the order's deadline passed while it waited in the admission queue; order again");
     else if (first->echo)
         order_reply_echo(first->x, &first->request);
     else if ((count = refuse_strangers(jobs, count, worker->pipeline)) > 0)

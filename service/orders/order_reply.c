@@ -58,10 +58,14 @@ void order_reply(struct exchange *x, const struct placing *p)
         return;
     case ORDER_WRONG_STOCK_KIND:
         json_object_set_new(members, "kind", json_string(result->kind));
-        reply_problem(x, PROBLEM_WRONG_STOCK_KIND, members, "the stock is kept as %s", result->kind);
+        reply_problem(x, PROBLEM_WRONG_STOCK_KIND, members,
+                      "the product's stock is of the kind %s; start a new sale with this strategy",
+                      result->kind);
         return;
     case ORDER_LOCK_TIMEOUT:
-        reply_problem(x, PROBLEM_LOCK_TIMEOUT, members, "no lock within the wait; nothing was sold");
+        reply_problem(
+            x, PROBLEM_LOCK_TIMEOUT, members,
+            "other orders held the lock or the units until the wait ended; nothing was sold. Order again");
         return;
     case ORDER_CONFLICT:
         json_object_set_new(members, "tries", json_integer(result->tries));
@@ -70,25 +74,34 @@ void order_reply(struct exchange *x, const struct placing *p)
             "other orders or a reset changed the product in each of %d tries; nothing was sold. Order again",
             result->tries);
         return;
-    case ORDER_LOCK_LOST: reply_problem(x, PROBLEM_LOCK_LOST, members, "nothing was sold"); return;
+    case ORDER_LOCK_LOST:
+        reply_problem(x, PROBLEM_LOCK_LOST, members,
+                      "the lock ended before the write; nothing was sold. Order again");
+        return;
     case ORDER_KEY_MISMATCH:
-        reply_problem(x, PROBLEM_IDEMPOTENCY_MISMATCH, members, "the order with this key is another");
+        reply_problem(x, PROBLEM_IDEMPOTENCY_MISMATCH, members,
+                      "this Idempotency-Key was used for a different order; send a new key");
         return;
     case ORDER_KEY_IN_USE:
-        reply_problem(x, PROBLEM_IDEMPOTENCY_IN_PROGRESS, members, "ask again with the same key");
+        reply_problem(
+            x, PROBLEM_IDEMPOTENCY_IN_PROGRESS, members,
+            "the first request with this Idempotency-Key is still in progress; send it again in a moment");
         return;
     case ORDER_OVERLOADED:
-        reply_problem(x, PROBLEM_OVERLOADED, members, "too many orders wait to be written; nothing was sold");
+        reply_problem(
+            x, PROBLEM_OVERLOADED, members,
+            "too many accepted orders wait to be written; nothing was sold. Order again in a moment");
         return;
     case ORDER_BACKEND_UNAVAILABLE:
         json_object_set_new(members, "backend", json_string(result->backend ? result->backend : "unknown"));
         reply_problem(x, PROBLEM_BACKEND_UNAVAILABLE, members,
-                      "%s cannot be reached or does not serve; nothing was sold",
+                      "%s does not answer or refuses requests; nothing was sold. Order again later",
                       result->backend ? result->backend : "a server");
         return;
     case ORDER_UNKNOWN:
-        reply_problem(x, PROBLEM_OUTCOME_UNKNOWN, members,
-                      "the reply that would tell was lost; ask again with the same Idempotency-Key");
+        reply_problem(
+            x, PROBLEM_OUTCOME_UNKNOWN, members,
+            "the server's reply was lost; order again with the same Idempotency-Key to learn the result");
         return;
     case ORDER_FAILED:
     case ORDER_GO_ON:

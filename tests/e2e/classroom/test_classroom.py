@@ -171,7 +171,7 @@ def test_when_settings_of_their_own_are_all_given_away(services, database):
         assert reply.status == 200, str(reply)
     before = service.get("/products").json
     for reply in (service.put(f"/strategy?product_id={products[256]}", {"name": "mutex"}), service.post("/sandboxes", {})):
-        assert reply.problem == "overloaded" and "256 products have their own settings" in reply.json["detail"], str(reply)
+        assert reply.problem == "overloaded" and "256 products have separate settings" in reply.json["detail"], str(reply)
     assert service.get("/products").json == before, "a sandbox that was refused leaves no product"
     assert service.put(f"/strategy?product_id={products[255]}", {"name": "optimistic"}).json["name"] == "optimistic"
 

@@ -499,7 +499,7 @@ def test_one_address_fills_no_queue_of_orders(services, database, products):
         replies = [wire.reply() for wire in wires]
     refused = [reply for reply in replies if reply.problem == "overloaded"]
     assert len(refused) == 168, "an address may have half of what one product may have"
-    assert "of your address are waiting" in refused[0].json["detail"], str(refused[0])
+    assert "of your address are already waiting" in refused[0].json["detail"], str(refused[0])
 
 
 @pytest.mark.parametrize("token", short_only([None], ["a token of the operator's", None]), ids=["admin token", "no token"])

@@ -337,7 +337,7 @@ def test_without_the_load_test(services, database):
     service = services.start(database, env={"OVERSELL_LOADTEST": "/nonexistent/loadtest"})
     for target in ("/steps", "/steps/search"):
         reply = service.post(target, SEARCH)
-        assert reply.problem == "explorer-unavailable" and "not installed" in reply.json["detail"], str(reply)
+        assert reply.problem == "explorer-unavailable" and "not in the folder" in reply.json["detail"], str(reply)
 
 
 def test_with_an_explorer_that_says_nothing(services, database):
