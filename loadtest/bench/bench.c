@@ -76,7 +76,8 @@ static int begin(void *context, const struct texts *operands)
         if (wanted[i])
             bench->runs[bench->count++].row = &bench->cases[i];
     if (bench->duration_ms % 1000 != 0) {
-        fputs("loadtest bench: --duration must be whole seconds: pgbench counts in them\n", stderr);
+        fputs("loadtest bench: --duration must be whole seconds, because pgbench measures in seconds\n",
+              stderr);
         return ENDED_USAGE;
     }
     bool valid = output_valid(&bench->output) && (!bench->profile || profile_valid());

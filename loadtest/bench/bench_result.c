@@ -8,28 +8,28 @@
 
 /* clang-format off */
 static const struct column COLUMNS[] = {
-    {"name", "ratio", COLUMN_TEXT, 0, SHOW_ALL, 0, "what is held against what"},
-    {"value", "value", COLUMN_NUMBER, 3, SHOW_ALL, 0, "the median"},
-    {"min", "min", COLUMN_NUMBER, 3, SHOW_ALL, 2, "the smallest of the runs"},
-    {"max", "max", COLUMN_NUMBER, 3, SHOW_ALL, 3, "the largest of the runs"},
-    {"goal", "goal", COLUMN_NUMBER, 2, SHOW_ALL, 0, "what it should reach, if there is a goal"},
-    {"reached", "goal\nreached", COLUMN_MARK, 0, SHOW_ALL, 0, "whether the median reaches it"},
+    {"name", "ratio", COLUMN_TEXT, 0, SHOW_ALL, 0, "the compared cases"},
+    {"value", "value", COLUMN_NUMBER, 3, SHOW_ALL, 0, "median of all rounds"},
+    {"min", "min", COLUMN_NUMBER, 3, SHOW_ALL, 2, "minimum of all rounds"},
+    {"max", "max", COLUMN_NUMBER, 3, SHOW_ALL, 3, "maximum of all rounds"},
+    {"goal", "goal", COLUMN_NUMBER, 2, SHOW_ALL, 0, "the goal for the median, if there is one"},
+    {"reached", "goal\nreached", COLUMN_MARK, 0, SHOW_ALL, 0, "whether the median reaches the goal"},
     {"better", "better", COLUMN_TEXT, 0, SHOW_ALL, 5, "whether higher or lower is better"},
-    {"numerator_per_s", "measured\n/s", COLUMN_NUMBER, 0, SHOW_ALL, 1, "what was measured, a second"},
-    {"denominator_per_s", "against\n/s", COLUMN_NUMBER, 0, SHOW_ALL, 1, "what it is held against, a second"},
+    {"numerator_per_s", "measured\n/s", COLUMN_NUMBER, 0, SHOW_ALL, 1, "rate of the measured case, per second"},
+    {"denominator_per_s", "against\n/s", COLUMN_NUMBER, 0, SHOW_ALL, 1, "rate of the case that it is compared with, per second"},
     {"with", "with, against", COLUMN_TEXT, 0, SHOW_ALL, 4,
-     "the counts at which each side did best, and what was held against; or, of a hand-over, what it is made of"},
-    {"hand_over_ms", "hand-over ms", COLUMN_NUMBER, 3, SHOW_CSV, 0, "from the start of a lock's release to the return of the next holder's acquire"},
-    {"cycle_ms", "cycle ms", COLUMN_NUMBER, 3, SHOW_CSV, 0, "one acquisition and its release, where nobody else wants the lock"},
-    {"wake_ups_per_release", "wake-ups", COLUMN_NUMBER, 1, SHOW_CSV, 0, "of waiters, for each release"},
-    {"reason", "reason", COLUMN_TEXT, 0, SHOW_CSV, 0, "why it could not be measured"},
+     "the case that it is compared with, and the best number of workers and clients; the parts of a hand-over"},
+    {"hand_over_ms", "hand-over ms", COLUMN_NUMBER, 3, SHOW_CSV, 0, "time from the start of a release until the next holder has the lock"},
+    {"cycle_ms", "cycle ms", COLUMN_NUMBER, 3, SHOW_CSV, 0, "time of one acquisition and its release without competitors"},
+    {"wake_ups_per_release", "wake-ups", COLUMN_NUMBER, 1, SHOW_CSV, 0, "waiters that wake up per release"},
+    {"reason", "reason", COLUMN_TEXT, 0, SHOW_CSV, 0, "why the case was not measured"},
 };
 /* clang-format on */
 
 static void print_title(const json_t *document, char *ret_title, size_t size)
 {
     (void)document;
-    snprintf(ret_title, size, "Measured in one run, interleaved; medians");
+    snprintf(ret_title, size, "Both sides measured in turn in one run; medians");
 }
 
 static double real(const json_t *object, const char *key)
@@ -41,17 +41,18 @@ static bool note_rates(struct notes *notes, const json_t *row)
 {
     const char *name = json_string_value(json_object_get(row, "name"));
     if (json_object_get(row, "unlimited_per_s"))
-        return notes_add(notes, NOTE_ADVICE, "%s: without the limit %.0f/s.", name,
+        return notes_add(notes, NOTE_ADVICE, "%s: %.0f/s without the limit.", name,
                          real(row, "unlimited_per_s"));
     if (!json_object_get(row, "echo_per_s"))
         return true;
     char product[60] = "";
     if (json_object_get(row, "get_product_per_s"))
         snprintf(product, sizeof product, ", GET /products/1 %.0f/s", real(row, "get_product_per_s"));
-    return notes_add(notes, NOTE_ADVICE,
-                     "%s: beside it, the same request without the database (POST /echo) %.0f/s, the same SQL "
-                     "in pgbench %.0f/s%s.",
-                     name, real(row, "echo_per_s"), real(row, "pgbench_per_s"), product);
+    return notes_add(
+        notes, NOTE_ADVICE,
+        "%s, for comparison: the same request without the database (POST /echo) %.0f/s, the same SQL "
+        "in pgbench %.0f/s%s.",
+        name, real(row, "echo_per_s"), real(row, "pgbench_per_s"), product);
 }
 
 /* A lock that lets in two at once is handed over early; so its time is none. */
@@ -62,7 +63,7 @@ static bool note_together(struct notes *notes, const json_t *row)
         return true;
     return notes_add(
         notes, NOTE_WARNING,
-        "%s: in %.3g %% of all acquisitions somebody else was still inside, so these are no hand-overs.",
+        "%s: in %.3g %% of all acquisitions another thread still held the lock, so these are not hand-overs.",
         json_string_value(json_object_get(row, "name")), 100 * together);
 }
 
@@ -81,8 +82,8 @@ static bool note_busy_machine(struct notes *notes, const json_t *document)
         return true;
     return notes_add(
         notes, NOTE_WARNING,
-        "The machine was busy before the start (load average %.1f on %.0f processors): run it again when "
-        "it is quiet.",
+        "The machine was busy before the start (load average %.1f on %.0f processors): repeat the measurement "
+        "on an idle machine.",
         load, cpus);
 }
 

@@ -34,7 +34,7 @@
 static bool database_failed(struct bench_testbed *bench)
 {
     if (!interrupted())
-        complain("the database: %s", db_error(bench->db));
+        complain("database: %s", db_error(bench->db));
     return false;
 }
 
@@ -90,8 +90,8 @@ static bool books_are_right(struct bench_testbed *bench, const char *who, int64_
     if (totals.orders == told && totals.sold == totals.missing)
         return true;
     bench->broken = true;
-    complain("%s was told of %" PRId64 " orders; the database has %" PRId64 ", of %" PRId64
-             " units, and its stock lacks %" PRId64,
+    complain("%s got %" PRId64 " acknowledged orders, but the database has %" PRId64 " with %" PRId64
+             " units, and %" PRId64 " units are missing from the stock",
              who, told, totals.orders, totals.sold, totals.missing);
     return false;
 }
@@ -193,7 +193,7 @@ static bool await_written(struct bench_testbed *bench, struct testbed *testbed, 
     if (books.balanced)
         return true;
     bench->broken = true;
-    complain("the books do not balance: %" PRId64 " sold, %" PRId64 " left of %" PRId64, books.sold,
+    complain("the stock is not correct: %" PRId64 " sold and %" PRId64 " left of %" PRId64, books.sold,
              books.left, books.initial);
     return false;
 }
@@ -368,7 +368,7 @@ bool measure_get(struct bench_testbed *bench, const char *path, double *ret_per_
     const char *rate = report ? strstr(report, "Requests/sec:") : NULL;
     bool well = rate && !strstr(report, "Non-2xx") && sscanf(rate, "Requests/sec: %lf", ret_per_s) == 1;
     if (!well && !interrupted())
-        complain("wrk has failed with GET %s%s%s", path, report ? ":\n" : "", report ? report : "");
+        complain("wrk failed with GET %s%s%s", path, report ? ":\n" : "", report ? report : "");
     free(report);
     progress_step_done(bench->progress);
     return well;

@@ -194,7 +194,7 @@ static bool sum_up(struct contest *contest, struct hand_overs *ret_hand_overs, c
 {
     if (contest->samples == 0) {
         snprintf(ret_reason, REASON_SIZE,
-                 "nobody was handed the lock: of %lld who got it %lld found others inside",
+                 "the lock was never handed over: in %lld acquisitions, %lld found another holder",
                  (long long)contest->acquired, (long long)contest->together);
         return false;
     }

@@ -82,7 +82,7 @@ static bool caller_turn(void *own, int64_t end_us, char *ret_reason)
         return false;
     const char *id = strstr(c->reply, "\"ID\":\"");
     if (!id || sscanf(id, "\"ID\":\"%lld\"", &lease) != 1)
-        return fail(ret_reason, "a lease without a number");
+        return fail(ret_reason, "etcd returned a lease without an ID");
     snprintf(key, sizeof key, "%s/%llx", c->queue, (unsigned long long)lease);
     base64(key, key64);
     snprintf(key, sizeof key, "%s/", c->queue);

@@ -45,7 +45,7 @@ static bool run_benchmark(const struct lock_config *config, size_t connections, 
                     "ACL SETUSER " BENCHMARK_USER " reset on nopass ~" BENCHMARK_KEY " +set"))
         return fail(
             ret_reason,
-            "Redis has no user for redis-benchmark: it is not the private stack's, or older than 6.0");
+            "cannot create a Redis user for redis-benchmark: Redis is not a private server, or is older than 6.0");
     snprintf(port_text, sizeof port_text, "%d", port);
     snprintf(clients, sizeof clients, "%zu", connections);
     snprintf(number, sizeof number, "%lld", (long long)requests);
@@ -61,7 +61,7 @@ static bool run_benchmark(const struct lock_config *config, size_t connections, 
     free(csv);
     (void)redis_tell(config->redis_url, 0,
                      "ACL DELUSER " BENCHMARK_USER); /* it ends with the server at the latest */
-    return well || fail(ret_reason, "redis-benchmark has failed; it is in Debian's package redis-tools");
+    return well || fail(ret_reason, "redis-benchmark failed or is missing: install the package redis-tools");
 }
 
 bool redis_benchmark_sets(const struct lock_config *config, size_t threads, int64_t ms,
@@ -94,5 +94,5 @@ bool kazoo_cycles(const struct lock_config *config, size_t threads, int64_t ms, 
     char *text = child_output(plan, ms + EXTRA_MS, OUTPUT_MAX);
     bool well = text && sscanf(text, "%lf", ret_per_s) == 1 && *ret_per_s > 0;
     free(text);
-    return well || fail(ret_reason, "kazoo has failed; it is Debian's package python3-kazoo");
+    return well || fail(ret_reason, "kazoo failed or is missing: install the package python3-kazoo");
 }

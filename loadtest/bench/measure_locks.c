@@ -15,7 +15,7 @@ static bool begin(struct bench_testbed *bench, const struct lock_driver *driver)
 static bool end(struct bench_testbed *bench, bool well, double rate)
 {
     if (well && rate <= 0) {
-        snprintf(bench->unavailable, sizeof bench->unavailable, "not once in all the time");
+        snprintf(bench->unavailable, sizeof bench->unavailable, "the lock was not acquired once");
         return false;
     }
     if (well)
@@ -28,7 +28,7 @@ bool measure_lock_cycles(struct bench_testbed *bench, const struct lock_driver *
 {
     double rate = 0;
     progress_label(bench->progress, "%s, %zu thread%s%s", driver->name, threads, threads == 1 ? "" : "s",
-                   rivalry == ONE_KEY ? " for one key" : "");
+                   rivalry == ONE_KEY ? " on one key" : "");
     bool well = begin(bench, driver) &&
                 lock_cycles(driver, rivalry, threads, ms, bench->progress, &rate, bench->unavailable);
     *ret_per_s = rate;
@@ -50,7 +50,7 @@ bool measure_hand_overs(struct bench_testbed *bench, const struct lock_driver *d
                         int64_t ms, struct hand_overs *ret_hand_overs)
 {
     struct hand_overs seen = {0};
-    progress_label(bench->progress, "%s, from hand to hand by %zu", driver->name, threads);
+    progress_label(bench->progress, "%s, hand-over among %zu threads", driver->name, threads);
     bool well = begin(bench, driver) &&
                 lock_hand_overs(driver, threads, ms, bench->progress, &seen, bench->unavailable);
     *ret_hand_overs = seen;

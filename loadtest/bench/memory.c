@@ -74,7 +74,7 @@ static bool read_reply(int socket)
         const char *end = strstr(reply, "\r\n\r\n");
         const char *size = strcasestr(reply, "\r\nContent-Length:");
         if (end && (!size || size > end || strncmp(reply, "HTTP/1.1 201", 12) != 0)) {
-            complain("not an order's reply: %.*s", (int)strcspn(reply, "\r"), reply);
+            complain("unexpected reply to an order: %.*s", (int)strcspn(reply, "\r"), reply);
             return false;
         }
         if (end &&

@@ -82,7 +82,8 @@ bool calls_countable(char *ret_reason)
         (const char *[]){"perf", "stat", "--event", SYSTEM_CALLS, "--output", "/dev/null", "true", NULL},
         END_MS);
     if (!said)
-        snprintf(ret_reason, REASON_SIZE, "perf (Debian's package linux-perf) cannot count " SYSTEM_CALLS);
+        snprintf(ret_reason, REASON_SIZE,
+                 "perf cannot count " SYSTEM_CALLS ": install the package linux-perf");
     free(said);
     return said != NULL;
 }
@@ -91,7 +92,7 @@ bool calls_start(pid_t pid, const char *dir, struct child *ret_counter)
 {
     static const char *const WORDS[] = {"stat", "--field-separator", ",", "--event", SYSTEM_CALLS, NULL};
     return perf_start(WORDS, pid, dir, ret_counter) &&
-           (!child_wait(ret_counter, SETTLE_MS, true) || fail("perf has ended by itself"));
+           (!child_wait(ret_counter, SETTLE_MS, true) || fail("perf exited early"));
 }
 
 /* The first line that begins with a number, which it must. */
@@ -111,7 +112,7 @@ bool calls_end(struct child *counter, const char *dir, int64_t *ret_calls)
 {
     char path[PATH_MAX + 16];
     data_file(dir, path);
-    return (perf_end(counter) && read_count(path, ret_calls)) || fail("perf has counted nothing");
+    return (perf_end(counter) && read_count(path, ret_calls)) || fail("perf counted nothing");
 }
 
 /* ---- allocations ----------------------------------------------------------------------------------------------- */
@@ -151,7 +152,7 @@ bool allocations_read(const char *log, int64_t *ret_allocations)
         fclose(file);
     if (*ret_allocations > 0)
         return true;
-    complain("the service has not told how often it allocated");
+    complain("the service did not report its number of allocations");
     return false;
 }
 
@@ -161,7 +162,7 @@ bool profile_valid(void)
 {
     char *version = perf_output((const char *[]){"perf", "--version", NULL}, END_MS);
     if (!version)
-        complain("--profile needs perf (Debian's package is linux-perf)");
+        complain("--profile needs perf: install the package linux-perf");
     free(version);
     return version != NULL;
 }
@@ -182,8 +183,8 @@ bool profile_end(struct child *recorder, const char *dir, const char *title)
                                      REPORT_MS);
     progress_wipe();
     if (!report)
-        return fail("perf has failed, or found too much to tell");
-    fprintf(stderr, "\nWhere the service's CPU time went: %s\n%s", title, report);
+        return fail("perf failed, or its report is too long");
+    fprintf(stderr, "\nCPU time of the service: %s\n%s", title, report);
     free(report);
     return true;
 }

@@ -39,7 +39,7 @@ static bool set_env(char **env, const char *url)
         count++;
     well = well && (env[count] = strdup("PGOPTIONS=-c enable_seqscan=off -c jit=off"));
     if (!well)
-        complain("the database's address cannot be read");
+        complain("cannot read the address of the database");
     return well;
 }
 
@@ -86,7 +86,8 @@ bool pgbench_run(const struct pgbench_run *run, struct pgbench_result *ret_resul
         free(env[i]);
     bool well = report && pgbench_parse(report, ret_result);
     if (!well && !interrupted())
-        complain("pgbench has failed%s%s", report ? ":\n" : "; it belongs to PostgreSQL's server",
+        complain("pgbench failed%s%s",
+                 report ? ":\n" : ": install PostgreSQL's server package, which contains it",
                  report ? report : "");
     free(report);
     return well;

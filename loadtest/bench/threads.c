@@ -126,10 +126,10 @@ bool threads_run(const struct thread_work *work, void *shared, size_t threads, i
     if (!members)
         return fail(ret_reason, "out of memory");
     size_t count = start_members(&group, members, threads);
-    bool well = count == threads || fail(ret_reason, "no more threads can be had");
+    bool well = count == threads || fail(ret_reason, "cannot start more threads");
     atomic_store(&group.stopped, !well);
     if (!lead(&group, count, ms, progress) && well)
-        well = fail(ret_reason, "a thread has not begun in time");
+        well = fail(ret_reason, "a thread did not start in time");
 
     int64_t turns = 0;
     for (size_t i = 0; i < count; i++) {

@@ -94,7 +94,7 @@ json_t *selection_rows(const json_t *table, const char *list)
         }
     }
     if (json_array_size(rows) == 0) {
-        fprintf(stderr, "loadtest: '%s' means no strategy that this service has (valid:", list);
+        fprintf(stderr, "loadtest: --strategies '%s' selects no strategy of this service (valid:", list);
         print_valid(table);
         json_decref(rows);
         return NULL;

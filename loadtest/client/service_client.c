@@ -245,7 +245,7 @@ bool service_client_lock_wait(struct service_client *client, int64_t product, in
     *ret_ms = json_integer_value(wait);
     bool is_valid = json_is_integer(wait) && *ret_ms >= 0;
     if (settings && !is_valid)
-        set_error(client, "GET %s/strategy: the answer has no lock_wait_ms from 0 on", client->url);
+        set_error(client, "GET %s/strategy: the answer has no valid lock_wait_ms", client->url);
     return is_valid;
 }
 
@@ -302,7 +302,8 @@ bool service_client_reset(struct service_client *client, int64_t product, int64_
         if (!service_client_replace(client, product, stock, kind, "19.90"))
             return false;
     }
-    set_error(client, "%s%s: there is no such product, although it was just made", client->url, path);
+    set_error(client, "%s%s: the product does not exist, although the command has just created it",
+              client->url, path);
     return false;
 }
 

@@ -151,7 +151,7 @@ static void restore_strategies(struct testbed *testbed, int64_t product, json_t 
             continue;
         service_client_begin_cleanup(testbed->clients[i]);
         if (!service_client_set_strategy(testbed->clients[i], product, before[i]))
-            complain("the strategy that was there before could not be set again: %s",
+            complain("cannot restore the strategy that the service had before: %s",
                      service_client_error(testbed->clients[i]));
         json_decref(before[i]);
     }

@@ -85,7 +85,7 @@ static json_t *diff_document(const json_t *rows, const char *a, const char *b, j
     const json_t *row_a = result_find(rows, a), *row_b = result_find(rows, b);
     json_auto_t *cells = json_array();
     if (!row_a || !row_b) {
-        fprintf(stderr, "loadtest diff: the result has no strategy '%s'\n", row_a ? b : a);
+        fprintf(stderr, "loadtest diff: the stored result has no strategy '%s'\n", row_a ? b : a);
         json_decref(settings);
         return NULL;
     }

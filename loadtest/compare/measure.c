@@ -66,8 +66,7 @@ bool subject_read(const json_t *strategy, struct subject *ret_subject)
     if (!subject.name ||
         !guarantee_parse(json_string_value(json_object_get(strategy, "guarantee")), &subject.guarantee) ||
         !read_shown_by(json_object_get(strategy, "shown_by"), &subject.shown_by)) {
-        complain("the service has a strategy that cannot be read: %s",
-                 subject.name ? subject.name : "it has no name");
+        complain("cannot read a strategy of the service: %s", subject.name ? subject.name : "it has no name");
         return false;
     }
     *ret_subject = subject;
@@ -79,7 +78,7 @@ void subject_fit(struct subject *subject, const struct plan *plan)
     if (!subject->available || !plan->sell_out || plan->stock <= subject->most)
         return;
     subject->available = false;
-    subject->reason = "no product of its kind of stock can have that many units: choose a smaller --stock";
+    subject->reason = "--stock is more than a product of this kind can have: use a smaller --stock";
 }
 
 int64_t plan_switched(const struct plan *plan)
@@ -110,7 +109,7 @@ bool scrape_all(struct testbed *testbed, const char *strategy, struct scrape *re
         bool well = scrape_add(text, strategy, ret_sum);
         free(text);
         if (!well) {
-            complain("the metrics of %s cannot be read", service_client_url(testbed->clients[i]));
+            complain("cannot read the metrics of %s", service_client_url(testbed->clients[i]));
             return false;
         }
     }
@@ -131,7 +130,7 @@ bool settled_books(struct testbed *testbed, int64_t product, struct books *ret_b
         if (ret_books->in_flight == 0) {
             i++;
         } else if (monotonic_us() > end) {
-            complain("%s still works on %" PRId64 " orders", service_client_url(testbed->clients[i]),
+            complain("%s still has %" PRId64 " orders in progress", service_client_url(testbed->clients[i]),
                      ret_books->in_flight);
             return false;
         } else {
@@ -367,7 +366,7 @@ static bool sell_out(struct testbed *testbed, const struct plan *plan, const str
         if (step == LADDER_STEPS)
             return true;
         measurement->think_ms = THINK_LADDER[step];
-        progress_label(watched->progress, "%s, again with %" PRId64 " ms to think", subject->name,
+        progress_label(watched->progress, "%s, again with a pause of %" PRId64 " ms", subject->name,
                        measurement->think_ms);
     }
 }

@@ -230,12 +230,12 @@ static bool attend(struct listener *listener, struct child *wrk)
                 told_us = now;
             }
             if (now - ended_us > (int64_t)END_MS * 1000) {
-                complain("wrk does not end");
+                complain("wrk did not exit after SIGINT");
                 return false;
             }
         } else if (now - listener->heard_us > load->patience_ms * 1000) {
             char patience[32];
-            complain("no order has been answered for %s: is the service stuck?",
+            complain("the service answered no order for %s: see its log, or use a longer --patience",
                      duration_text(load->patience_ms, patience));
             return false;
         }
@@ -278,7 +278,7 @@ bool load_run(const struct load *load, struct load_result *ret_result)
     child_stop(&wrk, 0);
     if (attended && !interrupted() && (!ended || wrk.status != 0 || !listener.has_result)) {
         char status[64];
-        complain("wrk ended without a result: %s", child_status_text(&wrk, status));
+        complain("wrk printed no result: %s", child_status_text(&wrk, status));
         return false;
     }
     if (!attended || interrupted())

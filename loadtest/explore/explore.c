@@ -72,7 +72,7 @@ static bool learn_addresses(const struct testbed *testbed, const struct explore_
     *ret_addresses = environment ? addresses_of_environment() : testbed->addresses;
     ret_addresses->try_ms = LOCK_COMMAND_MS;
     if (!*ret_addresses->database_url)
-        complain("there is no database");
+        complain("no database: set DATABASE_URL, or use --servers private");
     return *ret_addresses->database_url;
 }
 
@@ -94,7 +94,7 @@ static int explore_in(struct testbed *testbed, const struct explore_settings *se
     if (!learn_addresses(testbed, settings, &addresses))
         return ENDED_ENVIRONMENT;
     if (settings->plan.checkpoints && mkdir(settings->plan.checkpoints, 0777) != 0 && errno != EEXIST) {
-        complain("cannot make %s: %s", settings->plan.checkpoints, strerror(errno));
+        complain("cannot create %s: %s", settings->plan.checkpoints, strerror(errno));
         return ENDED_ENVIRONMENT;
     }
     int64_t began_us = monotonic_us();
@@ -151,7 +151,7 @@ static int replay_in(struct testbed *testbed, const struct explore_settings *set
         return status;
     lock_configure(&addresses);
     if (!product_schema_open(addresses.database_url, &schema)) {
-        complain("postgresql: %s", schema.error);
+        complain("PostgreSQL: %s", schema.error);
         return status;
     }
     json_auto_t *results = scenario_list_run(list, &schema, addresses.database_url, as_json ? NULL : stdout,

@@ -101,8 +101,8 @@ static bool parse_quantities(const char *list, int64_t *ret_quantities)
         size_t length = rest ? strcspn(rest, ",") : 0;
         snprintf(word, sizeof word, "%.*s", (int)length, rest ? rest : "");
         if (rest && (length >= sizeof word || !parse_number(word, &last) || last < 1 || last > STOCK_MOST)) {
-            complain("--quantities '%s' is not valid (numbers from 1 to %d with commas between)", list,
-                     STOCK_MOST);
+            complain("--quantities '%s' is not valid (valid: numbers from 1 to %d, separated by commas)",
+                     list, STOCK_MOST);
             return false;
         }
         ret_quantities[i] = last;
@@ -155,7 +155,7 @@ enum options_outcome explore_options_parse(int argc, char **argv, struct explore
     plan->twice = !plan->faults && !is_given(argc, argv, "--actors") && !is_given(argc, argv, "--stock") &&
                   !is_given(argc, argv, "--quantities");
     if (plan->limits.pct && !plan->limits.samples) {
-        complain("--pct says how to choose the schedules of --sample N");
+        complain("--pct needs --sample: it only chooses the schedules of a sample");
         return OPTIONS_BAD;
     }
     if (plan->actors > 2 && plan->limits.bound == NO_BOUND)

@@ -65,7 +65,7 @@ static bool start_contender(struct fault_run *run, size_t subject, size_t i, str
     struct child_plan plan = {.argv = argv, .env = environment, .log = log, .death_signal = SIGKILL};
     if (child_start(&plan, &contest->contenders[i]))
         return true;
-    complain("cannot start a contender");
+    complain("cannot start a client of the lock test");
     return false;
 }
 
@@ -127,7 +127,7 @@ static bool end_all(struct fault_run *run, struct contest *contests)
                 continue;
             well = false;
             if (!interrupted())
-                complain("a contender for %s did not end well", run->subjects[s].strategy->name);
+                complain("a client of the lock test failed: %s", run->subjects[s].strategy->name);
         }
     return well;
 }
@@ -171,7 +171,7 @@ static bool judge_contest(struct fault_run *run, size_t s, const struct contest 
         read_log(path, updates, &count, &counts);
     }
     if (db && !well)
-        complain("cannot read what the contenders wrote: %s", db_error(db));
+        complain("cannot read the result of the lock test: %s", db_error(db));
     if (well) {
         counts.orders = db_cell_number(rows, 0, 0);
         counts.lost = counts.acknowledged > counts.orders ? counts.acknowledged - counts.orders : 0;

@@ -172,7 +172,7 @@ struct transfers *transfers_open(const struct testbed *testbed, size_t count,
     TAILQ_INIT(&transfers->under_way);
     if (allow_sockets(count) && prepare_all(transfers, testbed))
         return transfers;
-    complain("no room for %zu connections: %s", count, strerror(errno));
+    complain("not enough memory for %zu connections: %s", count, strerror(errno));
     transfers_close(transfers);
     return NULL;
 }
@@ -292,7 +292,7 @@ bool transfers_connect(struct transfers *transfers, int64_t ms)
     while (well && transfers->under_way_count > 0 && monotonic_us() < end_us && !interrupted())
         well = transfers_work(transfers, end_us);
     if (well && !interrupted() && (transfers->under_way_count > 0 || transfers->refused > 0)) {
-        complain("of %zu connections %zu could not be opened", transfers->count,
+        complain("%zu connections: %zu could not be opened", transfers->count,
                  transfers->under_way_count + transfers->refused);
         well = false;
     }
@@ -321,7 +321,7 @@ static bool set_timer(struct transfers *transfers, int64_t at_us)
         return true;
     struct itimerspec at = {.it_value = {.tv_sec = at_us / 1000000, .tv_nsec = at_us % 1000000 * 1000}};
     if (timerfd_settime(transfers->timer, TFD_TIMER_ABSTIME, &at, NULL) != 0) {
-        complain("no timer: %s", strerror(errno));
+        complain("cannot create a timer: %s", strerror(errno));
         return false;
     }
     transfers->timer_us = at_us;

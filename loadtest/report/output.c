@@ -80,7 +80,7 @@ bool output_valid(const struct output_settings *settings)
         if (settings->exports[format] && !output_file_valid(settings->exports[format]))
             return false;
     if (plot && !plot_is_possible()) {
-        complain("svg needs gnuplot (Debian's package is gnuplot-nox)");
+        complain("the plot needs gnuplot: install the package gnuplot-nox");
         return false;
     }
     return true;

@@ -105,10 +105,10 @@ static int script_file(const struct result_table *table)
     bool rated = fastest > 0; /* a run without a throughput phase has one panel */
     fprintf(script, "set multiplot layout 1,%d\n", rated ? 2 : 1);
     fprintf(script, "set xrange [0:%.0f]\n", most * 1.15 + 1);
-    print_bars(script, 3, "Units sold that were not there", "#c2410c", "%.0f");
+    print_bars(script, 3, "Units sold beyond the stock", "#c2410c", "%.0f");
     if (rated) {
         fprintf(script, "set xrange [0:%.0f]\n", fastest * 1.2);
-        print_bars(script, 4, "Orders per second, clean rows", "#1d4ed8", "%.0f");
+        print_bars(script, 4, "Orders per second, without oversells", "#1d4ed8", "%.0f");
     }
     fputs("unset multiplot\n", script);
 
@@ -139,7 +139,7 @@ char *plot_svg(const struct result_table *table)
         close(script);
     }
     if (!svg)
-        complain("gnuplot cannot draw the plot (Debian's package is gnuplot-nox)");
+        complain("gnuplot failed: see its message above");
     return svg;
 }
 
@@ -147,7 +147,7 @@ bool format_svg(const struct result_table *table, const struct page *page, FILE 
 {
     (void)page;
     if (!table->kind->has_plot)
-        complain("there is no plot of this kind of result");
+        complain("this kind of result has no plot: choose another format");
     char *svg = table->kind->has_plot ? plot_svg(table) : NULL;
     if (svg)
         fputs(svg, out);

@@ -71,7 +71,7 @@ json_t *result_load(const char *path)
     } else {
         size_t length = fread(text, 1, FILE_MAX_BYTES + 1, file);
         if (ferror(file) || length > FILE_MAX_BYTES)
-            complain("%s cannot be read, or is too large for a result", path);
+            complain("cannot read %s, or it is too large for a result", path);
         else if (!(document = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error)))
             complain("%s is not JSON: %s (line %d)", path, error.text, error.line);
     }
@@ -81,7 +81,7 @@ json_t *result_load(const char *path)
 
     const json_t *version = json_object_get(document, "version");
     if (document && (!json_is_integer(version) || json_integer_value(version) != RESULT_VERSION)) {
-        complain("%s is not a result of version %d", path, RESULT_VERSION);
+        complain("%s is not a result of loadtest, version %d", path, RESULT_VERSION);
         json_decref(document);
         document = NULL;
     }

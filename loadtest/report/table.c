@@ -17,7 +17,7 @@ bool table_open(const struct result_kind *kind, const json_t *document, struct r
         .rows = json_object_get(document, kind->rows),
     };
     if (!json_is_array(table.rows)) {
-        complain("the result has no array '%s'", kind->rows);
+        complain("the stored result has no array '%s'", kind->rows);
         return false;
     }
     kind->title(document, table.title, sizeof table.title);

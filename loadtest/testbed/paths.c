@@ -52,7 +52,8 @@ bool path_of(enum path path, char *ret_path)
     if (named && *named) {
         if (is_usable(named, FILES[path].access, ret_path))
             return true;
-        complain("%s names %s, which cannot be used", FILES[path].variable, named);
+        complain("%s is set to %s, which cannot be used: correct it or unset it", FILES[path].variable,
+                 named);
         return false;
     }
     char own[PATH_MAX];
@@ -67,6 +68,7 @@ bool path_of(enum path path, char *ret_path)
             is_usable(place, FILES[path].access, ret_path))
             return true;
     }
-    complain("%s is not beside %s: build it, or name it in %s", FILES[path].what, own, FILES[path].variable);
+    complain("cannot find %s in %s: run make, or set %s to its path", FILES[path].what, own,
+             FILES[path].variable);
     return false;
 }

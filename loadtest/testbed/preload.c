@@ -103,6 +103,6 @@ bool preload_find(enum path path, const char *what, const char *folder, char *re
     char library[PATH_MAX];
     if (path_of(path, library))
         return preload_place(library, folder, ret_path, ret_reason, size);
-    snprintf(ret_reason, size, "there is no %s to preload", what);
+    snprintf(ret_reason, size, "the library for the %s is missing: run make", what);
     return false;
 }

@@ -93,7 +93,7 @@ bool servers_read_addresses(const struct testbed *testbed, struct lock_config *r
         *server_address(&found, (enum stack_server)i) = strsep(&rest, "\n");
     if (!rest) {
         if (!interrupted())
-            complain("the private stack does not tell its addresses");
+            complain("stack/stack did not print the addresses of the private servers");
         free(text);
         return false;
     }
@@ -130,6 +130,6 @@ bool server_is_up(const struct testbed *testbed, const struct lock_server *serve
     if (found < STACK_SERVERS && **server_address(&addresses, found))
         return true;
     if (found == STACK_SERVERS || !find_complaint(testbed, SERVERS[found].complaint, ret_reason, size))
-        snprintf(ret_reason, size, "%s is not up", server->name);
+        snprintf(ret_reason, size, "%s is not running", server->name);
     return false;
 }

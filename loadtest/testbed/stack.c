@@ -56,8 +56,7 @@ bool stack_end(const struct testbed *testbed, const char *verb, struct child *ch
         !path_of(PATH_STACK, script))
         return false;
     log_of(testbed, log);
-    complain("the private stack: %s %s: %s", script, verb,
-             ended ? child_status_text(child, status) : "not done in time");
+    complain("cannot run %s %s: %s", script, verb, ended ? child_status_text(child, status) : "timed out");
     print_log_tail(log, TAIL_LINES);
     return false;
 }

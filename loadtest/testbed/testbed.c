@@ -85,20 +85,22 @@ bool testbed_settings_valid(const struct testbed_settings *settings)
 {
     for (size_t i = 0; i < settings->urls.count; i++)
         if (!is_service_url(settings->urls.item[i])) {
-            complain("--url '%s' is not valid (http://HOST:PORT, nothing behind it)", settings->urls.item[i]);
+            complain("--url '%s' is not valid (valid: http://HOST:PORT without a path)",
+                     settings->urls.item[i]);
             return false;
         }
     size_t urls = settings->urls.count;
     if (!starts_services(settings) && settings->instances != settings->instances_default &&
         settings->instances != (int64_t)urls) {
-        complain("--instances %" PRId64 " cannot be had: --url names %zu; give --url once for each, or start "
-                 "the rest with --servers environment",
+        complain("--instances is %" PRId64
+                 ", but --url names %zu: repeat --url for each instance, or let the "
+                 "command start the others (--servers environment)",
                  settings->instances, urls);
         return false;
     }
     const char *database = getenv("DATABASE_URL");
     if (starts_services(settings) && !uses_private_stack(settings) && (!database || !*database)) {
-        complain("--servers environment needs DATABASE_URL in the environment");
+        complain("--servers environment needs the address of a database: set DATABASE_URL");
         return false;
     }
     return true;
@@ -154,7 +156,8 @@ static bool is_alive(struct testbed *testbed, size_t i)
         return true;
     char status[64], log[PATH_MAX + 48];
     file_of(testbed, i, "log", log);
-    complain("service-%zu has died (%s); the end of its log:", i + 1, child_status_text(service, status));
+    complain("service-%zu has died (%s); the last lines of its log:", i + 1,
+             child_status_text(service, status));
     print_log_tail(log, TAIL_LINES);
     return false;
 }
@@ -204,7 +207,7 @@ bool testbed_await_service(struct testbed *testbed, size_t i)
     if (interrupted() || monotonic_us() < end)
         return false;
     complain("service-%zu is not ready after %d s: %s", i + 1, SERVICE_UP_MS / 1000,
-             listens ? service_client_error(testbed->clients[i]) : "it has not said where it listens");
+             listens ? service_client_error(testbed->clients[i]) : "it does not listen yet");
     print_log_tail(log, TAIL_LINES);
     return false;
 }
@@ -234,7 +237,7 @@ static bool use_services(struct testbed *testbed, const struct texts *urls)
         testbed->given++;
         if (!service_client_ready(client)) {
             if (!interrupted())
-                complain("no service is ready there: %s", service_client_error(client));
+                complain("the service of --url is not ready: %s", service_client_error(client));
             testbed->count++;
             return false;
         }
@@ -254,7 +257,7 @@ static bool make_dir(struct testbed *testbed)
             (int)sizeof testbed->dir - 32 &&
         mkdtemp(testbed->dir) && chmod(testbed->dir, 0755) == 0)
         return true;
-    complain("cannot make a folder in %s: %s", parent, strerror(errno));
+    complain("cannot create a folder in %s: %s; set TMPDIR to another folder", parent, strerror(errno));
     testbed->dir[0] = 0;
     return false;
 }

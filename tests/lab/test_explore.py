@@ -251,7 +251,7 @@ def test_a_schedule_without_an_end_is_broken_off(servers, tmp_path):
     ran = explore(servers, "--strategies", "optimistic,mutex", "--actors", "4", "--stock", "4", "--bound", "0", "--jobs", "1",
                   "--format", "json", program=program)  # fmt: skip
     rows = rows_of(ran)
-    assert (ran.returncode, rows["optimistic"]["reason"]) == (3, "a schedule without an end"), ran.stderr
+    assert (ran.returncode, rows["optimistic"]["reason"]) == (3, "a schedule did not end"), ran.stderr
     assert rows["mutex"]["verdict"] == "unknown" and rows["mutex"]["schedules"] > 0, rows["mutex"]
 
 
@@ -307,13 +307,13 @@ def test_a_search_goes_on_from_its_checkpoint(servers, tmp_path):
     assert schedules == [(9, 9), (18, 12), (24, 12), (24, 12)]
     assert rows == whole
     ran = explore(servers, "--strategies", "mutex", *kept, "--faults", "crash", "--format", "json")
-    assert ran.returncode == 3 and "is of another search" in rows_of(ran)["mutex"]["reason"], ran.stdout
+    assert ran.returncode == 3 and "was saved by another search" in rows_of(ran)["mutex"]["reason"], ran.stdout
     file = tmp_path / "kept" / "mutex.checkpoint"
     damaged = bytearray(file.read_bytes())
     damaged[-3000] ^= 1
     file.write_bytes(damaged)
     ran = explore(servers, "--strategies", "mutex", *kept, "--format", "json")
-    assert ran.returncode == 3 and "is not whole" in rows_of(ran)["mutex"]["reason"], ran.stdout
+    assert ran.returncode == 3 and "is incomplete" in rows_of(ran)["mutex"]["reason"], ran.stdout
 
 
 def test_one_that_is_asked_for_by_name_and_cannot_be_had_is_no_success(servers):
@@ -450,10 +450,10 @@ SEEN_BY_DEFAULT = {
         "atomic-decrement", "more units were sold than the stock had"),
     "a guard that is too strict by one": (
         "db/stock/counter.c", {"WHERE id = $1 AND count >= $2 AND": "WHERE id = $1 AND count > $2 AND"},
-        "atomic-decrement", "an order that is alone ends as conflict"),
+        "atomic-decrement", "an order without competitors ends as conflict"),
     "the last unit is never sold": (
         "db/stock/stock_impl.c", {"if (ret_taken->seen < want->quantity) {": "if (ret_taken->seen <= want->quantity) {"},
-        "select-for-update", "an order that is alone ends as sold-out, although there are as many units as it wants"),
+        "select-for-update", "an order without competitors ends as sold-out, although enough units are left"),
     "buckets are swept without their locks": (
         "db/stock/buckets.c", {"count > 0 ORDER BY no FOR UPDATE) AS held": "count > 0 ORDER BY no) AS held"},
         "bucketed", "schedules"),
@@ -636,7 +636,7 @@ def test_saved_witnesses_are_true_again(servers, tmp_path):
     [
         (["--strategies", "nobody"], "unknown strategy 'nobody'"),
         (["--actors", "9"], "--actors"),
-        (["--pct", "2"], "--pct says how to choose the schedules of --sample N"),
+        (["--pct", "2"], "--pct needs --sample"),
         (["--quantities", "1,x"], "--quantities '1,x' is not valid"),
         (["--never", "oversold,nonsense"], "--never: 'nonsense' is no figure of a schedule"),
         (["--replay", "nobody A>end"], "unknown strategy 'nobody'"),

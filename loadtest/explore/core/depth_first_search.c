@@ -137,24 +137,24 @@ enum search_outcome search_run(struct search *search, const struct program *prog
     if (search->done)
         return SEARCH_DONE;
     if (!program->start(program->self))
-        return fail(search, SEARCH_FAILED, "no fresh state");
+        return fail(search, SEARCH_FAILED, "the product could not be reset");
     if (search->pct.depth > 0 && search->depth == 0)
         draw_priorities(search, program);
     while ((count = program->enabled(program->self, transitions)) > 0) {
         if (level == DEPTH_MAX)
-            return fail(search, SEARCH_FAILED, "a schedule without an end");
+            return fail(search, SEARCH_FAILED, "a schedule did not end");
         if (!visit_choice_point(search, program, level, transitions, count))
             return fail(search, SEARCH_DIFFERS, "the same steps did not lead to the same events");
         if (!program->apply(program->self, search->path[level].transitions[search->path[level].taken]))
-            return fail(search, SEARCH_FAILED, "a move could not be made");
+            return fail(search, SEARCH_FAILED, "a step could not be run");
         level++;
     }
     if (level < search->depth && !search->samples)
-        return fail(search, SEARCH_DIFFERS, "it ended sooner than the last time");
+        return fail(search, SEARCH_DIFFERS, "the schedule ended earlier than in the run before");
     search->length = level;
     search->longest = level > search->longest ? level : search->longest;
     if (!program->end(program->self))
-        return fail(search, SEARCH_FAILED, "no end");
+        return fail(search, SEARCH_FAILED, "the schedule did not end");
     if (program->is_doubtful && program->is_doubtful(program->self)) {
         if (search->samples)
             search->depth = search->length; /* the same way again; otherwise failures would be undercounted */

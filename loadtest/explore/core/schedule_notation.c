@@ -96,7 +96,7 @@ bool script_parse(const char *text, size_t actors, struct script *ret_script, ch
             return false;
         }
         if (ret_script->count == SCRIPT_MAX)
-            return text_fail(ret_error, size, "a schedule of more than %d words", SCRIPT_MAX);
+            return text_fail(ret_error, size, "a schedule has more than %d words", SCRIPT_MAX);
         script_add(ret_script, part);
         word += length;
     }

@@ -222,7 +222,7 @@ bool actor_open(struct actor *actor, struct execution_trace *trace, uint8_t inde
     actor->db = db_new(url, "oversell explore actor");
     if (actor->db && pthread_create(&actor->thread, NULL, act, actor) == 0)
         return true;
-    snprintf(ret_error, size, "no memory or no thread for an order");
+    snprintf(ret_error, size, "not enough memory or threads for an order");
     db_free(actor->db);
     pthread_cond_destroy(&actor->go);
     return false;
@@ -276,7 +276,7 @@ bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t
                    unsigned *next_process, char *ret_error, size_t size)
 {
     if (actor->state == ACTOR_CRASHED && !revive(actor))
-        return text_fail(ret_error, size, "no memory or no thread for an order");
+        return text_fail(ret_error, size, "not enough memory or threads for an order");
     if (!strategy->lock != !actor->lock || actor->cuts > 0 ||
         (actor->lock && strcmp(actor->lock->driver->name, strategy->lock->name) != 0)) {
         actor_close_lock(actor);

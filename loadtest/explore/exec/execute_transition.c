@@ -191,7 +191,7 @@ static bool apply_transition(struct execution *execution, struct transition tran
     bool made = true;
     *ret_late = false;
     if (execution->transition_count == DEPTH_MAX)
-        return execution_fail(execution, "a schedule without an end");
+        return execution_fail(execution, "a schedule did not end");
     pthread_mutex_lock(&execution->trace.mutex);
     since = execution->trace.event_count;
     unsigned waiting = who_waits_in_postgresql(execution);

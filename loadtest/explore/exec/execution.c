@@ -39,10 +39,9 @@ static bool learn_profile(struct execution *execution)
         /* An unreachable or slow server says nothing about the strategy. */
         execution->fails_alone = alone_it != ORDER_BACKEND_UNAVAILABLE &&
                                  (alone_it != ORDER_LOCK_TIMEOUT || !settings.strategy->lock);
-        return execution_fail(execution, "an order that is alone ends as %s%s%s%s", outcome_name(alone_it),
-                              alone_it == ORDER_SOLD_OUT ? ", although there are as many units as it wants"
-                                                         : "",
-                              *why ? ": " : "", why);
+        return execution_fail(
+            execution, "an order without competitors ends as %s%s%s%s", outcome_name(alone_it),
+            alone_it == ORDER_SOLD_OUT ? ", although enough units are left" : "", *why ? ": " : "", why);
     }
     for (size_t i = 0; i < execution->trace.event_count && execution->profile_length < PROFILE_MAX; i++)
         if (execution->trace.events[i].what < STEP_COUNT)

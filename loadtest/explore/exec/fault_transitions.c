@@ -164,7 +164,7 @@ static bool crash(struct execution *execution, struct actor *actor)
 static bool restart(struct execution *execution, struct actor *actor)
 {
     if (!lock_admin_forget(execution->settings.strategy->lock, execution->restarts++, &actor->hold))
-        return execution_fail(execution, "the lock has no further server that could restart");
+        return execution_fail(execution, "no further server of the lock can restart");
     actor->hold.is_over |= !lock_admin_is_held(execution->lock_admin, &actor->hold);
     trace_event(&execution->trace, actor->index, EVENT_RESTARTED, STEP_NO_VALUE);
     return true;

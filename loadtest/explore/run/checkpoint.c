@@ -46,10 +46,11 @@ int checkpoint_load(const struct checkpoint *checkpoint, struct search_state *re
                     fread(&sum, sizeof sum, 1, in) == 1 && fgetc(in) == EOF && sum == sum_of(ret_made);
     fclose(in);
     if (!is_ours)
-        snprintf(ret_error, size, "%s is of another search, or of another version of this program",
+        snprintf(ret_error, size,
+                 "%s was saved by another search or another version: remove it, or use another --checkpoint",
                  checkpoint->path);
     else if (!is_whole)
-        snprintf(ret_error, size, "%s is not whole", checkpoint->path);
+        snprintf(ret_error, size, "%s is incomplete: remove it", checkpoint->path);
     else
         return 1;
     return -1;

@@ -77,7 +77,7 @@ static bool save(const json_t *row, const char *dir)
         return true;
     if (snprintf(path, sizeof path, "%s/%s.sched", dir,
                  json_string_value(json_object_get(row, "strategy"))) >= (int)sizeof path) {
-        complain("--save: the name of the folder is too long");
+        complain("--save: the path of the folder is too long");
         return false;
     }
     FILE *out = open_memstream(&text, &length);
@@ -96,7 +96,7 @@ bool save_counterexamples(const json_t *rows, const char *dir)
     json_t *row;
     bool saved = true;
     if (mkdir(dir, 0777) != 0 && errno != EEXIST) {
-        complain("cannot make %s: %s", dir, strerror(errno));
+        complain("cannot create %s: %s", dir, strerror(errno));
         return false;
     }
     json_array_foreach(rows, i, row) {

@@ -15,7 +15,7 @@ const char *explore_not_possible(const struct strategy *strategy)
 {
     return strategy_has_steps(strategy)
                ? NULL
-               : "its orders do not run step by step, so the explorer cannot reorder their steps";
+               : "its orders do not run step by step, so the explorer cannot interleave them";
 }
 
 static json_t *steps_json(const struct execution *execution)
@@ -155,7 +155,7 @@ static json_t *search(const struct explore_plan *plan, const struct strategy *st
         (void)campaign_run(campaign, &plan->limits, progress, context); /* if it failed the row says so */
         if (campaign->differed > 0)
             complain(
-                "%s: %u schedules were run again, because an order failed or the events differed from the run before",
+                "%s: %u schedules were repeated, because an order failed or the events differed from the run before",
                 strategy->name, campaign->differed);
         row = row_of(plan, campaign, strategy);
         campaign_close(campaign);

@@ -41,7 +41,7 @@ static bool add_file(struct scenario_list *list, const char *path, FILE *file)
     bool whole = fread(text, 1, FILE_MOST, file) < FILE_MOST && !ferror(file);
     size_t count = whole ? scenarios_parse(text, parsed, SCENARIOS_MAX, error, sizeof error) : 0;
     if (!whole)
-        complain("%s cannot be read, or is too long", path);
+        complain("cannot read %s, or it is too long", path);
     else if (count == 0)
         complain("%s: %s", path, error);
     bool added = count > 0;
@@ -137,8 +137,8 @@ static void run_all(struct campaign *campaign, const struct scenario *scenario, 
     }
     if (out)
         fprintf(out,
-                "%" PRIu64 " schedules: %" PRIu64 " oversold, %" PRIu64
-                " with books that do not balance, %" PRIu64 " undersold, %" PRIu64 " with a stuck lock\n",
+                "%" PRIu64 " schedules: %" PRIu64 " oversold, %" PRIu64 " with an incorrect stock, %" PRIu64
+                " undersold, %" PRIu64 " with a stuck lock\n",
                 t->schedules, t->oversold, t->drifted, t->undersold, t->stuck);
     scenario_met(scenario, NULL, t, result->not_met, sizeof result->not_met);
     result->json = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "strategy",

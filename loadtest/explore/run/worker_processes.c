@@ -177,7 +177,7 @@ static bool end_worker(struct worker *worker)
     while (waitpid(worker->pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (WIFSIGNALED(status))
-        complain("a process that explored has died: %s", strsignal(WTERMSIG(status)));
+        complain("a search process has died: %s", strsignal(WTERMSIG(status)));
     return status == 0;
 }
 

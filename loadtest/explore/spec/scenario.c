@@ -239,7 +239,7 @@ size_t scenarios_parse(char *text, struct scenario *ret_scenarios, size_t most, 
             return 0;
     }
     if (count == 0)
-        snprintf(ret_error, size, "it has no schedule");
+        snprintf(ret_error, size, "the file has no schedule");
     return count;
 }
 

@@ -33,7 +33,7 @@ static bool give_to_postgres(const struct testbed *testbed)
     snprintf(file, sizeof file, "%s/" FILE_NAME, testbed->dir);
     if (geteuid() != 0 || (stat(folder, &status) == 0 && chown(file, status.st_uid, status.st_gid) == 0))
         return true;
-    complain("cannot give %s to PostgreSQL: %s", file, strerror(errno));
+    complain("cannot make %s readable for PostgreSQL: %s", file, strerror(errno));
     return false;
 }
 
@@ -58,7 +58,7 @@ static bool await_refusal(struct fault_testbed *testbed)
     if (file >= 0)
         close(file);
     if (disk.refused == 0 && !interrupted())
-        complain("PostgreSQL has not written to its full disk");
+        complain("PostgreSQL did not write while its disk was full");
     return disk.refused > 0;
 }
 

@@ -28,7 +28,7 @@ static bool kill_servers(struct fault_run *run, const char *const *names)
 {
     for (size_t i = 0; names[i]; i++)
         if (!fault_server_signal(run->testbed, names[i], SIGKILL)) {
-            complain("%s does not run", names[i]);
+            complain("%s is not running", names[i]);
             return false;
         }
     return true;
@@ -126,7 +126,7 @@ static bool replica_tell(struct fault_run *run, const char *command)
 {
     if (redis_tell(run->testbed->base.addresses.redlock_urls, 0, "%s", command))
         return true;
-    complain("the replica refuses: %s", command);
+    complain("the Redis replica rejects: %s", command);
     return false;
 }
 
@@ -169,7 +169,7 @@ static bool await_replica(struct fault_run *run)
     int64_t end_us = monotonic_us() + (int64_t)FOLLOWS_MS * 1000;
     while (!redis_tell(run->testbed->base.addresses.redlock_urls, 0, "%s", SCRIPT_FOLLOWS)) {
         if (monotonic_us() > end_us) {
-            complain("the replica does not follow its master");
+            complain("the Redis replica does not follow its primary");
             return false;
         }
         if (!sleep_unless_interrupted(POLL_MS))

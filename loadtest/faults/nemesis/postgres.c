@@ -28,7 +28,7 @@ static int64_t ask_number(struct fault_testbed *testbed, const struct statement 
     if (rows && PQntuples(rows) > 0)
         return db_cell_number(rows, 0, 0);
     if (rows && !interrupted())
-        complain("no service has a session");
+        complain("no service has a session in PostgreSQL");
     return -1;
 }
 
@@ -46,7 +46,7 @@ bool nemesis_postgres_backend(struct fault_run *run)
 bool nemesis_postgres_immediate(struct fault_run *run)
 {
     if (!fault_server_signal(run->testbed, "postgres", SIGQUIT)) {
-        complain("PostgreSQL does not run");
+        complain("PostgreSQL is not running");
         return false;
     }
     int64_t end_us = monotonic_us() + (int64_t)DEAD_MS * 1000;

@@ -178,7 +178,7 @@ static bool may_open_files(void)
     limit.rlim_cur = limit.rlim_max;
     if (limit.rlim_max >= FILES && setrlimit(RLIMIT_NOFILE, &limit) == 0)
         return true;
-    complain("the proxies may not open %d files (ulimit -Hn)", FILES);
+    complain("the proxies need %d open files: raise the limit (ulimit -Hn)", FILES);
     return false;
 }
 

@@ -78,6 +78,6 @@ int64_t fault_postgres_await(struct fault_testbed *testbed)
         if (takes_a_session(testbed))
             return monotonic_us();
     if (!interrupted())
-        complain("PostgreSQL does not come back");
+        complain("PostgreSQL did not start again");
     return 0;
 }

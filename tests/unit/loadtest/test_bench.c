@@ -290,7 +290,7 @@ static void test_a_limit_is_told_with_what_it_saves(void **state)
     json_t *document = json_pack("{s:[o]}", "ratios", row);
     struct notes notes = {0};
     assert_true(bench_result.notes(document, &notes));
-    assert_string_equal(notes.item[0].text, "contention/select-for-update: without the limit 321/s.");
+    assert_string_equal(notes.item[0].text, "contention/select-for-update: 321/s without the limit.");
     notes_free(&notes);
     json_decref(document);
 }
