@@ -9,10 +9,11 @@ import subprocess
 import pytest
 from private_stack import LIMIT_S, ROOT
 
-TOOLS = ("bash", "sh", "env", "grep", "make", "cat", "touch")
+TOOLS = ("bash", "sh", "env", "grep", "make", "cat", "touch", "sed", "basename")
 INSTALLED = "#!/bin/sh\necho 'install ok installed'\n"
 # The state of a package in a file; an installation makes it.
-DPKG_QUERY = '#!/bin/sh\n[ -e "$STATE/installed" ] && echo "install ok installed"\n'
+DPKG_QUERY = '#!/bin/sh\ncase "$*" in *Eflag*) echo "ok bash"; cat "$STATE/broken" 2>/dev/null; exit ;; esac\n' \
+    '[ -e "$STATE/installed" ] && echo "install ok installed"\n'
 RECORD = 'echo "$(basename "$0") $*" >>"$STATE/calls"\n'
 INSTALLS = 'case " $* " in *" install "*) touch "$STATE/installed" ;; esac\n'
 GOOD = f"#!/usr/bin/env bash\n{RECORD}{INSTALLS}"
@@ -31,7 +32,7 @@ class Machine:
         self.folder = folder
         self.programs = folder / "bin"
         self.programs.mkdir()
-        for tool in TOOLS + ("basename",):
+        for tool in TOOLS:
             (self.programs / tool).symlink_to(shutil.which(tool))
         self.give(dpkg_query=DPKG_QUERY, dpkg=f"#!/usr/bin/env bash\n{RECORD}", id="#!/bin/sh\necho 0\n")
 
@@ -132,3 +133,11 @@ def test_an_interrupted_installation_is_completed_first(machine):
     assert ran.returncode == 0, ran
     assert [call.split(" ")[0] for call in machine.calls()][-4:] == ["dpkg", "apt-get", "apt-get", "apt-get"], machine.calls()
     assert " wrk" in machine.calls()[-1], machine.calls()
+
+
+def test_a_package_that_dpkg_could_not_finish_is_unpacked_again(machine):
+    (machine.folder / "broken").write_text("reinstreq default-jre-headless\n")
+    machine.give(apt_get=failing("E: Sub-process /usr/bin/dpkg returned an error code (1)",
+                                 unless='grep -q "apt-get.* --reinstall default-jre-headless$" "$STATE/calls"'))
+    ran = machine.make("deps")
+    assert ran.returncode == 0 and not any("bash" in call for call in machine.calls()), ran
