@@ -37,27 +37,27 @@ export OVERSELL_ORDER_LUA ?= $(CURDIR)/loadtest/compare/order.lua
 export OVERSELL_PAGES_LUA ?= $(CURDIR)/loadtest/compare/pages.lua
 export OVERSELL_KAZOO_LOCK ?= $(CURDIR)/loadtest/bench/kazoo_lock.py
 
-demo: ## oversell: packages, build, private servers, ten strategies by two processes, each flaw shown (ARGS="--help")
+demo: ## show how ten strategies protect stock: installs packages, builds, starts private servers (ARGS="--help")
 	$(MAKE_NOW) deps
 	$(BUILD_NOW) programs || make/build-failed $@ $(BUILD)
 	@$(BUILD)/loadtest demo $(ARGS)
 
-demo-all: ## the same for all strategies
+demo-all: ## show all strategies in the same way
 	$(MAKE) --no-print-directory demo ARGS='--strategies all $(ARGS)'
 
-run: ## the service with a private database in the foreground; Ctrl-C ends both (ARGS="--listen 127.0.0.1:8080")
+run: ## run the service with a private database until Ctrl-C (ARGS="--listen 127.0.0.1:8080")
 	$(MAKE_NOW) deps
 	$(BUILD_NOW) programs || make/build-failed $@ $(BUILD)
 	@stack/stack run all -- $(BUILD)/order-service $(ARGS)
 
-test: ## the tests, without the long ones, on private servers: about ten minutes on two cores that do nothing else
-check-all: ## every test (ARGS=--long: the long ones alone)
+test: ## run the tests except the long ones: about ten minutes on two idle cores
+check-all: ## run every test (ARGS=--long: only the long ones)
 test check-all:
 	$(MAKE_NOW) deps-test
 	$(BUILD_NOW) all || make/build-failed $@ $(BUILD)
 	@BUILD=$(BUILD) tests/run $(if $(filter test,$@),--short) $(ARGS)
 
-bench: ## how far from the limit: ratios against pgbench
+bench: ## measure how close the service is to its database's limit
 	$(MAKE_NOW) deps-test
 	$(BUILD_NOW) programs || make/build-failed $@ $(BUILD)
 	@$(BUILD)/loadtest bench $(ARGS)
@@ -66,7 +66,7 @@ bench: ## how far from the limit: ratios against pgbench
 
 SHARE = $(DESTDIR)$(PREFIX)/share/oversell
 
-install: programs ## into $(DESTDIR)$(PREFIX), /usr/local by default
+install: programs ## install into $(DESTDIR)$(PREFIX) (default: /usr/local)
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(PROGRAMS)
 	install -D -m 755 -t $(SHARE)/stack stack/stack
 	install -D -m 644 -t $(SHARE)/stack stack/*.sh stack/shop.sql
@@ -79,6 +79,6 @@ clean: ## remove what was built, and the private servers with their data
 	@if [ -d $(BUILD)/stack ]; then stack/stack down --purge --dir $(BUILD)/stack; fi
 	rm -rf $(BUILD)
 
-help: ## this list
+help: ## print this list
 	@sed -n 's/^\([a-z_.-]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile make/*.mk | \
 	    while IFS="$$(printf '\t')" read -r target text; do printf '%-14s %s\n' "$$target" "$$text"; done

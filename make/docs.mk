@@ -3,7 +3,7 @@
 # With faults there are thousands of schedules for each strategy, so those with the fewest preemptions; a safe one is only
 # safe if all were run.
 EXPLORED = $(foreach part,none crash expire crash-safe expire-safe,docs/results/explore-$(part).json)
-explore-docs: programs ## explores every strategy again, with each fault, for the matrix in docs/strategies.md
+explore-docs: programs ## explore every strategy with each fault, for the table in docs/strategies.md
 	@mkdir -p docs/results
 	$(BUILD)/loadtest explore --export-json docs/results/explore-none.json
 	$(BUILD)/loadtest explore --faults crash --bound 1 --export-json docs/results/explore-crash.json
@@ -15,7 +15,7 @@ explore-docs: programs ## explores every strategy again, with each fault, for th
 
 RUSH_STRATEGIES := select-for-update,atomic-decrement,atomic-statement,optimistic,redis-lock,batched
 
-readme: all ## measures again what README.md and docs/{results,strategies,choosing,performance,rush}.md show
+readme: all ## measure the figures of README.md and docs/{results,strategies,choosing,performance,rush}.md again
 	@mkdir -p docs/results
 	$(BUILD)/loadtest compare --repeat 3 --export-json docs/results/compare.json --export-svg docs/results/compare.svg
 	$(BUILD)/loadtest bench --export-json docs/results/bench.json
@@ -23,7 +23,7 @@ readme: all ## measures again what README.md and docs/{results,strategies,choosi
 	$(BUILD)/loadtest rush --strategies $(RUSH_STRATEGIES) --duration 10s --export-markdown $(BUILD)/rush.md
 	docs/insert rush $(BUILD)/rush.md docs/rush.md
 
-tables: programs ## puts the stored results of compare and bench into the documents; measures nothing
+tables: programs ## put the stored results of compare and bench into the documents, without a measurement
 	docs/tables demo docs/results/compare.json >$(BUILD)/demo.md
 	docs/insert demo $(BUILD)/demo.md README.md
 	$(BUILD)/loadtest report docs/results/compare.json --format markdown >$(BUILD)/compare.md
@@ -37,7 +37,7 @@ tables: programs ## puts the stored results of compare and bench into the docume
 	docs/insert choosing $(BUILD)/choosing.md docs/choosing.md
 
 # The end-to-end tests of the page take the pictures, and check what is on them.
-pictures: ## takes the animation in README.md and the picture in docs/page.md again, in a real browser
+pictures: ## take the animation of README.md and the picture of docs/page.md in a real browser
 	$(MAKE_NOW) deps-test
 	$(call install_packages,$(DEPS_PICTURES))
 	$(BUILD_NOW) programs
@@ -47,7 +47,7 @@ pictures: ## takes the animation in README.md and the picture in docs/page.md ag
 
 # One fault after the other, each with its own result, so that what has been broken is not broken again.
 FAULTS ?= $(shell $(BUILD)/loadtest faults --faults help | sed 's/^ *\([a-z0-9-]*\) .*/\1/')
-faults: programs ## breaks things under every strategy, for docs/reliability.md; hours; goes on where it was ended (FAULTS="kill pause")
+faults: programs ## inject every fault under every strategy, for docs/reliability.md; hours; continues after an interruption (FAULTS="kill pause")
 	$(MAKE) --no-print-directory $(FAULTS:%=$(BUILD)/faults/%.json)
 	docs/tables faults $(FAULTS:%=$(BUILD)/faults/%.json) >$(BUILD)/faults.md
 	docs/insert faults $(BUILD)/faults.md docs/reliability.md
@@ -65,7 +65,7 @@ $(BUILD)/faults/%.json: $(BUILD)/loadtest $(BUILD)/order-service
 # one row of PostgreSQL.
 SOAK_ORDERS ?= 10000000
 SOAK         = $(BUILD)/loadtest soak $(ARGS) --resume $(BUILD)
-soak: programs ## sells ten million orders under the safe strategies, for docs/reliability.md; hours; goes on where it was ended (SOAK_ORDERS=…)
+soak: programs ## sell ten million orders under the safe strategies, for docs/reliability.md; hours; continues after an interruption (SOAK_ORDERS=…)
 	@mkdir -p docs/results
 	$(SOAK)/soak.json --orders $$(($(SOAK_ORDERS) * 48 / 100)) --export-json docs/results/soak.json
 	$(SOAK)/soak-long.json --strategies batched,redis-stock --orders $$(($(SOAK_ORDERS) * 52 / 100)) --export-json docs/results/soak-long.json

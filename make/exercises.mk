@@ -24,7 +24,7 @@ $(EXERCISE)/order-service: $(BUILD)/obj/service/main.o $(EXERCISE_LINKED)
 exercise-tools: $(LIBRARIES) $(BUILD)/obj/service/main.o $(BUILD)/obj/loadtest/cli/main.o $(BUILD)/judge
 	@:
 
-exercise: ## judge a strategy of your own (NAME=1-guard; HINT=1 with hints, LIMIT=60s a check; exercises/README.md)
+exercise: ## judge a strategy of your own (NAME=1-guard; HINT=1 with hints, LIMIT=60s for each check; exercises/README.md)
 	$(BUILD_NOW) exercise-tools
 	@$(BUILD)/judge hint '$(NAME)' >/dev/null
 	@mkdir -p $(EXERCISE); rm -f $(EXERCISE)/loadtest
@@ -33,8 +33,8 @@ exercise: ## judge a strategy of your own (NAME=1-guard; HINT=1 with hints, LIMI
 	@$(BUILD)/judge check '$(NAME)' --build $(EXERCISE) --hint '$(or $(HINT),0)' --limit '$(or $(LIMIT),60s)' \
 	    --servers $(or $(SERVERS),private)
 
-hint: $(BUILD)/judge ## a hint for an exercise (NAME=1-guard; HINT=2 for the second)
+hint: $(BUILD)/judge ## print a hint for an exercise (NAME=1-guard; HINT=2 for the second)
 	@$(BUILD)/judge hint '$(NAME)' --hint '$(or $(HINT),1)'
 
-solution: $(BUILD)/judge ## the solution of an exercise that has passed (NAME=1-guard)
+solution: $(BUILD)/judge ## print the solution of an exercise that has passed (NAME=1-guard)
 	@$(BUILD)/judge solution '$(NAME)' --build $(EXERCISE)

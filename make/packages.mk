@@ -29,7 +29,7 @@ install_packages = @make/install-packages $(1)
 deps: ## install the Debian packages that the programs need
 	$(call install_packages,$(DEPS))
 
-deps-test: /usr/sbin/nginx ## those of the tests as well
+deps-test: /usr/sbin/nginx ## install these and the packages of the tests
 	$(call install_packages,$(DEPS) $(DEPS_TEST))
 
 # Debian starts nginx at once and at each boot, on port 80 of every address. The tests start their own.
@@ -37,5 +37,5 @@ deps-test: /usr/sbin/nginx ## those of the tests as well
 	$(call install_packages,nginx-light)
 	@[ ! -x $@ ] || [ ! -d /run/systemd/system ] || $$([ "$$(id -u)" -eq 0 ] || echo sudo) systemctl disable --now nginx
 
-deps-lint: deps-test ## those and the linters
+deps-lint: deps-test ## install these and the linters
 	$(call install_packages,$(DEPS_LINT))

@@ -83,7 +83,7 @@ postgres_command()
     # The stack of an earlier version has no such password, and its `shop` is the superuser.
     if [[ ! -s $dir/$name-admin.password ]]; then
         { make_password "$name-admin.new" && postgres_set_role; } >>"$dir/$name.log" 2>&1 \
-            || fail "$name: its role 'shop' could not be made:"$'\n'"$(tail -n 5 "$dir/$name.log")"
+            || fail "$name: cannot create its role 'shop':"$'\n'"$(tail -n 5 "$dir/$name.log")"
     fi
     command=("$(postgres_programs)/postgres" -D "$folder/data" -p "$port"
         ${OVERSELL_MAX_CONNECTIONS:+-c "max_connections=$OVERSELL_MAX_CONNECTIONS"})

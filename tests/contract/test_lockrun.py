@@ -86,7 +86,7 @@ READY = "echo ready $$; "
 
 def test_help_and_usage():
     shown = usage("--help")
-    assert shown.returncode == 0 and "Examples:" in shown.stdout and LOCK in shown.stdout and not shown.stderr
+    assert shown.returncode == 0 and "Example:" in shown.stdout and LOCK in shown.stdout and not shown.stderr
     for words in (
         [],
         ["--lock", LOCK, "--name", "x"],

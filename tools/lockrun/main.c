@@ -25,7 +25,7 @@ static int wait_for_command(struct lock *lock, const struct lock_grant *grant)
         if (held == LOCK_OK)
             sure_us = now_us;
         else if (held == LOCK_LOST || held == LOCK_NOT_OWNER || now_us - sure_us > lock->lease_ms * 1000) {
-            fprintf(stderr, "lockrun: the lock was lost (%s): the command is told to end\n",
+            fprintf(stderr, "lockrun: the lock was lost (%s): sent SIGTERM to the command\n",
                     lock->error[0] ? lock->error : lock_status_name(held));
             lockrun_signal(SIGTERM);
             told = true;
@@ -41,11 +41,12 @@ static int explain(const struct lockrun_options *options, const struct lock *loc
     const char *error = lock && lock->error[0] ? lock->error : lock_status_name(status);
     switch (status) {
     case LOCK_TIMED_OUT:
-        fprintf(stderr, "lockrun: %s was not got within %lld ms\n", options->name,
+        fprintf(stderr, "lockrun: no lock on %s within %lld ms: another process holds it\n", options->name,
                 (long long)options->wait_ms);
         return EXIT_NOT_GOT;
     case LOCK_UNAVAILABLE:
-        fprintf(stderr, "lockrun: %s is not set: no %s\n", server->setting, server->name);
+        fprintf(stderr, "lockrun: %s is not set: set it to the address of %s\n", server->setting,
+                server->name);
         return EXIT_AWAY;
     case LOCK_AWAY:
     case LOCK_REFUSED: fprintf(stderr, "lockrun: %s: %s\n", server->name, error); return EXIT_AWAY;
@@ -100,7 +101,7 @@ int main(int argc, char *argv[])
         return EXIT_USAGE;
     }
     if (!lockrun_take_signals(&mask)) {
-        fprintf(stderr, "lockrun: no thread for signals\n");
+        fprintf(stderr, "lockrun: cannot start a thread for signals\n");
         return EXIT_OURS;
     }
     srandom((unsigned)monotonic_us()); /* the jitter of locks that poll */

@@ -22,24 +22,27 @@ static void print_help(FILE *to)
 {
     fprintf(
         to,
-        "Usage: lockrun --lock LOCK --name NAME [--ttl 30s] [--wait 10s] [--no-renew] -- COMMAND [ARGUMENT…]\n"
-        "Runs a command while holding a lock that all of lockrun, the order service and foreign clients of the\n"
-        "same kind of lock respect.\n\n"
-        "  --lock LOCK    which kind of lock, see below\n"
-        "  --name NAME    the lock's name: 1 to %d of A-Z a-z 0-9 : . _ -\n"
-        "  --ttl TIME     the lease, or ZooKeeper's session timeout (default 30s); prolonged while COMMAND runs\n"
-        "  --wait TIME    how long to wait for the lock (default 10s); 0s tries once\n"
-        "  --no-renew     let the lease end by itself\n"
-        "  --help         this text\n\n"
-        "TIME is 250ms, 2s or 1m. COMMAND finds the fencing token in LOCK_FENCE, where the lock has one. When the\n"
-        "lock is lost while it runs, it gets SIGTERM. It gets INT, TERM and HUP that lockrun gets, and ends with it.\n"
-        "The exit status is COMMAND's, 128+N where signal N ended it, or: 2 usage, 69 the lock's server is away,\n"
-        "70 out of memory or the like, 75 not got in time, 126 COMMAND cannot be executed, 127 it was not found.\n\n"
-        "Addresses: LOCK_DATABASE_URL (else DATABASE_URL), REDIS_URL, REDLOCK_URLS, ZOOKEEPER_CONNECT,\n"
-        "ETCD_ENDPOINTS; what names begin with: LOCK_PREFIX (oversell).\n\n"
-        "Examples:\n"
+        "usage: lockrun --lock LOCK --name NAME [--ttl TIME] [--wait TIME] [--no-renew] -- COMMAND [ARGUMENT…]\n\n"
+        "Runs a command while it holds a lock. The order service, other runs of lockrun and foreign clients of\n"
+        "this kind of lock cannot hold the same name at the same time.\n\n"
+        "Example:\n"
         "  eval \"$(stack/stack env)\"\n"
-        "  lockrun --lock redis-lock --name product:1 -- sh -c 'echo nobody sells product 1; sleep 5'\n"
+        "  lockrun --lock redis-lock --name product:1 -- sh -c 'echo nobody sells product 1; sleep 5'\n\n"
+        "  --lock LOCK    Kind of lock: a name of the list below.\n"
+        "  --name NAME    Name of the lock: 1 to %d of A-Z a-z 0-9 : . _ -\n"
+        "  --ttl TIME     Lease of the lock, or ZooKeeper's session timeout. lockrun renews it. (default: 30s)\n"
+        "  --wait TIME    Time to wait for the lock; 0s: try once. (default: 10s)\n"
+        "  --no-renew     Do not renew the lease.\n"
+        "  --help         Print this text.\n\n"
+        "TIME has a unit: 250ms, 2s, 1m.\n\n"
+        "If the lock has fencing tokens, COMMAND finds its token in the variable LOCK_FENCE. If the lock is lost,\n"
+        "lockrun sends SIGTERM to COMMAND. It forwards INT, TERM and HUP, and COMMAND ends when lockrun ends.\n\n"
+        "Exit status: that of COMMAND, or 128+N if signal N killed it; 2 wrong usage, 69 the lock's server is not\n"
+        "reachable, 70 lockrun failed (no memory), 75 no lock within the wait, 126 COMMAND cannot be executed,\n"
+        "127 COMMAND was not found.\n\n"
+        "Addresses of the servers: LOCK_DATABASE_URL (else DATABASE_URL), REDIS_URL, REDLOCK_URLS,\n"
+        "ZOOKEEPER_CONNECT, ETCD_ENDPOINTS. Prefix of all keys: LOCK_PREFIX (default: oversell).\n\n"
+        "More examples:\n"
         "  lockrun --lock etcd --name nightly --ttl 1m --wait 0s -- ./report || [ $? -eq 75 ]\n"
         "  lockrun --lock zookeeper --name deploy --wait 5m -- sh -c './deploy --fence \"$LOCK_FENCE\"'\n\n"
         "Locks:",
@@ -72,9 +75,11 @@ static bool check_lock(const char *name, const struct lock_driver *lock)
     if (lock && lock->server)
         return true;
     if (lock)
-        fprintf(stderr, "lockrun: '%s' lies in one process's memory and keeps no other out; valid:", name);
+        fprintf(
+            stderr,
+            "lockrun: '%s' is in the memory of one process, so it excludes no other process; valid:", name);
     else
-        fprintf(stderr, "lockrun: there is no lock '%s'; valid:", name);
+        fprintf(stderr, "lockrun: unknown lock '%s'; valid:", name);
     print_locks(stderr);
     return false;
 }
@@ -83,13 +88,13 @@ static bool check(const char *lock_name, const struct lockrun_options *options)
 {
     const char *wrong = NULL;
     if (!lock_name || !options->name || !options->command[0])
-        wrong = "--lock, --name and a command are needed; see --help";
+        wrong = "--lock, --name or the command is missing; see --help";
     else if (!lock_is_name(options->name))
         wrong = "--name is not valid; valid: 1 to 64 of A-Z a-z 0-9 : . _ -";
     else if (options->ttl_ms < 10)
-        wrong = "--ttl is not valid; valid: 10ms and more, as 250ms, 2s or 1m";
+        wrong = "--ttl is not valid; valid: 10ms or more, such as 250ms, 2s or 1m";
     else if (options->wait_ms < 0)
-        wrong = "--wait is not valid; valid: 0s and more, as 250ms, 2s or 1m";
+        wrong = "--wait is not valid; valid: 0s or more, such as 250ms, 2s or 1m";
     if (wrong)
         fprintf(stderr, "lockrun: %s\n", wrong);
     return !wrong && check_lock(lock_name, options->lock);
