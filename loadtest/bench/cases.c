@@ -367,20 +367,24 @@ static double median(const struct sample *samples, size_t count, size_t offset)
     return median_of(values, count);
 }
 
+/* "3 workers; ", or nothing if the side has no count. */
+static void describe_side(enum tuned side, const struct tuning *tuning, char *ret_text, size_t size)
+{
+    int64_t count = tuning->counts[side];
+    if (count)
+        snprintf(ret_text, size, "%s%" PRId64 "%s%s%s", TUNED[side].before, count, TUNED[side].noun,
+                 *TUNED[side].noun && count != 1 ? "s" : "", TUNED[side].after);
+    else
+        *ret_text = '\0';
+}
+
 /* "3 workers; pgbench, 2 clients": the counts that were used. */
 static void describe(const struct bench_case *row, const struct tuning *tuning, char *ret_text, size_t size)
 {
-    size_t used = 0;
-    for (size_t i = 0; i < COUNT(row->sides); i++) {
-        enum tuned side = row->sides[i];
-        int64_t count = tuning->counts[side];
-        if (i == 1)
-            used += (size_t)snprintf(ret_text + used, size - used, "%s", row->held_against);
-        if (count)
-            used += (size_t)snprintf(ret_text + used, size - used, "%s%" PRId64 "%s%s%s", TUNED[side].before,
-                                     count, TUNED[side].noun, *TUNED[side].noun && count != 1 ? "s" : "",
-                                     TUNED[side].after);
-    }
+    char ours[50], theirs[50];
+    describe_side(row->sides[0], tuning, ours, sizeof ours);
+    describe_side(row->sides[1], tuning, theirs, sizeof theirs);
+    snprintf(ret_text, size, "%s%s%s", ours, row->held_against, theirs);
 }
 
 static json_t *goal_json(const struct bench_case *row)
