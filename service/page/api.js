@@ -1,5 +1,5 @@
 // Calls of the service's API. What changes it may need the admin token, which the user is asked for once.
-import { alertUser, byId } from "./dom.js";
+import { alertUser, asSentence, byId } from "./dom.js";
 
 const TOKEN_KEY = "oversell.token"; // the admin token, kept for this tab
 const SANDBOX_KEY = "oversell.sandbox"; // {product, token} of this browser's own product
@@ -8,7 +8,7 @@ const PATIENCE_MS = 90000; // longer than an order may wait for its lock
 
 export class Problem extends Error {
   constructor(status, body) {
-    super(body?.detail ?? body?.title ?? `the service answered ${status}`);
+    super(asSentence(body?.detail ?? body?.title ?? `the service answered ${status}`));
     this.status = status;
     this.name = body?.type?.replace("/problems/", "") ?? "no-problem-body";
     this.body = body ?? {};

@@ -178,7 +178,7 @@ setUpLooks({
 try {
   await setUpClass(shop);
 } catch (problem) {
-  alertUser(`The service does not say whose product this is: ${problem.message}`);
+  alertUser(`The page could not find out whose product this is. ${problem.message}`);
 }
 byId("timeline-chrome").href = `/traces?format=chrome&limit=1000&product_id=${shop.product}`;
 setUpResults();
@@ -192,5 +192,5 @@ try {
   tell("Ready.");
   look();
 } catch (problem) {
-  alertUser(`The strategies cannot be read: ${problem.message}`);
+  alertUser(`The page could not load the strategies. ${problem.message}`);
 }

@@ -24,8 +24,8 @@ async function takeOwn(code) {
 }
 
 const WHY_JOIN = {
-  evicted: "The teacher ended your place in the class, so your product is not yours any more. Enter the class code to join again; you then get another product.",
-  forgotten: "The service does not know your place any more: the service was restarted, or another learner got the place while you were away. Enter the class code to join again.",
+  evicted: "The teacher ended your place in the class. Enter the class code to join again with another product.",
+  forgotten: "The service was restarted, or another learner got your place while you were away. Enter the class code to join again.",
 };
 
 // Asks for the class code or the teacher's token until one is valid. WHY: the text to show first, or null.
@@ -46,7 +46,7 @@ async function join(why) {
       await takeOwn(given.toLowerCase());
       return;
     } catch (problem) {
-      say(problem.name === "unauthorized" ? "That is neither the class code nor the teacher's token. Check it, and enter it again." : `You have no place yet: ${problem.message}`);
+      say(problem.name === "unauthorized" ? "That is neither the class code nor the teacher's token. Check it, and enter it again." : `You could not join. ${problem.message}`);
     }
   }
 }
@@ -139,7 +139,7 @@ export async function setUpClass(shop) {
       tell("This page now has its own product.");
       location.reload();
     } catch (problem) {
-      alertUser(`No product: ${problem.message}`);
+      alertUser(`The service could not make a product. ${problem.message}`);
     }
   });
   byId("shared-product").addEventListener("click", () => {

@@ -33,6 +33,8 @@ export const short = (number) =>
   !Number.isFinite(number) ? "–" : Math.abs(number) >= 1000 ? WHOLE.format(number) : THREE.format(number);
 export const micros = (us) =>
   us < 1000 ? `${Math.round(us)} µs` : us < 1e6 ? `${THREE.format(us / 1000)} ms` : `${THREE.format(us / 1e6)} s`;
+// An error detail of the API as a sentence: with a capital letter, and with a full stop.
+export const asSentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 export const plural = (number, one, many) => `${whole(number)} ${number === 1 ? one : many}`;
 
 // The log that tells in words what happened, newest first for the eye; a screen reader hears each line once.

@@ -8,15 +8,15 @@ function sentence(books) {
   const witness = books.witness
     ? ` Orders ${books.witness.orders[0]} and ${books.witness.orders[1]} both read ${books.witness.stock_seen}.`
     : "";
-  const mixed = books.mixed ? " The orders were made under several strategies, so no promise holds." : "";
+  const mixed = books.mixed ? " Several strategies placed these orders, so no guarantee applies." : "";
   if (books.oversold > 0)
-    return `Sold ${whole(books.sold)} of ${whole(books.initial)}: ${plural(books.oversold, "unit", "units")} sold that ${books.oversold === 1 ? "was" : "were"} never there.${witness}${mixed}`;
+    return `Sold ${whole(books.sold)} of ${whole(books.initial)}: ${plural(books.oversold, "unit", "units")} sold that did not exist.${witness}${mixed}`;
   if (books.negative > 0) return `The stock is below zero.${witness}${mixed}`;
   if (books.drift > 0)
     return `${plural(books.drift, "unit was sold and is", "units were sold and are")} still in the stock: an update was lost.${witness}${mixed}`;
   if (books.drift < 0)
-    return `${plural(-books.drift, "unit was", "units were")} taken and never ordered.${books.in_flight > 0 ? " Orders still run." : ""}${mixed}`;
-  return `The books balance: ${whole(books.sold)} sold, ${whole(books.left)} left.${mixed}`;
+    return `${plural(-books.drift, "unit was", "units were")} taken from the stock without an order.${books.in_flight > 0 ? " Some orders are still in progress." : ""}${mixed}`;
+  return `Stock and orders balance: ${whole(books.sold)} sold, ${whole(books.left)} left.${mixed}`;
 }
 
 function setFigure(id, text) {
@@ -58,7 +58,7 @@ export function showFigures(books, rate) {
   byId("drift-box").hidden = books.oversold > 0 || !bad;
   setText(byId("drift-name"), books.negative > 0 ? "Below zero" : "Not subtracted");
   setFigure("figure-drift", whole(books.negative > 0 ? books.negative : books.drift));
-  setText(byId("verdict"), ample ? "Ample stock: this measures how fast orders go." : sentence(books));
+  setText(byId("verdict"), ample ? "Unlimited stock: this run measures orders per second." : sentence(books));
   byId("verdict").classList.toggle("is-bad", bad && !ample);
   showBar(books);
 }

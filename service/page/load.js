@@ -7,7 +7,7 @@ import { allStrategies, currentStrategy, GUARANTEES } from "./strategies.js";
 const LOOK_MS = 400;
 const AGAIN_MS = 1500; // while somebody else's run goes on
 const RUN_KEY = "oversell.run"; // so that a reloaded page finds its run again
-const PHASES = { throughput: "how fast it goes", "sell-out": "selling out" };
+const PHASES = { throughput: "measuring speed", "sell-out": "selling out" };
 
 let mine = null; // the id of this page's run, while it goes on
 let waiting = false; // for another's run to end
@@ -34,7 +34,7 @@ function showRunning(running) {
 function describe(load) {
   if (!load) return "starting …";
   const place = load.steps > 1 ? `${load.step + 1} of ${load.steps}: ` : "";
-  const think = load.think_ms > 0 ? `, with ${load.think_ms} ms to think` : "";
+  const think = load.think_ms > 0 ? `, think time ${load.think_ms} ms` : "";
   return `${place}${load.strategy}, ${PHASES[load.phase]}${think}: ${whole(load.created)} orders`;
 }
 
@@ -51,7 +51,7 @@ export function rateOf(load) {
 function tellRow(row) {
   const speed = row.orders_per_s === null ? "" : `, ${short(row.orders_per_s)} orders/s`;
   const bad = row.oversold > 0 || row.drift > 0;
-  if (row.verdict === "unavailable") tell(`${row.strategy} is not available: ${row.reason ?? "its server is away"}`);
+  if (row.verdict === "unavailable") tell(`${row.strategy} is not available: ${row.reason ?? "its server does not answer"}`);
   else
     tell(
       `${row.strategy}: sold ${whole(row.sold)} of ${whole(row.stock)}, oversold ${whole(row.oversold)}${speed}.` +
@@ -138,7 +138,7 @@ async function cancel() {
   try {
     await call("DELETE", `/runs/${mine}`);
   } catch (problem) {
-    alertUser(`Not cancelled: ${problem.message}`);
+    alertUser(`The run was not cancelled. ${problem.message}`);
   }
   byId("load-cancel").disabled = false;
 }
@@ -153,7 +153,7 @@ export function setUpLoad(shop, ended) {
     const count = namesOf(value).length;
     which.append(make("option", { value, disabled: count > most ? "" : null }, count > most ? `${text} (${count}; a load may have ${most})` : text));
   };
-  for (const [name, { title }] of Object.entries(GUARANTEES)) offer(name, `all that are: ${title.toLowerCase()}`);
+  for (const [name, { title }] of Object.entries(GUARANTEES)) offer(name, `all strategies: ${title.toLowerCase()}`);
   offer("all", "all strategies");
   byId("load-start").disabled = false; // from now on a click starts a run
   byId("load-start").addEventListener("click", () => runLoad(shop));

@@ -6,13 +6,13 @@ import { currentStrategy, kindOf } from "./strategies.js";
 // What an order's answer means, in words.
 const ANSWERS = {
   "sold-out": "sold out",
-  "lock-busy": "no lock within the wait",
-  conflict: "lost every try to another order",
+  "lock-busy": "no lock in time",
+  conflict: "another order won every attempt",
   "lock-lost": "its lock was lost, nothing sold",
   overloaded: "too many orders wait",
   "wrong-stock-kind": "the stock is of another kind (start a new sale)",
-  "outcome-unknown": "not known whether it was placed",
-  "backend-unavailable": "a server is away",
+  "outcome-unknown": "unknown whether it was placed",
+  "backend-unavailable": "a server does not answer",
 };
 
 async function buy(product) {
@@ -21,7 +21,7 @@ async function buy(product) {
     return { word: "bought", order };
   } catch (problem) {
     if (problem.status === undefined) throw problem;
-    return { word: ANSWERS[problem.name] ?? problem.message, order: null };
+    return { word: ANSWERS[problem.name] ?? problem.body.title ?? "refused", order: null };
   }
 }
 
@@ -52,7 +52,7 @@ export async function buyMany(shop) {
   const twice = seen.length - new Set(seen).size;
   tell(
     `${plural(answers.length, "buyer", "buyers")} at once: ${[...words].map(([word, count]) => `${count} ${word}`).join(", ")}.` +
-      (twice > 0 ? ` ${plural(twice, "of them read", "of them read")} what another had read already.` : ""),
+      (twice > 0 ? ` ${plural(twice, "of them read", "of them read")} a count that another order had read before.` : ""),
     twice > 0 ? "is-bad" : "",
   );
   shop.look();

@@ -104,8 +104,8 @@ let failure = null; // of the last question
 function inWords(problem, schedule = "") {
   const name = words(schedule)[0] ?? "this strategy";
   if (problem.name === "backend-unavailable")
-    return `${name} cannot be stepped through, because ${problem.body.backend} does not answer (${problem.message}). Start ${problem.body.backend} and reload the page, or choose another strategy.`;
-  if (problem.name === "explorer-unavailable") return `The steps cannot be run: ${problem.message}. Reload the page to try again.`;
+    return `${name} cannot be stepped through, because ${problem.body.backend} does not answer. Start ${problem.body.backend} and reload the page, or choose another strategy.`;
+  if (problem.name === "explorer-unavailable") return `The steps cannot be run. ${problem.message} Reload the page afterwards.`;
   return problem.message;
 }
 
@@ -160,7 +160,7 @@ async function loadAddressed() {
     byId("strategy").value = words(schedule)[0];
     setText(byId("goal"), `${words(schedule)[0]} cannot be stepped through now.`);
   }
-  alertUser(away ? why : `The address was not understood: ${why}. Correct it in the address bar, or choose a strategy.`, true);
+  alertUser(away ? why : `The address was not understood: ${why} Correct it in the address bar, or choose a strategy.`, true);
 }
 
 // ---- the plan: what was found, or undone ----
@@ -335,7 +335,7 @@ async function search(question) {
       return await call("POST", "/steps/search", question);
     } catch (problem) {
       if (problem.name !== "overloaded") throw problem;
-      setText(byId("found"), "The explorers are busy; yours is next …");
+      setText(byId("found"), "All explorers are busy; this search waits …");
       await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
     }
   }
@@ -346,7 +346,7 @@ async function find() {
   busy = true;
   stop();
   const settings = settingsOf(state.schedule);
-  setText(byId("found"), "Playing all schedules …");
+  setText(byId("found"), "Running all schedules …");
   let result = null;
   try {
     result = await search({ schedule: settings, faults: byId("faults").value });
@@ -416,5 +416,5 @@ try {
   fillStrategies((await call("GET", "/strategies")).strategies);
   await loadAddressed();
 } catch (problem) {
-  alertUser(`The strategies cannot be read: ${problem.message}`);
+  alertUser(`The page could not load the strategies. ${problem.message}`);
 }

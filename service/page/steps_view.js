@@ -2,7 +2,7 @@
 import { byId, make, setText } from "./dom.js";
 import { outcomeWords, sentences, stepWords, valueWords, verdict } from "./steps_words.js";
 
-const STATES = { ready: "stands still", waiting: "waits", ended: "done", crashed: "dead" };
+const STATES = { ready: "paused", waiting: "waits", ended: "done", crashed: "crashed" };
 
 // ---- an order ----
 
@@ -22,11 +22,11 @@ function makeLane(name, act) {
     reason: make("p", { class: "reason", id: `reason-${name}` }),
     question: make("div", { class: "question", id: `question-${name}`, role: "group", hidden: "" }),
     wants: make("span", { class: "quiet" }),
-    end: smallButton(name, "end", "As far as it gets", "Let it make all the steps that it can", act),
-    expire: smallButton(name, "expire", "End its lease", "What carries its lock ends, as time would do it; it is not told", act),
-    crash: smallButton(name, "crash", "Crash it", "It dies here; its connections are cut, nothing is released", act),
+    end: smallButton(name, "end", "Run until it waits", "Run all steps that this order can make now", act),
+    expire: smallButton(name, "expire", "End its lease", "Its lease or session ends now, as after a timeout; the order does not notice", act),
+    crash: smallButton(name, "crash", "Crash it", "The order crashes here: its connections close, and it releases nothing", act),
     restart: smallButton(name, "restart", "Restart a lock server", "One of the lock's servers restarts, and is empty", act),
-    cut: smallButton(name, "cut", "Cut off a lock server", "One of the lock's servers is out of its reach, before it begins", act),
+    cut: smallButton(name, "cut", "Cut off a lock server", "From its start, the order cannot reach one of the lock's servers", act),
     index,
   };
   lane.box = make(
@@ -85,7 +85,7 @@ function drawProgram(lane, order, steps) {
 
 function stateWords(order) {
   if (order.state === "ended") return outcomeWords(order.outcome);
-  if (order.state === "ready" && !order.begun) return "not begun";
+  if (order.state === "ready" && !order.begun) return "not started";
   return STATES[order.state] + (order.tries > 1 ? `, try ${order.tries}` : "");
 }
 
@@ -105,7 +105,7 @@ function drawOrder(order, steps, isTurn) {
   drawProgram(lane, order, steps);
   lane.box.classList.toggle("is-turn", isTurn);
   lane.step.replaceChildren(
-    over ? `${order.name} is ${order.state === "ended" ? "done" : "dead"}` : `${order.name}: ${stepWords(order.next ?? "go on")}`,
+    over ? `${order.name} is ${order.state === "ended" ? "done" : "crashed"}` : `${order.name}: ${stepWords(order.next ?? "go on")}`,
     ...(over ? [] : [make("kbd", {}, isTurn ? `${lane.index} · Space` : String(lane.index))]),
   );
   enable(lane.step, order.can.step);
@@ -134,7 +134,7 @@ function drawDatabase({ database, stock: initial }, wasLeft) {
     make(
       "ul",
       { class: "holds" },
-      ...database.uncommitted.map(({ order, stock }) => make("li", {}, make("b", {}, order), ` wrote ${stock}, not committed: nobody else sees it`)),
+      ...database.uncommitted.map(({ order, stock }) => make("li", {}, make("b", {}, order), ` wrote ${stock}, not committed: no other order sees it`)),
       database.fence === null ? null : make("li", { id: "row-fence" }, database.fence === 0 ? "the row has no token yet" : make("span", {}, "the row's token is ", make("b", {}, String(database.fence)))),
       database.row_locked_by.length > 0 ? make("li", {}, "the product's row is locked by ", make("b", {}, names(database.row_locked_by))) : make("li", { class: "quiet" }, "the row is not locked"),
     ),
@@ -143,7 +143,7 @@ function drawDatabase({ database, stock: initial }, wasLeft) {
 
 function holderLine({ order, fence, held, crashed }) {
   const token = fence === null ? "" : `, token ${fence}`;
-  const text = crashed ? ` died with it${token}` : held ? ` has it${token}` : ` believes that it has it${token}. The server knows nothing of it`;
+  const text = crashed ? ` crashed while holding it${token}` : held ? ` has it${token}` : ` believes that it has it${token}. The server has no such lock`;
   return make("li", { class: held && !crashed ? null : "is-bad" }, make("b", {}, order), text);
 }
 
@@ -197,7 +197,7 @@ function drawResult(state, again) {
       ? [
           make("h2", {}, make("span", { "aria-hidden": "true" }, state.bad ? "▲ " : "✓ "), verdict(state)),
           make("p", {}, [...refusals(state), state.explanation ?? ""].join(" ")),
-          make("div", { class: "group" }, make("button", { type: "button", onclick: again }, state.bad ? "Watch it again, step by step" : "Try another order of steps")),
+          make("div", { class: "group" }, make("button", { type: "button", onclick: again }, state.bad ? "Watch it again, step by step" : "Try another schedule")),
         ]
       : []),
   );

@@ -3,7 +3,7 @@
 const STEPS = {
   lock: "take the lock",
   setnx: "SETNX: take the lock's key",
-  expire: "EXPIRE: give the key an end",
+  expire: "EXPIRE: set the key's expiry",
   fence: "register its token",
   read: "read the stock",
   check: "ask the lock: still mine?",
@@ -22,9 +22,9 @@ const OUTCOMES = {
   created: "bought",
   "sold-out": "sold out",
   "lock-busy": "got no lock in time",
-  conflict: "lost every try",
-  "lock-lost": "refused: it had lost its lock",
-  "outcome-unknown": "not known whether it bought",
+  conflict: "had a conflict in every attempt",
+  "lock-lost": "refused, because it had lost its lock",
+  "outcome-unknown": "unknown whether it bought",
   "internal-error": "failed",
 };
 
@@ -51,7 +51,7 @@ export function valueWords({ step, value }) {
 
 const SENTENCES = {
   setnx: "takes the lock's key",
-  expire: "gives the key an end",
+  expire: "sets the key's expiry",
   insert: "inserts its order",
   commit: "commits",
   "commit-stock": "commits the stock",
@@ -67,7 +67,7 @@ const ANSWERED = {
   check: ({ actor, value }) => `${actor} asks the lock, which answers that ${actor} ${value === 0 ? "no longer has it" : "still has it"}.`,
   get: ({ actor, value }) => `${actor} reads the lock's key: it is ${value === 0 ? `not ${actor}'s any more` : `still ${actor}'s`}.`,
   del: ({ actor, value }, { victim }) =>
-    value === 0 ? `${actor} deletes the lock's key, and there is none: its lock had ended.`
+    value === 0 ? `${actor} deletes the lock's key, but the key is gone: the lock had ended.`
     : victim ? `${actor} deletes the lock's key, which is ${victim}'s.`
     : `${actor} deletes the lock's key.`,
   unlock: ({ actor, value }, { victim, holder, deleted }) =>
@@ -93,8 +93,8 @@ function sentence(event, known) {
   if (event.by) return `${actor}'s lock is gone: ${event.by} released it. ${actor} does not know.`;
   if (text === "its lock ends") return `${actor}'s lock ends. ${actor} does not know.`;
   if (text === "its place ends") return `${actor}'s place in the queue ends.`;
-  if (text.startsWith("a server restarts")) return `A server of ${actor}'s lock restarts, and has forgotten it.`;
-  if (text === "dies") return `${actor} dies.`;
+  if (text.startsWith("a server restarts")) return `A server of ${actor}'s lock restarts and loses the lock.`;
+  if (text === "dies") return `${actor} crashes.`;
   return `${actor} ${SENTENCES[step] ?? text}.`;
 }
 
@@ -125,12 +125,12 @@ const has = (row, what) => row.shown_by.split("+").includes(what);
 export function goal(row, stock, quantities) {
   const wanted = quantities.reduce((sum, one) => sum + one, 0);
   const more = quantities.every((one) => one === 1) ? `${stock + 1} of ${stock}` : `more than ${stock}`;
-  const sell = wanted > stock ? `Make it sell ${more}.` : "Make the books wrong.";
-  if (row.guarantee === "safe") return wanted > stock ? `Try to make it sell ${more}.` : "Try to make the books wrong.";
+  const sell = wanted > stock ? `Make it sell ${more}.` : "Make stock and orders disagree.";
+  if (row.guarantee === "safe") return wanted > stock ? `Try to make it sell ${more}.` : "Try to make stock and orders disagree.";
   if (has(row, "load")) return sell;
-  if (has(row, "expire")) return `${sell} A lease may end under its holder.`;
-  if (has(row, "crash") && !has(row, "second-process")) return "Crash an order at the wrong moment: leave a lock that nobody will release.";
-  return has(row, "crash") ? "Crash an order at the wrong moment: lose a unit." : `${sell} Both orders are in one process: can it be done?`;
+  if (has(row, "expire")) return `${sell} You can end a lease before its holder finishes.`;
+  if (has(row, "crash") && !has(row, "second-process")) return "Crash an order at the wrong moment: leave a lock that no order releases.";
+  return has(row, "crash") ? "Crash an order at the wrong moment: lose a unit." : `${sell} Both orders are in one process: is it possible?`;
 }
 
 // What the explorer should be asked with, so that the row's flaw can show.
@@ -144,8 +144,8 @@ export function found(search) {
   const played = search.complete ? `of ${count} schedules` : `of the first ${count} schedules (${Math.round(search.coverage * 100)} % of all)`;
   const faults = WITH[search.faults] ?? "";
   if (search.oversold > 0) return `${search.oversold.toLocaleString("en")} ${played} oversell${faults}. Here is the simplest.`;
-  if (search.witness) return `0 ${played} oversell${faults}, but this one goes wrong.`;
-  if (search.complete) return `Impossible: 0 of ${count} schedules oversell${faults}. Every one was played.`;
+  if (search.witness) return `0 ${played} oversell${faults}, but this one fails in another way.`;
+  if (search.complete) return `Impossible: 0 of ${count} schedules oversell${faults}. All were run.`;
   return `None found: 0 ${played} oversell${faults}. That is no proof.`;
 }
 
@@ -153,8 +153,8 @@ export function found(search) {
 export function verdict(state) {
   if (state.oversold > 0) return `Sold ${state.database.sold} of ${state.stock}. You did it.`;
   if (state.ending?.stuck) return "Stuck. You did it.";
-  if (state.bad) return "The books are wrong. You did it.";
-  return `All is right: sold ${state.database.sold} of ${state.stock}.`;
+  if (state.bad) return "Stock and orders do not balance. You did it.";
+  return `Correct: sold ${state.database.sold} of ${state.stock}.`;
 }
 
 // What the order NAME might read next, as far as a learner can tell: the numbers to choose from.
@@ -170,7 +170,7 @@ export function whyRead(name, before, after, read) {
   const order = after.orders.find((one) => one.name === name);
   if (read === null) return `${name} ${order.reason ?? "has to wait"}.`;
   const unseen = before.database.uncommitted.find((one) => one.order !== name && one.stock !== read);
-  if (unseen) return `${name} reads ${read}: what ${unseen.order} wrote is not committed, so nobody else sees it.`;
-  if (read === before.stock && before.database.sold === 0) return `${name} reads ${read}: nothing has been committed yet.`;
-  return `${name} reads ${read}: that is what was committed last.`;
+  if (unseen) return `${name} reads ${read}: what ${unseen.order} wrote is not committed, so no other order sees it.`;
+  if (read === before.stock && before.database.sold === 0) return `${name} reads ${read}: no order has committed yet.`;
+  return `${name} reads ${read}: the value of the last COMMIT.`;
 }

@@ -3,16 +3,16 @@ import { call } from "./api.js";
 import { alertUser, byId, chooseDeliberately, make, plural, tell } from "./dom.js";
 
 export const GUARANTEES = {
-  unsafe: { sign: "✗", short: "unsafe", title: "Unsafe", means: "can sell what is not there" },
+  unsafe: { sign: "✗", short: "unsafe", title: "Unsafe", means: "can oversell" },
   "one-process": { sign: "1", short: "one process", title: "Safe in one process", means: "a second process sells the same stock again" },
-  "while-lease-holds": { sign: "◔", short: "lease", title: "Safe while its lease lives", means: "until what carries the lock ends under its holder" },
+  "while-lease-holds": { sign: "◔", short: "lease", title: "Safe while its lease lasts", means: "until the lease or session ends before its holder finishes" },
   safe: { sign: "✓", short: "safe", title: "Safe", means: "the database checks the stock itself" },
 };
 
 const SHOWN_BY = {
-  load: "plain load",
+  load: "load",
   "second-process": "a second process",
-  expire: "a lease that ends under its holder",
+  expire: "a lease that ends before its holder finishes",
   crash: "a crash",
 };
 
@@ -36,8 +36,8 @@ const STEPS = {
 const PROPERTIES = [
   ["reentrant", "reentrant", "not reentrant"],
   ["blocking", "waiters are woken", "waiters poll"],
-  ["fair", "first come, first served", "in no order"],
-  ["leased", "leased: ends by itself", "no lease"],
+  ["fair", "first come, first served", "in no fixed sequence"],
+  ["leased", "leased: expires", "no lease"],
   ["renewed", "renewed while held", "not renewed"],
   ["fenced", "gives a fencing token", "no fencing token"],
   ["survives_crash", "free again after a crash", "stuck after a crash"],
@@ -92,7 +92,7 @@ function lockProperties(lock) {
     .map(([has, text]) =>
       make("li", { class: has ? "has" : "has-not" }, make("span", { "aria-hidden": "true" }, has ? "✓ " : "– "), text),
     );
-  const ends = lock.ended_by.length > 0 ? `It can end under its holder by: ${lock.ended_by.join(", ")}.` : "";
+  const ends = lock.ended_by.length > 0 ? `It can end before its holder finishes, after: ${lock.ended_by.join(", ")}.` : "";
   return [
     make("p", { class: "quiet" }, `${lock.mechanism}${lock.server ? `, kept by ${lock.server}` : ", in the process"}. ${ends}`),
     make("ul", { class: "properties" }, ...items),
@@ -106,10 +106,10 @@ function show(row) {
     make("p", { class: "title" }, row.title),
     make("p", { class: "why" }, row.why),
     anatomy(row),
-    ...(shownBy.length > 0 ? [make("p", { class: "quiet" }, `Its flaw is shown by ${shownBy.join(" or ")}.`)] : []),
-    ...(row.max_tries > 1 ? [make("p", { class: "quiet" }, `Tried up to ${plural(row.max_tries, "time", "times")}.`)] : []),
+    ...(shownBy.length > 0 ? [make("p", { class: "quiet" }, `What shows the flaw: ${shownBy.join(", or ")}.`)] : []),
+    ...(row.max_tries > 1 ? [make("p", { class: "quiet" }, `It makes up to ${plural(row.max_tries, "attempt", "attempts")}.`)] : []),
     ...(row.lock ? lockProperties(row.lock) : []),
-    ...(row.explorable ? [make("p", {}, make("a", { href: `/steps#${row.name}+s=1+q=1,1`, class: "steps-link" }, "Two orders of it, step by step"))] : []),
+    ...(row.explorable ? [make("p", {}, make("a", { href: `/steps#${row.name}+s=1+q=1,1`, class: "steps-link" }, "Run two orders step by step"))] : []),
     ...(row.available ? [] : [make("p", { class: "notice" }, whyAway(row))]),
   );
 }

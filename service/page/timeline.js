@@ -24,8 +24,8 @@ function measure() {
 const LEGEND = [
   ["wait", "waits for the lock"],
   ["lock", "takes the lock"],
-  ["read", "reads, or waits to (the number is what it read)"],
-  ["write", "thinks, writes (and waits for the row)"],
+  ["read", "reads, or waits to read (the number is the stock that it read)"],
+  ["write", "think time, write, wait for the row"],
   ["insert", "inserts the order"],
   ["commit", "commits"],
   ["after", "after"],
@@ -295,9 +295,9 @@ function showDetail(order) {
     order.tries > 1 ? `${order.tries} tries` : null,
     order.fence === null ? null : `fencing token ${order.fence}`,
   ];
-  const sentence = !overlap ? "No other order was inside at the same time."
-    : overlap.same.length > 0 ? `Inside at the same time as ${plural(overlap.others.length, "order", "orders")}; ${overlap.same.map((other) => other.id).join(", ")} read the same ${order.seen}.`
-    : `Inside at the same time as ${plural(overlap.others.length, "order", "orders")}: ${overlap.others.slice(0, 12).map((other) => other.id).join(", ")}${overlap.others.length > 12 ? " …" : ""}.`;
+  const sentence = !overlap ? "No other critical section overlapped this one."
+    : overlap.same.length > 0 ? `Overlaps the critical sections of ${plural(overlap.others.length, "order", "orders")}; ${overlap.same.map((other) => other.id).join(", ")} read the same ${order.seen}.`
+    : `Overlaps the critical sections of ${plural(overlap.others.length, "order", "orders")}: ${overlap.others.slice(0, 12).map((other) => other.id).join(", ")}${overlap.others.length > 12 ? " …" : ""}.`;
   place.replaceChildren(
     make("h3", {}, order.id ? `Order ${order.id}` : "Not placed", make("span", { class: "quiet" }, ` ${facts.filter(Boolean).join(" · ")}`)),
     make("p", { class: overlap?.same.length ? "is-bad" : null }, order.outcome === "created" ? sentence : ""),
@@ -434,7 +434,7 @@ function note(orders, placed) {
     refused > 0 ? `${placed > 0 ? "and " : ""}${plural(refused, "refused order", "refused orders")}` : null,
   ].filter(Boolean).join(" ");
   const overlapping = orders.filter((order) => view.overlaps.has(order.key)).length;
-  const overlap = placed === 0 ? "" : overlapping > 0 ? `; ${overlapping} read while another had read and not yet committed` : "; none read while another was inside";
+  const overlap = placed === 0 ? "" : overlapping > 0 ? `; ${overlapping} read between the read and the COMMIT of another` : "; no critical sections overlap";
   return `${new Intl.ListFormat("en").format(names)}: ${view.capped ? "the newest " : ""}${counts}${overlap}`;
 }
 

@@ -231,7 +231,7 @@ def test_buying_by_hand(page):
     page.enter("buyers", 5)
     page.click("buy-many")
     page.wait_text("log", "5 buyers at once: 5 bought")
-    assert "what another had read already" in page.text("log")
+    assert "a count that another order had read before" in page.text("log")
     page.wait(lambda: page.figure("sold") == 5, "five are sold")
     assert page.figure("left") > 95 and "an update was lost" in page.text("verdict")
     assert page.figure("oversold") == 0 and "is-bad" not in page.find("oversold-box").get_attribute("class"), "0 is not wrong"
@@ -539,7 +539,7 @@ LATE = "A>lock A!expire B>lock A>end"  # A's release comes while B has the lock
         (f"etcd-cas s=5 q=1,1 {LATE}", "A's release finds that the lock is no longer A's. The server leaves B's lock alone."),
         (f"shedlock s=5 q=1,1 {LATE}", "A's release finds that the lock is no longer A's. The server leaves B's lock alone."),
         ("redis-lock s=5 q=1,1 A>lock A!expire A>end", "A's release finds that the lock is no longer A's. It changes nothing."),
-        ("redis-del s=5 q=1,1 A>lock A!expire A>del", "A deletes the lock's key, and there is none: its lock had ended."),
+        ("redis-del s=5 q=1,1 A>lock A!expire A>del", "A deletes the lock's key, but the key is gone: the lock had ended."),
         ("redis-get-del s=5 q=1,1 A>lock A!expire B>lock A>end", "A reads the lock's key: it is not A's any more.\nA's release finds that the lock is no longer A's. The server leaves B's lock alone."),
         ("redis-get-del s=5 q=1,1 A>get A!expire B>lock A>del", "A reads the lock's key: it is still A's."),
         ("redis-lock s=5 q=1,1 A>end", "A releases the lock."),
