@@ -52,7 +52,7 @@ export async function buyMany(shop) {
   const twice = seen.length - new Set(seen).size;
   tell(
     `${plural(answers.length, "buyer", "buyers")} at once: ${[...words].map(([word, count]) => `${count} ${word}`).join(", ")}.` +
-      (twice > 0 ? ` ${plural(twice, "of them read", "of them read")} a count that another order had read before.` : ""),
+      (twice > 0 ? ` ${plural(twice, "of them read", "of them read")} the same count as another order.` : ""),
     twice > 0 ? "is-bad" : "",
   );
   shop.look();

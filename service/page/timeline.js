@@ -28,7 +28,7 @@ const LEGEND = [
   ["write", "think time, write, wait for the row"],
   ["insert", "inserts the order"],
   ["commit", "commits"],
-  ["after", "after"],
+  ["after", "after the COMMIT"],
   ["hold", "holds the lock"],
   ["overlap", "critical sections overlap"],
 ];
