@@ -1,12 +1,12 @@
--- Version 3: stock in Redis, whose orders are written here afterwards. product.count is then what is left by the orders
--- that have been written so far; what Redis has is less by those that are still to come.
+-- Version 3: stock in Redis, whose orders are written here later. product.count is then the stock minus the orders that
+-- are written so far. Redis has fewer units: the accepted orders that are not written yet are subtracted too.
 
--- Which stock it is that Redis has: grows at every reset, so that what was taken from the one before can be told. It
--- starts at the clock, so that a shop that was made again takes no notice of what its Redis still remembers.
+-- Identifies the stock in Redis. It grows with every reset, so that units taken from an earlier stock can be recognized.
+-- It starts at the current time, so that a new database ignores what Redis still has from an earlier one.
 ALTER TABLE product
     ADD COLUMN stock_epoch bigint NOT NULL DEFAULT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
 
--- An order that was accepted and then could not be kept, as when Redis had lost its memory; it has no item.
+-- An order that was accepted and then rejected, for example because Redis had lost its data; it has no item.
 ALTER TABLE orders
     DROP CONSTRAINT orders_status_check,
     ADD CONSTRAINT orders_status_check CHECK (status IN ('pending', 'rejected'));
@@ -36,7 +36,7 @@ SELECT id AS product_id,
        END AS units_left
 FROM product;
 
--- What an order is for, whether it could be kept or not.
+-- The product and quantity of every order, rejected ones included.
 CREATE VIEW order_line AS
 SELECT order_id, product_id, purchase_num AS quantity, strategy, stock_seen FROM order_item
 UNION ALL

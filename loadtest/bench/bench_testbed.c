@@ -182,7 +182,7 @@ static double answers_per_s(const struct load_result *result, enum counted count
     return result->elapsed_s > 0 ? (double)counted_answers(&result->answers, counted) / result->elapsed_s : 0;
 }
 
-/* Waits until all accepted orders are written, and checks that the books balance. */
+/* Waits until all accepted orders are written, and checks that stock and orders balance. */
 static bool await_written(struct bench_testbed *bench, struct testbed *testbed, int64_t product)
 {
     struct books books;

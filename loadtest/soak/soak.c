@@ -1,4 +1,4 @@
-/* `loadtest soak`: sells for hours under each strategy, and looks whether the service grows and the books balance. */
+/* `loadtest soak`: sells for hours under each strategy, and looks whether the service grows and stock and orders balance. */
 #include "loadtest/soak/soak.h"
 
 #include "loadtest/cli/complain.h"

@@ -394,7 +394,7 @@ def test_pipelined_orders_that_arrive_in_pieces(shop, product):
 
 
 def test_a_client_that_does_not_wait_for_its_answers(shop, product):
-    """Its orders are placed or not, but the books balance and nobody else notices."""
+    """Its orders are placed or not, but stock and orders balance and nobody else notices."""
     for _ in range(20):
         with shop.wire() as wire:
             wire.send(request_bytes("POST", "/orders", order(product)) * 4)

@@ -67,7 +67,7 @@ def settled(shop, product):
 
 
 def judge(shop, name, product, change, replies, changed):
-    """The books balance, and each client was told the truth."""
+    """Stock and orders balance, and each client was told the truth."""
     audit = settled(shop, product)
     there = {order["id"] for order in shop.orders(product)}
     what = f"{name}: {[str(reply) for reply in replies]}, {changed}, {audit}"

@@ -1,6 +1,6 @@
 """The way of an order with its calls failing, one after the other: memory, threads, connections, and what is sent and
 received on them. After each: the service lives; what it said is true; the same order, asked for again with its key, is
-there once; the books balance; no transaction is open and no lock in the way of the next order.
+there once; stock and orders balance; no transaction is open and no lock in the way of the next order.
 
 By default a sample of the calls, the same one each time. TORTURE=all, or the names of strategies, fails every one of them
 (`make torture`); under the address sanitizer it is a search for leaks as well."""

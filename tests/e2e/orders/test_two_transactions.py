@@ -48,7 +48,7 @@ def owed(shop):
 
 
 def expect_books(shop, sold):
-    """The books balance, at the latest when the database has been back for a while; and the shop goes on selling."""
+    """Stock and orders balance, at the latest when the database has been back for a while; and the shop goes on selling."""
     wait_until(lambda: (books := audit(shop)) and books["balanced"], "the units are back")
     books = audit(shop)
     assert (books["sold"], books["left"]) == (sold, STOCK - sold), books
