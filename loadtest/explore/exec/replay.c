@@ -57,7 +57,7 @@ static bool follow(struct execution *execution, const struct script_part *part, 
                         outcome_name(execution->actors[part->actor].placing.result.outcome),
                         stop_name(part->stop));
         if (!replay_is_enabled(execution, step))
-            return fail(replay, "%c waits before its '%s', and cannot go on", name, stop_name(part->stop));
+            return fail(replay, "%c waits before its '%s', and cannot continue", name, stop_name(part->stop));
         if (!replay_apply(execution, step, replay))
             return false;
         if (part->waits && has_reported(execution, before, part->actor, EVENT_WAITS))

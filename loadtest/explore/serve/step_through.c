@@ -127,7 +127,7 @@ static bool make_steps(struct execution *execution, uint8_t actor, bool to_end, 
 {
     const struct transition step = {actor, TRANSITION_STEP};
     if (!replay_is_enabled(execution, step))
-        return text_fail(replay->error, sizeof replay->error, "%c cannot go on here", actor_name(actor));
+        return text_fail(replay->error, sizeof replay->error, "%c cannot continue here", actor_name(actor));
     do
         if (!replay_apply(execution, step, replay))
             return false;

@@ -434,7 +434,7 @@ static enum lock_status await_change(struct lock *lock, int64_t deadline_us, int
         deadline_us = 0;
     enum lock_status status = zookeeper_wait(&waiter, deadline_us);
     if (status != LOCK_OK)
-        return lock_fail(lock, status, "ZooKeeper: waited in vain for %s to go", path);
+        return lock_fail(lock, status, "ZooKeeper: the node %s was not deleted in time", path);
     lock->wake_ups++;
     return LOCK_OK;
 }

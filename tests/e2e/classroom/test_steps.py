@@ -281,7 +281,7 @@ def test_what_is_no_schedule_is_refused(shop, target, schedule):
         ("select-for-update s=1 q=1,1 A>read B>read", None, "waits before its 'read'"),
         ("read-write s=1 q=1,1 A!expire", None, "cannot happen to A"),
         ("read-write s=1 q=1,1", "A!crash", "cannot happen to A"),
-        ("read-write s=1 q=1,1 A>end", "A", "A cannot go on"),
+        ("read-write s=1 q=1,1 A>end", "A", "A cannot continue"),
         ("read-write s=1 q=1,1", "C", "no move"),
         ("read-write s=1 q=1,1", "", "no move"),
         ("read-write s=1 q=1,1", "A>read", "no move"),
