@@ -1,6 +1,8 @@
 /* A bounded queue of pointers between threads: a ring sorted by rounds, a mutex, a condition. */
 #include "base/queue.h"
 
+#include "base/clock.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -87,7 +89,6 @@ void *queue_pop(struct queue *queue)
 
 void *queue_pop_until(struct queue *queue, int64_t deadline_us)
 {
-    struct timespec until = {.tv_sec = deadline_us / 1000000, .tv_nsec = deadline_us % 1000000 * 1000};
     void *item = NULL;
     bool in_time = true;
     pthread_mutex_lock(&queue->mutex);
@@ -95,7 +96,7 @@ void *queue_pop_until(struct queue *queue, int64_t deadline_us)
         if (deadline_us == INT64_MAX)
             pthread_cond_wait(&queue->filled, &queue->mutex);
         else
-            in_time = pthread_cond_clockwait(&queue->filled, &queue->mutex, CLOCK_MONOTONIC, &until) == 0;
+            in_time = wait_until(&queue->filled, &queue->mutex, deadline_us);
     if (queue->depth > 0) {
         item = queue->slots[queue->first].item;
         if (queue->slots[queue->first].round > queue->round)

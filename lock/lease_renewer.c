@@ -110,7 +110,7 @@ static void *run(void *arg)
         if (!next) {
             pthread_cond_wait(&renewer->changed, &mutex);
         } else if (next->due_us > monotonic_us()) {
-            (void)lock_wait_until(&renewer->changed, &mutex, next->due_us);
+            (void)wait_until(&renewer->changed, &mutex, next->due_us);
         } else {
             renew(renewer, next, &handles);
         }

@@ -164,14 +164,6 @@ bool lock_poll_pause(struct lock *lock, int64_t period_ms, int64_t deadline_us)
     return true;
 }
 
-bool lock_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t until_us)
-{
-    if (until_us < 0)
-        return false;
-    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-    return pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, &until) == 0;
-}
-
 void lock_server_key(char *ret_key, size_t size, const char *before, const char *between, const char *key)
 {
     snprintf(ret_key, size, "%s%s%s%s", before, lock_config.prefix, between, key);

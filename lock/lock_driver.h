@@ -113,10 +113,6 @@ bool lock_random_uuid(char ret_uuid[static LOCK_UUID_SIZE]);
  * deadline. False: the deadline has passed. */
 bool lock_poll_pause(struct lock *lock, int64_t period_ms, int64_t deadline_us);
 
-/* Waits on CONDITION, with MUTEX held, until it is signalled or spuriously wakes: true; until UNTIL (monotonic_us()):
- * false. */
-bool lock_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t until_us);
-
 /* The name of KEY on the server, with the configured prefix: "oversell:lock:product:1" for "" and ":lock:". */
 void lock_server_key(char *ret_key, size_t size, const char *before, const char *between, const char *key);
 

@@ -113,7 +113,7 @@ static void wait_until_free(struct name *name, struct lock *waiter, int64_t dead
     pthread_mutex_lock(&mutex);
     while (!is_free(name) && monotonic_us() < deadline_us) {
         int64_t until_us = deadline_us < name->free_us ? deadline_us : name->free_us;
-        if (lock_wait_until(&name->freed, &mutex, until_us))
+        if (wait_until(&name->freed, &mutex, until_us))
             waiter->wake_ups++;
     }
     name->waiters--;

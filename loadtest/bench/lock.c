@@ -154,7 +154,7 @@ static void stand_back(struct contest *contest, int64_t acquired, int64_t end_us
     pthread_mutex_lock(&contest->mutex);
     while (contest->acquired == acquired && (now_us = monotonic_us()) < end_us && !interrupted()) {
         int64_t until_us = now_us + SLICE_US < end_us ? now_us + SLICE_US : end_us;
-        (void)lock_wait_until(&contest->taken, &contest->mutex, until_us);
+        (void)wait_until(&contest->taken, &contest->mutex, until_us);
     }
     pthread_mutex_unlock(&contest->mutex);
 }

@@ -43,7 +43,7 @@ static int64_t wait_for_start(struct thread_group *group)
     group->ready++;
     pthread_cond_broadcast(&group->changed);
     for (int64_t until_us = monotonic_us() + BEGIN_US; group->end_us == 0;)
-        if (!lock_wait_until(&group->changed, &group->mutex, until_us))
+        if (!wait_until(&group->changed, &group->mutex, until_us))
             break;
     int64_t end_us = group->end_us;
     pthread_mutex_unlock(&group->mutex);
@@ -96,7 +96,7 @@ static bool lead(struct thread_group *group, size_t count, int64_t ms, struct pr
     int64_t left_us = ms * 1000;
     pthread_mutex_lock(&group->mutex);
     for (int64_t until_us = monotonic_us() + BEGIN_US; group->ready < count;)
-        if (!lock_wait_until(&group->changed, &group->mutex, until_us)) {
+        if (!wait_until(&group->changed, &group->mutex, until_us)) {
             atomic_store(&group->stopped, true);
             break;
         }

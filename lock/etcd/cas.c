@@ -67,7 +67,7 @@ static void join_line(struct waiter *me)
 static bool wait_for_turn(struct waiter *me, int64_t until_us)
 {
     pthread_mutex_lock(&mutex);
-    while (!me->watches && lock_wait_until(&me->turn, &mutex, until_us)) {
+    while (!me->watches && wait_until(&me->turn, &mutex, until_us)) {
     }
     bool watches = me->watches;
     pthread_mutex_unlock(&mutex);

@@ -89,9 +89,7 @@ static void *check_connections(void *arg)
     int64_t tick_us = shorter_us / 8 < 1000000 ? shorter_us / 8 : 1000000;
     pthread_mutex_lock(&timeouts->mutex);
     while (!timeouts->stop) {
-        int64_t next_us = monotonic_us() + tick_us;
-        struct timespec until = {.tv_sec = next_us / 1000000, .tv_nsec = next_us % 1000000 * 1000};
-        pthread_cond_clockwait(&timeouts->stopping, &timeouts->mutex, CLOCK_MONOTONIC, &until);
+        (void)wait_until(&timeouts->stopping, &timeouts->mutex, monotonic_us() + tick_us);
         int64_t now_us = monotonic_us();
         for (struct http_connection *c = LIST_FIRST(&timeouts->connections); c; c = LIST_NEXT(c, others))
             if (is_to_be_cut(timeouts, c, now_us))

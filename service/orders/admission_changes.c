@@ -27,8 +27,7 @@ static void reopen(struct admission_queue *q, struct product_queue *p)
 /* Waits until a batch or a pause ends. False: DEADLINE has passed. */
 static bool wait_for_change(struct admission_queue *q, int64_t deadline_us)
 {
-    struct timespec until = {.tv_sec = deadline_us / 1000000, .tv_nsec = deadline_us % 1000000 * 1000};
-    return pthread_cond_clockwait(&q->changed, &q->mutex, CLOCK_MONOTONIC, &until) == 0;
+    return wait_until(&q->changed, &q->mutex, deadline_us);
 }
 
 /* Wakes the idle workers: while a product is shut they check for expired orders (wait_for_work). */

@@ -202,9 +202,7 @@ static void wait_for_work(struct admission_queue *q)
 {
     q->idle++;
     if (some_are_shut(q)) {
-        int64_t until_us = q->expiry_checked_us + EXPIRY_CHECK_US;
-        struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-        (void)pthread_cond_clockwait(&q->work, &q->mutex, CLOCK_MONOTONIC, &until);
+        (void)wait_until(&q->work, &q->mutex, q->expiry_checked_us + EXPIRY_CHECK_US);
     } else {
         pthread_cond_wait(&q->work, &q->mutex);
     }

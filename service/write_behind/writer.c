@@ -77,11 +77,10 @@ static bool is_stopping(struct writer *writer)
 static void rest(struct writer *writer, int64_t ms)
 {
     int64_t until_us = from_now(ms);
-    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
     bool was_awake = atomic_load(&writer->awake);
     pthread_mutex_lock(&writer->mutex);
     while (!writer->stopping && atomic_load(&writer->awake) == was_awake &&
-           pthread_cond_clockwait(&writer->changed, &writer->mutex, CLOCK_MONOTONIC, &until) == 0)
+           wait_until(&writer->changed, &writer->mutex, until_us))
         ;
     pthread_mutex_unlock(&writer->mutex);
 }

@@ -1,5 +1,6 @@
 /* The thread of an actor, and the observer that holds it at the steps of its order. */
 #include "loadtest/explore/exec/actor_thread.h"
+#include "base/clock.h"
 #include "base/text.h"
 
 #include "loadtest/explore/exec/controlled_lock.h"
@@ -41,8 +42,7 @@ size_t trace_last(const struct execution_trace *trace, size_t since, size_t acto
 
 bool trace_wait(struct execution_trace *trace, int64_t until_us)
 {
-    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-    return pthread_cond_clockwait(&trace->stopped, &trace->mutex, CLOCK_MONOTONIC, &until) == 0;
+    return wait_until(&trace->stopped, &trace->mutex, until_us);
 }
 
 /* ---- holding the thread; the trace's mutex is held ------------------------------------------------------------- */

@@ -413,7 +413,7 @@ enum lock_status redis_wakeup_join(struct lock *lock, const char *url, size_t si
         ring(s);
     while (channel->state != LISTENING && monotonic_us() < until_us &&
            (s->failures == failures || s->failure == LOCK_AWAY)) /* which it may not be for long */
-        (void)lock_wait_until(&s->changed, &mutex, until_us);
+        (void)wait_until(&s->changed, &mutex, until_us);
     if (channel->state != LISTENING)
         status = s->failures != failures ? lock_fail(lock, s->failure, "subscriber: %s", s->error)
                                          : lock_fail(lock, LOCK_AWAY, "no reply to a subscription");
@@ -429,7 +429,7 @@ bool redis_wakeup_wait(struct lock *lock, struct redis_waiter *waiter, int64_t u
 {
     pthread_mutex_lock(&mutex);
     while (!waiter->called && monotonic_us() < until_us)
-        (void)lock_wait_until(&waiter->woken, &mutex, until_us);
+        (void)wait_until(&waiter->woken, &mutex, until_us);
     waiter->owes = waiter->called;
     waiter->called = false;
     pthread_mutex_unlock(&mutex);

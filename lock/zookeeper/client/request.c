@@ -222,7 +222,7 @@ static int submit(struct lock *lock, struct request *r, int64_t of_session, int6
 /* The mutex is held. */
 static bool is_answered_by(struct request *r, int64_t until_us)
 {
-    while (!r->is_answered && lock_wait_until(&r->answered, &mutex, until_us)) {
+    while (!r->is_answered && wait_until(&r->answered, &mutex, until_us)) {
     }
     return r->is_answered;
 }

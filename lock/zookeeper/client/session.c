@@ -164,7 +164,7 @@ static void *keep(void *unused)
             int64_t until_us = abandoned ? clear_us : INT64_MAX;
             if (!session.open && begin_us < until_us)
                 until_us = begin_us;
-            (void)lock_wait_until(&changed, &mutex, until_us);
+            (void)wait_until(&changed, &mutex, until_us);
         }
     }
     return unused;
@@ -216,7 +216,7 @@ static int await_connection(int64_t of_session, int64_t until_us)
     while (!of_session || of_session == session.id) {
         if (session.connected)
             return ZOK;
-        if (!lock_wait_until(&changed, &mutex, until_us))
+        if (!wait_until(&changed, &mutex, until_us))
             return ZOPERATIONTIMEOUT;
     }
     return ZSESSIONEXPIRED;
@@ -282,7 +282,7 @@ enum lock_status zookeeper_wait(struct zookeeper_waiter *waiter, int64_t until_u
     enum lock_status status = LOCK_OK;
     pthread_mutex_lock(&mutex);
     while (!waiter->fired && waiter->session == session.id && status == LOCK_OK)
-        if (!lock_wait_until(&waiter->woken, &mutex, until_us))
+        if (!wait_until(&waiter->woken, &mutex, until_us))
             status = session.connected ? LOCK_TIMED_OUT : LOCK_AWAY;
     if (waiter->fired)
         status = LOCK_OK;
