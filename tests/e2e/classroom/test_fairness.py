@@ -343,7 +343,7 @@ def test_a_learner_who_floods_the_explorers_keeps_nobody_from_them(services, dat
         return reply.problem == "overloaded" and sentence in reply.json["detail"]
 
     def ask(learner, target):
-        return classroom.call("POST", target, {"schedule": START}, bearer(learner.token), seconds=120)
+        return classroom.call("POST", target, {"schedule": START}, bearer(learner.token), seconds=600)
 
     attack = Flood([])
     attack.at_work = [Background(lambda target=target: attack.of(target)) for target in ("/steps", "/steps/search")]

@@ -364,7 +364,7 @@ def test_without_postgresql(services, database):
 def test_searches_leave_an_explorer_for_steps(shop):
     """Of three at once one waits for another one's end, and steps go on meanwhile."""
     slow = {"schedule": "redis-lock s=1 q=1,1", "faults": "expire"}
-    searches = [Background(lambda: shop.call("POST", "/steps/search", slow, seconds=120)) for _ in range(3)]
+    searches = [Background(lambda: shop.call("POST", "/steps/search", slow, seconds=600)) for _ in range(3)]
     while any(search.running for search in searches):
         assert steps(shop, START)["told"] == []
     assert [search.result().status for search in searches] == [200] * 3
