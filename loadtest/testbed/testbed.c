@@ -301,7 +301,7 @@ void testbed_explain_full_disk(const struct testbed *testbed)
     struct statvfs disk;
     if (!testbed->dir[0] || statvfs(testbed->dir, &disk) != 0)
         return;
-    uintmax_t free_mb = (uintmax_t)disk.f_bavail * disk.f_frsize / (1024 * 1024);
+    uintmax_t free_mb = (uintmax_t)disk.f_bavail * disk.f_frsize >> 20;
     if (free_mb < ROOM_MB)
         complain(
             "the disk of %s is full (%ju MB free). Free 300 MB, or set TMPDIR to a folder that has room, then run "
