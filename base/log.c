@@ -2,11 +2,11 @@
 #include "base/log.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,10 +83,7 @@ static bool opens(struct log_valve *valve, long burst)
 
 size_t log_share(const char *client)
 {
-    uint32_t hash = 2166136261; /* FNV-1a */
-    for (; *client; client++)
-        hash = (hash ^ (unsigned char)*client) * 16777619;
-    return hash % LOG_SHARES;
+    return text_hash(client) % LOG_SHARES;
 }
 
 bool log_valve_opens(struct log_valve *valve)

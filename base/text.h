@@ -1,12 +1,16 @@
-/* Error texts in buffers. */
+/* Error texts in buffers, and the hash of a text. */
 #ifndef OVERSELL_BASE_TEXT_H
 #define OVERSELL_BASE_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Writes a message to RET_ERROR (SIZE bytes; cut off if it is longer). Returns false, for a function that fails to return. Any
  * thread. */
 __attribute__((format(printf, 3, 4))) bool text_fail(char *ret_error, size_t size, const char *format, ...);
+
+/* The FNV-1a hash of a text: always the same. Any thread. */
+uint32_t text_hash(const char *text);
 
 #endif

@@ -1,6 +1,7 @@
 /* `mutex`, `mutex-per-product`, `reentrant-mutex` and the flawed `mutex-wrong-object`: pthread mutexes, which exclude the
  * threads of one process and are invisible to every other process. They differ only in which mutex an order locks;
  * mutex-wrong-object locks one that no other thread uses. */
+#include "base/text.h"
 #include "lock/registry.h"
 
 #include <errno.h>
@@ -31,13 +32,10 @@ static void initialize(void)
     pthread_mutexattr_destroy(&attributes);
 }
 
-/* FNV-1a, by Fowler, Noll and Vo: two products share a stripe now and then, which costs time, never safety. */
+/* Two products share a stripe now and then, which costs time, never safety. */
 static unsigned stripe_of(const char *key)
 {
-    uint32_t hash = 2166136261u;
-    for (; *key; key++)
-        hash = (hash ^ (unsigned char)*key) * 16777619u;
-    return hash % STRIPES;
+    return text_hash(key) % STRIPES;
 }
 
 static unsigned shop_of(const char *key)

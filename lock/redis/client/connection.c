@@ -5,6 +5,7 @@
  * is overdue is closed: the reply to one request must never be taken for the reply to the next. */
 #include "lock/redis/client/connection.h"
 #include "base/clock.h"
+#include "base/text.h"
 
 #include "lock/redis/client/reply.h"
 #include "lock/redis/client/socket.h"
@@ -41,14 +42,6 @@ struct redis {
     char error[200];
 };
 
-static unsigned hash(const char *text)
-{
-    unsigned hash = 0;
-    for (; *text; text++)
-        hash = hash * 31 + (unsigned char)*text;
-    return hash;
-}
-
 struct redis *redis_new(const char *url, size_t size)
 {
     struct redis *redis = calloc(1, sizeof *redis);
@@ -57,7 +50,7 @@ struct redis *redis_new(const char *url, size_t size)
     if (redis && redis_url_read(url, size, &redis->url, &redis->url_error))
         redis->url_error = NULL;
     if (redis)
-        redis->made = &connections_made[hash(redis->url.place) % PLACES];
+        redis->made = &connections_made[text_hash(redis->url.place) % PLACES];
     return redis;
 }
 
