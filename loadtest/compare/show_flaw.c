@@ -42,8 +42,11 @@ static const char *name_event(enum shown_by event, const struct lock_driver *loc
                                            [CARRIER_LEASE] = "lease expires",
                                            [CARRIER_SESSION] = "session expires",
                                            [CARRIER_CONNECTION] = "connection breaks"};
-    return event == SHOWN_BY_CRASH ? "holder crashes"
-                                   : EXPIRIES[lock ? lock->properties.carrier : CARRIER_NONE];
+    switch (event) {
+    case SHOWN_BY_SECOND_PROCESS: return "second process";
+    case SHOWN_BY_CRASH: return "holder crashes";
+    default: return EXPIRIES[lock ? lock->properties.carrier : CARRIER_NONE];
+    }
 }
 
 /* Searches schedules with one EVENT until one breaks the promise. Returns the explorer's row, or NULL. */
@@ -69,7 +72,10 @@ static json_t *find_schedule(const struct testbed *testbed, const struct strateg
 static json_t *shown_by_schedule(const struct testbed *testbed, const struct strategy *strategy, json_t *row)
 {
     char damage[PHRASE_MAX];
-    enum shown_by event = strategy->shown_by & SHOWN_BY_EXPIRY ? SHOWN_BY_EXPIRY : SHOWN_BY_CRASH;
+    enum shown_by event = strategy->shown_by & SHOWN_BY_EXPIRY  ? SHOWN_BY_EXPIRY
+                          : strategy->shown_by & SHOWN_BY_CRASH ? SHOWN_BY_CRASH
+                                                                : SHOWN_BY_SECOND_PROCESS;
+    bool second = event == SHOWN_BY_SECOND_PROCESS;
     const char *name = name_event(event, strategy->lock);
     json_auto_t *found = find_schedule(testbed, strategy, event);
     const json_t *schedule = json_object_get(found, "witness"), *ending = json_object_get(schedule, "ending");
@@ -83,10 +89,14 @@ static json_t *shown_by_schedule(const struct testbed *testbed, const struct str
         return json_null();
     describe_damage(result_number(ending, "sold"), STOCK, result_number(ending, "drift"),
                     json_is_true(json_object_get(ending, "stuck")), damage);
-    return json_pack("{s:o, s:s, s:O, s:O, s:O}", "breaks_when", json_sprintf("%s: %s", name, damage), "by",
-                     event == SHOWN_BY_CRASH ? "crash" : "expire", "replay",
-                     json_object_get(schedule, "replay"), "told", json_object_get(schedule, "told"),
-                     "explanation", json_object_get(schedule, "explanation"));
+    /* The notation of schedules has no word for the processes that the orders run in. */
+    return json_pack("{s:o, s:s, s:O?, s:O, s:O}", "breaks_when", json_sprintf("%s: %s", name, damage), "by",
+                     second                    ? "second-process"
+                     : event == SHOWN_BY_CRASH ? "crash"
+                                               : "expire",
+                     "replay", second ? NULL : json_object_get(schedule, "replay"), "told",
+                     json_object_get(schedule, "told"), "explanation",
+                     json_object_get(schedule, "explanation"));
 }
 
 bool show_flaw(const struct testbed *testbed, json_t *row)
@@ -97,7 +107,7 @@ bool show_flaw(const struct testbed *testbed, json_t *row)
     if (verdict == VERDICT_OVERSOLD_AS_EXPECTED)
         shown = shown_by_load(row);
     else if (verdict == VERDICT_FLAWED && testbed->stack_is_up && strategy &&
-             strategy->shown_by & (SHOWN_BY_EXPIRY | SHOWN_BY_CRASH))
+             strategy->shown_by & (SHOWN_BY_EXPIRY | SHOWN_BY_CRASH | SHOWN_BY_SECOND_PROCESS))
         shown = shown_by_schedule(testbed, strategy, row);
     else
         shown = json_null();

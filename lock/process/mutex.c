@@ -52,7 +52,10 @@ struct choice {
 static pthread_mutex_t *mutex_of(struct lock *lock, const char *key)
 {
     const struct choice *choice = lock->driver->variant;
-    return choice->mutexes ? &choice->mutexes[choice->index(key)] : &((struct mutex_lock *)lock)->own;
+    if (!choice->mutexes)
+        return &((struct mutex_lock *)lock)->own;
+    unsigned process = lock->observer ? lock->observer->process : 0; /* each has its own mutexes */
+    return &choice->mutexes[(choice->index(key) + process) % STRIPES];
 }
 
 static bool open_mutex(struct lock *lock)
@@ -112,7 +115,7 @@ static void close_mutex(struct lock *lock)
 const struct lock_driver process_mutex = {
     .name = "mutex",
     .variant = &(const struct choice){whole_shop, shop_of},
-    .properties = {.mechanism = "one pthread mutex for the whole shop",
+    .properties = {.mechanism = "one pthread mutex for all products",
                    .blocking = true,
                    .survives_crash = true},
     MUTEX_FUNCTIONS,
@@ -128,7 +131,7 @@ const struct lock_driver process_mutex_per_product = {
 const struct lock_driver process_mutex_wrong_object = {
     .name = "mutex-wrong-object",
     .variant = &(const struct choice){NULL, NULL},
-    .properties = {.mechanism = "a pthread mutex of each worker's own",
+    .properties = {.mechanism = "a separate pthread mutex for each worker",
                    .blocking = true,
                    .survives_crash = true},
     MUTEX_FUNCTIONS,

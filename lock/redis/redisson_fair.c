@@ -83,7 +83,7 @@ static struct redis_script leave_script = {
 const struct lock_driver redis_fair = {
     .name = "redis-fair",
     .variant = &(const struct redisson_kind){&take_script, &release_script, &leave_script, .queues = true},
-    .properties = {.mechanism = "a hash in Redis and a queue of those who wait (as Redisson's fair lock)",
+    .properties = {.mechanism = "a hash in Redis and a queue of waiters (as Redisson's fair lock)",
                    .reentrant = true,
                    .blocking = true,
                    .fair = true,

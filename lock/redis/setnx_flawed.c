@@ -159,7 +159,7 @@ const struct lock_driver redis_setnx_repair = {
     .name = "redis-setnx-repair",
     .variant = &(
         const struct way){.expire = "PEXPIRE %s %lld", .unit_ms = 1, .repairs = true, .compares = true},
-    .properties = {.mechanism = "SETNX, then PEXPIRE, which waiters make good; GET, compare, DEL",
+    .properties = {.mechanism = "SETNX, then PEXPIRE; waiters add a missing expiry; GET, compare, DEL",
                    .survives_crash = true,
                    LEASED},
     FUNCTIONS,

@@ -88,7 +88,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
 const struct lock_driver zookeeper_naive = {
     .name = "zookeeper-naive",
     .variant = &(const struct recipe){WATCHES_PREDECESSOR, WOKEN_BELIEVES, GONE_IS_OVERLOOKED},
-    .properties = {.mechanism = "ephemeral sequential node; a waiter that is woken believes",
+    .properties = {.mechanism = "ephemeral sequential node; a woken waiter assumes that it holds the lock",
                    QUEUE_PROPERTIES},
     QUEUE_FUNCTIONS,
 };

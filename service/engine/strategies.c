@@ -183,7 +183,7 @@ const struct strategy strategies[] = {
     {.name = "redis-setnx-repair",        .guarantee = GUARANTEE_UNSAFE,             .shown_by = SHOWN_BY_EXPIRY,
      .take_stock = &take_read_write,       .lock = &redis_setnx_repair,            .span = SPAN_AROUND_TX,
      .title = "SETNX and EXPIRE, with a repair",
-     .why = "A waiter gives a key without an expiry one, so the lock is never stuck. But the release reads, compares and then "
+     .why = "A waiter adds an expiry to a key that has none, so the lock is never stuck. But the release reads, compares and then "
             "deletes, and by then the key may belong to another holder.",
      .use_for = "nothing: it shows the bug"},
 
@@ -273,8 +273,8 @@ const struct strategy strategies[] = {
     {.name = "zookeeper-naive",           .guarantee = GUARANTEE_UNSAFE,             .shown_by = SHOWN_BY_EXPIRY,
      .take_stock = &take_read_write,       .lock = &zookeeper_naive,               .span = SPAN_AROUND_TX,
      .title = "A queue of nodes, believed at the first wake-up",
-     .why = "The end of the waiter before it wakes an order, which then takes the lock although another order still holds it. An "
-            "order that watches a node which is already gone waits for ever.",
+     .why = "An order wakes when the waiter before it disappears, and takes the lock without checking who holds it. An order that "
+            "watches a node which is already gone waits forever.",
      .use_for = "nothing: it shows the bug"},
 
     {.name = "zookeeper-herd",            .guarantee = GUARANTEE_WHILE_LEASE_HOLDS,  .shown_by = SHOWN_BY_EXPIRY,

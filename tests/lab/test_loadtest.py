@@ -141,6 +141,19 @@ def test_a_second_process_defeats_the_mutexes(two):
             check_clean(row)
 
 
+def test_one_process_shows_what_a_second_one_breaks(one):
+    """A schedule of two orders in different processes stands in for the second process."""
+    for name in ONE_PROCESS:
+        row = rows(one)[name]
+        assert row["verdict"] == "flawed", row
+        shown = row["shown"]
+        if shown["by"] == "second-process":
+            assert (shown["breaks_when"], shown["replay"]) == ("second process: sold 2 of 1", None), shown
+            assert shown["told"] and shown["explanation"], shown
+        else:
+            assert (name, shown["by"]) == ("reentrant-mutex", "crash"), row
+
+
 def test_every_flaw_is_shown(two):
     """No row says "flawed" without having been seen to fail."""
     document, _ = two

@@ -65,9 +65,10 @@ bool execution_open(struct execution *execution, struct product_schema *schema, 
         }
     enum lock_status status = lock_admin_open(settings->strategy->lock, &execution->lock_admin);
     /* In one process a local lock in front would hide that what is behind it has ended. */
-    execution->own_processes = settings->faults & (SHOWN_BY_EXPIRY | SHOWN_BY_CRASH) &&
-                               execution->lock_admin &&
-                               settings->strategy->guarantee == GUARANTEE_WHILE_LEASE_HOLDS;
+    execution->own_processes = settings->faults & SHOWN_BY_SECOND_PROCESS ||
+                               (settings->faults & (SHOWN_BY_EXPIRY | SHOWN_BY_CRASH) &&
+                                execution->lock_admin &&
+                                settings->strategy->guarantee == GUARANTEE_WHILE_LEASE_HOLDS);
     if (status != LOCK_OK)
         snprintf(execution->error, sizeof execution->error, "%s: %s", settings->strategy->lock->name,
                  lock_status_name(status));
