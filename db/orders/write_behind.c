@@ -60,13 +60,14 @@ enum db_status product_behind_lock(struct db *db, int64_t product_id, struct pro
     return status;
 }
 
-enum db_status stock_is_replaced(struct db *db, int64_t product_id, int64_t epoch, bool *ret_replaced)
+bool order_is_outdated(struct db *db, const struct accepted_order *order)
 {
     AUTO_RESULT row = NULL;
-    enum db_status status = db_run(db, &ST_REPLACED,
-                                   (const char *const[]){DB_NUMBER(product_id), DB_NUMBER(epoch)}, &row);
-    *ret_replaced = status == DB_OK && strcmp(PQgetvalue(row, 0, 0), "t") == 0;
-    return status;
+    return db_ready(db) == DB_OK &&
+           db_run(db, &ST_REPLACED,
+                  (const char *const[]){DB_NUMBER(order->product_id), DB_NUMBER(order->epoch)},
+                  &row) == DB_OK &&
+           strcmp(PQgetvalue(row, 0, 0), "t") == 0;
 }
 
 enum db_status orders_unwritten(struct db *db, const int64_t *ids, const int64_t *quantities, size_t count,

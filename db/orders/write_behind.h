@@ -60,8 +60,9 @@ enum db_status product_behind_lock(struct db *db, int64_t product_id, struct pro
 enum db_status orders_unwritten(struct db *db, const int64_t *ids, const int64_t *quantities, size_t count,
                                 int64_t *ret_orders, int64_t *ret_units);
 
-/* Was the stock of EPOCH replaced, by a reset say, or its product deleted? Then no order that was accepted from it will be written. */
-enum db_status stock_is_replaced(struct db *db, int64_t product_id, int64_t epoch, bool *ret_replaced);
+/* Will ORDER never be written, because its stock was replaced, by a reset for example, or its product deleted? Connects if needed. False
+ * also if the database does not answer: then it is not known. */
+bool order_is_outdated(struct db *db, const struct accepted_order *order);
 
 /* The ids of at most MOST products with stock in Redis, ascending, those above AFTER. */
 enum db_status products_behind(struct db *db, int64_t after, int64_t *ret_ids, size_t most,

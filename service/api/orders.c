@@ -149,14 +149,6 @@ static bool uses_redis(struct worker *worker)
     return products_behind(worker->db, 0, &id, 1, &count) == DB_OK && count > 0;
 }
 
-/* An entry of the stream whose stock was replaced meanwhile is dropped by the writer. Without PostgreSQL nobody can tell. */
-static bool is_outdated(struct worker *worker, const struct accepted_order *order)
-{
-    bool replaced;
-    return api_database(worker) == DB_OK &&
-           stock_is_replaced(worker->db, order->product_id, order->epoch, &replaced) == DB_OK && replaced;
-}
-
 /* Replies with the order where it is still in Redis, or that Redis cannot tell; false: it is not there. */
 static bool reply_accepted(struct exchange *x, struct worker *worker, int64_t id)
 {
@@ -164,7 +156,7 @@ static bool reply_accepted(struct exchange *x, struct worker *worker, int64_t id
     struct stream_batch *found = calloc(1, sizeof *found);
     int64_t deadline_us = monotonic_us() + worker->service->config.order_timeout_ms * 1000;
     bool asked = stock && found && redis_stream_find(stock, deadline_us, id, found) == LOCK_OK;
-    if (asked && found->count == 1 && !is_outdated(worker, &found->orders[0]))
+    if (asked && found->count == 1 && !order_is_outdated(worker->db, &found->orders[0]))
         http_reply_json(x, 200, accepted_json(&found->orders[0], receivers_shown(x)));
     else if (!asked && uses_redis(worker))
         reply_problem(x, PROBLEM_BACKEND_UNAVAILABLE, json_pack("{s:s}", "backend", "redis"),

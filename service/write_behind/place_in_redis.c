@@ -88,14 +88,6 @@ static bool asks_for(const struct order_request *request, const struct accepted_
            same_text(request->receiver_mobile, order->receiver_mobile);
 }
 
-/* Was the stock of the order replaced? Then the writer drops the order. Without PostgreSQL nobody can tell. */
-static bool is_outdated(struct placing *p, const struct accepted_order *order)
-{
-    bool replaced;
-    return db_ready(p->db) == DB_OK &&
-           stock_is_replaced(p->db, order->product_id, order->epoch, &replaced) == DB_OK && replaced;
-}
-
 /* Redis says that ID has P's key. If it is not in the stream any more it has been written meanwhile; if it is in
  * PostgreSQL neither, as after a reset, it is *ret_gone. */
 static enum outcome replay(struct placing *p, int64_t id, bool *ret_gone)
@@ -108,7 +100,7 @@ static enum outcome replay(struct placing *p, int64_t id, bool *ret_gone)
     enum lock_status status = redis_stream_find(p->redis, p->deadline_us, id, found);
     if (status != LOCK_OK) {
         outcome = outcome_of_redis(p, status, false);
-    } else if (found->count == 1 && is_outdated(p, &found->orders[0])) {
+    } else if (found->count == 1 && order_is_outdated(p->db, &found->orders[0])) {
         *ret_gone = true;
         outcome = ORDER_GO_ON;
     } else if (found->count == 1) {

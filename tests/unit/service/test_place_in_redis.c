@@ -94,10 +94,9 @@ enum db_status db_ready(struct db *db)
     return play.ready;
 }
 
-enum db_status stock_is_replaced(struct db *db, int64_t product_id, int64_t epoch, bool *ret_replaced)
+bool order_is_outdated(struct db *db, const struct accepted_order *order)
 {
-    *ret_replaced = play.replaced;
-    return DB_OK;
+    return play.replaced;
 }
 
 void db_set_deadline(struct db *db, int64_t deadline_us, int64_t lock_deadline_us)
