@@ -52,11 +52,12 @@ static const struct option_row ROWS[] = {
      "Connections of wrk, and threads that acquire locks. 0: 32 connections and 8 threads. A number in "
      "the name of a ratio has priority."},
     {"--workers", "N", OPTION_NUMBER, AT(workers), 0, 256, NULL,
-     "Worker threads of the service. 0: try several numbers and use the fastest."},
+     "Worker threads of the service. 0: the service's default, and the best of several numbers in the "
+     "tuned columns."},
     {"--clients", "N", OPTION_NUMBER, AT(clients), 0, 100, NULL,
      "Clients of pgbench. 0: try several numbers and use the fastest."},
     {"--profile", NULL, OPTION_FLAG, AT(profile), 0, 0, NULL,
-     "Also record with perf where the service spends its CPU time, in each ratio to pgbench."},
+     "Also record with perf where the service spends its CPU time, in the ratios to pgbench and in redis-stock/hot."},
 };
 
 static const struct option_rows OPTIONS = OPTION_ROWS("What to run", ROWS);
@@ -84,13 +85,35 @@ static int begin(void *context, const struct texts *operands)
     return valid ? COMMAND_GOES_ON : ENDED_USAGE;
 }
 
+/* The count that the command line or the case gives; 0: none is given. */
+static int64_t given_count(const struct bench *bench, const struct bench_case *row, enum tuned tuned)
+{
+    int64_t threads = row->threads ? row->threads : bench->connections ? bench->connections : LOCK_THREADS;
+    switch (tuned) {
+    case TUNED_CLIENTS: return bench->clients;
+    case TUNED_THREADS: return threads < LOCK_THREADS_MAX ? threads : LOCK_THREADS_MAX;
+    default: return 0;
+    }
+}
+
+/* Is the count searched? With --workers the service has these workers only, and there is no tuned column. */
+static bool is_searched(const struct bench *bench, const struct bench_case *row, enum tuned tuned)
+{
+    return bench_tune_steps(tuned) > 0 && given_count(bench, row, tuned) == 0 &&
+           (tuned != TUNED_WORKERS || bench->workers == 0);
+}
+
 static size_t steps_of(const struct bench *bench)
 {
     size_t steps = 0;
     for (size_t i = 0; i < bench->count; i++) {
         const struct bench_case *row = bench->runs[i].row;
-        steps += bench_tune_steps(row->sides[0]) + bench_tune_steps(row->sides[1]) +
-                 row->measure_steps * ((size_t)bench->rounds + bench->profile);
+        size_t measured = row->measure_steps + is_searched(bench, row, row->sides[0]);
+        for (size_t side = 0; side < 2; side++)
+            if (is_searched(bench, row, row->sides[side]))
+                steps += bench_tune_steps(row->sides[side]);
+        steps += measured * (size_t)bench->rounds +
+                 (bench->profile && row->profiled ? row->measure_steps : 0);
     }
     return steps;
 }
@@ -119,19 +142,6 @@ static char *lock_names(const struct bench *bench)
 
 /* ---- running -------------------------------------------------------------------------------------------------- */
 
-/* The count that the command line or the case gives; 0: it is searched. */
-static int64_t given_count(const struct bench *bench, const struct bench_case *row, enum tuned tuned)
-{
-    int64_t threads = row->threads ? row->threads : bench->connections ? bench->connections : LOCK_THREADS;
-    switch (tuned) {
-    case TUNED_WORKERS:
-    case TUNED_RIVAL_WORKERS: return bench->workers;
-    case TUNED_CLIENTS: return bench->clients;
-    case TUNED_THREADS: return threads < LOCK_THREADS_MAX ? threads : LOCK_THREADS_MAX;
-    default: return 0;
-    }
-}
-
 /* The denominator's side first. */
 static bool tune(struct bench *bench, struct run *run)
 {
@@ -139,7 +149,7 @@ static bool tune(struct bench *bench, struct run *run)
         enum tuned side = run->row->sides[i];
         int64_t *count = &run->tuning.counts[side];
         *count = given_count(bench, run->row, side);
-        if (*count == 0 && !bench_tune(&bench->testbed, run->row, side, count))
+        if (is_searched(bench, run->row, side) && !bench_tune(&bench->testbed, run->row, side, count))
             return false;
     }
     return true;
@@ -149,9 +159,12 @@ static bool tune(struct bench *bench, struct run *run)
 static bool profile(struct bench *bench, const struct run *run)
 {
     struct sample ignored = {0};
+    struct tuning tuning = run->tuning;
+    if (!run->row->profiled || run->unavailable[0])
+        return true;
+    tuning.counts[TUNED_WORKERS] = 0;
     bench->testbed.profile = run->row->name;
-    bool well = !bench_tune_steps(run->row->sides[0]) ||
-                run->row->measure(&bench->testbed, run->row, &run->tuning, &ignored);
+    bool well = run->row->measure(&bench->testbed, run->row, &tuning, &ignored);
     bench->testbed.profile = NULL;
     return well;
 }
@@ -162,8 +175,10 @@ static bool measure_round(struct bench *bench, struct run *run, struct sample *s
     struct bench_testbed *testbed = &bench->testbed;
     testbed->unavailable[0] = 0;
     if (run->row->measure(testbed, run->row, &run->tuning, sample)) {
-        if (sample->denominator > 0)
+        if (sample->denominator > 0) {
             sample->value = sample->numerator / sample->denominator;
+            sample->tuned_value = sample->tuned / sample->denominator;
+        }
         return true;
     }
     memcpy(run->unavailable, testbed->unavailable, sizeof run->unavailable);
@@ -199,10 +214,11 @@ static json_t *document_of(const struct bench *bench)
         if (json_array_append_new(ratios, row) != 0)
             return NULL;
     }
-    json_t *document = result_new(
-        "bench", json_pack("{s:I, s:I, s:I, s:f}", "rounds", (json_int_t)bench->rounds, "duration_ms",
-                           (json_int_t)bench->duration_ms, "connections",
-                           (json_int_t)bench->testbed.connections, "load_average", bench->load_average));
+    json_t *document = result_new("bench",
+                                  json_pack("{s:I, s:I, s:I, s:I, s:f}", "rounds", (json_int_t)bench->rounds,
+                                            "duration_ms", (json_int_t)bench->duration_ms, "connections",
+                                            (json_int_t)bench->testbed.connections, "workers",
+                                            (json_int_t)bench->workers, "load_average", bench->load_average));
     if (json_object_set(document, "ratios", ratios) == 0)
         return document;
     json_decref(document);
@@ -236,6 +252,7 @@ static int run(void *context)
     bench->testbed.progress = &bench->progress;
     bench->testbed.seconds = bench->duration_ms / 1000;
     bench->testbed.connections = bench->connections ? bench->connections : WRK_CONNECTIONS;
+    bench->testbed.workers = bench->workers;
     progress_label(&bench->progress, "starting the servers");
     if (!open_testbed(bench))
         return ENDED_ENVIRONMENT;
@@ -258,10 +275,11 @@ static const struct command COMMAND = {
             .name = "bench",
             .operands = "",
             .summary =
-                "Measures how close the service is to the limits of its database and its lock servers.\n"
+                "Measures how close the service, as shipped, is to the limits of its database and lock servers.\n"
                 "\n"
                 "Each ratio compares the service with a simpler program, such as pgbench with the same "
-                "SQL. The command measures both sides in turn, and prints the median, the minimum and the "
+                "SQL. The service has its default settings. The tuned columns show it with its best number of "
+                "workers. The command measures both sides in turn, and prints the median, the minimum and the "
                 "maximum. A missed goal or a missing lock server is reported, but is not an error.",
             .example = "loadtest bench --only 'hot/*'",
             .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},

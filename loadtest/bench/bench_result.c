@@ -9,16 +9,20 @@
 /* clang-format off */
 static const struct column COLUMNS[] = {
     {"name", "ratio", COLUMN_TEXT, 0, SHOW_ALL, 0, "the compared cases"},
-    {"value", "value", COLUMN_NUMBER, 3, SHOW_ALL, 0, "median of all rounds"},
+    {"value", "value", COLUMN_NUMBER, 3, SHOW_ALL, 0, "median of all rounds; the service has its default settings, or those of --workers"},
     {"min", "min", COLUMN_NUMBER, 3, SHOW_ALL, 2, "minimum of all rounds"},
     {"max", "max", COLUMN_NUMBER, 3, SHOW_ALL, 3, "maximum of all rounds"},
+    {"tuned_value", "tuned", COLUMN_NUMBER, 3, SHOW_ALL, 1, "median if the service has the best number of workers"},
     {"goal", "goal", COLUMN_NUMBER, 2, SHOW_ALL, 0, "the goal for the median, if there is one"},
     {"reached", "goal\nreached", COLUMN_MARK, 0, SHOW_ALL, 0, "whether the median reaches the goal"},
     {"better", "better", COLUMN_TEXT, 0, SHOW_ALL, 5, "whether higher or lower is better"},
     {"numerator_per_s", "measured\n/s", COLUMN_NUMBER, 0, SHOW_ALL, 1, "rate of the measured case, per second"},
+    {"tuned_per_s", "tuned\n/s", COLUMN_NUMBER, 0, SHOW_ALL, 6, "the same if the service has the best number of workers"},
     {"denominator_per_s", "against\n/s", COLUMN_NUMBER, 0, SHOW_ALL, 1, "rate of the case that it is compared with, per second"},
     {"with", "with, against", COLUMN_TEXT, 0, SHOW_ALL, 4,
-     "the case that it is compared with, and the best number of workers and clients; the parts of a hand-over"},
+     "the case that it is compared with, and the best numbers of clients and workers; the parts of a latency or a hand-over"},
+    {"median_ms", "median ms", COLUMN_NUMBER, 3, SHOW_CSV, 0, "half of the answers took at most this long"},
+    {"p99_ms", "p99 ms", COLUMN_NUMBER, 3, SHOW_CSV, 0, "99 of 100 answers took at most this long"},
     {"hand_over_ms", "hand-over ms", COLUMN_NUMBER, 3, SHOW_CSV, 0, "time from the start of a release until the next holder has the lock"},
     {"cycle_ms", "cycle ms", COLUMN_NUMBER, 3, SHOW_CSV, 0, "time of one acquisition and its release without competitors"},
     {"wake_ups_per_release", "wake-ups", COLUMN_NUMBER, 1, SHOW_CSV, 0, "waiters that wake up per release"},
@@ -26,10 +30,18 @@ static const struct column COLUMNS[] = {
 };
 /* clang-format on */
 
+/* Results of earlier versions, which have no such setting, were measured with the best number of workers only. */
 static void print_title(const json_t *document, char *ret_title, size_t size)
 {
-    (void)document;
-    snprintf(ret_title, size, "Both sides measured in turn in one run; medians");
+    const json_t *workers = json_object_get(json_object_get(document, "settings"), "workers");
+    char settings[60] = "";
+    if (json_integer_value(workers) > 0)
+        snprintf(settings, sizeof settings, "The service with %lld workers; ",
+                 (long long)json_integer_value(workers));
+    else if (workers)
+        snprintf(settings, sizeof settings, "The service with its default settings; ");
+    snprintf(ret_title, size, "%s%soth sides measured in turn in one run; medians", settings,
+             *settings ? "b" : "B");
 }
 
 static double real(const json_t *object, const char *key)
@@ -37,22 +49,26 @@ static double real(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
+/* The parts of an additive ceiling. */
 static bool note_rates(struct notes *notes, const json_t *row)
 {
     const char *name = json_string_value(json_object_get(row, "name"));
-    if (json_object_get(row, "unlimited_per_s"))
-        return notes_add(notes, NOTE_ADVICE, "%s: %.0f/s without the limit.", name,
-                         real(row, "unlimited_per_s"));
-    if (!json_object_get(row, "echo_per_s"))
+    double echo_per_s = real(row, "echo_per_s");
+    if (echo_per_s <= 0)
         return true;
-    char product[60] = "";
-    if (json_object_get(row, "get_product_per_s"))
-        snprintf(product, sizeof product, ", GET /products/1 %.0f/s", real(row, "get_product_per_s"));
-    return notes_add(
-        notes, NOTE_ADVICE,
-        "%s, for comparison: the same request without the database (POST /echo) %.0f/s, the same SQL "
-        "in pgbench %.0f/s%s.",
-        name, real(row, "echo_per_s"), real(row, "pgbench_per_s"), product);
+    char other[160];
+    if (json_object_get(row, "script_per_s"))
+        snprintf(other, sizeof other,
+                 "the script in Redis without the service %.0f/s. Compared with POST /echo alone: %.3f.",
+                 real(row, "script_per_s"), real(row, "numerator_per_s") / echo_per_s);
+    else if (json_object_get(row, "get_product_per_s"))
+        snprintf(other, sizeof other, "the same SQL in pgbench %.0f/s, GET /products/1 %.0f/s.",
+                 real(row, "pgbench_per_s"), real(row, "get_product_per_s"));
+    else
+        snprintf(other, sizeof other, "the same SQL in pgbench %.0f/s.", real(row, "pgbench_per_s"));
+    return notes_add(notes, NOTE_ADVICE,
+                     "%s, for comparison: the same request without the database (POST /echo) %.0f/s, %s",
+                     name, echo_per_s, other);
 }
 
 /* A lock that lets in two at once is handed over early; so its time is none. */

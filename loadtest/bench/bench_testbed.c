@@ -5,7 +5,6 @@
 #include "loadtest/bench/bench_testbed.h"
 #include "base/clock.h"
 
-#include "loadtest/bench/memory.h"
 #include "loadtest/bench/perf.h"
 #include "loadtest/bench/pgbench.h"
 #include "loadtest/cli/complain.h"
@@ -139,12 +138,11 @@ void bench_testbed_close(struct bench_testbed *bench)
 /* ---- the service ---------------------------------------------------------------------------------------------- */
 
 /* Starts a separate service for one measurement, so that nothing of an earlier measurement is left in its memory. */
-static bool open_service(const struct bench_testbed *bench, int64_t workers, int64_t product_limit,
-                         const char *strategy, struct testbed *ret_testbed)
+static bool open_service(const struct bench_testbed *bench, int64_t workers, const char *strategy,
+                         struct testbed *ret_testbed)
 {
     const struct testbed_settings settings = {.instances = 1,
-                                              .workers = workers,
-                                              .product_limit = product_limit,
+                                              .workers = workers ? workers : bench->workers,
                                               .servers = "environment",
                                               .addresses = &bench->base.addresses};
     if (!testbed_open(&settings, ret_testbed))
@@ -247,14 +245,15 @@ static bool drive(struct bench_testbed *bench, struct testbed *testbed, const st
     wrk.window_ms = load->seconds * 1000;
     wrk.progress = show_load;
     wrk.context = bench;
-    if (bench->profile && !profile_start(testbed->services[0].pid, testbed->dir, &recorder)) {
+    const char *profile = load->path ? NULL : bench->profile;
+    if (profile && !profile_start(testbed->services[0].pid, testbed->dir, &recorder)) {
         child_stop(&pages, 0);
         return false;
     }
     bool ran = load_run(&wrk, &result);
     child_stop(&pages, 0);
-    if (bench->profile)
-        ran = profile_end(&recorder, testbed->dir, bench->profile) && ran;
+    if (profile)
+        ran = profile_end(&recorder, testbed->dir, profile) && ran;
     if (!ran)
         return false;
 
@@ -275,8 +274,7 @@ bool measure_service(struct bench_testbed *bench, const struct service_load *loa
 {
     struct testbed testbed;
     progress_label(bench->progress, "the service, %s", load->path ? load->path : load->strategy);
-    if (!refresh(bench, load->stock) ||
-        !open_service(bench, load->workers, load->product_limit, load->strategy, &testbed))
+    if (!refresh(bench, load->stock) || !open_service(bench, load->workers, load->strategy, &testbed))
         return false;
     bool well = (!load->kind ||
                  service_client_reset(testbed.clients[0], load->first, load->stock, load->kind) ||
@@ -321,7 +319,7 @@ static bool one_life(struct bench_testbed *bench, const struct service_load *loa
     char log[PATH_MAX + 24];
     if (!refresh(bench, load->stock) || !allocations_count_begin())
         return false;
-    bool opened = open_service(bench, load->workers, load->product_limit, load->strategy, &testbed);
+    bool opened = open_service(bench, load->workers, load->strategy, &testbed);
     allocations_count_end();
     if (!opened)
         return false;
@@ -353,7 +351,7 @@ bool measure_get(struct bench_testbed *bench, const char *path, double *ret_per_
     struct testbed testbed;
     char url[300], seconds[24], connections[24];
     progress_label(bench->progress, "the service, GET %s", path);
-    if (!refresh(bench, 0) || !open_service(bench, 0, 0, NULL, &testbed))
+    if (!refresh(bench, 0) || !open_service(bench, 0, NULL, &testbed))
         return false;
     snprintf(url, sizeof url, "%s%s", service_client_url(testbed.clients[0]), path);
     snprintf(seconds, sizeof seconds, "%" PRId64 "s", bench->seconds);
@@ -399,17 +397,32 @@ bool measure_pgbench(struct bench_testbed *bench, const struct script *script, i
     return true;
 }
 
-/* ---- memory --------------------------------------------------------------------------------------------------- */
+/* ---- many connections ------------------------------------------------------------------------------------------ */
 
 bool measure_memory(struct bench_testbed *bench, int64_t connections, double *ret_mib)
 {
     struct testbed testbed;
     progress_label(bench->progress, "the service, %" PRId64 " connections open", connections);
-    if (!refresh(bench, AMPLE_STOCK) || !open_service(bench, 0, 0, NULL, &testbed))
+    if (!refresh(bench, AMPLE_STOCK) || !open_service(bench, 0, NULL, &testbed))
         return false;
     bool well = memory_with_connections(service_client_url(testbed.clients[0]), testbed.services[0].pid,
                                         HOT_PRODUCT, connections, MEMORY_ORDERS, ret_mib) &&
                 books_are_right(bench, "the client", connections * MEMORY_ORDERS);
+    testbed_close(&testbed);
+    progress_step_done(bench->progress);
+    return well;
+}
+
+bool measure_latencies(struct bench_testbed *bench, const struct service_load *load,
+                       struct latencies *ret_latencies)
+{
+    struct testbed testbed;
+    progress_label(bench->progress, "the service, %s: its latencies", load->strategy);
+    if (!refresh(bench, load->stock) || !open_service(bench, load->workers, load->strategy, &testbed))
+        return false;
+    bool well = latencies_with_connections(service_client_url(testbed.clients[0]), load->first,
+                                           load->connections, load->seconds * 1000, ret_latencies) &&
+                books_are_right(bench, "the client", ret_latencies->orders);
     testbed_close(&testbed);
     progress_step_done(bench->progress);
     return well;

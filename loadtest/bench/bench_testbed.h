@@ -3,6 +3,7 @@
 #ifndef OVERSELL_LOADTEST_BENCH_BENCH_TESTBED_H
 #define OVERSELL_LOADTEST_BENCH_BENCH_TESTBED_H
 
+#include "loadtest/bench/connections.h"
 #include "loadtest/bench/lock.h"
 #include "loadtest/bench/references.h"
 #include "loadtest/bench/script.h"
@@ -21,10 +22,12 @@ struct bench_testbed {
     struct db *db;       /* the shop's; NULL if there is none */
     int64_t seconds;     /* of each measurement */
     int64_t connections; /* of wrk, where nothing else is said */
+    int64_t workers;     /* of the service, where nothing else is said; 0: its default */
     struct progress *progress;
-    const char *profile; /* record where the service's time goes under this name; NULL: do not */
-    double written_s;    /* seconds from the last answer until all accepted orders were written */
-    bool broken;         /* a promise was broken: clients and database do not agree */
+    const char
+        *profile;     /* record where the service's time goes during orders, under this name; NULL: do not */
+    double written_s; /* seconds from the last answer until all accepted orders were written */
+    bool broken;      /* a promise was broken: clients and database do not agree */
     /* Why the measurement that has just failed is not possible on this machine; "": it should be, so the run ends. */
     char unavailable[REASON_SIZE];
 };
@@ -42,11 +45,10 @@ struct service_load {
     const char *path; /* NULL: /orders */
     enum counted counted;
     int64_t first, products, stock;
-    const char *kind;      /* of the stock of the one product; NULL: counter */
-    int64_t workers;       /* 0: the service's default */
-    int64_t connections;   /* 0: those of the testbed */
-    int64_t product_limit; /* 0: none */
-    int64_t pages;         /* open meanwhile: workshop pages that show the first product */
+    const char *kind;    /* of the stock of the one product; NULL: counter */
+    int64_t workers;     /* 0: those of the testbed */
+    int64_t connections; /* 0: those of the testbed */
+    int64_t pages;       /* open meanwhile: workshop pages that show the first product */
     int64_t seconds;
 };
 
@@ -56,7 +58,7 @@ struct service_load {
 /* Answers a second. Any other answer than those that should come is a broken promise. Orders that were accepted are
  * awaited: bench->written_s is how long that took. */
 bool measure_service(struct bench_testbed *bench, const struct service_load *load, double *ret_per_s);
-/* GET requests a second, of one path of a service with its default workers. */
+/* GET requests a second, of one path of the service. */
 bool measure_get(struct bench_testbed *bench, const char *path, double *ret_per_s);
 /* Orders a second; of no stock, transactions that could make as many. */
 bool measure_pgbench(struct bench_testbed *bench, const struct script *script, int64_t first,
@@ -72,17 +74,20 @@ struct order_calls {
 bool measure_calls(struct bench_testbed *bench, const struct service_load *load, int64_t orders,
                    struct order_calls *ret_calls);
 
-/* Resident MiB of a service with its default workers while CONNECTIONS are open. */
+/* Resident MiB of the service while CONNECTIONS are open. */
 bool measure_memory(struct bench_testbed *bench, int64_t connections, double *ret_mib);
+/* The latency of the answers to the load's orders, over the load's connections. */
+bool measure_latencies(struct bench_testbed *bench, const struct service_load *load,
+                       struct latencies *ret_latencies);
 
 /* The same with locks: on false, bench->unavailable says why, unless it was an interrupt. */
 
 /* Acquisitions, each with its release, a second. */
 bool measure_lock_cycles(struct bench_testbed *bench, const struct lock_driver *driver,
                          enum lock_rivalry rivalry, size_t threads, int64_t ms, double *ret_per_s);
-/* What they are held against, on the same server; NAME is for people. */
-bool measure_reference(struct bench_testbed *bench, const struct lock_driver *driver, reference_fn *reference,
-                       const char *name, size_t threads, double *ret_per_s);
+/* What a case is compared with, on its SERVER; CASE_NAME and NAME are for people. */
+bool measure_reference(struct bench_testbed *bench, const struct lock_server *server, reference_fn *reference,
+                       const char *case_name, const char *name, size_t threads, double *ret_per_s);
 bool measure_hand_overs(struct bench_testbed *bench, const struct lock_driver *driver, size_t threads,
                         int64_t ms, struct hand_overs *ret_hand_overs);
 

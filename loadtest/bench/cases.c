@@ -11,33 +11,35 @@
 #include <string.h>
 
 #define FEW_CONNECTIONS 16
+#define LATENCY_CONNECTIONS 64
 #define BATCH_CONNECTIONS 256 /* so that there is something to combine */
 #define MANY_CONNECTIONS 512
 #define OPEN_PAGES 30
 #define MEMORY_CONNECTIONS 1000
 #define CONTENDERS 8 /* for one key */
-#define COUNTED_ORDERS 20000
+#define COUNTED_ORDERS 10000
 #define TRY_SECONDS 1    /* of a measurement that looks for the best count */
 #define PATTERN_SIZE 128 /* longer than any name; a longer pattern matches nothing */
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* The facts of an order's calls, and of a hand-over. */
+/* The facts of the cases. */
+enum { ECHO_PER_S, PGBENCH_PER_S, GET_PRODUCT_PER_S };
+enum { SCRIPT_PER_S = PGBENCH_PER_S, WRITTEN_S, WRITTEN_PER_S };
+enum { MEDIAN_MS, P99_MS };
 enum { ALLOCATIONS, ROUND_TRIPS };
 enum { HAND_OVER_MS, ALONE_MS, WAKE_UPS, TOGETHER };
 
 /* ---- the two sides -------------------------------------------------------------------------------------------- */
 
 static const struct {
-    const char *name;                  /* in JSON */
-    const char *before, *noun, *after; /* with the count: "3 workers; " */
-    int64_t tried[7];                  /* in short measurements; ended by 0 */
+    const char *name;          /* in JSON */
+    const char *before, *noun; /* with the count: ", 3 clients" */
+    int64_t tried[7];          /* in short measurements; ended by 0 */
 } TUNED[TUNED_COUNT] = {
-    [TUNED_WORKERS] = {"workers", "", " worker", "; ", {1, 2, 3, 4, 8}},
-    [TUNED_CLIENTS] = {"clients", ", ", " client", "", {1, 2, 4, 8, 16, 32}},
-    [TUNED_RIVAL_WORKERS] = {"rival_workers", ", ", " worker", "", {1, 2, 3, 4, 8}},
-    [TUNED_PRODUCT_LIMIT] = {"product_limit", "limit ", "", "; ", {1, 2, 3, 4}},
-    [TUNED_THREADS] = {"threads", "", " thread", "; ", {0}},
+    [TUNED_WORKERS] = {"tuned_workers", "; tuned: ", " worker", {1, 2, 4, 8}},
+    [TUNED_CLIENTS] = {"clients", ", ", " client", {1, 2, 4, 8, 16, 32}},
+    [TUNED_THREADS] = {"threads", ", ", " thread", {0}},
 };
 
 /* The case's own orders. */
@@ -64,7 +66,7 @@ static struct service_load echoes_of(const struct bench_testbed *bench, const st
     return echoes;
 }
 
-/* Measures the side that depends on TUNED, with COUNT of them. */
+/* Measures the side that depends on TUNED, with COUNT of them; 0 workers: the service's default. */
 static bool measure_side(struct bench_testbed *bench, const struct bench_case *row, enum tuned tuned,
                          int64_t count, int64_t seconds, double *ret_per_s)
 {
@@ -72,9 +74,7 @@ static bool measure_side(struct bench_testbed *bench, const struct bench_case *r
     if (tuned == TUNED_CLIENTS)
         return measure_pgbench(bench, row->script, row->first, row->products, row->stock, count, seconds,
                                ret_per_s);
-    if (tuned == TUNED_RIVAL_WORKERS)
-        load.strategy = row->rival->strategy;
-    *(tuned == TUNED_PRODUCT_LIMIT ? &load.product_limit : &load.workers) = count;
+    load.workers = count;
     load.seconds = seconds;
     return measure_service(bench, &load, ret_per_s);
 }
@@ -104,14 +104,24 @@ bool bench_tune(struct bench_testbed *bench, const struct bench_case *row, enum 
 
 /* ---- the cases ------------------------------------------------------------------------------------------------ */
 
-static bool both_sides(struct bench_testbed *bench, const struct bench_case *row, const struct tuning *tuning,
-                       struct sample *sample)
+static bool against_pgbench(struct bench_testbed *bench, const struct bench_case *row,
+                            const struct tuning *tuning, struct sample *sample)
 {
-    double *per_s[] = {&sample->numerator, &sample->denominator};
-    for (size_t i = 0; i < COUNT(per_s); i++)
-        if (!measure_side(bench, row, row->sides[i], tuning->counts[row->sides[i]], bench->seconds, per_s[i]))
-            return false;
-    return true;
+    int64_t workers = tuning->counts[TUNED_WORKERS], clients = tuning->counts[TUNED_CLIENTS];
+    return measure_side(bench, row, TUNED_WORKERS, 0, bench->seconds, &sample->numerator) &&
+           (workers == 0 ||
+            measure_side(bench, row, TUNED_WORKERS, workers, bench->seconds, &sample->tuned)) &&
+           measure_side(bench, row, TUNED_CLIENTS, clients, bench->seconds, &sample->denominator);
+}
+
+static bool against_rival(struct bench_testbed *bench, const struct bench_case *row,
+                          const struct tuning *tuning, struct sample *sample)
+{
+    (void)tuning;
+    struct service_load ours = orders_of(bench, row), rivals = ours;
+    rivals.strategy = row->rival->strategy;
+    return measure_service(bench, &ours, &sample->numerator) &&
+           measure_service(bench, &rivals, &sample->denominator);
 }
 
 static bool many_against_few(struct bench_testbed *bench, const struct bench_case *row,
@@ -135,46 +145,66 @@ static bool with_pages_open(struct bench_testbed *bench, const struct bench_case
            measure_service(bench, &closed, &sample->denominator);
 }
 
-/* Without the limit as well: that is the collapse which it prevents. */
-static bool limited_against_pgbench(struct bench_testbed *bench, const struct bench_case *row,
-                                    const struct tuning *tuning, struct sample *sample)
+/* The service, wrk and PostgreSQL or Redis share the same processors, so the times that an answer takes of each add up. */
+static double additive_ceiling(double a_per_s, double b_per_s)
 {
-    return both_sides(bench, row, tuning, sample) &&
-           measure_side(bench, row, TUNED_PRODUCT_LIMIT, 0, bench->seconds, &sample->facts[0]);
+    return 1 / (1 / a_per_s + 1 / b_per_s);
 }
 
-/* The service, wrk and PostgreSQL share the same processors, so the times that an answer takes of each add up. */
-static bool against_additive_ceiling(struct bench_testbed *bench, const struct bench_case *row,
+static bool against_echo_and_pgbench(struct bench_testbed *bench, const struct bench_case *row,
                                      const struct tuning *tuning, struct sample *sample)
 {
     struct service_load echoes = echoes_of(bench, row);
-    echoes.workers = tuning->counts[TUNED_WORKERS];
     char product[40];
     snprintf(product, sizeof product, "/products/%" PRId64, row->first);
-    double *echo_per_s = &sample->facts[0], *pgbench_per_s = &sample->facts[1],
-           *product_per_s = &sample->facts[2];
-    if (!both_sides(bench, row, tuning, sample) || !measure_service(bench, &echoes, echo_per_s) ||
-        (row->facts[2] && !measure_get(bench, product, product_per_s)))
+    double *facts = sample->facts;
+    if (!against_pgbench(bench, row, tuning, sample) ||
+        !measure_service(bench, &echoes, &facts[ECHO_PER_S]) ||
+        (row->facts[GET_PRODUCT_PER_S] && !measure_get(bench, product, &facts[GET_PRODUCT_PER_S])))
         return false;
-    *pgbench_per_s = sample->denominator;
-    sample->denominator = 1 / (1 / *echo_per_s + 1 / *pgbench_per_s);
+    facts[PGBENCH_PER_S] = sample->denominator;
+    sample->denominator = additive_ceiling(facts[ECHO_PER_S], facts[PGBENCH_PER_S]);
     return true;
 }
 
-/* The same way of an order, with what Redis costs and without; and how long PostgreSQL needs afterwards. */
-static bool against_echo(struct bench_testbed *bench, const struct bench_case *row,
-                         const struct tuning *tuning, struct sample *sample)
+/* How long PostgreSQL needs afterwards is a fact as well. */
+static bool against_echo_and_script(struct bench_testbed *bench, const struct bench_case *row,
+                                    const struct tuning *tuning, struct sample *sample)
 {
     (void)tuning;
     struct service_load orders = orders_of(bench, row), echoes = echoes_of(bench, row);
+    double *facts = sample->facts;
     orders.kind = "redis";
-    if (!measure_service(bench, &orders, &sample->numerator) ||
-        !measure_service(bench, &echoes, &sample->denominator))
+    if (!measure_service(bench, &orders, &sample->numerator))
         return false;
-    sample->facts[0] = bench->written_s;
-    sample->facts[1] = sample->numerator * (double)bench->seconds /
-                       ((double)bench->seconds + bench->written_s);
+    facts[WRITTEN_S] = bench->written_s;
+    facts[WRITTEN_PER_S] = sample->numerator * (double)bench->seconds /
+                           ((double)bench->seconds + bench->written_s);
+    if (!measure_service(bench, &echoes, &facts[ECHO_PER_S]) ||
+        !measure_reference(bench, &redis_server, row->reference, row->name, "the script in a bare loop",
+                           (size_t)bench->connections, &facts[SCRIPT_PER_S]))
+        return false;
+    sample->denominator = additive_ceiling(facts[ECHO_PER_S], facts[SCRIPT_PER_S]);
     return true;
+}
+
+static bool latencies_of_orders(struct bench_testbed *bench, const struct bench_case *row,
+                                const struct tuning *tuning, struct sample *sample)
+{
+    (void)tuning;
+    const struct service_load load = orders_of(bench, row);
+    struct latencies seen;
+    if (!measure_latencies(bench, &load, &seen))
+        return false;
+    sample->value = seen.p99_ms / seen.median_ms;
+    sample->facts[MEDIAN_MS] = seen.median_ms;
+    sample->facts[P99_MS] = seen.p99_ms;
+    return true;
+}
+
+static void describe_latencies(const double *facts, char *ret_text, size_t size)
+{
+    snprintf(ret_text, size, "p99 %.1f ms; median %.1f ms", facts[P99_MS], facts[MEDIAN_MS]);
 }
 
 static bool resident_memory(struct bench_testbed *bench, const struct bench_case *row,
@@ -212,7 +242,7 @@ static bool lock_against(struct bench_testbed *bench, const struct bench_case *r
     size_t threads = (size_t)tuning->counts[TUNED_THREADS];
     return measure_lock_cycles(bench, row->lock, row->rivalry, threads, bench->seconds * 1000,
                                &sample->numerator) &&
-           measure_reference(bench, row->lock, row->reference, row->held_against, threads,
+           measure_reference(bench, row->lock->server, row->reference, row->name, row->held_against, threads,
                              &sample->denominator);
 }
 
@@ -243,7 +273,17 @@ static void describe_hand_over(const double *facts, char *ret_text, size_t size)
 
 /* ---- the table ------------------------------------------------------------------------------------------------ */
 
-#define AGAINST_PGBENCH .sides = {TUNED_WORKERS, TUNED_CLIENTS}
+#define TUNED_SIDES .sides = {TUNED_WORKERS, TUNED_CLIENTS}, .profiled = true
+#define AGAINST_PGBENCH                                                                                      \
+    .held_against = "pgbench", .measure = against_pgbench, .measure_steps = 2, .stock = AMPLE_STOCK,         \
+    TUNED_SIDES
+#define MANY_AGAINST_FEW                                                                                     \
+    .goal = 0.95, .held_against = "16 connections", .measure = many_against_few, .measure_steps = 2,         \
+    .stock = AMPLE_STOCK
+#define LATENCIES                                                                                            \
+    .goal = 3, .lower_is_better = true, .measure = latencies_of_orders, .measure_steps = 1,                  \
+    .stock = AMPLE_STOCK, .connections = LATENCY_CONNECTIONS, .describe = describe_latencies,                \
+    .facts = {[MEDIAN_MS] = "median_ms", [P99_MS] = "p99_ms"}
 #define ORDERS_CALLS                                                                                         \
     .lower_is_better = true, .measure = calls_of_an_order, .measure_steps = 1, .stock = AMPLE_STOCK,         \
     .describe = describe_calls, .facts = {[ALLOCATIONS] = "allocations", [ROUND_TRIPS] = "round_trips"}
@@ -251,32 +291,31 @@ static void describe_hand_over(const double *facts, char *ret_text, size_t size)
 
 /* clang-format off */
 static const struct bench_case CASES[] = {
-    {.name = "hot/atomic-statement", .goal = 0.95, .held_against = "pgbench", .measure = both_sides, .measure_steps = 2,
-     .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, .stock = AMPLE_STOCK, AGAINST_PGBENCH},
-    {.name = "hot/select-for-update", .goal = 0.95, .held_against = "pgbench", .measure = both_sides, .measure_steps = 2,
-     .script = &SCRIPT_SELECT_FOR_UPDATE, ONE_PRODUCT, .stock = AMPLE_STOCK, AGAINST_PGBENCH},
-    {.name = "hot/atomic-decrement", .goal = 0.95, .held_against = "pgbench", .measure = both_sides, .measure_steps = 2,
-     .script = &SCRIPT_ATOMIC_DECREMENT, ONE_PRODUCT, .stock = AMPLE_STOCK, AGAINST_PGBENCH},
-    {.name = "spread/atomic-statement", .goal = 0.70, .held_against = "pgbench", .measure = both_sides, .measure_steps = 2,
-     .script = &SCRIPT_ATOMIC_STATEMENT, .first = SPREAD_FIRST, .products = SPREAD_PRODUCTS, .stock = AMPLE_STOCK, AGAINST_PGBENCH},
-    {.name = "crowd/512-vs-16", .goal = 0.95, .held_against = "16 connections", .measure = many_against_few, .measure_steps = 2,
-     .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, .stock = AMPLE_STOCK},
+    {.name = "hot/atomic-statement", .goal = 1, .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, AGAINST_PGBENCH},
+    {.name = "hot/select-for-update", .goal = 1, .script = &SCRIPT_SELECT_FOR_UPDATE, ONE_PRODUCT, AGAINST_PGBENCH},
+    {.name = "hot/atomic-decrement", .goal = 1, .script = &SCRIPT_ATOMIC_DECREMENT, ONE_PRODUCT, AGAINST_PGBENCH},
+    {.name = "spread/atomic-statement", .goal = 0.80, .script = &SCRIPT_ATOMIC_STATEMENT, .first = SPREAD_FIRST,
+     .products = SPREAD_PRODUCTS, AGAINST_PGBENCH},
+    {.name = "crowd/512-vs-16", .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, MANY_AGAINST_FEW},
+    {.name = "crowd/select-for-update", .script = &SCRIPT_SELECT_FOR_UPDATE, ONE_PRODUCT, MANY_AGAINST_FEW},
+    {.name = "crowd/atomic-decrement", .script = &SCRIPT_ATOMIC_DECREMENT, ONE_PRODUCT, MANY_AGAINST_FEW},
+    {.name = "latency/atomic-statement", .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, LATENCIES},
+    {.name = "latency/select-for-update", .script = &SCRIPT_SELECT_FOR_UPDATE, ONE_PRODUCT, LATENCIES},
+    {.name = "latency/atomic-decrement", .script = &SCRIPT_ATOMIC_DECREMENT, ONE_PRODUCT, LATENCIES},
     {.name = "pages/30-open", .goal = 0.95, .held_against = "no page open", .measure = with_pages_open, .measure_steps = 2,
      .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, .stock = AMPLE_STOCK},
-    {.name = "sold-out", .goal = 0.80, .held_against = "echo + pgbench", .measure = against_additive_ceiling,
-     .measure_steps = 4, .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, .stock = 0, AGAINST_PGBENCH,
-     .facts = {"echo_per_s", "pgbench_per_s", "get_product_per_s"}},
-    {.name = "batched/vs-select-for-update", .goal = 8, .held_against = "select-for-update", .measure = both_sides,
+    {.name = "sold-out", .goal = 0.95, .held_against = "echo + pgbench", .measure = against_echo_and_pgbench,
+     .measure_steps = 4, .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, .stock = 0, TUNED_SIDES,
+     .facts = {[ECHO_PER_S] = "echo_per_s", [PGBENCH_PER_S] = "pgbench_per_s", [GET_PRODUCT_PER_S] = "get_product_per_s"}},
+    {.name = "batched/vs-select-for-update", .goal = 8, .held_against = "select-for-update", .measure = against_rival,
      .measure_steps = 2, .script = &SCRIPT_BATCHED, .rival = &SCRIPT_SELECT_FOR_UPDATE, ONE_PRODUCT, .stock = AMPLE_STOCK,
-     .connections = BATCH_CONNECTIONS, .sides = {TUNED_WORKERS, TUNED_RIVAL_WORKERS}},
-    {.name = "batched/hot", .goal = 0.80, .held_against = "echo + pgbench", .measure = against_additive_ceiling, .measure_steps = 3,
-     .script = &SCRIPT_BATCHED, ONE_PRODUCT, .stock = AMPLE_STOCK, .connections = BATCH_CONNECTIONS, AGAINST_PGBENCH,
-     .facts = {"echo_per_s", "pgbench_per_s"}},
-    {.name = "contention/select-for-update", .goal = 0.95, .held_against = "pgbench", .measure = limited_against_pgbench,
-     .measure_steps = 3, .script = &SCRIPT_SELECT_FOR_UPDATE, ONE_PRODUCT, .stock = AMPLE_STOCK, .connections = MANY_CONNECTIONS,
-     .sides = {TUNED_PRODUCT_LIMIT, TUNED_CLIENTS}, .facts = {"unlimited_per_s"}},
-    {.name = "redis-stock/hot", .goal = 0.60, .held_against = "echo", .measure = against_echo, .measure_steps = 2,
-     .script = &SCRIPT_REDIS_STOCK, ONE_PRODUCT, .stock = AMPLE_STOCK, .facts = {"written_s", "written_per_s"}},
+     .connections = BATCH_CONNECTIONS},
+    {.name = "batched/hot", .goal = 0.80, .held_against = "echo + pgbench", .measure = against_echo_and_pgbench, .measure_steps = 3,
+     .script = &SCRIPT_BATCHED, ONE_PRODUCT, .stock = AMPLE_STOCK, .connections = BATCH_CONNECTIONS, TUNED_SIDES,
+     .facts = {[ECHO_PER_S] = "echo_per_s", [PGBENCH_PER_S] = "pgbench_per_s"}},
+    {.name = "redis-stock/hot", .goal = 0.80, .held_against = "echo + script in Redis", .measure = against_echo_and_script,
+     .measure_steps = 3, .profiled = true, .script = &SCRIPT_REDIS_STOCK, ONE_PRODUCT, .stock = AMPLE_STOCK, .reference = redis_stock_takes,
+     .facts = {[ECHO_PER_S] = "echo_per_s", [SCRIPT_PER_S] = "script_per_s", [WRITTEN_S] = "written_s", [WRITTEN_PER_S] = "written_per_s"}},
     {.name = "calls/atomic-statement", .script = &SCRIPT_ATOMIC_STATEMENT, ONE_PRODUCT, ORDERS_CALLS},
     {.name = "calls/select-for-update", .script = &SCRIPT_SELECT_FOR_UPDATE, ONE_PRODUCT, ORDERS_CALLS},
     {.name = "calls/batched", .script = &SCRIPT_BATCHED, ONE_PRODUCT, .connections = BATCH_CONNECTIONS, ORDERS_CALLS},
@@ -367,24 +406,16 @@ static double median(const struct sample *samples, size_t count, size_t offset)
     return median_of(values, count);
 }
 
-/* "3 workers; ", or nothing if the side has no count. */
-static void describe_side(enum tuned side, const struct tuning *tuning, char *ret_text, size_t size)
-{
-    int64_t count = tuning->counts[side];
-    if (count)
-        snprintf(ret_text, size, "%s%" PRId64 "%s%s%s", TUNED[side].before, count, TUNED[side].noun,
-                 *TUNED[side].noun && count != 1 ? "s" : "", TUNED[side].after);
-    else
-        *ret_text = '\0';
-}
-
-/* "3 workers; pgbench, 2 clients": the counts that were used. */
+/* "pgbench, 2 clients; tuned: 3 workers": the counts that were used. */
 static void describe(const struct bench_case *row, const struct tuning *tuning, char *ret_text, size_t size)
 {
-    char ours[50], theirs[50];
-    describe_side(row->sides[0], tuning, ours, sizeof ours);
-    describe_side(row->sides[1], tuning, theirs, sizeof theirs);
-    snprintf(ret_text, size, "%s%s%s", ours, row->held_against, theirs);
+    int length = snprintf(ret_text, size, "%s", row->held_against);
+    for (enum tuned tuned = TUNED_COUNT; tuned-- > TUNED_NOTHING + 1;) {
+        int64_t count = tuning->counts[tuned];
+        if (count && length >= 0 && (size_t)length < size)
+            length += snprintf(ret_text + length, size - (size_t)length, "%s%" PRId64 "%s%s",
+                               TUNED[tuned].before, count, TUNED[tuned].noun, count == 1 ? "" : "s");
+    }
 }
 
 static json_t *goal_json(const struct bench_case *row)
@@ -404,10 +435,10 @@ static json_t *reached_json(const struct bench_case *row, double value)
     return json_boolean(row->lower_is_better ? value <= row->goal : value >= row->goal);
 }
 
-/* Sets a rate, unless the case has none. */
-static bool set_per_s(json_t *json, const char *name, double per_s)
+/* Sets a figure, unless the case has none. */
+static bool set_figure(json_t *json, const char *name, double figure)
 {
-    return per_s <= 0 || json_object_set_new(json, name, json_real(per_s)) == 0;
+    return figure <= 0 || json_object_set_new(json, name, json_real(figure)) == 0;
 }
 
 json_t *bench_case_json(const struct bench_case *row, const struct tuning *tuning,
@@ -430,11 +461,12 @@ json_t *bench_case_json(const struct bench_case *row, const struct tuning *tunin
     json_t *json = json_pack("{s:s, s:f, s:f, s:f, s:o, s:s, s:o, s:s}", "name", row->name, "value", value,
                              "min", least, "max", most, "goal", goal_json(row), "better", better(row),
                              "reached", reached_json(row, value), "with", with);
-    bool well = json &&
-                set_per_s(json, "numerator_per_s",
-                          median(samples, count, offsetof(struct sample, numerator))) &&
-                set_per_s(json, "denominator_per_s",
-                          median(samples, count, offsetof(struct sample, denominator)));
+    bool well =
+        json &&
+        set_figure(json, "numerator_per_s", median(samples, count, offsetof(struct sample, numerator))) &&
+        set_figure(json, "denominator_per_s", median(samples, count, offsetof(struct sample, denominator))) &&
+        set_figure(json, "tuned_value", median(samples, count, offsetof(struct sample, tuned_value))) &&
+        set_figure(json, "tuned_per_s", median(samples, count, offsetof(struct sample, tuned)));
     for (enum tuned tuned = TUNED_NOTHING; tuned < TUNED_COUNT && well; tuned++)
         well = tuning->counts[tuned] == 0 ||
                json_object_set_new(json, TUNED[tuned].name, json_integer(tuning->counts[tuned])) == 0;

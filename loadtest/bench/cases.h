@@ -13,15 +13,13 @@
 /* What the speed of one side of a ratio depends on. */
 enum tuned {
     TUNED_NOTHING,
-    TUNED_WORKERS,       /* of the service */
-    TUNED_CLIENTS,       /* of pgbench */
-    TUNED_RIVAL_WORKERS, /* of the service under the rival's strategy */
-    TUNED_PRODUCT_LIMIT, /* of the service, which has its default workers */
-    TUNED_THREADS,       /* that take a lock */
+    TUNED_WORKERS, /* of the service, which is measured with its defaults as well */
+    TUNED_CLIENTS, /* of pgbench */
+    TUNED_THREADS, /* that take a lock */
     TUNED_COUNT
 };
 
-/* The counts with which a case is measured, by enum tuned; 0: not used. */
+/* The counts with which a case is measured, by enum tuned; 0: not used. Without workers the service has only its defaults. */
 struct tuning {
     int64_t counts[TUNED_COUNT];
 };
@@ -30,6 +28,7 @@ struct tuning {
 struct sample {
     double value;                  /* what is measured; of two sides, their ratio */
     double numerator, denominator; /* a second; 0: it has none */
+    double tuned_value, tuned;     /* value and numerator with the best number of workers; 0: not measured */
     double facts[FACTS_MAX];       /* stand beside the ratio */
 };
 
@@ -41,10 +40,11 @@ struct bench_case {
     void (*describe)(const double *facts, char *ret_text,
                      size_t size); /* NULL: counts and held_against tell */
     enum tuned sides[2];           /* what the numerator and the denominator depend on */
-    /* Fills a zeroed sample, without the ratio. False as the functions of bench_testbed.h. */
+    /* Fills a zeroed sample, without the ratios. False as the functions of bench_testbed.h. */
     bool (*measure)(struct bench_testbed *bench, const struct bench_case *row, const struct tuning *tuning,
                     struct sample *ret_sample);
-    size_t measure_steps;                /* measurements in it, for the progress bar */
+    size_t measure_steps;                /* measurements in it without the tuned one, for the progress bar */
+    bool profiled;                       /* with --profile */
     const struct script *script, *rival; /* the rival's: another strategy, which the service runs as well */
     int64_t first, products, stock;
     int64_t connections; /* of wrk; 0: as many as the command line says */

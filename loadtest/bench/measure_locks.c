@@ -4,11 +4,11 @@
 
 #include <stdio.h>
 
-/* Begins a measurement of the lock; false if its server does not run. */
-static bool begin(struct bench_testbed *bench, const struct lock_driver *driver)
+/* Begins a measurement; false if the server does not run. */
+static bool begin(struct bench_testbed *bench, const struct lock_server *server)
 {
     bench->unavailable[0] = 0;
-    return server_is_up(&bench->base, driver->server, bench->unavailable, sizeof bench->unavailable);
+    return server_is_up(&bench->base, server, bench->unavailable, sizeof bench->unavailable);
 }
 
 /* Ends one that measured RATE; nothing can be held against a rate of zero. */
@@ -29,18 +29,18 @@ bool measure_lock_cycles(struct bench_testbed *bench, const struct lock_driver *
     double rate = 0;
     progress_label(bench->progress, "%s, %zu thread%s%s", driver->name, threads, threads == 1 ? "" : "s",
                    rivalry == ONE_KEY ? " on one key" : "");
-    bool well = begin(bench, driver) &&
+    bool well = begin(bench, driver->server) &&
                 lock_cycles(driver, rivalry, threads, ms, bench->progress, &rate, bench->unavailable);
     *ret_per_s = rate;
     return end(bench, well, rate);
 }
 
-bool measure_reference(struct bench_testbed *bench, const struct lock_driver *driver, reference_fn *reference,
-                       const char *name, size_t threads, double *ret_per_s)
+bool measure_reference(struct bench_testbed *bench, const struct lock_server *server, reference_fn *reference,
+                       const char *case_name, const char *name, size_t threads, double *ret_per_s)
 {
     double rate = 0;
-    progress_label(bench->progress, "%s, beside %s", name, driver->name);
-    bool well = begin(bench, driver) && reference(&bench->base.addresses, threads, bench->seconds * 1000,
+    progress_label(bench->progress, "%s: %s", case_name, name);
+    bool well = begin(bench, server) && reference(&bench->base.addresses, threads, bench->seconds * 1000,
                                                   bench->progress, &rate, bench->unavailable);
     *ret_per_s = rate;
     return end(bench, well, rate);
@@ -51,7 +51,7 @@ bool measure_hand_overs(struct bench_testbed *bench, const struct lock_driver *d
 {
     struct hand_overs seen = {0};
     progress_label(bench->progress, "%s, hand-over among %zu threads", driver->name, threads);
-    bool well = begin(bench, driver) &&
+    bool well = begin(bench, driver->server) &&
                 lock_hand_overs(driver, threads, ms, bench->progress, &seen, bench->unavailable);
     *ret_hand_overs = seen;
     return end(bench, well, seen.median_ms);

@@ -1,4 +1,4 @@
-/* The references that the locks' speed is compared with: other programs, and bare loops of the same calls. */
+/* The references that locks and redis-stock are compared with: other programs, and bare loops of the same calls. */
 #ifndef OVERSELL_LOADTEST_BENCH_REFERENCES_H
 #define OVERSELL_LOADTEST_BENCH_REFERENCES_H
 
@@ -18,6 +18,8 @@ reference_fn kazoo_cycles;
 reference_fn zookeeper_bare_cycles;
 /* What an uncontended lock in etcd asks for: a lease, a transaction, and the lease's end; a connection for each thread. */
 reference_fn etcd_bare_cycles;
+/* The script of redis-stock: two connections without pauses, each with half of as many orders in a script as there are threads. */
+reference_fn redis_stock_takes;
 
 /* Reads redis-benchmark's CSV; false unless it has a rate for SET. */
 bool redis_benchmark_parse(const char *csv, double *ret_per_s);

@@ -288,11 +288,27 @@ def test_an_end_in_the_middle_leaves_nothing_behind(how):
 
 @pytest.mark.long
 def test_bench_prints_its_ratios():
+    cases = ("hot/atomic-statement", "crowd/512-vs-16", "latency/select-for-update", "redis-stock/hot", "memory/1000-connections")
     # A thousand orders of one product at once: the last of them wait long on a busy machine.
-    ran = loadtest("bench", "--only", "memory", "--format", "json", ORDER_TIMEOUT_MS="60000", LOCK_WAIT_MS="60000")
+    ran = loadtest(
+        "bench", "--only", ",".join(cases), "--rounds", "1", "--duration", "1s", "--clients", "2", "--format", "json",
+        ORDER_TIMEOUT_MS="60000", LOCK_WAIT_MS="60000",
+    )  # fmt: skip
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    ratios = {ratio["name"]: ratio for ratio in json.loads(ran.stdout)["ratios"]}
+    document = json.loads(ran.stdout)
+    ratios = {ratio["name"]: ratio for ratio in document["ratios"]}
+    assert document["settings"]["workers"] == 0 and set(ratios) == set(cases), document
     assert 1 < ratios["memory/1000-connections"]["value"], ratios
+    hot = ratios["hot/atomic-statement"]
+    assert hot["goal"] == 1 and hot["clients"] == 2 and hot["tuned_workers"] in (1, 2, 4, 8), hot
+    for value, rate in (("value", "numerator_per_s"), ("tuned_value", "tuned_per_s")):
+        assert hot[value] == pytest.approx(hot[rate] / hot["denominator_per_s"]) and hot[value] > 0, hot
+    assert ratios["crowd/512-vs-16"]["value"] > 0, ratios
+    latency = ratios["latency/select-for-update"]
+    assert latency["value"] == pytest.approx(latency["p99_ms"] / latency["median_ms"]) and latency["value"] >= 1, latency
+    redis = ratios["redis-stock/hot"]
+    ceiling = 1 / (1 / redis["echo_per_s"] + 1 / redis["script_per_s"])
+    assert redis["denominator_per_s"] == pytest.approx(ceiling) and redis["value"] > 0, redis
 
 
 def test_locks_are_measured_against_their_servers():

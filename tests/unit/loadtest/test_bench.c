@@ -149,11 +149,15 @@ static void test_names(void **state)
         "hot/atomic-decrement",
         "spread/atomic-statement",
         "crowd/512-vs-16",
+        "crowd/select-for-update",
+        "crowd/atomic-decrement",
+        "latency/atomic-statement",
+        "latency/select-for-update",
+        "latency/atomic-decrement",
         "pages/30-open",
         "sold-out",
         "batched/vs-select-for-update",
         "batched/hot",
-        "contention/select-for-update",
         "redis-stock/hot",
         "calls/atomic-statement",
         "calls/select-for-update",
@@ -216,9 +220,9 @@ static void test_patterns(void **state)
 static void test_medians_and_extremes(void **state)
 {
     const struct sample samples[] = {
-        {.value = 0.5, .numerator = 100, .denominator = 200},
-        {.value = 0.9, .numerator = 900, .denominator = 1000},
-        {.value = 2.0, .numerator = 20, .denominator = 10},
+        {.value = 0.5, .numerator = 100, .denominator = 200, .tuned = 110, .tuned_value = 0.55},
+        {.value = 0.9, .numerator = 900, .denominator = 1000, .tuned = 1100, .tuned_value = 1.1},
+        {.value = 2.0, .numerator = 20, .denominator = 10, .tuned = 30, .tuned_value = 3},
     };
     const struct tuning tuning = {.counts = {[TUNED_CLIENTS] = 1, [TUNED_WORKERS] = 3}};
     const struct bench_case *hot = find_case("hot/atomic-statement");
@@ -227,12 +231,17 @@ static void test_medians_and_extremes(void **state)
     assert_true(near(real(row, "value"), 0.9));
     assert_true(near(real(row, "min"), 0.5));
     assert_true(near(real(row, "max"), 2.0));
-    assert_true(near(real(row, "goal"), 0.95));
+    assert_true(near(real(row, "goal"), 1));
+    assert_true(near(real(row, "tuned_value"), 1.1));
+    assert_true(near(real(row, "tuned_per_s"), 110));
+    assert_int_equal(json_integer_value(json_object_get(row, "tuned_workers")), 3);
     assert_true(near(real(row, "numerator_per_s"), 100));
     assert_true(near(real(row, "denominator_per_s"), 200));
     assert_string_equal(json_string_value(json_object_get(row, "better")), "higher");
+    /* The goal is for the default settings, whatever the tuned value is. */
     assert_true(json_is_false(json_object_get(row, "reached")));
-    assert_string_equal(json_string_value(json_object_get(row, "with")), "3 workers; pgbench, 1 client");
+    assert_string_equal(json_string_value(json_object_get(row, "with")),
+                        "pgbench, 1 client; tuned: 3 workers");
     json_decref(row);
 
     row = bench_case_json(hot, &tuning, samples + 1, 2); /* of two the mean */
@@ -255,6 +264,51 @@ static void test_less_memory_is_better(void **state)
     json_decref(row);
 }
 
+/* With --workers no other number is measured. */
+static void test_without_a_search_nothing_is_tuned(void **state)
+{
+    const struct sample sample = {.value = 1.2, .numerator = 1200, .denominator = 1000};
+    const struct tuning tuning = {.counts = {[TUNED_CLIENTS] = 2}};
+    json_t *row = bench_case_json(find_case("hot/atomic-decrement"), &tuning, &sample, 1);
+    assert_string_equal(json_string_value(json_object_get(row, "with")), "pgbench, 2 clients");
+    assert_true(json_is_true(json_object_get(row, "reached")));
+    assert_null(json_object_get(row, "tuned_value"));
+    assert_null(json_object_get(row, "tuned_per_s"));
+    assert_null(json_object_get(row, "tuned_workers"));
+    json_decref(row);
+}
+
+static void assert_title(json_t *settings, const char *expected)
+{
+    char title[200];
+    json_t *document = json_pack("{s:o}", "settings", settings);
+    bench_result.title(document, title, sizeof title);
+    assert_string_equal(title, expected);
+    json_decref(document);
+}
+
+static void test_the_title_tells_the_settings(void **state)
+{
+#define IN_TURN "oth sides measured in turn in one run; medians"
+    assert_title(json_pack("{s:i}", "workers", 0), "The service with its default settings; b" IN_TURN);
+    assert_title(json_pack("{s:i}", "workers", 3), "The service with 3 workers; b" IN_TURN);
+    assert_title(json_object(), "B" IN_TURN); /* a result of an earlier version */
+}
+
+static void test_a_latency_is_a_ratio(void **state)
+{
+    const struct sample sample = {.value = 3.1, .facts = {10, 31}};
+    json_t *row = bench_case_json(find_case("latency/atomic-statement"), &(const struct tuning){0}, &sample,
+                                  1);
+    assert_true(near(real(row, "goal"), 3));
+    assert_true(json_is_false(json_object_get(row, "reached")));
+    assert_string_equal(json_string_value(json_object_get(row, "better")), "lower");
+    assert_true(near(real(row, "median_ms"), 10));
+    assert_true(near(real(row, "p99_ms"), 31));
+    assert_string_equal(json_string_value(json_object_get(row, "with")), "p99 31.0 ms; median 10.0 ms");
+    json_decref(row);
+}
+
 static void test_facts_stand_beside(void **state)
 {
     const struct sample sample = {.value = 1, .numerator = 2, .denominator = 2, .facts = {30, 40, 50}};
@@ -264,33 +318,37 @@ static void test_facts_stand_beside(void **state)
     assert_true(near(real(row, "pgbench_per_s"), 40));
     assert_true(near(real(row, "get_product_per_s"), 50));
     assert_int_equal(json_integer_value(json_object_get(row, "clients")), 4);
-    assert_int_equal(json_integer_value(json_object_get(row, "workers")), 8);
+    assert_int_equal(json_integer_value(json_object_get(row, "tuned_workers")), 8);
     json_decref(row);
 }
 
 static void test_two_strategies_side_by_side(void **state)
 {
     const struct sample sample = {.value = 8.5, .numerator = 8500, .denominator = 1000};
-    const struct tuning tuning = {.counts = {[TUNED_WORKERS] = 2, [TUNED_RIVAL_WORKERS] = 1}};
-    json_t *row = bench_case_json(find_case("batched/vs-select-for-update"), &tuning, &sample, 1);
+    json_t *row = bench_case_json(find_case("batched/vs-select-for-update"), &(const struct tuning){0},
+                                  &sample, 1);
     assert_true(json_is_true(json_object_get(row, "reached")));
-    assert_string_equal(json_string_value(json_object_get(row, "with")),
-                        "2 workers; select-for-update, 1 worker");
-    assert_int_equal(json_integer_value(json_object_get(row, "rival_workers")), 1);
+    assert_string_equal(json_string_value(json_object_get(row, "with")), "select-for-update");
     json_decref(row);
 }
 
-static void test_a_limit_is_told_with_what_it_saves(void **state)
+static void test_both_parts_of_a_ceiling_are_told(void **state)
 {
-    const struct sample sample = {.value = 0.96, .numerator = 960, .denominator = 1000, .facts = {321}};
-    const struct tuning tuning = {.counts = {[TUNED_CLIENTS] = 2, [TUNED_PRODUCT_LIMIT] = 2}};
-    json_t *row = bench_case_json(find_case("contention/select-for-update"), &tuning, &sample, 1);
-    assert_string_equal(json_string_value(json_object_get(row, "with")), "limit 2; pgbench, 2 clients");
-    assert_int_equal(json_integer_value(json_object_get(row, "product_limit")), 2);
+    const struct sample sample = {
+        .value = 0.75, .numerator = 15000, .denominator = 20000, .facts = {30000, 60000, 4, 5000}};
+    json_t *row = bench_case_json(find_case("redis-stock/hot"), &(const struct tuning){0}, &sample, 1);
+    assert_true(near(real(row, "goal"), 0.8));
+    assert_true(near(real(row, "echo_per_s"), 30000));
+    assert_true(near(real(row, "script_per_s"), 60000));
+    assert_true(near(real(row, "written_s"), 4));
+    assert_string_equal(json_string_value(json_object_get(row, "with")), "echo + script in Redis");
     json_t *document = json_pack("{s:[o]}", "ratios", row);
     struct notes notes = {0};
     assert_true(bench_result.notes(document, &notes));
-    assert_string_equal(notes.item[0].text, "contention/select-for-update: 321/s without the limit.");
+    assert_string_equal(
+        notes.item[0].text,
+        "redis-stock/hot, for comparison: the same request without the database (POST /echo) 30000/s, "
+        "the script in Redis without the service 60000/s. Compared with POST /echo alone: 0.500.");
     notes_free(&notes);
     json_decref(document);
 }
@@ -304,10 +362,10 @@ static void test_locks_are_held_against_their_servers(void **state)
         double goal;
         const char *with;
     } ROWS[] = {
-        {"locks/redis-lock", 0.45, "8 threads; redis-benchmark SET"},
-        {"locks/zookeeper", 0.8, "8 threads; a bare loop of its calls"},
-        {"locks/zookeeper-contended", 2, "8 threads; kazoo"},
-        {"locks/etcd", 0.8, "8 threads; a bare loop of its calls"},
+        {"locks/redis-lock", 0.45, "redis-benchmark SET, 8 threads"},
+        {"locks/zookeeper", 0.8, "a bare loop of its calls, 8 threads"},
+        {"locks/zookeeper-contended", 2, "kazoo, 8 threads"},
+        {"locks/etcd", 0.8, "a bare loop of its calls, 8 threads"},
     };
     for (size_t i = 0; i < COUNT(ROWS); i++) {
         const struct sample sample = {
@@ -400,9 +458,12 @@ int main(void)
         cmocka_unit_test(test_patterns),
         cmocka_unit_test(test_medians_and_extremes),
         cmocka_unit_test(test_less_memory_is_better),
+        cmocka_unit_test(test_without_a_search_nothing_is_tuned),
+        cmocka_unit_test(test_the_title_tells_the_settings),
+        cmocka_unit_test(test_a_latency_is_a_ratio),
         cmocka_unit_test(test_facts_stand_beside),
         cmocka_unit_test(test_two_strategies_side_by_side),
-        cmocka_unit_test(test_a_limit_is_told_with_what_it_saves),
+        cmocka_unit_test(test_both_parts_of_a_ceiling_are_told),
         cmocka_unit_test(test_locks_are_held_against_their_servers),
         cmocka_unit_test(test_a_hand_over_has_no_goal),
         cmocka_unit_test(test_what_is_not_available_says_why),
