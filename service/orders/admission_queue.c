@@ -40,9 +40,13 @@ void admission_free(struct admission_queue *q)
     free(q);
 }
 
-static bool needs_worker(const struct admission_queue *q)
+/* Is a worker to be woken? At most one is on its way to its first order. That one has the next woken if orders are still ready
+ * when it arrives. So workers that are running take most orders of a burst, without a thread switch for each order. */
+static bool needs_worker(struct admission_queue *q)
 {
-    return q->first_ready && q->idle > 0;
+    bool wake = q->first_ready && q->idle > 0 && !q->waking;
+    q->waking = q->waking || wake;
+    return wake;
 }
 
 static bool is_full(const struct admission_queue *q, const struct product_queue *p)
@@ -207,6 +211,7 @@ static void wait_for_work(struct admission_queue *q)
         pthread_cond_wait(&q->work, &q->mutex);
     }
     q->idle--;
+    q->waking = false; /* whoever comes looks for work, and has the next one woken */
 }
 
 void admission_end(struct admission_queue *q, struct order_batch *batch)

@@ -41,7 +41,8 @@ struct admission_queue {
     int batches, common_batches;    /* under the common settings */
     size_t waiting, common_waiting; /* orders */
     struct admission_bounds bounds;
-    int idle; /* workers that wait for work */
+    int idle;    /* workers that wait for work */
+    bool waking; /* one of them was woken, and has not come yet */
     bool closed;
     int64_t expiry_checked_us;
 };

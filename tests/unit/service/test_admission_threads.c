@@ -111,9 +111,44 @@ static void test_many_threads(void **state)
     assert_load(0, 0, 0, 0);
 }
 
+/* ---- a burst -------------------------------------------------------------------------------------------------- */
+
+static atomic_int busy;
+
+/* Keeps its order until every worker has one. */
+static void *wait_for_the_others(void *unused)
+{
+    struct order_batch batch = {0};
+    while (admission_next(queue, &batch)) {
+        atomic_fetch_add(&busy, 1);
+        while (atomic_load(&busy) < WORKERS)
+            sleep_us(100);
+        admission_end(queue, &batch);
+    }
+    return NULL;
+}
+
+/* A new order wakes no worker while another one is being woken. That one must have the next woken: orders that come
+ * together are still placed by all workers at once. */
+static void test_a_burst_wakes_all_workers(void **state)
+{
+    pthread_t threads[WORKERS];
+    for (int i = 0; i < WORKERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, wait_for_the_others, NULL), 0);
+    sleep_us(5000); /* for the case that counts: all of them sleep */
+    for (int i = 0; i < WORKERS; i++)
+        add(1 + i, NULL);
+    while (atomic_load(&busy) < WORKERS)
+        sleep_us(100);
+    admission_close(queue);
+    for (int i = 0; i < WORKERS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(test_a_burst_wakes_all_workers),
         TEST(test_many_threads),
     };
     alarm(STUCK_S); /* a lost wake-up ends the test */
