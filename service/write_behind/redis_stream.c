@@ -9,13 +9,20 @@
 
 #define GROUP "writers"
 
-/* In one step, so that who asks for an order finds it in the stream or, since that has come first, in PostgreSQL.
- * KEYS: the stream, the accepted orders. ARGV: how many entries, their ids, the ids of their orders. */
+/* In one step, so that an order that is asked for is in the stream, or else already in PostgreSQL. XDEL walks through the entries
+ * before each one that it deletes. So if nobody else has entries, XTRIM removes whole blocks instead: entries up to the last of
+ * these have all been read, and those that are read stay pending until this script removes them.
+ * KEYS: the stream, the accepted orders. ARGV: how many entries, the id after their greatest one, their ids, the ids of their
+ * orders. */
 static struct redis_script done_script = {
     .text = "local count = tonumber(ARGV[1])"
-            " redis.call('XACK', KEYS[1], '" GROUP "', unpack(ARGV, 2, 1 + count))"
-            " redis.call('XDEL', KEYS[1], unpack(ARGV, 2, 1 + count))"
-            " if #ARGV > 1 + count then redis.call('HDEL', KEYS[2], unpack(ARGV, 2 + count)) end"
+            " local pending, removed = redis.pcall('XPENDING', KEYS[1], '" GROUP "')[1], 0"
+            " local mine = redis.call('XACK', KEYS[1], '" GROUP "', unpack(ARGV, 3, 2 + count))"
+            " if pending == count and mine == count then"
+            "  removed = redis.call('XTRIM', KEYS[1], 'MINID', ARGV[2])"
+            " end"
+            " if removed ~= count then redis.call('XDEL', KEYS[1], unpack(ARGV, 3, 2 + count)) end"
+            " if #ARGV > 2 + count then redis.call('HDEL', KEYS[2], unpack(ARGV, 3 + count)) end"
             " return count",
 };
 
@@ -232,18 +239,32 @@ enum lock_status redis_stream_read(struct redis_stock *stock, const char *consum
                         part == STREAM_LEFT ? entries_of_claim(reply) : entries_of_read(reply), ret_batch);
 }
 
+/* The next id after ENTRY's, MS-NUMBER. Redis returns the entries of a batch in the order of their ids. */
+static void print_id_after(const char *entry, char *ret_id, size_t size)
+{
+    const char *dash = strchr(entry, '-');
+    snprintf(ret_id, size, "%.*s-%" PRIu64, (int)strcspn(entry, "-"), entry,
+             dash ? (uint64_t)strtoull(dash + 1, NULL, 10) + 1 : 0);
+}
+
 enum lock_status redis_stream_done(struct redis_stock *stock, const struct stream_batch *batch)
 {
     AUTO_REPLY reply = NULL;
-    const char *words[3 + 2 * WRITE_BATCH_MAX];
-    char count[12], (*ids)[24] = calloc(WRITE_BATCH_MAX, sizeof *ids);
+    const char *words[4 + 2 * WRITE_BATCH_MAX];
+    char count[24], after[48], (*ids)[24] = calloc(WRITE_BATCH_MAX, sizeof *ids);
     int used = 0;
+    if (batch->entry_count == 0) {
+        free(ids);
+        return LOCK_OK;
+    }
     if (!ids)
         return lock_fail(&stock->base, LOCK_FAILED, "out of memory");
     words[used++] = stock->stream;
     words[used++] = stock->accepted;
     snprintf(count, sizeof count, "%zu", batch->entry_count);
     words[used++] = count;
+    print_id_after(batch->entries[batch->entry_count - 1], after, sizeof after);
+    words[used++] = after;
     for (size_t i = 0; i < batch->entry_count; i++)
         words[used++] = batch->entries[i];
     for (size_t i = 0; i < batch->count; i++) {
