@@ -254,5 +254,5 @@ const struct result_kind compare_result = {
     COLUMN_LIST(COLUMNS),
     .title = print_title,
     .notes = notes_of_compare,
-    .has_plot = true,
+    .plot = compare_plot,
 };

@@ -6,6 +6,9 @@
 
 extern const struct result_kind compare_result, diff_result;
 
+/* Writes the script of a comparison's plot. */
+void compare_plot(const struct result_table *table, FILE *script);
+
 /* The notes on rows that have a sale, its audit and a verdict. `rush` uses them too. */
 notes_fn notes_of_compare;
 

@@ -21,8 +21,11 @@ format_fn format_json, format_csv, format_markdown; /* format_text.c */
 format_fn format_html;                              /* format_html.c: one self-contained file */
 format_fn format_svg;                               /* plot.c: the plot alone */
 
-/* The plot of a comparison as an SVG document, to be freed; NULL, having said why on stderr. */
+/* The plot of a kind that has one, as an SVG document, to be freed; NULL, having said why on stderr. */
 char *plot_svg(const struct result_table *table);
+/* Writes a name of a stored result into gnuplot's script. Characters that gnuplot could take for a command become "?": a result is
+ * somebody's file, and gnuplot can run programs. */
+void plot_print_name(FILE *script, const char *name);
 /* gnuplot can be run. */
 bool plot_is_possible(void);
 

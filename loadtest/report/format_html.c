@@ -123,7 +123,7 @@ bool format_html(const struct result_table *table, const struct page *page, FILE
     fputs("</p>\n", out);
 
     /* Without gnuplot there is still the table. The XML head of an SVG file has no place inside HTML. */
-    char *svg = table->kind->has_plot ? plot_svg(table) : NULL;
+    char *svg = table->kind->plot ? plot_svg(table) : NULL;
     const char *body = svg ? strstr(svg, "<svg") : NULL;
     if (body)
         fprintf(out, "<figure>%s</figure>\n", body);

@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 enum column_type {
     COLUMN_TEXT,
@@ -38,6 +39,8 @@ struct column {
     {"kept.books", "stock\ncorrect", COLUMN_MARK, 0, SHOW_ALL, rank, "units left plus units sold are the initial stock"}
 /* clang-format on */
 
+struct result_table;
+
 /* How the results of one command are printed. Each command declares one. */
 struct result_kind {
     const char *name; /* "compare": what a document's member "kind" says */
@@ -47,7 +50,8 @@ struct result_kind {
     /* Writes what was done, in words without a full stop, into RET_TITLE of SIZE bytes. */
     void (*title)(const json_t *document, char *ret_title, size_t size);
     notes_fn *notes;
-    bool has_plot;
+    void (*plot)(const struct result_table *table,
+                 FILE *script); /* writes gnuplot's script for an SVG; NULL: no plot */
 };
 
 #define COLUMN_LIST(array) .columns = (array), .column_count = sizeof(array) / sizeof(array)[0]
