@@ -14,7 +14,7 @@ struct pgbench_run {
     const char *instance; /* recorded with the orders */
     int64_t first, products;
     int64_t clients;
-    int64_t seconds;
+    int64_t seconds; /* longer if no transaction ends within this time */
 };
 
 struct pgbench_result {
