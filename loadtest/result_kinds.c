@@ -5,6 +5,7 @@
 #include "loadtest/compare/compare_result.h"
 #include "loadtest/explore/run/explore_result.h"
 #include "loadtest/faults/row.h"
+#include "loadtest/growth/growth.h"
 #include "loadtest/openloop/rush_row.h"
 #include "loadtest/report/result.h"
 #include "loadtest/soak/soak.h"
@@ -13,7 +14,8 @@
 #include <string.h>
 
 static const struct result_kind *const KINDS[] = {
-    &compare_result, &explore_result, &rush_result, &faults_result, &soak_result, &bench_result, &diff_result,
+    &compare_result, &explore_result, &rush_result,   &faults_result,
+    &soak_result,    &bench_result,   &growth_result, &diff_result,
 };
 
 #define KIND_COUNT (sizeof KINDS / sizeof KINDS[0])

@@ -23,7 +23,7 @@ readme: all ## measure the figures of README.md and docs/{results,strategies,cho
 	$(BUILD)/loadtest rush --strategies $(RUSH_STRATEGIES) --duration 10s --export-markdown $(BUILD)/rush.md
 	docs/insert rush $(BUILD)/rush.md docs/rush.md
 
-tables: programs ## put the stored results of compare and bench into the documents, without a measurement
+tables: programs growth-table ## put the stored results of compare and bench into the documents, without a measurement
 	docs/tables demo docs/results/compare.json >$(BUILD)/demo.md
 	docs/insert demo $(BUILD)/demo.md README.md
 	$(BUILD)/loadtest report docs/results/compare.json --format markdown >$(BUILD)/compare.md
@@ -35,6 +35,18 @@ tables: programs ## put the stored results of compare and bench into the documen
 	docs/insert bench $(BUILD)/bench.md docs/performance.md
 	docs/tables choosing docs/results/compare.json docs/results/bench.json >$(BUILD)/choosing.md
 	docs/insert choosing $(BUILD)/choosing.md docs/choosing.md
+
+# CONNECTIONS, PRODUCTS and ORDERS are the largest values. DURATION is the length of each measurement.
+GROWTH_LIMITS = $(if $(CONNECTIONS),--connections $(CONNECTIONS)) $(if $(PRODUCTS),--products $(PRODUCTS)) \
+                $(if $(ORDERS),--orders $(ORDERS)) $(if $(DURATION),--duration $(DURATION))
+bench-growth: programs ## measure how speed changes with connections, products and stored orders, for docs/performance.md (options: CONNECTIONS=4 PRODUCTS=10 ORDERS=10000000 DURATION=1s)
+	@mkdir -p docs/results
+	$(BUILD)/loadtest growth $(GROWTH_LIMITS) --export-json docs/results/growth.json --export-svg docs/results/growth.svg
+	$(MAKE_NOW) growth-table
+
+growth-table: programs
+	$(BUILD)/loadtest report docs/results/growth.json --format markdown >$(BUILD)/growth.md
+	docs/insert growth $(BUILD)/growth.md docs/performance.md
 
 # The end-to-end tests of the page take the pictures, and check what is on them.
 pictures: ## take the animation of README.md and the picture of docs/page.md in a real browser

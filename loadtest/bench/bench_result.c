@@ -1,10 +1,7 @@
 /* How a result of `loadtest bench` is printed: its columns, its title, and the notes below the table. */
 #include "loadtest/bench/cases.h"
 
-#include <math.h>
 #include <stdio.h>
-
-#define BUSY_SHARE 0.25 /* of the processors, that somebody else used before the start */
 
 /* clang-format off */
 static const struct column COLUMNS[] = {
@@ -90,19 +87,6 @@ static bool note_unavailable(struct notes *notes, const json_t *row)
                                 json_string_value(json_object_get(row, "name")), reason);
 }
 
-static bool note_busy_machine(struct notes *notes, const json_t *document)
-{
-    double load = real(json_object_get(document, "settings"), "load_average");
-    double cpus = real(json_object_get(document, "machine"), "cpus");
-    if (load <= BUSY_SHARE * fmax(cpus, 1))
-        return true;
-    return notes_add(
-        notes, NOTE_WARNING,
-        "The machine was busy before the start (load average %.1f on %.0f processors): repeat the measurement "
-        "on an idle machine.",
-        load, cpus);
-}
-
 static bool add_notes(const json_t *document, struct notes *notes)
 {
     size_t i, goals = 0, reached = 0;
@@ -114,7 +98,7 @@ static bool add_notes(const json_t *document, struct notes *notes)
         if (!note_rates(notes, row) || !note_together(notes, row) || !note_unavailable(notes, row))
             return false;
     }
-    return note_busy_machine(notes, document) &&
+    return notes_add_busy_machine(notes, document) &&
            (goals == 0 || notes_add(notes, NOTE_CLOSING, "%zu of %zu goals reached.", reached, goals));
 }
 

@@ -52,6 +52,10 @@ static bool run_sql(struct bench_testbed *bench, const char *sql)
 static bool refresh(struct bench_testbed *bench, int64_t stock)
 {
     char sql[400];
+    if (bench->earlier.wanted > 0)
+        return earlier_orders_refresh(bench->db, &bench->earlier, SPREAD_FIRST, SPREAD_PRODUCTS, stock) ||
+               database_failed(bench);
+    bench->earlier.inserted = 0;
     snprintf(sql, sizeof sql,
              "TRUNCATE order_item, order_rejected, orders; UPDATE product SET count = %" PRId64
              ", initial_count = %" PRId64 ", version = 0, stock_kind = 'counter', refuse_negative = false",
@@ -86,6 +90,7 @@ static bool books_are_right(struct bench_testbed *bench, const char *who, int64_
     struct totals totals;
     if (!read_totals(bench, &totals))
         return false;
+    totals.orders -= bench->earlier.inserted;
     if (totals.orders == told && totals.sold == totals.missing)
         return true;
     bench->broken = true;
@@ -100,10 +105,12 @@ static bool books_are_right(struct bench_testbed *bench, const char *who, int64_
 static bool make_products(struct bench_testbed *bench)
 {
     char sql[400];
+    int64_t last = SPREAD_FIRST + (bench->products ? bench->products : SPREAD_PRODUCTS) - 1;
     snprintf(sql, sizeof sql,
              "INSERT INTO product (id, name, price, count, initial_count, created_by, updated_by)"
-             "SELECT id, 'Benchmark', 19.90, 0, 0, 'bench', 'bench' FROM generate_series(%d, %d) AS id",
-             SPREAD_FIRST, SPREAD_FIRST + SPREAD_PRODUCTS - 1);
+             "SELECT id, 'Benchmark', 19.90, 0, 0, 'bench', 'bench' FROM generate_series(%d, %" PRId64
+             ") AS id",
+             SPREAD_FIRST, last);
     /* The first call that needs the schema makes it. */
     if (!service_client_reset(bench->base.clients[0], HOT_PRODUCT, 0, "counter"))
         return service_client_failed(bench->base.clients[0]);
@@ -250,14 +257,23 @@ static bool drive(struct bench_testbed *bench, struct testbed *testbed, const st
         child_stop(&pages, 0);
         return false;
     }
-    bool ran = load_run(&wrk, &result);
+    struct scrape before, after, gained;
+    bool counts = load->strategy && !load->path;
+    bool ran = (!counts || scrape_all(testbed, load->strategy, &before)) && load_run(&wrk, &result) &&
+               (!counts || scrape_all(testbed, load->strategy, &after));
     child_stop(&pages, 0);
     if (profile)
         ran = profile_end(&recorder, testbed->dir, profile) && ran;
     if (!ran)
         return false;
 
-    int64_t others = result.answers.requests - counted_answers(&result.answers, load->counted);
+    if (counts) {
+        scrape_difference(&before, &after, &gained);
+        bench->created = gained.created;
+    }
+    bench->refused = load->may_refuse ? result.answers.busy : 0;
+    int64_t others = result.answers.requests - counted_answers(&result.answers, load->counted) -
+                     bench->refused;
     if (others > 0) {
         bench->broken = true;
         complain("%" PRId64 " of %" PRId64 " answers to %s were not the expected ones", others,

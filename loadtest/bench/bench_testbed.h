@@ -4,10 +4,12 @@
 #define OVERSELL_LOADTEST_BENCH_BENCH_TESTBED_H
 
 #include "loadtest/bench/connections.h"
+#include "loadtest/bench/earlier_orders.h"
 #include "loadtest/bench/lock.h"
 #include "loadtest/bench/references.h"
 #include "loadtest/bench/script.h"
 #include "loadtest/cli/progress.h"
+#include "loadtest/client/scrape.h"
 #include "loadtest/testbed/testbed.h"
 
 #define AMPLE_STOCK 1000000000 /* more than a measurement can sell */
@@ -23,9 +25,15 @@ struct bench_testbed {
     int64_t seconds;     /* of each measurement */
     int64_t connections; /* of wrk, where nothing else is said */
     int64_t workers;     /* of the service, where nothing else is said; 0: its default */
+    int64_t
+        products; /* with stock, in addition to the hot one; 0: SPREAD_PRODUCTS. Set before bench_testbed_open. */
+    struct earlier_orders earlier;
     struct progress *progress;
     const char
-        *profile;     /* record where the service's time goes during orders, under this name; NULL: do not */
+        *profile; /* record where the service's time goes during orders, under this name; NULL: do not */
+    struct histogram
+        created; /* seconds that the service took for each order that measure_service counted as created */
+    int64_t refused;  /* orders of measure_service that the service refused to place in time */
     double written_s; /* seconds from the last answer until all accepted orders were written */
     bool broken;      /* a promise was broken: clients and database do not agree */
     /* Why the measurement that has just failed is not possible on this machine; "": it should be, so the run ends. */
@@ -48,6 +56,7 @@ struct service_load {
     const char *kind;    /* of the stock of the one product; NULL: counter */
     int64_t workers;     /* 0: those of the testbed */
     int64_t connections; /* 0: those of the testbed */
+    bool may_refuse;     /* an answer that asks to try again later is no broken promise */
     int64_t pages;       /* open meanwhile: workshop pages that show the first product */
     int64_t seconds;
 };

@@ -21,5 +21,6 @@ int soak_main(int argc, char **argv);
 int report_main(int argc, char **argv);
 int diff_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
+int growth_main(int argc, char **argv);
 
 #endif

@@ -3,9 +3,12 @@
 
 #include "loadtest/report/result.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#define BUSY_SHARE 0.25 /* of the processors, that other programs used before the start */
 
 bool notes_add(struct notes *notes, enum note_kind kind, const char *format, ...)
 {
@@ -29,6 +32,19 @@ void notes_free(struct notes *notes)
         free(notes->item[i].text);
     free(notes->item);
     *notes = (struct notes){0};
+}
+
+bool notes_add_busy_machine(struct notes *notes, const json_t *document)
+{
+    double load = json_number_value(json_object_get(json_object_get(document, "settings"), "load_average"));
+    double cpus = json_number_value(json_object_get(json_object_get(document, "machine"), "cpus"));
+    if (load <= BUSY_SHARE * fmax(cpus, 1))
+        return true;
+    return notes_add(
+        notes, NOTE_WARNING,
+        "The machine was busy before the start (load average %.1f on %.0f processors): repeat the measurement "
+        "on an idle machine.",
+        load, cpus);
 }
 
 bool notes_add_unavailable(struct notes *notes, const json_t *rows)

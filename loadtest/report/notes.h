@@ -30,6 +30,8 @@ __attribute__((format(printf, 3, 4))) bool notes_add(struct notes *notes, enum n
                                                      const char *format, ...);
 /* Adds the closing sentence that counts the verdicts of ROWS, each of which is ONE ("row"), or else SEVERAL ("rows"). */
 bool notes_add_verdicts(struct notes *notes, const json_t *rows, const char *one, const char *several);
+/* Adds a warning if the settings' "load_average" shows that other programs used the machine before the start. */
+bool notes_add_busy_machine(struct notes *notes, const json_t *document);
 /* Adds a warning for each of ROWS that was not available, with the reason. */
 bool notes_add_unavailable(struct notes *notes, const json_t *rows);
 void notes_free(struct notes *notes);

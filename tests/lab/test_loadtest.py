@@ -228,7 +228,7 @@ def test_diff_names_the_cell():
 
 
 @pytest.mark.parametrize(
-    "command", ("compare", "demo", "explore", "rush", "faults", "soak", "bench", "diff", "report")
+    "command", ("compare", "demo", "explore", "rush", "faults", "soak", "bench", "growth", "diff", "report")
 )
 def test_help_is_read_once(command):
     """The purpose comes first, then one example, then groups of options. No sentence has more than 20 words, no line wraps."""
@@ -309,6 +309,27 @@ def test_bench_prints_its_ratios():
     redis = ratios["redis-stock/hot"]
     ceiling = 1 / (1 / redis["echo_per_s"] + 1 / redis["script_per_s"])
     assert redis["denominator_per_s"] == pytest.approx(ceiling) and redis["value"] > 0, redis
+
+
+@pytest.mark.long
+def test_growth_measures_every_value_and_draws_it(tmp_path):
+    plot = tmp_path / "growth.svg"
+    ran = loadtest(
+        "growth", "--connections", "4", "--products", "1", "--orders", "10000", "--duration", "1s", "--format", "json",
+        "--export-svg", plot,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    rows = json.loads(ran.stdout)["rows"]
+    assert [(row["axis"], row["at"]) for row in rows] == [
+        ("connections", 1), ("connections", 4), ("products", 1), ("orders", 10000),
+    ]  # fmt: skip
+    for row in rows:
+        for strategy in ("atomic-statement", "select-for-update"):
+            figures = row[strategy]
+            assert figures["orders_per_s"] > 0 and figures["pgbench_per_s"] > 0, row
+            assert figures["p99_ms"] >= figures["median_ms"] > 0, row
+    drawn = plot.read_text()
+    assert drawn.startswith("<?xml") and drawn.count('id="growth_plot_') >= 3 * (4 + 2), drawn[:300]
 
 
 def test_locks_are_measured_against_their_servers():
