@@ -167,7 +167,7 @@ static bool against_echo_and_pgbench(struct bench_testbed *bench, const struct b
     return true;
 }
 
-/* How long PostgreSQL needs afterwards is a fact as well. */
+/* How long PostgreSQL needs afterwards is a fact as well. The script comes first: it finds out whether there is a Redis. */
 static bool against_echo_and_script(struct bench_testbed *bench, const struct bench_case *row,
                                     const struct tuning *tuning, struct sample *sample)
 {
@@ -175,15 +175,14 @@ static bool against_echo_and_script(struct bench_testbed *bench, const struct be
     struct service_load orders = orders_of(bench, row), echoes = echoes_of(bench, row);
     double *facts = sample->facts;
     orders.kind = "redis";
-    if (!measure_service(bench, &orders, &sample->numerator))
+    if (!measure_reference(bench, &redis_server, row->reference, row->name, "the script in a bare loop",
+                           (size_t)bench->connections, &facts[SCRIPT_PER_S]) ||
+        !measure_service(bench, &orders, &sample->numerator) ||
+        !measure_service(bench, &echoes, &facts[ECHO_PER_S]))
         return false;
     facts[WRITTEN_S] = bench->written_s;
     facts[WRITTEN_PER_S] = sample->numerator * (double)bench->seconds /
                            ((double)bench->seconds + bench->written_s);
-    if (!measure_service(bench, &echoes, &facts[ECHO_PER_S]) ||
-        !measure_reference(bench, &redis_server, row->reference, row->name, "the script in a bare loop",
-                           (size_t)bench->connections, &facts[SCRIPT_PER_S]))
-        return false;
     sample->denominator = additive_ceiling(facts[ECHO_PER_S], facts[SCRIPT_PER_S]);
     return true;
 }
