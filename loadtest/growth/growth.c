@@ -48,7 +48,7 @@ static const struct option_row ROWS[] = {
     {"--products", "N", OPTION_NUMBER, AT(limits[GROWTH_PRODUCTS]), 1, PRODUCTS_MAX, NULL,
      "Most products: the values are 1, 10, 100 and so on."},
     {"--orders", "N", OPTION_NUMBER, AT(limits[GROWTH_ORDERS]), 10000, 100000000, NULL,
-     "Most orders in the tables: the values are 10000, 100000 and so on. Ten million orders need 6 GB of disk."},
+     "Most orders in the tables: the values are 10000, 100000 and so on. Ten million orders need about 3 GB for the tables."},
     {"--duration", "TIME", OPTION_DURATION, AT(duration_ms), 1000, 600000, NULL,
      "Length of each measurement, in whole seconds."},
 };
