@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define LATE_SHARE 0.01 /* more late arrivals than this, and the figures are the generator's as well */
+#define FLUSHES_MIN 100 /* fewer say nothing of the slowest hundredth */
 #define STEADY 10       /* the goal: p99 at most this many medians */
 
 /* clang-format off */
@@ -45,6 +46,9 @@ static const struct column COLUMNS[] = {
     {"latency_ms.p999", "p99.9\nms", COLUMN_NUMBER, 1, SHOW_ALL, 12, "999 of 1,000 created orders took at most this long"},
     {"latency_ms.max", "max\nms", COLUMN_NUMBER, 1, SHOW_ALL, 3, "the slowest created order"},
     {"p99_over_p50", "p99 /\np50", COLUMN_NUMBER, 1, SHOW_ALL, 1, "p99 divided by p50"},
+    {"flush_ms.p50", "flush p50 ms", COLUMN_NUMBER, 2, SHOW_CSV, 0, "half of the flushes of the database's disk during the sale took at most this long"},
+    {"flush_ms.p99", "flush p99 ms", COLUMN_NUMBER, 2, SHOW_CSV, 0, "99 of 100 flushes took at most this long"},
+    {"flush_ms.max", "flush max ms", COLUMN_NUMBER, 2, SHOW_CSV, 0, "the slowest flush"},
     {"stock", "stock", COLUMN_NUMBER, 0, SHOW_CSV, 0, "units in stock at the start, of all products"},
     {"left", "left", COLUMN_NUMBER, 0, SHOW_CSV, 0, "units that the stock still shows"},
     {"sold", "sold", COLUMN_NUMBER, 0, SHOW_CSV, 0, "units in orders"},
@@ -186,6 +190,62 @@ static bool add_steadiness(const json_t *rows, struct notes *notes)
     return well;
 }
 
+/* One line: how long a flush of the same disk took during each sale. */
+static bool add_flushes(const json_t *rows, struct notes *notes)
+{
+    char *line = NULL;
+    size_t size, i, count = 0;
+    json_t *row;
+    FILE *out = open_memstream(&line, &size);
+    if (!out)
+        return false;
+    fprintf(out, "Flushes of the database's disk during the sale (%d KiB each, one every %d ms): ",
+            FLUSH_BYTES / 1024, FLUSH_EVERY_MS);
+    json_array_foreach(rows, i, row) {
+        const json_t *flush = json_object_get(row, "flush_ms");
+        if (flush)
+            fprintf(out, "%s%s p50 %.1f ms, p99 %.1f, max %.1f", count++ ? "; " : "",
+                    result_text(row, "strategy"), json_number_value(json_object_get(flush, "p50")),
+                    json_number_value(json_object_get(flush, "p99")),
+                    json_number_value(json_object_get(flush, "max")));
+    }
+    bool well = fclose(out) == 0 && (count == 0 || notes_add(notes, NOTE_ADVICE, "%s.", line));
+    free(line);
+    return well;
+}
+
+/* Why a strategy missed the goal, as far as the flushes show it. A flush, or a late wake-up, is a possible reason if its own p99
+ * is at least half of the orders'. A flush ends with a wake-up, so it must also be twice as slow as one. */
+static bool add_reason(const json_t *row, struct notes *notes)
+{
+    const json_t *flush = json_object_get(row, "flush_ms");
+    if (!flush || standing_of(row) != MISSED)
+        return true;
+    const char *strategy = result_text(row, "strategy");
+    double orders = time_of(row, "p99"), flushes = json_number_value(json_object_get(flush, "p99")),
+           wakeup = json_number_value(json_object_get(flush, "wakeup_p99"));
+    if (result_number(flush, "count") < FLUSHES_MIN)
+        return notes_add(notes, NOTE_ADVICE,
+                         "%s: only %" PRId64
+                         " flushes were measured, too few to explain the p99. Use a longer --duration.",
+                         strategy, result_number(flush, "count"));
+    if (flushes >= orders / 2 && flushes >= wakeup * 2)
+        return notes_add(
+            notes, NOTE_ADVICE,
+            "%s: the disk can explain the p99 of %.1f ms: 1 %% of the flushes took longer than %.1f ms.",
+            strategy, orders, flushes);
+    if (wakeup >= orders / 2)
+        return notes_add(
+            notes, NOTE_ADVICE,
+            "%s: busy processors can explain the p99 of %.1f ms: 1 %% of the wake-ups of a sleeping thread were "
+            "more than %.1f ms late. 99 %% of the flushes took at most %.1f ms.",
+            strategy, orders, wakeup, flushes);
+    return notes_add(
+        notes, NOTE_ADVICE,
+        "%s: the disk alone does not explain the p99 of %.1f ms: 99 %% of the flushes took at most %.1f ms.",
+        strategy, orders, flushes);
+}
+
 /* What the table does not say already. */
 static bool has_details(const json_t *row)
 {
@@ -211,7 +271,13 @@ static bool add_notes(const json_t *document, struct notes *notes)
     }
     /* In a flash sale the percentiles are those of three sales in one. */
     bool flat = strcmp(result_text(json_object_get(document, "settings"), "shape"), "flat") == 0;
-    return (!flat || add_steadiness(rows, notes)) && notes_of_compare(document, notes);
+    if (!add_flushes(rows, notes) || (flat && !add_steadiness(rows, notes)))
+        return false;
+    json_array_foreach(rows, i, row) {
+        if (flat && !add_reason(row, notes))
+            return false;
+    }
+    return notes_of_compare(document, notes);
 }
 
 const struct result_kind rush_result = {

@@ -154,6 +154,12 @@ static const struct json_member FIGURES[] = {FIGURE("maximum_per_s", rush.maximu
                                              BOOKS(drift),
                                              BOOKS(negative)};
 
+static json_t *flushes_json(const struct flushes *flushes)
+{
+    return json_pack("{s:I, s:f, s:f, s:f, s:f}", "count", (json_int_t)flushes->count, "p50", flushes->p50_ms,
+                     "p99", flushes->p99_ms, "max", flushes->max_ms, "wakeup_p99", flushes->wakeup_p99_ms);
+}
+
 static json_t *figures_json(const struct rush_plan *plan, const struct rush *rush)
 {
     static const struct json_members TABLE = JSON_MEMBERS(FIGURES);
@@ -168,6 +174,10 @@ static json_t *figures_json(const struct rush_plan *plan, const struct rush *rus
                                   "books", rush->books_kept, "answers", rush->answers_kept, "witness",
                                   witness_text(&rush->books), "outcomes", answers_json(rush, ALL_PHASES),
                                   "phases", phases_json(plan, rush));
+    if (rush->flushes.count > 0 && json_object_set_new(row, "flush_ms", flushes_json(&rush->flushes)) != 0) {
+        json_decref(row);
+        return NULL;
+    }
     if (json_object_update(row, numbers) == 0 && json_object_update(row, more) == 0 && set_latency(row, rush))
         return row;
     json_decref(row);

@@ -4,6 +4,7 @@
 
 #include "loadtest/cli/progress.h"
 #include "loadtest/compare/measure.h"
+#include "loadtest/openloop/flush_probe.h"
 #include "loadtest/openloop/open_loop.h"
 
 struct rush_plan {
@@ -29,6 +30,7 @@ struct rush {
     bool stock_kept, books_kept, answers_kept;
     enum verdict verdict;
     struct open_result load;
+    struct flushes flushes; /* of the private stack's disk, during the sale */
 };
 
 /* False, having said why on stderr unless it was an interrupt; else the rush is to be freed. */

@@ -40,6 +40,8 @@ def check_row(row):
         assert row[key] == sum(phase[key] for phase in row["phases"]), (key, row)
     times = row["latency_ms"]
     assert 0 < times["p50"] <= times["p90"] <= times["p99"] <= times["p999"] <= times["max"], row
+    flush = row["flush_ms"]
+    assert flush["count"] > 0 and 0 < flush["p50"] <= flush["p99"] <= flush["max"], row
     assert row["kept"] == {"stock": True, "books": True, "answers": True}, row
     assert (row["sold"], row["drift"], row["oversold"]) == (row["created"], 0, 0), row
 

@@ -69,6 +69,34 @@ static void test_the_goal_for_the_tail(void **state)
     free(text);
 }
 
+/* Adds to ROWS a row that missed the goal, with its flushes. */
+static void append_flushed(json_t *rows, const char *strategy, int count, double p99, double wakeup)
+{
+    json_t *row = row_of(&(struct figures){strategy, .p50 = 2, .p99 = 30});
+    assert_int_equal(json_object_set_new(row, "flush_ms",
+                                         json_pack("{s:i, s:f, s:f, s:f, s:f}", "count", count, "p50", 1.5,
+                                                   "p99", p99, "max", 31.0, "wakeup_p99", wakeup)),
+                     0);
+    json_array_append_new(rows, row);
+}
+
+static void test_the_reason_of_a_long_tail_is_measured(void **state)
+{
+    json_t *rows = json_array();
+    append_flushed(rows, "disk", 100, 15, 7.5);
+    append_flushed(rows, "processors", 100, 20, 15);
+    append_flushed(rows, "unexplained", 100, 14.9, 1);
+    append_flushed(rows, "short", 99, 25, 1);
+    char *text = printed(rows, 70);
+    check_has(text, "(8 KiB each, one every 20 ms): disk p50 1.5 ms, p99 15.0, max 31.0; processors p50");
+    check_has(text,
+              "disk: the disk can explain the p99 of 30.0 ms: 1 % of the flushes took longer than 15.0 ms.");
+    check_has(text, "processors: busy processors can explain the p99 of 30.0 ms");
+    check_has(text, "unexplained: the disk alone does not explain the p99 of 30.0 ms");
+    check_has(text, "short: only 99 flushes were measured");
+    free(text);
+}
+
 static void test_warnings_name_what_no_percentile_shows(void **state)
 {
     static const struct figures ROWS[] = {
@@ -101,6 +129,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_goal_for_the_tail),
+        cmocka_unit_test(test_the_reason_of_a_long_tail_is_measured),
         cmocka_unit_test(test_warnings_name_what_no_percentile_shows),
         cmocka_unit_test(test_every_column_says_what_it_is),
     };

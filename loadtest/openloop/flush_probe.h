@@ -1,0 +1,25 @@
+/* Measures how long the disk takes to flush a write of the size of a WAL page, during a sale: a thread writes and flushes
+ * every 20 ms. It also measures how late the thread woke up, which shows busy processors. */
+#ifndef OVERSELL_LOADTEST_OPENLOOP_FLUSH_PROBE_H
+#define OVERSELL_LOADTEST_OPENLOOP_FLUSH_PROBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FLUSH_BYTES 8192 /* a page of PostgreSQL's WAL */
+#define FLUSH_EVERY_MS 20
+
+struct flushes {
+    int64_t count;                 /* 0: not measured; the rest is then 0 */
+    double p50_ms, p99_ms, max_ms; /* of write and fdatasync */
+    double wakeup_p99_ms;          /* how late the thread woke up, the 99th percentile */
+};
+
+struct flush_probe;
+
+/* Starts the thread, with a file in FOLDER that has no name. NULL, having said why on stderr. */
+struct flush_probe *flush_probe_start(const char *folder);
+/* Stops the thread and frees PROBE (NULL: *ret_flushes is empty). False if a write failed, having said why on stderr. */
+bool flush_probe_stop(struct flush_probe *probe, struct flushes *ret_flushes);
+
+#endif
