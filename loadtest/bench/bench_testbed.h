@@ -28,6 +28,7 @@ struct bench_testbed {
     int64_t
         products; /* with stock, in addition to the hot one; 0: SPREAD_PRODUCTS. Set before bench_testbed_open. */
     struct earlier_orders earlier;
+    bool zookeeper_is_warm; /* it has been under load */
     struct progress *progress;
     const char
         *profile; /* record where the service's time goes during orders, under this name; NULL: do not */
