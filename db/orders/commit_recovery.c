@@ -3,6 +3,9 @@
 #include "db/orders/commit_recovery.h"
 #include "base/clock.h"
 
+#include "db/orders/orders_impl.h"
+#include "db/postgres/statements.h"
+
 #include <string.h>
 
 enum { LOOK_AGAIN_US = 10 * 1000 };
@@ -30,16 +33,59 @@ static const struct statement ST_FATE = {
     "            WHEN pg_xact_status($1::xid8) = 'committed' AND $4 = " DB_SERVER_RUN " THEN 'committed' END",
     4};
 
+/* An order whose id is not known is found by the transaction that took its stock, among the last ones. After a restart that
+ * number may be another transaction's, but then the order is younger than the server run. */
+static const struct statement ST_FIND = {
+    "settle_find",
+    "SELECT o.id, o.amount, o.status, " RFC3339(
+        "o.created_at") ", pg_is_in_recovery() "
+                        "FROM (VALUES (1)) AS one LEFT JOIN (order_item AS i JOIN orders AS o ON o.id = i.order_id)"
+                        "     ON i.order_id > (SELECT max(id) - 100000 FROM orders) AND i.stock_xid = $1::xid8 AND i.instance = $2"
+                        "        AND ($3 = " DB_SERVER_RUN
+                        " OR o.created_at < greatest(pg_postmaster_start_time(),"
+                        "                                                               pg_stat_get_bgwriter_stat_reset_time()))",
+    3};
+
+static enum commit_fate fate_of_number(struct db *db, const struct lost_commit *lost)
+{
+    const struct order *order = &lost->order;
+    AUTO_RESULT fate = NULL;
+    if (db_run(db, &ST_FATE,
+               (const char *const[]){lost->xid, DB_NUMBER(order->id), order->id ? order->created_at : NULL,
+                                     lost->session.server_run},
+               &fate) != DB_OK)
+        return COMMIT_UNKNOWN;
+    const char *text = PQgetvalue(fate, 0, 0);
+    if (strcmp(text, "committed") == 0)
+        return COMMIT_COMMITTED;
+    if (strcmp(text, "aborted") == 0)
+        return COMMIT_ROLLED_BACK;
+    return *text == '\0' ? COMMIT_FORGOTTEN : COMMIT_UNKNOWN;
+}
+
+static enum commit_fate find_order(struct db *db, struct lost_commit *lost)
+{
+    AUTO_RESULT found = NULL;
+    if (db_run(db, &ST_FIND,
+               (const char *const[]){lost->xid, lost->unseen_order_of, lost->session.server_run},
+               &found) != DB_OK ||
+        PQntuples(found) == 0 || strcmp(PQgetvalue(found, 0, 4), "f") != 0)
+        return COMMIT_UNKNOWN;
+    if (PQgetisnull(found, 0, 0))
+        return COMMIT_ROLLED_BACK;
+    order_read(found, 0, 0, &lost->order);
+    return COMMIT_COMMITTED;
+}
+
 static void pause_until_next_look(void)
 {
     struct timespec pause = {.tv_nsec = LOOK_AGAIN_US * 1000L};
     nanosleep(&pause, NULL);
 }
 
-enum commit_fate commit_recovery(struct db *db, const struct lost_commit *lost, int64_t until_us)
+enum commit_fate commit_recovery(struct db *db, struct lost_commit *lost, int64_t until_us)
 {
     const struct db_session *old = &lost->session;
-    const struct order *order = &lost->order;
     db_set_deadline(db, until_us, until_us);
 
     for (; monotonic_us() < until_us; pause_until_next_look()) {
@@ -49,19 +95,10 @@ enum commit_fate commit_recovery(struct db *db, const struct lost_commit *lost, 
         if (db_run(db, &ST_TERMINATE, (const char *const[]){old->pid, old->started}, &running) != DB_OK ||
             PQntuples(running) > 0)
             continue;
-        const char *created_at = order->id ? order->created_at : NULL;
-        AUTO_RESULT fate = NULL;
-        if (db_run(db, &ST_FATE,
-                   (const char *const[]){lost->xid, DB_NUMBER(order->id), created_at, old->server_run},
-                   &fate) != DB_OK)
-            continue;
-        const char *text = PQgetvalue(fate, 0, 0);
-        if (strcmp(text, "committed") == 0)
-            return COMMIT_COMMITTED;
-        if (strcmp(text, "aborted") == 0)
-            return COMMIT_ROLLED_BACK;
-        if (*text == '\0')
-            return COMMIT_FORGOTTEN;
+        enum commit_fate fate = lost->unseen_order_of && !lost->order.id ? find_order(db, lost)
+                                                                         : fate_of_number(db, lost);
+        if (fate != COMMIT_UNKNOWN)
+            return fate;
     }
     return COMMIT_UNKNOWN;
 }

@@ -1,6 +1,7 @@
 /* Inserting an order with its item: at the end of a transaction, or as the whole of it. */
 #include "db/orders/orders_impl.h"
 
+#include "base/observer.h"
 #include "db/postgres/statements.h"
 
 #include <stdio.h>
@@ -46,24 +47,21 @@ static const char *null_if_empty(const char *text)
     return text[0] ? text : NULL;
 }
 
+/* The parameters of ST_INSERT_ORDER, valid to the end of the enclosing block. */
+#define INSERT_VALUES(request, origin, taken)                                                                \
+    {                                                                                                        \
+        DB_NUMBER((request)->product_id), DB_NUMBER((request)->quantity), (taken)->price,                    \
+            (request)->receiver_name, (request)->receiver_mobile, (request)->idempotency_key,                \
+            (origin)->instance, (taken)->seen == STOCK_UNSEEN ? NULL : DB_NUMBER((taken)->seen),             \
+            (origin)->strategy, null_if_empty((taken)->read_at), null_if_empty((taken)->snapshot),           \
+            (taken)->xid                                                                                     \
+    }
+
 enum db_status orders_insert(struct db *db, const struct order_request *request,
                              const struct order_origin *origin, const struct stock_taken *taken,
                              struct order *ret_order)
 {
-    const char *const values[] = {
-        DB_NUMBER(request->product_id),
-        DB_NUMBER(request->quantity),
-        taken->price,
-        request->receiver_name,
-        request->receiver_mobile,
-        request->idempotency_key,
-        origin->instance,
-        taken->seen == STOCK_UNSEEN ? NULL : DB_NUMBER(taken->seen),
-        origin->strategy,
-        null_if_empty(taken->read_at),
-        null_if_empty(taken->snapshot),
-        taken->xid,
-    };
+    const char *const values[] = INSERT_VALUES(request, origin, taken);
     AUTO_RESULT row = NULL;
     enum db_status status = db_run(db, &ST_INSERT_ORDER, values, &row);
     if (status != DB_OK)
@@ -72,24 +70,25 @@ enum db_status orders_insert(struct db *db, const struct order_request *request,
     return DB_OK;
 }
 
-enum take_status orders_place_in_one(struct db *db, bool in_transaction, const struct order_request *request,
-                                     const struct order_origin *origin, struct stock_taken *ret_taken,
-                                     struct order *ret_order)
+static void note_inserted(void *context, const PGresult *row)
 {
-    const char *const values[] = {DB_NUMBER(request->product_id),
-                                  DB_NUMBER(request->quantity),
-                                  request->receiver_name,
-                                  request->receiver_mobile,
-                                  request->idempotency_key,
-                                  origin->instance,
-                                  origin->strategy};
-    AUTO_RESULT row = NULL;
-    enum db_status status = in_transaction ? db_run(db, &ST_PLACE_IN_ONE, values, &row)
-                                           : db_run_once(db, &ST_PLACE_IN_ONE, values, &row);
-    if (status != DB_OK) {
-        ret_taken->db_status = status;
-        return TAKE_FAILED;
-    }
+    struct insert_later *insert = context;
+    order_inserted(row, 0, insert->request, &insert->origin, insert->seen, insert->order);
+    report_step(insert->observer, STEP_INSERT, STEP_NO_VALUE);
+}
+
+enum db_status orders_insert_later(struct db *db, const struct stock_taken *taken,
+                                   struct insert_later *insert)
+{
+    const char *const values[] = INSERT_VALUES(insert->request, &insert->origin, taken);
+    insert->seen = taken->seen;
+    return db_run_later(db, &ST_INSERT_ORDER, values, note_inserted, insert);
+}
+
+enum take_status order_placed(const PGresult *row, const struct order_request *request,
+                              const struct order_origin *origin, struct stock_taken *ret_taken,
+                              struct order *ret_order)
+{
     if (PQntuples(row) == 0)
         return TAKE_NO_PRODUCT;
     if (PQgetisnull(row, 0, 0)) {
@@ -104,4 +103,19 @@ enum take_status orders_place_in_one(struct db *db, bool in_transaction, const s
     }
     order_inserted(row, 0, request, origin, STOCK_UNSEEN, ret_order);
     return TAKE_OK;
+}
+
+enum take_status orders_place_in_one(struct db *db, bool in_transaction, const struct order_request *request,
+                                     const struct order_origin *origin, struct stock_taken *ret_taken,
+                                     struct order *ret_order)
+{
+    const char *const values[] = PLACE_IN_ONE_VALUES(request, origin);
+    AUTO_RESULT row = NULL;
+    enum db_status status = in_transaction ? db_run(db, &ST_PLACE_IN_ONE, values, &row)
+                                           : db_run_once(db, &ST_PLACE_IN_ONE, values, &row);
+    if (status != DB_OK) {
+        ret_taken->db_status = status;
+        return TAKE_FAILED;
+    }
+    return order_placed(row, request, origin, ret_taken, ret_order);
 }

@@ -40,6 +40,21 @@ enum db_status orders_insert(struct db *db, const struct order_request *request,
                              const struct order_origin *origin, const struct stock_taken *taken,
                              struct order *ret_order);
 
+/* As orders_insert, but the INSERT travels with COMMIT, and *ret_order is filled in then. */
+struct insert_later {
+    const struct order_request *request;
+    struct order_origin origin;
+    int64_t seen;
+    struct observer *observer; /* gets STEP_INSERT; may be NULL */
+    struct order *order;
+};
+enum db_status orders_insert_later(struct db *db, const struct stock_taken *taken,
+                                   struct insert_later *insert);
+
+/* Fills in the members of an order that its request and the stock that it saw tell. */
+void order_known(const struct order_request *request, const struct order_origin *origin, int64_t seen,
+                 struct order *ret_order);
+
 enum key_claim {
     KEY_NEW,         /* ours to use, until the transaction ends */
     KEY_REPLAY,      /* the order exists: *ret_order */
@@ -56,6 +71,16 @@ enum db_status orders_claim_key(struct db *db, const struct order_request *reque
 enum take_status orders_place_in_one(struct db *db, bool in_transaction, const struct order_request *request,
                                      const struct order_origin *origin, struct stock_taken *ret_taken,
                                      struct order *ret_order);
+
+/* The statement by itself with its parameters, which are valid to the end of the enclosing block, and its result. */
+#define PLACE_IN_ONE_VALUES(request, origin)                                                                 \
+    {                                                                                                        \
+        DB_NUMBER((request)->product_id), DB_NUMBER((request)->quantity), (request)->receiver_name,          \
+            (request)->receiver_mobile, (request)->idempotency_key, (origin)->instance, (origin)->strategy   \
+    }
+enum take_status order_placed(const PGresult *row, const struct order_request *request,
+                              const struct order_origin *origin, struct stock_taken *ret_taken,
+                              struct order *ret_order);
 
 enum { ORDER_BATCH_MAX = 128 }; /* orders that one transaction may carry */
 

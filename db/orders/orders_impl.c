@@ -22,6 +22,12 @@ void order_inserted(const PGresult *result, int row, const struct order_request 
 {
     order_read(result, row, 0, ret_order);
     copy(ret_order->xid, sizeof ret_order->xid, result, row, 4);
+    order_known(request, origin, seen, ret_order);
+}
+
+void order_known(const struct order_request *request, const struct order_origin *origin, int64_t seen,
+                 struct order *ret_order)
+{
     ret_order->product_id = request->product_id;
     ret_order->quantity = request->quantity;
     ret_order->stock_seen = seen;

@@ -11,11 +11,15 @@
 #include <string.h>
 
 enum {
-    STATEMENTS_MAX = 96,        /* distinct statements that one connection ever prepares */
-    PIPELINE_MAX = 8,           /* commands sent in one round trip */
+    STATEMENTS_MAX = 96, /* distinct statements that one connection ever prepares */
+    PIPELINE_MAX = 12,   /* commands sent in one round trip */
+    SENT_MAX = 8,        /* round trips whose results are not awaited before the next one is sent */
+    LOCK_LIMIT_SENT_MS =
+        100, /* how long one of them waits for a lock: what was sent behind it waits as long */
     PAUSE_FIRST_US = 50 * 1000, /* after a failure to connect; doubled up to PAUSE_MAX_US */
     PAUSE_MAX_US = 500 * 1000,
     CONNECT_US = 3000 * 1000,  /* the longest that connecting may take */
+    HASTE_US = 500 * 1000,     /* with less time than this, a server that answers may seem to be away */
     LIMIT_MAX_MS = 3600000,    /* an hour: a time limit that is never met */
     GRACE_US = 500 * 1000,     /* PostgreSQL ends a late statement itself; later than this we hang up */
     ROLLBACK_US = 1000 * 1000, /* rolling back is quick, and due even after the order's deadline */
@@ -23,7 +27,23 @@ enum {
 
 struct command {
     const struct statement *statement;
-    bool prepares; /* this command prepares the statement; otherwise it runs it */
+    bool prepares;           /* this command prepares the statement; otherwise it runs it */
+    db_result_fn *on_result; /* of db_run_later, with its … */
+    void *context;
+};
+
+/* What was sent in one go: everything before a sync. */
+struct batch {
+    struct command commands[PIPELINE_MAX];
+    int count;
+};
+
+/* What db_end_later has sent. */
+struct sent {
+    struct batch batch;
+    db_end_fn *on_end; /* called when its result is read; NULL: it only sets the session's time limits */
+    void *context;
+    int64_t until_us;
 };
 
 struct db {
@@ -38,9 +58,14 @@ struct db {
 
     const struct statement *prepared[STATEMENTS_MAX];
     int prepared_count;
-    struct command batch[PIPELINE_MAX]; /* sent or queued, results not yet read */
-    int batch_count;
-    bool turned_down; /* the server answered the last batch with an error, before it broke the connection */
+    struct sent sent[SENT_MAX]; /* a ring, the oldest first: their results come before those of … */
+    int first_sent, sent_count;
+    struct batch batch; /* … what is queued, or was sent and is awaited */
+    bool
+        behind_failure; /* a transaction among those sent has failed and is still open, so that what follows it fails too */
+    bool turned_down; /* the server answered the last batch with an error, before it broke the connection … */
+    bool session_ended; /* … an error that ended the session, so that nothing sent after it was begun */
+    int failed_at;      /* the first command of the last batch that failed; -1: none */
 
     bool begin_due; /* db_begin was called, BEGIN has not been sent */
     bool in_transaction;
@@ -92,13 +117,33 @@ struct db *db_new(const char *url, const char *application_name)
     return db;
 }
 
-static void disconnect(struct db *db)
+/* The oldest of what db_end_later has sent is over. */
+static void end_oldest(struct db *db, enum db_status status, const PGresult *rows)
+{
+    struct sent *oldest = &db->sent[db->first_sent];
+    db_end_fn *on_end = oldest->on_end;
+    oldest->batch.count = 0;
+    db->first_sent = (db->first_sent + 1) % SENT_MAX;
+    db->sent_count--;
+    if (on_end)
+        on_end(oldest->context, status, rows);
+}
+
+/* What is awaited ends with STATUS. */
+static void disconnect_with(struct db *db, enum db_status status)
 {
     PQfinish(db->pg);
     db->pg = NULL;
-    db->prepared_count = db->batch_count = 0;
-    db->begin_due = db->in_transaction = false;
+    db->prepared_count = db->batch.count = 0;
+    db->begin_due = db->in_transaction = db->behind_failure = false;
     db->lock_timeout_ms = db->statement_timeout_ms = 0;
+    while (db->sent_count > 0)
+        end_oldest(db, status, NULL);
+}
+
+static void disconnect(struct db *db)
+{
+    disconnect_with(db, DB_UNKNOWN);
 }
 
 void db_free(struct db *db)
@@ -207,13 +252,18 @@ static bool still_connected(struct db *db)
 
 enum db_status db_ready(struct db *db)
 {
-    if (db->pg && still_connected(db))
+    if (db->sent_count > 0 || (db->pg && still_connected(db))) /* an answer that is awaited is no farewell */
         return DB_OK;
     if (db->pg)
         hang_up(db, "the server closed the connection");
+    if (monotonic_us() >= db->deadline_us) {
+        note_error(db, "the deadline has passed", NULL);
+        return DB_TIMEOUT;
+    }
     if (monotonic_us() < db->next_try_us && atomic_load(&connections_made) == db->made_before)
         return DB_AWAY; /* db_error still tells why the last try failed */
 
+    bool in_haste = db->deadline_us != INT64_MAX && db->deadline_us - monotonic_us() < HASTE_US;
     db->made_before = atomic_load(&connections_made);
     enum db_status status = try_connect(db);
     if (status == DB_OK) {
@@ -223,6 +273,8 @@ enum db_status db_ready(struct db *db)
     }
     if (db->pg)
         disconnect(db);
+    if (in_haste && monotonic_us() >= db->deadline_us) /* which says nothing about the server */
+        return DB_TIMEOUT;
     db->pause_us = db->pause_us ? db->pause_us * 2 : PAUSE_FIRST_US;
     if (db->pause_us > PAUSE_MAX_US)
         db->pause_us = PAUSE_MAX_US;
@@ -230,29 +282,47 @@ enum db_status db_ready(struct db *db)
     return status == DB_REFUSED ? DB_REFUSED : DB_AWAY;
 }
 
-static bool is_prepared(const struct db *db, const struct statement *statement)
+static bool prepares(const struct batch *batch, const struct statement *statement)
 {
-    for (int i = 0; i < db->prepared_count; i++)
-        if (db->prepared[i] == statement)
-            return true;
-    for (int i = 0; i < db->batch_count; i++)
-        if (db->batch[i].statement == statement && db->batch[i].prepares)
+    for (int i = 0; i < batch->count; i++)
+        if (batch->commands[i].statement == statement && batch->commands[i].prepares)
             return true;
     return false;
 }
 
-static bool enqueue(struct db *db, const struct statement *statement, const char *const *values)
+static bool has_prepared(const struct db *db, const struct statement *statement)
 {
-    if (db->batch_count + 2 > PIPELINE_MAX || db->prepared_count + PIPELINE_MAX > STATEMENTS_MAX)
+    for (int i = 0; i < db->prepared_count; i++)
+        if (db->prepared[i] == statement)
+            return true;
+    return false;
+}
+
+/* Was it prepared, or will it be by what was sent or is queued? */
+static bool is_prepared(const struct db *db, const struct statement *statement)
+{
+    if (has_prepared(db, statement))
+        return true;
+    for (int i = 0; i < db->sent_count; i++)
+        if (prepares(&db->sent[(db->first_sent + i) % SENT_MAX].batch, statement))
+            return true;
+    return prepares(&db->batch, statement);
+}
+
+static bool enqueue(struct db *db, const struct statement *statement, const char *const *values,
+                    db_result_fn *on_result, void *context)
+{
+    if (db->batch.count + 2 > PIPELINE_MAX || db->prepared_count + PIPELINE_MAX > STATEMENTS_MAX)
         return false;
     if (!is_prepared(db, statement)) {
         if (!PQsendPrepare(db->pg, statement->name, statement->sql, 0, NULL))
             return false;
-        db->batch[db->batch_count++] = (struct command){statement, true};
+        db->batch.commands[db->batch.count++] = (struct command){.statement = statement, .prepares = true};
     }
     if (!PQsendQueryPrepared(db->pg, statement->name, statement->parameters, values, NULL, NULL, 0))
         return false;
-    db->batch[db->batch_count++] = (struct command){statement, false};
+    db->batch.commands[db->batch.count++] = (struct command){
+        .statement = statement, .on_result = on_result, .context = context};
     return true;
 }
 
@@ -268,16 +338,16 @@ static long rounded_limit_ms(int64_t us)
     return (long)((ms + grain - 1) / grain * grain);
 }
 
-/* Queues what must go before a statement: BEGIN where due, and the session's time limits where they changed. */
-static bool enqueue_preamble(struct db *db)
+/* Queues the session's time limits where they changed: the deadlines, and AT_MOST for a lock. */
+static bool enqueue_limits(struct db *db, long at_most_lock_ms)
 {
-    if (db->begin_due && !enqueue(db, &ST_BEGIN[db->isolation], NULL))
-        return false;
     int64_t now_us = monotonic_us();
     if (db->deadline_us == INT64_MAX)
         return true;
     long lock_ms = rounded_limit_ms(db->lock_deadline_us - now_us);
     long statement_ms = rounded_limit_ms(db->deadline_us - now_us);
+    if (lock_ms > at_most_lock_ms)
+        lock_ms = at_most_lock_ms;
     if (lock_ms == db->lock_timeout_ms && statement_ms == db->statement_timeout_ms)
         return true;
     char lock_text[24], statement_text[24];
@@ -285,7 +355,15 @@ static bool enqueue_preamble(struct db *db)
     snprintf(statement_text, sizeof statement_text, "%ld", statement_ms);
     db->lock_timeout_ms = lock_ms;
     db->statement_timeout_ms = statement_ms;
-    return enqueue(db, &ST_TIME_LIMITS, (const char *const[]){lock_text, statement_text});
+    return enqueue(db, &ST_TIME_LIMITS, (const char *const[]){lock_text, statement_text}, NULL, NULL);
+}
+
+/* Queues what must go before a statement: BEGIN where due, and the session's time limits where they changed. */
+static bool enqueue_preamble(struct db *db, long at_most_lock_ms)
+{
+    if (db->begin_due && !enqueue(db, &ST_BEGIN[db->isolation], NULL, NULL, NULL))
+        return false;
+    return enqueue_limits(db, at_most_lock_ms);
 }
 
 /* Where libpq has no memory for the end of a batch it goes on waiting for one, and only its error tells (15,
@@ -327,6 +405,15 @@ static enum db_status note_failure(struct db *db, const PGresult *result)
     return db_status_of(PQresultErrorField(result, PG_DIAG_SQLSTATE));
 }
 
+/* PostgreSQL itself has ended the session: only its own codes count, as something between could give another reason. */
+static bool ended_session(const PGresult *result)
+{
+    const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+    const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    return severity && code && strcmp(severity, "FATAL") == 0 &&
+           (strcmp(code, "57P01") == 0 || strcmp(code, "25P03") == 0 || strcmp(code, "57P05") == 0);
+}
+
 /* Reads up to the sync that ends a batch. A statement outside BEGIN and COMMIT is committed only there, after its own
  * result has come, and may still fail. */
 static enum db_status finish_batch(struct db *db, int64_t until_us, enum db_status status, bool *ret_lost)
@@ -337,77 +424,173 @@ static enum db_status finish_batch(struct db *db, int64_t until_us, enum db_stat
             break;
         if (result && status == DB_OK)
             status = note_failure(db, result);
+        db->session_ended |= result && ended_session(result);
         *ret_lost |= PQstatus(db->pg) != CONNECTION_OK || results == PIPELINE_MAX;
     }
     return status;
 }
 
-/* Sends the batch and reads all its results. The last command's is kept if every command succeeded. */
-static enum db_status exchange(struct db *db, int64_t until_us, PGresult **ret_result)
+/* Reads all results of a batch. The last command's is kept if every command succeeded. */
+static enum db_status read_batch(struct db *db, struct batch *batch, int64_t until_us, PGresult **ret_result,
+                                 bool *ret_lost)
 {
     enum db_status status = DB_OK;
-    bool lost = !PQpipelineSync(db->pg);
-    db->round_trips++;
-    db->turned_down = false;
-
-    for (int i = 0; i < db->batch_count && !lost; i++) {
-        PGresult *result = next_result(db, until_us, &lost);
-        if (lost)
+    db->turned_down = db->session_ended = false;
+    db->failed_at = -1;
+    for (int i = 0; i < batch->count && !*ret_lost; i++) {
+        const struct command *command = &batch->commands[i];
+        PGresult *result = next_result(db, until_us, ret_lost);
+        if (*ret_lost)
             break;
         ExecStatusType got = PQresultStatus(result);
         if (got == PGRES_COMMAND_OK || got == PGRES_TUPLES_OK) {
-            if (db->batch[i].prepares)
-                db->prepared[db->prepared_count++] = db->batch[i].statement;
+            if (command->prepares)
+                db->prepared[db->prepared_count++] = command->statement;
+            else if (command->on_result)
+                command->on_result(command->context, result);
         } else if (status == DB_OK) {
             status = note_failure(db, result);
+            db->failed_at = i;
             db->turned_down = PQresultErrorField(result, PG_DIAG_SQLSTATE) != NULL;
+            db->session_ended = ended_session(result);
         }
-        if (i == db->batch_count - 1 && status == DB_OK)
+        if (i == batch->count - 1 && status == DB_OK)
             *ret_result = result;
         else
             PQclear(result);
-        PQclear(next_result(db, until_us, &lost)); /* the NULL that ends a command's results */
+        PQclear(next_result(db, until_us, ret_lost)); /* the NULL that ends a command's results */
     }
-    status = finish_batch(db, until_us, status, &lost);
-    db->batch_count = 0;
-
-    if (lost || PQstatus(db->pg) != CONNECTION_OK || status == DB_AWAY) {
-        PQclear(*ret_result);
-        *ret_result = NULL;
-        disconnect(db);
-        return DB_AWAY;
-    }
-    if (status != DB_OK) {
+    status = finish_batch(db, until_us, status, ret_lost);
+    *ret_lost |= PQstatus(db->pg) != CONNECTION_OK || status == DB_AWAY;
+    batch->count = 0;
+    if (status != DB_OK || *ret_lost) {
         PQclear(*ret_result);
         *ret_result = NULL;
         db->lock_timeout_ms = db->statement_timeout_ms = 0; /* the limits went back with the transaction */
     }
-    return status;
+    return *ret_lost ? DB_AWAY : status;
 }
 
-enum db_status db_run(struct db *db, const struct statement *statement, const char *const *values,
-                      PGresult **ret_result)
+/* COMMIT of a failed transaction succeeds as ROLLBACK. */
+static enum db_status check_commit(struct db *db, const PGresult *result)
 {
-    *ret_result = NULL;
+    if (strcmp(PQcmdStatus((PGresult *)result), "COMMIT") == 0)
+        return DB_OK;
+    note_error(db, "the transaction had failed before its COMMIT", NULL);
+    return DB_ERROR;
+}
+
+/* PostgreSQL begins a statement when the one before it has ended: the wait for the latter, since SINCE_US, is not its own. */
+static int64_t put_off(int64_t until_us, int64_t since_us)
+{
+    return until_us == INT64_MAX ? INT64_MAX : until_us + (monotonic_us() - since_us);
+}
+
+/* Reads the oldest result of what db_end_later has sent. False: the connection is lost. */
+static bool read_oldest(struct db *db)
+{
+    int64_t since_us = monotonic_us();
+    struct sent *oldest = &db->sent[db->first_sent];
+    int last = oldest->batch.count - 1;
+    bool commits = oldest->batch.commands[last].statement == &ST_COMMIT, lost = false;
+    bool was_behind_failure = db->behind_failure;
+    AUTO_RESULT result = NULL;
+    enum db_status status = read_batch(db, &oldest->batch, oldest->until_us, &result, &lost);
+    if (lost) { /* See db_run_once. */
+        end_oldest(db, db->turned_down && !commits ? DB_AWAY : DB_UNKNOWN, NULL);
+        disconnect_with(db, db->session_ended ? DB_BEHIND_FAILURE : DB_UNKNOWN);
+        return false;
+    }
+    if (status == DB_OK && commits)
+        status = check_commit(db, result);
+    if (commits && db->failed_at >= 0 && db->failed_at < last)
+        db->behind_failure = true;
+    for (int i = 1; i < db->sent_count; i++) {
+        struct sent *next = &db->sent[(db->first_sent + i) % SENT_MAX];
+        next->until_us = put_off(next->until_us, since_us);
+    }
+    bool again = was_behind_failure || (status == DB_LOCK_TIMEOUT && !commits);
+    end_oldest(db, status != DB_OK && again ? DB_BEHIND_FAILURE : status, result);
+    return true;
+}
+
+/* False: the connection is lost. */
+static bool read_sent(struct db *db)
+{
+    while (db->sent_count > 0)
+        if (!read_oldest(db))
+            return false;
+    return true;
+}
+
+/* Sends the batch and reads all its results, and before them those of db_end_later. */
+static enum db_status exchange(struct db *db, int64_t until_us, PGresult **ret_result)
+{
+    const struct command *last = &db->batch.commands[db->batch.count - 1];
+    bool uncommitted = db->in_transaction && last->statement != &ST_COMMIT;
+    bool lost = !PQpipelineSync(db->pg);
+    int64_t since_us = monotonic_us();
+    db->round_trips++;
+    if (!lost && !read_sent(db)) /* what was sent of a transaction is rolled back */
+        return uncommitted || db->session_ended ? DB_BEHIND_FAILURE : DB_AWAY;
+    until_us = put_off(until_us, since_us);
+    enum db_status status = lost ? DB_AWAY : read_batch(db, &db->batch, until_us, ret_result, &lost);
+    if (lost) {
+        disconnect(db);
+        return DB_AWAY;
+    }
+    if (!db->behind_failure)
+        return status;
+    db->behind_failure = false;
+    if (status == DB_OK)
+        return DB_OK;
+    db->in_transaction = true; /* the failed one, which is still open */
+    db_rollback(db);
+    return DB_BEHIND_FAILURE;
+}
+
+/* Queues the statement, with what must go before it. */
+static enum db_status prepare_to_send(struct db *db, const struct statement *statement,
+                                      const char *const *values, db_result_fn *on_result, void *context,
+                                      long at_most_lock_ms)
+{
     if (!db->pg)
         return DB_AWAY;
     if (monotonic_us() >= db->deadline_us) {
         note_error(db, "the deadline has passed", NULL);
         return DB_TIMEOUT; /* and nothing was sent */
     }
-    if (!enqueue_preamble(db) || !enqueue(db, statement, values)) {
-        hang_up(db, PQerrorMessage(db->pg));
-        return DB_AWAY;
-    }
+    if (!enqueue_preamble(db, at_most_lock_ms) || !enqueue(db, statement, values, on_result, context))
+        return hang_up(db, PQerrorMessage(db->pg));
     if (db->begin_due) {
         db->begin_due = false;
         db->in_transaction = true;
     }
-    /* PostgreSQL ends the statement itself, at its own, rounded limit: we wait for that word. */
-    int64_t until_us = INT64_MAX;
-    if (db->deadline_us != INT64_MAX)
-        until_us = monotonic_us() + (int64_t)db->statement_timeout_ms * 1000 + GRACE_US;
-    return exchange(db, until_us, ret_result);
+    return DB_OK;
+}
+
+/* PostgreSQL ends a statement itself, at its own, rounded limit: we wait for that word. */
+static int64_t reply_deadline(const struct db *db)
+{
+    return db->deadline_us == INT64_MAX
+               ? INT64_MAX
+               : monotonic_us() + (int64_t)db->statement_timeout_ms * 1000 + GRACE_US;
+}
+
+enum db_status db_run_later(struct db *db, const struct statement *statement, const char *const *values,
+                            db_result_fn *on_result, void *context)
+{
+    return prepare_to_send(db, statement, values, on_result, context, LIMIT_MAX_MS);
+}
+
+enum db_status db_run(struct db *db, const struct statement *statement, const char *const *values,
+                      PGresult **ret_result)
+{
+    *ret_result = NULL;
+    enum db_status status = prepare_to_send(db, statement, values, NULL, NULL, LIMIT_MAX_MS);
+    if (status != DB_OK)
+        return status;
+    return exchange(db, reply_deadline(db), ret_result);
 }
 
 enum db_status db_run_once(struct db *db, const struct statement *statement, const char *const *values,
@@ -443,15 +626,75 @@ enum db_status db_commit(struct db *db)
     }
     AUTO_RESULT result = NULL;
     enum db_status status = db_run_once(db, &ST_COMMIT, NULL, &result);
-    if (status == DB_TIMEOUT) /* it was not sent: the transaction is still open */
+    /* COMMIT was not sent, or a statement that travelled with it failed: the transaction is still open. */
+    if (status != DB_OK && db->pg && PQtransactionStatus(db->pg) != PQTRANS_IDLE)
         db_rollback(db);
     db->in_transaction = false;
-    /* COMMIT of a failed transaction succeeds as ROLLBACK. */
-    if (status == DB_OK && strcmp(PQcmdStatus(result), "COMMIT") != 0) {
-        note_error(db, "the transaction had failed before its COMMIT", NULL);
-        return DB_ERROR;
+    return status == DB_OK ? check_commit(db, result) : status;
+}
+
+/* Sends the batch, whose result is read later. */
+static void send_later(struct db *db, db_end_fn *on_end, void *context)
+{
+    struct sent *sent = &db->sent[(db->first_sent + db->sent_count++) % SENT_MAX];
+    *sent = (struct sent){
+        .batch = db->batch, .on_end = on_end, .context = context, .until_us = reply_deadline(db)};
+    db->batch.count = 0;
+    db->round_trips += on_end != NULL;
+    if (!PQpipelineSync(db->pg) || PQflush(db->pg) < 0)
+        hang_up(db, PQerrorMessage(db->pg)); /* calls ON_END */
+}
+
+/* Sets the time limits apart from the statement that they are for: they would go back with it if it failed, and what is sent
+ * behind it relies on them. */
+static enum db_status send_limits(struct db *db)
+{
+    if (!db->pg)
+        return DB_AWAY;
+    if (!enqueue_limits(db, LOCK_LIMIT_SENT_MS))
+        return hang_up(db, PQerrorMessage(db->pg));
+    if (db->batch.count > 0)
+        send_later(db, NULL, NULL);
+    return db->pg ? DB_OK : DB_AWAY;
+}
+
+enum db_status db_end_later(struct db *db, const struct statement *statement, const char *const *values,
+                            db_end_fn *on_end, void *context)
+{
+    if (!statement &&
+        (db->begin_due || !db->in_transaction)) { /* nothing was sent, or the connection was lost before */
+        db->begin_due = false;
+        return db->pg ? DB_ERROR : DB_AWAY;
     }
-    return status;
+    /* What is sent must not rely on a preparation that may fail. */
+    int most = statement && !has_prepared(db, statement) ? 0 : SENT_MAX - 2;
+    while (db->sent_count > most && read_oldest(db))
+        continue;
+    if (db->behind_failure)
+        db_finish(db);
+    if (!db->pg)
+        return DB_BEHIND_FAILURE;
+    enum db_status status = statement ? send_limits(db) : DB_OK;
+    if (status == DB_OK)
+        status = prepare_to_send(db, statement ? statement : &ST_COMMIT, values, NULL, NULL,
+                                 statement ? LOCK_LIMIT_SENT_MS : LIMIT_MAX_MS);
+    if (status != DB_OK) {
+        if (db->in_transaction)
+            db_rollback(db);
+        return status;
+    }
+    db->in_transaction = false;
+    send_later(db, on_end, context);
+    return DB_OK;
+}
+
+void db_finish(struct db *db)
+{
+    if (!read_sent(db) || !db->behind_failure)
+        return;
+    db->behind_failure = false;
+    db->in_transaction = true;
+    db_rollback(db);
 }
 
 void db_rollback(struct db *db)
@@ -465,7 +708,10 @@ void db_rollback(struct db *db)
     memcpy(error, db->error, sizeof error); /* what led here is worth more than what rolling back says */
     memcpy(constraint, db->constraint, sizeof constraint);
     AUTO_RESULT result = NULL;
-    if (!enqueue(db, &ST_ROLLBACK, NULL) || exchange(db, monotonic_us() + ROLLBACK_US, &result) != DB_OK)
+    for (int i = 0; i < db->batch.count; i++)
+        db->batch.commands[i].on_result = NULL; /* what was to travel with COMMIT is rolled back */
+    if (!enqueue(db, &ST_ROLLBACK, NULL, NULL, NULL) ||
+        exchange(db, monotonic_us() + ROLLBACK_US, &result) != DB_OK)
         disconnect(db);
     memcpy(db->error, error, sizeof error);
     memcpy(db->constraint, constraint, sizeof constraint);
@@ -473,6 +719,7 @@ void db_rollback(struct db *db)
 
 enum db_status db_run_script(struct db *db, const char *sql)
 {
+    db_finish(db);
     if (!db->pg)
         return DB_AWAY;
     if (!PQexitPipelineMode(db->pg) || !PQsendQuery(db->pg, sql))

@@ -45,8 +45,8 @@ void db_free(struct db *db);
  * statement_timeout and lock_timeout. These end at most a sixteenth of their time too late, and never too early. */
 void db_set_deadline(struct db *db, int64_t deadline_us, int64_t lock_deadline_us);
 
-/* Connects where there is no connection. Any failure is DB_REFUSED or DB_AWAY. DB_AWAY at once while the pause after a failure
- * lasts; the pause ends early when another connection of this process succeeds. */
+/* Connects where there is no connection. Any failure is DB_REFUSED or DB_AWAY, or DB_TIMEOUT where the deadline left no time for it.
+ * DB_AWAY at once while the pause after a failure lasts; the pause ends early when another connection of this process succeeds. */
 enum db_status db_ready(struct db *db);
 
 /* A round trip that does nothing: does the server answer? */
@@ -62,12 +62,31 @@ void db_begin(struct db *db, enum db_isolation isolation);
 enum db_status db_run(struct db *db, const struct statement *statement, const char *const *values,
                       PGresult **ret_result);
 
+/* As db_run in a transaction, but does not wait: the statement travels with the transaction's next one, usually COMMIT, and costs
+ * no round trip. If it succeeds, ON_RESULT gets its result and CONTEXT within that next call; if it fails, so does that call.
+ * VALUES may end with this call, CONTEXT must not before the transaction. For statements on whose result nothing depends. */
+typedef void db_result_fn(void *context, const PGresult *result);
+enum db_status db_run_later(struct db *db, const struct statement *statement, const char *const *values,
+                            db_result_fn *on_result, void *context);
+
 /* As db_run, for a statement that commits by itself: a lost reply is DB_UNKNOWN, not DB_AWAY. */
 enum db_status db_run_once(struct db *db, const struct statement *statement, const char *const *values,
                            PGresult **ret_result);
 
 /* DB_UNKNOWN: the reply was lost, commit_recovery can find out. Any other error: nothing was committed. */
 enum db_status db_commit(struct db *db);
+/* As db_commit, or outside a transaction as db_run_once with STATEMENT (NULL: COMMIT), but does not wait, so that PostgreSQL can
+ * go on with the next one at once. Some may be on their way; a later call that waits for PostgreSQL reads their results first, in
+ * sequence. It then calls ON_END with CONTEXT, the status that the other function would return, and with DB_OK the rows.
+ * ON_END must not use the connection. DB_BEHIND_FAILURE: nothing was committed, and to begin again may help: a statement waits for
+ * a lock for 100 ms only, because those behind it wait as long. DB_OK: it was sent, and ON_END will be called exactly once, by
+ * db_finish or db_free at the latest. Else ON_END is not called. */
+typedef void db_end_fn(void *context, enum db_status status, const PGresult *rows);
+enum db_status db_end_later(struct db *db, const struct statement *statement, const char *const *values,
+                            db_end_fn *on_end, void *context);
+/* Waits for what db_end_later has sent, if anything. */
+void db_finish(struct db *db);
+
 /* Ends an open transaction; a broken connection is dropped instead, to the same effect. */
 void db_rollback(struct db *db);
 

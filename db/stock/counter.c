@@ -137,9 +137,25 @@ const struct stock_policy take_optimistic = {.take = optimistic, .name = "write-
  * A snapshot would say nothing about such a read, so none is stored. */
 const struct statement ST_READ_FOR_UPDATE = {
     "stock_read_for_update",
-    "SELECT count, price, version, stock_kind, clock_timestamp(), '' AS snapshot, stock_epoch FROM product "
-    "WHERE id = $1 FOR UPDATE",
+    "SELECT count, price, version, stock_kind, clock_timestamp(), '' AS snapshot, stock_epoch, pg_current_xact_id() "
+    "FROM product WHERE id = $1 FOR UPDATE",
     1};
+
+static void note_written(void *context, const PGresult *row)
+{
+    report_step(context, STEP_WRITE, db_cell_number(row, 0, 1));
+}
+
+/* The row is locked, so the write cannot fail to find it as it was read, and nothing depends on its result. */
+static enum take_status write_later(struct db *db, const struct stock_want *want, struct stock_taken *taken)
+{
+    enum db_status status = db_run_later(db, &ST_STOCK_WRITE_TARGET,
+                                         (const char *const[]){DB_NUMBER(want->product_id),
+                                                               DB_NUMBER(taken->seen - want->quantity),
+                                                               want->updated_by, DB_NUMBER(taken->epoch)},
+                                         note_written, want->observer);
+    return status == DB_OK ? TAKE_OK : stock_failed(status, taken);
+}
 
 static enum take_status for_update(struct db *db, const struct stock_want *want,
                                    struct stock_taken *ret_taken)
@@ -147,7 +163,7 @@ static enum take_status for_update(struct db *db, const struct stock_want *want,
     enum take_status status = stock_read(db, &ST_READ_FOR_UPDATE, want, ret_taken);
     if (status != TAKE_OK)
         return status;
-    return stock_write_target(db, want, ret_taken);
+    return want->later ? write_later(db, want, ret_taken) : stock_write_target(db, want, ret_taken);
 }
 const struct stock_policy take_for_update = {.take = for_update, .name = "select-for-update-then-write"};
 

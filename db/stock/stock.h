@@ -30,8 +30,9 @@ struct stock_want {
     int64_t product_id;
     int64_t quantity;
     const char *updated_by;
-    struct observer *observer;        /* told of lock, read, write, take; may be NULL */
-    struct fence fence;               /* for the fenced policies */
+    struct observer *observer; /* told of lock, read, write, take; may be NULL */
+    struct fence fence;        /* for the fenced policies */
+    bool later; /* nobody waits for the single steps: a write of a locked row may travel with COMMIT */
     bool (*still_held)(void *holder); /* for take_checked: is the lock around it still ours? */
     void *holder;
 };

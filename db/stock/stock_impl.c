@@ -63,6 +63,8 @@ enum take_status stock_read(struct db *db, const struct statement *read, const s
     /* A snapshot names every transaction then running; one that does not fit is left out, never cut. */
     if ((size_t)PQgetlength(row, 0, 5) < sizeof ret_taken->snapshot)
         snprintf(ret_taken->snapshot, sizeof ret_taken->snapshot, "%s", PQgetvalue(row, 0, 5));
+    if (PQnfields(row) > 7)
+        snprintf(ret_taken->xid, sizeof ret_taken->xid, "%s", PQgetvalue(row, 0, 7));
     report_step(want->observer, STEP_READ, ret_taken->seen);
 
     if (!stock_is_of_kind(PQgetvalue(row, 0, 3), STOCK_COUNTER, ret_taken))

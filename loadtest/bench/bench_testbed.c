@@ -154,7 +154,8 @@ static bool open_service(const struct bench_testbed *bench, int64_t workers, con
                                               .addresses = &bench->base.addresses};
     if (!testbed_open(&settings, ret_testbed))
         return false;
-    if (!strategy || service_client_switch(ret_testbed->clients[0], 0, strategy, 0, SAME_LOCK_WAIT))
+    if (!strategy ||
+        service_client_switch(ret_testbed->clients[0], 0, strategy, 0, SAME_LOCK_WAIT, SAME_IN_TURN))
         return true;
     (void)service_client_failed(ret_testbed->clients[0]);
     testbed_close(ret_testbed);

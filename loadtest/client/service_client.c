@@ -258,7 +258,7 @@ static bool put_strategy(struct service_client *client, int64_t product, const j
 bool service_client_set_strategy(struct service_client *client, int64_t product, const json_t *settings)
 {
     /* What can be read is more than what can be set, and the service refuses what it does not know. */
-    static const char *const MEMBERS[] = {"name", "lock_ttl_ms", "lock_wait_ms", "think_ms"};
+    static const char *const MEMBERS[] = {"name", "lock_ttl_ms", "lock_wait_ms", "think_ms", "in_turn"};
     json_auto_t *body = json_object();
     for (size_t i = 0; i < sizeof MEMBERS / sizeof MEMBERS[0]; i++) {
         json_t *value = json_object_get(settings, MEMBERS[i]);
@@ -271,10 +271,12 @@ bool service_client_set_strategy(struct service_client *client, int64_t product,
 }
 
 bool service_client_switch(struct service_client *client, int64_t product, const char *strategy,
-                           int64_t think_ms, int64_t lock_wait_ms)
+                           int64_t think_ms, int64_t lock_wait_ms, enum in_turn in_turn)
 {
-    json_auto_t *body = json_pack("{s:s, s:I, s:o*}", "name", strategy, "think_ms", (json_int_t)think_ms,
-                                  "lock_wait_ms", lock_wait_ms >= 0 ? json_integer(lock_wait_ms) : NULL);
+    json_auto_t *body = json_pack("{s:s, s:I, s:o*, s:o*}", "name", strategy, "think_ms",
+                                  (json_int_t)think_ms, "lock_wait_ms",
+                                  lock_wait_ms >= 0 ? json_integer(lock_wait_ms) : NULL, "in_turn",
+                                  in_turn == SAME_IN_TURN ? NULL : json_boolean(in_turn));
     return put_strategy(client, product, body);
 }
 

@@ -48,9 +48,11 @@ bool service_client_set_strategy(struct service_client *client, int64_t product,
 /* Gets the lock wait, 0 ms or more, of one product, or the common one (PRODUCT 0). */
 bool service_client_lock_wait(struct service_client *client, int64_t product, int64_t *ret_ms);
 enum { SAME_LOCK_WAIT = -1 }; /* keeps the current lock wait */
+/* Does the service place the waiting orders of a product in turn, where the strategy allows it? */
+enum in_turn { SAME_IN_TURN = -1, NOT_IN_TURN, IN_TURN };
 /* LOCK_WAIT_MS: 0 or more, or SAME_LOCK_WAIT. */
 bool service_client_switch(struct service_client *client, int64_t product, const char *strategy,
-                           int64_t think_ms, int64_t lock_wait_ms);
+                           int64_t think_ms, int64_t lock_wait_ms, enum in_turn in_turn);
 /* Deletes the product's orders and sets its stock; makes the product if there is none. */
 bool service_client_reset(struct service_client *client, int64_t product, int64_t stock, const char *kind);
 /* Replaces the product's stock and price; its orders stay. */

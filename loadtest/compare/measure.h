@@ -92,7 +92,7 @@ bool phase_answers_match(const struct phase *phase);
 /* Switches every service to this strategy, for one product or all (PRODUCT 0). LOCK_WAITS_MS: of each
  * service; NULL: as they are. */
 bool switch_strategy(struct testbed *testbed, int64_t product, const struct subject *subject,
-                     int64_t think_ms, const int64_t *lock_waits_ms);
+                     int64_t think_ms, enum in_turn in_turn, const int64_t *lock_waits_ms);
 /* Deletes the product's orders and sets its stock, of the strategy's kind. */
 bool set_stock(struct testbed *testbed, const struct subject *subject, int64_t product, int64_t stock);
 /* More units than a short load can sell. */

@@ -64,7 +64,7 @@ static bool warm_up(struct testbed *testbed, const struct rush_plan *plan, const
         .patience_ms = PATIENCE_MS,
     };
     struct load_result ignored;
-    return switch_strategy(testbed, 0, subject, plan->think_ms, NULL) &&
+    return switch_strategy(testbed, 0, subject, plan->think_ms, SAME_IN_TURN, NULL) &&
            set_stock(testbed, subject, plan->product, ample_stock(subject)) && load_run(&load, &ignored);
 }
 

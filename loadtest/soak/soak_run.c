@@ -101,7 +101,7 @@ bool soak_strategy(struct testbed *testbed, const struct soak_plan *plan, const 
     struct soak_counts counts = {0};
     struct watched watched = {.progress = progress, .wanted = plan->orders};
     progress_label(progress, "%s", subject->name);
-    if (!switch_strategy(testbed, 0, subject, 0, NULL))
+    if (!switch_strategy(testbed, 0, subject, 0, SAME_IN_TURN, NULL))
         return false;
     while (counts.orders < plan->orders && !counts.stalled) {
         watched.before = counts.orders;

@@ -91,22 +91,23 @@ static json_t *strategy_json(const struct strategy *s)
     const struct stock_policy *policy = s->take_stock;
     bool available = lock_server_is_up(strategy_server(s), reason, sizeof reason);
     return json_pack(
-        "{s:s, s:s, s:s, s:s?, s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:b, s:s?}", "name",
-        s->name, "title", s->title, "why", s->why, "use_for", s->use_for, "guarantee",
+        "{s:s, s:s, s:s, s:s?, s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:b, s:b, s:s?}",
+        "name", s->name, "title", s->title, "why", s->why, "use_for", s->use_for, "guarantee",
         guarantee_name(s->guarantee), "shown_by", shown_by, "lock", lock_json(s->lock), "span",
         span_name(s->span), "scope", scope_name(s->scope), "fence", fence_name(s->fencing), "isolation",
         isolation_name(s->isolation), "stock", policy->name, "stock_kind",
         stock_kinds[s->take_stock->kind].name, "max_tries", s->max_tries > 1 ? s->max_tries : 1, "explorable",
-        strategy_has_steps(s), "available", available, "reason", available ? NULL : reason);
+        strategy_has_steps(s), "in_turn", s->combining == COMBINE_IN_TURN, "available", available, "reason",
+        available ? NULL : reason);
 }
 
 static json_t *settings_json(const struct settings *settings)
 {
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I}", "name", settings->strategy->name, "guarantee",
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:b}", "name", settings->strategy->name, "guarantee",
                      guarantee_name(settings->strategy->guarantee), "lock_ttl_ms",
                      (json_int_t)settings->lock_ttl_ms, "lock_wait_ms", (json_int_t)settings->lock_wait_ms,
                      "think_ms", (json_int_t)settings->think_ms, "product_limit",
-                     (json_int_t)settings->product_limit);
+                     (json_int_t)settings->product_limit, "in_turn", settings->in_turn == 1);
 }
 
 void strategies_list(struct exchange *x, struct worker *worker)
@@ -205,9 +206,14 @@ json_t *strategy_limits(const struct exchange *x)
 void strategy_set(struct exchange *x, struct worker *worker)
 {
     struct service *service = worker->service;
-    struct settings changes = {.lock_ttl_ms = -1, .lock_wait_ms = -1, .think_ms = -1, .product_limit = -1},
+    struct settings changes = {.lock_ttl_ms = -1,
+                               .lock_wait_ms = -1,
+                               .think_ms = -1,
+                               .product_limit = -1,
+                               .in_turn = -1},
                     settings;
     const char *name = NULL;
+    bool in_turn = false;
     const struct member members[] = {
         {"name", BODY_STRING, true, &name, 1, 64},
         {"lock_ttl_ms", BODY_INTEGER, false, &changes.lock_ttl_ms, 10, LOCK_TTL_MAX_MS},
@@ -216,6 +222,7 @@ void strategy_set(struct exchange *x, struct worker *worker)
         {"think_ms", BODY_INTEGER, false, &changes.think_ms, 0,
          x->is_teacher ? THINK_MAX_MS : LEARNER_THINK_MAX_MS},
         {"product_limit", BODY_INTEGER, false, &changes.product_limit, 0, PRODUCT_LIMIT_MAX},
+        {"in_turn", BODY_BOOLEAN, false, &in_turn, 0, 0},
         {0},
     };
     int64_t product_id;
@@ -224,6 +231,8 @@ void strategy_set(struct exchange *x, struct worker *worker)
     AUTO_JSON body = api_body(x, members);
     if (!body || !access_owns(x, product_id))
         return;
+    if (json_object_get(body, "in_turn"))
+        changes.in_turn = in_turn;
     changes.strategy = api_strategy(x, "name", name);
     if (!changes.strategy || !access_uses(x, changes.strategy) || !can_have_own(x, worker, product_id))
         return;

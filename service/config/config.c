@@ -100,6 +100,8 @@ static const struct setting settings[] = {
      "Workers that one product may occupy; 0: all, or in a class a quarter, but at least 2.", NULL},
     {"product-limit", "PRODUCT_LIMIT", NUMBER, AT(product_limit), "0", "orders", 0, PRODUCT_LIMIT_MAX,
      "Orders of one product that may use the database at the same time; 0: unlimited.", NULL},
+    {"in-turn", "IN_TURN", SWITCH, AT(in_turn), "yes", "yes or no", 0, 0,
+     "Places the waiting orders of a product one after the other where its row is the protection (docs/strategies.md).", NULL},
     {"queue", "QUEUE", NUMBER, AT(queue), "1024", "orders", 1, 100000,
      "Orders that may wait for one product; twice as many for all products together (docs/security.md).", NULL},
     {"product-queue", "PRODUCT_QUEUE", NUMBER, AT(product_queue), "0", "orders", 0, 100000,

@@ -32,6 +32,7 @@ struct config {
     int64_t lock_wait_ms;
     int64_t think_ms;
     int64_t product_limit;
+    int64_t in_turn;         /* 0 or 1 */
     int64_t product_workers; /* 0: all */
     int64_t product_queue;   /* 0: as many as QUEUE */
     int64_t order_timeout_ms;

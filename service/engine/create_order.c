@@ -107,6 +107,7 @@ static enum outcome take_stock(struct placing *p)
         .quantity = p->request->quantity,
         .updated_by = p->instance,
         .observer = p->observer,
+        .later = p->together,
         .still_held = still_held,
         .holder = p,
     };
@@ -121,6 +122,12 @@ static enum outcome take_stock(struct placing *p)
 static enum outcome insert_order(struct placing *p)
 {
     struct order_origin origin = {p->strategy->name, p->instance};
+    /* A lock that is released before COMMIT is released after the INSERT. */
+    if (p->together && p->strategy->span != SPAN_INSIDE_TX && p->strategy->scope == SCOPE_ONE_TX) {
+        p->insert = (struct insert_later){
+            .request = p->request, .origin = origin, .observer = p->observer, .order = &p->result.order};
+        return outcome_of_db(p, orders_insert_later(p->db, &p->taken, &p->insert));
+    }
     enum db_status status = orders_insert(p->db, p->request, &origin, &p->taken, &p->result.order);
     if (status == DB_OK)
         report_step(p->observer, STEP_INSERT, STEP_NO_VALUE);
@@ -222,11 +229,19 @@ static bool back_off(const struct placing *p, int tries)
     return true;
 }
 
+/* The statement that found too few may have failed with its transaction: looks once more. */
+static void look_what_is_left(struct placing *p)
+{
+    if (p->result.available == STOCK_UNSEEN)
+        (void)stock_available(p->db, p->request->product_id, &p->result.available);
+}
+
 void create_order(struct placing *p)
 {
     const struct strategy *s = p->strategy;
     p->result = (struct order_result){.available = STOCK_UNSEEN};
     p->held = 0;
+    p->end = END_DONE;
     db_set_deadline(p->db, p->deadline_us, p->lock_deadline_us);
     if (p->lock) {
         p->lock->observer = p->observer;
@@ -239,11 +254,18 @@ void create_order(struct placing *p)
     enum outcome outcome;
     for (int tries = 1;; tries++) {
         p->result.tries = tries;
+        p->insert.order = NULL;
         p->result.order.id = 0; /* a try that failed may have left its id */
         p->taken = (struct stock_taken){.seen = STOCK_UNSEEN, .available = STOCK_UNSEEN};
         outcome = outcome_of_db(p, db_ready(p->db));
         if (outcome == ORDER_GO_ON)
             outcome = place_once(p);
+        if (p->end != END_DONE)
+            return;
+        if (outcome == ORDER_BEHIND_FAILURE) {
+            tries--;
+            continue;
+        }
         if (outcome != ORDER_CONFLICT || tries >= s->max_tries || !back_off(p, tries))
             break;
     }
@@ -252,9 +274,8 @@ void create_order(struct placing *p)
         snprintf(p->result.error, sizeof p->result.error, "the order's way of placing ended without COMMIT");
         outcome = ORDER_FAILED;
     }
-    /* The statement that found too few may have failed with its transaction: look once more what is left. */
-    if (outcome == ORDER_SOLD_OUT && p->result.available == STOCK_UNSEEN)
-        (void)stock_available(p->db, p->request->product_id, &p->result.available);
+    if (outcome == ORDER_SOLD_OUT)
+        look_what_is_left(p);
     p->result.lock_lost_after_commit &= outcome == ORDER_CREATED;
     p->result.outcome = outcome;
 }
@@ -281,28 +302,111 @@ enum outcome claim_key(struct placing *p)
     return outcome_of_claim(claim);
 }
 
+/* Notes what commit_recovery has to know of a COMMIT without a reply; before the connection is used again. */
+static void note_lost(struct placing *p, const char *xid)
+{
+    p->lost = (struct lost_commit){.session = *db_session(p->db), .order = p->result.order};
+    if (p->insert.order)
+        p->lost.unseen_order_of = p->instance;
+    snprintf(p->lost.xid, sizeof p->lost.xid, "%s", xid);
+}
+
+/* Finds out what became of a COMMIT without a reply. */
+static enum db_status settle(struct placing *p)
+{
+    enum commit_fate fate = p->lost.xid[0] ? commit_recovery(p->db, &p->lost, monotonic_us() + SETTLE_US)
+                                           : COMMIT_UNKNOWN;
+    db_set_deadline(p->db, p->deadline_us, p->lock_deadline_us);
+    if (fate == COMMIT_COMMITTED && p->insert.order && p->result.order.id == 0) {
+        order_known(p->request, &p->insert.origin, p->insert.seen, &p->lost.order);
+        p->result.order = p->lost.order;
+    }
+    return fate == COMMIT_COMMITTED ? DB_OK : fate == COMMIT_ROLLED_BACK ? DB_AWAY : DB_UNKNOWN;
+}
+
+static void end_created(struct placing *p)
+{
+    report_step(p->observer, STEP_COMMIT, STEP_NO_VALUE);
+    p->result.outcome = ORDER_CREATED;
+}
+
+/* What is left to do needs the connection. */
+static bool is_open(const struct placing *p)
+{
+    enum outcome outcome = p->result.outcome;
+    return outcome == ORDER_UNKNOWN || outcome == ORDER_BEHIND_FAILURE ||
+           (outcome == ORDER_SOLD_OUT && p->result.available == STOCK_UNSEEN);
+}
+
+/* ROWS: of the one statement; none of COMMIT. */
+static void on_end(void *context, enum db_status status, const PGresult *rows)
+{
+    struct placing *p = context;
+    if (status == DB_UNKNOWN)
+        note_lost(p, p->end_xid);
+    p->result.outcome = outcome_of_db(p, status);
+    if (status == DB_OK && p->strategy->place && rows && PQnfields(rows) > 0) {
+        struct order_origin origin = {p->strategy->name, p->instance};
+        p->result.outcome = outcome_of_take(
+            p, order_placed(rows, p->request, &origin, &p->taken, &p->result.order));
+    }
+    if (p->result.outcome == ORDER_GO_ON)
+        end_created(p);
+    p->end = is_open(p) ? END_OPEN : END_DONE;
+    if (p->end == END_DONE)
+        p->on_done(p);
+}
+
+enum outcome end_later(struct placing *p, const struct statement *statement, const char *const *values,
+                       const char *xid)
+{
+    snprintf(p->end_xid, sizeof p->end_xid, "%s", xid);
+    p->end = END_SENT;
+    enum db_status status = db_end_later(p->db, statement, values, on_end, p);
+    if (status == DB_OK)
+        return ORDER_GO_ON;
+    p->end = END_DONE;
+    return outcome_of_db(p, status);
+}
+
 enum outcome end_transaction(struct placing *p, enum outcome outcome, enum step step, const char *xid)
 {
     if (outcome != ORDER_GO_ON) {
         db_rollback(p->db);
         return outcome;
     }
+    if (p->on_done && step == STEP_COMMIT)
+        return end_later(p, NULL, NULL, xid);
     enum db_status status = db_commit(p->db);
     if (status == DB_UNKNOWN) {
-        p->lost = (struct lost_commit){.session = *db_session(p->db), .order = p->result.order};
-        snprintf(p->lost.xid, sizeof p->lost.xid, "%s", xid);
-        enum commit_fate settled = xid[0] ? commit_recovery(p->db, &p->lost, monotonic_us() + SETTLE_US)
-                                          : COMMIT_UNKNOWN;
-        db_set_deadline(p->db, p->deadline_us, p->lock_deadline_us);
-        if (settled == COMMIT_COMMITTED)
-            status = DB_OK;
-        else if (settled == COMMIT_ROLLED_BACK)
-            status = DB_AWAY;
+        note_lost(p, xid);
+        status = settle(p);
     }
     if (status != DB_OK)
         return outcome_of_db(p, status);
     report_step(p->observer, step, STEP_NO_VALUE);
     return step == STEP_COMMIT_STOCK ? ORDER_GO_ON : ORDER_CREATED;
+}
+
+void order_settle(struct placing *p)
+{
+    if (p->end == END_SENT)
+        db_finish(p->db);
+    if (p->end != END_OPEN)
+        return;
+    p->end = END_DONE;
+    if (p->result.outcome == ORDER_BEHIND_FAILURE) { /* begins again, and is waited for */
+        p->on_done = NULL;
+        create_order(p);
+    } else if (p->result.outcome == ORDER_UNKNOWN) {
+        enum db_status status = settle(p);
+        if (status == DB_OK)
+            end_created(p);
+        else
+            p->result.outcome = outcome_of_db(p, status);
+    } else {
+        look_what_is_left(p);
+    }
 }
 
 enum outcome outcome_of_db(struct placing *p, enum db_status status)
@@ -313,6 +417,7 @@ enum outcome outcome_of_db(struct placing *p, enum db_status status)
     switch (status) {
     case DB_SERIALIZATION:
     case DB_DEADLOCK: return ORDER_CONFLICT;
+    case DB_BEHIND_FAILURE: return ORDER_BEHIND_FAILURE;
     case DB_LOCK_TIMEOUT:
     case DB_TIMEOUT: return ORDER_LOCK_TIMEOUT;
     case DB_UNIQUE: /* the same Idempotency-Key was committed since we looked */

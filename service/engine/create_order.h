@@ -10,6 +10,13 @@ struct order_ids;
 struct redis_stock;
 struct unsold_list;
 
+/* How far the end of an order is that create_order did not wait for. */
+enum order_end {
+    END_DONE, /* placing->result has the answer */
+    END_SENT, /* COMMIT, or the one statement, is on its way: order_settle waits for it */
+    END_OPEN  /* its result has come, but needs more statements: order_settle runs them */
+};
+
 struct order_result {
     enum outcome outcome;
     struct order order;          /* ORDER_CREATED, ORDER_ACCEPTED, ORDER_REPLAYED */
@@ -32,11 +39,18 @@ struct placing {
     struct unsold_list *unsold; /* keeps units that could not be given back in time; or NULL */
     struct observer *observer;  /* told of every step; may be NULL */
     const char *instance;       /* this process's name, recorded with the order */
-    int64_t deadline_us;        /* every wait ends here */
-    int64_t lock_deadline_us;   /* every wait for a lock ends here */
+    bool together;       /* nobody follows the single steps: what nothing depends on travels with COMMIT */
+    int64_t deadline_us; /* every wait ends here */
+    int64_t lock_deadline_us; /* every wait for a lock ends here */
 
+    /* Not NULL: create_order may return before the end of the order is known. Called when it is, unless that is the end of
+     * create_order or order_settle; it must not use the connection. */
+    void (*on_done)(struct placing *placing);
+    enum order_end end;          /* out */
+    char end_xid[24];            /* of the transaction, for commit_recovery; "" where it is not known */
     struct order_result result;  /* out */
     struct stock_taken taken;    /* of the current try */
+    struct insert_later insert;  /* of the current try */
     struct lost_commit lost;     /* outcome ORDER_UNKNOWN: the transaction whose result is unknown */
     struct lock_grant grants[2]; /* what is held now */
     int held;
@@ -45,6 +59,10 @@ struct placing {
 /* Places the order; the answer is in placing->result. Bounded by the deadlines, and by a few seconds more where
  * a lost COMMIT has to be settled or units have to be given back. The lock is released on every path, the transaction ended. */
 void create_order(struct placing *placing);
+
+/* Ends an order whose end is not END_DONE: waits for the result, and settles a lost COMMIT. Then the answer is in
+ * placing->result. */
+void order_settle(struct placing *placing);
 
 /* What a database status means for an order (DB_OK: ORDER_GO_ON); also notes what the log and the client need to know. */
 enum outcome outcome_of_db(struct placing *placing, enum db_status status);
@@ -57,6 +75,11 @@ enum outcome claim_key(struct placing *placing);
 /* Commits if OUTCOME is ORDER_GO_ON, and reports STEP; rolls back otherwise, and returns OUTCOME. Finds out what became of a
  * COMMIT without a reply. Returns ORDER_CREATED, and ORDER_GO_ON after STEP_COMMIT_STOCK, when the order is still to come. */
 enum outcome end_transaction(struct placing *placing, enum outcome outcome, enum step step, const char *xid);
+
+/* Sends STATEMENT with VALUES as the whole of the order, or COMMIT (NULL) of the transaction XID, and does not wait for the result:
+ * placing->end says so. ORDER_GO_ON, or why it was not sent. Only if placing->on_done is set. */
+enum outcome end_later(struct placing *placing, const struct statement *statement, const char *const *values,
+                       const char *xid);
 
 /* Places an order once, as one statement, for the strategy table. Never ORDER_GO_ON. */
 enum outcome place_in_one_statement(struct placing *placing);

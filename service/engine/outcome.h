@@ -3,6 +3,8 @@
 #define OVERSELL_SERVICE_ENGINE_OUTCOME_H
 
 enum outcome {
+    ORDER_BEHIND_FAILURE =
+        -2, /* nothing was committed, because of the order before it on the connection: begin again. Never a result */
     ORDER_GO_ON = -1, /* no outcome: nothing has refused the order so far. Never an order's result */
     ORDER_CREATED,
     ORDER_ACCEPTED, /* the stock is taken, the order is written later: order_result.order says what it will be */

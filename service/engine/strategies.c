@@ -59,25 +59,26 @@ const struct strategy strategies[] = {
     /* ---- PostgreSQL: locks, guards, versions, isolation ----------------------------------------------------------- */
 
     {.name = "select-for-update",         .guarantee = GUARANTEE_SAFE,
-     .take_stock = &take_for_update,
+     .take_stock = &take_for_update,       .combining = COMBINE_IN_TURN,
      .title = "SELECT … FOR UPDATE",
      .why = "The read locks the row until COMMIT, so the next order waits and then reads the new stock.",
      .use_for = "rules that need several statements"},
 
     {.name = "atomic-decrement",          .guarantee = GUARANTEE_SAFE,
-     .take_stock = &take_guarded,
+     .take_stock = &take_guarded,          .combining = COMBINE_IN_TURN,
      .title = "UPDATE … WHERE count >= n",
      .why = "The database checks and subtracts in one statement, on the newest version of the row.",
      .use_for = "stock and counters: the default choice"},
 
     {.name = "atomic-statement",          .guarantee = GUARANTEE_SAFE,
-     .take_stock = &take_while_placing,    .place = place_in_one_statement,
+     .take_stock = &take_while_placing,    .combining = COMBINE_IN_TURN,
+     .place = place_in_one_statement,
      .title = "The whole order as one statement",
      .why = "As atomic-decrement, in one round trip: the row is locked only for the statement and its commit.",
      .use_for = "hot products, simple rules"},
 
     {.name = "check-constraint",          .guarantee = GUARANTEE_SAFE,
-     .take_stock = &take_decrement_checked,
+     .take_stock = &take_decrement_checked, .combining = COMBINE_IN_TURN,
      .title = "Check, then subtract; CHECK (count >= 0)",
      .why = "As decrement, but the schema rejects a stock below zero: the second of two last orders fails.",
      .use_for = "a last guard in the schema"},

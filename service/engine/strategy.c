@@ -26,7 +26,7 @@ const struct lock_server *strategy_server(const struct strategy *strategy)
 
 bool strategy_has_steps(const struct strategy *strategy)
 {
-    return strategy->combining == COMBINE_NONE;
+    return strategy->combining == COMBINE_NONE || strategy->combining == COMBINE_IN_TURN;
 }
 
 size_t strategy_index(const struct strategy *strategy)

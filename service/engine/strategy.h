@@ -23,6 +23,7 @@ enum tx_scope { SCOPE_ONE_TX, SCOPE_TWO_TX };
 /* Does a worker place the waiting orders of a product one by one, or several together? */
 enum combining {
     COMBINE_NONE,
+    COMBINE_IN_TURN, /* one after the other on one connection, each with its own transaction: place_orders.c */
     COMBINE_IN_POSTGRES, /* in one transaction: batch.c */
     COMBINE_IN_REDIS,    /* by one script: service/write_behind/place_in_redis.c */
     COMBINE_COUNT

@@ -48,7 +48,7 @@ static bool has_valid_cells(const struct strategy *row, const struct complaint *
         {offsetof(struct strategy, isolation), DB_SERIALIZABLE, "isolation",
          "DB_READ_COMMITTED, DB_REPEATABLE_READ or DB_SERIALIZABLE"},
         {offsetof(struct strategy, combining), COMBINE_COUNT - 1, "combining",
-         "COMBINE_NONE, COMBINE_IN_POSTGRES or COMBINE_IN_REDIS"},
+         "COMBINE_NONE, COMBINE_IN_TURN, COMBINE_IN_POSTGRES or COMBINE_IN_REDIS"},
     };
     for (size_t i = 0; i < sizeof CELLS / sizeof CELLS[0]; i++) {
         unsigned value;
@@ -167,7 +167,7 @@ static bool has_valid_stock(const struct strategy *row, const struct complaint *
         return wrong(complaint,
                      "its way of taking stock has no name, or no kind of stock of db/stock/kinds.h; "
                      "fill in both");
-    if (!policy->take && !row->place && row->combining == COMBINE_NONE)
+    if (!policy->take && !row->place && strategy_has_steps(row))
         return wrong(complaint,
                      "its way of taking stock has no function, which the engine's steps call; name "
                      "one of db/stock/stock.h, or a function of your own");
@@ -180,6 +180,13 @@ static bool has_valid_stock(const struct strategy *row, const struct complaint *
 static bool has_valid_combining(const struct strategy *row, const struct complaint *complaint)
 {
     if (row->combining == COMBINE_NONE)
+        return true;
+    if (row->combining == COMBINE_IN_TURN && (row->lock || row->max_tries > 1))
+        return wrong(
+            complaint,
+            "its orders are placed in turn, so that only the product's row may keep others waiting, and none "
+            "starts again; set its combining to COMBINE_NONE, or leave out the lock and the tries");
+    if (row->combining == COMBINE_IN_TURN)
         return true;
     if (row->place || row->take_stock->take)
         return wrong(complaint,

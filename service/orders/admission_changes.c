@@ -109,6 +109,8 @@ static void change(struct settings *settings, const struct settings *changes)
         settings->think_ms = changes->think_ms;
     if (changes->product_limit >= 0)
         settings->product_limit = changes->product_limit;
+    if (changes->in_turn >= 0)
+        settings->in_turn = changes->in_turn;
 }
 
 static void reopen_common(const void *node, VISIT visit, void *arg)

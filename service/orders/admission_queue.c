@@ -112,8 +112,8 @@ static void hand_out(struct admission_queue *q, struct product_queue *p, struct 
                                       .subqueue = kind};
     ret_batch->settings.strategy = strategy_of_order(q, p, subqueue->first);
     struct queued_order **end = &ret_batch->orders;
-    while (ret_batch->count < orders_in_batch(kind) && subqueue->first &&
-           !has_expired(subqueue->first, now_us) &&
+    size_t most = orders_in_batch(q, p, kind);
+    while (ret_batch->count < most && subqueue->first && !has_expired(subqueue->first, now_us) &&
            strategy_of_order(q, p, subqueue->first) == ret_batch->settings.strategy) {
         *end = product_queue_remove_first(q, p, subqueue);
         end = &(*end)->next;
@@ -224,6 +224,19 @@ void admission_end(struct admission_queue *q, struct order_batch *batch)
     pthread_mutex_unlock(&q->mutex);
     if (wake)
         pthread_cond_signal(&q->work);
+}
+
+void admission_end_one(struct admission_queue *q, struct order_batch *batch)
+{
+    if (batch->count == 1) {
+        admission_end(q, batch);
+        return;
+    }
+    pthread_mutex_lock(&q->mutex);
+    batch->count--;
+    if (batch->product)
+        batch->product->placing--;
+    pthread_mutex_unlock(&q->mutex);
 }
 
 bool admission_next(struct admission_queue *q, struct order_batch *batch)

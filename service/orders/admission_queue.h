@@ -72,6 +72,9 @@ bool admission_next(struct admission_queue *queue, struct order_batch *batch);
  * with an answer must not find its own order still in progress. */
 void admission_end(struct admission_queue *queue, struct order_batch *batch);
 
+/* Ends one order of the batch before the others; of the last one it is admission_end. */
+void admission_end_one(struct admission_queue *queue, struct order_batch *batch);
+
 /* Rejects further orders; the waiting orders are still handed out. */
 void admission_close(struct admission_queue *queue);
 

@@ -11,10 +11,10 @@
 
 /* ---- on the HTTP thread -------------------------------------------------------------------------------------- */
 
-/* Frees a job whose request has been answered. */
-static void close_job(struct order_job *job)
+void order_job_close(struct order_job *job)
 {
-    http_finish(job->x);
+    if (job->x)
+        http_finish(job->x);
     json_decref(job->body);
     free(job);
 }
@@ -52,7 +52,7 @@ static void queue_job(struct order_pipeline *pipeline, struct exchange *x,
                       echo ? "echo calls" : "orders of this product");
         break;
     }
-    close_job(job);
+    order_job_close(job);
 }
 
 void order_job_queue(struct order_pipeline *pipeline, struct exchange *x, const struct order_request *request,
@@ -88,10 +88,11 @@ static size_t refuse_strangers(struct order_job **jobs, size_t count, const stru
 void order_jobs_run(struct order_batch *batch, struct order_worker *worker)
 {
     struct order_job *jobs[ORDER_BATCH_MAX], *first = (struct order_job *)batch->orders;
-    size_t count = 0;
+    size_t all = 0, count;
+    bool in_turn = false;
     struct queued_order *order = batch->orders;
     do { /* a batch has one order at least */
-        jobs[count++] = (struct order_job *)order;
+        jobs[all++] = (struct order_job *)order;
         order = order->next;
     } while (order);
     if (batch->expired)
@@ -99,9 +100,12 @@ void order_jobs_run(struct order_batch *batch, struct order_worker *worker)
                       "the order's deadline passed while it waited in the admission queue; order again");
     else if (first->echo)
         order_reply_echo(first->x, &first->request);
-    else if ((count = refuse_strangers(jobs, count, worker->pipeline)) > 0)
+    else if ((count = refuse_strangers(jobs, all, worker->pipeline)) > 1 &&
+             (in_turn = batch->settings.strategy->combining == COMBINE_IN_TURN))
+        place_in_turn(jobs, count, batch, worker);
+    else if (count > 0)
         place_orders(jobs, count, batch, worker);
     admission_end(worker->pipeline->queue, batch);
-    for (size_t i = 0; i < batch->count; i++)
-        close_job(jobs[i]);
+    for (size_t i = in_turn ? count : 0; i < all; i++)
+        order_job_close(jobs[i]);
 }

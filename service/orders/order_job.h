@@ -19,7 +19,9 @@ struct order_job {
     char key[ORDER_KEY_MAX + 1]; /* the learner's Idempotency-Key as it is stored */
     struct order_observer observer;
     struct placing placing;
-    bool echo; /* reply with the request, and place no order */
+    struct order_batch *batch;   /* once a worker has it; with … */
+    struct order_worker *worker; /* … this worker */
+    bool echo;                   /* reply with the request, and place no order */
 };
 
 /* Puts the order of a request that was handed over (http_hand_over) into the admission queue, or replies with an error if
@@ -34,5 +36,8 @@ void order_job_queue_echo(struct order_pipeline *pipeline, struct exchange *x,
 
 /* For a worker: places the orders of the batch, ends the batch, and answers and frees the jobs. */
 void order_jobs_run(struct order_batch *batch, struct order_worker *worker);
+
+/* Sends the answer unless that was done, and frees the job. */
+void order_job_close(struct order_job *job);
 
 #endif

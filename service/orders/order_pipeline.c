@@ -38,8 +38,9 @@ static bool start_workers(struct order_pipeline *p)
 bool order_pipeline_start(struct order_pipeline *p)
 {
     const struct config *config = p->config;
-    const struct settings settings = {strategy_find(config->strategy), config->lock_ttl_ms,
-                                      config->lock_wait_ms, config->think_ms, config->product_limit};
+    const struct settings settings = {
+        strategy_find(config->strategy), config->lock_ttl_ms, config->lock_wait_ms, config->think_ms,
+        config->product_limit,           config->in_turn};
     /* All learners together cannot fill the queue, so how many sandboxes one of them has does not matter to the others. */
     int64_t of_learners = config->classroom ? SANDBOXES_MAX * config->product_queue : 0;
     p->queue = admission_new(

@@ -105,6 +105,7 @@ void order_reply(struct exchange *x, const struct placing *p)
         return;
     case ORDER_FAILED:
     case ORDER_GO_ON:
+    case ORDER_BEHIND_FAILURE:
     case OUTCOME_COUNT: break;
     }
     reply_problem(x, PROBLEM_INTERNAL_ERROR, members, "%s", result->error);

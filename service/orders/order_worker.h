@@ -18,6 +18,9 @@ struct order_worker {
     struct lock **locks;       /* by strategy index; each is opened when an order first needs it */
     struct redis_stock *redis; /* opened when an order first needs it */
     struct trace_ring *traces;
+    /* While it places orders in turn: when the last one ended, and how many round trips were counted by then. */
+    int64_t ended_us;
+    uint64_t round_trips;
 };
 
 /* Prepares WORKER, which is zeroed, and starts its thread. False: out of memory or threads; then it still has to be released.

@@ -32,6 +32,7 @@ static void begin(struct order_job *job, const struct order_batch *batch, const 
         .request = &job->request,
         .observer = &job->observer.base,
         .instance = pipeline->instance,
+        .together = true,
         .db = worker->db,
         .ids = pipeline->ids,
         .unsold = pipeline->unsold,
@@ -132,7 +133,7 @@ void place_orders(struct order_job *const *jobs, size_t count, const struct orde
         report(jobs[i], worker, i == 0 ? db_round_trips(worker->db) - trips : 0);
         order_reply(jobs[i]->x, placings[i]);
     }
-    if (strategy->combining != COMBINE_NONE)
+    if (strategy->combining == COMBINE_IN_POSTGRES || strategy->combining == COMBINE_IN_REDIS)
         metrics_batch(strategy, count);
     if (lock)
         metrics_lock_work(strategy, lock->round_trips - lock_trips, lock->wake_ups - wake_ups);
@@ -140,4 +141,62 @@ void place_orders(struct order_job *const *jobs, size_t count, const struct orde
         metrics_lock_work(strategy, redis_stock_round_trips(redis) - redis_trips, 0);
         writer_wake(worker->pipeline->writer);
     }
+}
+
+/* ---- in turn ------------------------------------------------------------------------------------------------- */
+
+/* PostgreSQL begins with an order of the connection when it has ended the one before, however early the order was sent. */
+static void begin_after(struct trace *trace, int64_t ended_us)
+{
+    if (trace->started_us < ended_us)
+        trace->started_us = ended_us;
+}
+
+static void answer(struct order_job *job)
+{
+    struct order_worker *worker = job->worker;
+    begin_after(&job->observer.trace, worker->ended_us);
+    uint64_t round_trips = db_round_trips(worker->db);
+    report(job, worker, round_trips - worker->round_trips);
+    worker->ended_us = job->observer.trace.ended_us;
+    worker->round_trips = round_trips;
+    order_reply(job->x, &job->placing);
+    admission_end_one(worker->pipeline->queue, job->batch);
+    http_finish(job->x);
+    job->x = NULL;
+}
+
+static void on_done(struct placing *placing)
+{
+    answer((struct order_job *)((char *)placing - offsetof(struct order_job, placing)));
+}
+
+/* Answers the order, unless on_done has done so, and frees it. */
+static void finish(struct order_job *job)
+{
+    if (job->x && job->placing.end != END_DONE)
+        order_settle(&job->placing); /* may call on_done */
+    if (job->x)
+        answer(job);
+    order_job_close(job);
+}
+
+void place_in_turn(struct order_job *const *jobs, size_t count, struct order_batch *batch,
+                   struct order_worker *worker)
+{
+    size_t finished = 0;
+    worker->round_trips = db_round_trips(worker->db);
+    for (size_t i = 0; i < count; i++) {
+        struct order_job *job = jobs[i];
+        struct placing *placing = &job->placing;
+        begin(job, batch, worker, monotonic_us());
+        job->batch = batch;
+        job->worker = worker;
+        placing->on_done = on_done;
+        place(&placing, 1, LOCK_OK);
+        while (finished <= i && jobs[finished]->placing.end != END_SENT)
+            finish(jobs[finished++]);
+    }
+    for (; finished < count; finished++)
+        finish(jobs[finished]);
 }

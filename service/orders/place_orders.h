@@ -10,4 +10,9 @@
 void place_orders(struct order_job *const *jobs, size_t count, const struct order_batch *batch,
                   struct order_worker *worker);
 
+/* Places COUNT orders one after the other on one connection, each in its own transaction: the next one begins while PostgreSQL
+ * still commits the one before. Ends, answers and frees each as soon as it is known what became of it. */
+void place_in_turn(struct order_job *const *jobs, size_t count, struct order_batch *batch,
+                   struct order_worker *worker);
+
 #endif

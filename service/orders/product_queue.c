@@ -56,12 +56,28 @@ const struct strategy *strategy_of_order(const struct admission_queue *q, const 
     return order->strategy ? order->strategy : settings_of_product(q, p)->strategy;
 }
 
+/* A limit, or time to think, asks to see how orders wait for each other in the database: then they are not placed in turn. */
+static bool is_combined(const struct admission_queue *q, const struct product_queue *p,
+                        enum combining subqueue)
+{
+    const struct settings *settings = settings_of_product(q, p);
+    return subqueue != COMBINE_NONE &&
+           (subqueue != COMBINE_IN_TURN ||
+            (settings->in_turn && settings->product_limit == 0 && settings->think_ms == 0));
+}
+
 int64_t subqueue_limit(const struct admission_queue *q, const struct product_queue *p,
                        enum combining subqueue)
 {
     if (p->id == 0)
         return 0;
-    return subqueue == COMBINE_NONE ? settings_of_product(q, p)->product_limit : 1;
+    return is_combined(q, p, subqueue) ? 1 : settings_of_product(q, p)->product_limit;
+}
+
+size_t orders_in_batch(const struct admission_queue *q, const struct product_queue *p,
+                       enum combining subqueue)
+{
+    return p->id != 0 && is_combined(q, p, subqueue) ? ORDER_BATCH_MAX : 1;
 }
 
 /* ---- subqueues ------------------------------------------------------------------------------------------------- */
@@ -148,7 +164,7 @@ static size_t room_of(const struct admission_queue *q, const struct product_queu
     int64_t of_subqueue = limit == 0 ? INT32_MAX : limit - p->subqueues[kind].batches;
     int64_t of_product = most == 0 ? INT32_MAX : most - p->batches;
     int64_t batches = of_subqueue < of_product ? of_subqueue : of_product;
-    return batches > 0 && !product_is_shut(q, p) ? (size_t)batches * orders_in_batch(kind) : 0;
+    return batches > 0 && !product_is_shut(q, p) ? (size_t)batches * orders_in_batch(q, p, kind) : 0;
 }
 
 void product_queue_add_load(struct admission_queue *q, const struct product_queue *p,

@@ -72,10 +72,8 @@ struct queued_order *product_queue_remove_first(struct admission_queue *q, struc
 int64_t subqueue_limit(const struct admission_queue *q, const struct product_queue *p,
                        enum combining subqueue);
 /* How many orders a batch of the subqueue may have. */
-static inline size_t orders_in_batch(enum combining subqueue)
-{
-    return subqueue == COMBINE_NONE ? 1 : ORDER_BATCH_MAX;
-}
+size_t orders_in_batch(const struct admission_queue *q, const struct product_queue *p,
+                       enum combining subqueue);
 /* The subqueue whose first order has the earliest deadline; OF_ALL false: only among the subqueues below their limit. NULL:
  * there is none. */
 struct subqueue *product_queue_earliest(struct admission_queue *q, struct product_queue *p, bool of_all);

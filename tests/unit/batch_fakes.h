@@ -153,7 +153,7 @@ const struct db_session *db_session(const struct db *db)
     return &session;
 }
 
-enum commit_fate commit_recovery(struct db *db, const struct lost_commit *lost, int64_t until_us)
+enum commit_fate commit_recovery(struct db *db, struct lost_commit *lost, int64_t until_us)
 {
     char expected[24];
     snprintf(expected, sizeof expected, "%d", shop.transactions);

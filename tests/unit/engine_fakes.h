@@ -55,6 +55,8 @@ static void fake_prepare(struct fake_order *order, const struct shape *shape, bo
     order->placing.observer = observed ? &fake_observer : NULL;
     order->placing.unsold = fake_unsold;
     order->placing.instance = FAKE_INSTANCE;
+    order->placing.together = !observed;
+    order->placing.on_done = NULL;
     order->placing.deadline_us = fake.now_us + 10 * 1000000;
     order->placing.lock_deadline_us = fake.now_us + 5 * 1000000;
     fake.placing = &order->placing;

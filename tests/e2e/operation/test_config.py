@@ -55,7 +55,7 @@ def test_a_secret_cannot_be_given_where_all_can_see_it(flags):
 
 def test_every_flag_is_known_and_wants_a_value(flags):
     for flag in flags:
-        asked = "--classroom=perhaps" if flag == "classroom" else f"--{flag}"  # a switch needs none, and knows yes and no
+        asked = f"--{flag}=perhaps" if flag in ("classroom", "in-turn") else f"--{flag}"  # a switch needs none, and knows yes and no
         status, out, err = run_service(asked)
         assert status == 2, f"{asked}: exit {status}\n{out}{err}"
         assert flag in err, f"--{flag}: {err}"

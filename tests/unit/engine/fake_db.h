@@ -164,6 +164,21 @@ enum db_status orders_insert(struct db *db, const struct order_request *request,
     return status;
 }
 
+/* It fails at once, as it also may; what fails with COMMIT is COMMIT's failure. */
+enum db_status orders_insert_later(struct db *db, const struct stock_taken *taken, struct insert_later *insert)
+{
+    enum db_status status = orders_insert(db, insert->request, &insert->origin, taken, insert->order);
+    if (status == DB_OK)
+        report_step(insert->observer, STEP_INSERT, STEP_NO_VALUE);
+    return status;
+}
+
+void order_known(const struct order_request *request, const struct order_origin *origin, int64_t seen,
+                 struct order *ret_order)
+{
+    rule(false, "an order that was seen is looked for");
+}
+
 enum take_status orders_place_in_one(struct db *db, bool in_transaction, const struct order_request *request,
                                      const struct order_origin *origin, struct stock_taken *ret_taken,
                                      struct order *ret_order)
@@ -203,7 +218,7 @@ const struct db_session *db_session(const struct db *db)
     return &fake_session;
 }
 
-enum commit_fate commit_recovery(struct db *db, const struct lost_commit *lost, int64_t until_us)
+enum commit_fate commit_recovery(struct db *db, struct lost_commit *lost, int64_t until_us)
 {
     char expected[24];
     const struct order *order = &lost->order;

@@ -55,6 +55,7 @@ static struct order_request *add_order(int64_t quantity)
     p->request = &batch.requests[i];
     p->db = &shop_db;
     p->lock = NULL;
+    p->on_done = NULL;
     p->observer = &batch.watched[i].base;
     p->instance = SHOP_INSTANCE;
     p->deadline_us = shop.now_us + 10 * SECOND_US;

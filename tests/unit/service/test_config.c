@@ -541,7 +541,7 @@ static void test_help_is_short(void **state)
             fail_msg("not one sentence of at most 20 words: '%s'", line + 8);
         sentences++;
     }
-    assert_int_equal(sentences, COUNT(settings) + 1); /* and --classroom */
+    assert_int_equal(sentences, COUNT(settings) + 2); /* and the two switches */
     free(text);
 }
 
@@ -572,11 +572,25 @@ static void test_a_class(void **state)
     unsetenv("CLASSROOM");
 }
 
-/* No setting is left out of the table above: the help has as many flags as it has, --classroom and --help. */
+static void test_in_turn(void **state)
+{
+    assert_int_equal(load(NULL), CONFIG_OK);
+    assert_true(config.in_turn == 1);
+    assert_int_equal(load("--in-turn=no", NULL), CONFIG_OK);
+    assert_true(config.in_turn == 0);
+    setenv("IN_TURN", "no", 1);
+    assert_int_equal(load(NULL), CONFIG_OK);
+    assert_true(config.in_turn == 0);
+    assert_int_equal(load("--in-turn", NULL), CONFIG_OK);
+    assert_true(config.in_turn == 1);
+    unsetenv("IN_TURN");
+}
+
+/* No setting is left out of the table above: the help has as many flags as it has, the two switches and --help. */
 static void test_no_setting_is_forgotten(void **state)
 {
     char *text = NULL;
-    size_t size = 0, flags = 0, known = 2;
+    size_t size = 0, flags = 0, known = 3;
     FILE *to = open_memstream(&text, &size);
     assert_non_null(to);
     config_print_help(to);
@@ -621,6 +635,7 @@ int main(void)
         CONFIG_TEST(test_help),
         CONFIG_TEST(test_help_is_short),
         CONFIG_TEST(test_a_class),
+        CONFIG_TEST(test_in_turn),
         CONFIG_TEST(test_no_setting_is_forgotten),
         CONFIG_TEST(test_secrets_are_not_told),
     };
