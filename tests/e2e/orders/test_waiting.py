@@ -37,7 +37,7 @@ IN_DATABASE = [name for name, (guarantee, _) in STRATEGIES.items() if guarantee 
 
 def test_a_full_queue_of_orders_leaves_the_books_open(services, database):
     """While every worker waits and the queue is full, everything but orders is answered."""
-    service = services.start(database, "--workers", "1", "--queue", "2")
+    service = services.start(database, "--workers", "1", "--queue", "2", "--in-turn=no")
     product = service.product()
     service.strategy("select-for-update")
     with holding_row(database, product) as row:
@@ -242,7 +242,7 @@ def test_tries_are_used_up(services, database, strategy):
 
 
 def test_a_switch_waits_for_the_orders_before_it(services, database):
-    service = services.start(database, "--workers", "4")
+    service = services.start(database, "--workers", "4", "--in-turn=no")
     product = service.product()
     service.strategy("select-for-update")
     with holding_row(database, product) as row:
