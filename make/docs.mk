@@ -36,6 +36,20 @@ tables: programs growth-table ## put the stored results of compare and bench int
 	docs/tables choosing docs/results/compare.json docs/results/bench.json >$(BUILD)/choosing.md
 	docs/insert choosing $(BUILD)/choosing.md docs/choosing.md
 
+JARS := $(addprefix /usr/share/java/,HikariCP.jar postgresql.jar slf4j-api.jar)
+peers: ## measure oversell beside two small services, in Node and in Java, and pgbench, for README.md (options: ARGS="--seconds 2 --rounds 1")
+	$(MAKE_NOW) deps
+	$(call install_packages,$(DEPS_PEERS))
+	$(BUILD_NOW) programs
+	@mkdir -p $(BUILD)/peers docs/results
+	javac -cp $(subst $() ,:,$(JARS)) -d $(BUILD)/peers samples/java/Shop.java
+	BUILD=$(BUILD) samples/peers $(ARGS) --output docs/results/peers.json
+	$(MAKE_NOW) peers-table
+
+peers-table:
+	samples/peers --table docs/results/peers.json >$(BUILD)/peers.md
+	docs/insert peers $(BUILD)/peers.md README.md
+
 # CONNECTIONS, PRODUCTS and ORDERS are the largest values. DURATION is the length of each measurement.
 GROWTH_LIMITS = $(if $(CONNECTIONS),--connections $(CONNECTIONS)) $(if $(PRODUCTS),--products $(PRODUCTS)) \
                 $(if $(ORDERS),--orders $(ORDERS)) $(if $(DURATION),--duration $(DURATION))

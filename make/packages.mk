@@ -16,6 +16,8 @@ DEPS_TEST    := libcmocka-dev etcd-client gnuplot-nox curl python3 python3-pytes
                 libclang-rt-dev
 # Joins pictures to an animation, for `make pictures`.
 DEPS_PICTURES := python3-pil
+# The services of others in samples/, for `make peers`.
+DEPS_PEERS   := nodejs node-pg default-jdk-headless libhikaricp-java libpostgresql-jdbc-java
 DEPS_LINT    := clang-tidy clang-format shellcheck
 
 # Asked once and only when something is compiled, since `make deps` may be what installs pkg-config.
