@@ -258,7 +258,7 @@ enum db_status db_ready(struct db *db)
         hang_up(db, "the server closed the connection");
     if (monotonic_us() >= db->deadline_us) {
         note_error(db, "the deadline has passed", NULL);
-        return DB_TIMEOUT;
+        return DB_AWAY;
     }
     if (monotonic_us() < db->next_try_us && atomic_load(&connections_made) == db->made_before)
         return DB_AWAY; /* db_error still tells why the last try failed */
@@ -273,8 +273,8 @@ enum db_status db_ready(struct db *db)
     }
     if (db->pg)
         disconnect(db);
-    if (in_haste && monotonic_us() >= db->deadline_us) /* which says nothing about the server */
-        return DB_TIMEOUT;
+    if (in_haste && monotonic_us() >= db->deadline_us) /* which says nothing about the server: no pause */
+        return DB_AWAY;
     db->pause_us = db->pause_us ? db->pause_us * 2 : PAUSE_FIRST_US;
     if (db->pause_us > PAUSE_MAX_US)
         db->pause_us = PAUSE_MAX_US;

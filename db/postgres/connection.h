@@ -45,8 +45,8 @@ void db_free(struct db *db);
  * statement_timeout and lock_timeout. These end at most a sixteenth of their time too late, and never too early. */
 void db_set_deadline(struct db *db, int64_t deadline_us, int64_t lock_deadline_us);
 
-/* Connects where there is no connection. Any failure is DB_REFUSED or DB_AWAY, or DB_TIMEOUT where the deadline left no time for it.
- * DB_AWAY at once while the pause after a failure lasts; the pause ends early when another connection of this process succeeds. */
+/* Connects where there is no connection. Any failure is DB_REFUSED or DB_AWAY. DB_AWAY at once while the pause after a failure
+ * lasts; the pause ends early when another connection of this process succeeds. None follows where the deadline left no time. */
 enum db_status db_ready(struct db *db);
 
 /* A round trip that does nothing: does the server answer? */

@@ -236,6 +236,15 @@ static void look_what_is_left(struct placing *p)
         (void)stock_available(p->db, p->request->product_id, &p->result.available);
 }
 
+/* An order whose time is over, as behind others in its batch, says nothing about the database. */
+static enum outcome connect_in_time(struct placing *p)
+{
+    if (monotonic_us() < p->deadline_us)
+        return outcome_of_db(p, db_ready(p->db));
+    snprintf(p->result.error, sizeof p->result.error, "the deadline has passed");
+    return ORDER_LOCK_TIMEOUT;
+}
+
 void create_order(struct placing *p)
 {
     const struct strategy *s = p->strategy;
@@ -257,7 +266,7 @@ void create_order(struct placing *p)
         p->insert.order = NULL;
         p->result.order.id = 0; /* a try that failed may have left its id */
         p->taken = (struct stock_taken){.seen = STOCK_UNSEEN, .available = STOCK_UNSEEN};
-        outcome = outcome_of_db(p, db_ready(p->db));
+        outcome = connect_in_time(p);
         if (outcome == ORDER_GO_ON)
             outcome = place_once(p);
         if (p->end != END_DONE)

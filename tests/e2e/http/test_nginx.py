@@ -463,7 +463,7 @@ def busy(service):
 def test_an_order_that_a_service_lost_is_not_given_to_the_other(proxied):
     """A service is killed while orders wait in it for a row: their clients learn that the outcome is unknown, and nobody
     repeats them but the client, who does it under the same key."""
-    shop = proxied("--strategy", "select-for-update")
+    shop = proxied("--strategy", "select-for-update", "--in-turn=no")
     product = shop.first.product(stock=100)
     orders = [
         request_bytes("POST", ORDER, order_body(product), {"Idempotency-Key": f"{product}-{index}"} if index % 2 else {})
