@@ -62,10 +62,32 @@ static void fake_prepare(struct fake_order *order, const struct shape *shape, bo
     fake.placing = &order->placing;
 }
 
+static int fake_done;
+
+static void fake_on_done(struct placing *placing)
+{
+    rule(placing->end == END_DONE && !fake.tx_open, "an order that is not done is said to be");
+    fake_done++;
+}
+
+/* After fake_prepare: create_order does not wait for COMMIT. */
+static inline void fake_end_later(struct fake_order *order)
+{
+    order->placing.on_done = fake_on_done;
+    order->placing.together = true;
+}
+
 /* Places it, and looks whether anything was left behind. */
 static void fake_place(struct fake_order *order)
 {
+    fake_done = 0;
     create_order(&order->placing);
+    if (order->placing.end != END_DONE) {
+        rule(fake.is_sent, "it waits for an end that was not sent");
+        order_settle(&order->placing);
+    }
+    rule(fake_done <= 1, "an order is done twice");
+    rule(!fake.is_sent, "an end is not awaited");
     const struct order_result *result = &order->placing.result;
     rule(!fake.tx_open, "a transaction is left open");
     rule(!fake.grants, "a lock is left held");

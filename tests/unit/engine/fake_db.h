@@ -165,7 +165,8 @@ enum db_status orders_insert(struct db *db, const struct order_request *request,
 }
 
 /* It fails at once, as it also may; what fails with COMMIT is COMMIT's failure. */
-enum db_status orders_insert_later(struct db *db, const struct stock_taken *taken, struct insert_later *insert)
+enum db_status orders_insert_later(struct db *db, const struct stock_taken *taken,
+                                   struct insert_later *insert)
 {
     enum db_status status = orders_insert(db, insert->request, &insert->origin, taken, insert->order);
     if (status == DB_OK)
@@ -200,6 +201,29 @@ enum db_status db_commit(struct db *db)
     rule(!holds_outside() || fake.tx_count == 2 || fake.grants, "a COMMIT after the outer lock was released");
     fake.tx_open = false;
     return (enum db_status)meaning_of(db_results, db_call("commit"));
+}
+
+/* COMMIT is recorded when its result is read. */
+static db_end_fn *fake_on_end;
+static void *fake_end_context;
+
+enum db_status db_end_later(struct db *db, const struct statement *statement, const char *const *values,
+                            db_end_fn *on_end, void *context)
+{
+    rule(!statement && fake.tx_open && !fake.tx_failed, "the end of what is no transaction");
+    rule(!fake.is_sent, "two ends");
+    fake.is_sent = true;
+    fake_on_end = on_end;
+    fake_end_context = context;
+    return DB_OK;
+}
+
+void db_finish(struct db *db)
+{
+    rule(fake.is_sent, "nothing is awaited");
+    fake.is_sent = false;
+    enum db_status status = db_commit(db);
+    fake_on_end(fake_end_context, status, NULL);
 }
 
 void db_rollback(struct db *db)

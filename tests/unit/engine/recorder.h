@@ -63,6 +63,7 @@ static struct fake_shop {
     struct placing *placing;
     int64_t deadline_us, lock_deadline_us;
     bool tx_open, tx_failed;
+    bool is_sent; /* COMMIT, whose result nobody has read yet */
     int tx_count;
     int reserved;         /* places for units that are still to be given back */
     bool given_back;      /* the units that were taken */
@@ -182,6 +183,7 @@ static const struct meaning db_results[] = {
     {"away", DB_AWAY},
     {"refused", DB_REFUSED},
     {"unknown", DB_UNKNOWN},
+    {"again", DB_BEHIND_FAILURE},
     {"error", DB_ERROR},
     {NULL, -1},
 };
