@@ -23,7 +23,7 @@ readme: all ## measure the figures of README.md and docs/{results,strategies,cho
 	$(BUILD)/loadtest rush --strategies $(RUSH_STRATEGIES) --duration 10s --export-markdown $(BUILD)/rush.md
 	docs/insert rush $(BUILD)/rush.md docs/rush.md
 
-tables: programs growth-table ## put the stored results of compare and bench into the documents, without a measurement
+tables: programs growth-table peers-table ## put the stored results of compare and bench into the documents, without a measurement
 	docs/tables demo docs/results/compare.json >$(BUILD)/demo.md
 	docs/insert demo $(BUILD)/demo.md README.md
 	$(BUILD)/loadtest report docs/results/compare.json --format markdown >$(BUILD)/compare.md
@@ -36,19 +36,25 @@ tables: programs growth-table ## put the stored results of compare and bench int
 	docs/tables choosing docs/results/compare.json docs/results/bench.json >$(BUILD)/choosing.md
 	docs/insert choosing $(BUILD)/choosing.md docs/choosing.md
 
-JARS := $(addprefix /usr/share/java/,HikariCP.jar postgresql.jar slf4j-api.jar)
-peers: ## measure oversell beside two small services, in Node and in Java, and pgbench, for README.md (options: ARGS="--seconds 2 --rounds 1")
-	$(MAKE_NOW) deps
-	$(call install_packages,$(DEPS_PEERS))
-	$(BUILD_NOW) programs
-	@mkdir -p $(BUILD)/peers docs/results
-	javac -cp $(subst $() ,:,$(JARS)) -d $(BUILD)/peers samples/java/Shop.java
-	BUILD=$(BUILD) samples/peers $(ARGS) --output docs/results/peers.json
-	$(MAKE_NOW) peers-table
+peers: ## measure oversell beside two small services, in Node and in Java, and pgbench, for README.md (ARGS="--seconds 2 --rounds 1"; --check: only that they sell correctly)
+	$(MAKE_NOW) deps-peers
+	$(BUILD_NOW) programs $(BUILD)/peers/shop.jar || make/build-failed $@ $(BUILD)
+	@mkdir -p docs/results
+	@BUILD=$(BUILD) samples/peers $(ARGS) --export-json docs/results/peers.json
+	$(if $(filter --check,$(ARGS)),,$(MAKE_NOW) peers-table && cat $(BUILD)/peers.md)
 
 peers-table:
-	samples/peers --table docs/results/peers.json >$(BUILD)/peers.md
+	@mkdir -p $(BUILD)
+	docs/tables peers docs/results/peers.json >$(BUILD)/peers.md
 	docs/insert peers $(BUILD)/peers.md README.md
+
+# A jar that names the libraries, so that it runs by `java -jar`.
+JARS := $(patsubst %,/usr/share/java/%.jar,HikariCP postgresql slf4j-api slf4j-simple jetty9-server jetty9-http jetty9-io \
+          jetty9-util jetty9-util-ajax servlet-api)
+$(BUILD)/peers/shop.jar: samples/java/Shop.java make/docs.mk
+	@mkdir -p $(@D)
+	$(call say,JAVA,$@)rm -rf $(@D)/classes && javac -Xlint:all -Werror -cp $(subst $() ,:,$(JARS)) -d $(@D)/classes $< && \
+	    printf 'Class-Path: %s\n' '$(JARS)' | jar --create --file $@ --manifest /dev/stdin --main-class Shop -C $(@D)/classes .
 
 # CONNECTIONS, PRODUCTS and ORDERS are the largest values. DURATION is the length of each measurement.
 GROWTH_LIMITS = $(if $(CONNECTIONS),--connections $(CONNECTIONS)) $(if $(PRODUCTS),--products $(PRODUCTS)) \

@@ -16,8 +16,9 @@ DEPS_TEST    := libcmocka-dev etcd-client gnuplot-nox curl python3 python3-pytes
                 libclang-rt-dev
 # Joins pictures to an animation, for `make pictures`.
 DEPS_PICTURES := python3-pil
-# The services of others in samples/, for `make peers`.
-DEPS_PEERS   := nodejs node-pg default-jdk-headless libhikaricp-java libpostgresql-jdbc-java
+# What the services in samples/ are made of, for `make peers`, with nodejs and node-pg (make/node-pg).
+DEPS_PEERS   := default-jdk-headless libhikaricp-java libpostgresql-jdbc-java libjetty9-java libservlet-api-java libslf4j-java \
+                python3
 DEPS_LINT    := clang-tidy clang-format shellcheck
 
 # Asked once and only when something is compiled, since `make deps` may be what installs pkg-config.
@@ -41,3 +42,7 @@ deps-test: /usr/sbin/nginx ## install these and the packages of the tests
 
 deps-lint: deps-test ## install these and the linters
 	$(call install_packages,$(DEPS_LINT))
+
+deps-peers: deps ## install these and what the services in samples/ use
+	$(call install_packages,$(DEPS_PEERS))
+	@make/node-pg $(BUILD)/peers/modules

@@ -1,14 +1,20 @@
-// A small order service as many would write it: Node's http server, and pg with a pool of ten connections.
+// A small order service as many would write it in Node: its http server, and pg with a pool of ten connections. It sells from
+// oversell's tables (db/schema/001.sql).
 //
-//   DATABASE_URL=… node samples/node/shop.js statement|for-update PORT
+//     NODE_PATH=/usr/share/nodejs DATABASE_URL=postgresql://… PORT=8081 SALE=for-update node samples/node/shop.js
 //
-// It sells from the tables of oversell (db/schema/001.sql), so that both can be compared: `make peers`.
+// DATABASE_URL   the database; its tables are there already
+// PORT           port on loopback; 0: any free one (default: 8081)
+// SALE           statement: one statement does all; for-update: a transaction with SELECT … FOR UPDATE (default: statement)
+// POOL           connections to the database (default: 10)
+//
+// POST /orders with {"product_id":1,"quantity":1} answers 201 with the order, or 409 if there are not enough units.
+"use strict";
 
 const http = require("http");
 const { Pool } = require("pg");
 
-const [mode, port] = process.argv.slice(2);
-const pool = new Pool({ connectionString: process.env.DATABASE_URL, max: 10 });
+const { DATABASE_URL, PORT = "8081", SALE = "statement", POOL = "10" } = process.env;
 
 const INSERT = `
   WITH o AS (
@@ -25,7 +31,7 @@ const ONE_STATEMENT = `
   ) INSERT INTO order_item (order_id, product_id, purchase_price, purchase_num, strategy, instance, stock_xid, created_by, updated_by)
     SELECT o.id, taken.id, price, $2::bigint, 'node', 'node', pg_current_xact_id(), 'node', 'node' FROM o, taken RETURNING order_id`;
 
-// The order's id; null: sold out.
+// Each returns the order's id, or null if there are not enough units. pg prepares a statement that has a name.
 async function sellInOneStatement(product, quantity) {
   const { rows } = await pool.query({ name: "sell", text: ONE_STATEMENT, values: [product, quantity] });
   return rows.length ? rows[0].order_id : null;
@@ -33,6 +39,7 @@ async function sellInOneStatement(product, quantity) {
 
 async function sellForUpdate(product, quantity) {
   const client = await pool.connect();
+  let broken;
   try {
     await client.query("BEGIN");
     const read = "SELECT count, price FROM product WHERE id = $1 FOR UPDATE";
@@ -47,17 +54,11 @@ async function sellForUpdate(product, quantity) {
     await client.query("COMMIT");
     return order.order_id;
   } catch (error) {
-    await client.query("ROLLBACK").catch(() => {});
+    broken = error; // the pool closes the connection, which ends the transaction
     throw error;
   } finally {
-    client.release();
+    client.release(broken);
   }
-}
-
-const sell = { statement: sellInOneStatement, "for-update": sellForUpdate }[mode];
-if (!sell || !port) {
-  console.error("usage: node samples/node/shop.js statement|for-update PORT");
-  process.exit(2);
 }
 
 function answer(response, status, body) {
@@ -65,18 +66,57 @@ function answer(response, status, body) {
   response.end(JSON.stringify(body));
 }
 
-http
-  .createServer((request, response) => {
-    let text = "";
-    request.on("data", (part) => (text += part));
-    request.on("end", async () => {
-      try {
-        const { product_id: product, quantity } = JSON.parse(text);
-        const id = await sell(product, quantity);
-        answer(response, id === null ? 409 : 201, id === null ? { error: "sold out" } : { id: Number(id), product_id: product, quantity });
-      } catch (error) {
-        answer(response, 500, { error: error.message });
-      }
-    });
-  })
-  .listen(Number(port), "127.0.0.1");
+function parse(text) {
+  try {
+    const { product_id: product, quantity } = JSON.parse(text);
+    return [product, quantity].every((number) => Number.isSafeInteger(number) && number > 0) ? { product, quantity } : null;
+  } catch {
+    return null;
+  }
+}
+
+async function order(text, response) {
+  const wanted = parse(text);
+  if (!wanted) return answer(response, 400, { error: "product_id and quantity must be positive integers" });
+  try {
+    const id = await sell(wanted.product, wanted.quantity);
+    if (id === null) return answer(response, 409, { error: "sold out" });
+    answer(response, 201, { id: Number(id), product_id: wanted.product, quantity: wanted.quantity });
+  } catch (error) {
+    console.error(`shop: ${error.message}`);
+    answer(response, 500, { error: "the order failed" });
+  }
+}
+
+function fail(message) {
+  console.error(`shop: ${message}`);
+  process.exit(1);
+}
+
+const sell = { statement: sellInOneStatement, "for-update": sellForUpdate }[SALE];
+if (!sell) fail(`SALE is "${SALE}". Set it to statement or for-update.`);
+if (!DATABASE_URL) fail("DATABASE_URL is missing. Set it to the address of a database with oversell's tables.");
+const pool = new Pool({ connectionString: DATABASE_URL, max: Number(POOL) });
+pool.on("error", (error) => console.error(`shop: ${error.message}`)); // of a connection that no order uses
+
+const server = http.createServer((request, response) => {
+  if (request.method !== "POST" || request.url !== "/orders") return answer(response, 404, { error: "use POST /orders" });
+  let text = "";
+  request.setEncoding("utf8");
+  request.on("data", (part) => (text += part));
+  request.on("end", () => order(text, response));
+});
+server.on("error", (error) => fail(`cannot listen on port ${PORT}. Choose another PORT. Node says: ${error.message}`));
+
+pool.query("SELECT 1").then(
+  () => server.listen(Number(PORT), "127.0.0.1", () => console.log(`shop: listening on port ${server.address().port}`)),
+  (error) => fail(`cannot use the database. Check DATABASE_URL. The driver says: ${error.message}`),
+);
+
+// Orders in progress are answered first.
+for (const signal of ["SIGTERM", "SIGINT"]) {
+  process.once(signal, () => {
+    server.close(() => pool.end());
+    server.closeIdleConnections();
+  });
+}

@@ -1,0 +1,32 @@
+"""The services in samples/, which `make peers` measures."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+BUILD = os.environ.get("BUILD", "build")
+
+
+def run(*command):
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, "MAKEFLAGS": "", "BUILD": BUILD}, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600, check=False)  # fmt: skip
+
+
+def test_each_sample_sells_the_stock_and_no_more():
+    """The check that `make peers` makes before it measures. It also fails if a service does not stop on SIGTERM."""
+    made = run("make", f"BUILD={BUILD}", "deps-peers")
+    if made.returncode != 0 and "could not download" in made.stdout:
+        pytest.skip("the packages of the samples cannot be downloaded")
+    assert made.returncode == 0, made.stdout
+    made = run("make", f"BUILD={BUILD}", f"{BUILD}/peers/shop.jar")
+    assert made.returncode == 0, made.stdout
+    ran = run("samples/peers", "--check")
+    assert ran.returncode == 0, ran.stdout
+    sold = re.findall(r"^peers: (\w+), ([\w-]+): 300 orders bought 100 of 100 units$", ran.stdout, re.M)
+    assert sorted(sold) == [("java", "for-update"), ("java", "statement"), ("node", "for-update"), ("node", "statement")], ran.stdout
