@@ -22,6 +22,7 @@ readme: all ## measure the figures of README.md and docs/{results,strategies,cho
 	$(MAKE_NOW) tables
 	$(BUILD)/loadtest rush --strategies $(RUSH_STRATEGIES) --duration 10s --export-markdown $(BUILD)/rush.md
 	docs/insert rush $(BUILD)/rush.md docs/rush.md
+	$(MAKE_NOW) peers ARGS=
 
 tables: programs growth-table peers-table ## put the stored results of compare and bench into the documents, without a measurement
 	docs/tables demo docs/results/compare.json >$(BUILD)/demo.md
