@@ -143,7 +143,8 @@ const struct statement ST_READ_FOR_UPDATE = {
 
 static void note_written(void *context, const PGresult *row)
 {
-    report_step(context, STEP_WRITE, db_cell_number(row, 0, 1));
+    if (PQntuples(row) == 1)
+        report_step(context, STEP_WRITE, db_cell_number(row, 0, 1));
 }
 
 /* The row is locked, so the write cannot fail to find it as it was read, and nothing depends on its result. */

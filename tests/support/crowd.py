@@ -1,8 +1,10 @@
 """Orders on many connections, sent one after the other, and a product whose row somebody holds meanwhile."""
 
+import time
+
 import pytest
 
-from basics import wait_until
+from basics import SOON_S, wait_until
 from load import Load
 from servers import holding_row, psql, waiting_backends
 from wire import as_body, request_bytes
@@ -98,3 +100,17 @@ def told(replies):
         if outcome == "created":
             load.created.append(reply.json)
     return load
+
+
+def expect_all_busy(service, product, crowd, row, seconds):
+    """Each order waits SECONDS for the row, which stays locked, and no longer because of those before it."""
+    start = time.monotonic()
+    for _ in range(41):
+        crowd.send(product)
+    replies = crowd.replies()
+    took = time.monotonic() - start
+    assert {reply.problem for reply in replies} == {"lock-busy"}
+    assert seconds <= took < SOON_S, f"the wait was {seconds} s, the answers took {took:.1f} s"
+    row.run("ROLLBACK")
+    assert service.order(product).status == 201
+    assert service.audit(product)["orders"] == 1

@@ -8,9 +8,8 @@ import time
 
 import pytest
 
-from crowd import Crowd, held, in_line, metric, told, transactions  # noqa: F401  "held" is a fixture
+from crowd import Crowd, expect_all_busy, held, in_line, metric, told, transactions  # noqa: F401  "held" is a fixture
 from lab import (
-    SOON_S,
     Background,
     at_any_speed,
     expect_balanced,
@@ -208,16 +207,7 @@ def test_one_key_from_many_sides(pair):
 
 def test_a_row_that_stays_locked_is_busy_for_all(held):
     service, product, crowd, row = held("--lock-wait-ms", 700, first=0)  # whose wait may be over before it is seen
-    start = time.monotonic()
-    for _ in range(21):
-        crowd.send(product)
-    replies = crowd.replies()
-    seconds = time.monotonic() - start
-    assert {reply.problem for reply in replies} == {"lock-busy"}
-    assert 0.7 <= seconds < SOON_S, f"the wait was 0.7 s, the answers took {seconds:.1f} s"
-    row.run("ROLLBACK")
-    assert service.order(product).status == 201
-    assert service.audit(product)["orders"] == 1
+    expect_all_busy(service, product, crowd, row, seconds=0.7)
 
 
 def test_a_wait_is_the_orders_own(held):

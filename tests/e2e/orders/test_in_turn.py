@@ -8,10 +8,9 @@ import time
 
 import pytest
 
-from crowd import Crowd, held, in_line, told, transactions  # noqa: F401  "held" is a fixture
+from crowd import Crowd, expect_all_busy, held, in_line, told, transactions  # noqa: F401  "held" is a fixture
 from lab import (
     CLIENT_SESSIONS,
-    SOON_S,
     Background,
     Proxy,
     expect_balanced,
@@ -216,16 +215,7 @@ def test_the_connection_breaks_in_the_middle(services, database, strategy, lose)
 def test_a_row_that_stays_locked(held, strategy):
     """Each order waits as long as it may since it came, and no longer because of those before it."""
     service, product, crowd, row = held("--lock-wait-ms", 700, first=0, strategy=strategy)
-    start = time.monotonic()
-    for _ in range(41):
-        crowd.send(product)
-    replies = crowd.replies()
-    seconds = time.monotonic() - start
-    assert {reply.problem for reply in replies} == {"lock-busy"}
-    assert 0.7 <= seconds < SOON_S, f"the wait was 0.7 s, the answers took {seconds:.1f} s"
-    row.run("ROLLBACK")
-    assert service.order(product).status == 201
-    assert service.audit(product)["orders"] == 1
+    expect_all_busy(service, product, crowd, row, seconds=0.7)
 
 
 @in_turn
