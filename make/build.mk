@@ -54,7 +54,7 @@ endif
 CFLAGS   ?=
 LDFLAGS  ?=
 # Exceptions, so that a thread which ends in the middle of an order (explore's crash) frees what its frames hold.
-OUR_CFLAGS  = -std=gnu17 -D_GNU_SOURCE -I. -pthread -fPIE -fexceptions $(OPTIMIZE) $(WARNINGS) $(PKG_CFLAGS) \
+OUR_CFLAGS  = -std=gnu17 -D_GNU_SOURCE -I. -I$(BUILD)/generated -pthread -fPIE -fexceptions $(OPTIMIZE) $(WARNINGS) $(PKG_CFLAGS) \
               $(if $(HIREDIS_SSL),-DHAVE_HIREDIS_SSL) $(CFLAGS)
 OUR_LDFLAGS = -pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
 
@@ -95,6 +95,17 @@ define embedded_files
 $(BUILD)/obj/$(1).o: $(shell sed -n 's/.*\.incbin[[:space:]]*"\([^"]*\)".*/\1/p' $(1))
 endef
 $(foreach s,$(foreach l,$(LAYERS),$(call asm_sources,$(l))),$(eval $(call embedded_files,$(s))))
+
+# The page: every file below service/page that a browser loads is embedded in the service, in the order of this list.
+PAGE_FILES = $(sort $(shell find service/page -mindepth 2 -type f))
+page_list  = \#define PAGE_FILES(X)$(foreach f,$(PAGE_FILES),\
+  $(if ,)X(page_$(subst /,_,$(subst .,_,$(subst -,_,$(f:service/page/%=%)))), "$(f:service/page/%=%)", "$(f)"))
+
+$(BUILD)/generated/page_files.h: FORCE
+	$(call write_if_changed,$(page_list))
+
+$(BUILD)/obj/service/page/page.o $(BUILD)/obj/service/page/page.S.o: $(BUILD)/generated/page_files.h
+$(BUILD)/obj/service/page/page.S.o: $(PAGE_FILES)
 
 define layer_library
 $(call library,$(1)): $(filter-out $(MAINS),$(call objects,$(1))) $(BUILD)/obj/$(1).list

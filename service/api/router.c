@@ -4,16 +4,20 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Does PATH fit PATTERN? The segment that meets ":" is copied to ARGUMENT. */
+/* Does PATH fit PATTERN? The segments that meet ":" are copied to ARGUMENT, joined by "/". */
 static bool matches(const char *pattern, const char *path, char *argument, size_t size)
 {
+    size_t used = 0;
     while (*pattern && *path) {
         if (*pattern == ':') {
             size_t length = strcspn(path, "/");
-            if (length == 0 || length >= size)
+            if (used > 0)
+                argument[used++] = '/';
+            if (length == 0 || used + length >= size)
                 return false;
-            memcpy(argument, path, length);
-            argument[length] = '\0';
+            memcpy(argument + used, path, length);
+            used += length;
+            argument[used] = '\0';
             path += length;
             pattern++;
         } else if (*pattern++ != *path++) {

@@ -9,7 +9,7 @@
 /* clang-format off */
 const struct route routes[] = {
     {"GET",    "/",                 LANE_HTTP,    ACCESS_ANYBODY, page_get},
-    {"GET",    "/page/:",           LANE_HTTP,    ACCESS_ANYBODY, page_get_file},
+    {"GET",    "/page/:/:",         LANE_HTTP,    ACCESS_ANYBODY, page_get_file},
     {"GET",    "/live",             LANE_READS,   ACCESS_ANYBODY, live_get},
     {"GET",    "/classroom",        LANE_HTTP,    ACCESS_ANYBODY, classroom_get},
     {"POST",   "/classroom/code",   LANE_HTTP,    ACCESS_TEACHER, classroom_new_code}, /* waits for nothing */

@@ -11,42 +11,34 @@ static const char CONTENT_POLICY[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-static const char HTML[] = "text/html; charset=utf-8", CSS[] = "text/css; charset=utf-8",
-                  SCRIPT[] = "text/javascript; charset=utf-8", IMAGE[] = "image/svg+xml";
+/* The makefile lists the files: PAGE_FILES(X) calls X(label, "folder/name", "file to embed") for each. page.S embeds them. */
+#include "page_files.h"
 
-/* page.S: the bytes of each file, from its label to its end. */
-#define FILES(X)                                                                                             \
-    X(index, "index.html", HTML)                                                                             \
-    X(steps_page, "steps.html", HTML)                                                                        \
-    X(steps_style, "steps.css", CSS)                                                                         \
-    X(steps, "steps.js", SCRIPT)                                                                             \
-    X(steps_view, "steps_view.js", SCRIPT)                                                                   \
-    X(steps_words, "steps_words.js", SCRIPT)                                                                 \
-    X(style, "style.css", CSS)                                                                               \
-    X(timeline_style, "timeline.css", CSS)                                                                   \
-    X(icon, "icon.svg", IMAGE)                                                                               \
-    X(class, "class.js", SCRIPT)                                                                             \
-    X(class_panel, "class_panel.js", SCRIPT)                                                                 \
-    X(app, "app.js", SCRIPT)                                                                                 \
-    X(api, "api.js", SCRIPT)                                                                                 \
-    X(dom, "dom.js", SCRIPT)                                                                                 \
-    X(figures, "figures.js", SCRIPT)                                                                         \
-    X(strategies, "strategies.js", SCRIPT)                                                                   \
-    X(orders, "orders.js", SCRIPT)                                                                           \
-    X(load, "load.js", SCRIPT)                                                                               \
-    X(results, "results.js", SCRIPT)                                                                         \
-    X(timeline, "timeline.js", SCRIPT)                                                                       \
-    X(overlaps, "overlaps.js", SCRIPT)                                                                       \
-    X(looks, "looks.js", SCRIPT)
-
-#define DECLARE(label, name, type) extern const char page_##label[], page_##label##_end[];
-FILES(DECLARE)
+#define DECLARE(label, name, source) extern const char label[], label##_end[];
+PAGE_FILES(DECLARE)
 
 static const struct page_file {
-    const char *name, *type, *begin, *end;
+    const char *name, *begin, *end;
 } files[] = {
-#define ROW(label, name, type) {name, type, page_##label, page_##label##_end},
-    FILES(ROW){0}};
+#define ROW(label, name, source) {name, label, label##_end},
+    PAGE_FILES(ROW){0}};
+
+static const char *content_type(const char *name)
+{
+    static const struct {
+        const char *ending, *type;
+    } types[] = {{".html", "text/html; charset=utf-8"},
+                 {".css", "text/css; charset=utf-8"},
+                 {".js", "text/javascript; charset=utf-8"},
+                 {".svg", "image/svg+xml"},
+                 {".json", "application/json"}};
+    const char *ending = strrchr(name, '.');
+    for (size_t i = 0; ending && i < sizeof types / sizeof *types; i++) {
+        if (strcmp(ending, types[i].ending) == 0)
+            return types[i].type;
+    }
+    return "application/octet-stream";
+}
 
 /* A hash of the bytes (FNV-1a): another build's file has another tag, whatever its size and date. */
 static uint64_t hash(const struct page_file *file)
@@ -87,7 +79,7 @@ static void reply_file(struct exchange *x, const char *name)
         http_reply_body(x, 304, NULL, NULL, 0);
     } else if ((copy = malloc(size + 1)) != NULL) {
         memcpy(copy, file->begin, size);
-        http_reply_body(x, 200, file->type, copy, size);
+        http_reply_body(x, 200, content_type(name), copy, size);
     } else {
         reply_problem(x, PROBLEM_INTERNAL_ERROR, NULL, "out of memory");
         return;
@@ -98,13 +90,13 @@ static void reply_file(struct exchange *x, const char *name)
 void page_get(struct exchange *x, struct worker *worker)
 {
     (void)worker;
-    reply_file(x, "index.html");
+    reply_file(x, "workshop/index.html");
 }
 
 void steps_page(struct exchange *x, struct worker *worker)
 {
     (void)worker;
-    reply_file(x, "steps.html");
+    reply_file(x, "steps/steps.html");
 }
 
 void page_get_file(struct exchange *x, struct worker *worker)

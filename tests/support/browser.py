@@ -6,7 +6,7 @@ import shutil
 import tempfile
 
 from selenium import webdriver
-from selenium.common.exceptions import ElementNotInteractableException, StaleElementReferenceException
+from selenium.common.exceptions import ElementClickInterceptedException, ElementNotInteractableException, StaleElementReferenceException
 from selenium.webdriver import ActionChains
 from selenium.webdriver.chrome.service import Service as Driver
 from selenium.webdriver.common.by import By
@@ -122,19 +122,21 @@ class Browser:
         text = self.text(f"figure-{name}").replace(",", "")
         return float(text) if re.fullmatch(r"-?[0-9.]+", text) else None
 
-    def click(self, name):
-        """A click, as soon as there is something to click on: the page shows a button when it has what the button needs."""
+    def click(self, what):
+        """A click on the first element of a selector, or on the one with this id, as soon as it can be clicked on: the page shows
+        a button when it has what the button needs, and while the page is drawn a button may move away below the pointer."""
+        selector = what if re.search(r"[^\w-]", what) else f"#{what}"
 
         def try_to_click():
-            element = self.find(name)
+            element = self.driver.find_element(By.CSS_SELECTOR, selector)
             self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
             try:
                 element.click()
-            except ElementNotInteractableException:
+            except (ElementNotInteractableException, ElementClickInterceptedException):
                 return False
             return True
 
-        self.wait(try_to_click, f"#{name} can be clicked")
+        self.wait(try_to_click, f"{selector} can be clicked")
 
     def choose(self, name, value):
         self.wait(lambda: self.all(f'#{name} option[value="{value}"]'), f"#{name} offers {value}")

@@ -2,7 +2,7 @@
  * same time.
  *
  * Only orders that were created count. A section reaches from the moment at which the order knew that it had the lock to the begin of
- * its COMMIT, as in service/page/overlaps.js. The COMMIT's end is no limit: an order whose reply is lost asks for its outcome, perhaps
+ * its COMMIT, as in service/page/workshop/overlaps.js. The COMMIT's end is no limit: an order whose reply is lost asks for its outcome, perhaps
  * after its lease. (An order that reads meanwhile sees the write; sale_history.h finds one that does not.) A correct lock is granted
  * only after the last holder's COMMIT, and both services use CLOCK_MONOTONIC of one machine, which no fault changes. So sections may
  * touch in one microsecond, and never overlap.

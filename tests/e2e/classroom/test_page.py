@@ -17,8 +17,8 @@ from length import short_only
 from basics import BUILD
 
 TOKEN = "a-token-of-some-length"
-SERVED = {".html", ".css", ".js", ".svg"}  # the folder has the handler's source as well
-FILES = sorted(path.name for path in (ROOT / "service" / "page").iterdir() if path.suffix in SERVED)
+FOLDER = ROOT / "service" / "page"
+FILES = sorted(str(path.relative_to(FOLDER)) for path in FOLDER.glob("*/*"))
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +69,8 @@ def run_load(page, instances="1", seconds="0.3"):
 def test_its_files_are_served_and_kept(shop, name):
     target = f"/page/{name}" if name in FILES else f"/{name}"
     reply = shop.get(target)
-    file = {"": "index.html", "steps": "steps.html"}.get(name, name)
-    assert reply.body == (ROOT / "service" / "page" / file).read_bytes()
+    file = {"": "workshop/index.html", "steps": "steps/steps.html"}.get(name, name)
+    assert reply.body == (FOLDER / file).read_bytes()
     assert reply.header("X-Content-Type-Options") == "nosniff"
     assert reply.header("X-Frame-Options") == "DENY"
     assert "'unsafe" not in reply.header("Content-Security-Policy")
@@ -80,7 +80,7 @@ def test_its_files_are_served_and_kept(shop, name):
 
 
 def test_no_other_files(shop):
-    for name in ("nothing.js", "..", "index.html%00", "page.S", "page.c", ".", "app.js.map"):
+    for name in ("shared/nothing.js", "shared/..", "shared/dom.js%00", "page.S", "../page.c", "shared/.", "shared", "a/b/c"):
         assert shop.get(f"/page/{name}").problem == "not-found", name
 
 
@@ -255,7 +255,7 @@ def test_runs_are_exported(page, downloads):
     pick(page, "read-write")
     run_load(page)
     for kind in ("csv", "json", "markdown"):
-        page.all(f"[data-export={kind}]")[0].click()
+        page.click(f"[data-export={kind}]")
         page.wait_text("log", f"Exported 1 line as {kind}")
     stored = {ending: downloads / f"oversell-runs.{ending}" for ending in ("csv", "json", "md")}
     page.wait(lambda: all(path.exists() for path in stored.values()), "the files are there")
@@ -484,7 +484,7 @@ def test_an_oversell_is_found_and_played(stepping):
         page.wait(lambda before=before: page.text("told") != before, "Space makes the next step of it")
     page.press(".")
     page.wait_text("told", "B commits")
-    page.find("play").click()
+    page.click("play")
     page.wait_text("result", "Sold 2 of 1", 30)
     assert schedule_of(page) == "read-write s=1 q=1,1 A>read B>end A>end"
 
@@ -661,7 +661,7 @@ def test_an_address_is_copied_wherever_the_page_comes_from(stepping, how):
     page.driver.execute_script("Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })") if how != "the browser's own" else None
     page.driver.execute_script("document.execCommand = () => false") if how == "not at all" else None
     page.driver.execute_cdp_cmd("Browser.grantPermissions", {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]})
-    page.all("details.curl summary")[0].click()
+    page.click("details.curl summary")
     page.click("copy")
     if how == "not at all":
         page.wait_text("copy-note", "press Ctrl+C")
@@ -846,14 +846,14 @@ def test_the_teacher_sees_two_learners_and_evicts_one(browser, another, classroo
     assert f"product {evicted}" in line and "127.0.0.1" in line and "1 order" in line and "seen just now" in line, line
     assert f"product {other['product_id']}" in second and "0 orders" in second, second
     browser.shot("class-panel")
-    browser.all("#learners button")[0].click()
+    browser.click("#learners button")
     browser.wait(lambda: browser.find("evict-dialog").is_displayed(), "it is asked first")
     assert browser.text("evict-title") == "Evict Sandbox 1?" and f"loses product {evicted} at once" in browser.text("evict-text")
     browser.shot("class-evict", 720)
     browser.click("evict-keep")
     browser.wait(lambda: not browser.find("evict-dialog").is_displayed(), "the learner is kept")
     assert len(classroom.get("/sandboxes").json["sandboxes"]) == 2
-    browser.all("#learners button")[0].click()
+    browser.click("#learners button")
     browser.wait(lambda: browser.find("evict-dialog").is_displayed(), "it is asked again")
     browser.click("evict-ok")
     browser.wait_text("log", f"Sandbox 1 (product {evicted}) was evicted; its place is free.")
@@ -891,7 +891,7 @@ def test_the_teacher_makes_a_new_class_code(browser, another, classroom):
     assert new not in browser.text("log") and new not in classroom.log
     another.click("buy-one")
     another.wait(lambda: another.figure("sold") == 1, "the learner is still in")
-    browser.all("#learners button")[0].click()
+    browser.click("#learners button")
     browser.wait(lambda: browser.find("evict-dialog").is_displayed(), "it is asked first")
     browser.click("evict-ok")
     another.wait_text("join-why", "The teacher ended your place in the class")
@@ -974,7 +974,7 @@ def test_what_the_class_panel_says_when_something_fails(browser, classroom):
     learner = classroom.call("POST", "/sandboxes", {}, {"Authorization": f"Bearer {classroom.code}"}).json
     open_panel(browser, classroom)
     browser.wait(lambda: len(learners(browser)) == 1, "the learner is there")
-    browser.all("#learners button")[0].click()
+    browser.click("#learners button")
     browser.wait(lambda: browser.find("evict-dialog").is_displayed(), "it is asked first")
     assert classroom.call("DELETE", f"/sandboxes/{learner['product_id']}").status == 200, "somebody else is faster"
     browser.click("evict-ok")
@@ -989,7 +989,7 @@ def test_what_the_class_panel_says_when_something_fails(browser, classroom):
     browser.find("join-code").send_keys(classroom.token, Keys.ENTER)
     browser.wait(lambda: browser.find("class-panel").is_displayed(), "with the right one the panel is there")
     browser.wait_text("log", "Ready")
-    browser.all("#class-details > summary")[0].click()
+    browser.click("#class-details > summary")
     browser.wait_text("class-places", "0 of 96")
     browser.complaints()
     classroom.stop()
@@ -1014,7 +1014,7 @@ def test_what_the_class_panel_says_while_the_service_has_no_room(browser, servic
         wait_until(lambda: sum(wire.reply_has_begun() for wire in wires) >= 10, "some are refused, since the queue is full")
         browser.wait_text("class-error", sentence)
         assert len(learners(browser)) == 1, "the list stays as it was"
-        browser.all("#learners button")[0].click()
+        browser.click("#learners button")
         browser.wait(lambda: browser.find("evict-dialog").is_displayed(), "it is asked first")
         browser.click("evict-ok")
         browser.wait(lambda: not browser.find("evict-dialog").is_displayed() and browser.text("class-error") == sentence, "the button says so as well")
@@ -1032,9 +1032,9 @@ def test_what_the_class_panel_says_behind_a_proxy_that_changes_host(browser, cla
         proxy.rewrite = (b"Host: 127.0.0.1:%d" % proxy.port, b"Host: 127.0.0.1:%d" % classroom.port)  # nginx's default
         enter(browser, proxy.url, classroom.token)
         browser.wait(lambda: browser.find("class-panel").is_displayed(), "the teacher sees the panel")
-        browser.all("#class-details > summary")[0].click()
+        browser.click("#class-details > summary")
         browser.wait(lambda: len(learners(browser)) == 1, "what changes nothing works")
-        browser.all("#learners button")[0].click()
+        browser.click("#learners button")
         browser.wait(lambda: browser.find("evict-dialog").is_displayed(), "it is asked first")
         browser.click("evict-ok")
         browser.wait_text("class-error", "The service refuses calls from a page at this address. Open the page at an address that the service printed at its start.")
@@ -1054,9 +1054,9 @@ def test_the_class_panel_asks_only_while_it_is_open(browser, classroom):
         return browser.driver.execute_script(script, name, since)
 
     assert calls("/sandboxes") == 0, "it is closed"
-    browser.all("#class-details > summary")[0].click()
+    browser.click("#class-details > summary")
     browser.wait(lambda: calls("/sandboxes") >= 2, "it asks again and again")
-    browser.all("#class-details > summary")[0].click()
+    browser.click("#class-details > summary")
     browser.wait(lambda: not browser.find("learners").is_displayed(), "it is closed again")
     closed = browser.driver.execute_script("return performance.now()")
     # An open panel would ask twice within 7 s, and a closed one asks at most once more, in whatever time.

@@ -370,7 +370,7 @@ def test_secrets_are_not_kept_by_browsers(services, database):
 
 def test_every_reply_says_that_its_type_is_meant(shop):
     """So that no browser takes a client's text in it for a page."""
-    for target in ("/", "/page/app.js", "/products", "/strategy", "/metrics", "/openapi.yaml", "/<script>", "/orders/x"):
+    for target in ("/", "/page/shared/dom.js", "/products", "/strategy", "/metrics", "/openapi.yaml", "/<script>", "/orders/x"):
         reply = shop.get(target)
         assert reply.header("X-Content-Type-Options") == "nosniff", target
         assert reply.header("Access-Control-Allow-Origin") is None, target

@@ -36,7 +36,7 @@ def seeds(product):
         request_bytes("GET", f"/products/{product}") + request_bytes("GET", "/orders?limit=2&after=0"),
         request_bytes("GET", f"/live?product_id={product}&traces=3") + request_bytes("HEAD", "/metrics"),
         request_bytes("GET", f"/audit?product_id={product}") + request_bytes("OPTIONS", "/strategy"),
-        request_bytes("GET", "/", b"", {"If-None-Match": '"0"'}) + request_bytes("GET", "/page/app.js"),
+        request_bytes("GET", "/", b"", {"If-None-Match": '"0"'}) + request_bytes("GET", "/page/shared/dom.js"),
         request_bytes("PUT", "/strategy", as_body({"name": "mutex", "think_ms": 1}), control),
         request_bytes("POST", "/runs", as_body({"strategies": ["mutex"]}), control),
         request_bytes("GET", "/strategies/redlock") + request_bytes("GET", "/traces?format=chrome"),

@@ -12,7 +12,7 @@ static const struct {
     enum access access;
 } promised[] = {
     {"GET", "/", NULL, page_get, ACCESS_ANYBODY},
-    {"GET", "/page/app.js", "app.js", page_get_file, ACCESS_ANYBODY},
+    {"GET", "/page/shared/dom.js", "shared/dom.js", page_get_file, ACCESS_ANYBODY},
     {"GET", "/live", NULL, live_get, ACCESS_ANYBODY},
     {"GET", "/classroom", NULL, classroom_get, ACCESS_ANYBODY},
     {"POST", "/classroom/code", NULL, classroom_new_code, ACCESS_TEACHER},

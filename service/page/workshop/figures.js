@@ -1,5 +1,5 @@
 // The big figures: stock, left, sold, oversold, orders a second; and what they mean in one sentence.
-import { byId, plural, setText, short, whole } from "./dom.js";
+import { byId, plural, setText, short, whole } from "../shared/dom.js";
 
 const AMPLE = 100000; // a stock that no sale uses: the run is measuring how fast it goes
 

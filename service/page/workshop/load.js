@@ -1,6 +1,6 @@
 // Load runs: started here, run by the service, watched until they end.
-import { call } from "./api.js";
-import { alertUser, byId, make, plural, setText, short, tell, whole } from "./dom.js";
+import { call } from "../shared/api.js";
+import { alertUser, byId, make, plural, setText, short, tell, whole } from "../shared/dom.js";
 import { addRun } from "./results.js";
 import { allStrategies, currentStrategy, GUARANTEES } from "./strategies.js";
 

@@ -1,10 +1,10 @@
 // The page: looks at the service about once a second, and hands what it sees to the parts.
-import { call, leaveSandbox } from "./api.js";
+import { call, leaveSandbox } from "../shared/api.js";
 import { setUpClass } from "./class.js";
-import { alertUser, byId, setText, tell } from "./dom.js";
+import { alertUser, byId, setText, tell } from "../shared/dom.js";
 import { showFigures, showSale } from "./figures.js";
 import { isRunning, rateOf, runLoad, setUpLoad } from "./load.js";
-import { setUpLooks } from "./looks.js";
+import { setUpLooks } from "../shared/looks.js";
 import { buyMany, buyOne, newSale, setUpOrders } from "./orders.js";
 import { completeRun, setUpResults } from "./results.js";
 import { setUpStrategies, showSettings } from "./strategies.js";

@@ -1,6 +1,6 @@
 // The strategy picker, and the chosen row of the table told as words and as a picture.
-import { call } from "./api.js";
-import { alertUser, byId, chooseDeliberately, make, plural, tell } from "./dom.js";
+import { call } from "../shared/api.js";
+import { alertUser, byId, chooseDeliberately, make, plural, tell } from "../shared/dom.js";
 
 export const GUARANTEES = {
   unsafe: { sign: "✗", short: "unsafe", title: "Unsafe", means: "can oversell" },

@@ -1,8 +1,8 @@
 // The step-through: the learner chooses whose step is next, the explorer plays the schedule, and the address keeps it.
-import { call } from "./api.js";
-import { alertUser, byId, chooseDeliberately, copy, make, setText } from "./dom.js";
-import { setUpLooks } from "./looks.js";
-import { GUARANTEES } from "./strategies.js";
+import { call } from "../shared/api.js";
+import { alertUser, byId, chooseDeliberately, copy, make, setText } from "../shared/dom.js";
+import { setUpLooks } from "../shared/looks.js";
+import { GUARANTEES } from "../workshop/strategies.js";
 import { faultsFor, found, goal, readable, whyRead } from "./steps_words.js";
 import { draw, questionOf, setUpLanes } from "./steps_view.js";
 

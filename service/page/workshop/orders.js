@@ -1,6 +1,6 @@
 // Buying by hand: one order, or many at once, and starting the sale again.
-import { call } from "./api.js";
-import { alertUser, byId, plural, setText, tell } from "./dom.js";
+import { call } from "../shared/api.js";
+import { alertUser, byId, plural, setText, tell } from "../shared/dom.js";
 import { currentStrategy, kindOf } from "./strategies.js";
 
 // What an order's answer means, in words.

@@ -1,5 +1,5 @@
 // The runs of this tab, side by side, and their export.
-import { byId, make, plural, short, tell, whole } from "./dom.js";
+import { byId, make, plural, short, tell, whole } from "../shared/dom.js";
 import { guaranteeBadge, strategyNamed } from "./strategies.js";
 
 const KEY = "oversell.results";

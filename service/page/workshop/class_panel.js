@@ -1,7 +1,7 @@
 // The teacher's panel of the class: the learners, the places, the load run, and the buttons that end a place or the run, or
 // replace the class code.
-import { adminToken, call } from "./api.js";
-import { byId, make, plural, setText, tell, whole } from "./dom.js";
+import { adminToken, call } from "../shared/api.js";
+import { byId, make, plural, setText, tell, whole } from "../shared/dom.js";
 
 const LOOK_MS = 3000; // between two lists, while the panel is open and the page is visible
 const NOW_MS = 10000; // a page that is open calls more often than this

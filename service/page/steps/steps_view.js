@@ -1,5 +1,5 @@
 // The step-through drawn: a column for each order, what the servers hold between them, the story, the result.
-import { byId, make, setText } from "./dom.js";
+import { byId, make, setText } from "../shared/dom.js";
 import { outcomeWords, sentences, stepWords, valueWords, verdict } from "./steps_words.js";
 
 const STATES = { ready: "paused", waiting: "waits", ended: "done", crashed: "crashed" };

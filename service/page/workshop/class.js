@@ -1,7 +1,7 @@
 // Decides which product this page shows: the shared one, or a separate one. In a class it asks for the class code.
-import { adminToken, call, dropAdminToken, isTeacherToken, sandbox, setAdminToken, setSandbox, takeEnded } from "./api.js";
+import { adminToken, call, dropAdminToken, isTeacherToken, sandbox, setAdminToken, setSandbox, takeEnded } from "../shared/api.js";
 import { setUpClassPanel } from "./class_panel.js";
-import { alertUser, byId, plural, setText, tell } from "./dom.js";
+import { alertUser, byId, plural, setText, tell } from "../shared/dom.js";
 
 const SHARED = 1;
 

@@ -1,5 +1,5 @@
 // The timeline: recent orders as bars on their workers' lanes, overlaps and the witness marked, each order's steps on demand.
-import { byId, make, makeSvg, micros, plural, setText } from "./dom.js";
+import { byId, make, makeSvg, micros, plural, setText } from "../shared/dom.js";
 import { merge, orderOf, overlapsOf, putTogether } from "./overlaps.js";
 
 // Sizes in pixels, where the page's text has 16; all grow with it.
