@@ -99,7 +99,7 @@ $(foreach s,$(foreach l,$(LAYERS),$(call asm_sources,$(l))),$(eval $(call embedd
 # The page: every file below service/page that a browser loads is embedded in the service, in the order of this list.
 PAGE_FILES = $(sort $(shell find service/page -mindepth 2 -type f))
 page_list  = \#define PAGE_FILES(X)$(foreach f,$(PAGE_FILES),\
-  $(if ,)X(page_$(subst /,_,$(subst .,_,$(subst -,_,$(f:service/page/%=%)))), "$(f:service/page/%=%)", "$(f)"))
+  $(if ,)X($(subst /,_,$(subst .,_,$(subst -,_,$(f:service/page/%=%)))), "$(f:service/page/%=%)", "$(f)"))
 
 $(BUILD)/generated/page_files.h: FORCE
 	$(call write_if_changed,$(page_list))

@@ -14,13 +14,13 @@ static const char CONTENT_POLICY[] =
 /* The makefile lists the files: PAGE_FILES(X) calls X(label, "folder/name", "file to embed") for each. page.S embeds them. */
 #include "page_files.h"
 
-#define DECLARE(label, name, source) extern const char label[], label##_end[];
+#define DECLARE(label, name, source) extern const char page_##label[], page_##label##_end[];
 PAGE_FILES(DECLARE)
 
 static const struct page_file {
     const char *name, *begin, *end;
 } files[] = {
-#define ROW(label, name, source) {name, label, label##_end},
+#define ROW(label, name, source) {name, page_##label, page_##label##_end},
     PAGE_FILES(ROW){0}};
 
 static const char *content_type(const char *name)
