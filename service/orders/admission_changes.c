@@ -33,7 +33,7 @@ static bool wait_for_change(struct admission_queue *q, int64_t deadline_us)
 /* Wakes the idle workers: while a product is shut they check for expired orders (wait_for_work). */
 static void shut(struct admission_queue *q)
 {
-    pthread_cond_broadcast(&q->work);
+    admission_wake_all(q);
 }
 
 static void end_pause(struct admission_queue *q, struct product_queue *p)
@@ -45,7 +45,7 @@ static void end_pause(struct admission_queue *q, struct product_queue *p)
         reopen(q, p);
     product_queue_drop_if_unused(q, p);
     pthread_cond_broadcast(&q->changed);
-    pthread_cond_signal(&q->work);
+    admission_wake_one(q);
 }
 
 /* Waits until no other thread changes the product, and an order of it was handed out since the last change. NULL: DEADLINE
@@ -141,7 +141,7 @@ bool admission_switch(struct admission_queue *q, const struct settings *changes,
         q->switched = true;
         twalk_r(q->products, reopen_common, q);
         pthread_cond_broadcast(&q->changed);
-        pthread_cond_signal(&q->work);
+        admission_wake_one(q);
     }
     pthread_mutex_unlock(&q->mutex);
     return in_time;

@@ -14,7 +14,7 @@ struct admission_queue *admission_new(const struct settings *settings, const str
     if (!q)
         return NULL;
     pthread_mutex_init(&q->mutex, NULL);
-    pthread_cond_init(&q->work, NULL);
+    SLIST_INIT(&q->idle);
     pthread_cond_init(&q->changed, NULL);
     q->end_ready = &q->first_ready;
     q->settings = *settings;
@@ -35,18 +35,32 @@ void admission_free(struct admission_queue *q)
         return;
     tdestroy(q->products, free_product);
     pthread_cond_destroy(&q->changed);
-    pthread_cond_destroy(&q->work);
     pthread_mutex_destroy(&q->mutex);
     free(q);
 }
 
-/* Is a worker to be woken? At most one is on its way to its first order. That one has the next woken if orders are still ready
- * when it arrives. So workers that are running take most orders of a burst, without a thread switch for each order. */
-static bool needs_worker(struct admission_queue *q)
+static void wake(struct admission_queue *q, struct idle_worker *worker)
 {
-    bool wake = q->first_ready && q->idle > 0 && !q->waking;
-    q->waking = q->waking || wake;
-    return wake;
+    SLIST_REMOVE(&q->idle, worker, idle_worker, next);
+    worker->woken = true;
+    pthread_cond_signal(&worker->work);
+}
+
+/* Wakes a worker if orders are ready. At most one is on its way to its first order. That one wakes the next if orders are still
+ * ready when it arrives. So workers that are running take most orders of a burst, without a thread switch for each order. The
+ * worker that became idle last is woken first, because the caches still have what it and its database server need. */
+void admission_wake_one(struct admission_queue *q)
+{
+    if (!q->first_ready || SLIST_EMPTY(&q->idle) || q->waking)
+        return;
+    q->waking = true;
+    wake(q, SLIST_FIRST(&q->idle));
+}
+
+void admission_wake_all(struct admission_queue *q)
+{
+    while (!SLIST_EMPTY(&q->idle))
+        wake(q, SLIST_FIRST(&q->idle));
 }
 
 static bool is_full(const struct admission_queue *q, const struct product_queue *p)
@@ -68,10 +82,8 @@ enum admission admission_add(struct admission_queue *q, struct queued_order *ord
         ready_list_add(q, p);
         admission = ADMITTED;
     }
-    bool wake = needs_worker(q);
+    admission_wake_one(q);
     pthread_mutex_unlock(&q->mutex);
-    if (wake)
-        pthread_cond_signal(&q->work);
     return admission;
 }
 
@@ -204,14 +216,19 @@ static bool take(struct admission_queue *q, struct order_batch *ret_batch)
 
 static void wait_for_work(struct admission_queue *q)
 {
-    q->idle++;
-    if (some_are_shut(q)) {
-        (void)wait_until(&q->work, &q->mutex, q->expiry_checked_us + EXPIRY_CHECK_US);
-    } else {
-        pthread_cond_wait(&q->work, &q->mutex);
+    struct idle_worker self = {.work = PTHREAD_COND_INITIALIZER};
+    SLIST_INSERT_HEAD(&q->idle, &self, next);
+    bool in_time = true;
+    while (!self.woken && in_time) {
+        if (some_are_shut(q))
+            in_time = wait_until(&self.work, &q->mutex, q->expiry_checked_us + EXPIRY_CHECK_US);
+        else
+            pthread_cond_wait(&self.work, &q->mutex);
     }
-    q->idle--;
-    q->waking = false; /* whoever comes looks for work, and has the next one woken */
+    if (!self.woken)
+        SLIST_REMOVE(&q->idle, &self, idle_worker, next);
+    pthread_cond_destroy(&self.work);
+    q->waking = false; /* whoever comes looks for work, and wakes the next one */
 }
 
 void admission_end(struct admission_queue *q, struct order_batch *batch)
@@ -220,10 +237,8 @@ void admission_end(struct admission_queue *q, struct order_batch *batch)
         return;
     pthread_mutex_lock(&q->mutex);
     end_batch(q, batch);
-    bool wake = needs_worker(q);
+    admission_wake_one(q);
     pthread_mutex_unlock(&q->mutex);
-    if (wake)
-        pthread_cond_signal(&q->work);
 }
 
 void admission_end_one(struct admission_queue *q, struct order_batch *batch)
@@ -245,12 +260,11 @@ bool admission_next(struct admission_queue *q, struct order_batch *batch)
     pthread_mutex_lock(&q->mutex);
     while (!(taken = take(q, batch)) && !(q->closed && q->waiting == 0))
         wait_for_work(q);
-    bool wake = needs_worker(q);
+    if (taken)
+        admission_wake_one(q);
+    else
+        admission_wake_all(q); /* the other workers can end too */
     pthread_mutex_unlock(&q->mutex);
-    if (!taken)
-        pthread_cond_broadcast(&q->work); /* the other workers can end too */
-    else if (wake)
-        pthread_cond_signal(&q->work);
     return taken;
 }
 
@@ -258,8 +272,8 @@ void admission_close(struct admission_queue *q)
 {
     pthread_mutex_lock(&q->mutex);
     q->closed = true;
+    admission_wake_all(q);
     pthread_mutex_unlock(&q->mutex);
-    pthread_cond_broadcast(&q->work);
 }
 
 /* ---- what is going on -------------------------------------------------------------------------------------- */

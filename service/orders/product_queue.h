@@ -6,6 +6,7 @@
 #include "service/orders/admission_queue.h"
 
 #include <pthread.h>
+#include <sys/queue.h>
 
 /* The waiting orders of a product that are combined in the same way. A batch has orders of one subqueue. */
 struct subqueue {
@@ -27,9 +28,15 @@ struct product_queue {
     struct product_queue *next_ready;
 };
 
+/* A worker that waits for work. */
+struct idle_worker {
+    pthread_cond_t work; /* woken is set */
+    bool woken; /* it is out of the list: a product is listed, something is shut, or the worker has to end */
+    SLIST_ENTRY(idle_worker) next;
+};
+
 struct admission_queue {
     pthread_mutex_t mutex;
-    pthread_cond_t work;    /* a product is listed, or a worker has to end */
     pthread_cond_t changed; /* a batch or a pause has ended */
     void *products;         /* tsearch's tree, by id */
     struct product_queue *first_ready, **end_ready;
@@ -41,8 +48,8 @@ struct admission_queue {
     int batches, common_batches;    /* under the common settings */
     size_t waiting, common_waiting; /* orders */
     struct admission_bounds bounds;
-    int idle;    /* workers that wait for work */
-    bool waking; /* one of them was woken, and has not come yet */
+    SLIST_HEAD(, idle_worker) idle; /* the one that became idle last is the first */
+    bool waking;                    /* one of them was woken, and has not come yet */
     bool closed;
     int64_t expiry_checked_us;
 };
@@ -89,5 +96,9 @@ struct product_queue *ready_list_take(struct admission_queue *q);
 /* Adds the numbers of the product's orders to LOAD. */
 void product_queue_add_load(struct admission_queue *q, const struct product_queue *p,
                             struct admission_load *load);
+
+/* admission_queue.c: wakes an idle worker if orders are ready and none is on its way. */
+void admission_wake_one(struct admission_queue *q);
+void admission_wake_all(struct admission_queue *q);
 
 #endif
