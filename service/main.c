@@ -8,6 +8,7 @@
 #include "service/engine/strategy_validate.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,6 +183,8 @@ static void announce_class(const struct service *service, unsigned port)
 
 int main(int argc, char *argv[])
 {
+    /* As many arenas as threads would keep the memory of a thousand waiting orders several times. */
+    mallopt(M_ARENA_MAX, 2);
     static struct service service;
     struct config *config = &service.config;
     /* Kept to the end, also by a compiler: the configuration points into it. */

@@ -124,7 +124,7 @@ static enum MHD_Result collect(struct exchange *x, const char *data, size_t size
     if (x->body_seen > HTTP_BODY_MAX)
         return MHD_YES;
     if (x->body_size + size + 1 > x->body_room) {
-        size_t room = x->body_room ? x->body_room * 2 : 512;
+        size_t room = x->body_room ? x->body_room * 2 : 96;
         while (room < x->body_size + size + 1)
             room *= 2;
         char *body = realloc(x->body, room);

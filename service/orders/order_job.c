@@ -16,6 +16,8 @@ void order_job_close(struct order_job *job)
     if (job->x)
         http_finish(job->x);
     json_decref(job->body);
+    free(job->key);
+    free(job->work);
     free(job);
 }
 
@@ -24,23 +26,28 @@ static void queue_job(struct order_pipeline *pipeline, struct exchange *x,
                       bool echo)
 {
     struct order_job *job = calloc(1, sizeof *job);
-    if (!job) {
+    char *key = NULL;
+    /* A learner's keys are the learner's alone: another one may use the same. No client's key contains a space. */
+    if (!job || (request->idempotency_key && x->owns &&
+                 asprintf(&key, "%lld %s", (long long)x->owns, request->idempotency_key) < 0)) {
         reply_problem(x, PROBLEM_INTERNAL_ERROR, NULL, "out of memory");
         http_finish(x);
         json_decref(body);
+        free(job);
         return;
     }
     job->queued = *queued;
     job->queued.deadline_us = x->received_us + pipeline->config->order_timeout_ms * 1000;
     job->x = x;
-    job->body = body;
     job->request = *request;
     job->echo = echo;
-    /* A learner's keys are the learner's alone: another one may use the same. No client's key contains a space. */
-    if (request->idempotency_key && x->owns) {
-        snprintf(job->key, sizeof job->key, "%lld %s", (long long)x->owns, request->idempotency_key);
-        job->request.idempotency_key = job->key;
-    }
+    job->key = key;
+    if (key)
+        job->request.idempotency_key = key;
+    if (request->receiver_name || request->receiver_mobile)
+        job->body = body;
+    else
+        json_decref(body); /* a thousand orders may wait, and most have no strings */
     switch (admission_add(pipeline->queue, &job->queued)) {
     case ADMITTED: return;
     case QUEUE_FULL:
@@ -70,14 +77,29 @@ void order_job_queue_echo(struct order_pipeline *pipeline, struct exchange *x,
 
 /* ---- on a worker --------------------------------------------------------------------------------------------- */
 
+/* False: memory is out, and the job is answered. */
+static bool begin_work(struct order_job *job, struct order_batch *batch, struct order_worker *worker)
+{
+    job->work = calloc(1, sizeof *job->work);
+    if (!job->work) {
+        reply_problem(job->x, PROBLEM_INTERNAL_ERROR, NULL, "out of memory");
+        return false;
+    }
+    job->work->job = job;
+    job->work->batch = batch;
+    job->work->worker = worker;
+    return true;
+}
+
 /* In a class a sandbox can go to another learner while orders of the previous learner wait. These must not be placed in
  * the new learner's sale. Refuses them, moves the other orders to the front, and returns the number of the others. */
-static size_t refuse_strangers(struct order_job **jobs, size_t count, const struct order_pipeline *pipeline)
+static size_t begin_all(struct order_job **jobs, size_t count, struct order_batch *batch,
+                        struct order_worker *worker)
 {
     size_t left = 0;
     for (size_t i = 0; i < count; i++) {
         struct order_job *job = jobs[i];
-        if (!pipeline->may_order(job->x, job->request.product_id))
+        if (!worker->pipeline->may_order(job->x, job->request.product_id) || !begin_work(job, batch, worker))
             continue;
         jobs[i] = jobs[left];
         jobs[left++] = job;
@@ -100,7 +122,7 @@ void order_jobs_run(struct order_batch *batch, struct order_worker *worker)
                       "the order's deadline passed while it waited in the admission queue; order again");
     else if (first->echo)
         order_reply_echo(first->x, &first->request);
-    else if ((count = refuse_strangers(jobs, all, worker->pipeline)) > 1 &&
+    else if ((count = begin_all(jobs, all, batch, worker)) > 1 &&
              (in_turn = batch->settings.strategy->combining == COMBINE_IN_TURN))
         place_in_turn(jobs, count, batch, worker);
     else if (count > 0)

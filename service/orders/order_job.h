@@ -14,14 +14,20 @@ enum { LEARNER_KEY_MAX = ORDER_KEY_MAX - 20 };
 struct order_job {
     struct queued_order queued; /* first: a pointer to it is a pointer to the job */
     struct exchange *x;
-    json_t *body; /* owns the request's strings */
+    json_t *body; /* owns the request's strings; NULL if it has none */
     struct order_request request;
-    char key[ORDER_KEY_MAX + 1]; /* the learner's Idempotency-Key as it is stored */
+    char *key;               /* the learner's Idempotency-Key as it is stored, or NULL */
+    struct order_work *work; /* while a worker has it: a waiting order needs less memory */
+    bool echo;               /* reply with the request, and place no order */
+};
+
+/* What placing an order needs in addition. */
+struct order_work {
+    struct order_job *job;
+    struct order_batch *batch;
+    struct order_worker *worker;
     struct order_observer observer;
     struct placing placing;
-    struct order_batch *batch;   /* once a worker has it; with … */
-    struct order_worker *worker; /* … this worker */
-    bool echo;                   /* reply with the request, and place no order */
 };
 
 /* Puts the order of a request that was handed over (http_hand_over) into the admission queue, or replies with an error if

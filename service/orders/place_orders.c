@@ -18,19 +18,19 @@ static void begin(struct order_job *job, const struct order_batch *batch, const 
 {
     const struct order_pipeline *pipeline = worker->pipeline;
     const struct settings *settings = &batch->settings;
-    struct trace *trace = &job->observer.trace;
-    order_observer_begin(&job->observer, settings->strategy, settings->think_ms * 1000);
-    job->observer.before_us = now_us;
+    struct trace *trace = &job->work->observer.trace;
+    order_observer_begin(&job->work->observer, settings->strategy, settings->think_ms * 1000);
+    job->work->observer.before_us = now_us;
     trace->product_id = job->request.product_id;
     trace->quantity = job->request.quantity;
     trace->received_us = job->x->received_us;
     trace->started_us = now_us;
     trace->worker = worker->id;
     memcpy(trace->request_id, job->x->request_id, sizeof trace->request_id);
-    job->placing = (struct placing){
+    job->work->placing = (struct placing){
         .strategy = settings->strategy,
         .request = &job->request,
-        .observer = &job->observer.base,
+        .observer = &job->work->observer.base,
         .instance = pipeline->instance,
         .together = true,
         .db = worker->db,
@@ -84,9 +84,9 @@ static void place(struct placing *const *placings, size_t count, enum lock_statu
 /* Reports the order's outcome to the trace, the metrics and the log. */
 static void report(struct order_job *job, struct order_worker *worker, uint64_t round_trips)
 {
-    const struct strategy *strategy = job->placing.strategy;
-    const struct order_result *result = &job->placing.result;
-    struct trace *trace = &job->observer.trace;
+    const struct strategy *strategy = job->work->placing.strategy;
+    const struct order_result *result = &job->work->placing.result;
+    struct trace *trace = &job->work->observer.trace;
     trace->ended_us = monotonic_us();
     trace->outcome = result->outcome;
     trace->order_id = result->outcome <= ORDER_REPLAYED ? result->order.id : 0;
@@ -118,15 +118,15 @@ void place_orders(struct order_job *const *jobs, size_t count, const struct orde
     uint64_t lock_trips = lock ? lock->round_trips : 0, wake_ups = lock ? lock->wake_ups : 0;
     uint64_t redis_trips = redis ? redis_stock_round_trips(redis) : 0;
 
-    struct placing *placings[ORDER_BATCH_MAX] = {&jobs[0]->placing}; /* there is at least one */
+    struct placing *placings[ORDER_BATCH_MAX] = {&jobs[0]->work->placing}; /* there is at least one */
     int64_t now_us = monotonic_us();
     for (size_t i = 0; i < count; i++) {
         begin(jobs[i], batch, worker, now_us);
-        placings[i] = &jobs[i]->placing;
+        placings[i] = &jobs[i]->work->placing;
         placings[i]->lock = lock;
         placings[i]->redis = redis;
         if (i > 0)
-            jobs[i]->observer.think_us = 0; /* a batch thinks once */
+            jobs[i]->work->observer.think_us = 0; /* a batch thinks once */
     }
     place(placings, count, lock_status);
     for (size_t i = 0; i < count; i++) {
@@ -154,28 +154,28 @@ static void begin_after(struct trace *trace, int64_t ended_us)
 
 static void answer(struct order_job *job)
 {
-    struct order_worker *worker = job->worker;
-    begin_after(&job->observer.trace, worker->ended_us);
+    struct order_worker *worker = job->work->worker;
+    begin_after(&job->work->observer.trace, worker->ended_us);
     uint64_t round_trips = db_round_trips(worker->db);
     report(job, worker, round_trips - worker->round_trips);
-    worker->ended_us = job->observer.trace.ended_us;
+    worker->ended_us = job->work->observer.trace.ended_us;
     worker->round_trips = round_trips;
-    order_reply(job->x, &job->placing);
-    admission_end_one(worker->pipeline->queue, job->batch);
+    order_reply(job->x, &job->work->placing);
+    admission_end_one(worker->pipeline->queue, job->work->batch);
     http_finish(job->x);
     job->x = NULL;
 }
 
 static void on_done(struct placing *placing)
 {
-    answer((struct order_job *)((char *)placing - offsetof(struct order_job, placing)));
+    answer(((struct order_work *)((char *)placing - offsetof(struct order_work, placing)))->job);
 }
 
 /* Answers the order, unless on_done has done so, and frees it. */
 static void finish(struct order_job *job)
 {
-    if (job->x && job->placing.end != END_DONE)
-        order_settle(&job->placing); /* may call on_done */
+    if (job->x && job->work->placing.end != END_DONE)
+        order_settle(&job->work->placing); /* may call on_done */
     if (job->x)
         answer(job);
     order_job_close(job);
@@ -188,13 +188,11 @@ void place_in_turn(struct order_job *const *jobs, size_t count, struct order_bat
     worker->round_trips = db_round_trips(worker->db);
     for (size_t i = 0; i < count; i++) {
         struct order_job *job = jobs[i];
-        struct placing *placing = &job->placing;
+        struct placing *placing = &job->work->placing;
         begin(job, batch, worker, monotonic_us());
-        job->batch = batch;
-        job->worker = worker;
         placing->on_done = on_done;
         place(&placing, 1, LOCK_OK);
-        while (finished <= i && jobs[finished]->placing.end != END_SENT)
+        while (finished <= i && jobs[finished]->work->placing.end != END_SENT)
             finish(jobs[finished++]);
     }
     for (; finished < count; finished++)
