@@ -174,3 +174,12 @@ export function whyRead(name, before, after, read) {
   if (read === before.stock && before.database.sold === 0) return `${name} reads ${read}: no order has committed yet.`;
   return `${name} reads ${read}: the value of the last COMMIT.`;
 }
+
+// Why a call failed, and what to do. SCHEDULE: what it was about.
+export function problemWords(problem, schedule = "") {
+  const name = schedule.split(" ").find(Boolean) ?? "this strategy";
+  if (problem.name === "backend-unavailable")
+    return `${name} cannot be stepped through, because ${problem.body.backend} does not answer. Start ${problem.body.backend} and reload the page, or choose another strategy.`;
+  if (problem.name === "explorer-unavailable") return `The steps cannot be run. ${problem.message} Reload the page afterwards.`;
+  return problem.message;
+}

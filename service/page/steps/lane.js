@@ -1,0 +1,100 @@
+// One order of a step-through: a column with its steps, its buttons, and why it cannot go on.
+import { make, setText } from "../shared/dom.js";
+import { outcomeWords, stepWords, valueWords } from "./steps_words.js";
+
+const STATES = { ready: "paused", waiting: "waits", ended: "done", crashed: "crashed" };
+const FAULTS = ["expire", "crash", "restart", "cut"];
+
+// A button that cannot be pressed keeps the focus, and its reason can be read.
+export function enable(button, enabled) {
+  if (enabled) button.removeAttribute("aria-disabled");
+  else button.setAttribute("aria-disabled", "true");
+}
+
+// REFUSAL: what the row answered where it refused this step, else undefined.
+function programLine(step, did, isNext, refusal) {
+  const kind = refusal ? "is-refused" : did ? "is-done" : isNext ? "is-next" : "is-ahead";
+  const sign = refusal ? "✗" : did ? "✓" : isNext ? "▶" : "·";
+  const value = refusal ? `refused: ${refusal.value === null ? "the row has a newer token" : `the row has token ${refusal.value}`}` : did ? valueWords(did) : "";
+  return make(
+    "li",
+    { class: kind, "aria-current": isNext ? "step" : null },
+    make("span", { class: "sign", "aria-hidden": "true" }, sign),
+    make("span", {}, stepWords(step)),
+    value ? make("b", { class: "value" }, value) : null,
+  );
+}
+
+function stateWords(order) {
+  if (order.state === "ended") return outcomeWords(order.outcome);
+  if (order.state === "ready" && !order.begun) return "not started";
+  return STATES[order.state] + (order.tries > 1 ? `, try ${order.tries}` : "");
+}
+
+function reasonOf(order) {
+  if (order.reason) return `${order.name} ${order.reason}.`;
+  if (order.state === "ended") return `${order.name} is done: ${outcomeWords(order.outcome)}.`;
+  if (order.state === "crashed") return `${order.name} has crashed.`;
+  return "";
+}
+
+// The column of the order NAME: {box, question, step, draw(order, steps, isTurn)}. ACT is called with the order's name, and "step",
+// "end", "expire", "crash", "restart" or "cut".
+export function makeLane(name, prefix, act) {
+  const index = name.charCodeAt(0) - 64;
+  const id = (what) => `${prefix}${what}-${name}`;
+  const small = (what, text, title) => make("button", { type: "button", class: "small", id: id(what), title, onclick: () => act(name, what) }, text);
+  const state = make("span", { class: "state" });
+  const program = make("ol", { class: "program" });
+  const step = make("button", { type: "button", class: "primary go", id: id("step"), "aria-describedby": id("reason"), onclick: () => act(name, "step") });
+  const reason = make("p", { class: "reason", id: id("reason") });
+  const question = make("div", { class: "question", id: id("question"), role: "group", hidden: "" });
+  const wants = make("span", { class: "quiet" });
+  const more = {
+    end: small("end", "Run until it waits", "Run all steps that this order can make now"),
+    expire: small("expire", "End its lease", "Its lease or session ends now, as after a timeout; the order does not notice"),
+    crash: small("crash", "Crash it", "The order crashes here: its connections close, and it releases nothing"),
+    restart: small("restart", "Restart a lock server", "One of the lock's servers restarts, and is empty"),
+    cut: small("cut", "Cut off a lock server", "From its start, the order cannot reach one of the lock's servers"),
+  };
+  const box = make(
+    "section",
+    { class: `card lane of-${name}`, id: id("lane"), "aria-label": `Order ${name}` },
+    make("div", { class: "heading" }, make("h2", {}, `Order ${name} `, wants), state),
+    program,
+    step,
+    reason,
+    question,
+    make("div", { class: "group faults" }, ...Object.values(more)),
+  );
+
+  function drawProgram(order, steps) {
+    const did = new Map(order.did.map((one) => [one.step, one]));
+    const refusal = did.get("refuse");
+    const refused = refusal && steps.find((one) => !did.has(one)); // its first step that was not done
+    program.replaceChildren(
+      ...steps.map((one) => programLine(one, did.get(one), one === order.next && order.state !== "crashed", one === refused ? refusal : undefined)),
+    );
+  }
+
+  function draw(order, steps, isTurn) {
+    const over = order.state === "ended" || order.state === "crashed";
+    setText(wants, order.wants === 1 ? "" : `wants ${order.wants}`);
+    setText(state, stateWords(order));
+    state.className = `state is-${order.state}${order.outcome ? ` is-${order.outcome}` : ""}`;
+    drawProgram(order, steps);
+    box.classList.toggle("is-turn", isTurn);
+    step.replaceChildren(
+      over ? `${name} is ${order.state === "ended" ? "done" : "crashed"}` : `${name}: ${stepWords(order.next ?? "go on")}`,
+      ...(over ? [] : [make("kbd", {}, isTurn ? `${index} · Space` : String(index))]),
+    );
+    enable(step, order.can.step);
+    setText(reason, reasonOf(order));
+    enable(more.end, order.can.step);
+    more.end.hidden = over;
+    for (const what of FAULTS) more[what].hidden = !order.can[what];
+    setText(more.expire, order.state === "waiting" ? "End its place in the queue" : "End its lease");
+  }
+
+  return { box, question, step, draw };
+}

@@ -1,0 +1,20 @@
+// A schedule as text, such as "read-write s=1 q=1,1 A>read B>end": its settings and its moves. Pure functions.
+
+export const words = (schedule) => schedule.split(" ").filter(Boolean);
+
+const isSetting = (word) => !/[>!]/.test(word);
+
+// The text without the moves.
+export const settingsOf = (schedule) => words(schedule).filter(isSetting).join(" ");
+
+// {strategy, stock, quantities}: what the orders want, in the order A, B, C.
+export function setting(schedule) {
+  const [strategy, ...rest] = words(schedule);
+  const find = (key, preset) => rest.find((word) => word.startsWith(key))?.slice(2) ?? preset;
+  return { strategy, stock: Number(find("s=", "1")), quantities: find("q=", "1,1").split(",").map(Number) };
+}
+
+export const compose = ({ strategy, stock, quantities }) => `${strategy} s=${stock} q=${quantities.join(",")}`;
+
+// Whose move is the last one; undefined if there is none.
+export const lastMover = (schedule) => words(schedule).filter((word) => !isSetting(word)).at(-1)?.[0];

@@ -1,0 +1,354 @@
+// A step-through: the learner chooses whose step is next, a source runs the schedule, and the state is drawn. A page can have several.
+import { chooseDeliberately, copy, make, setText } from "../shared/dom.js";
+import { GUARANTEES } from "../workshop/strategies.js";
+import { enable } from "./lane.js";
+import { compose, lastMover, setting, settingsOf } from "./schedule_text.js";
+import { makeFrame } from "./stepper_frame.js";
+import { makeView } from "./stepper_view.js";
+import { faultsFor, found, goal, problemWords, readable, whyRead } from "./steps_words.js";
+
+const FIRST = "read-write s=1 q=1,1";
+const PLAY_MS = 1400;
+const LATE_MS = 300; // an answer that takes longer is announced
+
+// Makes a step-through in ELEMENT. Nothing is shown before load(). Options:
+// - source: as live_source.js has it
+// - prefix: of the ids of its elements, so that a page can have several
+// - tools: whether the learner can change strategy, stock and orders, and search
+// - onChange(state): a state is shown
+// - onGuess({name, guess, read, right}): the learner has predicted a reading; null: that the order waits
+// - onProblem(text, problem, schedule): a call failed; TEXT says why and what to do
+// - onStatus(text, isAway): "working …", "ready", or why the source does not answer
+// - addressOf(schedule): the address that the learner can copy
+export function mountStepper(element, options) {
+  const { source, prefix = "", tools = true } = options;
+  const { onChange = () => {}, onGuess = () => {}, onProblem = () => {}, onStatus = () => {} } = options;
+  const addressOf = options.addressOf ?? ((schedule) => new URL(`/steps#${schedule.replaceAll(" ", "+")}`, location.href).href);
+  const ui = makeFrame(element, prefix, tools);
+  const view = makeView(ui, prefix, { act, go: goTo, again });
+  const rows = new Map(); // the strategies, by name
+  const score = { right: 0, asked: 0 };
+  let state = null; // what the source said last
+  let plan = null; // schedules to walk along, of what was found or undone; and where we are
+  let planAt = 0;
+  let mover = null; // whose move the last one was
+  let busy = false;
+  let asking = null; // whose reading is asked for
+  let playing = null; // a timer
+
+  // ---- what is shown ----
+
+  const orderOf = (name) => state?.orders.find((order) => order.name === name);
+  const canGoOn = () => plan !== null && planAt + 1 < plan.length;
+
+  // Whose step the space bar is: along the plan, else the same order's as before, else the first that can.
+  function turn() {
+    if (!state) return null;
+    if (canGoOn()) return lastMover(plan[planAt + 1].schedule) ?? null;
+    if (mover && orderOf(mover)?.can.step) return mover;
+    return state.orders.find((order) => order.can.step)?.name ?? null;
+  }
+
+  function showSetting() {
+    const { strategy, stock, quantities } = setting(state.schedule);
+    const row = rows.get(strategy);
+    if (ui.strategy.value !== strategy) {
+      ui.strategy.value = strategy;
+      ui.faults.value = faultsFor(row);
+    }
+    if (document.activeElement !== ui.stock) ui.stock.value = stock;
+    ui.actors.value = quantities.length;
+    setText(ui.goal, goal(row, stock, quantities));
+    setText(ui.why, `${row.title}. ${GUARANTEES[row.guarantee].title}: ${GUARANTEES[row.guarantee].means}.`);
+  }
+
+  function show(next) {
+    const before = state;
+    state = next;
+    closeQuestion();
+    showSetting();
+    view.draw(state, before, turn());
+    enable(ui.next, turn() !== null);
+    enable(ui.undo, state.history.length > 1);
+    ui.play.hidden = !canGoOn();
+    onChange(state);
+  }
+
+  // ---- asking the source ----
+
+  function failed(problem, schedule) {
+    stop();
+    onStatus(problem.name === "backend-unavailable" ? `${problem.body.backend} does not answer` : problem.status ? "refused" : "no answer", true);
+    onProblem(problemWords(problem, schedule), problem, schedule);
+  }
+
+  // One question at a time; what comes meanwhile is not meant. Returns the answer, or null.
+  async function ask(question) {
+    if (busy) return null;
+    busy = true;
+    element.setAttribute("aria-busy", "true");
+    const late = setTimeout(() => onStatus("working …", false), LATE_MS);
+    try {
+      const answer = await source.steps(question);
+      onStatus("ready", false);
+      return answer;
+    } catch (problem) {
+      failed(problem, question.schedule);
+      return null;
+    } finally {
+      clearTimeout(late);
+      busy = false;
+      element.removeAttribute("aria-busy");
+    }
+  }
+
+  // Shows where SCHEDULE leads. Returns the state, or null if onProblem was told why not.
+  async function load(schedule) {
+    const next = await ask({ schedule, every_step: ui.every.checked });
+    if (next) show(next);
+    return next;
+  }
+
+  // ---- the plan: what was found, or undone ----
+
+  // Where an order's rows follow there is no stop before them, unless every step is wanted.
+  function stopsOf(full) {
+    const inserts = new Set(full.told.filter(({ step }) => step === "insert").map(({ move }) => move));
+    return full.history.map((schedule, move) => ({ schedule, move })).filter(({ move }) => ui.every.checked || !inserts.has(move + 1));
+  }
+
+  function follow(full, move) {
+    plan = stopsOf(full);
+    planAt = plan.findLastIndex((stopAt) => stopAt.move <= move);
+  }
+
+  function forgetPlan() {
+    plan = null;
+    stop();
+  }
+
+  // The plan to here, if there is none yet.
+  function remember() {
+    stop();
+    if (!plan) follow(state, state.history.length - 1);
+  }
+
+  async function goAlong(at) {
+    planAt = at;
+    return (await load(plan[at].schedule)) !== null;
+  }
+
+  // ---- moves ----
+
+  async function makeMove(name, what) {
+    forgetPlan();
+    mover = name;
+    const move = what === "step" ? name : what === "end" ? `${name}>end` : `${name}!${what}`;
+    const next = await ask({ schedule: state.schedule, move, every_step: ui.every.checked });
+    if (next) show(next);
+    return next;
+  }
+
+  async function act(name, what) {
+    const order = orderOf(name);
+    const allowed = what === "step" || what === "end" ? order.can.step : order.can[what];
+    if (!allowed || busy) return;
+    stop();
+    const others = state.orders.some((one) => one.name !== name && one.begun);
+    if (what === "step" && order.next === "read" && others && ui.ask.checked && asking !== name) askWhatItReads(name);
+    else await makeMove(name, what);
+  }
+
+  // The space bar, and what a presenter sends.
+  async function step() {
+    if (busy || !state) return;
+    if (asking) await makeMove(asking, "step");
+    else if (canGoOn()) await goAlong(planAt + 1);
+    else if (turn()) await act(turn(), "step");
+  }
+
+  async function undo() {
+    if (busy || !state || state.history.length < 2) return;
+    remember();
+    if (planAt > 0) await goAlong(planAt - 1);
+  }
+
+  async function goTo(move) {
+    if (busy) return;
+    remember();
+    await goAlong(plan.findLastIndex((stopAt) => stopAt.move <= move));
+  }
+
+  // From the beginning, along the same steps.
+  async function again() {
+    if (busy) return;
+    remember();
+    await goAlong(0);
+    ui.next.focus();
+  }
+
+  async function restart() {
+    if (busy || !state) return;
+    forgetPlan();
+    mover = null;
+    setText(ui.found, "");
+    setText(ui.answer, "");
+    await load(settingsOf(state.schedule));
+  }
+
+  // ---- playing ----
+
+  function stop() {
+    clearTimeout(playing);
+    playing = null;
+    setText(ui.play, "Play");
+  }
+
+  function play() {
+    if (playing !== null || !plan) {
+      stop();
+      return;
+    }
+    setText(ui.play, "Stop");
+    const go = async () => {
+      if (!canGoOn() || !(await goAlong(planAt + 1))) stop();
+      else if (playing !== null) playing = setTimeout(go, PLAY_MS);
+      if (plan && !canGoOn()) stop();
+    };
+    playing = setTimeout(go, 0);
+  }
+
+  // ---- what will it read? ----
+
+  function closeQuestion() {
+    const lane = asking && view.lane(asking);
+    if (lane) {
+      const hadFocus = lane.question.contains(document.activeElement);
+      lane.question.hidden = true;
+      if (hadFocus) lane.step.focus(); // and not the page's beginning
+    }
+    asking = null;
+  }
+
+  async function answer(name, guess) {
+    const before = state;
+    const after = await makeMove(name, "step");
+    if (!after) return;
+    const event = after.told.findLast((one) => one.actor === name && (one.step === "read" || one.step === "waits"));
+    const read = event?.step === "read" ? Number(event.text.split(" ")[1]) : null;
+    const right = guess === read;
+    score.asked++;
+    if (right) score.right++;
+    setText(ui.answer, `${right ? "✓ Right" : "✗ No"}: ${whyRead(name, before, after, read)} (${score.right} of ${score.asked} right)`);
+    onGuess({ name, guess, read, right });
+  }
+
+  function askWhatItReads(name) {
+    closeQuestion();
+    asking = name;
+    const box = view.lane(name).question;
+    let count = 0;
+    const choice = (text, choose) => make("button", { type: "button", onclick: choose }, text, " ", make("kbd", { "aria-hidden": "true" }, String(++count)));
+    box.setAttribute("aria-label", `What will ${name} read?`);
+    box.replaceChildren(
+      make("p", {}, `What will ${name} read?`),
+      make(
+        "div",
+        { class: "group" },
+        ...readable(state, name).map((number) => choice(String(number), () => answer(name, number))),
+        choice("it waits", () => answer(name, null)),
+        make("button", { type: "button", class: "small", onclick: () => makeMove(name, "step") }, "just show me ", make("kbd", { "aria-hidden": "true" }, "Space")),
+      ),
+    );
+    box.hidden = false;
+    box.querySelector("button").focus();
+  }
+
+  // The key N: the Nth answer of a question that is open, else a step of the Nth order.
+  function press(index) {
+    if (asking) view.lane(asking).question.querySelectorAll("button")[index]?.click();
+    else if (state?.orders[index]) act(state.orders[index].name, "step");
+  }
+
+  // ---- find me an oversell ----
+
+  async function find() {
+    if (busy || !state) return;
+    busy = true;
+    stop();
+    const settings = settingsOf(state.schedule);
+    setText(ui.found, "Running all schedules …");
+    let result = null;
+    try {
+      result = await source.search({ schedule: settings, faults: ui.faults.value }, () => setText(ui.found, "All explorers are busy; this search waits …"));
+      setText(ui.found, found(result));
+    } catch (problem) {
+      setText(ui.found, "");
+      onProblem(problemWords(problem, settings), problem, settings);
+    }
+    busy = false;
+    if (!result?.witness) return;
+    if ((await walk(result.witness.replay)) !== null) ui.next.focus(); // so that the space bar goes on
+  }
+
+  // Shows the beginning of SCHEDULE, and goes along it with each next step. Returns the state, or null.
+  async function walk(schedule) {
+    const full = await ask({ schedule });
+    if (!full) return null;
+    follow(full, 0);
+    return (await goAlong(0)) ? state : null;
+  }
+
+  // ---- setting up ----
+
+  async function change(part) {
+    const next = { ...setting(state?.schedule ?? FIRST), ...part };
+    forgetPlan();
+    mover = null;
+    setText(ui.found, "");
+    setText(ui.answer, "");
+    if (!(await load(compose(next))) && state) showSetting();
+  }
+
+  // The strategies that can be chosen: rows of GET /strategies. Called once, before load().
+  function fillStrategies(list) {
+    for (const row of list) rows.set(row.name, row);
+    for (const [guarantee, { title }] of Object.entries(GUARANTEES)) {
+      const choices = list
+        .filter((row) => row.guarantee === guarantee && row.explorable)
+        .map((row) => make("option", { value: row.name, disabled: row.available ? null : "" }, row.name + (row.available ? "" : ` (not available: ${row.reason ?? "its server does not answer"})`)));
+      ui.strategy.append(make("optgroup", { label: title }, ...choices));
+    }
+  }
+
+  // Nothing can be shown of SCHEDULE.
+  function showUnavailable(schedule) {
+    const { strategy } = setting(schedule);
+    ui.strategy.value = strategy;
+    setText(ui.goal, `${strategy} cannot be stepped through now.`);
+  }
+
+  chooseDeliberately(ui.strategy, ui["strategy-apply"], () => state?.strategy ?? "", (strategy) => {
+    ui.faults.value = faultsFor(rows.get(strategy));
+    change({ strategy });
+  });
+  ui.stock.addEventListener("change", () => ui.stock.reportValidity() && change({ stock: ui.stock.valueAsNumber }));
+  ui.actors.addEventListener("change", () => {
+    const { quantities } = setting(state.schedule);
+    change({ quantities: Array.from({ length: Number(ui.actors.value) }, (_, i) => quantities[i] ?? quantities.at(-1)) });
+  });
+  for (const [name, pressed] of Object.entries({ next: step, undo, restart, find, play })) ui[name].addEventListener("click", pressed);
+  ui.copy.addEventListener("click", async () => {
+    const copied = await copy(addressOf(state?.schedule ?? FIRST), ui["copy-text"]);
+    setText(ui["copy-note"], copied ? "Copied." : "This browser does not let the page copy. The address is selected: press Ctrl+C.");
+  });
+
+  return {
+    load: (schedule) => {
+      forgetPlan();
+      return load(schedule);
+    },
+    walk, step, undo, restart, find, play, press, closeQuestion, fillStrategies, showSetting, showUnavailable,
+    state: () => state,
+  }; // prettier-ignore
+}
