@@ -1,7 +1,9 @@
 /* Connecting, and exchanging a batch of statements for its results before a deadline. */
 #include "db/postgres/connection.h"
 #include "base/clock.h"
+#include "base/recorder.h"
 
+#include "db/postgres/answer_text.h"
 #include "db/postgres/statements.h"
 
 #include <poll.h>
@@ -28,6 +30,7 @@ enum {
 struct command {
     const struct statement *statement;
     bool prepares;           /* this command prepares the statement; otherwise it runs it */
+    unsigned recorded;       /* its number in the recorder of the thread; 0: it is not recorded */
     db_result_fn *on_result; /* of db_run_later, with its … */
     void *context;
 };
@@ -309,6 +312,30 @@ static bool is_prepared(const struct db *db, const struct statement *statement)
     return prepares(&db->batch, statement);
 }
 
+/* What only sets up the session is no part of an order, and is not recorded. */
+static unsigned record(const struct db *db, const struct statement *statement, const char *const *values)
+{
+    return statement == &ST_SESSION || statement == &ST_TIME_LIMITS
+               ? 0
+               : record_request("postgresql", db, statement->sql, values, statement->parameters);
+}
+
+static void record_result(const struct command *command, const PGresult *result)
+{
+    char answer[RECORDED_ANSWER_MAX + 1];
+    if (!command->recorded || !thread_recorder)
+        return;
+    pg_answer_text(result, answer, sizeof answer);
+    record_answer(command->recorded, answer);
+}
+
+/* No command from number FIRST on will be answered. */
+static void record_loss(const struct batch *batch, int first)
+{
+    for (int i = first; i < batch->count; i++)
+        record_answer(batch->commands[i].recorded, "no answer: the connection is lost");
+}
+
 static bool enqueue(struct db *db, const struct statement *statement, const char *const *values,
                     db_result_fn *on_result, void *context)
 {
@@ -321,8 +348,10 @@ static bool enqueue(struct db *db, const struct statement *statement, const char
     }
     if (!PQsendQueryPrepared(db->pg, statement->name, statement->parameters, values, NULL, NULL, 0))
         return false;
-    db->batch.commands[db->batch.count++] = (struct command){
-        .statement = statement, .on_result = on_result, .context = context};
+    db->batch.commands[db->batch.count++] = (struct command){.statement = statement,
+                                                             .recorded = record(db, statement, values),
+                                                             .on_result = on_result,
+                                                             .context = context};
     return true;
 }
 
@@ -440,8 +469,11 @@ static enum db_status read_batch(struct db *db, struct batch *batch, int64_t unt
     for (int i = 0; i < batch->count && !*ret_lost; i++) {
         const struct command *command = &batch->commands[i];
         PGresult *result = next_result(db, until_us, ret_lost);
-        if (*ret_lost)
+        if (*ret_lost) {
+            record_loss(batch, i);
             break;
+        }
+        record_result(command, result);
         ExecStatusType got = PQresultStatus(result);
         if (got == PGRES_COMMAND_OK || got == PGRES_TUPLES_OK) {
             if (command->prepares)

@@ -45,7 +45,9 @@ enum {
 
 struct event {
     uint8_t actor;
-    uint8_t what;  /* enum step or EVENT_… */
+    uint8_t what; /* enum step or EVENT_… */
+    /* How many requests the actor had sent by then, and had answers to; 0 unless they are recorded. */
+    uint16_t sent, answered;
     int64_t value; /* of a step: what base/observer.h says */
 };
 

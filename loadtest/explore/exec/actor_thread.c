@@ -22,14 +22,19 @@ void trace_init(struct execution_trace *trace)
 
 void trace_destroy(struct execution_trace *trace)
 {
+    for (size_t i = 0; i < ACTORS_MAX; i++)
+        recorder_free(trace->recorders[i]);
     pthread_cond_destroy(&trace->stopped);
     pthread_mutex_destroy(&trace->mutex);
 }
 
 void trace_event(struct execution_trace *trace, uint8_t actor, uint8_t what, int64_t value)
 {
+    struct recorder *recorder = trace->recorders[actor];
+    unsigned answered = 0, sent = recorder ? recorder_count(recorder, &answered) : 0;
     if (trace->event_count < EVENTS_MAX) /* a schedule without an end is stopped long before */
-        trace->events[trace->event_count++] = (struct event){actor, what, value};
+        trace->events[trace->event_count++] = (struct event){actor, what, (uint16_t)sent, (uint16_t)answered,
+                                                             value};
 }
 
 size_t trace_last(const struct execution_trace *trace, size_t since, size_t actor, uint8_t what)
@@ -190,7 +195,9 @@ static void place(struct actor *actor)
 {
     actor->is_placing = true;
     pthread_mutex_unlock(&actor->trace->mutex);
+    thread_recorder = actor->trace->recorders[actor->index];
     create_order(&actor->placing);
+    thread_recorder = NULL;
     pthread_mutex_lock(&actor->trace->mutex);
     actor->is_placing = false;
     if (!actor->dies) /* after a crash it reports nothing */

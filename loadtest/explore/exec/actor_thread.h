@@ -3,6 +3,7 @@
 #ifndef OVERSELL_LOADTEST_EXPLORE_EXEC_ACTOR_THREAD_H
 #define OVERSELL_LOADTEST_EXPLORE_EXEC_ACTOR_THREAD_H
 
+#include "base/recorder.h"
 #include "loadtest/explore/core/transition.h"
 #include "loadtest/explore/exec/product_schema.h"
 #include "service/engine/create_order.h"
@@ -38,6 +39,7 @@ struct execution_trace {
     bool runs_free; /* the schedule is over: no actor is held, and one that finds the lock taken gives up */
     uint8_t
         last_step; /* actors are not held after it, since nothing can come between it and the end; or STEP_COUNT */
+    struct recorder *recorders[ACTORS_MAX]; /* of what each actor sends; NULL: it is not recorded */
 };
 
 struct actor {

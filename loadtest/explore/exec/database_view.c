@@ -17,9 +17,10 @@ static const struct statement ST_WAITING_FOR = {
     "explore_waiting_for", "SELECT pid, locktype FROM pg_locks WHERE NOT granted AND pid = ANY ($1::int[])",
     1};
 
-static const struct statement ST_FENCES = {
-    "explore_fences", "SELECT fence_redis, fence_zookeeper, fence_etcd FROM product WHERE id = $1", 1};
-static const char *const FENCED_SERVICES[] = {"redis", "zookeeper", "etcd"}; /* the columns of ST_FENCES */
+static const struct statement ST_ROW = {
+    "explore_row", "SELECT fence_redis, fence_zookeeper, fence_etcd, version FROM product WHERE id = $1", 1};
+static const char *const FENCED_SERVICES[] = {"redis", "zookeeper", "etcd"}; /* the first columns of ST_ROW */
+enum { VERSION_COLUMN = 3 };
 
 enum { LOOK_US = 10 * 1000 * 1000 };
 
@@ -46,13 +47,11 @@ static const char *in_words(const char *locktype)
     return "transaction";
 }
 
-static int64_t row_fence(const PGresult *fences, const struct lock_driver *lock)
+static int64_t row_fence(const PGresult *row, const struct lock_driver *lock)
 {
-    const int columns = PQntuples(fences) == 1 ? (int)(sizeof FENCED_SERVICES / sizeof FENCED_SERVICES[0])
-                                               : 0;
-    for (int i = 0; i < columns; i++)
+    for (int i = 0; i < VERSION_COLUMN; i++)
         if (lock && lock->server && strcmp(lock->server->name, FENCED_SERVICES[i]) == 0)
-            return db_cell_number(fences, 0, i);
+            return db_cell_number(row, 0, i);
     return 0;
 }
 
@@ -61,7 +60,7 @@ bool database_view_read(struct execution *execution, struct database_view *ret_v
     struct product_schema *schema = execution->schema;
     AUTO_RESULT holders = NULL;
     AUTO_RESULT waiting = NULL;
-    AUTO_RESULT fences = NULL;
+    AUTO_RESULT row = NULL;
     const char *pids[ACTORS_MAX];
     char sessions[SESSION_LIST];
     *ret_view = (struct database_view){0};
@@ -75,8 +74,7 @@ bool database_view_read(struct execution *execution, struct database_view *ret_v
     if (db_run(schema->db, &ST_ROW_HOLDER, (const char *const[]){DB_NUMBER(schema->product_id)}, &holders) !=
             DB_OK ||
         db_run(schema->db, &ST_WAITING_FOR, (const char *const[]){sessions}, &waiting) != DB_OK ||
-        db_run(schema->db, &ST_FENCES, (const char *const[]){DB_NUMBER(schema->product_id)}, &fences) !=
-            DB_OK)
+        db_run(schema->db, &ST_ROW, (const char *const[]){DB_NUMBER(schema->product_id)}, &row) != DB_OK)
         return execution_fail(execution, "postgresql: %s", db_error(schema->db));
     for (int i = 0; i < PQntuples(holders); i++) {
         size_t holder = whose(execution, PQgetvalue(holders, i, 0));
@@ -88,6 +86,9 @@ bool database_view_read(struct execution *execution, struct database_view *ret_v
         if (waiter < ACTORS_MAX)
             ret_view->awaited_lock[waiter] = in_words(PQgetvalue(waiting, i, 1));
     }
-    ret_view->row_fence = row_fence(fences, execution->settings.strategy->lock);
+    if (PQntuples(row) == 1) {
+        ret_view->row_fence = row_fence(row, execution->settings.strategy->lock);
+        ret_view->row_version = db_cell_number(row, 0, VERSION_COLUMN);
+    }
     return true;
 }

@@ -9,6 +9,7 @@ struct database_view {
     struct product_audit audit; /* as others can see them: what is committed */
     unsigned
         row_holders; /* bits of the actors that have locked the product's row FOR UPDATE or by changing it */
+    int64_t row_version; /* of the product's committed row */
     int64_t
         row_fence; /* the newest fencing token on the product's row, of the strategy's lock service; 0: none */
     const char *awaited_lock

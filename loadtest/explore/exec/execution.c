@@ -56,6 +56,8 @@ bool execution_open(struct execution *execution, struct product_schema *schema, 
 {
     *execution = (struct execution){.settings = *settings, .schema = schema};
     trace_init(&execution->trace);
+    for (size_t i = 0; settings->records && i < settings->actors; i++)
+        execution->trace.recorders[i] = recorder_new(); /* NULL: out of memory, and nothing is recorded */
     for (size_t i = 0; i < settings->actors; i++)
         if (!actor_open(&execution->actors[i], &execution->trace, (uint8_t)i, url, execution->error,
                         sizeof execution->error)) {
@@ -140,6 +142,9 @@ bool execution_start(void *self)
         return execution_fail(execution, "an order does not finish");
     if (!product_schema_reset(execution->schema, policy->kind, execution->settings.stock))
         return execution_database_error(execution);
+    for (size_t i = 0; i < ACTORS_MAX; i++)
+        if (execution->trace.recorders[i])
+            recorder_clear(execution->trace.recorders[i]);
     execution->trace.event_count = 0;
     execution->trace.runs_free = false;
     execution->transition_count = 0;

@@ -23,6 +23,7 @@ struct execution_settings {
     int64_t quantities[ACTORS_MAX];
     unsigned
         faults; /* SHOWN_BY_EXPIRY, SHOWN_BY_CRASH (enum shown_by) and WAITS_END, or-ed: one such fault in each schedule */
+    bool records;        /* keeps the requests that the orders send (base/recorder.h) */
     bool follows_script; /* any number of faults, and those that only scripts may have */
     unsigned
         never; /* bits of figures_parse: judge by these figures; 0: by what the strategy's row promises */

@@ -3,6 +3,7 @@
 
 #include "loadtest/explore/exec/lock_admin.h"
 #include "loadtest/explore/explain/narration.h"
+#include "loadtest/explore/serve/sent_json.h"
 #include "loadtest/explore/spec/scenario.h"
 #include "lock/lock_driver.h"
 
@@ -234,7 +235,8 @@ static const struct event *unseen_write(const struct execution *execution, size_
     return written;
 }
 
-static json_t *database_json(const struct execution *execution, const struct database_view *view)
+/* Writes that are not committed. */
+static json_t *unseen_json(const struct execution *execution)
 {
     json_t *unseen = json_array();
     for (size_t i = 0; i < execution->settings.actors; i++) {
@@ -244,11 +246,29 @@ static json_t *database_json(const struct execution *execution, const struct dat
             json_array_append_new(
                 unseen, json_pack("{s:s, s:I}", "order", name, "stock", (json_int_t)written->value));
     }
+    return unseen;
+}
+
+/* The token on the row; null if the strategy has no fence. */
+static json_t *fence_json(const struct execution *execution, const struct database_view *view)
+{
+    return execution->settings.strategy->fencing == FENCE_NONE ? json_null() : json_integer(view->row_fence);
+}
+
+static json_t *database_json(const struct execution *execution, const struct database_view *view)
+{
     return json_pack("{s:I, s:I, s:I, s:o, s:o, s:o}", "left", (json_int_t)view->audit.left, "sold",
                      (json_int_t)view->audit.sold, "orders", (json_int_t)view->audit.orders, "row_locked_by",
-                     names_of(execution, view->row_holders), "uncommitted", unseen, "fence",
-                     execution->settings.strategy->fencing == FENCE_NONE ? json_null()
-                                                                         : json_integer(view->row_fence));
+                     names_of(execution, view->row_holders), "uncommitted", unseen_json(execution), "fence",
+                     fence_json(execution, view));
+}
+
+/* The product's row: what is committed, and the versions of it that only their writers see. */
+static json_t *row_json(const struct execution *execution, const struct database_view *view)
+{
+    return json_pack("{s:I, s:I, s:I, s:o, s:o}", "id", (json_int_t)execution->schema->product_id, "stock",
+                     (json_int_t)view->audit.left, "version", (json_int_t)view->row_version, "token",
+                     fence_json(execution, view), "uncommitted", unseen_json(execution));
 }
 
 /* ---- the whole ------------------------------------------------------------------------------------------------ */
@@ -265,6 +285,9 @@ static json_t *told_json(const struct execution *execution, const struct replay 
         const struct event *event = &execution->trace.events[i];
         bool has_value = event->what < STEP_COUNT && event->value != STEP_NO_VALUE;
         json_object_set_new(step, "value", has_value ? json_integer(event->value) : json_null());
+        json_object_set_new(step, "sent", sent_json(execution, i));
+        if (event->what == EVENT_WAITS)
+            json_object_set_new(step, "waits_for", names_of(execution, event_waits_for(execution, i)));
         if (event->what == EVENT_LOCK_STOLEN)
             json_object_set_new(step, "by", json_stringn((char[]){actor_name((unsigned)event->value)}, 1));
     }
@@ -328,10 +351,10 @@ json_t *state_json(struct execution *execution, const struct replay *replay, con
     for (size_t i = 0; i < execution->settings.actors; i++)
         json_array_append_new(orders, order_json(execution, view, &transitions, i));
     json_t *history = history_json(execution);
-    return json_pack("{s:O, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "schedule",
+    return json_pack("{s:O, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "schedule",
                      json_array_get(history, execution->transition_count), "strategy",
                      execution->settings.strategy->name, "stock", (json_int_t)execution->settings.stock,
                      "steps", steps, "orders", orders, "lock", lock_json(execution), "database",
-                     database_json(execution, view), "told", told_json(execution, replay), "history", history,
-                     "over", *ret_over);
+                     database_json(execution, view), "row", row_json(execution, view), "told",
+                     told_json(execution, replay), "history", history, "over", *ret_over);
 }

@@ -109,7 +109,7 @@ static json_t *read_scenario(const json_t *question, struct scenario *ret_scenar
     if (why_not)
         return invalid("%s: %s", settings->strategy->name, why_not);
     settings->faults = SHOWN_BY_EXPIRY | SHOWN_BY_CRASH; /* the page offers them as buttons */
-    settings->follows_script = true;
+    settings->follows_script = settings->records = true;
     return NULL;
 }
 

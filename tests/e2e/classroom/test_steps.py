@@ -152,12 +152,16 @@ def test_three_orders_and_every_step(shop):
 
 def test_the_notation_goes_there_and_back(shop):
     """Every prefix of a history leads to where it says, and loadtest plays the same."""
+
+    def told(state):
+        return [{**event, "sent": None} for event in state["told"]]  # which has times in it
+
     full = steps(shop, "optimistic s=2 q=1,1 A>read B>end A>retry A>end")
     assert full["over"] and not full["bad"] and order(full, "A")["tries"] == 2
     for moves, schedule in enumerate(full["history"]):
         state = steps(shop, schedule)
         assert (state["schedule"], len(state["history"])) == (schedule, moves + 1)
-        assert state["told"] == full["told"][: len(state["told"])]
+        assert told(state) == told(full)[: len(state["told"])]
     witness = shop.post("/steps/search", SEARCH).json["witness"]
     replayed = subprocess.run(
         [BUILD / "loadtest", "explore", "--servers", "environment", "--replay", witness["replay"], "--format", "json"],
