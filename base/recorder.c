@@ -44,7 +44,7 @@ void recorder_shorten(const char *text, char *ret_text, size_t size)
         const char *character = is_space(*text) ? " " : is_plain ? text : "?";
         size_t kept = is_plain ? length : 1;
         if (used + kept > size - 1) {
-            strcpy(ret_text + fits, ELLIPSIS);
+            memcpy(ret_text + fits, ELLIPSIS, sizeof ELLIPSIS);
             return;
         }
         memcpy(ret_text + used, character, kept);

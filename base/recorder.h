@@ -61,6 +61,14 @@ static inline void record_answer(unsigned request, const char *answer)
         recorder_answer(thread_recorder, request, answer);
 }
 
+/* From now on this thread's requests are not recorded. Returns its recorder, to be set again. */
+static inline struct recorder *record_nothing(void)
+{
+    struct recorder *recorder = thread_recorder;
+    thread_recorder = NULL;
+    return recorder;
+}
+
 /* Copies TEXT for people: white space becomes one space, control characters and bytes that are not UTF-8 become '?', and a text
  * of more than SIZE - 1 bytes ends with "…" in place of its rest, never in the middle of a character. SIZE is at least 4. */
 void recorder_shorten(const char *text, char *ret_text, size_t size);

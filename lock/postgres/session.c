@@ -1,6 +1,7 @@
 /* Connects to the database of the locks, creates their tables, and translates its answers to enum lock_status. */
 #include "lock/postgres/session.h"
 #include "base/clock.h"
+#include "base/recorder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +76,9 @@ static enum db_status make_tables(struct pg_lock *pg)
 {
     AUTO_RESULT all_there = NULL;
     limit_time(pg, LOCK_COMMAND_MS, LOCK_COMMAND_MS);
+    struct recorder *recorder = record_nothing(); /* this is no part of an order */
     enum db_status status = db_run(pg->db, &ST_TABLES, NULL, &all_there);
+    thread_recorder = recorder;
     if (status != DB_OK || PQntuples(all_there) == 1)
         return status;
     char *script;

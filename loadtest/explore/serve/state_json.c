@@ -1,5 +1,6 @@
 /* Writes the state in the middle of a schedule as JSON: orders with their enabled transitions, lock, database, events. */
 #include "loadtest/explore/serve/state_json.h"
+#include "base/clock.h"
 
 #include "loadtest/explore/exec/lock_admin.h"
 #include "loadtest/explore/explain/narration.h"
@@ -82,24 +83,56 @@ static bool server_agrees(const struct execution *execution, size_t actor)
     return !hold->is_over && lock_admin_is_held(execution->lock_admin, hold);
 }
 
+/* How long the grant of ACTOR will last, in ms; null if it has no end. The server counts from a moment later. */
+static json_t *ttl_json(const struct execution *execution, size_t actor)
+{
+    int64_t end_us = execution->actors[actor].hold.grant.lease_end_us, left_us = end_us - monotonic_us();
+    size_t set = trace_last(&execution->trace, 0, actor, STEP_SETNX);
+    /* Its second command has not given the key an end yet. */
+    bool is_half_taken = set != NO_EVENT &&
+                         trace_last(&execution->trace, set, actor, STEP_EXPIRE) == NO_EVENT;
+    bool is_endless = end_us == INT64_MAX || is_half_taken;
+    return is_endless ? json_null() : json_integer(left_us > 0 ? left_us / 1000 : 0);
+}
+
+/* Adds to LOCK what its server has: ACTOR's grant, or nothing if ACTOR is ACTORS_MAX. */
+static void add_grant(const struct execution *execution, size_t actor, json_t *lock)
+{
+    bool is_held = actor < ACTORS_MAX, on_server = execution->settings.strategy->lock->server;
+    char name = actor_name((unsigned)actor);
+    const struct lock_grant *grant = is_held ? &execution->actors[actor].hold.grant : NULL;
+    json_object_set_new(lock, "owner", is_held ? json_stringn(&name, 1) : json_null());
+    json_object_set_new(lock, "key", is_held && *grant->key ? json_string(grant->key) : json_null());
+    json_object_set_new(lock, "value",
+                        is_held && on_server && *grant->token ? json_string(grant->token) : json_null());
+    json_object_set_new(lock, "ttl_ms", is_held && on_server ? ttl_json(execution, actor) : json_null());
+}
+
 static json_t *lock_json(const struct execution *execution)
 {
     const struct lock_driver *lock = execution->settings.strategy->lock;
     json_t *holders = json_array();
+    size_t owner = ACTORS_MAX;
     for (size_t i = 0; lock && i < execution->settings.actors; i++) {
         char name[] = {actor_name((unsigned)i), '\0'};
         int64_t fence = execution->actors[i].hold.grant.fence;
-        if (has_lock(execution, i))
-            json_array_append_new(holders,
-                                  json_pack("{s:s, s:o, s:b, s:b}", "order", name, "fence",
-                                            fence ? json_integer((json_int_t)fence) : json_null(), "held",
-                                            server_agrees(execution, i), "crashed", is_dead(execution, i)));
+        if (!has_lock(execution, i))
+            continue;
+        bool is_held = server_agrees(execution, i);
+        if (is_held && owner == ACTORS_MAX)
+            owner = i;
+        json_array_append_new(holders, json_pack("{s:s, s:o, s:b, s:b}", "order", name, "fence",
+                                                 fence ? json_integer((json_int_t)fence) : json_null(),
+                                                 "held", is_held, "crashed", is_dead(execution, i)));
     }
-    if (lock)
-        return json_pack("{s:s, s:s?, s:o}", "name", lock->name, "server",
-                         lock->server ? lock->server->name : NULL, "holders", holders);
-    json_decref(holders);
-    return json_null();
+    if (!lock) {
+        json_decref(holders);
+        return json_null();
+    }
+    json_t *object = json_pack("{s:s, s:s?, s:o}", "name", lock->name, "server",
+                               lock->server ? lock->server->name : NULL, "holders", holders);
+    add_grant(execution, owner, object);
+    return object;
 }
 
 /* ---- why an order waits --------------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* Requests to etcd's JSON gateway, each with an absolute time limit, and what the locks ask of it about leases. */
 #include "base/clock.h"
 #include "lock/etcd/client/client_impl.h"
+#include "lock/etcd/client/recording.h"
 
 #include "base/json.h"
 
@@ -255,6 +256,7 @@ enum lock_status etcd_call(struct etcd *etcd, struct lock *lock, int64_t deadlin
                            json_t *request, json_t **ret_reply)
 {
     char *body = request ? json_dumps(request, JSON_COMPACT) : NULL;
+    unsigned recorded = body ? etcd_record_request(etcd, path, request) : 0;
     json_decref(request);
     if (!body)
         return lock_fail(lock, LOCK_FAILED, "etcd: out of memory");
@@ -271,6 +273,7 @@ enum lock_status etcd_call(struct etcd *etcd, struct lock *lock, int64_t deadlin
         etcd_turn_to_next(etcd);
     }
     free(body);
+    etcd_record_reply(recorded, status, *ret_reply, lock->error);
     return status;
 }
 

@@ -2,6 +2,7 @@
  * the event comes or the waiter has no more time. */
 #include "base/clock.h"
 #include "lock/etcd/client/client_impl.h"
+#include "lock/etcd/client/recording.h"
 
 #include "base/json.h"
 
@@ -15,7 +16,7 @@ enum news { NO_NEWS, MADE, DELETED, BROKEN };
 
 /* Watches KEY from now on, not from an earlier revision: etcd tells those who ask for the past ten times a second only,
  * the others at once. */
-static bool begin_watch(struct etcd *etcd, const char *key)
+static bool begin_watch(struct etcd *etcd, const char *key, unsigned *ret_recorded)
 {
     if (!etcd->multi)
         etcd->multi = curl_multi_init();
@@ -24,6 +25,7 @@ static bool begin_watch(struct etcd *etcd, const char *key)
     AUTO_JSON request = json_pack("{s:{s:s,s:[s]}}", "create_request", "key", key, "filters", "NOPUT");
     char *body = request ? json_dumps(request, JSON_COMPACT) : NULL;
     bool begun = false;
+    *ret_recorded = body ? etcd_record_request(etcd, "/v3/watch", request) : 0;
     if (body && etcd->watch && etcd->multi) {
         char url[ETCD_URL_SIZE];
         snprintf(url, sizeof url, "%s/v3/watch", etcd->endpoints[etcd->current]);
@@ -119,7 +121,8 @@ static bool is_deleted(void *context)
 enum lock_status etcd_await_deletion(struct etcd *etcd, struct lock *lock, int64_t deadline_us,
                                      const char *key, int64_t revision, struct etcd_lease *lease)
 {
-    if (!begin_watch(etcd, key))
+    unsigned recorded;
+    if (!begin_watch(etcd, key, &recorded))
         return lock_fail(lock, LOCK_FAILED, "etcd: out of memory for a watch");
     lock->round_trips++;
     enum lock_status status = LOCK_OK;
@@ -145,6 +148,7 @@ enum lock_status etcd_await_deletion(struct etcd *etcd, struct lock *lock, int64
         }
     }
     end_watch(etcd);
+    record_answer(recorded, news == DELETED ? "deleted" : "ended by the client");
     if (news == DELETED)
         lock->wake_ups++;
     if (news != BROKEN)

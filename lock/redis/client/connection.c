@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 
+#include "lock/redis/client/recording.h"
 #include "lock/redis/client/reply.h"
 #include "lock/redis/client/socket.h"
 #include "lock/redis/client/tls.h"
@@ -278,7 +279,10 @@ enum lock_status redis_command(struct redis *redis, struct lock *lock, int64_t l
     long long size = redisvFormatCommand(&bytes, format, arguments);
     va_end(arguments);
     int64_t until_us = monotonic_us() + limit_ms * 1000;
-    return tell(redis, lock, request(redis, lock, until_us, bytes, size, ret_reply));
+    unsigned recorded = redis_record_command(redis, bytes, size);
+    enum lock_status status = request(redis, lock, until_us, bytes, size, ret_reply);
+    redis_record_reply(recorded, status, *ret_reply, redis->error);
+    return tell(redis, lock, status);
 }
 
 static pthread_mutex_t names_mutex = PTHREAD_MUTEX_INITIALIZER; /* of every script's sha1 */
@@ -326,9 +330,12 @@ enum lock_status redis_eval(struct redis *redis, struct lock *lock, int64_t limi
     snprintf(number, sizeof number, "%d", key_count);
     for (int i = 0; i < word_count; i++)
         argv[HEAD + i] = words[i];
+    unsigned recorded = redis_record_script(redis, argv[0], script->text, key_count, words, word_count);
     enum lock_status status = name_script(redis, lock, until_us, script, sha1);
-    if (status != LOCK_OK)
+    if (status != LOCK_OK) {
+        redis_record_reply(recorded, status, NULL, redis->error);
         return tell(redis, lock, status);
+    }
     long long size = redisFormatCommandArgv(&bytes, HEAD + word_count, argv, NULL);
     status = request(redis, lock, until_us, bytes, size, ret_reply);
     if (status == LOCK_REFUSED && strstr(redis->error, "NOSCRIPT")) { /* nothing was done: it has restarted */
@@ -337,6 +344,7 @@ enum lock_status redis_eval(struct redis *redis, struct lock *lock, int64_t limi
         size = redisFormatCommandArgv(&bytes, HEAD + word_count, argv, NULL);
         status = request(redis, lock, until_us, bytes, size, ret_reply);
     }
+    redis_record_reply(recorded, status, *ret_reply, redis->error);
     return tell(redis, lock, status);
 }
 

@@ -5,6 +5,7 @@
 #include "lock/redis/client/nodes.h"
 #include "base/clock.h"
 
+#include "lock/redis/client/recording.h"
 #include "lock/redis/client/reply.h"
 
 #include <errno.h>
@@ -217,6 +218,36 @@ static bool read_some(struct redlock_nodes *nodes, struct redlock_votes *votes, 
     return true;
 }
 
+static unsigned record(const struct redlock_nodes *nodes, const char *const *words, int word_count,
+                       const char *bytes, long long size)
+{
+    enum { SCRIPT = 1, KEY_COUNT = 2, FIRST_WORD = 3 };
+    bool is_script = word_count > FIRST_WORD && strcmp(words[0], "EVAL") == 0;
+    return is_script ? redis_record_script(nodes, words[0], words[SCRIPT], atoi(words[KEY_COUNT]),
+                                           words + FIRST_WORD, word_count - FIRST_WORD)
+                     : redis_record_command(nodes, bytes, size);
+}
+
+/* How many have answered by the time when the vote is decided depends on chance, so only the decision is recorded. */
+static void record_votes(unsigned request, const struct redlock_nodes *nodes,
+                         const struct redlock_votes *votes, struct redlock_yes yes)
+{
+    char answer[RECORDED_ANSWER_MAX];
+    int count = nodes->count, quorum = redlock_quorum(nodes);
+    const char *said_no = yes.type == REDIS_REPLY_INTEGER ? "0" : "nil or another value";
+    if (votes->yes >= quorum)
+        snprintf(answer, sizeof answer, "%s from a majority of %d servers", yes.words ? yes.words : "1",
+                 count);
+    else if (votes->no > count - quorum)
+        snprintf(answer, sizeof answer, "%s from a majority of %d servers",
+                 yes.type == REDIS_REPLY_STATUS ? "nil" : said_no, count);
+    else
+        snprintf(answer, sizeof answer,
+                 "no majority of %d servers: %d agree, %d do not, %d refuse, %d are silent", count,
+                 votes->yes, votes->no, votes->refused, votes->silent);
+    record_answer(request, answer);
+}
+
 struct redlock_votes redlock_ask(struct redlock_nodes *nodes, struct lock *lock, int64_t limit_ms,
                                  struct redlock_yes yes, const char *const *words, int word_count)
 {
@@ -225,6 +256,7 @@ struct redlock_votes redlock_ask(struct redlock_nodes *nodes, struct lock *lock,
     int quorum = redlock_quorum(nodes);
     int64_t until_us = monotonic_us() + limit_ms * 1000;
     long long size = redisFormatCommandArgv(&bytes, word_count, (const char **)words, NULL);
+    unsigned recorded = record(nodes, words, word_count, bytes, size);
     if (size > 0) {
         send_to_all(nodes, lock, bytes, (size_t)size, until_us, &votes);
         redisFreeCommand(bytes);
@@ -233,6 +265,8 @@ struct redlock_votes redlock_ask(struct redlock_nodes *nodes, struct lock *lock,
            read_some(nodes, &votes, yes, until_us)) {
     }
     votes.silent = nodes->count - votes.yes - votes.no - votes.refused;
+    if (recorded)
+        record_votes(recorded, nodes, &votes, yes);
     return votes;
 }
 

@@ -4,6 +4,7 @@
  * call, and its answer, which comes in another thread, is waited for with a time limit. The library answers each request
  * once, if only by saying that the connection was lost or the handle closed. */
 #include "base/clock.h"
+#include "base/recorder.h"
 #include "lock/zookeeper/client/session_impl.h"
 
 #include <stdio.h>
@@ -246,11 +247,74 @@ static int wait_for_answer(struct request *r, int64_t until_us)
     return code;
 }
 
+/* ---- recording (base/recorder.h) ----------------------------------------------------------------------------- */
+
+/* What a request asks for. */
+static const struct {
+    int (*send)(zhandle_t *handle, struct request *request);
+    const char *before_path, *after_path;
+} KINDS[] = {{send_create, "create ", ""}, {send_list, "getChildren ", ""},
+             {send_sync, "sync ", ""},     {send_delete, "delete ", ""},
+             {send_find, "exists ", ""},   {send_watch, "getData ", ", with a watch"}};
+
+/* R may be NULL. */
+static unsigned record(const struct request *r)
+{
+    char text[ZOOKEEPER_PATH_SIZE + 64];
+    size_t i = 0;
+    if (!r || !thread_recorder)
+        return 0;
+    while (i + 1 < sizeof KINDS / sizeof KINDS[0] && KINDS[i].send != r->send)
+        i++;
+    bool is_place = r->send == send_create && r->mode == ZOO_EPHEMERAL_SEQUENTIAL;
+    snprintf(text, sizeof text, "%s%s%s%s", KINDS[i].before_path, r->path, KINDS[i].after_path,
+             is_place ? ", ephemeral and sequential" : "");
+    /* Not the node's data, which is the address of this machine. */
+    return record_request("zookeeper", NULL, text, NULL, 0);
+}
+
+/* As ZooKeeper's own documentation names the codes. */
+static const char *code_name(int code)
+{
+    switch (code) {
+    case ZOK: return "OK";
+    case ZNONODE: return "NoNode";
+    case ZNODEEXISTS: return "NodeExists";
+    case ZNOTEMPTY: return "NotEmpty";
+    case ZCONNECTIONLOSS: return "ConnectionLoss";
+    case ZSESSIONEXPIRED: return "SessionExpired";
+    case ZOPERATIONTIMEOUT: return "no answer in time";
+    default: return zerror(code);
+    }
+}
+
+static void record_children(unsigned recorded, const struct zookeeper_children *children)
+{
+    char text[RECORDED_ANSWER_MAX + 80];
+    size_t used = (size_t)snprintf(text, sizeof text, "%d %s", children->count,
+                                   children->count == 1 ? "child" : "children");
+    for (int i = 0; i < children->count && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? ", " : ": ",
+                                 children->names[i]);
+    record_answer(recorded, text);
+}
+
+static void record_code(unsigned recorded, struct request *r, int code)
+{
+    if (!recorded)
+        return;
+    if (code == ZOK && r->send == send_list)
+        record_children(recorded, &r->children);
+    else
+        record_answer(recorded, code == ZOK && r->send == send_create ? r->node.path : code_name(code));
+}
+
 /* Asks, and asks again where the connection was lost before there was an answer; returns the library's code. */
 static int ask(struct lock *lock, struct request *r, int64_t of_session, int64_t deadline_us)
 {
     int64_t until_us = limit_us(deadline_us);
     int code = r ? ZCONNECTIONLOSS : ZMARSHALLINGERROR;
+    unsigned recorded = record(r);
     while (code == ZCONNECTIONLOSS) {
         code = submit(lock, r, of_session, until_us);
         if (code == ZOK)
@@ -258,6 +322,7 @@ static int ask(struct lock *lock, struct request *r, int64_t of_session, int64_t
         if (monotonic_us() >= until_us)
             break;
     }
+    record_code(recorded, r, code);
     return code;
 }
 
@@ -295,13 +360,19 @@ static int create_and_list(struct lock *lock, int64_t deadline_us, struct reques
                            struct request *list, struct zookeeper_children *ret_children)
 {
     int64_t until_us = limit_us(deadline_us);
+    unsigned recorded = record(create);
     int code = submit(lock, create, 0, until_us);
-    if (code != ZOK)
+    if (code != ZOK) {
+        record_code(recorded, create, code);
         return code;
+    }
+    unsigned list_recorded = record(list);
     int list_code = submit(lock, list, create->session, until_us);
     if (list_code == ZOK)
         list_code = wait_for_answer(list, until_us); /* the second to come: so that we are woken once */
     code = wait_for_answer(create, until_us);
+    record_code(recorded, create, code);
+    record_code(list_recorded, list, list_code);
     if (code == ZOK && list_code == ZOK)
         take_children(list, ret_children);
     return code;
