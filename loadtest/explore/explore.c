@@ -190,6 +190,8 @@ static int replay(const struct explore_settings *settings)
     bool read = true;
     for (size_t i = 0; i < settings->replays.count && read; i++)
         read = scenario_list_add(&list, settings->replays.item[i]);
+    for (size_t i = 0; i < list.count; i++)
+        list.item[i].scenario.settings.records = settings->sent;
     char *names = read ? scenario_list_strategies(&list) : NULL;
     int status = names ? in_lab(settings, names, &list) : ENDED_USAGE;
     free(names);

@@ -38,6 +38,8 @@ static const struct option_row RUN_ROWS[] = {
     {"--replay", "WHAT", OPTION_TEXTS, AT(replays), 0, 0, NULL,
      "Run one schedule and explain it, instead of a search. WHAT is a schedule, such as "
      "'read-write s=1 q=1,1 A>read B>end A>end', or a file (schedules/*.sched). The option may be repeated."},
+    {"--sent", NULL, OPTION_FLAG, AT(sent), 0, 0, NULL,
+     "With --replay: also print each statement or command that an order sends, its values and the answer."},
     {"--serve", NULL, OPTION_FLAG, AT(serve), 0, 0, NULL,
      "Answer each line of stdin with a line of JSON, instead of a search. The service's page uses this."},
 };
@@ -156,6 +158,10 @@ enum options_outcome explore_options_parse(int argc, char **argv, struct explore
                   !is_given(argc, argv, "--quantities");
     if (plan->limits.pct && !plan->limits.samples) {
         complain("--pct needs --sample: it only chooses the schedules of a sample");
+        return OPTIONS_BAD;
+    }
+    if (ret_settings->sent && ret_settings->replays.count == 0) {
+        complain("--sent needs --replay: a search runs too many schedules to print what they send");
         return OPTIONS_BAD;
     }
     if (plan->actors > 2 && plan->limits.bound == NO_BOUND)

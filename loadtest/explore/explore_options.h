@@ -16,6 +16,7 @@ struct explore_settings {
     bool serve;
     int64_t jobs;
     struct texts replays;
+    bool sent;
     const char *save; /* NULL: nowhere */
     struct explore_plan plan;
     struct output_settings output;

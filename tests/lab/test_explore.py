@@ -605,6 +605,19 @@ def test_a_replay_is_told_in_columns(servers):
     ]  # fmt: skip
 
 
+def test_a_replay_prints_what_was_sent_on_demand(servers):
+    story = "optimistic s=2 q=1,1 A>read B>end A>retry A>end"
+    told = explore(servers, "--replay", story, "--sent")
+    assert told.returncode == 0, told.stderr
+    conflict = told.stdout.partition("\nA retry\n")[2].splitlines()
+    assert conflict[0].startswith("    postgresql: UPDATE product SET count = $2, "), told.stdout
+    assert conflict[1].endswith(", 1, explore, 0") and conflict[2] == "        → UPDATE 0", told.stdout
+    steps = json.loads(explore(servers, "--replay", story, "--sent", "--format", "json").stdout)["replays"][0]["steps"]
+    assert [sent["answer"] for step in steps if step["step"] == "retry" for sent in step["sent"]] == ["UPDATE 0", "ROLLBACK"]
+    silent = json.loads(explore(servers, "--replay", story, "--format", "json").stdout)["replays"][0]["steps"]
+    assert all("sent" not in step for step in silent)
+
+
 def test_a_schedule_that_cannot_be_followed_is_said_so(servers):
     ran = explore(servers, "--replay", "mutex A>read B>read")
     assert ran.returncode == 1
@@ -637,6 +650,7 @@ def test_saved_witnesses_are_true_again(servers, tmp_path):
         (["--strategies", "nobody"], "unknown strategy 'nobody'"),
         (["--actors", "9"], "--actors"),
         (["--pct", "2"], "--pct needs --sample"),
+        (["--sent"], "--sent needs --replay"),
         (["--quantities", "1,x"], "--quantities '1,x' is not valid"),
         (["--never", "oversold,nonsense"], "--never: 'nonsense' is no figure of a schedule"),
         (["--replay", "nobody A>end"], "unknown strategy 'nobody'"),

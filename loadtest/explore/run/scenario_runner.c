@@ -5,6 +5,7 @@
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/explore/explain/narration.h"
+#include "loadtest/explore/explain/sent_requests.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -103,6 +104,17 @@ struct result {
     json_t *json;
 };
 
+/* The events, with what was sent if that was recorded. */
+static json_t *steps_json(const struct execution *execution, const struct replay *replay)
+{
+    json_t *steps = events_json(execution, replay), *step;
+    size_t i;
+    json_array_foreach(steps, i, step)
+        if (execution->settings.records)
+            json_object_set_new(step, "sent", sent_json(execution, i));
+    return steps;
+}
+
 static void run_one(struct campaign *campaign, const struct scenario *scenario, FILE *out,
                     struct result *result)
 {
@@ -116,13 +128,15 @@ static void run_one(struct campaign *campaign, const struct scenario *scenario, 
     narrate(&campaign->execution, &replay, &narration);
     if (out) {
         narration_print(&campaign->execution, &narration, out);
+        if (scenario->settings.records)
+            sent_print(&campaign->execution, out);
         fprintf(out, "%s\n", narration.explanation);
     }
     scenario_met(scenario, &campaign->execution.ending, NULL, result->not_met, sizeof result->not_met);
-    result->json = json_pack(
-        "{s:s, s:o, s:o, s:s}", "replay", scenario_short(&scenario->settings, &scenario->script, words),
-        "ending", ending_json(&campaign->execution), "steps", events_json(&campaign->execution, &replay),
-        "explanation", narration.explanation);
+    result->json = json_pack("{s:s, s:o, s:o, s:s}", "replay",
+                             scenario_short(&scenario->settings, &scenario->script, words), "ending",
+                             ending_json(&campaign->execution), "steps",
+                             steps_json(&campaign->execution, &replay), "explanation", narration.explanation);
 }
 
 static void run_all(struct campaign *campaign, const struct scenario *scenario, FILE *out,

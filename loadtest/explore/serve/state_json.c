@@ -4,7 +4,7 @@
 
 #include "loadtest/explore/exec/lock_admin.h"
 #include "loadtest/explore/explain/narration.h"
-#include "loadtest/explore/serve/sent_json.h"
+#include "loadtest/explore/explain/sent_requests.h"
 #include "loadtest/explore/spec/scenario.h"
 #include "lock/lock_driver.h"
 

@@ -1,5 +1,7 @@
 /* Writes the requests of an order as JSON, event by event, and finds out from the events who holds the lock that an order waits for. */
-#include "loadtest/explore/serve/sent_json.h"
+#include "loadtest/explore/explain/sent_requests.h"
+
+#include "loadtest/explore/core/schedule_notation.h"
 
 #include <string.h>
 
@@ -46,6 +48,37 @@ json_t *sent_json(const struct execution *execution, size_t i)
     for (unsigned number = from; number < event->sent && json_array_size(sent) < SHOWN_MAX; number++)
         add_request(execution, event, number, false, sent);
     return sent;
+}
+
+/* ---- for a terminal -------------------------------------------------------------------------------------------- */
+
+static void print_request(const json_t *request, FILE *out)
+{
+    const char *answer = json_string_value(json_object_get(request, "answer"));
+    size_t i;
+    const json_t *value;
+    bool sent_before = json_object_get(request, "sent_before");
+    fprintf(out, "    %s%s: %s\n", json_string_value(json_object_get(request, "to")),
+            sent_before ? ", sent before" : "", json_string_value(json_object_get(request, "text")));
+    json_array_foreach(json_object_get(request, "values"), i, value)
+        fprintf(out, "%s%s", i ? ", " : "        ", json_is_null(value) ? "NULL" : json_string_value(value));
+    fputs(i ? "\n" : "", out);
+    fprintf(out, "        → %s\n", answer ? answer : "(no answer yet)");
+}
+
+void sent_print(const struct execution *execution, FILE *out)
+{
+    for (size_t e = 0; e < execution->trace.event_count; e++) {
+        const struct event *event = &execution->trace.events[e];
+        json_auto_t *sent = sent_json(execution, e);
+        size_t i;
+        const json_t *request;
+        if (json_array_size(sent) > 0)
+            fprintf(out, "%c %s\n", actor_name(event->actor),
+                    event->what == EVENT_WAITS ? "waits" : stop_name(event->what));
+        json_array_foreach(sent, i, request)
+            print_request(request, out);
+    }
 }
 
 /* ---- waiting --------------------------------------------------------------------------------------------------- */
