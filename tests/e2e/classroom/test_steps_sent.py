@@ -1,9 +1,11 @@
 """What POST /steps tells of the requests that each order really sends, of the product's row, and of the lock."""
 
+import json
 import re
 
 import pytest
 
+from servers import password
 from test_steps import order, steps
 
 READ = (
@@ -205,6 +207,17 @@ def test_a_mutex_sends_nothing(shop):
     state = steps(shop, "mutex s=1 q=1,1 A>read B>lock~")
     assert requests(state, "A", "lock") == [] == state["told"][-1]["sent"] and state["told"][-1]["waits_for"] == ["A"]
     assert owner(state) == {"owner": "A", "key": lock_name(state), "value": None}
+
+
+def test_no_password_is_told(services, database, stack):
+    """Not even by the orders that open the connections: these explorers are new."""
+    service = services.start(database)
+    secrets = {word for url in stack.environment.values() for word in re.findall(r"://[^/@]*:([^/@]+)@", url)}
+    assert password(database) in secrets and len(secrets) > 1, "Redis has one too"
+    for schedule in ("redis-lock s=1 q=1,1 A>end B>end", "redlock s=1 q=1,1 A>end B>end", "shedlock s=1 q=1,1 A>end B>end"):
+        told = json.dumps(steps(service, schedule)["told"])
+        assert "lock:" in told or "shedlock" in told
+        assert not [secret for secret in secrets if secret in told] and "AUTH" not in told, schedule
 
 
 # ── every run ───────────────────────────────────────────────────────────────────────────────────────────────
