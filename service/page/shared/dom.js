@@ -94,7 +94,7 @@ export function chooseDeliberately(select, button, applied, apply) {
   select.addEventListener("change", () => {
     if (!byKeys) settle(true);
     else button.hidden = select.value === applied();
-    setText(button, `Switch to ${select.value}`);
+    setText(button, select.value ? `Switch to ${select.value}` : "Switch off");
   });
   select.addEventListener("blur", (event) => event.relatedTarget === button || button.hidden || settle(false));
   button.addEventListener("click", () => {

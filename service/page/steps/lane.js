@@ -1,5 +1,6 @@
 // One order of a step-through: a column with its steps, its buttons, and why it cannot go on.
 import { make, setText } from "../shared/dom.js";
+import { edge, failedTries, hasFailed, requestsOf, shortAnswer, shortRequest, wholeRequest } from "./requests.js";
 import { outcomeWords, stepWords, valueWords } from "./steps_words.js";
 
 const STATES = { ready: "paused", waiting: "waits", ended: "done", crashed: "crashed" };
@@ -11,8 +12,21 @@ export function enable(button, enabled) {
   else button.setAttribute("aria-disabled", "true");
 }
 
-// REFUSAL: what the row answered where it refused this step, else undefined.
-function programLine(step, did, isNext, refusal) {
+// A request with its answer. WHOLE: as it was sent; else shortened.
+function requestLine({ request, inTransaction }, product, whole) {
+  const answer = whole ? (request.answer ?? "no answer yet") : shortAnswer(request, product);
+  const says = !request.text.startsWith(request.answer ?? "BEGIN"); // BEGIN is answered by BEGIN, and its answer read with the next one
+  const bracket = inTransaction ? `in-transaction ${edge(request) ?? ""}` : "";
+  return make(
+    "li",
+    { class: `${bracket} ${hasFailed(request) ? "is-refused" : ""}`, title: wholeRequest(request) },
+    make("code", {}, whole ? wholeRequest(request) : shortRequest(request, product)),
+    says ? make("span", { class: `got${request.answer === null ? " is-open" : ""}` }, `→ ${answer}`) : null,
+  );
+}
+
+// REFUSAL: what the row answered where it refused this step, else undefined. SENT: the step's requests, as lines.
+function programLine(step, did, isNext, refusal, sent) {
   const kind = refusal ? "is-refused" : did ? "is-done" : isNext ? "is-next" : "is-ahead";
   const sign = refusal ? "✗" : did ? "✓" : isNext ? "▶" : "·";
   const value = refusal ? `refused: ${refusal.value === null ? "the row has a newer token" : `the row has token ${refusal.value}`}` : did ? valueWords(did) : "";
@@ -22,6 +36,7 @@ function programLine(step, did, isNext, refusal) {
     make("span", { class: "sign", "aria-hidden": "true" }, sign),
     make("span", {}, stepWords(step)),
     value ? make("b", { class: "value" }, value) : null,
+    sent.length > 0 ? make("ul", { class: "sent", "aria-label": "Sent to the servers" }, ...sent) : null,
   );
 }
 
@@ -38,13 +53,14 @@ function reasonOf(order) {
   return "";
 }
 
-// The column of the order NAME: {box, question, step, draw(order, steps, isTurn)}. ACT is called with the order's name, and "step",
+// The column of the order NAME: {box, question, step, draw(state, isTurn, sent)}. SENT: "none", "short" or "whole" requests. ACT is called with the order's name, and "step",
 // "end", "expire", "crash", "restart" or "cut".
 export function makeLane(name, prefix, act) {
   const index = name.charCodeAt(0) - 64;
   const id = (what) => `${prefix}${what}-${name}`;
   const small = (what, text, title) => make("button", { type: "button", class: "small", id: id(what), title, onclick: () => act(name, what) }, text);
-  const state = make("span", { class: "state" });
+  const badge = make("span", { class: "state" });
+  const earlier = make("div", { class: "earlier", hidden: "" });
   const program = make("ol", { class: "program" });
   const step = make("button", { type: "button", class: "primary go", id: id("step"), "aria-describedby": id("reason"), onclick: () => act(name, "step") });
   const reason = make("p", { class: "reason", id: id("reason") });
@@ -60,7 +76,8 @@ export function makeLane(name, prefix, act) {
   const box = make(
     "section",
     { class: `card lane of-${name}`, id: id("lane"), "aria-label": `Order ${name}` },
-    make("div", { class: "heading" }, make("h2", {}, `Order ${name} `, wants), state),
+    make("div", { class: "heading" }, make("h2", {}, `Order ${name} `, wants), badge),
+    earlier,
     program,
     step,
     reason,
@@ -68,21 +85,36 @@ export function makeLane(name, prefix, act) {
     make("div", { class: "group faults" }, ...Object.values(more)),
   );
 
-  function drawProgram(order, steps) {
+  // What the order was answered before it started again.
+  function drawEarlier(state, sent) {
+    const tries = failedTries(state, name);
+    earlier.hidden = tries.length === 0;
+    earlier.replaceChildren(
+      make("p", {}, `${name} started again, because the row had changed:`),
+      make("ul", { class: "sent" }, ...tries.map((request) => requestLine(request, state.row.id, sent === "whole"))),
+    );
+  }
+
+  function drawProgram(order, state, sent) {
+    const { steps } = state;
+    const requests = sent === "none" ? new Map() : requestsOf(state, name);
+    const lines = (one) => (requests.get(one) ?? []).map((request) => requestLine(request, state.row.id, sent === "whole"));
     const did = new Map(order.did.map((one) => [one.step, one]));
     const refusal = did.get("refuse");
     const refused = refusal && steps.find((one) => !did.has(one)); // its first step that was not done
     program.replaceChildren(
-      ...steps.map((one) => programLine(one, did.get(one), one === order.next && order.state !== "crashed", one === refused ? refusal : undefined)),
+      ...steps.map((one) => programLine(one, did.get(one), one === order.next && order.state !== "crashed", one === refused ? refusal : undefined, lines(one))),
     );
   }
 
-  function draw(order, steps, isTurn) {
+  function draw(state, isTurn, sent) {
+    const order = state.orders.find((one) => one.name === name);
     const over = order.state === "ended" || order.state === "crashed";
     setText(wants, order.wants === 1 ? "" : `wants ${order.wants}`);
-    setText(state, stateWords(order));
-    state.className = `state is-${order.state}${order.outcome ? ` is-${order.outcome}` : ""}`;
-    drawProgram(order, steps);
+    setText(badge, stateWords(order));
+    badge.className = `state is-${order.state}${order.outcome ? ` is-${order.outcome}` : ""}`;
+    drawEarlier(state, sent);
+    drawProgram(order, state, sent);
     box.classList.toggle("is-turn", isTurn);
     step.replaceChildren(
       over ? `${name} is ${order.state === "ended" ? "done" : "crashed"}` : `${name}: ${stepWords(order.next ?? "go on")}`,

@@ -1,6 +1,7 @@
 // A step-through: the learner chooses whose step is next, a source runs the schedule, and the state is drawn. A page can have several.
 import { chooseDeliberately, copy, make, setText } from "../shared/dom.js";
 import { GUARANTEES } from "../workshop/strategies.js";
+import { codeOf } from "./code.js";
 import { enable } from "./lane.js";
 import { compose, lastMover, setting, settingsOf } from "./schedule_text.js";
 import { makeFrame } from "./stepper_frame.js";
@@ -18,11 +19,12 @@ const LATE_MS = 300; // an answer that takes longer is announced
 // - onChange(state): a state is shown
 // - onGuess({name, guess, read, right}): the learner has predicted a reading; null: that the order waits
 // - onProblem(text, problem, schedule): a call failed; TEXT says why and what to do
+// - onBeside(strategy): the learner wants to compare with this strategy; "": with none
 // - onStatus(text, isAway): "working …", "ready", or why the source does not answer
 // - addressOf(schedule): the address that the learner can copy
 export function mountStepper(element, options) {
   const { source, prefix = "", tools = true } = options;
-  const { onChange = () => {}, onGuess = () => {}, onProblem = () => {}, onStatus = () => {} } = options;
+  const { onChange = () => {}, onGuess = () => {}, onProblem = () => {}, onBeside = () => {}, onStatus = () => {} } = options;
   const addressOf = options.addressOf ?? ((schedule) => new URL(`/steps#${schedule.replaceAll(" ", "+")}`, location.href).href);
   const ui = makeFrame(element, prefix, tools);
   const view = makeView(ui, prefix, { act, go: goTo, again });
@@ -35,6 +37,7 @@ export function mountStepper(element, options) {
   let busy = false;
   let asking = null; // whose reading is asked for
   let playing = null; // a timer
+  let beside = ""; // the strategy to compare with
 
   // ---- what is shown ----
 
@@ -62,12 +65,28 @@ export function mountStepper(element, options) {
     setText(ui.why, `${row.title}. ${GUARANTEES[row.guarantee].title}: ${GUARANTEES[row.guarantee].means}.`);
   }
 
+  // Each line with the names of the orders whose next step it is.
+  function drawCode() {
+    const lines = codeOf(rows.get(state.strategy), state.steps, ui.language.value);
+    ui.listing.replaceChildren(
+      ...lines.map(({ step: one, text }, i) => {
+        const at = lines[i - 1]?.step === one ? [] : state.orders.filter(({ next, begun }) => begun && next === one);
+        return make("li", { class: at.length > 0 ? "is-next" : null }, make("span", { class: "marks" }, ...at.map(({ name }) => make("b", { class: `mark of-${name}` }, name))), make("code", {}, text));
+      }),
+    );
+  }
+
+  function redraw(before = state) {
+    view.draw(state, before, turn());
+    drawCode();
+  }
+
   function show(next) {
     const before = state;
     state = next;
     closeQuestion();
     showSetting();
-    view.draw(state, before, turn());
+    redraw(before);
     enable(ui.next, turn() !== null);
     enable(ui.undo, state.history.length > 1);
     ui.play.hidden = !canGoOn();
@@ -317,8 +336,14 @@ export function mountStepper(element, options) {
       const choices = list
         .filter((row) => row.guarantee === guarantee && row.explorable)
         .map((row) => make("option", { value: row.name, disabled: row.available ? null : "" }, row.name + (row.available ? "" : ` (not available: ${row.reason ?? "its server does not answer"})`)));
-      ui.strategy.append(make("optgroup", { label: title }, ...choices));
+      for (const select of [ui.strategy, ui.beside]) select.append(make("optgroup", { label: title }, ...choices.map((choice) => choice.cloneNode(true))));
     }
+  }
+
+  function setBeside(strategy) {
+    beside = strategy;
+    ui.beside.value = strategy;
+    onBeside(strategy);
   }
 
   // Nothing can be shown of SCHEDULE.
@@ -332,11 +357,13 @@ export function mountStepper(element, options) {
     ui.faults.value = faultsFor(rows.get(strategy));
     change({ strategy });
   });
+  chooseDeliberately(ui.beside, ui["beside-apply"], () => beside, setBeside);
   ui.stock.addEventListener("change", () => ui.stock.reportValidity() && change({ stock: ui.stock.valueAsNumber }));
   ui.actors.addEventListener("change", () => {
     const { quantities } = setting(state.schedule);
     change({ quantities: Array.from({ length: Number(ui.actors.value) }, (_, i) => quantities[i] ?? quantities.at(-1)) });
   });
+  for (const name of ["sent", "whole", "language"]) ui[name].addEventListener("change", () => state && redraw());
   for (const [name, pressed] of Object.entries({ next: step, undo, restart, find, play })) ui[name].addEventListener("click", pressed);
   ui.copy.addEventListener("click", async () => {
     const copied = await copy(addressOf(state?.schedule ?? FIRST), ui["copy-text"]);
@@ -348,7 +375,8 @@ export function mountStepper(element, options) {
       forgetPlan();
       return load(schedule);
     },
-    walk, step, undo, restart, find, play, press, closeQuestion, fillStrategies, showSetting, showUnavailable,
+    walk, step, undo, restart, find, play, press, closeQuestion, fillStrategies, setBeside, showSetting, showUnavailable,
+    row: (strategy) => rows.get(strategy),
     state: () => state,
   }; // prettier-ignore
 }

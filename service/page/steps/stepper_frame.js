@@ -18,6 +18,8 @@ export function makeFrame(element, prefix, tools) {
 
   keep("strategy", make("select"));
   const applyStrategy = button("strategy-apply", { class: "small", hidden: "" });
+  keep("beside", make("select", {}, make("option", { value: "" }, "no other strategy")));
+  const applyBeside = button("beside-apply", { class: "small", hidden: "" });
   keep("stock", make("input", { type: "number", min: "0", max: "1000", value: "1" }));
   keep("actors", make("select", {}, ...["2", "3", "4"].map((count) => make("option", {}, count))));
   const settings = make(
@@ -27,6 +29,8 @@ export function makeFrame(element, prefix, tools) {
     applyStrategy,
     make("label", { class: "compact" }, "stock ", ui.stock),
     make("label", { class: "compact" }, "orders ", ui.actors),
+    make("label", { class: "compact" }, "compare with ", ui.beside),
+    applyBeside,
   );
   const steps = make(
     "div",
@@ -38,7 +42,7 @@ export function makeFrame(element, prefix, tools) {
   );
   keep("faults", make("select", {}, ...Object.entries(FAULTS).map(([value, text]) => make("option", { value }, text))));
   const searches = make("div", { class: "group" }, button("find", {}, "Find me an oversell ", key("f")), make("label", { class: "compact" }, "with ", ui.faults));
-  const choices = make("div", { class: "group" }, check("ask", true, "ask me first"), check("every", false, "every single step"));
+  const choices = make("div", { class: "group" }, check("ask", true, "ask me first"), check("every", false, "every single step"), check("sent", true, "what is sent"), check("whole", false, "whole requests"));
   const task = make(
     "section",
     { class: "card task", "aria-labelledby": id("goal") },
@@ -54,6 +58,20 @@ export function makeFrame(element, prefix, tools) {
   keep("servers", make("section", { class: "card servers", "aria-label": "What the servers hold" }, ui.database, ui.lock));
   keep("lanes", make("div", { class: "stage", tabindex: "-1" }, ui.servers));
   keep("result", make("section", { class: "result", role: "status", hidden: "" }));
+
+  keep("listing", make("ol", { class: "listing" }));
+  keep("language", make("select", {}, make("option", { value: "java" }, "Java (Spring)"), make("option", { value: "python" }, "Python")));
+  const code = keep(
+    "code",
+    make(
+      "details",
+      { class: "card code" },
+      make("summary", {}, "The same flow as you would write it"),
+      make("label", { class: "compact" }, "in ", ui.language),
+      make("p", { class: "quiet" }, "An illustration. The marks show the next step of each order."),
+      ui.listing,
+    ),
+  );
 
   keep("told", make("ol", { class: "told", "aria-label": "What happened" }));
   keep("copy-text", make("input", { type: "text", readonly: "", hidden: "", "aria-label": "The address of this state" }));
@@ -74,6 +92,6 @@ export function makeFrame(element, prefix, tools) {
     ),
   );
   element.classList.add("steps");
-  element.replaceChildren(task, ui.lanes, ui.result, story);
+  element.replaceChildren(task, ui.lanes, ui.result, code, story);
   return ui;
 }

@@ -1,11 +1,32 @@
 // A step-through drawn: a column for each order, what the servers hold between them, the story, the result.
 import { make, setText } from "../shared/dom.js";
+import { drawArrows } from "./arrows.js";
 import { makeLane } from "./lane.js";
+import { shortNames } from "./requests.js";
 import { sentences, verdict } from "./steps_words.js";
 
-const names = (list) => list.join(" and ");
+const joined = (list) => list.join(" and ");
 
-function databaseParts({ database, stock: initial }, wasLeft, id) {
+// The versions of the product's row: the committed one, and those that only their orders see.
+function rowTable(row, was) {
+  const cells = (...texts) => texts.map((text) => make("td", {}, text));
+  const changed = was && (was.stock !== row.stock || was.version !== row.version);
+  return make(
+    "table",
+    { class: "versions" },
+    make("caption", {}, "The product's row"),
+    make("thead", {}, make("tr", {}, make("th"), make("th", { scope: "col" }, "stock"), make("th", { scope: "col" }, "version"))),
+    make(
+      "tbody",
+      {},
+      make("tr", { class: changed ? "is-new" : null }, make("th", { scope: "row" }, "committed"), ...cells(String(row.stock), String(row.version))),
+      ...row.uncommitted.map(({ order, stock }) => make("tr", { class: `uncommitted of-${order}` }, make("th", { scope: "row" }, `${order}, not committed`), ...cells(String(stock), String(row.version + 1)))),
+    ),
+  );
+}
+
+function databaseParts({ database, row, stock: initial }, before, id) {
+  const wasLeft = before ? before.database.left : null;
   const tooMany = database.sold > initial;
   const changed = wasLeft !== null && wasLeft !== database.left;
   const token = database.fence === 0 ? ["the row has no token yet"] : ["the row's token is ", make("b", {}, String(database.fence))];
@@ -17,12 +38,13 @@ function databaseParts({ database, stock: initial }, wasLeft, id) {
       make("div", { class: changed ? "is-new" : null }, make("dt", {}, "stock, as others see it"), make("dd", { class: "big-number", id: id("stock-left") }, String(database.left))),
       make("div", { class: tooMany ? "is-bad" : null }, make("dt", {}, `sold, of ${initial}`), make("dd", { class: "big-number", id: id("sold") }, String(database.sold))),
     ),
+    rowTable(row, before?.row),
     make(
       "ul",
       { class: "holds" },
       ...database.uncommitted.map(({ order, stock }) => make("li", {}, make("b", {}, order), ` wrote ${stock}, not committed: no other order sees it`)),
       database.fence === null ? null : make("li", { id: id("row-fence") }, ...token),
-      database.row_locked_by.length > 0 ? make("li", {}, "the product's row is locked by ", make("b", {}, names(database.row_locked_by))) : make("li", { class: "quiet" }, "the row is not locked"),
+      database.row_locked_by.length > 0 ? make("li", {}, "the product's row is locked by ", make("b", {}, joined(database.row_locked_by))) : make("li", { class: "quiet" }, "the row is not locked"),
     ),
   ];
 }
@@ -33,10 +55,16 @@ function holderLine({ order, fence, held, crashed }) {
   return make("li", { class: held && !crashed ? null : "is-bad" }, make("b", {}, order), text);
 }
 
-function lockParts(lock) {
+// What the lock's server holds.
+function heldLine({ key, value, ttl_ms: ttl }, product) {
+  const words = [`key ${shortNames(key, product)}`, value ? `value ${shortNames(value, product)}` : null, ttl ? `expires in ${Math.round(ttl / 1000).toLocaleString("en")} s` : null];
+  return make("li", { class: "quiet" }, words.filter(Boolean).join(", "));
+}
+
+function lockParts(lock, product) {
   return [
     make("h3", {}, "Lock ", make("span", { class: "quiet" }, lock.server ? `kept by ${lock.server}` : "in the process")),
-    make("ul", { class: "holds" }, ...(lock.holders.length > 0 ? lock.holders.map(holderLine) : [make("li", { class: "quiet" }, "free")])),
+    make("ul", { class: "holds" }, ...(lock.holders.length > 0 ? lock.holders.map(holderLine) : [make("li", { class: "quiet" }, "free")]), lock.key ? heldLine(lock, product) : null),
   ];
 }
 
@@ -49,14 +77,17 @@ export function makeView(ui, prefix, { act, go, again }) {
   const lanes = new Map(); // by the order's name
   const id = (name) => prefix + name;
   let toldBefore = []; // the sentences that stand there
+  let orders = []; // as drawn last
 
-  function setUpLanes(orders) {
-    if (orders.join() === [...lanes.keys()].join()) return;
+  new ResizeObserver(() => drawArrows(ui.lanes, orders)).observe(ui.lanes); // the columns have moved
+
+  function setUpLanes(names) {
+    if (names.join() === [...lanes.keys()].join()) return;
     for (const { box } of lanes.values()) box.remove();
     lanes.clear();
-    for (const name of orders) lanes.set(name, makeLane(name, prefix, act));
+    for (const name of names) lanes.set(name, makeLane(name, prefix, act));
     ui.lanes.prepend(...[...lanes.values()].map(({ box }) => box));
-    ui.lanes.dataset.orders = orders.length;
+    ui.lanes.dataset.orders = names.length;
   }
 
   function drawStory(state) {
@@ -95,11 +126,14 @@ export function makeView(ui, prefix, { act, go, again }) {
 
   // BEFORE: the state before, or null; TURN: whose step the space bar is.
   function draw(state, before, turn) {
+    const sent = !ui.sent.checked ? "none" : ui.whole.checked ? "whole" : "short";
     setUpLanes(state.orders.map(({ name }) => name));
-    for (const order of state.orders) lanes.get(order.name).draw(order, state.steps, order.name === turn);
-    ui.database.replaceChildren(...databaseParts(state, before?.strategy === state.strategy ? before.database.left : null, id));
+    for (const { name } of state.orders) lanes.get(name).draw(state, name === turn, sent);
+    ui.database.replaceChildren(...databaseParts(state, before?.strategy === state.strategy ? before : null, id));
     ui.lock.hidden = state.lock === null;
-    ui.lock.replaceChildren(...(state.lock ? lockParts(state.lock) : []));
+    ui.lock.replaceChildren(...(state.lock ? lockParts(state.lock, state.row.id) : []));
+    orders = state.orders;
+    drawArrows(ui.lanes, orders);
     drawStory(state);
     drawResult(state);
     setText(ui.command, `loadtest explore --replay '${state.schedule}'`);

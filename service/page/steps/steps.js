@@ -1,24 +1,27 @@
 // The page /steps: one step-through, whose schedule the address keeps.
 import { alertUser, byId, setText } from "../shared/dom.js";
 import { setUpLooks } from "../shared/looks.js";
+import { mountBeside } from "./beside_view.js";
 import { liveSource } from "./live_source.js";
 import { mountStepper } from "./stepper.js";
 
 const FIRST = "read-write s=1 q=1,1";
+const WITH = "&with=";
 
 const source = liveSource();
 let misread = null; // why the address cannot be shown; it then stays as it is, to be corrected
 let reading = false; // the address is being read
 let failure = null; // of the last call
+let beside = null; // {strategy, follow}: the second strategy, on the same schedule
 
 const stepper = mountStepper(byId("stepper"), {
   source,
   onChange(state) {
     if (!reading) misread = null;
-    if (misread) return;
-    history.replaceState(null, "", `#${state.schedule.replaceAll(" ", "+")}`);
-    document.title = `${state.strategy} · step by step · oversell`;
+    beside?.follow(state);
+    keepInAddress();
   },
+  onBeside: compareWith,
   onProblem(text, problem) {
     failure = { text, problem };
     alertUser(text);
@@ -30,22 +33,41 @@ const stepper = mountStepper(byId("stepper"), {
   addressOf: () => location.href,
 });
 
-// What stands behind the #, with + for spaces.
+// "SCHEDULE" or "SCHEDULE&with=STRATEGY", with + for spaces.
+function keepInAddress() {
+  const state = stepper.state();
+  if (misread || !state) return;
+  history.replaceState(null, "", `#${state.schedule.replaceAll(" ", "+")}${beside ? `${WITH}${beside.strategy}` : ""}`);
+  document.title = `${state.strategy} · step by step · oversell`;
+}
+
+// What the address says: the schedule, and the strategy to compare with, or "".
 function addressed() {
   try {
-    return decodeURIComponent(location.hash.slice(1).replaceAll("+", " ")).trim() || FIRST;
+    const [schedule, strategy = ""] = decodeURIComponent(location.hash.slice(1).replaceAll("+", " ")).split(WITH);
+    return { schedule: schedule.trim() || FIRST, strategy: stepper.row(strategy.trim())?.explorable ? strategy.trim() : "" };
   } catch {
-    return FIRST;
+    return { schedule: FIRST, strategy: "" };
   }
+}
+
+// STRATEGY: the second one; "": none.
+function compareWith(strategy) {
+  beside = strategy ? { strategy, follow: mountBeside(byId("beside-stepper"), { source, row: stepper.row(strategy), onProblem: alertUser }) } : null;
+  byId("both").classList.toggle("is-double", beside !== null);
+  byId("beside-stepper").hidden = beside === null;
+  if (beside && stepper.state()) beside.follow(stepper.state());
+  keepInAddress();
 }
 
 // Shows what the address says. Where that cannot be done the address stays, so that it can be corrected.
 async function loadAddressed() {
-  const schedule = addressed();
+  const { schedule, strategy } = addressed();
   failure = misread = null;
   reading = true;
   if (!(await stepper.load(schedule)) && failure) await explainAddress(schedule);
   reading = false;
+  if (strategy !== (beside?.strategy ?? "")) stepper.setBeside(strategy);
 }
 
 async function explainAddress(schedule) {

@@ -11,9 +11,9 @@ WIDTH, HEIGHT = 960, 554  # README shows it about 830 pixels wide: 14 px letters
 
 # A picture cannot be clicked, so the controls that the schedule does not need are hidden. What is left keeps its size.
 STYLE = """
-.top, footer, .setting, .bar-of-tools, .found, .faults, .reason, .story .heading, .story details, .result .group { display: none !important; }
+.top, footer, .setting, .bar-of-tools, .found, .faults, .reason, .code, .sent, .versions, .story .heading, .story details, .result .group { display: none !important; }
 :root { font-size: 16.5px; overflow: hidden; }
-main.steps { padding: 14px; }
+main.both { padding: 14px; }
 .card { padding-block: 0.7rem; box-shadow: none; }
 .lane.is-turn { box-shadow: 0 0 0 2px var(--of); }
 .goal { margin-top: 0; }
@@ -21,7 +21,7 @@ main.steps { padding: 14px; }
 .held { flex-wrap: nowrap; column-gap: 0.9rem; white-space: nowrap; }
 .go { font-size: 1em; min-height: 2.7rem; }
 .story, .result { height: 9.2rem; }
-#result:not([hidden]) + .story { display: none; }
+#result:not([hidden]) ~ .story { display: none; }
 .result p { margin-bottom: 0; }
 .told { max-height: 8rem; margin: 0; overflow: hidden; }
 .told li { height: 2rem; }

@@ -1,0 +1,212 @@
+"""What /steps shows beside the steps: the requests that were sent, the versions of the row, who waits, the code, a second strategy."""
+
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from browser import Browser, Keys
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    started = Browser(tmp_path_factory.mktemp("downloads"))
+    yield started
+    started.quit()
+
+
+@pytest.fixture
+def at(browser, shop):
+    """Opens /steps at a schedule, without questions; no page may complain."""
+
+    def open_at(address):
+        browser.size(1440)
+        browser.driver.get("about:blank")
+        browser.start(f"http://127.0.0.1:{shop.port}/steps#{address.replace(' ', '+')}")
+        browser.wait(lambda: browser.all(".lane") and browser.text("goal") != "…", "the orders stand there")
+        if browser.find("ask").is_selected():
+            browser.click("ask")
+        return browser
+
+    yield open_at
+    assert browser.complaints() == []
+
+
+def address(page):
+    return unquote(urlsplit(page.driver.current_url).fragment).replace("+", " ")
+
+
+def requests(page, lane):
+    return [line.text for line in page.all(f"#lane-{lane} .program .sent li")]
+
+
+def requests_beside(page, lane):
+    return [line.text for line in page.all(f"#beside-lane-{lane} .program .sent li")]
+
+
+def test_the_statements_of_a_lost_update_stand_beside_its_steps(at):
+    page = at("read-write s=1 q=1,1 A>read B>end A>end")
+    for lane, version in (("A", 0), ("B", 0)):
+        begin, read, write, insert, commit = requests(page, lane)
+        assert begin == "BEGIN" and commit == "COMMIT" and insert.startswith("INSERT INTO orders")
+        assert read == f"SELECT count, version FROM product WHERE id = 1\n→ 1 row: stock 1, version {version}"
+        assert write == "UPDATE product SET count = 0, version = version + 1 WHERE id = 1\n→ UPDATE 1: stock 0"
+        assert len(page.all(f"#lane-{lane} .sent li.in-transaction")) == 5, "all of them in one transaction"
+        assert [page.all(f"#lane-{lane} .in-transaction.{end} code")[0].text for end in ("begins", "ends")] == ["BEGIN", "COMMIT"]
+    committed = page.all(".versions tbody tr")[0].text
+    assert committed.split() == ["committed", "0", "2"], "two writes, one unit"
+    page.shot("steps-sent")
+
+
+def test_whole_requests_are_what_the_server_got_and_can_be_hidden(at):
+    page = at("read-write s=1 q=1,1 A>read")
+    page.click("whole")
+    page.wait(lambda: any("pg_current_snapshot()" in text for text in requests(page, "A")), "the whole statement")
+    page.click("sent")
+    page.wait(lambda: requests(page, "A") == [], "nothing is shown")
+
+
+def test_a_waiting_order_has_an_arrow_to_the_one_it_waits_for(at):
+    page = at("select-for-update s=1 q=1,1 A>write B>read~")
+    assert requests(page, "B")[-1] == "SELECT count, version FROM product WHERE id = 1 FOR UPDATE\n→ no answer yet"
+    assert page.all(".arrows .wait-arrow")
+    assert [row.text for row in page.all(".versions tbody tr")] == ["committed 1 0", "A, not committed 0 1"]
+    page.shot("steps-waits-for")
+    page.click("end-A")
+    page.wait(lambda: not page.all(".arrows"), "B waits no more")
+    page.wait(lambda: any("→ 1 row: stock 0, version 1" in text for text in requests(page, "B")), "B has its answer")
+    assert page.text("reason-B") == "B is done: sold out."
+    page.wait_text("result", "Correct: sold 1 of 1.")
+
+
+def test_a_version_conflict_explains_itself(at):
+    page = at("optimistic s=1 q=1,1 A>read B>end A>end")
+    page.wait_text("result", "Correct: sold 1 of 1.")
+    (earlier,) = page.all("#lane-A .earlier")
+    assert "A started again, because the row had changed:" in earlier.text
+    assert "AND version = 0\n→ UPDATE 0" in earlier.text, "the version that it had read"
+    assert any("→ 1 row: stock 0, version 1" in text for text in requests(page, "A"))
+    page.shot("steps-conflict")
+
+
+def test_one_statement_is_shown_as_one(at):
+    page = at("atomic-statement s=1 q=1,1 A>end B>end")
+    (taken,) = requests(page, "A")
+    assert "count = count - 1" in taken and "count >= 1; if one row: INSERT INTO orders" in taken
+    assert page.text("sold") == "1"
+
+
+def test_a_fence_refuses_the_older_token(at):
+    page = at("redis-fenced s=1 q=1,1 A>read A!expire B>end A>end")
+    assert any(text.startswith("UPDATE product SET fence_redis = ") and text.endswith("→ UPDATE 1") for text in requests(page, "A"))
+    refused = [line.text for line in page.all("#lane-A .sent li.is-refused")]
+    assert any("AND fence_redis = " in text and text.endswith("→ UPDATE 0") for text in refused)
+    page.shot("steps-fence")
+
+
+def test_what_the_lock_server_holds_is_shown(at):
+    page = at("redis-lock s=1 q=1,1 A>read B>lock~")
+    assert "key product:1, value …" in page.text("lock") and "expires in" in page.text("lock")
+    taken, busy = requests(page, "A")[0], requests(page, "B")[0]
+    assert taken.startswith("SET product:1 …") and taken.endswith("→ OK") and busy.endswith("→ nil")
+
+
+def test_the_code_marks_the_next_step_of_each_order(at):
+    page = at("select-for-update s=1 q=1,1 A>read")
+    page.find("code").find_element("css selector", "summary").click()
+    (line,) = page.all(".listing li.is-next")
+    assert line.text.startswith("A") and "UPDATE product SET count = ?" in line.text
+    assert "FOR UPDATE" in page.text("listing")
+    page.choose("language", "python")
+    page.wait(lambda: "db.execute" in page.text("listing"), "the same in Python")
+
+
+def test_every_strategy_that_can_be_stepped_through_has_code(at, shop):
+    page = at("read-write s=1 q=1,1")
+    lines = page.driver.execute_async_script(
+        """
+        const done = arguments[arguments.length - 1];
+        Promise.all([import("/page/steps/code.js"), fetch("/strategies").then((reply) => reply.json())]).then(async ([{ codeOf }, { strategies }]) => {
+          const missing = [];
+          for (const row of strategies.filter((one) => one.explorable && one.available)) {
+            const state = await fetch("/steps", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ schedule: `${row.name} s=1 q=1,1` }) }).then((reply) => reply.json());
+            for (const language of ["java", "python"]) {
+              const shown = new Set(codeOf(row, state.steps, language).map(({ step }) => step));
+              const locks = ["setnx", "expire", "lock", "del", "unlock"].filter((step) => state.steps.includes(step));
+              for (const step of state.steps) if (!shown.has(step) && !locks.includes(step)) missing.push(`${row.name} ${language} ${step}`);
+              if (locks.length > 0 && !locks.some((step) => shown.has(step))) missing.push(`${row.name} ${language} lock`);
+            }
+          }
+          done(missing);
+        }, (error) => done([String(error)]));
+        """
+    )
+    assert lines == []
+
+
+def test_two_strategies_run_the_same_schedule(at):
+    page = at("read-write s=1 q=1,1&with=select-for-update")
+    page.wait_text("beside-goal", "With select-for-update")
+    page.wait(lambda: page.all("#beside-lane-A"), "its orders stand there")
+    for name in ("A", "B"):
+        page.click(f"step-{name}")
+        page.wait(lambda: f"{name}>read" in address(page), f"{name} has read")
+    page.wait_text("beside-reason-B", "B waits for A's row lock.")
+    page.shot("steps-beside")
+    page.click("end-A")
+    page.wait(lambda: "A>end" in address(page), "A is done")
+    page.click("end-B")
+    page.wait_text("result", "Sold 2 of 1.")
+    page.wait_text("beside-result", "Correct: sold 1 of 1.")
+    assert address(page).endswith("&with=select-for-update")
+    page.click("restart")
+    page.wait(lambda: not page.find("beside-result").is_displayed(), "the second one starts again as well")
+    page.driver.refresh()
+    page.wait(lambda: page.all("#beside-lane-A"), "the address is the state")
+
+
+def test_an_order_that_waits_goes_on_where_the_second_strategy_lets_it(at):
+    page = at("select-for-update s=1 q=1,1 A>write B>read~&with=read-write")
+    page.wait(lambda: any("→ 1 row: stock 1" in text for text in requests_beside(page, "B")), "B has read without a lock")
+    assert page.text("reason-B") == "B waits for A's row lock." and page.text("beside-reason-B") == ""
+
+
+def test_the_arrow_follows_the_columns(at):
+    page = at("select-for-update s=1 q=1,1 A>write B>read~")
+    ends = "const [a, b] = ['A', 'B'].map((name) => document.getElementById(`lane-${name}`).getBoundingClientRect()), { left, right } = document.querySelector('.arrows .is-line').getBoundingClientRect(); return Math.abs(left - (a.left + a.right) / 2) + Math.abs(right - (b.left + b.right) / 2)"
+    assert page.driver.execute_script(ends) < 4
+    page.size(1100)
+    page.wait(lambda: page.driver.execute_script(ends) < 4, "the arrow has moved with its columns")
+    page.size(500)
+    page.wait(lambda: not page.all(".arrows"), "columns below each other have none; the text says it")
+
+
+def test_a_script_of_redis_has_its_keys_and_arguments_in_place(at):
+    page = at("redis-fenced s=1 q=1,1 A>read")
+    taken = requests(page, "A")[0]
+    assert taken.startswith("script: if redis.call('EXISTS', 'product:1') == 1 then return 0 end") and "KEYS[" not in taken
+
+
+def test_the_comparison_is_chosen_by_keys_and_applied_by_enter(at):
+    page = at("read-write s=1 q=1,1 A>read B>read")
+    page.driver.execute_script("document.getElementById('beside').focus()")
+    page.press("atomic-s")
+    page.wait(lambda: page.find("beside-apply").is_displayed(), "a switch is offered")
+    assert not page.find("beside-stepper").is_displayed() and "&with" not in address(page)
+    page.press(Keys.ENTER)
+    page.wait_text("beside-goal", "With atomic-statement")
+    page.driver.execute_script("document.activeElement.blur()")
+    page.press("1")
+    page.wait(lambda: "A>write" in address(page) or "A>insert" in address(page), "A goes on")
+    page.wait(lambda: page.all("#beside-lane-A"), "and so does the other")
+
+
+@pytest.mark.parametrize("width", [320, 760, 1280, 1920])
+def test_nothing_is_cut_off(at, width):
+    page = at("select-for-update s=1 q=1,1 A>write B>read~&with=read-write")
+    page.size(width)
+    page.wait(lambda: page.all("#beside-lane-A"), "both stand there")
+    assert page.overflows() <= 0
+    wide = page.driver.execute_script(
+        "return [...document.querySelectorAll('.card, .sent li, .versions')].filter((e) => e.offsetParent && e.scrollWidth > e.clientWidth + 1).map((e) => e.className)"
+    )
+    assert wide == []
