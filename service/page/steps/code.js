@@ -17,6 +17,11 @@ const update = (sql, values, refusal) => ({
 const SET = "UPDATE product SET count = ? WHERE id = ?";
 const SUBTRACT = "UPDATE product SET count = count - ? WHERE id = ?";
 
+const VERSIONED = {
+  java: ['Product was = jdbc.queryForObject("SELECT count, version FROM product WHERE id = ?", productMapper, id);', "int stock = was.count(), version = was.version();", SOLD_OUT.java],
+  python: ['stock, version = db.execute("SELECT count, version FROM product WHERE id = %s", [id]).fetchone()', SOLD_OUT.python],
+};
+
 // How a way to take stock reads and writes, by the start of its name in GET /strategies.
 const STOCK = [
   [/^select-for-update/, { read: query(`${READ} FOR UPDATE`, "id"), write: update(SET, ["stock - n", "id"]) }],
@@ -24,7 +29,7 @@ const STOCK = [
   [/^guarded-update-of-one-bucket/, { take: update("UPDATE bucket SET count = count - ? WHERE product_id = ? AND bucket = ? AND count >= ?", ["n", "id", "k", "n"], "SoldOut") }],
   [/^guarded-update/, { take: update(`${SUBTRACT} AND count >= ?`, ["n", "id", "n"], "SoldOut") }],
   [/^delete-units/, { take: update("DELETE FROM unit WHERE id IN (SELECT id FROM unit WHERE product_id = ? LIMIT ? FOR UPDATE SKIP LOCKED)", ["id", "n"], "SoldOut") }],
-  [/^write-if-version/, { read: query("SELECT count, version FROM product WHERE id = ?", "id"), write: update("UPDATE product SET count = ?, version = version + 1 WHERE id = ? AND version = ?", ["stock - n", "id", "version"], "Conflict") }],
+  [/^write-if-version/, { read: VERSIONED, write: update("UPDATE product SET count = ?, version = version + 1 WHERE id = ? AND version = ?", ["stock - n", "id", "version"], "Conflict") }],
   [/^read-then-write-if-fence/, { read: query(READ, "id"), write: update("UPDATE product SET count = ? WHERE id = ? AND fence = ?", ["stock - n", "id", "token"], "LockLost") }],
   [/^read-then-write-if-no-newer/, { read: query(READ, "id"), write: update("UPDATE product SET count = ?, fence = ? WHERE id = ? AND fence <= ?", ["stock - n", "token", "id", "token"], "LockLost") }],
   [/^lock-table/, { lock: update("LOCK TABLE product IN EXCLUSIVE MODE", []), read: query(READ, "id"), write: update(SET, ["stock - n", "id"]) }],
@@ -37,7 +42,7 @@ const ATOMIC_RELEASE = both('redis.execute(COMPARE_AND_DELETE, List.of(key), me)
 const SET_NX_PX = both("boolean mine = redis.opsForValue().setIfAbsent(key, me, Duration.ofSeconds(30));", "mine = redis.set(key, me, nx=True, px=30000)");
 const lockAndUnlock = (java, python) => ({ lock: both(`${java}.lock();`, `${python}.acquire()`), unlock: both(`${java}.unlock();`, `${python}.release()`) });
 
-// How a lock is taken and released, by its name.
+// How a lock is taken and released, by its name; and where its fencing token comes from, if the lock does not return it.
 const LOCKS = [
   [/^mutex-wrong/, { lock: both("synchronized (new Object()) {  // another object each time", "lock = Lock(); lock.acquire()  # another object each time"), unlock: both("}", "lock.release()") }],
   [/^reentrant-mutex/, lockAndUnlock("reentrantLock", "rlock")],
@@ -52,9 +57,10 @@ const LOCKS = [
   [/^redlock/, lockAndUnlock("redlock(servers, key)", "Redlock(key, masters=servers)")],
   [/^redis-setnx/, { setnx: both("boolean mine = redis.opsForValue().setIfAbsent(key, me);", "mine = redis.setnx(key, me)"), expire: both("redis.expire(key, Duration.ofSeconds(30));", "redis.expire(key, 30)") }],
   [/^redis-(del|get-del)/, { lock: SET_NX_PX }],
-  [/^(redis|fence)/, { lock: SET_NX_PX, check: both("if (!me.equals(redis.opsForValue().get(key))) throw new LockLost();", "if redis.get(key) != me: raise LockLost"), unlock: ATOMIC_RELEASE }],
-  [/^(zookeeper|curator)/, { lock: both("InterProcessMutex mutex = new InterProcessMutex(curator, path); mutex.acquire();", "lock = kazoo.Lock(path); lock.acquire()"), unlock: both("mutex.release();", "lock.release()") }],
-  [/^etcd/, { lock: both("client.getLockClient().lock(key, lease).get();", "lock = etcd.lock(key, ttl=30); lock.acquire()"), unlock: both("client.getLockClient().unlock(key).get();", "lock.release()") }],
+  [/^redis-fenced/, { lock: both("Long token = redisson.getFencedLock(key).lockAndGetToken();", "token = redis.eval(SET_IF_FREE_AND_INCR_TOKEN, 2, key, token_key, me, 30000)"), unlock: both("redisson.getFencedLock(key).unlock();", "redis.eval(COMPARE_AND_DELETE, 1, key, me)") }],
+  [/^redis/, { lock: SET_NX_PX, check: both("if (!me.equals(redis.opsForValue().get(key))) throw new LockLost();", "if redis.get(key) != me: raise LockLost"), unlock: ATOMIC_RELEASE }],
+  [/^(zookeeper|curator)/, { lock: both("InterProcessMutex mutex = new InterProcessMutex(curator, path); mutex.acquire();", "lock = kazoo.Lock(path); lock.acquire()"), unlock: both("mutex.release();", "lock.release()"), token: both("long token = curator.checkExists().forPath(myNode).getCzxid();", "token = client.exists(my_node).czxid") }],
+  [/^etcd/, { lock: both("client.getLockClient().lock(key, lease).get();", "lock = etcd.lock(key, ttl=30); lock.acquire()"), unlock: both("client.getLockClient().unlock(key).get();", "lock.release()"), token: both("long token = kv.get(myKey).get().getKvs().get(0).getCreateRevision();", "token = etcd.get(my_key)[1].create_revision") }],
 ];
 
 const COMMON = {
@@ -78,5 +84,6 @@ const chosen = (table, name) => table.find(([pattern]) => pattern.test(name))?.[
 export function codeOf(row, steps, language) {
   if (steps.join() === "commit") return ONE_STATEMENT[language].map((text) => ({ step: "commit", text }));
   const parts = { ...COMMON, ...chosen(STOCK, row.stock), ...(row.lock ? chosen(LOCKS, row.lock.name) : {}) };
-  return steps.flatMap((step) => (parts[step]?.[language] ?? []).map((text) => ({ step, text })));
+  const linesOf = (step) => [...((step === "fence" && parts.token?.[language]) || []), ...(parts[step]?.[language] ?? [])];
+  return steps.flatMap((step) => linesOf(step).map((text) => ({ step, text })));
 }

@@ -123,7 +123,7 @@ def test_the_code_marks_the_next_step_of_each_order(at):
 def test_every_strategy_that_can_be_stepped_through_has_code(at, shop):
     page = at("read-write s=1 q=1,1")
     lines = page.driver.execute_async_script(
-        """
+        r"""
         const done = arguments[arguments.length - 1];
         Promise.all([import("/page/steps/code.js"), fetch("/strategies").then((reply) => reply.json())]).then(async ([{ codeOf }, { strategies }]) => {
           const missing = [];
@@ -132,6 +132,11 @@ def test_every_strategy_that_can_be_stepped_through_has_code(at, shop):
             for (const language of ["java", "python"]) {
               const shown = new Set(codeOf(row, state.steps, language).map(({ step }) => step));
               const locks = ["setnx", "expire", "lock", "del", "unlock"].filter((step) => state.steps.includes(step));
+              const code = codeOf(row, state.steps, language).map(({ text }) => text).join("\n");
+              for (const name of ["token", "version"]) {
+                const used = code.search(new RegExp(`, ${name}[,)\\]]`)), made = code.search(new RegExp(`\\b${name} = (?![?%]|version)`));
+                if (used >= 0 && (made < 0 || made > used)) missing.push(`${row.name} ${language} uses ${name} before it has one`);
+              }
               for (const step of state.steps) if (!shown.has(step) && !locks.includes(step)) missing.push(`${row.name} ${language} ${step}`);
               if (locks.length > 0 && !locks.some((step) => shown.has(step))) missing.push(`${row.name} ${language} lock`);
             }
