@@ -14,8 +14,8 @@ const UNSAFE = "read-write";
 const FIXES = [
   { name: "atomic-statement", title: "One statement", code: "UPDATE … WHERE count >= 1", text: "The database checks and subtracts in one step." },
   { name: "select-for-update", title: "Lock the row", code: "SELECT … FOR UPDATE", text: "The next order waits until this one has committed." },
-  { name: "redis-fenced", title: "A lock in Redis", code: "SET … NX PX, and a fencing token", text: "One order at a time has the lock, and the row checks its token." },
-  { name: "mutex", title: "A lock in the process", code: "lock; read; write; COMMIT; unlock", text: "One order at a time. A second process would have its own lock." },
+  { name: "redis-fenced", title: "A lock in Redis", code: "SET … NX PX; fencing token", text: "One order has the lock, and the row checks its token." },
+  { name: "mutex", title: "A lock in the process", code: "lock … COMMIT … unlock", text: "One order has it. A second process has its own." },
 ];
 
 let shop;
@@ -30,17 +30,18 @@ const button = (id, text, act, primary = false) => make("button", { type: "butto
 const steps = (name, moves, text) => make("a", { class: "button", id: "story-steps", href: `/steps#${`${name} s=1 q=1,1 ${moves}`.trim().replaceAll(" ", "+")}` }, text);
 
 const place = () => (shop.own ? `your product ${shop.product} alone` : shop.product === 1 ? "the shared product" : `product ${shop.product}`);
-const settingsText = ({ name, think, stock }) => `strategy ${name}, think time ${think} ms, stock ${stock}`;
+const settingsText = ({ name, think, stock }) => `${name}, think time ${think} ms, stock ${stock}`;
 const wordsOf = (words) => [...words].map(([word, count]) => `${count} ${word}`).join(", ");
 
 function showSettingsLine() {
   const now = { name: currentStrategy()?.name ?? UNSAFE, think: SALE.think, stock: SALE.stock };
   setText(
     byId("story-settings"),
-    before ? `The story has set ${settingsText(now)} for ${place()}. Before: ${settingsText(before)}.`
-      : `The button sets ${settingsText({ name: UNSAFE, ...SALE })} for ${place()}.${needsToken ? " The service allows this only with its admin token, which the button asks for." : ""}`,
+    before ? `Set for ${place()}: ${settingsText(now)}. Before: ${before.name}, ${before.think} ms, ${before.stock}.`
+      : `The button sets, for ${place()}: ${settingsText({ name: UNSAFE, ...SALE })}.${needsToken ? " The service allows this only with its admin token, which the button asks for." : ""}`,
   );
   byId("story-restore").hidden = before === null;
+  byId("story-restore").disabled = false;
 }
 
 // One state of the story. PARTS: title, text, more (elements), actions (elements), bad. A state that the user asked for gets the focus.
@@ -123,7 +124,9 @@ function showSold() {
     show("sold", { title, text: `No oversell this time: ${wordsOf(words)}. ${lost} Try again.${others}`, actions: [again(true)] });
     return;
   }
-  const text = `${plural(books.oversold, "ticket was", "tickets were")} sold that did not exist. ${wordsOf(words)}: every one of them got a confirmation.${others}`;
+  const bought = words.get("bought") ?? 0;
+  const rest = bought < SALE.buyers ? ` All answers: ${wordsOf(words)}.` : "";
+  const text = `${plural(books.oversold, "ticket was", "tickets were")} sold that did not exist: ${plural(bought, "buyer", "buyers")} got a confirmation.${rest}${others}`;
   const why = pair ? button("story-why", "Why?", showWhy, true) : button("story-fix", "Fix it", showFix, true);
   show("sold", { title: `${title} ▲`, bad: true, text, actions: [why, again(false)] });
 }
@@ -173,7 +176,7 @@ function fixCard(fix) {
     make("h3", {}, fix.title),
     make("p", { class: "fix-about" }, fix.text),
     make("p", { class: "fix-about" }, make("code", {}, fix.code)),
-    make("button", { type: "button", class: sale ? null : "primary", onclick: () => tryFix(fix) }, sale ? `Run ${fix.name} again` : `Run ${fix.name}`),
+    make("button", { type: "button", class: sale ? null : "primary", onclick: () => tryFix(fix) }, `Run ${fix.name}`),
     make("div", { class: "fix-done" }, ...result),
   );
 }
