@@ -3,7 +3,7 @@ import { call, getToken } from "../shared/api.js";
 import { byId, make, plural, setText, tell } from "../shared/dom.js";
 import { sellOnce } from "./one_sale.js";
 import { pairOf } from "./pair.js";
-import { allStrategies, changeSettings, currentStrategy, GUARANTEES, guaranteeBadge, kindOf, refreshStrategies, strategyNamed, whyAway } from "./strategies.js";
+import { allStrategies, changeSettings, currentStrategy, GUARANTEES, guaranteeBadge, refreshStrategies, strategyNamed, whyAway } from "./strategies.js";
 import { showWitness } from "./timeline.js";
 import { isProjected } from "./views.js";
 
@@ -31,7 +31,7 @@ const steps = (name, moves, text) => make("a", { class: "button", id: "story-ste
 
 const place = () => (shop.own ? `your product ${shop.product} alone` : shop.product === 1 ? "the shared product" : `product ${shop.product}`);
 const settingsText = ({ name, think, stock }) => `${name}, think time ${think} ms, stock ${stock}`;
-const wordsOf = (words) => [...words].map(([word, count]) => `${count} ${word}`).join(", ");
+const wordsOf = (words) => [...words].sort(([a], [b]) => (b === "bought") - (a === "bought")).map(([word, count]) => `${count} ${word}`).join(", ");
 
 function showSettingsLine() {
   const now = { name: currentStrategy()?.name ?? UNSAFE, think: SALE.think, stock: SALE.stock };
@@ -44,7 +44,7 @@ function showSettingsLine() {
   byId("story-restore").disabled = false;
 }
 
-// One state of the story. PARTS: title, text, more (elements), actions (elements), bad. A state that the user asked for gets the focus.
+// One state of the story. The title gets the focus, unless the user has asked for nothing yet.
 function show(state, { title, text, more = [], actions, bad = false }, focus = true) {
   const section = byId("story");
   section.dataset.state = state;
@@ -85,8 +85,8 @@ function showProblem(title, problem) {
 
 async function remember() {
   if (before) return;
-  const [settings, books] = await Promise.all([call("GET", `/strategy?product_id=${shop.product}`), call("GET", `/audit?product_id=${shop.product}`)]);
-  before = { name: settings.name, think: settings.think_ms, stock: books.initial, kind: kindOf(strategyNamed(settings.name)) };
+  const [settings, product] = await Promise.all([call("GET", `/strategy?product_id=${shop.product}`), call("GET", `/products/${shop.product}`)]);
+  before = { name: settings.name, think: settings.think_ms, stock: product.initial, kind: product.kind };
 }
 
 // Runs the sale with the strategy NAME; null if the user has no token.
@@ -157,7 +157,9 @@ function showWhy() {
       button("story-back", "Back", showSold),
     ],
   });
-  if (isProjected()) showWitness();
+  if (!isProjected()) return;
+  showWitness();
+  document.querySelector("#lanes .is-witness")?.scrollIntoView({ block: "center" });
 }
 
 function fixCard(fix) {
@@ -181,31 +183,29 @@ function fixCard(fix) {
   );
 }
 
-function showFixes(focus) {
+function showFixes() {
   const offered = FIXES.filter(({ name }) => strategyNamed(name)?.available);
   const away = FIXES.filter(({ name }) => strategyNamed(name)?.available === false).map(({ name }) => whyAway(strategyNamed(name)));
   const tried = [...fixed.keys()].at(-1);
-  const row = tried && strategyNamed(tried);
-  show(
-    "fix",
-    {
-      title: "Fix it: the same sale, protected",
-      text: row ? `${tried}: ${GUARANTEES[row.guarantee].means}.` : "Choose a way. The same six buyers come for the same three tickets.",
-      more: [make("ul", { class: "fixes" }, ...offered.slice(0, 3).map(fixCard)), ...away.map((text) => make("p", { class: "notice" }, text))],
-      actions: [
-        ...(tried && row.explorable ? [steps(tried, "", `Step by step: ${tried}`)] : []),
-        make("a", { class: "button", href: "/lessons/" }, "Lessons"),
-        button("story-all", `All ${allStrategies().length} strategies`, openMap),
-        button("story-start", "Start again", () => showStart()),
-      ],
-    },
-    focus,
-  );
+  const row = strategyNamed(tried);
+  const sale = fixed.get(tried);
+  show("fix", {
+    title: sale ? `${tried} sold ${sale.books.sold} of ${sale.books.initial}` : "Fix it: the same sale, protected",
+    bad: sale?.books.oversold > 0,
+    text: row ? `${tried}: ${GUARANTEES[row.guarantee].means}.` : "Choose a way. The same six buyers come for the same three tickets.",
+    more: [make("ul", { class: "fixes" }, ...offered.slice(0, 3).map(fixCard)), ...away.map((text) => make("p", { class: "notice" }, text))],
+    actions: [
+      ...(row?.explorable ? [steps(tried, "", `Step by step: ${tried}`)] : []),
+      make("a", { class: "button", href: "/lessons/" }, "Lessons"),
+      button("story-all", `All ${allStrategies().length} strategies`, openMap),
+      button("story-start", "Start again", () => showStart()),
+    ],
+  });
 }
 
 async function showFix() {
   await refreshStrategies().catch(() => {}); // the header says that the service is away
-  showFixes(true);
+  showFixes();
 }
 
 async function tryFix({ name }) {
@@ -215,9 +215,7 @@ async function tryFix({ name }) {
     const sale = await run(name);
     fixed.delete(name); // the newest is the last
     fixed.set(name, sale);
-    showFixes(false);
-    setText(byId("story-title"), `${name} sold ${sale.books.sold} of ${sale.books.initial}`);
-    byId("story-more").querySelector(`[data-fix="${name}"] button`).focus({ preventScroll: isProjected() });
+    showFixes();
   } catch (problem) {
     showProblem(title, problem);
   }

@@ -65,7 +65,7 @@ function draw() {
     ...groups.map(([group, title]) =>
       make("div", { class: "map-group", role: "group", "aria-label": title, "data-group": group },
         make("p", { class: "map-title", "aria-hidden": "true" }, title),
-        ...rows.get(group).map(makeTile))),
+        make("div", { class: "tiles", role: "presentation" }, ...rows.get(group).map(makeTile)))),
   );
   select(selected);
 }
