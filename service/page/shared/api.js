@@ -114,7 +114,7 @@ async function send(method, path, body, bearer) {
   }
   const json = await response.json().catch(() => null);
   if (!response.ok) throw new Problem(response.status, json);
-  if (response.headers.has("Preference-Applied")) throw new Problem(json.status, json);
+  if (response.headers.has("Preference-Applied")) throw new Problem(json?.status ?? response.status, json);
   if (method !== "GET") alertUser(null); // an earlier error does not concern this call
   return json;
 }

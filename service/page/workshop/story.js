@@ -2,7 +2,7 @@
 import { call, getToken } from "../shared/api.js";
 import { byId, make, plural, setText, tell } from "../shared/dom.js";
 import { sellOnce } from "./one_sale.js";
-import { pairOf } from "./pair.js";
+import { pairOf } from "./proof.js";
 import { allStrategies, changeSettings, currentStrategy, GUARANTEES, guaranteeBadge, refreshStrategies, strategyNamed, whyAway } from "./strategies.js";
 import { showWitness } from "./timeline.js";
 import { isProjected } from "./views.js";
