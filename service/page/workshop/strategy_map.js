@@ -141,9 +141,11 @@ async function open() {
   draw();
   byId("strategy-dialog").showModal();
   focusOn(tileOf(selected));
+  const away = () => allStrategies().filter(({ available }) => !available).map(({ name }) => name).join(" ");
+  const before = away();
   try {
     await refreshStrategies();
-    if (!byId("strategy-dialog").open) return;
+    if (!byId("strategy-dialog").open || away() === before) return;
     const focused = document.activeElement?.dataset?.strategy;
     draw();
     if (focused) focusOn(tileOf(focused));
