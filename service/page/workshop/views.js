@@ -2,6 +2,7 @@
 import { byId, setText } from "../shared/dom.js";
 
 const KEY = "oversell.view";
+const ELSEWHERE = "story all"; // the views of a part that names none in data-in
 const OPENS_ALL = ["#order=", "#controls"]; // addresses that name something among the controls
 
 const isBig = () => document.documentElement.classList.contains("is-big");
@@ -13,10 +14,8 @@ export const isProjected = isBig;
 
 function show() {
   const view = isBig() ? "projector" : chosen();
-  for (const part of document.querySelectorAll("[data-in]")) part.classList.toggle("is-folded", !part.dataset.in.split(" ").includes(view));
-  const all = view === "all";
-  byId("controls").setAttribute("aria-pressed", String(all));
-  setText(byId("controls"), all ? "Guided story" : "All controls");
+  for (const part of byId("main").children) part.classList.toggle("is-folded", !(part.dataset.in ?? ELSEWHERE).split(" ").includes(view));
+  setText(byId("controls"), view === "all" ? "Guided story" : "All controls");
   dispatchEvent(new Event("resize")); // what was drawn while it was hidden
 }
 
