@@ -84,6 +84,12 @@ static void describe_shown_by(unsigned shown_by, char *text, size_t size)
             used += (size_t)snprintf(text + used, size - used, "%s%s", used ? "+" : "", names[i].name);
 }
 
+/* Where a worker combines the waiting orders of a product into one transaction or one script. */
+static const char *combined_name(enum combining combining)
+{
+    return combining == COMBINE_IN_POSTGRES ? "postgresql" : combining == COMBINE_IN_REDIS ? "redis" : "none";
+}
+
 static json_t *strategy_json(const struct strategy *s)
 {
     char shown_by[64], reason[250];
@@ -91,14 +97,14 @@ static json_t *strategy_json(const struct strategy *s)
     const struct stock_policy *policy = s->take_stock;
     bool available = lock_server_is_up(strategy_server(s), reason, sizeof reason);
     return json_pack(
-        "{s:s, s:s, s:s, s:s?, s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:b, s:b, s:s?}",
+        "{s:s, s:s, s:s, s:s?, s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:b, s:b, s:s, s:b, s:s?}",
         "name", s->name, "title", s->title, "why", s->why, "use_for", s->use_for, "guarantee",
         guarantee_name(s->guarantee), "shown_by", shown_by, "lock", lock_json(s->lock), "span",
         span_name(s->span), "scope", scope_name(s->scope), "fence", fence_name(s->fencing), "isolation",
         isolation_name(s->isolation), "stock", policy->name, "stock_kind",
         stock_kinds[s->take_stock->kind].name, "max_tries", s->max_tries > 1 ? s->max_tries : 1, "explorable",
-        strategy_has_steps(s), "in_turn", s->combining == COMBINE_IN_TURN, "available", available, "reason",
-        available ? NULL : reason);
+        strategy_has_steps(s), "in_turn", s->combining == COMBINE_IN_TURN, "locks_all", policy->locks_all,
+        "combined", combined_name(s->combining), "available", available, "reason", available ? NULL : reason);
 }
 
 static json_t *settings_json(const struct settings *settings)

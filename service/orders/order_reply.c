@@ -31,6 +31,17 @@ static void reply_with(struct exchange *x, int status, const struct order *order
     http_reply_body(x, status, "application/json", x->room, strlen(x->room));
 }
 
+/* A browser writes every status of 400 and more to its console, although a sale that ends is no error. So a caller can ask
+ * for the status 200; the body is the same problem. */
+static void answer_as_preferred(struct exchange *x)
+{
+    const char *preference = http_header(x, "Prefer");
+    if (!preference || strcmp(preference, "sold-out=200") != 0)
+        return;
+    x->status = 200;
+    http_set_fixed_header(x, "Preference-Applied", "sold-out=200");
+}
+
 void order_reply(struct exchange *x, const struct placing *p)
 {
     const struct order_result *result = &p->result;
@@ -55,6 +66,7 @@ void order_reply(struct exchange *x, const struct placing *p)
             json_object_set_new(members, "available", json_integer(result->available));
         reply_problem(x, PROBLEM_SOLD_OUT, members, "fewer than %lld are left",
                       (long long)p->request->quantity);
+        answer_as_preferred(x);
         return;
     case ORDER_WRONG_STOCK_KIND:
         json_object_set_new(members, "kind", json_string(result->kind));

@@ -86,18 +86,20 @@ class Browser:
         self.driver.quit()
         shutil.rmtree(self.scratch, ignore_errors=True)
 
-    def start(self, url, scheme="light"):
-        """Opens the page as one who has never been there."""
+    def start(self, url, scheme="light", view="all"):
+        """Opens the page with nothing stored in the browser but the choice of a VIEW: all controls, or with None the guided story."""
         self.driver.execute_cdp_cmd(
             "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
         )
         self.driver.get(url)
         self.driver.execute_script("localStorage.clear(); sessionStorage.clear()")
+        if view:
+            self.driver.execute_script("localStorage.setItem('oversell.view', arguments[0])", view)
         self.driver.get_log("browser")
         self.driver.refresh()
 
-    def open(self, url, scheme="light"):
-        self.start(url, scheme)
+    def open(self, url, scheme="light", view="all"):
+        self.start(url, scheme, view)
         self.wait_text("pulse", "live")
 
     def size(self, width, height=800, phone=False, scale=1):
@@ -141,6 +143,22 @@ class Browser:
     def choose(self, name, value):
         self.wait(lambda: self.all(f'#{name} option[value="{value}"]'), f"#{name} offers {value}")
         Select(self.find(name)).select_by_value(value)
+
+    def select_strategy(self, name):
+        """Opens the map of strategies and selects one, without applying it."""
+        if not self.find("strategy-dialog").is_displayed():
+            self.click("strategy-open")
+        self.click(f'[data-strategy="{name}"]')
+        self.wait(lambda: self.text("strategy-apply") in (f"Apply {name}", f"{name} is set"), f"{name} is selected")
+
+    def apply_strategy(self, name):
+        """Switches to a strategy by the map."""
+        self.select_strategy(name)
+        if self.find("strategy-apply").is_enabled():
+            self.click("strategy-apply")
+        else:
+            self.click("strategy-close")
+        self.wait(lambda: not self.find("strategy-dialog").is_displayed(), f"the map is closed, with {name}")
 
     def enter(self, name, value):
         """A value typed into a field, and the field left."""

@@ -110,7 +110,7 @@ class Document:
         assert reply.header("X-Request-Id"), f"{what}: no X-Request-Id in {reply.headers}"
         crossing = [name for name, _ in reply.headers if name.lower().startswith("access-control-")]
         assert not crossing, f"{what}: CORS headers {crossing}"
-        problem = self.check_problem(what, reply) if reply.status >= 400 else None
+        problem = self.check_problem(what, reply) if reply.status >= 400 or reply.header("Preference-Applied") else None
 
         template = self.template_of(target)
         if template is None:
@@ -156,8 +156,8 @@ class Document:
         self.validate(self.tree["components"]["schemas"]["Problem"], body, what)
         name = body["type"].removeprefix("/problems/")
         assert name in PROBLEMS, f"{what}: no such problem in the table: {name}"
-        assert (
-            reply.status == body["status"] == PROBLEMS[name]
+        assert body["status"] == PROBLEMS[name] and (
+            reply.status == 200 if reply.header("Preference-Applied") else reply.status == body["status"]
         ), f"{what}: {name} is {PROBLEMS[name]}, the body says {body['status']}"
         if name in RETRY_AFTER:
             assert re.fullmatch(

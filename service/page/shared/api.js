@@ -99,6 +99,7 @@ async function send(method, path, body, bearer) {
   if (own && path === "/classroom") headers["X-Sandbox"] = own;
   if (token) headers.Authorization = `Bearer ${token}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (path === "/orders") headers.Prefer = "sold-out=200"; // a sale that ends is no error for the browser's console
   let response;
   try {
     response = await fetch(path, {
@@ -113,6 +114,7 @@ async function send(method, path, body, bearer) {
   }
   const json = await response.json().catch(() => null);
   if (!response.ok) throw new Problem(response.status, json);
+  if (response.headers.has("Preference-Applied")) throw new Problem(json?.status ?? response.status, json);
   if (method !== "GET") alertUser(null); // an earlier error does not concern this call
   return json;
 }
@@ -122,6 +124,18 @@ export async function isTeacherToken(token) {
 }
 
 const WRONG_TOKEN = "The token is wrong. Take it from the line \"teacher's token\" that the service printed at its start, or from ADMIN_TOKEN, and try again.";
+
+// Asks for the admin token until the user enters the right one or gives up. Returns whether this page has it now. A caller that
+// knows that it needs the token asks here first, because the browser writes each refused call to its console.
+export async function getToken() {
+  while (adminToken() === null || !(await isTeacherToken(adminToken()))) {
+    if (adminToken() !== null) alertUser(WRONG_TOKEN);
+    dropAdminToken();
+    if (!(await askForToken())) return false;
+  }
+  alertUser(null);
+  return true;
+}
 
 // The answer's JSON; throws a Problem, or Unreachable. BEARER: in place of our token.
 export async function call(method, path, body, bearer) {

@@ -7,8 +7,11 @@ import { isRunning, rateOf, runLoad, setUpLoad } from "./load.js";
 import { setUpLooks } from "../shared/looks.js";
 import { buyMany, buyOne, newSale, setUpOrders } from "./orders.js";
 import { completeRun, setUpResults } from "./results.js";
+import { setUpStory } from "./story.js";
+import { setUpMap } from "./strategy_map.js";
 import { setUpStrategies, showSettings } from "./strategies.js";
 import { goOn, letGo, setUpTimeline, showTraces, showWitness } from "./timeline.js";
+import { openView, seesSale, setUpViews } from "./views.js";
 
 const ACTED_MS = 200; // between looks just after the user has done something …
 const BUSY_MS = 700; // … while something happens …
@@ -167,14 +170,17 @@ async function onRunEnd(run) {
   if (run.state === "cancelled") await newSale(shop);
 }
 
+// Where a sale is not shown, no key changes it.
+const onSale = (act) => () => seesSale() && act();
 setUpLooks({
-  b: () => buyOne(shop),
-  n: () => buyMany(shop),
-  l: () => runLoad(shop),
-  r: () => newSale(shop),
-  w: showWitness,
-  Escape: goOn,
+  b: onSale(() => buyOne(shop)),
+  n: onSale(() => buyMany(shop)),
+  l: onSale(() => runLoad(shop)),
+  r: onSale(() => newSale(shop)),
+  w: onSale(showWitness),
+  Escape: onSale(goOn),
 });
+setUpViews();
 try {
   await setUpClass(shop);
 } catch (problem) {
@@ -187,8 +193,13 @@ setUpOrders(shop);
 document.addEventListener("visibilitychange", () => document.hidden || keepLooking());
 keepLooking();
 try {
-  await setUpStrategies(shop, () => newSale(shop));
+  await setUpStrategies(shop);
+  const openMap = setUpMap(shop, () => newSale(shop));
   setUpLoad(shop, onRunEnd);
+  await setUpStory(shop, () => {
+    openView("all");
+    openMap();
+  });
   tell("Ready.");
   look();
 } catch (problem) {

@@ -45,6 +45,7 @@ export function showSale(books, set, load) {
 // RATE: orders a second where a run tells it, else null.
 export function showFigures(books, rate) {
   setFigure("figure-rate", rate === null ? "–" : short(rate));
+  byId("figure-rate").parentElement.classList.toggle("is-empty", rate === null);
   if (!books) return;
   const ample = books.initial >= AMPLE;
   setFigure("figure-stock", ample ? "∞" : whole(books.initial));

@@ -15,7 +15,8 @@ const ANSWERS = {
   "backend-unavailable": "a server does not answer",
 };
 
-async function buy(product) {
+// {word, order}: what a buyer of one unit is told, and the order or null. Throws if there is no answer.
+export async function buy(product) {
   try {
     const order = await call("POST", "/orders", { product_id: product, quantity: 1 });
     return { word: "bought", order };

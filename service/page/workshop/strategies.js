@@ -1,6 +1,6 @@
-// The strategy picker, and the chosen row of the table told as words and as a picture.
+// The strategy that is set, told as words and as a picture, and its settings.
 import { call } from "../shared/api.js";
-import { alertUser, byId, chooseDeliberately, make, plural, tell } from "../shared/dom.js";
+import { alertUser, byId, make, plural, setText, tell } from "../shared/dom.js";
 
 export const GUARANTEES = {
   unsafe: { sign: "✗", short: "unsafe", title: "Unsafe", means: "can oversell" },
@@ -99,9 +99,10 @@ function lockProperties(lock) {
   ];
 }
 
-function show(row) {
+// What there is to say about a row, as elements.
+export function detailsOf(row) {
   const shownBy = row.shown_by.split("+").map((what) => SHOWN_BY[what]).filter(Boolean);
-  byId("strategy-row").replaceChildren(
+  return [
     make("p", { class: "guarantee" }, guaranteeBadge(row.guarantee), ` ${GUARANTEES[row.guarantee].means}`),
     make("p", { class: "title" }, row.title),
     make("p", { class: "why" }, row.why),
@@ -111,33 +112,20 @@ function show(row) {
     ...(row.lock ? lockProperties(row.lock) : []),
     ...(row.explorable ? [make("p", {}, make("a", { href: `/steps#${row.name}+s=1+q=1,1`, class: "steps-link" }, "Run two orders step by step"))] : []),
     ...(row.available ? [] : [make("p", { class: "notice" }, whyAway(row))]),
-  );
+  ];
+}
+
+function show(row) {
+  setText(byId("strategy-name"), row.name);
+  byId("strategy-row").replaceChildren(...detailsOf(row));
 }
 
 // Why a strategy cannot be used, and what to do.
 export const whyAway = (row) => `${row.name} cannot be used: ${row.reason ?? "its server does not answer"}. Start that server, or choose another strategy.`;
 
-const optionText = (row) => row.name + (row.available ? "" : ` (not available: ${row.reason ?? "its server does not answer"})`);
-
-function fillSelect() {
-  const select = byId("strategy-select");
-  for (const guarantee of Object.keys(GUARANTEES)) {
-    const options = allStrategies()
-      .filter((row) => row.guarantee === guarantee)
-      .map((row) => make("option", { value: row.name, disabled: row.available ? null : "" }, optionText(row)));
-    select.append(make("optgroup", { label: GUARANTEES[guarantee].title }, ...options));
-  }
-}
-
 // Servers come and go: which strategies can be used is asked when somebody is about to choose one.
-async function refresh() {
-  const { strategies } = await call("GET", "/strategies");
-  for (const row of strategies) {
-    table.set(row.name, row);
-    const option = byId("strategy-select").querySelector(`option[value="${row.name}"]`);
-    option.disabled = !row.available;
-    if (option.textContent !== optionText(row)) option.textContent = optionText(row);
-  }
+export async function refreshStrategies() {
+  for (const row of (await call("GET", "/strategies")).strategies) table.set(row.name, row);
   if (current && table.get(current.name).available !== current.available) {
     current = table.get(current.name);
     show(current);
@@ -148,43 +136,36 @@ async function refresh() {
 export function showSettings(settings) {
   if (settings.name !== current?.name && table.has(settings.name)) {
     current = table.get(settings.name);
-    byId("strategy-select").value = settings.name;
     show(current);
   }
   for (const [id, member] of [["think", "think_ms"], ["wait", "lock_wait_ms"], ["ttl", "lock_ttl_ms"]])
     if (document.activeElement !== byId(id)) byId(id).value = settings[member];
 }
 
-// ON_SWITCH is called when the user has switched to another strategy, and the service has.
-export async function setUpStrategies(shop, onSwitch) {
+// Changes the settings of the shop's product, or the common ones of all products without their own; throws as call does.
+export async function changeSettings(shop, change) {
+  const settings = await call("PUT", shop.own ? `/strategy?product_id=${shop.product}` : "/strategy", change);
+  showSettings(settings);
+  return settings;
+}
+
+// ON_SWITCH is called when the user has switched to another strategy, and the service has. Throws as call does.
+export async function switchStrategy(shop, name, onSwitch) {
+  const settings = await changeSettings(shop, { name });
+  tell(`Strategy: ${settings.name}`);
+  await onSwitch();
+}
+
+export async function setUpStrategies(shop) {
   for (const row of (await call("GET", "/strategies")).strategies) table.set(row.name, row);
-  fillSelect();
-  showSettings(await call("GET", `/strategy?product_id=${shop.product}`)); // or the list would show its first line as if it were set
-
-  async function put(change, done) {
-    try {
-      const settings = await call("PUT", shop.own ? `/strategy?product_id=${shop.product}` : "/strategy", change);
-      done?.(settings);
-      showSettings(settings);
-    } catch (problem) {
-      alertUser(`The strategy was not changed. ${problem.message}`);
-      if (current) byId("strategy-select").value = current.name;
-    }
-  }
-
-  const select = byId("strategy-select");
-  const switchTo = (name) =>
-    put({ name }, (settings) => {
-      tell(`Strategy: ${settings.name}`);
-      current = table.get(settings.name);
-      show(current);
-      return onSwitch(current);
-    });
-  chooseDeliberately(select, byId("strategy-apply"), () => current?.name ?? "", switchTo);
-  for (const event of ["pointerenter", "focus"]) select.addEventListener(event, () => refresh().catch(() => {})); // the pulse says it
+  showSettings(await call("GET", `/strategy?product_id=${shop.product}`));
   for (const [id, member] of [["think", "think_ms"], ["wait", "lock_wait_ms"], ["ttl", "lock_ttl_ms"]])
-    byId(id).addEventListener("change", (event) => {
-      if (event.target.reportValidity() && event.target.value !== "")
-        put({ name: current.name, [member]: event.target.valueAsNumber });
+    byId(id).addEventListener("change", async (event) => {
+      if (!event.target.reportValidity() || event.target.value === "") return;
+      try {
+        await changeSettings(shop, { name: current.name, [member]: event.target.valueAsNumber });
+      } catch (problem) {
+        alertUser(`The setting was not changed. ${problem.message}`);
+      }
     });
 }

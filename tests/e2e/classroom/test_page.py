@@ -46,7 +46,7 @@ def page(browser, shop):
 
 
 def pick(page, strategy):
-    page.choose("strategy-select", strategy)
+    page.apply_strategy(strategy)
     page.wait_text("log", f"Strategy: {strategy}")
     page.wait(lambda: page.figure("sold") == 0, "a new sale")
 
@@ -370,7 +370,8 @@ def test_nothing_comes_from_elsewhere(page, shop):
 def test_the_token_is_asked_for_once(browser, services, database):
     service = services.start(database, token=TOKEN)
     browser.open(f"http://127.0.0.1:{service.port}/")
-    browser.choose("strategy-select", "read-write")
+    browser.select_strategy("read-write")
+    browser.click("strategy-apply")
     browser.wait(lambda: browser.find("token-dialog").is_displayed(), "the token is asked for")
     browser.find("token").send_keys(TOKEN, Keys.ENTER)
     browser.wait_text("log", "Strategy: read-write")
@@ -605,9 +606,12 @@ def test_without_its_server_a_strategy_says_which_and_cannot_be_chosen(browser, 
     browser.wait(lambda: schedule_of(browser) == "read-write s=1 q=1,1", "another one can be chosen")
     browser.open(f"http://127.0.0.1:{service.port}/")
     browser.wait_text("log", "Ready")
-    for name, disabled in (("redis-lock", True), ("read-write", False)):
-        (option,) = browser.all(f'#strategy-select option[value="{name}"]')
-        assert bool(option.get_attribute("disabled")) == disabled and ("127.0.0.1:1" in option.get_attribute("textContent")) == disabled
+    browser.select_strategy("redis-lock")
+    assert not browser.find("strategy-apply").is_enabled() and "127.0.0.1:1" in browser.text("strategy-detail")
+    assert "not available" in browser.find("strategy-map").find_element("css selector", '[data-strategy="redis-lock"]').text
+    browser.select_strategy("read-write")
+    assert browser.find("strategy-apply").is_enabled()
+    browser.click("strategy-close")
     assert service.put("/strategy", {"name": "redis-lock"}).status == 200
     browser.wait_text("strategy-row", "redis-lock cannot be used: redis")
     browser.wait(lambda: browser.find("load-start").is_enabled(), "a load can be tried")
@@ -633,26 +637,6 @@ def test_a_question_is_answered_by_its_number(stepping):
     page.wait_text("answer", "Right: B reads 1")
     assert schedule_of(page) == f"{start} A>read B>read", "the key answers, and moves no other order"
     assert page.driver.switch_to.active_element.get_attribute("id") == "step-B"
-
-
-def test_keys_choose_a_strategy_and_enter_switches(page, shop):
-    set_before = shop.get("/strategy").json["name"]
-    page.click("buy-one")
-    page.wait(lambda: page.figure("sold") == 1, "one is sold")
-    page.driver.execute_script("document.getElementById('strategy-select').focus()")
-    page.press(Keys.ARROW_DOWN)
-    page.press("read-w")
-    page.wait(lambda: page.find("strategy-apply").is_displayed(), "a switch is offered")
-    assert page.text("strategy-apply") == "Switch to read-write"
-    page.press(Keys.ESCAPE)
-    page.wait(lambda: not page.find("strategy-apply").is_displayed(), "Escape takes it back")
-    assert page.find("strategy-select").get_attribute("value") == set_before
-    assert shop.get("/strategy").json["name"] == set_before and page.figure("sold") == 1
-    page.press("read-w")
-    page.press(Keys.ENTER)
-    page.wait_text("log", "Strategy: read-write")
-    page.wait(lambda: page.figure("sold") == 0, "a new sale")
-    assert "setnx" not in page.text("log")
 
 
 @pytest.mark.parametrize("how", ["the browser's own", "by the older command", "not at all"])

@@ -192,3 +192,17 @@ def test_request_ids_of_orders_differ(shop):
     ids = {shop.order(product).header("X-Request-Id") for _ in range(20)}
     assert len(ids) == 20, f"{ids}"
     assert all(re.fullmatch("[!-~]+", value) for value in ids), f"{ids}"
+
+
+def test_a_sold_out_answer_has_the_status_that_is_preferred(shop):
+    product = shop.product(stock=1)
+    body = {"product_id": product, "quantity": 2}
+    usual = shop.post("/orders", body)
+    assert (usual.status, usual.problem, usual.header("Preference-Applied")) == (409, "sold-out", None), str(usual)
+    asked = shop.post("/orders", body, {"Prefer": "sold-out=200"})
+    assert (asked.status, asked.media_type) == (200, "application/problem+json"), str(asked)
+    without_id = [{name: value for name, value in reply.json.items() if name != "request_id"} for reply in (usual, asked)]
+    assert without_id[0] == without_id[1], "the problem is the same"
+    assert shop.post("/orders", body, {"Prefer": "return=minimal"}).status == 409, "other preferences change nothing"
+    assert shop.post("/orders", {**body, "quantity": 1}, {"Prefer": "sold-out=200"}).status == 201
+    assert shop.post("/orders", {**body, "product_id": 999999999}, {"Prefer": "sold-out=200"}).status == 404

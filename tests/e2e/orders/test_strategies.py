@@ -23,6 +23,9 @@ def test_the_table_is_data(shop):
         assert shop.get(f"/strategies/{row['name']}").json == row
         assert (row["guarantee"] == "safe") == (row["shown_by"] == "nothing"), f"{row}"
         assert row["available"] is True, f"{row}"
+    special = {name: {row["name"]: row[name] for row in shop.get("/strategies").json["strategies"]} for name in ("combined", "locks_all")}
+    assert {name: where for name, where in special["combined"].items() if where != "none"} == {"batched": "postgresql", "redis-stock": "redis"}
+    assert [name for name, locks in special["locks_all"].items() if locks] == ["table-lock"]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
