@@ -6,8 +6,8 @@ const FAULTS = { expire: "ended lease", restart: "restart of a server", cut: "se
 const faultsOf = (schedule) => schedule.match(/[A-F]![a-z]+/g) ?? [];
 
 const TESTS = {
-  sold: { words: (value) => `${value} sold`, met: (state, value) => state.ending.sold === Number(value) },
-  left: { words: (value) => `the stock shows ${value}`, met: (state, value) => state.ending.left === Number(value) },
+  sold: { words: (value) => `${value} sold`, met: (state, value) => state.database.sold === Number(value) },
+  left: { words: (value) => `the stock shows ${value}`, met: (state, value) => state.database.left === Number(value) },
   tries: {
     words: (value) => `an order begins ${value} times`,
     met: (state, value) => Math.max(...state.orders.map((order) => order.tries)) === Number(value),
@@ -35,5 +35,5 @@ const testOf = (name) => TESTS[name] ?? orderTest(name);
 // ENDS: {sold: "3", left: "2"}, as the lesson's comment has it (make/lesson-pages).
 export const goalWords = (ends) => Object.entries(ends).map(([name, value]) => testOf(name).words(value)).join(", "); // prettier-ignore
 
-// Whether STATE, which is over, ends like this; else what it does not meet.
+// What STATE does not meet of it. No order can go on in STATE; an order may wait forever.
 export const missed = (ends, state) => Object.entries(ends).filter(([name, value]) => !testOf(name).met(state, value)).map(([name, value]) => testOf(name).words(value)); // prettier-ignore

@@ -51,7 +51,7 @@ async function openSteps(box, prefix, schedule, judge, failed) {
     source: counting,
     prefix,
     tools: false,
-    onChange: (state) => judge(state, state.over || state.history.length >= moves),
+    onChange: (state) => judge(state, state.history.length >= moves || state.orders.every(({ can }) => !can.step)),
     onProblem: failed,
   });
   try {
