@@ -223,6 +223,16 @@ def test_a_lesson_by_clicks_and_its_progress_after_a_reload(visit):
     page.wait_text("progress", "Choose a lesson")
 
 
+def test_its_steps_fit_a_phone(visit):
+    page = visit("06-row-locks-and-versions")
+    page.size(320, 700, phone=True)
+    answers(page, "predict")[0].click()
+    walk_to_the_end(page, "run-0-", lambda: page.click("run-0-next"))
+    assert page.overflows() <= 0 and page.too_small() == []
+    page.size(1280)
+    assert page.low_contrast() == [] and page.unnamed() == []
+
+
 def tab_to(page, selector):
     """Moves the focus by the Tab key alone."""
     for _ in range(80):
