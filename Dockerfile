@@ -13,7 +13,7 @@ COPY stack/container/install /usr/local/sbin/install-packages
 
 FROM base AS build
 RUN install-packages gcc libc6-dev make pkg-config libmicrohttpd-dev libpq-dev libjansson-dev \
-    libcurl4-openssl-dev libhiredis-dev libzookeeper-st-dev
+    libcurl4-openssl-dev libhiredis-dev libzookeeper-st-dev cmark python3
 WORKDIR /src
 COPY . .
 RUN make -j"$(nproc)" programs && make install DESTDIR=/installed

@@ -96,13 +96,22 @@ $(BUILD)/obj/$(1).o: $(shell sed -n 's/.*\.incbin[[:space:]]*"\([^"]*\)".*/\1/p'
 endef
 $(foreach s,$(foreach l,$(LAYERS),$(call asm_sources,$(l))),$(eval $(call embedded_files,$(s))))
 
-# The page: every file below service/page that a browser loads is embedded in the service, in the order of this list.
-PAGE_FILES = $(sort $(shell find service/page -mindepth 2 -type f))
+# The page: every file below service/page that a browser loads is embedded in the service, in the order of this list, and
+# a page for each document of the workshop.
+LESSON_SOURCES = $(wildcard docs/workshop/*.md)
+LESSON_PAGES = $(sort $(patsubst %,$(BUILD)/generated/lessons/%.html,\
+               index $(subst README,guide,$(basename $(notdir $(LESSON_SOURCES))))))
+PAGE_FILES = $(sort $(shell find service/page -mindepth 2 -type f)) $(LESSON_PAGES)
+page_name  = $(patsubst $(BUILD)/generated/%,%,$(patsubst service/page/%,%,$(1)))
 page_list  = \#define PAGE_FILES(X)$(foreach f,$(PAGE_FILES),\
-  $(if ,)X($(subst /,_,$(subst .,_,$(subst -,_,$(f:service/page/%=%)))), "$(f:service/page/%=%)", "$(f)"))
+  $(if ,)X($(subst /,_,$(subst .,_,$(subst -,_,$(call page_name,$(f))))), "$(call page_name,$(f))", "$(f)"))
 
 $(BUILD)/generated/page_files.h: FORCE
 	$(call write_if_changed,$(page_list))
+
+# One call makes all of them, since each names its neighbours.
+$(LESSON_PAGES) &: $(LESSON_SOURCES) make/lesson-pages service/page/lesson.html
+	$(call say,PAGES,$(@D))make/lesson-pages $(@D)
 
 $(BUILD)/obj/service/page/page.o $(BUILD)/obj/service/page/page.S.o: $(BUILD)/generated/page_files.h
 $(BUILD)/obj/service/page/page.S.o: $(PAGE_FILES)

@@ -6,19 +6,18 @@ HIREDIS_SSL   = $(eval HIREDIS_SSL := $$(shell $(PKG_CONFIG) --exists hiredis_ss
 PKGS          = libmicrohttpd libpq jansson libcurl hiredis $(HIREDIS_SSL)
 OTHER_LIBS   := -l:libzookeeper_st.so.2 # which has no .pc file; so named, it is found beside either -dev package
 # To build and run the programs: the demo needs no more. default-jre-headless and libzookeeper-java are the server of
-# ZooKeeper; the package zookeeper would bring a whole desktop's Java.
+# ZooKeeper; the package zookeeper would bring a whole desktop's Java. make/lesson-pages needs cmark and python3.
 DEPS         := gcc libc6-dev pkg-config libmicrohttpd-dev libpq-dev libjansson-dev libcurl4-openssl-dev \
                 libhiredis-dev libzookeeper-st-dev postgresql redis-server default-jre-headless libzookeeper-java \
-                etcd-server wrk
+                etcd-server wrk cmark python3
 # For the tests, the benchmark and the measurements of the documents as well.
-DEPS_TEST    := libcmocka-dev etcd-client gnuplot-nox curl python3 python3-pytest python3-yaml python3-jsonschema \
+DEPS_TEST    := libcmocka-dev etcd-client gnuplot-nox curl python3-pytest python3-yaml python3-jsonschema \
                 python3-redis python3-kazoo chromium chromium-driver python3-selenium binutils systemd clang \
                 libclang-rt-dev
 # Joins pictures to an animation, for `make pictures`.
 DEPS_PICTURES := python3-pil
 # What the services in samples/ are made of, for `make peers`, with nodejs and node-pg (make/node-pg).
-DEPS_PEERS   := default-jdk-headless libhikaricp-java libpostgresql-jdbc-java libjetty9-java libservlet-api-java libslf4j-java \
-                python3
+DEPS_PEERS   := default-jdk-headless libhikaricp-java libpostgresql-jdbc-java libjetty9-java libservlet-api-java libslf4j-java
 DEPS_LINT    := clang-tidy clang-format shellcheck
 
 # Asked once and only when something is compiled, since `make deps` may be what installs pkg-config.

@@ -60,7 +60,7 @@ handler_fn live_get;
 void live_forget(struct service *service, int64_t product_id);
 
 /* service/page/page.c */
-handler_fn page_get, steps_page, page_get_file;
+handler_fn page_get, steps_page, lessons_page, lessons_get, page_get_file;
 
 /* service/api/status.c */
 handler_fn health_get, ready_get, metrics_get, traces_get, openapi_get;

@@ -37,6 +37,8 @@ const struct route routes[] = {
     {"GET",    "/steps",            LANE_HTTP,    ACCESS_ANYBODY, steps_page},
     {"POST",   "/steps",            LANE_STEPS,   ACCESS_OWNER,   steps_make},
     {"POST",   "/steps/search",     LANE_SEARCHES, ACCESS_OWNER,  steps_search},
+    {"GET",    "/lessons/",         LANE_HTTP,    ACCESS_ANYBODY, lessons_page},
+    {"GET",    "/lessons/:",        LANE_HTTP,    ACCESS_ANYBODY, lessons_get},
     {"GET",    "/traces",           LANE_READS,   ACCESS_ANYBODY, traces_get},
     {"GET",    "/metrics",          LANE_HTTP,    ACCESS_ANYBODY, metrics_get},
     {"GET",    "/healthz",          LANE_HTTP,    ACCESS_ANYBODY, health_get},

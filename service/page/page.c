@@ -99,6 +99,20 @@ void steps_page(struct exchange *x, struct worker *worker)
     reply_file(x, "steps/steps.html");
 }
 
+void lessons_page(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    reply_file(x, "lessons/index.html");
+}
+
+void lessons_get(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    char name[sizeof x->argument + sizeof "lessons/.html"];
+    snprintf(name, sizeof name, "lessons/%s.html", x->argument);
+    reply_file(x, name);
+}
+
 void page_get_file(struct exchange *x, struct worker *worker)
 {
     (void)worker;

@@ -37,6 +37,8 @@ static const struct {
     {"GET", "/steps", NULL, steps_page, ACCESS_ANYBODY},
     {"POST", "/steps", NULL, steps_make, ACCESS_OWNER},
     {"POST", "/steps/search", NULL, steps_search, ACCESS_OWNER},
+    {"GET", "/lessons/", NULL, lessons_page, ACCESS_ANYBODY},
+    {"GET", "/lessons/13-etcd", "13-etcd", lessons_get, ACCESS_ANYBODY},
     {"GET", "/runs/3", "3", runs_get, ACCESS_ANYBODY},
     {"DELETE", "/runs/3", "3", runs_delete, ACCESS_OWNER},
     {"GET", "/runs/3/traces", "3", runs_get_traces, ACCESS_ANYBODY},

@@ -1,0 +1,37 @@
+// The pages of the lessons: a lesson's questions and runs, and the learner's progress in the contents.
+import { byId, setText } from "../shared/dom.js";
+import { setUpLooks } from "../shared/looks.js";
+import { forgetProgress, onProgress, progressOf, solvedLessons } from "./progress.js";
+import { setUpCheck, setUpPrediction } from "./question.js";
+import { setUpRun } from "./run.js";
+
+// In the contents: which lessons are done, and how many.
+function showProgress() {
+  const lines = [...document.querySelectorAll(".contents [data-lesson]")];
+  for (const line of lines) {
+    const { predicted, solved } = progressOf(line.dataset.lesson);
+    setText(line.querySelector(".done"), solved ? "✓ solved" : predicted ? "… begun" : "");
+  }
+  const solved = solvedLessons().length;
+  setText(byId("progress"), solved ? `${solved} of ${lines.length} lessons solved. Your progress stays in this browser.` : "Choose a lesson. Your progress stays in this browser.");
+}
+
+function setUpLesson(main) {
+  const { lesson } = main.dataset;
+  const runs = new Map([...main.querySelectorAll(".run")].map((figure, index) => [figure, setUpRun(figure, index)]));
+  for (const section of main.querySelectorAll(".quiz")) {
+    if (section.dataset.kind === "check") setUpCheck(section, lesson);
+    else {
+      const next = [...runs.keys()].find((figure) => section.compareDocumentPosition(figure) & Node.DOCUMENT_POSITION_FOLLOWING);
+      setUpPrediction(section, lesson, runs.get(next));
+    }
+  }
+}
+
+setUpLooks({});
+byId("forget").addEventListener("click", forgetProgress);
+if (byId("lesson").dataset.lesson) setUpLesson(byId("lesson"));
+if (document.querySelector(".contents")) {
+  showProgress();
+  onProgress(showProgress);
+}
