@@ -3,6 +3,7 @@
 import concurrent.futures
 import json
 import time
+from urllib.parse import unquote
 
 import pytest
 
@@ -135,6 +136,7 @@ def test_the_wheel_zooms_at_the_pointer(page, shop):
 
 
 def test_a_drag_moves_the_picture_and_a_double_click_resets_it(page, shop):
+    shop.strategy("atomic-decrement")  # no witness, which the page would scroll to
     at_once(shop, 8)
     page.wait(lambda: bars(page) == 8, "all are drawn")
     bar = page.all("#lanes .lanes-scroll")[0]
@@ -186,7 +188,7 @@ def test_the_focus_stays_on_a_bar_while_orders_arrive(page, shop):
 
 def schedule_of(page):
     page.wait(lambda: page.all("#timeline-pair"), "there is a link")
-    return page.find("timeline-pair").get_attribute("href").split("#")[1].replace("+", " ")
+    return unquote(page.find("timeline-pair").get_attribute("href").split("#")[1].replace("+", " "))
 
 
 def replays(shop, schedule):
