@@ -1,7 +1,6 @@
 """The timeline of the page: what its colours say, zoom and pan, a pair of orders as a schedule, and how soon a new order is seen."""
 
 import concurrent.futures
-import json
 import time
 from urllib.parse import unquote
 
@@ -192,7 +191,7 @@ def schedule_of(page):
 
 
 def replays(shop, schedule):
-    reply = shop.call("POST", "/steps", json.dumps({"schedule": schedule}), {"Content-Type": "application/json"})
+    reply = shop.call("POST", "/steps", {"schedule": schedule})
     assert reply.status == 200, (schedule, reply.text)
     return reply.json
 
