@@ -204,7 +204,7 @@ def test_the_witness_opens_in_steps(page, shop):
     page.click("timeline-witness")
     schedule = schedule_of(page)
     assert schedule.startswith("read-write s=1 q=1,1 A>read B>read "), schedule
-    assert replays(shop, schedule)["state"]["sold"] == 2, "the schedule oversells, too"
+    assert replays(shop, schedule)["database"]["sold"] == 2, "the schedule oversells, too"
     page.click("timeline-pair")
     page.wait_text("story", "B reads 1")
     page.driver.back()
@@ -222,7 +222,7 @@ def test_two_chosen_orders_open_in_steps(page, shop):
     ActionChains(page.driver).key_down(Keys.SHIFT).send_keys(Keys.ARROW_RIGHT).key_up(Keys.SHIFT).perform()
     assert schedule_of(page) == "read-write s=2 q=1,1 A>end B>end"
     assert len(page.all('#lanes .order[aria-pressed="true"]')) == 2
-    assert replays(shop, schedule_of(page))["state"]["sold"] == 2
+    assert replays(shop, schedule_of(page))["database"]["sold"] == 2
 
 
 # ── how soon ────────────────────────────────────────────────────────────────────────────────────────────────
