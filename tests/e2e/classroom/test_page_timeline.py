@@ -206,7 +206,7 @@ def test_the_witness_opens_in_steps(page, shop):
     assert schedule.startswith("read-write s=1 q=1,1 A>read B>read "), schedule
     assert replays(shop, schedule)["database"]["sold"] == 2, "the schedule oversells, too"
     page.click("timeline-pair")
-    page.wait_text("story", "B reads 1")
+    page.wait_text("told", "B reads 1")
     page.driver.back()
     page.wait_text("pulse", "live")
 
