@@ -59,7 +59,7 @@ def table(rows, searches):
             if witness:
                 text = f"{found['oversold']} of {found['schedules']}{more}" if found["oversold"] else "fails"
                 address = html.escape(witness["replay"].split(" ")[0] + "".join(f"+{word}" for word in witness["replay"].split(" ")[1:]))
-                cells.append(f'<td class="is-bad"><a href="steps.html#{address}" aria-label="{html.escape(name)}: {text}{' oversell' if found['oversold'] else ''}">{text}</a></td>')
+                cells.append(f'<td class="is-bad"><a href="steps.html#{address}" aria-label="{html.escape(name)}: {text}">{text}</a></td>')
             elif found:
                 cells.append(f"<td>0 of {found['schedules']}{more}</td>")
             else:

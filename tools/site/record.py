@@ -33,7 +33,7 @@ TOKEN_STEPS = ("lock", "fence", "refuse")  # their value is a fencing token
 
 
 class Service:
-    """A service of its own, on a free port, while the block lasts."""
+    """A separate service on a free port, while the block lasts."""
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory()
