@@ -29,6 +29,7 @@ def relative(text, up):
     text = re.sub(r'href="/lessons/?"', f'href="{up}lessons/index.html"', text)
     text = re.sub(r'href="/lessons/([\w-]+)(#[^"]*)?"', rf'href="{up}lessons/\1.html\2"', text)
     text = re.sub(r'href="/"', f'href="{up}index.html"', text)
+    text = re.sub(r">http://localhost:8080(/steps[^<]*)<", r">\1<", text)
     # What only a service has, such as its API, is plain text.
     return re.sub(r'<a [^>]*href="/[^"]*"[^>]*>(.*?)</a>', r"\1", text, flags=re.S)
 
@@ -41,6 +42,9 @@ def steps_page():
 
 
 def is_new(found, plain):
+    """Whether the fault changes anything: it can happen, and the simplest counterexample has it."""
+    if found["witness"]:
+        return "!" in found["witness"]["replay"]
     return not plain or (found["schedules"], found["oversold"]) != (plain["schedules"], plain["oversold"])
 
 
@@ -51,7 +55,6 @@ def table(rows, searches):
         for faults in FAULTS:
             found = searches[row["name"]].get(faults)
             name = f"{row['name']}, {FAULTS[faults]}"
-            # Where the fault cannot happen, the schedules are those without it.
             if found and faults != "none" and not is_new(found, searches[row["name"]].get("none")):
                 found = None
             witness = found and found["witness"]
