@@ -10,6 +10,7 @@ import concurrent.futures
 import heapq
 import html
 import http.client
+import itertools
 import json
 import os
 import re
@@ -28,6 +29,7 @@ LONG_SEARCH_TIME = "20s"  # … and again where the strategy has a flaw that was
 TREE_STATES = 60  # of each strategy without a fault, those with the fewest switches
 FAULT_STATES = 25  # in addition, after the faults of each counterexample
 START_S = 30
+ATTEMPTS = 5
 CALL_S = 60
 TOKEN_STEPS = ("lock", "fence", "refuse")  # their value is a fencing token
 
@@ -56,9 +58,10 @@ class Service:
         self.folder.cleanup()
 
     def call(self, method, path, body=None):
-        """The answer's JSON. Asks again while all explorers are busy."""
+        """The answer's JSON. Asks again while all explorers are busy, and a few times if a schedule failed: on a busy machine a lease
+        can end by itself."""
         end = time.monotonic() + CALL_S
-        while True:
+        for attempt in itertools.count(1):
             connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=CALL_S)
             connection.request(method, path, body and json.dumps(body), {"Content-Type": "application/json"} if body else {})
             reply = connection.getresponse()
@@ -66,7 +69,8 @@ class Service:
             connection.close()
             if reply.status == 200:
                 return json.loads(text)
-            if reply.status not in (429, 503) or time.monotonic() > end:
+            again = reply.status in (429, 503) or (reply.status == 422 and attempt < ATTEMPTS)
+            if not again or time.monotonic() > end:
                 raise RuntimeError(f"{method} {path} {body}: {reply.status} {text.decode()}")
             time.sleep(0.2)
 
