@@ -196,6 +196,35 @@ def replays(shop, schedule):
     return reply.json
 
 
+@pytest.mark.parametrize(
+    ("locks_at", "steps", "words"),
+    [
+        # B's write waits for A's COMMIT, and B hears of its write before A hears of its COMMIT.
+        ("write", (["read 10", "write 20", "commit 60"], ["read 15", "write 59", "commit 80"]), "A>read B>read A>end B>end"),
+        # B gets the lock that A releases, and hears of it first.
+        (None, (["lock 5", "read 10", "commit 20", "unlock 40"], ["lock 39", "read 50", "commit 60", "unlock 70"]), "A>end B>end"),
+        # A lost its lock: B has it long before A's release.
+        (None, (["lock 5", "read 10", "commit 60", "unlock 70"], ["lock 20", "read 30", "commit 80", "unlock 90"]), "A>read B>read A>end B>end"),
+    ],
+)
+def test_a_pair_has_its_steps_as_the_servers_made_them(page, locks_at, steps, words):
+    """Clients hear of a COMMIT or a release a little after it; an order that waited for it may hear of its own step first."""
+    traces = []
+    for number, names in enumerate(steps):
+        begin, made = number, []
+        for step, end in (name.split() for name in names):
+            made.append({"step": step, "begin_us": begin, "end_us": int(end), "value": 1 if step == "read" else None})
+            begin = int(end)
+        traces.append({
+            "request_id": str(number), "worker": number, "order_id": number + 1, "strategy": "read-write", "outcome": "created", "tries": 1,
+            "fence": None, "quantity": 1, "locks_at": locks_at, "received_us": 0, "started_us": number, "ended_us": begin, "steps": made,
+        })  # fmt: skip
+    script = """const [traces, done] = arguments;
+        Promise.all([import("/page/workshop/pair.js"), import("/page/workshop/overlaps.js")])
+            .then(([pair, overlaps]) => done(pair.scheduleOf(...traces.map((trace) => overlaps.orderOf(trace, "one")))));"""
+    assert page.driver.execute_async_script(script, traces) == f"read-write s=1 q=1,1 {words}"
+
+
 def test_the_witness_opens_in_steps(page, shop):
     shop.strategy("read-write", think_ms=40)
     shop.reset(1, 1)
