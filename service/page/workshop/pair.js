@@ -8,7 +8,7 @@ function stepsOf(order) {
 }
 
 // When the steps of ORDER were done, as far as OTHER can tell. A client hears of its COMMIT or release a little later than the server
-// has done it, so an order that waited for it may hear of its own step first. Then its step, and what follows, comes after that.
+// has done it, so an order that waited for it may hear about its step first. Then its step, and what follows, comes after that.
 function timesOf(order, other) {
   const second = order.locked && other.locked && other.commitEnd !== null && other.locked.to < order.locked.to;
   const release = other.steps.find(({ step }) => step === "unlock");

@@ -208,7 +208,7 @@ def replays(shop, schedule):
     ],
 )
 def test_a_pair_has_its_steps_as_the_servers_made_them(page, locks_at, steps, words):
-    """Clients hear of a COMMIT or a release a little after it; an order that waited for it may hear of its own step first."""
+    """Clients hear of a COMMIT or a release a little after it; an order that waited for it may hear about its step first."""
     traces = []
     for number, names in enumerate(steps):
         begin, made = number, []
