@@ -19,7 +19,7 @@ PKG_CONFIG ?= pkg-config
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all programs tests deps deps-test deps-peers deps-lint demo demo-all run exercise exercise-tools hint solution explore-docs readme tables pictures test check-all faults soak bench bench-growth growth-table peers peers-table \
+.PHONY: all programs tests deps deps-test deps-peers deps-lint demo demo-all run site exercise exercise-tools hint solution explore-docs readme tables pictures test check-all faults soak bench bench-growth growth-table peers peers-table \
         lint lint-includes lint-words lint-shell lint-tidy \
         format format-check asan tsan valgrind fuzz torture mutants analyze coverage install clean help FORCE
 
@@ -56,6 +56,13 @@ test check-all:
 	$(MAKE_NOW) deps-test
 	$(BUILD_NOW) all || make/build-failed $@ $(BUILD)
 	@BUILD=$(BUILD) tests/run $(if $(filter test,$@),--short) $(ARGS)
+
+site: ## make the static site in build/site: recorded schedules, which open from file:// (about five minutes)
+	$(MAKE_NOW) deps-test
+	$(BUILD_NOW) programs || make/build-failed $@ $(BUILD)
+	@rm -rf $(BUILD)/site
+	@BUILD=$(BUILD) stack/stack run all -- python3 tools/site/record.py --lessons $(BUILD)/generated/lessons $(BUILD)/site/recorded
+	@BUILD=$(BUILD) python3 tools/site/build.py $(BUILD)/site
 
 bench: ## measure how close the service is to its database's limit
 	$(MAKE_NOW) deps-test

@@ -19,7 +19,8 @@ static enum take_status read_write(struct db *db, const struct stock_want *want,
         return status;
     return stock_write_target(db, want, ret_taken);
 }
-const struct stock_policy take_read_write = {.take = read_write, .name = "read-write"};
+const struct stock_policy take_read_write = {
+    .take = read_write, .name = "read-write", .locks_at = STEP_WRITE};
 
 /* The same, but asks the lock before it writes whether it is still held. The time between the question and the write is
  * short, but an order of the next holder fits into it. */
@@ -35,7 +36,7 @@ static enum take_status checked(struct db *db, const struct stock_want *want, st
     return stock_write_target(db, want, ret_taken);
 }
 const struct stock_policy take_checked = {
-    .take = checked, .name = "read-ask-the-lock-write", .asks_lock = true};
+    .take = checked, .name = "read-ask-the-lock-write", .locks_at = STEP_WRITE, .asks_lock = true};
 
 /* ---- check in the program, subtract in the database ------------------------------------------------------ */
 
@@ -61,7 +62,7 @@ static enum take_status decrement(struct db *db, const struct stock_want *want, 
     return stock_write(db, &ST_DECREMENT, want, want->quantity, ret_taken->epoch, ret_taken);
 }
 const struct stock_policy take_decrement = {
-    .take = decrement, .name = "check-then-decrement", .seen_is_stale = true};
+    .take = decrement, .name = "check-then-decrement", .locks_at = STEP_WRITE, .seen_is_stale = true};
 
 static enum take_status decrement_checked(struct db *db, const struct stock_want *want,
                                           struct stock_taken *ret_taken)
@@ -72,8 +73,10 @@ static enum take_status decrement_checked(struct db *db, const struct stock_want
     status = stock_write(db, &ST_DECREMENT_CHECKED, want, want->quantity, ret_taken->epoch, ret_taken);
     return status == TAKE_FAILED && ret_taken->db_status == DB_CHECK ? TAKE_SOLD_OUT : status;
 }
-const struct stock_policy take_decrement_checked = {
-    .take = decrement_checked, .name = "check-then-decrement, CHECK (count >= 0)", .seen_is_stale = true};
+const struct stock_policy take_decrement_checked = {.take = decrement_checked,
+                                                    .name = "check-then-decrement, CHECK (count >= 0)",
+                                                    .locks_at = STEP_WRITE,
+                                                    .seen_is_stale = true};
 
 /* ---- one UPDATE that subtracts only where enough is left ------------------------------------------------- */
 
@@ -108,7 +111,7 @@ static enum take_status guarded(struct db *db, const struct stock_want *want, st
     report_step(want->observer, STEP_TAKE, strtoll(PQgetvalue(row, 0, 1), NULL, 10));
     return TAKE_OK;
 }
-const struct stock_policy take_guarded = {.take = guarded, .name = "guarded-update"};
+const struct stock_policy take_guarded = {.take = guarded, .name = "guarded-update", .locks_at = STEP_TAKE};
 
 /* ---- read, and write only the version that was read ------------------------------------------------------ */
 
@@ -129,7 +132,8 @@ static enum take_status optimistic(struct db *db, const struct stock_want *want,
     return stock_write(db, &ST_WRITE_IF_UNCHANGED, want, ret_taken->seen - want->quantity, ret_taken->version,
                        ret_taken);
 }
-const struct stock_policy take_optimistic = {.take = optimistic, .name = "write-if-version-unchanged"};
+const struct stock_policy take_optimistic = {
+    .take = optimistic, .name = "write-if-version-unchanged", .locks_at = STEP_WRITE};
 
 /* ---- SELECT … FOR UPDATE, then write --------------------------------------------------------------------- */
 
@@ -166,7 +170,8 @@ static enum take_status for_update(struct db *db, const struct stock_want *want,
         return status;
     return want->later ? write_later(db, want, ret_taken) : stock_write_target(db, want, ret_taken);
 }
-const struct stock_policy take_for_update = {.take = for_update, .name = "select-for-update-then-write"};
+const struct stock_policy take_for_update = {
+    .take = for_update, .name = "select-for-update-then-write", .locks_at = STEP_READ};
 
 enum take_status stock_lock(struct db *db, int64_t product_id, struct stock_taken *ret_taken)
 {
@@ -200,15 +205,15 @@ static enum take_status table_lock(struct db *db, const struct stock_want *want,
     return lock_then_take(db, &ST_LOCK_TABLE, want, ret_taken);
 }
 const struct stock_policy take_table_lock = {
-    .take = table_lock, .name = "lock-table-then-read-write", .locks_all = true};
+    .take = table_lock, .name = "lock-table-then-read-write", .locks_at = STEP_LOCK, .locks_all = true};
 
 static enum take_status advisory_lock(struct db *db, const struct stock_want *want,
                                       struct stock_taken *ret_taken)
 {
     return lock_then_take(db, &ST_ADVISORY_LOCK, want, ret_taken);
 }
-const struct stock_policy take_advisory_lock = {.take = advisory_lock,
-                                                .name = "advisory-lock-then-read-write"};
+const struct stock_policy take_advisory_lock = {
+    .take = advisory_lock, .name = "advisory-lock-then-read-write", .locks_at = STEP_LOCK};
 
 /* ---- giving units back ----------------------------------------------------------------------------------- */
 

@@ -115,13 +115,17 @@ static enum take_status fenced(struct db *db, const struct stock_want *want, str
 {
     return take(db, want, true, ret_taken);
 }
-const struct stock_policy take_fenced = {
-    .take = fenced, .name = "read-then-write-if-fence-is-ours", .fencing = FENCE_BEFORE_READ};
+const struct stock_policy take_fenced = {.take = fenced,
+                                         .name = "read-then-write-if-fence-is-ours",
+                                         .locks_at = STEP_WRITE,
+                                         .fencing = FENCE_BEFORE_READ};
 
 static enum take_status fence_on_write(struct db *db, const struct stock_want *want,
                                        struct stock_taken *ret_taken)
 {
     return take(db, want, false, ret_taken);
 }
-const struct stock_policy take_fence_on_write = {
-    .take = fence_on_write, .name = "read-then-write-if-no-newer-fence", .fencing = FENCE_ON_WRITE};
+const struct stock_policy take_fence_on_write = {.take = fence_on_write,
+                                                 .name = "read-then-write-if-no-newer-fence",
+                                                 .locks_at = STEP_WRITE,
+                                                 .fencing = FENCE_ON_WRITE};

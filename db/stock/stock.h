@@ -4,6 +4,7 @@
 #ifndef OVERSELL_DB_STOCK_STOCK_H
 #define OVERSELL_DB_STOCK_STOCK_H
 
+#include "base/observer.h"
 #include "db/stock/kinds.h"
 
 /* An order's stock_seen where the policy read nothing. */
@@ -67,9 +68,12 @@ struct stock_policy {
     const char *name;     /* in JSON */
     enum stock_kind kind; /* what it takes; of a product of another kind it takes nothing: TAKE_WRONG_KIND */
     enum fencing
-        fencing;        /* its write compares the fencing token, which the strategy must provide like this */
-    bool locks_all;     /* orders of all other products wait too */
-    bool asks_lock;     /* after its read it asks the lock whether the order still holds it */
+        fencing;    /* its write compares the fencing token, which the strategy must provide like this */
+    bool locks_all; /* orders of all other products wait too */
+    bool asks_lock; /* after its read it asks the lock whether the order still holds it */
+    enum step
+        locks_at; /* the step whose statement takes the row's lock (LOCK: another lock of the transaction), and so waits
+                         * for the order that has it; 0: none does */
     bool seen_is_stale; /* the database may subtract from a newer stock than the one that the order read */
 };
 

@@ -86,21 +86,23 @@ static char *state_text(const struct exchange *x, int64_t product_id, int64_t tr
 
 void live_get(struct exchange *x, struct worker *worker)
 {
-    int64_t product_id, wanted, traced, since;
-    if (!http_query_names(x, (const char *const[]){"product_id", "traces", "traced", "since", NULL})) {
+    int64_t product_id, wanted, traced, since, audited;
+    if (!http_query_names(x,
+                          (const char *const[]){"product_id", "traces", "traced", "since", "audit", NULL})) {
         reply_problem(x, PROBLEM_BAD_REQUEST, NULL,
-                      "unknown query parameter; valid: product_id, traces, traced, since");
+                      "unknown query parameter; valid: product_id, traces, traced, since, audit");
         return;
     }
     if (!api_query_integer(x, "product_id", 1, 1, INT64_MAX, &product_id) ||
         !api_query_integer(x, "traces", 0, 0, TRACES_MOST, &wanted) ||
         !api_query_integer(x, "traced", -1, 0, INT64_MAX, &traced) ||
-        !api_query_integer(x, "since", 0, 0, INT64_MAX, &since))
+        !api_query_integer(x, "since", 0, 0, INT64_MAX, &since) ||
+        !api_query_integer(x, "audit", 1, 0, 1, &audited))
         return;
     const char *problem = NULL;
     int64_t now_traced = (int64_t)traces_count();
     bool news = wanted > 0 && now_traced != traced;
-    char *audit = audit_text(worker, product_id, &problem);
+    char *audit = audited ? audit_text(worker, product_id, &problem) : NULL;
     /* A number that this process has not reached yet is from an earlier process: then the caller has none of our traces. */
     const struct trace_query query = {product_id, (int)wanted, since <= now_traced ? (uint64_t)since : 0};
     char *traces = news ? traces_text(worker, &query, &now_traced) : NULL;

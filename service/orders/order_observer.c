@@ -17,6 +17,7 @@ static void on_step(struct observer *self, enum step step, int64_t value)
         t->steps[t->step_count].step = step;
         t->steps[t->step_count].at_us = now_us;
         t->steps[t->step_count].value = value;
+        t->steps[t->step_count].think_us = 0;
     }
     t->step_count++;
 
@@ -34,6 +35,8 @@ static void on_step(struct observer *self, enum step step, int64_t value)
     if (in_race && o->think_us > 0) {
         struct timespec pause = {.tv_sec = o->think_us / 1000000, .tv_nsec = o->think_us % 1000000 * 1000};
         nanosleep(&pause, NULL);
+        if (t->step_count <= TRACE_STEPS)
+            t->steps[t->step_count - 1].think_us = monotonic_us() - now_us;
     }
 }
 

@@ -114,13 +114,22 @@ static json_t *steps_json(const struct trace *t)
     json_t *steps = json_array();
     int64_t begun_us = t->started_us;
     for (int i = 0; i < kept_steps(t); i++) {
-        json_array_append_new(steps, json_pack("{s:s, s:I, s:I, s:o}", "step", step_name(t->steps[i].step),
-                                               "begin_us", (json_int_t)begun_us, "end_us",
-                                               (json_int_t)t->steps[i].at_us, "value",
-                                               value_json(t->steps[i].value)));
+        json_t *step = json_pack("{s:s, s:I, s:I, s:o}", "step", step_name(t->steps[i].step), "begin_us",
+                                 (json_int_t)begun_us, "end_us", (json_int_t)t->steps[i].at_us, "value",
+                                 value_json(t->steps[i].value));
+        if (t->steps[i].think_us > 0)
+            json_object_set_new(step, "think_us", json_integer(t->steps[i].think_us));
+        json_array_append_new(steps, step);
         begun_us = t->steps[i].at_us;
     }
     return steps;
+}
+
+/* The step in which the order may have waited for another one's lock in PostgreSQL. */
+static json_t *locks_at_json(const struct strategy *strategy)
+{
+    enum step step = strategy->take_stock->locks_at;
+    return step ? json_string(step_name(step)) : json_null();
 }
 
 json_t *traces_json(struct trace_ring *const *rings, int count, const struct trace_query *query,
@@ -134,15 +143,15 @@ json_t *traces_json(struct trace_ring *const *rings, int count, const struct tra
     for (int i = 0; i < found; i++) {
         const struct trace *t = &traces[i];
         json_array_append_new(
-            list, json_pack("{s:s, s:s, s:i, s:I, s:I, s:o, s:s, s:i, s:o, s:I, s:I, s:I, s:b, s:o}",
+            list, json_pack("{s:s, s:s, s:i, s:I, s:I, s:o, s:s, s:i, s:o, s:o, s:I, s:I, s:I, s:b, s:o}",
                             "request_id", t->request_id, "strategy", t->strategy->name, "worker", t->worker,
                             "product_id", (json_int_t)t->product_id, "quantity", (json_int_t)t->quantity,
                             "order_id", t->order_id ? json_integer(t->order_id) : json_null(), "outcome",
                             outcome_name(t->outcome), "tries", t->tries, "fence",
-                            t->fence ? json_integer(t->fence) : json_null(), "received_us",
-                            (json_int_t)t->received_us, "started_us", (json_int_t)t->started_us, "ended_us",
-                            (json_int_t)t->ended_us, "truncated", t->step_count > TRACE_STEPS, "steps",
-                            steps_json(t)));
+                            t->fence ? json_integer(t->fence) : json_null(), "locks_at",
+                            locks_at_json(t->strategy), "received_us", (json_int_t)t->received_us,
+                            "started_us", (json_int_t)t->started_us, "ended_us", (json_int_t)t->ended_us,
+                            "truncated", t->step_count > TRACE_STEPS, "steps", steps_json(t)));
     }
     free(traces);
     return json_pack("{s:s, s:i, s:I, s:o}", "instance", instance, "pid", (int)getpid(), "now_us",

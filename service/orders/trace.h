@@ -25,6 +25,8 @@ struct trace {
         enum step step;
         int64_t at_us; /* when it was done; it began when the one before was done */
         int64_t value;
+        int64_t
+            think_us; /* the pause after it, in which the order waits for nobody; the next step begins before the pause */
     } steps[TRACE_STEPS];
 };
 

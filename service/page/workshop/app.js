@@ -1,4 +1,4 @@
-// The page: looks at the service about once a second, and hands what it sees to the parts.
+// The page: looks at the service a few times a second, and hands what it sees to the parts.
 import { call, leaveSandbox } from "../shared/api.js";
 import { setUpClass } from "./class.js";
 import { alertUser, byId, setText, tell } from "../shared/dom.js";
@@ -14,8 +14,10 @@ import { goOn, letGo, setUpTimeline, showTraces, showWitness } from "./timeline.
 import { openView, seesSale, setUpViews } from "./views.js";
 
 const ACTED_MS = 200; // between looks just after the user has done something …
-const BUSY_MS = 700; // … while something happens …
-const IDLE_MS = 2500; // … and while nothing does
+const BUSY_MS = 700; // … while a load goes on …
+const GLANCE_MS = 400; // … and while nothing does: then it asks for new traces and changes, without the audit
+const AUDIT_MS = 2500; // after so long it asks for the audit as well
+const MANY = 200; // more new traces than this at once are a load
 const LIVELY_MS = 4000; // how long the first of these lasts
 const TRACES = 1000; // orders in the timeline, of each process
 const TRACES_BUSY = 60; // while a load runs, only the newest can be followed by eye
@@ -43,6 +45,8 @@ let timer;
 let looking = false;
 let again = false;
 let livelyUntil = 0;
+let audited = 0; // when we last asked for the audit
+let state = null; // what the service said last, of what can change without a new order
 
 function pulse(text, good) {
   const place = byId("pulse");
@@ -115,10 +119,26 @@ function showLive(live) {
   if (shop.traces && changed)
     showTraces([shop.traces, ...shop.others.instances], live.sale_us, ours ? null : live.books, shop.wanted);
   shop.lastBooks = books;
-  return changed || running !== null;
 }
 
+// The look that costs the service nothing but the call. Returns whether there is something new, which the next look fetches.
+async function glance() {
+  try {
+    const asked = `/live?product_id=${shop.product}&traces=${shop.wanted}&traced=${shop.traced}&since=${shop.traced}&audit=0`;
+    const live = await call("GET", asked);
+    if (live.traces?.traces.length === 0) shop.traced = live.traced; // of other products
+    return (live.traces?.traces.length ?? 0) > 0 || stateOf(live) !== state;
+  } catch {
+    return true;
+  }
+}
+
+const stateOf = ({ sale_us, settings, run, owns, instance }) => JSON.stringify([sale_us, settings, run?.id, run?.state, owns, instance]);
+
 async function lookOnce() {
+  const idle = Date.now() < audited + AUDIT_MS && Date.now() >= livelyUntil && !shop.loaded && !isRunning() && shop.traced !== null;
+  if (idle && shop.wanted === TRACES && !(await glance())) return null;
+  audited = Date.now();
   const wanted = shop.loaded || isRunning() ? TRACES_BUSY : TRACES;
   const whole = shop.wanted !== wanted || shop.traced === null;
   // Under load all pages of a product want the same few traces, which are made once for all of them.
@@ -130,8 +150,11 @@ async function lookOnce() {
     await fetchOthers(live.run);
     shop.wanted = wanted;
     shop.traced = live.traced;
+    state = stateOf(live);
+    const many = (live.traces?.traces.length ?? 0) >= MANY;
     if (live.traces && !addTraces(live.traces, whole || since === "")) shop.traced = null;
-    return showLive(live);
+    showLive(live);
+    return shop.loaded || many;
   } catch (problem) {
     pulse(problem.status ? problem.message : "the service does not answer; trying again …", false);
     return false;
@@ -158,7 +181,7 @@ async function keepLooking() {
     busy = await lookOnce();
   } while (again);
   looking = false;
-  const pause = Date.now() < livelyUntil ? ACTED_MS : busy ? BUSY_MS : IDLE_MS;
+  const pause = Date.now() < livelyUntil ? ACTED_MS : busy ? BUSY_MS : GLANCE_MS;
   if (!document.hidden) timer = setTimeout(keepLooking, pause);
 }
 

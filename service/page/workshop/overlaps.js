@@ -1,7 +1,11 @@
 // Traces made into orders with named moments, and the orders whose critical sections overlap.
 
+const MOST_HOLDERS = 64; // who had the lock before an order, as far as it is looked for
 const COMMITS = new Set(["commit", "commit-stock", "commit-order"]);
 const KINDS = { read: "read", write: "write", take: "write", insert: "insert", commit: "commit", "commit-stock": "commit", "commit-order": "commit", lock: "lock", fence: "lock", unlock: "after", refuse: "after" };
+
+// The part of a step that an order spent waiting for another one's lock in PostgreSQL: LOCK of a table or a number, else the row's.
+const waitKind = (step) => (step === "lock" ? "wait" : "row");
 
 // One order of a trace, times in microseconds of the machine's clock. A step's name says what was done when it ended.
 export function orderOf(trace, instance) {
@@ -19,6 +23,8 @@ export function orderOf(trace, instance) {
     end: trace.ended_us,
     steps: trace.steps,
     segments: [],
+    quantity: trace.quantity,
+    locked: null, // the step that takes a lock in PostgreSQL until COMMIT: {kind, step, from, to, value, rowWait}
     holds: [], // [from, to] while a lock outside the database is held
     together: null, // see putTogether
     seen: null, // the stock read last
@@ -29,9 +35,15 @@ export function orderOf(trace, instance) {
   };
   let waits = false;
   let heldFrom = null;
-  for (const { step, begin_us: from, end_us: to, value } of trace.steps) {
+  let think = 0;
+  for (const { step, begin_us: begin, end_us: to, value, think_us: pause } of trace.steps) {
     const kind = step === "lock" && waits ? "wait" : (KINDS[step] ?? "lock");
-    order.segments.push({ kind, step, from, to, value });
+    const from = Math.min(begin + think, to); // when its statement was sent
+    if (think > 0) order.segments.push({ kind: "think", step: "think time", from: begin, to: from, value: null });
+    think = pause ?? 0;
+    const segment = { kind, step, from, to, value };
+    order.segments.push(segment);
+    if (step === trace.locks_at) order.locked = segment;
     waits = step === "wait";
     if (step === "lock") heldFrom ??= to;
     if (step === "unlock" && heldFrom !== null) {
@@ -40,12 +52,45 @@ export function orderOf(trace, instance) {
     }
     if (step === "read") order.seen = value;
     if (step === "read" || step === "take") Object.assign(order, { readBegin: from, readEnd: to });
-    if (COMMITS.has(step) && order.commitEnd === null) Object.assign(order, { commitBegin: from, commitEnd: to });
+    if (COMMITS.has(step) && order.commitEnd === null) Object.assign(order, { commitBegin: sentWith(order.segments), commitEnd: to });
   }
   if (heldFrom !== null) order.holds.push([heldFrom, order.end]);
   const last = order.segments.at(-1)?.to ?? order.start;
   if (order.end > last) order.segments.push({ kind: "after", step: "answer", from: last, to: order.end, value: null });
   return order;
+}
+
+// When the COMMIT was sent, which is the last of SEGMENTS: the INSERT travels with it, and behind a locked row the write as well.
+function sentWith(segments) {
+  const steps = segments.filter(({ kind }) => kind !== "think");
+  let first = steps.length - 1;
+  if (steps[first - 1]?.step === "insert") first--;
+  if (steps[first - 1]?.step === "write" && steps[first].to - steps[first].from < 50) first--;
+  return steps[first].from;
+}
+
+// Marks where orders waited for the lock that another order had. An order keeps the lock until its COMMIT, so if ONE got it before
+// OTHER, and OTHER asked for it before ONE can have committed, then OTHER waited: from when it asked, or ONE got it, until ONE was told
+// of its COMMIT. Each order gets SHOWN, its segments with these parts apart.
+export function noteWaits(orders) {
+  const holders = orders.filter(({ locked, commitEnd }) => locked && commitEnd !== null).sort((a, b) => a.locked.to - b.locked.to);
+  for (const order of orders) Object.assign(order, { shown: order.segments, waited: null });
+  holders.forEach((order, index) => {
+    const { locked } = order;
+    let wait = null;
+    for (let i = index - 1; i >= 0 && index - i <= MOST_HOLDERS; i--) {
+      const before = holders[i];
+      if (before.commitBegin <= locked.from) continue;
+      const from = Math.max(locked.from, before.locked.to);
+      const to = Math.min(locked.to, before.commitEnd);
+      if (to > from) wait = wait ? { from: Math.min(from, wait.from), to: Math.max(to, wait.to), for: wait.for } : { from, to, for: before };
+    }
+    if (!wait) return;
+    order.waited = { kind: waitKind(locked.step), step: locked.step === "lock" ? "waited for the lock" : "waited for the row", value: null, ...wait };
+    order.shown = order.segments.flatMap((segment) => (segment === locked
+      ? [{ ...locked, to: wait.from, value: null, step: `${locked.step} sent` }, order.waited, { ...locked, from: wait.to }].filter(({ from, to }, part) => part > 0 || to > from)
+      : [segment]));
+  });
 }
 
 // A critical section is what lies between a read and the end of the transaction that relied on it. Where the database checks

@@ -1,6 +1,8 @@
 // The timeline: recent orders as bars on their workers' lanes, overlaps and the witness marked, each order's steps on demand.
 import { byId, make, makeSvg, micros, plural, setText } from "../shared/dom.js";
-import { merge, orderOf, overlapsOf, putTogether } from "./overlaps.js";
+import { merge, noteWaits, orderOf, overlapsOf, putTogether } from "./overlaps.js";
+import { scheduleOf, stepsAddress } from "./pair.js";
+import { call } from "../shared/api.js";
 
 // Sizes in pixels, where the page's text has 16; all grow with it.
 const SIZES = {
@@ -17,15 +19,19 @@ let px; // the sizes as they are now
 let unit = 1;
 
 function measure() {
-  unit = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+  const size = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+  if (px && size === unit) return;
+  unit = size;
   px = Object.fromEntries(Object.entries(SIZES).map(([name, size]) => [name, size * unit]));
 }
 
 const LEGEND = [
   ["wait", "waits for the lock"],
   ["lock", "takes the lock"],
-  ["read", "reads, or waits to read (the number is the stock that it read)"],
-  ["write", "think time, write, wait for the row"],
+  ["row", "waits for the row, which another order has locked"],
+  ["read", "reads (the number is the stock that it read)"],
+  ["think", "think time"],
+  ["write", "writes"],
   ["insert", "inserts the order"],
   ["commit", "commits"],
   ["after", "after the COMMIT"],
@@ -44,6 +50,7 @@ const view = {
   fresh: false, // a new picture: it starts where it matters
   zoom: null, // pixels a microsecond; null: as fits
   chosen: null, // key of the order that the user has chosen
+  second: null, // key of a second one, chosen with Shift, to make a pair
   told: null, // key of the order whose steps are shown: it, or the one below the pointer
   pinned: false, // the user looks at it: nothing moves
   waiting: null, // what came meanwhile
@@ -66,7 +73,10 @@ function scaleOf(orders) {
   const durations = (placed.length > 0 ? placed : orders).map((order) => order.end - order.start).sort((a, b) => a - b);
   const usual = durations[Math.floor(durations.length / 2)] || 1;
   const fit = (fitting() - (spans.length - 1) * px.GAP) / length;
-  const perMicro = view.zoom ?? Math.max(fit, Math.min(px.WANTED_BAR / usual, 20000 / length), 1e-5);
+  const wanted = Math.max(fit, Math.min(px.WANTED_BAR / usual, 20000 / length), 1e-5);
+  // A new order hardly changes the scale. While it is nearly the same it stays, and so do the bars that are drawn.
+  const last = view.scale && !view.fresh && px === view.scale.px ? view.scale.perMicro : 0;
+  const perMicro = view.zoom ?? (wanted > last * 0.7 && wanted < last * 1.4 && last >= fit ? last : wanted);
   let x = 0;
   const pieces = spans.map(([from, to]) => {
     const piece = { from, to, x };
@@ -84,7 +94,12 @@ function scaleOf(orders) {
     const piece = pieces[low];
     return piece.x + Math.min(Math.max(us - piece.from, 0), piece.to - piece.from) * perMicro;
   };
-  return { place, pieces, width: Math.max(x - px.GAP, 1), perMicro, fit };
+  // The other way: the time at a place. Within a cut it is where the cut begins.
+  const timeAt = (at) => {
+    const piece = pieces.findLast((one) => one.x <= at) ?? pieces[0];
+    return Math.min(piece.from + Math.max(at - piece.x, 0) / perMicro, piece.to);
+  };
+  return { place, timeAt, pieces, width: Math.max(x - px.GAP, 1), perMicro, fit, px };
 }
 
 // ---- drawing ----
@@ -112,6 +127,7 @@ function describe(order) {
     order.id ? `order ${order.id}${others(order) > 1 ? ` and ${others(order) - 1} more in one transaction` : ""}` : `an order that was not placed: ${order.outcome}`,
     `worker ${order.worker} of ${order.instance}`,
     order.seen === null ? null : `read ${order.seen}`,
+    order.waited ? `${order.waited.step} for ${micros(order.waited.to - order.waited.from)}` : null,
     micros(order.end - order.start),
     overlap ? `overlaps ${plural(overlap.others.length, "order", "orders")}` : null,
     overlap?.same.length ? `${overlap.same.length} of them read the same ${order.seen}` : null,
@@ -124,7 +140,16 @@ function describe(order) {
 const isOrder = (order) => order.outcome === "created" || order.outcome === "accepted";
 const isWitness = (order) => view.witness !== null && view.witness.orders.includes(order.id) && order.outcome === "created";
 
-function drawOrder(order, y, place) {
+// What a bar shows apart from its place, as text: while this is the same, the bar need not be drawn again.
+function lookOf(order) {
+  const overlap = view.overlaps.get(order.key);
+  const waited = order.waited ? `${order.waited.from} ${order.waited.to}` : "";
+  return `${describe(order)}|${isOrder(order)}|${overlap?.ranges.join(" ") ?? ""}|${waited}|${view.scale.perMicro}|${unit}`;
+}
+
+// The bar of an order at the place 0, 0; draw() moves it. An order never lies across a cut, so all its times have one scale.
+function drawOrder(order) {
+  const y = 0;
   const overlap = view.overlaps.get(order.key);
   const group = makeSvg("g", {
     class: ["order", isOrder(order) ? "" : "is-refused", isWitness(order) ? "is-witness" : "", overlap?.same.length ? "is-same" : ""].join(" "),
@@ -134,11 +159,11 @@ function drawOrder(order, y, place) {
     "aria-pressed": "false",
     "data-key": order.key,
   });
-  const at = (us) => place(us);
-  const left = at(order.start);
+  const at = (us) => (us - order.start) * view.scale.perMicro;
+  const left = 0;
   for (const [from, to] of order.holds)
     group.append(makeSvg("rect", { class: "hold", x: at(from), y: y - 3 * unit, width: Math.max(at(to) - at(from), 1), height: 3 * unit }));
-  for (const { kind, from, to } of order.segments)
+  for (const { kind, from, to } of order.shown)
     if (to > from) group.append(makeSvg("rect", { class: `segment is-${kind}`, x: at(from), y, width: Math.max(at(to) - at(from), 0.4), height: px.BAR }));
   for (const [from, to] of overlap?.ranges ?? [])
     group.append(makeSvg("rect", { class: "overlap", x: at(from), y: y + px.BAR, width: Math.max(at(to) - at(from), 1.5), height: 5 * unit }));
@@ -204,34 +229,80 @@ function drawAxis(svg, height) {
   });
 }
 
-const pattern = (id, line) =>
-  makeSvg("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+const pattern = (id, line, turn = 45) =>
+  makeSvg("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: `rotate(${turn})` },
     makeSvg("rect", { class: `${line}-ground`, width: 6, height: 6 }),
     makeSvg("rect", { class: line, width: 3, height: 6 }));
+
+// The parts that stay while the picture changes, so that neither the focus nor a bar is lost: {svg, back, bars, front, labels, scroll}
+let canvas = null;
+let bars = new Map(); // key of an order → {group, look, place}: what is drawn
+
+function makeCanvas() {
+  const [back, all, front] = [makeSvg("g"), makeSvg("g"), makeSvg("g")];
+  const svg = makeSvg("svg", { role: "group", "aria-label": "Orders on their workers' lanes" },
+    makeSvg("defs", {}, pattern("hatch-overlap", "hatch-overlap"), pattern("hatch-wait", "hatch-wait"), pattern("hatch-row", "hatch-row", -45)), back, all, front);
+  const labels = make("div", { class: "lane-labels", "aria-hidden": "true" });
+  const scroll = make("div", { class: "lanes-scroll", tabindex: "0", role: "region", "aria-label": "Timeline, scrolls sideways" }, svg);
+  byId("lanes").replaceChildren(labels, scroll);
+  bars = new Map();
+  return { svg, back, bars: all, front, labels, scroll };
+}
+
+// Draws what is new or looks different, moves what has another place, and removes the rest.
+function drawBars(lanes) {
+  const next = new Map();
+  const wanted = new Set(view.drawn.map(({ key }) => key));
+  for (const [key, { group }] of bars) if (!wanted.has(key)) group.remove();
+  let cursor = canvas.bars.firstChild;
+  for (const order of view.drawn) {
+    const look = lookOf(order);
+    let bar = bars.get(order.key);
+    if (bar?.look !== look) {
+      const group = drawOrder(order);
+      if (bar && bar.group === cursor) cursor = cursor.nextSibling;
+      const focused = bar?.group === document.activeElement;
+      bar?.group.replaceWith(group);
+      bar = { group, look, place: "", focused };
+    }
+    if (bar.group === cursor) cursor = cursor.nextSibling;
+    else canvas.bars.insertBefore(bar.group, cursor);
+    const place = `translate(${view.scale.place(order.start)} ${lanes.get(laneKey(order)).y})`;
+    if (bar.place !== place) bar.group.setAttribute("transform", place);
+    if (bar.focused) bar.group.focus({ preventScroll: true });
+    next.set(order.key, { group: bar.group, look, place });
+  }
+  bars = next;
+}
 
 function draw() {
   const place = byId("lanes");
   const { orders } = view;
   byId("timeline-witness").hidden = true;
   if (orders.length === 0) {
+    canvas = null;
     place.replaceChildren(make("p", { class: "empty" }, "No orders yet. Buy one, or run a load."));
     drawTable();
     return;
   }
-  const before = place.querySelector(".lanes-scroll");
+  const before = canvas?.scroll;
   const atEnd = !before || before.scrollLeft + before.clientWidth >= before.scrollWidth - 40;
   const offset = before?.scrollLeft ?? 0;
   measure();
   view.scale = scaleOf(orders);
   const { lanes, height } = lanesOf(orders);
-  const svg = makeSvg("svg", { width: view.scale.width, height, role: "group", "aria-label": "Orders on their workers' lanes" });
-  svg.append(makeSvg("defs", {}, pattern("hatch-overlap", "hatch-overlap"), pattern("hatch-wait", "hatch-wait")));
+  canvas ??= makeCanvas();
+  const { svg, back, front, scroll } = canvas;
+  svg.setAttribute("width", view.scale.width);
+  svg.setAttribute("height", height);
+  back.replaceChildren();
   [...lanes.values()].forEach((lane, index) => {
-    if (index % 2 === 1) svg.append(makeSvg("rect", { class: "lane", x: 0, y: lane.y - 5 * unit, width: view.scale.width, height: px.LANE }));
+    if (index % 2 === 1) back.append(makeSvg("rect", { class: "lane", x: 0, y: lane.y - 5 * unit, width: view.scale.width, height: px.LANE }));
   });
-  drawAxis(svg, height);
-  for (const order of view.drawn) svg.append(drawOrder(order, lanes.get(laneKey(order)).y, view.scale.place));
-  drawWitness(svg, lanes, view.scale.place);
+  drawAxis(back, height);
+  drawBars(lanes);
+  front.replaceChildren();
+  drawWitness(front, lanes, view.scale.place);
 
   const labels = [...lanes.values()].map((lane) => {
     const name = lane.first ? make("strong", { title: lane.instance }, lane.instance) : null;
@@ -239,14 +310,12 @@ function draw() {
     label.style.top = `${lane.y - 3 * unit}px`;
     return label;
   });
-  const scroll = make("div", { class: "lanes-scroll", tabindex: "0", role: "region", "aria-label": "Timeline, scrolls sideways" }, svg);
-  place.replaceChildren(make("div", { class: "lane-labels", "aria-hidden": "true" }, ...labels), scroll);
+  canvas.labels.replaceChildren(...labels);
   const witness = view.fresh && orders.find((order) => isWitness(order));
   if (witness) reveal(witness);
   else scroll.scrollLeft = (atEnd || view.fresh) && !view.pinned ? view.scale.width : offset;
   view.fresh = false;
-  svg.querySelector(`[data-key="${CSS.escape(view.chosen ?? "")}"]`)?.setAttribute("aria-pressed", "true");
-  (svg.querySelector(".order[aria-pressed=true]") ?? svg.querySelector(".order:last-of-type"))?.setAttribute("tabindex", "0");
+  markChosen();
   drawTable();
 }
 
@@ -280,7 +349,7 @@ function showDetail(order) {
   }
   const overlap = view.overlaps.get(order.key);
   const queued = order.start - order.received;
-  const steps = order.segments.map((segment) =>
+  const steps = order.shown.map((segment) =>
     make("li", {},
       make("span", { class: `swatch is-${segment.kind}` }),
       segment.step,
@@ -291,7 +360,7 @@ function showDetail(order) {
     isOrder(order) ? null : `not placed: ${order.outcome}`,
     order.seen === null ? null : `read ${order.seen}`,
     others(order) > 1 ? `in one transaction with ${order.together.filter((other) => other !== order && other.id !== null).map((other) => other.id).join(" ")}` : null,
-    queued > 1000 ? `waited ${micros(queued)} for a worker` : null,
+    queued > 1000 ? `waited ${micros(queued)} in the queue, for its turn or a worker` : null,
     order.tries > 1 ? `${order.tries} tries` : null,
     order.fence === null ? null : `fencing token ${order.fence}`,
   ];
@@ -303,21 +372,60 @@ function showDetail(order) {
     make("p", { class: overlap?.same.length ? "is-bad" : null }, order.outcome === "created" ? sentence : ""),
     make("ol", { class: "flow", "aria-label": "Its steps" }, ...steps),
   );
+  if (view.chosen === order.key) offerSteps(order);
+}
+
+// ---- the pair in steps ----
+
+let explorable = null; // a promise of the names of the strategies that /steps can run, asked for when first needed
+
+function explorableNames() {
+  explorable ??= call("GET", "/strategies").then(({ strategies }) => new Set(strategies.filter((row) => row.explorable).map(({ name }) => name)));
+  explorable.catch(() => (explorable = null));
+  return explorable;
+}
+
+// The order that makes a pair with ORDER: the one chosen second; of the witness the other; one that read the same; one that it
+// waited for; one whose critical section overlaps.
+function partnerOf(order) {
+  const created = (other) => other && other !== order && other.outcome === "created" && other.strategy === order.strategy;
+  const overlap = view.overlaps.get(order.key);
+  const witness = isWitness(order) ? view.orders.find((other) => other !== order && isWitness(other)) : null;
+  return [view.byKey.get(view.second), witness, overlap?.same[0], order.waited?.for, overlap?.others[0]].find(created) ?? null;
+}
+
+// Puts a link to /steps below what is told of ORDER, if it makes a pair that the explorer can run.
+async function offerSteps(order) {
+  const other = order.outcome === "created" ? partnerOf(order) : null;
+  if (!other || order.instance !== other.instance) return; // the explorer has one process
+  const names = await explorableNames().catch(() => new Set());
+  if (!names.has(order.strategy) || view.chosen !== order.key || view.told !== order.key || byId("timeline-pair")) return;
+  byId("detail").append(make("p", {}, make("a", { id: "timeline-pair", href: stepsAddress(scheduleOf(order, other)) }, `Open orders ${order.id} and ${other.id} in steps`)));
 }
 
 // ---- choosing ----
 
-function choose(key, pin) {
-  const svg = byId("lanes").querySelector("svg");
-  if (pin) setPinned(true);
-  view.chosen = key;
-  for (const group of svg?.querySelectorAll('[aria-pressed="true"], [tabindex="0"]') ?? []) {
+// Marks the chosen orders. One bar can be reached by Tab: the chosen one, else the last.
+function markChosen() {
+  for (const group of canvas?.bars.querySelectorAll('[aria-pressed="true"], [tabindex="0"]') ?? []) {
     group.setAttribute("aria-pressed", "false");
     group.setAttribute("tabindex", "-1");
   }
-  const group = svg?.querySelector(`[data-key="${CSS.escape(key)}"]`);
-  group?.setAttribute("aria-pressed", "true");
-  group?.setAttribute("tabindex", "0");
+  for (const key of [view.chosen, view.second]) bars.get(key)?.group.setAttribute("aria-pressed", "true");
+  (bars.get(view.chosen)?.group ?? canvas?.bars.lastChild)?.setAttribute("tabindex", "0");
+}
+
+// SECOND: the order makes a pair with the one that is chosen.
+function choose(key, pin, second = false) {
+  if (pin) setPinned(true);
+  if (second && view.chosen !== null && view.chosen !== key) view.second = key;
+  else Object.assign(view, { chosen: key, second: null });
+  markChosen();
+  if (view.second !== null) {
+    showDetail(view.byKey.get(view.chosen));
+    return null;
+  }
+  const group = bars.get(key)?.group;
   showDetail(view.byKey.get(key));
   if (pin) keepInAddress(view.byKey.get(key));
   return group;
@@ -367,6 +475,7 @@ export function letGo() {
   if (!view.pinned) return;
   setPinned(false);
   view.chosen = null;
+  view.second = null;
   view.waiting = null;
   showDetail(null);
   keepInAddress(null);
@@ -377,18 +486,20 @@ export function goOn() {
   if (!view.pinned) return;
   setPinned(false);
   view.chosen = null;
+  view.second = null;
   showDetail(null);
   keepInAddress(null);
   if (view.waiting) showOrders(view.waiting);
   else draw();
 }
 
-// Left and right go through the orders by time.
-function step(by) {
-  const index = view.drawn.findIndex((order) => order.key === view.chosen);
+// Left and right go through the orders by time, with Shift to the second order of a pair.
+function step(by, second) {
+  const at = second ? (view.second ?? view.chosen) : view.chosen;
+  const index = view.drawn.findIndex((order) => order.key === at);
   const next = view.drawn[Math.min(Math.max(index + by, 0), view.drawn.length - 1)];
   if (!next) return;
-  const group = choose(next.key, true);
+  const group = choose(next.key, true, second);
   group?.focus({ preventScroll: true });
   reveal(next);
 }
@@ -408,14 +519,70 @@ export function showWitness() {
   reveal(first);
 }
 
-function zoomBy(factor) {
-  if (!view.scale) return;
-  const scroll = byId("lanes").querySelector(".lanes-scroll");
-  const middle = (scroll.scrollLeft + scroll.clientWidth / 2) / view.scale.width;
-  view.zoom = Math.min(Math.max(view.scale.perMicro * factor, view.scale.fit / 2), 1);
+// Zooms so that the time at AT pixels from the left edge, else in the middle, stays where it is.
+function zoomBy(factor, at = null) {
+  if (!view.scale || !canvas) return;
+  const { scroll } = canvas;
+  const offset = at ?? scroll.clientWidth / 2;
+  const time = view.scale.timeAt(scroll.scrollLeft + offset);
+  view.zoom = Math.min(Math.max(view.scale.perMicro * factor, view.scale.fit), 1);
   draw();
-  const now = byId("lanes").querySelector(".lanes-scroll");
-  now.scrollLeft = middle * view.scale.width - now.clientWidth / 2;
+  scroll.scrollLeft = view.scale.place(time) - offset;
+}
+
+function zoomAsAtFirst() {
+  if (!view.scale) return;
+  view.zoom = null;
+  view.scale = null;
+  draw();
+  const order = view.byKey.get(view.chosen);
+  if (order) reveal(order);
+}
+
+// ---- wheel and drag ----
+
+// A wheel zooms with Ctrl, and alone once the timeline has the focus: before that it scrolls the page.
+function setUpWheel(lanes) {
+  let factor = 1;
+  let at = 0;
+  lanes.addEventListener("wheel", (event) => {
+    if (!canvas || event.deltaY === 0 || event.shiftKey || !(event.ctrlKey || lanes.contains(document.activeElement))) return;
+    event.preventDefault();
+    if (factor === 1) requestAnimationFrame(() => {
+      zoomBy(factor, at);
+      factor = 1;
+    });
+    factor *= Math.exp(-Math.max(-100, Math.min(event.deltaY * (event.deltaMode ? 33 : 1), 100)) * 0.003);
+    at = event.clientX - canvas.scroll.getBoundingClientRect().left;
+  }, { passive: false });
+}
+
+const DRAG_FROM = 5; // pixels; less is a click
+
+// A mouse drags the picture sideways. A finger does so anyway. Returns whether the click that comes now ends a drag.
+function setUpDrag(lanes) {
+  let from = null; // {x, left}, while a button is down
+  let dragged = false;
+  lanes.addEventListener("pointerdown", (event) => {
+    dragged = false;
+    if (event.button === 0 && event.pointerType === "mouse" && canvas?.scroll.contains(event.target))
+      from = { x: event.clientX, left: canvas.scroll.scrollLeft };
+  });
+  lanes.addEventListener("pointermove", (event) => {
+    if (!from || !canvas) return;
+    if (!dragged && Math.abs(event.clientX - from.x) < DRAG_FROM) return;
+    if (!dragged) canvas.scroll.setPointerCapture(event.pointerId);
+    dragged = true;
+    canvas.scroll.classList.add("is-dragged");
+    canvas.scroll.scrollLeft = from.left - (event.clientX - from.x);
+  });
+  const end = () => {
+    from = null;
+    canvas?.scroll.classList.remove("is-dragged");
+  };
+  lanes.addEventListener("pointerup", end);
+  lanes.addEventListener("pointercancel", end);
+  return () => dragged;
 }
 
 // ---- what the service sends ----
@@ -443,6 +610,7 @@ function pick() {
   const placed = view.all.filter((order) => order.id !== null);
   putTogether(view.all);
   const orders = byId("timeline-all").checked || placed.length === 0 ? view.all : placed;
+  noteWaits(view.all);
   view.orders = orders;
   view.drawn = orders.filter((order) => leads(order, orders === view.all));
   view.byKey = new Map(orders.map((order) => [order.key, order]));
@@ -453,7 +621,7 @@ function pick() {
 }
 
 function showOrders({ orders, witness, capped }) {
-  view.fresh = orders.length === 0 || orders[0].key !== view.all[0]?.key || witness?.orders[0] !== view.witness?.orders[0];
+  view.fresh = !orders.some(({ key }) => key === view.all.at(-1)?.key) || witness?.orders[0] !== view.witness?.orders[0];
   view.waiting = null;
   view.all = orders;
   view.witness = witness;
@@ -481,14 +649,28 @@ export function showTraces(instances, since, books, most) {
 export function setUpTimeline() {
   byId("legend").replaceChildren(...LEGEND.map(([kind, text]) => make("li", {}, make("span", { class: `swatch is-${kind}` }), text)));
   const lanes = byId("lanes");
+  let pressed = false; // a button is down: then the click chooses, and not the focus that comes before it
   const keyAt = (event) => event.target.closest?.("[data-key]")?.dataset.key;
-  lanes.addEventListener("click", (event) => (keyAt(event) ? choose(keyAt(event), true) : view.pinned && goOn()));
+  const isDragged = setUpDrag(lanes);
+  setUpWheel(lanes);
+  lanes.addEventListener("click", (event) => {
+    if (isDragged()) return;
+    if (keyAt(event)) choose(keyAt(event), true, event.shiftKey);
+    else if (view.pinned) goOn();
+  });
+  lanes.addEventListener("dblclick", zoomAsAtFirst);
   lanes.addEventListener("pointerover", (event) => {
     if (!view.pinned && keyAt(event)) showDetail(view.byKey.get(keyAt(event)));
   });
-  lanes.addEventListener("focusin", (event) => keyAt(event) && keyAt(event) !== view.chosen && choose(keyAt(event), true));
+  lanes.addEventListener("pointerdown", () => (pressed = true));
+  addEventListener("pointerup", () => (pressed = false));
+  addEventListener("pointercancel", () => (pressed = false));
+  lanes.addEventListener("focusin", (event) => keyAt(event) && keyAt(event) !== view.chosen && keyAt(event) !== view.second && !pressed && choose(keyAt(event), true));
   lanes.addEventListener("keydown", (event) => {
-    const act = { ArrowRight: () => step(1), ArrowLeft: () => step(-1), Escape: goOn, Enter: () => keyAt(event) && choose(keyAt(event), true), " ": () => keyAt(event) && choose(keyAt(event), true) }[event.key];
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const enter = () => keyAt(event) && choose(keyAt(event), true);
+    const larger = () => zoomBy(1.6);
+    const act = { ArrowRight: () => step(1, event.shiftKey), ArrowLeft: () => step(-1, event.shiftKey), Escape: goOn, Enter: enter, " ": enter, "+": larger, "=": larger, "-": () => zoomBy(1 / 1.6), "−": () => zoomBy(1 / 1.6), 0: zoomAsAtFirst }[event.key];
     if (!act) return;
     event.preventDefault();
     act();

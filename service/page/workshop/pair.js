@@ -1,0 +1,37 @@
+// Two orders of the timeline as a schedule of the explorer, for /steps: the same strategy, and their steps in the same sequence.
+
+// An order that began again is told by its last try: the explorer's orders may not have to try so often.
+function stepsOf(order) {
+  const steps = order.steps.filter(({ step }) => step !== "wait");
+  const last = steps.findLastIndex(({ step }) => step === "read");
+  return order.tries > 1 && last > 0 ? steps.slice(last) : steps;
+}
+
+// When the steps of ORDER were done, as far as OTHER can tell. A client hears of its COMMIT or release a little later than the server
+// has done it, so an order that waited for it may hear about its step first. Then its step, and what follows, comes after that.
+function timesOf(order, other) {
+  const second = order.locked && other.locked && other.commitEnd !== null && other.locked.to < order.locked.to;
+  const release = other.steps.find(({ step }) => step === "unlock");
+  let least = 0;
+  return stepsOf(order).map(({ step, end_us: at }) => {
+    if (second && step === order.locked.step) least = other.commitEnd + 0.5;
+    if (step === "lock" && release && release.begin_us <= at && at <= release.end_us) least = Math.max(least, release.end_us + 0.5);
+    return { step, at: Math.max(at, least) };
+  });
+}
+
+// The schedule's text, as `loadtest explore --replay` reads it. The stock is just enough for both, or, if both read the same
+// stock, for one: then the schedule shows what follows from that.
+export function scheduleOf(one, other) {
+  const [a, b] = one.start <= other.start ? [one, other] : [other, one];
+  const stock = a.seen !== null && a.seen === b.seen ? Math.max(a.quantity, b.quantity) : a.quantity + b.quantity;
+  const named = (name, times) => times.map(({ step, at }, index) => ({ name, step: index === times.length - 1 ? "end" : step, at }));
+  const events = [...named("A", timesOf(a, b)), ...named("B", timesOf(b, a))];
+  events.sort((x, y) => x.at - y.at);
+  const words = events.filter(({ name }, index) => events[index + 1]?.name !== name).map(({ name, step }) => `${name}>${step}`);
+
+  return `${a.strategy} s=${stock} q=${a.quantity},${b.quantity} ${words.join(" ")}`;
+}
+
+// Its address: a space is a plus sign there.
+export const stepsAddress = (schedule) => `/steps#${schedule.replaceAll(" ", "+")}`;

@@ -1,0 +1,4 @@
+// The start page of the static site: its colours, the big view, and the help.
+import { setUpLooks } from "../../service/page/shared/looks.js";
+
+setUpLooks({});

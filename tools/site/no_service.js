@@ -1,0 +1,20 @@
+// In the place of service/page/shared/api.js: the static site has no service, so every call fails.
+
+export class Problem extends Error {
+  name = "no-service";
+  status = 404;
+  body = {};
+}
+export class Unreachable extends Problem {}
+
+export async function call() {
+  throw new Problem("These pages have no service. Run oversell to try this.");
+}
+export const adminToken = () => null;
+export const setAdminToken = () => {};
+export const dropAdminToken = () => {};
+export const sandbox = () => null;
+export const setSandbox = () => {};
+export const takeEnded = () => null;
+export const leaveSandbox = async () => false;
+export const isTeacherToken = async () => false;
