@@ -99,6 +99,12 @@ void steps_page(struct exchange *x, struct worker *worker)
     reply_file(x, "steps/steps.html");
 }
 
+void class_page(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    reply_file(x, "class/board.html");
+}
+
 void page_get_file(struct exchange *x, struct worker *worker)
 {
     (void)worker;

@@ -1,0 +1,1 @@
+// The class board, which the teacher shows on a projector.
