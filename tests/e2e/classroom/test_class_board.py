@@ -181,7 +181,7 @@ def test_unchanged_news_are_short(classroom):
 
 
 def test_forty_learners(classroom):
-    learners = [join(classroom, f"Learner with a name of its own {index:02}") for index in range(40)]
+    learners = [join(classroom, f"Learner with a long name {index:02}") for index in range(40)]
     question = classroom.post("/class/question", QUESTION).json["id"]
     for index, learner in enumerate(learners):
         assert learner.vote(question, index % 3).status == 200
