@@ -3,12 +3,12 @@
 # hiredis 0.14, which is Debian 12's, has no TLS: rediss:// is then an error that says so.
 HIREDIS_SSL   = $(eval HIREDIS_SSL := $$(shell $(PKG_CONFIG) --exists hiredis_ssl openssl 2>/dev/null && \
                   echo hiredis_ssl openssl))$(HIREDIS_SSL)
-PKGS          = libmicrohttpd libpq jansson libcurl hiredis $(HIREDIS_SSL)
+PKGS          = libmicrohttpd libpq jansson libcurl hiredis libqrencode $(HIREDIS_SSL)
 OTHER_LIBS   := -l:libzookeeper_st.so.2 # which has no .pc file; so named, it is found beside either -dev package
 # To build and run the programs: the demo needs no more. default-jre-headless and libzookeeper-java are the server of
 # ZooKeeper; the package zookeeper would bring a whole desktop's Java. make/lesson-pages needs cmark and python3.
 DEPS         := gcc libc6-dev pkg-config libmicrohttpd-dev libpq-dev libjansson-dev libcurl4-openssl-dev \
-                libhiredis-dev libzookeeper-st-dev postgresql redis-server default-jre-headless libzookeeper-java \
+                libhiredis-dev libzookeeper-st-dev libqrencode-dev postgresql redis-server default-jre-headless libzookeeper-java \
                 etcd-server wrk cmark python3
 # For the tests, the benchmark and the measurements of the documents as well.
 DEPS_TEST    := libcmocka-dev etcd-client gnuplot-nox curl python3-pytest python3-yaml python3-jsonschema \

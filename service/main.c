@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -79,7 +80,8 @@ static bool start(struct service *service)
     service->runs = runs_new(config);
     service->responses = response_cache_new();
     service->sandboxes = sandboxes_new(config->sandbox_idle_ms);
-    if (!service->runs || !service->responses || !service->sandboxes ||
+    service->board = board_new((int64_t)time(NULL) * 1000);
+    if (!service->runs || !service->responses || !service->sandboxes || !service->board ||
         !order_pipeline_start(&service->orders)) {
         log_line(
             LOG_ERROR,
@@ -159,6 +161,7 @@ static void drain(struct service *service)
     runs_free(service->runs);
     response_cache_free(service->responses);
     sandboxes_free(service->sandboxes);
+    board_free(service->board);
 }
 
 /* Prints the class's address and secrets for the teacher, who sits at this terminal. The log must not contain them. */

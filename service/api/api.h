@@ -46,6 +46,10 @@ json_t *runs_limits(const struct exchange *x);
 /* service/api/sandboxes.c */
 handler_fn sandboxes_create, sandboxes_list, sandboxes_delete, classroom_get, classroom_new_code;
 
+/* service/api/class.c */
+handler_fn class_news, class_board, class_address, class_ask, class_close, class_push, class_vote,
+    class_solved;
+
 /* service/api/steps.c */
 handler_fn steps_make, steps_search;
 /* Counts a learner's step or search until steps_end_call. *ret_earlier: those that it has already. False: it has replied, since
@@ -60,7 +64,7 @@ handler_fn live_get;
 void live_forget(struct service *service, int64_t product_id);
 
 /* service/page/page.c */
-handler_fn page_get, steps_page, lessons_page, lessons_get, page_get_file;
+handler_fn page_get, steps_page, lessons_page, lessons_get, class_page, page_get_file;
 
 /* service/api/status.c */
 handler_fn health_get, ready_get, metrics_get, traces_get, openapi_get;

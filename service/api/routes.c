@@ -13,6 +13,15 @@ const struct route routes[] = {
     {"GET",    "/live",             LANE_READS,   ACCESS_ANYBODY, live_get},
     {"GET",    "/classroom",        LANE_HTTP,    ACCESS_ANYBODY, classroom_get},
     {"POST",   "/classroom/code",   LANE_HTTP,    ACCESS_TEACHER, classroom_new_code}, /* waits for nothing */
+    {"GET",    "/class",            LANE_HTTP,    ACCESS_ANYBODY, class_page},
+    {"GET",    "/class/news",       LANE_HTTP,    ACCESS_OWNER,   class_news}, /* all of /class waits for nothing */
+    {"GET",    "/class/board",      LANE_HTTP,    ACCESS_TEACHER, class_board},
+    {"GET",    "/class/address.svg", LANE_HTTP,   ACCESS_TEACHER, class_address},
+    {"POST",   "/class/question",   LANE_HTTP,    ACCESS_TEACHER, class_ask},
+    {"POST",   "/class/question/close", LANE_HTTP, ACCESS_TEACHER, class_close},
+    {"POST",   "/class/push",       LANE_HTTP,    ACCESS_TEACHER, class_push},
+    {"PUT",    "/class/vote",       LANE_HTTP,    ACCESS_OWNER,   class_vote},
+    {"PUT",    "/class/solved",     LANE_HTTP,    ACCESS_OWNER,   class_solved},
     {"POST",   "/sandboxes",        LANE_CHANGES, ACCESS_LEARNER, sandboxes_create},
     {"GET",    "/sandboxes",        LANE_READS,   ACCESS_TEACHER, sandboxes_list},
     {"DELETE", "/sandboxes/:",      LANE_READS,   ACCESS_TEACHER, sandboxes_delete}, /* waits for no change */

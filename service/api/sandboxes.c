@@ -6,11 +6,13 @@
 #include "db/products/audit.h"
 #include "db/products/products.h"
 #include "service/classroom/addresses.h"
+#include "service/classroom/board.h"
 #include "service/classroom/sandbox.h"
 #include "service/write_behind/reconcile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { IDS_TRIED = 20, ID_STEP = 256, ID_STEP_LEAST = 40, ID_STEP_MOST = 390 };
 
@@ -111,11 +113,19 @@ static bool settle(struct exchange *x, struct worker *worker, int place, int64_t
 void sandboxes_create(struct exchange *x, struct worker *worker)
 {
     struct service *service = worker->service;
-    const struct member members[] = {{0}};
+    const char *given = NULL;
+    char name[BOARD_NAME_SIZE] = "";
+    const struct member members[] = {{"name", BODY_STRING, false, &given, 0, BOARD_NAME_SIZE - 1}, {0}};
     AUTO_JSON body = api_body(x, members);
     if (!body ||
         !access_allows(x, service, ACCESS_LEARNER)) /* the class code may be new since the call came in */
         return;
+    if (given && given[strspn(given, " ")] && !board_text(given, name, sizeof name)) {
+        reply_problem(x, PROBLEM_INVALID_ORDER, json_pack("{s:s}", "member", "name"),
+                      "a name has at most %d bytes, without control characters; choose a shorter name",
+                      BOARD_NAME_SIZE - 1);
+        return;
+    }
     int64_t id = 0;
     struct sandbox_caller caller = {.is_teacher = x->is_teacher,
                                     .most_of_address = service->config.sandboxes_per_address};
@@ -136,11 +146,16 @@ void sandboxes_create(struct exchange *x, struct worker *worker)
                       caller.is_teacher ? "" : " for learners");
         return;
     }
+    board_leave(service->board, id); /* the learner who had the product */
     if (!settle(x, worker, place, &id)) {
         sandbox_drop(service->sandboxes, place, id);
         return;
     }
     char token[SECRET_SIZE];
+    if (!name[0])
+        snprintf(name, sizeof name, "Learner %d", place + 1);
+    if (service->config.classroom && !caller.is_teacher)
+        (void)board_join(service->board, id, name); /* which has room for all sandboxes */
     sandbox_give(service->sandboxes, place, id, token);
     live_forget(service, id);
     http_set_header(x, "Location", "/products/%lld", (long long)id);
@@ -182,6 +197,7 @@ void sandboxes_delete(struct exchange *x, struct worker *worker)
         reply_problem(x, PROBLEM_NOT_FOUND, NULL, "no learner has product %lld", (long long)id);
         return;
     }
+    board_leave(service->board, id);
     runs_end_product(service->runs, id, false); /* whoever gets the place waits for its end */
     char address[SANDBOX_ADDRESS_SIZE];
     http_client_address(x, address, sizeof address);

@@ -5,6 +5,7 @@
 #include "base/queue.h"
 #include "service/api/response_cache.h"
 #include "service/api/workers.h"
+#include "service/classroom/board.h"
 #include "service/classroom/sandbox.h"
 #include "service/config/config.h"
 #include "service/http/server.h"
@@ -24,6 +25,7 @@ struct service {
     struct runs *runs;
     struct response_cache *responses;
     struct sandboxes *sandboxes;
+    struct board *board;
     struct queue
         *queues[LANE_COUNT]; /* of the exchanges for each lane's workers; NULL for a lane without workers */
     struct worker *workers;

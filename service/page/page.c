@@ -113,6 +113,12 @@ void lessons_get(struct exchange *x, struct worker *worker)
     reply_file(x, name);
 }
 
+void class_page(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    reply_file(x, "class/board.html");
+}
+
 void page_get_file(struct exchange *x, struct worker *worker)
 {
     (void)worker;

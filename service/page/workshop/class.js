@@ -1,5 +1,6 @@
 // Decides which product this page shows: the shared one, or a separate one. In a class it asks for the class code.
 import { adminToken, call, dropAdminToken, isTeacherToken, sandbox, setAdminToken, setSandbox, takeEnded } from "../shared/api.js";
+import { followClass } from "../class/news.js";
 import { setUpClassPanel } from "./class_panel.js";
 import { alertUser, byId, plural, setText, tell } from "../shared/dom.js";
 
@@ -13,12 +14,24 @@ function ask(dialog, input) {
     dialog.addEventListener("close", () => resolve(dialog.returnValue === "ok" && input.value ? input.value.trim() : null), { once: true });
     dialog.showModal();
     input.focus();
+    const scanned = takeScannedCode();
+    if (!scanned) return;
+    input.value = scanned;
+    byId("join-name").focus();
   });
 }
 
-// A new product for this page; CODE is the class code where there is a class.
-async function takeOwn(code) {
-  const { product_id: product, token } = await call("POST", "/sandboxes", {}, code ?? undefined);
+// The class code in the address that the QR code contains, /#join=CODE; null: there is none. It is used once.
+function takeScannedCode() {
+  if (!location.hash.startsWith("#join=")) return null;
+  const code = location.hash.slice("#join=".length);
+  history.replaceState(null, "", location.pathname + location.search);
+  return code;
+}
+
+// A new product for this page; CODE is the class code where there is a class, NAME the learner's on the class board.
+async function takeOwn(code, name) {
+  const { product_id: product, token } = await call("POST", "/sandboxes", name ? { name } : {}, code ?? undefined);
   setSandbox({ product, token });
   return product;
 }
@@ -43,7 +56,7 @@ async function join(why) {
         setAdminToken(given);
         return;
       }
-      await takeOwn(given.toLowerCase());
+      await takeOwn(given.toLowerCase(), byId("join-name").value.trim());
       return;
     } catch (problem) {
       say(problem.name === "unauthorized" ? "That is neither the class code nor the teacher's token. Check it, and enter it again." : `You could not join. ${problem.message}`);
@@ -130,6 +143,8 @@ export async function setUpClass(shop) {
   shop.limits = state.limits;
   applyLimits(state.limits);
   setUpClassDialog();
+  takeScannedCode(); // of one who has joined already
+  followClass();
   if (state.classroom && state.teacher) setUpClassPanel();
   showClass(state);
   showShop(shop);

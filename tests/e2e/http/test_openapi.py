@@ -14,7 +14,7 @@ OTHER_METHODS = sorted(
 )
 
 
-NONE_YET = ("/sandboxes/", "/orders/{id}", "/runs/{id}", "/page/{folder}/{name}", "/lessons/{lesson}")  # a new service has neither
+NONE_YET = ("/sandboxes/", "/class/", "/orders/{id}", "/runs/{id}", "/page/{folder}/{name}", "/lessons/{lesson}")  # a new service has none
 
 
 def references(node):

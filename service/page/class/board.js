@@ -1,0 +1,166 @@
+// The class board, which the teacher shows on a projector: learners, solved lessons, a question with its votes, and the address.
+import { adminToken, call } from "../shared/api.js";
+import { alertUser, byId, make, plural, setText } from "../shared/dom.js";
+
+const POLL_MS = 2000; // while the page is visible
+
+let timer;
+let board = null; // what is shown
+let drawn = null; // the address and code of the QR code
+
+// Numbers as ranges: 1–4, 6.
+function ranges(numbers) {
+  const found = [];
+  for (const number of numbers) {
+    const last = found.at(-1);
+    if (last && last[1] === number - 1) last[1] = number;
+    else found.push([number, number]);
+  }
+  return found.map(([from, to]) => (from === to ? `${from}` : `${from}–${to}`)).join(", ");
+}
+
+function nameItem({ name, solved, voted }) {
+  const waits = voted && board.question?.open;
+  const done = solved.length > 0 ? `${solved.length} ✓ ${ranges(solved)}` : "";
+  return make("li", { class: waits ? "has-voted" : null }, make("strong", { title: name }, name), make("span", { title: done }, done));
+}
+
+function showNames() {
+  const { learners } = board;
+  setText(byId("count"), learners.length > 0 ? plural(learners.length, "learner", "learners") : "No learners yet");
+  byId("names").replaceChildren(...learners.map(nameItem));
+}
+
+function showQuestion() {
+  const { question, votes, learners } = board;
+  byId("question").hidden = !question;
+  document.body.classList.toggle("has-question", question !== null);
+  byId("close-question").hidden = !question?.open;
+  if (!question) return;
+  const voted = votes.reduce((sum, count) => sum + count, 0);
+  setText(byId("question-text"), question.text);
+  byId("votes").replaceChildren(
+    ...question.answers.map((answer, index) =>
+      make(
+        "li",
+        { class: question.right === index ? "is-right" : null },
+        make("span", {}, question.right === index ? `✓ ${answer}` : answer),
+        make("progress", { max: Math.max(voted, 1), value: votes[index], "aria-label": `Votes for ${answer}` }),
+        make("output", {}, String(votes[index])),
+      ),
+    ),
+  );
+  setText(byId("voted"), question.open ? `${voted} of ${learners.length} have voted` : "The question is closed.");
+}
+
+function showAddress() {
+  const { address, code } = board;
+  setText(byId("code"), code);
+  setText(byId("address"), address ?? "");
+  byId("reach").hidden = !address;
+  byId("alone").hidden = address !== null;
+  if (!address) setText(byId("alone"), `No other computer can reach this service. Start it with --listen 0.0.0.0:${location.port || 80}.`);
+  const wanted = address && `${address} ${code}`;
+  if (wanted && wanted !== drawn) drawAddress(wanted);
+}
+
+// The drawing needs the token, so it cannot be the source of an image.
+async function drawAddress(wanted) {
+  drawn = wanted;
+  try {
+    const response = await fetch("/class/address.svg", { headers: { Authorization: `Bearer ${adminToken()}` }, cache: "no-store" });
+    if (!response.ok) throw new Error(String(response.status));
+    const svg = new DOMParser().parseFromString(await response.text(), "image/svg+xml").documentElement;
+    byId("qr").replaceChildren(document.importNode(svg, true));
+  } catch {
+    drawn = null; // the next look tries again
+  }
+}
+
+function show(told) {
+  if (board?.version === told.version && board.address === told.address && board.code === told.code) return;
+  board = told;
+  showAddress();
+  showNames();
+  showQuestion();
+  setText(byId("sent"), board.push ? `Sent to all: ${board.push.text}` : "");
+}
+
+async function look(first = false) {
+  clearTimeout(timer);
+  try {
+    // Only the first call may open a dialog that asks for the token.
+    show(await (first ? call("GET", "/class/board") : call("GET", "/class/board", undefined, adminToken() ?? "")));
+    alertUser(null);
+  } catch (problem) {
+    alertUser(problem.message, true);
+    if (problem.status === undefined ? first : problem.status === 401 || problem.status === 404) return;
+  }
+  clearTimeout(timer);
+  if (!document.hidden) timer = setTimeout(look, POLL_MS);
+}
+
+// A form in a dialog whose primary button calls ACT; the dialog stays open with the reason while ACT fails.
+function setUpForm(name, act) {
+  const dialog = byId(`${name}-dialog`);
+  byId(`${name}-open`).addEventListener("click", () => {
+    setText(byId(`${name}-error`), "");
+    dialog.showModal();
+  });
+  byId(`${name}-form`).addEventListener("submit", async (event) => {
+    if (event.submitter?.value === "cancel") return;
+    event.preventDefault();
+    try {
+      await act();
+      dialog.close();
+      await look();
+    } catch (problem) {
+      setText(byId(`${name}-error`), problem.message);
+    }
+  });
+}
+
+async function askQuestion() {
+  const answers = byId("ask-answers").value.split("\n").map((line) => line.trim()).filter(Boolean); // prettier-ignore
+  if (answers.length < 2 || answers.length > 6) throw new Error("Enter from 2 to 6 answers, each on a separate line.");
+  await call("POST", "/class/question", { text: byId("ask-text").value.trim(), answers });
+}
+
+let names = [];
+
+async function send() {
+  const text = byId("send-text").value.trim();
+  await call("POST", "/class/push", names.includes(text) ? { strategy: text } : { schedule: text });
+}
+
+function closeQuestion() {
+  const choice = (value, text) => make("button", { value }, text);
+  byId("rights").replaceChildren(
+    ...board.question.answers.map((answer, index) => choice(String(index), answer)),
+    choice("none", "Close without an answer"),
+    choice("cancel", "Keep it open"),
+  );
+  byId("close-dialog").returnValue = "";
+  byId("close-dialog").showModal();
+}
+
+byId("close-dialog").addEventListener("close", async () => {
+  const { returnValue: chosen } = byId("close-dialog");
+  if (chosen === "" || chosen === "cancel") return;
+  try {
+    await call("POST", "/class/question/close", chosen === "none" ? {} : { right: Number(chosen) });
+    await look();
+    byId("ask-open").focus();
+  } catch (problem) {
+    alertUser(problem.message);
+  }
+});
+byId("close-question").addEventListener("click", closeQuestion);
+byId("ask-text").value = "What will B read?";
+byId("ask-answers").value = "0\n1\nB waits";
+setUpForm("ask", askQuestion);
+setUpForm("send", send);
+document.addEventListener("visibilitychange", () => board && !document.hidden && look());
+await look(true);
+names = (await call("GET", "/strategies").catch(() => ({ strategies: [] }))).strategies.map(({ name }) => name);
+byId("strategies").append(...names.map((name) => make("option", { value: name })));

@@ -1,0 +1,247 @@
+"""The class board in real browsers: a teacher with a projector and two learners."""
+
+import re
+from urllib.parse import unquote
+
+import pytest
+from selenium.webdriver.common.keys import Keys
+
+from browser import SHOTS, Browser
+from learner import bearer
+
+
+@pytest.fixture(scope="module")
+def browsers(tmp_path_factory):
+    """A teacher's browser and those of two learners."""
+    started = []
+    try:
+        for name in ("teacher", "ada", "bob"):
+            started.append(Browser(tmp_path_factory.mktemp(name)))
+        yield started
+    finally:
+        for browser in started:
+            browser.quit()
+
+
+@pytest.fixture
+def classroom(services, database):
+    service = services.start(database, "--classroom", listen="127.0.0.1:0")
+    service.code, service.token = (re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token"))
+    service.address = f"http://127.0.0.1:{service.port}/"
+    return service
+
+
+def open_board(browser, service, width=1024, height=768):
+    """Opens the board and enters the teacher's token by keys."""
+    browser.driver.get("about:blank")
+    browser.size(width, height)
+    browser.start(f"{service.address}class")
+    browser.wait(lambda: browser.find("token-dialog").is_displayed(), "the token is asked for")
+    browser.press(service.token + Keys.ENTER)
+    browser.wait_text("count", "learner")
+
+
+def join(browser, service, name):
+    """As one who has scanned the QR code: the code is filled in, and the name has the focus."""
+    browser.driver.get("about:blank")
+    browser.size(1024, 768)
+    browser.start(service.address)
+    browser.driver.get("about:blank")
+    browser.driver.get(f"{service.address}#join={service.code}")
+    browser.wait(lambda: browser.find("join-dialog").is_displayed(), "the name is asked for")
+    browser.wait(lambda: browser.driver.switch_to.active_element.get_attribute("id") == "join-name", "the name has the focus")
+    browser.press(name + Keys.ENTER)
+    browser.wait_text("log", "Ready")
+    assert service.code not in browser.driver.current_url
+
+
+def names(browser):
+    return [item.text.replace("\n", " ") for item in browser.all("#names li")]
+
+
+def votes(browser):
+    return [int(item.text) for item in browser.all("#votes output")]
+
+
+def in_news(browser, text):
+    browser.wait_text("class-news", text)
+
+
+def tab_to(browser, name):
+    """Tab until the element has the focus."""
+    for _ in range(30):
+        if browser.driver.switch_to.active_element.get_attribute("id") == name:
+            return
+        browser.press(Keys.TAB)
+    raise AssertionError(f"Tab does not lead to {name}")
+
+
+def test_a_question_by_clicks(browsers, classroom):
+    teacher, ada, bob = browsers
+    open_board(teacher, classroom)
+    join(ada, classroom, "Ada")
+    join(bob, classroom, "Bob")
+    teacher.wait(lambda: names(teacher) == ["Ada", "Bob"], "both are on the board")
+    teacher.click("ask-open")
+    teacher.click('#ask-form button[value="ok"]')
+    teacher.wait_text("voted", "0 of 2")
+    in_news(ada, "What will B read?")
+    ada.click('#class-news [data-key="answer-1"]')
+    ada.wait(lambda: ada.all('#class-news [data-key="answer-1"][aria-pressed="true"]'), "the vote is shown")
+    in_news(bob, "What will B read?")
+    bob.click('#class-news [data-key="answer-0"]')
+    teacher.wait(lambda: votes(teacher) == [1, 1, 0], "both votes count")
+    ada.shot("board-vote", 768)
+    teacher.driver.save_screenshot(str(SHOTS / "board-question.png"))
+    teacher.click("close-question")
+    teacher.click('#rights button[value="1"]')
+    teacher.wait_text("voted", "closed")
+    assert "✓ 1" in teacher.find("votes").text
+    in_news(ada, "Your answer is right")
+    in_news(bob, "Your answer is wrong")
+    for browser in browsers:
+        page = browser.driver.page_source
+        assert classroom.token not in page and browser.low_contrast() == [] and browser.unnamed() == []
+    ada.click("#class-news button")
+    ada.wait(lambda: not ada.find("class-news").is_displayed(), "the bar is closed")
+
+
+def test_a_question_by_keyboard_alone(browsers, classroom):
+    teacher, ada, _ = browsers
+    open_board(teacher, classroom)
+    join(ada, classroom, "Ada")
+    teacher.wait(lambda: names(teacher) == ["Ada"], "the learner is on the board")
+    tab_to(teacher, "ask-open")
+    teacher.press(Keys.ENTER)
+    teacher.wait(lambda: teacher.find("ask-dialog").is_displayed(), "the dialog is open")
+    tab_to(teacher, "ask-text")
+    teacher.press(Keys.ENTER)
+    in_news(ada, "What will B read?")
+    ada.driver.execute_script("document.activeElement.blur()")
+    for _ in range(20):
+        ada.press(Keys.TAB)
+        if ada.driver.switch_to.active_element.get_attribute("data-key") == "answer-0":
+            break
+    ada.press(Keys.SPACE)
+    teacher.wait(lambda: votes(teacher) == [1, 0, 0], "the vote counts")
+    assert ada.driver.switch_to.active_element.get_attribute("data-key") == "answer-0", "the focus stays"
+    tab_to(teacher, "close-question")
+    teacher.press(Keys.ENTER)
+    teacher.wait(lambda: teacher.find("close-dialog").is_displayed(), "the answers are offered")
+    teacher.press(Keys.ENTER)  # the first answer has the focus
+    in_news(ada, "Your answer is right")
+    teacher.wait(lambda: teacher.driver.switch_to.active_element.get_attribute("id") == "ask-open", "the focus is not lost")
+
+
+def test_what_the_teacher_sends_to_all(browsers, classroom):
+    teacher, ada, bob = browsers
+    open_board(teacher, classroom)
+    join(ada, classroom, "Ada")
+    join(bob, classroom, "Bob")
+    teacher.click("send-open")
+    teacher.find("send-text").send_keys("select-for-update", Keys.ENTER)
+    in_news(ada, "Your teacher opened select-for-update")
+    ada.click('#class-news [data-key="go"]')
+    product = ada.driver.execute_script("return JSON.parse(localStorage.getItem('oversell.sandbox')).product")
+    ada.wait(lambda: classroom.get(f"/strategy?product_id={product}").json["name"] == "select-for-update", "the learner's product has it")
+    teacher.wait_text("sent", "select-for-update")
+    teacher.click("send-open")
+    teacher.find("send-text").clear()
+    teacher.find("send-text").send_keys("read-write s=1 q=1,1 A>read", Keys.ENTER)
+    in_news(bob, "read-write s=1")
+    bob.click('#class-news [data-key="go"]')
+    bob.wait(lambda: unquote(bob.driver.current_url).endswith("/steps#read-write+s=1+q=1,1+A>read"), "the schedule is open")
+    teacher.click("send-open")
+    teacher.find("send-text").clear()
+    teacher.find("send-text").send_keys("x" * 1000, Keys.ENTER)
+    in_news(bob, "Your teacher opened xxx")  # the page /steps follows the class, too
+    assert teacher.overflows() <= 0 and bob.overflows() <= 0
+
+
+def test_solved_lessons_reach_the_board(browsers, classroom):
+    teacher, ada, _ = browsers
+    open_board(teacher, classroom)
+    join(ada, classroom, "Ada")
+    ada.driver.execute_async_script(
+        "const done = arguments[0];"
+        "import('/page/lessons/progress.js').then((lessons) => { for (const name of ['01-a', '02-b', '03-c', '05-d']) lessons.markSolved(name); done(); })"
+    )
+    teacher.wait(lambda: names(teacher) == ["Ada 4 ✓ 1–3, 5"], "the board shows what is solved")
+    ada.driver.execute_script("localStorage.removeItem('oversell.lessons')")
+
+
+def test_an_evicted_learner_leaves_the_board(browsers, classroom):
+    teacher, ada, _ = browsers
+    open_board(teacher, classroom)
+    join(ada, classroom, "Ada")
+    teacher.wait(lambda: names(teacher) == ["Ada"], "the learner is there")
+    product = classroom.get("/sandboxes").json["sandboxes"][0]["product_id"]
+    assert classroom.call("DELETE", f"/sandboxes/{product}").status == 200
+    teacher.wait_text("count", "No learners yet")
+    ada.wait(lambda: ada.find("join-dialog").is_displayed(), "the page asks for the code")
+
+
+@pytest.mark.parametrize("width, height", ((1024, 768), (1280, 720)))
+def test_forty_learners_fit_a_projector(browsers, classroom, width, height):
+    teacher = browsers[0]
+    for index in range(40):
+        joined = classroom.call("POST", "/sandboxes", {"name": f"Maximiliane Q. {index:02}"}, bearer(classroom.code))
+        solved = {"lessons": [f"{lesson:02}-x" for lesson in range(1, 16) if lesson % 4]}
+        assert classroom.call("PUT", "/class/solved", solved, bearer(joined.json["token"])).status == 200
+    long = {"text": "What will B read after A has read the stock and before A commits?", "answers": [f"the answer number {n}" for n in range(6)]}
+    classroom.post("/class/question", long)
+    open_board(teacher, classroom, width, height)
+    teacher.wait(lambda: len(names(teacher)) == 40 and len(votes(teacher)) == 6, "all are shown")
+    # This service has no address for others, so no QR code; a drawing of the same size stands for it.
+    teacher.driver.execute_script(
+        "const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg'); svg.setAttribute('viewBox', '0 0 37 37'); document.getElementById('qr').append(svg)"
+    )
+    teacher.driver.save_screenshot(str(SHOTS / f"board-forty-{width}.png"))
+    tall = teacher.driver.execute_script("return [document.documentElement.scrollHeight - innerHeight, document.documentElement.scrollWidth - innerWidth]")
+    assert max(tall) <= 0, f"the page is {tall} pixels larger than the screen"
+    assert teacher.low_contrast() == [] and teacher.unnamed() == [] and teacher.too_small() == []
+    classroom.call("POST", "/class/push", {})
+
+
+def test_a_narrow_window_does_not_scroll_sideways(browsers, classroom):
+    teacher = browsers[0]
+    open_board(teacher, classroom, 320, 640)
+    assert teacher.overflows() <= 0
+
+
+def test_a_hidden_page_does_not_ask(browsers, classroom):
+    """The browser counts what the page asks for; a page in another tab asks for nothing."""
+    ada = browsers[1]
+    join(ada, classroom, "Ada")
+    count = "return performance.getEntriesByType('resource').filter((entry) => entry.name.includes('/class/news')).length"
+    ada.wait(lambda: ada.driver.execute_script(count) >= 2, "the page asks again")
+    hide = "Object.defineProperty(document, 'hidden', { value: arguments[0], configurable: true }); document.dispatchEvent(new Event('visibilitychange'))"
+    ada.driver.execute_script(hide, True)
+    # A call in progress may end, and a timer that was set may fire once.
+    ada.wait(lambda: ada.driver.execute_script("return performance.now()") > 0, "the page runs")
+    at_first = ada.driver.execute_script(count)
+    ada.driver.set_script_timeout(30)
+    ada.driver.execute_async_script("setTimeout(arguments[0], 8000)")
+    assert ada.driver.execute_script(count) <= at_first + 1
+    ada.driver.execute_script(hide, False)
+    ada.wait(lambda: ada.driver.execute_script(count) >= at_first + 2, "a visible page asks again")
+
+
+
+def test_the_qr_code(browsers, services, database):
+    teacher = browsers[0]
+    service = services.start(database, "--classroom", listen="0.0.0.0:0")
+    service.code, service.token = (re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token"))
+    service.address = f"http://localhost:{service.port}/"
+    open_board(teacher, service)
+    addresses = service.get("/classroom").json["addresses"]
+    if not addresses:  # this machine has no network
+        teacher.wait_text("alone", "No other computer can reach this service")
+        return
+    teacher.wait_text("address", addresses[0])
+    teacher.wait(lambda: teacher.all("#qr svg path"), "the QR code is drawn")
+    drawn = teacher.find("qr").get_attribute("innerHTML")
+    assert service.get("/class/address.svg").text.split('d="')[1].split('"')[0] in drawn
+    assert teacher.find("qr").size["width"] >= 150, "it can be scanned from the last row"
+    teacher.driver.save_screenshot(str(SHOTS / "board-qr.png"))
+    assert all("401" in line for line in teacher.complaints()), "only the first call, without the token, may fail"
