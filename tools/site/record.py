@@ -32,6 +32,11 @@ START_S = 30
 ATTEMPTS = 5
 CALL_S = 60
 TOKEN_STEPS = ("lock", "fence", "refuse")  # their value is a fencing token
+TOKEN_IN_TEXT = re.compile(r'(fence_\w+\W{1,3}|revision\W{1,5}|^")(\d+)')  # of a request or an answer
+RANDOM = re.compile(r"\b[0-9a-f]{8}-[0-9a-f-]{27}\b|\b[0-9a-f]{12,}\b")  # what a lock writes, and the product's number
+# Values that differ from run to run and tell a reader nothing: times, snapshots, transaction numbers.
+UNTOLD = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.+]+Z?|\d+:\d+:[\d,]*|\d{3,11}|\d{16}")
+LEASE_MS = 100_000  # a lease's rest is rounded up to a multiple of this
 
 
 class Service:
@@ -135,7 +140,15 @@ def renumber(state):
     tokens |= {holder["fence"] for holder in (state["lock"] or {}).get("holders", [])}
     small = {token: rank for rank, token in enumerate(sorted(tokens - {None, 0}), 1)}
 
+    def replace_value(value, is_fenced):
+        if value is not None and UNTOLD.fullmatch(value):
+            return "…"
+        return str(small.get(int(value), value)) if is_fenced and value and value.isdigit() else value
+
     def replace(value):
+        if isinstance(value, dict) and "values" in value:
+            values = [replace_value(one, "fence_" in value["text"]) for one in value["values"]]
+            return {**value, "values": values, "text": replace(value["text"]), "answer": replace(value["answer"])}
         if isinstance(value, dict):
             is_token = value.get("step") in TOKEN_STEPS
             return {
@@ -146,9 +159,23 @@ def renumber(state):
             return [replace(part) for part in value]
         if isinstance(value, str) and "oken" in value:
             return re.sub(r"\d+", lambda number: str(small.get(int(number[0]), number[0])), value)
+        if isinstance(value, str):
+            return TOKEN_IN_TEXT.sub(lambda found: found[1] + str(small.get(int(found[2]), found[2])), value)
         return value
 
+    if state["lock"] and state["lock"].get("ttl_ms"):
+        state["lock"]["ttl_ms"] = -(-state["lock"]["ttl_ms"] // LEASE_MS) * LEASE_MS
     return replace(state)
+
+
+def in_terms_of(state, before):
+    """STATE with the random values that the same requests have in BEFORE, the state before it, which comes from another run."""
+    names = {}
+    for mine, theirs in zip(state["told"], before["told"]):
+        texts = [json.dumps(event, sort_keys=True) for event in (mine, theirs)]
+        if RANDOM.sub("", texts[0]) == RANDOM.sub("", texts[1]):
+            names.update(zip(*(RANDOM.findall(text) for text in texts)))
+    return json.loads(RANDOM.sub(lambda found: names.get(found[0], found[0]), json.dumps(state)))
 
 
 class Recording:
@@ -171,7 +198,7 @@ class Recording:
         place = self.index.get(state["schedule"])
         if place is None:
             place = self.index[state["schedule"]] = len(self.states)
-            self.states.append(state)
+            self.states.append(state if parent is None else in_terms_of(state, self.states[parent]))
             self.parents.append(parent)
             self.moves.append({})
         return place

@@ -1,4 +1,5 @@
 // The pages of the lessons: a lesson's questions and runs, and the learner's progress in the contents.
+import "../class/news.js";
 import { byId, setText } from "../shared/dom.js";
 import { setUpLooks } from "../shared/looks.js";
 import { forgetProgress, onProgress, progressOf, solvedLessons } from "./progress.js";

@@ -1,4 +1,5 @@
 // The page /steps: one step-through, whose schedule the address keeps.
+import "../class/news.js";
 import { alertUser, byId, setText } from "../shared/dom.js";
 import { setUpLooks } from "../shared/looks.js";
 import { mountBeside } from "./beside_view.js";
