@@ -91,7 +91,7 @@ def test_who_may_not_install_is_told_whom_to_ask(machine):
     machine.give(apt_get=GOOD, id="#!/bin/sh\necho 1000\n")
     ran = machine.make("deps")
     assert ran.returncode == 2 and machine.calls() == [], ran
-    assert "there is no sudo. Run as root 'apt-get install" in last_words(ran) and "wrk'" in last_words(ran), ran
+    assert "there is no sudo. Run as root 'apt-get install" in last_words(ran) and "etcd-server wrk" in last_words(ran), ran
 
     words = "learner is not in the sudoers file.  This incident will be reported."
     machine.give(sudo=f"#!/usr/bin/env bash\n{RECORD}echo '{words}' >&2; exit 1\n")
