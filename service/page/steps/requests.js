@@ -59,7 +59,9 @@ export const edge = ({ connection, text }) =>
 // last step, to that one.
 function placeOf(event, order, steps, last) {
   if (steps.includes(event.step)) return event.step;
-  if (event.step === "waits" || event.step === "wait" || event.step === "refuse") return order.next ?? steps.find((step) => !order.did.some((one) => one.step === step)) ?? last;
+  const undone = steps.find((step) => !order.did.some((one) => one.step === step));
+  if (event.step === "refuse") return undone ?? last; // its release may be next
+  if (event.step === "waits" || event.step === "wait") return order.next ?? undone ?? last;
   return last ?? steps[0];
 }
 
