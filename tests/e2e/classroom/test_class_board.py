@@ -255,3 +255,17 @@ def test_the_address_of_the_page_is_shown_to_learners(classroom):
     assert classroom.call("GET", "/class/board", None, address).json["address"] == "http://192.0.2.7:8080"
     reply = classroom.call("GET", "/class/address.svg", None, address)
     assert reply.status == 200 and reply.header("Content-Type") == "image/svg+xml" and "<path" in reply.text
+
+
+CHANGES = (("POST", "question"), ("POST", "question/close"), ("POST", "push"), ("PUT", "vote"), ("PUT", "solved"))
+
+
+@pytest.mark.parametrize("method, name", CHANGES)
+def test_a_change_is_refused_from_another_page_as_a_form_and_if_it_is_too_long(classroom, method, name):
+    for body, headers, problem in (
+        ({}, {"Origin": "http://evil.example"}, "forbidden-origin"),
+        (b"text=x", {"Content-Type": "application/x-www-form-urlencoded"}, "unsupported-media-type"),
+        ({"text": "x" * 100_000}, {}, "payload-too-large"),
+    ):
+        reply = classroom.call(method, f"/class/{name}", body, headers)
+        assert reply.problem == problem, str(reply)

