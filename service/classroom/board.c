@@ -40,13 +40,13 @@ static uint32_t code_point(const unsigned char *text, int *ret_length)
                  : text[0] >> 4 == 14 ? 3
                  : text[0] >> 3 == 30 ? 4
                                       : 0;
-    uint32_t point = length == 1 ? text[0] : text[0] & (0x7f >> length);
+    uint32_t point = length == 1 ? text[0] : text[0] & (0x7fU >> length);
     for (int i = 1; i < length; i++) {
         if (text[i] >> 6 != 2) {
             *ret_length = 0;
             return 0;
         }
-        point = point << 6 | (text[i] & 0x3f);
+        point = point << 6 | (text[i] & 0x3fU);
     }
     bool valid = length > 0 && point >= least[length] && point <= 0x10ffff &&
                  (point < 0xd800 || point > 0xdfff);
