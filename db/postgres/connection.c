@@ -563,8 +563,10 @@ static enum db_status exchange(struct db *db, int64_t until_us, PGresult **ret_r
     bool lost = !PQpipelineSync(db->pg);
     int64_t since_us = monotonic_us();
     db->round_trips++;
-    if (!lost && !read_sent(db)) /* what was sent of a transaction is rolled back */
+    if (!lost && !read_sent(db)) { /* what was sent of a transaction is rolled back */
+        db->turned_down = false;   /* the error was the answer to what was sent before */
         return uncommitted || db->session_ended ? DB_BEHIND_FAILURE : DB_AWAY;
+    }
     until_us = put_off(until_us, since_us);
     enum db_status status = lost ? DB_AWAY : read_batch(db, &db->batch, until_us, ret_result, &lost);
     if (lost) {
