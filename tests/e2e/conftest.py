@@ -1,5 +1,7 @@
-"""Fixtures: one private stack a run, services that must end cleanly, and the last word on the whole run."""
+"""Fixtures: one private stack a job, services that must end cleanly, and what each job records for the judge of the whole run."""
 
+import json
+import os
 import sys
 from pathlib import Path
 
@@ -12,22 +14,10 @@ pytest.register_assert_rewrite("basics", "browser", "contract", "crowd", "lab", 
 import lab  # noqa: E402  after its assertions are set to be explained
 
 
-def pytest_collection_modifyitems(config, items):
-    """The test of the whole run goes last, and only where the whole run is there to be judged."""
-    last = [item for item in items if item.path.name == "test_zz_whole_run.py"]
-    rest = [item for item in items if item not in last]
-    files = {path.name for path in Path(__file__).parent.rglob("test_*.py")}
-    option = config.option
-    whole = (
-        files == {item.path.name for item in items}
-        and not option.keyword
-        and option.markexpr in ("", "not long")
-        and not any("::" in argument for argument in config.args)
-    )
-    if not whole and last:
-        config.hook.pytest_deselected(items=last)
-        last = []
-    items[:] = rest + last
+def pytest_sessionfinish():
+    """A run of all tests has several jobs. Each records the documented answers that it has seen, for whole_run.py."""
+    if record := os.environ.get("ANSWERS_SEEN"):
+        Path(record).write_text(json.dumps(sorted(lab.DOCUMENT.seen, key=str)), encoding="utf-8")
 
 
 def pytest_make_parametrize_id(val):
