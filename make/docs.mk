@@ -75,8 +75,8 @@ pictures: ## take the animation of README.md and the picture of docs/page.md in 
 	$(call install_packages,$(DEPS_PICTURES))
 	$(BUILD_NOW) programs
 	BUILD=$(BUILD) tests/run e2e -k 'readme_picture or second_process_is_on_lanes_of_its_own'
-	cp $(BUILD)/tests/page/page.png docs/results/page.png
-	docs/animate docs/results/lost-update.gif $(BUILD)/tests/page/lost-update-?.png
+	cp $(BUILD)/tests/screenshots/page.png docs/results/page.png
+	docs/animate docs/results/lost-update.gif $(BUILD)/tests/screenshots/lost-update-?.png
 
 # One fault after the other, each with its own result, so that what has been broken is not broken again.
 FAULTS ?= $(shell $(BUILD)/loadtest faults --faults help | sed 's/^ *\([a-z0-9-]*\) .*/\1/')

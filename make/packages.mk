@@ -12,7 +12,7 @@ DEPS         := gcc libc6-dev pkg-config libmicrohttpd-dev libpq-dev libjansson-
                 etcd-server wrk cmark python3
 # For the tests, the benchmark and the measurements of the documents as well.
 DEPS_TEST    := libcmocka-dev etcd-client gnuplot-nox curl python3-pytest python3-yaml python3-jsonschema \
-                python3-redis python3-kazoo chromium chromium-driver python3-selenium binutils systemd clang \
+                python3-redis python3-kazoo chromium chromium-driver firefox-esr python3-selenium binutils systemd clang \
                 libclang-rt-dev
 # Joins pictures to an animation, for `make pictures`.
 DEPS_PICTURES := python3-pil
@@ -38,6 +38,9 @@ deps-test: /usr/sbin/nginx ## install these and the packages of the tests
 /usr/sbin/nginx:
 	$(call install_packages,nginx-light)
 	@[ ! -x $@ ] || [ ! -d /run/systemd/system ] || $$([ "$$(id -u)" -eq 0 ] || echo sudo) systemctl disable --now nginx
+
+deps-axe: ## install axe-core from npm, with which tests look at the pages' accessibility
+	@make/axe-core $(BUILD)/axe
 
 deps-lint: deps-test ## install these and the linters
 	$(call install_packages,$(DEPS_LINT))

@@ -9,7 +9,7 @@ import pytest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-pytest.register_assert_rewrite("basics", "browser", "contract", "crowd", "lab", "learner", "load", "proxy", "servers", "service", "wire")
+pytest.register_assert_rewrite("basics", "browser", "contract", "firefox", "crowd", "lab", "learner", "load", "proxy", "servers", "service", "wire")
 
 import lab  # noqa: E402  after its assertions are set to be explained
 

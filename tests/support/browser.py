@@ -14,8 +14,9 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 from basics import BUILD, PATIENCE, wait_until
+from pictures import is_blank
 
-SHOTS = BUILD / "tests" / "page"
+SHOTS = BUILD / "tests" / "screenshots"
 
 # The contrast of each text on the page with what is behind it (WCAG 2, relative luminance), where it is too low.
 # Colours that the browser does not give as rgb() are drawn to find out what they are.
@@ -64,6 +65,8 @@ ROLES = {"button", "combobox", "textbox", "spinbutton", "checkbox", "link", "pro
 class Browser:
     """One Chromium. Its downloads go to FOLDER."""
 
+    shots = ""  # what the names of its pictures begin with
+
     def __init__(self, folder):
         options = webdriver.ChromeOptions()
         options.binary_location = "/usr/bin/chromium"
@@ -88,19 +91,23 @@ class Browser:
 
     def start(self, url, scheme="light", view="all"):
         """Opens the page with nothing stored in the browser but the choice of a VIEW: all controls, or with None the guided story."""
-        self.driver.execute_cdp_cmd(
-            "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-        )
+        self.set_scheme(scheme)
         self.driver.get(url)
         self.driver.execute_script("localStorage.clear(); sessionStorage.clear()")
         if view:
             self.driver.execute_script("localStorage.setItem('oversell.view', arguments[0])", view)
-        self.driver.get_log("browser")
+        self.complaints()
         self.driver.refresh()
 
     def open(self, url, scheme="light", view="all"):
         self.start(url, scheme, view)
         self.wait_text("pulse", "live")
+
+    def set_scheme(self, scheme):
+        """The colours that the user's system asks for: light or dark."""
+        self.driver.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        )
 
     def size(self, width, height=800, phone=False, scale=1):
         """WIDTH and HEIGHT are in CSS pixels; each is SCALE pixels of the screen wide and high."""
@@ -187,12 +194,18 @@ class Browser:
         width = self.driver.execute_script("return innerWidth")
         self.size(width, height)
         self.driver.execute_script("scrollTo(0, 0)")
-        self.driver.save_screenshot(str(SHOTS / f"{name}.png"))
+        self.keep(name)
         self.size(width)
 
     def shot_of(self, name, element):
         """Keeps a picture of one element."""
-        self.find(element).screenshot(str(SHOTS / f"{name}.png"))
+        self.keep(name, self.find(element).screenshot_as_png)
+
+    def keep(self, name, picture=None):
+        """Keeps a picture of what the window shows, or the given one. It must show something."""
+        picture = picture or self.driver.get_screenshot_as_png()
+        assert not is_blank(picture), f"the picture {name} is blank"
+        (SHOTS / f"{self.shots}{name}.png").write_bytes(picture)
 
     def overflows(self):
         """By how many pixels the page is wider than the window."""

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from browser import SHOTS, Browser
+from browser import Browser
 from learner import bearer
 
 
@@ -92,7 +92,7 @@ def test_a_question_by_clicks(browsers, classroom):
     bob.click('#class-news [data-key="answer-0"]')
     teacher.wait(lambda: votes(teacher) == [1, 1, 0], "both votes count")
     ada.shot("board-vote", 768)
-    teacher.driver.save_screenshot(str(SHOTS / "board-question.png"))
+    teacher.keep("board-question")
     teacher.click("close-question")
     teacher.click('#rights button[value="1"]')
     teacher.wait_text("voted", "closed")
@@ -196,7 +196,7 @@ def test_forty_learners_fit_a_projector(browsers, classroom, width, height):
     teacher.driver.execute_script(
         "const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg'); svg.setAttribute('viewBox', '0 0 37 37'); document.getElementById('qr').append(svg)"
     )
-    teacher.driver.save_screenshot(str(SHOTS / f"board-forty-{width}.png"))
+    teacher.keep(f"board-forty-{width}")
     tall = teacher.driver.execute_script("return [document.documentElement.scrollHeight - innerHeight, document.documentElement.scrollWidth - innerWidth]")
     assert max(tall) <= 0, f"the page is {tall} pixels larger than the screen"
     assert teacher.low_contrast() == [] and teacher.unnamed() == [] and teacher.too_small() == []
@@ -243,5 +243,5 @@ def test_the_qr_code(browsers, services, database):
     drawn = teacher.find("qr").get_attribute("innerHTML")
     assert service.get("/class/address.svg").text.split('d="')[1].split('"')[0] in drawn
     assert teacher.find("qr").size["width"] >= 150, "it can be scanned from the last row"
-    teacher.driver.save_screenshot(str(SHOTS / "board-qr.png"))
+    teacher.keep("board-qr")
     assert all("401" in line for line in teacher.complaints()), "only the first call, without the token, may fail"

@@ -5,7 +5,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from browser import SHOTS, Browser, Keys
+from browser import Browser, Keys
 
 TOKEN = "a-token-of-some-length"
 PROJECTORS = [(1024, 768), (1280, 720)]
@@ -80,7 +80,7 @@ def scrolls(page):
 
 def fits(page, name):
     page.driver.execute_script("scrollTo(0, 0)")
-    page.driver.save_screenshot(str(SHOTS / f"{name}.png"))
+    page.keep(name)
     assert scrolls(page) <= 0, f"{name}: the page is {scrolls(page)} px too large"
     assert outside(page) == [], name
 
@@ -294,7 +294,7 @@ def test_the_map_has_every_strategy_in_its_group(teacher, shop):
     words = {tile.get_attribute("data-strategy"): tile.text.split("\n") for tile in page.all("#strategy-map [role=option]")}
     assert words["mutex"] == ["1", "mutex", "one process"] and words["redlock"] == ["◔", "redlock", "lease"]
     assert words["atomic-decrement"] == ["✓", "atomic-decrement", "safe · set now"]
-    page.driver.save_screenshot(str(SHOTS / "home-map.png"))
+    page.keep("home-map")
     assert outside(page, "#strategy-dialog, #strategy-dialog button") == []
     assert page.low_contrast() == [] and page.unnamed() == []
 
@@ -447,7 +447,7 @@ def test_a_phone_needs_no_scrolling_sideways(visitor):
     page.wait(lambda: page.find("strategy-dialog").is_displayed() and page.find("shop").is_displayed(), "all strategies")
     assert page.overflows() <= 0
     page.select_strategy("redis-setnx-forever")
-    page.driver.save_screenshot(str(SHOTS / "home-320-map.png"))
+    page.keep("home-320-map")
     assert outside(page, "#strategy-dialog .tile-name, #strategy-dialog .tile-word") == [] or page.overflows() <= 0
     page.click("strategy-close")
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from browser import SHOTS, Browser
+from browser import Browser
 from lab import ROOT
 
 WIDTH, HEIGHT = 960, 554  # README shows it about 830 pixels wide: 14 px letters
@@ -70,7 +70,7 @@ def story(page):
 def picture(page, number):
     bottom = page.driver.execute_script("return document.querySelector('main').getBoundingClientRect().bottom")
     assert HEIGHT - 20 < bottom <= HEIGHT, "the picture shows the whole page and little more; change HEIGHT"
-    page.driver.save_screenshot(str(SHOTS / f"lost-update-{number}.png"))
+    page.keep(f"lost-update-{number}")
 
 
 def test_readme_picture_is_its_schedule(page, shop):
