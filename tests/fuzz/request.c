@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "service/api/lock_servers.h"
 #include "service/api/router.h"
+#include "service/classroom/board.h"
 #include "service/engine/unsold.h"
 #include "service/orders/order_job.h"
 
@@ -143,7 +144,8 @@ __attribute__((constructor)) static void set_up(void)
     service.responses = response_cache_new();
     service.sandboxes = sandboxes_new(30LL * 60 * 1000);
     service.runs = runs_new(&service.config);
-    MUST(service.responses && service.sandboxes && service.runs);
+    service.board = board_new(0);
+    MUST(service.responses && service.sandboxes && service.runs && service.board);
     sandboxes_set_code(service.sandboxes, "abcd-2345");
 }
 
