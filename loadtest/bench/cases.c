@@ -37,7 +37,7 @@ static const struct {
     const char *before, *noun; /* with the count: ", 3 clients" */
     int64_t tried[7];          /* in short measurements; ended by 0 */
 } TUNED[TUNED_COUNT] = {
-    [TUNED_WORKERS] = {"tuned_workers", "; tuned: ", " worker", {1, 2, 4, 8}},
+    [TUNED_WORKERS] = {"tuned_workers", "; tuned: ", " worker", {1, 2, 4, 8, 16}},
     [TUNED_CLIENTS] = {"clients", ", ", " client", {1, 2, 4, 8, 16, 32}},
     [TUNED_THREADS] = {"threads", ", ", " thread", {0}},
 };

@@ -95,14 +95,13 @@ json_t *comparison_settings(const struct comparison *comparison, const struct te
     if (plan->sell_out && plan->sell_out_last)
         json_array_append_new(phases, json_string("sell-out"));
     return json_pack(
-        "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:{s:b, s:b}, s:I, s:o, s:s}", "strategies",
-        names_of(strategies), "instances", (json_int_t)testbed->count, "workers",
-        (json_int_t)comparison->testbed.workers, "connections", (json_int_t)load_connections(&load), "stock",
-        (json_int_t)plan->stock, "quantity", (json_int_t)plan->quantity, "requests",
-        (json_int_t)(plan->sell_out ? plan_requests(plan) : 0), "duration_ms",
-        (json_int_t)(plan->throughput ? plan->duration_ms : 0), "think_ms", (json_int_t)plan->think_ms,
-        "in_turn", "sell-out", false, "throughput", true, "repeat", (json_int_t)comparison->repeat, "phases",
-        phases, "servers", comparison->testbed.urls.count > 0 ? "given" : comparison->testbed.servers);
+        "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:s}", "strategies", names_of(strategies),
+        "instances", (json_int_t)testbed->count, "workers", (json_int_t)comparison->testbed.workers,
+        "connections", (json_int_t)load_connections(&load), "stock", (json_int_t)plan->stock, "quantity",
+        (json_int_t)plan->quantity, "requests", (json_int_t)(plan->sell_out ? plan_requests(plan) : 0),
+        "duration_ms", (json_int_t)(plan->throughput ? plan->duration_ms : 0), "think_ms",
+        (json_int_t)plan->think_ms, "repeat", (json_int_t)comparison->repeat, "phases", phases, "servers",
+        comparison->testbed.urls.count > 0 ? "given" : comparison->testbed.servers);
 }
 
 /* Measures one strategy as often as it should be, and returns its row. */

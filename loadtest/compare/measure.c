@@ -162,6 +162,23 @@ static bool read_lock_waits(struct testbed *testbed, int64_t product, int64_t *r
     return true;
 }
 
+/* Asks whether every service places this strategy's waiting orders in turn. It was told to or not to, but its own limit of orders
+ * or a think time also turn it off. */
+static bool read_in_turn(struct testbed *testbed, int64_t product, const struct subject *subject,
+                         bool *ret_in_turn)
+{
+    *ret_in_turn = json_is_true(json_object_get(subject->cells, "in_turn"));
+    for (size_t i = 0; i < testbed->count; i++) {
+        json_auto_t *settings = service_client_strategy(testbed->clients[i], product);
+        if (!settings)
+            return service_client_failed(testbed->clients[i]);
+        *ret_in_turn = *ret_in_turn && json_is_true(json_object_get(settings, "in_turn")) &&
+                       json_integer_value(json_object_get(settings, "product_limit")) == 0 &&
+                       json_integer_value(json_object_get(settings, "think_ms")) == 0;
+    }
+    return true;
+}
+
 bool set_stock(struct testbed *testbed, const struct subject *subject, int64_t product, int64_t stock)
 {
     return service_client_reset(testbed->clients[0], product, stock, subject->kind) ||
@@ -275,6 +292,7 @@ static bool run_phase(struct testbed *testbed, const struct plan *plan, const st
         hasty_ms[i] = HASTY_MS;
     if ((phase.hasty && !read_lock_waits(testbed, product, waits_ms)) ||
         !switch_strategy(testbed, product, subject, think_ms, in_turn, phase.hasty ? hasty_ms : NULL) ||
+        !read_in_turn(testbed, product, subject, &phase.in_turn) ||
         !set_stock(testbed, subject, plan->product, sale->stock) ||
         !scrape_all(testbed, subject->name, &before) || !load_run(&load, &phase.load) ||
         !settled_books(testbed, plan->product, &phase.books) || !scrape_all(testbed, subject->name, &after) ||

@@ -46,6 +46,7 @@ enum { PAIRS_STOCK = 51, PAIRS_QUANTITY = 2, FINDING_MAX = 200 };
 struct phase {
     bool ran;
     bool sells_out;
+    bool in_turn;            /* every service placed the waiting orders of a product in turn */
     bool hasty;              /* lock waits were so short that even a slow lock server makes them time out */
     int64_t stock, quantity; /* initial units, and units per order */
     struct load_result load;

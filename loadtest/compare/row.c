@@ -79,6 +79,12 @@ static json_t *pairs_json(const struct phase *pairs)
     return NULL;
 }
 
+/* A phase's own; null if it did not run. */
+static json_t *in_turn(const struct phase *phase)
+{
+    return phase->ran ? json_boolean(phase->in_turn) : json_null();
+}
+
 /* Every row has every figure: null where nothing was measured. */
 static bool set_missing_to_null(json_t *row)
 {
@@ -100,6 +106,7 @@ static bool set_missing_to_null(json_t *row)
                                           "wake_ups_per_release",
                                           "retries_per_order",
                                           "kept",
+                                          "in_turn",
                                           "witness",
                                           "amounts_wrong",
                                           "pairs",
@@ -151,9 +158,10 @@ json_t *row_new(const struct testbed *testbed, const struct plan *plan, const st
         json_auto_t *figures = sales_json(sales);
         /* The pack steals what is made here, also when it fails. */
         json_auto_t *more = json_pack(
-            "{s:{s:b, s:b, s:b}, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "kept", "stock",
+            "{s:{s:b, s:b, s:b}, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "kept", "stock",
             all_kept(measurement, stock_kept), "books", all_kept(measurement, books_kept), "answers",
-            all_kept(measurement, answers_kept), "orders_per_s",
+            all_kept(measurement, answers_kept), "in_turn", "sell_out", in_turn(sell_out), "throughput",
+            in_turn(throughput), "orders_per_s",
             rounded(rate_known ? (double)throughput->load.window_created / throughput->load.window_s : NAN,
                     1),
             "latency_ms", times_ms(&times->scrape.created), "lock_wait_ms",

@@ -186,6 +186,10 @@ static bool has_valid_combining(const struct strategy *row, const struct complai
             complaint,
             "its orders are placed in turn, so that only the product's row may keep others waiting, and none "
             "starts again; set its combining to COMBINE_NONE, or leave out the lock and the tries");
+    /* A queue in front of the row would hide what such a row is in the table for. */
+    if (row->combining == COMBINE_IN_TURN && row->guarantee != GUARANTEE_SAFE)
+        return wrong(complaint, "its orders are placed in turn, which hides its flaw in one process; set its "
+                                "combining to COMBINE_NONE");
     if (row->combining == COMBINE_IN_TURN)
         return true;
     if (row->place || row->take_stock->take)

@@ -109,6 +109,18 @@ def test_unsafe_rows_are_caught_and_safe_ones_are_not(one):
             assert row["guarantee"] == "safe" or row["shown_by"] in ("expire", "crash"), row
 
 
+@pytest.mark.parametrize(("options", "throughput"), [([], True), (["--think-ms", "1"], False), (["--product-limit", "4"], False)])
+def test_a_safe_row_is_judged_without_the_queue_in_front_of_it(options, throughput):
+    """The queue alone would keep the orders of one process apart, whatever the row does."""
+    ran = loadtest(
+        "compare", "--strategies", "atomic-statement,read-write", "--instances", "1", "--duration", "200ms", "--format", "json", *options
+    )
+    assert ran.returncode == 0, ran.stderr
+    found = rows(json.loads(ran.stdout))
+    assert found["atomic-statement"]["in_turn"] == {"sell_out": False, "throughput": throughput}
+    assert found["read-write"]["in_turn"] == {"sell_out": False, "throughput": False}
+
+
 @pytest.mark.long
 def test_a_flaw_that_load_shows_is_seen_in_every_run():
     """A row of several runs is its worst run: one that had not been caught."""

@@ -117,6 +117,10 @@ static void wrong_steps_are_explained(void **state)
           row.combining = COMBINE_IN_POSTGRES);
     WRONG("has a lock", "span to SPAN_NONE", row.take_stock = &take_in_redis,
           row.combining = COMBINE_IN_REDIS);
+    WRONG("in turn, so that only", "leave out the lock", row.combining = COMBINE_IN_TURN);
+    WRONG("in turn, which hides its flaw", "COMBINE_NONE", row.combining = COMBINE_IN_TURN, row.lock = NULL,
+          row.span = SPAN_NONE, row.fencing = FENCE_NONE, row.take_stock = &take_read_write,
+          row.guarantee = GUARANTEE_UNSAFE, row.shown_by = SHOWN_BY_LOAD);
     WRONG("-1 tries", "1 to 1000", row.max_tries = -1);
     WRONG("committed first", "tries to 1", row.scope = SCOPE_TWO_TX, row.max_tries = 2);
     WRONG("only the engine's steps", "SCOPE_ONE_TX", row.scope = SCOPE_TWO_TX, row.place = place_alone);
