@@ -159,7 +159,7 @@ bool memory_with_connections(const char *url, pid_t pid, int64_t product, int64_
 
 /* ---- latency --------------------------------------------------------------------------------------------------- */
 
-/* Takes the answers that are there, and sends the next order over their connections until END. */
+/* Reads one answer from each connection that has one, and sends its next order until END_US. UNDER_WAY: orders without an answer. */
 static bool take_answers(const struct connections *all, struct pollfd *waits, int64_t *sent_us,
                          int64_t end_us, struct hdr *hdr, int64_t *under_way)
 {

@@ -1,4 +1,4 @@
-/* The plot of a comparison: units oversold beside orders a second. */
+/* The plot of a comparison: units oversold, and orders per second. */
 #include "loadtest/compare/compare_result.h"
 #include "loadtest/report/format.h"
 

@@ -43,8 +43,9 @@ struct placing {
     int64_t deadline_us; /* every wait ends here */
     int64_t lock_deadline_us; /* every wait for a lock ends here */
 
-    /* Not NULL: create_order may return before the end of the order is known. Called when it is, unless that is the end of
-     * create_order or order_settle; it must not use the connection. */
+    /* NULL: create_order returns when the order's result is known. Not NULL: it may return before. Then this is called when the
+     * result is known, possibly while a later order uses the same connection, which on_done must not use. It is not called if
+     * create_order or order_settle itself finds out the result. */
     void (*on_done)(struct placing *placing);
     enum order_end end;          /* out */
     char end_xid[24];            /* of the transaction, for commit_recovery; "" where it is not known */
@@ -76,8 +77,8 @@ enum outcome claim_key(struct placing *placing);
  * COMMIT without a reply. Returns ORDER_CREATED, and ORDER_GO_ON after STEP_COMMIT_STOCK, when the order is still to come. */
 enum outcome end_transaction(struct placing *placing, enum outcome outcome, enum step step, const char *xid);
 
-/* Sends STATEMENT with VALUES as the whole of the order, or COMMIT (NULL) of the transaction XID, and does not wait for the result:
- * placing->end says so. ORDER_GO_ON, or why it was not sent. Only if placing->on_done is set. */
+/* Sends the last statement of the order, and does not wait for its result: STATEMENT with VALUES, which is the whole order, or COMMIT
+ * (NULL) of the transaction XID. Then placing->end is END_SENT. ORDER_GO_ON, or why it was not sent. Only if placing->on_done is set. */
 enum outcome end_later(struct placing *placing, const struct statement *statement, const char *const *values,
                        const char *xid);
 

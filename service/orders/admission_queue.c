@@ -228,7 +228,7 @@ static void wait_for_work(struct admission_queue *q)
     if (!self.woken)
         SLIST_REMOVE(&q->idle, &self, idle_worker, next);
     pthread_cond_destroy(&self.work);
-    q->waking = false; /* whoever comes looks for work, and wakes the next one */
+    q->waking = false; /* this worker looks for work now, and wakes the next one if there is more */
 }
 
 void admission_end(struct admission_queue *q, struct order_batch *batch)
