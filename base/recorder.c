@@ -1,6 +1,8 @@
 /* Keeps the requests of a thread as JSON, within bounds. */
 #include "base/recorder.h"
 
+#include "base/text.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,26 +10,6 @@
 _Thread_local struct recorder *thread_recorder;
 
 /* ---- texts ----------------------------------------------------------------------------------------------------- */
-
-/* How many bytes the UTF-8 character at TEXT has; 0 if it is none. */
-static size_t character_size(const char *text)
-{
-    const unsigned char *byte = (const unsigned char *)text;
-    size_t size = *byte < 0x80   ? 1
-                  : *byte < 0xc2 ? 0
-                  : *byte < 0xe0 ? 2
-                  : *byte < 0xf0 ? 3
-                  : *byte < 0xf5 ? 4
-                                 : 0;
-    for (size_t i = 1; i < size; i++)
-        if ((byte[i] & 0xc0) != 0x80)
-            return 0;
-    /* Overlong forms, surrogates, and what is above U+10FFFF. */
-    if ((*byte == 0xe0 && byte[1] < 0xa0) || (*byte == 0xed && byte[1] > 0x9f) ||
-        (*byte == 0xf0 && byte[1] < 0x90) || (*byte == 0xf4 && byte[1] > 0x8f))
-        return 0;
-    return size;
-}
 
 static bool is_space(char character)
 {
@@ -39,7 +21,8 @@ void recorder_shorten(const char *text, char *ret_text, size_t size)
     static const char ELLIPSIS[] = "…";
     size_t used = 0, fits = 0; /* FITS: where an ellipsis may stand */
     while (*text) {
-        size_t length = character_size(text);
+        size_t length;
+        (void)text_code_point(text, &length);
         bool is_plain = length > 1 || (length == 1 && (unsigned char)*text >= ' ' && *text != 0x7f);
         const char *character = is_space(*text) ? " " : is_plain ? text : "?";
         size_t kept = is_plain ? length : 1;

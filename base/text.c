@@ -1,4 +1,4 @@
-/* Error texts in buffers, and the hash of a text. */
+/* Error texts in buffers, the hash of a text, and its characters in UTF-8. */
 #include "base/text.h"
 
 #include <stdarg.h>
@@ -19,4 +19,25 @@ uint32_t text_hash(const char *text)
     for (; *text; text++)
         hash = (hash ^ (unsigned char)*text) * 16777619;
     return hash;
+}
+
+uint32_t text_code_point(const char *text, size_t *ret_length)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; /* a longer form of a smaller one is not valid */
+    const unsigned char *byte = (const unsigned char *)text;
+    size_t length = byte[0] < 0x80       ? 1
+                    : byte[0] >> 5 == 6  ? 2
+                    : byte[0] >> 4 == 14 ? 3
+                    : byte[0] >> 3 == 30 ? 4
+                                         : 0;
+    uint32_t point = length == 1 ? byte[0] : byte[0] & (0x7fU >> length);
+    *ret_length = 0;
+    for (size_t i = 1; i < length; i++) {
+        if (byte[i] >> 6 != 2)
+            return 0;
+        point = point << 6 | (byte[i] & 0x3fU);
+    }
+    if (length > 0 && point >= least[length] && point <= 0x10ffff && (point < 0xd800 || point > 0xdfff))
+        *ret_length = length;
+    return point;
 }

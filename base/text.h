@@ -1,4 +1,4 @@
-/* Error texts in buffers, and the hash of a text. */
+/* Error texts in buffers, the hash of a text, and its characters in UTF-8. */
 #ifndef OVERSELL_BASE_TEXT_H
 #define OVERSELL_BASE_TEXT_H
 
@@ -12,5 +12,9 @@ __attribute__((format(printf, 3, 4))) bool text_fail(char *ret_error, size_t siz
 
 /* The FNV-1a hash of a text: always the same. Any thread. */
 uint32_t text_hash(const char *text);
+
+/* The code point of the character at TEXT, and in *ret_length its length in bytes; 0 bytes if TEXT has no valid UTF-8 there. Any
+ * thread. */
+uint32_t text_code_point(const char *text, size_t *ret_length);
 
 #endif

@@ -51,7 +51,10 @@ static bool find_address(const struct exchange *x, char *ret_url, size_t size)
     const struct service *service = x->app;
     const char *host = http_header(x, "Host");
     if (host && !is_loopback(host)) {
-        int length = snprintf(ret_url, size, "http://%s", host);
+        /* A proxy with TLS says so. Others can say so too, but only the caller gets this answer. */
+        const char *scheme = http_header(x, "X-Forwarded-Proto");
+        bool is_tls = scheme && strcasecmp(scheme, "https") == 0;
+        int length = snprintf(ret_url, size, "%s://%s", is_tls ? "https" : "http", host);
         return length > 0 && (size_t)length < size;
     }
     AUTO_JSON addresses = addresses_for_others(&service->config, atomic_load(&service->port));

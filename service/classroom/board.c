@@ -1,6 +1,8 @@
 /* The class board, in memory: learners, solved lessons, one question with votes, and what the teacher has sent to all. */
 #include "service/classroom/board.h"
 
+#include "base/text.h"
+
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -31,29 +33,6 @@ void board_free(struct board *board)
     free(board);
 }
 
-/* The code point at TEXT; *ret_length is its length in bytes, 0 where TEXT is not valid UTF-8. */
-static uint32_t code_point(const unsigned char *text, int *ret_length)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    int length = text[0] < 0x80       ? 1
-                 : text[0] >> 5 == 6  ? 2
-                 : text[0] >> 4 == 14 ? 3
-                 : text[0] >> 3 == 30 ? 4
-                                      : 0;
-    uint32_t point = length == 1 ? text[0] : text[0] & (0x7fU >> length);
-    for (int i = 1; i < length; i++) {
-        if (text[i] >> 6 != 2) {
-            *ret_length = 0;
-            return 0;
-        }
-        point = point << 6 | (text[i] & 0x3fU);
-    }
-    bool valid = length > 0 && point >= least[length] && point <= 0x10ffff &&
-                 (point < 0xd800 || point > 0xdfff);
-    *ret_length = valid ? length : 0;
-    return point;
-}
-
 /* Control characters, and characters that turn the direction of the text after them or begin a new line. */
 static bool is_control(uint32_t point)
 {
@@ -70,10 +49,10 @@ bool board_text(const char *text, char *ret_text, size_t size)
     if (length == 0 || length >= size)
         return false;
     for (size_t at = 0; at < length;) {
-        int bytes;
-        if (is_control(code_point((const unsigned char *)text + at, &bytes)) || bytes == 0)
+        size_t bytes;
+        if (is_control(text_code_point(text + at, &bytes)) || bytes == 0)
             return false;
-        at += (size_t)bytes;
+        at += bytes;
     }
     memcpy(ret_text, text, length);
     ret_text[length] = '\0';

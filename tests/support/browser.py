@@ -67,10 +67,11 @@ class Browser:
 
     shots = ""  # what the names of its pictures begin with
 
-    def __init__(self, folder):
+    def __init__(self, folder, *flags):
+        """FLAGS are options of Chromium's command line."""
         options = webdriver.ChromeOptions()
         options.binary_location = "/usr/bin/chromium"
-        for flag in ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,900"):
+        for flag in ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,900", *flags):
             options.add_argument(flag)
         if os.geteuid() == 0:
             options.add_argument("--no-sandbox")

@@ -307,7 +307,7 @@ def main():
 
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             counts = list(pool.map(record, names))
-    kept = ("name", "title", "why", "use_for", "guarantee", "shown_by", "explorable", "available", "reason")
+    kept = ("name", "title", "why", "use_for", "guarantee", "shown_by", "lock", "fence", "combined", "explorable", "available", "reason")
     rows = [{key: row[key] for key in kept} for row in table]
     overview = {name: {faults: short_row(found[faults][name]) for faults in FAULTS if name in found[faults]} for name in names}
     write_script(options.folder / "strategies.js", "", {"strategies": rows, "searches": overview})

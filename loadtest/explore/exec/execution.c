@@ -134,6 +134,10 @@ bool execution_database_error(struct execution *execution)
     return execution_fail(execution, "postgresql: %s", execution->schema->error);
 }
 
+/* The number of the last order's process. It is never used again, because a lock's gate in this process (lock/process_gate.h)
+ * remembers a holder that died until its lease ends, whatever execution it was in. */
+static unsigned last_process;
+
 bool execution_start(void *self)
 {
     struct execution *execution = self;
@@ -155,7 +159,7 @@ bool execution_start(void *self)
     for (size_t i = 0; i < execution->settings.actors; i++)
         if (!actor_prepare(&execution->actors[i], execution->settings.strategy, execution->schema->product_id,
                            execution->settings.quantities[i],
-                           execution->own_processes ? &execution->processes : NULL, execution->error,
+                           execution->own_processes ? &last_process : NULL, execution->error,
                            sizeof execution->error))
             return false;
     return true;

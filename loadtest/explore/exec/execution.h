@@ -62,8 +62,7 @@ struct execution {
     size_t transition_count;
     bool deadlock, fault_made;
     struct lock *lock_admin; /* loadtest/explore/exec/lock_admin.h; NULL where the lock has no server */
-    bool own_processes;      /* each order counts as a separate process … */
-    unsigned processes;      /* … and the number of those used so far */
+    bool own_processes;      /* each order counts as a separate process */
     unsigned restarts;       /* of the lock's servers, in this schedule */
     struct ending ending;
     /* An order without competitors failed, so the strategy is wrong in every schedule. */

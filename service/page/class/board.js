@@ -25,8 +25,12 @@ function nameItem({ name, solved, voted }) {
   return make("li", { class: waits ? "has-voted" : null }, make("strong", { title: name }, name), make("span", { title: done }, done));
 }
 
+// As many learners as fit in two columns fewer get wider ones, for longer names.
+const FEW_LEARNERS = 20;
+
 function showNames() {
   const { learners } = board;
+  byId("names").classList.toggle("is-few", learners.length <= FEW_LEARNERS);
   setText(byId("count"), learners.length > 0 ? plural(learners.length, "learner", "learners") : "No learners yet");
   byId("names").replaceChildren(...learners.map(nameItem));
 }
@@ -83,7 +87,8 @@ function show(told) {
   showAddress();
   showNames();
   showQuestion();
-  setText(byId("sent"), board.push ? `Sent to all: ${board.push.text}` : "");
+  byId("sent").hidden = !board.push;
+  setText(byId("sent-text"), board.push ? `Sent to all: ${board.push.text}` : "");
 }
 
 async function look(first = false) {
@@ -156,11 +161,31 @@ byId("close-dialog").addEventListener("close", async () => {
   }
 });
 byId("close-question").addEventListener("click", closeQuestion);
+byId("withdraw").addEventListener("click", async () => {
+  try {
+    await call("POST", "/class/push", {});
+    await look();
+    byId("send-open").focus();
+  } catch (problem) {
+    alertUser(problem.message);
+  }
+});
 byId("ask-text").value = "What will B read?";
 byId("ask-answers").value = "0\n1\nB waits";
 setUpForm("ask", askQuestion);
 setUpForm("send", send);
 document.addEventListener("visibilitychange", () => board && !document.hidden && look());
-await look(true);
+
+// A service without a class has nothing to show here.
+async function isClass() {
+  const state = await call("GET", "/classroom").catch((problem) => ({ problem }));
+  if (state.classroom) return true;
+  alertUser(state.problem?.message ?? "This service has no class. Start it with --classroom, and open this page again.", true);
+  return false;
+}
+
+byId("board").hidden = !(await isClass());
+byId("join").hidden = byId("board").hidden;
+if (!byId("board").hidden) await look(true);
 names = (await call("GET", "/strategies").catch(() => ({ strategies: [] }))).strategies.map(({ name }) => name);
 byId("strategies").append(...names.map((name) => make("option", { value: name })));

@@ -1,5 +1,6 @@
 // A step-through: the learner chooses whose step is next, a source runs the schedule, and the state is drawn. A page can have several.
 import { chooseDeliberately, copy, make, setText } from "../shared/dom.js";
+import { inGroups } from "../shared/strategy_groups.js";
 import { GUARANTEES } from "../workshop/strategies.js";
 import { codeOf } from "./code.js";
 import { enable } from "./lane.js";
@@ -332,10 +333,11 @@ export function mountStepper(element, options) {
   // The strategies that can be chosen: rows of GET /strategies. Called once, before load().
   function fillStrategies(list) {
     for (const row of list) rows.set(row.name, row);
-    for (const [guarantee, { title }] of Object.entries(GUARANTEES)) {
-      const choices = list
-        .filter((row) => row.guarantee === guarantee && row.explorable)
-        .map((row) => make("option", { value: row.name, disabled: row.available ? null : "" }, row.name + (row.available ? "" : ` (not available: ${row.reason ?? "its server does not answer"})`)));
+    for (const { title, rows: choosable } of inGroups(list.filter((row) => row.explorable))) {
+      const choices = choosable.map((row) => {
+        const end = row.available ? GUARANTEES[row.guarantee].short : `not available: ${row.reason ?? "its server does not answer"}`;
+        return make("option", { value: row.name, disabled: row.available ? null : "" }, `${row.name} · ${end}`);
+      });
       for (const select of [ui.strategy, ui.beside]) select.append(make("optgroup", { label: title }, ...choices.map((choice) => choice.cloneNode(true))));
     }
   }

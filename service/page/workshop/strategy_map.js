@@ -1,28 +1,9 @@
 // The strategies as a map in groups. Keys and clicks only select; the button Apply switches.
 import { byId, make, setText } from "../shared/dom.js";
+import { inGroups } from "../shared/strategy_groups.js";
 import { allStrategies, currentStrategy, detailsOf, GUARANTEES, refreshStrategies, strategyNamed, switchStrategy, whyAway } from "./strategies.js";
 
-const GROUPS = {
-  none: "None",
-  process: "Process",
-  database: "Database",
-  redis: "Redis",
-  zookeeper: "ZooKeeper",
-  etcd: "etcd",
-  fenced: "Fenced",
-  queued: "Queued",
-};
-const SERVERS = { redis: "redis", redlock: "redis", zookeeper: "zookeeper", etcd: "etcd" };
 const TYPING_MS = 700; // letters that follow each other within this time are one word
-
-// Where the protection is, by what the service says about the row.
-export function groupOf(row) {
-  if (row.fence !== "none") return "fenced";
-  if (row.combined !== "none") return "queued";
-  if (row.lock && row.lock.server === null) return "process";
-  if (row.lock) return SERVERS[row.lock.server] ?? "database";
-  return row.guarantee === "unsafe" ? "none" : "database";
-}
 
 let shop;
 let selected = null; // the name whose details are shown
@@ -59,13 +40,11 @@ function makeTile(row) {
 }
 
 function draw() {
-  const rows = Map.groupBy(allStrategies(), groupOf);
-  const groups = Object.entries(GROUPS).filter(([group]) => rows.has(group));
   byId("strategy-map").replaceChildren(
-    ...groups.map(([group, title]) =>
+    ...inGroups(allStrategies()).map(({ group, title, rows }) =>
       make("div", { class: "map-group", role: "group", "aria-label": title, "data-group": group },
         make("p", { class: "map-title", "aria-hidden": "true" }, title),
-        make("div", { class: "tiles", role: "presentation" }, ...rows.get(group).map(makeTile)))),
+        make("div", { class: "tiles", role: "presentation" }, ...rows.map(makeTile)))),
   );
   select(selected);
 }

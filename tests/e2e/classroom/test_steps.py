@@ -118,6 +118,14 @@ def test_a_crash_leaves_a_lock_that_nobody_will_release(shop):
     assert steps(shop, state["schedule"] + " A!expire", "B>end")["ending"]["sold"] == 1
 
 
+@pytest.mark.parametrize("strategy", ["lock-table", "redis-registry", "curator"])
+def test_the_next_schedule_does_not_see_a_holder_that_died(shop, strategy):
+    """These locks are gates within a process too; a gate remembers a dead holder until its lease would have ended."""
+    for stock in range(1, 7):  # other settings each time, so that the explorer begins anew
+        state = steps(shop, f"{strategy} s={stock} q=1,1 A>read A!crash")
+        assert order(state, "A")["state"] == "crashed"
+
+
 def test_servers_that_forget(shop):
     state = steps(shop, "redlock s=1 q=1,1")
     assert order(state, "A")["can"]["cut"]
