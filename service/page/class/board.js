@@ -75,6 +75,7 @@ async function drawAddress(wanted) {
     const response = await fetch("/class/address.svg", { headers: { Authorization: `Bearer ${adminToken()}` }, cache: "no-store" });
     if (!response.ok) throw new Error(String(response.status));
     const svg = new DOMParser().parseFromString(await response.text(), "image/svg+xml").documentElement;
+    svg.setAttribute("aria-hidden", "true"); // the element around it has the name
     byId("qr").replaceChildren(document.importNode(svg, true));
   } catch {
     drawn = null; // the next look tries again

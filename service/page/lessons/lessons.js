@@ -19,7 +19,7 @@ function showProgress() {
 
 function setUpLesson(main) {
   const { lesson } = main.dataset;
-  const runs = new Map([...main.querySelectorAll(".run")].map((figure, index) => [figure, setUpRun(figure, index)]));
+  const runs = new Map([...main.querySelectorAll(".run")].map((figure, index) => [figure, setUpRun(figure, index, lesson)]));
   for (const section of main.querySelectorAll(".quiz")) {
     if (section.dataset.kind === "check") setUpCheck(section, lesson);
     else {

@@ -1,6 +1,6 @@
 // What the learner has done in the lessons: kept in this browser, and told to whoever listens.
-const KEY = "oversell.lessons"; // {"01-lost-update": {predicted: true, solved: true}, …}
-const EVENT = "lesson-progress"; // on the document; its detail: {lesson, predicted, solved}
+const KEY = "oversell.lessons"; // {"01-lost-update": {predicted: true, solved: true, found: [0]}, …}
+const EVENT = "lesson-progress"; // on the document; its detail: {lesson, predicted, solved, found}
 
 let unsaved = {}; // for a browser that stores nothing
 
@@ -13,15 +13,14 @@ function all() {
   }
 }
 
-// {predicted, solved} of one lesson.
+// {predicted, solved, found} of one lesson. FOUND: the numbers of the runs on its page whose goals were reached.
 export function progressOf(lesson) {
-  const { predicted = false, solved = false } = all()[lesson] ?? {};
-  return { predicted, solved };
+  const { predicted = false, solved = false, found = [] } = all()[lesson] ?? {};
+  return { predicted, solved, found };
 }
 
-function mark(lesson, what) {
-  if (progressOf(lesson)[what]) return;
-  unsaved = { ...all(), [lesson]: { ...progressOf(lesson), [what]: true } };
+function change(lesson, part) {
+  unsaved = { ...all(), [lesson]: { ...progressOf(lesson), ...part } };
   try {
     localStorage.setItem(KEY, JSON.stringify(unsaved));
   } catch {
@@ -30,8 +29,17 @@ function mark(lesson, what) {
   document.dispatchEvent(new CustomEvent(EVENT, { detail: { lesson, ...progressOf(lesson) } }));
 }
 
+function mark(lesson, what) {
+  if (!progressOf(lesson)[what]) change(lesson, { [what]: true });
+}
+
 export const markPredicted = (lesson) => mark(lesson, "predicted");
 export const markSolved = (lesson) => mark(lesson, "solved");
+
+export function markFound(lesson, run) {
+  const { found } = progressOf(lesson);
+  if (!found.includes(run)) change(lesson, { found: [...found, run] });
+}
 
 // The names of the solved lessons, such as "01-lost-update", in the order of the course.
 export const solvedLessons = () => Object.keys(all()).filter((lesson) => progressOf(lesson).solved).sort(); // prettier-ignore
@@ -54,5 +62,5 @@ export function forgetProgress() {
   } catch {
     // nothing was stored
   }
-  document.dispatchEvent(new CustomEvent(EVENT, { detail: { lesson: null, predicted: false, solved: false } }));
+  document.dispatchEvent(new CustomEvent(EVENT, { detail: { lesson: null, predicted: false, solved: false, found: [] } }));
 }

@@ -4,6 +4,7 @@ import { make, plural, setText, short, whole } from "../shared/dom.js";
 import { liveSource } from "../steps/live_source.js";
 import { mountStepper } from "../steps/stepper.js";
 import { goalWords, missed } from "./goal.js";
+import { markFound, progressOf } from "./progress.js";
 
 const LOOK_MS = 400;
 const AGAIN_MS = 1500; // while somebody else's load runs
@@ -183,8 +184,8 @@ const HINTS = {
   terminal: "See what it prints.",
 };
 
-// Sets up FIGURE, whose data-run says what its command does (make/lesson-pages). Returns {hint, open, whenSeen}, for a prediction.
-export function setUpRun(figure, index) {
+// Sets up FIGURE, the run number INDEX of LESSON, whose data-run says what its command does (make/lesson-pages). Returns {hint, open, whenSeen}, for a prediction.
+export function setUpRun(figure, index, lesson) {
   const run = JSON.parse(figure.dataset.run);
   const terminal = figure.querySelector(".terminal");
   const listeners = [];
@@ -201,15 +202,17 @@ export function setUpRun(figure, index) {
     else seen();
   };
   const parts = { status: make("p", { class: "quiet", role: "status" }), results: make("div"), stop: make("button", { type: "button", hidden: "" }, "Stop") };
-  const goal = run.kind === "goal" ? make("p", { class: "goal-line", role: "status" }, `Find a schedule: ${goalWords(run.ends)}.`) : null;
+  const task = () => `${progressOf(lesson).found.includes(index) ? "✓ You have found one before. " : ""}Find a schedule: ${goalWords(run.ends)}.`;
+  const goal = run.kind === "goal" ? make("p", { class: "goal-line", role: "status" }, task()) : null;
   const judge = (state, isEnd) => {
     if (!isEnd) {
-      if (goal) setText(goal, `Find a schedule: ${goalWords(run.ends)}.`);
+      if (goal) setText(goal, task());
       return;
     }
     seen();
     if (!goal) return;
     const lacks = missed(run.ends, state);
+    if (lacks.length === 0) markFound(lesson, index);
     goal.classList.toggle("is-right", lacks.length === 0);
     setText(goal, lacks.length === 0 ? `✓ You found it: ${goalWords(run.ends)}.` : `✗ Not yet. Missing: ${lacks.join(", ")}. Go back by Undo, or start again.`);
   };

@@ -201,7 +201,7 @@ def test_a_lesson_by_clicks_and_its_progress_after_a_reload(visit):
     assert "Now go through the steps" in verdict(page, "predict")
     walk_to_the_end(page, "run-0-", lambda: page.click("run-0-next"))
     page.wait(lambda: verdict(page, "predict").startswith("✗ Not 0: A has not written yet. It is 1: "), "the prediction is decided")
-    assert stored(page, "01-lost-update") == {"predicted": True, "solved": False}
+    assert stored(page, "01-lost-update") == {"predicted": True, "solved": False, "found": []}
     answers(page, "check")[0].click()
     assert verdict(page, "check").startswith("✗ No: each order is one transaction already")
     assert not stored(page, "01-lost-update")["solved"]
@@ -273,6 +273,26 @@ def test_a_goal_is_judged_at_the_end_of_each_schedule(visit):
     walk_to_the_end(page, prefix, lambda: page.click(f"{prefix}next"))
     line = page.driver.execute_script("return document.querySelector('.goal-line').textContent")
     assert line == "✗ Not yet. Missing: 2 sold. Go back by Undo, or start again."
+
+
+def test_a_goal_that_was_reached_is_remembered(visit):
+    page = visit("01-lost-update")
+    goal_line = lambda: page.driver.execute_script("return document.querySelector('.goal-line').textContent")  # noqa: E731
+    page.click(".goal-line + .group .go-run")
+    page.wait(lambda: page.all(".goal-line ~ .steps [id$=-next]"), "the exercise is open")
+    prefix = page.all(".goal-line ~ .steps [id$=-next]")[0].get_attribute("id").removesuffix("next")
+    page.wait(lambda: page.text(f"{prefix}why"), "the steps are loaded")
+    for key, name in (("1", "A"), ("2", "B"), ("3", "C")):
+        page.driver.execute_script("arguments[0].focus()", page.find(f"{prefix}next"))
+        for _ in range(3):  # a step can be a question about what the order will read
+            if f"{name} reads" in page.text(f"{prefix}told"):
+                break
+            page.press(key)
+            page.wait(lambda name=name: f"{name} reads" in page.text(f"{prefix}told") or page.all(f"[id^={prefix}] .question:not([hidden])"), "the order reads")
+    walk_to_the_end(page, prefix, lambda: page.click(f"{prefix}next"))
+    assert goal_line() == "✓ You found it: 3 sold, the stock shows 2."
+    page.driver.refresh()
+    page.wait(lambda: goal_line().startswith("✓ You have found one before. Find a schedule: 3 sold"), "the goal is remembered")
 
 
 def test_a_search_and_a_load_need_no_terminal(visit):
