@@ -23,7 +23,8 @@ uint32_t text_hash(const char *text)
 
 uint32_t text_code_point(const char *text, size_t *ret_length)
 {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; /* a longer form of a smaller one is not valid */
+    static const uint32_t least[] = {0, 0, 0x80, 0x800,
+                                     0x10000}; /* a longer form of a smaller one is not valid */
     const unsigned char *byte = (const unsigned char *)text;
     size_t length = byte[0] < 0x80       ? 1
                     : byte[0] >> 5 == 6  ? 2

@@ -158,9 +158,8 @@ bool execution_start(void *self)
     execution->restarts = 0;
     for (size_t i = 0; i < execution->settings.actors; i++)
         if (!actor_prepare(&execution->actors[i], execution->settings.strategy, execution->schema->product_id,
-                           execution->settings.quantities[i],
-                           execution->own_processes ? &last_process : NULL, execution->error,
-                           sizeof execution->error))
+                           execution->settings.quantities[i], execution->own_processes ? &last_process : NULL,
+                           execution->error, sizeof execution->error))
             return false;
     return true;
 }

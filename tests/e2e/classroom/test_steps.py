@@ -121,7 +121,7 @@ def test_a_crash_leaves_a_lock_that_nobody_will_release(shop):
 @pytest.mark.parametrize("strategy", ["lock-table", "redis-registry", "curator"])
 def test_the_next_schedule_does_not_see_a_holder_that_died(shop, strategy):
     """These locks are gates within a process too; a gate remembers a dead holder until its lease would have ended."""
-    for stock in range(1, 7):  # other settings each time, so that the explorer begins anew
+    for stock in range(1, 7):  # other settings each time, so that the explorer begins again
         state = steps(shop, f"{strategy} s={stock} q=1,1 A>read A!crash")
         assert order(state, "A")["state"] == "crashed"
 
