@@ -7,6 +7,7 @@
 #include "loadtest/faults/row.h"
 #include "loadtest/growth/growth.h"
 #include "loadtest/openloop/rush_row.h"
+#include "loadtest/own/check.h"
 #include "loadtest/report/result.h"
 #include "loadtest/soak/soak.h"
 
@@ -14,8 +15,8 @@
 #include <string.h>
 
 static const struct result_kind *const KINDS[] = {
-    &compare_result, &explore_result, &rush_result,   &faults_result,
-    &soak_result,    &bench_result,   &growth_result, &diff_result,
+    &compare_result, &explore_result, &rush_result, &faults_result, &soak_result,
+    &bench_result,   &growth_result,  &diff_result, &check_result,
 };
 
 #define KIND_COUNT (sizeof KINDS / sizeof KINDS[0])

@@ -751,7 +751,8 @@ void db_rollback(struct db *db)
     memcpy(db->constraint, constraint, sizeof constraint);
 }
 
-enum db_status db_run_script(struct db *db, const char *sql)
+/* RET_RESULT as db_run_text has it; NULL: no result is wanted. */
+static enum db_status run_simple(struct db *db, const char *sql, PGresult **ret_result)
 {
     db_finish(db);
     if (!db->pg)
@@ -767,13 +768,34 @@ enum db_status db_run_script(struct db *db, const char *sql)
             status = db_status_of(PQresultErrorField(result, PG_DIAG_SQLSTATE));
             note_error(db, PQresultErrorMessage(result), NULL);
         }
-        PQclear(result);
+        if (ret_result) {
+            PQclear(*ret_result);
+            *ret_result = result;
+        } else {
+            PQclear(result);
+        }
     }
     db->round_trips++;
     if (lost || !PQenterPipelineMode(db->pg)) {
         disconnect(db);
-        return DB_AWAY;
+        status = DB_AWAY;
     }
+    return status;
+}
+
+enum db_status db_run_script(struct db *db, const char *sql)
+{
+    return run_simple(db, sql, NULL);
+}
+
+enum db_status db_run_text(struct db *db, const char *sql, PGresult **ret_result)
+{
+    *ret_result = NULL;
+    enum db_status status = run_simple(db, sql, ret_result);
+    if (status == DB_OK)
+        return DB_OK;
+    PQclear(*ret_result);
+    *ret_result = NULL;
     return status;
 }
 

@@ -22,5 +22,7 @@ int report_main(int argc, char **argv);
 int diff_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int growth_main(int argc, char **argv);
+int check_main(int argc, char **argv);
+int init_main(int argc, char **argv);
 
 #endif

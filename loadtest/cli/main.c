@@ -17,6 +17,8 @@ static const struct command {
     {"compare", compare_main, "find oversells by load, and measure how fast each strategy is"},
     {"demo", demo_main, "show how ten strategies protect stock, and how the unsafe ones fail"},
     {"explore", explore_main, "find oversells by running every interleaving of a few orders"},
+    {"check", check_main, "find out by load whether your own service oversells"},
+    {"init", init_main, "write a description of your own service, for check"},
     {"rush", rush_main, "measure latency while orders arrive at a fixed rate (an open loop)"},
     {"faults", faults_main, "find lost orders by breaking processes, servers, networks and clocks"},
     {"contend", contend_main, "one client of the lock test (faults starts it)"},

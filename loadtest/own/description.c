@@ -23,7 +23,8 @@ static const char *const SHAPES[] = {
     [UNITS] = "a whole number from 1 to 1000000",
     [YES_OR_NO] = "true or false",
     [REQUEST] = "an object with url, and if needed method, headers and body",
-    [TEXTS_OR_REQUEST] = "a list of SQL statements, or an object with url, and if needed method, headers and body",
+    [TEXTS_OR_REQUEST] =
+        "a list of SQL statements, or an object with url, and if needed method, headers and body",
 };
 
 struct member {
@@ -33,15 +34,17 @@ struct member {
 };
 
 static const struct member MEMBERS[] = {
-    {"start", TEXTS, false},     {"env", TEXT_MAP, false},   {"ready", TEXT, false},
-    {"database", TEXT, false},   {"schema", TEXT, false},    {"redis", YES_OR_NO, false},
+    {"start", TEXTS, false},           {"env", TEXT_MAP, false},   {"ready", TEXT, false},
+    {"database", TEXT, false},         {"schema", TEXT, false},    {"redis", YES_OR_NO, false},
     {"reset", TEXTS_OR_REQUEST, true}, {"request", REQUEST, true}, {"sold_out", STATUSES, true},
-    {"units", UNITS, false},     {"stock", TEXT, true},      {"sold", TEXT, true},
+    {"units", UNITS, false},           {"stock", TEXT, true},      {"sold", TEXT, true},
     {"invariant", TEXTS, false},
 };
 
 static const struct member REQUEST_MEMBERS[] = {
-    {"method", TEXT, false}, {"url", TEXT, true}, {"headers", TEXT_MAP, false},
+    {"method", TEXT, false},
+    {"url", TEXT, true},
+    {"headers", TEXT_MAP, false},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -141,14 +144,16 @@ static bool check_members(const struct source *source, const json_t *object, con
         if (i < count && !has_shape(value, table[i].shape))
             return wrong_shape(source, of, name, table[i].shape);
         if (i == count && strncmp(name, "//", 2) != 0 && (!also || strcmp(name, also) != 0)) {
-            complain("%s:%d: %s%.60s is no member of a description; `loadtest init` writes an example with all of them",
-                     source->path, line_of(source, name), of, name);
+            complain(
+                "%s:%d: %s%.60s is no member of a description; `loadtest init` writes an example with all of them",
+                source->path, line_of(source, name), of, name);
             return false;
         }
     }
     for (size_t i = 0; i < count; i++)
         if (table[i].is_required && !json_object_get(object, table[i].name)) {
-            complain("%s: %s%s is missing; it is %s", source->path, of, table[i].name, SHAPES[table[i].shape]);
+            complain("%s: %s%s is missing; it is %s", source->path, of, table[i].name,
+                     SHAPES[table[i].shape]);
             return false;
         }
     return true;
@@ -182,13 +187,15 @@ static bool check_request(const struct source *source, const json_t *request, co
 static bool check_together(const struct source *source, const struct description *description)
 {
     if (description->start && !description->ready)
-        complain("%s: start needs ready, a URL that answers with a status below 400 as soon as the service is ready",
-                 source->path);
+        complain(
+            "%s: start needs ready, a URL that answers with a status below 400 as soon as the service is ready",
+            source->path);
     else if (description->env && !description->start)
-        complain("%s:%d: env needs start: only a service that the command starts gets an environment", source->path,
-                 line_of(source, "env"));
+        complain("%s:%d: env needs start: only a service that the command starts gets an environment",
+                 source->path, line_of(source, "env"));
     else if (!description->start && !description->database)
-        complain("%s: a service that runs already has a database; give its address as database", source->path);
+        complain("%s: a service that runs already has a database; give its address as database",
+                 source->path);
     else if (description->database && description->schema)
         complain("%s:%d: schema is for the private PostgreSQL; remove it, or database", source->path,
                  line_of(source, "schema"));
@@ -212,7 +219,10 @@ static char *read_file(const char *path)
     size_t length = file && text ? fread(text, 1, FILE_MAX + 1, file) : 0;
     bool well = file && text && !ferror(file) && length <= FILE_MAX;
     if (file && !well)
-        complain("cannot read %s: %s", path, !text ? "out of memory" : ferror(file) ? strerror(errno) : "it has more than 1 MiB");
+        complain("cannot read %s: %s", path,
+                 !text          ? "out of memory"
+                 : ferror(file) ? strerror(errno)
+                                : "it has more than 1 MiB");
     if (file)
         fclose(file);
     if (!well) {

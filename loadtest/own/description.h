@@ -17,8 +17,8 @@ struct description {
     const char *ready;
     const char *database; /* NULL: a private PostgreSQL */
     const char *schema;
-    bool redis;           /* the service needs a private Redis */
-    const json_t *reset;  /* an array of SQL statements, or a request */
+    bool redis;          /* the service needs a private Redis */
+    const json_t *reset; /* an array of SQL statements, or a request */
     const json_t *request;
     const json_t *sold_out; /* an array of HTTP statuses */
     int64_t units;          /* that one request orders */
