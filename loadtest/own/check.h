@@ -25,12 +25,12 @@ struct check_sale {
     struct shop_counts counts;
 };
 
-/* Figures of a sale. Orders: those in the database; UNTOLD: orders that no client knows of, even if each request without an answer was
- * placed; LOST: answers that told of an order that is not there. */
+/* Figures of a sale. Orders: those in the database; UNACKNOWLEDGED: orders that no client knows of, even if each request without an answer was
+ * placed; LOST: acknowledged units that are not in the database. */
 int64_t check_oversold(const struct check_sale *sale);
 int64_t check_drift(const struct check_sale *sale);
 int64_t check_lost(const struct check_sale *sale);
-int64_t check_untold(const struct check_sale *sale);
+int64_t check_unacknowledged(const struct check_sale *sale);
 enum check_verdict check_verdict_of(const struct check_sale *sale);
 
 /* A row of the result, for run number RUN; NULL: out of memory. */

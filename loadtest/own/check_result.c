@@ -19,7 +19,7 @@ static const struct column COLUMNS[] = {
     {"oversold", "over-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 0, "units sold beyond the stock"},
     {"drift", "drift", COLUMN_NUMBER, 0, SHOW_ALL, 0, "sold − (stock − left)"},
     {"lost", "lost", COLUMN_NUMBER, 0, SHOW_ALL, 0, "units of answers 200 to 299 whose order is not in the database"},
-    {"untold", "untold", COLUMN_NUMBER, 0, SHOW_CSV, 0, "units of orders in the database that no answer told of"},
+    {"unacknowledged", "unacknowledged", COLUMN_NUMBER, 0, SHOW_CSV, 0, "units of orders in the database that no answer acknowledged"},
     {"created", "created", COLUMN_NUMBER, 0, SHOW_ALL, 4, "answers with a status from 200 to 299"},
     {"sold_out", "sold\nout", COLUMN_NUMBER, 0, SHOW_ALL, 4, "answers with a status of sold_out"},
     {"other", "other", COLUMN_NUMBER, 0, SHOW_ALL, 0, "answers with another status"},
@@ -66,13 +66,14 @@ static void explain(const json_t *row, char *ret_text, size_t size)
         snprintf(ret_text, size, "this is not true after the sale: %.300s", result_text(row, "broken_sql"));
     else if (result_number(row, "lost") > 0)
         snprintf(ret_text, size,
-                 "the answers told of %" PRId64 " units more than the database has: these orders were lost",
+                 "the service acknowledged %" PRId64
+                 " units more than the database has: these orders were lost",
                  result_number(row, "lost"));
-    else if (result_number(row, "untold") > 0)
+    else if (result_number(row, "unacknowledged") > 0)
         snprintf(ret_text, size,
                  "the database has %" PRId64
-                 " units more than the answers told of: buyers were told no, and are charged",
-                 result_number(row, "untold"));
+                 " units more than the service acknowledged: it rejected buyers who have an order",
+                 result_number(row, "unacknowledged"));
 }
 
 static bool add_row_notes(const json_t *row, struct notes *notes)

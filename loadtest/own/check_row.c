@@ -34,7 +34,7 @@ int64_t check_lost(const struct check_sale *sale)
     return above_zero(sale->counts.sold * sale->units - sale->sold);
 }
 
-int64_t check_untold(const struct check_sale *sale)
+int64_t check_unacknowledged(const struct check_sale *sale)
 {
     return above_zero(sale->sold - (sale->counts.sold + sale->counts.unanswered) * sale->units);
 }
@@ -47,7 +47,7 @@ enum check_verdict check_verdict_of(const struct check_sale *sale)
         return CHECK_DRIFT;
     if (sale->broken > 0)
         return CHECK_INVARIANT;
-    return check_lost(sale) > 0 || check_untold(sale) > 0 ? CHECK_ANSWERS_LOST : CHECK_CLEAN;
+    return check_lost(sale) > 0 || check_unacknowledged(sale) > 0 ? CHECK_ANSWERS_LOST : CHECK_CLEAN;
 }
 
 static json_t *rounded(double value)
@@ -83,7 +83,7 @@ json_t *check_row(const struct check_sale *sale, int64_t run)
         "run", (json_int_t)run, "verdict", check_verdict_name(verdict), "stock", (json_int_t)sale->stock,
         "left", (json_int_t)sale->left, "sold", (json_int_t)sale->sold, "oversold",
         (json_int_t)check_oversold(sale), "drift", (json_int_t)check_drift(sale), "lost",
-        (json_int_t)check_lost(sale), "untold", (json_int_t)check_untold(sale), "created",
+        (json_int_t)check_lost(sale), "unacknowledged", (json_int_t)check_unacknowledged(sale), "created",
         (json_int_t)counts->sold, "sold_out", (json_int_t)counts->sold_out, "other",
         (json_int_t)counts->other, "unanswered", (json_int_t)counts->unanswered, "broken",
         (json_int_t)sale->broken, "statuses", statuses_json(counts), "latency_ms", "p50",

@@ -6,6 +6,7 @@
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/client/http_request.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,11 +39,12 @@ void shop_connection_close(struct shop_connection *connection)
 }
 
 /* Keeps the beginning as one line of printable text. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is libcurl's */
 static size_t receive(char *data, size_t size, size_t count, void *context)
 {
     struct shop_connection *connection = context;
     for (size_t i = 0; i < size * count && connection->length < SHOP_ANSWER_KEPT; i++)
-        connection->answer->text[connection->length++] = (unsigned char)data[i] < ' ' ? ' ' : data[i];
+        connection->answer->text[connection->length++] = iscntrl((unsigned char)data[i]) ? (char)' ' : data[i];
     connection->answer->text[connection->length] = '\0';
     return size * count;
 }
