@@ -44,7 +44,8 @@ static size_t receive(char *data, size_t size, size_t count, void *context)
 {
     struct shop_connection *connection = context;
     for (size_t i = 0; i < size * count && connection->length < SHOP_ANSWER_KEPT; i++)
-        connection->answer->text[connection->length++] = iscntrl((unsigned char)data[i]) ? (char)' ' : data[i];
+        connection->answer->text[connection->length++] = iscntrl((unsigned char)data[i]) ? (char)' '
+                                                                                         : data[i];
     connection->answer->text[connection->length] = '\0';
     return size * count;
 }
