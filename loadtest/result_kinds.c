@@ -7,7 +7,7 @@
 #include "loadtest/faults/row.h"
 #include "loadtest/growth/growth.h"
 #include "loadtest/openloop/rush_row.h"
-#include "loadtest/own/check.h"
+#include "loadtest/own/check_row.h"
 #include "loadtest/report/result.h"
 #include "loadtest/soak/soak.h"
 

@@ -751,8 +751,7 @@ void db_rollback(struct db *db)
     memcpy(db->constraint, constraint, sizeof constraint);
 }
 
-/* RET_RESULT as db_run_text has it; NULL: no result is wanted. */
-static enum db_status run_simple(struct db *db, const char *sql, PGresult **ret_result)
+enum db_status db_run_script(struct db *db, const char *sql)
 {
     db_finish(db);
     if (!db->pg)
@@ -768,34 +767,13 @@ static enum db_status run_simple(struct db *db, const char *sql, PGresult **ret_
             status = db_status_of(PQresultErrorField(result, PG_DIAG_SQLSTATE));
             note_error(db, PQresultErrorMessage(result), NULL);
         }
-        if (ret_result) {
-            PQclear(*ret_result);
-            *ret_result = result;
-        } else {
-            PQclear(result);
-        }
+        PQclear(result);
     }
     db->round_trips++;
     if (lost || !PQenterPipelineMode(db->pg)) {
         disconnect(db);
-        status = DB_AWAY;
+        return DB_AWAY;
     }
-    return status;
-}
-
-enum db_status db_run_script(struct db *db, const char *sql)
-{
-    return run_simple(db, sql, NULL);
-}
-
-enum db_status db_run_text(struct db *db, const char *sql, PGresult **ret_result)
-{
-    *ret_result = NULL;
-    enum db_status status = run_simple(db, sql, ret_result);
-    if (status == DB_OK)
-        return DB_OK;
-    PQclear(*ret_result);
-    *ret_result = NULL;
     return status;
 }
 

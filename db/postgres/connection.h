@@ -93,9 +93,6 @@ void db_rollback(struct db *db);
 
 /* Several statements without parameters in one go, for schemas; not to be used in a transaction of db_begin. */
 enum db_status db_run_script(struct db *db, const char *sql);
-/* The same for a text that a user gives. With DB_OK *ret_result is the result of the last statement and the caller's to PQclear; else
- * NULL. */
-enum db_status db_run_text(struct db *db, const char *sql, PGresult **ret_result);
 
 /* What went wrong last, for the log; valid until the next call. */
 const char *db_error(const struct db *db);

@@ -1,233 +1,254 @@
-/* `loadtest check shop.json`: sells a small stock of a user's service under load, again and again, and compares the answers, the stock
- * and the orders. `loadtest init` writes the description that it needs. */
-#include "loadtest/own/check.h"
-
+/* `loadtest check`: sells the stock of a service that is not ours to more buyers than units, and compares answers, stock and
+ * orders. */
+#include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/progress.h"
 #include "loadtest/command/run_command.h"
+#include "loadtest/own/check_row.h"
 #include "loadtest/report/result.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { REQUESTS_FOR_EACH_ORDER = 4, SETTLE_TRIES = 100, SETTLE_MS = 50 };
+enum { SETTLE_MS = 2000, SETTLE_POLL_MS = 50, REQUESTS_MAX = 10000000 };
 
-struct check {
-    const char *path;
-    struct description description;
+struct check_settings {
     int64_t stock;
-    int64_t requests; /* 0: as many as REQUESTS_FOR_EACH_ORDER says */
-    int64_t connections, repeat, timeout_ms;
-    struct shop_settings service;
+    int64_t requests; /* 0: four times the stock */
+    int64_t connections, repeat, instances;
+    struct texts env;
     struct output_settings output;
-    const char *junit;
+    struct shop_description description;
 };
 
-#define AT(member) offsetof(struct check, member)
+#define AT(member) offsetof(struct check_settings, member)
 
 static const struct option_row ROWS[] = {
-    {"--stock", "S", OPTION_NUMBER, AT(stock), 1, 1000000, NULL, "Units in stock when a sale begins."},
-    {"--requests", "R", OPTION_NUMBER, AT(requests), 0, 10000000, NULL,
-     "Requests in a sale. 0: four times as many as the stock can serve."},
-    {"--connections", "C", OPTION_NUMBER, AT(connections), 1, SHOP_CONNECTIONS_MAX, NULL,
-     "Connections in total. Each has one request in progress at a time."},
-    {"--repeat", "K", OPTION_NUMBER, AT(repeat), 1, 10000, NULL, "Number of sales."},
-    {"--instances", "N", OPTION_NUMBER, AT(service.instances), 1, SHOP_INSTANCES_MAX, NULL,
-     "Instances of the service to start, each on a separate port. They share the database."},
-    {"--env", "NAME=VALUE", OPTION_TEXTS, AT(service.env), 0, 0, NULL,
-     "Environment variable of the instances, in place of the description's. Repeat the option for more."},
-    {"--timeout", "T", OPTION_DURATION, AT(timeout_ms), 1, 600000, NULL, "Longest wait for an answer."},
-    {"--start-time", "T", OPTION_DURATION, AT(service.start_ms), 100, 600000, NULL,
-     "Longest wait until an instance is ready."},
+    {"--stock", "N", OPTION_NUMBER, AT(stock), 1, 1000000, NULL,
+     "Units in stock: {stock} in the file. The command asks for the stock after each reset."},
+    {"--requests", "N", OPTION_NUMBER, AT(requests), 0, REQUESTS_MAX, NULL,
+     "Requests in each run. 0: those that would buy four times the stock."},
+    {"--connections", "C", OPTION_NUMBER, AT(connections), 1, 900, NULL,
+     "Connections. Each has one request in progress at a time."},
+    {"--repeat", "N", OPTION_NUMBER, AT(repeat), 1, 1000, NULL, "Runs, each after a reset."},
+    {"--instances", "N", OPTION_NUMBER, AT(instances), 1, INSTANCES_MAX, NULL,
+     "Processes of the service that share the database. The command starts them, so the file needs \"start\" and {port}."},
+    {"--env", "NAME=VALUE", OPTION_TEXTS, AT(env), 0, 0, NULL,
+     "A variable for the service, in place of that of the file. Repeat the option for more."},
 };
+
 static const struct option_rows OPTIONS = OPTION_ROWS("What to run", ROWS);
-
-static const struct option_row FILE_ROWS[] = {
-    {"--export-junit", "FILE", OPTION_TEXT, AT(junit), 0, 0, NULL,
-     "Write JUnit XML to FILE, with a test case for each sale."},
-};
-static const struct option_rows FILES = OPTION_ROWS("For continuous integration", FILE_ROWS);
-
-/* ---- before the start ----------------------------------------------------------------------------------------------- */
-
-static bool are_variables(const struct texts *env)
-{
-    for (size_t i = 0; i < env->count; i++)
-        if (env->item[i][0] == '=' || !strchr(env->item[i], '=')) {
-            complain("--env needs NAME=VALUE, not '%s'", env->item[i]);
-            return false;
-        }
-    return true;
-}
 
 static int begin(void *context, const struct texts *operands)
 {
-    struct check *check = context;
-    check->path = operands->item[0];
-    if (!are_variables(&check->service.env) || !output_valid(&check->output) ||
-        (check->junit && !output_file_valid(check->junit)) ||
-        !description_load(check->path, &check->description))
+    struct check_settings *settings = context;
+    if (!output_valid(&settings->output))
         return ENDED_USAGE;
-    const struct description *description = &check->description;
-    if (check->requests == 0)
-        check->requests = REQUESTS_FOR_EACH_ORDER *
-                          ((check->stock + description->units - 1) / description->units);
-    if (description->start || (check->service.instances == 1 && check->service.env.count == 0))
-        return COMMAND_GOES_ON;
-    complain("%s: --instances and --env are for a service that the command starts; add start", check->path);
-    description_close(&check->description);
-    return ENDED_USAGE;
+    for (size_t i = 0; i < settings->env.count; i++)
+        if (settings->env.item[i][0] == '=' || !strchr(settings->env.item[i], '=')) {
+            complain("--env '%s' is not valid (valid: NAME=VALUE)", settings->env.item[i]);
+            return ENDED_USAGE;
+        }
+    if (!shop_description_read(operands->item[0], &settings->description))
+        return ENDED_USAGE;
+    if (settings->env.count > 0 && !settings->description.start[0]) {
+        complain("--env is for a service that the command starts. Add \"start\" to %s", operands->item[0]);
+        return ENDED_USAGE;
+    }
+    return shop_can_have_instances(&settings->description, (size_t)settings->instances) ? COMMAND_GOES_ON
+                                                                                        : ENDED_USAGE;
 }
 
-/* ---- one sale --------------------------------------------------------------------------------------------------------- */
+/* ---- a run --------------------------------------------------------------------------------------------- */
 
-/* Resets, and reads what there is. False, having said why on stderr. */
-static bool prepare(struct check *check, struct shop_service *service, struct check_sale *sale)
+/* What all runs share. */
+struct check {
+    const struct check_settings *settings;
+    struct shop_servers servers;
+    struct shop_service service;
+    struct shop_stock before; /* after the last reset */
+    int64_t requests, first;  /* of the next run, and the number of its first request */
+    struct progress progress;
+    struct shop_answers answers; /* large */
+};
+
+static bool reset(struct check *check)
 {
-    const struct description *description = &check->description;
-    int64_t sold;
-    sale->units = description->units;
-    if (!shop_service_reset(service, check->stock) ||
-        !shop_service_number(service, "stock", description->stock, &sale->stock) ||
-        !shop_service_number(service, "sold", description->sold, &sold))
+    const struct shop_description *description = &check->settings->description;
+    int64_t stock = check->settings->stock;
+    if (description->reset_request.url) {
+        struct shop_values values = shop_values_of(&check->service, 0);
+        char text[256];
+        values.stock = stock;
+        long status = shop_http_send(&description->reset_request, &values, description->timeout_ms, text,
+                                     sizeof text);
+        if (status < 200 || status > 299) {
+            if (!interrupted() && status)
+                shop_complain(description, "reset", "was answered with %ld: %.200s", status, text);
+            else if (!interrupted())
+                shop_complain(description, "reset", "was not answered: %.200s", text);
+            return false;
+        }
+    } else if (!shop_database_reset(check->servers.postgres, description, stock)) {
         return false;
-    if (sale->stock != check->stock)
-        complain("reset: after it the stock is %" PRId64 ", and not %" PRId64
-                 "; reset must set the stock to {stock}",
-                 sale->stock, check->stock);
-    else if (sold != 0)
-        complain("reset: after it %" PRId64 " units are sold already; reset must delete the orders", sold);
-    else
+    }
+    if (!shop_database_read(check->servers.postgres, description, stock, &check->before))
+        return false;
+    if (check->before.left < 1)
+        shop_complain(description, "stock",
+                      "is %" PRId64 " after \"reset\", so there is nothing to sell. Correct one of them",
+                      check->before.left);
+    return check->before.left >= 1;
+}
+
+/* One request that has to succeed: it shows mistakes of the file before the load would bury them. */
+static bool probe(struct check *check)
+{
+    const struct shop_description *description = &check->settings->description;
+    struct shop_values values = shop_values_of(&check->service, 0);
+    char text[256];
+    values.stock = check->settings->stock;
+    values.request = check->first++;
+    long status = shop_http_send(&description->request, &values, description->timeout_ms, text, sizeof text);
+    if (status >= 200 && status < 300)
         return true;
+    if (interrupted() || !shop_service_runs(&check->service))
+        return false;
+    if (!status)
+        shop_complain(description, "request",
+                      "was not answered (timeout_ms is %" PRId64
+                      "): %.200s. Correct the address or the service",
+                      description->timeout_ms, text);
+    else if (shop_is_sold_out(description, status))
+        shop_complain(description, "request",
+                      "was answered with %ld, sold out, although \"stock\" is %" PRId64
+                      ": %.200s. Correct \"reset\" or \"request\"",
+                      status, check->before.left, text);
+    else
+        shop_complain(description, "request",
+                      "was answered with %ld, not with 2xx: %.200s. Correct the request or the service",
+                      status, *text ? text : "the answer is empty");
     return false;
 }
 
-/* Reads what was sold. A request that the client has given up may still be placed, so the figures have to be the same twice. */
-static bool read_books(struct check *check, struct shop_service *service, struct check_sale *sale)
+/* A service may answer before the order is in the database: it gets a moment for that. */
+static bool read_after(struct check *check, struct shop_stock *ret_after)
 {
-    const struct description *description = &check->description;
-    int64_t left = INT64_MIN, sold = INT64_MIN;
-    for (int tries = 0; tries < SETTLE_TRIES; tries++) {
-        if (!shop_service_number(service, "stock", description->stock, &sale->left) ||
-            !shop_service_number(service, "sold", description->sold, &sale->sold))
+    const struct check_settings *settings = check->settings;
+    int64_t until_us = monotonic_us() + (int64_t)SETTLE_MS * 1000;
+    struct check_counts counts;
+    do {
+        if (!shop_database_read(check->servers.postgres, &settings->description, settings->stock, ret_after))
             return false;
-        if (sale->counts.unanswered == 0 || (left == sale->left && sold == sale->sold))
-            break;
-        left = sale->left;
-        sold = sale->sold;
-        if (!sleep_unless_interrupted(SETTLE_MS))
-            return false;
-    }
-    size_t i;
-    json_t *sql;
-    json_array_foreach(description->invariant, i, sql) {
-        bool holds;
-        if (!shop_service_holds(service, json_string_value(sql), &holds))
-            return false;
-        if (!holds && sale->broken++ == 0)
-            sale->broken_sql = json_string_value(sql);
-    }
-    return true;
+        counts = check_counts_of(&settings->description, &check->before, ret_after, &check->answers);
+    } while (counts.lost > 0 && monotonic_us() < until_us && sleep_unless_interrupted(SETTLE_POLL_MS));
+    return !interrupted();
 }
 
-/* A sale in which nothing was sold shows nothing. */
-static bool has_sold(const struct check_sale *sale)
+static void show_progress(void *context, int64_t ended)
 {
-    const struct shop_counts *counts = &sale->counts;
-    if (counts->sold > 0 || sale->sold > 0)
-        return true;
-    if (counts->odd.status)
-        complain(
-            "request: no order was placed; the first answer is %ld: %s. Check url, body and headers of request",
-            counts->odd.status, counts->odd.text);
-    else if (counts->unanswered > 0)
-        complain(
-            "request: no request got an answer: %s. Check the url of request, or give more time with --timeout",
-            counts->odd.text);
-    else
-        complain("request: every answer was one of sold_out, although there were %" PRId64
-                 " units; check that request orders the "
-                 "product that reset fills",
-                 sale->stock);
-    return false;
+    struct check *check = context;
+    progress_update(&check->progress, (double)ended / (double)check->requests, "");
 }
 
-static json_t *sell(struct check *check, struct shop_service *service, int64_t run)
+/* The row of run NUMBER; NULL, having said why unless it was an interrupt. */
+static json_t *run_once(struct check *check, int64_t number)
 {
-    /* A large struct, with a histogram. */
-    struct check_sale *sale = calloc(1, sizeof *sale);
-    const struct shop_load load = {.service = service,
+    const struct check_settings *settings = check->settings;
+    struct shop_stock after;
+    progress_label(&check->progress, "run %" PRId64, number);
+    if (!reset(check))
+        return NULL;
+    check->requests = settings->requests;
+    if (check->requests == 0)
+        check->requests = 4 * check->before.left / settings->description.units;
+    if (check->requests < 1 || check->requests > REQUESTS_MAX) {
+        complain("%" PRId64
+                 " units in stock are too many or too few for four times as many requests. Use --requests",
+                 check->before.left);
+        return NULL;
+    }
+    const struct shop_load load = {.description = &settings->description,
+                                   .service = &check->service,
+                                   .stock = settings->stock,
                                    .requests = check->requests,
-                                   .connections = check->connections,
-                                   .first = (run - 1) * check->requests,
-                                   .timeout_ms = check->timeout_ms};
-    json_t *row = NULL;
-    if (!sale)
+                                   .first = check->first,
+                                   .connections = (size_t)settings->connections};
+    check->first += check->requests;
+    bool well = shop_load_run(&load, &check->answers, show_progress, check) && read_after(check, &after) &&
+                shop_service_runs(&check->service);
+    progress_step_done(&check->progress);
+    if (!well)
+        return NULL;
+    const struct check_counts counts = check_counts_of(&settings->description, &check->before, &after,
+                                                       &check->answers);
+    if (check->answers.sold == 0 && counts.sold == 0) {
+        shop_complain(&settings->description, "request",
+                      "never succeeded in %" PRId64 " requests. The first failure: %.200s", check->requests,
+                      *check->answers.first_failure ? check->answers.first_failure : "sold out");
+        return NULL;
+    }
+    json_t *row = check_row_new(number, &counts, &check->answers);
+    if (!row)
         complain("out of memory");
-    bool sold = sale && prepare(check, service, sale) && shop_load_run(&load, &sale->counts) &&
-                shop_service_alive(service) && read_books(check, service, sale) && has_sold(sale);
-    if (sold && !(row = check_row(sale, run)))
-        complain("out of memory");
-    free(sale);
     return row;
 }
 
-/* ---- the command ---------------------------------------------------------------------------------------------------------- */
+/* ---- all runs ------------------------------------------------------------------------------------------ */
 
 static json_t *settings_json(const struct check *check)
 {
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "description", check->path, "stock",
-                     (json_int_t)check->stock, "requests", (json_int_t)check->requests, "units",
-                     (json_int_t)check->description.units, "connections", (json_int_t)check->connections,
-                     "repeat", (json_int_t)check->repeat, "instances", (json_int_t)check->service.instances,
-                     "timeout_ms", (json_int_t)check->timeout_ms);
+    const struct check_settings *settings = check->settings;
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "file", settings->description.path, "stock",
+                     (json_int_t)check->before.left, "requests", (json_int_t)check->requests, "connections",
+                     (json_int_t)settings->connections, "instances", (json_int_t)settings->instances, "units",
+                     (json_int_t)settings->description.units);
 }
 
-static int write_result(const struct check *check, json_t *rows)
+static int run_all(struct check *check)
 {
-    json_auto_t *document = result_new(check_result.name, settings_json(check));
-    int status = ENDED_AS_EXPECTED;
-    size_t i;
-    json_t *row;
-    if (!document || json_object_set(document, "rows", rows) != 0) {
-        complain("out of memory");
-        return ENDED_ENVIRONMENT;
+    json_auto_t *rows = json_array();
+    check->first = 1;
+    bool well = rows && reset(check) && probe(check);
+    for (int64_t i = 1; well && i <= check->settings->repeat; i++) {
+        json_t *row = run_once(check, i);
+        well = row && json_array_append_new(rows, row) == 0;
     }
-    json_array_foreach(rows, i, row) {
-        if (strcmp(result_text(row, "verdict"), check_verdict_name(CHECK_CLEAN)) != 0)
-            status = ENDED_BROKEN;
-    }
-    if (!output_write(&check_result, document, &check->output) ||
-        (check->junit && !check_write_junit(document, check->junit)))
-        return ENDED_ENVIRONMENT;
-    return status;
+    progress_wipe();
+    return well ? command_result(&check_result, settings_json(check), rows, "", &check->settings->output)
+                : ENDED_ENVIRONMENT;
 }
 
 static int run(void *context)
 {
-    struct check *check = context;
-    struct shop_service service;
-    json_auto_t *rows = json_array();
+    const struct check_settings *settings = context;
+    struct check *check = calloc(1, sizeof *check);
     int status = ENDED_ENVIRONMENT;
-    struct progress progress = progress_begin((size_t)check->repeat);
-    progress_label(&progress, "starting");
-    if (rows && shop_service_open(&check->description, &check->service, &service)) {
-        bool well = true;
-        for (int64_t i = 1; i <= check->repeat && well; i++) {
-            progress_label(&progress, "sale %" PRId64, i);
-            progress_update(&progress, 0, "");
-            json_t *row = sell(check, &service, i);
-            well = row && json_array_append_new(rows, row) == 0;
-            progress_step_done(&progress);
-        }
-        progress_wipe();
-        shop_service_close(&service);
-        status = well ? write_result(check, rows) : ENDED_ENVIRONMENT;
+    if (!check) {
+        complain("out of memory");
+        return status;
+    }
+    check->settings = settings;
+    check->progress = progress_begin((size_t)settings->repeat);
+    progress_label(&check->progress, "starting");
+    progress_update(&check->progress, 0, "");
+    if (shop_servers_open(&settings->description, &check->servers)) {
+        const struct shop_plan plan = {.description = &settings->description,
+                                       .folder = check->servers.testbed.dir,
+                                       .postgres = check->servers.postgres,
+                                       .redis = check->servers.redis,
+                                       .instances = (size_t)settings->instances,
+                                       .env = &settings->env};
+        if (shop_service_start(&plan, &check->service))
+            status = run_all(check);
+        shop_service_stop(&check->service);
+        shop_servers_close(&check->servers);
     }
     progress_wipe();
-    description_close(&check->description);
+    free(check);
     return status;
 }
 
@@ -239,13 +260,18 @@ static const struct command COMMAND = {
             .min_operands = 1,
             .max_operands = 1,
             .summary =
-                "Sells a small stock of your own service under load, and finds out whether it oversells.\n"
+                "Checks by load that your own service, in any language, does not oversell.\n"
                 "\n"
-                "FILE describes the service: how to start it, how to order, and the SQL that returns stock and orders. "
-                "`loadtest init` writes an example. After each sale the command compares the answers, the stock "
-                "and the orders. Exit status 1: a sale was not clean.",
-            .example = "loadtest check shop.json --repeat 5",
-            .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}, {&FILES, 0}},
+                "FILE, usually shop.json, describes the service: how it starts, the request that buys, and SQL for the "
+                "stock and the sales; loadtest init writes one to start from. The command starts the service and, unless "
+                "FILE names real ones, private servers. It resets the stock, sends more requests than there are units, "
+                "and compares the answers with the stock and the sales. It stops on exit what it started.\n"
+                "\n"
+                "Verdicts: clean; oversold, more was sold than there was; drift, stock and sales do not balance; "
+                "invariant-broken; answers-lost, an order was acknowledged and is not there. Exit status 1 if a run is "
+                "not clean.",
+            .example = "loadtest check shop.json --instances 2 --repeat 3 --export-junit check.xml",
+            .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
         },
     .begin = begin,
     .run_alone = run,
@@ -253,13 +279,9 @@ static const struct command COMMAND = {
 
 int check_main(int argc, char **argv)
 {
-    static struct check check = {
-        .stock = 100,
-        .connections = 16,
-        .repeat = 1,
-        .timeout_ms = 30000,
-        .service = {.instances = 1, .start_ms = 30000},
-        .output = OUTPUT_DEFAULTS,
-    };
-    return run_command(&COMMAND, argc, argv, &check);
+    struct check_settings settings = {
+        .stock = 100, .connections = 16, .repeat = 1, .instances = 1, .output = OUTPUT_DEFAULTS};
+    int status = run_command(&COMMAND, argc, argv, &settings);
+    shop_description_free(&settings.description);
+    return status;
 }

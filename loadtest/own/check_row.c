@@ -1,107 +1,71 @@
-/* Judges one sale of a user's service, and makes its row of the result. */
-#include "loadtest/own/check.h"
+/* What one run of `loadtest check` found: the comparison of answers, stock and orders. Pure. */
+#include "loadtest/own/check_row.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
-static const char *const NAMES[CHECK_VERDICTS] = {
-    [CHECK_CLEAN] = "clean", [CHECK_ANSWERS_LOST] = "answers-lost", [CHECK_INVARIANT] = "invariant-broken",
-    [CHECK_DRIFT] = "drift", [CHECK_OVERSOLD] = "oversold",
-};
-
-const char *check_verdict_name(enum check_verdict verdict)
+struct check_counts check_counts_of(const struct shop_description *description,
+                                    const struct shop_stock *before, const struct shop_stock *after,
+                                    const struct shop_answers *answers)
 {
-    return NAMES[verdict];
+    int64_t acknowledged = answers->sold * description->units;
+    int64_t unclear = (answers->failed + answers->unanswered) * description->units;
+    struct check_counts counts = {.sold = after->sold - before->sold, .left = after->left};
+    counts.oversold = counts.sold > before->left ? counts.sold - before->left : 0;
+    counts.drift = counts.sold - (before->left - after->left);
+    counts.lost = acknowledged > counts.sold ? acknowledged - counts.sold : 0;
+    counts.unacknowledged = counts.sold > acknowledged + unclear ? counts.sold - acknowledged - unclear : 0;
+    if (after->broken >= 0)
+        counts.broken = description->invariants[after->broken];
+    return counts;
 }
 
-static int64_t above_zero(int64_t value)
+enum verdict check_verdict(const struct check_counts *counts)
 {
-    return value > 0 ? value : 0;
+    if (counts->oversold > 0)
+        return VERDICT_OVERSOLD;
+    if (counts->drift != 0)
+        return VERDICT_DRIFT;
+    if (counts->broken)
+        return VERDICT_INVARIANT;
+    return counts->lost > 0 || counts->unacknowledged > 0 ? VERDICT_ANSWERS_LOST : VERDICT_CLEAN;
 }
 
-int64_t check_oversold(const struct check_sale *sale)
+/* "201 × 100, 409 × 300" */
+static void list_statuses(const struct shop_answers *answers, char *ret_list, size_t size)
 {
-    return above_zero(sale->sold - sale->stock);
-}
-
-int64_t check_drift(const struct check_sale *sale)
-{
-    return sale->sold - (sale->stock - sale->left);
-}
-
-/* Units, not orders: an order that was stored with fewer units than it ordered has lost something as well. */
-int64_t check_lost(const struct check_sale *sale)
-{
-    return above_zero(sale->counts.sold * sale->units - sale->sold);
-}
-
-int64_t check_unacknowledged(const struct check_sale *sale)
-{
-    return above_zero(sale->sold - (sale->counts.sold + sale->counts.unanswered) * sale->units);
-}
-
-enum check_verdict check_verdict_of(const struct check_sale *sale)
-{
-    if (check_oversold(sale) > 0)
-        return CHECK_OVERSOLD;
-    if (check_drift(sale) != 0)
-        return CHECK_DRIFT;
-    if (sale->broken > 0)
-        return CHECK_INVARIANT;
-    return check_lost(sale) > 0 || check_unacknowledged(sale) > 0 ? CHECK_ANSWERS_LOST : CHECK_CLEAN;
-}
-
-static json_t *rounded(double value)
-{
-    return json_real(round(value * 1000) / 1000);
-}
-
-static json_t *percentile_ms(const struct hdr *times, double p)
-{
-    int64_t us = hdr_percentile(times, p);
-    return us < 0 ? json_null() : rounded((double)us / 1000);
-}
-
-/* {"200": 100, "409": 300} */
-static json_t *statuses_json(const struct shop_counts *counts)
-{
-    json_t *statuses = json_object();
-    for (int status = 0; status < SHOP_STATUSES; status++) {
-        char name[16];
-        snprintf(name, sizeof name, "%d", status);
-        if (counts->statuses[status] > 0)
-            json_object_set_new(statuses, name, json_integer((json_int_t)counts->statuses[status]));
+    size_t used = 0;
+    ret_list[0] = 0;
+    for (size_t i = 0; i < answers->status_count && used < size; i++) {
+        char status[16] = "others";
+        if (answers->statuses[i].status)
+            snprintf(status, sizeof status, "%ld", answers->statuses[i].status);
+        used += (size_t)snprintf(ret_list + used, size - used, "%s%s × %" PRId64, used ? ", " : "", status,
+                                 answers->statuses[i].count);
     }
-    return statuses;
 }
 
-json_t *check_row(const struct check_sale *sale, int64_t run)
+/* A percentile of the latency in milliseconds, to a hundredth, which reads back as it was written. */
+static json_t *percentile(const struct shop_answers *answers, double p)
 {
-    const struct shop_counts *counts = &sale->counts;
-    enum check_verdict verdict = check_verdict_of(sale);
-    json_t *row = json_pack(
-        "{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:{s:o, s:o}, s:o}",
-        "run", (json_int_t)run, "verdict", check_verdict_name(verdict), "stock", (json_int_t)sale->stock,
-        "left", (json_int_t)sale->left, "sold", (json_int_t)sale->sold, "oversold",
-        (json_int_t)check_oversold(sale), "drift", (json_int_t)check_drift(sale), "lost",
-        (json_int_t)check_lost(sale), "unacknowledged", (json_int_t)check_unacknowledged(sale), "created",
-        (json_int_t)counts->sold, "sold_out", (json_int_t)counts->sold_out, "other",
-        (json_int_t)counts->other, "unanswered", (json_int_t)counts->unanswered, "broken",
-        (json_int_t)sale->broken, "statuses", statuses_json(counts), "latency_ms", "p50",
-        percentile_ms(&counts->times, 0.5), "p99", percentile_ms(&counts->times, 0.99), "orders_per_s",
-        rounded(counts->seconds > 0 ? (double)counts->sold / counts->seconds : 0));
-    bool well = row != NULL;
-    if (counts->odd.status || counts->odd.text[0]) {
-        /* The text may be cut inside a character. */
-        json_t *text = json_string(counts->odd.text);
-        well = well &&
-               json_object_set_new(row, "odd_answer",
-                                   json_pack("{s:I, s:o}", "status", (json_int_t)counts->odd.status, "text",
-                                             text ? text : json_string("(not valid UTF-8)"))) == 0;
-    }
-    if (sale->broken_sql)
-        well = well && json_object_set_new(row, "broken_sql", json_string(sale->broken_sql)) == 0;
-    if (well)
-        return row;
-    json_decref(row);
-    return NULL;
+    return answers->latency.count ? json_real(round((double)hdr_percentile(&answers->latency, p) / 10) / 100)
+                                  : json_null();
+}
+
+json_t *check_row_new(int64_t number, const struct check_counts *counts, const struct shop_answers *answers)
+{
+    char statuses[256];
+    list_statuses(answers, statuses, sizeof statuses);
+    double rate = answers->seconds > 0 ? (double)answers->sold / answers->seconds : 0;
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:f, s:{s:o, s:o}, s:s?, s:s}",
+        "run", (json_int_t)number, "sold", (json_int_t)counts->sold, "left", (json_int_t)counts->left,
+        "oversold", (json_int_t)counts->oversold, "drift", (json_int_t)counts->drift, "lost",
+        (json_int_t)counts->lost, "unacknowledged", (json_int_t)counts->unacknowledged, "acknowledged",
+        (json_int_t)answers->sold, "sold_out", (json_int_t)answers->sold_out, "failed",
+        (json_int_t)answers->failed, "unanswered", (json_int_t)answers->unanswered, "statuses", statuses,
+        "first_failure", answers->first_failure, "orders_per_s", round(rate * 10) / 10, "latency_ms", "p50",
+        percentile(answers, 0.5), "p99", percentile(answers, 0.99), "broken_invariant", counts->broken,
+        "verdict", verdict_name(check_verdict(counts)));
 }

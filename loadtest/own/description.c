@@ -1,370 +1,629 @@
-/* Reads shop.json, which tells the load test about a user's service: how to start it, its requests, and where its stock is. */
+/* Reads the description of a service that is not ours, and says of each mistake in which line and member it is. */
 #include "loadtest/own/description.h"
 
+#include "db/postgres/connection.h"
 #include "loadtest/cli/complain.h"
+#include "loadtest/own/json_lines.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
-enum { FILE_MAX = 1 << 20, LIST_MAX = 64, UNITS_MAX = 1000000 };
-
-/* ---- the members ---------------------------------------------------------------------------------------------- */
-
-/* What the value of a member has to be. */
-enum shape { TEXT, TEXTS, TEXT_MAP, STATUSES, UNITS, YES_OR_NO, REQUEST, TEXTS_OR_REQUEST };
-
-static const char *const SHAPES[] = {
-    [TEXT] = "a text that is not empty",
-    [TEXTS] = "a list of texts, with at least one",
-    [TEXT_MAP] = "an object whose values are texts",
-    [STATUSES] = "a list of HTTP statuses from 100 to 599",
-    [UNITS] = "a whole number from 1 to 1000000",
-    [YES_OR_NO] = "true or false",
-    [REQUEST] = "an object with url, and if needed method, headers and body",
-    [TEXTS_OR_REQUEST] =
-        "a list of SQL statements, or an object with url, and if needed method, headers and body",
+enum {
+    FILE_MAX_BYTES = 1 << 20,
+    MEMBER_MAX = 128, /* of the path of a member */
+    TIMEOUT_MS = 10000,
+    START_TIMEOUT_MS = 60000,
+    TIMEOUT_MAX_MS = 3600000
 };
 
-struct member {
+struct reader {
+    const char *path, *text;
+};
+
+/* ---- complaints ---------------------------------------------------------------------------------------- */
+
+static void complain_of(const struct reader *reader, const char *member, const char *format,
+                        va_list arguments)
+{
+    char what[800];
+    const char *quote = *member ? "\"" : "";
+    (void)vsnprintf(what, sizeof what, format, arguments);
+    complain("%s:%d: %s%s%s %s", reader->path, json_line_of(reader->text, member), quote,
+             *member ? member : "the file", quote, what);
+}
+
+/* Says what is wrong with MEMBER, a path as json_line_of takes it. Returns false. */
+__attribute__((format(printf, 3, 4))) static bool wrong(const struct reader *reader, const char *member,
+                                                        const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    complain_of(reader, member, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+void shop_complain(const struct shop_description *description, const char *member, const char *format, ...)
+{
+    const struct reader reader = {.path = description->path, .text = description->text};
+    va_list arguments;
+    va_start(arguments, format);
+    complain_of(&reader, member, format, arguments);
+    va_end(arguments);
+}
+
+static const char *kind_of(const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT: return "an object";
+    case JSON_ARRAY: return "an array";
+    case JSON_STRING: return "a text";
+    case JSON_INTEGER:
+    case JSON_REAL: return "a number";
+    case JSON_TRUE:
+    case JSON_FALSE: return "true or false";
+    case JSON_NULL: return "null";
+    }
+    return "something else";
+}
+
+static bool is_comment(const char *name)
+{
+    return strncmp(name, "//", 2) == 0;
+}
+
+static void path_of_member(const char *parent, const char *name, char ret_path[static MEMBER_MAX])
+{
+    snprintf(ret_path, MEMBER_MAX, "%.60s%s%.60s", parent, *parent ? "." : "", name);
+}
+
+static void path_of_item(const char *parent, size_t index, char ret_path[static MEMBER_MAX])
+{
+    snprintf(ret_path, MEMBER_MAX, "%.90s[%zu]", parent, index);
+}
+
+/* ---- placeholders -------------------------------------------------------------------------------------- */
+
+enum placeholder {
+    PLACE_PORT = 1,
+    PLACE_POSTGRES = 2,
+    PLACE_REDIS = 4,
+    PLACE_STOCK = 8,
+    PLACE_INSTANCE = 16,
+    PLACE_REQUEST = 32,
+};
+
+static const struct {
     const char *name;
-    enum shape shape;
-    bool is_required;
+    enum placeholder bit;
+} PLACEHOLDERS[] = {
+    {"port", PLACE_PORT},           {"postgres", PLACE_POSTGRES},   {"redis", PLACE_REDIS},
+    {"stock", PLACE_STOCK},         {"instance", PLACE_INSTANCE},   {"request", PLACE_REQUEST},
+    {"pghost", PLACE_POSTGRES},     {"pgport", PLACE_POSTGRES},     {"pguser", PLACE_POSTGRES},
+    {"pgpassword", PLACE_POSTGRES}, {"pgdatabase", PLACE_POSTGRES},
 };
 
-static const struct member MEMBERS[] = {
-    {"start", TEXTS, false},           {"env", TEXT_MAP, false},   {"ready", TEXT, false},
-    {"database", TEXT, false},         {"schema", TEXT, false},    {"redis", YES_OR_NO, false},
-    {"reset", TEXTS_OR_REQUEST, true}, {"request", REQUEST, true}, {"sold_out", STATUSES, true},
-    {"units", UNITS, false},           {"stock", TEXT, true},      {"sold", TEXT, true},
-    {"invariant", TEXTS, false},
+#define PLACEHOLDER_COUNT (sizeof PLACEHOLDERS / sizeof PLACEHOLDERS[0])
+enum {
+    IN_START = PLACE_PORT | PLACE_POSTGRES | PLACE_REDIS | PLACE_INSTANCE,
+    IN_READY = PLACE_PORT | PLACE_INSTANCE,
+    IN_SQL = PLACE_STOCK,
+    IN_RESET = PLACE_PORT | PLACE_STOCK | PLACE_INSTANCE,
+    IN_REQUEST = IN_RESET | PLACE_REQUEST
 };
 
-static const struct member REQUEST_MEMBERS[] = {
-    {"method", TEXT, false},
-    {"url", TEXT, true},
-    {"headers", TEXT_MAP, false},
-};
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
-static bool is_text(const json_t *value)
+/* The placeholder at AT, which begins with '{': its index, and its length with the braces; PLACEHOLDER_COUNT if it is none of
+ * ours. The length is 0 if no word in braces stands there. */
+static size_t placeholder_at(const char *at, size_t *ret_length)
 {
-    return json_is_string(value) && *json_string_value(value);
+    size_t length = strspn(at + 1, "abcdefghijklmnopqrstuvwxyz_"), i = 0;
+    *ret_length = length > 0 && at[1 + length] == '}' ? length + 2 : 0;
+    while (i < PLACEHOLDER_COUNT && (*ret_length != strlen(PLACEHOLDERS[i].name) + 2 ||
+                                     strncmp(at + 1, PLACEHOLDERS[i].name, length) != 0))
+        i++;
+    return i;
 }
 
-static bool are_texts(const json_t *value)
+static void list_placeholders(unsigned allowed, char *ret_list, size_t size)
 {
-    size_t i;
-    json_t *item;
-    json_array_foreach(value, i, item) {
-        if (!is_text(item))
-            return false;
+    size_t used = 0;
+    ret_list[0] = 0;
+    for (size_t i = 0; i < PLACEHOLDER_COUNT && used < size; i++)
+        if (PLACEHOLDERS[i].bit & allowed)
+            used += (size_t)snprintf(ret_list + used, size - used, " {%s}", PLACEHOLDERS[i].name);
+}
+
+/* Refuses a placeholder that has no value in MEMBER, and, if STRICT, other words in braces: a URL has none. */
+static bool check_placeholders(const struct reader *reader, const char *member, const char *text,
+                               unsigned allowed, bool strict)
+{
+    for (const char *at = strchr(text, '{'); at; at = strchr(at + 1, '{')) {
+        size_t length, i = placeholder_at(at, &length);
+        bool known = i < PLACEHOLDER_COUNT;
+        if (known ? (PLACEHOLDERS[i].bit & allowed) != 0 : !strict || length == 0)
+            continue;
+        char list[200];
+        list_placeholders(allowed, list, sizeof list);
+        return wrong(reader, member, "has %.*s, which has no value there (valid:%s)", (int)length, at, list);
     }
-    return json_array_size(value) > 0 && json_array_size(value) <= LIST_MAX;
+    return true;
 }
 
-static bool is_text_map(const json_t *value)
+bool shop_mentions(const char *text, const char *name)
 {
-    const char *name;
-    json_t *item;
-    json_object_foreach((json_t *)value, name, item) {
-        if (!*name || strchr(name, '=') || !json_is_string(item))
-            return false;
-    }
-    return json_is_object(value) && json_object_size(value) <= LIST_MAX;
-}
-
-static bool are_statuses(const json_t *value)
-{
-    size_t i;
-    json_t *item;
-    json_array_foreach(value, i, item) {
-        if (!json_is_integer(item) || json_integer_value(item) < 100 || json_integer_value(item) > 599)
-            return false;
-    }
-    return json_is_array(value) && json_array_size(value) <= LIST_MAX;
-}
-
-static bool has_shape(const json_t *value, enum shape shape)
-{
-    switch (shape) {
-    case TEXT: return is_text(value);
-    case TEXTS: return are_texts(value);
-    case TEXT_MAP: return is_text_map(value);
-    case STATUSES: return are_statuses(value);
-    case UNITS:
-        return json_is_integer(value) && json_integer_value(value) >= 1 &&
-               json_integer_value(value) <= UNITS_MAX;
-    case YES_OR_NO: return json_is_boolean(value);
-    case REQUEST: return json_is_object(value);
-    case TEXTS_OR_REQUEST: return json_is_object(value) || are_texts(value);
+    size_t length, i;
+    for (const char *at = strchr(text, '{'); at; at = strchr(at + 1, '{')) {
+        i = placeholder_at(at, &length);
+        if (i < PLACEHOLDER_COUNT && strcmp(PLACEHOLDERS[i].name, name) == 0)
+            return true;
     }
     return false;
 }
 
-/* ---- complaints ------------------------------------------------------------------------------------------------- */
+/* ---- values of any kind -------------------------------------------------------------------------------- */
 
-/* A file that is being read, for messages. */
-struct source {
-    const char *path;
-    char *text;
-};
-
-/* The line of the first "NAME" in the text, from 1; jansson does not keep it. The names of members are unusual as values. */
-static int line_of(const struct source *source, const char *name)
-{
-    char quoted[80];
-    int line = 1;
-    snprintf(quoted, sizeof quoted, "\"%.60s\"", name);
-    const char *at = strstr(source->text, quoted);
-    for (const char *c = source->text; at && c < at; c++)
-        line += *c == '\n';
-    return line;
-}
-
-static bool wrong_shape(const struct source *source, const char *of, const char *name, enum shape shape)
-{
-    complain("%s:%d: %s%s must be %s", source->path, line_of(source, name), of, name, SHAPES[shape]);
-    return false;
-}
-
-/* Are the members of OBJECT those of the COUNT rows of TABLE? "//" and what begins so is a comment; one more name may be ALSO. OF:
- * stands before a member's name in messages. */
-static bool check_members(const struct source *source, const json_t *object, const struct member *table,
-                          size_t count, const char *of, const char *also)
+static bool only_members(const struct reader *reader, const char *parent, const json_t *object,
+                         const char *const *names)
 {
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)object, name, value) {
         size_t i = 0;
-        while (i < count && strcmp(table[i].name, name) != 0)
+        while (names[i] && strcmp(names[i], name) != 0)
             i++;
-        if (i < count && !has_shape(value, table[i].shape))
-            return wrong_shape(source, of, name, table[i].shape);
-        if (i == count && strncmp(name, "//", 2) != 0 && (!also || strcmp(name, also) != 0)) {
-            complain(
-                "%s:%d: %s%.60s is no member of a description; `loadtest init` writes an example with all of them",
-                source->path, line_of(source, name), of, name);
-            return false;
-        }
+        if (names[i] || is_comment(name))
+            continue;
+        char member[MEMBER_MAX], list[300] = "";
+        path_of_member(parent, name, member);
+        for (size_t j = 0, used = 0; names[j] && used < sizeof list; j++)
+            used += (size_t)snprintf(list + used, sizeof list - used, " %s", names[j]);
+        return wrong(reader, member, "is unknown (valid:%s; a name that starts with // is a comment)", list);
     }
-    for (size_t i = 0; i < count; i++)
-        if (table[i].is_required && !json_object_get(object, table[i].name)) {
-            complain("%s: %s%s is missing; it is %s", source->path, of, table[i].name,
-                     SHAPES[table[i].shape]);
-            return false;
-        }
     return true;
 }
 
-static bool check_request(const struct source *source, const json_t *request, const char *of)
+/* A member that is a text; absent: *ret_text stays. */
+static bool read_text(const struct reader *reader, const char *parent, const json_t *object, const char *name,
+                      unsigned allowed, const char **ret_text)
 {
-    static const char *const METHODS[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
-    const char *url = json_string_value(json_object_get(request, "url"));
-    const char *method = json_string_value(json_object_get(request, "method"));
-    const json_t *body = json_object_get(request, "body");
-    if (!check_members(source, request, REQUEST_MEMBERS, COUNT(REQUEST_MEMBERS), of, "body"))
+    const json_t *value = json_object_get(object, name);
+    char member[MEMBER_MAX];
+    if (!value)
+        return true;
+    path_of_member(parent, name, member);
+    if (!json_is_string(value))
+        return wrong(reader, member, "is %s. Write a text", kind_of(value));
+    if (!*json_string_value(value))
+        return wrong(reader, member, "is empty. Write a value, or remove the member");
+    *ret_text = json_string_value(value);
+    return check_placeholders(reader, member, *ret_text, allowed, false);
+}
+
+static bool read_number(const struct reader *reader, const char *parent, const json_t *object,
+                        const char *name, int64_t max, int64_t *ret_number)
+{
+    const json_t *value = json_object_get(object, name);
+    char member[MEMBER_MAX];
+    if (!value)
+        return true;
+    path_of_member(parent, name, member);
+    if (!json_is_integer(value) || json_integer_value(value) < 1 || json_integer_value(value) > max)
+        return wrong(reader, member, "is no whole number from 1 to %" PRId64, max);
+    *ret_number = json_integer_value(value);
+    return true;
+}
+
+/* A text, or an array of 1 to MOST texts. */
+static bool read_texts(const struct reader *reader, const char *member, const json_t *value, unsigned allowed,
+                       size_t most, const char **ret_texts, size_t *ret_count)
+{
+    size_t count = json_is_array(value) ? json_array_size(value) : 1;
+    if (!json_is_array(value) && !json_is_string(value))
+        return wrong(reader, member, "is %s. Write an array of texts", kind_of(value));
+    if (count == 0 || count > most)
+        return wrong(reader, member, "has %zu items (valid: 1 to %zu)", count, most);
+    for (size_t i = 0; i < count; i++) {
+        char path[MEMBER_MAX];
+        const json_t *item = json_is_array(value) ? json_array_get(value, i) : value;
+        path_of_item(member, i, path);
+        const char *at = json_is_array(value) ? path : member;
+        if (!json_is_string(item))
+            return wrong(reader, at, "is %s. Write a text", kind_of(item));
+        if (!*json_string_value(item))
+            return wrong(reader, at, "is empty. Write a value, or remove the member");
+        if (!check_placeholders(reader, at, json_string_value(item), allowed, false))
+            return false;
+        ret_texts[i] = json_string_value(item);
+    }
+    *ret_count = count;
+    return true;
+}
+
+static bool read_pairs(const struct reader *reader, const char *parent, const json_t *object,
+                       const char *name, unsigned allowed, struct shop_pairs *ret_pairs)
+{
+    const json_t *pairs = json_object_get(object, name);
+    char member[MEMBER_MAX], path[MEMBER_MAX];
+    const char *key;
+    json_t *value;
+    if (!pairs)
+        return true;
+    path_of_member(parent, name, member);
+    if (!json_is_object(pairs))
+        return wrong(reader, member, "is %s. Write an object of names and texts", kind_of(pairs));
+    json_object_foreach((json_t *)pairs, key, value) {
+        if (is_comment(key))
+            continue;
+        path_of_member(member, key, path);
+        if (!*key || strpbrk(key, "=: \r\n"))
+            return wrong(reader, path, "is no name. Write one without '=', ':' and blanks");
+        if (!json_is_string(value))
+            return wrong(reader, path, "is %s. Write a text", kind_of(value));
+        if (strpbrk(json_string_value(value), "\r\n") && allowed != IN_START)
+            return wrong(reader, path, "has a line end, which no header can have. Remove it");
+        if (ret_pairs->count == SHOP_PAIRS_MAX)
+            return wrong(reader, member, "has more than %d members. Remove some", SHOP_PAIRS_MAX);
+        if (!check_placeholders(reader, path, json_string_value(value), allowed, false))
+            return false;
+        ret_pairs->name[ret_pairs->count] = key;
+        ret_pairs->value[ret_pairs->count++] = json_string_value(value);
+    }
+    return true;
+}
+
+/* ---- members that have a meaning ----------------------------------------------------------------------- */
+
+static bool read_url(const struct reader *reader, const char *parent, const json_t *object, const char *name,
+                     unsigned allowed, const char **ret_url)
+{
+    char member[MEMBER_MAX];
+    path_of_member(parent, name, member);
+    if (!read_text(reader, parent, object, name, allowed, ret_url) || !*ret_url)
+        return !json_object_get(object, name);
+    bool is_http = strncmp(*ret_url, "http://", 7) == 0 || strncmp(*ret_url, "https://", 8) == 0;
+    if (!is_http || strpbrk(*ret_url, " \t\r\n"))
+        return wrong(reader, member, "is '%.100s', which is no address. Write http://HOST:PORT/PATH",
+                     *ret_url);
+    return check_placeholders(reader, member, *ret_url, allowed, true);
+}
+
+static bool read_method(const struct reader *reader, const char *parent, const json_t *object,
+                        const char **ret_method)
+{
+    char member[MEMBER_MAX];
+    *ret_method = "POST";
+    if (!read_text(reader, parent, object, "method", 0, ret_method))
         return false;
-    bool is_method = !method;
-    for (size_t i = 0; i < COUNT(METHODS) && !is_method; i++)
-        is_method = strcmp(method, METHODS[i]) == 0;
-    if (!is_method)
-        complain("%s:%d: %smethod must be GET, POST, PUT, PATCH or DELETE", source->path,
-                 line_of(source, "method"), of);
-    else if (strncmp(url, "http://", 7) != 0)
-        complain("%s:%d: %surl must begin with http://", source->path, line_of(source, "url"), of);
-    else if (body && !json_is_string(body) && !json_is_object(body) && !json_is_array(body))
-        complain("%s:%d: %sbody must be a text, or JSON: an object or a list", source->path,
-                 line_of(source, "body"), of);
-    else
-        return true;
-    return false;
+    size_t letters = strspn(*ret_method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    path_of_member(parent, "method", member);
+    return (!(*ret_method)[letters] && letters <= 16) ||
+           wrong(reader, member, "is '%.40s'. Write a method in capital letters, such as POST", *ret_method);
 }
 
-/* What holds between members. */
-static bool check_together(const struct source *source, const struct description *description)
+/* A body that is no text is sent as JSON. *ret_made is the caller's to free. */
+static bool read_body(const struct reader *reader, const char *parent, const json_t *object, unsigned allowed,
+                      const char **ret_body, char **ret_made)
 {
-    if (description->start && !description->ready)
-        complain(
-            "%s: start needs ready, a URL that answers with a status below 400 as soon as the service is ready",
-            source->path);
-    else if (description->env && !description->start)
-        complain("%s:%d: env needs start: only a service that the command starts gets an environment",
-                 source->path, line_of(source, "env"));
-    else if (!description->start && !description->database)
-        complain("%s: a service that runs already has a database; give its address as database",
-                 source->path);
-    else if (description->database && description->schema)
-        complain("%s:%d: schema is for the private PostgreSQL; remove it, or database", source->path,
-                 line_of(source, "schema"));
-    else if (description->database && strncmp(description->database, "postgresql://", 13) != 0 &&
-             strncmp(description->database, "postgres://", 11) != 0)
-        complain("%s:%d: database must begin with postgresql://", source->path, line_of(source, "database"));
-    else
+    const json_t *body = json_object_get(object, "body");
+    char member[MEMBER_MAX];
+    if (!body || json_is_null(body))
         return true;
-    return false;
+    *ret_body = json_string_value(body);
+    if (!*ret_body) {
+        *ret_body = *ret_made = json_dumps(body, JSON_COMPACT | JSON_ENCODE_ANY);
+        if (!*ret_body) {
+            complain("out of memory");
+            return false;
+        }
+    }
+    path_of_member(parent, "body", member);
+    return check_placeholders(reader, member, *ret_body, allowed, false);
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------------- */
+static bool read_request(const struct reader *reader, const char *name, const json_t *value, unsigned allowed,
+                         struct shop_request *ret_request, char **ret_body_text)
+{
+    static const char *const NAMES[] = {"method", "url", "headers", "body", NULL};
+    if (!json_is_object(value))
+        return wrong(reader, name, "is %s. Write an object with \"url\"", kind_of(value));
+    if (!json_object_get(value, "url"))
+        return wrong(reader, name, "has no \"url\". Add the address of the request");
+    return only_members(reader, name, value, NAMES) &&
+           read_method(reader, name, value, &ret_request->method) &&
+           read_url(reader, name, value, "url", allowed, &ret_request->url) &&
+           read_pairs(reader, name, value, "headers", allowed, &ret_request->headers) &&
+           read_body(reader, name, value, allowed, &ret_request->body, ret_body_text);
+}
 
-/* The text of the file with a 0 behind it, to be freed; NULL, having said why on stderr. */
+static bool read_reset(const struct reader *reader, const json_t *root, struct shop_description *description)
+{
+    const json_t *value = json_object_get(root, "reset");
+    if (json_is_object(value))
+        return read_request(reader, "reset", value, IN_RESET, &description->reset_request,
+                            &description->reset_body_text);
+    return read_texts(reader, "reset", value, IN_SQL, SHOP_SQL_MAX, description->reset,
+                      &description->reset_count);
+}
+
+static bool read_sold_out(const struct reader *reader, const json_t *root,
+                          struct shop_description *description)
+{
+    const json_t *value = json_object_get(root, "sold_out");
+    description->sold_out[0] = 409;
+    description->sold_out_count = 1;
+    if (!value)
+        return true;
+    size_t count = json_array_size(value);
+    if (!json_is_array(value) || count > SHOP_STATUSES_MAX)
+        return wrong(reader, "sold_out", "is no array of at most %d statuses, such as [409]",
+                     SHOP_STATUSES_MAX);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *item = json_array_get(value, i);
+        int64_t status = json_integer_value(item);
+        char path[MEMBER_MAX];
+        path_of_item("sold_out", i, path);
+        if (!json_is_integer(item) || status < 300 || status > 599)
+            return wrong(reader, path,
+                         "is no status from 300 to 599. An answer with 2xx means that the units were sold");
+        description->sold_out[i] = status;
+    }
+    description->sold_out_count = count;
+    return true;
+}
+
+static bool read_address(const struct reader *reader, const json_t *root, const char *name, const char *valid,
+                         bool (*is_valid)(const char *), const char **ret_address)
+{
+    if (!read_text(reader, "", root, name, 0, ret_address))
+        return false;
+    return !*ret_address || is_valid(*ret_address) ||
+           wrong(reader, name,
+                 "is no address. Write %s, or remove it: then the command starts a private server", valid);
+}
+
+static bool is_redis_address(const char *address)
+{
+    return strncmp(address, "redis://", 8) == 0 && address[8];
+}
+
+static bool read_schema(const struct reader *reader, const json_t *root, struct shop_description *description)
+{
+    const char *name = NULL;
+    if (!read_text(reader, "", root, "schema", 0, &name) || !name)
+        return !json_object_get(root, "schema");
+    if (description->database)
+        return wrong(reader, "schema",
+                     "is for a private database, but \"database\" names a real one. Remove one of them");
+    int made = name[0] == '/' ? asprintf(&description->schema, "%s", name)
+                              : asprintf(&description->schema, "%s/%s", description->folder, name);
+    if (made < 0) {
+        description->schema = NULL;
+        complain("out of memory");
+        return false;
+    }
+    return access(description->schema, R_OK) == 0 ||
+           wrong(reader, "schema", "is %s, which cannot be read: %s", description->schema, strerror(errno));
+}
+
+/* ---- the whole ----------------------------------------------------------------------------------------- */
+
+/* The first of the texts that a started service alone gives a value. */
+static bool check_start(const struct reader *reader, const struct shop_description *description)
+{
+    bool starts = description->start[0] != NULL;
+    if (starts)
+        return true;
+    if (description->env.count > 0)
+        return wrong(reader, "env",
+                     "is for a service that the command starts. Add \"start\", or remove \"env\"");
+    if (!description->database)
+        return wrong(
+            reader, "",
+            "has neither \"start\" nor \"database\". Add \"start\", so that the command can start the service, or "
+            "the address of the database that the running service uses");
+    if (shop_mentions(description->request.url, "port"))
+        return wrong(
+            reader, "request.url",
+            "has {port}, which only a service has that the command starts. Add \"start\", or write the port");
+    return true;
+}
+
+static bool uses_redis(const struct shop_description *description)
+{
+    bool uses = description->redis != NULL;
+    for (size_t i = 0; description->start[i]; i++)
+        uses = uses || shop_mentions(description->start[i], "redis");
+    for (size_t i = 0; i < description->env.count; i++)
+        uses = uses || shop_mentions(description->env.value[i], "redis");
+    return uses;
+}
+
+static bool read_members(const struct reader *reader, const json_t *root,
+                         struct shop_description *description)
+{
+    static const char *const NAMES[] = {"$schema",          "start", "env",   "ready",     "database",
+                                        "schema",           "redis", "reset", "request",   "units",
+                                        "sold_out",         "stock", "sold",  "invariant", "timeout_ms",
+                                        "start_timeout_ms", NULL};
+    static const char *const NEEDED[] = {"reset", "request", "stock", "sold"};
+    const json_t *start = json_object_get(root, "start"), *invariant = json_object_get(root, "invariant");
+    size_t words;
+    if (!only_members(reader, "", root, NAMES))
+        return false;
+    for (size_t i = 0; i < sizeof NEEDED / sizeof NEEDED[0]; i++)
+        if (!json_object_get(root, NEEDED[i])) {
+            complain("%s:%d: the member \"%s\" is missing. `loadtest init` writes a file that explains it",
+                     reader->path, json_line_of(reader->text, ""), NEEDED[i]);
+            return false;
+        }
+    if (start && !json_is_array(start))
+        return wrong(reader, "start",
+                     "is %s. Write the command as an array of words, such as [\"node\", \"server.js\"]",
+                     kind_of(start));
+    if ((start &&
+         !read_texts(reader, "start", start, IN_START, SHOP_WORDS_MAX, description->start, &words)) ||
+        !read_pairs(reader, "", root, "env", IN_START, &description->env) ||
+        !read_url(reader, "", root, "ready", IN_READY, &description->ready) ||
+        !read_address(reader, root, "database", "postgresql://USER:PASSWORD@HOST:PORT/NAME", db_url_is_valid,
+                      &description->database) ||
+        !read_schema(reader, root, description) ||
+        !read_address(reader, root, "redis", "redis://HOST:PORT", is_redis_address, &description->redis) ||
+        !read_reset(reader, root, description) ||
+        !read_request(reader, "request", json_object_get(root, "request"), IN_REQUEST, &description->request,
+                      &description->body_text) ||
+        !read_number(reader, "", root, "units", 1000000, &description->units) ||
+        !read_sold_out(reader, root, description) ||
+        !read_text(reader, "", root, "stock", IN_SQL, &description->stock) ||
+        !read_text(reader, "", root, "sold", IN_SQL, &description->sold) ||
+        (invariant && !read_texts(reader, "invariant", invariant, IN_SQL, SHOP_SQL_MAX,
+                                  description->invariants, &description->invariant_count)) ||
+        !read_number(reader, "", root, "timeout_ms", TIMEOUT_MAX_MS, &description->timeout_ms) ||
+        !read_number(reader, "", root, "start_timeout_ms", TIMEOUT_MAX_MS, &description->start_timeout_ms))
+        return false;
+    description->uses_redis = uses_redis(description);
+    return check_start(reader, description);
+}
+
+/* The file's text with a 0 behind it, to be freed. NULL, having said why on stderr. */
 static char *read_file(const char *path)
 {
     FILE *file = fopen(path, "re");
-    char *text = malloc(FILE_MAX + 1);
-    if (!file)
-        complain("cannot open %s: %s; `loadtest init` writes an example", path, strerror(errno));
-    size_t length = file && text ? fread(text, 1, FILE_MAX + 1, file) : 0;
-    bool well = file && text && !ferror(file) && length <= FILE_MAX;
-    if (file && !well)
-        complain("cannot read %s: %s", path,
-                 !text          ? "out of memory"
-                 : ferror(file) ? strerror(errno)
-                                : "it has more than 1 MiB");
+    char *text = file ? malloc(FILE_MAX_BYTES + 1) : NULL;
+    size_t length = text ? fread(text, 1, FILE_MAX_BYTES, file) : 0;
+    bool well = text && !ferror(file);
+    if (text)
+        text[length] = 0;
+    if (!well)
+        complain("cannot read %s: %s. `loadtest init` writes such a file", path, strerror(errno));
+    else if (length == FILE_MAX_BYTES || strlen(text) != length)
+        complain("%s is no description of a service: it has 1 MB or more, or a NUL byte", path);
     if (file)
         fclose(file);
-    if (!well) {
-        free(text);
-        return NULL;
-    }
-    text[length] = '\0';
-    return text;
-}
-
-static void take_members(struct description *description)
-{
-    const json_t *document = description->document;
-    const json_t *units = json_object_get(document, "units");
-    description->start = json_object_get(document, "start");
-    description->env = json_object_get(document, "env");
-    description->ready = json_string_value(json_object_get(document, "ready"));
-    description->database = json_string_value(json_object_get(document, "database"));
-    description->schema = json_string_value(json_object_get(document, "schema"));
-    description->redis = json_is_true(json_object_get(document, "redis"));
-    description->reset = json_object_get(document, "reset");
-    description->request = json_object_get(document, "request");
-    description->sold_out = json_object_get(document, "sold_out");
-    description->units = units ? json_integer_value(units) : 1;
-    description->stock = json_string_value(json_object_get(document, "stock"));
-    description->sold = json_string_value(json_object_get(document, "sold"));
-    description->invariant = json_object_get(document, "invariant");
-}
-
-static bool find_folder(const char *path, char *ret_folder)
-{
-    if (!realpath(path, ret_folder)) {
-        complain("cannot find the folder of %s: %s", path, strerror(errno));
-        return false;
-    }
-    char *last = strrchr(ret_folder, '/');
-    last[last == ret_folder] = '\0';
-    return true;
-}
-
-static bool parse(const struct source *source, struct description *description)
-{
-    json_error_t error;
-    description->document = json_loads(source->text, JSON_REJECT_DUPLICATES, &error);
-    if (!description->document)
-        complain("%s:%d: this is no JSON: %s", source->path, error.line, error.text);
-    else if (!json_is_object(description->document))
-        complain("%s: this must be a JSON object", source->path);
-    else if (check_members(source, description->document, MEMBERS, COUNT(MEMBERS), "", NULL)) {
-        take_members(description);
-        return check_request(source, description->request, "request.") &&
-               (!json_is_object(description->reset) || check_request(source, description->reset, "reset.")) &&
-               check_together(source, description);
-    }
-    return false;
-}
-
-bool description_load(const char *path, struct description *ret_description)
-{
-    struct source source = {path, read_file(path)};
-    *ret_description = (struct description){0};
-    bool well = source.text && find_folder(path, ret_description->folder) && parse(&source, ret_description);
-    free(source.text);
-    if (!well)
-        description_close(ret_description);
-    return well;
-}
-
-void description_close(struct description *description)
-{
-    json_decref(description->document);
-    *description = (struct description){0};
-}
-
-/* ---- placeholders ------------------------------------------------------------------------------------------------- */
-
-/* The value for the placeholder at AT, which is a brace, and in *ret_length its length; NULL: there is none. */
-static const char *value_at(const char *at, const struct placeholder *values, size_t *ret_length)
-{
-    for (; values->name; values++) {
-        size_t length = strlen(values->name);
-        if (strncmp(at + 1, values->name, length) == 0 && at[length + 1] == '}') {
-            *ret_length = length + 2;
-            return values->value;
-        }
-    }
+    if (well && length < FILE_MAX_BYTES && strlen(text) == length)
+        return text;
+    free(text);
     return NULL;
 }
 
-char *description_expand(const char *text, const struct placeholder *values)
+static char *folder_of(const char *path)
+{
+    char *whole = realpath(path, NULL);
+    char *folder = whole ? strdup(dirname(whole)) : NULL;
+    free(whole);
+    return folder;
+}
+
+bool shop_description_read(const char *path, struct shop_description *ret_description)
+{
+    struct reader reader = {.path = path};
+    json_error_t error;
+    *ret_description = (struct shop_description){
+        .path = path, .units = 1, .timeout_ms = TIMEOUT_MS, .start_timeout_ms = START_TIMEOUT_MS};
+    char *text = read_file(path);
+    reader.text = text;
+    ret_description->folder = text ? folder_of(path) : NULL;
+    bool well = text && ret_description->folder;
+    if (well) {
+        ret_description->document = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+        if (!ret_description->document)
+            complain("%s:%d: the file is no JSON: %s", path, error.line, error.text);
+        else if (!json_is_object(ret_description->document))
+            complain("%s:1: the file is %s. Write an object", path, kind_of(ret_description->document));
+        well = json_is_object(ret_description->document) &&
+               read_members(&reader, ret_description->document, ret_description);
+    } else if (text) {
+        complain("cannot find the folder of %s: %s", path, strerror(errno));
+    }
+    ret_description->text = text;
+    if (!well)
+        shop_description_free(ret_description);
+    return well;
+}
+
+void shop_description_free(struct shop_description *description)
+{
+    json_decref(description->document);
+    free(description->text);
+    free(description->folder);
+    free(description->schema);
+    free(description->body_text);
+    free(description->reset_body_text);
+    *description = (struct shop_description){0};
+}
+
+bool shop_is_sold_out(const struct shop_description *description, long status)
+{
+    for (size_t i = 0; i < description->sold_out_count; i++)
+        if (description->sold_out[i] == status)
+            return true;
+    return false;
+}
+
+/* ---- expanding ----------------------------------------------------------------------------------------- */
+
+/* A part of the address of PostgreSQL, such as {pghost}, to FILE. */
+static void print_postgres_part(const char *address, const char *name, FILE *out)
+{
+    char *variables[32] = {NULL};
+    size_t length = strlen(name);
+    if (db_url_environment(address, variables, 32))
+        for (size_t i = 0; i < 32 && variables[i]; i++)
+            if (strncasecmp(variables[i], name, length) == 0 && variables[i][length] == '=')
+                fputs(variables[i] + length + 1, out);
+    for (size_t i = 0; i < 32 && variables[i]; i++)
+        free(variables[i]);
+}
+
+/* False: it has no value. */
+static bool print_value(size_t placeholder, const struct shop_values *values, FILE *out)
+{
+    int64_t number = -1;
+    switch (PLACEHOLDERS[placeholder].bit) {
+    case PLACE_POSTGRES:
+        if (values->postgres && strcmp(PLACEHOLDERS[placeholder].name, "postgres") == 0)
+            fputs(values->postgres, out);
+        else if (values->postgres)
+            print_postgres_part(values->postgres, PLACEHOLDERS[placeholder].name, out);
+        return values->postgres != NULL;
+    case PLACE_REDIS:
+        if (values->redis)
+            fputs(values->redis, out);
+        return values->redis != NULL;
+    case PLACE_PORT: number = values->port; break;
+    case PLACE_STOCK: number = values->stock; break;
+    case PLACE_INSTANCE: number = values->instance; break;
+    case PLACE_REQUEST: number = values->request; break;
+    }
+    if (number >= 0)
+        fprintf(out, "%" PRId64, number);
+    return number >= 0;
+}
+
+char *shop_expand(const char *text, const struct shop_values *values)
 {
     char *expanded = NULL;
     size_t size, length;
     FILE *out = open_memstream(&expanded, &size);
-    while (out && *text) {
-        const char *value = *text == '{' ? value_at(text, values, &length) : NULL;
-        if (value) {
-            fputs(value, out);
+    if (!out)
+        return NULL;
+    while (*text) {
+        size_t i = *text == '{' ? placeholder_at(text, &length) : PLACEHOLDER_COUNT;
+        if (i < PLACEHOLDER_COUNT && print_value(i, values, out))
             text += length;
-        } else {
+        else
             fputc(*text++, out);
-        }
     }
-    if (out && fclose(out) == 0)
-        return expanded;
-    free(expanded);
-    return NULL;
+    bool failed = ferror(out);
+    if (fclose(out) != 0 || failed) {
+        free(expanded);
+        return NULL;
+    }
+    return expanded;
 }
-
-const char description_example[] =
-    "{\n"
-    "  \"//\": \"Describes a service that sells, for `loadtest check`. Names that begin with // are comments.\",\n"
-    "\n"
-    "  \"// start\": \"The program and its arguments. Without start the service runs already; then database is its database.\",\n"
-    "  \"start\": [\"python3\", \"server.py\"],\n"
-    "  \"env\": {\"PORT\": \"{port}\", \"DATABASE_URL\": \"{postgres}\"},\n"
-    "  \"ready\": \"http://127.0.0.1:{port}/healthz\",\n"
-    "\n"
-    "  \"// schema\": \"The tables and products, for a private PostgreSQL. Use database: postgresql://… for one that runs.\",\n"
-    "  \"schema\": \"schema.sql\",\n"
-    "  \"// redis\": \"true: the service needs Redis; its address is {redis}\",\n"
-    "  \"redis\": false,\n"
-    "\n"
-    "  \"// reset\": \"SQL statements, or a request like the one below. They set the stock to {stock}, and delete the orders.\",\n"
-    "  \"reset\": [\n"
-    "    \"DELETE FROM order_item\",\n"
-    "    \"UPDATE product SET count = {stock} WHERE id = 1\"\n"
-    "  ],\n"
-    "\n"
-    "  \"// request\": \"Orders one unit. {number} is different in each request. units: how many it orders, if not one.\",\n"
-    "  \"request\": {\n"
-    "    \"method\": \"POST\",\n"
-    "    \"url\": \"http://127.0.0.1:{port}/orders\",\n"
-    "    \"headers\": {\"Content-Type\": \"application/json\"},\n"
-    "    \"body\": {\"product_id\": 1, \"quantity\": 1}\n"
-    "  },\n"
-    "  \"// sold_out\": \"The statuses that mean no. 200 to 299 mean that the order was placed.\",\n"
-    "  \"sold_out\": [409],\n"
-    "\n"
-    "  \"// stock\": \"Each of these is one number: the units left, and the units sold.\",\n"
-    "  \"stock\": \"SELECT count FROM product WHERE id = 1\",\n"
-    "  \"sold\": \"SELECT coalesce(sum(quantity), 0) FROM order_item WHERE product_id = 1\",\n"
-    "  \"// invariant\": \"Each must be true after the sale.\",\n"
-    "  \"invariant\": [\"SELECT count >= 0 FROM product WHERE id = 1\"]\n"
-    "}\n";

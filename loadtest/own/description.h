@@ -1,4 +1,5 @@
-/* Reads shop.json, which tells the load test about a user's service: how to start it, its requests, and where its stock is. */
+/* The description of a service that is not ours: how it is started and reset, what buys one unit, and which SQL tells the stock
+ * and what was sold. It is read from a file, usually shop.json, whose members docs/own-service.md explains. */
 #ifndef OVERSELL_LOADTEST_OWN_DESCRIPTION_H
 #define OVERSELL_LOADTEST_OWN_DESCRIPTION_H
 
@@ -8,39 +9,84 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The members as docs/shop.schema.json explains them. All but FOLDER belong to DOCUMENT; NULL: not given. */
-struct description {
+enum {
+    SHOP_WORDS_MAX = 64,   /* of "start" */
+    SHOP_PAIRS_MAX = 64,   /* variables or headers */
+    SHOP_SQL_MAX = 32,     /* statements of "reset", and invariants */
+    SHOP_STATUSES_MAX = 16 /* of "sold_out" */
+};
+
+/* Names and values, with placeholders in the values. */
+struct shop_pairs {
+    const char *name[SHOP_PAIRS_MAX], *value[SHOP_PAIRS_MAX];
+    size_t count;
+};
+
+/* An HTTP request. Its URL, the values of its headers and its body have placeholders. */
+struct shop_request {
+    const char *method;
+    const char *url; /* NULL: there is no such request */
+    struct shop_pairs headers;
+    const char *body; /* NULL: none */
+};
+
+/* Texts are never NULL unless this says so, belong to the description, and have placeholders unless this says otherwise. */
+struct shop_description {
+    const char *path;                      /* the file, as the caller named it; no copy */
+    char *folder;                          /* of the file, an absolute path: the service runs there */
+    const char *start[SHOP_WORDS_MAX + 1]; /* ended by NULL; none: the service runs already */
+    struct shop_pairs env;                 /* added to the environment of the service */
+    const char *ready;    /* URL that answers with 2xx when the service is ready; NULL: its port is open */
+    const char *database; /* address of the real PostgreSQL, without placeholders; NULL: a private one */
+    char *schema;         /* path of SQL for the private one; NULL: none */
+    const char *redis;    /* address of the real Redis, without placeholders; NULL: a private one if … */
+    bool uses_redis;      /* … the service is given the address of Redis */
+    const char *reset[SHOP_SQL_MAX]; /* SQL … */
+    size_t reset_count;
+    struct shop_request reset_request; /* … or a request */
+    struct shop_request request;       /* buys */
+    int64_t units;                     /* that one request buys */
+    int64_t sold_out[SHOP_STATUSES_MAX];
+    size_t sold_out_count;
+    const char *stock, *sold;             /* SQL, each for one integer */
+    const char *invariants[SHOP_SQL_MAX]; /* SQL, each for one true or false */
+    size_t invariant_count;
+    int64_t timeout_ms;       /* for each answer of the service */
+    int64_t start_timeout_ms; /* until the service is ready */
+    /* The rest is for description.c. */
     json_t *document;
-    char folder[PATH_MAX]; /* of the file: the service starts there, and SCHEMA is relative to it */
-    const json_t *start;   /* the program and its arguments; NULL: the service runs already */
-    const json_t *env;
-    const char *ready;
-    const char *database; /* NULL: a private PostgreSQL */
-    const char *schema;
-    bool redis;          /* the service needs a private Redis */
-    const json_t *reset; /* an array of SQL statements, or a request */
-    const json_t *request;
-    const json_t *sold_out; /* an array of HTTP statuses */
-    int64_t units;          /* that one request orders */
-    const char *stock, *sold;
-    const json_t *invariant; /* an array of SQL statements */
+    char *text; /* of the file */
+    char *body_text, *reset_body_text;
 };
 
-/* Reads the file at PATH, and checks all that can be checked without starting anything. False, having said on stderr what is wrong
- * and where; then there is nothing to close. */
-bool description_load(const char *path, struct description *ret_description);
-void description_close(struct description *description);
+/* Reads and checks the file at PATH. False, having said on stderr what is wrong, in which line and member; then there is nothing
+ * to free. Reads files and the environment only. Any thread, if no other writes to stderr. */
+bool shop_description_read(const char *path, struct shop_description *ret_description);
+void shop_description_free(struct shop_description *description);
 
-/* What stands for a name in braces, such as {port}. */
-struct placeholder {
-    const char *name, *value;
+/* Says on stderr what is wrong with MEMBER ("request.url"; "": the file), with the file and the line. */
+__attribute__((format(printf, 3, 4))) void shop_complain(const struct shop_description *description,
+                                                         const char *member, const char *format, ...);
+
+/* An answer with this status says that the units are sold out. */
+bool shop_is_sold_out(const struct shop_description *description, long status);
+
+/* What placeholders stand for; NULL and -1: nothing. */
+struct shop_values {
+    const char *postgres,
+        *redis; /* {postgres}, {redis}: addresses. {pghost}, {pgport}, {pguser}, {pgpassword} and {pgdatabase}
+                                   * are the parts of the former. */
+    int64_t port, instance, stock, request; /* {port}; {instance}, from 1; {stock}; {request}, from 1 */
 };
+#define SHOP_NO_VALUES                                                                                       \
+    {                                                                                                        \
+        .port = -1, .instance = -1, .stock = -1, .request = -1                                               \
+    }
 
-/* TEXT with the value for each placeholder of VALUES, which a NULL name ends; to be freed. Other braces stay as they are. NULL: out of
- * memory. Any thread. */
-char *description_expand(const char *text, const struct placeholder *values);
-
-/* The start file that `loadtest init` writes. */
-extern const char description_example[];
+/* TEXT with the values in place of the placeholders, to be freed; NULL when out of memory. A placeholder without a value, and
+ * braces around anything else, stay as they are. Any thread. */
+char *shop_expand(const char *text, const struct shop_values *values);
+/* TEXT has the placeholder "{NAME}". */
+bool shop_mentions(const char *text, const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* Sends many requests to a user's service at once, and counts the answers. A thread for each connection. */
+/* Many buyers at once at a service that is not ours: each connection sends its next request when the last one was answered. */
 #include "loadtest/own/shop_load.h"
 
 #include "base/clock.h"
@@ -6,117 +6,175 @@
 #include "loadtest/cli/interrupt.h"
 
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What the threads share. */
-struct sale {
+enum { WAIT_MS = 50, WATCH_US = 200000 };
+
+struct buyer {
+    struct shop_exchange exchange; /* first, so that libcurl's private pointer is the buyer's as well */
+    size_t instance;
+    int64_t began_us;
+};
+
+struct run {
     const struct shop_load *load;
-    _Atomic int64_t taken; /* requests that some thread has sent or will send */
-    _Atomic bool failed;
+    struct shop_answers *answers;
+    CURLM *multi;
+    struct buyer *buyers;
+    int64_t sent, ended;
+    int64_t silent; /* requests in a row that were not answered */
 };
 
-struct sender {
-    pthread_t thread;
-    struct sale *sale;
-    struct shop_counts counts;
-};
+/* ---- requests ------------------------------------------------------------------------------------------ */
 
-static bool is_sold_out(const struct description *description, long status)
+static bool send_next(struct run *run, struct buyer *buyer)
 {
-    size_t i;
-    json_t *value;
-    json_array_foreach(description->sold_out, i, value) {
-        if (json_integer_value(value) == status)
-            return true;
-    }
+    const struct shop_load *load = run->load;
+    if (run->sent == load->requests)
+        return true;
+    struct shop_values values = shop_values_of(load->service, buyer->instance);
+    values.stock = load->stock;
+    values.request = load->first + run->sent++;
+    buyer->began_us = monotonic_us();
+    if (shop_exchange_prepare(&buyer->exchange, &load->description->request, &values,
+                              load->description->timeout_ms) &&
+        curl_multi_add_handle(run->multi, buyer->exchange.easy) == CURLM_OK)
+        return true;
+    complain("out of memory");
     return false;
 }
 
-static void count(struct shop_counts *counts, const struct description *description,
-                  const struct shop_answer *answer)
+static void count_status(struct shop_answers *answers, long status)
 {
-    bool odd = false;
-    if (answer->status >= 100 && answer->status < SHOP_STATUSES) {
-        counts->statuses[answer->status]++;
-        hdr_add(&counts->times, answer->us);
+    size_t i = 0;
+    while (i < answers->status_count && answers->statuses[i].status != status)
+        i++;
+    if (i == answers->status_count && i < SHOP_STATUS_KINDS) {
+        answers->status_count++;
+        answers->statuses[i].status = i == SHOP_STATUS_KINDS - 1 ? 0 : status;
     }
-    if (answer->status == 0)
-        counts->unanswered++;
-    else if (answer->status >= 200 && answer->status < 300)
-        counts->sold++;
-    else if (is_sold_out(description, answer->status))
-        counts->sold_out++;
+    answers->statuses[i < SHOP_STATUS_KINDS ? i : SHOP_STATUS_KINDS - 1].count++;
+}
+
+static void keep_first(struct shop_answers *answers, const char *text)
+{
+    if (!answers->first_failure[0])
+        snprintf(answers->first_failure, sizeof answers->first_failure, "%s", text);
+}
+
+static void count_end(struct run *run, const struct buyer *buyer, CURLcode code, long status)
+{
+    struct shop_answers *answers = run->answers;
+    run->ended++;
+    run->silent = code == CURLE_OK ? 0 : run->silent + 1;
+    if (code != CURLE_OK) {
+        answers->unanswered++;
+        keep_first(answers, curl_easy_strerror(code));
+        return;
+    }
+    hdr_add(&answers->latency, monotonic_us() - buyer->began_us);
+    count_status(answers, status);
+    if (status >= 200 && status < 300) {
+        answers->sold++;
+    } else if (shop_is_sold_out(run->load->description, status)) {
+        answers->sold_out++;
+    } else {
+        answers->failed++;
+        keep_first(answers, *buyer->exchange.answer ? buyer->exchange.answer : "an empty answer");
+    }
+}
+
+static bool collect(struct run *run)
+{
+    int left;
+    for (CURLMsg *message; (message = curl_multi_info_read(run->multi, &left));) {
+        struct buyer *buyer;
+        long status = 0;
+        CURLcode code = message->data.result; /* gone once the handle is removed */
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&buyer);
+        curl_easy_getinfo(message->easy_handle, CURLINFO_RESPONSE_CODE, &status);
+        curl_multi_remove_handle(run->multi, message->easy_handle);
+        count_end(run, buyer, code, status);
+        if (!send_next(run, buyer))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the run ------------------------------------------------------------------------------------------- */
+
+static bool answers_still(struct run *run)
+{
+    const struct shop_load *load = run->load;
+    if (run->silent < 2 * (int64_t)load->connections)
+        return true;
+    if (shop_service_runs(load->service))
+        shop_complain(load->description, "request",
+                      "was not answered %" PRId64 " times in a row, each within %" PRId64
+                      " ms (timeout_ms): %s. See why the service hangs, or send over fewer --connections",
+                      run->silent, load->description->timeout_ms, run->answers->first_failure);
+    return false;
+}
+
+static bool run_to_end(struct run *run, void (*progress)(void *context, int64_t ended), void *context)
+{
+    int64_t watched_us = monotonic_us();
+    while (run->ended < run->load->requests) {
+        int running;
+        if (interrupted())
+            return false;
+        CURLMcode code = curl_multi_perform(run->multi, &running);
+        if (code == CURLM_OK)
+            code = curl_multi_poll(run->multi, NULL, 0, WAIT_MS, NULL);
+        if (code != CURLM_OK) {
+            complain("libcurl: %s", curl_multi_strerror(code));
+            return false;
+        }
+        if (!collect(run) || !answers_still(run))
+            return false;
+        if (monotonic_us() - watched_us > WATCH_US) {
+            if (!shop_service_runs(run->load->service))
+                return false;
+            progress(context, run->ended);
+            watched_us = monotonic_us();
+        }
+    }
+    return true;
+}
+
+static int by_status(const void *a, const void *b)
+{
+    const long *first = a, *second = b; /* the status is the first member of both */
+    return (*first > *second) - (*first < *second);
+}
+
+bool shop_load_run(const struct shop_load *load, struct shop_answers *ret_answers,
+                   void (*progress)(void *context, int64_t ended), void *context)
+{
+    struct run run = {.load = load, .answers = ret_answers, .multi = curl_multi_init()};
+    run.buyers = calloc(load->connections, sizeof *run.buyers);
+    memset(ret_answers, 0, sizeof *ret_answers);
+    int64_t began_us = monotonic_us();
+    bool well = run.multi && run.buyers;
+    if (!well)
+        complain("out of memory");
     else
-        counts->other++;
-    odd = answer->status == 0 || (answer->status >= 300 && !is_sold_out(description, answer->status));
-    if (odd && !counts->odd.text[0] && !counts->odd.status)
-        counts->odd = *answer;
-}
-
-static void *send_requests(void *context)
-{
-    struct sender *sender = context;
-    struct sale *sale = sender->sale;
-    const struct shop_load *load = sale->load;
-    struct shop_connection *connection = shop_connection_open();
-    if (!connection)
-        atomic_store(&sale->failed, true);
-    while (!atomic_load(&sale->failed) && !interrupted()) {
-        int64_t number = atomic_fetch_add(&sale->taken, 1);
-        if (number >= load->requests)
-            break;
-        struct placeholder values[SHOP_PLACEHOLDERS];
-        struct shop_answer answer;
-        char text[24];
-        shop_service_values(load->service, load->first + number, text, values);
-        if (shop_request_send(connection, load->service->description->request, values, load->timeout_ms,
-                              &answer))
-            count(&sender->counts, load->service->description, &answer);
-        else
-            atomic_store(&sale->failed, true);
+        curl_multi_setopt(run.multi, CURLMOPT_MAXCONNECTS, (long)load->connections);
+    for (size_t i = 0; well && i < load->connections; i++) {
+        run.buyers[i].instance = i % load->service->count;
+        well = send_next(&run, &run.buyers[i]);
     }
-    shop_connection_close(connection);
-    return NULL;
-}
-
-static void add(struct shop_counts *sum, const struct shop_counts *counts)
-{
-    for (size_t i = 0; i < SHOP_STATUSES; i++)
-        sum->statuses[i] += counts->statuses[i];
-    sum->sold += counts->sold;
-    sum->sold_out += counts->sold_out;
-    sum->other += counts->other;
-    sum->unanswered += counts->unanswered;
-    hdr_merge(&sum->times, &counts->times);
-    if (!sum->odd.text[0] && !sum->odd.status)
-        sum->odd = counts->odd;
-}
-
-bool shop_load_run(const struct shop_load *load, struct shop_counts *ret_counts)
-{
-    struct sale sale = {.load = load};
-    struct sender *senders = calloc((size_t)load->connections, sizeof *senders);
-    int64_t started = 0, begun_us = monotonic_us();
-    bool well = senders != NULL;
-    memset(ret_counts, 0, sizeof *ret_counts);
-    for (; well && started < load->connections; started++) {
-        senders[started].sale = &sale;
-        if (pthread_create(&senders[started].thread, NULL, send_requests, &senders[started]) != 0)
-            break;
+    well = well && run_to_end(&run, progress, context);
+    ret_answers->seconds = (double)(monotonic_us() - began_us) / 1e6;
+    qsort(ret_answers->statuses, ret_answers->status_count, sizeof ret_answers->statuses[0], by_status);
+    for (size_t i = 0; run.buyers && i < load->connections; i++) {
+        if (run.buyers[i].exchange.easy)
+            curl_multi_remove_handle(run.multi, run.buyers[i].exchange.easy); /* where it is there */
+        shop_exchange_close(&run.buyers[i].exchange);
     }
-    if (started < load->connections)
-        atomic_store(&sale.failed, true);
-    for (int64_t i = 0; i < started; i++) {
-        pthread_join(senders[i].thread, NULL);
-        add(ret_counts, &senders[i].counts);
-    }
-    ret_counts->seconds = (double)(monotonic_us() - begun_us) / 1e6;
-    free(senders);
-    if (atomic_load(&sale.failed))
-        complain("cannot send requests over %" PRId64 " connections: out of memory or threads",
-                 load->connections);
-    return !atomic_load(&sale.failed) && !interrupted();
+    curl_multi_cleanup(run.multi);
+    free(run.buyers);
+    return well;
 }

@@ -1,34 +1,42 @@
-/* Sends many requests to a user's service at once, and counts the answers. */
+/* Many buyers at once at a service that is not ours: each connection sends its next request when the last one was answered. */
 #ifndef OVERSELL_LOADTEST_OWN_SHOP_LOAD_H
 #define OVERSELL_LOADTEST_OWN_SHOP_LOAD_H
 
-#include "loadtest/own/shop_request.h"
+#include "loadtest/own/shop_http.h"
 #include "loadtest/own/shop_service.h"
 #include "loadtest/stats/hdr.h"
 
-enum { SHOP_CONNECTIONS_MAX = 256, SHOP_STATUSES = 600 };
+enum { SHOP_STATUS_KINDS = 16 };
 
 struct shop_load {
-    const struct shop_service *service;
-    int64_t requests;
-    int64_t connections; /* each has one request at a time; to one instance after the other */
-    int64_t first;       /* the number of the first request */
-    int64_t timeout_ms;  /* an answer may take as long */
+    const struct shop_description *description;
+    struct shop_service *service; /* its instances get the connections in turn */
+    int64_t stock;                /* for {stock} */
+    int64_t requests, first;      /* {request} counts from FIRST */
+    size_t connections;
 };
 
-struct shop_counts {
-    int64_t statuses[SHOP_STATUSES]; /* answers with each status */
-    int64_t sold;                    /* 200 to 299 */
-    int64_t sold_out;                /* those that the description names */
-    int64_t other;                   /* all other answers */
-    int64_t unanswered;              /* requests without an answer, which may have been placed */
+/* What the answers said. */
+struct shop_answers {
+    int64_t sold, sold_out;
+    int64_t failed;     /* any other status */
+    int64_t unanswered; /* no answer in time, or a connection that broke */
+    struct {
+        long status;
+        int64_t count;
+    } statuses
+        [SHOP_STATUS_KINDS]; /* by the status; those that have no room count in the last one, as status 0 */
+    size_t status_count;
+    char
+        first_failure[SHOP_ANSWER_KEPT + 1]; /* the first answer of FAILED, or why the first was UNANSWERED */
     double seconds;
-    struct hdr times; /* of the answers */
-    struct shop_answer
-        odd; /* the first of the other answers; status 0: why one is missing; no text: there is none */
+    struct hdr latency; /* of all answers */
 };
 
-/* Sends all requests. False, having said why on stderr, unless it was an interrupt. */
-bool shop_load_run(const struct shop_load *load, struct shop_counts *ret_counts);
+/* Sends the requests and waits for their answers. False, having said why on stderr unless it was an interrupt: the service ended,
+ * or it gave no answer to twice as many requests in a row as there are connections. Each request takes timeout_ms at most.
+ * PROGRESS, called with CONTEXT, gets the number of requests that have ended. */
+bool shop_load_run(const struct shop_load *load, struct shop_answers *ret_answers,
+                   void (*progress)(void *context, int64_t ended), void *context);
 
 #endif

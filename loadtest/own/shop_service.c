@@ -1,403 +1,292 @@
-/* A user's service and its database: started where the description says how, reset, and asked what was sold. */
+/* Starts a service that is not ours, in one or more instances, with the private servers that it needs, and stops all of them. */
 #include "loadtest/own/shop_service.h"
 
 #include "base/clock.h"
-#include "db/postgres/connection.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
-#include "loadtest/own/shop_request.h"
+#include "loadtest/own/shop_database.h"
+#include "loadtest/own/shop_http.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
-    SQL_US = 10000000, /* a statement of the description may take as long */
-    RESET_MS = 30000,  /* so may a request that resets */
-    LOOK_MS = 50,      /* between two looks whether an instance is ready */
-    ANSWER_MS = 5000,  /* an answer to that */
-    STOP_MS = 5000,    /* an instance has as long to end by itself */
-    LOG_LINES = 15,
-    ENV_MAX = 160,
-    ARGUMENTS_MAX = 70,
-    LIBPQ_MAX = 8,
+    POLL_MS = 20,
+    READY_MS = 2000, /* for one question whether it is ready */
+    STOP_MS = 5000,
+    KILL_MS = 5000,
+    TAIL_LINES = 20,
+    LOG_MAX_BYTES = 16 << 20
 };
 
-/* ---- SQL --------------------------------------------------------------------------------------------------------- */
+/* ---- the servers --------------------------------------------------------------------------------------- */
 
-static void set_deadline(struct shop_service *service)
+bool shop_servers_open(const struct shop_description *description, struct shop_servers *ret_servers)
 {
-    int64_t deadline_us = monotonic_us() + SQL_US;
-    db_set_deadline(service->db, deadline_us, deadline_us);
-}
-
-/* NAME: the member of the description. */
-static bool sql_failed(const struct shop_service *service, const char *name, const char *sql)
-{
-    char error[400];
-    snprintf(error, sizeof error, "%s", db_error(service->db));
-    error[strcspn(error, "\n")] = '\0';
-    if (sql)
-        complain("%s: PostgreSQL refused '%.200s': %s", name, sql, error);
-    else
-        complain("%s: %s", name, error);
+    *ret_servers = (struct shop_servers){0};
+    bool redis = description->uses_redis && !description->redis;
+    /* A lock in Redis stands for its server. */
+    const struct testbed_settings settings = {
+        .database = !description->database, .strategies = redis ? "redis-lock" : NULL, .servers = "private"};
+    if (!testbed_open(&settings, &ret_servers->testbed))
+        return false;
+    const struct lock_config *addresses = &ret_servers->testbed.addresses;
+    ret_servers->postgres = description->database ? description->database : addresses->database_url;
+    if (description->uses_redis)
+        ret_servers->redis = redis ? addresses->redis_url : description->redis;
+    if (redis && !*ret_servers->redis)
+        complain(
+            "the private Redis does not start. Install the package redis-server, or name a server with \"redis\"");
+    else if (!description->schema || shop_database_load(ret_servers->postgres, description))
+        return true;
+    shop_servers_close(ret_servers);
     return false;
 }
 
-static bool run_sql(struct shop_service *service, const char *name, const char *sql)
+void shop_servers_close(struct shop_servers *servers)
 {
-    set_deadline(service);
-    return db_run_script(service->db, sql) == DB_OK || sql_failed(service, name, sql);
+    testbed_close(&servers->testbed);
+    servers->postgres = servers->redis = NULL;
 }
 
-/* The only value of the only row, to be freed. NULL, having said why on stderr. */
-static char *read_value(struct shop_service *service, const char *name, const char *sql)
+/* ---- starting ------------------------------------------------------------------------------------------ */
+
+bool shop_can_have_instances(const struct shop_description *description, size_t instances)
 {
-    AUTO_RESULT result = NULL;
-    char *value = NULL;
-    set_deadline(service);
-    if (db_run_text(service->db, sql, &result) != DB_OK) {
-        (void)sql_failed(service, name, sql);
-        return NULL;
+    if (instances <= 1)
+        return true;
+    if (!description->start[0])
+        shop_complain(description, "",
+                      "has no \"start\", so the command cannot start %zu instances. Add \"start\"",
+                      instances);
+    else if (!shop_mentions(description->request.url, "port"))
+        shop_complain(description, "request.url",
+                      "has no {port}, so %zu instances would share one. Write {port}, and give it to "
+                      "the service in \"env\" or \"start\"",
+                      instances);
+    else
+        return true;
+    return false;
+}
+
+/* Free ports. They are open at the same time, so that they differ; another program may take one before the service does, which
+ * then says so. */
+static bool find_ports(size_t count, int64_t *ret_ports)
+{
+    int sockets[INSTANCES_MAX];
+    size_t made = 0;
+    bool well = true;
+    for (; well && made < count; made++) {
+        struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t size = sizeof address;
+        sockets[made] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        well = sockets[made] >= 0 && bind(sockets[made], (struct sockaddr *)&address, sizeof address) == 0 &&
+               getsockname(sockets[made], (struct sockaddr *)&address, &size) == 0;
+        ret_ports[made] = ntohs(address.sin_port);
     }
-    if (PQntuples(result) != 1 || PQnfields(result) != 1 || PQgetisnull(result, 0, 0))
-        complain(
-            "%s: '%.200s' must return one row with one value that is not NULL; it returned %d row%s of %d value%s",
-            name, sql, PQntuples(result), PQntuples(result) == 1 ? "" : "s", PQnfields(result),
-            PQnfields(result) == 1 ? "" : "s");
-    else if (!(value = strdup(PQgetvalue(result, 0, 0))))
-        complain("out of memory");
-    return value;
+    if (!well)
+        complain("cannot find a free port: %s", strerror(errno));
+    for (size_t i = 0; i < made; i++)
+        if (sockets[i] >= 0)
+            close(sockets[i]);
+    return well;
 }
 
-bool shop_service_number(struct shop_service *service, const char *name, const char *sql, int64_t *ret_number)
+struct shop_values shop_values_of(const struct shop_service *service, size_t i)
 {
-    char *value = read_value(service, name, sql);
-    bool negative = value && *value == '-', is_number = value && parse_number(value + negative, ret_number);
-    if (is_number && negative)
-        *ret_number = -*ret_number;
-    if (value && !is_number)
-        complain("%s: '%.200s' must return a whole number; it returned '%.40s'", name, sql, value);
-    free(value);
-    return is_number;
+    struct shop_values values = SHOP_NO_VALUES;
+    values.port = service->port[i];
+    values.instance = (int64_t)i + 1;
+    return values;
 }
 
-bool shop_service_holds(struct shop_service *service, const char *sql, bool *ret_holds)
+/* The words and variables of one instance, each to be freed. */
+struct command {
+    char *words[SHOP_WORDS_MAX + 1], *variables[SHOP_PAIRS_MAX + TEXTS_MAX + 1];
+};
+
+static bool make_command(const struct shop_plan *plan, const struct shop_values *values,
+                         struct command *ret_command)
 {
-    char *value = read_value(service, "invariant", sql);
-    bool is_truth = value && (strcmp(value, "t") == 0 || strcmp(value, "f") == 0);
-    *ret_holds = is_truth && *value == 't';
-    if (value && !is_truth)
-        complain("invariant: '%.200s' must return true or false; it returned '%.40s'", sql, value);
-    free(value);
-    return is_truth;
-}
-
-/* ---- placeholders -------------------------------------------------------------------------------------------------- */
-
-void shop_service_values(const struct shop_service *service, int64_t number, char *number_text,
-                         struct placeholder ret_values[SHOP_PLACEHOLDERS])
-{
-    const struct lock_config *addresses = &service->testbed.addresses;
-    size_t instance = service->count > 0 ? (size_t)number % service->count : 0;
-    const char *database = service->description->database;
-    snprintf(number_text, 24, "%" PRId64, number);
-    const struct placeholder values[] = {
-        {"port", service->ports[instance]},
-        {"postgres", database                  ? database
-                     : addresses->database_url ? addresses->database_url
-                                               : ""},
-        {"redis", addresses->redis_url ? addresses->redis_url : ""},
-        {"number", number_text},
-        {NULL, NULL},
-    };
-    memcpy(ret_values, values, sizeof values);
-}
-
-/* ---- the instances --------------------------------------------------------------------------------------------------- */
-
-static void log_of(const struct shop_service *service, size_t i, char *ret_path)
-{
-    snprintf(ret_path, PATH_MAX + 48, "%s/instance-%zu.log", service->testbed.dir, i + 1);
-}
-
-/* A port of the loopback interface that is free now. */
-static bool find_port(char ret_port[static 8])
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool found = listener >= 0 && bind(listener, (struct sockaddr *)&address, size) == 0 &&
-                 getsockname(listener, (struct sockaddr *)&address, &size) == 0;
-    if (!found)
-        complain("there is no free port: %s", strerror(errno));
-    if (listener >= 0)
-        close(listener);
-    snprintf(ret_port, 8, "%u", found ? (unsigned)ntohs(address.sin_port) : 0);
-    return found;
-}
-
-/* Adds "NAME=value" to the environment ENV, which has COUNT variables. */
-static bool add_variable(char **env, size_t *count, const char *name, const char *value)
-{
-    if (*count == ENV_MAX || asprintf(&env[*count], "%s=%s", name, value) < 0)
-        return false;
-    ++*count;
-    return true;
-}
-
-/* What libpq, and what was made after its example, looks for; then what the description says, and what the user says. ENV has room
- * for ENV_MAX + 1. */
-static bool make_environment(const struct shop_service *service, const struct texts *given,
-                             const struct placeholder *values, char **env)
-{
-    const char *name, *url = values[1].value;
-    json_t *value;
+    const struct shop_description *description = plan->description;
+    bool well = true;
     size_t count = 0;
-    char *libpq[LIBPQ_MAX + 1] = {0};
-    bool well = !*url || db_url_environment(url, libpq, LIBPQ_MAX);
-    for (size_t i = 0; libpq[i]; i++)
-        env[count++] = libpq[i];
-    json_object_foreach((json_t *)service->description->env, name, value) {
-        char *text = description_expand(json_string_value(value), values);
-        well = well && text && add_variable(env, &count, name, text);
-        free(text);
-    }
-    for (size_t i = 0; i < given->count && well; i++) {
-        env[count] = count < ENV_MAX ? strdup(given->item[i]) : NULL;
-        well = env[count] != NULL;
+    *ret_command = (struct command){0};
+    for (size_t i = 0; well && description->start[i]; i++)
+        well = (ret_command->words[i] = shop_expand(description->start[i], values)) != NULL;
+    for (size_t i = 0; well && i < description->env.count; i++) {
+        char *value = shop_expand(description->env.value[i], values);
+        well = value &&
+               asprintf(&ret_command->variables[count], "%s=%s", description->env.name[i], value) > 0;
         count += well;
+        free(value);
     }
-    if (!well)
-        complain("cannot make the environment of the service: out of memory");
+    for (size_t i = 0; well && plan->env && i < plan->env->count; i++)
+        well = (ret_command->variables[count++] = shop_expand(plan->env->item[i], values)) != NULL;
     return well;
 }
 
-/* The shell goes to the folder of the description, and becomes the program. */
-static bool start_instance(struct shop_service *service, size_t i, const struct texts *env)
+static void free_command(struct command *command)
 {
-    static const char GO[] = "cd \"$0\" && exec \"$@\"";
-    const struct description *description = service->description;
-    const char *argv[ARGUMENTS_MAX] = {"sh", "-c", GO, description->folder};
-    char *expanded[ARGUMENTS_MAX] = {0}, *variables[ENV_MAX + 1] = {0}, log[PATH_MAX + 48], number[24];
-    struct placeholder values[SHOP_PLACEHOLDERS];
-    size_t count = json_array_size(description->start);
-    log_of(service, i, log);
-    shop_service_values(service, (int64_t)i, number, values);
-    bool well = make_environment(service, env, values, variables);
-    for (size_t word = 0; word < count && well; word++) {
-        expanded[word] = description_expand(json_string_value(json_array_get(description->start, word)),
-                                            values);
-        argv[4 + word] = expanded[word];
-        well = expanded[word] != NULL;
-    }
-    const struct child_plan plan = {
-        .argv = argv, .env = (const char *const *)variables, .log = log, .death_signal = SIGTERM};
-    well = well && child_start(&plan, &service->instances[i]);
-    if (!well)
-        complain("cannot start the service: %s", strerror(errno));
-    for (size_t word = 0; word < count; word++)
-        free(expanded[word]);
-    for (size_t variable = 0; variables[variable]; variable++)
-        free(variables[variable]);
-    return well;
+    for (size_t i = 0; i <= SHOP_WORDS_MAX; i++)
+        free(command->words[i]);
+    for (size_t i = 0; i <= SHOP_PAIRS_MAX + TEXTS_MAX; i++)
+        free(command->variables[i]);
 }
 
-static bool is_alive(struct shop_service *service, size_t i)
+static bool start_instance(const struct shop_plan *plan, struct shop_service *service, size_t i)
 {
-    char status[64], log[PATH_MAX + 48];
-    if (!service->instances[i].pid || !child_ended(&service->instances[i]))
-        return true;
-    log_of(service, i, log);
-    complain("start: instance %zu of the service has ended (%s); its last output:", i + 1,
-             child_status_text(&service->instances[i], status));
-    print_log_tail(log, LOG_LINES);
-    return false;
-}
-
-bool shop_service_alive(struct shop_service *service)
-{
-    bool alive = true;
-    for (size_t i = 0; i < service->count && alive; i++)
-        alive = !service->ports[i][0] || is_alive(service, i);
-    return alive;
-}
-
-static bool await_instance(struct shop_service *service, size_t i, int64_t start_ms)
-{
-    struct placeholder values[SHOP_PLACEHOLDERS];
-    struct shop_answer answer = {0};
-    char number[24], log[PATH_MAX + 48];
-    int64_t end_us = monotonic_us() + start_ms * 1000;
-    struct shop_connection *connection = shop_connection_open();
-    shop_service_values(service, (int64_t)i, number, values);
-    json_auto_t *look = json_pack("{s:s, s:s}", "method", "GET", "url", service->description->ready);
-    bool ready = false;
-    if (!connection || !look)
-        complain("out of memory");
-    while (connection && look && !ready && is_alive(service, i) && monotonic_us() < end_us &&
-           !interrupted()) {
-        if (!shop_request_send(connection, look, values, ANSWER_MS, &answer))
-            break;
-        ready = answer.status >= 200 && answer.status < 400;
-        if (!ready && !sleep_unless_interrupted(LOOK_MS))
-            break;
-    }
-    shop_connection_close(connection);
-    if (ready || interrupted() || monotonic_us() < end_us)
-        return ready;
-    char *url = description_expand(service->description->ready, values);
-    if (answer.status)
-        complain("ready: %s answers with status %ld after %g s; it must answer with a status below 400",
-                 url ? url : "", answer.status, (double)start_ms / 1000);
-    else
-        complain(
-            "ready: %s does not answer after %g s: %s. Check that the service listens on the port {port}, or give it more "
-            "time with --start-time. Its last output:",
-            url ? url : "", (double)start_ms / 1000, answer.text);
-    free(url);
-    log_of(service, i, log);
-    if (service->instances[i].pid)
-        print_log_tail(log, LOG_LINES);
-    return false;
-}
-
-static bool start_instances(struct shop_service *service, const struct shop_settings *settings)
-{
-    bool starts = service->description->start != NULL;
-    for (; service->count < (size_t)settings->instances; service->count++)
-        if (starts && !find_port(service->ports[service->count]))
-            return false;
-    for (size_t i = 0; starts && i < service->count; i++)
-        if (!start_instance(service, i, &settings->env))
-            return false;
-    for (size_t i = 0; service->description->ready && i < service->count; i++)
-        if (!await_instance(service, i, settings->start_ms))
-            return false;
-    return true;
-}
-
-/* ---- the database ------------------------------------------------------------------------------------------------------ */
-
-/* The text of the schema, to be freed; NULL, having said why on stderr. */
-static char *read_schema(const struct description *description)
-{
-    char path[2 * PATH_MAX], *text = NULL;
-    size_t size = 0;
-    bool is_absolute = description->schema[0] == '/';
-    snprintf(path, sizeof path, "%s%s%s", is_absolute ? "" : description->folder, is_absolute ? "" : "/",
-             description->schema);
-    FILE *file = fopen(path, "re");
-    ssize_t length = file ? getdelim(&text, &size, '\0', file) : -1;
-    if (length < 0)
-        complain("schema: cannot read %s: %s", path, errno ? strerror(errno) : "it is empty");
-    if (file)
-        fclose(file);
-    if (length >= 0)
-        return text;
-    free(text);
-    return NULL;
-}
-
-static bool open_database(struct shop_service *service)
-{
-    const struct description *description = service->description;
-    const char *url = description->database ? description->database : service->testbed.addresses.database_url;
-    service->db = db_url_is_valid(url) ? db_new(url, "loadtest check") : NULL;
-    if (!service->db) {
-        complain(
-            "database: '%s' is no address that libpq can read, such as postgresql://USER:PASSWORD@HOST:5432/NAME",
-            url);
-        return false;
-    }
-    set_deadline(service);
-    if (db_ready(service->db) != DB_OK)
-        return sql_failed(service, "database", NULL);
-    if (!description->schema)
-        return true;
-    char *schema = read_schema(description);
-    set_deadline(service);
-    bool loaded = schema && (db_run_script(service->db, schema) == DB_OK ||
-                             sql_failed(service, description->schema, NULL));
-    free(schema);
-    return loaded;
-}
-
-/* ---- opening and closing ------------------------------------------------------------------------------------------------- */
-
-bool shop_service_open(const struct description *description, const struct shop_settings *settings,
-                       struct shop_service *ret_service)
-{
-    const struct testbed_settings servers = {
-        .database = !description->database,
-        .strategies = description->redis ? "redis-lock" : NULL, /* which needs Redis */
-        .servers = "private",
+    struct command command;
+    struct shop_values values = shop_values_of(service, i);
+    values.postgres = plan->postgres;
+    values.redis = plan->redis;
+    bool well = make_command(plan, &values, &command);
+    const struct child_plan child = {
+        .argv = (const char *const *)command.words,
+        .env = (const char *const *)command.variables,
+        .log = service->log[i],
+        .folder = plan->description->folder,
+        .death_signal = SIGKILL,
     };
-    *ret_service = (struct shop_service){.description = description};
-    if (!testbed_open(&servers, &ret_service->testbed))
-        return false;
-    if (description->redis &&
-        (!ret_service->testbed.addresses.redis_url || !*ret_service->testbed.addresses.redis_url))
-        complain("redis: the private Redis cannot be started; install redis-server, or set redis to false");
-    else if (open_database(ret_service) && start_instances(ret_service, settings))
-        return true;
-    shop_service_close(ret_service);
-    return false;
-}
-
-void shop_service_close(struct shop_service *service)
-{
-    for (size_t i = 0; i < service->count; i++)
-        child_signal(&service->instances[i], SIGTERM); /* all at once */
-    for (size_t i = 0; i < service->count; i++)
-        child_stop(&service->instances[i], STOP_MS);
-    db_free(service->db);
-    testbed_close(&service->testbed);
-    *service = (struct shop_service){0};
-}
-
-/* ---- the reset -------------------------------------------------------------------------------------------------------------- */
-
-static bool reset_by_request(struct shop_service *service, const struct placeholder *values)
-{
-    struct shop_answer answer;
-    struct shop_connection *connection = shop_connection_open();
-    if (!connection)
+    if (!well)
         complain("out of memory");
-    bool sent = connection &&
-                shop_request_send(connection, service->description->reset, values, RESET_MS, &answer);
-    shop_connection_close(connection);
-    if (!sent || (answer.status >= 200 && answer.status < 300))
-        return sent;
-    if (answer.status)
-        complain("reset: the service answered with status %ld: %s", answer.status, answer.text);
-    else
-        complain("reset: the service did not answer: %s", answer.text);
-    return false;
+    else if (!child_start(&child, &service->process[i]))
+        well = (complain("cannot start a process: %s", strerror(errno)), false);
+    free_command(&command);
+    return well;
 }
 
-bool shop_service_reset(struct shop_service *service, int64_t stock)
+/* ---- watching ------------------------------------------------------------------------------------------ */
+
+/* It is not collected, so that its process group keeps its number until all of it has been stopped. */
+static bool has_ended(const struct shop_service *service, size_t i, siginfo_t *ret_end)
 {
-    char number[24], stock_text[24];
-    struct placeholder values[SHOP_PLACEHOLDERS];
-    size_t i;
-    json_t *sql;
-    shop_service_values(service, 0, number, values);
-    for (i = 0; values[i].name; i++)
-        continue;
-    snprintf(stock_text, sizeof stock_text, "%" PRId64, stock);
-    values[i] = (struct placeholder){"stock", stock_text};
-    values[i + 1] = (struct placeholder){NULL, NULL};
-    if (json_is_object(service->description->reset))
-        return reset_by_request(service, values);
-    json_array_foreach(service->description->reset, i, sql) {
-        char *text = description_expand(json_string_value(sql), values);
-        bool done = text && run_sql(service, "reset", text);
-        free(text);
-        if (!done)
+    *ret_end = (siginfo_t){0};
+    return waitid(P_PID, (id_t)service->process[i].pid, ret_end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           ret_end->si_pid != 0;
+}
+
+static void say_end(const struct shop_service *service, size_t i, const siginfo_t *end)
+{
+    char how[80];
+    if (end->si_code == CLD_EXITED)
+        snprintf(how, sizeof how, "exit status %d", end->si_status);
+    else
+        snprintf(how, sizeof how, "signal %d, %s", end->si_status, strsignal(end->si_status));
+    shop_complain(service->description, "start",
+                  "has ended (%s) while it should run; its last output, of instance %zu:", how, i + 1);
+    print_log_tail(service->log[i], TAIL_LINES);
+}
+
+bool shop_service_runs(struct shop_service *service)
+{
+    struct stat status;
+    siginfo_t end;
+    for (size_t i = 0; i < service->count; i++) {
+        if (service->process[i].pid == 0)
+            continue;
+        if (has_ended(service, i, &end)) {
+            say_end(service, i, &end);
             return false;
+        }
+        /* It is opened for appending, so the service continues at the new end. */
+        if (stat(service->log[i], &status) == 0 && status.st_size > LOG_MAX_BYTES &&
+            truncate(service->log[i], 0) != 0)
+            complain("cannot shorten %s: %s", service->log[i], strerror(errno));
     }
     return true;
+}
+
+/* Asks instance I once. If not, RET_WHY says what it answered. */
+static bool is_ready(const struct shop_service *service, size_t i, char *ret_why, size_t size)
+{
+    const struct shop_description *description = service->description;
+    const struct shop_values values = shop_values_of(service, i);
+    if (!description->ready) {
+        snprintf(ret_why, size, "nothing listens at the address of \"request\"");
+        return shop_http_listens(description->request.url, &values, READY_MS);
+    }
+    const struct shop_request request = {.method = "GET", .url = description->ready};
+    char text[256];
+    long status = shop_http_send(&request, &values, READY_MS, text, sizeof text);
+    if (status)
+        snprintf(ret_why, size, "\"ready\" was answered with %ld: %.100s", status, text);
+    else
+        snprintf(ret_why, size, "\"ready\" was not answered: %.100s", text);
+    return status >= 200 && status < 300;
+}
+
+static bool await_instance(struct shop_service *service, size_t i, int64_t until_us)
+{
+    const struct shop_description *description = service->description;
+    char why[256];
+    while (!is_ready(service, i, why, sizeof why)) {
+        if (interrupted() || !shop_service_runs(service))
+            return false;
+        if (monotonic_us() >= until_us) {
+            shop_complain(description,
+                          description->ready      ? "ready"
+                          : description->start[0] ? "start"
+                                                  : "request.url",
+                          "took longer than %" PRId64 " ms (start_timeout_ms): %s%s",
+                          description->start_timeout_ms, why,
+                          description->start[0] ? ". The last output of the service:"
+                                                : ". Start the service first");
+            if (description->start[0])
+                print_log_tail(service->log[i], TAIL_LINES);
+            return false;
+        }
+        (void)sleep_unless_interrupted(POLL_MS);
+    }
+    return !interrupted() && shop_service_runs(service);
+}
+
+bool shop_service_start(const struct shop_plan *plan, struct shop_service *ret_service)
+{
+    const struct shop_description *description = plan->description;
+    bool starts = description->start[0] != NULL;
+    *ret_service = (struct shop_service){.description = description, .count = starts ? plan->instances : 1};
+    for (size_t i = 0; i < ret_service->count; i++) {
+        ret_service->port[i] = -1;
+        snprintf(ret_service->log[i], sizeof ret_service->log[i], "%s/instance-%zu.log", plan->folder, i + 1);
+    }
+    bool well = !starts || find_ports(ret_service->count, ret_service->port);
+    for (size_t i = 0; well && starts && i < ret_service->count; i++)
+        well = start_instance(plan, ret_service, i);
+    int64_t until_us = monotonic_us() + description->start_timeout_ms * 1000;
+    for (size_t i = 0; well && i < ret_service->count; i++)
+        well = await_instance(ret_service, i, until_us);
+    if (!well)
+        shop_service_stop(ret_service);
+    return well;
+}
+
+/* ---- stopping ------------------------------------------------------------------------------------------ */
+
+void shop_service_stop(struct shop_service *service)
+{
+    siginfo_t end;
+    int64_t until_us = monotonic_us() + (int64_t)STOP_MS * 1000;
+    for (size_t i = 0; i < service->count; i++)
+        child_signal(&service->process[i], SIGTERM);
+    for (size_t i = 0; i < service->count; i++) {
+        if (service->process[i].pid == 0)
+            continue;
+        while (!has_ended(service, i, &end) && monotonic_us() < until_us)
+            (void)poll(NULL, 0, POLL_MS / 4);
+        /* Also what it has started itself, while the group cannot be another one. */
+        child_signal(&service->process[i], SIGKILL);
+        (void)child_wait(&service->process[i], KILL_MS, false);
+        child_stop(&service->process[i], 0);
+    }
+    service->count = 0;
 }

@@ -1,48 +1,58 @@
-/* A user's service and its database: started where the description says how, reset, and asked what was sold. One thread. */
+/* Starts a service that is not ours, in one or more instances, with the private servers that it needs, and stops all of them. */
 #ifndef OVERSELL_LOADTEST_OWN_SHOP_SERVICE_H
 #define OVERSELL_LOADTEST_OWN_SHOP_SERVICE_H
 
 #include "loadtest/own/description.h"
 #include "loadtest/testbed/testbed.h"
 
-enum { SHOP_INSTANCES_MAX = 8, SHOP_PLACEHOLDERS = 8 };
+/* ---- the servers ----- */
 
-struct shop_settings {
-    int64_t instances; /* to start; 1 for a service that runs already */
-    struct texts env;  /* "NAME=value" of the instances, in place of the description's */
-    int64_t start_ms;  /* how long an instance may take until it is ready */
+/* PostgreSQL and Redis of a description: the real ones, or private ones. One thread. */
+struct shop_servers {
+    struct testbed testbed; /* the private ones, and the folder for logs */
+    const char *postgres;   /* their addresses; they live as long as the description and the servers */
+    const char *redis;      /* NULL: the service needs none */
 };
 
+/* Starts the private servers that are needed, and loads "schema". False, having said why on stderr unless it was an interrupt;
+ * then there is nothing to close. It ends within minutes. */
+bool shop_servers_open(const struct shop_description *description, struct shop_servers *ret_servers);
+/* Stops what was started, and removes its data. */
+void shop_servers_close(struct shop_servers *servers);
+
+/* ---- the service ----- */
+
+struct shop_plan {
+    const struct shop_description *description;
+    const char *folder; /* for its output, in files: testbed.dir */
+    const char *postgres,
+        *redis; /* the addresses that the service is given: those of struct shop_servers, or of a proxy */
+    size_t instances;        /* 1 to INSTANCES_MAX */
+    const struct texts *env; /* more "NAME=value", which come after those of the description; NULL: none */
+};
+
+/* Its instances. All zero: none. If the description has no "start", there is one instance, which is not a process of ours. */
 struct shop_service {
-    const struct description *description;
-    struct testbed testbed; /* the private servers and the folder of the logs */
+    const struct shop_description *description;
     size_t count;
-    struct child instances[SHOP_INSTANCES_MAX];
-    char ports[SHOP_INSTANCES_MAX][8]; /* "" for a service that runs already */
-    struct db *db;
+    struct child process[INSTANCES_MAX];
+    int64_t port[INSTANCES_MAX]; /* -1: the description does not say */
+    char log[INSTANCES_MAX][PATH_MAX + 32];
 };
 
-/* Starts the private servers, loads the schema, starts the instances, and waits until they are ready. False, having said why on
- * stderr, with the end of an instance's output if that tells; then nothing is left running and there is nothing to close. */
-bool shop_service_open(const struct description *description, const struct shop_settings *settings,
-                       struct shop_service *ret_service);
-/* Stops all that was started. */
-void shop_service_close(struct shop_service *service);
+/* More than one instance needs "start", and {port} in the URL of the request. False, having said so on stderr. */
+bool shop_can_have_instances(const struct shop_description *description, size_t instances);
+/* Starts all instances, each in its own process group on a free port of 127.0.0.1, and waits until they are ready, for
+ * start_timeout_ms at most. False, having said why on stderr with the end of the output, unless it was an interrupt; then nothing
+ * runs. */
+bool shop_service_start(const struct shop_plan *plan, struct shop_service *ret_service);
+/* Do all instances run? If not, says on stderr which one ended, with the end of its output. It also cuts output that has become
+ * longer than 16 MB, so call it now and then. */
+bool shop_service_runs(struct shop_service *service);
+/* SIGTERM, and after 5 s SIGKILL, to each process group. When it returns, no process of the groups runs. May be called twice. */
+void shop_service_stop(struct shop_service *service);
 
-/* The instances still run. If not it says which has ended, with the end of its output. */
-bool shop_service_alive(struct shop_service *service);
-
-/* The values of all placeholders for request NUMBER, which goes to one instance after the other. NUMBER_TEXT, of 24 bytes, gets the
- * number as text. VALUES point into SERVICE and NUMBER_TEXT. Any thread. */
-void shop_service_values(const struct shop_service *service, int64_t number, char *number_text,
-                         struct placeholder ret_values[SHOP_PLACEHOLDERS]);
-
-/* Sets the stock, and deletes the orders, as the description says. False, having said why on stderr. */
-bool shop_service_reset(struct shop_service *service, int64_t stock);
-/* The number that the SQL statement returns. NAME: the member of the description that it is, for messages. False, having said why. */
-bool shop_service_number(struct shop_service *service, const char *name, const char *sql,
-                         int64_t *ret_number);
-/* The same for one that returns a truth value. */
-bool shop_service_holds(struct shop_service *service, const char *sql, bool *ret_holds);
+/* The placeholders that instance I (from 0) gives a value. */
+struct shop_values shop_values_of(const struct shop_service *service, size_t i);
 
 #endif

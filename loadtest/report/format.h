@@ -18,6 +18,7 @@ typedef bool format_fn(const struct result_table *table, const struct page *page
 
 format_fn format_table;                             /* format_table.c: for terminals */
 format_fn format_json, format_csv, format_markdown; /* format_text.c */
+format_fn format_junit;                             /* format_junit.c: verdicts for continuous integration */
 format_fn format_html;                              /* format_html.c: one self-contained file */
 format_fn format_svg;                               /* plot.c: the plot alone */
 

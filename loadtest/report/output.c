@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const NAMES[] = {"table", "json", "csv", "markdown", "html", "svg", NULL};
+static const char *const NAMES[] = {"table", "json", "csv", "markdown", "html", "junit", "svg", NULL};
 
 #define AT(member) offsetof(struct output_settings, member)
 
@@ -32,6 +32,8 @@ static const struct option_row ROWS[] = {
      "Also write the result to FILE, as Markdown."},
     {"--export-html", "FILE", OPTION_TEXT, AT(exports[FORMAT_HTML]), 0, 0, NULL,
      "Also write the result and its plot to FILE, as a web page."},
+    {"--export-junit", "FILE", OPTION_TEXT, AT(exports[FORMAT_JUNIT]), 0, 0, NULL,
+     "Also write the verdicts to FILE, as JUnit XML for continuous integration."},
     {"--export-svg", "FILE", OPTION_TEXT, AT(exports[FORMAT_SVG]), 0, 0, NULL,
      "Also write the plot to FILE, as SVG. It needs gnuplot."},
 };
@@ -40,7 +42,8 @@ const struct option_rows output_options = OPTION_ROWS("Output", ROWS);
 
 static format_fn *const FORMATS[FORMAT_COUNT] = {
     [FORMAT_TABLE] = format_table,       [FORMAT_JSON] = format_json, [FORMAT_CSV] = format_csv,
-    [FORMAT_MARKDOWN] = format_markdown, [FORMAT_HTML] = format_html, [FORMAT_SVG] = format_svg,
+    [FORMAT_MARKDOWN] = format_markdown, [FORMAT_HTML] = format_html, [FORMAT_JUNIT] = format_junit,
+    [FORMAT_SVG] = format_svg,
 };
 
 static enum format format_by_name(const char *name)

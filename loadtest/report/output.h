@@ -8,7 +8,16 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV, FORMAT_MARKDOWN, FORMAT_HTML, FORMAT_SVG, FORMAT_COUNT };
+enum format {
+    FORMAT_TABLE,
+    FORMAT_JSON,
+    FORMAT_CSV,
+    FORMAT_MARKDOWN,
+    FORMAT_HTML,
+    FORMAT_JUNIT,
+    FORMAT_SVG,
+    FORMAT_COUNT
+};
 
 struct output_settings {
     const char *format;                /* by name */

@@ -85,6 +85,11 @@ const struct cell_style *cell_style(const struct column *column, const json_t *r
         [VERDICT_NOTHING_SHOWN] = {"!", "\033[1;31m", "bad"},
         [VERDICT_MIXED] = {"!", "\033[1;31m", "bad"},
         [VERDICT_BROKEN] = {"!", "\033[1;31m", "bad"},
+        [VERDICT_CLEAN] = {"✓", "\033[32m", "good"},
+        [VERDICT_ANSWERS_LOST] = {"!", "\033[1;31m", "bad"},
+        [VERDICT_INVARIANT] = {"!", "\033[1;31m", "bad"},
+        [VERDICT_DRIFT] = {"!", "\033[1;31m", "bad"},
+        [VERDICT_OVERSOLD] = {"✗", "\033[1;31m", "bad"},
     };
     enum verdict verdict;
     const json_t *value = cell_value(column, row);

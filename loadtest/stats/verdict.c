@@ -24,6 +24,11 @@ static const char *const VERDICTS[VERDICT_COUNT] = {
     [VERDICT_NOTHING_SHOWN] = "nothing-shown",
     [VERDICT_MIXED] = "mixed",
     [VERDICT_BROKEN] = "broken",
+    [VERDICT_CLEAN] = "clean",
+    [VERDICT_ANSWERS_LOST] = "answers-lost",
+    [VERDICT_INVARIANT] = "invariant-broken",
+    [VERDICT_DRIFT] = "drift",
+    [VERDICT_OVERSOLD] = "oversold",
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -10,6 +10,7 @@
 /* What a command found about one strategy. From the best to the worst, so that the worst of several runs is the greatest. */
 enum verdict {
     VERDICT_OK,
+    VERDICT_CLEAN, /* of a service that is not ours (check): answers, stock and sales agree */
     VERDICT_OVERSOLD_AS_EXPECTED,
     VERDICT_CAUGHT,        /* failed under a fault that its guarantee excludes */
     VERDICT_FLAWED,        /* no oversell here; its flaw needs an event that this run did not have */
@@ -18,6 +19,10 @@ enum verdict {
     VERDICT_NOT_CAUGHT,    /* this run should have shown its flaw, and did not */
     VERDICT_NOTHING_SHOWN, /* too little was sold under the fault to say anything */
     VERDICT_MIXED,         /* other writers changed the product, so there is no result */
+    VERDICT_ANSWERS_LOST,  /* check: the answers and the sales do not agree */
+    VERDICT_INVARIANT,     /* check: an invariant of the user is not true */
+    VERDICT_DRIFT,         /* check: stock and sales do not balance */
+    VERDICT_OVERSOLD,      /* check: more was sold than there was */
     VERDICT_BROKEN,        /* it broke its guarantee */
     VERDICT_COUNT
 };

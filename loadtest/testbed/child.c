@@ -39,6 +39,10 @@ __attribute__((noreturn)) static void become(const struct child_plan *plan, pid_
     if (in < 0 || log < 0 || dup2(in, 0) < 0 || dup2(out >= 0 ? out : log, 1) < 0 || dup2(log, 2) < 0)
         _exit(127);
     close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
+    if (plan->folder && chdir(plan->folder) != 0) {
+        fprintf(stderr, "cannot enter %s: %s\n", plan->folder, strerror(errno));
+        _exit(127);
+    }
 
     for (size_t i = 0; plan->env && plan->env[i]; i++) {
         /* putenv takes a bare name away (glibc), and keeps the string, which exec copies. */

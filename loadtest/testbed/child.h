@@ -17,11 +17,12 @@ struct child {
 struct child_plan {
     const char *const *argv; /* ended by NULL; argv[0] is looked up in PATH */
     const char *const
-        *env;         /* "NAME=value" added to ours; a bare "NAME" is taken away; NULL or ended by NULL */
-    const char *log;  /* file that stderr, and stdout unless it is piped, is appended to; NULL: our stderr */
-    bool pipe_out;    /* hand out its stdout in child.out */
-    int in;           /* file descriptor for its stdin; 0: /dev/null */
-    int death_signal; /* the signal that it gets if this process dies */
+        *env;        /* "NAME=value" added to ours; a bare "NAME" is taken away; NULL or ended by NULL */
+    const char *log; /* file that stderr, and stdout unless it is piped, is appended to; NULL: our stderr */
+    const char *folder; /* that it runs in; NULL: ours */
+    bool pipe_out;      /* hand out its stdout in child.out */
+    int in;             /* file descriptor for its stdin; 0: /dev/null */
+    int death_signal;   /* the signal that it gets if this process dies */
 };
 
 /* Starts it. False, with errno, if there can be no process; a program that cannot be run says so in the log

@@ -240,7 +240,7 @@ def test_diff_names_the_cell():
 
 
 @pytest.mark.parametrize(
-    "command", ("compare", "demo", "explore", "rush", "faults", "soak", "bench", "growth", "diff", "report")
+    "command", ("compare", "demo", "explore", "rush", "faults", "soak", "bench", "growth", "diff", "report", "init", "check")
 )
 def test_help_is_read_once(command):
     """The purpose comes first, then one example, then groups of options. No sentence has more than 20 words, no line wraps."""

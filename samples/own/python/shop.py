@@ -1,106 +1,97 @@
 #!/usr/bin/python3
-"""A small shop: POST /orders sells units of a product, protected as the environment variable PROTECTION says.
+"""A small checkout as many would write it in Python: http.server and psycopg2. It protects the stock in the way that PROTECTION names,
+so that `loadtest check` can show which ways oversell.
 
-    naive          reads the stock, and writes what is left: two orders can read the same stock
-    for-update     locks the product's row while it reads: SELECT ... FOR UPDATE
-    statement      takes the units in one statement, which also inserts the order
-    decrement      takes the units by an UPDATE that checks the stock itself
-    synchronized   as naive, under a lock in this process: a second process has another lock
-    redis-setnx    as naive, under a key in Redis that expires: an order that takes longer than the key is not alone
-    redis-lock     the same, and the key is deleted only by its owner; it still expires
+    loadtest check samples/own/python/shop.json --env PROTECTION=for-update
 
-POOL is the number of connections to PostgreSQL; 0: a new one for each order. LOCK_MS is how long the key in Redis lives. libpq's
-variables (PGHOST and so on) say where PostgreSQL is."""
+PROTECTION    naive: reads the stock, then writes it; for-update: the same with SELECT ... FOR UPDATE;
+              statement: one statement does all; decrement: UPDATE ... WHERE count >= quantity, then the order;
+              synchronized: naive inside a lock of this process; redis-lock: naive inside a lock in Redis;
+              redis-setnx: the same, but the unlock removes whatever lock is there (default: naive)
+POOL          connections to the database; 0: one for each request (default: 10)
+LEASE_MS      after which Redis ends a lock (default: 10000)
+DATABASE_URL, REDIS_URL, PORT   addresses; Redis is only needed for its locks
+
+POST /orders with {"product_id":1,"quantity":1} answers 201, or 409 if there are not enough units."""
 
 import contextlib
-import http.server
 import json
 import os
 import queue
+import secrets
+import sys
 import threading
 import time
-import uuid
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import psycopg2
 
 PROTECTION = os.environ.get("PROTECTION", "naive")
 POOL = int(os.environ.get("POOL", "10"))
-LOCK_MS = int(os.environ.get("LOCK_MS", "2000"))
-LOCK_WAIT_S = 10
+LEASE_MS = int(os.environ.get("LEASE_MS", "10000"))
+LOCK_WAIT_S = 30
+
+# ---- connections ------------------------------------------------------------------------------------
 
 idle = queue.LifoQueue()
-slots = threading.BoundedSemaphore(POOL) if POOL else None
-process_lock = threading.Lock()
+for _ in range(POOL):
+    idle.put(None)  # connects when it is first needed
 
 
 @contextlib.contextmanager
-def connection():
-    """A connection to PostgreSQL in a transaction, which commits at the end, and rolls back after an error."""
-    if slots:
-        slots.acquire()
-    opened = None
+def transaction():
+    """Yields a cursor. COMMIT at the end; ROLLBACK after an exception."""
+    connection = idle.get() if POOL else None
     try:
-        try:
-            opened = idle.get_nowait()
-        except queue.Empty:
-            opened = psycopg2.connect("")
-        with opened:
-            yield opened.cursor()
+        if connection is None or connection.closed:
+            connection = psycopg2.connect(os.environ["DATABASE_URL"])
+        with connection, connection.cursor() as cursor:
+            yield cursor
     finally:
-        if slots and opened and not opened.closed:
-            idle.put(opened)
-        elif opened:
-            opened.close()
-        if slots:
-            slots.release()
+        if POOL:
+            idle.put(connection)
+        elif connection:
+            connection.close()
 
 
-class SoldOut(Exception):
-    pass
+# ---- selling ----------------------------------------------------------------------------------------
 
 
-class Busy(Exception):
-    pass
-
-
-def insert_order(cursor, product, quantity):
-    cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (%s, %s) RETURNING id", (product, quantity))
-    return cursor.fetchone()[0]
-
-
-def read_and_write(product, quantity, select="SELECT count FROM product WHERE id = %s"):
-    with connection() as cursor:
-        cursor.execute(select, (product,))
-        (left,) = cursor.fetchone()
-        if left < quantity:
-            raise SoldOut
-        cursor.execute("UPDATE product SET count = %s WHERE id = %s", (left - quantity, product))
-        return insert_order(cursor, product, quantity)
+def read_and_write(product, quantity, read="SELECT count FROM product WHERE id = %s"):
+    with transaction() as cursor:
+        cursor.execute(read, (product,))
+        row = cursor.fetchone()
+        if not row or row[0] < quantity:
+            return False
+        cursor.execute("UPDATE product SET count = %s WHERE id = %s", (row[0] - quantity, product))
+        cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (%s, %s)", (product, quantity))
+        return True
 
 
 def for_update(product, quantity):
     return read_and_write(product, quantity, "SELECT count FROM product WHERE id = %s FOR UPDATE")
 
 
-def statement(product, quantity):
-    with connection() as cursor:
-        cursor.execute(
-            "WITH taken AS (UPDATE product SET count = count - %s WHERE id = %s AND count >= %s RETURNING id)"
-            " INSERT INTO order_item (product_id, quantity) SELECT id, %s FROM taken RETURNING id",
-            (quantity, product, quantity, quantity),
-        )
-        row = cursor.fetchone()
-        if not row:
-            raise SoldOut
-        return row[0]
-
-
 def decrement(product, quantity):
-    with connection() as cursor:
+    with transaction() as cursor:
         cursor.execute("UPDATE product SET count = count - %s WHERE id = %s AND count >= %s", (quantity, product, quantity))
         if cursor.rowcount == 0:
-            raise SoldOut
-        return insert_order(cursor, product, quantity)
+            return False
+        cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (%s, %s)", (product, quantity))
+        return True
+
+
+def statement(product, quantity):
+    with transaction() as cursor:
+        cursor.execute(
+            "WITH taken AS (UPDATE product SET count = count - %s WHERE id = %s AND count >= %s RETURNING id)"
+            " INSERT INTO order_item (product_id, quantity) SELECT id, %s FROM taken",
+            (quantity, product, quantity, quantity),
+        )
+        return cursor.rowcount == 1
+
+
+process_lock = threading.Lock()
 
 
 def synchronized(product, quantity):
@@ -108,85 +99,96 @@ def synchronized(product, quantity):
         return read_and_write(product, quantity)
 
 
-def under_redis(release):
-    import redis
-
-    server = redis.Redis.from_url(os.environ["REDIS_URL"])
-
-    def order(product, quantity):
-        key, owner, end = f"lock:product:{product}", uuid.uuid4().hex, time.monotonic() + LOCK_WAIT_S
-        while not server.set(key, owner, nx=True, px=LOCK_MS):
-            if time.monotonic() > end:
-                raise Busy
-            time.sleep(0.002)
-        try:
-            return read_and_write(product, quantity)
-        finally:
-            release(server, key, owner)
-
-    return order
+@contextlib.contextmanager
+def redis_lock(product, checks_token):
+    key, token = f"lock:{product}", secrets.token_hex(8)
+    until = time.monotonic() + LOCK_WAIT_S
+    while not redis.set(key, token, nx=True, px=LEASE_MS):
+        if time.monotonic() > until:
+            raise TimeoutError("the lock was not free in time")
+        time.sleep(0.001)
+    try:
+        yield
+    finally:
+        if checks_token:
+            redis.eval("if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end", 1, key, token)
+        else:
+            redis.delete(key)  # after the lease has ended, this is the lock of another request
 
 
-def delete_any(server, key, _):
-    server.delete(key)
-
-
-def delete_own(server, key, owner):
-    server.eval("if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end", 1, key, owner)
+def in_redis_lock(product, quantity):
+    with redis_lock(product, PROTECTION == "redis-lock"):
+        return read_and_write(product, quantity)
 
 
 PROTECTIONS = {
-    "naive": lambda: read_and_write,
-    "for-update": lambda: for_update,
-    "statement": lambda: statement,
-    "decrement": lambda: decrement,
-    "synchronized": lambda: synchronized,
-    "redis-setnx": lambda: under_redis(delete_any),
-    "redis-lock": lambda: under_redis(delete_own),
+    "naive": read_and_write,
+    "for-update": for_update,
+    "statement": statement,
+    "decrement": decrement,
+    "synchronized": synchronized,
+    "redis-lock": in_redis_lock,
+    "redis-setnx": in_redis_lock,
 }
 
+# ---- HTTP -------------------------------------------------------------------------------------------
 
-class Handler(http.server.BaseHTTPRequestHandler):
+
+def wanted(text):
+    """The product and the quantity of a request; None if it is malformed."""
+    try:
+        body = json.loads(text)
+        numbers = body["product_id"], body["quantity"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return numbers if all(type(n) is int and 0 < n < 1 << 31 for n in numbers) else None
+
+
+class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    wbufsize = -1  # headers and body in one packet, so that no client waits 40 ms for an ACK
+    wbufsize = 1 << 16  # head and body go out together
+    timeout = 60
 
     def answer(self, status, body):
-        data = json.dumps(body).encode()
+        text = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
+        self.send_header("Content-Length", str(len(text)))
         self.end_headers()
-        self.wfile.write(data)
-        self.wfile.flush()
+        self.wfile.write(text)
 
     def do_GET(self):
         self.answer(200 if self.path == "/healthz" else 404, {})
 
     def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        numbers = wanted(self.rfile.read(min(int(self.headers.get("Content-Length") or 0), 65536)))
         if self.path != "/orders":
-            self.answer(404, {})
-            return
+            return self.answer(404, {"error": "use POST /orders"})
+        if not numbers:
+            return self.answer(400, {"error": "product_id and quantity must be positive integers"})
         try:
-            self.answer(201, {"order_id": place_order(body["product_id"], body["quantity"])})
-        except SoldOut:
-            self.answer(409, {"error": "sold out"})
-        except Busy:
-            self.answer(503, {"error": "busy"})
-        except psycopg2.Error as error:
-            self.answer(500, {"error": str(error).strip()})
+            sold = PROTECTIONS[PROTECTION](*numbers)
+        except Exception as error:  # whatever the drivers raise
+            print(f"shop: {error}", file=sys.stderr, flush=True)
+            return self.answer(503, {"error": "the order failed"})
+        self.answer(201, {"product_id": numbers[0]}) if sold else self.answer(409, {"error": "sold out"})
 
     def log_message(self, *_):
         pass
 
 
-class Server(http.server.ThreadingHTTPServer):
+class Server(ThreadingHTTPServer):
+    request_queue_size = 1024
     daemon_threads = True
-    request_queue_size = 256
 
 
-if __name__ == "__main__":
-    if PROTECTION not in PROTECTIONS:
-        raise SystemExit(f"PROTECTION must be one of {', '.join(PROTECTIONS)}, not {PROTECTION}")
-    place_order = PROTECTIONS[PROTECTION]()
-    Server(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
+if PROTECTION not in PROTECTIONS:
+    sys.exit(f"shop: PROTECTION is '{PROTECTION}'. Set it to one of: {', '.join(PROTECTIONS)}.")
+if PROTECTION.startswith("redis"):
+    import redis as client
+
+    redis = client.Redis.from_url(os.environ["REDIS_URL"])
+    redis.ping()
+with transaction() as at_start:
+    at_start.execute("SELECT 1")
+Server(("127.0.0.1", int(os.environ.get("PORT", "8081"))), Handler).serve_forever()

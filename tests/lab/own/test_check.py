@@ -1,0 +1,347 @@
+"""`loadtest check` and `loadtest init`: the verdict on each sample, and the sentence for each mistake that a user can make."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import xml.etree.ElementTree
+from pathlib import Path
+
+import jsonschema
+import pytest
+from basics import START_S, wait_until
+from length import short_only
+from test_loadtest import LOADTEST, children_of, loadtest, nothing_is_left_of
+
+ROOT = Path(__file__).resolve().parents[3]
+SAMPLES = ROOT / "samples" / "own"
+SCHEMA = json.loads((ROOT / "docs" / "shop.schema.json").read_text())
+MODULES = f"{os.environ.get('BUILD', ROOT / 'build')}/peers/modules/usr/share/nodejs:/usr/share/nodejs"
+
+
+def needs(program, *arguments, packages, **environment):
+    """Skips the test where a sample cannot run; in CI that is an error."""
+    try:
+        ran = subprocess.run([program, *arguments], env=os.environ | environment, capture_output=True, timeout=START_S, check=False)
+        found = ran.returncode == 0
+    except FileNotFoundError:
+        found = False
+    if not found:
+        assert not os.environ.get("CI"), f"{packages} is not there: .ci/run has to install it"
+        pytest.skip(f"{packages} is not installed: make deps-test deps-peers")
+
+
+def sample_needs(language):
+    if language == "python":
+        needs("/usr/bin/python3", "-c", "import psycopg2, redis", packages="python3-psycopg2")
+    elif language == "node":
+        needs("node", "-e", "require('pg')", packages="node-pg", NODE_PATH=os.environ.get("NODE_PATH", MODULES))
+    else:
+        needs("javac", "--version", packages="default-jdk-headless")
+        needs("test", "-e", "/usr/share/java/postgresql.jar", packages="libpostgresql-jdbc-java")
+
+
+def check(file, *arguments, status=0, **environment):
+    ran = loadtest("check", file, *arguments, "--format", "json", seconds=START_S * 5, **environment)
+    assert ran.returncode == status, ran.stdout + ran.stderr
+    return json.loads(ran.stdout)["rows"] if status < 2 else ran.stderr
+
+
+# ---- the samples ------------------------------------------------------------------------------------
+
+# Protection, instances, further variables: the verdict.
+VERDICTS = [
+    ("naive", 1, (), "oversold"),
+    ("for-update", 2, (), "clean"),
+    ("statement", 2, (), "clean"),
+    ("decrement", 2, ("POOL=0",), "clean"),
+    ("synchronized", 1, ("POOL=1",), "clean"),
+    ("synchronized", 2, (), "oversold"),
+    ("redis-lock", 2, ("LEASE_MS=60000",), "clean"),
+    ("redis-setnx", 1, ("LEASE_MS=60000",), "clean"),
+    ("redis-setnx", 1, ("LEASE_MS=1",), "oversold"),
+]
+OTHERS = [(language, *case) for language in ("node", "java") for case in VERDICTS]
+CASES = [("python", *case) for case in VERDICTS] + short_only([case for case in OTHERS if case[1] in ("naive", "statement")], OTHERS)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(map(str, case)))
+def test_the_verdict_on_a_sample(case):
+    """SETNX with an expiry breaks only when the lease ends too early, which load shows if the lease is shorter than an order."""
+    language, protection, instances, variables, verdict = case
+    sample_needs(language)
+    environment = [word for variable in [f"PROTECTION={protection}", *variables] for word in ("--env", variable)]
+    rows = check(SAMPLES / language / "shop.json", "--instances", str(instances), *environment, status=int(verdict != "clean"),
+                 NODE_PATH=os.environ.get("NODE_PATH", MODULES))  # fmt: skip
+    row = rows[0]
+    assert row["verdict"] == verdict, row
+    if verdict == "clean":
+        assert (row["sold"], row["left"], row["oversold"], row["drift"], row["lost"], row["unacknowledged"]) == (100, 0, 0, 0, 0, 0), row
+        assert row["statuses"] == "201 × 100, 409 × 300" and row["latency_ms"]["p99"] >= row["latency_ms"]["p50"] > 0, row
+    else:
+        assert row["oversold"] == row["sold"] - 100 > 0 and row["drift"] > 0, row
+
+
+def test_samples_follow_the_schema():
+    for file in SAMPLES.glob("*/shop.json"):
+        jsonschema.validate(json.loads(file.read_text()), SCHEMA)
+
+
+# ---- services that are wrong in one way -------------------------------------------------------------
+
+FAKE = '''
+import os, sys, threading, time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import psycopg2
+mode, posts = os.environ["MODE"], []
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.reply(200)
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        posts.append(self.path)
+        if mode == "silent" or mode == "hang" and len(posts) > 1:
+            time.sleep(3600)
+        if mode == "die" and len(posts) > 5:
+            print("the fake gives up", flush=True)
+            os._exit(7)
+        connection = psycopg2.connect(os.environ["DATABASE_URL"])
+        with connection, connection.cursor() as cursor:
+            cursor.execute("UPDATE product SET count = count - 1 WHERE id = 1 AND count > 0")
+            sold = cursor.rowcount
+            if sold and mode != "drift" and not (mode == "lose" and len(posts) % 10 == 0):
+                cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (1, 1)")
+            if mode == "lose" and sold and len(posts) % 10 == 0:
+                connection.rollback()
+        connection.close()
+        self.reply((200 if mode == "deny" and len(posts) == 1 else 409 if mode == "deny" else 201) if sold else 409)
+    def reply(self, status):
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+class Server(ThreadingHTTPServer):
+    request_queue_size = 1024
+    daemon_threads = True
+Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+'''
+
+
+@pytest.fixture
+def fake(tmp_path):
+    """Writes a description of a fake service, with CHANGES to its members (None removes one), and returns its path."""
+    needs("/usr/bin/python3", "-c", "import psycopg2", packages="python3-psycopg2")
+
+    def write(mode="right", **changes):
+        (tmp_path / "fake.py").write_text(FAKE)
+        shop = {
+            "start": ["/usr/bin/python3", "fake.py", "{port}"],
+            "env": {"MODE": mode, "DATABASE_URL": "{postgres}"},
+            "schema": str(SAMPLES / "schema.sql"),
+            "reset": ["DELETE FROM order_item", "UPDATE product SET count = {stock} WHERE id = 1"],
+            "request": {"url": "http://127.0.0.1:{port}/orders", "body": {"n": "{request}"}},
+            "stock": "SELECT count FROM product WHERE id = 1",
+            "sold": "SELECT count(*) FROM order_item",
+            **changes,
+        }
+        path = tmp_path / "shop.json"
+        path.write_text(json.dumps({name: value for name, value in shop.items() if value is not None}, indent=1))
+        return path
+
+    return write
+
+
+def test_a_right_service_and_every_format(fake, tmp_path):
+    """Three runs, more of the service's processes than the one that was started, and JUnit's XML."""
+    path = fake(start=["sh", "-c", "sleep 3600 & exec /usr/bin/python3 fake.py {port}"])
+    files = {kind: tmp_path / f"result.{kind}" for kind in ("csv", "html", "markdown", "junit", "table")}
+    exports = [word for kind, file in files.items() for word in (f"--export-{kind}", file)]
+    with subprocess.Popen([LOADTEST, "check", path, "--repeat", "3", "--stock", "20", "--format", "json", *exports], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, start_new_session=True) as process:  # fmt: skip
+        out, errors = process.communicate(timeout=START_S * 5)
+    assert process.returncode == 0, out + errors
+    nothing_is_left_of(process.pid)
+    document = json.loads(out)
+    assert [(row["run"], row["sold"], row["verdict"]) for row in document["rows"]] == [(run, 20, "clean") for run in (1, 2, 3)]
+    assert (document["settings"]["stock"], document["settings"]["requests"]) == (20, 80)
+    suite = xml.etree.ElementTree.parse(files["junit"]).getroot().find("testsuite")
+    assert (suite.get("tests"), suite.get("failures")) == ("3", "0")
+    assert [case.get("name") for case in suite.findall("testcase")] == ["run 1", "run 2", "run 3"]
+    assert files["csv"].read_text().startswith("run,sold,left,oversold,drift,lost,")
+    assert "All runs are clean" in files["table"].read_text() and "clean" in files["html"].read_text()
+
+
+@pytest.mark.parametrize(
+    ("mode", "changes", "verdict", "note"),
+    [
+        ("drift", {}, "drift", "the stock went down more than was sold"),
+        ("lose", {}, "answers-lost", "that \"sold\" does not count"),
+        ("deny", {}, "answers-lost", "sold by requests that were refused"),
+        ("right", {"invariant": ["SELECT true", "SELECT count > 0 FROM product"]}, "invariant-broken", "SELECT count > 0 FROM product"),
+    ],
+)  # fmt: skip
+def test_what_else_is_found(fake, tmp_path, mode, changes, verdict, note):
+    junit = tmp_path / "junit.xml"
+    ran = loadtest("check", fake(mode, **changes), "--stock", "20", "--export-junit", junit, "--export-json", tmp_path / "result.json")
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert verdict in ran.stdout and note in re.sub(r"\s+", " ", ran.stdout), ran.stdout
+    assert xml.etree.ElementTree.parse(junit).getroot().find("testsuite/testcase/failure").get("message") == verdict
+    again = loadtest("report", tmp_path / "result.json", "--format", "csv")
+    assert again.returncode == 0 and f",{verdict}\r\n" in again.stdout.replace("\n", "\r\n").replace("\r\r", "\r"), again.stdout
+
+
+# ---- mistakes ---------------------------------------------------------------------------------------
+
+HOLE = "postgresql://nobody:secret@127.0.0.1:1/nothing"
+MISTAKES = {
+    "ends": ("right", {"start": ["sh", "-c", "echo no such table; exit 4"]}, '"start" has ended (exit status 4)', "no such table"),
+    "missing": ("right", {"start": ["no-such-program"]}, '"start" has ended (exit status 127)', "cannot run no-such-program"),
+    "never ready": ("right", {"start": ["sleep", "3600"], "start_timeout_ms": 300}, "took longer than 300 ms", "nothing listens"),
+    "not ready": ("right", {"ready": "http://127.0.0.1:{port}/x", "start": ["/usr/bin/python3", "-m", "http.server", "{port}"], "start_timeout_ms": 5000},
+                  "took longer than 5000 ms", '"ready" was answered with 404'),
+    "SQL of stock": ("right", {"stock": "SELECT n FROM prduct"}, '"stock" fails', 'relation "prduct" does not exist'),
+    "SQL of reset": ("right", {"reset": ["DELETE FROM order_item", "UPDATE product"]}, '"reset[1]" fails', "syntax error"),
+    "SQL of schema": ("right", {"schema": "fake.py"}, '"schema" fails', "plain SQL"),
+    "no rows": ("right", {"stock": "SELECT count FROM product WHERE id = 2"}, '"stock" gives 0 rows', "one value"),
+    "NULL": ("right", {"sold": "SELECT sum(quantity) FROM order_item"}, '"sold" gives NULL', "coalesce"),
+    "no number": ("right", {"stock": "SELECT 'many'"}, "'many', which is no whole number", '"stock"'),
+    "no truth": ("right", {"invariant": "SELECT 7"}, "neither true nor false", '"invariant[0]"'),
+    "no stock": ("right", {"reset": "UPDATE product SET count = 0"}, '"stock" is 0 after "reset"', "nothing to sell"),
+    "wrong request": ("right", {"request": {"method": "PUT", "url": "http://127.0.0.1:{port}/", "body": 1}}, '"request" was answered with 501', "not with 2xx"),
+    "always sold out": ("right", {"stock": "SELECT 5", "reset": "UPDATE product SET count = 0"}, "sold out, although", '"request"'),
+    "database away": ("right", {"database": HOLE, "schema": None}, '"database" cannot be used', "Start PostgreSQL"),
+    "no answer": ("silent", {"timeout_ms": 400}, '"request" was not answered', "timeout_ms is 400"),
+    "stops answering": ("hang", {"timeout_ms": 400}, "times in a row", "timeout_ms"),
+    "dies": ("die", {}, '"start" has ended (exit status 7)', "the fake gives up"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_sentence(fake, mistake):
+    """It ends by itself, says the file and the line, and shows no password."""
+    mode, changes, *sentences = MISTAKES[mistake]
+    errors = check(fake(mode, **changes), "--stock", "20", status=3)
+    for sentence in sentences:
+        assert sentence in errors, errors
+    assert re.search(r"shop\.json:\d+: ", errors) and "secret" not in errors, errors
+
+
+@pytest.mark.parametrize(
+    ("changes", "arguments", "sentence"),
+    [
+        ({"stok": "x"}, [], r'shop.json:\d+: "stok" is unknown'),
+        ({"stock": None}, [], r'the member "stock" is missing'),
+        ({"request": {"url": "http://127.0.0.1:8080/"}}, ["--instances", "2"], r'"request.url" has no \{port\}'),
+        ({"start": None, "env": None, "schema": None, "database": HOLE, "request": {"url": "http://127.0.0.1:1/"}}, ["--instances", "2"], 'no "start"'),
+        ({}, ["--env", "NAME"], "valid: NAME=VALUE"),
+        ({}, ["--stock", "0"], "--stock"),
+        ({}, ["--export-json", "/nowhere/at/all"], "cannot write"),
+    ],
+)  # fmt: skip
+def test_a_wrong_file_or_command_line(fake, changes, arguments, sentence):
+    errors = check(fake(**changes), *arguments, status=2)
+    assert re.search(sentence, errors), errors
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_what_a_service_has_started_is_stopped_as_well(fake, tmp_path, ends):
+    """A process that ignores SIGTERM, started by a shell that becomes the service, or that ends at once."""
+    note = tmp_path / "pid"
+    child = f"sh -c 'trap \"\" TERM; echo $$ >{note}; while :; do sleep 1; done' & while [ ! -s {note} ]; do sleep 0.01; done; "
+    path = fake(start=["/bin/sh", "-c", child + ("exit 3" if ends else "exec /usr/bin/python3 fake.py {port}")])
+    check(path, "--stock", "10", status=3 if ends else 0)
+    wait_until(lambda: not Path(f"/proc/{note.read_text().strip()}").exists(), "what the service started has ended")
+
+
+def test_junit_of_other_results(tmp_path):
+    """Every stored result can be printed for continuous integration: what fails, what was skipped, and names that XML reads as markup."""
+    document = json.loads((ROOT / "docs" / "results" / "compare.json").read_text())
+    document["rows"] = document["rows"][:4]
+    document["rows"][1]["verdict"] = "broken"
+    document["rows"][2] |= {"verdict": "unavailable", "strategy": 'no <server> & "none" \x01'}
+    (tmp_path / "result.json").write_text(json.dumps(document))
+    ran = loadtest("report", tmp_path / "result.json", "--format", "junit")
+    assert ran.returncode == 0, ran.stderr
+    suite = xml.etree.ElementTree.fromstring(ran.stdout).find("testsuite")
+    assert [suite.get(name) for name in ("name", "tests", "failures", "skipped")] == ["loadtest compare", "4", "1", "1"]
+    names = [row["strategy"] for row in document["rows"]]
+    assert [case.get("name") for case in suite.findall("testcase")] == [*names[:2], 'no <server> & "none" ?', names[3]]
+    assert [failure.get("message") for failure in suite.iter("failure")] == ["broken"]
+
+
+def test_a_kill_leaves_no_service_behind(fake):
+    """The stack's own watcher stops the servers, and the kernel the service."""
+    with subprocess.Popen([LOADTEST, "check", fake("hang", timeout_ms=600000)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          start_new_session=True) as process:  # fmt: skip
+        wait_until(lambda: any("fake.py" in line for line in children_of(process.pid)), "the service runs", seconds=60)
+        process.kill()
+        process.wait(timeout=START_S)
+    nothing_is_left_of(process.pid)
+
+
+def test_an_interrupt_stops_everything(fake):
+    with subprocess.Popen([LOADTEST, "check", fake("hang", timeout_ms=600000)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          start_new_session=True) as process:  # fmt: skip
+        wait_until(lambda: any("fake.py" in line for line in children_of(process.pid)), "the service runs", seconds=60)
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=START_S)
+    assert process.returncode == 128 + signal.SIGINT, out + errors
+    nothing_is_left_of(process.pid)
+
+
+# ---- init and the schema ----------------------------------------------------------------------------
+
+
+def test_init_writes_a_file_to_start_from(tmp_path):
+    path = tmp_path / "shop.json"
+    ran = loadtest("init", "--out", path)
+    assert ran.returncode == 0 and f"loadtest check {path}" in ran.stdout, ran.stdout + ran.stderr
+    jsonschema.validate(json.loads(path.read_text()), SCHEMA)
+    described = {name[3:] for name in json.loads(path.read_text()) if name.startswith("// ")}
+    assert {"start", "env", "ready", "database", "reset", "request", "units", "sold_out", "stock", "invariant"} <= described
+    again = loadtest("init", "--out", path)
+    assert again.returncode == 2 and "--force" in again.stderr, again.stderr
+    assert loadtest("init", "--out", path, "--force").returncode == 0
+    assert loadtest("init", "--out", "-").stdout == path.read_text()
+    # The reader takes it: what fails is the service, which is not there.
+    assert '"start" has ended' in check(path, status=3)
+
+
+PORT = "http://127.0.0.1:{port}/"
+# Each is wrong; the reader and the schema must both refuse it.
+WRONG = [
+    {"start": "node"}, {"start": []}, {"start": [1]}, {"start": [""]}, {"start": ["{stock}"]}, {"start": ["x"] * 65}, {"env": {"A": 1}}, {"env": {"A B": "x"}},
+    {"env": ["A=1"]}, {"ready": "127.0.0.1"}, {"ready": "http://127.0.0.1:{prot}/"}, {"ready": "http://127.0.0.1/{request}"}, {"database": ""},
+    {"database": "name"}, {"database": HOLE, "schema": "fake.py"}, {"redis": "http://127.0.0.1"}, {"reset": []}, {"reset": 7}, {"reset": [""]}, {"reset": {}},
+    {"reset": None}, {"reset": ["DELETE {port}"]}, {"reset": {"url": PORT + "{request}"}}, {"request": None}, {"request": "x"}, {"request": {"url": "ftp://x"}},
+    {"request": {"url": PORT, "method": "post"}}, {"request": {"url": PORT, "headers": {"A": "b\nc"}}}, {"request": {"url": PORT, "more": 1}},
+    {"request": {"url": PORT + " "}}, {"request": {"url": PORT + "{postgres}"}}, {"sold_out": 409}, {"sold_out": [200]}, {"sold_out": ["409"]}, {"units": 0},
+    {"units": 1.5}, {"stock": ""}, {"stock": ["SELECT 1"]}, {"sold": None}, {"invariant": []}, {"invariant": [True]}, {"timeout_ms": 0},
+    {"start_timeout_ms": "1s"}, {"start": None}, {"start": None, "env": None}, {"extra": 1},
+    {"start": None, "env": None, "schema": None, "database": HOLE},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", WRONG, ids=lambda changes: json.dumps(changes)[:60])
+def test_the_schema_refuses_what_the_reader_refuses(fake, changes):
+    path = fake(**changes)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(json.loads(path.read_text()), SCHEMA)
+    assert re.search(r"shop\.json:\d+: ", check(path, status=2))
+
+
+def test_the_schema_takes_what_the_reader_takes(fake):
+    """An address where nothing listens ends the command before anything else can."""
+    for changes in (
+        {},
+        {"//": 1, "// start": [], "database": HOLE, "schema": None},
+        {"reset": {"url": PORT, "method": "DELETE", "// x": 1}, "sold_out": [], "ready": PORT + "{instance}", "invariant": "SELECT true"},
+        {"start": None, "env": None, "schema": None, "database": HOLE, "request": {"url": "https://example.org/", "headers": {"X": "{request}"}}},
+        {"request": {"url": PORT + "{stock}", "body": "{\"a\":{}}"}, "stock": "SELECT '{a}'", "$schema": "x", "units": 2, "timeout_ms": 1, "start_timeout_ms": 1},
+    ):  # fmt: skip
+        path = fake(**changes)
+        jsonschema.validate(json.loads(path.read_text()), SCHEMA)
+        ran = loadtest("check", path, "--instances", "1", "--output", "/dev/null", "--requests", "1")
+        assert ran.returncode != 2, ran.stderr

@@ -1,0 +1,177 @@
+/* The description of a service: lines of members, placeholders, defaults, and what is refused in which sentence. */
+#include "tests/unit/unit.h"
+
+#include "loadtest/cli/complain.h"
+#include "loadtest/own/description.h"
+#include "loadtest/own/json_lines.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char said[1000];
+
+/* In the place of the one that prints. */
+void complain(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(said, sizeof said, format, arguments);
+    va_end(arguments);
+}
+
+static const char NEEDED[] =
+    "\"reset\": [\"DELETE FROM o\", \"UPDATE p SET n = {stock}\"],\n"
+    "\"request\": {\"url\": \"http://127.0.0.1:8080/orders\", \"body\": {\"id\": \"{request}\"}},\n"
+    "\"stock\": \"SELECT n FROM p\", \"sold\": \"SELECT count(*) FROM o\"";
+
+/* Reads a file with TEXT. */
+static bool read_description(const char *text, struct shop_description *ret_description)
+{
+    char path[] = "/tmp/shop-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    assert_int_equal(write(file, text, strlen(text)), (ssize_t)strlen(text));
+    close(file);
+    said[0] = 0;
+    bool well = shop_description_read(path, ret_description);
+    unlink(path);
+    return well;
+}
+
+static bool read_with(const char *more, struct shop_description *ret_description)
+{
+    char text[2000];
+    snprintf(text, sizeof text, "{\n%s%s}", more, NEEDED);
+    return read_description(text, ret_description);
+}
+
+static void refuses(const char *more, const char *line, const char *what)
+{
+    struct shop_description description;
+    assert_false(read_with(more, &description));
+    if (!strstr(said, line) || !strstr(said, what))
+        fail_msg("said '%s', not '%s' and '%s'", said, line, what);
+}
+
+static void test_lines_of_members(void **state)
+{
+    static const char TEXT[] =
+        "{ \"a\": \"x\\\"}\\n{\",\n \"b\": [1,\n  {\"c\": [[], {}],\n\"d\": null}, true],\n\"e\": -1.5e3}";
+    assert_int_equal(json_line_of(TEXT, ""), 1);
+    assert_int_equal(json_line_of(TEXT, "a"), 1);
+    assert_int_equal(json_line_of(TEXT, "b"), 2);
+    assert_int_equal(json_line_of(TEXT, "b[1]"), 3);
+    assert_int_equal(json_line_of(TEXT, "b[1].c[1]"), 3);
+    assert_int_equal(json_line_of(TEXT, "b[1].d"), 4);
+    assert_int_equal(json_line_of(TEXT, "b[2]"), 4);
+    assert_int_equal(json_line_of(TEXT, "e"), 5);
+    assert_int_equal(json_line_of(TEXT, "b[7]"), 2);
+    assert_int_equal(json_line_of(TEXT, "f.g"), 1);
+}
+
+static void test_defaults(void **state)
+{
+    struct shop_description description;
+    assert_true(
+        read_with("\"//\": \"a comment\", \"database\": \"postgresql://a@127.0.0.1/b\",", &description));
+    assert_null(description.start[0]);
+    assert_null(description.ready);
+    assert_string_equal(description.request.method, "POST");
+    assert_string_equal(description.request.body, "{\"id\":\"{request}\"}");
+    assert_int_equal(description.units, 1);
+    assert_int_equal(description.reset_count, 2);
+    assert_false(description.uses_redis);
+    assert_true(shop_is_sold_out(&description, 409));
+    assert_false(shop_is_sold_out(&description, 410));
+    shop_description_free(&description);
+}
+
+static void test_everything(void **state)
+{
+    struct shop_description description;
+    assert_true(
+        read_with("\"start\": [\"run\", \"--port={port}\"], \"env\": {\"R\": \"{redis}\", \"// R\": \"x\"},\n"
+                  "\"ready\": \"http://127.0.0.1:{port}/ok\", \"units\": 3, \"sold_out\": [409, 410],\n"
+                  "\"invariant\": [\"SELECT true\"], \"timeout_ms\": 100, \"start_timeout_ms\": 200,",
+                  &description));
+    assert_string_equal(description.start[1], "--port={port}");
+    assert_null(description.start[2]);
+    assert_int_equal(description.env.count, 1);
+    assert_true(description.uses_redis);
+    assert_int_equal(description.units, 3);
+    assert_true(shop_is_sold_out(&description, 410));
+    assert_int_equal(description.invariant_count, 1);
+    assert_int_equal(description.timeout_ms, 100);
+    assert_int_equal(description.start_timeout_ms, 200);
+    shop_description_free(&description);
+}
+
+static void test_mistakes(void **state)
+{
+    struct shop_description description;
+    refuses("", ":1:", "neither \"start\" nor \"database\"");
+    refuses("\"databse\": \"x\",", ":2: \"databse\" is unknown", "valid: $schema start");
+    refuses("\n\n\"start\": \"node x\",", ":4: \"start\" is a text", "array of words");
+    refuses("\"start\": [\"x\", 7],", ":2: \"start[1]\" is a number", "Write a text");
+    refuses("\"start\": [],", ":2: \"start\" has 0 items", "valid: 1 to 64");
+    refuses("\"start\": [\"x\", \"{request}\"],", "has {request}", "valid: {port}");
+    refuses("\"start\": [\"x\"], \"ready\": \"127.0.0.1\",", "\"ready\"", "http://HOST:PORT/PATH");
+    refuses("\"start\": [\"x\"], \"ready\": \"http://127.0.0.1:{prot}/\",", "has {prot}", "{port}");
+    refuses("\"start\": [\"x\"], \"sold_out\": [200],", "\"sold_out[0]\"", "300 to 599");
+    refuses("\"start\": [\"x\"], \"units\": 0,", "\"units\"", "from 1 to");
+    refuses("\"start\": [\"x\"], \"timeout_ms\": 0.5,", "\"timeout_ms\"", "whole number");
+    refuses("\"start\": [\"x\"], \"env\": {\n\"A\": 1},", ":3: \"env.A\" is a number", "Write a text");
+    refuses("\"start\": [\"x\"], \"schema\": \"nowhere.sql\",", "\"schema\"", "cannot be read");
+    refuses("\"database\": \"mysql\",", "\"database\"", "postgresql://");
+    refuses("\"redis\": \"http://x\", \"start\": [\"x\"],", "\"redis\"", "redis://");
+    refuses("\"database\": \"postgresql://a@127.0.0.1/b\", \"env\": {\"A\": \"b\"},", "\"env\"",
+            "Add \"start\"");
+    assert_false(read_description("{\n\"a\": 1,\n\"a\": 2}", &description));
+    assert_non_null(strstr(said, ":3: the file is no JSON"));
+    assert_false(read_description("[]", &description));
+    assert_non_null(strstr(said, "is an array. Write an object"));
+    assert_false(read_description("{}", &description));
+    assert_non_null(strstr(said, "\"reset\" is missing"));
+    assert_false(read_description("", &description));
+    assert_false(shop_description_read("/nowhere/shop.json", &description));
+    assert_non_null(strstr(said, "cannot read /nowhere/shop.json"));
+}
+
+static void expands(const char *text, const char *expected)
+{
+    const struct shop_values values = {.postgres = "postgresql://ann:pw@127.0.0.1:5433/shop",
+                                       .redis = NULL,
+                                       .port = 80,
+                                       .instance = 2,
+                                       .stock = -1,
+                                       .request = 7};
+    char *got = shop_expand(text, &values);
+    assert_string_equal(got, expected);
+    free(got);
+}
+
+static void test_placeholders(void **state)
+{
+    expands("", "");
+    expands("{port}-{instance}-{request}", "80-2-7");
+    expands("{{port}} {stock} {redis} {\"a\":{}} {Port} {port",
+            "{80} {stock} {redis} {\"a\":{}} {Port} {port");
+    expands("jdbc:postgresql://{pghost}:{pgport}/{pgdatabase}?user={pguser}&password={pgpassword}",
+            "jdbc:postgresql://127.0.0.1:5433/shop?user=ann&password=pw");
+    expands("{postgres}", "postgresql://ann:pw@127.0.0.1:5433/shop");
+    assert_true(shop_mentions("{{port}", "port"));
+    assert_false(shop_mentions("{ports} {port", "port"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lines_of_members), cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_everything),       cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_placeholders),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
