@@ -1,10 +1,13 @@
 """`loadtest check` and `loadtest init`: the verdict on each sample, and the sentence for each mistake that a user can make."""
 
+import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
+import tempfile
 import xml.etree.ElementTree
 from pathlib import Path
 
@@ -271,14 +274,33 @@ def test_junit_of_other_results(tmp_path):
     assert [failure.get("message") for failure in suite.iter("failure")] == ["broken"]
 
 
-def test_a_kill_leaves_no_service_behind(fake):
+@pytest.fixture
+def scratch():
+    """A folder for what is temporary: a command that is killed removes nothing."""
+    folder = tempfile.mkdtemp(prefix="own-")
+    os.chmod(folder, 0o755)  # servers may run as other users
+    yield folder
+    shutil.rmtree(folder)
+
+
+def processes_of(folder):
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            found += [entry.name] if folder.encode() in (entry / "cmdline").read_bytes() else []
+    return found
+
+
+def test_a_kill_leaves_no_process_behind(fake, scratch):
     """The stack's own watcher stops the servers, and the kernel the service."""
     with subprocess.Popen([LOADTEST, "check", fake("hang", timeout_ms=600000)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                          start_new_session=True) as process:  # fmt: skip
+                          env=os.environ | {"TMPDIR": scratch}, start_new_session=True) as process:  # fmt: skip
         wait_until(lambda: any("fake.py" in line for line in children_of(process.pid)), "the service runs", seconds=60)
+        assert processes_of(scratch), "the servers run"
         process.kill()
         process.wait(timeout=START_S)
     nothing_is_left_of(process.pid)
+    wait_until(lambda: not processes_of(scratch), "the servers have ended", seconds=60)
 
 
 def test_an_interrupt_stops_everything(fake):
