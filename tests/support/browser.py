@@ -89,7 +89,9 @@ class Browser:
 
     def quit(self):
         self.driver.quit()
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        # A process of Chromium that is still ending may write into the folder.
+        gone = lambda: shutil.rmtree(self.scratch, ignore_errors=True) or not os.path.exists(self.scratch)  # noqa: E731
+        wait_until(gone, f"{self.scratch} is removed")
 
     def start(self, url, scheme="light", view="all"):
         """Opens the page with nothing stored in the browser but the choice of a VIEW: all controls, or with None the guided story."""
