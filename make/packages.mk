@@ -13,7 +13,7 @@ DEPS         := gcc libc6-dev pkg-config libmicrohttpd-dev libpq-dev libjansson-
 # For the tests, the benchmark and the measurements of the documents as well.
 DEPS_TEST    := libcmocka-dev etcd-client gnuplot-nox curl python3-pytest python3-yaml python3-jsonschema \
                 python3-redis python3-kazoo chromium chromium-driver firefox-esr python3-selenium binutils systemd clang \
-                libclang-rt-dev python3-psycopg2
+                libclang-rt-dev python3-psycopg2 zbar-tools
 # Joins pictures to an animation, for `make pictures`.
 DEPS_PICTURES := python3-pil
 # What the services in samples/ are made of, for `make peers` and the tests of samples/own, with nodejs and node-pg (make/node-pg).

@@ -3,12 +3,13 @@
  *
  * Both sides of a ratio start in the same state: no orders, a product table without dead rows, just after a checkpoint. */
 #include "loadtest/bench/bench_testbed.h"
-#include "base/clock.h"
 
+#include "base/clock.h"
 #include "loadtest/bench/perf.h"
 #include "loadtest/bench/pgbench.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/client/class_pages.h"
 #include "loadtest/compare/measure.h"
 #include "loadtest/compare/wrk.h"
 #include "loadtest/testbed/paths.h"
@@ -146,9 +147,10 @@ void bench_testbed_close(struct bench_testbed *bench)
 
 /* Starts a separate service for one measurement, so that nothing of an earlier measurement is left in its memory. */
 static bool open_service(const struct bench_testbed *bench, int64_t workers, const char *strategy,
-                         struct testbed *ret_testbed)
+                         bool classroom, struct testbed *ret_testbed)
 {
     const struct testbed_settings settings = {.instances = 1,
+                                              .classroom = classroom,
                                               .workers = workers ? workers : bench->workers,
                                               .servers = "environment",
                                               .addresses = &bench->base.addresses};
@@ -204,18 +206,21 @@ static bool await_written(struct bench_testbed *bench, struct testbed *testbed, 
     return false;
 }
 
-/* Starts a wrk that behaves like PAGES open pages of the workshop; child_stop ends it. */
-static bool open_pages(const struct testbed *testbed, int64_t pages, int64_t product, struct child *ret_child)
+/* Starts a wrk that behaves like the open pages of LOAD; child_stop ends it. */
+static bool open_pages(const struct testbed *testbed, const struct service_load *load,
+                       struct child *ret_child)
 {
-    char script[PATH_MAX], connections[24], product_env[48];
-    if (!path_of(PATH_PAGES_LUA, script))
+    char script[PATH_MAX], connections[24], product_env[48], learners_env[CLASS_PAGES_SIZE];
+    if (!path_of(PATH_PAGES_LUA, script) ||
+        !class_pages_join(testbed->clients[0], load->learners, learners_env))
         return false;
-    snprintf(connections, sizeof connections, "%" PRId64, pages);
-    snprintf(product_env, sizeof product_env, "PAGES_PRODUCT=%" PRId64, product);
+    int64_t board = load->learners > 0 ? 1 : 0;
+    snprintf(connections, sizeof connections, "%" PRId64, load->pages + load->learners + board);
+    snprintf(product_env, sizeof product_env, "PAGES_PRODUCT=%" PRId64, load->first);
     const struct child_plan plan = {
         .argv = (const char *[]){"wrk", "--threads", "1", "--connections", connections, "--duration", "24h",
                                  "--script", script, service_client_url(testbed->clients[0]), NULL},
-        .env = (const char *[]){product_env, NULL},
+        .env = (const char *[]){product_env, learners_env, NULL},
         .death_signal = SIGKILL,
     };
     if (child_start(&plan, ret_child))
@@ -246,8 +251,7 @@ static bool drive(struct bench_testbed *bench, struct testbed *testbed, const st
     struct load wrk = warm_up_of(bench, testbed, load);
     struct load_result warm_up, result;
     struct child recorder = {0}, pages = {0};
-    if (!load_run(&wrk, &warm_up) ||
-        (load->pages > 0 && !open_pages(testbed, load->pages, load->first, &pages)))
+    if (!load_run(&wrk, &warm_up) || (load->pages + load->learners > 0 && !open_pages(testbed, load, &pages)))
         return false;
     wrk.requests = 0;
     wrk.window_ms = load->seconds * 1000;
@@ -291,7 +295,8 @@ bool measure_service(struct bench_testbed *bench, const struct service_load *loa
 {
     struct testbed testbed;
     progress_label(bench->progress, "the service, %s", load->path ? load->path : load->strategy);
-    if (!refresh(bench, load->stock) || !open_service(bench, load->workers, load->strategy, &testbed))
+    if (!refresh(bench, load->stock) ||
+        !open_service(bench, load->workers, load->strategy, load->classroom, &testbed))
         return false;
     bool well = (!load->kind ||
                  service_client_reset(testbed.clients[0], load->first, load->stock, load->kind) ||
@@ -336,7 +341,7 @@ static bool one_life(struct bench_testbed *bench, const struct service_load *loa
     char log[PATH_MAX + 24];
     if (!refresh(bench, load->stock) || !allocations_count_begin())
         return false;
-    bool opened = open_service(bench, load->workers, load->strategy, &testbed);
+    bool opened = open_service(bench, load->workers, load->strategy, false, &testbed);
     allocations_count_end();
     if (!opened)
         return false;
@@ -368,7 +373,7 @@ bool measure_get(struct bench_testbed *bench, const char *path, double *ret_per_
     struct testbed testbed;
     char url[300], seconds[24], connections[24];
     progress_label(bench->progress, "the service, GET %s", path);
-    if (!refresh(bench, 0) || !open_service(bench, 0, NULL, &testbed))
+    if (!refresh(bench, 0) || !open_service(bench, 0, NULL, false, &testbed))
         return false;
     snprintf(url, sizeof url, "%s%s", service_client_url(testbed.clients[0]), path);
     snprintf(seconds, sizeof seconds, "%" PRId64 "s", bench->seconds);
@@ -420,7 +425,7 @@ bool measure_memory(struct bench_testbed *bench, int64_t connections, double *re
 {
     struct testbed testbed;
     progress_label(bench->progress, "the service, %" PRId64 " connections open", connections);
-    if (!refresh(bench, AMPLE_STOCK) || !open_service(bench, 0, NULL, &testbed))
+    if (!refresh(bench, AMPLE_STOCK) || !open_service(bench, 0, NULL, false, &testbed))
         return false;
     bool well = memory_with_connections(service_client_url(testbed.clients[0]), testbed.services[0].pid,
                                         HOT_PRODUCT, connections, MEMORY_ORDERS, ret_mib) &&
@@ -435,7 +440,7 @@ bool measure_latencies(struct bench_testbed *bench, const struct service_load *l
 {
     struct testbed testbed;
     progress_label(bench->progress, "the service, %s: its latencies", load->strategy);
-    if (!refresh(bench, load->stock) || !open_service(bench, load->workers, load->strategy, &testbed))
+    if (!refresh(bench, load->stock) || !open_service(bench, load->workers, load->strategy, false, &testbed))
         return false;
     bool well = latencies_with_connections(service_client_url(testbed.clients[0]), load->first,
                                            load->connections, load->seconds * 1000, ret_latencies) &&

@@ -58,7 +58,9 @@ struct service_load {
     int64_t workers;     /* 0: those of the testbed */
     int64_t connections; /* 0: those of the testbed */
     bool may_refuse;     /* an answer that asks to try again later is no broken promise */
-    int64_t pages;       /* open meanwhile: workshop pages that show the first product */
+    int64_t pages;       /* open meanwhile: workshop pages that show the first product … */
+    int64_t learners;    /* … or the pages of this many learners, and the class board */
+    bool classroom;      /* the service has a class */
     int64_t seconds;
 };
 

@@ -62,6 +62,10 @@ bool service_client_audit(struct service_client *client, int64_t product, struct
 /* Places one order without an Idempotency-Key. False: no answer came. */
 bool service_client_order(struct service_client *client, int64_t product, int64_t quantity,
                           enum answer *ret_answer);
+/* What GET /class/board tells the teacher of a class. */
+json_t *service_client_class_board(struct service_client *client);
+/* Joins the class as a learner; the token of CLIENT is the class code. Returns the answer, which has the learner's token. */
+json_t *service_client_join(struct service_client *client, const char *name);
 /* The metrics in Prometheus' text format, to be freed. */
 char *service_client_metrics(struct service_client *client);
 /* Recent orders' steps as Chrome trace JSON. */

@@ -274,6 +274,7 @@ static bool start_services(struct testbed *testbed, const struct testbed_setting
     const struct service_plan plan = {
         .words = (const char *[]){"--product-limit", limit, settings->workers > 0 ? "--workers" : NULL,
                                   workers, NULL},
+        .env = settings->classroom ? (const char *[]){"CLASSROOM=yes", NULL} : NULL,
         .addresses = own_stack ? &testbed->addresses : settings->addresses,
         .death_signal = SIGTERM,
     };

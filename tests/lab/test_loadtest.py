@@ -300,7 +300,7 @@ def test_an_end_in_the_middle_leaves_nothing_behind(how):
 
 @pytest.mark.long
 def test_bench_prints_its_ratios():
-    cases = ("hot/atomic-statement", "crowd/512-vs-16", "latency/select-for-update", "redis-stock/hot", "memory/1000-connections")
+    cases = ("hot/atomic-statement", "crowd/512-vs-16", "latency/select-for-update", "redis-stock/hot", "memory/1000-connections", "pages/class-of-40")
     # A thousand orders of one product at once: the last of them wait long on a busy machine.
     ran = loadtest(
         "bench", "--only", ",".join(cases), "--rounds", "1", "--duration", "1s", "--clients", "2", "--format", "json",
@@ -311,6 +311,7 @@ def test_bench_prints_its_ratios():
     ratios = {ratio["name"]: ratio for ratio in document["ratios"]}
     assert document["settings"]["workers"] == 0 and set(ratios) == set(cases), document
     assert 1 < ratios["memory/1000-connections"]["value"], ratios
+    assert ratios["pages/class-of-40"]["value"] > 0, ratios
     hot = ratios["hot/atomic-statement"]
     assert hot["goal"] == 1 and hot["clients"] == 2 and hot["tuned_workers"] in (1, 2, 4, 8, 16), hot
     for value, rate in (("value", "numerator_per_s"), ("tuned_value", "tuned_per_s")):

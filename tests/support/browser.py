@@ -66,6 +66,7 @@ class Browser:
     """One Chromium. Its downloads go to FOLDER."""
 
     shots = ""  # what the names of its pictures begin with
+    width = None  # of the window, if a test has set it
 
     def __init__(self, folder, *flags):
         """FLAGS are options of Chromium's command line."""
@@ -88,7 +89,9 @@ class Browser:
 
     def quit(self):
         self.driver.quit()
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        # A process of Chromium that is still ending may write into the folder.
+        gone = lambda: shutil.rmtree(self.scratch, ignore_errors=True) or not os.path.exists(self.scratch)  # noqa: E731
+        wait_until(gone, f"{self.scratch} is removed")
 
     def start(self, url, scheme="light", view="all"):
         """Opens the page with nothing stored in the browser but the choice of a VIEW: all controls, or with None the guided story."""
@@ -112,6 +115,7 @@ class Browser:
 
     def size(self, width, height=800, phone=False, scale=1):
         """WIDTH and HEIGHT are in CSS pixels; each is SCALE pixels of the screen wide and high."""
+        self.width = width
         self.driver.execute_cdp_cmd(
             "Emulation.setDeviceMetricsOverride",
             {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": phone},
@@ -209,8 +213,9 @@ class Browser:
         (SHOTS / f"{self.shots}{name}.png").write_bytes(picture)
 
     def overflows(self):
-        """By how many pixels the page is wider than the window."""
-        return self.driver.execute_script("return document.documentElement.scrollWidth - innerWidth")
+        """By how many pixels the page is wider than the window. A phone makes a page that is too wide smaller, so its innerWidth grows."""
+        wide = self.driver.execute_script("return [innerWidth, document.documentElement.scrollWidth]")
+        return max(wide) - (self.width or wide[0])
 
     def too_small(self):
         """What is to be hit and is less than 24 px high or wide."""

@@ -1,4 +1,4 @@
-// Two orders of the timeline as a schedule of the explorer, for /steps: the same strategy, and their steps in the same sequence.
+// Two orders as one sequence of steps, and as a schedule of the explorer, for /steps: the same strategy, and their steps in the same sequence.
 
 // An order that began again is told by its last try: the explorer's orders may not have to try so often.
 function stepsOf(order) {
@@ -13,24 +13,38 @@ function timesOf(order, other) {
   const second = order.locked && other.locked && other.commitEnd !== null && other.locked.to < order.locked.to;
   const release = other.steps.find(({ step }) => step === "unlock");
   let least = 0;
-  return stepsOf(order).map(({ step, end_us: at }) => {
+  return stepsOf(order).map(({ step, value, end_us: at }) => {
     if (second && step === order.locked.step) least = other.commitEnd + 0.5;
     if (step === "lock" && release && release.begin_us <= at && at <= release.end_us) least = Math.max(least, release.end_us + 0.5);
-    return { step, at: Math.max(at, least) };
+    return { step, value, at: Math.max(at, least) };
   });
+}
+
+// Who is A and who is B: A started first.
+export const named = (one, other) => (one.start <= other.start ? [one, other] : [other, one]);
+
+// The steps of A and B in the sequence in which the servers made them: [{name, step, value, at}…]; NAME is "A" or "B", AT in microseconds.
+export function sequenceOf(a, b) {
+  const steps = (name, times) => times.map((step) => ({ name, ...step }));
+  return [...steps("A", timesOf(a, b)), ...steps("B", timesOf(b, a))].sort((x, y) => x.at - y.at);
+}
+
+// The moves of a schedule that has this sequence.
+export function movesOf(a, b) {
+  const steps = sequenceOf(a, b);
+  const isLast = ({ name }, index) => steps.findLastIndex((step) => step.name === name) === index;
+  return steps
+    .map((step, index) => `${step.name}>${isLast(step, index) ? "end" : step.step}`)
+    .filter((_, index) => steps[index + 1]?.name !== steps[index].name)
+    .join(" ");
 }
 
 // The schedule's text, as `loadtest explore --replay` reads it. The stock is just enough for both, or, if both read the same
 // stock, for one: then the schedule shows what follows from that.
 export function scheduleOf(one, other) {
-  const [a, b] = one.start <= other.start ? [one, other] : [other, one];
+  const [a, b] = named(one, other);
   const stock = a.seen !== null && a.seen === b.seen ? Math.max(a.quantity, b.quantity) : a.quantity + b.quantity;
-  const named = (name, times) => times.map(({ step, at }, index) => ({ name, step: index === times.length - 1 ? "end" : step, at }));
-  const events = [...named("A", timesOf(a, b)), ...named("B", timesOf(b, a))];
-  events.sort((x, y) => x.at - y.at);
-  const words = events.filter(({ name }, index) => events[index + 1]?.name !== name).map(({ name, step }) => `${name}>${step}`);
-
-  return `${a.strategy} s=${stock} q=${a.quantity},${b.quantity} ${words.join(" ")}`;
+  return `${a.strategy} s=${stock} q=${a.quantity},${b.quantity} ${movesOf(a, b)}`;
 }
 
 // Its address: a space is a plus sign there.

@@ -1,10 +1,13 @@
 """The class board over HTTP: names, solved lessons, votes, what the teacher sends to all, and who may see what."""
 
+import os
 import re
+import subprocess
+import time
 
 import pytest
 
-from lab import DOCUMENT
+from lab import DOCUMENT, ROOT
 from learner import Learner, bearer
 
 QUESTION = {"text": "What will B read?", "answers": ["0", "1", "it waits"]}
@@ -269,3 +272,20 @@ def test_a_change_is_refused_from_another_page_as_a_form_and_if_it_is_too_long(c
     ):
         reply = classroom.call(method, f"/class/{name}", body, headers)
         assert reply.problem == problem, str(reply)
+
+
+def test_the_bench_plays_the_pages_of_a_class(classroom):
+    """loadtest bench measures what open pages cost. Each of its pages is a learner's that asks and is answered, or the board."""
+    learners = [join(classroom, f"L{number}") for number in range(8)]
+    env = {**os.environ, "PAGES_LEARNERS": ",".join(learner.token for learner in learners), "ADMIN_TOKEN": classroom.token}
+    begun = time.monotonic()
+    ran = subprocess.run(
+        ["wrk", "-t1", f"-c{len(learners) + 1}", "-d6s", "-s", ROOT / "loadtest/compare/pages.lua", f"http://127.0.0.1:{classroom.port}"],
+        env=env, capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert "Non-2xx" not in ran.stdout and "Socket errors" not in ran.stdout, ran.stdout
+    assert 8 < int(re.search(r"(\d+) requests in", ran.stdout)[1]) < 40, "each asks about every 2.5 s"
+    own = {learner.product for learner in learners}
+    seen = [one for one in classroom.get("/sandboxes").json["sandboxes"] if one["product_id"] in own]
+    assert len(seen) == 8 and all(one["idle_ms"] < (time.monotonic() - begun) * 1000 - 100 for one in seen), "each has asked"
+    leave(classroom, *learners)

@@ -155,6 +155,7 @@ static void test_names(void **state)
         "latency/select-for-update",
         "latency/atomic-decrement",
         "pages/30-open",
+        "pages/class-of-40",
         "sold-out",
         "batched/vs-select-for-update",
         "batched/hot",

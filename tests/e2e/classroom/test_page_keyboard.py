@@ -1,0 +1,190 @@
+"""The flows of /steps, of the lessons and of the class board that other files do by clicks, by keyboard alone."""
+
+from urllib.parse import unquote
+
+import pytest
+
+from browser import Browser, Keys
+from test_page import open_steps, schedule_of
+from test_page_board import browsers, classroom, in_news, join, open_board
+from test_page_lessons import tab_to, verdict, visit
+
+__all__ = ["browsers", "classroom", "visit"]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    started = Browser(tmp_path_factory.mktemp("downloads"))
+    yield started
+    started.quit()
+
+
+@pytest.fixture
+def at(browser, shop):
+    yield lambda schedule=None: open_steps(browser, shop, schedule)
+    assert browser.complaints() == []
+
+
+def use(page, selector, key=Keys.ENTER):
+    """Goes to the element by Tab, and presses the key."""
+    page.wait(lambda: page.all(selector) and page.all(selector)[0].is_displayed(), f"{selector} is shown")
+    tab_to(page, selector)
+    page.press(key)
+
+
+def chosen(page):
+    return page.find("strategy").get_attribute("value")
+
+
+# ── /steps ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_oversell_is_found_and_played(at):
+    page = at()
+    page.press("f")
+    page.wait_text("found", "oversell")
+    page.wait(lambda: page.find("play").is_displayed() and page.text("told") == "", "it stands at the beginning")
+    page.press("p")
+    page.wait_text("result", "Sold 2 of 1", 30)
+    assert schedule_of(page) == "read-write s=1 q=1,1 A>read B>end A>end"
+    page.press("r")
+    page.wait(lambda: page.text("told") == "", "it starts again")
+
+
+def test_a_strategy_is_chosen_and_nothing_is_impossible_by_accident(at):
+    page = at()
+    tab_to(page, "#strategy")
+    page.press("select-for-u")
+    assert chosen(page) == "select-for-update"
+    assert schedule_of(page).startswith("read-write"), "letters only select"
+    page.press(Keys.ESCAPE)
+    assert chosen(page) == "read-write", "Escape keeps what is set"
+    for _ in range(60):
+        if chosen(page) == "select-for-update":
+            break
+        page.press(Keys.ARROW_DOWN)
+    assert schedule_of(page).startswith("read-write"), "and so do arrow keys"
+    page.press(Keys.ENTER)
+    page.wait(lambda: schedule_of(page).startswith("select-for-update"), "Enter applies it")
+    tab_to(page, "#find")
+    page.press(Keys.SPACE)
+    page.wait_text("found", "Impossible: 0 of 8 schedules oversell")
+
+
+def test_a_lease_ends(at):
+    page = at("redis-lock s=1 q=1,1 A>read")
+    use(page, "#expire-A")
+    page.wait_text("lock", "believes that it has it")
+    use(page, "#end-B")
+    page.wait_text("told", "B has bought.")
+    use(page, "#end-A", Keys.SPACE)
+    page.wait_text("result", "Sold 2 of 1")
+    before = schedule_of(page)
+    use(page, "#undo")
+    page.wait(lambda: schedule_of(page) != before, "one step back")
+
+
+def test_an_order_dies_and_the_other_waits_for_ever(at):
+    page = at("redis-setnx-forever s=1 q=1,1 A>lock")
+    use(page, "#crash-A")
+    page.wait_text("lane-A", "has crashed")
+    page.press("2")
+    page.wait_text("reason-B", "the lock that A died with")
+    page.wait_text("result", "Stuck")
+
+
+def test_requests_code_and_help(at):
+    page = at("read-write s=1 q=1,1 A>read")
+    use(page, "#whole", Keys.SPACE)
+    page.wait(lambda: "pg_current_snapshot()" in page.text("lane-A"), "the whole statement")
+    use(page, "#code summary")
+    page.wait(lambda: page.find("listing").is_displayed(), "the code is open")
+    page.press("?")
+    page.wait(lambda: page.find("help").is_displayed(), "the help is open")
+    page.press(Keys.ESCAPE)
+    page.wait(lambda: not page.find("help").is_displayed(), "the help is closed")
+
+
+# ── lessons ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_search(visit):
+    page = visit("03-synchronized")
+    use(page, ".run[data-run*=search] .go-run")
+    page.wait(lambda: len(page.all(".run[data-run*=search] tbody tr")) == 2, "both are searched", 60)
+    use(page, ".run[data-run*=search] tbody a")
+    page.wait(lambda: "/steps#mutex-early-release" in page.driver.current_url, "the simplest one opens in steps")
+
+
+def test_a_load_that_is_stopped(visit):
+    page = visit("06-row-locks-and-versions")
+    use(page, ".run[data-run*=compare] .go-run")
+    use(page, ".run[data-run*=compare] button:not(.go-run, [hidden])", Keys.SPACE)
+    page.wait(lambda: "stopped" in page.all(".run[data-run*=compare] [role=status]")[0].text, "the load is stopped", 60)
+
+
+def test_a_goal_is_found_and_the_next_lesson_opened(visit):
+    page = visit("03-synchronized")
+    use(page, ".goal-line + .group .go-run")
+    page.wait(lambda: page.all(".goal-line ~ .steps [id$=-next]"), "the exercise is open")
+    prefix = page.all(".goal-line ~ .steps [id$=-next]")[0].get_attribute("id").removesuffix("next")
+    page.wait(lambda: page.text(f"{prefix}why"), "the steps are loaded")
+    asks = f"[id^={prefix}] .question:not([hidden])"
+
+    def press_until(key, text):
+        for _ in range(12):
+            told = page.text(f"{prefix}told"), len(page.all(asks))
+            if text in told[0]:
+                return
+            page.press(key)
+            page.wait(lambda told=told: (page.text(f"{prefix}told"), len(page.all(asks))) != told, f"{key} does something")
+        raise AssertionError(f"no {text!r} in {page.text(f'{prefix}told')!r}")
+
+    press_until("1", "A releases")  # the lock, before its COMMIT
+    press_until("2", "B reads")  # a question about B's stock is answered by its second number
+    press_until("1", "A has bought")
+    press_until("2", "B has bought")
+    goal = "return document.querySelector('.goal-line').textContent"
+    page.wait(lambda: page.driver.execute_script(goal).startswith("✓ You found it: 2 sold"), "the goal is reached")
+    use(page, "[data-kind=check] .answer:nth-child(1)")
+    assert verdict(page, "check")
+    use(page, "a[rel=next]")
+    page.wait(lambda: "/lessons/04-" in page.driver.current_url, "the next lesson")
+
+
+# ── the class board ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_the_teacher_sends_and_withdraws(browsers, classroom):
+    teacher, ada, _ = browsers
+    open_board(teacher, classroom)
+    join(ada, classroom, "Ada")
+    use(teacher, "#send-open")
+    teacher.wait(lambda: teacher.find("send-dialog").is_displayed(), "the dialog is open")
+    tab_to(teacher, "#send-text")
+    teacher.press("nonsense" + Keys.ENTER)
+    in_news(ada, "nonsense")  # a text that is no strategy is sent as a schedule
+    teacher.wait(lambda: not teacher.find("send-dialog").is_displayed(), "the dialog is closed")
+    use(teacher, "#withdraw")
+    ada.wait(lambda: not ada.find("class-news").is_displayed(), "the bar is gone")
+    teacher.wait(lambda: teacher.driver.switch_to.active_element.get_attribute("id") == "send-open", "the focus is not lost")
+    teacher.press(Keys.ENTER)
+    teacher.wait(lambda: teacher.find("send-dialog").is_displayed(), "the dialog is open again")
+    tab_to(teacher, "#send-text")
+    teacher.driver.switch_to.active_element.send_keys(Keys.CONTROL, "a")
+    teacher.press("read-write s=1 q=1,1 A>read" + Keys.ENTER)
+    in_news(ada, "read-write s=1")
+    use(ada, '#class-news [data-key="go"]')
+    ada.wait(lambda: unquote(ada.driver.current_url).endswith("/steps#read-write+s=1+q=1,1+A>read"), "the schedule is open")
+
+
+def test_a_dialog_is_left_by_escape(browsers, classroom):
+    teacher = browsers[0]
+    open_board(teacher, classroom)
+    for name in ("ask", "send"):
+        use(teacher, f"#{name}-open")
+        teacher.wait(lambda name=name: teacher.find(f"{name}-dialog").is_displayed(), "the dialog is open")
+        teacher.press(Keys.ESCAPE)
+        teacher.wait(lambda name=name: not teacher.find(f"{name}-dialog").is_displayed(), "the dialog is closed")
+        teacher.wait(lambda name=name: teacher.driver.switch_to.active_element.get_attribute("id") == f"{name}-open", "the focus is back")
+    assert classroom.get("/class/board").json["question"] is None
