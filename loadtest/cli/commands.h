@@ -24,5 +24,6 @@ int bench_main(int argc, char **argv);
 int growth_main(int argc, char **argv);
 int check_main(int argc, char **argv);
 int init_main(int argc, char **argv);
+int explore_own_main(int argc, char **argv);
 
 #endif

@@ -43,6 +43,18 @@ static void print_usage(FILE *out)
           out);
 }
 
+/* The word behind `explore` that is a description of a user's service: the strategies of this program have none. */
+static bool names_description(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        size_t length = strlen(argv[i]);
+        if (argv[i][0] != '-' && length > 5 && strcmp(argv[i] + length - 5, ".json") == 0 &&
+            strncmp(argv[i - 1], "--", 2) != 0)
+            return true;
+    }
+    return false;
+}
+
 static int run(int argc, char **argv)
 {
     if (argc < 2) {
@@ -53,6 +65,8 @@ static int run(int argc, char **argv)
         print_usage(stdout);
         return ENDED_AS_EXPECTED;
     }
+    if (strcmp(argv[1], "explore") == 0 && names_description(argc - 1, argv + 1))
+        return explore_own_main(argc - 1, argv + 1);
     char error[400];
     if (!strategies_validate(error, sizeof error)) {
         complain("%s", error);

@@ -79,22 +79,8 @@ static bool reset(struct check *check)
 {
     const struct shop_description *description = &check->settings->description;
     int64_t stock = check->settings->stock;
-    if (description->reset_request.url) {
-        struct shop_values values = shop_values_of(&check->service, 0);
-        char text[256];
-        values.stock = stock;
-        long status = shop_http_send(&description->reset_request, &values, description->timeout_ms, text,
-                                     sizeof text);
-        if (status < 200 || status > 299) {
-            if (!interrupted() && status)
-                shop_complain(description, "reset", "was answered with %ld: %.200s", status, text);
-            else if (!interrupted())
-                shop_complain(description, "reset", "was not answered: %.200s", text);
-            return false;
-        }
-    } else if (!shop_database_reset(check->servers.postgres, description, stock)) {
+    if (!shop_service_reset(&check->service, check->servers.postgres, stock))
         return false;
-    }
     if (!shop_database_read(check->servers.postgres, description, stock, &check->before))
         return false;
     if (check->before.left < 1)

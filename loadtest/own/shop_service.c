@@ -290,3 +290,22 @@ void shop_service_stop(struct shop_service *service)
     }
     service->count = 0;
 }
+
+bool shop_service_reset(const struct shop_service *service, const char *postgres, int64_t stock)
+{
+    const struct shop_description *description = service->description;
+    struct shop_values values = shop_values_of(service, 0);
+    char text[256];
+    if (!description->reset_request.url)
+        return shop_database_reset(postgres, description, stock);
+    values.stock = stock;
+    long status = shop_http_send(&description->reset_request, &values, description->timeout_ms, text,
+                                 sizeof text);
+    if (status >= 200 && status <= 299)
+        return true;
+    if (!interrupted() && status)
+        shop_complain(description, "reset", "was answered with %ld: %.200s", status, text);
+    else if (!interrupted())
+        shop_complain(description, "reset", "was not answered: %.200s", text);
+    return false;
+}

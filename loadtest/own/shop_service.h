@@ -52,6 +52,10 @@ bool shop_service_runs(struct shop_service *service);
 /* SIGTERM, and after 5 s SIGKILL, to each process group. When it returns, no process of the groups runs. May be called twice. */
 void shop_service_stop(struct shop_service *service);
 
+/* Sets the stock to STOCK and deletes the orders, as "reset" says: by SQL in the PostgreSQL at POSTGRES, or by a request. False, having
+ * said why on stderr unless it was an interrupt. */
+bool shop_service_reset(const struct shop_service *service, const char *postgres, int64_t stock);
+
 /* The placeholders that instance I (from 0) gives a value. */
 struct shop_values shop_values_of(const struct shop_service *service, size_t i);
 

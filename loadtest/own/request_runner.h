@@ -1,0 +1,80 @@
+/* Runs a few requests to a user's service in a given sequence: each is held at its next statement until the caller lets it run. At any
+ * moment one request at most runs, so the statement that comes next is that request's, whichever connection it comes over. */
+#ifndef OVERSELL_LOADTEST_OWN_REQUEST_RUNNER_H
+#define OVERSELL_LOADTEST_OWN_REQUEST_RUNNER_H
+
+#include "loadtest/explore/core/transition.h"
+#include "loadtest/own/shop_http.h"
+#include "loadtest/own/shop_service.h"
+#include "loadtest/own/statement_gate.h"
+
+enum { RUN_STEPS_MAX = 256 };
+
+enum request_state {
+    REQUEST_HELD,    /* at its next statement */
+    REQUEST_BLOCKED, /* its statement waits in PostgreSQL */
+    REQUEST_INSIDE,  /* it waits in the program: it sends nothing, and PostgreSQL has nothing to do for it */
+    REQUEST_ENDED,   /* it has its answer */
+};
+
+/* The answer to a request. STATUS 0: none came, and TEXT says why; else it is the beginning of the body. */
+struct run_answer {
+    long status;
+    char text[SHOP_ANSWER_KEPT + 1];
+};
+
+/* A statement that a request was let through with. */
+struct run_step {
+    unsigned actor;
+    char text[GATE_TEXT], answer[GATE_TEXT];
+    enum request_state after;
+    unsigned blockers; /* bits of the requests that it waited for */
+    bool books;        /* STOCK and SOLD were read after it */
+    int64_t stock, sold;
+};
+
+/* What a schedule led to. A large struct. */
+struct run_record {
+    size_t count;
+    struct run_step steps[RUN_STEPS_MAX];
+    struct run_answer answers[ACTORS_MAX];
+    int64_t stock, sold;
+    int broken; /* the first invariant that is not true; -1: none */
+    bool deadlock;
+    bool stuck; /* no request could go on; the connections were closed */
+};
+
+struct request_runner;
+
+struct runner_settings {
+    struct shop_service *service;
+    const char *postgres; /* the address of the database itself */
+    struct gate *gate;
+    size_t requests;
+    bool books;
+    int64_t stock;
+};
+
+/* NULL, having said why on stderr. */
+struct request_runner *runner_open(const struct runner_settings *settings);
+void runner_close(struct request_runner *runner);
+/* How long a request is silent until it counts as waiting in the program. */
+int64_t runner_quiet_ms(const struct request_runner *runner);
+/* The longest silence of a request so far becomes the base of that time. Before it none counts as waiting there. */
+void runner_measure(struct request_runner *runner);
+/* From the next start: as many requests, and whether stock and sold are read after each statement that ends a transaction. */
+void runner_set(struct request_runner *runner, size_t requests, bool books);
+
+/* Resets, and sends the requests up to their first statements. The functions return false having said why on stderr. */
+bool runner_start(struct request_runner *runner);
+/* The requests that are held, as transitions; returns their number, at most ACTORS_MAX. */
+size_t runner_enabled(struct request_runner *runner, struct transition *ret_transitions);
+/* Lets ACTOR run to its next statement, or until it waits, or to its answer; and those that waited for it. */
+bool runner_apply(struct request_runner *runner, unsigned actor);
+/* Ends what is stuck, and reads stock and orders. */
+bool runner_end(struct request_runner *runner);
+/* Hash of what has happened since the start. Literals and parameters are left out, since they may differ in each run. */
+uint64_t runner_fingerprint(const struct request_runner *runner);
+const struct run_record *runner_record(const struct request_runner *runner);
+
+#endif
