@@ -15,7 +15,7 @@
 
 enum {
     LOOK_US = 2000, /* between two looks at PostgreSQL's lock table */
-    QUIET_LEAST_US = 200000,
+    QUIET_LEAST_US = 500000,
     QUIET_TIMES = 10,   /* the longest silence that was measured counts so often */
     STUCK_US = 4000000, /* longer than PostgreSQL's deadlock_timeout of one second */
     ASK_US = 5000000,

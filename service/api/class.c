@@ -2,11 +2,14 @@
  * the HTTP threads answer. No answer has a token. */
 #include "service/api/api.h"
 
+#include "base/recorder.h"
+
 #include "service/classroom/addresses.h"
 #include "service/classroom/board.h"
 #include "service/classroom/qr_code.h"
 #include "service/engine/strategy.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,12 +39,23 @@ static bool is_learner(struct exchange *x)
     return false;
 }
 
+/* Does HOST, of the header, lead back to this machine only? So does the address of all interfaces, which a browser accepts. */
 static bool is_loopback(const char *host)
 {
-    size_t length = strcspn(host, ":");
-    return host[0] == '[' ? strncmp(host, "[::1]", 5) == 0
-                          : strncmp(host, "127.", 4) == 0 ||
-                                (length >= 9 && strncasecmp(host + length - 9, "localhost", 9) == 0);
+    char name[URL_SIZE];
+    struct in_addr four;
+    struct in6_addr six;
+    bool is_six = host[0] == '[';
+    size_t length = is_six ? strcspn(++host, "]") : strcspn(host, ":");
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), host);
+    if (is_six && inet_pton(AF_INET6, name, &six) == 1) {
+        if (!IN6_IS_ADDR_V4MAPPED(&six))
+            return IN6_IS_ADDR_LOOPBACK(&six) || IN6_IS_ADDR_UNSPECIFIED(&six);
+        memcpy(&four, six.s6_addr + 12, sizeof four);
+    } else if (inet_pton(AF_INET, name, &four) != 1) {
+        return length >= 9 && strcasecmp(name + length - 9, "localhost") == 0;
+    }
+    return four.s_addr == htonl(INADDR_ANY) || ntohl(four.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
 /* The address for learners: the one that the teacher's page has, if others can reach it, else the first of a network interface.
@@ -258,6 +272,21 @@ void class_close(struct exchange *x, struct worker *worker)
         reply_result(x, result);
 }
 
+/* Does the schedule begin with a strategy that can be stepped through? False with a reply made. */
+static bool is_schedule(struct exchange *x, const char *schedule)
+{
+    char name[64], shown[41];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(schedule, " "), schedule);
+    const struct strategy *strategy = strategy_find(name);
+    if (strategy && strategy_has_steps(strategy))
+        return true;
+    recorder_shorten(name, shown, sizeof shown);
+    reply_problem(x, PROBLEM_INVALID_ORDER, json_pack("{s:s}", "member", "schedule"),
+                  "%s is no strategy with steps; begin the schedule with one, as in read-write s=1 q=1,1",
+                  shown);
+    return false;
+}
+
 /* May all learners use the strategy on their products? False with a reply made. */
 static bool can_be_sent(struct exchange *x, const char *name)
 {
@@ -287,7 +316,7 @@ void class_push(struct exchange *x, struct worker *worker)
         reply_problem(x, PROBLEM_BAD_REQUEST, NULL, "send a strategy or a schedule, not both");
         return;
     }
-    if (strategy && !can_be_sent(x, strategy))
+    if ((strategy && !can_be_sent(x, strategy)) || (schedule && !is_schedule(x, schedule)))
         return;
     if ((strategy || schedule) &&
         !read_text(x, strategy ? "strategy" : "schedule", strategy ? strategy : schedule, text, sizeof text))
@@ -342,9 +371,11 @@ void class_solved(struct exchange *x, struct worker *worker)
     json_array_foreach(lessons, i, lesson) {
         int number = lesson_number(json_string_value(lesson));
         if (number == 0) {
+            char name[61];
+            recorder_shorten(json_string_value(lesson), name, sizeof name);
             reply_problem(x, PROBLEM_INVALID_ORDER, json_pack("{s:s}", "member", "lessons"),
-                          "'%.60s' is not a lesson; a lesson's name begins with its number, from 1 to %d",
-                          json_string_value(lesson), BOARD_LESSONS);
+                          "'%s' is not a lesson; a lesson's name begins with its number, from 1 to %d", name,
+                          BOARD_LESSONS);
             return;
         }
         solved |= UINT64_C(1) << number;

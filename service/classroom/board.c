@@ -33,10 +33,11 @@ void board_free(struct board *board)
     free(board);
 }
 
-/* Control characters, and characters that turn the direction of the text after them or begin a new line. */
+/* Control characters, and characters that have no width, turn the direction of the text after them, or begin a new line. */
 static bool is_control(uint32_t point)
 {
-    return point < 0x20 || (point >= 0x7f && point <= 0x9f) || (point >= 0x2028 && point <= 0x202e) ||
+    return point < 0x20 || (point >= 0x7f && point <= 0x9f) || point == 0x61c ||
+           (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
            (point >= 0x2066 && point <= 0x2069);
 }
 
@@ -145,7 +146,8 @@ enum board_result board_close(struct board *board, int right)
         result = BOARD_NO_ANSWER;
     if (result == BOARD_DONE) {
         question->is_open = false;
-        question->right = right;
+        if (right != BOARD_NONE)
+            question->right = right;
         news(board);
     }
     pthread_mutex_unlock(&board->mutex);

@@ -77,7 +77,8 @@ enum board_result board_solve(struct board *board, int64_t product_id, uint64_t 
 
 /* Opens a question in place of the one before, without votes; its id, is_open and right are ignored. Returns the new id. */
 int64_t board_ask(struct board *board, const struct board_question *question);
-/* Closes the question that is open. RIGHT: its right answer, or BOARD_NONE. A question that is closed already gets RIGHT. */
+/* Closes the question that is open. RIGHT: its right answer, or BOARD_NONE. A question that is closed already gets RIGHT,
+ * and keeps an earlier answer if RIGHT is BOARD_NONE. */
 enum board_result board_close(struct board *board, int right);
 /* The learner's vote; a later one replaces it while the question is open. */
 enum board_result board_vote(struct board *board, int64_t product_id, int64_t question_id, int answer);

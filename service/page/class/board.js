@@ -135,7 +135,8 @@ async function askQuestion() {
 let names = [];
 
 async function send() {
-  const text = byId("send-text").value.trim();
+  // The address of /steps contains a schedule, too.
+  const text = byId("send-text").value.trim().replace(/^\S*\/steps#/, "").replace(/&with=.*$/, "").replaceAll("+", " ");
   await call("POST", "/class/push", names.includes(text) ? { strategy: text } : { schedule: text });
 }
 

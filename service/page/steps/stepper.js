@@ -281,7 +281,7 @@ export function mountStepper(element, options) {
       ),
     );
     box.hidden = false;
-    box.querySelector("button").focus();
+    box.querySelector("button.small").focus(); // Space, which asked for the step, makes it
   }
 
   // The key N: the Nth answer of a question that is open, else a step of the Nth order.

@@ -159,6 +159,8 @@ def test_what_the_teacher_sends(classroom):
         ({"strategy": "mutex", "schedule": schedule}, "bad-request"),
         ({"schedule": "x" * 1001}, "invalid-order"),
         ({"schedule": "a\nb"}, "invalid-order"),
+        ({"schedule": "rubbish s=1 q=1,1"}, "invalid-order"),
+        ({"schedule": "batched s=1 q=1,1"}, "invalid-order"),
         ({"other": "x"}, "bad-request"),
     ):
         assert classroom.post("/class/push", body).problem == problem, f"{body}"

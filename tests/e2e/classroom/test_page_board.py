@@ -157,8 +157,8 @@ def test_what_the_teacher_sends_to_all(browsers, classroom):
     bob.wait(lambda: unquote(bob.driver.current_url).endswith("/steps#read-write+s=1+q=1,1+A>read"), "the schedule is open")
     teacher.click("send-open")
     teacher.find("send-text").clear()
-    teacher.find("send-text").send_keys("x" * 1000, Keys.ENTER)
-    in_news(bob, "Your teacher opened xxx")  # the page /steps follows the class, too
+    teacher.find("send-text").send_keys("read-write s=1 q=1,1 " + "A>read " * 139, Keys.ENTER)
+    in_news(bob, "Your teacher opened read-write s=1 q=1,1 A>read A>read")  # the page /steps follows the class, too
     assert teacher.overflows() <= 0 and bob.overflows() <= 0
 
 
@@ -262,6 +262,8 @@ def test_the_qr_code(elsewhere, services, database, tmp_path):
         expect_one_screen(elsewhere)
         assert scanned(elsewhere, tmp_path) == f"{service.address}#join={service.code}"
         assert elsewhere.find("qr").size["width"] >= 100, "it can be scanned from the last row"
+    for host in ("0.0.0.0", "[::]", "[::1]", "[::ffff:127.0.0.1]", "127.0.0.1"):
+        assert service.call("GET", "/class/board", None, {"Host": f"{host}:{service.port}"}).json["address"] is None, host
     behind_tls = service.call("GET", "/class/board", None, {"Host": NAME, "X-Forwarded-Proto": "https"})
     assert behind_tls.json["address"] == f"https://{NAME}"
     # The first call has no token; and the browser says that one header has an effect only with TLS or on this machine.

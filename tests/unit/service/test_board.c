@@ -32,6 +32,7 @@ static void test_texts(void **state)
         {"a\tb", NULL},
         {"\x1b[31mred", NULL},
         {"a\x7f", NULL},
+        {"\xe2\x80\x8b", NULL},    /* U+200B has no width */
         {"a\xc2\x85", NULL},        /* U+0085, next line */
         {"a\xe2\x80\xae", NULL},    /* U+202E turns the text around: NOLINT(misc-misleading-bidirectional) */
         {"a\xe2\x81\xa6", NULL},    /* U+2066, the same: NOLINT(misc-misleading-bidirectional) */
@@ -129,6 +130,7 @@ static void test_votes(void **state)
     assert_int_equal(board_close(board, 3), BOARD_NO_ANSWER);
     assert_int_equal(board_close(board, 1), BOARD_DONE);
     assert_int_equal(board_vote(board, 8, id, 1), BOARD_CLOSED);
+    assert_int_equal(board_close(board, BOARD_NONE), BOARD_DONE); /* an earlier answer stays */
     board_look(board, &view);
     assert_false(view.question.is_open);
     assert_int_equal(view.question.right, 1);
