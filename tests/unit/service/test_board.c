@@ -32,7 +32,7 @@ static void test_texts(void **state)
         {"a\tb", NULL},
         {"\x1b[31mred", NULL},
         {"a\x7f", NULL},
-        {"\xe2\x80\x8b", NULL},    /* U+200B has no width */
+        {"\xe2\x80\x8b", NULL},     /* U+200B has no width */
         {"a\xc2\x85", NULL},        /* U+0085, next line */
         {"a\xe2\x80\xae", NULL},    /* U+202E turns the text around: NOLINT(misc-misleading-bidirectional) */
         {"a\xe2\x81\xa6", NULL},    /* U+2066, the same: NOLINT(misc-misleading-bidirectional) */
