@@ -116,13 +116,6 @@ def test_a_search(visit):
     page.wait(lambda: "/steps#mutex-early-release" in page.driver.current_url, "the simplest one opens in steps")
 
 
-def test_a_load_that_is_stopped(visit):
-    page = visit("06-row-locks-and-versions")
-    use(page, ".run[data-run*=compare] .go-run")
-    use(page, ".run[data-run*=compare] button:not(.go-run, [hidden])", Keys.SPACE)
-    page.wait(lambda: "stopped" in page.all(".run[data-run*=compare] [role=status]")[0].text, "the load is stopped", 60)
-
-
 def test_a_goal_is_found_and_the_next_lesson_opened(visit):
     page = visit("03-synchronized")
     use(page, ".goal-line + .group .go-run")
@@ -162,8 +155,8 @@ def test_what_the_teacher_sends_and_withdraws(browsers, classroom):
     use(teacher, "#send-open")
     teacher.wait(lambda: teacher.find("send-dialog").is_displayed(), "the dialog is open")
     tab_to(teacher, "#send-text")
-    teacher.press("nonsense" + Keys.ENTER)
-    in_news(ada, "nonsense")  # a text that is no strategy is sent as a schedule
+    teacher.press("select-for-update s=1 q=1,1" + Keys.ENTER)
+    in_news(ada, "select-for-update s=1")
     teacher.wait(lambda: not teacher.find("send-dialog").is_displayed(), "the dialog is closed")
     use(teacher, "#withdraw")
     ada.wait(lambda: not ada.find("class-news").is_displayed(), "the bar is gone")
