@@ -47,19 +47,12 @@ static int begin(void *context, const struct texts *operands)
     struct check_settings *settings = context;
     if (!output_valid(&settings->output))
         return ENDED_USAGE;
-    for (size_t i = 0; i < settings->env.count; i++)
-        if (settings->env.item[i][0] == '=' || !strchr(settings->env.item[i], '=')) {
-            complain("--env '%s' is not valid (valid: NAME=VALUE)", settings->env.item[i]);
-            return ENDED_USAGE;
-        }
     if (!shop_description_read(operands->item[0], &settings->description))
         return ENDED_USAGE;
-    if (settings->env.count > 0 && !settings->description.start[0]) {
-        complain("--env is for a service that the command starts. Add \"start\" to %s", operands->item[0]);
-        return ENDED_USAGE;
-    }
-    return shop_can_have_instances(&settings->description, (size_t)settings->instances) ? COMMAND_GOES_ON
-                                                                                        : ENDED_USAGE;
+    return shop_can_have_env(&settings->description, &settings->env) &&
+                   shop_can_have_instances(&settings->description, (size_t)settings->instances)
+               ? COMMAND_GOES_ON
+               : ENDED_USAGE;
 }
 
 /* ---- a run --------------------------------------------------------------------------------------------- */
@@ -69,25 +62,16 @@ struct check {
     const struct check_settings *settings;
     struct shop_servers servers;
     struct shop_service service;
+    struct shop_database *database;
     struct shop_stock before; /* after the last reset */
     int64_t requests, first;  /* of the next run, and the number of its first request */
     struct progress progress;
     struct shop_answers answers; /* large */
 };
 
-static bool reset(struct check *check)
+static bool restock(struct check *check)
 {
-    const struct shop_description *description = &check->settings->description;
-    int64_t stock = check->settings->stock;
-    if (!shop_service_reset(&check->service, check->servers.postgres, stock))
-        return false;
-    if (!shop_database_read(check->servers.postgres, description, stock, &check->before))
-        return false;
-    if (check->before.left < 1)
-        shop_complain(description, "stock",
-                      "is %" PRId64 " after \"reset\", so there is nothing to sell. Correct one of them",
-                      check->before.left);
-    return check->before.left >= 1;
+    return shop_service_restock(&check->service, check->database, check->settings->stock, &check->before);
 }
 
 /* One request that has to succeed: it shows mistakes of the file before the load would bury them. */
@@ -120,16 +104,22 @@ static bool probe(struct check *check)
     return false;
 }
 
+static struct check_counts count(const struct check *check, const struct shop_stock *after)
+{
+    const struct shop_answers *answers = &check->answers;
+    return check_counts_of(&check->settings->description, &check->before, after, answers->sold,
+                           answers->failed + answers->unanswered);
+}
+
 /* A service may answer before the order is in the database: it gets a moment for that. */
 static bool read_after(struct check *check, struct shop_stock *ret_after)
 {
-    const struct check_settings *settings = check->settings;
     int64_t until_us = monotonic_us() + (int64_t)SETTLE_MS * 1000;
     struct check_counts counts;
     do {
-        if (!shop_database_read(check->servers.postgres, &settings->description, settings->stock, ret_after))
+        if (!shop_database_read(check->database, ret_after))
             return false;
-        counts = check_counts_of(&settings->description, &check->before, ret_after, &check->answers);
+        counts = count(check, ret_after);
     } while (counts.lost > 0 && monotonic_us() < until_us && sleep_unless_interrupted(SETTLE_POLL_MS));
     return !interrupted();
 }
@@ -146,7 +136,7 @@ static json_t *run_once(struct check *check, int64_t number)
     const struct check_settings *settings = check->settings;
     struct shop_stock after;
     progress_label(&check->progress, "run %" PRId64, number);
-    if (!reset(check))
+    if (!restock(check))
         return NULL;
     check->requests = settings->requests;
     if (check->requests == 0)
@@ -169,8 +159,7 @@ static json_t *run_once(struct check *check, int64_t number)
     progress_step_done(&check->progress);
     if (!well)
         return NULL;
-    const struct check_counts counts = check_counts_of(&settings->description, &check->before, &after,
-                                                       &check->answers);
+    const struct check_counts counts = count(check, &after);
     if (check->answers.sold == 0 && counts.sold == 0) {
         shop_complain(&settings->description, "request",
                       "never succeeded in %" PRId64 " requests. The first failure: %.200s", check->requests,
@@ -198,7 +187,7 @@ static int run_all(struct check *check)
 {
     json_auto_t *rows = json_array();
     check->first = 1;
-    bool well = rows && reset(check) && probe(check);
+    bool well = rows && restock(check) && probe(check);
     for (int64_t i = 1; well && i <= check->settings->repeat; i++) {
         json_t *row = run_once(check, i);
         well = row && json_array_append_new(rows, row) == 0;
@@ -228,8 +217,11 @@ static int run(void *context)
                                        .redis = check->servers.redis,
                                        .instances = (size_t)settings->instances,
                                        .env = &settings->env};
-        if (shop_service_start(&plan, &check->service))
+        check->database = shop_database_open(check->servers.postgres, &settings->description,
+                                             settings->stock);
+        if (check->database && shop_service_start(&plan, &check->service))
             status = run_all(check);
+        shop_database_close(check->database);
         shop_service_stop(&check->service);
         shop_servers_close(&check->servers);
     }

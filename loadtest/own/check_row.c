@@ -7,10 +7,10 @@
 
 struct check_counts check_counts_of(const struct shop_description *description,
                                     const struct shop_stock *before, const struct shop_stock *after,
-                                    const struct shop_answers *answers)
+                                    int64_t acknowledged, int64_t unclear)
 {
-    int64_t acknowledged = answers->sold * description->units;
-    int64_t unclear = (answers->failed + answers->unanswered) * description->units;
+    acknowledged *= description->units;
+    unclear *= description->units;
     struct check_counts counts = {.sold = after->sold - before->sold, .left = after->left};
     counts.oversold = counts.sold > before->left ? counts.sold - before->left : 0;
     counts.drift = counts.sold - (before->left - after->left);

@@ -19,10 +19,10 @@ struct check_counts {
     const char *broken; /* SQL of the first invariant that is not true; NULL: none */
 };
 
-/* Compares the stock before and after a run with its answers. */
+/* Compares the stock before and after a run with its answers: of ACKNOWLEDGED requests, and of UNCLEAR ones, which may have sold. */
 struct check_counts check_counts_of(const struct shop_description *description,
                                     const struct shop_stock *before, const struct shop_stock *after,
-                                    const struct shop_answers *answers);
+                                    int64_t acknowledged, int64_t unclear);
 /* VERDICT_OVERSOLD before VERDICT_DRIFT, VERDICT_INVARIANT, VERDICT_ANSWERS_LOST and VERDICT_CLEAN. */
 enum verdict check_verdict(const struct check_counts *counts);
 

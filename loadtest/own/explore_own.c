@@ -6,6 +6,7 @@
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/command/run_command.h"
 #include "loadtest/explore/core/depth_first_search.h"
+#include "loadtest/own/check_row.h"
 #include "loadtest/own/request_runner.h"
 
 #include <inttypes.h>
@@ -14,13 +15,8 @@
 
 enum { REPLAYS = 10, REPLAY_TRIES = 3, DIFFERS_MOST = 10, SCHEDULE_TEXT = 1600, LIBPQ_MAX = 8 };
 
-enum run_verdict { RUN_CLEAN, RUN_LOST, RUN_INVARIANT, RUN_DRIFT, RUN_STUCK, RUN_OVERSOLD, RUN_VERDICTS };
-static const char *const VERDICTS[RUN_VERDICTS] = {
-    "clean", "answers-lost", "invariant-broken", "drift", "stuck", "oversold",
-};
-
 struct counterexample {
-    enum run_verdict verdict;
+    enum verdict verdict;
     struct transition transitions[DEPTH_MAX];
     size_t length;
     unsigned switches;
@@ -33,12 +29,14 @@ struct explore_own {
     struct texts env;
     struct shop_servers servers;
     struct shop_service service;
-    char gate_url[1024]; /* what {postgres} is for the service */
+    struct shop_database *database;
+    struct shop_stock before; /* after a reset */
+    char gate_url[1024];      /* what {postgres} is for the service */
     const char *format;
     struct gate *gate;
     struct request_runner *runner;
     struct search search;
-    int64_t schedules, differed, found[RUN_VERDICTS], deadlocks, us;
+    int64_t schedules, differed, found[VERDICT_COUNT], deadlocks, us;
     struct counterexample worst;
     struct run_record shown; /* of the worst */
     int64_t reproduced;
@@ -124,25 +122,25 @@ static uint64_t fingerprint(void *self)
     return runner_fingerprint(((struct explore_own *)self)->runner);
 }
 
-static enum run_verdict verdict_of(const struct explore_own *explore, const struct run_record *record)
+static enum verdict judge(const struct explore_own *explore, const struct run_record *record)
 {
-    int64_t acknowledged = 0;
-    for (int64_t i = 0; i < explore->requests; i++)
-        if (record->answers[i].status >= 200 && record->answers[i].status < 300)
-            acknowledged += explore->description.units;
-    if (record->sold > explore->stock)
-        return RUN_OVERSOLD;
-    if (record->stuck)
-        return RUN_STUCK;
-    if (record->sold + record->stock != explore->stock)
-        return RUN_DRIFT;
-    if (record->broken >= 0)
-        return RUN_INVARIANT;
-    return acknowledged != record->sold ? RUN_LOST : RUN_CLEAN;
+    int64_t acknowledged = 0, unclear = 0;
+    for (int64_t i = 0; i < explore->requests; i++) {
+        long status = record->answers[i].status;
+        bool sold = status >= 200 && status < 300;
+        acknowledged += sold;
+        unclear += !sold && !shop_is_sold_out(&explore->description, status);
+    }
+    const struct check_counts counts = check_counts_of(&explore->description, &explore->before,
+                                                       &record->after, acknowledged, unclear);
+    enum verdict verdict = check_verdict(&counts);
+    return record->stuck && verdict < VERDICT_STUCK ? VERDICT_STUCK : verdict;
 }
 
-/* Runs the schedule of a counterexample once more. False: it did not run, or not to the same verdict. */
-static bool repeat(struct explore_own *explore)
+enum repetition { REPEATED, ENDED_OTHERWISE, NOT_FOLLOWED };
+
+/* Runs the schedule of a counterexample once more. NOT_FOLLOWED: a request was not held where it was before. */
+static enum repetition repeat(struct explore_own *explore)
 {
     struct transition choices[ENABLED_MAX];
     const struct counterexample *worst = &explore->worst;
@@ -153,11 +151,28 @@ static bool repeat(struct explore_own *explore)
             at++;
         well = at < count && runner_apply(explore->runner, choices[at].actor);
     }
-    well = runner_end(explore->runner) && well;
-    return well && verdict_of(explore, runner_record(explore->runner)) == worst->verdict;
+    if (!runner_end(explore->runner) || !well)
+        return NOT_FOLLOWED;
+    return judge(explore, runner_record(explore->runner)) == worst->verdict ? REPEATED : ENDED_OTHERWISE;
 }
 
-static void keep_worst(struct explore_own *explore, enum run_verdict verdict)
+/* The last repetition reads the stock after each transaction, and is shown. */
+static void repeat_worst(struct explore_own *explore)
+{
+    for (int i = 0; i < REPLAYS && !interrupted(); i++) {
+        enum repetition made = NOT_FOLLOWED;
+        runner_set(explore->runner, (size_t)explore->requests, i + 1 == REPLAYS);
+        /* On a slow machine a request can seem to wait in the program: then the schedule cannot be followed. */
+        for (int tries = 0; tries < REPLAY_TRIES && made == NOT_FOLLOWED && !interrupted(); tries++) {
+            made = repeat(explore);
+            explore->differed += made == NOT_FOLLOWED;
+        }
+        explore->reproduced += made == REPEATED;
+    }
+    explore->shown = *runner_record(explore->runner);
+}
+
+static void keep_worst(struct explore_own *explore, enum verdict verdict)
 {
     const struct search *search = &explore->search;
     struct counterexample next = {.verdict = verdict, .length = search->length};
@@ -178,11 +193,11 @@ static bool end_and_judge(void *self)
     if (!end(self))
         return false;
     const struct run_record *record = runner_record(explore->runner);
-    enum run_verdict verdict = verdict_of(explore, record);
+    enum verdict verdict = judge(explore, record);
     explore->schedules++;
     explore->found[verdict]++;
     explore->deadlocks += record->deadlock;
-    if (verdict != RUN_CLEAN)
+    if (verdict != VERDICT_CLEAN)
         keep_worst(explore, verdict);
     return true;
 }
@@ -210,13 +225,13 @@ static bool warm_up(struct explore_own *explore)
             "no statement has come through the gate; the service must connect to the address {postgres}, or as PGHOST and "
             "PGPORT say. Its answer was %ld: %s",
             record->answers[0].status, record->answers[0].text);
-    else if (record->sold == 0)
+    else if (record->after.sold == explore->before.sold)
         complain(
             "request: no order was placed; the answer is %ld: %s. Check url, body and headers of request",
             record->answers[0].status, record->answers[0].text);
     runner_measure(explore->runner);
     runner_set(explore->runner, (size_t)explore->requests, false);
-    return record->count > 0 && record->sold > 0 && run_first(explore);
+    return record->count > 0 && record->after.sold > explore->before.sold && run_first(explore);
 }
 
 static bool search_all(struct explore_own *explore)
@@ -282,22 +297,22 @@ static void print_step(const struct run_step *step, size_t number)
     } else if (*step->answer) {
         printf("        → %s\n", step->answer);
     }
-    if (step->books)
-        printf("        stock %" PRId64 ", sold %" PRId64 "\n", step->stock, step->sold);
+    if (step->has_stock)
+        printf("        stock %" PRId64 ", sold %" PRId64 "\n", step->stock.left, step->stock.sold);
 }
 
 static void print_text(const struct explore_own *explore)
 {
     char words[SCHEDULE_TEXT];
     const struct counterexample *worst = &explore->worst;
-    printf("%s: %s\n\n", explore->path, VERDICTS[worst->verdict]);
+    printf("%s: %s\n\n", explore->path, verdict_name(worst->verdict));
     printf("%" PRId64 " schedules of %" PRId64 " requests for a stock of %" PRId64
            ", %.4g %% of the sequences of their statements; %.0f schedules/s\n",
            explore->schedules, explore->requests, explore->stock, 100 * search_coverage(&explore->search),
            (double)explore->schedules * 1e6 / (double)(explore->us + 1));
-    for (int i = 0; i < RUN_VERDICTS; i++)
+    for (int i = 0; i < VERDICT_COUNT; i++)
         if (explore->found[i])
-            printf("  %-18s%" PRId64 "\n", VERDICTS[i], explore->found[i]);
+            printf("  %-18s%" PRId64 "\n", verdict_name((enum verdict)i), explore->found[i]);
     if (explore->deadlocks)
         printf("  %" PRId64 " of them had a deadlock\n", explore->deadlocks);
     printf("A request that is silent for %" PRId64 " ms counts as waiting in the program.\n",
@@ -307,7 +322,7 @@ static void print_text(const struct explore_own *explore)
     if (explore->differed)
         printf("%" PRId64 " repetitions sent other statements than before, and ran again.\n",
                explore->differed);
-    if (worst->verdict == RUN_CLEAN)
+    if (worst->verdict == VERDICT_CLEAN)
         return;
     printf("\nThe counterexample with the fewest switches: %s\nReplayed %" PRId64 " of %d times.\n\n",
            schedule_words(explore, words), explore->reproduced, REPLAYS);
@@ -316,8 +331,8 @@ static void print_text(const struct explore_own *explore)
     printf("\n");
     for (int64_t i = 0; i < explore->requests; i++)
         printf("%c was answered %ld. ", 'A' + (char)i, explore->shown.answers[i].status);
-    printf("Sold %" PRId64 " of %" PRId64 ", %" PRId64 " left.\n", explore->shown.sold, explore->stock,
-           explore->shown.stock);
+    printf("Sold %" PRId64 " of %" PRId64 ", %" PRId64 " left.\n", explore->shown.after.sold, explore->stock,
+           explore->shown.after.left);
 }
 
 static bool print_json(const struct explore_own *explore)
@@ -326,17 +341,17 @@ static bool print_json(const struct explore_own *explore)
     const struct counterexample *worst = &explore->worst;
     json_auto_t *document = json_pack(
         "{s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:b, s:I, s:I, s:f, s:I, s:{}, s:n}", "kind", "explore-own",
-        "description", explore->path, "verdict", VERDICTS[worst->verdict], "requests",
+        "description", explore->path, "verdict", verdict_name(worst->verdict), "requests",
         (json_int_t)explore->requests, "stock", (json_int_t)explore->stock, "schedules",
         (json_int_t)explore->schedules, "coverage", search_coverage(&explore->search), "complete",
         explore->search.done, "deadlocks", (json_int_t)explore->deadlocks, "quiet_ms",
         (json_int_t)runner_quiet_ms(explore->runner), "seconds", (double)explore->us / 1e6, "instances",
         (json_int_t)explore->instances, "verdicts", "counterexample");
     bool well = document != NULL;
-    for (int i = 0; i < RUN_VERDICTS && well; i++)
-        well = json_object_set_new(json_object_get(document, "verdicts"), VERDICTS[i],
+    for (int i = 0; i < VERDICT_COUNT && well; i++)
+        well = json_object_set_new(json_object_get(document, "verdicts"), verdict_name((enum verdict)i),
                                    json_integer(explore->found[i])) == 0;
-    if (well && worst->verdict != RUN_CLEAN) {
+    if (well && worst->verdict != VERDICT_CLEAN) {
         json_t *steps = json_array();
         for (size_t i = 0; i < explore->shown.count && well; i++) {
             const struct run_step *step = &explore->shown.steps[i];
@@ -344,16 +359,16 @@ static bool print_json(const struct explore_own *explore)
             json_t *row = json_pack("{s:s, s:s, s:s, s:b}", "actor", actor, "text", step->text, "answer",
                                     step->answer, "waits", step->after == REQUEST_BLOCKED);
             well = row && json_array_append_new(steps, row) == 0;
-            if (well && step->books)
-                well = json_object_set_new(row, "stock", json_integer(step->stock)) == 0 &&
-                       json_object_set_new(row, "sold", json_integer(step->sold)) == 0;
+            if (well && step->has_stock)
+                well = json_object_set_new(row, "stock", json_integer((json_int_t)step->stock.left)) == 0 &&
+                       json_object_set_new(row, "sold", json_integer((json_int_t)step->stock.sold)) == 0;
         }
         well = json_object_set_new(
                    document, "counterexample",
                    json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "schedule", schedule_words(explore, words),
                              "switches", (json_int_t)worst->switches, "reproduced",
-                             (json_int_t)explore->reproduced, "sold", (json_int_t)explore->shown.sold, "left",
-                             (json_int_t)explore->shown.stock, "steps", steps)) == 0 &&
+                             (json_int_t)explore->reproduced, "sold", (json_int_t)explore->shown.after.sold,
+                             "left", (json_int_t)explore->shown.after.left, "steps", steps)) == 0 &&
                well;
     }
     well = well && json_dumpf(document, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
@@ -373,7 +388,8 @@ static int begin(void *context, const struct texts *operands)
     if (!explore->description.start[0])
         complain("%s: explore has to start the service, so that it connects to the gate; add start",
                  explore->path);
-    else if (shop_can_have_instances(&explore->description, (size_t)explore->instances))
+    else if (shop_can_have_env(&explore->description, &explore->env) &&
+             shop_can_have_instances(&explore->description, (size_t)explore->instances))
         return COMMAND_GOES_ON;
     shop_description_free(&explore->description);
     return ENDED_USAGE;
@@ -382,22 +398,17 @@ static int begin(void *context, const struct texts *operands)
 static bool explore_service(struct explore_own *explore)
 {
     struct runner_settings settings = {.service = &explore->service,
-                                       .postgres = explore->servers.postgres,
+                                       .database = explore->database,
                                        .gate = explore->gate,
                                        .requests = (size_t)explore->requests,
                                        .stock = explore->stock};
     explore->runner = runner_open(&settings);
-    bool well = explore->runner && warm_up(explore) && search_all(explore);
-    for (int i = 0; i < REPLAYS && well && explore->worst.verdict != RUN_CLEAN; i++) {
-        runner_set(explore->runner, (size_t)explore->requests, i + 1 == REPLAYS);
-        bool reproduced = false;
-        /* On a slow machine a request can seem to wait in the program: then the schedule cannot be followed. */
-        for (int tries = 0; tries < REPLAY_TRIES && !reproduced && !interrupted(); tries++)
-            reproduced = repeat(explore);
-        explore->reproduced += reproduced;
-    }
-    if (well && explore->worst.verdict != RUN_CLEAN)
-        explore->shown = *runner_record(explore->runner);
+    bool well = explore->runner &&
+                shop_service_restock(&explore->service, explore->database, explore->stock,
+                                     &explore->before) &&
+                warm_up(explore) && search_all(explore);
+    if (well && explore->worst.verdict != VERDICT_CLEAN)
+        repeat_worst(explore);
     if (well && strcmp(explore->format, "json") == 0)
         well = print_json(explore);
     else if (well)
@@ -417,17 +428,20 @@ static int run(void *context)
                                        .redis = explore->servers.redis,
                                        .instances = (size_t)explore->instances,
                                        .env = &explore->env};
-        if (open_gate(explore) && shop_service_start(&plan, &explore->service)) {
+        explore->database = shop_database_open(explore->servers.postgres, &explore->description,
+                                               explore->stock);
+        if (explore->database && open_gate(explore) && shop_service_start(&plan, &explore->service)) {
             well = explore_service(explore);
             shop_service_stop(&explore->service);
         }
+        shop_database_close(explore->database);
         gate_close(explore->gate);
         shop_servers_close(&explore->servers);
     }
     shop_description_free(&explore->description);
     if (!well)
         return ENDED_ENVIRONMENT;
-    return explore->worst.verdict == RUN_CLEAN ? ENDED_AS_EXPECTED : ENDED_BROKEN;
+    return explore->worst.verdict == VERDICT_CLEAN ? ENDED_AS_EXPECTED : ENDED_BROKEN;
 }
 
 static const struct command COMMAND = {
@@ -458,6 +472,7 @@ int explore_own_main(int argc, char **argv)
         .max_schedules = 100000,
         .time_limit_ms = 600000,
         .instances = 1,
+        .worst = {.verdict = VERDICT_CLEAN},
         .format = "text",
     };
     return run_command(&COMMAND, argc, argv, &explore);

@@ -2,10 +2,8 @@
 #include "loadtest/own/request_runner.h"
 
 #include "base/clock.h"
-#include "db/postgres/connection.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
-#include "loadtest/own/shop_database.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -36,7 +34,6 @@ struct actor {
 
 struct request_runner {
     struct runner_settings settings;
-    struct db *db; /* to ask who waits */
     struct actor actors[ACTORS_MAX];
     int64_t quiet_us, silence_us; /* SILENCE_US: the longest that was seen */
     struct run_record record;
@@ -103,7 +100,7 @@ static void add_text(struct request_runner *runner, unsigned actor, const char *
 
 /* ---- waiting until a request is held, blocked or at its end ---------------------------------------------------------------- */
 
-static int actor_of_pid(struct request_runner *runner, long pid)
+static int actor_of_pid(struct request_runner *runner, int32_t pid)
 {
     for (size_t i = 0; i < GATE_CONNECTIONS; i++) {
         const struct gate_connection *connection = gate_connection(runner->settings.gate, i);
@@ -113,30 +110,22 @@ static int actor_of_pid(struct request_runner *runner, long pid)
     return GATE_NO_OWNER;
 }
 
-/* Who blocks PID, as bits; 0: nobody. The gate's lock is not held while PostgreSQL is asked. False, having said why. */
+/* Sets the bits of the requests for which the session of process PID waits; 0: it does not wait. The gate's lock is not held while
+ * PostgreSQL is asked. False, having said why on stderr. */
 static bool ask_blockers(struct request_runner *runner, int32_t pid, unsigned *ret_blockers)
 {
-    static const struct statement ST_BLOCKERS = {"own_blockers",
-                                                 "SELECT array_to_string(pg_blocking_pids($1::int), ' ')", 1};
-    struct db *db = runner->db;
-    AUTO_RESULT result = NULL;
+    int32_t pids[SHOP_BLOCKERS_MAX];
+    size_t count;
     gate_unlock(runner->settings.gate);
-    db_set_deadline(db, monotonic_us() + ASK_US, monotonic_us() + ASK_US);
-    bool asked = db_ready(db) == DB_OK &&
-                 db_run(db, &ST_BLOCKERS, (const char *const[]){DB_NUMBER(pid)}, &result) == DB_OK;
+    bool asked = shop_database_blockers(runner->settings.database, pid, pids, &count);
     gate_lock(runner->settings.gate);
     *ret_blockers = 0;
-    if (!asked) {
-        complain("PostgreSQL does not say which statements wait: %s", db_error(db));
-        return false;
-    }
-    char *at = PQgetvalue(result, 0, 0), *end;
-    for (long blocker; (blocker = strtol(at, &end, 10)) != 0 || end != at; at = end) {
-        int actor = actor_of_pid(runner, blocker);
+    for (size_t i = 0; i < count; i++) {
+        int actor = actor_of_pid(runner, pids[i]);
         /* A session that is none of the requests' may hold the lock too. */
         *ret_blockers |= actor == GATE_NO_OWNER ? 1U << ACTORS_MAX : 1U << (unsigned)actor;
     }
-    return true;
+    return asked;
 }
 
 static bool another_is_inside(const struct request_runner *runner, const struct actor *actor)
@@ -181,6 +170,15 @@ static size_t find_running(struct request_runner *runner, const struct actor *ac
     return NOWHERE;
 }
 
+/* The program opens a connection, so it is not silent, however long PostgreSQL takes. */
+static bool a_connection_starts(const struct request_runner *runner)
+{
+    for (size_t i = 0; i < GATE_CONNECTIONS; i++)
+        if (gate_connection(runner->settings.gate, i)->starts)
+            return true;
+    return false;
+}
+
 static bool has_come_to_rest(struct request_runner *runner, struct actor *actor, bool quiet)
 {
     if (actor->ended) {
@@ -208,6 +206,8 @@ static bool settle(struct request_runner *runner, struct actor *actor)
             return !actor->failed;
         }
         size_t running = find_running(runner, actor);
+        if (a_connection_starts(runner))
+            silent_since = monotonic_us();
         gate_wait(gate, monotonic_us() + LOOK_US);
         if (has_come_to_rest(runner, actor, false))
             continue;
@@ -300,19 +300,6 @@ static bool await_deadlock(struct request_runner *runner)
 
 /* ---- schedules -------------------------------------------------------------------------------------------------------------- */
 
-static bool read_books(const struct request_runner *runner, int64_t *ret_stock, int64_t *ret_sold,
-                       int *ret_broken)
-{
-    struct shop_stock stock;
-    if (!shop_database_read(runner->settings.postgres, runner->settings.service->description,
-                            runner->settings.stock, &stock))
-        return false;
-    *ret_stock = stock.left;
-    *ret_sold = stock.sold;
-    *ret_broken = stock.broken;
-    return true;
-}
-
 bool runner_start(struct request_runner *runner)
 {
     struct gate *gate = runner->settings.gate;
@@ -321,7 +308,7 @@ bool runner_start(struct request_runner *runner)
     gate_lock(gate);
     gate_hold(gate, false);
     gate_unlock(gate);
-    if (!shop_service_reset(runner->settings.service, runner->settings.postgres, runner->settings.stock))
+    if (!shop_service_reset(runner->settings.service, runner->settings.database, runner->settings.stock))
         return false;
     gate_lock(gate);
     gate_hold(gate, true);
@@ -385,15 +372,13 @@ bool runner_apply(struct request_runner *runner, unsigned number)
     for (size_t i = 0; i < GATE_CONNECTIONS; i++)
         record->deadlock |= gate_connection(gate, i)->deadlock;
     gate_unlock(gate);
-    step->books = runner->settings.books && is_over;
-    int broken;
-    return well && (!step->books || read_books(runner, &step->stock, &step->sold, &broken));
+    step->has_stock = runner->settings.reads_stock && is_over;
+    return well && (!step->has_stock || shop_database_read(runner->settings.database, &step->stock));
 }
 
 bool runner_end(struct request_runner *runner)
 {
     struct gate *gate = runner->settings.gate;
-    struct shop_service *service = runner->settings.service;
     struct run_record *record = &runner->record;
     gate_lock(gate);
     for (size_t i = 0; i < runner->settings.requests; i++)
@@ -409,7 +394,8 @@ bool runner_end(struct request_runner *runner)
         join(&runner->actors[i]);
         record->answers[i] = runner->actors[i].answer;
     }
-    return shop_service_runs(service) && read_books(runner, &record->stock, &record->sold, &record->broken);
+    return shop_service_runs(runner->settings.service) &&
+           shop_database_read(runner->settings.database, &record->after);
 }
 
 uint64_t runner_fingerprint(const struct request_runner *runner)
@@ -433,10 +419,10 @@ void runner_measure(struct request_runner *runner)
     runner->quiet_us = quiet_us > QUIET_LEAST_US ? quiet_us : QUIET_LEAST_US;
 }
 
-void runner_set(struct request_runner *runner, size_t requests, bool books)
+void runner_set(struct request_runner *runner, size_t requests, bool reads_stock)
 {
     runner->settings.requests = requests;
-    runner->settings.books = books;
+    runner->settings.reads_stock = reads_stock;
 }
 
 /* ---- opening and closing ------------------------------------------------------------------------------------------------------- */
@@ -444,16 +430,14 @@ void runner_set(struct request_runner *runner, size_t requests, bool books)
 struct request_runner *runner_open(const struct runner_settings *settings)
 {
     struct request_runner *runner = calloc(1, sizeof *runner);
-    bool well = runner != NULL && (runner->db = db_new(settings->postgres, "loadtest explore")) != NULL;
-    for (size_t i = 0; well && i < ACTORS_MAX; i++)
-        runner->actors[i] = (struct actor){.runner = runner, .number = (unsigned)i, .at = NOWHERE};
-    if (well) {
-        runner->settings = *settings;
-        return runner;
+    if (!runner) {
+        complain("out of memory");
+        return NULL;
     }
-    complain("out of memory");
-    free(runner);
-    return NULL;
+    runner->settings = *settings;
+    for (size_t i = 0; i < ACTORS_MAX; i++)
+        runner->actors[i] = (struct actor){.runner = runner, .number = (unsigned)i, .at = NOWHERE};
+    return runner;
 }
 
 void runner_close(struct request_runner *runner)
@@ -468,6 +452,5 @@ void runner_close(struct request_runner *runner)
         join(&runner->actors[i]);
         shop_exchange_close(&runner->actors[i].exchange);
     }
-    db_free(runner->db);
     free(runner);
 }

@@ -26,11 +26,11 @@ struct run_answer {
 /* A statement that a request was let through with. */
 struct run_step {
     unsigned actor;
-    char text[GATE_TEXT], answer[GATE_TEXT];
+    char text[MESSAGE_TEXT], answer[MESSAGE_TEXT];
     enum request_state after;
     unsigned blockers; /* bits of the requests that it waited for */
-    bool books;        /* STOCK and SOLD were read after it */
-    int64_t stock, sold;
+    bool has_stock;    /* STOCK was read after it */
+    struct shop_stock stock;
 };
 
 /* What a schedule led to. A large struct. */
@@ -38,8 +38,7 @@ struct run_record {
     size_t count;
     struct run_step steps[RUN_STEPS_MAX];
     struct run_answer answers[ACTORS_MAX];
-    int64_t stock, sold;
-    int broken; /* the first invariant that is not true; -1: none */
+    struct shop_stock after;
     bool deadlock;
     bool stuck; /* no request could go on; the connections were closed */
 };
@@ -48,10 +47,10 @@ struct request_runner;
 
 struct runner_settings {
     struct shop_service *service;
-    const char *postgres; /* the address of the database itself */
+    struct shop_database *database; /* the real one, not by way of the gate */
     struct gate *gate;
     size_t requests;
-    bool books;
+    bool reads_stock; /* after each statement that ends a transaction */
     int64_t stock;
 };
 
@@ -62,8 +61,8 @@ void runner_close(struct request_runner *runner);
 int64_t runner_quiet_ms(const struct request_runner *runner);
 /* The longest silence of a request so far becomes the base of that time. Before it none counts as waiting there. */
 void runner_measure(struct request_runner *runner);
-/* From the next start: as many requests, and whether stock and sold are read after each statement that ends a transaction. */
-void runner_set(struct request_runner *runner, size_t requests, bool books);
+/* From the next start: as many requests, and READS_STOCK of the settings. */
+void runner_set(struct request_runner *runner, size_t requests, bool reads_stock);
 
 /* Resets, and sends the requests up to their first statements. The functions return false having said why on stderr. */
 bool runner_start(struct request_runner *runner);

@@ -5,9 +5,24 @@
 #include "loadtest/cli/complain.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { WAIT_MS = 10000, SCHEMA_MAX_BYTES = 16 << 20 };
+
+/* SQL that a file has, as what the connection takes: it recognizes a statement by its address. */
+struct question {
+    struct statement statement;
+    char name[32], *sql, member[32];
+};
+
+struct shop_database {
+    const struct shop_description *description;
+    struct db *db;
+    struct shop_values values;                   /* {stock} */
+    struct question questions[2 + SHOP_SQL_MAX]; /* stock, sold, and the invariants */
+};
 
 static void wait_from_now(struct db *db)
 {
@@ -15,24 +30,70 @@ static void wait_from_now(struct db *db)
     db_set_deadline(db, until_us, until_us);
 }
 
-/* NULL, having said why. */
-static struct db *connect_to(const char *address, const struct shop_description *description)
+/* ---- opening and closing ---------------------------------------------------------------------------------- */
+
+static bool make_question(struct shop_database *database, size_t i, const char *sql)
 {
-    struct db *db = db_new(address, "loadtest");
-    if (!db) {
-        complain("out of memory");
-        return NULL;
-    }
-    wait_from_now(db);
-    if (db_ready(db) == DB_OK)
-        return db;
-    if (description->database)
-        shop_complain(description, "database", "cannot be used: %s. Start PostgreSQL, or correct the address",
-                      db_error(db));
+    struct question *question = &database->questions[i];
+    snprintf(question->name, sizeof question->name, "own_%zu", i);
+    if (i < 2)
+        snprintf(question->member, sizeof question->member, "%s", i == 0 ? "stock" : "sold");
     else
-        complain("the private PostgreSQL does not answer: %s", db_error(db));
-    db_free(db);
+        snprintf(question->member, sizeof question->member, "invariant[%zu]", i - 2);
+    question->sql = shop_expand(sql, &database->values);
+    question->statement = (struct statement){.name = question->name, .sql = question->sql};
+    return question->sql != NULL;
+}
+
+static bool make_questions(struct shop_database *database)
+{
+    const struct shop_description *description = database->description;
+    bool well = make_question(database, 0, description->stock) &&
+                make_question(database, 1, description->sold);
+    for (size_t i = 0; well && i < description->invariant_count; i++)
+        well = make_question(database, 2 + i, description->invariants[i]);
+    return well;
+}
+
+static bool connect_to(struct shop_database *database)
+{
+    wait_from_now(database->db);
+    if (db_ready(database->db) == DB_OK)
+        return true;
+    if (database->description->database)
+        shop_complain(database->description, "database",
+                      "cannot be used: %s. Start PostgreSQL, or correct the address", db_error(database->db));
+    else
+        complain("the private PostgreSQL does not answer: %s", db_error(database->db));
+    return false;
+}
+
+struct shop_database *shop_database_open(const char *address, const struct shop_description *description,
+                                         int64_t stock)
+{
+    struct shop_database *database = calloc(1, sizeof *database);
+    if (database) {
+        database->description = description;
+        database->values = (struct shop_values)SHOP_NO_VALUES;
+        database->values.stock = stock;
+        database->db = db_new(address, "loadtest");
+    }
+    if (!database || !database->db || !make_questions(database))
+        complain("out of memory");
+    else if (connect_to(database))
+        return database;
+    shop_database_close(database);
     return NULL;
+}
+
+void shop_database_close(struct shop_database *database)
+{
+    if (!database)
+        return;
+    db_free(database->db);
+    for (size_t i = 0; i < sizeof database->questions / sizeof database->questions[0]; i++)
+        free(database->questions[i].sql);
+    free(database);
 }
 
 /* ---- scripts ------------------------------------------------------------------------------------------- */
@@ -56,52 +117,39 @@ static char *read_schema(const struct shop_description *description)
     return NULL;
 }
 
-bool shop_database_load(const char *address, const struct shop_description *description)
+bool shop_database_load(struct shop_database *database)
 {
+    const struct shop_description *description = database->description;
     char *script = read_schema(description);
-    struct db *db = script ? connect_to(address, description) : NULL;
-    bool well = false;
-    if (db) {
-        wait_from_now(db);
-        well = db_run_script(db, script) == DB_OK;
-        if (!well)
-            shop_complain(description, "schema",
-                          "fails: %s. Correct %s; it must be plain SQL, without commands of psql",
-                          db_error(db), description->schema);
-    }
-    db_free(db);
+    wait_from_now(database->db);
+    bool well = script && db_run_script(database->db, script) == DB_OK;
+    if (script && !well)
+        shop_complain(description, "schema",
+                      "fails: %s. Correct %s; it must be plain SQL, without commands of psql",
+                      db_error(database->db), description->schema);
     free(script);
     return well;
 }
 
-bool shop_database_reset(const char *address, const struct shop_description *description, int64_t stock)
+bool shop_database_reset(struct shop_database *database)
 {
-    struct db *db = connect_to(address, description);
-    struct shop_values values = SHOP_NO_VALUES;
-    values.stock = stock;
-    bool well = db != NULL;
+    const struct shop_description *description = database->description;
+    bool well = true;
     for (size_t i = 0; well && i < description->reset_count; i++) {
-        char *sql = shop_expand(description->reset[i], &values), member[32];
+        char *sql = shop_expand(description->reset[i], &database->values), member[32];
         snprintf(member, sizeof member, "reset[%zu]", i);
-        wait_from_now(db);
-        well = sql && db_run_script(db, sql) == DB_OK;
+        wait_from_now(database->db);
+        well = sql && db_run_script(database->db, sql) == DB_OK;
         if (!sql)
             complain("out of memory");
         else if (!well)
-            shop_complain(description, member, "fails: %s. Correct the SQL", db_error(db));
+            shop_complain(description, member, "fails: %s. Correct the SQL", db_error(database->db));
         free(sql);
     }
-    db_free(db);
     return well;
 }
 
 /* ---- questions ----------------------------------------------------------------------------------------- */
-
-/* SQL that a file has, as what the connection takes: it recognizes a statement by its address. */
-struct question {
-    struct statement statement;
-    char name[32], *sql, member[32];
-};
 
 /* "12", "-3" or "12.00", which is what a sum of numeric may give. */
 static bool read_count(const char *text, int64_t *ret_count)
@@ -116,9 +164,10 @@ static bool read_count(const char *text, int64_t *ret_count)
 }
 
 /* Asks, and returns the only value; NULL, having said why. */
-static const char *ask(struct db *db, const struct shop_description *description,
-                       const struct question *question, PGresult **ret_rows)
+static const char *ask(struct shop_database *database, const struct question *question, PGresult **ret_rows)
 {
+    const struct shop_description *description = database->description;
+    struct db *db = database->db;
     wait_from_now(db);
     if (db_run(db, &question->statement, NULL, ret_rows) != DB_OK) {
         shop_complain(description, question->member, "fails: %s. Correct the SQL", db_error(db));
@@ -136,26 +185,24 @@ static const char *ask(struct db *db, const struct shop_description *description
     return NULL;
 }
 
-static bool ask_count(struct db *db, const struct shop_description *description,
-                      const struct question *question, int64_t *ret_count)
+static bool ask_count(struct shop_database *database, const struct question *question, int64_t *ret_count)
 {
     AUTO_RESULT rows = NULL;
-    const char *value = ask(db, description, question, &rows);
+    const char *value = ask(database, question, &rows);
     if (value && !read_count(value, ret_count)) {
-        shop_complain(description, question->member,
+        shop_complain(database->description, question->member,
                       "gives '%.60s', which is no whole number. Correct the SQL", value);
         return false;
     }
     return value != NULL;
 }
 
-static bool ask_truth(struct db *db, const struct shop_description *description,
-                      const struct question *question, bool *ret_truth)
+static bool ask_truth(struct shop_database *database, const struct question *question, bool *ret_truth)
 {
     AUTO_RESULT rows = NULL;
-    const char *value = ask(db, description, question, &rows);
+    const char *value = ask(database, question, &rows);
     if (value && strcmp(value, "t") != 0 && strcmp(value, "f") != 0) {
-        shop_complain(description, question->member,
+        shop_complain(database->description, question->member,
                       "gives '%.60s', which is neither true nor false. Correct the SQL", value);
         return false;
     }
@@ -163,58 +210,36 @@ static bool ask_truth(struct db *db, const struct shop_description *description,
     return value != NULL;
 }
 
-/* Asks QUESTIONS: the stock, what was sold, and the invariants. */
-static bool ask_all(struct db *db, const struct shop_description *description,
-                    const struct question *questions, struct shop_stock *ret_stock)
+bool shop_database_read(struct shop_database *database, struct shop_stock *ret_stock)
 {
-    db_begin(db, DB_REPEATABLE_READ);
-    bool well = ask_count(db, description, &questions[0], &ret_stock->left) &&
-                ask_count(db, description, &questions[1], &ret_stock->sold);
-    for (size_t i = 0; well && i < description->invariant_count; i++) {
-        bool is_true;
-        well = ask_truth(db, description, &questions[2 + i], &is_true);
+    *ret_stock = (struct shop_stock){.broken = -1};
+    db_begin(database->db, DB_REPEATABLE_READ);
+    bool well = ask_count(database, &database->questions[0], &ret_stock->left) &&
+                ask_count(database, &database->questions[1], &ret_stock->sold);
+    for (size_t i = 0; well && i < database->description->invariant_count; i++) {
+        bool is_true = false;
+        well = ask_truth(database, &database->questions[2 + i], &is_true);
         if (well && !is_true && ret_stock->broken < 0)
             ret_stock->broken = (int)i;
     }
-    db_rollback(db);
+    db_rollback(database->db);
     return well;
 }
 
-static bool make_question(struct question *question, size_t i, const char *sql,
-                          const struct shop_values *values)
+bool shop_database_blockers(struct shop_database *database, int32_t pid,
+                            int32_t ret_pids[static SHOP_BLOCKERS_MAX], size_t *ret_count)
 {
-    snprintf(question->name, sizeof question->name, "own_%zu", i);
-    if (i < 2)
-        snprintf(question->member, sizeof question->member, "%s", i == 0 ? "stock" : "sold");
-    else
-        snprintf(question->member, sizeof question->member, "invariant[%zu]", i - 2);
-    question->sql = shop_expand(sql, values);
-    question->statement = (struct statement){.name = question->name, .sql = question->sql};
-    return question->sql != NULL;
-}
-
-bool shop_database_read(const char *address, const struct shop_description *description, int64_t stock,
-                        struct shop_stock *ret_stock)
-{
-    struct question *questions = calloc(2 + SHOP_SQL_MAX, sizeof *questions);
-    struct shop_values values = SHOP_NO_VALUES;
-    size_t count = 2 + description->invariant_count;
-    values.stock = stock;
-    *ret_stock = (struct shop_stock){.broken = -1};
-    bool well = questions != NULL;
-    for (size_t i = 0; well && i < count; i++)
-        well = make_question(&questions[i], i,
-                             i == 0   ? description->stock
-                             : i == 1 ? description->sold
-                                      : description->invariants[i - 2],
-                             &values);
-    if (!well)
-        complain("out of memory");
-    struct db *db = well ? connect_to(address, description) : NULL;
-    well = db && ask_all(db, description, questions, ret_stock);
-    db_free(db);
-    for (size_t i = 0; questions && i < count; i++)
-        free(questions[i].sql);
-    free(questions);
-    return well;
+    static const struct statement ST_BLOCKERS = {"own_blockers", "SELECT unnest(pg_blocking_pids($1::int))",
+                                                 1};
+    AUTO_RESULT rows = NULL;
+    *ret_count = 0;
+    wait_from_now(database->db);
+    if (db_ready(database->db) != DB_OK ||
+        db_run(database->db, &ST_BLOCKERS, (const char *const[]){DB_NUMBER(pid)}, &rows) != DB_OK) {
+        complain("PostgreSQL does not say which statements wait: %s", db_error(database->db));
+        return false;
+    }
+    for (int row = 0; row < PQntuples(rows) && *ret_count < SHOP_BLOCKERS_MAX; row++)
+        ret_pids[(*ret_count)++] = (int32_t)db_cell_number(rows, row, 0);
+    return true;
 }

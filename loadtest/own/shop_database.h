@@ -4,21 +4,35 @@
 
 #include "loadtest/own/description.h"
 
+/* A connection to the PostgreSQL of a description. One thread at a time. */
+struct shop_database;
+
+enum { SHOP_BLOCKERS_MAX = 64 };
+
 /* What the database says, at one moment. */
 struct shop_stock {
     int64_t left, sold;
     int broken; /* the first invariant that is not true; -1: none */
 };
 
-/* Each of these connects to the PostgreSQL at ADDRESS, waits 10 s at most for each statement, and returns false after having said on
- * stderr what is wrong. */
+/* Connects to the PostgreSQL at ADDRESS; {stock} is STOCK in all SQL. DESCRIPTION must live as long. NULL, having said why on
+ * stderr. */
+struct shop_database *shop_database_open(const char *address, const struct shop_description *description,
+                                         int64_t stock);
+/* NULL is allowed. */
+void shop_database_close(struct shop_database *database);
+
+/* Each of these waits 10 s at most for each statement, and returns false after having said on stderr what is wrong. */
 
 /* Runs the file of "schema". */
-bool shop_database_load(const char *address, const struct shop_description *description);
-/* Runs the SQL of "reset", with {stock} as STOCK. */
-bool shop_database_reset(const char *address, const struct shop_description *description, int64_t stock);
+bool shop_database_load(struct shop_database *database);
+/* Runs the SQL of "reset". */
+bool shop_database_reset(struct shop_database *database);
 /* Runs "stock", "sold" and each "invariant" in one snapshot. */
-bool shop_database_read(const char *address, const struct shop_description *description, int64_t stock,
-                        struct shop_stock *ret_stock);
+bool shop_database_read(struct shop_database *database, struct shop_stock *ret_stock);
+/* Asks for whom the session of process PID waits: the processes of *ret_count sessions, 0 if it does not wait. Of more than
+ * SHOP_BLOCKERS_MAX, only as many. */
+bool shop_database_blockers(struct shop_database *database, int32_t pid,
+                            int32_t ret_pids[static SHOP_BLOCKERS_MAX], size_t *ret_count);
 
 #endif

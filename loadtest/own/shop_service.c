@@ -30,6 +30,14 @@ enum {
 
 /* ---- the servers --------------------------------------------------------------------------------------- */
 
+static bool load_schema(const char *postgres, const struct shop_description *description)
+{
+    struct shop_database *database = shop_database_open(postgres, description, -1);
+    bool well = database && shop_database_load(database);
+    shop_database_close(database);
+    return well;
+}
+
 bool shop_servers_open(const struct shop_description *description, struct shop_servers *ret_servers)
 {
     *ret_servers = (struct shop_servers){0};
@@ -46,7 +54,7 @@ bool shop_servers_open(const struct shop_description *description, struct shop_s
     if (redis && !*ret_servers->redis)
         complain(
             "the private Redis does not start. Install the package redis-server, or name a server with \"redis\"");
-    else if (!description->schema || shop_database_load(ret_servers->postgres, description))
+    else if (!description->schema || load_schema(ret_servers->postgres, description))
         return true;
     shop_servers_close(ret_servers);
     return false;
@@ -59,6 +67,19 @@ void shop_servers_close(struct shop_servers *servers)
 }
 
 /* ---- starting ------------------------------------------------------------------------------------------ */
+
+bool shop_can_have_env(const struct shop_description *description, const struct texts *env)
+{
+    for (size_t i = 0; i < env->count; i++)
+        if (env->item[i][0] == '=' || !strchr(env->item[i], '=')) {
+            complain("--env '%s' is not valid (valid: NAME=VALUE)", env->item[i]);
+            return false;
+        }
+    if (env->count == 0 || description->start[0])
+        return true;
+    complain("--env is for a service that the command starts. Add \"start\" to %s", description->path);
+    return false;
+}
 
 bool shop_can_have_instances(const struct shop_description *description, size_t instances)
 {
@@ -270,6 +291,43 @@ bool shop_service_start(const struct shop_plan *plan, struct shop_service *ret_s
     return well;
 }
 
+/* ---- the stock -------------------------------------------------------------------------------------------- */
+
+static bool reset_by_request(const struct shop_service *service, int64_t stock)
+{
+    const struct shop_description *description = service->description;
+    struct shop_values values = shop_values_of(service, 0);
+    char text[256];
+    values.stock = stock;
+    long status = shop_http_send(&description->reset_request, &values, description->timeout_ms, text,
+                                 sizeof text);
+    if (status >= 200 && status <= 299)
+        return true;
+    if (!interrupted() && status)
+        shop_complain(description, "reset", "was answered with %ld: %.200s", status, text);
+    else if (!interrupted())
+        shop_complain(description, "reset", "was not answered: %.200s", text);
+    return false;
+}
+
+bool shop_service_reset(const struct shop_service *service, struct shop_database *database, int64_t stock)
+{
+    return service->description->reset_request.url ? reset_by_request(service, stock)
+                                                   : shop_database_reset(database);
+}
+
+bool shop_service_restock(const struct shop_service *service, struct shop_database *database, int64_t stock,
+                          struct shop_stock *ret_before)
+{
+    if (!shop_service_reset(service, database, stock) || !shop_database_read(database, ret_before))
+        return false;
+    if (ret_before->left < 1)
+        shop_complain(service->description, "stock",
+                      "is %" PRId64 " after \"reset\", so there is nothing to sell. Correct one of them",
+                      ret_before->left);
+    return ret_before->left >= 1;
+}
+
 /* ---- stopping ------------------------------------------------------------------------------------------ */
 
 void shop_service_stop(struct shop_service *service)
@@ -289,23 +347,4 @@ void shop_service_stop(struct shop_service *service)
         child_stop(&service->process[i], 0);
     }
     service->count = 0;
-}
-
-bool shop_service_reset(const struct shop_service *service, const char *postgres, int64_t stock)
-{
-    const struct shop_description *description = service->description;
-    struct shop_values values = shop_values_of(service, 0);
-    char text[256];
-    if (!description->reset_request.url)
-        return shop_database_reset(postgres, description, stock);
-    values.stock = stock;
-    long status = shop_http_send(&description->reset_request, &values, description->timeout_ms, text,
-                                 sizeof text);
-    if (status >= 200 && status <= 299)
-        return true;
-    if (!interrupted() && status)
-        shop_complain(description, "reset", "was answered with %ld: %.200s", status, text);
-    else if (!interrupted())
-        shop_complain(description, "reset", "was not answered: %.200s", text);
-    return false;
 }

@@ -2,7 +2,7 @@
 #ifndef OVERSELL_LOADTEST_OWN_SHOP_SERVICE_H
 #define OVERSELL_LOADTEST_OWN_SHOP_SERVICE_H
 
-#include "loadtest/own/description.h"
+#include "loadtest/own/shop_database.h"
 #include "loadtest/testbed/testbed.h"
 
 /* ---- the servers ----- */
@@ -40,6 +40,8 @@ struct shop_service {
     char log[INSTANCES_MAX][PATH_MAX + 32];
 };
 
+/* ENV, the words of --env, are "NAME=value", and need "start". False, having said so on stderr. */
+bool shop_can_have_env(const struct shop_description *description, const struct texts *env);
 /* More than one instance needs "start", and {port} in the URL of the request. False, having said so on stderr. */
 bool shop_can_have_instances(const struct shop_description *description, size_t instances);
 /* Starts all instances, each in its own process group on a free port of 127.0.0.1, and waits until they are ready, for
@@ -52,9 +54,12 @@ bool shop_service_runs(struct shop_service *service);
 /* SIGTERM, and after 5 s SIGKILL, to each process group. When it returns, no process of the groups runs. May be called twice. */
 void shop_service_stop(struct shop_service *service);
 
-/* Sets the stock to STOCK and deletes the orders, as "reset" says: by SQL in the PostgreSQL at POSTGRES, or by a request. False, having
- * said why on stderr unless it was an interrupt. */
-bool shop_service_reset(const struct shop_service *service, const char *postgres, int64_t stock);
+/* Sets the stock and deletes the orders, as "reset" says: by its SQL in DATABASE, or by its request, in which {stock} is STOCK. False,
+ * having said why on stderr unless it was an interrupt. */
+bool shop_service_reset(const struct shop_service *service, struct shop_database *database, int64_t stock);
+/* The same, and reads what there is then. False as well if there is nothing to sell. */
+bool shop_service_restock(const struct shop_service *service, struct shop_database *database, int64_t stock,
+                          struct shop_stock *ret_before);
 
 /* The placeholders that instance I (from 0) gives a value. */
 struct shop_values shop_values_of(const struct shop_service *service, size_t i);

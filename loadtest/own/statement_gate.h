@@ -3,26 +3,29 @@
 #ifndef OVERSELL_LOADTEST_OWN_STATEMENT_GATE_H
 #define OVERSELL_LOADTEST_OWN_STATEMENT_GATE_H
 
+#include "loadtest/own/postgres_messages.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GATE_CONNECTIONS = 64, GATE_TEXT = 400, GATE_NO_OWNER = -1 };
+enum { GATE_CONNECTIONS = 64, GATE_NO_OWNER = -1 };
 
 /* One connection of the service, as the explorer may see it between gate_lock and gate_unlock. */
 struct gate_connection {
     bool used;
-    bool held;              /* a statement waits for its release */
-    bool trivial;           /* it changes and reads nothing: BEGIN, SET, or a preparation */
-    bool running;           /* a statement was released, and PostgreSQL has not finished it */
-    bool keep_answers;      /* set by the explorer: what PostgreSQL answers is held back */
-    bool has_answers;       /* there is some */
-    char transaction;       /* 'I': none, 'T': open, 'E': failed */
-    int owner;              /* set by the explorer */
-    int32_t pid;            /* of PostgreSQL's process */
-    char text[GATE_TEXT];   /* the held or running statement, with its parameters */
-    char answer[GATE_TEXT]; /* its first row, its command tag or its error */
-    bool deadlock;          /* PostgreSQL ended the transaction because of a deadlock */
+    bool starts;               /* PostgreSQL does not take statements yet */
+    bool held;                 /* a statement waits for its release */
+    bool trivial;              /* it changes and reads nothing: BEGIN, SET, or a preparation */
+    bool running;              /* a statement was released, and PostgreSQL has not finished it */
+    bool keep_answers;         /* set by the explorer: what PostgreSQL answers is held back */
+    bool has_answers;          /* there is some */
+    char transaction;          /* 'I': none, 'T': open, 'E': failed */
+    int owner;                 /* set by the explorer */
+    int32_t pid;               /* of PostgreSQL's process */
+    char text[MESSAGE_TEXT];   /* the held or running statement, with its parameters */
+    char answer[MESSAGE_TEXT]; /* its first row, its command tag or its error */
+    bool deadlock;             /* PostgreSQL ended the transaction because of a deadlock */
 };
 
 struct gate;

@@ -89,6 +89,7 @@ const struct cell_style *cell_style(const struct column *column, const json_t *r
         [VERDICT_ANSWERS_LOST] = {"!", "\033[1;31m", "bad"},
         [VERDICT_INVARIANT] = {"!", "\033[1;31m", "bad"},
         [VERDICT_DRIFT] = {"!", "\033[1;31m", "bad"},
+        [VERDICT_STUCK] = {"!", "\033[1;31m", "bad"},
         [VERDICT_OVERSOLD] = {"✗", "\033[1;31m", "bad"},
     };
     enum verdict verdict;

@@ -28,6 +28,7 @@ static const char *const VERDICTS[VERDICT_COUNT] = {
     [VERDICT_ANSWERS_LOST] = "answers-lost",
     [VERDICT_INVARIANT] = "invariant-broken",
     [VERDICT_DRIFT] = "drift",
+    [VERDICT_STUCK] = "stuck",
     [VERDICT_OVERSOLD] = "oversold",
 };
 

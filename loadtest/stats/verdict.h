@@ -22,6 +22,7 @@ enum verdict {
     VERDICT_ANSWERS_LOST,  /* check: the answers and the sales do not agree */
     VERDICT_INVARIANT,     /* check: an invariant of the user is not true */
     VERDICT_DRIFT,         /* check: stock and sales do not balance */
+    VERDICT_STUCK,         /* explore of such a service: no request could go on */
     VERDICT_OVERSOLD,      /* check: more was sold than there was */
     VERDICT_BROKEN,        /* it broke its guarantee */
     VERDICT_COUNT

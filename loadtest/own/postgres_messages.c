@@ -1,0 +1,232 @@
+/* Reads messages of PostgreSQL's frontend/backend protocol, version 3, as its manual describes them. Pure: no I/O. */
+#include "loadtest/own/postgres_messages.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- bytes -------------------------------------------------------------------------------------------------------- */
+
+uint32_t message_number(const char *bytes)
+{
+    uint32_t number;
+    memcpy(&number, bytes, sizeof number);
+    return ntohl(number);
+}
+
+static uint16_t number16(const char *bytes)
+{
+    uint16_t number;
+    memcpy(&number, bytes, sizeof number);
+    return ntohs(number);
+}
+
+size_t message_length(const char *bytes, size_t count)
+{
+    if (count < MESSAGE_HEADER)
+        return 0;
+    uint32_t length = message_number(bytes + 1);
+    if (length < 4 || length >= MESSAGE_MAX)
+        return MESSAGE_WRONG;
+    return count < length + 1U ? 0 : length + 1U;
+}
+
+bool message_is(const char *bytes, const char *types)
+{
+    return *bytes && strchr(types, *bytes);
+}
+
+size_t unit_length(const char *bytes, size_t count)
+{
+    size_t offset = 0, length;
+    while ((length = message_length(bytes + offset, count - offset)) > 0 && length != MESSAGE_WRONG) {
+        offset += length;
+        if (message_is(bytes + offset - length, "QFSHX"))
+            return offset;
+    }
+    return length;
+}
+
+/* ---- texts ---------------------------------------------------------------------------------------------------------- */
+
+/* Appends as much of the COUNT bytes as there is room for, on one line. */
+static void append(char *text, const char *bytes, size_t count)
+{
+    size_t length = strlen(text);
+    for (size_t i = 0; i < count && length + 1 < MESSAGE_TEXT; i++) {
+        bool space = strchr(" \t\r\n", bytes[i]) != NULL;
+        if (space && (length == 0 || text[length - 1] == ' '))
+            continue;
+        text[length] = bytes[i];
+        if (space)
+            text[length] = ' ';
+        length++;
+    }
+    text[length] = '\0';
+}
+
+/* The text that ends before END and begins at *AT, which moves behind it. */
+static const char *take_text(const char **at, const char *end)
+{
+    const char *text = *at, *zero = memchr(text, '\0', (size_t)(end - text));
+    *at = zero ? zero + 1 : end;
+    return zero ? text : "";
+}
+
+/* ---- from the client -------------------------------------------------------------------------------------------------- */
+
+static void remember_statement(struct prepared_statements *prepared, const char *at, const char *end)
+{
+    const char *name = take_text(&at, end), *text = take_text(&at, end);
+    size_t i = 0;
+    while (i < prepared->count && strcmp(prepared->item[i].name, name) != 0)
+        i++;
+    if (i == PREPARED_MAX || strlen(name) >= sizeof prepared->item[i].name)
+        return;
+    prepared->count += i == prepared->count;
+    snprintf(prepared->item[i].name, sizeof prepared->item[i].name, "%s", name);
+    prepared->item[i].text[0] = '\0';
+    append(prepared->item[i].text, text, strlen(text));
+}
+
+static void append_parameter(char *text, const char *bytes, uint32_t length, bool binary)
+{
+    char number[32];
+    int64_t value = 0;
+    if (!binary) {
+        append(text, bytes, length);
+        return;
+    }
+    for (uint32_t i = 0; i < length && length <= 8; i++)
+        value = (int64_t)((uint64_t)value << 8 | (uint8_t)bytes[i]);
+    if (length == 2)
+        value = (int16_t)value;
+    if (length == 4)
+        value = (int32_t)value;
+    snprintf(number, sizeof number, length <= 8 ? "%lld" : "(binary)", (long long)value);
+    append(text, number, strlen(number));
+}
+
+/* A Bind message: the text of its statement, and the parameters. */
+static void describe_bind(const struct prepared_statements *prepared, const char *at, const char *end,
+                          char *text)
+{
+    (void)take_text(&at, end);
+    const char *name = take_text(&at, end);
+    size_t i = 0;
+    while (i < prepared->count && strcmp(prepared->item[i].name, name) != 0)
+        i++;
+    const char *statement = i < prepared->count ? prepared->item[i].text : "(a prepared statement)";
+    append(text, statement, strlen(statement));
+    if (end - at < 2)
+        return;
+    uint16_t formats = number16(at);
+    const char *format = at + 2;
+    at += 2 + 2 * (size_t)formats;
+    if (end - at < 2)
+        return;
+    uint16_t count = number16(at);
+    at += 2;
+    for (uint16_t parameter = 0; parameter < count && end - at >= 4; parameter++) {
+        uint32_t length = message_number(at);
+        bool is_null = length == UINT32_MAX;
+        at += 4;
+        append(text, parameter ? ", " : " [", 2);
+        if (is_null) {
+            append(text, "NULL", 4);
+            continue;
+        }
+        if (length > (size_t)(end - at))
+            return;
+        uint16_t which = formats == 1 ? 0 : parameter;
+        append_parameter(text, at, length, which < formats && number16(format + 2 * (size_t)which) == 1);
+        at += length;
+    }
+    if (count > 0)
+        append(text, "]", 1);
+}
+
+static bool begins_with(const char *text, const char *word)
+{
+    return strncasecmp(text, word, strlen(word)) == 0;
+}
+
+/* A statement that neither reads nor writes rows, nor takes or releases a lock. */
+static bool is_trivial(const char *text)
+{
+    static const char *const WORDS[] = {"BEGIN",       "START TRANSACTION", "SET ",  "SHOW ",
+                                        "DEALLOCATE ", "DISCARD ",          "RESET "};
+    if (strchr(text, ';') && strchr(text, ';')[1] != '\0')
+        return false;
+    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
+        if (begins_with(text, WORDS[i]))
+            return true;
+    return *text == '\0';
+}
+
+bool describe_unit(struct prepared_statements *prepared, const char *bytes, size_t count,
+                   char ret_text[static MESSAGE_TEXT])
+{
+    bool executes = false;
+    ret_text[0] = '\0';
+    for (size_t length; count > 0; bytes += length, count -= length) {
+        length = message_length(bytes, count);
+        const char *at = bytes + MESSAGE_HEADER, *end = bytes + length;
+        if (*bytes == 'Q')
+            append(ret_text, at, strnlen(at, (size_t)(end - at)));
+        else if (*bytes == 'P')
+            remember_statement(prepared, at, end);
+        else if (*bytes == 'B')
+            describe_bind(prepared, at, end, ret_text);
+        executes |= message_is(bytes, "QEF");
+    }
+    return !executes || is_trivial(ret_text);
+}
+
+/* ---- from the server --------------------------------------------------------------------------------------------------- */
+
+void describe_row(const char *bytes, size_t length, char ret_text[static MESSAGE_TEXT])
+{
+    const char *at = bytes + MESSAGE_HEADER, *end = bytes + length;
+    uint16_t count = end - at >= 2 ? number16(at) : 0;
+    at += count > 0 ? 2 : 0;
+    for (uint16_t i = 0; i < count && end - at >= 4; i++) {
+        uint32_t size = message_number(at);
+        at += 4;
+        if (i > 0)
+            append(ret_text, ", ", 2);
+        if (size == UINT32_MAX) {
+            append(ret_text, "NULL", 4);
+            continue;
+        }
+        if (size > (size_t)(end - at))
+            return;
+        append(ret_text, at, size);
+        at += size;
+    }
+}
+
+void describe_tag(const char *bytes, size_t length, char ret_text[static MESSAGE_TEXT])
+{
+    const char *at = bytes + MESSAGE_HEADER;
+    append(ret_text, at, strnlen(at, length - MESSAGE_HEADER));
+}
+
+bool describe_error(const char *bytes, size_t length, char ret_text[static MESSAGE_TEXT])
+{
+    const char *at = bytes + MESSAGE_HEADER, *end = bytes + length;
+    bool deadlock = false;
+    while (at < end && *at) {
+        char field = *at++;
+        const char *text = take_text(&at, end);
+        deadlock |= field == 'C' && strcmp(text, "40P01") == 0;
+        if (field == 'M') {
+            ret_text[0] = '\0';
+            append(ret_text, "error: ", 7);
+            append(ret_text, text, strlen(text));
+        }
+    }
+    return deadlock;
+}

@@ -1,0 +1,46 @@
+/* Reads messages of PostgreSQL's frontend/backend protocol, version 3, as its manual describes them. Pure: no I/O. Any thread. */
+#ifndef OVERSELL_LOADTEST_OWN_POSTGRES_MESSAGES_H
+#define OVERSELL_LOADTEST_OWN_POSTGRES_MESSAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MESSAGE_WRONG SIZE_MAX
+enum {
+    MESSAGE_HEADER = 5,            /* type and length */
+    MESSAGE_MAX = 8 * 1024 * 1024, /* bytes of one message */
+    MESSAGE_TEXT = 400,            /* of a description, with the NUL; the rest is cut off */
+    PREPARED_MAX = 64,             /* statements of a connection whose text is known */
+};
+
+/* The statements that a connection has prepared. All zero: none. */
+struct prepared_statements {
+    struct {
+        char name[64], text[MESSAGE_TEXT];
+    } item[PREPARED_MAX];
+    size_t count;
+};
+
+/* The number in four bytes. */
+uint32_t message_number(const char *bytes);
+/* The length, with its type, of the message that begins at BYTES, of which COUNT are there. 0: it is not complete. MESSAGE_WRONG: it is
+ * no message. */
+size_t message_length(const char *bytes, size_t count);
+/* The message's type is one of TYPES. */
+bool message_is(const char *bytes, const char *types);
+/* The same for a unit of the client: the messages up to Query, FunctionCall, Sync, Flush or Terminate. */
+size_t unit_length(const char *bytes, size_t count);
+
+/* Writes the statement of a complete unit with its parameters as one line, and notes what the unit prepares. True: it neither reads nor
+ * writes rows, nor takes or releases a lock. */
+bool describe_unit(struct prepared_statements *prepared, const char *bytes, size_t count,
+                   char ret_text[static MESSAGE_TEXT]);
+
+/* Each appends what a complete message of the server says, on one line: the values of a DataRow, the tag of a CommandComplete. */
+void describe_row(const char *bytes, size_t length, char ret_text[static MESSAGE_TEXT]);
+void describe_tag(const char *bytes, size_t length, char ret_text[static MESSAGE_TEXT]);
+/* An ErrorResponse replaces the text. True: PostgreSQL has ended the transaction because of a deadlock. */
+bool describe_error(const char *bytes, size_t length, char ret_text[static MESSAGE_TEXT]);
+
+#endif
