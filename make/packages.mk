@@ -14,6 +14,8 @@ DEPS         := gcc libc6-dev pkg-config libmicrohttpd-dev libpq-dev libjansson-
 DEPS_TEST    := libcmocka-dev etcd-client gnuplot-nox curl python3-pytest python3-yaml python3-jsonschema \
                 python3-redis python3-kazoo chromium chromium-driver firefox-esr python3-selenium binutils systemd clang \
                 libclang-rt-dev python3-psycopg2 zbar-tools
+# The isolation tester, which a test compares with: the package is named after the version of PostgreSQL.
+DEPS_TESTER  = $$(apt-cache depends postgresql 2>/dev/null | sed -n 's/^ *Depends: postgresql-\([0-9]*\)$$/postgresql-server-dev-\1/p')
 # Joins pictures to an animation, for `make pictures`.
 DEPS_PICTURES := python3-pil
 # What the services in samples/ are made of, for `make peers` and the tests of samples/own, with nodejs and node-pg (make/node-pg).
@@ -32,7 +34,7 @@ deps: ## install the Debian packages that the programs need
 	$(call install_packages,$(DEPS))
 
 deps-test: /usr/sbin/nginx ## install these and the packages of the tests
-	$(call install_packages,$(DEPS) $(DEPS_TEST))
+	$(call install_packages,$(DEPS) $(DEPS_TEST) $(DEPS_TESTER))
 
 # Debian starts nginx at once and at each boot, on port 80 of every address. The tests start their own.
 /usr/sbin/nginx:

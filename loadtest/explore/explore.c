@@ -35,6 +35,7 @@
 #include "loadtest/explore/serve/step_through.h"
 #include "loadtest/report/output.h"
 #include "loadtest/report/result.h"
+#include "loadtest/sqlspec/spec_command.h"
 #include "loadtest/testbed/testbed.h"
 #include "lock/lock_driver.h"
 
@@ -201,6 +202,8 @@ static int replay(const struct explore_settings *settings)
 
 int explore_main(int argc, char **argv)
 {
+    if (spec_is_meant(argc, argv))
+        return spec_main(argc, argv);
     struct explore_settings settings;
     switch (explore_options_parse(argc, argv, &settings)) {
     case OPTIONS_OK: break;

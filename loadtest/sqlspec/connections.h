@@ -1,0 +1,46 @@
+/* The connections that run a specification: one for each session, and one that prepares, cleans up, and asks who waits. */
+#ifndef OVERSELL_LOADTEST_SQLSPEC_CONNECTIONS_H
+#define OVERSELL_LOADTEST_SQLSPEC_CONNECTIONS_H
+
+#include "loadtest/sqlspec/server/session.h"
+#include "loadtest/sqlspec/spec_file.h"
+
+/* A bit for each session, and one for a holder that is no session of ours. */
+#define HOLDER_UNKNOWN (1u << 31)
+
+struct connections {
+    const struct spec *spec;
+    const char *path; /* of the specification, for errors */
+    struct session *control;
+    struct session *sessions[SPEC_SESSIONS_MAX];
+    int64_t step_us; /* a statement that is not blocked may take this long */
+    /* What an execution reports, as it happens; the event is borrowed. NULL: nothing. */
+    void (*on_event)(void *context, const json_t *event);
+    void *context;
+};
+
+/* Connects all. URL: as libpq reads it. False, having said why on stderr. */
+bool connections_open(const struct sql_driver *driver, const char *url, const struct spec *spec,
+                      const char *path, struct connections *ret_connections);
+void connections_close(struct connections *connections);
+
+/* Which of the sessions wait for a lock, by the server: RET_HOLDERS[i] has bits of those that session i waits for; 0: it does
+ * not wait. False, having said why. */
+bool connections_waits(struct connections *connections, uint32_t ret_holders[SPEC_SESSIONS_MAX]);
+
+/* Run the setup blocks of the file, and the one of a session. False, having said which failed. */
+bool connections_set_up(struct connections *connections);
+bool connections_set_up_session(struct connections *connections, size_t session);
+/* Run the teardown block of a session, and the one of the file. A block that fails is only reported. */
+void connections_tear_down_session(struct connections *connections, size_t session);
+void connections_tear_down(struct connections *connections);
+/* Asks the invariants of the file. *ret_broken is the SQL of the first that is not true, NULL if all are; it belongs to the
+ * specification. False, having said which one could not be asked. */
+bool connections_check_invariants(struct connections *connections, const char **ret_broken);
+/* Rolls back, and makes sessions as they were when they connected. False, having said why. */
+bool connections_reset(struct connections *connections);
+
+/* Creates and reports an event: its KIND and more members, as json_pack has them without the braces. */
+void connections_report(struct connections *connections, const char *kind, json_t *members);
+
+#endif

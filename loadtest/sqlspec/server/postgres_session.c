@@ -1,0 +1,263 @@
+/* Sessions of PostgreSQL: libpq without waiting, and who waits for whom from the server's lock table. */
+#include "loadtest/sqlspec/server/session.h"
+
+#include <inttypes.h>
+#include <libpq-fe.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct postgres_session {
+    struct session session; /* the first member */
+    PGconn *connection;
+};
+
+static struct postgres_session *of(const struct session *session)
+{
+    return (struct postgres_session *)(uintptr_t)session;
+}
+
+/* ---- connecting ---------------------------------------------------------------------------------------- */
+
+/* libpq's texts end with a line end, and may have more lines. */
+static void copy_line(char *ret_text, size_t size, const char *text)
+{
+    (void)snprintf(ret_text, size, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+static void receive_notice(void *context, const PGresult *result)
+{
+    struct session *session = context;
+    session->notices++;
+    if (session->on_notice)
+        session->on_notice(session->context, session, PQresultErrorMessage(result));
+}
+
+static void postgres_close(struct session *session)
+{
+    if (!session)
+        return;
+    PQfinish(of(session)->connection);
+    json_decref(session->results);
+    free(session);
+}
+
+static struct session *postgres_open(const char *url, const char *label, char ret_error[SESSION_ERROR_SIZE])
+{
+    static const char *const NAMES[] = {"dbname", "application_name", "connect_timeout", "client_encoding",
+                                        NULL};
+    const char *const values[] = {url, label, "10", "UTF8", NULL};
+    struct postgres_session *session = calloc(1, sizeof *session);
+    if (session) {
+        session->session = (struct session){.driver = &postgres_driver, .results = json_array()};
+        session->connection = PQconnectdbParams(NAMES, values, 1);
+    }
+    if (!session || !session->connection || !session->session.results) {
+        (void)snprintf(ret_error, SESSION_ERROR_SIZE, "out of memory");
+    } else if (PQstatus(session->connection) != CONNECTION_OK ||
+               PQsetnonblocking(session->connection, 1) != 0) {
+        copy_line(ret_error, SESSION_ERROR_SIZE, PQerrorMessage(session->connection));
+    } else {
+        (void)PQsetNoticeReceiver(session->connection, receive_notice, &session->session);
+        session->session.id = PQbackendPID(session->connection);
+        return &session->session;
+    }
+    if (session)
+        postgres_close(&session->session);
+    return NULL;
+}
+
+/* ---- running ------------------------------------------------------------------------------------------- */
+
+static enum session_state lose(struct session *session, const char *why)
+{
+    copy_line(session->error, sizeof session->error, why);
+    return session->state = SESSION_LOST;
+}
+
+static bool postgres_start(struct session *session, const char *sql)
+{
+    PGconn *connection = of(session)->connection;
+    json_decref(session->results);
+    session->results = json_array();
+    if (session->state == SESSION_LOST)
+        return false;
+    if (!session->results || !PQsendQuery(connection, sql)) {
+        (void)lose(session, session->results ? PQerrorMessage(connection) : "out of memory");
+        return false;
+    }
+    session->state = SESSION_BUSY;
+    return true;
+}
+
+static json_t *rows_of(const PGresult *result)
+{
+    json_t *columns = json_array(), *rows = json_array();
+    int width = PQnfields(result), height = PQntuples(result);
+    bool well = columns && rows;
+    for (int column = 0; well && column < width; column++)
+        well = json_array_append_new(columns, json_string(PQfname(result, column))) == 0;
+    for (int row = 0; well && row < height; row++) {
+        json_t *cells = json_array();
+        well = cells && json_array_append_new(rows, cells) == 0;
+        for (int column = 0; well && column < width; column++)
+            well = json_array_append_new(cells, PQgetisnull(result, row, column)
+                                                    ? json_null()
+                                                    : json_string(PQgetvalue(result, row, column))) == 0;
+    }
+    if (well)
+        return json_pack("{s:o, s:o}", "columns", columns, "rows", rows);
+    json_decref(columns);
+    json_decref(rows);
+    return NULL;
+}
+
+static json_t *error_of(const PGresult *result)
+{
+    const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY),
+               *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY),
+               *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    /* An error of libpq itself has no fields. */
+    bool whole = severity && message;
+    return json_pack("{s:s, s:s, s:s}", "error", whole ? message : PQresultErrorMessage(result), "severity",
+                     whole ? severity : "", "code", code ? code : "");
+}
+
+static void add_result(struct session *session, const PGresult *result)
+{
+    switch (PQresultStatus(result)) {
+    case PGRES_TUPLES_OK:
+        if ((int64_t)PQntuples(result) * PQnfields(result) > SESSION_CELLS_MAX)
+            (void)lose(session, "a step returned more than 100,000 values. Select fewer");
+        else
+            session_add(session, rows_of(result));
+        break;
+    case PGRES_COMMAND_OK:
+        session_add(session, json_pack("{s:s}", "command", PQcmdStatus((PGresult *)(uintptr_t)result)));
+        break;
+    case PGRES_EMPTY_QUERY: break;
+    case PGRES_COPY_IN:
+    case PGRES_COPY_OUT:
+    case PGRES_COPY_BOTH:
+        (void)lose(session, "COPY from or to the client is not supported. Use INSERT or SELECT");
+        break;
+    default: session_add(session, error_of(result));
+    }
+}
+
+static void add_notifications(struct session *session)
+{
+    PGnotify *notification;
+    if (PQsocket(of(session)->connection) >= 0)
+        (void)PQconsumeInput(of(session)->connection);
+    while (session->state != SESSION_LOST && (notification = PQnotifies(of(session)->connection))) {
+        session_add(session, json_pack("{s:s, s:s, s:i}", "notification", notification->relname, "payload",
+                                       notification->extra, "from", notification->be_pid));
+        PQfreemem(notification);
+    }
+}
+
+static enum session_state postgres_pump(struct session *session)
+{
+    PGconn *connection = of(session)->connection;
+    if (session->state != SESSION_BUSY)
+        return session->state;
+    /* What came before the connection was lost is read first: it may say why. */
+    bool alive = PQsocket(connection) >= 0 && PQconsumeInput(connection) && PQflush(connection) >= 0;
+    while (session->state == SESSION_BUSY && !PQisBusy(connection)) {
+        PGresult *result = PQgetResult(connection);
+        if (!result) {
+            session->state = SESSION_IDLE;
+            add_notifications(session);
+            break;
+        }
+        add_result(session, result);
+        PQclear(result);
+    }
+    if (session->state == SESSION_BUSY && !alive)
+        return lose(session, PQerrorMessage(connection));
+    if (session->state == SESSION_IDLE && PQstatus(connection) != CONNECTION_OK)
+        return lose(session, PQerrorMessage(connection));
+    return session->state;
+}
+
+static int postgres_socket(const struct session *session, short *ret_events)
+{
+    PGconn *connection = of(session)->connection;
+    int fd = PQsocket(connection);
+    *ret_events = (short)(POLLIN | (fd >= 0 && PQflush(connection) == 1 ? POLLOUT : 0));
+    return fd;
+}
+
+static enum transaction postgres_transaction(const struct session *session)
+{
+    switch (PQtransactionStatus(of(session)->connection)) {
+    case PQTRANS_INTRANS: return TRANSACTION_OPEN;
+    case PQTRANS_INERROR: return TRANSACTION_FAILED;
+    default: return TRANSACTION_NONE;
+    }
+}
+
+static void postgres_cancel(struct session *session)
+{
+    char error[256];
+    PGcancel *cancel = PQgetCancel(of(session)->connection);
+    if (cancel)
+        (void)PQcancel(cancel, error, sizeof error);
+    PQfreeCancel(cancel);
+}
+
+/* ---- waiting ------------------------------------------------------------------------------------------- */
+
+static void write_ids(const int64_t *ids, size_t count, char *ret_list, size_t size)
+{
+    size_t used = 0;
+    ret_list[0] = 0;
+    for (size_t i = 0; i < count && used < size; i++)
+        used += (size_t)snprintf(ret_list + used, size - used, "%s%" PRId64, i ? "," : "", ids[i]);
+}
+
+/* The function is the isolation tester's: it also knows parallel workers, and the waits of SERIALIZABLE READ ONLY DEFERRABLE. */
+static void postgres_waits_sql(const int64_t *ids, size_t count, char *buffer, size_t size)
+{
+    char list[1024];
+    write_ids(ids, count, list, sizeof list);
+    (void)snprintf(
+        buffer, size,
+        "SELECT pid, holder FROM unnest('{%s}'::int[]) AS pid LEFT JOIN LATERAL unnest("
+        "pg_catalog.pg_blocking_pids(pid) || pg_catalog.pg_safe_snapshot_blocking_pids(pid)) AS holder"
+        " ON holder = ANY ('{%s}'::int[])"
+        " WHERE pg_catalog.pg_isolation_test_session_is_blocked(pid, '{%s}'::int[])",
+        list, list, list);
+}
+
+/* DISCARD ALL cannot be sent together with other statements. A deadlock is found after 10 ms where the role may set that. */
+static const char *const RESET[] = {"DISCARD ALL", "SET deadlock_timeout = '10ms'", NULL};
+
+/* Columns whose default is another value in each run, such as numbers of a sequence, are left out. */
+static const char TABLES_SQL[] =
+    "SELECT format('SELECT %L AS \"table\", t::text FROM (SELECT %s FROM %I.%I) t ORDER BY 2 LIMIT 1001',"
+    " c.relname, string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum), n.nspname, c.relname)"
+    " FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+    " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attidentity = ''"
+    " LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum"
+    " WHERE c.relkind = 'r' AND n.nspname = ANY (current_schemas(false)) AND has_table_privilege(c.oid, 'SELECT')"
+    " AND (d.oid IS NULL OR a.attgenerated <> '' OR pg_get_expr(d.adbin, d.adrelid) !~*"
+    " '(nextval|now|random|gen_random_uuid|clock_timestamp|statement_timestamp|uuid_generate\\w*|timeofday)\\('"
+    " AND pg_get_expr(d.adbin, d.adrelid) !~ 'CURRENT_(TIME|DATE)|LOCALTIME')"
+    " GROUP BY n.nspname, c.relname ORDER BY n.nspname, c.relname LIMIT 65";
+
+const struct sql_driver postgres_driver = {
+    .server = "PostgreSQL",
+    .open = postgres_open,
+    .close = postgres_close,
+    .start = postgres_start,
+    .pump = postgres_pump,
+    .socket = postgres_socket,
+    .transaction = postgres_transaction,
+    .cancel = postgres_cancel,
+    .reset = RESET,
+    .waits_sql = postgres_waits_sql,
+    .tables_sql = TABLES_SQL,
+};

@@ -1,0 +1,25 @@
+/* The options of `loadtest explore FILE.spec`. */
+#ifndef OVERSELL_LOADTEST_SQLSPEC_SPEC_OPTIONS_H
+#define OVERSELL_LOADTEST_SQLSPEC_SPEC_OPTIONS_H
+
+#include "loadtest/cli/options.h"
+#include "loadtest/report/output.h"
+
+/* The texts belong to argv. */
+struct spec_settings {
+    const char *path;
+    const char *database; /* NULL: a private PostgreSQL */
+    bool all;             /* search although the file has permutation lines */
+    struct texts replays;
+    int64_t step_ms;
+    int64_t limit, time_ms, samples, seed, bound, show;
+    struct output_settings output;
+};
+
+extern const struct command_line spec_line;
+#define SPEC_DEFAULTS                                                                                        \
+    {                                                                                                        \
+        .step_ms = 30000, .seed = 1, .bound = -1, .show = 1, .output = OUTPUT_DEFAULTS                       \
+    }
+
+#endif
