@@ -11,13 +11,15 @@
 #include "loadtest/report/result.h"
 #include "loadtest/soak/soak.h"
 #include "loadtest/sqlspec/permutation_result.h"
+#include "loadtest/sqlspec/spec_result.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static const struct result_kind *const KINDS[] = {
-    &compare_result, &explore_result, &rush_result, &faults_result, &soak_result,
-    &bench_result,   &growth_result,  &diff_result, &check_result,  &permutation_result,
+    &compare_result, &explore_result,     &rush_result,          &faults_result,
+    &soak_result,    &bench_result,       &growth_result,        &diff_result,
+    &check_result,   &permutation_result, &specification_result,
 };
 
 #define KIND_COUNT (sizeof KINDS / sizeof KINDS[0])

@@ -86,6 +86,7 @@ const struct cell_style *cell_style(const struct column *column, const json_t *r
         [VERDICT_MIXED] = {"!", "\033[1;31m", "bad"},
         [VERDICT_BROKEN] = {"!", "\033[1;31m", "bad"},
         [VERDICT_CLEAN] = {"✓", "\033[32m", "good"},
+        [VERDICT_ANOMALY] = {"!", "\033[1;31m", "bad"},
         [VERDICT_ANSWERS_LOST] = {"!", "\033[1;31m", "bad"},
         [VERDICT_INVARIANT] = {"!", "\033[1;31m", "bad"},
         [VERDICT_DRIFT] = {"!", "\033[1;31m", "bad"},

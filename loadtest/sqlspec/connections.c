@@ -217,6 +217,16 @@ bool connections_check_invariants(struct connections *connections, const char **
     return true;
 }
 
+void connections_end_session(struct connections *connections, size_t session)
+{
+    struct session *on = connections->sessions[session];
+    if (on->driver->pump(on) == SESSION_BUSY)
+        on->driver->cancel(on);
+    (void)session_wait(on, monotonic_us() + CONTROL_US);
+    if (on->state == SESSION_IDLE)
+        (void)session_run(on, "ROLLBACK", monotonic_us() + CONTROL_US);
+}
+
 bool connections_reset(struct connections *connections)
 {
     for (size_t i = 0; i < connections->spec->session_count; i++) {

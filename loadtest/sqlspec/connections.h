@@ -37,6 +37,8 @@ void connections_tear_down(struct connections *connections);
 /* Asks the invariants of the file. *ret_broken is the SQL of the first that is not true, NULL if all are; it belongs to the
  * specification. False, having said which one could not be asked. */
 bool connections_check_invariants(struct connections *connections, const char **ret_broken);
+/* After a failure: cancels what the session runs, and rolls back. */
+void connections_end_session(struct connections *connections, size_t session);
 /* Rolls back, and makes sessions as they were when they connected. False, having said why. */
 bool connections_reset(struct connections *connections);
 

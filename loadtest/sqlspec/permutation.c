@@ -191,7 +191,7 @@ static void finish_earlier(struct run *run, size_t session)
     while (run->active[session].step && !run->failed) {
         (void)try_to_end(run, session, MUST_FINISH);
         try_waiting(run, LATER);
-        if (monotonic_us() - since_us > 2 * run->connections->step_us) {
+        if (run->active[session].step && monotonic_us() - since_us > 2 * run->connections->step_us) {
             complain("%s: step %s never ends, because a marker makes it wait", run->connections->path,
                      step_of(run, session)->name);
             run->failed = true;
@@ -241,7 +241,8 @@ bool permutation_run(struct connections *connections, const struct spec_permutat
     struct run run = {.connections = connections};
     size_t sessions = connections->spec->session_count;
     report_start(connections, permutation);
-    run.failed = !connections_set_up(connections);
+    if (!connections_set_up(connections))
+        return false;
     for (size_t i = 0; i < sessions && !run.failed; i++)
         run.failed = !connections_set_up_session(connections, i);
     for (size_t i = 0; i < permutation->count && !run.failed; i++)
@@ -253,11 +254,12 @@ bool permutation_run(struct connections *connections, const struct spec_permutat
                  connections->path, permutation->line);
         run.failed = true;
     }
-    if (run.failed)
-        return false;
     for (size_t i = 0; i < sessions; i++)
-        connections_tear_down_session(connections, i);
-    bool asked = connections_check_invariants(connections, ret_broken);
+        if (run.failed)
+            connections_end_session(connections, i);
+        else
+            connections_tear_down_session(connections, i);
+    bool well = !run.failed && connections_check_invariants(connections, ret_broken);
     connections_tear_down(connections);
-    return asked;
+    return well;
 }

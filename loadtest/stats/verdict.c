@@ -25,6 +25,7 @@ static const char *const VERDICTS[VERDICT_COUNT] = {
     [VERDICT_MIXED] = "mixed",
     [VERDICT_BROKEN] = "broken",
     [VERDICT_CLEAN] = "clean",
+    [VERDICT_ANOMALY] = "anomaly",
     [VERDICT_ANSWERS_LOST] = "answers-lost",
     [VERDICT_INVARIANT] = "invariant-broken",
     [VERDICT_DRIFT] = "drift",

@@ -19,6 +19,7 @@ enum verdict {
     VERDICT_NOT_CAUGHT,    /* this run should have shown its flaw, and did not */
     VERDICT_NOTHING_SHOWN, /* too little was sold under the fault to say anything */
     VERDICT_MIXED,         /* other writers changed the product, so there is no result */
+    VERDICT_ANOMALY,       /* a specification: no serial order gives the results of a schedule */
     VERDICT_ANSWERS_LOST,  /* check: the answers and the sales do not agree */
     VERDICT_INVARIANT,     /* check: an invariant of the user is not true */
     VERDICT_DRIFT,         /* check: stock and sales do not balance */

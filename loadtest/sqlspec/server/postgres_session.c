@@ -15,7 +15,7 @@ struct postgres_session {
 
 static struct postgres_session *of(const struct session *session)
 {
-    return (struct postgres_session *)(uintptr_t)session;
+    return (struct postgres_session *)session;
 }
 
 /* ---- connecting ---------------------------------------------------------------------------------------- */
@@ -134,7 +134,7 @@ static void add_result(struct session *session, const PGresult *result)
             session_add(session, rows_of(result));
         break;
     case PGRES_COMMAND_OK:
-        session_add(session, json_pack("{s:s}", "command", PQcmdStatus((PGresult *)(uintptr_t)result)));
+        session_add(session, json_pack("{s:s}", "command", PQcmdStatus((PGresult *)result)));
         break;
     case PGRES_EMPTY_QUERY: break;
     case PGRES_COPY_IN:
@@ -232,8 +232,9 @@ static void postgres_waits_sql(const int64_t *ids, size_t count, char *buffer, s
         list, list, list);
 }
 
-/* DISCARD ALL cannot be sent together with other statements. A deadlock is found after 10 ms where the role may set that. */
-static const char *const RESET[] = {"DISCARD ALL", "SET deadlock_timeout = '10ms'", NULL};
+/* DISCARD ALL cannot be sent together with other statements. Where the role may set it, a session that
+ * waits looks for a deadlock after 100 ms: soon, but late enough for the first one that waits to be the first one that looks. */
+static const char *const RESET[] = {"DISCARD ALL", "SET deadlock_timeout = '100ms'", NULL};
 
 /* Columns whose default is another value in each run, such as numbers of a sequence, are left out. */
 static const char TABLES_SQL[] =

@@ -1,0 +1,412 @@
+/* Names anomalies by experiments. "X sees Y" in a step: without Y the step returns something else. "X misses Y": the step does not
+ * see Y, although in the serial orders of the two it returns different things. From these follow the names:
+ *   dirty read            X sees a transaction of Y that is still open
+ *   non-repeatable read,  one step of X misses Y, and a later one sees it: the same SQL (phantom, if the number of rows changed),
+ *   phantom, read skew    or another
+ *   lost update           X misses Y, both change the same row, and the end is as without one of them
+ *   write skew            X misses Y, Y misses X, and they change different rows
+ * The definitions are those of Berenson and others, "A critique of ANSI SQL isolation levels", SIGMOD 1995. */
+#include "loadtest/sqlspec/classify.h"
+
+#include "loadtest/cli/complain.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    bool is_anomaly;
+} KINDS[FINDING_COUNT] = {
+    [FINDING_DIRTY_READ] = {"dirty-read", true},
+    [FINDING_LOST_UPDATE] = {"lost-update", true},
+    [FINDING_WRITE_SKEW] = {"write-skew", true},
+    [FINDING_PHANTOM] = {"phantom", true},
+    [FINDING_NON_REPEATABLE_READ] = {"non-repeatable-read", true},
+    [FINDING_READ_SKEW] = {"read-skew", true},
+    [FINDING_NOT_SERIALIZABLE] = {"not-serializable", true},
+    [FINDING_STUCK] = {"stuck", true},
+    [FINDING_DEADLOCK] = {"deadlock", false},
+    [FINDING_SERIALIZATION_FAILURE] = {"serialization-failure", false},
+    [FINDING_LOCK_NOT_AVAILABLE] = {"lock-not-available", false},
+    [FINDING_SERIAL] = {"serial", false},
+};
+
+const char *finding_name(enum finding_kind kind)
+{
+    return KINDS[kind].name;
+}
+
+bool finding_is_anomaly(enum finding_kind kind)
+{
+    return KINDS[kind].is_anomaly;
+}
+
+/* ---- experiments --------------------------------------------------------------------------------------- */
+
+struct classifier {
+    struct sql_execution *execution;
+    struct serial *serial;
+    const struct spec *spec;
+    const size_t *steps; /* the schedule */
+    size_t count;
+    struct sql_outcome here; /* of the schedule, run once more */
+    size_t position[SPEC_STEPS_MAX];
+    uint32_t open[SPEC_STEPS_MAX]; /* by position: see struct sql_execution */
+    size_t open_since[SPEC_STEPS_MAX][SPEC_SESSIONS_MAX];
+    struct finding *finding;
+};
+
+static bool name_it(struct classifier *classifier, enum finding_kind kind, uint32_t sessions,
+                    const char *format, ...) __attribute__((format(printf, 4, 5)));
+static bool name_it(struct classifier *classifier, enum finding_kind kind, uint32_t sessions,
+                    const char *format, ...)
+{
+    va_list arguments;
+    classifier->finding->kind = kind;
+    classifier->finding->sessions = sessions;
+    va_start(arguments, format);
+    (void)vsnprintf(classifier->finding->text, sizeof classifier->finding->text, format, arguments);
+    va_end(arguments);
+    return true;
+}
+
+static const char *session_name(const struct classifier *classifier, size_t session)
+{
+    return classifier->spec->sessions[session].name;
+}
+
+static const char *step_name(const struct classifier *classifier, size_t step)
+{
+    return classifier->spec->steps[step].name;
+}
+
+static const json_t *results_of(const struct classifier *classifier, const struct sql_outcome *outcome,
+                                size_t step)
+{
+    return json_object_get(outcome->sessions[classifier->spec->steps[step].session],
+                           step_name(classifier, step));
+}
+
+static bool returns_rows(const json_t *results)
+{
+    size_t i;
+    json_t *result;
+    json_array_foreach(results, i, result) {
+        if (json_object_get(result, "rows"))
+            return true;
+    }
+    return false;
+}
+
+static size_t count_rows(const json_t *results)
+{
+    size_t i, rows = 0;
+    json_t *result;
+    json_array_foreach(results, i, result) {
+        rows += json_array_size(json_object_get(result, "rows"));
+    }
+    return rows;
+}
+
+/* Runs the schedule without the steps of sessions that are not in SESSIONS. */
+static bool run_with(struct classifier *classifier, uint32_t sessions, struct sql_outcome *ret_outcome)
+{
+    bool skip[SPEC_STEPS_MAX] = {false};
+    for (size_t i = 0; i < classifier->count; i++)
+        skip[classifier->steps[i]] = !(sessions &
+                                       1u << classifier->spec->steps[classifier->steps[i]].session);
+    return sql_execution_run_steps(classifier->execution, classifier->steps, classifier->count, skip,
+                                   ret_outcome);
+}
+
+/* What the experiments with two sessions showed. */
+struct pair {
+    size_t x, y;
+    uint32_t all; /* the sessions of the schedule that were not aborted */
+    struct sql_outcome without_y;
+    const struct serial_outcome *xy, *yx;
+    size_t misses, sees; /* steps of x that return rows; NO_STEP: none */
+    size_t misses_pair,
+        sees_pair; /* two steps with the same SQL, the first one misses y, the second one sees it */
+};
+
+static void look_at_step(const struct classifier *classifier, struct pair *pair, size_t step)
+{
+    const json_t *here = results_of(classifier, &classifier->here, step);
+    bool sees = !json_equal(here, results_of(classifier, &pair->without_y, step));
+    bool depends = !json_equal(results_of(classifier, &pair->xy->outcome, step),
+                               results_of(classifier, &pair->yx->outcome, step));
+    if (sees && pair->sees == NO_STEP && (returns_rows(here) || pair->misses != NO_STEP))
+        pair->sees = step;
+    if (!sees && depends && returns_rows(here) && pair->misses == NO_STEP)
+        pair->misses = step;
+}
+
+/* Two steps of x with the same SQL, of which one misses y and one sees it. */
+static void look_for_repeated(const struct classifier *classifier, struct pair *pair)
+{
+    const struct spec_session *x = &classifier->spec->sessions[pair->x];
+    pair->misses_pair = pair->sees_pair = NO_STEP;
+    for (size_t i = 0; i < x->step_count; i++)
+        for (size_t n = i + 1; n < x->step_count; n++) {
+            size_t one = x->steps[i], other = x->steps[n];
+            const json_t *first = results_of(classifier, &classifier->here, one);
+            if (strcmp(classifier->spec->steps[one].block.sql, classifier->spec->steps[other].block.sql) ==
+                    0 &&
+                returns_rows(first) && json_equal(first, results_of(classifier, &pair->without_y, one)) &&
+                !json_equal(results_of(classifier, &classifier->here, other),
+                            results_of(classifier, &pair->without_y, other))) {
+                pair->misses_pair = one;
+                pair->sees_pair = other;
+                return;
+            }
+        }
+}
+
+static bool look_at_pair(struct classifier *classifier, struct pair *pair)
+{
+    const struct spec_session *x = &classifier->spec->sessions[pair->x];
+    const uint8_t xy[] = {(uint8_t)pair->x, (uint8_t)pair->y}, yx[] = {xy[1], xy[0]};
+    pair->misses = pair->sees = NO_STEP;
+    pair->xy = serial_run(classifier->serial, classifier->execution, xy, 2);
+    pair->yx = serial_run(classifier->serial, classifier->execution, yx, 2);
+    if (!pair->xy || !pair->yx || !run_with(classifier, pair->all & ~(1u << pair->y), &pair->without_y))
+        return false;
+    for (size_t i = 0; i < x->step_count; i++)
+        look_at_step(classifier, pair, x->steps[i]);
+    look_for_repeated(classifier, pair);
+    return true;
+}
+
+/* ---- dirty reads --------------------------------------------------------------------------------------- */
+
+/* Does STEP of x see what y has not committed? *ret_dirty. */
+static bool look_for_dirty_read(struct classifier *classifier, const struct pair *pair, size_t step,
+                                bool *ret_dirty)
+{
+    size_t at = classifier->position[step];
+    bool skip[SPEC_STEPS_MAX] = {false};
+    struct sql_outcome outcome = {0};
+    *ret_dirty = false;
+    if (at == NO_STEP || !(classifier->open[at] & 1u << pair->y) ||
+        json_equal(results_of(classifier, &classifier->here, step),
+                   results_of(classifier, &pair->without_y, step)))
+        return true;
+    for (size_t i = 0; i < classifier->count; i++)
+        skip[classifier->steps[i]] = classifier->spec->steps[classifier->steps[i]].session == pair->y &&
+                                     i >= classifier->open_since[at][pair->y];
+    if (!sql_execution_run_steps(classifier->execution, classifier->steps, classifier->count, skip, &outcome))
+        return false;
+    *ret_dirty = !json_equal(results_of(classifier, &classifier->here, step),
+                             results_of(classifier, &outcome, step));
+    sql_outcome_free(&outcome);
+    return true;
+}
+
+static bool classify_dirty_read(struct classifier *classifier, const struct pair *pair, bool *ret_named)
+{
+    const struct spec_session *x = &classifier->spec->sessions[pair->x];
+    for (size_t i = 0; i < x->step_count && !*ret_named; i++) {
+        size_t step = x->steps[i];
+        /* A step that waited for the end of y's transaction does not see it open. */
+        if (!returns_rows(results_of(classifier, &classifier->here, step)))
+            continue;
+        if (!look_for_dirty_read(classifier, pair, step, ret_named))
+            return false;
+        if (*ret_named)
+            (void)name_it(classifier, FINDING_DIRTY_READ, 1u << pair->x | 1u << pair->y,
+                          "Step %s of %s returns what %s has written and not committed.",
+                          step_name(classifier, step), session_name(classifier, pair->x),
+                          session_name(classifier, pair->y));
+    }
+    return true;
+}
+
+/* ---- writes -------------------------------------------------------------------------------------------- */
+
+/* The first row of BEFORE that is neither in ONE nor in OTHER: both executions changed it. NULL: there is none. */
+static const json_t *find_common_change(const json_t *before, const json_t *one, const json_t *other)
+{
+    size_t i, n;
+    json_t *row, *candidate;
+    json_array_foreach(before, i, row) {
+        bool is_kept = false;
+        json_array_foreach(one, n, candidate) {
+            is_kept = is_kept || json_equal(row, candidate);
+        }
+        json_array_foreach(other, n, candidate) {
+            is_kept = is_kept || json_equal(row, candidate);
+        }
+        if (!is_kept)
+            return row;
+    }
+    return NULL;
+}
+
+static bool classify_writes(struct classifier *classifier, const struct pair *pair, const struct pair *back,
+                            bool *ret_named)
+{
+    const uint8_t x[] = {(uint8_t)pair->x}, y[] = {(uint8_t)pair->y};
+    uint32_t both = 1u << pair->x | 1u << pair->y;
+    const char *first = session_name(classifier, pair->x), *second = session_name(classifier, pair->y);
+    const struct serial_outcome *found, *none = serial_run(classifier->serial, classifier->execution, x, 0),
+                                        *only_x = serial_run(classifier->serial, classifier->execution, x, 1),
+                                        *only_y = serial_run(classifier->serial, classifier->execution, y, 1);
+    if (!none || !only_x || !only_y ||
+        !serial_find_tables(classifier->serial, classifier->execution, pair->all, classifier->here.tables,
+                            &found))
+        return false;
+    const json_t *row = find_common_change(none->outcome.tables, only_x->outcome.tables,
+                                           only_y->outcome.tables);
+    const char *table = row ? json_string_value(json_array_get(row, 0)) : "";
+    bool knows_nothing = pair->misses == NO_STEP,
+         is_x = json_equal(classifier->here.tables, only_x->outcome.tables),
+         is_y = json_equal(classifier->here.tables, only_y->outcome.tables);
+    /* Where one of them writes without having read, the end alone can show that something was lost. */
+    if (row && (is_x || is_y || !knows_nothing) && !(found && (knows_nothing || !(is_x || is_y)))) {
+        const char *lost = is_x ? second : first, *kept = is_x ? first : second;
+        *ret_named = name_it(
+            classifier, FINDING_LOST_UPDATE, both,
+            "%s and %s change the same row of %s. %s wrote without having seen what %s wrote, so the "
+            "update of %s is lost.",
+            first, second, table, kept, lost, lost);
+    } else if (row && !knows_nothing) {
+        *ret_named = name_it(
+            classifier, FINDING_NON_REPEATABLE_READ, both,
+            "Step %s of %s returns a row of %s as it was before %s changed it. %s then changes the row "
+            "that %s has written.",
+            step_name(classifier, pair->misses), first, table, second, first, second);
+    } else if (!knows_nothing && back->misses != NO_STEP) {
+        *ret_named = name_it(
+            classifier, FINDING_WRITE_SKEW, both,
+            "Step %s of %s does not see what %s writes, and step %s of %s does not see what %s writes. "
+            "They change different rows, so neither notices the other.",
+            step_name(classifier, pair->misses), first, second, step_name(classifier, back->misses), second,
+            first);
+    }
+    return true;
+}
+
+/* ---- reads --------------------------------------------------------------------------------------------- */
+
+static bool classify_reads(struct classifier *classifier, const struct pair *pair)
+{
+    const char *x = session_name(classifier, pair->x), *y = session_name(classifier, pair->y);
+    uint32_t both = 1u << pair->x | 1u << pair->y;
+    if (pair->misses_pair != NO_STEP) {
+        const json_t *first = results_of(classifier, &classifier->here, pair->misses_pair),
+                     *second = results_of(classifier, &classifier->here, pair->sees_pair);
+        bool is_phantom = count_rows(first) != count_rows(second);
+        return name_it(
+            classifier, is_phantom ? FINDING_PHANTOM : FINDING_NON_REPEATABLE_READ, both,
+            "Steps %s and %s of %s are the same SQL and return different %s, because %s wrote between them.",
+            step_name(classifier, pair->misses_pair), step_name(classifier, pair->sees_pair), x,
+            is_phantom ? "rows" : "values", y);
+    }
+    if (pair->misses == NO_STEP || pair->sees == NO_STEP ||
+        !returns_rows(results_of(classifier, &classifier->here, pair->sees)))
+        return false;
+    return name_it(classifier, FINDING_READ_SKEW, both,
+                   "Step %s of %s returns the state before %s, and step %s the state after it.",
+                   step_name(classifier, pair->misses), x, y, step_name(classifier, pair->sees));
+}
+
+/* ---- putting it together ------------------------------------------------------------------------------- */
+
+static bool classify_pair(struct classifier *classifier, size_t x, size_t y, uint32_t all, bool *ret_named)
+{
+    struct pair pair = {.x = x, .y = y, .all = all}, back = {.x = y, .y = x, .all = all};
+    bool well = look_at_pair(classifier, &pair) && look_at_pair(classifier, &back) &&
+                classify_dirty_read(classifier, &pair, ret_named) &&
+                (*ret_named || classify_dirty_read(classifier, &back, ret_named));
+    if (well && !*ret_named)
+        *ret_named = classify_reads(classifier, &pair) || classify_reads(classifier, &back);
+    if (well && !*ret_named)
+        well = classify_writes(classifier, &pair, &back, ret_named) &&
+               (*ret_named || classify_writes(classifier, &back, &pair, ret_named));
+    sql_outcome_free(&pair.without_y);
+    sql_outcome_free(&back.without_y);
+    return well;
+}
+
+static bool classify_anomaly(struct classifier *classifier, uint32_t sessions)
+{
+    struct sql_execution *execution = classifier->execution;
+    bool named = false;
+    if (!run_with(classifier, UINT32_MAX, &classifier->here))
+        return false;
+    for (size_t i = 0; i < SPEC_STEPS_MAX; i++)
+        classifier->position[i] = NO_STEP;
+    for (size_t i = 0; i < execution->length; i++)
+        classifier->position[execution->started[i]] = i;
+    memcpy(classifier->open, execution->open, sizeof classifier->open);
+    memcpy(classifier->open_since, execution->open_since, sizeof classifier->open_since);
+    for (size_t x = 0; x < classifier->spec->session_count && !named; x++)
+        for (size_t y = x + 1; y < classifier->spec->session_count && !named; y++)
+            if (sessions & 1u << x && sessions & 1u << y &&
+                !classify_pair(classifier, x, y, sessions, &named))
+                return false;
+    if (!named)
+        (void)name_it(classifier, FINDING_NOT_SERIALIZABLE, sessions,
+                      "No serial order of the sessions gives these results.");
+    return true;
+}
+
+static bool classify_aborted(struct classifier *classifier, const struct sql_outcome *outcome)
+{
+    enum finding_kind kind = FINDING_SERIALIZATION_FAILURE;
+    const char *what = "The server ended a transaction that it could not serialize";
+    if (strcmp(outcome->code, "40P01") == 0) {
+        kind = FINDING_DEADLOCK;
+        what = "The sessions waited for each other, and the server ended one of the transactions";
+    } else if (strcmp(outcome->code, "55P03") == 0 || strcmp(outcome->code, "57014") == 0) {
+        kind = FINDING_LOCK_NOT_AVAILABLE;
+        what = "A statement gave up its wait for a lock";
+    }
+    return name_it(classifier, kind, outcome->aborted,
+                   "%s. The rest is as in a serial order, so the program has to run that transaction again.",
+                   what);
+}
+
+bool classify(struct sql_execution *execution, struct serial *serial, const size_t *steps, size_t count,
+              const struct sql_outcome *outcome, struct finding *ret_finding)
+{
+    struct classifier *classifier = calloc(1, sizeof *classifier);
+    uint32_t all = (uint32_t)((UINT64_C(1) << execution->connections->spec->session_count) - 1);
+    const struct serial_outcome *found = NULL;
+    *ret_finding = (struct finding){0};
+    char *text = sql_outcome_text(outcome, all), *rest = sql_outcome_text(outcome, all & ~outcome->aborted);
+    if (!classifier || !text || !rest) {
+        complain("out of memory");
+        free(classifier);
+        free(text);
+        free(rest);
+        return false;
+    }
+    *classifier = (struct classifier){.execution = execution,
+                                      .serial = serial,
+                                      .spec = execution->connections->spec,
+                                      .steps = steps,
+                                      .count = count,
+                                      .finding = ret_finding};
+    bool well = true;
+    if (outcome->stuck) {
+        (void)name_it(
+            classifier, FINDING_STUCK, 0,
+            "A session waits for a lock that another one holds, and no session has a step left that releases it.");
+    } else if ((well = serial_find(serial, execution, all, text, &found)) && found) {
+        (void)name_it(classifier, FINDING_SERIAL, 0, "As in a serial order.");
+    } else if (well && outcome->aborted &&
+               (well = serial_find(serial, execution, all & ~outcome->aborted, rest, &found)) && found) {
+        (void)classify_aborted(classifier, outcome);
+    } else if (well) {
+        well = classify_anomaly(classifier, all & ~outcome->aborted);
+    }
+    sql_outcome_free(&classifier->here);
+    free(classifier);
+    free(text);
+    free(rest);
+    return well;
+}

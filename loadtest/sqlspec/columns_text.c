@@ -1,0 +1,196 @@
+/* Prints an execution with a column for each session. A cell is wrapped at spaces, and its session's column has the room of all. */
+#include "loadtest/sqlspec/columns_text.h"
+
+#include "loadtest/cli/terminal.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMN_LEAST = 24, COLUMN_MOST = 60, GAP = 2, ROWS_SHOWN = 8, INDENT = 2 };
+
+struct page {
+    FILE *stream;
+    const struct spec *spec;
+    size_t column; /* characters of one column */
+};
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static size_t session_of(const struct spec *spec, const json_t *event)
+{
+    const char *session = text_of(event, "session"), *step = text_of(event, "step");
+    for (size_t i = 0; i < spec->session_count; i++)
+        if (strcmp(spec->sessions[i].name, session) == 0)
+            return i;
+    for (size_t i = 0; i < spec->step_count; i++)
+        if (strcmp(spec->steps[i].name, step) == 0)
+            return spec->steps[i].session;
+    return SIZE_MAX;
+}
+
+/* Bytes of the longest beginning of TEXT that has up to WIDTH characters, and ends before a space if it can. */
+static size_t fitting(const char *text, size_t width)
+{
+    size_t bytes = 0, characters = 0, space = 0;
+    while (text[bytes] && characters < width) {
+        bytes++;
+        while (((unsigned char)text[bytes] & 0xc0) == 0x80)
+            bytes++;
+        characters++;
+        if (text[bytes] == ' ')
+            space = bytes;
+    }
+    return text[bytes] && space ? space : bytes;
+}
+
+/* TEXT in the column of SESSION; lines after the first one are indented. */
+static void print_cell(const struct page *page, size_t session, const char *text)
+{
+    size_t indent = 0;
+    while (*text) {
+        size_t left = session * (page->column + GAP) + indent, length = fitting(text, page->column - indent);
+        (void)fprintf(page->stream, "%*s%.*s\n", (int)left, "", (int)length, text);
+        text += length;
+        text += strspn(text, " ");
+        indent = INDENT;
+    }
+}
+
+/* Writes TEXT with single spaces in the place of all white space. */
+static void write_flat(FILE *out, const char *text)
+{
+    const char *spaces = " \t\r\n\v\f";
+    for (text += strspn(text, spaces); *text;) {
+        size_t word = strcspn(text, spaces);
+        (void)fprintf(out, "%.*s", (int)word, text);
+        text += word;
+        text += strspn(text, spaces);
+        if (*text)
+            (void)fputc(' ', out);
+    }
+}
+
+static void write_rows(FILE *out, const json_t *result)
+{
+    const json_t *columns = json_object_get(result, "columns"), *rows = json_object_get(result, "rows");
+    size_t i, n;
+    json_t *row, *cell;
+    if (json_array_size(rows) == 0)
+        (void)fputs("no rows", out);
+    json_array_foreach(rows, i, row) {
+        if (i == ROWS_SHOWN) {
+            (void)fprintf(out, "; … %zu rows", json_array_size(rows));
+            return;
+        }
+        (void)fputs(i ? "; " : "", out);
+        json_array_foreach(row, n, cell) {
+            (void)fprintf(out, "%s%s = %s", n ? ", " : "", json_string_value(json_array_get(columns, n)),
+                          json_is_null(cell) ? "NULL" : json_string_value(cell));
+        }
+    }
+}
+
+static void write_result(FILE *out, const json_t *result)
+{
+    if (json_object_get(result, "columns")) {
+        write_rows(out, result);
+    } else if (json_object_get(result, "error")) {
+        (void)fputs(text_of(result, "severity"), out);
+        (void)fputs(": ", out);
+        write_flat(out, text_of(result, "error"));
+    } else if (json_object_get(result, "notification")) {
+        (void)fprintf(out, "NOTIFY %s '%s' from %s", text_of(result, "notification"),
+                      text_of(result, "payload"), text_of(result, "from"));
+    } else {
+        (void)fputs(text_of(result, "command"), out);
+    }
+}
+
+/* The name of the step, and for a step that begins its SQL. */
+static void write_heading(FILE *out, const json_t *event)
+{
+    const char *kind = text_of(event, "event");
+    if (strcmp(kind, "notice") == 0) {
+        write_flat(out, text_of(event, "text"));
+        return;
+    }
+    (void)fprintf(out, "%s: ", text_of(event, "step"));
+    if (strcmp(kind, "completed") == 0)
+        (void)fputs("continues", out);
+    else if (strcmp(kind, "cancelled") == 0)
+        (void)fputs("cancelled, because it took too long", out);
+    else
+        write_flat(out, text_of(event, "sql"));
+}
+
+static void write_waits(FILE *out, const json_t *event)
+{
+    size_t i;
+    json_t *name;
+    (void)fputs("→ waits", out);
+    json_array_foreach(json_object_get(event, "for"), i, name) {
+        (void)fprintf(out, "%s%s", i ? ", " : " for ", json_string_value(name));
+    }
+}
+
+/* Prints one cell whose text WRITE makes from JSON. */
+static bool print_made(const struct page *page, size_t session, const char *before,
+                       void (*write)(FILE *out, const json_t *from), const json_t *from)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return false;
+    (void)fputs(before, out);
+    write(out, from);
+    bool well = fclose(out) == 0;
+    if (well)
+        print_cell(page, session, text);
+    free(text);
+    return well;
+}
+
+static bool print_event(const struct page *page, const json_t *event)
+{
+    size_t session = session_of(page->spec, event), i;
+    json_t *result;
+    bool well = true;
+    if (session == SIZE_MAX)
+        return true;
+    well = print_made(page, session, "", write_heading, event);
+    if (strcmp(text_of(event, "event"), "waiting") == 0)
+        well = well && print_made(page, session, "  ", write_waits, event);
+    json_array_foreach(json_object_get(event, "results"), i, result) {
+        well = well && print_made(page, session, "  → ", write_result, result);
+    }
+    return well;
+}
+
+bool columns_print(FILE *stream, const struct spec *spec, const json_t *events, size_t width)
+{
+    struct page page = {.stream = stream, .spec = spec, .column = width / spec->session_count};
+    size_t i;
+    json_t *event;
+    bool well = true;
+    page.column = page.column > COLUMN_MOST + GAP ? COLUMN_MOST : page.column;
+    page.column = page.column < COLUMN_LEAST + GAP ? COLUMN_LEAST : page.column - GAP;
+    for (i = 0; i < spec->session_count; i++) {
+        const char *name = spec->sessions[i].name;
+        size_t taken = display_width(name);
+        (void)fprintf(
+            stream, "%s%*s", name,
+            i + 1 < spec->session_count && taken < page.column + GAP ? (int)(page.column + GAP - taken) : 0,
+            "");
+    }
+    (void)fputc('\n', stream);
+    json_array_foreach(events, i, event) {
+        well = well && print_event(&page, event);
+    }
+    return well;
+}

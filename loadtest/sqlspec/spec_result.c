@@ -1,0 +1,81 @@
+/* The result of a search of a specification: its columns, its title, and the notes below the table. */
+#include "loadtest/sqlspec/spec_result.h"
+
+#include "loadtest/report/result.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+static const struct column COLUMNS[] = {
+    {"outcome", "outcome", COLUMN_TEXT, 0, SHOW_ALL, 0, "what happened between the sessions; serial: as in a serial order"},
+    {"sessions", "sessions", COLUMN_TEXT, 0, SHOW_ALL, 0, "between which sessions; of an error: whose transaction was ended"},
+    {"schedules", "schedules", COLUMN_NUMBER, 0, SHOW_ALL, 0, "schedules with this outcome"},
+    {"share", "share", COLUMN_NUMBER, 3, SHOW_ALL, 2, "of all schedules that were run"},
+    {"schedule", "schedule", COLUMN_TEXT, 0, SHOW_PAGE | SHOW_CSV, 0, "the simplest schedule with this outcome, for --replay"},
+    {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0, "ok; anomaly: no serial order gives these results; invariant-broken"},
+};
+/* clang-format on */
+
+static void print_title(const json_t *document, char *ret_title, size_t size)
+{
+    const json_t *settings = json_object_get(document, "settings");
+    int64_t schedules = result_number(document, "schedules");
+    snprintf(ret_title, size,
+             "%.200s: %" PRId64 " schedule%s%s of %" PRId64 " sessions, %" PRId64 " different outcome%s",
+             result_text(settings, "file"), schedules, schedules == 1 ? "" : "s",
+             json_is_true(json_object_get(document, "complete")) ? ", all" : "",
+             result_number(settings, "sessions"), result_number(document, "outcomes"),
+             result_number(document, "outcomes") == 1 ? "" : "s");
+}
+
+static bool add_row_notes(const json_t *row, struct notes *notes)
+{
+    const char *outcome = result_text(row, "outcome"), *broken = result_text(row, "broken_invariant"),
+               *schedule = result_text(row, "schedule");
+    if (strcmp(outcome, "serial") != 0 &&
+        !notes_add(notes, NOTE_WITNESS, "%s: %s Schedule: %s", outcome, result_text(row, "text"), schedule))
+        return false;
+    if (!*broken)
+        return true;
+    if (strcmp(outcome, "serial") == 0)
+        return notes_add(
+            notes, NOTE_WITNESS,
+            "This invariant is not true even in a serial order (%s), so the SQL is wrong without concurrency: "
+            "%.300s",
+            schedule, broken);
+    return notes_add(notes, NOTE_WITNESS, "This invariant is not true: %.300s", broken);
+}
+
+static bool add_notes(const json_t *document, struct notes *notes)
+{
+    const json_t *rows = json_object_get(document, "rows");
+    size_t i, failures;
+    json_t *row, *warning;
+    size_t counts[VERDICT_COUNT];
+    json_array_foreach(rows, i, row) {
+        if (!add_row_notes(row, notes))
+            return false;
+    }
+    json_array_foreach(json_object_get(document, "warnings"), i, warning) {
+        if (!notes_add(notes, NOTE_WARNING, "%s", json_string_value(warning)))
+            return false;
+    }
+    bool complete = json_is_true(json_object_get(document, "complete"));
+    failures = result_verdicts(rows, counts);
+    if (failures > 0)
+        return notes_add(notes, NOTE_CLOSING, "%zu kind%s of anomaly or broken invariant found.", failures,
+                         failures == 1 ? "" : "s");
+    return notes_add(notes, NOTE_CLOSING,
+                     complete ? "No anomaly: every schedule gives the results of a serial order, or an error."
+                              : "No anomaly was found, but a limit left schedules out.");
+}
+
+const struct result_kind specification_result = {
+    .name = "specification",
+    .rows = "rows",
+    COLUMN_LIST(COLUMNS),
+    .title = print_title,
+    .notes = add_notes,
+};

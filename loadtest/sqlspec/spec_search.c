@@ -1,0 +1,406 @@
+/* Searches all interleavings of the sessions depth first. It keeps one schedule for each different outcome, the simplest, and has it
+ * named at the end. */
+#include "loadtest/sqlspec/spec_search.h"
+
+#include "base/clock.h"
+#include "base/prng.h"
+#include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
+#include "loadtest/cli/progress.h"
+#include "loadtest/explore/core/depth_first_search.h"
+#include "loadtest/sqlspec/classify.h"
+#include "loadtest/stats/verdict.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OUTCOMES_MAX = 4096, REPEATS_MAX = 20 };
+
+/* One of the different outcomes. */
+struct found {
+    char *text;
+    struct sql_outcome outcome;
+    size_t *steps, count; /* the simplest schedule that leads to it */
+    unsigned switches;
+    int64_t schedules;
+    struct finding finding;
+};
+
+struct spec_search {
+    struct connections *connections;
+    const struct spec *spec;
+    const struct spec_settings *settings;
+    struct sql_execution execution;
+    struct serial serial;
+    struct search search;
+    size_t next[SPEC_SESSIONS_MAX]; /* of each session: the number of its next step */
+    struct found found[OUTCOMES_MAX];
+    size_t found_count;
+    int64_t schedules, repeats;
+    bool complete;
+    struct progress progress;
+};
+
+/* ---- the program that is searched ---------------------------------------------------------------------- */
+
+static bool start(void *self)
+{
+    struct spec_search *search = self;
+    memset(search->next, 0, sizeof search->next);
+    return sql_execution_begin(&search->execution, true);
+}
+
+static size_t enabled(void *self, struct transition *ret_transitions)
+{
+    const struct spec_search *search = self;
+    size_t count = 0;
+    for (size_t i = 0; i < search->spec->session_count && !search->execution.failed; i++)
+        if (search->execution.running[i] == NO_STEP && search->next[i] < search->spec->sessions[i].step_count)
+            ret_transitions[count++] = (struct transition){.actor = (uint8_t)i, .kind = TRANSITION_STEP};
+    return count;
+}
+
+static bool apply(void *self, struct transition transition)
+{
+    struct spec_search *search = self;
+    size_t step = search->spec->sessions[transition.actor].steps[search->next[transition.actor]++];
+    return sql_execution_step(&search->execution, step);
+}
+
+static size_t remaining(void *self, unsigned actor)
+{
+    const struct spec_search *search = self;
+    return actor < search->spec->session_count
+               ? search->spec->sessions[actor].step_count - search->next[actor]
+               : 0;
+}
+
+static uint64_t fingerprint(void *self)
+{
+    const struct spec_search *search = self;
+    return search->execution.fingerprint;
+}
+
+/* ---- outcomes ------------------------------------------------------------------------------------------ */
+
+/* Everything in which outcomes differ. */
+static char *whole_text(const struct sql_outcome *outcome)
+{
+    char *text = sql_outcome_text(outcome, UINT32_MAX), *whole = NULL;
+    if (text && asprintf(&whole, "%s %x %d %s", text, outcome->aborted, outcome->stuck,
+                         outcome->broken ? outcome->broken : "") < 0)
+        whole = NULL;
+    free(text);
+    return whole;
+}
+
+static unsigned count_switches(const struct spec_search *search)
+{
+    const struct sql_execution *execution = &search->execution;
+    unsigned switches = 0;
+    for (size_t i = 1; i < execution->length; i++)
+        switches += search->spec->steps[execution->started[i]].session !=
+                    search->spec->steps[execution->started[i - 1]].session;
+    return switches;
+}
+
+static bool keep_schedule(struct spec_search *search, struct found *found, unsigned switches)
+{
+    const struct sql_execution *execution = &search->execution;
+    size_t *steps = malloc((execution->length + 1) * sizeof *steps);
+    if (!steps)
+        return false;
+    memcpy(steps, execution->started, execution->length * sizeof *steps);
+    free(found->steps);
+    found->steps = steps;
+    found->count = execution->length;
+    found->switches = switches;
+    return true;
+}
+
+/* Counts an outcome, which it takes over. */
+static bool count_outcome(struct spec_search *search, struct sql_outcome *outcome)
+{
+    char *text = whole_text(outcome);
+    unsigned switches = count_switches(search);
+    struct found *found = search->found;
+    while (text && found < search->found + search->found_count && strcmp(found->text, text) != 0)
+        found++;
+    bool is_new = found == search->found + search->found_count, well = text != NULL;
+    if (!text)
+        complain("out of memory");
+    if (well && is_new && search->found_count == OUTCOMES_MAX) {
+        complain("%s: there are more than %d different outcomes. Select only values that matter",
+                 search->settings->path, OUTCOMES_MAX);
+        well = false;
+    }
+    if (well && is_new) {
+        *found = (struct found){.text = text, .outcome = *outcome};
+        *outcome = (struct sql_outcome){0};
+        text = NULL;
+        search->found_count++;
+    }
+    if (well && (is_new || switches < found->switches))
+        well = keep_schedule(search, found, switches);
+    if (well)
+        found->schedules++;
+    free(text);
+    sql_outcome_free(outcome);
+    return well;
+}
+
+static bool end(void *self)
+{
+    struct spec_search *search = self;
+    struct sql_outcome outcome = {0};
+    return sql_execution_end(&search->execution, &outcome) && count_outcome(search, &outcome);
+}
+
+/* ---- searching ----------------------------------------------------------------------------------------- */
+
+static bool may_continue(const struct spec_search *search, int64_t until_us)
+{
+    const struct spec_settings *settings = search->settings;
+    int64_t most = settings->samples ? settings->samples : settings->limit;
+    return !interrupted() && (!most || search->schedules < most) && (!until_us || monotonic_us() < until_us);
+}
+
+/* Runs the schedules. False, having said why. */
+static bool run_schedules(struct spec_search *search)
+{
+    const struct program program = {.self = search,
+                                    .start = start,
+                                    .enabled = enabled,
+                                    .apply = apply,
+                                    .end = end,
+                                    .remaining = remaining,
+                                    .fingerprint = fingerprint};
+    const struct spec_settings *settings = search->settings;
+    int64_t until_us = settings->time_ms ? monotonic_us() + settings->time_ms * 1000 : 0;
+    int repeats = 0;
+    search->search.bound = (int)settings->bound;
+    search->search.samples = settings->samples > 0;
+    search->search.random = random_from((uint64_t)settings->seed);
+    while (may_continue(search, until_us)) {
+        enum search_outcome outcome = search_run(&search->search, &program);
+        if (outcome == SEARCH_DONE)
+            break;
+        if (outcome == SEARCH_FAILED)
+            return false;
+        if (outcome == SEARCH_DIFFERS) {
+            struct sql_outcome unused = {0};
+            if (++repeats > REPEATS_MAX) {
+                complain(
+                    "%s: the same steps do not lead to the same results. Select only values that depend on the "
+                    "schedule, and sort rows",
+                    settings->path);
+                return false;
+            }
+            search->repeats++;
+            if (!sql_execution_end(&search->execution, &unused))
+                return false;
+            sql_outcome_free(&unused);
+            continue;
+        }
+        repeats = 0;
+        search->schedules++;
+        progress_update(&search->progress, search_coverage(&search->search), "");
+    }
+    search->complete = search->search.done && !search->search.cut;
+    return !interrupted();
+}
+
+static bool name_outcomes(struct spec_search *search)
+{
+    for (size_t i = 0; i < search->found_count; i++) {
+        struct found *found = &search->found[i];
+        if (!classify(&search->execution, &search->serial, found->steps, found->count, &found->outcome,
+                      &found->finding))
+            return false;
+    }
+    return true;
+}
+
+/* The same serial order has to give the same outcome twice, or no comparison means anything. */
+static bool is_reproducible(struct spec_search *search)
+{
+    uint8_t order[SERIAL_SESSIONS_MAX];
+    uint32_t all = (uint32_t)((UINT64_C(1) << search->spec->session_count) - 1);
+    struct sql_outcome again = {0};
+    for (size_t i = 0; i < search->spec->session_count; i++)
+        order[i] = (uint8_t)i;
+    const struct serial_outcome *first = serial_run(&search->serial, &search->execution, order,
+                                                    search->spec->session_count);
+    if (!first || !sql_execution_run_serial(&search->execution, order, search->spec->session_count, &again))
+        return false;
+    char *text = sql_outcome_text(&again, all);
+    bool same = text && strcmp(text, first->text) == 0;
+    if (!same)
+        complain(
+            "%s: two runs of the sessions one after the other give different results. Select only values that "
+            "depend on the schedule, and sort rows",
+            search->settings->path);
+    free(text);
+    sql_outcome_free(&again);
+    return same;
+}
+
+/* ---- the result ---------------------------------------------------------------------------------------- */
+
+/* Outcomes that are one row: the same kind, with the same invariant; of an anomaly, between the same sessions. */
+static bool same_row(const struct found *one, const struct found *other)
+{
+    return one->finding.kind == other->finding.kind &&
+           (one->finding.sessions == other->finding.sessions || !finding_is_anomaly(one->finding.kind)) &&
+           one->outcome.broken == other->outcome.broken;
+}
+
+/* By kind, then the simplest. */
+static int compare_found(const void *left, const void *right)
+{
+    const struct found *one = left, *other = right;
+    if (one->finding.kind != other->finding.kind)
+        return one->finding.kind < other->finding.kind ? -1 : 1;
+    if (one->finding.sessions != other->finding.sessions)
+        return one->finding.sessions < other->finding.sessions ? -1 : 1;
+    if (one->switches != other->switches)
+        return one->switches < other->switches ? -1 : 1;
+    return strcmp(one->text, other->text);
+}
+
+static json_t *session_names(const struct spec *spec, uint32_t sessions)
+{
+    char names[1600] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < spec->session_count; i++)
+        if (sessions & 1u << i && used < sizeof names)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                     spec->sessions[i].name);
+    return json_string(names);
+}
+
+static json_t *step_names(const struct spec *spec, const size_t *steps, size_t count)
+{
+    char *names = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&names, &size);
+    for (size_t i = 0; out && i < count; i++) {
+        const char *name = spec->steps[steps[i]].name;
+        (void)fprintf(out, strpbrk(name, " \"") ? "%s\"%s\"" : "%s%s", i ? " " : "", name);
+    }
+    json_t *text = out && fclose(out) == 0 ? json_string(names) : NULL;
+    free(names);
+    return text;
+}
+
+static json_t *results_json(const struct spec *spec, const struct sql_outcome *outcome)
+{
+    json_t *results = json_object();
+    for (size_t i = 0; results && i < spec->session_count; i++)
+        if (outcome->sessions[i])
+            (void)json_object_set(results, spec->sessions[i].name, outcome->sessions[i]);
+    return results;
+}
+
+static json_t *row_of(const struct spec_search *search, const struct found *found, uint32_t sessions,
+                      int64_t schedules)
+{
+    enum verdict verdict = found->outcome.broken                     ? VERDICT_INVARIANT
+                           : finding_is_anomaly(found->finding.kind) ? VERDICT_ANOMALY
+                                                                     : VERDICT_OK;
+    return json_pack("{s:s, s:o, s:I, s:f, s:o, s:s, s:s, s:s?, s:o, s:O, s:s}", "outcome",
+                     finding_name(found->finding.kind), "sessions", session_names(search->spec, sessions),
+                     "schedules", (json_int_t)schedules, "share",
+                     (double)schedules / (double)search->schedules, "schedule",
+                     step_names(search->spec, found->steps, found->count), "text", found->finding.text,
+                     "code", found->outcome.code, "broken_invariant", found->outcome.broken, "results",
+                     results_json(search->spec, &found->outcome), "tables", found->outcome.tables, "verdict",
+                     verdict_name(verdict));
+}
+
+static json_t *rows_of(struct spec_search *search)
+{
+    json_t *rows = json_array();
+    qsort(search->found, search->found_count, sizeof search->found[0], compare_found);
+    for (size_t i = 0; rows && i < search->found_count; i++) {
+        int64_t schedules = 0;
+        uint32_t sessions = 0;
+        bool first = true;
+        for (size_t n = 0; n < search->found_count; n++)
+            if (same_row(&search->found[i], &search->found[n])) {
+                schedules += search->found[n].schedules;
+                sessions |= search->found[n].finding.sessions;
+                first = first && n >= i;
+            }
+        if (first &&
+            json_array_append_new(rows, row_of(search, &search->found[i], sessions, schedules)) != 0) {
+            json_decref(rows);
+            return NULL;
+        }
+    }
+    return rows;
+}
+
+static json_t *warnings_of(const struct spec_search *search)
+{
+    json_t *warnings = json_array();
+    if (search->execution.tables_too_large)
+        (void)json_array_append_new(
+            warnings,
+            json_string(
+                "The contents of the tables were not compared: there are more than 64 tables or 1,000 rows in "
+                "the current schema."));
+    if (search->repeats > 0)
+        (void)json_array_append_new(
+            warnings, json_sprintf("%" PRId64
+                                   " schedules gave other results when they ran again, so a server's choice, "
+                                   "such as which transaction a deadlock ends, may differ in another run.",
+                                   search->repeats));
+    return warnings;
+}
+
+static void free_search(struct spec_search *search)
+{
+    for (size_t i = 0; i < search->found_count; i++) {
+        free(search->found[i].text);
+        free(search->found[i].steps);
+        sql_outcome_free(&search->found[i].outcome);
+    }
+    serial_free(&search->serial);
+    sql_execution_close(&search->execution);
+    free(search);
+}
+
+json_t *spec_search(struct connections *connections, const struct spec_settings *settings)
+{
+    struct spec_search *search = calloc(1, sizeof *search);
+    int64_t began_us = monotonic_us();
+    json_t *result = NULL;
+    if (!search) {
+        complain("out of memory");
+        return NULL;
+    }
+    search->connections = connections;
+    search->spec = connections->spec;
+    search->settings = settings;
+    search->progress = progress_begin(1);
+    progress_label(&search->progress, "schedules");
+    sql_execution_open(&search->execution, connections);
+    if (search->spec->session_count > SERIAL_SESSIONS_MAX)
+        complain(
+            "%s has %zu sessions, and a search compares with the serial orders of %d at most. Add permutation lines, "
+            "or use --replay",
+            settings->path, search->spec->session_count, SERIAL_SESSIONS_MAX);
+    else if (connections_reset(connections) && is_reproducible(search) && run_schedules(search) &&
+             name_outcomes(search))
+        result = json_pack("{s:o, s:I, s:b, s:f, s:I, s:I, s:f, s:o}", "rows", rows_of(search), "schedules",
+                           (json_int_t)search->schedules, "complete", search->complete, "coverage",
+                           search_coverage(&search->search), "outcomes", (json_int_t)search->found_count,
+                           "serial_orders", (json_int_t)search->serial.count, "seconds",
+                           (double)(monotonic_us() - began_us) / 1e6, "warnings", warnings_of(search));
+    progress_wipe();
+    sql_execution_abandon(&search->execution);
+    free_search(search);
+    return result;
+}

@@ -1,0 +1,477 @@
+/* Runs a specification under the control of a search. After a step is started, the execution waits until every session is idle or
+ * blocked by another one, as the server says; so nothing depends on time. */
+#include "loadtest/sqlspec/sql_execution.h"
+
+#include "base/clock.h"
+#include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONTROL_US = 10000000, TABLES_MAX = 64, TABLE_ROWS_MAX = 1000, ASK_AFTER_MS = 1 };
+
+static bool fail(struct sql_execution *execution)
+{
+    execution->failed = true;
+    return false;
+}
+
+/* ---- outcomes ------------------------------------------------------------------------------------------ */
+
+void sql_outcome_free(struct sql_outcome *outcome)
+{
+    for (size_t i = 0; i < SPEC_SESSIONS_MAX; i++)
+        json_decref(outcome->sessions[i]);
+    json_decref(outcome->tables);
+    *outcome = (struct sql_outcome){0};
+}
+
+char *sql_outcome_text(const struct sql_outcome *outcome, uint32_t sessions)
+{
+    json_auto_t *parts = json_array();
+    bool well = parts && json_array_append(parts, outcome->tables) == 0;
+    for (size_t i = 0; well && i < SPEC_SESSIONS_MAX; i++)
+        if (sessions & 1u << i && outcome->sessions[i])
+            well = json_array_append(parts, outcome->sessions[i]) == 0;
+    return well ? json_dumps(parts, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+}
+
+/* An error that other sessions cause, after which a program would try its transaction again. */
+static bool is_of_concurrency(const char *code)
+{
+    return strncmp(code, "40", 2) == 0 || strcmp(code, "55P03") == 0 || strcmp(code, "57014") == 0;
+}
+
+/* FNV-1a. */
+static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ at[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
+/* Notifications may come earlier or later, and carry numbers of processes: they are no part of an outcome. */
+static json_t *without_notifications(const json_t *results)
+{
+    json_t *kept = json_array(), *result;
+    size_t i;
+    json_array_foreach(results, i, result) {
+        if (!json_object_get(result, "notification") && json_array_append(kept, result) != 0)
+            break;
+    }
+    return kept;
+}
+
+static bool keep_results(struct sql_execution *execution, size_t session, const char *name)
+{
+    struct session *on = execution->connections->sessions[session];
+    json_t *results = without_notifications(on->results);
+    const char *code = results_error_code(results);
+    if (is_of_concurrency(code)) {
+        execution->outcome.aborted |= 1u << session;
+        if (!execution->outcome.code[0])
+            (void)snprintf(execution->outcome.code, sizeof execution->outcome.code, "%.5s", code);
+    }
+    execution->has_deadlock |= strcmp(code, "40P01") == 0;
+    char *text = results ? json_dumps(results, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    /* Steps that end between two starts of steps may do so in any sequence. */
+    if (text)
+        execution->new_results += mix(session + 1, text, strlen(text));
+    free(text);
+    if (!execution->outcome.sessions[session])
+        execution->outcome.sessions[session] = json_object();
+    if (text && json_object_set_new(execution->outcome.sessions[session], name, results) == 0)
+        return true;
+    complain("out of memory");
+    return fail(execution);
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+void sql_execution_open(struct sql_execution *execution, struct connections *connections)
+{
+    *execution = (struct sql_execution){.connections = connections};
+}
+
+static void forget(struct sql_execution *execution)
+{
+    sql_outcome_free(&execution->outcome);
+    execution->length = 0;
+    execution->failed = false;
+    execution->new_results = 0;
+    execution->has_deadlock = false;
+    execution->fingerprint = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < SPEC_SESSIONS_MAX; i++) {
+        execution->running[i] = NO_STEP;
+        execution->began_at[i] = SIZE_MAX;
+        execution->holders[i] = 0;
+    }
+}
+
+void sql_execution_close(struct sql_execution *execution)
+{
+    forget(execution);
+    free(execution->tables_sql);
+    execution->tables_sql = NULL;
+}
+
+static bool is_in_transaction(const struct sql_execution *execution, size_t session)
+{
+    const struct session *on = execution->connections->sessions[session];
+    return on->driver->transaction(on) != TRANSACTION_NONE;
+}
+
+/* Notes where transactions began and ended. */
+static void look_at_transactions(struct sql_execution *execution)
+{
+    for (size_t i = 0; i < execution->connections->spec->session_count; i++)
+        if (execution->running[i] == NO_STEP) {
+            if (!is_in_transaction(execution, i))
+                execution->began_at[i] = SIZE_MAX;
+            else if (execution->began_at[i] == SIZE_MAX)
+                execution->began_at[i] = execution->length ? execution->length - 1 : 0;
+        }
+}
+
+bool sql_execution_begin(struct sql_execution *execution, bool sessions)
+{
+    struct connections *connections = execution->connections;
+    forget(execution);
+    if (!connections_set_up(connections))
+        return fail(execution);
+    execution->began = true;
+    for (size_t i = 0; sessions && i < connections->spec->session_count; i++)
+        if (!connections_set_up_session(connections, i))
+            return fail(execution);
+    look_at_transactions(execution);
+    return true;
+}
+
+/* ---- steps --------------------------------------------------------------------------------------------- */
+
+/* Of the step at POSITION, which has just ended: whose transactions are open. */
+static void note_open_transactions(struct sql_execution *execution, size_t position)
+{
+    for (size_t i = 0; i < execution->connections->spec->session_count; i++) {
+        execution->open_since[position][i] = execution->began_at[i];
+        if (execution->began_at[i] != SIZE_MAX)
+            execution->open[position] |= 1u << i;
+    }
+}
+
+/* Takes the results of the steps that have ended. Returns how many did. */
+static size_t collect(struct sql_execution *execution)
+{
+    struct connections *connections = execution->connections;
+    size_t ended = 0, positions[SPEC_SESSIONS_MAX];
+    for (size_t i = 0; i < connections->spec->session_count && !execution->failed; i++) {
+        struct session *on = connections->sessions[i];
+        size_t step = execution->running[i];
+        if (step == NO_STEP || on->driver->pump(on) == SESSION_BUSY)
+            continue;
+        if (on->state == SESSION_LOST) {
+            complain("%s:%d: session %s lost its connection in step %s: %s", connections->path,
+                     connections->spec->steps[step].block.line, connections->spec->sessions[i].name,
+                     connections->spec->steps[step].name, on->error);
+            (void)fail(execution);
+            break;
+        }
+        execution->running[i] = NO_STEP;
+        execution->holders[i] = 0;
+        positions[ended++] = execution->position[i];
+        (void)keep_results(execution, i, connections->spec->steps[step].name);
+    }
+    look_at_transactions(execution);
+    for (size_t i = 0; i < ended; i++)
+        note_open_transactions(execution, positions[i]);
+    return ended;
+}
+
+/* Sessions that wait for each other: the server will end one of the waits. */
+static bool has_circle(const struct sql_execution *execution)
+{
+    size_t count = execution->connections->spec->session_count;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t reached = execution->holders[i], before;
+        do {
+            before = reached;
+            for (size_t n = 0; n < count; n++)
+                if (reached & 1u << n)
+                    reached |= execution->holders[n];
+        } while (reached != before);
+        if (reached & 1u << i)
+            return true;
+    }
+    return false;
+}
+
+/* Is every session idle, or blocked by another one that does not wait for it? */
+static bool is_settled(struct sql_execution *execution)
+{
+    size_t count = execution->connections->spec->session_count;
+    for (size_t i = 0; i < count; i++)
+        if (execution->running[i] != NO_STEP &&
+            (execution->holders[i] == 0 || execution->holders[i] == HOLDER_UNKNOWN))
+            return false;
+    return !has_circle(execution);
+}
+
+static size_t count_running(const struct sql_execution *execution)
+{
+    size_t running = 0;
+    for (size_t i = 0; i < execution->connections->spec->session_count; i++)
+        running += execution->running[i] != NO_STEP;
+    return running;
+}
+
+/* The first step that runs and is not blocked. */
+static size_t find_slow_step(const struct sql_execution *execution)
+{
+    size_t found = NO_STEP;
+    for (size_t i = 0; i < execution->connections->spec->session_count; i++)
+        if (execution->running[i] != NO_STEP && (found == NO_STEP || !execution->holders[i]))
+            found = execution->running[i];
+    return found;
+}
+
+/* Waits until all is settled. Two answers of the server have to agree, since it looks at one session after the other. */
+static bool settle(struct sql_execution *execution)
+{
+    struct connections *connections = execution->connections;
+    const struct spec *spec = connections->spec;
+    int64_t deadline_us = monotonic_us() + connections->step_us;
+    uint32_t before[SPEC_SESSIONS_MAX] = {0};
+    (void)collect(execution);
+    while (!execution->failed && count_running(execution) > 0) {
+        session_poll(connections->sessions, spec->session_count, ASK_AFTER_MS);
+        if (collect(execution) > 0 || execution->failed)
+            continue;
+        if (!connections_waits(connections, execution->holders))
+            return fail(execution);
+        if (collect(execution) > 0 || execution->failed)
+            continue;
+        bool same = memcmp(before, execution->holders, sizeof before) == 0;
+        memcpy(before, execution->holders, sizeof before);
+        if (is_settled(execution) && (same || count_running(execution) == 1))
+            break;
+        if (interrupted())
+            return fail(execution);
+        if (monotonic_us() >= deadline_us) {
+            const struct spec_step *step = &spec->steps[find_slow_step(execution)];
+            complain("%s:%d: step %s did not end within %" PRId64
+                     " ms, and no other session blocks it. Shorten it, or use a longer --step-time",
+                     connections->path, step->block.line, step->name, connections->step_us / 1000);
+            return fail(execution);
+        }
+    }
+    uint64_t news = execution->new_results;
+    execution->new_results = 0;
+    if (!execution->has_deadlock) {
+        execution->fingerprint = mix(execution->fingerprint, &news, sizeof news);
+        execution->fingerprint = mix(execution->fingerprint, execution->holders, sizeof execution->holders);
+    }
+    return !execution->failed;
+}
+
+bool sql_execution_step(struct sql_execution *execution, size_t step)
+{
+    struct connections *connections = execution->connections;
+    size_t session = connections->spec->steps[step].session, number = execution->length;
+    struct session *on = connections->sessions[session];
+    if (execution->failed || number == SPEC_STEPS_MAX)
+        return fail(execution);
+    execution->position[session] = number;
+    execution->open[number] = 0;
+    execution->started[execution->length++] = step;
+    execution->running[session] = step;
+    if (!on->driver->start(on, connections->spec->steps[step].block.sql)) {
+        complain("%s: session %s lost its connection: %s", connections->path,
+                 connections->spec->sessions[session].name, on->error);
+        return fail(execution);
+    }
+    return settle(execution);
+}
+
+/* ---- the end ------------------------------------------------------------------------------------------- */
+
+/* Sessions still wait, and those that they wait for have no step left: ends the waits. */
+static bool end_waits(struct sql_execution *execution)
+{
+    struct connections *connections = execution->connections;
+    for (size_t i = 0; i < connections->spec->session_count; i++)
+        if (execution->running[i] != NO_STEP) {
+            execution->outcome.stuck = true;
+            connections->sessions[i]->driver->cancel(connections->sessions[i]);
+            (void)session_wait(connections->sessions[i], monotonic_us() + CONTROL_US);
+        }
+    (void)collect(execution);
+    return !execution->failed;
+}
+
+/* A COMMIT in a teardown can fail like one in a step, so its results belong to the outcome. */
+static bool tear_down_session(struct sql_execution *execution, size_t session)
+{
+    struct connections *connections = execution->connections;
+    struct session *on = connections->sessions[session];
+    const char *sql = connections->spec->sessions[session].teardown.sql;
+    if (sql) {
+        (void)session_run(on, sql, monotonic_us() + CONTROL_US);
+        if (!keep_results(execution, session, ""))
+            return false;
+    }
+    if (is_in_transaction(execution, session))
+        (void)session_run(on, "ROLLBACK", monotonic_us() + CONTROL_US);
+    if (on->state == SESSION_IDLE)
+        return true;
+    if (!interrupted())
+        complain("session %s lost its connection: %s", connections->spec->sessions[session].name, on->error);
+    return fail(execution);
+}
+
+/* SQL that reads all tables. The specification makes the same ones in every execution. */
+static bool know_tables(struct sql_execution *execution)
+{
+    struct session *control = execution->connections->control;
+    char *sql = NULL;
+    size_t size = 0, i;
+    json_t *row;
+    if (execution->tables_known)
+        return true;
+    if (!session_run(control, control->driver->tables_sql, monotonic_us() + CONTROL_US)) {
+        complain("cannot list the tables: %s", control->error);
+        return fail(execution);
+    }
+    const json_t *rows = json_object_get(json_array_get(control->results, 0), "rows");
+    FILE *out = open_memstream(&sql, &size);
+    json_array_foreach(rows, i, row) {
+        if (out)
+            (void)fprintf(out, "%s(%s)", i ? " UNION ALL " : "", json_string_value(json_array_get(row, 0)));
+    }
+    execution->tables_too_large = json_array_size(rows) > TABLES_MAX;
+    if (!out || fclose(out) != 0) {
+        free(sql);
+        complain("out of memory");
+        return fail(execution);
+    }
+    execution->tables_known = true;
+    if (size > 0 && !execution->tables_too_large)
+        execution->tables_sql = sql;
+    else
+        free(sql);
+    return true;
+}
+
+static bool read_tables(struct sql_execution *execution)
+{
+    struct session *control = execution->connections->control;
+    if (!know_tables(execution))
+        return false;
+    execution->outcome.tables = json_array();
+    if (!execution->tables_sql || execution->tables_too_large)
+        return true;
+    if (!session_run(control, execution->tables_sql, monotonic_us() + CONTROL_US)) {
+        if (!interrupted())
+            complain("cannot read the tables: %s", control->error);
+        return fail(execution);
+    }
+    json_t *rows = json_object_get(json_array_get(control->results, 0), "rows");
+    if (json_array_size(rows) > TABLE_ROWS_MAX) {
+        execution->tables_too_large = true;
+        return true;
+    }
+    json_decref(execution->outcome.tables);
+    execution->outcome.tables = json_incref(rows);
+    return true;
+}
+
+static bool finish(struct sql_execution *execution, struct sql_outcome *ret_outcome)
+{
+    if (!read_tables(execution) ||
+        !connections_check_invariants(execution->connections, &execution->outcome.broken))
+        return fail(execution);
+    execution->began = false;
+    connections_tear_down(execution->connections);
+    if (!connections_reset(execution->connections))
+        return fail(execution);
+    *ret_outcome = execution->outcome;
+    execution->outcome = (struct sql_outcome){0};
+    return true;
+}
+
+bool sql_execution_end(struct sql_execution *execution, struct sql_outcome *ret_outcome)
+{
+    if (execution->failed || !end_waits(execution))
+        return false;
+    for (size_t i = 0; i < execution->connections->spec->session_count; i++)
+        if (!tear_down_session(execution, i))
+            return false;
+    return finish(execution, ret_outcome);
+}
+
+void sql_execution_abandon(struct sql_execution *execution)
+{
+    struct connections *connections = execution->connections;
+    if (!execution->began)
+        return;
+    execution->began = false;
+    for (size_t i = 0; i < connections->spec->session_count; i++)
+        connections_end_session(connections, i);
+    connections_tear_down(connections);
+}
+
+/* ---- whole executions ---------------------------------------------------------------------------------- */
+
+bool sql_execution_run_serial(struct sql_execution *execution, const uint8_t *order, size_t count,
+                              struct sql_outcome *ret_outcome)
+{
+    const struct spec *spec = execution->connections->spec;
+    if (!sql_execution_begin(execution, false))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct spec_session *session = &spec->sessions[order[i]];
+        if (!connections_set_up_session(execution->connections, order[i]))
+            return fail(execution);
+        for (size_t n = 0; n < session->step_count; n++)
+            if (!sql_execution_step(execution, session->steps[n]))
+                return false;
+        if (!end_waits(execution) || !tear_down_session(execution, order[i]))
+            return false;
+    }
+    return finish(execution, ret_outcome);
+}
+
+/* The first step of those left that can start: its session is idle, and no earlier step of the session is left. */
+static size_t find_next(const struct sql_execution *execution, const size_t *steps, const bool *done,
+                        size_t count)
+{
+    uint32_t later = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t session = execution->connections->spec->steps[steps[i]].session;
+        if (done[i])
+            continue;
+        if (execution->running[session] == NO_STEP && !(later & 1u << session))
+            return i;
+        later |= 1u << session;
+    }
+    return count;
+}
+
+bool sql_execution_run_steps(struct sql_execution *execution, const size_t *steps, size_t count,
+                             const bool skip[SPEC_STEPS_MAX], struct sql_outcome *ret_outcome)
+{
+    bool done[SPEC_STEPS_MAX];
+    if (!sql_execution_begin(execution, true))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        done[i] = skip[steps[i]];
+    for (size_t next; (next = find_next(execution, steps, done, count)) < count;) {
+        done[next] = true;
+        if (!sql_execution_step(execution, steps[next]))
+            return false;
+    }
+    return sql_execution_end(execution, ret_outcome);
+}

@@ -1,0 +1,67 @@
+/* One execution of a specification, a step at a time under the control of a search, and its outcome. */
+#ifndef OVERSELL_LOADTEST_SQLSPEC_SQL_EXECUTION_H
+#define OVERSELL_LOADTEST_SQLSPEC_SQL_EXECUTION_H
+
+#include "loadtest/sqlspec/connections.h"
+
+#define NO_STEP SIZE_MAX
+
+/* What an execution led to. Bits stand for sessions. */
+struct sql_outcome {
+    json_t *sessions[SPEC_SESSIONS_MAX]; /* {step: results}; the session's teardown is the step "" */
+    json_t *tables;                      /* the contents of the tables at the end: [[table, row]…] */
+    uint32_t aborted; /* an error of concurrency ended a transaction: a deadlock, a serialization failure… */
+    char code[6];     /* SQLSTATE of the first such error; "" */
+    bool stuck;       /* a session waited at the end for one that had no step left */
+    const char
+        *broken; /* the SQL of an invariant that was not true; NULL: none. It belongs to the specification. */
+};
+
+void sql_outcome_free(struct sql_outcome *outcome);
+/* The results of SESSIONS (bits) and the tables, as one text to compare; the caller frees it. NULL: no memory. */
+char *sql_outcome_text(const struct sql_outcome *outcome, uint32_t sessions);
+
+struct sql_execution {
+    struct connections *connections;
+    bool tables_known, tables_too_large;
+    char *tables_sql; /* reads the tables; NULL: there are none */
+    /* Of the current execution: */
+    size_t running
+        [SPEC_SESSIONS_MAX]; /* a step that was started and has not ended; NO_STEP: the session is idle */
+    uint32_t holders[SPEC_SESSIONS_MAX]; /* of a blocked session: whom it waits for */
+    size_t began_at
+        [SPEC_SESSIONS_MAX]; /* length when the open transaction of the session began; SIZE_MAX: none is open */
+    struct sql_outcome outcome;
+    size_t started[SPEC_STEPS_MAX], length; /* the steps in the sequence of their starts */
+    size_t position[SPEC_SESSIONS_MAX];     /* of the running step, in STARTED */
+    uint32_t open[SPEC_STEPS_MAX]; /* of each step: the sessions with an open transaction when it ended */
+    size_t open_since[SPEC_STEPS_MAX][SPEC_SESSIONS_MAX]; /* and for these BEGAN_AT */
+    uint64_t new_results; /* a hash of the results since the last step was started */
+    bool has_deadlock;    /* which of the transactions the server ends depends on time */
+    uint64_t fingerprint; /* of results and waits up to a deadlock: equal in every run of the same steps */
+    bool failed, began;   /* BEGAN: the setup of the file has run, and not its teardown */
+};
+
+/* Prepares for executions on CONNECTIONS, which must outlive it. */
+void sql_execution_open(struct sql_execution *execution, struct connections *connections);
+void sql_execution_close(struct sql_execution *execution);
+
+/* Each returns false having said why on stderr, unless it was an interrupt. */
+/* Runs the setup of the file; SESSIONS: and that of each session. */
+bool sql_execution_begin(struct sql_execution *execution, bool sessions);
+/* Starts STEP on its session, which has to be idle, and waits until every session is idle or blocked. */
+bool sql_execution_step(struct sql_execution *execution, size_t step);
+/* Ends the execution: teardown, invariants, the tables. RET_OUTCOME is the caller's to sql_outcome_free. */
+bool sql_execution_end(struct sql_execution *execution, struct sql_outcome *ret_outcome);
+
+/* Cleans up after a function that returned false: cancels, rolls back, and runs the teardown of the file. */
+void sql_execution_abandon(struct sql_execution *execution);
+
+/* Runs the sessions of ORDER one after the other. */
+bool sql_execution_run_serial(struct sql_execution *execution, const uint8_t *order, size_t count,
+                              struct sql_outcome *ret_outcome);
+/* Runs the COUNT steps in this sequence, without those that SKIP has. A step whose session is blocked starts later. */
+bool sql_execution_run_steps(struct sql_execution *execution, const size_t *steps, size_t count,
+                             const bool skip[SPEC_STEPS_MAX], struct sql_outcome *ret_outcome);
+
+#endif
