@@ -55,7 +55,7 @@ CFLAGS   ?=
 LDFLAGS  ?=
 # Exceptions, so that a thread which ends in the middle of an order (explore's crash) frees what its frames hold.
 OUR_CFLAGS  = -std=gnu17 -D_GNU_SOURCE -I. -I$(BUILD)/generated -pthread -fPIE -fexceptions $(OPTIMIZE) $(WARNINGS) $(PKG_CFLAGS) \
-              $(if $(HIREDIS_SSL),-DHAVE_HIREDIS_SSL) $(CFLAGS)
+              $(if $(HIREDIS_SSL),-DHAVE_HIREDIS_SSL) $(if $(MARIADB),-DHAVE_MARIADB) $(CFLAGS)
 OUR_LDFLAGS = -pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
 
 # ---- rules ----------------------------------------------------------------------------------------

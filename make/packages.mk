@@ -3,7 +3,9 @@
 # hiredis 0.14, which is Debian 12's, has no TLS: rediss:// is then an error that says so.
 HIREDIS_SSL   = $(eval HIREDIS_SSL := $$(shell $(PKG_CONFIG) --exists hiredis_ssl openssl 2>/dev/null && \
                   echo hiredis_ssl openssl))$(HIREDIS_SSL)
-PKGS          = libmicrohttpd libpq jansson libcurl hiredis libqrencode $(HIREDIS_SSL)
+# SQL specifications run on MariaDB where its client library is installed.
+MARIADB       = $(eval MARIADB := $$(shell $(PKG_CONFIG) --exists libmariadb 2>/dev/null && echo libmariadb))$(MARIADB)
+PKGS          = libmicrohttpd libpq jansson libcurl hiredis libqrencode $(HIREDIS_SSL) $(MARIADB)
 OTHER_LIBS   := -l:libzookeeper_st.so.2 # which has no .pc file; so named, it is found beside either -dev package
 # To build and run the programs: the demo needs no more. default-jre-headless and libzookeeper-java are the server of
 # ZooKeeper; the package zookeeper would bring a whole desktop's Java. make/lesson-pages needs cmark and python3.
@@ -13,7 +15,7 @@ DEPS         := gcc libc6-dev pkg-config libmicrohttpd-dev libpq-dev libjansson-
 # For the tests, the benchmark and the measurements of the documents as well.
 DEPS_TEST    := libcmocka-dev etcd-client gnuplot-nox curl python3-pytest python3-yaml python3-jsonschema \
                 python3-redis python3-kazoo chromium chromium-driver firefox-esr python3-selenium binutils systemd clang \
-                libclang-rt-dev python3-psycopg2 zbar-tools
+                libclang-rt-dev python3-psycopg2 zbar-tools libmariadb-dev mariadb-server
 # The isolation tester, which a test compares with: the package is named after the version of PostgreSQL.
 DEPS_TESTER  = $$(apt-cache depends postgresql 2>/dev/null | sed -n 's/^ *Depends: postgresql-\([0-9]*\)$$/postgresql-server-dev-\1/p')
 # Joins pictures to an animation, for `make pictures`.

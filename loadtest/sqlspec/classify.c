@@ -278,6 +278,12 @@ static bool classify_writes(struct classifier *classifier, const struct pair *pa
             "Step %s of %s returns a row of %s as it was before %s changed it. %s then changes the row "
             "that %s has written.",
             step_name(classifier, pair->misses), first, table, second, first, second);
+    } else if (!knows_nothing && back->misses != NO_STEP && (is_x || is_y)) {
+        *ret_named = name_it(
+            classifier, FINDING_READ_SKEW, both,
+            "Step %s of %s returns the state before %s, and a later step acts on the state after it.",
+            step_name(classifier, is_x ? back->misses : pair->misses), is_x ? second : first,
+            is_x ? first : second);
     } else if (!knows_nothing && back->misses != NO_STEP) {
         *ret_named = name_it(
             classifier, FINDING_WRITE_SKEW, both,

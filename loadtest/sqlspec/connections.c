@@ -105,12 +105,19 @@ bool connections_waits(struct connections *connections, uint32_t ret_holders[SPE
         ids[n] = connections->sessions[n]->id;
         ret_holders[n] = 0;
     }
+    int64_t now_us = monotonic_us();
+    if (now_us < connections->next_ask_us) {
+        session_poll(connections->sessions, count, (int)((connections->next_ask_us - now_us) / 1000) + 1);
+        if (monotonic_us() < connections->next_ask_us)
+            return true;
+    }
     control->driver->waits_sql(ids, count, sql, sizeof sql);
     if (!session_run(control, sql, monotonic_us() + CONTROL_US)) {
         if (!interrupted())
             complain("cannot ask %s who waits: %s", control->driver->server, control->error);
         return false;
     }
+    connections->next_ask_us = monotonic_us() + (int64_t)control->driver->waits_pause_ms * 1000;
     const json_t *rows = json_object_get(json_array_get(control->results, 0), "rows");
     json_array_foreach(rows, i, row) {
         size_t waiter = session_of(connections, cell_number(row, 0)),

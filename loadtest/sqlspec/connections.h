@@ -13,7 +13,8 @@ struct connections {
     const char *path; /* of the specification, for errors */
     struct session *control;
     struct session *sessions[SPEC_SESSIONS_MAX];
-    int64_t step_us; /* a statement that is not blocked may take this long */
+    int64_t next_ask_us; /* not before this can the server say something new about who waits */
+    int64_t step_us;     /* a statement that is not blocked may take this long */
     /* What an execution reports, as it happens; the event is borrowed. NULL: nothing. */
     void (*on_event)(void *context, const json_t *event);
     void *context;
@@ -25,7 +26,7 @@ bool connections_open(const struct sql_driver *driver, const char *url, const st
 void connections_close(struct connections *connections);
 
 /* Which of the sessions wait for a lock, by the server: RET_HOLDERS[i] has bits of those that session i waits for; 0: it does
- * not wait. False, having said why. */
+ * not wait, or the server cannot say yet. False, having said why. */
 bool connections_waits(struct connections *connections, uint32_t ret_holders[SPEC_SESSIONS_MAX]);
 
 /* Run the setup blocks of the file, and the one of a session. False, having said which failed. */

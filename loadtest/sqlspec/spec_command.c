@@ -13,6 +13,7 @@
 #include "loadtest/sqlspec/spec_options.h"
 #include "loadtest/sqlspec/spec_result.h"
 #include "loadtest/sqlspec/spec_search.h"
+#include "loadtest/testbed/stack.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -188,15 +189,58 @@ static int begin(void *context, const struct texts *operands)
     return output_valid(&settings->output) ? COMMAND_GOES_ON : ENDED_USAGE;
 }
 
+static const struct {
+    const char *scheme;
+    const struct sql_driver *driver;
+} SERVERS[] = {{"mariadb://", &mariadb_driver}, {"mysql://", &mariadb_driver}};
+
+/* The driver for ADDRESS; libpq also reads other texts. */
+static const struct sql_driver *driver_of(const char *address)
+{
+    for (size_t i = 0; i < sizeof SERVERS / sizeof SERVERS[0]; i++)
+        if (strncmp(address, SERVERS[i].scheme, strlen(SERVERS[i].scheme)) == 0)
+            return SERVERS[i].driver;
+    return &postgres_driver;
+}
+
 static int run_in(struct spec_run *run, const char *url)
 {
-    if (!connections_open(&postgres_driver, url, &run->spec, run->settings->path, &run->connections))
+    if (!connections_open(driver_of(url), url, &run->spec, run->settings->path, &run->connections))
         return ENDED_ENVIRONMENT;
     run->connections.step_us = run->settings->step_ms * 1000;
     int status = run->settings->replays.count > 0                         ? run_replays(run)
                  : run->spec.permutation_count > 0 && !run->settings->all ? run_permutations(run)
                                                                           : run_search(run);
     connections_close(&run->connections);
+    return status;
+}
+
+static int run_in_private_postgres(struct spec_run *run)
+{
+    const struct testbed_settings place = {.servers = "private", .database = true};
+    struct testbed testbed;
+    if (!testbed_open(&place, &testbed))
+        return ENDED_ENVIRONMENT;
+    int status = run_in(run, testbed.addresses.database_url);
+    testbed_close(&testbed);
+    return status;
+}
+
+static int run_in_private_mariadb(struct spec_run *run)
+{
+    const struct testbed_settings place = {.servers = "private"};
+    const char *const names[] = {"mariadb", NULL};
+    struct testbed testbed;
+    int status = ENDED_ENVIRONMENT;
+    if (!testbed_open(&place, &testbed))
+        return status;
+    if (stack_run(&testbed, "up", names, NULL, STACK_INTERRUPTIBLE)) {
+        char *url = stack_address(&testbed, "MARIADB_URL");
+        if (url)
+            status = run_in(run, url);
+        free(url);
+    }
+    testbed_close(&testbed);
     return status;
 }
 
@@ -231,15 +275,12 @@ static int run_command_of(void *context)
         status = ENDED_USAGE;
     } else if (!check_replays(run)) {
         status = ENDED_USAGE;
-    } else if (settings->database) {
-        status = run_in(run, settings->database);
+    } else if (!settings->database || strcmp(settings->database, "postgresql") == 0) {
+        status = run_in_private_postgres(run);
+    } else if (strcmp(settings->database, "mariadb") == 0) {
+        status = run_in_private_mariadb(run);
     } else {
-        const struct testbed_settings place = {.servers = "private", .database = true};
-        struct testbed testbed;
-        if (testbed_open(&place, &testbed)) {
-            status = run_in(run, testbed.addresses.database_url);
-            testbed_close(&testbed);
-        }
+        status = run_in(run, settings->database);
     }
     spec_free(&run->spec);
     free(run);

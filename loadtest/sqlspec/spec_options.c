@@ -7,8 +7,8 @@
 
 static const struct option_row RUN_ROWS[] = {
     {"--database", "URL", OPTION_TEXT, AT(database), 0, 0, NULL,
-     "The server, as postgresql://… . The file's setup and teardown run there, so name a database for tests. "
-     "Default: a private PostgreSQL that the command starts."},
+     "The server: postgresql://…, mariadb://… or mysql://… . The file's setup and teardown run there, so name a database "
+     "for tests. mariadb: a private MariaDB that the command starts. Default: a private PostgreSQL."},
     {"--replay", "STEPS", OPTION_TEXTS, AT(replays), 0, 0, NULL,
      "Run one schedule and show it with a column for each session, instead of a search. STEPS are names of steps, "
      "as in a permutation line: 's1a s2a s1b'. The option may be repeated."},

@@ -56,7 +56,8 @@ static size_t enabled(void *self, struct transition *ret_transitions)
     const struct spec_search *search = self;
     size_t count = 0;
     for (size_t i = 0; i < search->spec->session_count && !search->execution.failed; i++)
-        if (search->execution.running[i] == NO_STEP && search->next[i] < search->spec->sessions[i].step_count)
+        if (search->execution.running[i] == NO_STEP && !(search->execution.given_up & 1u << i) &&
+            search->next[i] < search->spec->sessions[i].step_count)
             ret_transitions[count++] = (struct transition){.actor = (uint8_t)i, .kind = TRANSITION_STEP};
     return count;
 }

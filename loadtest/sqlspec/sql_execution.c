@@ -73,6 +73,8 @@ static bool keep_results(struct sql_execution *execution, size_t session, const 
     const char *code = results_error_code(results);
     if (is_of_concurrency(code)) {
         execution->outcome.aborted |= 1u << session;
+        if (on->driver->ends_silently)
+            execution->given_up |= 1u << session;
         if (!execution->outcome.code[0])
             (void)snprintf(execution->outcome.code, sizeof execution->outcome.code, "%.5s", code);
     }
@@ -104,6 +106,7 @@ static void forget(struct sql_execution *execution)
     execution->failed = false;
     execution->new_results = 0;
     execution->has_deadlock = false;
+    execution->given_up = 0;
     execution->fingerprint = UINT64_C(14695981039346656037);
     for (size_t i = 0; i < SPEC_SESSIONS_MAX; i++) {
         execution->running[i] = NO_STEP;
@@ -163,6 +166,16 @@ static void note_open_transactions(struct sql_execution *execution, size_t posit
     }
 }
 
+/* As a program would, which begins again later. */
+static void roll_back_given_up(struct sql_execution *execution)
+{
+    struct connections *connections = execution->connections;
+    for (size_t i = 0; i < connections->spec->session_count; i++)
+        if (execution->given_up & 1u << i && execution->running[i] == NO_STEP &&
+            is_in_transaction(execution, i))
+            (void)session_run(connections->sessions[i], "ROLLBACK", monotonic_us() + CONTROL_US);
+}
+
 /* Takes the results of the steps that have ended. Returns how many did. */
 static size_t collect(struct sql_execution *execution)
 {
@@ -185,6 +198,8 @@ static size_t collect(struct sql_execution *execution)
         positions[ended++] = execution->position[i];
         (void)keep_results(execution, i, connections->spec->steps[step].name);
     }
+    if (ended > 0)
+        roll_back_given_up(execution);
     look_at_transactions(execution);
     for (size_t i = 0; i < ended; i++)
         note_open_transactions(execution, positions[i]);
@@ -214,8 +229,7 @@ static bool is_settled(struct sql_execution *execution)
 {
     size_t count = execution->connections->spec->session_count;
     for (size_t i = 0; i < count; i++)
-        if (execution->running[i] != NO_STEP &&
-            (execution->holders[i] == 0 || execution->holders[i] == HOLDER_UNKNOWN))
+        if (execution->running[i] != NO_STEP && execution->holders[i] == 0)
             return false;
     return !has_circle(execution);
 }
@@ -318,7 +332,7 @@ static bool tear_down_session(struct sql_execution *execution, size_t session)
     struct connections *connections = execution->connections;
     struct session *on = connections->sessions[session];
     const char *sql = connections->spec->sessions[session].teardown.sql;
-    if (sql) {
+    if (sql && !(execution->given_up & 1u << session)) {
         (void)session_run(on, sql, monotonic_us() + CONTROL_US);
         if (!keep_results(execution, session, ""))
             return false;
@@ -436,7 +450,7 @@ bool sql_execution_run_serial(struct sql_execution *execution, const uint8_t *or
         if (!connections_set_up_session(execution->connections, order[i]))
             return fail(execution);
         for (size_t n = 0; n < session->step_count; n++)
-            if (!sql_execution_step(execution, session->steps[n]))
+            if (!(execution->given_up & 1u << order[i]) && !sql_execution_step(execution, session->steps[n]))
                 return false;
         if (!end_waits(execution) || !tear_down_session(execution, order[i]))
             return false;
@@ -453,7 +467,8 @@ static size_t find_next(const struct sql_execution *execution, const size_t *ste
         size_t session = execution->connections->spec->steps[steps[i]].session;
         if (done[i])
             continue;
-        if (execution->running[session] == NO_STEP && !(later & 1u << session))
+        if (execution->running[session] == NO_STEP && !(later & 1u << session) &&
+            !(execution->given_up & 1u << session))
             return i;
         later |= 1u << session;
     }

@@ -37,7 +37,8 @@ struct sql_execution {
     uint32_t open[SPEC_STEPS_MAX]; /* of each step: the sessions with an open transaction when it ended */
     size_t open_since[SPEC_STEPS_MAX][SPEC_SESSIONS_MAX]; /* and for these BEGAN_AT */
     uint64_t new_results; /* a hash of the results since the last step was started */
-    bool has_deadlock;    /* which of the transactions the server ends depends on time */
+    uint32_t given_up; /* sessions that run no further step, because an error has ended their transactions */
+    bool has_deadlock; /* which of the transactions the server ends depends on time */
     uint64_t fingerprint; /* of results and waits up to a deadlock: equal in every run of the same steps */
     bool failed, began;   /* BEGAN: the setup of the file has run, and not its teardown */
 };

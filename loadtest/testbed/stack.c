@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -66,6 +67,27 @@ bool stack_run(const struct testbed *testbed, const char *verb, const char *cons
 {
     struct child child;
     return stack_begin(testbed, verb, names, env, &child) && stack_end(testbed, verb, &child, flags);
+}
+
+char *stack_address(const struct testbed *testbed, const char *variable)
+{
+    enum { ENV_MS = 30000, TEXT_MAX = 16384 };
+    char script[PATH_MAX];
+    if (!path_of(PATH_STACK, script))
+        return NULL;
+    const struct child_plan plan = {
+        .argv = (const char *[]){script, "env", "--dir", testbed->stack_dir, NULL}, .death_signal = SIGTERM};
+    char *text = child_output(plan, ENV_MS, TEXT_MAX), *found = NULL;
+    for (char *rest = text, *line; !found && (line = strsep(&rest, "\n"));) {
+        size_t length = strlen(variable);
+        if (strncmp(line, "export ", 7) == 0 && strncmp(line + 7, variable, length) == 0 &&
+            line[7 + length] == '=')
+            found = strdup(line + 7 + length + 1);
+    }
+    if (!found && !interrupted())
+        complain("stack/stack did not print %s", variable);
+    free(text);
+    return found;
 }
 
 bool stack_open(struct testbed *testbed, const struct testbed_settings *settings)

@@ -16,6 +16,10 @@ bool stack_begin(const struct testbed *testbed, const char *verb, const char *co
                  const char *const *env, struct child *ret_child);
 bool stack_end(const struct testbed *testbed, const char *verb, struct child *child, unsigned flags);
 
+/* The address that the stack prints as the environment variable VARIABLE, to be freed; NULL, having said why on stderr. For servers
+ * that are none of struct lock_config. */
+char *stack_address(const struct testbed *testbed, const char *variable);
+
 /* Starts the servers that SETTINGS need, and reads their addresses. Strategies whose server cannot be started are unavailable;
  * without the shop's database all fails. False, having said why on stderr. */
 bool stack_open(struct testbed *testbed, const struct testbed_settings *settings);

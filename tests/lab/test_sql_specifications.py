@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -248,3 +249,67 @@ session t step b { SELECT 1 }
     error = explore(path, "--database", stack.url, "--step-time", "300ms", status=3)
     assert "step a did not end within 300 ms" in error, error
     assert psql(stack.url, "SELECT count(*) FROM pg_class WHERE relname = 'left_over'") == [["0"]]
+
+
+# ---- MariaDB ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def mariadb():
+    """The address of a private MariaDB."""
+    if not shutil.which("mariadb-install-db"):
+        assert not os.environ.get("CI"), "mariadb-server is not there: .ci/run has to install it"
+        pytest.skip("mariadb-server is not installed: make deps-test")
+    stack = Stack()
+    try:
+        stack.run("up", "--dir", str(stack.servers), "--while", str(os.getpid()), "mariadb")
+        printed = stack.run("env", "--dir", str(stack.servers))
+        yield re.search("^export MARIADB_URL=(.*)$", printed, re.MULTILINE)[1]
+    finally:
+        stack.down()
+
+
+# On MariaDB: the outcomes at a level.
+LEVELS = [
+    ("lost-update", "REPEATABLE READ", {"serial": 2, "lost-update": 12}),
+    ("dirty-read", "READ UNCOMMITTED", {"serial": 4, "dirty-read": 2}),
+    ("dirty-read", "READ COMMITTED", {"serial": 6}),
+]
+
+
+@pytest.mark.parametrize(("name", "level", "outcomes"), LEVELS)
+def test_anomalies_of_mariadb(mariadb, spec, name, level, outcomes):
+    text = (SPECS / "mariadb" / f"{name}.spec").read_text().replace("READ UNCOMMITTED;", f"{level};")
+    _, found = search(spec(text), "--database", mariadb, status=int(len(outcomes) > 1))
+    assert {outcome: row["schedules"] for outcome, row in found.items()} == outcomes
+
+
+def test_locks_of_mariadb(mariadb):
+    """Row locks, named locks, a deadlock: who waits for whom, and what each step returns."""
+    rows = json.loads(explore(SPECS / "mariadb" / "waits.spec", "--database", mariadb, "--format", "json"))["rows"]
+    assert [(row["waits"], row["errors"]) for row in rows] == [(1, 0), (2, 1), (1, 1)]
+    waits = [event for row in rows for event in row["events"] if event["event"] == "waiting"]
+    assert [(event["step"], event["for"]) for event in waits] == [("lock2", ["s1"]), ("named2", []), ("wrong2", []), ("lock2", ["s1"])]
+    ends = {event["step"]: event["results"] for event in rows[0]["events"] if event["event"] == "completed"}
+    assert ends == {"lock2": [{"columns": ["units"], "rows": [["9"]]}, {"columns": ["second result"], "rows": [["second result"]]}]}
+    error = next(event["results"][0] for event in rows[2]["events"] if event.get("step") == "other1")
+    assert (error["code"], error["number"]) == ("40P01", 1213)
+
+
+def test_a_deadlock_ends_a_session_of_mariadb(mariadb, spec):
+    """InnoDB rolls back and says no more: the session's later steps would run outside of a transaction."""
+    text = (SPECS / "deadlock.spec").read_text()
+    _, found = search(spec(text), "--database", mariadb)
+    assert set(found) == {"serial", "deadlock"}, found
+    assert "c1" in found["deadlock"]["schedule"].split() or "c2" in found["deadlock"]["schedule"].split()
+
+
+def test_a_private_mariadb_is_started_and_stopped(mariadb):
+    document, _ = search(SPECS / "mariadb" / "lost-update.spec", "--database", "mariadb", status=1)
+    assert document["schedules"] == 14
+
+
+def test_addresses_of_mariadb_that_cannot_be_used(mariadb, spec):
+    path = spec("session s step a {}\npermutation a")
+    assert "cannot connect to MariaDB: Can't connect" in explore(path, "--database", "mariadb://127.0.0.1:1/x", status=3)
+    assert "cannot connect to MariaDB: Access denied" in explore(path, "--database", re.sub(":[0-9a-f]+@", ":wrong@", mariadb), status=3)

@@ -149,8 +149,7 @@ static void add_result(struct session *session, const PGresult *result)
 static void add_notifications(struct session *session)
 {
     PGnotify *notification;
-    if (PQsocket(of(session)->connection) >= 0)
-        (void)PQconsumeInput(of(session)->connection);
+    (void)PQconsumeInput(of(session)->connection);
     while (session->state != SESSION_LOST && (notification = PQnotifies(of(session)->connection))) {
         session_add(session, json_pack("{s:s, s:s, s:i}", "notification", notification->relname, "payload",
                                        notification->extra, "from", notification->be_pid));
@@ -158,25 +157,47 @@ static void add_notifications(struct session *session)
     }
 }
 
+/* The connection is gone: takes what the server said last, and what libpq says of it behind the SAID bytes that are known. */
+static enum session_state take_last_words(struct session *session, size_t said)
+{
+    PGconn *connection = of(session)->connection;
+    const char *message = PQerrorMessage(connection);
+    char *why = strdup(strlen(message) > said ? message + said
+                                              : message); /* libpq's next call would add to it */
+    while (!PQisBusy(connection)) {
+        PGresult *result = PQgetResult(connection);
+        if (result && !results_error(session->results) && PQresultErrorField(result, PG_DIAG_SEVERITY))
+            session_add(session, error_of(result));
+        PQclear(result);
+        if (!result)
+            break;
+    }
+    session_add(session, json_pack("{s:s, s:s, s:s}", "error", why ? why : "out of memory", "severity", "",
+                                   "code", ""));
+    (void)lose(session, why ? why : "out of memory");
+    free(why);
+    return session->state;
+}
+
 static enum session_state postgres_pump(struct session *session)
 {
     PGconn *connection = of(session)->connection;
     if (session->state != SESSION_BUSY)
         return session->state;
-    /* What came before the connection was lost is read first: it may say why. */
-    bool alive = PQsocket(connection) >= 0 && PQconsumeInput(connection) && PQflush(connection) >= 0;
+    size_t said = strlen(PQerrorMessage(connection));
+    if (!PQconsumeInput(connection) || PQflush(connection) < 0)
+        return take_last_words(session, said);
     while (session->state == SESSION_BUSY && !PQisBusy(connection)) {
         PGresult *result = PQgetResult(connection);
         if (!result) {
             session->state = SESSION_IDLE;
-            add_notifications(session);
+            if (PQstatus(connection) == CONNECTION_OK)
+                add_notifications(session);
             break;
         }
         add_result(session, result);
         PQclear(result);
     }
-    if (session->state == SESSION_BUSY && !alive)
-        return lose(session, PQerrorMessage(connection));
     if (session->state == SESSION_IDLE && PQstatus(connection) != CONNECTION_OK)
         return lose(session, PQerrorMessage(connection));
     return session->state;

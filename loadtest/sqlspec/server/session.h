@@ -45,6 +45,10 @@ struct sql_driver {
     /* SQL for a control session: one row for each session that waits for a lock (its id, and the id of a session of COUNT that
      * holds it or stands before it in the queue, or NULL). Writes to BUFFER. */
     void (*waits_sql)(const int64_t *ids, size_t count, char *buffer, size_t size);
+    /* The server answers that question from a copy, which it makes again when nobody has asked for this long. */
+    int waits_pause_ms;
+    /* A deadlock ends the transaction without a trace, so that the session's next statement would run outside of it. */
+    bool ends_silently;
     /* SQL for a control session: one text for each table of the current schema, which returns the table's contents in the
      * sequence of its rows. */
     const char *tables_sql;
@@ -69,6 +73,8 @@ struct session {
  *   {"notification": text, "from": id} */
 
 extern const struct sql_driver postgres_driver;
+extern const struct sql_driver
+    mariadb_driver; /* MariaDB and MySQL; its open always fails in a build without libmariadb */
 
 /* Waits until the session is idle or lost, but not beyond DEADLINE_US (monotonic_us) or an interrupt, then cancels. False if it is
  * not idle or if an error was returned, with session->error. */
