@@ -230,7 +230,7 @@ void connections_end_session(struct connections *connections, size_t session)
     if (on->driver->pump(on) == SESSION_BUSY)
         on->driver->cancel(on);
     (void)session_wait(on, monotonic_us() + CONTROL_US);
-    if (on->state == SESSION_IDLE)
+    if (on->state == SESSION_IDLE && on->driver->transaction(on) != TRANSACTION_NONE)
         (void)session_run(on, "ROLLBACK", monotonic_us() + CONTROL_US);
 }
 

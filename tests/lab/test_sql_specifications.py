@@ -4,12 +4,13 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from basics import START_S
+from basics import START_S, wait_until
 from servers import Stack, psql
 from test_loadtest import LOADTEST, loadtest
 
@@ -249,6 +250,35 @@ session t step b { SELECT 1 }
     error = explore(path, "--database", stack.url, "--step-time", "300ms", status=3)
     assert "step a did not end within 300 ms" in error, error
     assert psql(stack.url, "SELECT count(*) FROM pg_class WHERE relname = 'left_over'") == [["0"]]
+
+
+@pytest.mark.parametrize("permutation", ["", "permutation a b"])
+def test_an_interrupt_cancels_the_step_and_runs_the_teardown(stack, spec, permutation):
+    path = spec(f"""setup {{ CREATE TABLE left_over (n int) }}
+teardown {{ DROP TABLE left_over }}
+session s step a {{ SELECT pg_sleep(600) }}
+session t step b {{ SELECT 1 }}
+{permutation}
+""")
+    run = subprocess.Popen([LOADTEST, "explore", path, "--database", stack.url], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until(lambda: psql(stack.url, "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%'"
+                                           " AND wait_event = 'PgSleep'") == [["1"]], "the step runs", START_S)  # fmt: skip
+        run.send_signal(signal.SIGINT)
+        printed = run.communicate(timeout=START_S)
+        assert run.returncode == 128 + signal.SIGINT, printed
+    finally:
+        run.kill()
+        run.wait()
+    assert psql(stack.url, "SELECT count(*) FROM pg_class WHERE relname = 'left_over'") == [["0"]]
+
+
+def test_stored_results_print_again(stack, tmp_path):
+    for name, status in (("write-skew", 1), ("permutations", 0)):
+        stored = tmp_path / f"{name}.json"
+        explore(SPECS / f"{name}.spec", "--database", stack.url, "--output", str(stored), "--format", "json", status=status)
+        ran = loadtest("report", str(stored), seconds=START_S)
+        assert f"{name}.spec: " in ran.stdout and "verdict" in ran.stdout, ran.stdout + ran.stderr
 
 
 # ---- MariaDB ----------------------------------------------------------------------------------------
