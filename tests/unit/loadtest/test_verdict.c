@@ -189,9 +189,9 @@ static void test_what_fails_a_run(void **state)
         assert_int_equal(verdict_fails((enum verdict)verdict),
                          verdict == VERDICT_NOT_CAUGHT || verdict == VERDICT_NOTHING_SHOWN ||
                              verdict == VERDICT_MIXED || verdict == VERDICT_BROKEN ||
-                             verdict == VERDICT_ANOMALY || verdict == VERDICT_ANSWERS_LOST || verdict == VERDICT_INVARIANT ||
-                             verdict == VERDICT_DRIFT || verdict == VERDICT_STUCK ||
-                             verdict == VERDICT_OVERSOLD);
+                             verdict == VERDICT_ANOMALY || verdict == VERDICT_ANSWERS_LOST ||
+                             verdict == VERDICT_INVARIANT || verdict == VERDICT_DRIFT ||
+                             verdict == VERDICT_STUCK || verdict == VERDICT_OVERSOLD);
 }
 
 int main(void)
