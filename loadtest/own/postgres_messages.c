@@ -91,7 +91,7 @@ static void remember_statement(struct prepared_statements *prepared, const char 
     append(prepared->item[i].text, text, strlen(text));
 }
 
-static void append_parameter(char *text, const char *bytes, uint32_t length, bool binary)
+static void append_value(char *text, const char *bytes, uint32_t length, bool binary)
 {
     char number[32];
     int64_t value = 0;
@@ -141,7 +141,7 @@ static void describe_bind(const struct prepared_statements *prepared, const char
         if (length > (size_t)(end - at))
             return;
         uint16_t which = formats == 1 ? 0 : parameter;
-        append_parameter(text, at, length, which < formats && number16(format + 2 * (size_t)which) == 1);
+        append_value(text, at, length, which < formats && number16(format + 2 * (size_t)which) == 1);
         at += length;
     }
     if (count > 0)
@@ -166,26 +166,51 @@ static bool is_trivial(const char *text)
     return *text == '\0';
 }
 
+/* Appends a statement of a unit. Drivers send BEGIN together with the first statement, so what is trivial has no part in the text. */
+static void append_statement(char *text, const char *statement, bool *trivial)
+{
+    if (is_trivial(statement))
+        return;
+    if (!*trivial)
+        append(text, "; ", 2);
+    append(text, statement, strlen(statement));
+    *trivial = false;
+}
+
 bool describe_unit(struct prepared_statements *prepared, const char *bytes, size_t count,
                    char ret_text[static MESSAGE_TEXT])
 {
-    bool executes = false;
+    bool executes = false, trivial = true;
     ret_text[0] = '\0';
     for (size_t length; count > 0; bytes += length, count -= length) {
         length = message_length(bytes, count);
         const char *at = bytes + MESSAGE_HEADER, *end = bytes + length;
+        char statement[MESSAGE_TEXT] = "";
         if (*bytes == 'Q')
-            append(ret_text, at, strnlen(at, (size_t)(end - at)));
+            append(statement, at, strnlen(at, (size_t)(end - at)));
         else if (*bytes == 'P')
             remember_statement(prepared, at, end);
         else if (*bytes == 'B')
-            describe_bind(prepared, at, end, ret_text);
+            describe_bind(prepared, at, end, statement);
+        else if (*bytes == 'F')
+            append(statement, "(a function call)", strlen("(a function call)"));
+        append_statement(ret_text, statement, &trivial);
         executes |= message_is(bytes, "QEF");
     }
-    return !executes || is_trivial(ret_text);
+    return !executes || trivial;
 }
 
 /* ---- from the server --------------------------------------------------------------------------------------------------- */
+
+/* The format of a column is known to those only who have read the Bind or the RowDescription of its statement, which may be long ago.
+ * The numbers that drivers ask for in binary have bytes that no text has. */
+static bool looks_binary(const char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] == 0 || ((unsigned char)bytes[i] < 32 && !strchr("\t\n\r", bytes[i])))
+            return true;
+    return false;
+}
 
 void describe_row(const char *bytes, size_t length, char ret_text[static MESSAGE_TEXT])
 {
@@ -203,15 +228,21 @@ void describe_row(const char *bytes, size_t length, char ret_text[static MESSAGE
         }
         if (size > (size_t)(end - at))
             return;
-        append(ret_text, at, size);
+        append_value(ret_text, at, size, looks_binary(at, size));
         at += size;
     }
 }
 
 void describe_tag(const char *bytes, size_t length, char ret_text[static MESSAGE_TEXT])
 {
+    /* Of what may come in one unit with a statement that is shown. */
+    static const char *const TAGS[] = {"BEGIN", "START TRANSACTION", "SET", "RESET", "DEALLOCATE"};
     const char *at = bytes + MESSAGE_HEADER;
-    append(ret_text, at, strnlen(at, length - MESSAGE_HEADER));
+    size_t size = strnlen(at, length - MESSAGE_HEADER);
+    for (size_t i = 0; i < sizeof TAGS / sizeof *TAGS; i++)
+        if (size == strlen(TAGS[i]) && memcmp(at, TAGS[i], size) == 0)
+            return;
+    append(ret_text, at, size);
 }
 
 bool describe_error(const char *bytes, size_t length, char ret_text[static MESSAGE_TEXT])

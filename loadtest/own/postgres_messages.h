@@ -32,12 +32,13 @@ bool message_is(const char *bytes, const char *types);
 /* The same for a unit of the client: the messages up to Query, FunctionCall, Sync, Flush or Terminate. */
 size_t unit_length(const char *bytes, size_t count);
 
-/* Writes the statement of a complete unit with its parameters as one line, and notes what the unit prepares. True: it neither reads nor
- * writes rows, nor takes or releases a lock. */
+/* Writes the statements of a complete unit with their parameters as one line, without BEGIN, SET and the like, and notes what the unit
+ * prepares. True: none is left, so the unit neither reads nor writes rows, nor takes or releases a lock. */
 bool describe_unit(struct prepared_statements *prepared, const char *bytes, size_t count,
                    char ret_text[static MESSAGE_TEXT]);
 
-/* Each appends what a complete message of the server says, on one line: the values of a DataRow, the tag of a CommandComplete. */
+/* Each appends what a complete message of the server says, on one line: the values of a DataRow, the tag of a CommandComplete if it is
+ * not that of a trivial statement. */
 void describe_row(const char *bytes, size_t length, char ret_text[static MESSAGE_TEXT]);
 void describe_tag(const char *bytes, size_t length, char ret_text[static MESSAGE_TEXT]);
 /* An ErrorResponse replaces the text. True: PostgreSQL has ended the transaction because of a deadlock. */

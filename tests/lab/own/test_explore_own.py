@@ -1,19 +1,25 @@
 """`loadtest explore shop.json`: every schedule of two requests to a service of a user, through the gate in front of PostgreSQL."""
 
 import json
+import os
 import subprocess
 
 import pytest
 
 from basics import BUILD, ROOT
 from lab import PATIENCE
+from length import short_only
+from test_check import MODULES, sample_needs
 
-SAMPLE = ROOT / "samples" / "own" / "python" / "shop.json"
+SAMPLES = ROOT / "samples" / "own"
+SAMPLE = SAMPLES / "python" / "shop.json"
+LANGUAGES = ["python", "node", "java"]
 
 
 def explore(protection, *options, pool=10, description=SAMPLE):
     command = [BUILD / "loadtest", "explore", description, "--env", f"PROTECTION={protection}", "--env", f"POOL={pool}", *map(str, options)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240 * PATIENCE, check=False)
+    env = {"NODE_PATH": MODULES} | os.environ
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=240 * PATIENCE, check=False)
 
 
 def result(*arguments, **settings):
@@ -25,9 +31,12 @@ def result(*arguments, **settings):
     return found
 
 
-@pytest.mark.parametrize("pool", [2, pytest.param(0, marks=pytest.mark.long)])
-def test_a_service_that_oversells(pool):
-    found = result("naive", pool=pool)
+@pytest.mark.parametrize("pool", short_only([2], [0, 2, 10]))
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_service_that_oversells(language, pool):
+    """Python sends simple queries, Node the extended protocol, and Java BEGIN together with the first statement, and rows in binary."""
+    sample_needs(language)
+    found = result("naive", pool=pool, description=SAMPLES / language / "shop.json")
     shown = found["counterexample"]
     assert found["verdict"] == "oversold" and shown["reproduced"] == 10, found
     assert (shown["sold"], shown["left"], shown["switches"]) == (2, 0, 2), shown
@@ -38,16 +47,21 @@ def test_a_service_that_oversells(pool):
     assert books == [(0, 1), (0, 2)], shown
 
 
-@pytest.mark.parametrize("protection", ["for-update", *(pytest.param(name, marks=pytest.mark.long) for name in ("statement", "decrement"))])
-def test_a_service_whose_database_protects_the_stock(protection):
-    found = result(protection)
+@pytest.mark.parametrize("protection", short_only(["for-update"], ["for-update", "statement", "decrement"]))
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_service_whose_database_protects_the_stock(language, protection):
+    sample_needs(language)
+    found = result(protection, description=SAMPLES / language / "shop.json")
     assert found["verdict"] == "clean" and found["counterexample"] is None, found
 
 
 @pytest.mark.long
-def test_a_lock_in_the_process_protects_one_instance_only():
-    assert result("synchronized")["verdict"] == "clean"
-    found = result("synchronized", "--instances", 2)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_lock_in_the_process_protects_one_instance_only(language):
+    sample_needs(language)
+    description = SAMPLES / language / "shop.json"
+    assert result("synchronized", description=description)["verdict"] == "clean"
+    found = result("synchronized", "--instances", 2, description=description)
     assert found["verdict"] == "oversold" and found["counterexample"]["reproduced"] == 10, found
 
 

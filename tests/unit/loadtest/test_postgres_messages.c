@@ -1,0 +1,157 @@
+/* How the gate of a user's service reads PostgreSQL's messages. */
+#include "loadtest/own/postgres_messages.h"
+#include "tests/unit/unit.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+struct stream {
+    char bytes[4096];
+    size_t count;
+};
+
+static void add(struct stream *stream, const void *bytes, size_t count)
+{
+    assert_true(stream->count + count <= sizeof stream->bytes);
+    memcpy(stream->bytes + stream->count, bytes, count);
+    stream->count += count;
+}
+
+static void add_message(struct stream *stream, char type, const void *body, size_t size)
+{
+    uint32_t length = htonl((uint32_t)size + 4);
+    add(stream, &type, 1);
+    add(stream, &length, sizeof length);
+    add(stream, body, size);
+}
+
+/* A statement as JDBC and node-postgres send it: Parse, Bind with one text parameter or none, Execute. */
+static void add_statement(struct stream *stream, const char *text, const char *parameter)
+{
+    struct stream parse = {0}, bind = {0};
+    uint16_t none = 0, one = htons(1);
+    add(&parse, "", 1);
+    add(&parse, text, strlen(text) + 1);
+    add(&parse, &none, 2);
+    add_message(stream, 'P', parse.bytes, parse.count);
+    add(&bind, "\0", 2); /* the portal's and the statement's name */
+    add(&bind, &none, 2);
+    add(&bind, parameter ? &one : &none, 2);
+    if (parameter) {
+        uint32_t length = htonl((uint32_t)strlen(parameter));
+        add(&bind, &length, 4);
+        add(&bind, parameter, strlen(parameter));
+    }
+    add(&bind, &none, 2);
+    add_message(stream, 'B', bind.bytes, bind.count);
+    add_message(stream, 'E', "\0\0\0\0\0", 5);
+}
+
+static void expect(const struct stream *stream, const char *text, bool trivial)
+{
+    struct prepared_statements prepared = {0};
+    char described[MESSAGE_TEXT];
+    assert_int_equal(unit_length(stream->bytes, stream->count), stream->count);
+    assert_int_equal(describe_unit(&prepared, stream->bytes, stream->count, described), trivial);
+    assert_string_equal(described, text);
+}
+
+static void test_a_simple_query(void **state)
+{
+    (void)state;
+    struct stream query = {0}, begin = {0}, two = {0};
+    add_message(&query, 'Q', "SELECT\n  1", 11);
+    expect(&query, "SELECT 1", false);
+    add_message(&begin, 'Q', "begin", 6);
+    expect(&begin, "", true);
+    add_message(&two, 'Q', "BEGIN; SELECT 1", 16);
+    expect(&two, "BEGIN; SELECT 1", false);
+}
+
+static void test_begin_in_one_unit_with_a_statement(void **state)
+{
+    (void)state;
+    struct stream stream = {0};
+    add_statement(&stream, "BEGIN", NULL);
+    add_statement(&stream, "SELECT count FROM product WHERE id = $1", "7");
+    add_message(&stream, 'S', NULL, 0);
+    expect(&stream, "SELECT count FROM product WHERE id = $1 [7]", false);
+}
+
+static void test_two_statements_of_a_pipeline(void **state)
+{
+    (void)state;
+    struct stream stream = {0};
+    add_statement(&stream, "SELECT 1", NULL);
+    add_statement(&stream, "SET search_path = shop", NULL);
+    add_statement(&stream, "COMMIT", NULL);
+    add_message(&stream, 'S', NULL, 0);
+    expect(&stream, "SELECT 1; COMMIT", false);
+}
+
+static void test_nothing_is_executed(void **state)
+{
+    (void)state;
+    struct stream stream = {0};
+    add_message(&stream, 'P', "name\0SELECT 1\0\0\0", 16);
+    add_message(&stream, 'S', NULL, 0);
+    expect(&stream, "", true);
+}
+
+static void test_a_unit_that_is_not_complete(void **state)
+{
+    (void)state;
+    struct stream stream = {0};
+    add_statement(&stream, "SELECT 1", NULL);
+    assert_int_equal(unit_length(stream.bytes, stream.count), 0);
+    add_message(&stream, 'S', NULL, 0);
+    for (size_t count = 0; count < stream.count; count++)
+        assert_int_equal(unit_length(stream.bytes, count), 0);
+    assert_int_equal(unit_length("Q\0\0\0\3", 5), MESSAGE_WRONG);
+    assert_int_equal(unit_length("Q\x7f\0\0\0", 5), MESSAGE_WRONG);
+}
+
+static void test_the_tag_of_begin_is_not_shown(void **state)
+{
+    (void)state;
+    struct stream begin = {0}, update = {0};
+    char text[MESSAGE_TEXT] = "";
+    add_message(&begin, 'C', "BEGIN", 6);
+    describe_tag(begin.bytes, begin.count, text);
+    assert_string_equal(text, "");
+    add_message(&update, 'C', "UPDATE 1", 9);
+    describe_tag(update.bytes, update.count, text);
+    assert_string_equal(text, "UPDATE 1");
+}
+
+static void test_a_row_and_an_error(void **state)
+{
+    (void)state;
+    struct stream row = {0}, error = {0};
+    char text[MESSAGE_TEXT] = "";
+    add_message(&row, 'D', "\0\2\0\0\0\1\x37\xff\xff\xff\xff", 11);
+    describe_row(row.bytes, row.count, text);
+    assert_string_equal(text, "7, NULL");
+    text[0] = '\0';
+    row.count = 0;
+    add_message(&row, 'D', "\0\1\0\0\0\4\0\0\1\2", 10); /* an int4 in binary */
+    describe_row(row.bytes, row.count, text);
+    assert_string_equal(text, "258");
+    add_message(&error, 'E', "SERROR\0C40P01\0Mdeadlock detected\0", 34);
+    assert_true(describe_error(error.bytes, error.count, text));
+    assert_string_equal(text, "error: deadlock detected");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_simple_query),
+        cmocka_unit_test(test_begin_in_one_unit_with_a_statement),
+        cmocka_unit_test(test_two_statements_of_a_pipeline),
+        cmocka_unit_test(test_nothing_is_executed),
+        cmocka_unit_test(test_a_unit_that_is_not_complete),
+        cmocka_unit_test(test_the_tag_of_begin_is_not_shown),
+        cmocka_unit_test(test_a_row_and_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
