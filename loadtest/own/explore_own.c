@@ -77,19 +77,20 @@ static bool point_to_gate(const char *url, unsigned port, char *ret_url, size_t 
 
 static bool open_gate(struct explore_own *explore)
 {
-    const char *url = explore->servers.postgres, *host = "127.0.0.1", *port = "5432";
+    const char *url = explore->servers.postgres;
+    struct gate_server server = {&postgres_protocol, "127.0.0.1", postgres_protocol.port};
     char *variables[LIBPQ_MAX + 1] = {0};
     bool is_read = db_url_environment(url, variables, LIBPQ_MAX);
     for (size_t i = 0; variables[i]; i++) {
-        host = strncmp(variables[i], "PGHOST=", 7) == 0 ? variables[i] + 7 : host;
-        port = strncmp(variables[i], "PGPORT=", 7) == 0 ? variables[i] + 7 : port;
+        server.host = strncmp(variables[i], "PGHOST=", 7) == 0 ? variables[i] + 7 : server.host;
+        server.port = strncmp(variables[i], "PGPORT=", 7) == 0 ? variables[i] + 7 : server.port;
     }
-    explore->gate = is_read ? gate_open(host, port) : NULL;
+    explore->gate = is_read ? gate_open(&server, 1) : NULL;
     for (size_t i = 0; variables[i]; i++)
         free(variables[i]);
     if (!explore->gate)
         return false;
-    if (point_to_gate(url, gate_port(explore->gate), explore->gate_url, sizeof explore->gate_url))
+    if (point_to_gate(url, gate_port(explore->gate, 0), explore->gate_url, sizeof explore->gate_url))
         return true;
     complain("database: explore needs an address of the form postgresql://USER:PASSWORD@HOST:PORT/NAME");
     return false;

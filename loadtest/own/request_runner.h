@@ -4,9 +4,9 @@
 #define OVERSELL_LOADTEST_OWN_REQUEST_RUNNER_H
 
 #include "loadtest/explore/core/transition.h"
+#include "loadtest/own/gate/statement_gate.h"
 #include "loadtest/own/shop_http.h"
 #include "loadtest/own/shop_service.h"
-#include "loadtest/own/statement_gate.h"
 
 enum { RUN_STEPS_MAX = 256 };
 

@@ -1,17 +1,12 @@
 /* Reads messages of PostgreSQL's frontend/backend protocol, version 3, as its manual describes them. Pure: no I/O. Any thread. */
-#ifndef OVERSELL_LOADTEST_OWN_POSTGRES_MESSAGES_H
-#define OVERSELL_LOADTEST_OWN_POSTGRES_MESSAGES_H
+#ifndef OVERSELL_LOADTEST_OWN_GATE_POSTGRES_MESSAGES_H
+#define OVERSELL_LOADTEST_OWN_GATE_POSTGRES_MESSAGES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "loadtest/own/gate/wire_protocol.h"
 
-#define MESSAGE_WRONG SIZE_MAX
 enum {
-    MESSAGE_HEADER = 5,            /* type and length */
-    MESSAGE_MAX = 8 * 1024 * 1024, /* bytes of one message */
-    MESSAGE_TEXT = 400,            /* of a description, with the NUL; the rest is cut off */
-    PREPARED_MAX = 64,             /* statements of a connection whose text is known */
+    MESSAGE_HEADER = 5, /* type and length */
+    PREPARED_MAX = 64,  /* statements of a connection whose text is known */
 };
 
 /* The statements that a connection has prepared. All zero: none. */

@@ -1,5 +1,5 @@
 /* Reads messages of PostgreSQL's frontend/backend protocol, version 3, as its manual describes them. Pure: no I/O. */
-#include "loadtest/own/postgres_messages.h"
+#include "loadtest/own/gate/postgres_messages.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>

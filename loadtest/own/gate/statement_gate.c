@@ -1,6 +1,5 @@
-/* A proxy between a user's service and PostgreSQL that holds each statement until it is released. It reads the frontend/backend
- * protocol, version 3, as PostgreSQL's manual describes it. */
-#include "loadtest/own/statement_gate.h"
+/* A proxy between a user's service and its servers that holds each statement until it is released. */
+#include "loadtest/own/gate/statement_gate.h"
 
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
@@ -25,9 +24,6 @@ enum {
     READ_SIZE = 16384,
     BUFFER_MAX = MESSAGE_MAX + READ_SIZE, /* of a message, and of what is held back */
     SEND_S = 10,
-    SSL_REQUEST = 80877103,
-    GSS_REQUEST = 80877104,
-    CANCEL_REQUEST = 80877102,
 };
 
 struct buffer {
@@ -37,19 +33,27 @@ struct buffer {
 
 struct link {
     struct gate_connection seen;
+    const struct wire_protocol *protocol;
+    void *state; /* the protocol's */
     int client, server;
-    bool started;          /* the startup message has passed */
     bool released, closed; /* what the explorer wants */
     size_t unit;           /* bytes of the held unit */
     struct buffer in, out;
-    struct prepared_statements prepared;
+};
+
+/* Where the gate listens for connections to one server. */
+struct front {
+    const struct wire_protocol *protocol;
+    struct sockaddr_storage server;
+    socklen_t server_size;
+    int listener;
+    unsigned port;
 };
 
 struct gate {
-    struct sockaddr_storage server;
-    socklen_t server_size;
-    int listener, wake;
-    unsigned listens;
+    struct front fronts[GATE_SERVERS_MAX];
+    size_t front_count;
+    int wake;
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t condition;
@@ -77,47 +81,36 @@ static bool receive(int from, struct buffer *buffer)
     return count > 0 || (count < 0 && errno == EINTR);
 }
 
-/* Forwards the first LENGTH bytes. The socket blocks for SEND_S at most. */
-static bool forward(int to, struct buffer *buffer, size_t length)
+/* The socket blocks for SEND_S at most. */
+static bool send_all(int to, const char *bytes, size_t length)
 {
     for (size_t sent = 0; sent < length;) {
-        ssize_t count = send(to, buffer->bytes + sent, length - sent, MSG_NOSIGNAL);
+        ssize_t count = send(to, bytes + sent, length - sent, MSG_NOSIGNAL);
         if (count < 0 && errno == EINTR)
             continue;
         if (count <= 0)
             return false;
         sent += (size_t)count;
     }
+    return true;
+}
+
+static void drop(struct buffer *buffer, size_t length)
+{
     if (length > 0)
         memmove(buffer->bytes, buffer->bytes + length, buffer->length - length);
     buffer->length -= length;
-    return true;
+}
+
+/* Sends the first LENGTH bytes, and drops them. */
+static bool forward(int to, struct buffer *buffer, size_t length)
+{
+    bool sent = send_all(to, buffer->bytes, length);
+    drop(buffer, length);
+    return sent;
 }
 
 /* ---- from the service -------------------------------------------------------------------------------------------------- */
-
-/* The startup messages have no type. False: the connection must be closed. */
-static bool pass_startup(struct link *link)
-{
-    while (!link->started && link->in.length >= 8) {
-        uint32_t length = message_number(link->in.bytes), code = message_number(link->in.bytes + 4);
-        if (length < 8 || length > READ_SIZE)
-            return false;
-        if (link->in.length < length)
-            return true;
-        if (code == SSL_REQUEST || code == GSS_REQUEST) {
-            memmove(link->in.bytes, link->in.bytes + length, link->in.length - length);
-            link->in.length -= length;
-            if (send(link->client, "N", 1, MSG_NOSIGNAL) != 1)
-                return false;
-            continue;
-        }
-        link->started = code != CANCEL_REQUEST;
-        if (!forward(link->server, &link->in, length))
-            return false;
-    }
-    return true;
-}
 
 static bool release(struct link *link)
 {
@@ -128,12 +121,6 @@ static bool release(struct link *link)
 
 static bool pass_from_client(struct gate *gate, struct link *link)
 {
-    if (!link->started && !pass_startup(link))
-        return false;
-    if (!link->started)
-        return true;
-    if (link->seen.starts)
-        return forward(link->server, &link->in, link->in.length);
     for (;;) {
         if (link->seen.held || link->released) {
             if (!link->released && gate->hold)
@@ -141,51 +128,43 @@ static bool pass_from_client(struct gate *gate, struct link *link)
             if (!release(link))
                 return false;
         }
-        /* The data of COPY, and the end of the connection, belong to a statement that has passed. */
-        size_t length = message_length(link->in.bytes, link->in.length);
-        if (length > 0 && length != MESSAGE_WRONG && message_is(link->in.bytes, "dcfpX")) {
-            if (!forward(link->server, &link->in, length))
-                return false;
-            continue;
-        }
-        link->unit = unit_length(link->in.bytes, link->in.length);
-        if (link->unit == MESSAGE_WRONG)
-            return false;
-        if (link->unit == 0)
+        if (link->in.length == 0)
             return true;
-        link->seen.trivial = describe_unit(&link->prepared, link->in.bytes, link->unit, link->seen.text);
-        link->seen.held = true;
-        gate_changed(gate);
+        const struct wire_unit unit = link->protocol->next_unit(link->state, &link->seen, link->in.bytes,
+                                                                link->in.length);
+        if (unit.length == 0 || unit.length == MESSAGE_WRONG)
+            return unit.length == 0;
+        bool well = true;
+        switch (unit.way) {
+        case UNIT_PASSES: well = forward(link->server, &link->in, unit.length); break;
+        case UNIT_ANSWERED:
+            drop(&link->in, unit.length);
+            well = send_all(link->client, unit.answer, strlen(unit.answer));
+            break;
+        case UNIT_HELD:
+            link->unit = unit.length;
+            link->seen.held = true;
+            gate_changed(gate);
+            break;
+        }
+        if (!well)
+            return false;
     }
 }
 
-/* ---- from PostgreSQL -------------------------------------------------------------------------------------------------- */
+/* ---- from the server ------------------------------------------------------------------------------------------------ */
 
 static bool pass_from_server(struct gate *gate, struct link *link)
 {
-    size_t length;
-    link->seen.has_answers = link->out.length > 0;
-    while (!link->seen.keep_answers && (length = message_length(link->out.bytes, link->out.length)) > 0) {
-        if (length == MESSAGE_WRONG)
+    while (link->out.length > 0 && !link->seen.keep_answers) {
+        size_t length = link->protocol->next_answer(link->state, &link->seen, link->out.bytes,
+                                                    link->out.length);
+        if (length == MESSAGE_WRONG || (length > 0 && !forward(link->client, &link->out, length)))
             return false;
-        const char *message = link->out.bytes;
-        bool is_first = !link->seen.trivial && !*link->seen.answer;
-        if (*message == 'K' && length >= MESSAGE_HEADER + 4)
-            link->seen.pid = (int32_t)message_number(message + MESSAGE_HEADER);
-        else if (*message == 'D' && is_first)
-            describe_row(message, length, link->seen.answer);
-        else if (*message == 'C' && is_first)
-            describe_tag(message, length, link->seen.answer);
-        else if (*message == 'E')
-            link->seen.deadlock |= describe_error(message, length, link->seen.answer);
-        if (*message == 'Z' && length > MESSAGE_HEADER) {
-            link->seen.starts = link->seen.running = false;
-            link->seen.transaction = message[MESSAGE_HEADER];
-        }
-        if (!forward(link->client, &link->out, length))
-            return false;
-        link->seen.has_answers = link->out.length > 0;
+        if (length == 0)
+            break;
     }
+    link->seen.has_answers = link->out.length > 0;
     gate_changed(gate);
     return true;
 }
@@ -202,37 +181,37 @@ static bool set_limits(int connection)
 }
 
 /* HOST is a name, an address, or the folder of a socket. False, having said why on stderr. */
-static bool find_server(struct gate *gate, const char *host, const char *port)
+static bool find_server(struct front *front, const char *host, const char *port)
 {
-    if (host[0] == '/') {
-        struct sockaddr_un *path = (struct sockaddr_un *)&gate->server;
+    if (host[0] == '/' && front->protocol->socket) {
+        struct sockaddr_un *path = (struct sockaddr_un *)&front->server;
         path->sun_family = AF_UNIX;
-        gate->server_size = sizeof *path;
-        if (snprintf(path->sun_path, sizeof path->sun_path, "%s/.s.PGSQL.%s", host, port) <
+        front->server_size = sizeof *path;
+        if (snprintf(path->sun_path, sizeof path->sun_path, "%s/%s%s", host, front->protocol->socket, port) <
             (int)sizeof path->sun_path)
             return true;
-        complain("the path of PostgreSQL's socket is too long: %s", host);
+        complain("the path of %s's socket is too long: %s", front->protocol->server, host);
         return false;
     }
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
     int error = getaddrinfo(host, port, &hints, &found);
     if (error != 0) {
-        complain("PostgreSQL's address %s cannot be found: %s", host, gai_strerror(error));
+        complain("%s's address %s cannot be found: %s", front->protocol->server, host, gai_strerror(error));
         return false;
     }
-    memcpy(&gate->server, found->ai_addr, found->ai_addrlen);
-    gate->server_size = found->ai_addrlen;
+    memcpy(&front->server, found->ai_addr, found->ai_addrlen);
+    front->server_size = found->ai_addrlen;
     freeaddrinfo(found);
     return true;
 }
 
 /* A connected socket; -1: none. It blocks for SEND_S at most, when it connects and when it sends. */
-static int connect_server(const struct gate *gate)
+static int connect_server(const struct front *front)
 {
-    int connected = socket(gate->server.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int connected = socket(front->server.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (connected < 0 || !set_limits(connected) ||
-        connect(connected, (const struct sockaddr *)&gate->server, gate->server_size) != 0) {
+        connect(connected, (const struct sockaddr *)&front->server, front->server_size) != 0) {
         if (connected >= 0)
             close(connected);
         return -1;
@@ -240,50 +219,74 @@ static int connect_server(const struct gate *gate)
     return connected;
 }
 
+static void free_link(struct link *link)
+{
+    if (link) {
+        free(link->state);
+        free(link->in.bytes);
+        free(link->out.bytes);
+    }
+    free(link);
+}
+
 static void close_link(struct gate *gate, size_t i)
 {
-    struct link *link = gate->links[i];
-    close(link->client);
-    close(link->server);
-    free(link->in.bytes);
-    free(link->out.bytes);
-    free(link);
+    close(gate->links[i]->client);
+    close(gate->links[i]->server);
+    free_link(gate->links[i]);
     gate->links[i] = NULL;
     gate_changed(gate);
 }
 
-static void accept_link(struct gate *gate)
+static struct link *new_link(const struct front *front)
 {
-    int client = accept4(gate->listener, NULL, NULL, SOCK_CLOEXEC);
+    struct link *link = calloc(1, sizeof *link);
+    if (link)
+        link->state = calloc(1, front->protocol->state_size);
+    if (link && link->state)
+        return link;
+    free_link(link);
+    return NULL;
+}
+
+static void accept_link(struct gate *gate, size_t which)
+{
+    const struct front *front = &gate->fronts[which];
+    int client = accept4(front->listener, NULL, NULL, SOCK_CLOEXEC);
     size_t i = 0;
     if (client < 0)
         return;
     while (i < GATE_CONNECTIONS && gate->links[i])
         i++;
-    struct link *link = i < GATE_CONNECTIONS ? calloc(1, sizeof *link) : NULL;
-    int server = link && set_limits(client) ? connect_server(gate) : -1;
+    struct link *link = i < GATE_CONNECTIONS ? new_link(front) : NULL;
+    int server = link && set_limits(client) ? connect_server(front) : -1;
     if (server < 0) {
         close(client);
-        free(link);
+        free_link(link);
         return;
     }
+    link->protocol = front->protocol;
     link->client = client;
     link->server = server;
-    link->seen = (struct gate_connection){
-        .used = true, .starts = true, .transaction = 'I', .owner = GATE_NO_OWNER};
+    link->seen = (struct gate_connection){.used = true,
+                                          .server = which,
+                                          .starts = front->protocol->greets,
+                                          .transaction = 'I',
+                                          .owner = GATE_NO_OWNER};
     gate->links[i] = link;
 }
 
+/* Answers come before units, so that a unit that has been released does not end with the answer of the one before it. */
 static void serve(struct gate *gate, const struct pollfd *polled, const size_t *link_of, size_t count)
 {
-    for (size_t p = 2; p < count; p += 2) {
+    for (size_t p = 1 + gate->front_count; p < count; p += 2) {
         struct link *link = gate->links[link_of[p]];
         bool well = !link->closed;
         if (well && polled[p].revents)
             well = receive(link->client, &link->in);
         if (well && polled[p + 1].revents)
             well = receive(link->server, &link->out);
-        if (!well || !pass_from_client(gate, link) || !pass_from_server(gate, link))
+        if (!well || !pass_from_server(gate, link) || !pass_from_client(gate, link))
             close_link(gate, link_of[p]);
     }
 }
@@ -291,13 +294,14 @@ static void serve(struct gate *gate, const struct pollfd *polled, const size_t *
 static void *run(void *context)
 {
     struct gate *gate = context;
-    struct pollfd polled[2 + 2 * GATE_CONNECTIONS];
-    size_t link_of[2 + 2 * GATE_CONNECTIONS];
+    struct pollfd polled[1 + GATE_SERVERS_MAX + 2 * GATE_CONNECTIONS];
+    size_t link_of[1 + GATE_SERVERS_MAX + 2 * GATE_CONNECTIONS];
     gate_lock(gate);
     while (!gate->ends) {
-        size_t count = 2;
-        polled[0] = (struct pollfd){.fd = gate->wake, .events = POLLIN};
-        polled[1] = (struct pollfd){.fd = gate->listener, .events = POLLIN};
+        size_t count = 0;
+        polled[count++] = (struct pollfd){.fd = gate->wake, .events = POLLIN};
+        for (size_t i = 0; i < gate->front_count; i++)
+            polled[count++] = (struct pollfd){.fd = gate->fronts[i].listener, .events = POLLIN};
         for (size_t i = 0; i < GATE_CONNECTIONS; i++) {
             if (!gate->links[i])
                 continue;
@@ -314,8 +318,9 @@ static void *run(void *context)
         if (polled[0].revents && read(gate->wake, &woken, sizeof woken) < 0)
             continue;
         serve(gate, polled, link_of, count);
-        if (polled[1].revents)
-            accept_link(gate);
+        for (size_t i = 0; i < gate->front_count; i++)
+            if (polled[1 + i].revents)
+                accept_link(gate, i);
     }
     gate_unlock(gate);
     return NULL;
@@ -330,18 +335,39 @@ static void wake(struct gate *gate)
         complain("the gate cannot be woken: %s", strerror(errno));
 }
 
-static bool listen_on_loopback(struct gate *gate)
+static bool listen_on_loopback(struct front *front)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
-    gate->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    gate->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool listens = gate->wake >= 0 && gate->listener >= 0 &&
-                   bind(gate->listener, (struct sockaddr *)&address, size) == 0 &&
-                   listen(gate->listener, GATE_CONNECTIONS) == 0 &&
-                   getsockname(gate->listener, (struct sockaddr *)&address, &size) == 0;
-    gate->listens = ntohs(address.sin_port);
+    front->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool listens = front->listener >= 0 && bind(front->listener, (struct sockaddr *)&address, size) == 0 &&
+                   listen(front->listener, GATE_CONNECTIONS) == 0 &&
+                   getsockname(front->listener, (struct sockaddr *)&address, &size) == 0;
+    front->port = ntohs(address.sin_port);
+    if (!listens)
+        complain("the gate in front of %s cannot be opened: %s", front->protocol->server, strerror(errno));
     return listens;
+}
+
+static bool open_fronts(struct gate *gate, const struct gate_server *servers, size_t count)
+{
+    bool well = true;
+    for (size_t i = 0; i < count && well; i++) {
+        struct front *front = &gate->fronts[gate->front_count++];
+        front->protocol = servers[i].protocol;
+        front->listener = -1;
+        well = find_server(front, servers[i].host, servers[i].port) && listen_on_loopback(front);
+    }
+    return well;
+}
+
+static bool start_thread(struct gate *gate)
+{
+    gate->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (gate->wake >= 0 && (errno = pthread_create(&gate->thread, NULL, run, gate)) == 0)
+        return true;
+    complain("the gate cannot be opened: %s", strerror(errno));
+    return false;
 }
 
 /* The thread does not run. */
@@ -352,28 +378,26 @@ static void free_gate(struct gate *gate)
             close_link(gate, i);
     if (gate->wake >= 0)
         close(gate->wake);
-    if (gate->listener >= 0)
-        close(gate->listener);
+    for (size_t i = 0; i < gate->front_count; i++)
+        if (gate->fronts[i].listener >= 0)
+            close(gate->fronts[i].listener);
     pthread_cond_destroy(&gate->condition);
     pthread_mutex_destroy(&gate->mutex);
     free(gate);
 }
 
-struct gate *gate_open(const char *host, const char *port)
+struct gate *gate_open(const struct gate_server *servers, size_t count)
 {
     struct gate *gate = calloc(1, sizeof *gate);
     if (!gate) {
         complain("out of memory");
         return NULL;
     }
-    gate->wake = gate->listener = -1;
+    gate->wake = -1;
     pthread_mutex_init(&gate->mutex, NULL);
     pthread_cond_init(&gate->condition, NULL);
-    if (find_server(gate, host, port)) {
-        if (listen_on_loopback(gate) && (errno = pthread_create(&gate->thread, NULL, run, gate)) == 0)
-            return gate;
-        complain("the gate in front of PostgreSQL cannot be opened: %s", strerror(errno));
-    }
+    if (open_fronts(gate, servers, count) && start_thread(gate))
+        return gate;
     free_gate(gate);
     return NULL;
 }
@@ -390,9 +414,9 @@ void gate_close(struct gate *gate)
     free_gate(gate);
 }
 
-unsigned gate_port(const struct gate *gate)
+unsigned gate_port(const struct gate *gate, size_t i)
 {
-    return gate->listens;
+    return gate->fronts[i].port;
 }
 
 void gate_lock(struct gate *gate)

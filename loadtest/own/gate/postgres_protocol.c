@@ -1,0 +1,81 @@
+/* PostgreSQL's frontend/backend protocol, version 3, for the gate. TLS between the service and the gate is refused. */
+#include "loadtest/own/gate/postgres_messages.h"
+#include "loadtest/own/gate/wire_protocol.h"
+
+enum {
+    STARTUP_MAX = 16384,
+    SSL_REQUEST = 80877103,
+    GSS_REQUEST = 80877104,
+    CANCEL_REQUEST = 80877102,
+};
+
+struct postgres_state {
+    bool started; /* the startup message has passed */
+    struct prepared_statements prepared;
+};
+
+/* The startup messages have no type. */
+static struct wire_unit next_startup(struct postgres_state *state, const char *bytes, size_t count)
+{
+    if (count < 8)
+        return (struct wire_unit){0};
+    uint32_t length = message_number(bytes), code = message_number(bytes + 4);
+    if (length < 8 || length > STARTUP_MAX)
+        return (struct wire_unit){.length = MESSAGE_WRONG};
+    if (count < length)
+        return (struct wire_unit){0};
+    if (code == SSL_REQUEST || code == GSS_REQUEST)
+        return (struct wire_unit){.length = length, .way = UNIT_ANSWERED, .answer = "N"};
+    state->started = code != CANCEL_REQUEST;
+    return (struct wire_unit){.length = length, .way = UNIT_PASSES};
+}
+
+static struct wire_unit next_unit(void *context, struct gate_connection *seen, const char *bytes,
+                                  size_t count)
+{
+    struct postgres_state *state = context;
+    if (!state->started)
+        return next_startup(state, bytes, count);
+    if (seen->starts)
+        return (struct wire_unit){.length = count, .way = UNIT_PASSES};
+    /* The data of COPY, and the end of the connection, belong to a statement that has passed. */
+    size_t length = message_length(bytes, count);
+    if (length > 0 && length != MESSAGE_WRONG && message_is(bytes, "dcfpX"))
+        return (struct wire_unit){.length = length, .way = UNIT_PASSES};
+    length = unit_length(bytes, count);
+    if (length > 0 && length != MESSAGE_WRONG)
+        seen->trivial = describe_unit(&state->prepared, bytes, length, seen->text);
+    return (struct wire_unit){.length = length, .way = UNIT_HELD};
+}
+
+static size_t next_answer(void *context, struct gate_connection *seen, const char *bytes, size_t count)
+{
+    (void)context;
+    size_t length = message_length(bytes, count);
+    if (length == 0 || length == MESSAGE_WRONG)
+        return length;
+    bool is_first = !seen->trivial && !*seen->answer;
+    if (*bytes == 'K' && length >= MESSAGE_HEADER + 4)
+        seen->pid = (int32_t)message_number(bytes + MESSAGE_HEADER);
+    else if (*bytes == 'D' && is_first)
+        describe_row(bytes, length, seen->answer);
+    else if (*bytes == 'C' && is_first)
+        describe_tag(bytes, length, seen->answer);
+    else if (*bytes == 'E')
+        seen->deadlock |= describe_error(bytes, length, seen->answer);
+    if (*bytes == 'Z' && length > MESSAGE_HEADER) {
+        seen->starts = seen->running = false;
+        seen->transaction = bytes[MESSAGE_HEADER];
+    }
+    return length;
+}
+
+const struct wire_protocol postgres_protocol = {
+    .server = "PostgreSQL",
+    .port = "5432",
+    .socket = ".s.PGSQL.",
+    .state_size = sizeof(struct postgres_state),
+    .greets = true,
+    .next_unit = next_unit,
+    .next_answer = next_answer,
+};

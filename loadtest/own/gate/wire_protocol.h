@@ -1,0 +1,61 @@
+/* What the gate has to know of a protocol between a service and a server: where a unit of the service ends and what it says, and what an
+ * answer of the server says. A unit is what the server begins to do at once, such as a statement. */
+#ifndef OVERSELL_LOADTEST_OWN_GATE_WIRE_PROTOCOL_H
+#define OVERSELL_LOADTEST_OWN_GATE_WIRE_PROTOCOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MESSAGE_WRONG SIZE_MAX
+enum {
+    MESSAGE_MAX = 8 * 1024 * 1024, /* bytes of one message */
+    MESSAGE_TEXT = 400,            /* of a description, with the NUL; the rest is cut off */
+};
+
+/* One connection of the service, as the explorer may see it between gate_lock and gate_unlock. */
+struct gate_connection {
+    bool used;
+    size_t server;             /* index of the gate's server */
+    bool starts;               /* the server does not take statements yet */
+    bool held;                 /* a statement waits for its release */
+    bool trivial;              /* it changes and reads nothing: BEGIN, SET, or a preparation */
+    bool running;              /* a statement was released, and the server has not finished it */
+    bool keep_answers;         /* set by the explorer: what the server answers is held back */
+    bool has_answers;          /* there is some */
+    char transaction;          /* 'I': none, 'T': open, 'E': failed */
+    int owner;                 /* set by the explorer */
+    int32_t pid;               /* of PostgreSQL's process */
+    char text[MESSAGE_TEXT];   /* the held or running statement, with its parameters */
+    char answer[MESSAGE_TEXT]; /* its first row, its command tag or its error */
+    bool deadlock;             /* PostgreSQL ended the transaction because of a deadlock */
+};
+
+enum unit_way {
+    UNIT_HELD,     /* it waits until the explorer releases it */
+    UNIT_PASSES,   /* it is forwarded at once */
+    UNIT_ANSWERED, /* it is not forwarded: the gate answers */
+};
+
+struct wire_unit {
+    size_t
+        length; /* in bytes; 0: it is not complete, or its turn has not come; MESSAGE_WRONG: close the connection */
+    enum unit_way way;
+    const char *answer; /* of UNIT_ANSWERED */
+};
+
+/* The functions are pure but for STATE and SEEN. They are called with COUNT > 0 bytes, once for each unit and message that is complete. */
+struct wire_protocol {
+    const char *server; /* its name */
+    const char *port;   /* the usual one */
+    const char *socket; /* a socket's name in a folder, up to the port; NULL: the server has none */
+    size_t state_size;  /* of what a connection remembers, which begins as zeros */
+    bool greets;        /* a new connection does not take statements at once */
+    struct wire_unit (*next_unit)(void *state, struct gate_connection *seen, const char *bytes, size_t count);
+    /* The length of the server's next message, or 0 or MESSAGE_WRONG. Clears RUNNING when the unit is finished. */
+    size_t (*next_answer)(void *state, struct gate_connection *seen, const char *bytes, size_t count);
+};
+
+extern const struct wire_protocol postgres_protocol;
+
+#endif
