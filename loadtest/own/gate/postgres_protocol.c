@@ -54,7 +54,7 @@ static size_t next_answer(void *context, struct gate_connection *seen, const cha
     size_t length = message_length(bytes, count);
     if (length == 0 || length == MESSAGE_WRONG)
         return length;
-    bool is_first = !seen->trivial && !*seen->answer;
+    bool is_first = !*seen->answer; /* the tags of trivial statements are left out */
     if (*bytes == 'K' && length >= MESSAGE_HEADER + 4)
         seen->pid = (int32_t)message_number(bytes + MESSAGE_HEADER);
     else if (*bytes == 'D' && is_first)

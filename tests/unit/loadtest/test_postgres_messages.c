@@ -1,5 +1,5 @@
 /* How the gate of a user's service reads PostgreSQL's messages. */
-#include "loadtest/own/postgres_messages.h"
+#include "loadtest/own/gate/postgres_messages.h"
 #include "tests/unit/unit.h"
 
 #include <arpa/inet.h>
