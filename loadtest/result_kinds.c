@@ -8,6 +8,7 @@
 #include "loadtest/growth/growth.h"
 #include "loadtest/openloop/rush_row.h"
 #include "loadtest/own/check_row.h"
+#include "loadtest/own/explore_own_result.h"
 #include "loadtest/report/result.h"
 #include "loadtest/soak/soak.h"
 #include "loadtest/sqlspec/permutation_result.h"
@@ -17,9 +18,9 @@
 #include <string.h>
 
 static const struct result_kind *const KINDS[] = {
-    &compare_result, &explore_result,     &rush_result,          &faults_result,
-    &soak_result,    &bench_result,       &growth_result,        &diff_result,
-    &check_result,   &permutation_result, &specification_result,
+    &compare_result, &explore_result,     &rush_result,        &faults_result,
+    &soak_result,    &bench_result,       &growth_result,      &diff_result,
+    &check_result,   &explore_own_result, &permutation_result, &specification_result,
 };
 
 #define KIND_COUNT (sizeof KINDS / sizeof KINDS[0])

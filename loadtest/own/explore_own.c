@@ -7,13 +7,17 @@
 #include "loadtest/command/run_command.h"
 #include "loadtest/explore/core/depth_first_search.h"
 #include "loadtest/own/check_row.h"
+#include "loadtest/own/explore_own_result.h"
 #include "loadtest/own/request_runner.h"
+#include "loadtest/own/saved_schedule.h"
+#include "loadtest/own/schedule_text.h"
+#include "loadtest/report/result.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { REPLAYS = 10, REPLAY_TRIES = 3, DIFFERS_MOST = 10, SCHEDULE_TEXT = 1600, LIBPQ_MAX = 8 };
+enum { REPLAYS = 10, REPLAY_TRIES = 3, DIFFERS_MOST = 10, SHOWN_MAX = 10, LIBPQ_MAX = 8 };
 
 struct counterexample {
     enum verdict verdict;
@@ -25,26 +29,30 @@ struct counterexample {
 struct explore_own {
     const char *path;
     struct shop_description description;
-    int64_t stock, requests, instances, max_schedules, time_limit_ms;
+    int64_t stock, requests, instances, max_schedules, time_limit_ms, show;
+    const char *replay, *save;
     struct texts env;
+    struct output_settings output;
+    bool prints;                 /* the table goes to stdout, and the schedules below it */
+    struct saved_schedule saved; /* that --replay names */
+    struct schedule schedule;    /* to replay; empty: all are searched */
     struct shop_servers servers;
     struct shop_service service;
     struct shop_database *database;
     struct shop_stock before; /* after a reset */
     char gate_url[1024];      /* what {postgres} is for the service */
-    const char *format;
     struct gate *gate;
     struct request_runner *runner;
     struct search search;
     int64_t schedules, differed, found[VERDICT_COUNT], deadlocks, us;
-    struct counterexample worst;
-    struct run_record shown; /* of the worst */
-    int64_t reproduced;
+    struct counterexample worst[SHOWN_MAX]; /* the worst verdict and the fewest switches first */
+    size_t worst_count;
+    struct counterexample
+        simplest[VERDICT_COUNT]; /* the schedule with the fewest switches; as many as FOUND says, 0: none */
 };
 
 #define AT(member) offsetof(struct explore_own, member)
 
-static const char *const FORMATS[] = {"text", "json", NULL};
 static const struct option_row ROWS[] = {
     {"--stock", "S", OPTION_NUMBER, AT(stock), 1, 1000, NULL, "Units in stock when a schedule begins."},
     {"--requests", "N", OPTION_NUMBER, AT(requests), 2, ACTORS_MAX, NULL, "Requests at the same time."},
@@ -55,7 +63,12 @@ static const struct option_row ROWS[] = {
     {"--max-schedules", "N", OPTION_NUMBER, AT(max_schedules), 1, 10000000, NULL,
      "Stop after as many schedules."},
     {"--time-limit", "T", OPTION_DURATION, AT(time_limit_ms), 1000, 86400000, NULL, "Stop after this time."},
-    {"--format", "FORMAT", OPTION_CHOICE, AT(format), 0, 0, FORMATS, "How to print the result."},
+    {"--show", "N", OPTION_NUMBER, AT(show), 0, SHOWN_MAX, NULL,
+     "Print up to N counterexamples, the simplest first, with a column for each request."},
+    {"--save", "DIR", OPTION_TEXT, AT(save), 0, 0, NULL,
+     "Write the first counterexample to a file in DIR, for --replay in the tests of the service."},
+    {"--replay", "WHAT", OPTION_TEXT, AT(replay), 0, 0, NULL,
+     "Run one schedule only: a file of --save, or words such as 'A>1 B>end A>end'. A request that has to wait lets the next word begin."},
 };
 static const struct option_rows OPTIONS = OPTION_ROWS("What to run", ROWS);
 
@@ -141,10 +154,9 @@ static enum verdict judge(const struct explore_own *explore, const struct run_re
 enum repetition { REPEATED, ENDED_OTHERWISE, NOT_FOLLOWED };
 
 /* Runs the schedule of a counterexample once more. NOT_FOLLOWED: a request was not held where it was before. */
-static enum repetition repeat(struct explore_own *explore)
+static enum repetition repeat(struct explore_own *explore, const struct counterexample *worst)
 {
     struct transition choices[ENABLED_MAX];
-    const struct counterexample *worst = &explore->worst;
     bool well = runner_start(explore->runner);
     for (size_t i = 0; i < worst->length && well; i++) {
         size_t count = runner_enabled(explore->runner, choices), at = 0;
@@ -157,32 +169,114 @@ static enum repetition repeat(struct explore_own *explore)
     return judge(explore, runner_record(explore->runner)) == worst->verdict ? REPEATED : ENDED_OTHERWISE;
 }
 
-/* The last repetition reads the stock after each transaction, and is shown. */
-static void repeat_worst(struct explore_own *explore)
+/* Repeats a counterexample as often, and returns it as it is shown; the last repetition reads the stock after each transaction. NULL, having
+ * said why on stderr. */
+static json_t *show(struct explore_own *explore, const struct counterexample *worst, int repetitions)
 {
-    for (int i = 0; i < REPLAYS && !interrupted(); i++) {
+    char words[SCHEDULE_TEXT];
+    int64_t reproduced = 0;
+    for (int i = 0; i < repetitions && !interrupted(); i++) {
         enum repetition made = NOT_FOLLOWED;
-        runner_set(explore->runner, (size_t)explore->requests, i + 1 == REPLAYS);
+        runner_set(explore->runner, (size_t)explore->requests, i + 1 == repetitions);
         /* On a slow machine a request can seem to wait in the program: then the schedule cannot be followed. */
         for (int tries = 0; tries < REPLAY_TRIES && made == NOT_FOLLOWED && !interrupted(); tries++) {
-            made = repeat(explore);
+            made = repeat(explore, worst);
             explore->differed += made == NOT_FOLLOWED;
         }
-        explore->reproduced += made == REPEATED;
+        reproduced += made == REPEATED;
     }
-    explore->shown = *runner_record(explore->runner);
+    json_t *shown = explored_schedule(runner_record(explore->runner),
+                                      schedule_write(worst->transitions, worst->length, words),
+                                      (size_t)explore->requests, worst->verdict);
+    if (shown && json_object_set_new(shown, "switches", json_integer(worst->switches)) == 0 &&
+        json_object_set_new(shown, "replays", json_integer(repetitions)) == 0 &&
+        json_object_set_new(shown, "reproduced", json_integer((json_int_t)reproduced)) == 0)
+        return shown;
+    complain("out of memory");
+    json_decref(shown);
+    return NULL;
 }
 
-static void keep_worst(struct explore_own *explore, enum verdict verdict)
+static bool is_worse(const struct counterexample *one, const struct counterexample *other)
+{
+    return one->verdict > other->verdict ||
+           (one->verdict == other->verdict && one->switches < other->switches);
+}
+
+static void keep(struct explore_own *explore, enum verdict verdict)
 {
     const struct search *search = &explore->search;
     struct counterexample next = {.verdict = verdict, .length = search->length};
     for (size_t i = 0; i < search->length; i++)
         next.transitions[i] = search->path[i].transitions[search->path[i].taken];
     next.switches = context_switches(next.transitions, next.length);
-    const struct counterexample *worst = &explore->worst;
-    if (verdict > worst->verdict || (verdict == worst->verdict && next.switches < worst->switches))
-        explore->worst = next;
+    if (explore->found[verdict]++ == 0 || next.switches < explore->simplest[verdict].switches)
+        explore->simplest[verdict] = next;
+    size_t at = explore->worst_count;
+    while (at > 0 && is_worse(&next, &explore->worst[at - 1]))
+        at--;
+    if (verdict == VERDICT_CLEAN || at == SHOWN_MAX)
+        return;
+    explore->worst_count += explore->worst_count < SHOWN_MAX;
+    memmove(&explore->worst[at + 1], &explore->worst[at], (explore->worst_count - 1 - at) * sizeof next);
+    explore->worst[at] = next;
+}
+
+/* ---- one schedule that the user names ------------------------------------------------------------------------------ */
+
+static bool is_held(struct explore_own *explore, unsigned actor)
+{
+    struct transition choices[ENABLED_MAX];
+    size_t count = runner_enabled(explore->runner, choices);
+    for (size_t i = 0; i < count; i++)
+        if (choices[i].actor == actor)
+            return true;
+    return false;
+}
+
+/* Runs the schedule as far as the requests can follow it, and then the rest of each. A request that has been changed may send fewer
+ * statements, or wait. The transitions that ran are in *RET_RAN. */
+static bool follow(struct explore_own *explore, struct counterexample *ret_ran)
+{
+    struct transition choices[ENABLED_MAX];
+    unsigned done[ACTORS_MAX] = {0};
+    bool well = runner_start(explore->runner);
+    for (size_t i = 0; i < explore->schedule.count; i++) {
+        const struct schedule_part *part = &explore->schedule.parts[i];
+        while (well && ret_ran->length < DEPTH_MAX && done[part->actor] < part->upto &&
+               is_held(explore, part->actor)) {
+            well = runner_apply(explore->runner, part->actor);
+            done[part->actor]++;
+            ret_ran->transitions[ret_ran->length++] = (struct transition){part->actor, TRANSITION_STEP};
+        }
+    }
+    while (well && ret_ran->length < DEPTH_MAX && runner_enabled(explore->runner, choices) > 0) {
+        well = runner_apply(explore->runner, choices[0].actor);
+        ret_ran->transitions[ret_ran->length++] = choices[0];
+    }
+    return runner_end(explore->runner) && well;
+}
+
+static bool replay(struct explore_own *explore, json_t **ret_shown)
+{
+    char words[SCHEDULE_TEXT];
+    struct counterexample ran = {0};
+    int64_t begin = monotonic_us();
+    runner_set(explore->runner, (size_t)explore->requests, true);
+    if (!follow(explore, &ran))
+        return false;
+    const struct run_record *record = runner_record(explore->runner);
+    explore->us = monotonic_us() - begin;
+    explore->schedules = 1;
+    explore->deadlocks = record->deadlock;
+    ran.verdict = judge(explore, record);
+    explore->found[ran.verdict] = 1;
+    explore->simplest[ran.verdict] = ran;
+    *ret_shown = explored_schedule(record, schedule_write(ran.transitions, ran.length, words),
+                                   (size_t)explore->requests, ran.verdict);
+    if (!*ret_shown)
+        complain("out of memory");
+    return *ret_shown;
 }
 
 /* ---- the search --------------------------------------------------------------------------------------------------------- */
@@ -196,10 +290,8 @@ static bool end_and_judge(void *self)
     const struct run_record *record = runner_record(explore->runner);
     enum verdict verdict = judge(explore, record);
     explore->schedules++;
-    explore->found[verdict]++;
     explore->deadlocks += record->deadlock;
-    if (verdict != VERDICT_CLEAN)
-        keep_worst(explore, verdict);
+    keep(explore, verdict);
     return true;
 }
 
@@ -263,127 +355,137 @@ static bool search_all(struct explore_own *explore)
 
 /* ---- output ------------------------------------------------------------------------------------------------------------ */
 
-/* `A>2 B>end A>end`: A runs its first two statements, then B runs to its end, then A. */
-static const char *schedule_words(const struct explore_own *explore, char text[static SCHEDULE_TEXT])
-{
-    const struct counterexample *worst = &explore->worst;
-    unsigned done[ACTORS_MAX] = {0}, all[ACTORS_MAX] = {0};
-    size_t length = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < worst->length; i++)
-        all[worst->transitions[i].actor]++;
-    for (size_t i = 0; i < worst->length && length + 16 < SCHEDULE_TEXT; i++) {
-        unsigned actor = worst->transitions[i].actor;
-        done[actor]++;
-        if (i + 1 < worst->length && worst->transitions[i + 1].actor == actor)
-            continue;
-        length += (size_t)snprintf(text + length, SCHEDULE_TEXT - length, "%s%c>", length ? " " : "",
-                                   'A' + (char)actor);
-        length += (size_t)(done[actor] == all[actor]
-                               ? snprintf(text + length, SCHEDULE_TEXT - length, "end")
-                               : snprintf(text + length, SCHEDULE_TEXT - length, "%u", done[actor]));
-    }
-    return text;
-}
-
-static void print_step(const struct run_step *step, size_t number)
-{
-    printf("%3zu  %c  %s\n", number, 'A' + (char)step->actor, step->text);
-    if (step->after == REQUEST_BLOCKED) {
-        printf("        waits for");
-        for (unsigned i = 0; i < ACTORS_MAX; i++)
-            if (step->blockers & 1U << i)
-                printf(" %c", 'A' + (char)i);
-        printf("%s\n", step->blockers & 1U << ACTORS_MAX ? " a session of no request" : "");
-    } else if (*step->answer) {
-        printf("        → %s\n", step->answer);
-    }
-    if (step->has_stock)
-        printf("        stock %" PRId64 ", sold %" PRId64 "\n", step->stock.left, step->stock.sold);
-}
-
-static void print_text(const struct explore_own *explore)
+/* A row for each verdict that was found, the worst first. */
+static json_t *rows_of(const struct explore_own *explore)
 {
     char words[SCHEDULE_TEXT];
-    const struct counterexample *worst = &explore->worst;
-    printf("%s: %s\n\n", explore->path, verdict_name(worst->verdict));
-    printf("%" PRId64 " schedules of %" PRId64 " requests for a stock of %" PRId64
-           ", %.4g %% of the sequences of their statements; %.0f schedules/s\n",
-           explore->schedules, explore->requests, explore->stock, 100 * search_coverage(&explore->search),
-           (double)explore->schedules * 1e6 / (double)(explore->us + 1));
-    for (int i = 0; i < VERDICT_COUNT; i++)
+    json_t *rows = json_array();
+    bool well = rows != NULL;
+    for (int i = VERDICT_COUNT - 1; i >= 0 && well; i--) {
+        const struct counterexample *simplest = &explore->simplest[i];
         if (explore->found[i])
-            printf("  %-18s%" PRId64 "\n", verdict_name((enum verdict)i), explore->found[i]);
-    if (explore->deadlocks)
-        printf("  %" PRId64 " of them had a deadlock\n", explore->deadlocks);
-    printf("A request that is silent for %" PRId64 " ms counts as waiting in the program.\n",
-           runner_quiet_ms(explore->runner));
-    if (explore->description.uses_redis)
-        printf("Commands to Redis are not held, so sequences that differ only in them were not run.\n");
-    if (explore->differed)
-        printf("%" PRId64 " repetitions sent other statements than before, and ran again.\n",
-               explore->differed);
-    if (worst->verdict == VERDICT_CLEAN)
-        return;
-    printf("\nThe counterexample with the fewest switches: %s\nReplayed %" PRId64 " of %d times.\n\n",
-           schedule_words(explore, words), explore->reproduced, REPLAYS);
-    for (size_t i = 0; i < explore->shown.count; i++)
-        print_step(&explore->shown.steps[i], i + 1);
-    printf("\n");
-    for (int64_t i = 0; i < explore->requests; i++)
-        printf("%c was answered %ld. ", 'A' + (char)i, explore->shown.answers[i].status);
-    printf("Sold %" PRId64 " of %" PRId64 ", %" PRId64 " left.\n", explore->shown.after.sold, explore->stock,
-           explore->shown.after.left);
+            well = json_array_append_new(
+                       rows, json_pack("{s:s, s:I, s:f, s:s}", "verdict", verdict_name((enum verdict)i),
+                                       "schedules", (json_int_t)explore->found[i], "share",
+                                       (double)explore->found[i] / (double)explore->schedules, "schedule",
+                                       schedule_write(simplest->transitions, simplest->length, words))) == 0;
+    }
+    if (well)
+        return rows;
+    json_decref(rows);
+    return NULL;
 }
 
-static bool print_json(const struct explore_own *explore)
+static json_t *warnings_of(const struct explore_own *explore)
 {
-    char words[SCHEDULE_TEXT];
-    const struct counterexample *worst = &explore->worst;
-    json_auto_t *document = json_pack(
-        "{s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:b, s:I, s:I, s:f, s:I, s:{}, s:n}", "kind", "explore-own",
-        "description", explore->path, "verdict", verdict_name(worst->verdict), "requests",
-        (json_int_t)explore->requests, "stock", (json_int_t)explore->stock, "schedules",
-        (json_int_t)explore->schedules, "coverage", search_coverage(&explore->search), "complete",
-        explore->search.done, "deadlocks", (json_int_t)explore->deadlocks, "quiet_ms",
-        (json_int_t)runner_quiet_ms(explore->runner), "seconds", (double)explore->us / 1e6, "instances",
-        (json_int_t)explore->instances, "verdicts", "counterexample");
-    bool well = document != NULL;
-    for (int i = 0; i < VERDICT_COUNT && well; i++)
-        well = json_object_set_new(json_object_get(document, "verdicts"), verdict_name((enum verdict)i),
-                                   json_integer(explore->found[i])) == 0;
-    if (well && worst->verdict != VERDICT_CLEAN) {
-        json_t *steps = json_array();
-        for (size_t i = 0; i < explore->shown.count && well; i++) {
-            const struct run_step *step = &explore->shown.steps[i];
-            const char actor[] = {(char)('A' + step->actor), '\0'};
-            json_t *row = json_pack("{s:s, s:s, s:s, s:b}", "actor", actor, "text", step->text, "answer",
-                                    step->answer, "waits", step->after == REQUEST_BLOCKED);
-            well = row && json_array_append_new(steps, row) == 0;
-            if (well && step->has_stock)
-                well = json_object_set_new(row, "stock", json_integer((json_int_t)step->stock.left)) == 0 &&
-                       json_object_set_new(row, "sold", json_integer((json_int_t)step->stock.sold)) == 0;
-        }
-        well = json_object_set_new(
-                   document, "counterexample",
-                   json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "schedule", schedule_words(explore, words),
-                             "switches", (json_int_t)worst->switches, "reproduced",
-                             (json_int_t)explore->reproduced, "sold", (json_int_t)explore->shown.after.sold,
-                             "left", (json_int_t)explore->shown.after.left, "steps", steps)) == 0 &&
-               well;
+    json_t *warnings = json_array();
+    if (warnings && explore->description.uses_redis &&
+        json_array_append_new(
+            warnings, json_string("Commands to Redis are not held, so schedules that differ only in them "
+                                  "were not run.")) != 0) {
+        json_decref(warnings);
+        return NULL;
     }
-    well = well && json_dumpf(document, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
-    if (!well)
-        complain("cannot write the result: out of memory, or the output is closed");
-    return well;
+    return warnings;
+}
+
+static enum verdict worst_of(const struct explore_own *explore)
+{
+    int worst = VERDICT_COUNT - 1;
+    while (worst > VERDICT_CLEAN && explore->found[worst] == 0)
+        worst--;
+    return (enum verdict)worst;
+}
+
+/* SHOWN: an array of schedules. */
+static json_t *document_of(const struct explore_own *explore, json_t *shown)
+{
+    json_t *settings = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:s?}", "file", explore->path, "stock",
+                                 (json_int_t)explore->stock, "requests", (json_int_t)explore->requests,
+                                 "instances", (json_int_t)explore->instances, "max_schedules",
+                                 (json_int_t)explore->max_schedules, "time_limit_ms",
+                                 (json_int_t)explore->time_limit_ms, "replay", explore->replay);
+    json_t *document = result_new(explore_own_result.name, settings), *first = json_array_get(shown, 0);
+    json_auto_t *found = json_pack(
+        "{s:s, s:I, s:f, s:b, s:I, s:I, s:I, s:f, s:o, s:o, s:O?, s:O}", "verdict",
+        verdict_name(worst_of(explore)), "schedules", (json_int_t)explore->schedules, "coverage",
+        search_coverage(&explore->search), "complete", explore->search.done, "deadlocks",
+        (json_int_t)explore->deadlocks, "differed", (json_int_t)explore->differed, "quiet_ms",
+        (json_int_t)runner_quiet_ms(explore->runner), "seconds", (double)explore->us / 1e6, "rows",
+        rows_of(explore), "warnings", warnings_of(explore), "counterexample", first, "counterexamples",
+        shown);
+    if (document && found && json_object_update(document, found) == 0)
+        return document;
+    complain("out of memory");
+    json_decref(document);
+    return NULL;
+}
+
+static bool save(const struct explore_own *explore, const json_t *found)
+{
+    const struct saved_schedule settings = {.stock = explore->stock,
+                                            .requests = explore->requests,
+                                            .instances = explore->instances,
+                                            .env = explore->env};
+    char path[PATH_MAX];
+    if (!explore->save || !found)
+        return true;
+    if (!saved_schedule_write(explore->save, explore->path, found, &settings, path, sizeof path))
+        return false;
+    if (explore->prints)
+        printf("\nSaved. This command fails until the service is right:\n  loadtest explore %s --replay %s\n",
+               explore->path, path);
+    return true;
+}
+
+static bool print(struct explore_own *explore, json_t *shown)
+{
+    size_t i;
+    json_t *schedule;
+    json_auto_t *document = document_of(explore, shown);
+    if (!document || !output_write(&explore_own_result, document, &explore->output))
+        return false;
+    if (explore->prints)
+        json_array_foreach(shown, i, schedule) {
+            if ((int64_t)i < explore->show || explore->replay)
+                explored_print(stdout, schedule, i > 0 || explore->replay);
+        }
+    return save(explore, json_array_get(shown, 0));
 }
 
 /* ---- the command ---------------------------------------------------------------------------------------------------------- */
+
+/* What --replay names: a file, or else words. */
+static bool read_replay(struct explore_own *explore)
+{
+    char error[200];
+    const char *words = explore->replay;
+    if (!words)
+        return true;
+    if (!strchr(words, '>') && !strchr(words, '!')) {
+        if (!saved_schedule_read(words, &explore->saved))
+            return false;
+        words = explore->saved.schedule;
+        explore->stock = explore->saved.stock;
+        explore->requests = explore->saved.requests;
+        explore->instances = explore->saved.instances;
+        if (explore->env.count == 0)
+            explore->env = explore->saved.env;
+    }
+    if (schedule_read(words, (size_t)explore->requests, &explore->schedule, error, sizeof error))
+        return true;
+    complain("--replay: %s", error);
+    saved_schedule_free(&explore->saved);
+    return false;
+}
 
 static int begin(void *context, const struct texts *operands)
 {
     struct explore_own *explore = context;
     explore->path = operands->item[0];
+    explore->prints = strcmp(explore->output.format, "table") == 0 && !explore->output.output;
+    if (!output_valid(&explore->output) || !read_replay(explore))
+        return ENDED_USAGE;
     if (!shop_description_read(explore->path, &explore->description))
         return ENDED_USAGE;
     if (!explore->description.start[0])
@@ -394,6 +496,21 @@ static int begin(void *context, const struct texts *operands)
         return COMMAND_GOES_ON;
     shop_description_free(&explore->description);
     return ENDED_USAGE;
+}
+
+/* Adds to SHOWN what is to be shown: the schedule of --replay, or the counterexamples of the search. */
+static bool explore_all(struct explore_own *explore, json_t *shown)
+{
+    json_t *schedule = NULL;
+    if (explore->replay)
+        return replay(explore, &schedule) && json_array_append_new(shown, schedule) == 0;
+    bool well = search_all(explore);
+    size_t count = explore->show > 1 ? (size_t)explore->show : 1;
+    for (size_t i = 0; i < explore->worst_count && i < count && well; i++) {
+        schedule = show(explore, &explore->worst[i], i == 0 ? REPLAYS : 1);
+        well = schedule && json_array_append_new(shown, schedule) == 0;
+    }
+    return well && !interrupted();
 }
 
 static bool explore_service(struct explore_own *explore)
@@ -407,13 +524,9 @@ static bool explore_service(struct explore_own *explore)
     bool well = explore->runner &&
                 shop_service_restock(&explore->service, explore->database, explore->stock,
                                      &explore->before) &&
-                warm_up(explore) && search_all(explore);
-    if (well && explore->worst.verdict != VERDICT_CLEAN)
-        repeat_worst(explore);
-    if (well && strcmp(explore->format, "json") == 0)
-        well = print_json(explore);
-    else if (well)
-        print_text(explore);
+                warm_up(explore);
+    json_auto_t *shown = json_array();
+    well = well && explore_all(explore, shown) && print(explore, shown);
     runner_close(explore->runner);
     return well;
 }
@@ -440,9 +553,10 @@ static int run(void *context)
         shop_servers_close(&explore->servers);
     }
     shop_description_free(&explore->description);
+    saved_schedule_free(&explore->saved);
     if (!well)
         return ENDED_ENVIRONMENT;
-    return explore->worst.verdict == VERDICT_CLEAN ? ENDED_AS_EXPECTED : ENDED_BROKEN;
+    return explore->found[VERDICT_CLEAN] == explore->schedules ? ENDED_AS_EXPECTED : ENDED_BROKEN;
 }
 
 static const struct command COMMAND = {
@@ -459,7 +573,7 @@ static const struct command COMMAND = {
                 "a gate in front of PostgreSQL, which holds each statement. Commands to Redis are not held. Exit status 1: a "
                 "schedule was not clean.",
             .example = "loadtest explore shop.json",
-            .groups = {{&OPTIONS, 0}},
+            .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
         },
     .begin = begin,
     .run_alone = run,
@@ -473,8 +587,8 @@ int explore_own_main(int argc, char **argv)
         .max_schedules = 100000,
         .time_limit_ms = 600000,
         .instances = 1,
-        .worst = {.verdict = VERDICT_CLEAN},
-        .format = "text",
+        .show = 1,
+        .output = OUTPUT_DEFAULTS,
     };
     return run_command(&COMMAND, argc, argv, &explore);
 }

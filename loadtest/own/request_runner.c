@@ -30,6 +30,7 @@ struct actor {
     enum request_state state;
     size_t at; /* the connection that is held or blocked; NOWHERE */
     unsigned blockers;
+    struct run_step *waits; /* its last step, if that waited; the answer is noted when it comes */
 };
 
 struct request_runner {
@@ -261,8 +262,14 @@ static bool wake_waiters(struct request_runner *runner, bool *ret_went)
             continue;
         }
         enum request_state before = actor->state;
+        size_t at = actor->at;
         if (!settle(runner, actor))
             return false;
+        if (actor->waits && actor->state != REQUEST_BLOCKED) {
+            snprintf(actor->waits->answer, sizeof actor->waits->answer, "%s",
+                     gate_connection(gate, at)->answer);
+            actor->waits = NULL;
+        }
         *ret_went |= before != actor->state;
     }
     return true;
@@ -317,6 +324,7 @@ bool runner_start(struct request_runner *runner)
     bool well = true;
     for (size_t i = 0; i < runner->settings.requests; i++) {
         runner->actors[i].at = NOWHERE;
+        runner->actors[i].waits = NULL;
         runner->actors[i].state = REQUEST_ENDED;
     }
     for (size_t i = 0; i < runner->settings.requests && well; i++) {
@@ -366,6 +374,7 @@ bool runner_apply(struct request_runner *runner, unsigned number)
     snprintf(step->answer, sizeof step->answer, "%s", connection->answer);
     step->after = actor->state;
     step->blockers = actor->state == REQUEST_BLOCKED ? actor->blockers : 0;
+    actor->waits = actor->state == REQUEST_BLOCKED ? step : NULL;
     /* A connection for each request is closed with its transaction. */
     bool is_over = (!connection->used || connection->transaction == 'I') && actor->state != REQUEST_BLOCKED;
     well = well && wake_all_waiters(runner) && await_deadlock(runner);

@@ -1,19 +1,13 @@
-/* Prints an execution with a column for each session. A cell is wrapped at spaces, and its session's column has the room of all. */
+/* Prints an execution with a column for each session. */
 #include "loadtest/sqlspec/columns_text.h"
 
-#include "loadtest/cli/terminal.h"
+#include "loadtest/cli/columns.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMN_LEAST = 24, COLUMN_MOST = 60, GAP = 2, ROWS_SHOWN = 8, INDENT = 2 };
-
-struct page {
-    FILE *stream;
-    const struct spec *spec;
-    size_t column; /* characters of one column */
-};
+enum { ROWS_SHOWN = 8 };
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -31,34 +25,6 @@ static size_t session_of(const struct spec *spec, const json_t *event)
         if (strcmp(spec->steps[i].name, step) == 0)
             return spec->steps[i].session;
     return SIZE_MAX;
-}
-
-/* Bytes of the longest beginning of TEXT that has up to WIDTH characters, and ends before a space if it can. */
-static size_t fitting(const char *text, size_t width)
-{
-    size_t bytes = 0, characters = 0, space = 0;
-    while (text[bytes] && characters < width) {
-        bytes++;
-        while (((unsigned char)text[bytes] & 0xc0) == 0x80)
-            bytes++;
-        characters++;
-        if (text[bytes] == ' ')
-            space = bytes;
-    }
-    return text[bytes] && space ? space : bytes;
-}
-
-/* TEXT in the column of SESSION; lines after the first one are indented. */
-static void print_cell(const struct page *page, size_t session, const char *text)
-{
-    size_t indent = 0;
-    while (*text) {
-        size_t left = session * (page->column + GAP) + indent, length = fitting(text, page->column - indent);
-        (void)fprintf(page->stream, "%*s%.*s\n", (int)left, "", (int)length, text);
-        text += length;
-        text += strspn(text, " ");
-        indent = INDENT;
-    }
 }
 
 /* Writes TEXT with single spaces in the place of all white space. */
@@ -139,7 +105,7 @@ static void write_waits(FILE *out, const json_t *event)
 }
 
 /* Prints one cell whose text WRITE makes from JSON. */
-static bool print_made(const struct page *page, size_t session, const char *before,
+static bool print_made(const struct columns *columns, size_t session, const char *before,
                        void (*write)(FILE *out, const json_t *from), const json_t *from)
 {
     char *text = NULL;
@@ -151,46 +117,39 @@ static bool print_made(const struct page *page, size_t session, const char *befo
     write(out, from);
     bool well = fclose(out) == 0;
     if (well)
-        print_cell(page, session, text);
+        columns_cell(columns, session, text);
     free(text);
     return well;
 }
 
-static bool print_event(const struct page *page, const json_t *event)
+static bool print_event(const struct columns *columns, const struct spec *spec, const json_t *event)
 {
-    size_t session = session_of(page->spec, event), i;
+    size_t session = session_of(spec, event), i;
     json_t *result;
     bool well = true;
     if (session == SIZE_MAX)
         return true;
-    well = print_made(page, session, "", write_heading, event);
+    well = print_made(columns, session, "", write_heading, event);
     if (strcmp(text_of(event, "event"), "waiting") == 0)
-        well = well && print_made(page, session, "  ", write_waits, event);
+        well = well && print_made(columns, session, "  ", write_waits, event);
     json_array_foreach(json_object_get(event, "results"), i, result) {
-        well = well && print_made(page, session, "  → ", write_result, result);
+        well = well && print_made(columns, session, "  → ", write_result, result);
     }
     return well;
 }
 
 bool columns_print(FILE *stream, const struct spec *spec, const json_t *events, size_t width)
 {
-    struct page page = {.stream = stream, .spec = spec, .column = width / spec->session_count};
+    const struct columns columns = columns_of(stream, spec->session_count, width);
+    const char *names[SPEC_SESSIONS_MAX];
     size_t i;
     json_t *event;
     bool well = true;
-    page.column = page.column > COLUMN_MOST + GAP ? COLUMN_MOST : page.column;
-    page.column = page.column < COLUMN_LEAST + GAP ? COLUMN_LEAST : page.column - GAP;
-    for (i = 0; i < spec->session_count; i++) {
-        const char *name = spec->sessions[i].name;
-        size_t taken = display_width(name);
-        (void)fprintf(
-            stream, "%s%*s", name,
-            i + 1 < spec->session_count && taken < page.column + GAP ? (int)(page.column + GAP - taken) : 0,
-            "");
-    }
-    (void)fputc('\n', stream);
+    for (i = 0; i < spec->session_count; i++)
+        names[i] = spec->sessions[i].name;
+    columns_names(&columns, names);
     json_array_foreach(events, i, event) {
-        well = well && print_event(&page, event);
+        well = well && print_event(&columns, spec, event);
     }
     return well;
 }

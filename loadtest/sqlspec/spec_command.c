@@ -87,8 +87,6 @@ static int run_permutations(struct spec_run *run)
 
 /* ---- schedules in columns ------------------------------------------------------------------------------ */
 
-enum { WIDTH_DEFAULT = 100 };
-
 /* Runs WORDS, and prints a column for each session unless the result is for a program. Returns the row; NULL, having said why. */
 static json_t *show_schedule(struct spec_run *run, const char *words, bool prints)
 {
@@ -109,8 +107,7 @@ static json_t *show_schedule(struct spec_run *run, const char *words, bool print
     const char *broken = result_text(row, "broken_invariant");
     if (prints) {
         printf("\n%s\n\n", words);
-        (void)columns_print(stdout, &run->spec, json_object_get(row, "events"),
-                            width ? width : WIDTH_DEFAULT);
+        (void)columns_print(stdout, &run->spec, json_object_get(row, "events"), width);
         if (*broken)
             printf("\nThis invariant is not true: %s\n", broken);
     }

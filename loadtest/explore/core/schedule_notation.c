@@ -16,6 +16,11 @@ char actor_name(unsigned actor)
     return (char)('A' + actor);
 }
 
+const char *fault_name(uint8_t kind)
+{
+    return FAULTS[kind];
+}
+
 const char *stop_name(uint8_t stop)
 {
     if (stop < STEP_COUNT)
@@ -50,7 +55,7 @@ static bool parse_stop(const char *word, size_t length, uint8_t *ret_stop)
     return false;
 }
 
-static bool parse_fault(const char *word, size_t length, uint8_t *ret_kind)
+bool fault_parse(const char *word, size_t length, uint8_t *ret_kind)
 {
     for (int kind = TRANSITION_STEP + 1; kind < TRANSITION_KIND_COUNT; kind++)
         if (is_word(word, length, FAULTS[kind])) {
@@ -66,7 +71,7 @@ static bool parse_part(const char *word, size_t length, size_t actors, struct sc
         return false;
     *ret_part = (struct script_part){.actor = (uint8_t)(word[0] - 'A')};
     if (word[1] == '!')
-        return parse_fault(word + 2, length - 2, &ret_part->kind);
+        return fault_parse(word + 2, length - 2, &ret_part->kind);
     ret_part->waits = word[length - 1] == '~';
     return word[1] == '>' && parse_stop(word + 2, length - 2 - ret_part->waits, &ret_part->stop);
 }

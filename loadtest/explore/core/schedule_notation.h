@@ -34,6 +34,9 @@ void script_add(struct script *script, struct script_part part);
 
 /* The word for where an actor stops: "read", "end", "retry"; static storage. */
 const char *stop_name(uint8_t stop);
+/* The word for a fault, and the reverse for the LENGTH bytes at WORD; false: it is none. */
+const char *fault_name(uint8_t kind);
+bool fault_parse(const char *word, size_t length, uint8_t *ret_kind);
 /* 'A' for actor 0. */
 char actor_name(unsigned actor);
 

@@ -78,3 +78,46 @@ def test_a_service_that_does_not_use_the_gate(tmp_path):
     (tmp_path / "shop.json").write_text(json.dumps(shop), encoding="utf-8")
     ran = explore("naive", description=tmp_path / "shop.json")
     assert ran.returncode == 3 and "no statement has come through the gate" in ran.stderr, ran.stderr
+
+
+def test_a_saved_schedule_fails_until_the_service_is_right(tmp_path):
+    """It is one command with an exit status, for the build of the service."""
+    found = explore("naive", "--save", tmp_path / "schedules", "--show", 2)
+    assert found.returncode == 1 and "A>1 B>end A>end replayed 10 of 10 times" in found.stdout, found.stdout
+    assert "A read product (statement 1) before B changed it (3)" in " ".join(found.stdout.split()), found.stdout
+    assert "\nB>1 A>end B>end\n" in found.stdout, "the second counterexample of --show 2"
+    assert len(list((tmp_path / "schedules").iterdir())) == 1
+    saved = tmp_path / "schedules" / "oversold.json"
+    again = subprocess.run([BUILD / "loadtest", "explore", SAMPLE, "--replay", saved], capture_output=True, text=True, check=False)
+    assert again.returncode == 1 and "This schedule is NOT clean." in again.stdout, again.stdout
+    assert "B was answered 201. Sold 2, 0 left." in again.stdout, "the file has the variables as well"
+    repaired = explore("for-update", "--replay", saved)
+    assert repaired.returncode == 0, repaired.stdout + repaired.stderr
+    assert "→ waits for A; then 0" in repaired.stdout, "B waits where the schedule lets it run, and then reads what A left"
+    assert "B was answered 409. Sold 1, 0 left." in repaired.stdout, repaired.stdout
+
+
+def test_a_result_is_stored_and_printed_again(tmp_path):
+    junit, stored = tmp_path / "junit.xml", tmp_path / "result.json"
+    ran = explore("statement", "--export-junit", junit, "--export-json", stored)
+    assert ran.returncode == 0 and "Every schedule is clean." in ran.stdout, ran.stdout
+    assert 'failures="0"' in junit.read_text()
+    printed = subprocess.run([BUILD / "loadtest", "report", stored], capture_output=True, text=True, check=False)
+    assert printed.returncode == 0 and "Every schedule is clean." in printed.stdout, printed.stdout + printed.stderr
+
+
+@pytest.mark.parametrize(
+    "options, sentence",
+    [
+        (["--replay", "C>1"], "'C>1' is not valid (a request from A to B"),
+        (["--replay", "A>1 B>x"], "'B>x' is not valid"),
+        (["--replay", "/nowhere.json"], "/nowhere.json: line"),
+        (["--replay", str(SAMPLE)], "is no schedule that --save has written"),
+        (["--show", "11"], "--show"),
+        (["--env", "NAME"], "NAME=VALUE"),
+    ],
+    ids=str,
+)
+def test_a_wrong_command_line_is_one_sentence(options, sentence):
+    ran = explore("naive", *options)
+    assert ran.returncode == 2 and sentence in ran.stderr and ran.stderr.count("\n") <= 2, ran.stderr

@@ -1,0 +1,211 @@
+/* The result of `loadtest explore shop.json`. */
+#include "loadtest/own/explore_own_result.h"
+
+#include "loadtest/cli/columns.h"
+#include "loadtest/cli/terminal.h"
+#include "loadtest/explore/core/schedule_notation.h"
+#include "loadtest/own/cause.h"
+#include "loadtest/report/result.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- a schedule as JSON --------------------------------------------------------------------------------------------- */
+
+static json_t *name_of(unsigned actor)
+{
+    const char name[] = {actor_name(actor), '\0'};
+    return json_string(name);
+}
+
+/* The requests for which a step waits; "another session" for one that is none of theirs. */
+static json_t *waits_for(const struct run_step *step)
+{
+    json_t *names = json_array();
+    bool well = names != NULL;
+    for (unsigned i = 0; i <= ACTORS_MAX && well; i++)
+        if (step->blockers & 1U << i)
+            well = json_array_append_new(names,
+                                         i < ACTORS_MAX ? name_of(i) : json_string("another session")) == 0;
+    if (well)
+        return names;
+    json_decref(names);
+    return NULL;
+}
+
+static json_t *step_row(const struct run_step *step)
+{
+    json_t *row = json_pack("{s:o, s:s, s:s, s:b, s:o}", "actor", name_of(step->actor), "text", step->text,
+                            "answer", step->answer, "waits", step->after == REQUEST_BLOCKED, "waits_for",
+                            waits_for(step));
+    if (row && step->has_stock &&
+        (json_object_set_new(row, "stock", json_integer((json_int_t)step->stock.left)) != 0 ||
+         json_object_set_new(row, "sold", json_integer((json_int_t)step->stock.sold)) != 0)) {
+        json_decref(row);
+        return NULL;
+    }
+    return row;
+}
+
+json_t *explored_schedule(const struct run_record *record, const char *schedule, size_t requests,
+                          enum verdict verdict)
+{
+    char cause[CAUSE_TEXT] = "";
+    json_auto_t *steps = json_array(), *answers = json_array();
+    bool well = steps && answers;
+    for (size_t i = 0; i < record->count && well; i++)
+        well = json_array_append_new(steps, step_row(&record->steps[i])) == 0;
+    for (size_t i = 0; i < requests && well; i++)
+        well = json_array_append_new(answers, json_integer(record->answers[i].status)) == 0;
+    if (verdict != VERDICT_CLEAN)
+        cause_of(record, verdict, cause);
+    return well ? json_pack("{s:s, s:s, s:s, s:I, s:I, s:O, s:O}", "schedule", schedule, "verdict",
+                            verdict_name(verdict), "cause", cause, "sold", (json_int_t)record->after.sold,
+                            "left", (json_int_t)record->after.left, "answers", answers, "steps", steps)
+                : NULL;
+}
+
+/* ---- a schedule as text ----------------------------------------------------------------------------------------------- */
+
+enum { CELL_TEXT = 2 * MESSAGE_TEXT };
+
+static void print_step(const struct columns *columns, size_t number, const json_t *step)
+{
+    char cell[CELL_TEXT];
+    size_t column = (size_t)(*result_text(step, "actor") - 'A'), i, length;
+    const json_t *names = json_object_get(step, "waits_for"), *name;
+    const char *answer = result_text(step, "answer");
+    snprintf(cell, sizeof cell, "%zu: %s", number, result_text(step, "text"));
+    columns_cell(columns, column, cell);
+    if (json_is_true(json_object_get(step, "waits"))) {
+        length = (size_t)snprintf(cell, sizeof cell, "  → waits for");
+        json_array_foreach(names, i, name) {
+            length += (size_t)snprintf(cell + length, sizeof cell - length, "%s %s", i ? "," : "",
+                                       json_string_value(name));
+        }
+        if (*answer)
+            snprintf(cell + length, sizeof cell - length, "; then %s", answer);
+        columns_cell(columns, column, cell);
+    } else if (*answer) {
+        snprintf(cell, sizeof cell, "  → %s", answer);
+        columns_cell(columns, column, cell);
+    }
+    if (json_object_get(step, "sold")) {
+        snprintf(cell, sizeof cell, "  = stock %" PRId64 ", sold %" PRId64, result_number(step, "stock"),
+                 result_number(step, "sold"));
+        columns_cell(columns, column, cell);
+    }
+}
+
+void explored_print(FILE *stream, const json_t *schedule, bool says_cause)
+{
+    const json_t *answers = json_object_get(schedule, "answers"), *steps = json_object_get(schedule, "steps");
+    const struct columns columns = columns_of(stream, json_array_size(answers), terminal_width(stream));
+    static const char *const NAMES[ACTORS_MAX] = {"A", "B", "C", "D"};
+    size_t i;
+    const json_t *item;
+    (void)fprintf(stream, "\n%s\n", result_text(schedule, "schedule"));
+    if (says_cause && *result_text(schedule, "cause"))
+        (void)fprintf(stream, "%s\n", result_text(schedule, "cause"));
+    (void)fputc('\n', stream);
+    columns_names(&columns, NAMES);
+    json_array_foreach(steps, i, item) {
+        print_step(&columns, i + 1, item);
+    }
+    (void)fputc('\n', stream);
+    json_array_foreach(answers, i, item) {
+        (void)fprintf(stream, "%s was answered %" JSON_INTEGER_FORMAT ". ", NAMES[i],
+                      json_integer_value(item));
+    }
+    (void)fprintf(stream, "Sold %" PRId64 ", %" PRId64 " left.\n", result_number(schedule, "sold"),
+                  result_number(schedule, "left"));
+}
+
+/* ---- the table -------------------------------------------------------------------------------------------------------- */
+
+/* clang-format off */
+static const struct column COLUMNS[] = {
+    {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0, "clean: answers, stock and orders agree; else the first that applies of oversold, stuck, drift, invariant-broken, answers-lost"},
+    {"schedules", "schedules", COLUMN_NUMBER, 0, SHOW_ALL, 0, "schedules with this verdict"},
+    {"share", "share", COLUMN_NUMBER, 3, SHOW_ALL, 2, "of all schedules that were run"},
+    {"schedule", "schedule", COLUMN_TEXT, 0, SHOW_ALL, 3, "the one with the fewest switches between requests, for --replay"},
+};
+/* clang-format on */
+
+static void print_title(const json_t *document, char *ret_title, size_t size)
+{
+    const json_t *settings = json_object_get(document, "settings");
+    int64_t schedules = result_number(document, "schedules"), requests = result_number(settings, "requests"),
+            instances = result_number(settings, "instances");
+    const char *replay = result_text(settings, "replay");
+    char what[200];
+    if (*replay)
+        snprintf(what, sizeof what, "schedule %.100s", replay);
+    else
+        snprintf(what, sizeof what, "%" PRId64 " schedule%s%s", schedules, schedules == 1 ? "" : "s",
+                 json_is_true(json_object_get(document, "complete")) ? ", all" : "");
+    snprintf(ret_title, size,
+             "%.150s: %s of %" PRId64 " requests for a stock of %" PRId64 ", %" PRId64 " instance%s",
+             result_text(settings, "file"), what, requests, result_number(settings, "stock"), instances,
+             instances == 1 ? "" : "s");
+}
+
+static bool add_search_notes(const json_t *document, struct notes *notes)
+{
+    int64_t schedules = result_number(document, "schedules"),
+            deadlocks = result_number(document, "deadlocks"), differed = result_number(document, "differed");
+    double seconds = json_number_value(json_object_get(document, "seconds"));
+    if (!notes_add(notes, NOTE_ADVICE,
+                   "%.0f schedules per second. A request that is silent for %" PRId64
+                   " ms counts as waiting in the program.",
+                   (double)schedules / (seconds > 0 ? seconds : 1), result_number(document, "quiet_ms")))
+        return false;
+    if (deadlocks > 0 &&
+        !notes_add(notes, NOTE_ADVICE, "%" PRId64 " schedules had a deadlock, which PostgreSQL ended.",
+                   deadlocks))
+        return false;
+    if (differed > 0 &&
+        !notes_add(notes, NOTE_WARNING,
+                   "%" PRId64 " repetitions sent other statements than before, and ran again.", differed))
+        return false;
+    return json_is_true(json_object_get(document, "complete")) ||
+           notes_add(notes, NOTE_WARNING,
+                     "A limit left schedules out: %.3g %% of the tree of schedules was searched.",
+                     100 * json_number_value(json_object_get(document, "coverage")));
+}
+
+static bool add_notes(const json_t *document, struct notes *notes)
+{
+    const json_t *rows = json_object_get(document, "rows"),
+                 *shown = json_object_get(document, "counterexample"), *warning;
+    bool is_replay = *result_text(json_object_get(document, "settings"), "replay");
+    size_t counts[VERDICT_COUNT], i;
+    if (shown && !json_is_null(shown) && !is_replay &&
+        !notes_add(notes, NOTE_WITNESS, "%s replayed %" PRId64 " of %" PRId64 " times: %s",
+                   result_text(shown, "schedule"), result_number(shown, "reproduced"),
+                   result_number(shown, "replays"), result_text(shown, "cause")))
+        return false;
+    json_array_foreach(json_object_get(document, "warnings"), i, warning) {
+        if (!notes_add(notes, NOTE_WARNING, "%s", json_string_value(warning)))
+            return false;
+    }
+    if (!is_replay && !add_search_notes(document, notes))
+        return false;
+    size_t failures = result_verdicts(rows, counts);
+    if (is_replay)
+        return notes_add(notes, NOTE_CLOSING,
+                         failures ? "This schedule is NOT clean." : "This schedule is clean.");
+    return notes_add(notes, NOTE_CLOSING,
+                     failures ? "The service is NOT clean."
+                     : json_is_true(json_object_get(document, "complete"))
+                         ? "Every schedule is clean."
+                         : "Every schedule that was run is clean.");
+}
+
+const struct result_kind explore_own_result = {
+    .name = "explore-own",
+    .rows = "rows",
+    COLUMN_LIST(COLUMNS),
+    .title = print_title,
+    .notes = add_notes,
+};
