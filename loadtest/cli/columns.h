@@ -14,7 +14,7 @@ struct columns {
 struct columns columns_of(FILE *stream, size_t count, size_t page_width);
 /* Prints COUNT names on one line. */
 void columns_names(const struct columns *columns, const char *const *names);
-/* Prints TEXT in one of the columns, on lines of its own. It is wrapped at spaces, and lines after the first are indented. */
+/* Prints TEXT in one of the columns, on separate lines. It is wrapped at spaces, and lines after the first are indented. */
 void columns_cell(const struct columns *columns, size_t column, const char *text);
 
 #endif
